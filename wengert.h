@@ -25,6 +25,7 @@
 #include "nn/attention.h"
 #include "nn/positions.h"
 #include "nn/module.h"
+#include "nn/conv.h"
 #include "nn/linear.h"
 #include "nn/init.h"
 #include "nn/stack.h"

@@ -1,5 +1,6 @@
 nn_public = \
 	nn/attention.h \
+	nn/conv.h \
 	nn/feed_forward.h \
 	nn/init.h \
 	nn/linear.h \
@@ -11,6 +12,7 @@ nn_public = \
 
 nn_sources = \
 	nn/attention.c \
+	nn/conv.c \
 	nn/feed_forward.c \
 	nn/init.c \
 	nn/internal.h \

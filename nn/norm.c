@@ -1,4 +1,4 @@
-/* Normalisation: layer, root mean square, Add & Norm, batch. */
+/* Normalisation: layer, root mean square, Add & Norm, batch, group. */
 #include "nn/norm.h"
 
 #include <math.h>
@@ -92,8 +92,8 @@ wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tensor *y) 
     return wg_module_leave(&place, wg_scope_end(&scope, sum));
 }
 
-/* ---- Batch normalisation. Letters: N examples, C channels, L positions. Statistics are (1, C) or
- * (1, C, 1), as x ---- */
+/* ---- Batch normalisation. Letters: N examples, C channels. Statistics are (1, C), (1, C, 1) and
+ * so on, as x ---- */
 
 static int check_batch_norm(int64_t channels, const wg_batch_norm_options *options) {
     if (wg__check_size("batch_norm", "channels", channels) < 0)
@@ -143,11 +143,11 @@ wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int64_t ch
 }
 
 static wg_tensor *batch_mean(wg_tensor *x) {
-    return wg_mean(x, wg_tensor_ndim(x) - 1, (int64_t[]){0, 2}, true);
+    return wg_mean(x, wg_tensor_ndim(x) - 1, (int64_t[]){0, 2, 3, 4}, true);
 }
 
 static wg_tensor *batch_var(wg_tensor *x, double correction) {
-    return wg_var(x, wg_tensor_ndim(x) - 1, (int64_t[]){0, 2}, correction, true);
+    return wg_var(x, wg_tensor_ndim(x) - 1, (int64_t[]){0, 2, 3, 4}, correction, true);
 }
 
 /* running = (1 - share) running + share new. */
@@ -177,13 +177,16 @@ static int check_batch(int64_t channels, const wg_tensor *x, bool of_batch) {
     if (!x)
         return -1;
     const int rank = wg_tensor_ndim(x);
-    if (rank != 2 && rank != 3)
-        return wg_fail(WG_ERROR_SHAPE, "batch_norm", "x has rank %d; wanted (N, C) or (N, C, L)",
+    if (rank < 2 || rank > 5)
+        return wg_fail(WG_ERROR_SHAPE, "batch_norm",
+                       "x has rank %d; wanted (N, C), (N, C, L), (N, C, H, W) or (N, C, D, H, W)",
                        rank);
     if (wg_tensor_size(x, 1) != channels)
         return wg_fail(WG_ERROR_SHAPE, "batch_norm", "x has %lld channels in axis 1; wanted %lld",
                        (long long)wg_tensor_size(x, 1), (long long)channels);
-    const int64_t values = wg_tensor_size(x, 0) * (rank == 3 ? wg_tensor_size(x, 2) : 1);
+    int64_t values = wg_tensor_size(x, 0);
+    for (int axis = 2; axis < rank; axis++)
+        values *= wg_tensor_size(x, axis);
     if (of_batch && values < 2)
         return wg_fail(WG_ERROR_SHAPE, "batch_norm",
                        "%lld values a channel have no variance; wanted a larger batch",
@@ -191,9 +194,9 @@ static int check_batch(int64_t channels, const wg_tensor *x, bool of_batch) {
     return 0;
 }
 
-/* (C)   ->   (1, C) or (1, C, 1), as x. */
+/* (C)   ->   (1, C, 1...), as x. */
 static wg_tensor *as_channels(wg_tensor *vector, const wg_tensor *x) {
-    const int64_t shape[] = {1, wg_tensor_size(x, 1), 1};
+    const int64_t shape[WG_MAX_DIMS] = {1, wg_tensor_size(x, 1), 1, 1, 1, 1, 1, 1};
     return wg_reshape(vector, wg_tensor_ndim(x), shape);
 }
 
@@ -218,4 +221,62 @@ wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x) {
     wg_error_place place;
     wg_module_enter(&norm->module, &place);
     return wg_module_leave(&place, normalise(norm, x));
+}
+
+/* ---- Group normalisation ---- */
+
+wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t groups,
+                                 int64_t channels, const wg_group_norm_options *options) {
+    static const wg_group_norm_options defaults;
+    if (!options)
+        options = &defaults;
+    if (wg__check_size("group_norm", "groups", groups) < 0 ||
+        wg__check_size("group_norm", "channels", channels) < 0)
+        return NULL;
+    if (channels % groups != 0) {
+        wg_fail(WG_ERROR_ARGUMENT, "group_norm", "%lld groups do not divide %lld channels",
+                (long long)groups, (long long)channels);
+        return NULL;
+    }
+    wg_group_norm *norm = wg_module_new(parent, name, sizeof *norm);
+    if (!norm)
+        return NULL;
+    norm->groups = groups;
+    norm->channels = channels;
+    norm->eps = options->eps == 0 ? 1e-5 : options->eps;
+    if (!options->no_affine) {
+        norm->weight = wg__vector_parameter(&norm->module, "weight", channels, 1);
+        norm->bias = wg__vector_parameter(&norm->module, "bias", channels, 0);
+    }
+    return wg_module_finish(&norm->module);
+}
+
+static wg_tensor *normalise_groups(wg_group_norm *norm, wg_tensor *x) {
+    if (!x)
+        return NULL;
+    if (wg_tensor_ndim(x) < 2 || wg_tensor_size(x, 1) != norm->channels) {
+        char text[64];
+        wg_spec spec = {wg_tensor_dtype(x), wg_tensor_ndim(x), {0}};
+        for (int i = 0; i < spec.ndim; i++)
+            spec.shape[i] = wg_tensor_size(x, i);
+        wg_fail(WG_ERROR_SHAPE, "group_norm", "x is %s; wanted (N, %lld, ...)",
+                wg_spec_text(text, sizeof text, &spec), (long long)norm->channels);
+        return NULL;
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int64_t *shape = wg_tensor_shape(x), count = wg_tensor_count(x);
+    const int64_t rows[] = {shape[0] * norm->groups,
+                            shape[0] ? count / (shape[0] * norm->groups) : 1};
+    wg_tensor *y = wg_layer_norm_op(wg_reshape(x, 2, rows), NULL, NULL, norm->eps);
+    y = wg_reshape(y, wg_tensor_ndim(x), shape);
+    if (norm->weight)
+        y = wg_add(wg_mul(y, as_channels(norm->weight, x)), as_channels(norm->bias, x));
+    return wg_scope_end(&scope, y);
+}
+
+wg_tensor *wg_group_norm_forward(wg_group_norm *norm, wg_tensor *x) {
+    wg_error_place place;
+    wg_module_enter(&norm->module, &place);
+    return wg_module_leave(&place, normalise_groups(norm, x));
 }

@@ -96,8 +96,8 @@ WG_API wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tens
  *
  *     running = (1 - momentum) running + momentum batch's
  *
- * with the batch's unbiased variance there, as in PyTorch's BatchNorm1d, whose names and defaults
- * these are ---- */
+ * with the batch's unbiased variance there, as in PyTorch's BatchNorm1d, BatchNorm2d and
+ * BatchNorm3d, whose names and defaults these are ---- */
 
 typedef struct wg_batch_norm {
     wg_module module;
@@ -121,9 +121,35 @@ typedef struct wg_batch_norm_options {
 WG_API wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int64_t channels,
                                         const wg_batch_norm_options *options);
 
-/* x: (N, C) or (N, C, L)   ->   the same shape. In training the running statistics move on.
- * [scope; SHAPE, also for one value a channel where the batch's statistics are wanted; DTYPE] */
+/* x: (N, C), (N, C, L), (N, C, H, W) or (N, C, D, H, W)   ->   the same shape. In training the
+ * running statistics move on. [scope; SHAPE, also for one value a channel where the batch's
+ * statistics are wanted; DTYPE] */
 WG_API wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x);
+
+/* ---- Group normalisation   (Wu & He 2018, arXiv:1803.08494, eq. 1): the channels of an example
+ * are cut into groups, and each group is normalised over all its channels and positions, then
+ * weighed by channel. One group is the layer normalisation of images; groups of one channel are
+ * instance normalisation ---- */
+
+typedef struct wg_group_norm {
+    wg_module module;
+    wg_tensor *weight, *bias; /* (C), 1 and 0 at first, or NULL */
+    int64_t groups, channels;
+    double eps;
+} wg_group_norm;
+
+typedef struct wg_group_norm_options {
+    double eps;     /* 0: 1e-5 */
+    bool no_affine; /* neither weight nor bias */
+} wg_group_norm_options;
+
+/* `parent` owns it; NULL makes it a root. NULL with [ARGUMENT for groups that do not divide the
+ * channels; MEMORY] */
+WG_API wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t groups,
+                                        int64_t channels, const wg_group_norm_options *options);
+
+/* x: (N, C, ...)   ->   the same shape. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_group_norm_forward(wg_group_norm *norm, wg_tensor *x);
 
 WG_END_DECLS
 

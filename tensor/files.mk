@@ -31,6 +31,11 @@ tensor_sources = \
 	tensor/ops/attention/attention.h \
 	tensor/ops/attention/rotary.c \
 	tensor/ops/attention/tiles.c \
+	tensor/ops/conv/conv.c \
+	tensor/ops/conv/interpolate.c \
+	tensor/ops/conv/pool.c \
+	tensor/ops/conv/windows.c \
+	tensor/ops/conv/windows.h \
 	tensor/ops/elementwise/activation.c \
 	tensor/ops/elementwise/binary.c \
 	tensor/ops/elementwise/compare.c \

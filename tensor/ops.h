@@ -656,6 +656,99 @@ WG_API wg_tensor *wg_dot(wg_tensor *a, wg_tensor *b);
  * integers. [scope; SHAPE, ARGUMENT, DTYPE for bools] */
 WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, double alpha);
 
+/* ---- Convolution (ops/conv/conv.c) ---- */
+
+/* An entry of a list belongs to one spatial axis, the first to the first; 0 is its default. So a
+ * stride of 2 in two dimensions is {2, 2}. */
+typedef struct wg_conv_options {
+    int64_t stride[3];         /* from window to window; default 1 */
+    int64_t padding[3];        /* zeros before and after the axis */
+    int64_t dilation[3];       /* from element to element of a window; default 1 */
+    int64_t output_padding[3]; /* conv_transpose alone: places more at the end of the axis */
+    int64_t groups;            /* channels are cut into so many groups of their own; default 1 */
+    bool same_padding;         /* conv alone: such a padding that y has the size of x, as PyTorch's
+                                  "same"; with a stride of 1 */
+} wg_conv_options;
+
+/* What networks call convolution, a correlation: each output channel is the sum, over the channels
+ * of its group, of the products of a kernel and the windows of x.
+ * x: (N, C, L)   weight: (O, C / groups, K)   bias: (O) or NULL   ->   (N, O, P)
+ *     P = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down
+ * conv2d: (N, C, H, W) and (O, C / groups, KH, KW); conv3d: (N, C, D, H, W) likewise. x may lack N,
+ * as y does then. Forward and gradients are packed products that read the windows from a few
+ * images at a time. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                            const wg_conv_options *options);
+WG_API wg_tensor *wg_conv2d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                            const wg_conv_options *options);
+WG_API wg_tensor *wg_conv3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                            const wg_conv_options *options);
+
+/* The transposed convolution, also called deconvolution: the adjoint in x of the convolution with
+ * the same weight and options. Each element of x adds a kernel, times itself, to a window of y.
+ * x: (N, C, L)   weight: (C, O / groups, K)   bias: (O) or NULL   ->   (N, O, P)
+ *     P = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1
+ * [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_conv_transpose1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                                      const wg_conv_options *options);
+WG_API wg_tensor *wg_conv_transpose2d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                                      const wg_conv_options *options);
+WG_API wg_tensor *wg_conv_transpose3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                                      const wg_conv_options *options);
+
+/* ---- Pooling (ops/conv/pool.c) ---- */
+
+/* An entry of a list belongs to one spatial axis, the first to the first; 0 is its default. */
+typedef struct wg_pool_options {
+    int64_t kernel[3];        /* the size of a window; there is no default */
+    int64_t stride[3];        /* from window to window; default: the kernel */
+    int64_t padding[3];       /* at both ends of the axis, at most half of the kernel: of a maximum
+                                 minus infinity, of a mean zeros */
+    int64_t dilation[3];      /* max_pool alone: from element to element of a window; default 1 */
+    bool ceil_mode;           /* windows may reach beyond the end, if they begin before it */
+    bool exclude_padding;     /* avg_pool alone: PyTorch's count_include_pad=False, the mean of the
+                                 elements of x */
+    int64_t divisor_override; /* avg_pool alone: what to divide the sum by; 0: the elements */
+} wg_pool_options;
+
+/* The largest element of each window of a channel, or the mean.
+ * x: (N, C, L) or (C, L)   ->   (N, C, P) or (C, P)
+ *     P = (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, or up by
+ * ceil_mode 2d: (N, C, H, W); 3d: (N, C, D, H, W). `indices`, unless NULL, receives the places of
+ * the largest in their channel, in row-major order, i64. Of equal elements the first counts and
+ * gets the gradient; NaN is the largest. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_max_pool1d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
+WG_API wg_tensor *wg_max_pool2d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
+WG_API wg_tensor *wg_max_pool3d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
+WG_API wg_tensor *wg_avg_pool1d(wg_tensor *x, const wg_pool_options *options);
+WG_API wg_tensor *wg_avg_pool2d(wg_tensor *x, const wg_pool_options *options);
+WG_API wg_tensor *wg_avg_pool3d(wg_tensor *x, const wg_pool_options *options);
+
+/* Pooling into `size` windows along each spatial axis (1, 2 or 3 numbers) that share the axis
+ * evenly: window i of P goes from floor(i L / P) up to ceil((i + 1) L / P), so that neighbours may
+ * overlap by an element. A size of 1 is the mean of the whole channel. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_adaptive_max_pool1d(wg_tensor *x, const int64_t *size, wg_tensor **indices);
+WG_API wg_tensor *wg_adaptive_max_pool2d(wg_tensor *x, const int64_t *size, wg_tensor **indices);
+WG_API wg_tensor *wg_adaptive_max_pool3d(wg_tensor *x, const int64_t *size, wg_tensor **indices);
+WG_API wg_tensor *wg_adaptive_avg_pool1d(wg_tensor *x, const int64_t *size);
+WG_API wg_tensor *wg_adaptive_avg_pool2d(wg_tensor *x, const int64_t *size);
+WG_API wg_tensor *wg_adaptive_avg_pool3d(wg_tensor *x, const int64_t *size);
+
+/* ---- Images in another size (ops/conv/interpolate.c) ---- */
+
+typedef enum wg_interpolation {
+    WG_INTERPOLATE_NEAREST, /* PyTorch's "nearest": element floor(o L / size) for output o */
+    WG_INTERPOLATE_LINEAR   /* PyTorch's "linear", "bilinear" and "trilinear", by the axes */
+} wg_interpolation;
+
+/* x with other sizes of its spatial axes, 1 to 3 of them, by PyTorch's interpolate(x, size).
+ * x: (N, C, L), (N, C, H, W) or (N, C, D, H, W)   ->   (N, C, size...)
+ * Linearly, output o lies at (o + 1/2) L / size - 1/2, or with align_corners at o (L - 1) /
+ * (size - 1), so that the first and the last elements stay in place. Shrinking does not average.
+ * [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_interpolate(wg_tensor *x, int axis_count, const int64_t *size,
+                                 wg_interpolation mode, bool align_corners);
+
 /* ---- Attention (ops/attention/attention.c) ---- */
 
 typedef struct wg_attention_options {

@@ -65,6 +65,10 @@ fault() {
         awk '/^largest error: / && $3 < 0.01 { right = 1 }
              END { if (!right) print "not the solution: " $0 }' out
         ;;
+    examples/digits)
+        share=$(sed -n 's/^right on new images: \([0-9]*\).*/\1/p' out)
+        test "${share:-0}" -ge 92 || echo "only ${share:-no} % of new images are right"
+        ;;
     examples/spiral)
         share=$(sed -n 's/^right on new points: \([0-9]*\).*/\1/p' out)
         test "${share:-0}" -ge 97 || echo "only ${share:-no} % of new points are right"

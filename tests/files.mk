@@ -152,6 +152,7 @@ tests_test_objectives_SOURCES = \
 tests_test_ops_SOURCES = \
 	tests/ops/attention.c \
 	tests/ops/attention_step.c \
+	tests/ops/conv.c \
 	tests/ops/dropout.c \
 	tests/ops/einsum.c \
 	tests/ops/errors.c \
@@ -164,6 +165,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/reduce.c \
 	tests/ops/reference.c \
 	tests/ops/reference.h \
+	tests/ops/reference_conv.c \
 	tests/ops/reference_elementwise.c \
 	tests/ops/reference_linalg.c \
 	tests/ops/reference_reduce.c \

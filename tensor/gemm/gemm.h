@@ -4,6 +4,7 @@
 
 #include "tensor/dtype.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A matrix in memory: element (i, j) is at data[i * row_stride + j * column_stride]. */
@@ -12,6 +13,20 @@ typedef struct wg__matrix {
     int64_t row_stride, column_stride; /* in elements; positive along axes longer than 1 */
 } wg__matrix;
 
+/* A matrix B that is not stored: a function writes the parts of it that are packed. (Its columns
+ * are the windows of an image, say, which overlap.) A part has at most WG__MOST_GATHERED rows and
+ * columns. */
+#define WG__MOST_GATHERED 384
+typedef struct wg__gather {
+    /* Writes `rows` rows from `row` on, of `columns` columns from `column` on. Rows are contiguous
+     * and `step` elements apart; with `down`, columns are. The gaps between them may be
+     * overwritten, but nothing behind the last. Thread safe. */
+    void (*read)(const void *context, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                 int64_t step, void *to);
+    const void *context;
+    bool down;
+} wg__gather;
+
 /* C (m, n) = alpha A (m, k) B (k, n) + beta C. If `row` is not NULL, each row of C becomes that row
  * of alpha A B plus `row`, a bias, instead. With beta 0 or a row, C is not read. */
 typedef struct wg__product {
@@ -19,7 +34,8 @@ typedef struct wg__product {
     int64_t m, n, k;
     double alpha, beta;
     wg__matrix a, b, c;
-    const void *row; /* n contiguous elements, floats only */
+    const void *row;          /* n contiguous elements, floats only */
+    const wg__gather *gather; /* NULL: B is in memory; else b is not read, floats only */
 } wg__product;
 
 /* Computes a product. Integers wrap around; alpha and beta are truncated to integers for them. Runs

@@ -44,6 +44,7 @@
 
 /* The longest piece of k, in elements of f32; of f64 it is half as long. */
 enum { PIECE = 384 };
+static_assert(PIECE <= WG__MOST_GATHERED, "a gathered part holds a piece");
 
 /* The sizes of a worker's block, of a chunk of A, and about of the packed shared operand. */
 enum { BLOCK_BYTES = 288 << 10, CHUNK_BYTES = 288 << 10, SHARED_BYTES = 4 << 20 };
@@ -145,6 +146,7 @@ typedef struct blocks {
     wg__product product;
     wg__gemm_kernel kernel;
     int64_t size;                    /* of an element */
+    bool gathers_a, gathers_b;       /* that operand is read by product.gather */
     bool a_stands;                   /* A is read in place, unpacked */
     bool shares_a;                   /* A is the shared operand, otherwise B */
     int64_t piece, pieces;           /* the length of a piece of k, and their number */
@@ -187,8 +189,15 @@ typedef struct source {
     int64_t count, k, stride, k_stride; /* the strides are in elements */
 } source;
 
+static bool is_gathered(const blocks *p, bool of_a) {
+    return of_a ? p->gathers_a : p->gathers_b;
+}
+
+/* No source for a gathered operand, so that nothing is prefetched. */
 static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t slivers,
                         int64_t piece) {
+    if (is_gathered(p, of_a))
+        return (source){0};
     const int64_t width = kernel_side(p, of_a)->width, begin = sliver * width;
     const int64_t l = piece * p->piece;
     const wg__matrix x = of_a ? wg__matrix_at(p->product.dtype, p->product.a, begin, l)
@@ -200,19 +209,43 @@ static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t sliv
                     .k_stride = of_a ? x.column_stride : x.row_stride};
 }
 
+static void pack_source(const blocks *p, bool of_a, source x, char *to) {
+    const wg__gemm_kernel *kernel = &p->kernel;
+    if (!kernel->simd)
+        wg__blis_pack(&kernel->blis, of_a ? &kernel->blis.a : &kernel->blis.b, x.count, x.k, x.data,
+                      x.stride, x.k_stride, to);
+    else if (x.stride == 1 && x.count == kernel->b.width)
+        kernel->simd->pack_rows(x.k, x.count, x.data, x.k_stride, 1, to);
+    else
+        kernel->simd->pack_columns(x.count, x.k, x.data, x.stride, x.k_stride, to);
+}
+
+/* Vectors of contiguous elements are gathered into a buffer in the L1 cache and packed from
+ * there. */
+static void gather_sliver(const blocks *p, bool of_a, int64_t sliver, int64_t piece, char *to) {
+    _Alignas(CACHE_LINE) char buffer[(PIECE + 1) * MOST_STEP * 4 + SLIVER_ROOM];
+    const wg__kernel_side *side_of = kernel_side(p, of_a);
+    const wg__gather *gather = p->product.gather;
+    const int64_t begin = sliver * side_of->width, l = piece * p->piece;
+    const int64_t count = wg__smaller(side_of->width, side(p, of_a) - begin);
+    const int64_t k = piece_length(p, piece);
+    if (gather->down) {
+        gather->read(gather->context, l, k, begin, count, k, buffer);
+        pack_source(p, of_a, (source){buffer, count, k, k, 1}, to);
+        return;
+    }
+    if (count < side_of->width)
+        memset(to, 0, (size_t)(k * side_of->step * p->size));
+    gather->read(gather->context, l, k, begin, count, side_of->step, to);
+}
+
 static void pack_slivers(const blocks *p, bool of_a, int64_t sliver, int64_t slivers, int64_t piece,
                          char *to) {
-    const wg__gemm_kernel *kernel = &p->kernel;
-    for (int64_t i = 0; i < slivers; i++, to += sliver_bytes(p, of_a)) {
-        const source x = source_of(p, of_a, sliver + i, 1, piece);
-        if (!kernel->simd)
-            wg__blis_pack(&kernel->blis, of_a ? &kernel->blis.a : &kernel->blis.b, x.count, x.k,
-                          x.data, x.stride, x.k_stride, to);
-        else if (x.stride == 1 && x.count == kernel->b.width)
-            kernel->simd->pack_rows(x.k, x.count, x.data, x.k_stride, 1, to);
+    for (int64_t i = 0; i < slivers; i++, to += sliver_bytes(p, of_a))
+        if (is_gathered(p, of_a))
+            gather_sliver(p, of_a, sliver + i, piece, to);
         else
-            kernel->simd->pack_columns(x.count, x.k, x.data, x.stride, x.k_stride, to);
-    }
+            pack_source(p, of_a, source_of(p, of_a, sliver + i, 1, piece), to);
 }
 
 static int64_t shared_slivers(const blocks *p) {
@@ -476,9 +509,13 @@ static void multiply_blocks(int64_t begin, int64_t end, void *context) {
 /* ---- A product ---- */
 
 /* Transposes the product where the kernel prefers the other order of C. */
-static void orient(wg__product *p, bool by_rows) {
+static void orient(blocks *blocks) {
+    wg__product *p = &blocks->product;
     const int64_t row = p->c.row_stride, column = p->c.column_stride;
-    if (by_rows ? column == 1 || row != 1 : row == 1 || column != 1)
+    const bool stays = blocks->kernel.by_rows ? column == 1 || row != 1 : row == 1 || column != 1;
+    blocks->gathers_a = p->gather && !stays;
+    blocks->gathers_b = p->gather && stays;
+    if (stays)
         return;
     wg__product_place_row(p); /* transposed, the row would be a column */
     *p = wg__product_transposed(p);
@@ -523,8 +560,8 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
                 .kernel = kernel,
                 .size = (int64_t)wg_dtype_size(product->dtype),
                 .threads = wg__gemm_threads(multiply_adds)};
-    orient(&p.product, kernel.by_rows);
-    p.a_stands = kernel.reads_a && stands_well(&p.product);
+    orient(&p);
+    p.a_stands = kernel.reads_a && !p.gathers_a && stands_well(&p.product);
     p.shares_a = p.product.m <= p.product.n;
     p.pieces = wg__ceil_divide(p.product.k, PIECE * (int64_t)sizeof(float) / p.size);
     p.piece = wg__ceil_divide(p.product.k, p.pieces);

@@ -13,7 +13,8 @@
 wg__product wg__product_part(const wg__product *product, int64_t i, int64_t m, int64_t j,
                              int64_t n);
 
-/* The product of the transposed matrices, C^T = B^T A^T. It must have no row. */
+/* The product of the transposed matrices, C^T = B^T A^T. It must have no row. A gathered B becomes
+ * a gathered A, which the caller has to remember. */
 wg__product wg__product_transposed(const wg__product *product);
 
 /* Copies `row`, if there is one, into C and sets beta to 1. */

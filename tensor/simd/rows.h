@@ -246,3 +246,59 @@ static void add_rows(int64_t rows, int64_t columns, int64_t row_stride, const vo
     for (; row < rows; row++)
         add_few_rows(1, columns, row_stride, from + row * row_stride, sums);
 }
+
+/* ---- Convolution of planes ----
+ *
+ * TAP_VECTORS vectors of outputs, or of sums, stay in registers. An output adds its taps in their
+ * order, also where it is in the remainder. */
+
+enum { TAP_VECTORS = 4 };
+
+WG__OF_KNOWN void few_tap_sums(const int vectors, int64_t taps, const int64_t *offsets,
+                               const real *x, const real *weights, real start, real *y) {
+    vector sums[TAP_VECTORS];
+    for (int v = 0; v < vectors; v++)
+        sums[v] = start + (vector){0};
+    for (int64_t t = 0; t < taps; t++)
+        for (int v = 0; v < vectors; v++)
+            sums[v] += weights[t] * load(x + offsets[t] + v * LANES);
+    for (int v = 0; v < vectors; v++)
+        store(y + v * LANES, sums[v]);
+}
+
+static void tap_sums(int64_t n, int64_t taps, const int64_t *offsets, const void *x,
+                     const void *weights, double start, void *y) {
+    const real *from = x, *by = weights, first = (real)start;
+    real *to = y;
+    int64_t i = 0;
+    for (; i + TAP_VECTORS * LANES <= n; i += TAP_VECTORS * LANES)
+        few_tap_sums(TAP_VECTORS, taps, offsets, from + i, by, first, to + i);
+    for (; i + LANES <= n; i += LANES)
+        few_tap_sums(1, taps, offsets, from + i, by, first, to + i);
+    if (i == n)
+        return;
+    vector sum = first + (vector){0};
+    for (int64_t t = 0; t < taps; t++)
+        sum += by[t] * load_part(from + offsets[t] + i, n - i, 0);
+    store_part(to + i, sum, n - i);
+}
+
+static real tap_dot(int64_t n, const real *x, const real *g) {
+    vector sums[TAP_VECTORS] = {{0}};
+    int64_t i = 0;
+    for (; i + TAP_VECTORS * LANES <= n; i += TAP_VECTORS * LANES)
+        for (int v = 0; v < TAP_VECTORS; v++)
+            sums[v] += load(g + i + v * LANES) * load(x + i + v * LANES);
+    for (; i + LANES <= n; i += LANES)
+        sums[0] += load(g + i) * load(x + i);
+    if (i < n)
+        sums[1] += load_part(g + i, n - i, 0) * load_part(x + i, n - i, 0);
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+static void tap_dots(int64_t n, int64_t taps, const int64_t *offsets, const void *x, const void *g,
+                     void *sums) {
+    real *to = sums;
+    for (int64_t t = 0; t < taps; t++)
+        to[t] += tap_dot(n, (const real *)x + offsets[t], g);
+}

@@ -205,6 +205,17 @@ typedef struct wg__simd {
                           int64_t a_row, int64_t a_column, const void *b, int64_t b_row,
                           int64_t b_column, double beta, void *c, int64_t c_row);
 
+    /* Convolution of planes that lie in memory as they are read: tap t of output i is element
+     * offsets[t] + i of x.
+     *
+     *     tap_sums   y_i = start + sum_t weights_t x[offsets_t + i]         n outputs
+     *     tap_dots   sums_t += sum_i g_i x[offsets_t + i]
+     */
+    void (*tap_sums)(int64_t n, int64_t taps, const int64_t *offsets, const void *x,
+                     const void *weights, double start, void *y);
+    void (*tap_dots)(int64_t n, int64_t taps, const int64_t *offsets, const void *x, const void *g,
+                     void *sums);
+
     /* Writes the words of `groups` groups of a draw, beginning with `group`. The same in both
      * tables. */
     void (*random_words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,

@@ -108,6 +108,8 @@ const wg__simd WG__TABLE = {
     .pack_rows = pack_rows,
 
     .add_rows = add_rows,
+    .tap_sums = tap_sums,
+    .tap_dots = tap_dots,
 
     .row_products = row_products,
     .add_scaled_rows = add_scaled_rows,

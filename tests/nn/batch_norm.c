@@ -16,7 +16,8 @@ static const struct {
 } forms[] = {
     {"rows", {.no_running = false}},      {"sequences", {.momentum = 0.3, .eps = 1e-3}},
     {"cumulative", {.cumulative = true}}, {"plain", {.no_affine = true}},
-    {"untracked", {.no_running = true}},
+    {"untracked", {.no_running = true}},  {"images", {.momentum = 0}},
+    {"volumes", {.cumulative = true}},
 };
 
 static const char *form_name(int index) {
@@ -127,7 +128,8 @@ END_TEST
 START_TEST(what_does_not_fit_is_refused) {
     wg_batch_norm *norm = wg_batch_norm_new(NULL, "", C, &forms[_i].options);
     ck_assert_ptr_null(wg_batch_norm_forward(norm, wg_ones(WG_F32, WG_DIMS(C))));
-    assert_error(WG_ERROR_SHAPE, "x has rank 1; wanted (N, C) or (N, C, L)");
+    assert_error(WG_ERROR_SHAPE,
+                 "x has rank 1; wanted (N, C), (N, C, L), (N, C, H, W) or (N, C, D, H, W)");
     ck_assert_ptr_null(wg_batch_norm_forward(norm, wg_ones(WG_F32, WG_DIMS(2, C + 1))));
     assert_error(WG_ERROR_SHAPE, "x has 6 channels in axis 1; wanted 5");
     wg_module_free(&norm->module);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nn/attention.h"
+#include "nn/conv.h"
 #include "nn/linear.h"
 #include "nn/init.h"
 #include "nn/norm.h"
@@ -91,7 +92,13 @@ START_TEST(new_layers_begin_as_pytorchs) {
     wg_multi_head_attention *attention =
         wg_multi_head_attention_new(root, "attention", 300, 3, &narrow);
     wg_layer_norm *norm = wg_layer_norm_new(root, "norm", 300, NULL);
+    const int64_t kernel[] = {4, 5};
+    wg_conv *conv = wg_conv2d_new(root, "conv", 60, 50, kernel, NULL);
+    wg_conv *transposed = wg_conv_transpose2d_new(root, "transposed", 50, 120, kernel,
+                                                  &(wg_conv_layer_options){.conv = {.groups = 2}});
     assert_no_error();
+    hold_beside_pytorch("conv2d", conv->weight, true);
+    hold_beside_pytorch("conv_transpose2d", transposed->weight, true);
     hold_beside_pytorch("linear", linear->weight, true);
     hold_beside_pytorch("embedding", table->weight, false);
     hold_beside_pytorch("attention", attention->key->weight, true);
@@ -99,6 +106,9 @@ START_TEST(new_layers_begin_as_pytorchs) {
     assert_close(wg_detach(linear->bias), zeros, 0, 0);
     assert_close(wg_detach(attention->key->bias), zeros, 0, 0);
     assert_close(wg_detach(norm->bias), zeros, 0, 0);
+    const double bound = 1 / sqrt(60 * 4 * 5);
+    const double largest = wg_item(wg_max(wg_abs(conv->bias), WG_ALL, false));
+    ck_assert(largest <= bound && largest > 0.8 * bound);
     assert_close(wg_detach(norm->weight), wg_ones(WG_F32, WG_DIMS(300)), 0, 0);
     wg_module_free(root);
 }

@@ -1,5 +1,6 @@
 /* All layers but attention in all their forms, against PyTorch and against central differences. */
 #include "nn/feed_forward.h"
+#include "nn/conv.h"
 #include "nn/norm.h"
 #include "nn/attention.h"
 #include "nn/positions.h"
@@ -138,6 +139,35 @@ static wg_tensor *batch_norm(void *layer, wg_tensor *const *inputs, const void *
     return wg_batch_norm_forward(layer, inputs[0]);
 }
 
+/* ---- Convolutions, and norms of images ---- */
+
+typedef struct conv_form {
+    wg_conv *(*make)(wg_module *, const char *, int64_t, int64_t, const int64_t *,
+                     const wg_conv_layer_options *);
+    int64_t out, kernel[3];
+    wg_conv_layer_options options;
+} conv_form;
+
+static void *conv_new(const void *options) {
+    const conv_form *form = options;
+    return form->make(NULL, "", 4, form->out, form->kernel, &form->options);
+}
+
+static wg_tensor *conv(void *layer, wg_tensor *const *inputs, const void *given) {
+    (void)given;
+    return wg_conv_forward(layer, inputs[0]);
+}
+
+static void *group_norm_new(const void *options) {
+    const wg_group_norm_options *form = options;
+    return wg_group_norm_new(NULL, "", form->no_affine ? 3 : 2, 6, form);
+}
+
+static wg_tensor *group_norm(void *layer, wg_tensor *const *inputs, const void *given) {
+    (void)given;
+    return wg_group_norm_forward(layer, inputs[0]);
+}
+
 /* ---- Feed-forward nets ---- */
 
 static wg_tensor *every_activation(void *layer, wg_tensor *const *inputs, const void *given) {
@@ -225,6 +255,8 @@ static wg_tensor *encode(void *layer, wg_tensor *const *inputs, const void *give
 #define BATCH_NORM(...)                                                                            \
     FORM(batch_norm, wg_batch_norm_options, __VA_ARGS__),                                          \
         .forward = batch_norm, .modes_differ = true, .held_by = "test_batch_norm"
+#define CONV(...)                                                                                  \
+    FORM(conv, conv_form, __VA_ARGS__), .forward = conv, .input_count = 1, .input_shapes
 #define ENCODER(...) FORM(encoder, encoder_options, __VA_ARGS__), .forward = encode, SEQUENCES
 
 #define GATE_FORM(kind_, published, op) {"gated_" published, GATED(.kind = WG_GATE_##kind_)},
@@ -266,6 +298,27 @@ static const layer_case forms[] = {
      .input_shapes = {{6, C}}},
     {"batch_norm_no_running", BATCH_NORM(.no_running = true), .input_count = 1,
      .input_shapes = {{6, C}}},
+    {"conv1d", CONV(wg_conv1d_new, 6, {3}, {.conv = {.padding = {1}}}) = {{B, 4, 9}}},
+    {"conv2d", CONV(wg_conv2d_new, 6, {3, 2},
+                    {.conv = {.stride = {2, 1}, .padding = {1, 0}}}) = {{B, 4, 6, 5}}},
+    {"conv2d_groups",
+     CONV(wg_conv2d_new, 6, {3, 3},
+          {.conv = {.dilation = {2, 2}, .groups = 2}, .no_bias = true}) = {{B, 4, 6, 5}}},
+    {"conv2d_same",
+     CONV(wg_conv2d_new, 3, {3, 4}, {.conv = {.same_padding = true}}) = {{B, 4, 6, 5}}},
+    {"conv2d_reflect",
+     CONV(wg_conv2d_new, 3, {3, 3},
+          {.conv = {.padding = {2, 1}}, .padding_mode = WG_PAD_REFLECT}) = {{B, 4, 6, 5}}},
+    {"conv_transpose1d",
+     CONV(wg_conv_transpose1d_new, 6, {3}, {.conv = {.stride = {2}}}) = {{B, 4, 5}}},
+    {"conv_transpose2d",
+     CONV(wg_conv_transpose2d_new, 6, {3, 3},
+          {.conv = {.stride = {2, 2}, .padding = {1, 1}, .output_padding = {1, 0}, .groups = 2}}) =
+         {{B, 4, 3, 4}}},
+    {"group_norm", FORM(group_norm, wg_group_norm_options, .eps = 1e-3), .forward = group_norm,
+     .input_count = 1, .input_shapes = {{B, 6, 3, 4}}},
+    {"group_norm_no_affine", FORM(group_norm, wg_group_norm_options, .no_affine = true),
+     .forward = group_norm, .input_count = 1, .input_shapes = {{B, 6, 7}}},
     {"activations", .make = nothing_new, .forward = every_activation, SEQUENCES},
     {"feed_forward", FORM(feed_forward, wg_feed_forward_options, .activation = WG_ACTIVATION_RELU),
      .forward = feed_forward, SEQUENCES},

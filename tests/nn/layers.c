@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "nn/conv.h"
 #include "nn/norm.h"
 #include "nn/attention.h"
 #include "nn/module.h"
@@ -155,6 +156,39 @@ START_TEST(impossible_sizes_are_refused_by_name) {
     assert_error(WG_ERROR_INDEX, "padding index 5");
     ck_assert_ptr_null(wg_padding_mask(wg_zeros(WG_I64, WG_DIMS(2, 3))));
     assert_error(WG_ERROR_DTYPE, "bool");
+    ck_assert_ptr_null(wg_group_norm_new(NULL, "", 4, 6, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "4 groups do not divide 6 channels");
+    wg_group_norm *norm = wg_group_norm_new(NULL, "", 3, 6, NULL);
+    ck_assert_ptr_null(wg_group_norm_forward(norm, wg_zeros(WG_F32, WG_DIMS(2, 5, 4))));
+    assert_error(WG_ERROR_SHAPE, "group_norm: x is (2, 5, 4) f32; wanted (N, 6, ...)");
+    wg_module_free(&norm->module);
+}
+END_TEST
+
+START_TEST(impossible_convolutions_are_refused_by_name) {
+    const int64_t kernel[] = {3, 0};
+    ck_assert_ptr_null(wg_conv2d_new(NULL, "", 4, 4, kernel, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "conv2d: kernel is 0");
+    ck_assert_ptr_null(wg_conv1d_new(NULL, "", 0, 4, kernel, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "conv1d: in is 0");
+    const wg_conv_layer_options groups = {.conv = {.groups = 3}};
+    ck_assert_ptr_null(wg_conv_transpose1d_new(NULL, "", 6, 4, kernel, &groups));
+    assert_error(WG_ERROR_ARGUMENT, "conv_transpose1d: groups is 3; it must be at least 1, and "
+                                    "divide in (6) and out (4)");
+    const wg_conv_layer_options reflect = {.padding_mode = WG_PAD_REFLECT};
+    ck_assert_ptr_null(wg_conv_transpose1d_new(NULL, "", 4, 4, kernel, &reflect));
+    assert_error(WG_ERROR_ARGUMENT, "padding_mode goes with a convolution that is not transposed");
+}
+END_TEST
+
+START_TEST(a_convolution_has_pytorchs_names_and_spares_its_bias) {
+    wg_conv *conv = wg_conv1d_new(NULL, "", 4, 6, (int64_t[]){3}, NULL);
+    ck_assert_ptr_eq(wg_module_find(&conv->module, "weight")->tensor, conv->weight);
+    ck_assert(!wg_module_find(&conv->module, "weight")->no_decay);
+    ck_assert(wg_module_find(&conv->module, "bias")->no_decay);
+    ck_assert_ptr_null(wg_conv_forward(conv, wg_zeros(WG_F32, WG_DIMS(1, 3, 9))));
+    assert_error(WG_ERROR_SHAPE, "conv1d: (1, 3, 9) f32 x (6, 4, 3) f32 x (6) f32: x has 3");
+    wg_module_free(&conv->module);
 }
 END_TEST
 
@@ -162,7 +196,13 @@ START_TEST(constructing_a_layer_without_memory_fails_cleanly) {
     for (int64_t n = 0;; n++) {
         wg__alloc_fail_after(n);
         wg_feed_forward *net = wg_feed_forward_new(NULL, "", 4, 8, NULL);
+        if (net)
+            wg_conv2d_new(&net->module, "conv", 2, 3, (int64_t[]){2, 2}, NULL);
         wg__alloc_fail_after(-1);
+        if (net && wg_error_pending()) {
+            wg_module_free(&net->module);
+            net = NULL;
+        }
         if (net) {
             wg_module_free(&net->module);
             ck_assert_int_gt(n, 8);
@@ -183,6 +223,8 @@ SUITES {
         the_padding_row_begins_at_zero_and_gets_no_gradient,
         activations_go_by_their_published_names,
         impossible_sizes_are_refused_by_name,
+        impossible_convolutions_are_refused_by_name,
+        a_convolution_has_pytorchs_names_and_spares_its_bias,
         constructing_a_layer_without_memory_fails_cleanly,
     };
     add_suite("layers", tests);

@@ -614,6 +614,129 @@ START_TEST(losses_refuse_targets_and_weights_that_do_not_fit) {
 }
 END_TEST
 
+START_TEST(convolutions_refuse_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6)), *w = zeros(WG_F32, WG_DIMS(6, 4, 3, 3));
+    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(6, 3, 3, 3)), NULL, NULL), WG_ERROR_SHAPE,
+            "conv2d: (2, 4, 5, 6) f32 x (6, 3, 3, 3) f32: x has 4 channels; a weight (6, 3, ...) "
+            "with groups 1 takes 3");
+    refused(wg_conv2d(x, w, zeros(WG_F32, WG_DIMS(4)), NULL), WG_ERROR_SHAPE,
+            "wanted a bias of 6, a value for each output channel");
+    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(6, 4, 3)), NULL, NULL), WG_ERROR_SHAPE,
+            "conv2d: (2, 4, 5, 6) f32 x (6, 4, 3) f32: wanted images (N, C, H, W) or (C, H, W), "
+            "and a weight (O, I, K, K)");
+    refused(wg_conv1d(x, w, NULL, NULL), WG_ERROR_SHAPE, "conv1d: (2, 4, 5, 6) f32 x (6, 4, 3, 3)");
+    refused(wg_conv3d(x, zeros(WG_F32, WG_DIMS(6, 4, 3, 3, 3)), NULL, NULL), WG_ERROR_SHAPE,
+            "conv3d: (1, 2, 4, 5, 6) f32 x (6, 4, 3, 3, 3) f32: x has 2 channels");
+    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(6, 4, 3, 7)), NULL, NULL), WG_ERROR_SHAPE,
+            "a kernel of 7, which reaches over 7 places, does not fit into spatial axis 1, of size "
+            "6 with its padding");
+    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.dilation = {3, 1}, .padding = {0, 4}}),
+            WG_ERROR_SHAPE,
+            "a kernel of 3, which reaches over 7 places, does not fit into spatial "
+            "axis 0, of size 5");
+    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(6, 4, 0, 3)), NULL, NULL), WG_ERROR_SHAPE,
+            "a kernel of 0");
+    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(5, 2, 3, 3)), NULL, &(wg_conv_options){.groups = 2}),
+            WG_ERROR_SHAPE, "2 groups do not divide 5 output channels");
+    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.groups = -1}), WG_ERROR_ARGUMENT,
+            "groups is -1; it must be at least 1");
+    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.stride = {1, -2}}), WG_ERROR_ARGUMENT,
+            "stride -2, padding 0 and dilation 1 of spatial axis 1; stride and dilation are at "
+            "least 1, padding at least 0");
+    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.padding = {-1}}), WG_ERROR_ARGUMENT,
+            "padding -1");
+    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.padding = {INT64_MAX, 1}}), WG_ERROR_ARGUMENT,
+            "padding 9223372036854775807");
+    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.padding = {INT32_MAX, INT32_MAX}}),
+            WG_ERROR_SHAPE, "beyond all memory");
+    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.stride = {2, 1}, .same_padding = true}),
+            WG_ERROR_ARGUMENT, "same_padding goes with a stride of 1");
+    refused(wg_conv2d(zeros(WG_I64, WG_DIMS(1, 1, 3, 3)), zeros(WG_I64, WG_DIMS(1, 1, 2, 2)), NULL,
+                      NULL),
+            WG_ERROR_DTYPE, "conv2d");
+    refused(
+        wg_conv2d(x, w, NULL,
+                  &(wg_conv_options){.stride = {1 << 30, INT32_MAX}, .padding = {0, INT32_MAX}}),
+        WG_ERROR_SHAPE, "beyond all memory");
+}
+END_TEST
+
+START_TEST(transposed_convolutions_refuse_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5)), *w = zeros(WG_F32, WG_DIMS(4, 3, 2));
+    refused(wg_conv_transpose1d(x, zeros(WG_F32, WG_DIMS(3, 4, 2)), NULL, NULL), WG_ERROR_SHAPE,
+            "conv_transpose1d: (2, 4, 5) f32 x (3, 4, 2) f32: x has 4 channels, the weight (3, 4, "
+            "...) takes 3");
+    refused(wg_conv_transpose1d(x, w, zeros(WG_F32, WG_DIMS(4)), NULL), WG_ERROR_SHAPE,
+            "wanted a bias of 3");
+    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.padding = {3}}), WG_ERROR_SHAPE,
+            "nothing is left of spatial axis 0 when a padding of 3 is cut off both ends");
+    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.groups = 3}), WG_ERROR_SHAPE,
+            "3 groups do not divide 4 channels");
+    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.output_padding = {1}}),
+            WG_ERROR_ARGUMENT,
+            "output_padding is 1 along spatial axis 0; it must be at least 0, and below the stride "
+            "(1) or the dilation (1)");
+    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.output_padding = {-1}}),
+            WG_ERROR_ARGUMENT, "output_padding is -1");
+}
+END_TEST
+
+START_TEST(pooling_refuses_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6));
+    refused(wg_max_pool2d(x, NULL, NULL), WG_ERROR_ARGUMENT,
+            "max_pool2d: (2, 4, 5, 6) f32: kernel 0, stride 0 and dilation 1 of spatial axis 0; "
+            "all are at least 1");
+    refused(wg_avg_pool2d(x, &(wg_pool_options){.kernel = {2, 2}, .padding = {0, 2}}),
+            WG_ERROR_ARGUMENT,
+            "avg_pool2d: (2, 4, 5, 6) f32: padding 2 along spatial axis 1; it is at least 0, and "
+            "at most half of the 2 places that the kernel reaches over");
+    refused(wg_avg_pool2d(x, &(wg_pool_options){.kernel = {6, 1}}), WG_ERROR_SHAPE,
+            "spatial axis 0, of size 5, has no window");
+    refused(wg_max_pool1d(x, &(wg_pool_options){.kernel = {2}}, NULL), WG_ERROR_SHAPE,
+            "max_pool1d: (2, 4, 5, 6) f32: wanted (N, C, L) or (C, L)");
+    refused(wg_max_pool2d(x, &(wg_pool_options){.kernel = {2, 2}, .stride = {-1, 1}}, NULL),
+            WG_ERROR_ARGUMENT, "stride -1");
+    refused(wg_adaptive_avg_pool2d(x, (int64_t[]){3, 0}), WG_ERROR_SHAPE,
+            "spatial axis 1, of size 6, has no window");
+    refused(wg_avg_pool2d(zeros(WG_I64, WG_DIMS(1, 4, 4)), &(wg_pool_options){.kernel = {2, 2}}),
+            WG_ERROR_DTYPE, "avg_pool2d");
+}
+END_TEST
+
+START_TEST(options_of_another_op_are_refused) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(1, 2, 5)), *w = zeros(WG_F32, WG_DIMS(2, 2, 3));
+    refused(wg_conv1d(x, w, NULL, &(wg_conv_options){.output_padding = {1}}), WG_ERROR_ARGUMENT,
+            "conv1d: output_padding goes with a transposed convolution; it is 1 along spatial axis "
+            "0");
+    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.same_padding = true}),
+            WG_ERROR_ARGUMENT,
+            "conv_transpose1d: same_padding goes with a convolution that is not transposed");
+    refused(wg_avg_pool1d(x, &(wg_pool_options){.kernel = {2}, .dilation = {2}}), WG_ERROR_ARGUMENT,
+            "avg_pool1d: dilation goes with max_pool1d alone");
+    refused(wg_max_pool1d(x, &(wg_pool_options){.kernel = {2}, .divisor_override = 2}, NULL),
+            WG_ERROR_ARGUMENT,
+            "max_pool1d: exclude_padding and divisor_override go with avg_pool1d alone");
+}
+END_TEST
+
+START_TEST(interpolation_refuses_what_does_not_fit) {
+    wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6));
+    refused(wg_interpolate(x, WG_DIMS(3), WG_INTERPOLATE_LINEAR, false), WG_ERROR_SHAPE,
+            "interpolate: (2, 4, 5, 6) f32: wanted images (N, C, ...) with 1 spatial axes");
+    refused(wg_interpolate(x, WG_DIMS(3, 0), WG_INTERPOLATE_LINEAR, false), WG_ERROR_SHAPE,
+            "spatial axis 1 goes from size 6 to 0; both are at least 1");
+    refused(wg_interpolate(x, WG_DIMS(3, 3), WG_INTERPOLATE_NEAREST, true), WG_ERROR_ARGUMENT,
+            "align_corners goes with WG_INTERPOLATE_LINEAR alone");
+    refused(wg_interpolate(x, WG_DIMS(3, 3), (wg_interpolation)7, false), WG_ERROR_ARGUMENT,
+            "mode 7 is none of wg_interpolation");
+    refused(wg_interpolate(x, WG_DIMS(1, 1, 1, 1), WG_INTERPOLATE_LINEAR, false), WG_ERROR_ARGUMENT,
+            "interpolate: 4 sizes; wanted 1 to 3");
+    refused(
+        wg_interpolate(zeros(WG_I64, WG_DIMS(1, 1, 2)), WG_DIMS(3), WG_INTERPOLATE_NEAREST, false),
+        WG_ERROR_DTYPE, "wanted floats");
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         indices_of_several_axes_that_do_not_fit_are_refused,
@@ -626,6 +749,11 @@ SUITES {
         arranging_refuses_what_does_not_fit,
         diagonals_and_windows_refuse_what_does_not_fit,
         padding_refuses_what_an_axis_has_no_elements_for,
+        convolutions_refuse_what_does_not_fit,
+        transposed_convolutions_refuse_what_does_not_fit,
+        pooling_refuses_what_does_not_fit,
+        options_of_another_op_are_refused,
+        interpolation_refuses_what_does_not_fit,
         taking_refuses_what_is_not_there,
         joining_refuses_what_does_not_fit,
         dtypes_that_an_op_does_not_take_are_refused,

@@ -163,6 +163,60 @@ START_TEST(a_large_product_does_without_memory_to_pack_into) {
 }
 END_TEST
 
+/* ---- A gathered B ---- */
+
+/* Reads B from a matrix in memory, writing noise into every gap between rows (or columns). */
+static void read_part(const void *context, int64_t row, int64_t rows, int64_t column,
+                      int64_t columns, int64_t step, void *to) {
+    const wg__product *p = context;
+    const size_t size = wg_dtype_size(p->dtype);
+    const bool down = p->gather->down;
+    const int64_t count = down ? columns : rows, length = down ? rows : columns;
+    ck_assert_int_le(rows, WG__MOST_GATHERED);
+    ck_assert_int_le(columns, WG__MOST_GATHERED);
+    ck_assert_int_ge(step, length);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < (i + 1 < count ? step : length); j++) {
+            char *place = (char *)to + (size_t)(i * step + j) * size;
+            memset(place, 0x55, size);
+            if (j < length)
+                memcpy(place,
+                       wg__matrix_at(p->dtype, p->b, row + (down ? j : i), column + (down ? i : j))
+                           .data,
+                       size);
+        }
+}
+
+/* With C by rows and by columns, and so with B gathered as either operand of the kernel. */
+static void check_gathered(const wg__gemm_kernel *kernel) {
+    for (size_t s = 0; s < 8 * WG_COUNT(sizes); s++) {
+        const int64_t *size = sizes[s / 8];
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *memory[3];
+        wg__product p = {
+            .dtype = kernel->dtype, .m = size[0], .k = size[1], .n = size[2], .alpha = 1};
+        p.a = laid_out(BY_ROWS, &memory[0], 1, p.dtype, p.m, p.k);
+        p.b = laid_out(BY_ROWS, &memory[1], 2, p.dtype, p.k, p.n);
+        p.c = laid_out(s / 2 % 2 ? BY_ROWS : BY_COLUMNS, &memory[2], 3, p.dtype, p.m, p.n);
+        wg_tensor *before = wg_clone(memory[2]);
+        wg__product gathered = p;
+        const wg__gather gather = {read_part, &gathered, s % 2 == 1};
+        gathered.gather = &gather;
+        if (s / 4 % 2)
+            wg__alloc_fail_after(0);
+        wg__gemm_large(&gathered, *kernel);
+        wg__alloc_fail_after(-1);
+        assert_is_the_sum(&p, memory[2], before);
+        wg_scope_end(&scope, NULL);
+    }
+}
+
+START_TEST(a_large_product_gathers_an_operand) {
+    for_each_kernel(check_gathered);
+}
+END_TEST
+
 /* The kernel's results for A by rows, which ours reads in place, and by columns. */
 static const wg__gemm_kernel *tested;
 static const int64_t threaded[][3] = {{130, 500, 250}, {301, 150, 203}, {203, 385, 402}};
@@ -201,6 +255,7 @@ SUITES {
                                   a_large_product_takes_alpha_and_beta,
                                   a_row_is_added_to_each_row_of_a_large_product,
                                   a_large_product_does_without_memory_to_pack_into,
+                                  a_large_product_gathers_an_operand,
                                   a_large_product_has_the_same_bits_at_any_thread_count};
     add_suite("gemm_large", tests);
 }

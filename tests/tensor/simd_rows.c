@@ -237,6 +237,40 @@ START_TEST(random_words_are_those_of_random123) {
 }
 END_TEST
 
+/* Taps that overlap, in any order. */
+static void check_taps(const wg__simd *simd, wg_dtype dtype) {
+    static const int64_t offsets[] = {5, 0, 1, 17, 2};
+    enum { TAPS = WG_COUNT(offsets) };
+    const array x = normal(dtype, 40), weights = normal(dtype, 41), g = normal(dtype, 42);
+    for (size_t l = 0; l < WG_COUNT(lengths); l++) {
+        const int64_t n = lengths[l];
+        array from = x, by = weights, dy = g, y = {.dtype = dtype}, sums = y;
+        set(&y, n, 42);
+        for (int t = 0; t < TAPS; t++)
+            set(&sums, t, t);
+        simd->tap_sums(n, TAPS, offsets, place(&from, 0), place(&by, 0), 0.5, place(&y, 0));
+        simd->tap_dots(n, TAPS, offsets, place(&from, 0), place(&dy, 0), place(&sums, 0));
+        for (int64_t i = 0; i < n; i++) {
+            double wanted = 0.5;
+            for (int t = 0; t < TAPS; t++)
+                wanted += get(&weights, t) * get(&x, offsets[t] + i);
+            assert_near(simd, "tap_sums", dtype, get(&y, i), wanted, 8);
+        }
+        ck_assert_double_eq(get(&y, n), 42);
+        for (int t = 0; t < TAPS; t++) {
+            double wanted = t;
+            for (int64_t i = 0; i < n; i++)
+                wanted += get(&g, i) * get(&x, offsets[t] + i);
+            assert_near(simd, "tap_dots", dtype, get(&sums, t), wanted, 8 + (double)n);
+        }
+    }
+}
+
+START_TEST(taps_of_planes_are_those_of_plain_c) {
+    for_each_table(check_taps);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         rows_of_softmax_are_those_of_plain_c,
@@ -245,6 +279,7 @@ SUITES {
         rows_of_attention_are_those_of_plain_c,
         masks_hide_by_minus_infinity,
         sums_of_rows_are_added_onto_what_is_there,
+        taps_of_planes_are_those_of_plain_c,
         random_words_are_those_of_random123,
     };
     add_suite("simd_rows", tests);

@@ -1,0 +1,64 @@
+/* Convolutional layers. Pooling has no parameters: wg_max_pool2d and its like (tensor/ops.h) are
+ * used as they are; BatchNorm2d and GroupNorm stand in norm.h. */
+#ifndef WG_NN_CONV_H
+#define WG_NN_CONV_H
+
+#include "../tensor/ops.h"
+#include "init.h"
+#include "module.h"
+
+WG_BEGIN_DECLS
+
+/* ---- A convolution with its weight, or a transposed one: PyTorch's Conv2d, ConvTranspose2d and so
+ * on, whose names and defaults these are.
+ *
+ *     weight (O, I / groups, K...), of a transposed one (I, O / groups, K...)
+ *     bias   (O)     left alone by weight decay
+ *
+ * Both begin uniform in [-1/sqrt(n), 1/sqrt(n)), where n is the number of elements of the weight
+ * behind its first axis ---- */
+
+typedef struct wg_conv {
+    wg_module module;
+    wg_tensor *weight;
+    wg_tensor *bias; /* or NULL */
+    int rank;        /* the number of spatial axes, 1 to 3 */
+    bool transposed;
+    wg_conv_options options;
+    wg_pad_mode padding_mode;
+} wg_conv;
+
+typedef struct wg_conv_layer_options {
+    wg_conv_options conv;     /* stride, padding, dilation, groups... */
+    wg_pad_mode padding_mode; /* what conv.padding is filled with; default zeros. Not of a
+                                 transposed one, nor with same_padding */
+    bool no_bias;
+    wg_initializer init; /* of the weight */
+} wg_conv_layer_options;
+
+/* A layer from `in` to `out` channels; `kernel` has a size for each spatial axis. `parent` owns it;
+ * NULL makes it a root. NULL with [ARGUMENT for a size below 1, for groups that do not divide the
+ * channels, and for a padding_mode that does not apply; MEMORY] */
+WG_API wg_conv *wg_conv1d_new(wg_module *parent, const char *name, int64_t in, int64_t out,
+                              const int64_t *kernel, const wg_conv_layer_options *options);
+WG_API wg_conv *wg_conv2d_new(wg_module *parent, const char *name, int64_t in, int64_t out,
+                              const int64_t *kernel, const wg_conv_layer_options *options);
+WG_API wg_conv *wg_conv3d_new(wg_module *parent, const char *name, int64_t in, int64_t out,
+                              const int64_t *kernel, const wg_conv_layer_options *options);
+WG_API wg_conv *wg_conv_transpose1d_new(wg_module *parent, const char *name, int64_t in,
+                                        int64_t out, const int64_t *kernel,
+                                        const wg_conv_layer_options *options);
+WG_API wg_conv *wg_conv_transpose2d_new(wg_module *parent, const char *name, int64_t in,
+                                        int64_t out, const int64_t *kernel,
+                                        const wg_conv_layer_options *options);
+WG_API wg_conv *wg_conv_transpose3d_new(wg_module *parent, const char *name, int64_t in,
+                                        int64_t out, const int64_t *kernel,
+                                        const wg_conv_layer_options *options);
+
+/* x: (N, I, L), (N, I, H, W) or (N, I, D, H, W), with or without N   ->   the same with O channels;
+ * wg_conv1d and its like have the sizes. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_conv_forward(wg_conv *conv, wg_tensor *x);
+
+WG_END_DECLS
+
+#endif
