@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST = 64 }; /* names of more letters are compared by none */
+enum { LONGEST = 64 }; /* longer names are not compared */
 
 static char folded(char letter) {
     return letter == '_' ? '-' : (char)tolower((unsigned char)letter);
