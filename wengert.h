@@ -7,6 +7,7 @@
 #include "tensor/easy.h"
 #include "base/error.h"
 #include "base/suggest.h"
+#include "tensor/kernels.h"
 #include "tensor/npy.h"
 #include "tensor/op.h"
 #include "tensor/ops.h"
