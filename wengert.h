@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/group.h"
 #include "base/suggest.h"
+#include "tensor/kernels.h"
 #include "tensor/npy.h"
 #include "tensor/op.h"
 #include "tensor/ops.h"

@@ -122,6 +122,7 @@ enum { WG__KEY_JSON = 1000, WG__KEY_PROFILE, WG__KEY_TRACE, WG__KEY_OWN };
 int wg__verb_average(int argc, char **argv);
 int wg__verb_bench(int argc, char **argv);
 int wg__verb_convert(int argc, char **argv);
+int wg__verb_doctor(int argc, char **argv);
 int wg__verb_embed(int argc, char **argv);
 int wg__verb_corpus(int argc, char **argv);
 int wg__verb_eval(int argc, char **argv);

@@ -7,6 +7,7 @@ cli_sources = \
 	cli/decoding.c \
 	cli/decoding.h \
 	cli/dispatch.c \
+	cli/doctor.c \
 	cli/embed.c \
 	cli/eval.c \
 	cli/fill.c \

@@ -23,6 +23,7 @@ static const wg__verb verbs[] = {
     {"tokenizer", "learn a vocabulary, text to ids and back", wg__verb_tokenizer},
     {"corpus", "check a training text", wg__verb_corpus},
     {"gradcheck", "check the gradients of ops", wg__verb_gradcheck},
+    {"doctor", "tell what this machine gives, and what to change", wg__verb_doctor},
     {"bench", "time the library beside the machine's own speed", wg__verb_bench},
     {NULL, NULL, NULL},
 };

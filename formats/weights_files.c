@@ -1,11 +1,13 @@
 /* The table of all formats of tensor files. See weights_files.h. */
 #include "formats/weights_files.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "formats/gguf.h"
 #include "formats/llama_rows.h"
+#include "io/file_kind.h"
 #include "tensor/internal.h"
 
 #define WHERE "weights"
@@ -47,7 +49,11 @@ static const wg__weights_reader *detect(const char *path, const uint8_t *bytes, 
     for (size_t i = 0; i < sizeof cut_short / sizeof cut_short[0]; i++)
         if (wg__ends_with(path, cut_short[i].suffix))
             return refuse(path, cut_short[i].reason);
-    return refuse(path, "is none of HDF5, safetensors, PyTorch's zip, llama2.c's .bin and GGUF");
+    char kind[800],
+        text[900] = "is none of HDF5, safetensors, PyTorch's zip, llama2.c's .bin and GGUF";
+    if (wg__file_kind(path, kind, sizeof kind))
+        snprintf(text + strlen(text), sizeof text - strlen(text), "; it is %s", kind);
+    return refuse(path, text);
 }
 
 static const wg__weights_reader *reader_of(const char *path) {

@@ -1,6 +1,7 @@
 tensor_public = \
 	tensor/dtype.h \
 	tensor/easy.h \
+	tensor/kernels.h \
 	tensor/npy.h \
 	tensor/op.h \
 	tensor/ops.h \

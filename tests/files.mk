@@ -232,6 +232,7 @@ command_tests = \
 	tests/cli/contrastive.sh \
 	tests/cli/convert.sh \
 	tests/cli/corpus.sh \
+	tests/cli/doctor.sh \
 	tests/cli/embed.sh \
 	tests/cli/corpus_check.sh \
 	tests/cli/finetune.sh \

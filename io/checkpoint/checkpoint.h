@@ -63,6 +63,9 @@ WG_API void wg_checkpoint_abort(wg_checkpoint *file);
  * wg_checkpoint_close. NULL with [NOT_FOUND, IO, MEMORY; FORMAT for a file that is no HDF5 file or
  * is truncated] */
 WG_API wg_checkpoint *wg_checkpoint_open(const char *path);
+
+/* The version of the HDF5 library in use, "1.10.8". */
+WG_API const char *wg_checkpoint_library(void);
 WG_API void wg_checkpoint_close(wg_checkpoint *file);
 
 /* True if the file has a value or a group of that name. */

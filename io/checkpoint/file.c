@@ -497,3 +497,11 @@ void wg_checkpoint_close(wg_checkpoint *file) {
     if (file)
         free_checkpoint(file);
 }
+
+const char *wg_checkpoint_library(void) {
+    static char version[48];
+    unsigned major, minor, release;
+    H5get_libversion(&major, &minor, &release);
+    snprintf(version, sizeof version, "%u.%u.%u", major, minor, release);
+    return version;
+}

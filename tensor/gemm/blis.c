@@ -112,3 +112,11 @@ void wg__blis_multiply(const wg__blis_kernel *kernel, const wg__product *p) {
                                          kernel->context);
     }
 }
+
+const char *wg__blis_version(void) {
+    return bli_info_get_version_str();
+}
+
+const char *wg__blis_family(void) {
+    return bli_arch_string(bli_arch_query_id());
+}

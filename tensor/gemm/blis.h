@@ -26,6 +26,10 @@ typedef struct wg__blis_kernel {
     void *context; /* of BLIS */
 } wg__blis_kernel;
 
+/* The version of BLIS, and the processors for which it has chosen its kernels: "zen". */
+const char *wg__blis_version(void);
+const char *wg__blis_family(void);
+
 /* dtype is f32 or f64. */
 wg__blis_kernel wg__blis_kernel_for(wg_dtype dtype);
 

@@ -1,6 +1,8 @@
 /* Chooses the kernels for this CPU. */
 #include "config.h"
 
+#include "tensor/gemm/blis.h"
+#include "tensor/kernels.h"
 #include "tensor/simd/simd.h"
 
 extern const wg__simd wg__simd_f32_base, wg__simd_f64_base;
@@ -91,4 +93,14 @@ const wg__bf16_kernels *wg__bf16_kernels_at(int index) {
 
 const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void) {
     return of_bf16[best(CPU_HAS("avx512bf16"))];
+}
+
+wg_kernels wg_kernels_in_use(void) {
+    return (wg_kernels){
+        .vectors = wg__simd_for(WG_F32)->name,
+        .bf16 = wg__bf16_kernels_for_cpu()->name,
+        .blocks = wg__block_kernels_for_cpu()->name,
+        .blis = wg__blis_version(),
+        .blis_family = wg__blis_family(),
+    };
 }

@@ -34,6 +34,9 @@ run "$fixtures/gpt" x.h5 --dtype q4
 check "an unknown type is wrong usage" left_with 2 "it must be f32, bf16, f16 or q8_0"
 run nothing.gguf x.h5
 check "a file that is not there is one clear line" left_with 1 "nothing.gguf"
+echo 'Once upon a time.' >text.txt
+run text.txt x.h5
+check "a text is called so" left_with 1 'is plain text, no checkpoint; `wengert pretrain MODEL --corpus'
 run "$fixtures/hostile.pt" x.h5
 check "a pickle that wants more than tensors is refused" left_with 1 "it wants posix.system"
 check "and leaves nothing" test ! -e x.h5

@@ -1,0 +1,318 @@
+/* wengert doctor: what this machine gives the library, and what to change about it.
+ *
+ *     {"wengert": {...}, "processor": {...}, "kernels": {...}, "threads": {...}, "memory": {...},
+ *      "files": {...}, "advice": ["...", ...]} */
+#include <ctype.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/api.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "io/checkpoint/checkpoint.h"
+#include "tensor/kernels.h"
+
+#define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/enabled"
+#define MIB 0x1p20
+#define GIB 0x1p30
+
+enum { LONGEST_LINE = 4096 };
+
+/* ---- Reading the system ---- */
+
+/* The first line of a file that begins with `key`, without its end; false if there is none. */
+static bool read_line(const char *path, const char *key, char line[LONGEST_LINE]) {
+    FILE *file = fopen(path, "r");
+    bool found = false;
+    while (file && !found && fgets(line, LONGEST_LINE, file))
+        found = strncmp(line, key, strlen(key)) == 0;
+    if (file)
+        fclose(file);
+    line[found ? strcspn(line, "\n") : 0] = '\0';
+    return found;
+}
+
+/* What follows "KEY :" in a file of /proc, or NULL. */
+static const char *read_value(const char *path, const char *key, char line[LONGEST_LINE]) {
+    if (!read_line(path, key, line))
+        return NULL;
+    const char *value = strchr(line, ':');
+    return value ? value + 1 + strspn(value + 1, " \t") : NULL;
+}
+
+/* "always [madvise] never" is set to "madvise". */
+static const char *huge_pages(char line[LONGEST_LINE]) {
+    if (!read_line(HUGE_PAGES, "", line))
+        return "unknown";
+    char *begin = strchr(line, '['), *end = begin ? strchr(begin, ']') : NULL;
+    if (!end)
+        return "unknown";
+    *end = '\0';
+    return begin + 1;
+}
+
+/* The processors that a container may use at a time, by its quota; 0: no quota. */
+static double processor_quota(void) {
+    char line[LONGEST_LINE];
+    double quota, period;
+    if (!read_line("/sys/fs/cgroup/cpu.max", "", line) ||
+        sscanf(line, "%lf %lf", &quota, &period) != 2 || period <= 0)
+        return 0;
+    return quota / period;
+}
+
+static int allowed_processors(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                       : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* The bytes of "MemTotal: 8052596 kB". */
+static double memory_of(const char *key) {
+    char line[LONGEST_LINE];
+    const char *value = read_value("/proc/meminfo", key, line);
+    return value ? 1024 * atof(value) : 0;
+}
+
+static bool is_in_path(const char *program) {
+    const char *path = getenv("PATH");
+    char place[LONGEST_LINE];
+    for (size_t length; path && *path; path += length + (path[length] == ':')) {
+        length = strcspn(path, ":");
+        snprintf(place, sizeof place, "%.*s/%s", (int)length, path, program);
+        if (access(place, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- The report ---- */
+
+static void WG_PRINTF(2, 3) advise(json_t *advice, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    json_array_append_new(advice, json_string(text));
+}
+
+/* Those of the processor's features that kernels are made for. */
+static json_t *features(void) {
+    static const char *const known[] = {
+        "sse4_2",   "avx",      "f16c",     "fma",         "bmi2",        "avx2",  "avx512f",
+        "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "asimd", "sve"};
+    char line[LONGEST_LINE], text[256] = "";
+    if (!read_value("/proc/cpuinfo", "flags", line))
+        read_value("/proc/cpuinfo", "Features", line);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const size_t length = strlen(known[i]);
+        for (const char *at = line; (at = strstr(at, known[i])); at += length)
+            if (at > line && at[-1] == ' ' && (at[length] == ' ' || !at[length])) {
+                snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? " " : "",
+                         known[i]);
+                break;
+            }
+    }
+    return json_string(text);
+}
+
+static json_t *processor(json_t *advice) {
+    char line[LONGEST_LINE];
+    const char *model = read_value("/proc/cpuinfo", "model name", line);
+    const int online = (int)sysconf(_SC_NPROCESSORS_ONLN), allowed = allowed_processors();
+    const double quota = processor_quota();
+    json_t *object = json_pack("{s:s, s:i, s:i, s:o}", "model", model ? model : "unknown", "online",
+                               online, "allowed", allowed, "features", features());
+    if (quota > 0)
+        json_object_set_new(object, "quota", json_real(quota));
+    if (allowed < online)
+        advise(advice,
+               "only %d of %d processors may be used: taskset, a batch system or a container "
+               "limits this process",
+               allowed, online);
+    return object;
+}
+
+/* BLIS aborts where BLIS_ARCH_TYPE is no number that it knows, so it is asked without that. */
+static json_t *kernels(json_t *advice) {
+    const char *forced = getenv("BLIS_ARCH_TYPE");
+    if (forced)
+        advise(advice,
+               "BLIS_ARCH_TYPE is set to %s, with which BLIS may be slow or abort; unset it, and "
+               "it chooses its kernels itself, as told here",
+               forced);
+    unsetenv("BLIS_ARCH_TYPE");
+    const wg_kernels used = wg_kernels_in_use();
+    if (strcmp(used.vectors, "base") == 0)
+        advise(advice,
+               "kernels for any processor are in use, a fraction as fast as those for AVX2 and "
+               "FMA; a virtual machine may hide these from its guests (QEMU: -cpu host)");
+    if (strcmp(used.blis_family, "generic") == 0)
+        advise(advice,
+               "BLIS %s has no kernels for this processor in this build; one that is built with "
+               "`./configure auto' has, and configure takes it by --with-blis=PREFIX",
+               used.blis);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors, "weights in bf16",
+                     used.bf16, "weights in 8 and 4 bits", used.blocks, "blis", used.blis,
+                     "blis kernels", used.blis_family);
+}
+
+static json_t *threads(json_t *advice) {
+    const char *number = getenv("OMP_NUM_THREADS"), *policy = getenv("OMP_WAIT_POLICY");
+    const int used = wg_threads(), allowed = allowed_processors();
+    const double quota = processor_quota();
+    double load = 0;
+    getloadavg(&load, 1);
+    if (used < allowed)
+        advise(advice, "%d of %d processors compute; %s or --threads %d takes all", used, allowed,
+               number ? "unset OMP_NUM_THREADS" : "OMP_NUM_THREADS", allowed);
+    if (used > allowed)
+        advise(advice,
+               "%d threads share %d processors and wait for each other; set OMP_NUM_THREADS=%d",
+               used, allowed, allowed);
+    else if (quota > 0 && used > quota + 0.5)
+        advise(advice,
+               "the container gives %.2g processors to %d threads and stops them by turns; set "
+               "OMP_NUM_THREADS=%d",
+               quota, used, quota < 1 ? 1 : (int)quota);
+    if (load > 1 && !policy)
+        advise(advice,
+               "other programs compute here (load %.1f); set OMP_WAIT_POLICY=passive, or threads "
+               "that wait for each other take their time",
+               load);
+    return json_pack("{s:i, s:s, s:s, s:f}", "threads", used, "OMP_NUM_THREADS",
+                     number ? number : "unset", "OMP_WAIT_POLICY", policy ? policy : "unset",
+                     "load", load);
+}
+
+static json_t *memory(json_t *advice) {
+    char line[LONGEST_LINE];
+    const char *pages = huge_pages(line);
+    const double total = memory_of("MemTotal"), available = memory_of("MemAvailable");
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    getrlimit(RLIMIT_AS, &limit);
+    if (strcmp(pages, "never") == 0)
+        advise(advice, "huge pages are off, which makes large tensors slower; as root: "
+                       "echo madvise >" HUGE_PAGES);
+    if (available < GIB)
+        advise(advice,
+               "%.0f MiB of memory are free; a small BERT is trained in about 300, GPT-2 124M "
+               "in 3000",
+               available / MIB);
+    if (limit.rlim_cur != RLIM_INFINITY)
+        advise(advice, "`ulimit -v' limits this process to %.1f GiB", (double)limit.rlim_cur / GIB);
+    return json_pack("{s:f, s:f, s:s}", "total GiB", total / GIB, "available GiB", available / GIB,
+                     "huge pages", pages);
+}
+
+static json_t *files(json_t *advice) {
+    const char *folder = getenv("TMPDIR");
+    struct statvfs disk;
+    folder = folder && *folder ? folder : "/tmp";
+    const double room =
+        statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : -1;
+    const bool plots = is_in_path("gnuplot");
+    if (room < 0)
+        advise(advice, "TMPDIR is %s, which is no folder; the tokens of a corpus are kept there",
+               folder);
+    else if (room < GIB)
+        advise(advice,
+               "%.0f MiB are free in %s, where the tokens of a corpus are kept; set TMPDIR to "
+               "another folder",
+               room / MIB, folder);
+    if (!plots)
+        advise(advice,
+               "there is no gnuplot, which `wengert plot' runs (Debian package gnuplot-nox)");
+    return json_pack("{s:s, s:s, s:f, s:b}", "hdf5", wg_checkpoint_library(), "temporary folder",
+                     folder, "free GiB there", room < 0 ? 0 : room / GIB, "gnuplot", plots);
+}
+
+static json_t *examine(void) {
+    json_t *advice = json_array();
+    json_t *report = json_object();
+    json_object_set_new(report, "wengert", json_pack("{s:s}", "version", wg_version()));
+    json_object_set_new(report, "processor", processor(advice));
+    json_object_set_new(report, "kernels", kernels(advice));
+    json_object_set_new(report, "threads", threads(advice));
+    json_object_set_new(report, "memory", memory(advice));
+    json_object_set_new(report, "files", files(advice));
+    json_object_set_new(report, "advice", advice);
+    return report;
+}
+
+/* ---- Printing ---- */
+
+static void print_part(const char *title, json_t *part) {
+    const char *key;
+    json_t *value;
+    printf("%s\n", title);
+    json_object_foreach(part, key, value) {
+        printf("    %-26s ", key);
+        if (json_is_string(value))
+            puts(json_string_value(value));
+        else if (json_is_boolean(value))
+            puts(json_is_true(value) ? "yes" : "no");
+        else
+            printf("%.4g\n", json_number_value(value));
+    }
+}
+
+static void print_report(json_t *report) {
+    const char *title;
+    json_t *part;
+    size_t i;
+    json_object_foreach(report, title, part) {
+        if (json_is_object(part))
+            print_part(title, part);
+    }
+    json_t *advice = json_object_get(report, "advice"), *line;
+    puts(json_array_size(advice) ? "to change" : "nothing is to change");
+    json_array_foreach(advice, i, line) {
+        printf("    %s\n", json_string_value(line));
+    }
+}
+
+static const struct argp_option options[] = {WG__OPTION_JSON, {0}};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    (void)text;
+    bool *json = state->input;
+    switch (key) {
+    case WG__KEY_JSON:
+        *json = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int wg__verb_doctor(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .doc = "Tells what this machine gives the library (processor, kernels, threads, memory, "
+               "files), "
+               "and what to change about it.\v"
+               "Kernels are named after the instructions that they use: base (any processor), v3 "
+               "(AVX2 "
+               "and FMA), v4 (AVX-512), vnni and bf16 (AVX-512's extensions). Advice is no "
+               "failure: the "
+               "exit code is 0. `wengert bench' measures the machine.",
+    };
+    bool json = false;
+    wg__cli_parse(&parser, argc, argv, &json);
+    json_t *report = examine();
+    if (json)
+        wg__print_json(json_incref(report));
+    else
+        print_report(report);
+    json_decref(report);
+    return 0;
+}

@@ -1,0 +1,65 @@
+#!/bin/sh
+# `wengert doctor' says what the system says, and advises what would help. Prints TAP.
+#
+# WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-doctor.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+. "$source/tests/cli/tap.sh"
+unset OMP_NUM_THREADS OMP_WAIT_POLICY BLIS_ARCH_TYPE
+
+# Succeeds if the report has a line of that member and value.
+says() {
+    grep -qF -- "$(printf '    %-26s %s' "$1" "$2")" out
+}
+run doctor
+check "it succeeds" test "$code" = 0
+model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
+check "the processor is that of /proc/cpuinfo" says model "${model:-unknown}"
+check "all processors may be used" says allowed "$(nproc)"
+check "and all compute" says threads "$(nproc)"
+pages=$(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null)
+check "huge pages are those of /sys" says 'huge pages' "${pages:-unknown}"
+flags=$(sed -n 's/^flags[^:]*: *//p' /proc/cpuinfo | head -n 1)
+for feature in avx2 fma avx512f avx512_vnni; do
+    has=$(echo " $flags " | grep -c " $feature ")
+    told=$(sed -n 's/^    features //p' out | sed 's/$/ /' | grep -c " $feature ")
+    check "$feature is told as /proc/cpuinfo tells it" test "$has" = "$told"
+done
+case " $flags " in
+*" avx512vl "*) vectors=v4 ;;
+*" avx2 "*) vectors=v3 ;;
+*) vectors=base ;;
+esac
+check "its kernels are in use" says vectors "$vectors"
+check "BLIS has a version" eval 'sed -n "s/^    blis  *//p" out | grep -q "^[0-9]*\.[0-9]"'
+check "HDF5 has one" eval 'sed -n "s/^    hdf5  *//p" out | grep -q "^[0-9]*\.[0-9]*\.[0-9]*$"'
+check "the room for temporary files is told" says 'temporary folder' "${TMPDIR:-/tmp}"
+
+# advises TEXT NAME=VALUE...: the advice with these in the environment.
+advises() {
+    text=$1
+    shift
+    env "$@" "$wengert" doctor >out 2>err
+    check "with $*" grep -qF -- "$text" out
+}
+more=$(($(nproc) + 3))
+advises "set OMP_NUM_THREADS=$(nproc)" OMP_NUM_THREADS=$more
+advises 'BLIS_ARCH_TYPE is set to zen9, with which BLIS may be slow or abort' BLIS_ARCH_TYPE=zen9
+advises 'TMPDIR is /nowhere, which is no folder' TMPDIR=/nowhere
+advises 'there is no gnuplot' PATH=/nowhere
+if test "$(nproc)" -gt 1; then
+    advises "1 of $(nproc) processors compute" OMP_NUM_THREADS=1
+    taskset -c "$(taskset -pc $$ | sed 's/.*: \([0-9]*\).*/\1/')" "$wengert" doctor >out 2>err
+    check "of one processor alone" grep -q 'only 1 of [0-9]* processors may be used' out
+else
+    skip "of one processor alone" "there is one"
+fi
+
+run doctor --json
+check "--json has the same parts" test "$(grep -c '^  "[a-z0-9]*": [{[]' out)" = 7
+check "and the version" grep -qF "\"version\": \"$("$wengert" --version | sed 's/wengert //')\"" out
+misused "Too many arguments" doctor run.h5
+finish
