@@ -21,10 +21,9 @@ if ! ${MAKE:-make} install DESTDIR="$work/root" >"$work/install.log" 2>&1; then
 fi
 package=$(find "$work/root" -name wengert.pc)
 PKG_CONFIG_PATH=$(dirname "$package")
-PKG_CONFIG_SYSROOT_DIR=$work/root
 LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
-PATH=$(dirname "$(find "$work/root" -name wengert -type f)"):$PATH
-export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH PATH
+PATH=$(dirname "$(find "$work/root" -path '*/bin/wengert')"):$PATH
+export PKG_CONFIG_PATH LD_LIBRARY_PATH PATH
 # In a sanitized build the sanitizer's library would have to be loaded first, and cc does not do that.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 export ASAN_OPTIONS

@@ -265,6 +265,7 @@ tree_tests = \
 	tests/headers.sh \
 	tests/install.sh \
 	tests/ops_table.sh \
+	tests/symbols.sh \
 	$(nil)
 
 # What the scripts and the maintainers use beside them; distributed.
