@@ -244,9 +244,9 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
         if (trainer->draws < 0)
             result = share_draws(trainer, result, begun);
     }
-    generator->offset = begun + (uint64_t)(batches * trainer->draws);
     if (trainer->is_told)
         return -1;
+    generator->offset = begun + (uint64_t)(batches * trainer->draws);
     if (wg__trainer_end_sums(trainer) < 0)
         result = -1;
     if (wg__trainer_share(trainer, result) < 0 || share_stop(trainer, &measured->stopped) < 0 ||
