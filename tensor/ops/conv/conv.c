@@ -662,7 +662,7 @@ static int check_direction(const conv_options *options, const wg_conv_options *g
 static wg_tensor *convolve(int rank, bool transposed, wg_tensor *x, wg_tensor *weight,
                            wg_tensor *bias, const wg_conv_options *given) {
     static const wg_conv_options defaults;
-    const wg_op *op = &(transposed ? conv_transpose : conv)[rank - 1];
+    const wg_op *op = transposed ? &conv_transpose[rank - 1] : &conv[rank - 1];
     wg_tensor *inputs[] = {x, weight, bias}, *y;
     if (!weight || !wg__promote_all(3, inputs))
         return NULL;
