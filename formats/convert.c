@@ -2,10 +2,12 @@
  * memory. The tensors of IN are matched with the names in the tree, and then copied one by one. */
 #include "formats/convert.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "data/tokenizer/kind.h"
 #include "io/differences.h"
@@ -505,14 +507,20 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
 
 /* ---- The folder of a published model ---- */
 
-/* Makes the folder unless it is there, and gives the path of its model.safetensors, freed with
- * wg__free. NULL with IO, NOT_FOUND, MEMORY. */
-static char *folder_begin(const char *folder) {
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
-        wg__fail_with_errno(folder, WHERE);
-        return NULL;
-    }
-    return wg__path_in(folder, "model.safetensors");
+/* Makes the folder unless it is there. *made: whether it was not. */
+static int folder_begin(const char *folder, bool *made) {
+    *made = mkdir(folder, 0777) == 0;
+    return *made || errno == EEXIST ? 0 : wg__fail_with_errno(folder, WHERE);
+}
+
+/* Removes a folder that was made here, with the files that were written into it. */
+static void folder_remove(const char *path) {
+    DIR *folder = opendir(path);
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(path);
 }
 
 static int write_file(const char *folder, const char *name, const char *bytes, int64_t count) {
@@ -609,6 +617,22 @@ static bool keeps_tokenizer(const conversion *c, const char *format) {
     return format ? wg__weights_keeps_tokenizer(format, c->tokenizer_json) : c->tokenizer != NULL;
 }
 
+static int write_folder(conversion *c, const char *in, const char *out) {
+    char *path = wg__path_in(out, "model.safetensors");
+    int status = path ? write_tensors(c, path, "safetensors") : -1;
+    wg__free(path);
+    if (status == 0)
+        status = folder_config(out, c->architecture, c->config);
+    if (status == 0 && c->tokenizer) {
+        const char *from = c->options->tokenizer ? c->options->tokenizer : in;
+        bool kept = false;
+        status = folder_tokenizer(out, from, c->tokenizer, &kept);
+        if (status == 0 && !kept)
+            note(c, "this kind of tokenizer is written in wengert's own format: wengert.json");
+    }
+    return status;
+}
+
 static int write_out(conversion *c, const char *in, const char *out, const char *format) {
     if (format) {
         if (write_tensors(c, out, format) < 0)
@@ -623,18 +647,12 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
                      : "this format keeps no tokenizer");
         return 0;
     }
-    char *path = folder_begin(out);
-    int status = path ? write_tensors(c, path, "safetensors") : -1;
-    wg__free(path);
+    bool made = false;
+    int status = folder_begin(out, &made);
     if (status == 0)
-        status = folder_config(out, c->architecture, c->config);
-    if (status == 0 && c->tokenizer) {
-        const char *from = c->options->tokenizer ? c->options->tokenizer : in;
-        bool kept = false;
-        status = folder_tokenizer(out, from, c->tokenizer, &kept);
-        if (status == 0 && !kept)
-            note(c, "this kind of tokenizer is written in wengert's own format: wengert.json");
-    }
+        status = write_folder(c, in, out);
+    if (status < 0 && made)
+        folder_remove(out);
     return status;
 }
 

@@ -56,6 +56,14 @@ run "$fixtures/llama" x.h5 --shard-size 1GiB
 check "only safetensors have shards" left_with 1 "hdf5 is written as one file"
 run llama.safetensors llama.gguf --config "$fixtures/llama/config.json" --json
 check "the summary is JSON if asked for" succeeds '"to": "gguf"'
+cp gpt.h5 altered.h5
+printf '\377\377\377\377' | dd of=altered.h5 bs=1 seek=$(($(wc -c <gpt.h5) / 2)) conv=notrunc 2>/dev/null
+run altered.h5 altered
+check "a checkpoint with a damaged tensor is refused" left_with 1 "altered.h5"
+check "and leaves no folder" test ! -e altered
+mkdir full && echo mine >full/notes.txt
+run altered.h5 full
+check "a folder that was there stays" test "$code" = 1 -a "$(ls full)" = notes.txt
 run gpt.h5 folder
 check "a checkpoint becomes a folder" test -s folder/config.json -a -s folder/model.safetensors
 
