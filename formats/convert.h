@@ -39,9 +39,9 @@ typedef struct wg_convert_summary {
 } wg_convert_summary;
 
 /* Converts `in` to `out`. Files appear under their names when they are whole; nothing is left of a
- * failure but the folder. Strict: every missing, unexpected and misshapen tensor is listed in one
- * error; BERT's heads alone may be missing, and begin as the paper's code begins. `summary` may be
- * NULL. [NOT_FOUND, IO, FORMAT, ARGUMENT, MEMORY] */
+ * failure, nor the folder unless it was there. Strict: every missing, unexpected and misshapen
+ * tensor is listed in one error; BERT's heads alone may be missing, and begin as the paper's code
+ * begins. `summary` may be NULL. [NOT_FOUND, IO, FORMAT, ARGUMENT, MEMORY] */
 WG_API int wg_convert(const char *in, const char *out, const wg_convert_options *options,
                       wg_convert_summary *summary);
 

@@ -68,7 +68,7 @@ WG_API wg_checkpoint *wg_checkpoint_open(const char *path);
 WG_API const char *wg_checkpoint_library(void);
 WG_API void wg_checkpoint_close(wg_checkpoint *file);
 
-/* True if the file has a value or a group of that name. */
+/* True if the file has a value or a group of that name. False with [IO] if that cannot be read. */
 WG_API bool wg_checkpoint_has(const wg_checkpoint *file, const char *name);
 
 /* The value of that name. Texts are the caller's, freed with wg_text_free. Memory is only allocated

@@ -135,6 +135,8 @@ static named_tensor *find(const tensor_list *list, const char *name) {
 static int compare_one(wg_checkpoint *file, const named_tensor *named,
                        wg__differences *differences) {
     if (!wg_checkpoint_has(file, named->name)) {
+        if (wg_error_pending())
+            return -1;
         wg__note_difference(&differences->missing, named->name);
         return 0;
     }
@@ -149,7 +151,7 @@ static int note_unexpected(wg_checkpoint *file, const char *group, const tensor_
                            wg__difference *unexpected) {
     wg__name_list names;
     if (!wg_checkpoint_has(file, group))
-        return 0;
+        return wg_error_pending() ? -1 : 0;
     if (wg__checkpoint_list(file, group, &names) < 0)
         return -1;
     for (int64_t i = 0; i < names.count; i++)

@@ -14,6 +14,7 @@
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +40,16 @@ static bool is_path(const char *name) {
     return true;
 }
 
-/* True if every part of the path exists. */
+/* False with an error if the disk could not be read; otherwise what HDF5 said. */
+static bool is_found(const wg_checkpoint *file, htri_t found) {
+    if (found < 0 && file->disk.error) {
+        errno = file->disk.error;
+        wg__fail_with_errno(file->path, "checkpoint_get");
+    }
+    return found > 0;
+}
+
+/* True if every part of the path exists; false with IO if the disk could not be read. */
 static bool is_there(const wg_checkpoint *file, const char *name) {
     char prefix[WG__MAX_PATH];
     for (size_t i = 1; is_path(name); i++) {
@@ -47,10 +57,10 @@ static bool is_there(const wg_checkpoint *file, const char *name) {
             continue;
         memcpy(prefix, name, i);
         prefix[i] = '\0';
-        if (H5Lexists(file->file, prefix, H5P_DEFAULT) <= 0)
+        if (!is_found(file, H5Lexists(file->file, prefix, H5P_DEFAULT)))
             return false;
         if (name[i] == '\0')
-            return H5Oexists_by_name(file->file, prefix, H5P_DEFAULT) > 0;
+            return is_found(file, H5Oexists_by_name(file->file, prefix, H5P_DEFAULT));
     }
     return false;
 }

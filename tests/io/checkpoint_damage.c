@@ -17,6 +17,7 @@
 
 #include <hdf5.h>
 
+#include "io/checkpoint/file.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 #include "tests/support/damage.h"
@@ -154,6 +155,29 @@ START_TEST(a_file_cut_short_anywhere_is_refused) {
                       "%zu instead of %zu bytes were taken", length, patient.file.count);
     }
     free_patient(&patient);
+}
+END_TEST
+
+/* Takes from an open checkpoint the right to read its file: reading fails with EBADF, as from a
+ * disk that fails. */
+static void break_reading(const wg_checkpoint *file, const char *path) {
+    const int writing = open(path, O_WRONLY);
+    ck_assert_int_ge(dup2(writing, file->disk.descriptor), 0);
+    close(writing);
+}
+
+START_TEST(a_disk_that_cannot_be_read_is_told_and_not_taken_for_missing_names) {
+    const char *path = in_scratch("toy.h5");
+    toy *model = toy_new(4, 1);
+    save_toy(path, model);
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    break_reading(file, path);
+    ck_assert_int_eq(wg_checkpoint_get_module(file, "/model", &model->module), -1);
+    assert_error(WG_ERROR_IO, "Bad file descriptor");
+    ck_assert(!wg_checkpoint_has(file, "/model/bert/layer/0/weight"));
+    assert_error(WG_ERROR_IO, "Bad file descriptor");
+    wg_checkpoint_close(file);
+    toy_free(model);
 }
 END_TEST
 
@@ -422,6 +446,7 @@ SUITES {
         a_byte_altered_anywhere_is_refused_or_changes_nothing,
         a_file_cut_short_anywhere_is_refused,
         parts_exchanged_or_zeroed_are_refused_or_change_nothing,
+        a_disk_that_cannot_be_read_is_told_and_not_taken_for_missing_names,
         a_damaged_weight_leaves_the_module_as_it_was,
         nothing_is_printed_about_a_damaged_file,
         a_shape_beyond_the_data_asks_for_no_memory,
