@@ -23,9 +23,10 @@
         .share_encoder_decoder_embeddings = true, .d_model = width, .encoder_layers = layers,      \
         .decoder_layers = layers, .encoder_attention_heads = heads,                                \
         .decoder_attention_heads = heads, .encoder_ffn_dim = inner, .decoder_ffn_dim = inner,      \
-        .activation_function = WG_ACTIVATION_RELU, .scale_embedding = true, .dropout = dropped,    \
-        .label_smoothing = 0.1, .max_position_embeddings = 1024, .pad_token_id = 1,                \
-        .eos_token_id = 2, .decoder_start_token_id = 2                                             \
+        .activation_function = WG_ACTIVATION_RELU, .scale_embedding = true,                        \
+        .static_position_embeddings = true, .dropout = dropped, .label_smoothing = 0.1,            \
+        .max_position_embeddings = 1024, .pad_token_id = 1, .eos_token_id = 2,                     \
+        .decoder_start_token_id = 2                                                                \
     }
 
 /* Two small ones, and the paper's table 3. */
@@ -57,6 +58,8 @@ static const wg_setting rows[] = {
      .help = "norms stand before the sublayers, not after them"},
     {AT(scale_embedding), WG__FLAG, .standard = "true",
      .help = "words are scaled by the root of the width"},
+    {AT(static_position_embeddings), WG__FLAG, .standard = "true",
+     .help = "positions are sinusoids; if not, learned vectors"},
     {AT(dropout), WG__PROBABILITY, .standard = "0.1",
      .help = "dropout of embeddings and sublayers"},
     {AT(attention_dropout), WG__PROBABILITY, .standard = "0",
@@ -73,7 +76,6 @@ static const wg_setting rows[] = {
      .help = "the token that ends a target, likewise"},
     {AT(decoder_start_token_id), WG__INTEGER, .standard = "2",
      .help = "what the decoder reads first, likewise"},
-    WG__ONLY("static_position_embeddings", "true"),
     WG__ONLY("tie_word_embeddings", "true"),
     WG__ONLY("normalize_embedding", "false"),
     WG__ONLY("add_bias_logits", "false"),
@@ -259,9 +261,16 @@ static void add_layers(wg_module *module, const char *name, int64_t count, const
 }
 
 /* Of variance 1/C, so that words times sqrt(C), and logits of normalised vectors, begin at 1. */
-static wg_embedding *words_new(wg_module *module, const char *name, int64_t count, int64_t width) {
+static wg_embedding *table_new(wg_module *module, const char *name, int64_t count, int64_t width) {
     const wg_embedding_options options = {.init = {WG_INIT_NORMAL, 1 / sqrt((double)width)}};
     return wg_embedding_new(module, name, count, width, &options);
+}
+
+static void add_positions(wg_transformer *model, const char *name, wg_transformer_stack *stack) {
+    const wg_transformer_config *config = &model->config;
+    if (!config->static_position_embeddings)
+        stack->positions =
+            table_new(&model->module, name, config->max_position_embeddings, config->d_model);
 }
 
 static void add_encoder(wg_transformer *model) {
@@ -269,7 +278,8 @@ static void add_encoder(wg_transformer *model) {
     const layer_kind kind = {config, config->encoder_attention_heads, config->encoder_ffn_dim,
                              false};
     model->encoder.words =
-        words_new(&model->module, "encoder.embed_tokens", config->vocab_size, config->d_model);
+        table_new(&model->module, "encoder.embed_tokens", config->vocab_size, config->d_model);
+    add_positions(model, "encoder.embed_positions", &model->encoder);
     add_layers(&model->module, "encoder", config->encoder_layers, &kind, &model->encoder);
 }
 
@@ -289,8 +299,9 @@ static void add_decoder(wg_transformer *model) {
     wg_module *module = &model->module;
     model->decoder.words = config->share_encoder_decoder_embeddings
                                ? share_words(module, model->encoder.words)
-                               : words_new(module, "decoder.embed_tokens",
+                               : table_new(module, "decoder.embed_tokens",
                                            config->decoder_vocab_size, config->d_model);
+    add_positions(model, "decoder.embed_positions", &model->decoder);
     add_layers(module, "decoder", config->decoder_layers, &kind, &model->decoder);
     if (!model->decoder.words)
         return;
@@ -338,24 +349,32 @@ static wg_tensor *layer_forward(void *stack, int64_t index, wg_tensor *x,
     return wg_scope_end(&scope, wg_add_norm_after(layer->net_norm, x, y));
 }
 
+/* The vectors of the positions `ids` (B, T), or, without, of `count` positions from `first` on. */
+static wg_tensor *position_vectors(wg_transformer *model, const wg_transformer_stack *stack,
+                                   wg_tensor *ids, int64_t first, int64_t count) {
+    const wg_dtype dtype = wg_tensor_dtype(stack->words->weight);
+    const wg_transformer_config *config = &model->config;
+    if (stack->positions)
+        return ids ? wg_embedding_forward(stack->positions, ids)
+                   : wg_slice(stack->positions->weight, 0, first, first + count, 1);
+    if (!ids)
+        return wg_sinusoidal_table(dtype, config->d_model, first, count, NULL);
+    return wg_embedding_op(
+        wg_sinusoidal_table(dtype, config->d_model, 0, config->max_position_embeddings, NULL), ids,
+        -1);
+}
+
 /* words sqrt(C) + positions, with dropout: (B, T)   ->   (B, T, C). */
-static wg_tensor *embed(wg_transformer *model, wg_embedding *words, const wg_model_inputs *inputs,
-                        int64_t first) {
+static wg_tensor *embed(wg_transformer *model, const wg_transformer_stack *stack,
+                        const wg_model_inputs *inputs, int64_t first) {
     const wg_transformer_config *config = &model->config;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x = wg_embedding_forward(words, inputs->ids);
+    wg_tensor *x = wg_embedding_forward(stack->words, inputs->ids);
     if (config->scale_embedding)
         x = wg_mul_scalar(x, sqrt((double)config->d_model));
-    const wg_dtype dtype = wg_tensor_dtype(words->weight);
-    wg_tensor *positions =
-        inputs->position_ids
-            ? wg_embedding_op(wg_sinusoidal_table(dtype, config->d_model, 0,
-                                                  config->max_position_embeddings, NULL),
-                              inputs->position_ids, -1)
-            : wg_sinusoidal_table(dtype, config->d_model, first, wg_tensor_size(inputs->ids, 1),
-                                  NULL);
-    x = wg_add(x, positions);
+    x = wg_add(x, position_vectors(model, stack, inputs->position_ids, first,
+                                   wg_tensor_size(inputs->ids, 1)));
     return wg_scope_end(&scope, wg_dropout(&model->module, x, config->dropout));
 }
 
@@ -368,7 +387,7 @@ static wg_tensor *stack_forward(wg_transformer *model, wg_transformer_stack *sta
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *x = wg_stack_forward(&model->module, stack->layer_count, layer_forward, stack,
-                                    embed(model, stack->words, inputs, first), around);
+                                    embed(model, stack, inputs, first), around);
     return wg_scope_end(&scope, stack->norm ? wg_layer_norm_forward(stack->norm, x) : x);
 }
 

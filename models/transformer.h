@@ -9,12 +9,15 @@
  *
  * Every sublayer stands in Add & Norm, with the norm behind it as in the paper, or before it
  * (normalize_before), when each stack ends with a norm of its own. Positions are sinusoids, sines
- * and cosines in turn.
+ * and cosines in turn, or learned vectors (static_position_embeddings false), which the paper found
+ * to do as well. Beside word vectors of size 1, sinusoids have 0.7 and learned vectors begin with
+ * 1/sqrt(C): on little text attention then comes to look at words, not at places, earlier.
  *
  * Parameter paths are fairseq's (encoder.layers.0.self_attn.q_proj.weight ...
  * decoder.output_projection.weight); configurations have the keys that Marian's models are
  * published with. Weights that were trained with all sines before all cosines, as both programs
- * have them, need their channels reordered. */
+ * have them, need their channels reordered. Learned positions are encoder.embed_positions.weight
+ * and decoder.embed_positions.weight, without the rows for padding that fairseq has in front. */
 #ifndef WG_MODELS_TRANSFORMER_H
 #define WG_MODELS_TRANSFORMER_H
 
@@ -37,6 +40,7 @@ typedef struct wg_transformer_config {
     wg_activation activation_function;
     bool normalize_before;
     bool scale_embedding;                                  /* words are scaled by sqrt(C) */
+    bool static_position_embeddings;                       /* sinusoids; else learned vectors */
     double dropout, attention_dropout, activation_dropout; /* of sublayers and embeddings, attention
                                                               weights, inner activations */
     double label_smoothing;                       /* a key of our own: see wg_transformer_type */
@@ -53,7 +57,8 @@ typedef struct wg_transformer_layer {
 } wg_transformer_layer;
 
 typedef struct wg_transformer_stack {
-    wg_embedding *words; /* that of the decoder is the encoder's where they are shared */
+    wg_embedding *words;     /* that of the decoder is the encoder's where they are shared */
+    wg_embedding *positions; /* (max_position_embeddings, C) learned; NULL: sinusoids */
     int64_t layer_count;
     wg_transformer_layer **layers;
     wg_layer_norm *norm; /* with normalize_before; else NULL */
@@ -74,9 +79,10 @@ typedef struct wg_transformer {
  * (section 5.4); in evaluation it does not, and exp of the loss is the perplexity. */
 WG_API extern const wg_model_type wg_transformer_type;
 
-/* Word vectors from a normal distribution with variance 1/C, other weights Xavier uniform, biases
- * 0, norms 1. A root, freed with wg_module_free(&model->module); its generator begins at `seed`. As
- * a wg_model it is {&wg_transformer_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
+/* Vectors of words and positions from a normal distribution with variance 1/C, other weights Xavier
+ * uniform, biases 0, norms 1. A root, freed with wg_module_free(&model->module); its generator
+ * begins at `seed`. As a wg_model it is {&wg_transformer_type, &model->module}. NULL with
+ * [ARGUMENT, MEMORY] */
 WG_API wg_transformer *wg_transformer_new(const wg_transformer_config *config, uint64_t seed);
 
 WG_END_DECLS

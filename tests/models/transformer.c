@@ -9,6 +9,7 @@
 #include "optim/optimizer.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
+#include "nn/positions.h"
 #include "tests/support/testing.h"
 
 /* The sizes of the fixture. */
@@ -441,6 +442,62 @@ START_TEST(a_translation_that_finds_no_memory_leaves_nothing_behind) {
 }
 END_TEST
 
+/* ---- Learned positions ---- */
+
+/* Copies the parameters of one model to another by their paths. */
+static void copy_shared(wg_transformer *from, wg_transformer *to) {
+    wg_state_dict *state = wg_module_state(&from->module);
+    wg_set_grad_enabled(false);
+    for (int64_t i = 0; i < state->count; i++)
+        ck_assert_int_eq(wg_copy_(wg_module_find(&to->module, state->entries[i].path)->tensor,
+                                  state->entries[i].slot->tensor),
+                         0);
+    wg_set_grad_enabled(true);
+    wg_state_dict_free(state);
+}
+
+START_TEST(learned_positions_with_the_values_of_sinusoids_give_the_same) {
+    wg_transformer_config config = config_of(_i);
+    wg_transformer *fixed = wg_transformer_new(&config, 1);
+    config.static_position_embeddings = false;
+    wg_transformer *learned = wg_transformer_new(&config, 2);
+    assert_no_error();
+    copy_shared(fixed, learned);
+    wg_tensor *sinusoids = wg_sinusoidal_table(WG_F32, config.d_model, 0, POSITIONS, NULL);
+    static const char *const tables[] = {"encoder.embed_positions.weight",
+                                         "decoder.embed_positions.weight"};
+    wg_tensor *weights[2];
+    for (int i = 0; i < 2; i++) {
+        weights[i] = wg_module_find(&learned->module, tables[i])->tensor;
+        wg_set_grad_enabled(false);
+        ck_assert_int_eq(wg_copy_(weights[i], sinusoids), 0);
+        wg_set_grad_enabled(true);
+    }
+    const pairs batch = load_batch(_i);
+    wg_tensor *loss = loss_of_pairs(learned, &batch);
+    ck_assert(wg_item(loss) == wg_item(loss_of_pairs(fixed, &batch)));
+    ck_assert_int_eq(wg_backward(loss, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        wg_tensor *size = wg_sum(wg_abs(wg_gradient(weights[i])), WG_DIMS(1), false);
+        ck_assert(wg_item(wg_select(size, 0, 0)) > 0);
+        ck_assert(wg_item(wg_select(size, 0, POSITIONS - 1)) == 0);
+    }
+    /* Positions that are named: the same as those that are counted. */
+    const int64_t length = wg_tensor_size(batch.target, 1), rows = wg_tensor_size(batch.target, 0);
+    wg_tensor *places =
+        wg_add(wg_zeros(WG_I64, WG_DIMS(rows, length)), wg_arange(WG_I64, 0, (double)length, 1));
+    wg_model_inputs inputs = {.ids = batch.target,
+                              .memory = encode(learned, batch.source, batch.source_keep),
+                              .memory_keep = batch.source_keep};
+    wg_tensor *counted = decode(learned, &inputs);
+    inputs.position_ids = places;
+    ck_assert(wg_item(wg_sum(wg_abs(wg_sub(decode(learned, &inputs), counted)), WG_ALL, false)) ==
+              0);
+    free_model(fixed);
+    free_model(learned);
+}
+END_TEST
+
 /* ---- Errors ---- */
 
 START_TEST(what_does_not_fit_is_refused) {
@@ -488,6 +545,7 @@ SUITES {
         caches_give_token_by_token_the_logits_of_all_at_once,
         a_batch_is_translated_as_each_of_it_alone_with_the_probabilities_of_a_forward,
         a_translation_that_finds_no_memory_leaves_nothing_behind,
+        learned_positions_with_the_values_of_sinusoids_give_the_same,
         what_does_not_fit_is_refused,
         a_configuration_goes_through_json_and_back,
     };
