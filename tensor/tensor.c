@@ -249,6 +249,12 @@ static void handle_free(wg_tensor *x, wg_storage *why) {
 static WG__THREAD_LOCAL wg_scope *innermost_scope;
 static _Thread_local wg_scope root;
 
+/* The scopes that are open on this thread, where lifetimes are checked: one that a function has
+ * left open is no longer there to be asked. */
+enum { MOST_SCOPES = 4096 };
+static _Thread_local wg_scope **open_scopes;
+static _Thread_local int open_count;
+
 static pthread_key_t at_thread_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -261,6 +267,8 @@ static int64_t free_all(wg_scope *scope) {
 
 static void free_root(void *scope) {
     free_all(scope);
+    free(open_scopes);
+    open_scopes = NULL;
 }
 
 #ifndef NDEBUG
@@ -294,15 +302,9 @@ static wg_scope *current_scope(void) {
     return innermost_scope;
 }
 
-/* The scopes that are open on this thread, where lifetimes are checked: one that a function has
- * left open is no longer there to be asked. */
-enum { MOST_SCOPES = 4096 };
-static _Thread_local wg_scope **open_scopes;
-static _Thread_local int open_count;
-
 static void note_begin(wg_scope *scope) {
     if (!open_scopes)
-        open_scopes = calloc(MOST_SCOPES, sizeof *open_scopes); /* as long as the thread */
+        open_scopes = calloc(MOST_SCOPES, sizeof *open_scopes); /* freed with the thread */
     if (open_scopes && open_count < MOST_SCOPES)
         open_scopes[open_count] = scope;
     open_count++;
