@@ -2,6 +2,7 @@
 #include "tests/nn/layer_case.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "gradcheck/gradcheck.h"
 #include "nn/init.h"
@@ -10,7 +11,8 @@
 #include "tests/support/testing.h"
 
 /* The cases of all suites of the program: Check passes a test one number. */
-static const layer_case *cases[64];
+enum { MOST_CASES = 128 };
+static const layer_case *cases[MOST_CASES];
 static int cases_count;
 
 static const char *case_name(int index) {
@@ -175,6 +177,10 @@ void add_layer_suite(const char *name, int count, const layer_case *table) {
     const TTest *const of_each[] = {outputs_and_gradients_equal_pytorch,
                                     gradients_are_the_slopes_of_the_forward};
     const int first = cases_count;
+    if (cases_count + count > MOST_CASES) {
+        fprintf(stderr, "more than %d cases of layers: raise MOST_CASES\n", MOST_CASES);
+        exit(1);
+    }
     for (int i = 0; i < count; i++)
         cases[cases_count++] = &table[i];
     add_suite_of_range(name, WG_COUNT(of_each), of_each, first, cases_count, case_name);
