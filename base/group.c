@@ -1,4 +1,4 @@
-/* Groups of processes: see group.h. What is said here holds for any transport. */
+/* Groups of processes: see group.h. Only group_mpi.c, which is called here, knows MPI. */
 #include "base/group_internal.h"
 
 #include <limits.h>

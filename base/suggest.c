@@ -1,4 +1,4 @@
-/* The name that a misspelt one stands for: see suggest.h. */
+/* Finds the name nearest to a misspelt one: see suggest.h. */
 #include "base/suggest.h"
 
 #include <ctype.h>

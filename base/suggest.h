@@ -1,5 +1,5 @@
-/* "Did you mean": the name that a misspelt one most likely stands for. The library's errors and the
- * command's refusals of names all ask here. */
+/* Suggests a name for a misspelt one: "; did you mean 'bert'?". Messages of the library and of the
+ * command that refuse a name end with it. */
 #ifndef WG_BASE_SUGGEST_H
 #define WG_BASE_SUGGEST_H
 

@@ -21,15 +21,9 @@ static const wg_model_preset *find_preset(const wg_model_type *type, const char 
     return NULL;
 }
 
-/* The index-th preset of all models. */
 static const char *preset_name(const void *context, int index) {
     (void)context;
-    const wg_model_type *type;
-    for (int i = 0; (type = wg_model_type_at(i)); i++)
-        for (const wg_model_preset *preset = type->presets; preset->name; preset++)
-            if (index-- == 0)
-                return preset->name;
-    return NULL;
+    return wg_model_preset_name(index);
 }
 
 static int fail_to_find(const char *name) {

@@ -120,7 +120,7 @@ void wg__cli_begin_completion(int *argc, char ***argv) {
     --*argc;
 }
 
-/* Prints a candidate if it begins with what was typed. */
+/* Prints a candidate for the word `typed` if it begins with it. */
 static void offer(const char *candidate, const char *doc, const char *typed) {
     if (strncmp(candidate, typed, strlen(typed)) != 0)
         return;
@@ -149,15 +149,6 @@ static const char *model_name(int index) {
     return type ? type->name : NULL;
 }
 
-static const char *preset_name(int index) {
-    const wg_model_type *type;
-    for (int i = 0; (type = wg_model_type_at(i)); i++)
-        for (const wg_model_preset *preset = type->presets; preset->name; preset++)
-            if (index-- == 0)
-                return preset->name;
-    return NULL;
-}
-
 static const char *dtype_name(int index) {
     static const char *const names[] = {"f32", "bf16", "f16", "q8_0", "q4_0", NULL};
     return names[index];
@@ -174,7 +165,7 @@ static const struct {
     const char *(*name)(int index);
     bool or_files;
 } values[] = {
-    {"--preset", preset_name, false},
+    {"--preset", wg_model_preset_name, false},
     {"--objective", pretraining_name, false},
     {"--task", task_name, false},
     {"--kind", wg__learner_name, false},
@@ -184,8 +175,8 @@ static const struct {
     {"wengert pretrain", model_name, true}, /* a corpus may follow */
     {"wengert gradcheck", wg__cli_op_name, true},
     {"wengert bench ops", wg__cli_op_name, false},
-    {"wengert bench train", preset_name, false},
-    {"wengert bench generate", preset_name, true},
+    {"wengert bench train", wg_model_preset_name, false},
+    {"wengert bench generate", wg_model_preset_name, true},
 };
 
 /* Offers the names of that option or verb. False: they are listed nowhere. */

@@ -483,7 +483,8 @@ static int make_shared_run(run *r) {
     return wg__cli_leads() ? 0 : make_run(r);
 }
 
-/* What the command line says, before what was made of it. */
+/* Compares the command lines of the ranks, so that an option that differs is named; the trainer
+ * compares the model and the data. */
 static int agree_on_command(const run *r) {
     wg_group *group = wg__cli_group();
     return wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||

@@ -273,7 +273,8 @@ static void find_prefixes(const conversion *c, prefixes *found) {
     }
 }
 
-/* Keeps those with the most tensors, of which "model." stands for "model.transformer.", too. */
+/* Keeps the prefixes with the most tensors; of "model." and "model.transformer." with equally many,
+ * the shorter. */
 static void keep_best(prefixes *found) {
     prefixes kept = {0};
     int64_t most = 0;

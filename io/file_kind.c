@@ -20,7 +20,7 @@ enum { READ = 4096 }; /* bytes of a file that are looked at */
 
 #define CONVERT ", no checkpoint; `wengert convert %s model.h5' makes one of it"
 
-/* What files begin with, and what they are; %s stands for the path. */
+/* The first bytes of each kind of file, and what a message calls such a file; %s is its path. */
 static const struct {
     const char *bytes;
     size_t count;

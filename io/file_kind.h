@@ -1,5 +1,5 @@
-/* Tells what a file is that was given where another was wanted, for messages: by its first bytes,
- * and of a folder by what is in it. */
+/* Says what kind of file or folder a path is, for messages that wanted another one. A file is known
+ * by its first bytes, a folder by the names in it. */
 #ifndef WG_IO_FILE_KIND_H
 #define WG_IO_FILE_KIND_H
 

@@ -117,6 +117,14 @@ const wg_model_preset *wg_model_preset_find(const wg_model_type *type, const cha
     return NULL;
 }
 
+const char *wg_model_preset_name(int index) {
+    for (int i = 0; i < TYPES; i++)
+        for (const wg_model_preset *preset = types[i]->presets; preset->name; preset++)
+            if (index-- == 0)
+                return preset->name;
+    return NULL;
+}
+
 int wg_model_preset_config(const wg_model_type *type, const char *name, void *config) {
     const wg_model_preset *preset = wg_model_preset_find(type, name);
     if (preset)

@@ -170,6 +170,9 @@ struct wg_model_type {
 
 /* ---- The table ---- */
 
+/* The name of each preset, type by type in their order; NULL behind the last. */
+WG_API const char *wg_model_preset_name(int index);
+
 /* The types in order, up to NULL; and the one of that name or model_type. NULL with [NOT_FOUND,
  * listing them]. */
 WG_API const wg_model_type *wg_model_type_at(int index);

@@ -1,5 +1,5 @@
 /* Convolutional layers. Pooling has no parameters: wg_max_pool2d and its like (tensor/ops.h) are
- * used as they are; BatchNorm2d and GroupNorm stand in norm.h. */
+ * used as they are; norm.h has BatchNorm2d and GroupNorm. */
 #ifndef WG_NN_CONV_H
 #define WG_NN_CONV_H
 

@@ -104,19 +104,6 @@ WG_API wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *
 /* Marks a parameter of this module as one that weight decay leaves alone. [NOT_FOUND] */
 WG_API void wg_module_no_decay(wg_module *module, const char *name);
 
-/* ---- Where an error happens ----
- * Between these two calls an error of this thread begins with the path of the module in its tree.
- * The layers of the library do so; a layer of one's own may, for its ops:
- *
- *     wg_error_place place;
- *     wg_module_enter(&block->module, &place);
- *     wg_tensor *y = wg_mul(x, block->scale);
- *     return wg_module_leave(&place, y);      "layers.3.block: mul: (2, 8) and (9): ..."
- *
- * The module of a root writes nothing. wg_module_leave returns its second argument. */
-WG_API void wg_module_enter(const wg_module *module, wg_error_place *place);
-WG_API wg_tensor *wg_module_leave(const wg_error_place *place, wg_tensor *result);
-
 /* One entry of a state dict. */
 typedef struct wg_state_entry {
     char *path; /* from the root of the walk, dots between */
@@ -156,6 +143,19 @@ WG_API int wg_module_to(wg_module *module, wg_dtype dtype);
  * a place elsewhere (a head that is tied to the embedding) stays there as it is. After an error
  * some layers are quantized and others not. [MEMORY; ARGUMENT outside the enum] */
 WG_API int wg_module_quantize(wg_module *module, wg_quantization quantization);
+
+/* ---- Where an error happens ----
+ * Between these two calls an error of this thread begins with the path of the module in its tree.
+ * The layers of the library do so; a layer of one's own may, for its ops:
+ *
+ *     wg_error_place place;
+ *     wg_module_enter(&block->module, &place);
+ *     wg_tensor *y = wg_mul(x, block->scale);
+ *     return wg_module_leave(&place, y);      "layers.3.block: mul: (2, 8) and (9): ..."
+ *
+ * A root has no path. wg_module_leave returns its second argument. */
+WG_API void wg_module_enter(const wg_module *module, wg_error_place *place);
+WG_API wg_tensor *wg_module_leave(const wg_error_place *place, wg_tensor *result);
 
 WG_END_DECLS
 

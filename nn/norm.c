@@ -5,6 +5,7 @@
 
 #include "nn/internal.h"
 #include "tensor/easy.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 
 /* ---- Layer normalisation ---- */
@@ -255,12 +256,9 @@ static wg_tensor *normalise_groups(wg_group_norm *norm, wg_tensor *x) {
     if (!x)
         return NULL;
     if (wg_tensor_ndim(x) < 2 || wg_tensor_size(x, 1) != norm->channels) {
-        char text[64];
-        wg_spec spec = {wg_tensor_dtype(x), wg_tensor_ndim(x), {0}};
-        for (int i = 0; i < spec.ndim; i++)
-            spec.shape[i] = wg_tensor_size(x, i);
+        char text[128];
         wg_fail(WG_ERROR_SHAPE, "group_norm", "x is %s; wanted (N, %lld, ...)",
-                wg_spec_text(text, sizeof text, &spec), (long long)norm->channels);
+                wg_spec_text(text, sizeof text, &x->spec), (long long)norm->channels);
         return NULL;
     }
     wg_scope scope;

@@ -241,7 +241,7 @@ struct wg_objective {
     const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
     int64_t usual_batch, usual_sequence;  /* 0: 32 and 128, within the model's positions */
     void (*sizes)(wg_training *training); /* chooses sizes that the setup leaves 0; NULL: these */
-    bool cuts_sequences; /* it knows ramp_examples */
+    bool cuts_sequences;                  /* it knows ramp_examples */
     unsigned evaluation; /* which wg_evaluation_options it takes: WG_EVALUATES_... or'ed */
 
     /* Fine-tuning only. Makes the model from the checkpoint `setup->checkpoint`, with a new head

@@ -17,6 +17,7 @@ typedef struct wg_kernels {
         *blis_family; /* the processors for which BLIS has chosen its kernels: "zen", "haswell" */
 } wg_kernels;
 
+/* Those that the library has chosen for this processor. Cannot fail. */
 WG_API wg_kernels wg_kernels_in_use(void);
 
 WG_END_DECLS

@@ -713,11 +713,12 @@ typedef struct wg_pool_options {
 
 /* The largest element of each window of a channel, or the mean.
  * x: (N, C, L) or (C, L)   ->   (N, C, P) or (C, P)
- *     P = (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, or up with ceil_mode
+ *     P = (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1
  *
- * 2d: (N, C, H, W); 3d: (N, C, D, H, W). `indices`, unless NULL, receives the places of the largest
- * in their channel, in row-major order, i64. Of equal elements the first counts and gets the
- * gradient; NaN is the largest. [scope; SHAPE, DTYPE, ARGUMENT] */
+ * P is rounded down, or up with ceil_mode. 2d: (N, C, H, W); 3d: (N, C, D, H, W). `indices`, unless
+ * NULL, receives the places of the largest in their channel, in row-major order, i64. Of equal
+ * elements the first counts and gets the gradient; NaN is the largest. [scope; SHAPE, DTYPE,
+ * ARGUMENT] */
 WG_API wg_tensor *wg_max_pool1d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
 WG_API wg_tensor *wg_max_pool2d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
 WG_API wg_tensor *wg_max_pool3d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);

@@ -74,8 +74,9 @@ WG_API void wg_release(wg_tensor *tensor);
  * the environment turns it on from the start. Then these are errors [STATE], which otherwise go
  * unnoticed until memory is damaged: an op on a tensor that is gone, and keeping or returning it;
  * releasing one twice, or one that a scope owns; a scope that does not end in its turn; a root
- * module that is freed twice. A tensor counts as gone while 65,536 more go; the handles of these
- * are kept. Turn it on before the first scope is open, while no other thread uses tensors. */
+ * module that is freed twice. The handles of the last 65,536 tensors that went
+ * are kept for this. Turn it on before the first scope is open, while no other thread uses tensors.
+ */
 WG_API bool wg_set_lifetime_checks(bool on);
 
 /* Frees what this thread's root scope owns (tensors made while no other scope was open). Returns

@@ -23,7 +23,6 @@ typedef struct trainer {
     wg_sentencepiece_training settings;
     wg__merge_training words; /* the pieces are the characters, then, for BPE, the merges */
     wg__unigram_training unigram;
-    int64_t *letter_counts; /* of the letters that become pieces, for `unigram` */
     wg__alphabet alphabet;
     int64_t kept; /* letters that become pieces */
 } trainer;
@@ -226,15 +225,10 @@ static int begin(trainer *t, const wg_sentencepiece_training *training) {
 static int learn_pieces(trainer *t) {
     if (!t->settings.unigram)
         return wg__learn_merges(&t->words, split_word);
-    t->letter_counts = wg__alloc((size_t)t->kept * sizeof *t->letter_counts);
-    if (!t->letter_counts)
-        return -1;
-    for (int64_t i = 0; i < t->kept; i++)
-        t->letter_counts[i] = t->alphabet.letters[i].count;
     t->unigram = (wg__unigram_training){.words = &t->words.words,
                                         .word_counts = t->words.word_counts,
                                         .letters = &t->words.pieces,
-                                        .letter_counts = t->letter_counts,
+                                        .counted = t->alphabet.letters,
                                         .piece_count = t->words.most_pieces};
     return wg__learn_unigram(&t->unigram);
 }
@@ -247,7 +241,6 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_traini
         tokenizer = make_tokenizer(&t);
     wg__merge_training_clear(&t.words);
     wg__unigram_training_clear(&t.unigram);
-    wg__free(t.letter_counts);
     wg__alphabet_clear(&t.alphabet);
     return tokenizer;
 }

@@ -416,7 +416,7 @@ static int add_letters(learner *l) {
         if (wg__strings_add(&l->pieces, wg__strings_text(t->letters, i),
                             wg__strings_length(t->letters, i)) < 0)
             return -1;
-        l->scores[i] = (double)t->letter_counts[i];
+        l->scores[i] = (double)t->counted[i].count;
     }
     return 0;
 }

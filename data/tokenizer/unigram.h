@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "data/tokenizer/alphabet.h"
 #include "data/tokenizer/merges.h"
 
 /* The pieces as a trie. {0} has none. */
@@ -38,8 +39,8 @@ typedef struct wg__unigram_training {
     const int64_t *word_counts;
     const wg__strings
         *letters; /* the characters that become pieces; words with others are left out */
-    const int64_t *letter_counts; /* how often each occurs */
-    int64_t piece_count;          /* wanted, with the characters; of a small text there are fewer */
+    const wg__letter *counted; /* the same characters, in the same order, with their counts */
+    int64_t piece_count;       /* wanted, with the characters; of a small text there are fewer */
 
     /* The result, the most probable piece first. */
     wg__strings pieces;

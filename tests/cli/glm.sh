@@ -48,13 +48,7 @@ check 'of a document that is continued the end is one blank' eval \
 # ---- Runs ----
 
 # Numbers in order: a blank follows from its neighbours.
-i=0
-while test $i -lt 60; do
-    echo 'one two three four five six .'
-    echo 'seven eight nine ten eleven twelve .'
-    test $((i % 6)) = 5 && echo
-    i=$((i + 1))
-done >text.txt
+numbers_in_order >text.txt
 printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three four five six seven eight nine \
     ten eleven twelve >vocab.txt
 cat >glm.json <<END

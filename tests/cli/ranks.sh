@@ -34,13 +34,7 @@ ranks() {
 
 # ---- Text and models ----
 
-i=0
-while test $i -lt 60; do
-    echo 'one two three four five six .'
-    echo 'seven eight nine ten eleven twelve .'
-    test $((i % 6)) = 5 && echo
-    i=$((i + 1))
-done >text.txt
+numbers_in_order >text.txt
 sed 's/nine/two/' text.txt >other.txt
 printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three four five six seven eight nine \
     ten eleven twelve >vocab.txt

@@ -17,13 +17,7 @@ export OMP_NUM_THREADS
 
 # ---- Models of numbers in their order ----
 
-i=0
-while test $i -lt 60; do
-    echo 'one two three four five six .'
-    echo 'seven eight nine ten eleven twelve .'
-    test $((i % 6)) = 5 && echo
-    i=$((i + 1))
-done >text.txt
+numbers_in_order >text.txt
 printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three four five six seven eight nine \
     ten eleven twel '##ve' >vocab.txt
 cat >gpt.json <<END

@@ -69,6 +69,18 @@ misused() {
     check "wrong usage: wengert $*" eval 'left_with 2 "$text" && left_with 2 "--help"'
 }
 
+# A text for tests of training, of ten documents: numbers in their order, so that a word follows from its
+# neighbours.
+numbers_in_order() {
+    i=0
+    while test $i -lt 60; do
+        echo 'one two three four five six .'
+        echo 'seven eight nine ten eleven twelve .'
+        test $((i % 6)) = 5 && echo
+        i=$((i + 1))
+    done
+}
+
 # Prints the plan and exits.
 finish() {
     echo "1..$number"
