@@ -47,11 +47,16 @@ void wg_error_leave(const wg_error_place *place) {
     innermost = place->outer;
 }
 
+void wg__error_place_now(char *text, size_t size) {
+    *text = '\0';
+    if (innermost)
+        innermost->write(innermost->of, text, size);
+}
+
 /* Writes "place: where: " before the message. Returns the bytes. */
 static size_t begin_message(const char *where, char *message, size_t size) {
-    char place[256] = "";
-    if (innermost)
-        innermost->write(innermost->of, place, sizeof place);
+    char place[256];
+    wg__error_place_now(place, sizeof place);
     const int length = snprintf(message, size, "%s%s%s: ", place, *place ? ": " : "", where);
     return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
 }

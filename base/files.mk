@@ -16,6 +16,7 @@ base_sources = \
 	base/json.c \
 	base/internal.h \
 	base/json.h \
+	base/memory_available.c \
 	base/string_table.c \
 	base/string_table.h \
 	base/suggest.c \

@@ -25,6 +25,10 @@
 /* Records an error that was pending before, word for word, unless one is pending. Returns -1. */
 int wg__fail_again(const wg_error *error);
 
+/* Writes the place that an error of this thread would begin with now ("layers.3.mlp.up"); "" if
+ * there is none. */
+void wg__error_place_now(char *text, size_t size);
+
 /* ---- Memory. The library allocates through these functions only, so that the statistics and the
  * failure hook see every block. NULL with [MEMORY]. ---- */
 
@@ -33,6 +37,11 @@ void *wg__try_alloc(size_t bytes); /* NULL and no error */
 void *wg__calloc(size_t count, size_t size);
 char *wg__strdup(const char *text);
 void wg__free(void *block); /* NULL is allowed */
+
+/* Bytes that this process can still be given: what the system calls available, free swap and the
+ * free blocks of the cache, within the limits of the process (ulimit -v) and of its control group.
+ * INT64_MAX if the system does not say. */
+int64_t wg__memory_available(void);
 
 /* For tests: after n successful allocations, every further one fails with WG_ERROR_MEMORY, until
  * the hook is reset by a negative n. Counts cached and fresh blocks alike. */
