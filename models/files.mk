@@ -23,6 +23,7 @@ models_sources = \
 	models/llama.c \
 	models/model.c \
 	models/modernbert.c \
+	models/size.c \
 	models/t5.c \
 	models/transformer.c \
 	models/vocabulary.c \

@@ -267,7 +267,8 @@ static wg__headed_encoder *make(const wg_model_type *type, wg__head_kind kind, c
                                 const wg__labels *labels, uint64_t seed) {
     void *config = wg__alloc(type->settings.size);
     wg__headed_encoder *model = NULL;
-    if (config && wg_model_config_from_json(type, json, config) == 0)
+    if (config && wg_model_config_from_json(type, json, config) == 0 &&
+        wg__model_check_memory(type, config) == 0)
         model = wg__headed_encoder_new(type, kind, config, labels, seed);
     wg__free(config);
     if (model && read_dropout(json, model) < 0) {

@@ -71,6 +71,12 @@ int64_t wg__first_position(const char *where, const wg_model_inputs *inputs, int
 /* -1 with ARGUMENT unless there are states of an encoder in inputs->memory. */
 int wg__check_memory_states(const char *where, const wg_model_inputs *inputs);
 
+/* About how many bytes a model of a configuration takes without training; negative with an error
+ * (SHAPE for a tensor that no memory holds). And -1 with MEMORY unless so many are there; under
+ * wg_set_meta_init 0. */
+double wg__model_bytes(const wg_model_type *type, const void *config);
+int wg__model_check_memory(const wg_model_type *type, const void *config);
+
 /* The bytes of all tensors below a module, tied ones once; of one. */
 double wg__state_bytes(const wg_module *module);
 double wg__tensor_bytes(const wg_tensor *x);

@@ -281,7 +281,8 @@ const char *const wg__fitted_of_decoders[] = {"vocab_size", "bos_token_id", "eos
 
 int wg_model_from_config(const wg_model_type *type, const void *config, uint64_t seed,
                          wg_model *model) {
-    wg_module *module = type->create(config, seed);
+    const bool fits = wg__model_check_memory(type, config) == 0;
+    wg_module *module = fits ? type->create(config, seed) : NULL;
     *model = module ? (wg_model){.type = type, .module = module} : (wg_model){0};
     return module ? 0 : -1;
 }

@@ -107,6 +107,7 @@ tests_test_models_SOURCES = \
 	tests/models/glm.c \
 	tests/models/modernbert.c \
 	tests/models/sampling.c \
+	tests/models/sizes.c \
 	tests/models/stack.c \
 	tests/models/t5.c \
 	tests/models/transformer.c \

@@ -1,0 +1,98 @@
+/* How much memory the weights of a configuration want: a model that cannot fit is refused before
+ * any of it is taken.
+ *
+ * Trees without memory (wg_set_meta_init) of few layers say it, since all further layers are alike:
+ *
+ *     bytes(n layers)  =  bytes(3)  +  (n - 3) (bytes(3) - bytes(2))
+ */
+#include <math.h>
+
+#include "models/internal.h"
+#include "tensor/internal.h"
+
+/* ModernBERT's first layer has one norm less than the others, so the third is the first of which
+ * the difference is taken. */
+enum { FEW = 3, MOST_STACKS = 2 };
+
+/* About what a tensor takes beside its numbers: its handle, its slot and its path. */
+enum { BYTES_OF_SLOT = 1024 };
+
+/* The keys of all types that count layers. */
+static const char *const layer_keys[] = {"n_layer",        "num_hidden_layers",
+                                         "num_layers",     "num_decoder_layers",
+                                         "encoder_layers", "decoder_layers"};
+
+/* The bytes of weights and of the tree that holds them; negative with an error. */
+static double bytes_of(const wg_model_type *type, const void *config) {
+    wg_module *module = type->create(config, 0);
+    wg_state_dict *state = module ? wg_module_state(module) : NULL;
+    const double bytes =
+        state ? wg__state_bytes(module) + (double)state->count * BYTES_OF_SLOT : -1;
+    wg_state_dict_free(state);
+    wg_module_free(module);
+    return bytes;
+}
+
+/* The members that count layers, at most MOST_STACKS. */
+static int find_counts(const wg_model_type *type, void *config, int64_t **counts) {
+    int found = 0;
+    for (size_t i = 0; i < sizeof layer_keys / sizeof *layer_keys && found < MOST_STACKS; i++) {
+        const wg_setting *row = wg__settings_find(&type->settings, layer_keys[i]);
+        if (row)
+            counts[found++] = (int64_t *)((char *)config + row->offset);
+    }
+    return found;
+}
+
+/* `config` is a copy that may change. */
+static double estimate(const wg_model_type *type, void *config) {
+    int64_t *counts[MOST_STACKS], layers[MOST_STACKS];
+    const int stacks = find_counts(type, config, counts);
+    for (int i = 0; i < stacks; i++) {
+        layers[i] = *counts[i];
+        *counts[i] = wg__smaller(layers[i], FEW);
+    }
+    const double few = bytes_of(type, config);
+    double bytes = few;
+    for (int i = 0; i < stacks && bytes >= 0; i++) {
+        if (layers[i] <= FEW)
+            continue;
+        *counts[i] = FEW - 1;
+        const double fewer = bytes_of(type, config);
+        *counts[i] = FEW;
+        bytes = fewer < 0 ? -1 : bytes + (double)(layers[i] - FEW) * (few - fewer);
+    }
+    return bytes;
+}
+
+double wg__model_bytes(const wg_model_type *type, const void *config) {
+    void *copy = wg__alloc(type->settings.size);
+    if (!copy)
+        return -1;
+    memcpy(copy, config, type->settings.size);
+    const bool was = wg_set_meta_init(true);
+    const double bytes = estimate(type, copy);
+    wg_set_meta_init(was);
+    wg__free(copy);
+    return bytes;
+}
+
+int wg__model_check_memory(const wg_model_type *type, const void *config) {
+    if (wg__meta_init())
+        return 0;
+    const double wanted = wg__model_bytes(type, config);
+    if (wanted < 0 && wg_error_pending()->code != WG_ERROR_SHAPE)
+        return -1;
+    const double there = (double)wg__memory_available();
+    if (wanted >= 0 && wanted <= there)
+        return 0;
+    char bytes[80] = "more than 2^62 bytes"; /* which is the rule that a shape broke */
+    if (wanted >= 0)
+        snprintf(bytes, sizeof bytes, "%.0f bytes (%.3g GiB)", wanted, wanted / 0x1p30);
+    wg_error_clear();
+    return wg_fail(
+        WG_ERROR_MEMORY, type->settings.where,
+        "the weights of this configuration want %s, and %.0f bytes (%.3g GiB) are there; "
+        "take a configuration with fewer or narrower layers or a smaller vocabulary",
+        bytes, there, there / 0x1p30);
+}

@@ -1,0 +1,102 @@
+/* Configurations that no memory holds are refused before any is taken. A case is a model. */
+#include <jansson.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "models/internal.h"
+#include "tests/support/testing.h"
+
+static const char *model_name(int index) {
+    return wg_model_type_at(index) ? wg_model_type_at(index)->name : NULL;
+}
+
+/* The first preset with this value for every one of these keys that it has; the configuration is
+ * for the caller to free. */
+static void *with(const wg_model_type *type, const char *const *keys, int64_t value) {
+    char *text = wg_model_config_to_json(type, type->presets[0].config);
+    json_t *json = json_loads(text, 0, NULL);
+    for (; *keys; keys++)
+        if (json_object_get(json, *keys))
+            json_object_set_new(json, *keys, json_integer(value));
+    wg_text_free(text);
+    text = json_dumps(json, 0);
+    void *config = malloc(type->settings.size);
+    ck_assert_int_eq(wg_model_config_from_json(type, text, config), 0);
+    free(text);
+    json_decref(json);
+    return config;
+}
+
+static const char *const widths[] = {"n_embd", "hidden_size", "d_model", NULL};
+static const char *const layers[] = {
+    "n_layer",        "num_hidden_layers", "num_layers", "num_decoder_layers",
+    "encoder_layers", "decoder_layers",    NULL};
+static const char *const vocabularies[] = {"vocab_size", "decoder_vocab_size", NULL};
+
+static void check_refused(const char *const *keys, int64_t value, int model) {
+    const wg_model_type *type = wg_model_type_at(model);
+    void *config = with(type, keys, value);
+    const int64_t before = wg_alloc_get_stats().peak_bytes;
+    wg_model made;
+    ck_assert_int_eq(wg_model_from_config(type, config, 1, &made), -1);
+    assert_error(WG_ERROR_MEMORY, "are there");
+    ck_assert_int_lt(wg_alloc_get_stats().peak_bytes - before, 1 << 20);
+    free(config);
+}
+
+START_TEST(layers_too_wide_for_memory_are_refused) {
+    check_refused(widths, (int64_t)15 << 36, _i); /* 2, 3, 5 and 6 heads divide it */
+}
+END_TEST
+
+START_TEST(more_layers_than_memory_holds_are_refused) {
+    check_refused(layers, (int64_t)1 << 40, _i);
+}
+END_TEST
+
+START_TEST(a_vocabulary_too_large_for_memory_is_refused) {
+    check_refused(vocabularies, (int64_t)1 << 40, _i);
+}
+END_TEST
+
+/* The estimate is that of weights, which are exact, and a thousand bytes a tensor. */
+START_TEST(the_bytes_of_a_model_are_known_before_it_is_made) {
+    const wg_model_type *type = wg_model_type_at(_i);
+    void *config = with(type, layers, 9);
+    const double estimate = wg__model_bytes(type, config);
+    wg_model model;
+    const int64_t before = wg_alloc_get_stats().live_bytes;
+    ck_assert_int_eq(wg_model_from_config(type, config, 1, &model), 0);
+    const double bytes = (double)(wg_alloc_get_stats().live_bytes - before);
+    wg_state_dict *state = wg_module_state(model.module);
+    const double slots = 1024.0 * (double)state->count;
+    ck_assert_double_eq(estimate - slots, wg__state_bytes(model.module));
+    ck_assert_double_le(bytes, 1.1 * estimate);
+    ck_assert_double_ge(bytes, 0.9 * estimate - slots);
+    wg_state_dict_free(state);
+    wg_model_free(&model);
+    free(config);
+}
+END_TEST
+
+START_TEST(the_system_says_how_much_memory_there_is) {
+    const int64_t there = wg__memory_available();
+    ck_assert_int_gt(there, 1 << 20);
+    ck_assert_int_lt(there, (int64_t)1 << 50);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        layers_too_wide_for_memory_are_refused,
+        more_layers_than_memory_holds_are_refused,
+        a_vocabulary_too_large_for_memory_is_refused,
+        the_bytes_of_a_model_are_known_before_it_is_made,
+    };
+    int count = 0;
+    while (model_name(count))
+        count++;
+    add_suite_of_each("sizes", tests, count, model_name);
+    const TTest *const once[] = {the_system_says_how_much_memory_there_is};
+    add_suite("memory_available", once);
+}
