@@ -1,7 +1,8 @@
 /* Anomaly mode: the search for the op that made the first NaN.
  *
  * While the mode is on, each forward run, vjp and jvp is checked for a NaN in its results without
- * one in its operands. Calls inside of these are not checked by themselves, so that the error names
+ * one in its operands. The trainer, which looks for what made a step fail, has infinities searched
+ * for as well. Calls inside of these are not checked by themselves, so that the error names
  * the op that the user called. */
 #include "autograd/internal.h"
 
@@ -21,6 +22,7 @@
 #endif
 
 static WG__THREAD_LOCAL bool mode;
+static _Thread_local bool finds_infinities; /* and names layers in place of callers */
 static _Thread_local int64_t last_number;
 static _Thread_local const wg_node *running; /* the node whose vjp is running */
 
@@ -29,6 +31,13 @@ bool wg_set_anomaly_mode(bool on) {
     wg__install_anomaly_check(wg__check_forward);
     mode = on;
     wg__checks_anomalies = on;
+    return was;
+}
+
+bool wg__set_nonfinite_mode(bool on) {
+    const bool was = finds_infinities;
+    finds_infinities = on;
+    wg_set_anomaly_mode(on);
     return was;
 }
 
@@ -46,11 +55,12 @@ void wg__anomaly_leave(wg__anomaly_state before) {
 
 /* ---- NaN ---- */
 
-static bool is_nan(wg_dtype dtype, const char *element) {
-    return isnan(wg__element(dtype, element));
+static bool is_bad(wg_dtype dtype, const char *element) {
+    const double value = wg__element(dtype, element);
+    return finds_infinities ? !isfinite(value) : isnan(value);
 }
 
-/* Finds the first NaN in row-major order. */
+/* Finds the first NaN (or infinity, if they count) in row-major order. */
 static bool find_nan(const wg_tensor *x, int64_t *index) {
     const int ndim = x->spec.ndim;
     const int64_t size = (int64_t)wg_dtype_size(x->spec.dtype);
@@ -62,7 +72,7 @@ static bool find_nan(const wg_tensor *x, int64_t *index) {
         int64_t position = 0;
         for (int d = 0; d < ndim; d++)
             position += index[d] * x->strides[d];
-        if (is_nan(x->spec.dtype, data + position * size))
+        if (is_bad(x->spec.dtype, data + position * size))
             return true;
         int d = ndim - 1;
         while (d >= 0 && ++index[d] == x->spec.shape[d])
@@ -78,6 +88,11 @@ static bool any_nan(int count, wg_tensor *const *tensors) {
         if (tensors[i] && find_nan(tensors[i], index))
             return true;
     return false;
+}
+
+/* What the messages say of operands that have none. */
+static const char *made(void) {
+    return finds_infinities ? "an infinity or a NaN" : "a NaN";
 }
 
 /* The first of them that has a NaN, or -1; "(1, 0)" goes into `where`. */
@@ -204,6 +219,7 @@ int wg__origin_make(wg__origin **origin) {
     if (!*origin)
         return -1;
     (*origin)->number = ++last_number;
+    wg__error_place_now((*origin)->layer, sizeof(*origin)->layer);
     if (running) {
         (*origin)->within = running->op->name;
         (*origin)->within_call = running->origin ? running->origin->number : 0;
@@ -214,10 +230,16 @@ int wg__origin_make(wg__origin **origin) {
 
 /* ---- The three checks ---- */
 
+/* "; called by main in line+0x1234", or nothing where the layer is named. */
 static const char *caller(char *text, size_t size) {
+    *text = '\0';
+    if (finds_infinities)
+        return text;
     wg__origin here = {0};
+    char from[300];
     note_frames(&here);
-    describe(&here, text, size);
+    describe(&here, from, sizeof from);
+    snprintf(text, size, "; called by %s", from);
     return text;
 }
 
@@ -227,8 +249,8 @@ int wg__check_forward(const wg_call *call) {
     if (j < 0 || any_nan(call->input_count, call->inputs))
         return 0;
     return wg__op_fail(call, WG_ERROR_ANOMALY,
-                       "it made a NaN of operands without one, in output %d at %s; called by %s", j,
-                       where, caller(from, sizeof from));
+                       "it made %s of operands without one, in output %d at %s%s", made(), j, where,
+                       caller(from, sizeof from));
 }
 
 int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
@@ -238,15 +260,18 @@ int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
     if (j < 0 || any_nan(call->input_count, tangents))
         return 0;
     return wg__op_fail(call, WG_ERROR_ANOMALY,
-                       "its jvp made a NaN of tangents without one, in that of output %d at %s; "
-                       "called by %s",
-                       j, where, caller(from, sizeof from));
+                       "its jvp made %s of tangents without one, in that of output %d at %s%s",
+                       made(), j, where, caller(from, sizeof from));
 }
 
 static const char *origin_text(const wg__origin *origin, char *text, size_t size) {
     char from[320], within[96], number[32] = "";
     if (!origin) {
         snprintf(text, size, "recorded before anomaly mode was on");
+        return text;
+    }
+    if (finds_infinities) {
+        snprintf(text, size, "recorded in %s", *origin->layer ? origin->layer : "no layer");
         return text;
     }
     describe(origin, from, sizeof from);
@@ -276,8 +301,8 @@ int wg__check_vjp(const wg_node *node, wg_tensor *const *cotangents, wg_tensor *
     const wg_call call = {
         .op = node->op, .input_count = node->input_count, .input_specs = node->input_specs};
     return wg__op_fail(&call, WG_ERROR_ANOMALY,
-                       "its vjp made a NaN of cotangents without one%s, in the gradient of operand "
-                       "%d at %s; %s",
-                       saved_nan(node) ? " (but the forward call had one)" : "", i, where,
+                       "its vjp made %s of cotangents without one%s, in the gradient of operand %d "
+                       "at %s; %s",
+                       made(), saved_nan(node) ? " (but the forward call had one)" : "", i, where,
                        origin_text(node->origin, from, sizeof from));
 }

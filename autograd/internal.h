@@ -11,11 +11,16 @@
 
 /* ---- anomaly.c: which op made the first NaN, and its caller ---- */
 
+/* Anomaly mode for the search for what made a loss or a gradient infinite or NaN: infinities count
+ * as NaNs do, and the error names the layer in place of the caller. Returns whether it was on. */
+bool wg__set_nonfinite_mode(bool on);
+
 /* Where a recorded call came from. */
 typedef struct wg__origin {
     int64_t number;      /* counted over the calls that this thread recorded in anomaly mode */
     const char *within;  /* the op in whose vjp it ran, or NULL */
     int64_t within_call; /* that op's number; 0: unknown */
+    char layer[128];     /* the place of errors then, a module's path; "": none */
     int frame_count;
     void *frames[32]; /* return addresses, the innermost first */
 } wg__origin;

@@ -203,6 +203,7 @@ tests_test_tensor_SOURCES = \
 	$(nil)
 
 tests_test_train_SOURCES = \
+	tests/train/divergence.c \
 	tests/train/regression.c \
 	tests/train/regression.h \
 	tests/train/trainer.c \

@@ -122,9 +122,9 @@ void wg_trainer_free(wg_trainer *trainer) {
 
 /* Replaces the pending error by the same one with the step named and, if numbers are no longer
  * finite, with what may be behind it. */
-static int fail_step(const wg_trainer *trainer) {
+static int fail_step(wg_trainer *trainer) {
     wg_error error = *wg_error_pending();
-    char hint[400] = "";
+    char hint[640] = "";
     wg_error_clear();
     if (error.code == WG_ERROR_GRADIENT)
         wg__trainer_diagnose(trainer, hint, sizeof hint);
@@ -269,6 +269,7 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
         wg_trainer_batches(options->accumulate, options->accumulate_ramp, trainer->step);
     const double begun = wg__now();
     measured->rate = wg_schedule_rate(&options->schedule, trainer->step);
+    trainer->begun_step = wg__trainer_here(trainer);
     int result = wg__trainer_is_shared(trainer) ? run_share(trainer, batches, measured)
                                                 : run_all(trainer, batches, measured);
     if (result == 0 && !steps_in_backward(trainer))

@@ -137,7 +137,9 @@ WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
 
 /* Runs to the last step. Returns a wg_train_outcome, or -1: then the checkpoint on disk is the last
  * good one. A loss or gradient that is not finite stops the run, with the step named and a hint at
- * what may be behind it, and is never saved. The weights in memory are those of the last step that
+ * what may be behind it, and is never saved. If the task names its batches and no other rank takes
+ * part, the step is run again to find the first op that made such a number, and the hint names it
+ * with its layer. The weights in memory are those of the last step that
  * was done; but without clipping an error may come when backward has moved some of them, and the
  * trainer then neither saves nor goes on. With a group all ranks have the same outcome: an error of
  * one is that of all, and names it. [GRADIENT for a run that diverged; STATE for ranks that differ

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "autograd/internal.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
@@ -56,12 +57,65 @@ static double last_excess(const wg_history *training) {
     return sum > 0 ? norms[last] * (double)(last - first) / sum : 0;
 }
 
-void wg__trainer_diagnose(const wg_trainer *trainer, char *hint, size_t size) {
-    char path[200] = "";
-    if (!trainer->is_torn) /* the weights are those before the step */
+wg__trainer_place wg__trainer_here(const wg_trainer *trainer) {
+    wg__trainer_place place = {.module = *wg_module_generator(trainer->task.module),
+                               .own = *wg_default_generator()};
+    if (trainer->task.batches)
+        place.data = wg_batches_position(trainer->task.batches);
+    return place;
+}
+
+static int go_to(const wg_trainer *trainer, const wg__trainer_place *place) {
+    *wg_module_generator(trainer->task.module) = place->module;
+    *wg_default_generator() = place->own;
+    return wg_batches_seek(trainer->task.batches, &place->data);
+}
+
+/* Forward and backward of a batch, for the errors that they give. */
+static int try_batch(const wg_task *task) {
+    wg_metrics metrics = {0};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *loss = task->loss(task->context, &metrics);
+    const int status = loss ? wg_backward(loss, NULL) : -1;
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+/* Runs the step again, from the same place and with the same weights, and finds the op that first
+ * made an infinity or a NaN of finite operands; "" if none did, or the step cannot be run again:
+ * the task does not name its batches, or other ranks have some of them. */
+static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
+    const wg_trainer_options *options = &trainer->options;
+    if (!trainer->task.batches || wg__trainer_is_shared(trainer))
+        return;
+    const wg__trainer_place after = wg__trainer_here(trainer);
+    const int64_t batches =
+        wg_trainer_batches(options->accumulate, options->accumulate_ramp, trainer->step);
+    wg_optimizer_zero_grad(trainer->optimizer);
+    int status = go_to(trainer, &trainer->begun_step);
+    const bool was = wg__set_nonfinite_mode(true);
+    for (int64_t i = 0; status == 0 && i < batches; i++)
+        status = try_batch(&trainer->task);
+    wg__set_nonfinite_mode(was);
+    if (status < 0 && wg_error_pending() && wg_error_pending()->code == WG_ERROR_ANOMALY)
+        snprintf(text, size, "%.*s", (int)size - 1, wg_error_pending()->message);
+    wg_error_clear();
+    wg_optimizer_zero_grad(trainer->optimizer);
+    go_to(trainer, &after);
+}
+
+void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size) {
+    char path[200] = "", op[500] = "";
+    if (!trainer->is_torn) { /* the weights are those before the step */
         find_bad_weight(trainer->task.module, path, sizeof path);
+        if (!*path)
+            find_bad_op(trainer, op, sizeof op);
+    }
     double excess = last_excess(&trainer->training);
-    if (*path)
+    if (*op)
+        snprintf(hint, size, "the first that is not finite: %s; lower the learning rate", op);
+    else if (*path)
         snprintf(hint, size, "%s was not finite before this step; lower the learning rate", path);
     else if (excess > SUSPICIOUS)
         snprintf(hint, size,

@@ -9,6 +9,12 @@
 
 typedef struct wg__gradient_sums wg__gradient_sums; /* trainer_group.c */
 
+/* Where the random numbers and the data stand. */
+typedef struct wg__trainer_place {
+    wg_generator module, own; /* the module's generator and the thread's */
+    wg_data_position data;
+} wg__trainer_place;
+
 struct wg_trainer {
     wg_task task;
     wg_trainer_options options;
@@ -17,6 +23,7 @@ struct wg_trainer {
     wg__metric_log *log; /* NULL: none */
     int64_t step;        /* steps done */
     bool is_torn;        /* the next one failed when some weights had been stepped */
+    wg__trainer_place begun_step; /* the place before the step that is under way */
     wg_history training, evaluations;
     double begun; /* when this part of the run began, and at which step */
     int64_t begun_at;
@@ -66,9 +73,13 @@ void wg__gradient_sums_free(wg__gradient_sums *sums);
 /* Adds up what the ranks measured in a step, in the order of rank 0's metrics. */
 int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics);
 
+/* The place where the trainer stands. */
+wg__trainer_place wg__trainer_here(const wg_trainer *trainer);
+
 /* What may be behind a loss or a gradient that is not finite in the step after the last that is
- * done: one clause into `hint`. */
-void wg__trainer_diagnose(const wg_trainer *trainer, char *hint, size_t size);
+ * done: one clause into `hint`. Runs the step's batches again in anomaly mode, so that the first op
+ * that made such a number is named with its layer. Drops the gradients. */
+void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size);
 
 /* Refuses a trainer of which a step failed half way. */
 int wg__trainer_check_whole(const wg_trainer *trainer);

@@ -1,0 +1,147 @@
+/* What stops a step whose loss or gradient is not finite: the error names the first op that made
+ * such a number, and its layer. On two linear layers and examples of which one is far too large. */
+#include <math.h>
+#include <string.h>
+
+#include "nn/linear.h"
+#include "tensor/easy.h"
+#include "tests/support/testing.h"
+#include "train/trainer.h"
+
+enum { WIDTH = 4, EXAMPLES = 24, BATCH = 2 };
+
+typedef struct run {
+    wg_module *module;
+    wg_linear *stem, *head;
+    wg_batches *batches;
+    int64_t bad;   /* the example that is too large; -1: none */
+    double factor; /* of that example; of others 1 */
+    bool steep;    /* the bad example has a finite loss, and a gradient that is not */
+    int64_t batches_taken;
+} run;
+
+typedef struct batch {
+    wg_tensor *x;
+    bool is_bad;
+} batch;
+
+static int build(void *context, int64_t count, const wg_example *examples, void *of) {
+    const run *r = context;
+    batch *b = of;
+    float values[BATCH * WIDTH];
+    b->is_bad = false;
+    for (int64_t i = 0; i < count; i++) {
+        const bool is_bad = examples[i].index == r->bad;
+        b->is_bad = b->is_bad || is_bad;
+        for (int j = 0; j < WIDTH; j++)
+            values[i * WIDTH + j] = (float)(is_bad ? r->factor : 1);
+    }
+    b->x = wg_from_array(WG_F32, 2, (int64_t[]){count, WIDTH}, values);
+    return b->x ? 0 : -1;
+}
+
+static wg_tensor *loss_of(void *context, wg_metrics *metrics) {
+    run *r = context;
+    batch b;
+    r->batches_taken++;
+    metrics->tokens += BATCH;
+    if (wg_batches_next(r->batches, &b) < 0)
+        return NULL;
+    wg_tensor *y = wg_linear_forward(r->head, wg_linear_forward(r->stem, b.x));
+    if (r->steep && b.is_bad) {
+        wg_error_place place;
+        wg_module_enter(&r->head->module, &place);
+        y = wg_module_leave(&place, wg_sqrt(wg_mul_scalar(y, 0)));
+    }
+    return wg_mean(wg_mul(y, y), WG_ALL, false);
+}
+
+static run make(int64_t bad, double factor) {
+    run r = {.module = wg_module_new(NULL, "", sizeof(wg_module)), .bad = bad, .factor = factor};
+    r.stem = wg_linear_new(r.module, "stem", WIDTH, WIDTH, NULL);
+    r.head = wg_linear_new(r.module, "head", WIDTH, WIDTH, NULL);
+    return r;
+}
+
+/* Runs until the error, which must hold all these texts and have left the weights of the step
+ * before. */
+static void check(run *r, int64_t accumulate, const char *const *texts) {
+    const wg_batch_source source = {.context = r, .build = build};
+    r->batches =
+        wg_batches_new(&source, &(wg_batches_options){.batch = BATCH, .examples = EXAMPLES});
+    const wg_task task = {
+        .context = r, .module = r->module, .loss = loss_of, .batches = r->batches};
+    const char *path = in_scratch("divergence.h5");
+    wg_trainer *trainer = wg_trainer_new(
+        &task, wg_optimizer_new(&(wg_optimizer_choice){.name = "adamw"}),
+        &(wg_trainer_options){.steps = EXAMPLES,
+                              .accumulate = accumulate,
+                              .path = path,
+                              .save_every = 1,
+                              .schedule = {.kind = WG_SCHEDULE_CONSTANT, .peak = 1e-3}});
+    ck_assert_ptr_nonnull(trainer);
+    ck_assert_int_eq(wg_trainer_run(trainer), -1);
+    const wg_error error = *wg_error_pending();
+    ck_assert_int_eq(error.code, WG_ERROR_GRADIENT);
+    wg_error_clear();
+    for (; *texts; texts++)
+        ck_assert_msg(strstr(error.message, *texts), "no \"%s\" in \"%s\"", *texts, error.message);
+    float memory[WIDTH * WIDTH], saved[WIDTH * WIDTH];
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    ck_assert_int_eq(wg_to_array(wg_checkpoint_get_tensor(file, "/model/stem/weight"), saved), 0);
+    wg_checkpoint_close(file);
+    wg_to_array(wg_detach(r->stem->weight), memory);
+    ck_assert_mem_eq(memory, saved, sizeof saved);
+    wg_trainer_free(trainer);
+    wg_batches_free(r->batches);
+    wg_module_free(r->module);
+}
+
+START_TEST(a_loss_that_is_not_finite_names_the_first_op_and_its_layer) {
+    for (int64_t accumulate = 1; accumulate <= 3; accumulate += 2) {
+        run r = make(9, 1e38);
+        wg_set_grad_enabled(false);
+        wg_fill_(r.stem->weight, 10);
+        wg_set_grad_enabled(true);
+        check(&r, accumulate,
+              (const char *const[]){"loss: it is", "stem: linear", "an infinity or a NaN", NULL});
+    }
+}
+END_TEST
+
+START_TEST(a_gradient_that_is_not_finite_names_the_first_op_and_its_layer) {
+    run r = make(9, 2);
+    r.steep = true;
+    check(&r, 1, (const char *const[]){"is not finite", "sqrt", "vjp", "recorded in head", NULL});
+}
+END_TEST
+
+START_TEST(a_weight_that_is_not_finite_is_named) {
+    run r = make(-1, 1);
+    wg_set_grad_enabled(false);
+    wg_fill_(r.head->bias, NAN);
+    wg_set_grad_enabled(true);
+    const wg_batch_source source = {.context = &r, .build = build};
+    r.batches =
+        wg_batches_new(&source, &(wg_batches_options){.batch = BATCH, .examples = EXAMPLES});
+    const wg_task task = {.context = &r, .module = r.module, .loss = loss_of, .batches = r.batches};
+    wg_trainer *trainer =
+        wg_trainer_new(&task, wg_optimizer_new(&(wg_optimizer_choice){.name = "adamw"}),
+                       &(wg_trainer_options){.steps = 3});
+    ck_assert_int_eq(wg_trainer_run(trainer), -1);
+    ck_assert_int_eq(r.batches_taken, 1);
+    assert_error(WG_ERROR_GRADIENT, "head.bias was not finite before this step");
+    wg_trainer_free(trainer);
+    wg_batches_free(r.batches);
+    wg_module_free(r.module);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        a_loss_that_is_not_finite_names_the_first_op_and_its_layer,
+        a_gradient_that_is_not_finite_names_the_first_op_and_its_layer,
+        a_weight_that_is_not_finite_is_named,
+    };
+    add_suite("divergence", tests);
+}
