@@ -37,7 +37,11 @@ static pthread_mutex_t counters_lock = PTHREAD_MUTEX_INITIALIZER;
 static wg__thread_counters *listed_counters;
 static int64_t counts_of_ended_threads[WG__COUNTERS];
 
+static void prepare_for_fork(void);
+
 static void list_counters(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare_for_fork);
     pthread_mutex_lock(&counters_lock);
     wg__own_counters.next = listed_counters;
     wg__own_counters.is_listed = true;
@@ -570,6 +574,23 @@ WG__APART static void free_shared(header *block) {
         share_locked(block);
     }
     pthread_mutex_unlock(&lock);
+}
+
+/* ---- fork: the child gets both locks free, and lists that nobody is in the midst of changing ----
+ */
+
+static void take_locks(void) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&counters_lock);
+}
+
+static void give_locks(void) {
+    pthread_mutex_unlock(&counters_lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void prepare_for_fork(void) {
+    pthread_atfork(take_locks, give_locks, give_locks);
 }
 
 /* ---- The functions of internal.h and alloc.h ---- */

@@ -2,6 +2,7 @@
 #include "base/threads.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -9,7 +10,30 @@
 
 static atomic_int thread_count; /* 0: not yet set */
 
+/* ---- fork ----
+ *
+ * The child of fork() has one thread. GNU's OpenMP still counts on the others that the parent had
+ * made, and its next parallel region would wait for them for ever; so a child of a process that
+ * has run one computes by its one thread, which gives the same bits. */
+
+static atomic_bool is_child; /* of a process that had run a parallel region */
+
+static void note_child(void) {
+    atomic_store(&is_child, true);
+}
+
+static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, note_child);
+}
+
+static void begin_region(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+}
+
 int wg_threads(void) {
+    if (atomic_load_explicit(&is_child, memory_order_relaxed))
+        return 1;
     int threads = atomic_load(&thread_count);
     return threads > 0 ? threads : omp_get_max_threads();
 }
@@ -94,6 +118,7 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
     /* Threads take `step` chunks at a time, so that their numbers fit in 32 bits. */
     const int64_t step = 1 + chunks / UINT32_MAX, takes = wg__ceil_divide(chunks, step);
     run runs[MOST_THREADS];
+    begin_region();
     for (int i = 0; i < threads; i++)
         atomic_init(&runs[i].left, from_to((uint64_t)(takes * i / threads),
                                            (uint64_t)(takes * (i + 1) / threads)));

@@ -209,6 +209,7 @@ tests_test_train_SOURCES = \
 	tests/train/trainer.c \
 	tests/train/trainer_ends.c \
 	tests/train/trainer_options.c \
+	tests/train/trainer_threads.c \
 	$(nil)
 
 testing_sources = \

@@ -12,8 +12,9 @@
  * Everything in a file has a checksum: a truncated file is refused when it is opened, an altered
  * one when the altered part is read, with the reason.
  *
- * HDF5 as Debian builds it is not thread-safe: use checkpoints from one thread at a time, and while
- * no other thread calls HDF5. */
+ * Several threads may each use a checkpoint of their own: calls of HDF5, which as Debian builds it
+ * is not thread-safe, are made one at a time. A program that calls HDF5 itself must not do so while
+ * another thread uses a checkpoint. */
 #ifndef WG_IO_CHECKPOINT_CHECKPOINT_H
 #define WG_IO_CHECKPOINT_CHECKPOINT_H
 

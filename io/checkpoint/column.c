@@ -57,6 +57,7 @@ static void set_width(wg__column *column, int width) {
 }
 
 void wg__column_free(wg__column *column) {
+    WG__HOLD_HDF5;
     if (!column)
         return;
     if (column->dataset >= 0)
@@ -71,6 +72,7 @@ void wg__column_free(wg__column *column) {
 
 /* Reads values first .. first + count - 1 of the dataset into `values`, or writes them. */
 static int transfer(wg__column *column, bool writing, int64_t first, int64_t count, void *values) {
+    WG__HOLD_HDF5;
     const hsize_t start = (hsize_t)first, size = (hsize_t)count;
     herr_t status = -1;
     const hid_t memory = H5Screate_simple(1, &size, NULL), space = H5Dget_space(column->dataset);
@@ -125,6 +127,7 @@ static int make_dataset(wg__column *column) {
 }
 
 wg__column *wg__column_create(wg_checkpoint *file, const char *name, int width) {
+    WG__HOLD_HDF5;
     wg__column *column = file ? new_column(file, name) : NULL;
     if (!column)
         return NULL;
@@ -138,6 +141,7 @@ wg__column *wg__column_create(wg_checkpoint *file, const char *name, int width) 
 
 /* Writes the last chunk, which has `count` values. */
 static int write_pending(wg__column *column, int64_t count) {
+    WG__HOLD_HDF5;
     const hsize_t size = (hsize_t)column->count;
     if (column->file->failed)
         return wg_fail(WG_ERROR_STATE, "checkpoint_column", "%s: an earlier part failed",
@@ -239,6 +243,7 @@ static int open_dataset(wg__column *column) {
 }
 
 wg__column *wg__column_open(wg_checkpoint *file, const char *name, int64_t limit, int64_t bytes) {
+    WG__HOLD_HDF5;
     wg__column *column = file ? new_column(file, name) : NULL;
     if (!column)
         return NULL;

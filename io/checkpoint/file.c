@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,40 @@
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
 #endif
+
+/* ---- The lock ---- */
+
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static void take_lock(void) {
+    pthread_mutex_lock(&lock);
+}
+
+static void give_lock(void) {
+    pthread_mutex_unlock(&lock);
+}
+
+/* In the child of fork() the thread has another id, so a recursive lock is not its own to unlock.
+ */
+static void renew_lock(void) {
+    lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
+static void prepare_for_fork(void) {
+    pthread_atfork(take_lock, give_lock, renew_lock);
+}
+
+int wg__hdf5_hold(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare_for_fork);
+    take_lock();
+    return 0;
+}
+
+void wg__hdf5_release(const int *held) {
+    (void)held;
+    give_lock();
+}
 
 /* ---- HDF5's file driver: positioned reads and writes on our own descriptor ----
  *
@@ -334,6 +369,7 @@ static int create_file(wg_checkpoint *file) {
 }
 
 wg_checkpoint *wg_checkpoint_create(const char *path) {
+    WG__HOLD_HDF5;
     if (!path || wg_error_pending())
         return NULL;
     char *place = NULL;
@@ -368,6 +404,7 @@ static int open_unnamed(wg_checkpoint *file) {
 }
 
 wg_checkpoint *wg__checkpoint_create_unnamed(void) {
+    WG__HOLD_HDF5;
     const char *folder = getenv("TMPDIR");
     wg_checkpoint *file =
         wg_error_pending() ? NULL : checkpoint_of(folder && *folder ? folder : "/tmp");
@@ -382,6 +419,7 @@ wg_checkpoint *wg__checkpoint_create_unnamed(void) {
 }
 
 void wg_checkpoint_abort(wg_checkpoint *file) {
+    WG__HOLD_HDF5;
     if (!file)
         return;
     file->disk.discard = true;
@@ -430,6 +468,7 @@ static int finish(wg_checkpoint *file) {
 }
 
 int wg_checkpoint_commit(wg_checkpoint *file) {
+    WG__HOLD_HDF5;
     if (!file)
         return -1;
     if (finish(file) < 0) {
@@ -463,6 +502,7 @@ static int open_descriptor(wg_checkpoint *file) {
 }
 
 int wg__checkpoint_reopen(wg_checkpoint *file) {
+    WG__HOLD_HDF5;
     if (finish(file) < 0 || (!file->unnamed && sync_folder(file->path) < 0))
         return -1;
     wg__free(file->temporary);
@@ -483,6 +523,7 @@ static int open_file(wg_checkpoint *file) {
 }
 
 wg_checkpoint *wg_checkpoint_open(const char *path) {
+    WG__HOLD_HDF5;
     if (!path || wg_error_pending())
         return NULL;
     wg_checkpoint *file = checkpoint_of(path);
@@ -494,11 +535,13 @@ wg_checkpoint *wg_checkpoint_open(const char *path) {
 }
 
 void wg_checkpoint_close(wg_checkpoint *file) {
+    WG__HOLD_HDF5;
     if (file)
         free_checkpoint(file);
 }
 
 const char *wg_checkpoint_library(void) {
+    WG__HOLD_HDF5;
     static char version[48];
     unsigned major, minor, release;
     H5get_libversion(&major, &minor, &release);

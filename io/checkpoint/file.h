@@ -14,6 +14,14 @@ typedef struct wg__disk {
     bool discard;   /* further writes are dropped */
 } wg__disk;
 
+/* HDF5 as Debian builds it is not thread-safe, so one lock is around all of its calls. Threads may
+ * hold it several times. A function that calls HDF5 begins with WG__HOLD_HDF5; and holds the lock
+ * until it returns. A child of fork() finds it free. */
+int wg__hdf5_hold(void);
+void wg__hdf5_release(const int *held);
+#define WG__HOLD_HDF5                                                                              \
+    __attribute__((cleanup(wg__hdf5_release), unused)) const int hdf5_is_held = wg__hdf5_hold()
+
 #define WG__MAX_PATH 1024 /* of names within a file */
 
 struct wg_checkpoint {

@@ -66,6 +66,7 @@ static bool is_there(const wg_checkpoint *file, const char *name) {
 }
 
 bool wg_checkpoint_has(const wg_checkpoint *file, const char *name) {
+    WG__HOLD_HDF5;
     return file && name && is_there(file, name);
 }
 
@@ -317,6 +318,7 @@ static int put_elements(wg_checkpoint *file, const char *name, const wg_spec *sp
 }
 
 int wg_checkpoint_put_tensor(wg_checkpoint *file, const char *name, const wg_tensor *x) {
+    WG__HOLD_HDF5;
     if (!file || !x || wg__check_memory(x, "checkpoint_put") < 0 || check_free(file, name) < 0)
         return -1;
     if (wg_tensor_is_contiguous(x))
@@ -329,18 +331,21 @@ int wg_checkpoint_put_tensor(wg_checkpoint *file, const char *name, const wg_ten
 }
 
 int wg_checkpoint_put_integer(wg_checkpoint *file, const char *name, int64_t value) {
+    WG__HOLD_HDF5;
     if (!file || check_free(file, name) < 0)
         return -1;
     return put_elements(file, name, &(wg_spec){.dtype = WG_I64}, &value);
 }
 
 int wg_checkpoint_put_number(wg_checkpoint *file, const char *name, double value) {
+    WG__HOLD_HDF5;
     if (!file || check_free(file, name) < 0)
         return -1;
     return put_elements(file, name, &(wg_spec){.dtype = WG_F64}, &value);
 }
 
 int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *text) {
+    WG__HOLD_HDF5;
     if (!file || !text || check_free(file, name) < 0)
         return -1;
     size_t length = strlen(text);
@@ -440,6 +445,7 @@ static int open_dataset(wg_checkpoint *file, const char *name, dataset *d) {
 }
 
 int wg__checkpoint_spec(wg_checkpoint *file, const char *name, wg_spec *spec) {
+    WG__HOLD_HDF5;
     dataset d;
     if (open_dataset(file, name, &d) < 0)
         return -1;
@@ -471,6 +477,7 @@ static void make_bools(wg_tensor *x) {
 }
 
 wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
+    WG__HOLD_HDF5;
     dataset d;
     if (open_dataset(file, name, &d) < 0)
         return NULL;
@@ -495,6 +502,7 @@ wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
 
 /* A scalar of dtype `wanted` into *value. */
 static int get_scalar(wg_checkpoint *file, const char *name, wg_dtype wanted, void *value) {
+    WG__HOLD_HDF5;
     dataset d;
     if (open_dataset(file, name, &d) < 0)
         return -1;
@@ -546,6 +554,7 @@ static char *read_text(wg_checkpoint *file, const char *name, const dataset *d) 
 }
 
 char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name) {
+    WG__HOLD_HDF5;
     dataset d;
     if (open_dataset(file, name, &d) < 0)
         return NULL;
@@ -597,6 +606,7 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, 
 }
 
 int wg__checkpoint_list(wg_checkpoint *file, const char *group, wg__name_list *list) {
+    WG__HOLD_HDF5;
     *list = (wg__name_list){0};
     visit visit = {group, list};
     hid_t id = H5Gopen2(file->file, group, H5P_DEFAULT);
@@ -612,6 +622,7 @@ int wg__checkpoint_list(wg_checkpoint *file, const char *group, wg__name_list *l
 }
 
 int wg_checkpoint_each(wg_checkpoint *file, wg_checkpoint_visitor visit, void *context) {
+    WG__HOLD_HDF5;
     wg__name_list list;
     if (!file || wg_error_pending() || wg__checkpoint_list(file, "/", &list) < 0)
         return -1;

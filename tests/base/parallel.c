@@ -2,6 +2,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tensor/iter.h"
 #include "tests/support/testing.h"
@@ -66,8 +68,29 @@ START_TEST(a_thread_that_has_done_its_own_helps_the_others) {
 }
 END_TEST
 
+/* GNU's OpenMP would wait for ever for threads that a child of fork() does not have. */
+START_TEST(a_child_of_fork_goes_on_with_one_thread) {
+    assert_each_once(4, MOST, 3);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        alarm(30);
+        ck_assert_int_eq(wg_threads(), 1);
+        assert_each_once(4, MOST, 3);
+        wg__free(wg__alloc(1 << 20));
+        _exit(0);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(status == 0, "the child ended with status %d", status);
+    assert_each_once(4, MOST, 3); /* the parent keeps its threads */
+    ck_assert_int_eq(wg_threads(), 4);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {every_chunk_is_run_once, hundreds_of_threads_run_every_chunk_once,
-                                  a_thread_that_has_done_its_own_helps_the_others};
+                                  a_thread_that_has_done_its_own_helps_the_others,
+                                  a_child_of_fork_goes_on_with_one_thread};
     add_suite("parallel", tests);
 }
