@@ -136,6 +136,29 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
     }
 }
 
+/* ---- Calls of other libraries ---- */
+
+typedef struct calls {
+    wg__range_body body;
+    void *context;
+} calls;
+
+/* BLIS asks for a number of threads, of which it gets 1 where no region may be active. OpenBLAS
+ * asks how many there are. */
+static void call_on_one_thread(int64_t begin, int64_t end, void *context) {
+    const calls *calls = context;
+    const int levels = omp_get_max_active_levels(), threads = omp_get_max_threads();
+    omp_set_max_active_levels(0);
+    omp_set_num_threads(1);
+    calls->body(begin, end, calls->context);
+    omp_set_num_threads(threads);
+    omp_set_max_active_levels(levels);
+}
+
+void wg__parallel_calls(int64_t count, wg__range_body body, void *context) {
+    wg__parallel_for(count, 1, call_on_one_thread, &(calls){body, context});
+}
+
 int wg__gemm_threads(double multiply_adds) {
     /* Below about 64^3, synchronising costs more than the threads save. */
     return multiply_adds < 262144 || omp_in_parallel() ? 1 : wg_threads();

@@ -16,6 +16,10 @@
 typedef void (*wg__range_body)(int64_t begin, int64_t end, void *context);
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context);
 
+/* Runs body on [0, count), one index a chunk, for a body that calls a library with parallel loops
+ * of its own, by OpenMP: those run on the calling thread alone. */
+void wg__parallel_calls(int64_t count, wg__range_body body, void *context);
+
 /* How many threads a GEMM of that many multiply-adds should use; 1 inside a parallel loop. */
 int wg__gemm_threads(double multiply_adds);
 

@@ -49,13 +49,20 @@ tensor_sources = \
 	tensor/ops/index/indexing.c \
 	tensor/ops/index/indexing.h \
 	tensor/ops/index/sort.c \
+	tensor/ops/linalg/decompose.c \
 	tensor/ops/linalg/dense.c \
 	tensor/ops/linalg/dense.h \
 	tensor/ops/linalg/einsum.c \
 	tensor/ops/linalg/einsum.h \
+	tensor/ops/linalg/lapack.c \
+	tensor/ops/linalg/lapack.h \
 	tensor/ops/linalg/linear_algebra.c \
 	tensor/ops/linalg/matmul.c \
+	tensor/ops/linalg/matrices.c \
+	tensor/ops/linalg/matrices.h \
+	tensor/ops/linalg/matrix_functions.c \
 	tensor/ops/linalg/quantized.c \
+	tensor/ops/linalg/solve.c \
 	tensor/ops/loss/cross_entropy.c \
 	tensor/ops/loss/linear_loss.c \
 	tensor/ops/loss/loss.c \

@@ -386,10 +386,10 @@ WG_API wg_tensor *wg_prod(wg_tensor *x, int axis_count, const int64_t *axes, boo
 
 /* The p-norm of vectors, (sum |x|^p)^(1/p), for any p: INFINITY gives the largest |x|, -INFINITY
  * the smallest, 0 the number of elements that are not 0. Integers are cast to f32. This is
- * PyTorch's linalg.vector_norm; p = 2 over two axes is the Frobenius norm of a matrix, and there
- * are no other matrix norms. Kinks are treated as in PyTorch: the derivative of |x| at 0 is 0, as
- * is that of a norm of 0 and that of order 0; tied largest or smallest elements share the gradient
- * evenly. [scope; INDEX, ARGUMENT for NaN, SHAPE for no elements with p < 0 or infinite] */
+ * PyTorch's linalg.vector_norm; wg_matrix_norm has the norms of matrices. Kinks are treated as in
+ * PyTorch: the derivative of |x| at 0 is 0, as is that of a norm of 0 and that of order 0; tied
+ * largest or smallest elements share the gradient evenly. [scope; INDEX, ARGUMENT for NaN, SHAPE
+ * for no elements with p < 0 or infinite] */
 WG_API wg_tensor *wg_norm(wg_tensor *x, double p, int axis_count, const int64_t *axes,
                           bool keepdim);
 
@@ -655,6 +655,110 @@ WG_API wg_tensor *wg_dot(wg_tensor *a, wg_tensor *b);
  * (M, N). With beta 0, c is not read, so its NaNs do not matter. For integers, the factors must be
  * integers. [scope; SHAPE, ARGUMENT, DTYPE for bools] */
 WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, double alpha);
+
+/* ---- Systems of equations and determinants, by LAPACK (ops/linalg/solve.c) ---- */
+
+/* Here and in the two sections below, matrices are the last two axes, of f32 or f64 (integers are
+ * cast to f32, bf16 is computed in f32), and leading axes are a batch. Names, arguments and results
+ * are those of torch.linalg. All has derivatives of any order and forward mode, but for what a
+ * contract excepts; and a derivative that does not exist is an error of backward, GRADIENT.
+ * Matrices of a batch are treated in parallel, each on one thread, so results do not depend on
+ * threads. */
+
+/* X with A X = B, by LU with partial pivoting, or with from_right (PyTorch's left=False) X A = B.
+ * a: (..., N, N)   b: (..., N, K)   ->   (..., N, K); or b: (..., N) -> (..., N), if b is of rank 1
+ * or has the shape of a without its last axis. Leading axes broadcast. For b of vectors from_right
+ * must be false. [scope; SHAPE, DTYPE, ARGUMENT for a singular a] */
+WG_API wg_tensor *wg_solve(wg_tensor *a, wg_tensor *b, bool from_right);
+
+/* The same with one triangle of a, the upper or the lower one; the other is not read. With `unit`
+ * (PyTorch's unitriangular) its diagonal is taken as ones and not read, either.
+ * [scope; SHAPE, DTYPE, ARGUMENT for a 0 on the diagonal] */
+WG_API wg_tensor *wg_solve_triangular(wg_tensor *a, wg_tensor *b, bool upper, bool unit,
+                                      bool from_right);
+
+/* A^-1: (..., N, N). wg_solve is faster and more exact than a product with it.
+ * [scope; SHAPE, DTYPE, ARGUMENT for a singular a] */
+WG_API wg_tensor *wg_inv(wg_tensor *a);
+
+/* det A: (..., N, N) -> (...), 0 of a singular one, where backward fails.
+ * [scope; SHAPE, DTYPE; GRADIENT in backward] */
+WG_API wg_tensor *wg_det(wg_tensor *a);
+
+/* The sign of det A and log |det A|, (...) each, which neither overflow nor underflow: 0 and -inf
+ * of a singular matrix, where backward fails. The sign has no gradient. Pass NULL for what is not
+ * needed. Returns 0 or -1. [scope; SHAPE, DTYPE; GRADIENT in backward] */
+WG_API int wg_slogdet(wg_tensor *a, wg_tensor **sign, wg_tensor **logabsdet);
+
+/* ---- Decompositions, by LAPACK (ops/linalg/decompose.c) ---- */
+
+/* Functions of symmetric matrices take (A + A^T) / 2 of what is given, so that their gradients are
+ * symmetric; PyTorch reads the lower triangle. */
+
+/* The lower triangle L with L L^T = A, or the upper one, L^T.   a: (..., N, N)   ->   (..., N, N)
+ * [scope; SHAPE, DTYPE, ARGUMENT if a is not positive definite] */
+WG_API wg_tensor *wg_cholesky(wg_tensor *a, bool upper);
+
+/* A = Q R with orthonormal columns of Q and an upper triangle R, by Householder's reflections; the
+ * diagonal of R may be negative.   a: (..., M, N)   K = min(M, N)   ->   Q (..., M, K), R (..., K,
+ * N); with `complete` Q (..., M, M), R (..., M, N). Pass NULL for what is not needed. Returns 0 or
+ * -1. Derivatives want independent columns, the first K of a wide matrix; there is none of a
+ * complete Q with M > N. [scope; SHAPE, DTYPE; GRADIENT or ARGUMENT in backward] */
+WG_API int wg_qr(wg_tensor *a, bool complete, wg_tensor **q, wg_tensor **r);
+
+/* A = V diag(w) V^T of a symmetric A: eigenvalues (..., N) in ascending order, and eigenvectors,
+ * the columns of V (..., N, N), of either sign. Pass NULL for what is not needed. Returns 0 or -1.
+ * Eigenvectors of eigenvalues that are equal, but for rounding, have no derivative: backward
+ * through them fails, as does forward mode; backward through the eigenvalues alone does not.
+ * [scope; SHAPE, DTYPE, ARGUMENT for infinite elements and NaN; GRADIENT in backward] */
+WG_API int wg_eigh(wg_tensor *a, wg_tensor **eigenvalues, wg_tensor **eigenvectors);
+WG_API wg_tensor *wg_eigvalsh(wg_tensor *a); /* the eigenvalues alone */
+
+/* A = U diag(S) V^T with orthonormal columns of U and V, and S in descending order, >= 0.
+ * a: (..., M, N)   K = min(M, N)   ->   U (..., M, K), S (..., K), V^T (..., K, N); with
+ * full_matrices U (..., M, M), V^T (..., N, N). Pass NULL for what is not needed. Returns 0 or -1.
+ * Singular vectors of singular values that are equal but for rounding have no derivative, nor do
+ * those of 0 where M != N, nor those which full_matrices adds: backward through them fails, as does
+ * forward mode; backward through S alone does not.
+ * [scope; SHAPE, DTYPE, ARGUMENT for infinite elements and NaN; GRADIENT in backward] */
+WG_API int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_tensor **vt);
+WG_API wg_tensor *wg_svdvals(wg_tensor *a); /* S alone */
+
+/* ---- Functions of matrices (ops/linalg/matrix_functions.c) ---- */
+
+/* The X that minimises |A X - B|, and of several the one of least norm, by QR.
+ * a: (..., M, N) of full rank   b: (..., M, K) or (M)   ->   (..., N, K) or (..., N)
+ * Leading axes broadcast. [scope; SHAPE, DTYPE, ARGUMENT if a has not full rank] */
+WG_API wg_tensor *wg_lstsq(wg_tensor *a, wg_tensor *b);
+
+/* The pseudoinverse of Moore and Penrose, (..., M, N) -> (..., N, M), over the singular values
+ * above rtol times the largest; an rtol of 0 is PyTorch's default, max(M, N) times the epsilon of
+ * the dtype. The derivative is that at constant rank. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_pinv(wg_tensor *a, double rtol);
+
+/* A^n by repeated squaring: the identity for n = 0, a power of the inverse for n < 0.
+ * a: (..., N, N)   ->   (..., N, N) [scope; SHAPE, DTYPE, ARGUMENT for a singular a and n < 0] */
+WG_API wg_tensor *wg_matrix_power(wg_tensor *a, int64_t n);
+
+/* e^A = 1 + A + A^2 / 2! + ..., by scaling and squaring with Pade's approximant   (Higham 2005).
+ * a: (..., N, N)   ->   (..., N, N) [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_matrix_exp(wg_tensor *a);
+
+/* PyTorch's ord: "fro", "nuc", 2, -2, 1, -1, inf and -inf. */
+typedef enum wg_matrix_norm_order {
+    WG_MATRIX_NORM_FRO,      /* Frobenius': the root of the sum of squares */
+    WG_MATRIX_NORM_NUC,      /* nuclear: the sum of the singular values */
+    WG_MATRIX_NORM_2,        /* spectral: the largest singular value */
+    WG_MATRIX_NORM_MINUS_2,  /* the smallest */
+    WG_MATRIX_NORM_1,        /* the largest sum of |a| down a column */
+    WG_MATRIX_NORM_MINUS_1,  /* the smallest */
+    WG_MATRIX_NORM_INF,      /* the largest sum of |a| along a row */
+    WG_MATRIX_NORM_MINUS_INF /* the smallest */
+} wg_matrix_norm_order;
+
+/* A norm of matrices, (..., M, N) -> (...), or (..., 1, 1) with keepdim. Kinks at ties, which share
+ * the gradient, and of the nuclear norm at singular values of 0. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_matrix_norm(wg_tensor *a, wg_matrix_norm_order order, bool keepdim);
 
 /* ---- Convolution (ops/conv/conv.c) ---- */
 

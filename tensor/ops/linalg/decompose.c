@@ -1,0 +1,672 @@
+/* Decompositions: cholesky, qr, eigh and svd.
+ *
+ * Symmetric matrices are (A + A^T) / 2 of what is given, so that gradients are symmetric.
+ *
+ * The derivatives of eigenvectors and singular vectors divide by differences of eigenvalues, or of
+ * squared singular values: equal ones have no particular vectors, so nothing can be differentiated,
+ * and those that are equal but for rounding give noise. Both are errors, which name the values. */
+#include "tensor/ops/linalg/matrices.h"
+#include "tensor/ops/registry.h"
+
+#include <float.h>
+#include <math.h>
+
+/* ---- Parts of matrices, in public ops ---- */
+
+/* Ones below the diagonal and 1/2 on it. */
+static wg_tensor *half_triangle(wg_dtype dtype, int64_t n) {
+    return wg_sub(wg_tri(dtype, n, n, 0), wg_mul_scalar(wg_eye(dtype, n, n), 0.5));
+}
+
+static wg_tensor *identity_like(const wg_tensor *x) {
+    const int64_t n = x ? wg_tensor_size(x, -1) : 0;
+    return x ? wg_eye(x->spec.dtype, n, n) : NULL;
+}
+
+/* x without its diagonal. */
+static wg_tensor *off_diagonal(wg_tensor *x) {
+    return x ? wg_mul(x, wg_affine(identity_like(x), -1, 1)) : NULL;
+}
+
+static wg_tensor *diagonal_of(wg_tensor *x) {
+    return wg_diagonal(x, 0, -2, -1);
+}
+
+static wg_tensor *as_diagonal(wg_tensor *x) {
+    return wg_diag_embed(x, 0, -2, -1);
+}
+
+/* T^-1 B. */
+static wg_tensor *triangular(wg_tensor *t, wg_tensor *b, bool upper) {
+    return wg_solve_triangular(t, b, upper, false, false);
+}
+
+/* The sum of two terms, either of which may be absent. */
+static wg_tensor *plus(wg_tensor *a, wg_tensor *b) {
+    return !a ? b : !b ? a : wg_add(a, b);
+}
+
+/* ---- Values that are equal but for rounding ---- */
+
+static double value_at(const wg_tensor *x, int64_t i) {
+    return x->spec.dtype == WG_F32 ? ((const float *)wg__tensor_address(x))[i]
+                                   : ((const double *)wg__tensor_address(x))[i];
+}
+
+/* The error that values carry: a few units in the last place of the largest of each row. */
+static double rounding_of(const wg_tensor *values, int64_t row, int64_t n) {
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(value_at(values, row * n + i)));
+    return 8 * largest * (values->spec.dtype == WG_F32 ? FLT_EPSILON : DBL_EPSILON);
+}
+
+/* -1 with GRADIENT if two neighbours of a sorted row (..., n) are equal but for rounding. */
+static int check_distinct(const wg_call *call, wg_tensor *values, const char *what) {
+    values = wg_contiguous(values);
+    if (!values)
+        return -1;
+    const int64_t n = wg_tensor_size(values, -1), count = wg_tensor_count(values);
+    for (int64_t row = 0; n > 0 && row < count / n; row++) {
+        const double rounding = rounding_of(values, row, n);
+        for (int64_t i = 0; i + 1 < n; i++) {
+            const double a = value_at(values, row * n + i), b = value_at(values, row * n + i + 1);
+            char text[64];
+            if (fabs(a - b) <= rounding)
+                return wg__op_fail(call, WG_ERROR_GRADIENT,
+                                   "%ss %lld and %lld of %s, %.9g and %.9g, are equal but for "
+                                   "rounding: their vectors are not unique and have no derivative "
+                                   "(that of the values exists)",
+                                   what, (long long)i, (long long)i + 1,
+                                   wg__matrix_text(text, sizeof text, call, row), a, b);
+        }
+    }
+    return 0;
+}
+
+/* -1 with GRADIENT if the last value of a descending row is 0 but for rounding. */
+static int check_full_rank(const wg_call *call, wg_tensor *values) {
+    values = wg_contiguous(values);
+    if (!values)
+        return -1;
+    const int64_t n = wg_tensor_size(values, -1), count = wg_tensor_count(values);
+    for (int64_t row = 0; n > 0 && row < count / n; row++) {
+        char text[64];
+        if (value_at(values, row * n + n - 1) <= rounding_of(values, row, n))
+            return wg__op_fail(
+                call, WG_ERROR_GRADIENT,
+                "the smallest singular value of %s, %.9g, is 0 but for rounding: its "
+                "vectors are not unique and have no derivative",
+                wg__matrix_text(text, sizeof text, call, row), value_at(values, row * n + n - 1));
+    }
+    return 0;
+}
+
+/* -1 with ARGUMENT if x has an element that is infinite or NaN: iterations may not end on it. */
+static int check_finite(const wg_call *call, wg_tensor *x) {
+    const int64_t count = wg_tensor_count(x);
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(value_at(x, i)))
+            return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                               "it has elements that are infinite or NaN; wg_isfinite says which");
+    return 0;
+}
+
+static int fail_converging(const wg_call *call, const wg__lapack *job) {
+    char text[64];
+    return wg__op_fail(call, WG_ERROR_ARGUMENT, "LAPACK's iteration for %s has not converged",
+                       wg__matrix_text(text, sizeof text, call, job->matrix));
+}
+
+/* ---- cholesky: A = L L^T with a lower triangle L.   With Phi(X), the lower triangle of X with
+ * half of its diagonal: dL = L Phi(L^-1 dA L^-T), and dA = the symmetric part of L^-T Phi(L^T g)
+ * L^-1. ----
+ */
+
+static int square_infer(wg_call *call) {
+    return wg__check_matrices(call, true) < 0 ? -1 : wg__infer_like(call);
+}
+
+static int cholesky_forward(wg_call *call) {
+    wg_tensor *a = wg__column_major(wg__symmetric_part(call->inputs[0]));
+    wg__lapack job = wg__lapack_job(call);
+    if (!a)
+        return -1;
+    job.a = wg__tensor_address(a);
+    if (wg__lapack_cholesky(&job) < 0)
+        return -1;
+    char text[64];
+    if (job.info != 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "%s is not positive definite: its leading minor of order %lld is not "
+                           "positive; adding a small multiple of the identity may help",
+                           wg__matrix_text(text, sizeof text, call, job.matrix),
+                           (long long)job.info);
+    return wg__set_output(call, wg_tril(a, 0));
+}
+
+static wg_tensor *phi(wg_tensor *x) {
+    return x ? wg_mul(x, half_triangle(x->spec.dtype, wg_tensor_size(x, -1))) : NULL;
+}
+
+static int cholesky_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *l = call->outputs[0], *upper = wg__transposed(l);
+    wg_tensor *left = triangular(upper, phi(wg_matmul(upper, cotangents[0])), true);
+    gradients[0] =
+        wg__symmetric_part(wg__transposed(triangular(upper, wg__transposed(left), true)));
+    return wg__vjp_status();
+}
+
+static int cholesky_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *l = call->outputs[0];
+    wg_tensor *left = triangular(l, wg__symmetric_part(tangents[0]), false);
+    wg_tensor *both = triangular(l, wg__transposed(left), false);
+    output_tangents[0] = wg_matmul(l, phi(wg__transposed(both)));
+    return wg__vjp_status();
+}
+
+/* B B^T / n + 1 of a normal B. */
+static wg_tensor *positive_definite(wg_tensor *b) {
+    if (!b)
+        return NULL;
+    const int64_t n = wg_tensor_size(b, -1);
+    return wg_add(wg_mul_scalar(wg_matmul(b, wg__transposed(b)), 1 / (double)n),
+                  wg_eye(b->spec.dtype, n, n));
+}
+
+static int cholesky_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const struct {
+        int ndim;
+        int64_t shape[3];
+    } cases[] = {{2, {3, 3}}, {3, {2, 2, 2}}, {2, {1, 1}}};
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    sample->inputs[0] =
+        positive_definite(wg_randn(generator, WG_F64, cases[index].ndim, cases[index].shape));
+    return wg__sample_status(sample, 1);
+}
+
+static int symmetric_bench(wg_generator *generator, wg_sample *sample) {
+    sample->inputs[0] = positive_definite(wg__bench_matrices(generator));
+    return wg__sample_status(sample, 1);
+}
+
+static double cubic_flops(const wg_call *call) {
+    const wg_spec *a = &call->input_specs[0];
+    const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1];
+    return (double)wg__spec_count(a) * (double)wg__smaller(m, n);
+}
+
+static const wg_op cholesky = {
+    WG__OP("cholesky", 1,
+           "The lower triangle L with L L^T = A, of symmetric positive-definite matrices (..., N, "
+           "N): (A + A^T) / 2 of what is given. An error if that is not positive definite."),
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .places_outputs = true,
+    .infer = square_infer,
+    .forward = cholesky_forward,
+    .vjp = cholesky_vjp,
+    .jvp = cholesky_jvp,
+    .sample = cholesky_sample,
+    .bench = symmetric_bench,
+    .flops = cubic_flops,
+};
+
+wg_tensor *wg_cholesky(wg_tensor *a, bool upper) {
+    wg_tensor *l = wg__apply_matrix(&cholesky, a, NULL);
+    return upper ? wg__transposed(l) : l;
+}
+
+/* ---- qr: A = Q R with Q^T Q = 1 and an upper triangle R, for M >= N.   With C = dA R^-1 and the
+ * skew matrix W that has the part of Q^T C below the diagonal: dQ = C - Q (Q^T C - W), dR = (Q^T C
+ * - W) R.   With M = R gR^T - gQ^T Q and S = M below the diagonal and on it, mirrored: dA = (gQ + Q
+ * S) R^-T. ---- */
+
+typedef struct qr_options {
+    bool complete; /* Q is square */
+} qr_options;
+
+enum { Q, R };
+
+static int qr_infer(wg_call *call) {
+    const qr_options *options = call->options;
+    const wg_spec *a = &call->input_specs[0];
+    if (wg__check_matrices(call, false) < 0)
+        return -1;
+    const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1];
+    if (m < n)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "the op takes matrices of at least as many rows as columns; wg_qr takes "
+                           "others");
+    wg__infer_matrix(call, Q, 2, m, options->complete ? m : n);
+    wg__infer_matrix(call, R, 2, options->complete ? m : n, n);
+    return 0;
+}
+
+static int qr_forward(wg_call *call) {
+    const qr_options *options = call->options;
+    wg_tensor *a = wg__column_major(call->inputs[0]);
+    wg_tensor *q = wg__column_major_new(&call->output_specs[Q]);
+    wg__lapack job = wg__lapack_job(call);
+    if (!a || !q)
+        return -1;
+    job.full = options->complete;
+    job.a = wg__tensor_address(a);
+    job.u = wg__tensor_address(q);
+    if (wg__lapack_qr(&job) < 0)
+        return -1;
+    const wg_spec *r = &call->output_specs[R];
+    call->outputs[Q] = q;
+    call->outputs[R] = wg_triu(wg_narrow(a, -2, 0, r->shape[r->ndim - 2]), 0);
+    return call->outputs[R] ? 0 : -1;
+}
+
+/* -1 with GRADIENT for a square Q of a tall A: its last columns are any that complete the basis. */
+static int check_complete(const wg_call *call) {
+    const wg_spec *a = &call->input_specs[0];
+    const qr_options *options = call->options;
+    if (!options->complete || a->shape[a->ndim - 2] == a->shape[a->ndim - 1])
+        return 0;
+    return wg__op_fail(
+        call, WG_ERROR_GRADIENT,
+        "a complete Q of more rows than columns is not unique and has no derivative; "
+        "take the reduced one");
+}
+
+static int qr_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *q = call->outputs[Q], *r = call->outputs[R], *sum = cotangents[Q];
+    if (check_complete(call) < 0)
+        return -1;
+    wg_tensor *m = cotangents[R] ? wg_matmul(r, wg__transposed(cotangents[R])) : NULL;
+    if (sum)
+        m = plus(m, wg_neg(wg_matmul(wg__transposed(sum), q)));
+    if (!m)
+        return wg__vjp_status();
+    wg_tensor *mirrored = wg_add(wg_tril(m, 0), wg__transposed(wg_tril(m, -1)));
+    sum = plus(sum, wg_matmul(q, mirrored));
+    gradients[0] = wg__transposed(triangular(r, wg__transposed(sum), true));
+    return wg__vjp_status();
+}
+
+static int qr_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *q = call->outputs[Q], *r = call->outputs[R];
+    if (check_complete(call) < 0)
+        return -1;
+    wg_tensor *c =
+        wg__transposed(triangular(wg__transposed(r), wg__transposed(tangents[0]), false));
+    wg_tensor *qc = wg_matmul(wg__transposed(q), c), *below = wg_tril(qc, -1);
+    wg_tensor *upper = wg_sub(qc, wg_sub(below, wg__transposed(below)));
+    output_tangents[Q] = wg_sub(c, wg_matmul(q, upper));
+    output_tangents[R] = wg_matmul(upper, r);
+    return wg__vjp_status();
+}
+
+WG__MATRIX_SAMPLES(qr, wg__sample_matrices, qr_options, {{false}, 2, {4, 3}},
+                   {{false}, 3, {2, 3, 2}})
+
+static int qr_bench(wg_generator *generator, wg_sample *sample) {
+    static const qr_options options = {false};
+    sample->options = &options;
+    sample->inputs[0] = wg__bench_matrices(generator);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op qr = {
+    WG__OP_OF(
+        "qr", 1, 1, 2,
+        "Q (..., M, N) with orthonormal columns and the upper triangle R (..., N, N), with Q R "
+        "= A (..., M, N), for M >= N, by Householder's reflections; or Q (..., M, M) and R "
+        "(..., M, N), which have no derivative where M > N. That of others needs columns of A "
+        "that are independent."),
+    .options_size = sizeof(qr_options),
+    .saves_outputs = 3,
+    .differentiable = 1,
+    .places_outputs = true,
+    .infer = qr_infer,
+    .forward = qr_forward,
+    .vjp = qr_vjp,
+    .jvp = qr_jvp,
+    .sample = qr_sample,
+    .bench = qr_bench,
+    .flops = cubic_flops,
+};
+
+/* Of a wide A = (A1 A2), with a square A1 = Q R1: R = (R1, Q^T A2). */
+static int qr_of_wide(wg_tensor *a, wg_tensor **outputs) {
+    const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
+    wg_tensor *parts[2];
+    if (wg__apply_matrices(&qr, wg_narrow(a, -1, 0, m), &(qr_options){false}, outputs) < 0)
+        return -1;
+    parts[0] = outputs[R];
+    parts[1] = wg_matmul(wg__transposed(outputs[Q]), wg_narrow(a, -1, m, n - m));
+    outputs[R] = wg_cat(2, parts, -1);
+    return outputs[R] ? 0 : -1;
+}
+
+int wg_qr(wg_tensor *a, bool complete, wg_tensor **q, wg_tensor **r) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
+    const bool wide = a && a->spec.ndim >= 2 && wg_tensor_size(a, -2) < wg_tensor_size(a, -1);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int status = wide ? qr_of_wide(wg__as_float(a), outputs)
+                            : wg__apply_matrices(&qr, a, &(qr_options){complete}, outputs);
+    if (q)
+        *q = status < 0 ? NULL : wg_scope_escape(outputs[Q]);
+    if (r)
+        *r = status < 0 ? NULL : wg_scope_escape(outputs[R]);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+/* ---- eigh: A = V diag(w) V^T.   With P = V^T dA V and F_ij = 1 / (w_j - w_i), 0 where i = j: dw =
+ * the diagonal of P, dV = V (F o P).   dA = the symmetric part of V (diag(gw) + F o V^T gV) V^T.
+ * ----
+ */
+
+enum { W, V };
+
+static int eigh_infer(wg_call *call) {
+    if (wg__check_matrices(call, true) < 0)
+        return -1;
+    const wg_spec *a = &call->input_specs[0];
+    const int64_t n = a->shape[a->ndim - 1];
+    wg__infer_matrix(call, W, 1, n, 0);
+    wg__infer_matrix(call, V, 2, n, n);
+    return 0;
+}
+
+static int eigh_forward(wg_call *call) {
+    wg_tensor *v = wg__column_major(wg__symmetric_part(call->inputs[0]));
+    wg_tensor *w = wg__tensor_new(&call->output_specs[W]);
+    wg__lapack job = wg__lapack_job(call);
+    if (!v || !w || check_finite(call, v) < 0)
+        return -1;
+    job.a = wg__tensor_address(v);
+    job.s = wg__tensor_address(w);
+    if (wg__lapack_eigh(&job) < 0)
+        return -1;
+    call->outputs[W] = w;
+    call->outputs[V] = v;
+    return job.info != 0 ? fail_converging(call, &job) : 0;
+}
+
+/* x_j - x_i at (i, j), and 1 where i = j. */
+static wg_tensor *differences(wg_tensor *x) {
+    return wg_add(wg_sub(wg_unsqueeze(x, -2), wg_unsqueeze(x, -1)), identity_like(x));
+}
+
+/* F o x. */
+static wg_tensor *over_differences(wg_tensor *x, wg_tensor *values) {
+    return wg_div(off_diagonal(x), differences(values));
+}
+
+static int eigh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *w = call->outputs[W], *v = call->outputs[V], *inner = NULL;
+    wg_tensor *transposed = wg__transposed(v);
+    if (cotangents[V]) {
+        if (check_distinct(call, w, "eigenvalue") < 0)
+            return -1;
+        inner = over_differences(wg_matmul(transposed, cotangents[V]), w);
+    }
+    if (cotangents[W])
+        inner = plus(inner, as_diagonal(cotangents[W]));
+    gradients[0] = wg__symmetric_part(wg_matmul(wg_matmul(v, inner), transposed));
+    return wg__vjp_status();
+}
+
+static int eigh_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *w = call->outputs[W], *v = call->outputs[V];
+    if (check_distinct(call, w, "eigenvalue") < 0)
+        return -1;
+    wg_tensor *p = wg_matmul(wg_matmul(wg__transposed(v), wg__symmetric_part(tangents[0])), v);
+    output_tangents[W] = diagonal_of(p);
+    output_tangents[V] = wg_matmul(v, over_differences(p, w));
+    return wg__vjp_status();
+}
+
+/* Symmetric, with 2 i at place i of the diagonal, so that eigenvalues are apart. */
+static wg_tensor *with_distinct_eigenvalues(wg_generator *generator, int ndim,
+                                            const int64_t *shape) {
+    wg_tensor *x = wg__symmetric_part(wg_randn(generator, WG_F64, ndim, shape));
+    return wg_add(x,
+                  as_diagonal(wg_mul_scalar(wg_arange(WG_F64, 0, (double)shape[ndim - 1], 1), 2)));
+}
+
+static int eigh_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const struct {
+        int ndim;
+        int64_t shape[3];
+    } cases[] = {{2, {3, 3}}, {3, {2, 2, 2}}, {2, {1, 1}}};
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    sample->inputs[0] = with_distinct_eigenvalues(generator, cases[index].ndim, cases[index].shape);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op eigh = {
+    WG__OP_OF(
+        "eigh", 1, 1, 2,
+        "The eigenvalues w (..., N), ascending, and the eigenvectors, columns of V (..., N, N), "
+        "of symmetric matrices: (A + A^T) / 2 of what is given. Where eigenvalues are equal, "
+        "V has no derivative: an error."),
+    .saves_outputs = 3,
+    .differentiable = 1,
+    .places_outputs = true,
+    .infer = eigh_infer,
+    .forward = eigh_forward,
+    .vjp = eigh_vjp,
+    .jvp = eigh_jvp,
+    .sample = eigh_sample,
+    .bench = symmetric_bench,
+    .flops = cubic_flops,
+};
+
+int wg_eigh(wg_tensor *a, wg_tensor **eigenvalues, wg_tensor **eigenvectors) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    const int status = wg__apply_matrices(&eigh, a, NULL, outputs);
+    if (eigenvalues)
+        *eigenvalues = outputs[W];
+    if (eigenvectors)
+        *eigenvectors = outputs[V];
+    return status;
+}
+
+wg_tensor *wg_eigvalsh(wg_tensor *a) {
+    wg_tensor *values = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_eigh(a, &values, NULL);
+    return wg_scope_end(&scope, values);
+}
+
+/* ---- svd: A = U diag(S) V^T.   With P = U^T dA V and F_ij = 1 / (s_j^2 - s_i^2), 0 where i = j:
+ *
+ *     dS = the diagonal of P
+ *     dU = U (F o (P S + S P^T)) + (1 - U U^T) dA V / S
+ *     dV = V (F o (S P + P^T S)) + (1 - V V^T) dA^T U / S
+ *     dA = U [(F o skew(U^T gU)) S + S (F o skew(V^T gV)) + diag(gS)] V^T
+ *          + (1 - U U^T) gU / S V^T + U / S gV^T (1 - V V^T),   skew(X) = X - X^T
+ *
+ * (Townsend 2016). The terms with 1 - U U^T are there for M > N, those with 1 - V V^T for M < N.
+ * ----
+ */
+
+typedef struct svd_options {
+    bool full_matrices; /* U and V are square */
+} svd_options;
+
+enum { U, S, VT };
+
+static int svd_infer(wg_call *call) {
+    const svd_options *options = call->options;
+    const wg_spec *a = &call->input_specs[0];
+    if (wg__check_matrices(call, false) < 0)
+        return -1;
+    const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1], k = wg__smaller(m, n);
+    wg__infer_matrix(call, U, 2, m, options->full_matrices ? m : k);
+    wg__infer_matrix(call, S, 1, k, 0);
+    wg__infer_matrix(call, VT, 2, options->full_matrices ? n : k, n);
+    return 0;
+}
+
+static int svd_forward(wg_call *call) {
+    const svd_options *options = call->options;
+    wg_tensor *a = wg__column_major(call->inputs[0]);
+    wg_tensor *u = wg__column_major_new(&call->output_specs[U]);
+    wg_tensor *s = wg__tensor_new(&call->output_specs[S]);
+    wg_tensor *vt = wg__column_major_new(&call->output_specs[VT]);
+    wg__lapack job = wg__lapack_job(call);
+    if (!a || !u || !s || !vt || check_finite(call, a) < 0)
+        return -1;
+    job.full = options->full_matrices;
+    job.a = wg__tensor_address(a);
+    job.u = wg__tensor_address(u);
+    job.s = wg__tensor_address(s);
+    job.vt = wg__tensor_address(vt);
+    /* LAPACK leaves the square matrices of an empty one as they were. */
+    if (job.m == 0 || job.n == 0)
+        for (int j = 0; j < 2; j++) {
+            wg_tensor *square = j ? vt : u;
+            wg_tensor *one =
+                wg_eye(job.dtype, wg_tensor_size(square, -2), wg_tensor_size(square, -1));
+            if (!one || wg_copy_(square, one) < 0)
+                return -1;
+        }
+    else if (wg__lapack_svd(&job) < 0)
+        return -1;
+    call->outputs[U] = u;
+    call->outputs[S] = s;
+    call->outputs[VT] = vt;
+    return job.info != 0 ? fail_converging(call, &job) : 0;
+}
+
+/* U or V^T without the vectors that complete a basis; NULL with GRADIENT where `differentiated`,
+ * for those are not unique. */
+static wg_tensor *thin(const wg_call *call, wg_tensor *x, int axis, bool differentiated) {
+    const wg_spec *s = &call->output_specs[S];
+    const int64_t k = s->shape[s->ndim - 1];
+    if (!x || wg_tensor_size(x, axis) == k)
+        return x;
+    if (!differentiated)
+        return wg_narrow(x, axis, 0, k);
+    wg__op_fail(call, WG_ERROR_GRADIENT,
+                "the vectors that complete U or V with full_matrices are not unique and have no "
+                "derivative; take the others, without full_matrices");
+    return NULL;
+}
+
+/* X - X (projected on the columns of U): (1 - U U^T) x. */
+static wg_tensor *outside(wg_tensor *u, wg_tensor *x) {
+    return wg_sub(x, wg_matmul(u, wg_matmul(wg__transposed(u), x)));
+}
+
+/* skew(x) / (s_j^2 - s_i^2) */
+static wg_tensor *skew_over_differences(wg_tensor *x, wg_tensor *s) {
+    return over_differences(wg_sub(x, wg__transposed(x)), wg_square(s));
+}
+
+static int svd_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const wg_spec *a = &call->input_specs[0];
+    const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1];
+    wg_tensor *u = thin(call, call->outputs[U], -1, cotangents[U] != NULL);
+    wg_tensor *vt = thin(call, call->outputs[VT], -2, cotangents[VT] != NULL);
+    wg_tensor *s = call->outputs[S], *v = wg__transposed(vt), *inner = NULL, *rest = NULL;
+    wg_tensor *gu = cotangents[U], *gv = cotangents[VT] ? wg__transposed(cotangents[VT]) : NULL;
+    if (!u || !vt || ((gu || gv) && check_distinct(call, s, "singular value") < 0))
+        return -1;
+    if (((gu && m > n) || (gv && n > m)) && check_full_rank(call, s) < 0)
+        return -1;
+    wg_tensor *of_columns = wg_unsqueeze(s, -2), *of_rows = wg_unsqueeze(s, -1);
+    if (gu)
+        inner = wg_mul(skew_over_differences(wg_matmul(wg__transposed(u), gu), s), of_columns);
+    if (gv)
+        inner = plus(inner, wg_mul(of_rows, skew_over_differences(wg_matmul(vt, gv), s)));
+    if (cotangents[S])
+        inner = plus(inner, as_diagonal(cotangents[S]));
+    if (gu && m > n)
+        rest = wg_matmul(wg_div(outside(u, gu), of_columns), vt);
+    if (gv && n > m)
+        rest = wg_matmul(u, wg__transposed(wg_div(outside(v, gv), of_columns)));
+    gradients[0] = plus(wg_matmul(wg_matmul(u, inner), vt), rest);
+    return wg__vjp_status();
+}
+
+static int svd_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const wg_spec *a = &call->input_specs[0];
+    const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1];
+    wg_tensor *u = thin(call, call->outputs[U], -1, true), *s = call->outputs[S];
+    wg_tensor *vt = thin(call, call->outputs[VT], -2, true), *v = wg__transposed(vt);
+    if (!u || !vt || check_distinct(call, s, "singular value") < 0 ||
+        (m != n && check_full_rank(call, s) < 0))
+        return -1;
+    wg_tensor *of_columns = wg_unsqueeze(s, -2), *of_rows = wg_unsqueeze(s, -1);
+    wg_tensor *of_u = wg_matmul(wg__transposed(u), tangents[0]); /* U^T dA */
+    wg_tensor *of_v = wg_matmul(tangents[0], v);                 /* dA V */
+    wg_tensor *p = wg_matmul(of_u, v), *squares = wg_square(s);
+    wg_tensor *columns = wg_mul(p, of_columns), *rows = wg_mul(of_rows, p);
+    wg_tensor *du =
+        wg_matmul(u, over_differences(wg_add(columns, wg__transposed(columns)), squares));
+    wg_tensor *dv = wg_matmul(v, over_differences(wg_add(rows, wg__transposed(rows)), squares));
+    if (m > n)
+        du = wg_add(du, wg_div(wg_sub(of_v, wg_matmul(u, p)), of_columns));
+    if (n > m)
+        dv = wg_add(dv, wg_div(outside(v, wg__transposed(of_u)), of_columns));
+    output_tangents[U] = du;
+    output_tangents[S] = diagonal_of(p);
+    output_tangents[VT] = wg__transposed(dv);
+    return wg__vjp_status();
+}
+
+WG__MATRIX_SAMPLES(svd, wg__sample_normal, svd_options, {{false}, 2, {3, 3}}, {{false}, 2, {4, 2}},
+                   {{false}, 3, {2, 2, 3}})
+
+static int svd_bench(wg_generator *generator, wg_sample *sample) {
+    static const svd_options options = {false};
+    sample->options = &options;
+    sample->inputs[0] = wg__bench_matrices(generator);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op svd = {
+    WG__OP_OF(
+        "svd", 1, 1, 3,
+        "U (..., M, K), S (..., K) in descending order and V^T (..., K, N) with U diag(S) V^T = "
+        "A and K = min(M, N); with full_matrices U (..., M, M) and V^T (..., N, N). Where "
+        "singular values are equal, or 0 and M != N, U and V have no derivative: an error."),
+    .options_size = sizeof(svd_options),
+    .saves_outputs = 7,
+    .differentiable = 1,
+    .places_outputs = true,
+    .infer = svd_infer,
+    .forward = svd_forward,
+    .vjp = svd_vjp,
+    .jvp = svd_jvp,
+    .sample = svd_sample,
+    .bench = svd_bench,
+    .flops = cubic_flops,
+};
+
+int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_tensor **vt) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    const int status = wg__apply_matrices(&svd, a, &(svd_options){full_matrices}, outputs);
+    if (u)
+        *u = outputs[U];
+    if (s)
+        *s = outputs[S];
+    if (vt)
+        *vt = outputs[VT];
+    return status;
+}
+
+wg_tensor *wg_svdvals(wg_tensor *a) {
+    wg_tensor *values = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_svd(a, false, NULL, &values, NULL);
+    return wg_scope_end(&scope, values);
+}
+
+static const wg_op *const ops[] = {&cholesky, &qr, &eigh, &svd};
+
+const wg__op_table wg__ops_decompose = {ops, sizeof ops / sizeof *ops};

@@ -1,0 +1,244 @@
+/* Calls of LAPACKE: see lapack.h. */
+#include "tensor/ops/linalg/lapack.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/threads.h"
+
+/* A call of LAPACK's routine for the dtype, in column-major order, without LAPACKE's own memory and
+ * its checks for NaN. */
+#define LAPACK(DTYPE, ROUTINE, ...)                                                                \
+    ((DTYPE) == WG_F32 ? LAPACKE_s##ROUTINE##_work(LAPACK_COL_MAJOR, __VA_ARGS__)                  \
+                       : LAPACKE_d##ROUTINE##_work(LAPACK_COL_MAJOR, __VA_ARGS__))
+
+/* Working memory of one call. */
+typedef struct space {
+    int64_t reals, integers; /* how many of them */
+    void *real;
+    lapack_int *integer;
+} space;
+
+/* Treats one matrix; returns LAPACK's INFO. */
+typedef lapack_int (*routine)(const wg__lapack *job, int64_t matrix, const space *space);
+
+/* ---- Arguments ---- */
+
+/* Matrix number `matrix` of an array of matrices of `size` elements. */
+static void *at(const wg__lapack *job, void *array, int64_t matrix, int64_t size) {
+    return (char *)array + matrix * size * (int64_t)wg_dtype_size(job->dtype);
+}
+
+static int64_t smaller_side(const wg__lapack *job) {
+    return wg__smaller(job->m, job->n);
+}
+
+/* LAPACK wants a leading dimension of at least 1. */
+static lapack_int leading(int64_t rows) {
+    return rows < 1 ? 1 : (lapack_int)rows;
+}
+
+/* The size of working memory that a routine has answered with: a real number, which of f32 may have
+ * been rounded down. */
+static int64_t answered(wg_dtype dtype, const double *answer) {
+    if (dtype == WG_F64)
+        return (int64_t)*answer + 1;
+    float single;
+    memcpy(&single, answer, sizeof single);
+    return (int64_t)(nextafterf(single, INFINITY)) + 1;
+}
+
+/* ---- A batch ---- */
+
+enum { CHUNKS = 32 }; /* of a batch, each with working memory of its own */
+
+typedef struct batch {
+    const wg__lapack *job;
+    routine routine;
+    space space;   /* of a chunk; its addresses are those of the first chunk */
+    int64_t chunk; /* matrices in a chunk */
+    int64_t matrix[CHUNKS], info[CHUNKS];
+} batch;
+
+static void run_chunks(int64_t begin, int64_t end, void *context) {
+    batch *batch = context;
+    const wg__lapack *job = batch->job;
+    for (int64_t chunk = begin; chunk < end; chunk++) {
+        const space own = {
+            batch->space.reals, batch->space.integers,
+            at(job, batch->space.real, chunk, batch->space.reals),
+            batch->space.integer ? batch->space.integer + chunk * batch->space.integers : NULL};
+        const int64_t stop = wg__smaller((chunk + 1) * batch->chunk, job->count);
+        for (int64_t matrix = chunk * batch->chunk; matrix < stop; matrix++) {
+            const lapack_int info = batch->routine(job, matrix, &own);
+            if (info != 0 && batch->info[chunk] == 0) {
+                batch->info[chunk] = info;
+                batch->matrix[chunk] = matrix;
+            }
+        }
+    }
+}
+
+/* Runs a routine on each matrix, with so much working memory a call. */
+static int run(wg__lapack *job, routine routine, int64_t reals, int64_t integers) {
+    batch batch = {.job = job, .routine = routine, .space = {.reals = reals, .integers = integers}};
+    job->info = 0;
+    if (job->count == 0)
+        return 0;
+    batch.chunk = wg__ceil_divide(job->count, CHUNKS);
+    const int64_t chunks = wg__ceil_divide(job->count, batch.chunk);
+    const int64_t size = (int64_t)wg_dtype_size(job->dtype);
+    if (reals > INT32_MAX || integers > INT32_MAX)
+        return wg_fail(WG_ERROR_MEMORY, "lapack",
+                       "a matrix of %lld x %lld needs more working memory than LAPACK can address",
+                       (long long)job->m, (long long)job->n);
+    batch.space.real = wg__alloc((size_t)(chunks * reals * size) + 1);
+    batch.space.integer =
+        integers ? wg__alloc((size_t)(chunks * integers) * sizeof(lapack_int)) : NULL;
+    const bool ready = batch.space.real && (integers == 0 || batch.space.integer);
+    if (ready)
+        wg__parallel_calls(chunks, run_chunks, &batch);
+    wg__free(batch.space.real);
+    wg__free(batch.space.integer);
+    for (int64_t chunk = 0; chunk < chunks && job->info == 0; chunk++) {
+        job->info = batch.info[chunk];
+        job->matrix = batch.matrix[chunk];
+    }
+    return ready ? 0 : -1;
+}
+
+/* ---- General matrices ---- */
+
+static lapack_int lu(const wg__lapack *job, int64_t matrix, const space *space) {
+    const lapack_int n = (lapack_int)job->n;
+    (void)space;
+    return LAPACK(job->dtype, getrf, n, n, at(job, job->a, matrix, job->n * job->n), leading(n),
+                  job->pivots + matrix * job->n);
+}
+
+int wg__lapack_lu(wg__lapack *job) {
+    return run(job, lu, 0, 0);
+}
+
+static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *space) {
+    const lapack_int n = (lapack_int)job->n, k = (lapack_int)job->k;
+    const lapack_int info = lu(job, matrix, space);
+    if (info != 0)
+        return info;
+    return LAPACK(job->dtype, getrs, 'N', n, k, at(job, job->a, matrix, job->n * job->n),
+                  leading(n), job->pivots + matrix * job->n,
+                  at(job, job->b, matrix, job->n * job->k), leading(n));
+}
+
+int wg__lapack_solve(wg__lapack *job) {
+    return run(job, solve, 0, 0);
+}
+
+static lapack_int inverse(const wg__lapack *job, int64_t matrix, const space *space) {
+    const lapack_int n = (lapack_int)job->n;
+    const lapack_int info = lu(job, matrix, space);
+    if (info != 0)
+        return info;
+    return LAPACK(job->dtype, getri, n, at(job, job->a, matrix, job->n * job->n), leading(n),
+                  job->pivots + matrix * job->n, space->real, (lapack_int)space->reals);
+}
+
+int wg__lapack_inverse(wg__lapack *job) {
+    const lapack_int n = (lapack_int)job->n;
+    double answer = 0;
+    LAPACK(job->dtype, getri, n, job->a, leading(n), job->pivots, (void *)&answer, -1);
+    return run(job, inverse, answered(job->dtype, &answer), 0);
+}
+
+static lapack_int solve_triangular(const wg__lapack *job, int64_t matrix, const space *space) {
+    const lapack_int n = (lapack_int)job->n, k = (lapack_int)job->k;
+    (void)space;
+    return LAPACK(job->dtype, trtrs, job->upper ? 'U' : 'L', 'N', job->unit ? 'U' : 'N', n, k,
+                  at(job, job->a, matrix, job->n * job->n), leading(n),
+                  at(job, job->b, matrix, job->n * job->k), leading(n));
+}
+
+int wg__lapack_solve_triangular(wg__lapack *job) {
+    return run(job, solve_triangular, 0, 0);
+}
+
+static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *space) {
+    const lapack_int n = (lapack_int)job->n;
+    (void)space;
+    return LAPACK(job->dtype, potrf, 'L', n, at(job, job->a, matrix, job->n * job->n), leading(n));
+}
+
+int wg__lapack_cholesky(wg__lapack *job) {
+    return run(job, cholesky, 0, 0);
+}
+
+/* ---- QR: geqrf leaves R above reflections, which orgqr multiplies out. The working memory begins
+ * with the factors of the reflections. ---- */
+
+static int64_t qr_columns(const wg__lapack *job) {
+    return job->full ? job->m : smaller_side(job);
+}
+
+static lapack_int qr(const wg__lapack *job, int64_t matrix, const space *space) {
+    const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
+    const lapack_int q = (lapack_int)smaller_side(job), columns = (lapack_int)qr_columns(job);
+    void *a = at(job, job->a, matrix, job->m * job->n);
+    void *u = at(job, job->u, matrix, job->m * columns), *rest = at(job, space->real, 1, q);
+    const lapack_int rest_count = (lapack_int)(space->reals - q);
+    const lapack_int info =
+        LAPACK(job->dtype, geqrf, m, n, a, leading(m), space->real, rest, rest_count);
+    if (info != 0)
+        return info;
+    memcpy(u, a, (size_t)(job->m * q) * wg_dtype_size(job->dtype));
+    return LAPACK(job->dtype, orgqr, m, columns, q, u, leading(m), space->real, rest, rest_count);
+}
+
+int wg__lapack_qr(wg__lapack *job) {
+    const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
+    const lapack_int q = (lapack_int)smaller_side(job);
+    double first = 0, second = 0;
+    LAPACK(job->dtype, geqrf, m, n, job->a, leading(m), NULL, (void *)&first, -1);
+    LAPACK(job->dtype, orgqr, m, (lapack_int)qr_columns(job), q, job->u, leading(m), NULL,
+           (void *)&second, -1);
+    const int64_t reals = answered(job->dtype, &first), more = answered(job->dtype, &second);
+    return run(job, qr, q + (reals > more ? reals : more), 0);
+}
+
+/* ---- Eigenvalues and singular values ---- */
+
+static lapack_int eigh(const wg__lapack *job, int64_t matrix, const space *space) {
+    const lapack_int n = (lapack_int)job->n;
+    return LAPACK(job->dtype, syevd, 'V', 'L', n, at(job, job->a, matrix, job->n * job->n),
+                  leading(n), at(job, job->s, matrix, job->n), space->real,
+                  (lapack_int)space->reals, space->integer, (lapack_int)space->integers);
+}
+
+int wg__lapack_eigh(wg__lapack *job) {
+    const lapack_int n = (lapack_int)job->n;
+    double answer = 0;
+    lapack_int integers = 0;
+    LAPACK(job->dtype, syevd, 'V', 'L', n, job->a, leading(n), job->s, (void *)&answer, -1,
+           &integers, -1);
+    return run(job, eigh, answered(job->dtype, &answer), integers < 1 ? 1 : integers);
+}
+
+static lapack_int svd(const wg__lapack *job, int64_t matrix, const space *space) {
+    const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
+    const int64_t q = smaller_side(job), columns = job->full ? job->m : q;
+    const int64_t rows = job->full ? job->n : q;
+    return LAPACK(job->dtype, gesdd, job->full ? 'A' : 'S', m, n,
+                  at(job, job->a, matrix, job->m * job->n), leading(m), at(job, job->s, matrix, q),
+                  at(job, job->u, matrix, job->m * columns), leading(m),
+                  at(job, job->vt, matrix, rows * job->n), leading(rows), space->real,
+                  (lapack_int)space->reals, space->integer);
+}
+
+int wg__lapack_svd(wg__lapack *job) {
+    const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
+    const lapack_int rows = (lapack_int)(job->full ? job->n : smaller_side(job));
+    double answer = 0;
+    LAPACK(job->dtype, gesdd, job->full ? 'A' : 'S', m, n, job->a, leading(m), job->s, job->u,
+           leading(m), job->vt, leading(rows), (void *)&answer, -1, NULL);
+    return run(job, svd, answered(job->dtype, &answer), 8 * smaller_side(job) + 1);
+}

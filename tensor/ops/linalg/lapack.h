@@ -1,0 +1,63 @@
+/* LAPACK's routines on batches of matrices. Only lapack.c includes LAPACKE.
+ *
+ * Matrices are of f32 or f64, in column-major order (LAPACK's own, so that nothing is transposed on
+ * the way), one after another:
+ *
+ *     a  [a00 a10 a20  a01 a11 a21  ...][a00 a10 ...   a batch of `count` matrices
+ *
+ * Each matrix is one call on one thread; the matrices of a batch are shared out among threads. */
+#ifndef WG_TENSOR_OPS_LINALG_LAPACK_H
+#define WG_TENSOR_OPS_LINALG_LAPACK_H
+
+#include "tensor/internal.h"
+
+/* The arrays of a routine, each with `count` matrices or vectors of the sizes that it says. */
+typedef struct wg__lapack {
+    wg_dtype dtype;
+    int64_t count;
+    int64_t m, n, k;  /* at most INT32_MAX each */
+    bool upper, unit; /* of triangles: which one, and whether its diagonal is taken as ones */
+    bool full;        /* square Q, U and V^T */
+    void *a, *b, *u, *s, *vt;
+    int32_t *pivots;
+    /* After the run: the first matrix for which the routine gave a number above 0 as LAPACK's INFO,
+     * and that number; an INFO of 0 if there is none. */
+    int64_t matrix;
+    int64_t info;
+} wg__lapack;
+
+/* Each returns 0, or -1 for lack of memory. LAPACK's INFO is in `info`, not in what they return. */
+
+/* a (n, n): replaced by its triangles L and U; pivots (n): row i was exchanged with row pivots[i]
+ * - 1. INFO: the first pivot that is exactly 0, counted from 1. getrf */
+int wg__lapack_lu(wg__lapack *job);
+
+/* b (n, k): replaced by a^-1 b; a (n, n) by its triangles, pivots (n) is filled. INFO as above.
+ * gesv
+ */
+int wg__lapack_solve(wg__lapack *job);
+
+/* a (n, n): replaced by its inverse; pivots (n) is filled. INFO as above. getrf, getri */
+int wg__lapack_inverse(wg__lapack *job);
+
+/* b (n, k): replaced by T^-1 b, where T is one triangle of a (n, n). INFO: the first element of the
+ * diagonal that is 0, counted from 1. trtrs */
+int wg__lapack_solve_triangular(wg__lapack *job);
+
+/* a (n, n): its lower triangle is replaced by L with L L^T = a. INFO: the order of the first
+ * leading minor that is not positive. potrf */
+int wg__lapack_cholesky(wg__lapack *job);
+
+/* a (m, n): replaced by R in its upper triangle, with other numbers below; u (m, min(m, n), or m if
+ * full): Q. geqrf, orgqr */
+int wg__lapack_qr(wg__lapack *job);
+
+/* a (n, n), of which the lower triangle is read: replaced by the eigenvectors, its columns; s (n):
+ * the eigenvalues in ascending order. INFO: it has not converged. syevd */
+int wg__lapack_eigh(wg__lapack *job);
+
+/* a (m, n): destroyed; u (m, r), s (q), vt (r', n) with q = min(m, n), r = r' = q, or m and n if
+ * full. INFO: it has not converged. gesdd */
+int wg__lapack_svd(wg__lapack *job);
+
+#endif

@@ -1,0 +1,125 @@
+/* What the ops that LAPACK computes share: see matrices.h. */
+#include "tensor/ops/linalg/matrices.h"
+
+#include <stdio.h>
+
+int wg__check_matrices(const wg_call *call, bool square) {
+    const wg_spec *a = &call->input_specs[0];
+    if (wg__check_kernel_dtype(call) < 0)
+        return -1;
+    if (a->ndim < 2)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "wanted a matrix, or a batch of them: (..., M, N)");
+    const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1];
+    if (square && m != n)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the matrices are %lld x %lld; wanted square ones",
+                           (long long)m, (long long)n);
+    if (m > INT32_MAX || n > INT32_MAX)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "LAPACK takes up to %d rows and columns",
+                           INT32_MAX);
+    return 0;
+}
+
+void wg__infer_matrix(wg_call *call, int output, int ndim, int64_t rows, int64_t columns) {
+    wg_spec *out = &call->output_specs[output];
+    *out = call->input_specs[0];
+    out->ndim -= 2;
+    if (ndim > 0)
+        out->shape[out->ndim++] = rows;
+    if (ndim > 1)
+        out->shape[out->ndim++] = columns;
+}
+
+wg_tensor *wg__column_major_new(const wg_spec *spec) {
+    wg_spec turned = *spec;
+    turned.shape[spec->ndim - 1] = spec->shape[spec->ndim - 2];
+    turned.shape[spec->ndim - 2] = spec->shape[spec->ndim - 1];
+    wg_tensor *x = wg__tensor_new(&turned);
+    return x ? wg_transpose(x, -2, -1) : NULL;
+}
+
+wg_tensor *wg__column_major(wg_tensor *x) {
+    wg_tensor *copy = x ? wg__column_major_new(&x->spec) : NULL;
+    return copy && wg_copy_(copy, x) == 0 ? copy : NULL;
+}
+
+wg__lapack wg__lapack_job(const wg_call *call) {
+    const wg_spec *a = &call->input_specs[0];
+    wg__lapack job = {
+        .dtype = a->dtype, .count = 1, .m = a->shape[a->ndim - 2], .n = a->shape[a->ndim - 1]};
+    for (int axis = 0; axis < a->ndim - 2; axis++)
+        job.count *= a->shape[axis];
+    return job;
+}
+
+const char *wg__matrix_text(char *buffer, size_t size, const wg_call *call, int64_t matrix) {
+    if (call->input_specs[0].ndim == 2)
+        snprintf(buffer, size, "the matrix");
+    else
+        snprintf(buffer, size, "matrix %lld of the batch", (long long)matrix);
+    return buffer;
+}
+
+int wg__fail_singular(const wg_call *call, const wg__lapack *job) {
+    char text[64];
+    return wg__op_fail(
+        call, WG_ERROR_ARGUMENT,
+        "%s is singular (row or column %lld depends on those before it); wg_pinv and "
+        "wg_lstsq are for such systems, or add a small multiple of the identity",
+        wg__matrix_text(text, sizeof text, call, job->matrix), (long long)job->info);
+}
+
+wg_tensor *wg__transposed(wg_tensor *x) {
+    return wg_transpose(x, -2, -1);
+}
+
+wg_tensor *wg__symmetric_part(wg_tensor *x) {
+    return wg_mul_scalar(wg_add(x, wg__transposed(x)), 0.5);
+}
+
+wg_tensor *wg__as_scales(wg_tensor *x) {
+    return wg_unsqueeze(wg_unsqueeze(x, -1), -1);
+}
+
+int wg__apply_matrices(const wg_op *op, wg_tensor *x, const void *options, wg_tensor **outputs) {
+    wg_tensor *all[WG_MAX_OUTPUTS] = {NULL};
+    for (int j = 0; j < op->output_count; j++)
+        outputs[j] = NULL;
+    if (!x)
+        return -1;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const wg_dtype dtype = x->spec.dtype;
+    x = wg__widen(wg__as_float(x));
+    int status = wg_apply(op, 1, &x, options, all);
+    for (int j = 0; j < op->output_count && status == 0; j++) {
+        all[j] = wg__narrow(all[j], dtype);
+        status = all[j] ? 0 : -1;
+    }
+    for (int j = 0; j < op->output_count && status == 0; j++)
+        outputs[j] = wg_scope_escape(all[j]);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+wg_tensor *wg__apply_matrix(const wg_op *op, wg_tensor *x, const void *options) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    return wg__apply_matrices(op, x, options, outputs) < 0 ? NULL : outputs[0];
+}
+
+/* ---- Samples ---- */
+
+static wg_tensor *with_diagonal(wg_tensor *x, double value) {
+    if (!x)
+        return NULL;
+    const int64_t rows = wg_tensor_size(x, -2), columns = wg_tensor_size(x, -1);
+    return wg_add(x, wg_mul_scalar(wg_eye(x->spec.dtype, rows, columns), value));
+}
+
+wg_tensor *wg__sample_matrices(wg_generator *generator, int ndim, const int64_t *shape) {
+    return with_diagonal(wg_randn(generator, WG_F64, ndim, shape), 3);
+}
+
+wg_tensor *wg__bench_matrices(wg_generator *generator) {
+    return with_diagonal(wg_randn(generator, WG_F32, 3, (int64_t[]){64, 128, 128}), 32);
+}

@@ -1,0 +1,514 @@
+/* What is computed by way of other ops on matrices: lstsq, pinv, matrix_power, matrix_exp and
+ * matrix_norm. */
+#include "tensor/ops/linalg/matrices.h"
+#include "tensor/ops/registry.h"
+
+#include <float.h>
+#include <math.h>
+
+static double epsilon_of(wg_dtype dtype) {
+    return dtype == WG_F32 ? FLT_EPSILON : DBL_EPSILON;
+}
+
+/* The elements of a contiguous x. */
+static double value_at(const wg_tensor *x, int64_t i) {
+    return x->spec.dtype == WG_F32 ? ((const float *)wg__tensor_address(x))[i]
+                                   : ((const double *)wg__tensor_address(x))[i];
+}
+
+/* ---- lstsq: the X of least norm that minimises |A X - B|, of an A of full rank: by A = Q R, R^-1
+ * Q^T B; by A^T = Q R for a wide A, Q R^-T B. ---- */
+
+enum { A, B };
+
+static int lstsq_infer(wg_call *call) {
+    const wg_spec *a = &call->input_specs[A], *b = &call->input_specs[B];
+    if (wg__check_matrices(call, false) < 0 || wg__check_same_dtype(call, A, B) < 0)
+        return -1;
+    if (b->ndim < 2 || b->shape[b->ndim - 2] != a->shape[a->ndim - 2])
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "wanted A (..., M, N) and B (..., M, K), or a vector (M) for B");
+    wg_spec of_a = *a, of_b = *b, batch;
+    of_a.ndim -= 2;
+    of_b.ndim -= 2;
+    if (!wg__broadcast(&of_a, &of_b, &batch))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the leading axes do not broadcast");
+    return 0;
+}
+
+/* -1 with ARGUMENT if R has an element on its diagonal that is 0 but for rounding. */
+static int check_rank(const wg_call *call, wg_tensor *r, int64_t longest) {
+    const bool was = wg_set_grad_enabled(false);
+    wg_tensor *diagonal = wg_contiguous(wg_abs(wg_diagonal(r, 0, -2, -1)));
+    wg_set_grad_enabled(was);
+    if (!diagonal)
+        return -1;
+    const int64_t n = wg_tensor_size(diagonal, -1), count = wg_tensor_count(diagonal);
+    const double epsilon = epsilon_of(diagonal->spec.dtype) * (double)longest;
+    for (int64_t row = 0; n > 0 && row < count / n; row++) {
+        double least = INFINITY, largest = 0;
+        for (int64_t i = 0; i < n; i++) {
+            least = fmin(least, value_at(diagonal, row * n + i));
+            largest = fmax(largest, value_at(diagonal, row * n + i));
+        }
+        char text[64];
+        if (least <= epsilon * largest)
+            return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                               "%s has not full rank; the product of wg_pinv and B is the solution "
+                               "of least norm",
+                               wg__matrix_text(text, sizeof text, call, row));
+    }
+    return 0;
+}
+
+static int lstsq_decompose(wg_call *call) {
+    wg_tensor *a = call->inputs[A], *b = call->inputs[B], *q, *r;
+    const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
+    const bool wide = m < n;
+    if (wg_qr(wide ? wg__transposed(a) : a, false, &q, &r) < 0 ||
+        check_rank(call, r, wide ? n : m) < 0)
+        return -1;
+    if (wide)
+        return wg__set_output(
+            call, wg_matmul(q, wg_solve_triangular(wg__transposed(r), b, false, false, false)));
+    return wg__set_output(
+        call, wg_solve_triangular(r, wg_matmul(wg__transposed(q), b), true, false, false));
+}
+
+static int lstsq_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const struct {
+        int ndim_a, ndim_b;
+        int64_t a[3], b[3];
+    } cases[] = {{2, 2, {4, 3}, {4, 2}}, {2, 3, {2, 3}, {2, 2, 1}}, {3, 2, {2, 2, 2}, {2, 2}}};
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    sample->inputs[A] = wg__sample_matrices(generator, cases[index].ndim_a, cases[index].a);
+    sample->inputs[B] = wg__sample_normal(generator, cases[index].ndim_b, cases[index].b);
+    return wg__sample_status(sample, 2);
+}
+
+static int lstsq_bench(wg_generator *generator, wg_sample *sample) {
+    sample->inputs[A] = wg_randn(generator, WG_F32, 3, (int64_t[]){64, 256, 64});
+    sample->inputs[B] = wg_randn(generator, WG_F32, 3, (int64_t[]){64, 256, 16});
+    return wg__sample_status(sample, 2);
+}
+
+static const wg_op lstsq = {
+    WG__OP("lstsq", 2,
+           "X (..., N, K) with the least |A X - B| and, of those, the least norm, of A (..., M, N) "
+           "and B (..., M, K), by QR. An error if A has not full rank."),
+    .differentiable = 3,
+    .infer = lstsq_infer,
+    .decompose = lstsq_decompose,
+    .sample = lstsq_sample,
+    .bench = lstsq_bench,
+};
+
+wg_tensor *wg_lstsq(wg_tensor *a, wg_tensor *b) {
+    wg_tensor *operands[] = {a, b}, *x = NULL;
+    if (!a || !b)
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote_all(2, operands)) {
+        const wg_dtype dtype = operands[0]->spec.dtype;
+        const bool vector = b->spec.ndim == 1;
+        a = wg__widen(wg__as_float(operands[0]));
+        b = wg__widen(wg__as_float(operands[1]));
+        if (vector)
+            b = wg_unsqueeze(b, -1);
+        x = wg_apply_one(&lstsq, 2, (wg_tensor *[]){a, b}, NULL);
+        x = wg__narrow(vector ? wg_squeeze(x, -1) : x, dtype);
+    }
+    return wg_scope_end(&scope, x);
+}
+
+/* ---- pinv: P = V S^-1 U^T over the singular values above rtol times the largest.   As long as the
+ * rank stays: dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P   (Golub & Pereyra 1973),
+ * and dA = -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 - P A). ---- */
+
+typedef struct pinv_options {
+    double rtol;
+} pinv_options;
+
+static int pinv_infer(wg_call *call) {
+    const wg_spec *a = &call->input_specs[0];
+    if (wg__check_matrices(call, false) < 0)
+        return -1;
+    wg__infer_matrix(call, 0, 2, a->shape[a->ndim - 1], a->shape[a->ndim - 2]);
+    return 0;
+}
+
+static int pinv_forward(wg_call *call) {
+    const pinv_options *options = call->options;
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    wg_tensor *u, *s, *vt;
+    if (wg__spec_count(&call->output_specs[0]) == 0)
+        return wg__set_output(call, wg__tensor_new(&call->output_specs[0]));
+    if (wg_svd(call->inputs[0], false, &u, &s, &vt) < 0)
+        return -1;
+    wg_tensor *least = wg_mul_scalar(wg_max(s, 1, (int64_t[]){-1}, true), options->rtol);
+    wg_tensor *inverse = wg_where(wg_gt(s, least), wg_reciprocal(s), wg_scalar(dtype, 0));
+    wg_tensor *v = wg_mul(wg__transposed(vt), wg_unsqueeze(inverse, -2));
+    return wg__set_output(call, wg_matmul(v, wg__transposed(u)));
+}
+
+/* x - x y z, with the products of y and z first where they are the smaller ones. */
+static wg_tensor *less_product(wg_tensor *x, wg_tensor *y, wg_tensor *z) {
+    return wg_sub(x, wg_matmul(wg_matmul(x, y), z));
+}
+
+static int pinv_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *a = call->inputs[0], *p = call->outputs[0], *pt = wg__transposed(p);
+    wg_tensor *gt = wg__transposed(cotangents[0]);
+    wg_tensor *through = wg_matmul(wg_matmul(pt, cotangents[0]), pt);
+    /* (1 - A P) g^T (P P^T) and (P^T P) g^T (1 - P A) */
+    wg_tensor *x = wg_matmul(wg_matmul(gt, p), pt), *y = wg_matmul(pt, wg_matmul(p, gt));
+    wg_tensor *left = wg_sub(x, wg_matmul(a, wg_matmul(p, x)));
+    gradients[0] = wg_sub(wg_add(left, less_product(y, p, a)), through);
+    return wg__vjp_status();
+}
+
+static int pinv_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *a = call->inputs[0], *p = call->outputs[0], *pt = wg__transposed(p);
+    wg_tensor *dt = wg__transposed(tangents[0]);
+    wg_tensor *through = wg_matmul(wg_matmul(p, tangents[0]), p);
+    wg_tensor *x = wg_matmul(p, wg_matmul(pt, dt)), *y = wg_matmul(wg_matmul(dt, pt), p);
+    wg_tensor *right = wg_sub(y, wg_matmul(p, wg_matmul(a, y)));
+    output_tangents[0] = wg_sub(wg_add(less_product(x, a, p), right), through);
+    return wg__vjp_status();
+}
+
+WG__MATRIX_SAMPLES(pinv, wg__sample_matrices, pinv_options, {{1e-12}, 2, {3, 2}},
+                   {{1e-12}, 3, {2, 2, 3}}, {{1e-12}, 2, {2, 2}})
+
+static int pinv_bench(wg_generator *generator, wg_sample *sample) {
+    static const pinv_options options = {1e-5};
+    sample->options = &options;
+    sample->inputs[0] = wg_randn(generator, WG_F32, 3, (int64_t[]){64, 128, 64});
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op pinv = {
+    WG__OP("pinv", 1,
+           "The pseudoinverse (..., N, M) of A (..., M, N), V S^-1 U^T over the singular values "
+           "above rtol times the largest. The derivative is that at constant rank."),
+    .options_size = sizeof(pinv_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .places_outputs = true,
+    .infer = pinv_infer,
+    .forward = pinv_forward,
+    .vjp = pinv_vjp,
+    .jvp = pinv_jvp,
+    .sample = pinv_sample,
+    .bench = pinv_bench,
+};
+
+wg_tensor *wg_pinv(wg_tensor *a, double rtol) {
+    if (!a)
+        return NULL;
+    if (!(rtol >= 0)) {
+        wg_fail(WG_ERROR_ARGUMENT, pinv.name, "rtol is %g; wanted 0 (for the default) or more",
+                rtol);
+        return NULL;
+    }
+    if (rtol == 0 && a->spec.ndim >= 2) {
+        const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
+        rtol = (double)(m > n ? m : n) * epsilon_of(a->spec.dtype == WG_F64 ? WG_F64 : WG_F32);
+    }
+    return wg__apply_matrix(&pinv, a, &(pinv_options){rtol});
+}
+
+/* ---- matrix_power: A^n, by squaring ---- */
+
+typedef struct power_options {
+    int64_t n;
+} power_options;
+
+static int power_infer(wg_call *call) {
+    return wg__check_matrices(call, true) < 0 ? -1 : wg__infer_like(call);
+}
+
+static int power_decompose(wg_call *call) {
+    const power_options *options = call->options;
+    const wg_spec *spec = &call->input_specs[0];
+    const int64_t size = spec->shape[spec->ndim - 1];
+    wg_tensor *square = options->n < 0 ? wg_inv(call->inputs[0]) : call->inputs[0], *y = NULL;
+    uint64_t n = options->n < 0 ? -(uint64_t)options->n : (uint64_t)options->n;
+    if (n == 0) { /* with a graph, so that the gradient is zeros */
+        wg_tensor *one = wg_eye(spec->dtype, size, size);
+        return wg__set_output(call, wg_add(wg_mul_scalar(call->inputs[0], 0), one));
+    }
+    for (; n > 0 && square; n >>= 1) {
+        if (n & 1)
+            y = y ? wg_matmul(y, square) : square;
+        if (n > 1)
+            square = wg_matmul(square, square);
+    }
+    return square && y ? wg__set_output(call, y == call->inputs[0] ? wg_alias(y) : y) : -1;
+}
+
+WG__MATRIX_SAMPLES(power, wg__sample_matrices, power_options, {{2}, 2, {3, 3}}, {{5}, 3, {2, 2, 2}},
+                   {{-3}, 2, {2, 2}}, {{1}, 2, {2, 2}})
+
+static int power_bench(wg_generator *generator, wg_sample *sample) {
+    static const power_options options = {8};
+    sample->options = &options;
+    sample->inputs[0] = wg__bench_matrices(generator);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op matrix_power = {
+    WG__OP(
+        "matrix_power", 1,
+        "A^n of square matrices (..., N, N), by repeated squaring; the identity for n = 0, and by "
+        "the inverse for n < 0."),
+    .options_size = sizeof(power_options),
+    .differentiable = 1,
+    .infer = power_infer,
+    .decompose = power_decompose,
+    .sample = power_sample,
+    .bench = power_bench,
+};
+
+wg_tensor *wg_matrix_power(wg_tensor *a, int64_t n) {
+    return wg__apply_matrix(&matrix_power, a, &(power_options){n});
+}
+
+/* ---- matrix_exp: by scaling and squaring, with Pade's approximant of order 13   (Higham 2005).
+ * The derivative in the direction E is the upper right block of the exponential of (A E; 0 A), and
+ * its adjoint is that of A^T   (Mathias 1996). ---- */
+
+/* The largest 1-norm for which the approximant is exact to f64's rounding. */
+static const double pade_limit = 5.371920351148152;
+
+/* How often each matrix is halved: as many numbers as there are matrices, in a scalar each. */
+static wg_tensor *halvings(wg_tensor *a) {
+    wg_tensor *norms = wg_matrix_norm(a, WG_MATRIX_NORM_1, false);
+    norms = norms ? wg_contiguous(wg_cast(norms, WG_F64)) : NULL;
+    wg_tensor *times = norms ? wg_zeros_like(norms) : NULL;
+    for (int64_t i = 0; times && i < wg_tensor_count(times); i++) {
+        const double norm = value_at(norms, i);
+        int exponent = 0;
+        if (isfinite(norm) && norm > pade_limit)
+            frexp(norm / pade_limit, &exponent);
+        ((double *)wg__tensor_address(times))[i] = exponent;
+    }
+    return times;
+}
+
+static wg_tensor *sum_of_powers(wg_tensor *const *powers, const double *factors, int count) {
+    wg_tensor *sum = NULL;
+    for (int i = 0; i < count; i++) {
+        wg_tensor *term = wg_mul_scalar(powers[i], factors[i]);
+        sum = sum ? wg_add(sum, term) : term;
+    }
+    return sum;
+}
+
+/* Pade's approximant (V - U)^-1 (V + U), with the odd powers in U. */
+static wg_tensor *pade(wg_tensor *a) {
+    static const double b[] = {64764752532480000.,
+                               32382376266240000.,
+                               7771770303897600.,
+                               1187353796428800.,
+                               129060195264000.,
+                               10559470521600.,
+                               670442572800.,
+                               33522128640.,
+                               1323241920.,
+                               40840800.,
+                               960960.,
+                               16380.,
+                               182.,
+                               1.};
+    if (!a)
+        return NULL;
+    const int64_t n = wg_tensor_size(a, -1);
+    wg_tensor *a2 = wg_matmul(a, a), *a4 = wg_matmul(a2, a2), *a6 = wg_matmul(a4, a2);
+    wg_tensor *const powers[] = {wg_eye(a->spec.dtype, n, n), a2, a4, a6};
+    if (!a6)
+        return NULL;
+    const double odd_high[] = {b[9], b[11], b[13]}, even_high[] = {b[8], b[10], b[12]};
+    const double odd_low[] = {b[1], b[3], b[5], b[7]}, even_low[] = {b[0], b[2], b[4], b[6]};
+    wg_tensor *odd = wg_add(wg_matmul(a6, sum_of_powers(powers + 1, odd_high, 3)),
+                            sum_of_powers(powers, odd_low, 4));
+    wg_tensor *v = wg_add(wg_matmul(a6, sum_of_powers(powers + 1, even_high, 3)),
+                          sum_of_powers(powers, even_low, 4));
+    wg_tensor *u = wg_matmul(a, odd);
+    return wg_solve(wg_sub(v, u), wg_add(v, u), false);
+}
+
+static int exp_forward(wg_call *call) {
+    wg_tensor *a = call->inputs[0], *times = halvings(a);
+    if (!times)
+        return -1;
+    const int64_t count = wg_tensor_count(times);
+    double most = 0;
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, value_at(times, i));
+    wg_tensor *scale = wg_cast(wg_exp2(wg_neg(times)), a->spec.dtype);
+    wg_tensor *y = pade(wg_mul(a, wg__as_scales(scale)));
+    for (int i = 0; i < most && y; i++) {
+        wg_tensor *squared = wg_matmul(y, y);
+        wg_tensor *needed = wg_gt(times, wg_scalar(WG_F64, i));
+        y = count == 1 ? squared : wg_where(wg__as_scales(needed), squared, y);
+    }
+    return wg__set_output(call, y);
+}
+
+/* The derivative at a in a direction. */
+static wg_tensor *directional(wg_tensor *a, wg_tensor *direction) {
+    const int64_t n = wg_tensor_size(a, -1);
+    wg_tensor *upper = wg_cat(2, (wg_tensor *[]){a, direction}, -1);
+    wg_tensor *lower = wg_cat(2, (wg_tensor *[]){wg_zeros_like(a), a}, -1);
+    wg_tensor *y = wg_matrix_exp(wg_cat(2, (wg_tensor *[]){upper, lower}, -2));
+    return wg_narrow(wg_narrow(y, -2, 0, n), -1, n, n);
+}
+
+static int exp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *a = wg__transposed(call->inputs[0]);
+    gradients[0] = a ? directional(a, cotangents[0]) : NULL;
+    return wg__vjp_status();
+}
+
+static int exp_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    output_tangents[0] = directional(call->inputs[0], tangents[0]);
+    return wg__vjp_status();
+}
+
+static int exp_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const struct {
+        int ndim;
+        int64_t shape[3];
+    } cases[] = {{2, {3, 3}}, {3, {2, 2, 2}}, {2, {1, 1}}};
+    if (index >= (int)(sizeof cases / sizeof *cases))
+        return 0;
+    sample->inputs[0] = wg__sample_normal(generator, cases[index].ndim, cases[index].shape);
+    return wg__sample_status(sample, 1);
+}
+
+static int exp_bench(wg_generator *generator, wg_sample *sample) {
+    sample->inputs[0] =
+        wg_mul_scalar(wg_randn(generator, WG_F32, 3, (int64_t[]){64, 128, 128}), 0.1);
+    return wg__sample_status(sample, 1);
+}
+
+static double exp_flops(const wg_call *call) {
+    const wg_spec *a = &call->input_specs[0];
+    return 15 * (double)wg__spec_count(a) * (double)a->shape[a->ndim - 1];
+}
+
+static const wg_op matrix_exp = {
+    WG__OP("matrix_exp", 1,
+           "e^A = 1 + A + A^2 / 2! + ... of square matrices (..., N, N), by scaling and squaring. "
+           "Derivatives are blocks of exponentials of twice the size."),
+    .saves_inputs = 1,
+    .differentiable = 1,
+    .places_outputs = true,
+    .infer = power_infer,
+    .forward = exp_forward,
+    .vjp = exp_vjp,
+    .jvp = exp_jvp,
+    .sample = exp_sample,
+    .bench = exp_bench,
+    .flops = exp_flops,
+};
+
+wg_tensor *wg_matrix_exp(wg_tensor *a) {
+    return wg__apply_matrix(&matrix_exp, a, NULL);
+}
+
+/* ---- matrix_norm ---- */
+
+typedef struct norm_options {
+    wg_matrix_norm_order order;
+    bool keepdim;
+} norm_options;
+
+static int norm_infer(wg_call *call) {
+    const norm_options *options = call->options;
+    const wg_spec *a = &call->input_specs[0];
+    if (wg__check_matrices(call, false) < 0)
+        return -1;
+    const bool largest =
+        options->order != WG_MATRIX_NORM_FRO && options->order != WG_MATRIX_NORM_NUC;
+    if (largest && (a->shape[a->ndim - 2] == 0 || a->shape[a->ndim - 1] == 0))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "of no elements there is no largest or smallest");
+    wg__infer_matrix(call, 0, options->keepdim ? 2 : 0, 1, 1);
+    return 0;
+}
+
+static wg_tensor *norm_of(wg_tensor *a, wg_matrix_norm_order order) {
+    static const int64_t both[] = {-2, -1};
+    static const int64_t *const rows = both, *const columns = both + 1;
+    switch (order) {
+    case WG_MATRIX_NORM_FRO:
+        return wg_norm(a, 2, 2, both, false);
+    case WG_MATRIX_NORM_NUC:
+        return wg_sum(wg_svdvals(a), 1, columns, false);
+    case WG_MATRIX_NORM_2:
+        return wg_max(wg_svdvals(a), 1, columns, false);
+    case WG_MATRIX_NORM_MINUS_2:
+        return wg_min(wg_svdvals(a), 1, columns, false);
+    case WG_MATRIX_NORM_1:
+        return wg_max(wg_sum(wg_abs(a), 1, rows, false), 1, columns, false);
+    case WG_MATRIX_NORM_MINUS_1:
+        return wg_min(wg_sum(wg_abs(a), 1, rows, false), 1, columns, false);
+    case WG_MATRIX_NORM_INF:
+        return wg_max(wg_sum(wg_abs(a), 1, columns, false), 1, columns, false);
+    case WG_MATRIX_NORM_MINUS_INF:
+        return wg_min(wg_sum(wg_abs(a), 1, columns, false), 1, columns, false);
+    }
+    return NULL;
+}
+
+static int norm_decompose(wg_call *call) {
+    const norm_options *options = call->options;
+    wg_tensor *y = norm_of(call->inputs[0], options->order);
+    return wg__set_output(call, options->keepdim ? wg__as_scales(y) : y);
+}
+
+WG__MATRIX_SAMPLES(norm, wg__sample_normal, norm_options, {{WG_MATRIX_NORM_FRO, true}, 2, {3, 2}},
+                   {{WG_MATRIX_NORM_NUC, false}, 3, {2, 2, 3}},
+                   {{WG_MATRIX_NORM_2, false}, 2, {2, 3}},
+                   {{WG_MATRIX_NORM_MINUS_2, true}, 3, {2, 3, 2}},
+                   {{WG_MATRIX_NORM_1, false}, 2, {2, 3}},
+                   {{WG_MATRIX_NORM_MINUS_1, false}, 2, {3, 3}},
+                   {{WG_MATRIX_NORM_INF, false}, 3, {2, 2, 2}},
+                   {{WG_MATRIX_NORM_MINUS_INF, false}, 2, {2, 3}})
+
+static int norm_bench(wg_generator *generator, wg_sample *sample) {
+    static const norm_options options = {WG_MATRIX_NORM_NUC, false};
+    sample->options = &options;
+    sample->inputs[0] = wg__bench_matrices(generator);
+    return wg__sample_status(sample, 1);
+}
+
+static const wg_op matrix_norm = {
+    WG__OP(
+        "matrix_norm", 1,
+        "A norm of matrices (..., M, N): Frobenius', the nuclear one (the sum of the singular "
+        "values), the largest or smallest singular value (2, -2), column sum of |a| (1, -1) or row "
+        "sum (inf, -inf). Kinks at ties, and at singular values of 0."),
+    .options_size = sizeof(norm_options),
+    .differentiable = 1,
+    .infer = norm_infer,
+    .decompose = norm_decompose,
+    .sample = norm_sample,
+    .bench = norm_bench,
+};
+
+wg_tensor *wg_matrix_norm(wg_tensor *a, wg_matrix_norm_order order, bool keepdim) {
+    if (order < WG_MATRIX_NORM_FRO || order > WG_MATRIX_NORM_MINUS_INF) {
+        wg_fail(WG_ERROR_ARGUMENT, matrix_norm.name, "there is no norm number %d", (int)order);
+        return NULL;
+    }
+    return wg__apply_matrix(&matrix_norm, a, &(norm_options){order, keepdim});
+}
+
+static const wg_op *const ops[] = {&lstsq, &pinv, &matrix_power, &matrix_exp, &matrix_norm};
+
+const wg__op_table wg__ops_matrix_functions = {ops, sizeof ops / sizeof *ops};
