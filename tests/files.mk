@@ -169,6 +169,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/reference_conv.c \
 	tests/ops/reference_elementwise.c \
 	tests/ops/reference_linalg.c \
+	tests/ops/reference_matrices.c \
 	tests/ops/reference_reduce.c \
 	tests/ops/reference_shape.c \
 	tests/ops/registry.c \
