@@ -161,6 +161,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/linear_loss.c \
 	tests/ops/loss.c \
 	tests/ops/matmul.c \
+	tests/ops/matrices.c \
 	tests/ops/norm.c \
 	tests/ops/quantized.c \
 	tests/ops/reduce.c \
