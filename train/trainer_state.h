@@ -89,7 +89,7 @@ int wg__zero_take_sums(wg_trainer *trainer);
 /* After the optimizer's step: all ranks get the weights that each has stepped. */
 int wg__zero_gather_weights(wg_trainer *trainer);
 
-/* Bytes of the buckets that are under way. */
+/* Bytes of the buckets that are under way, and of what comes in for them from other ranks. */
 int64_t wg__zero_buffer_bytes(const wg__zero *zero);
 
 /* Adds up what the ranks measured in a step, in the order of rank 0's metrics. */

@@ -205,7 +205,7 @@ int wg__zero_make(wg_trainer *trainer) {
 }
 
 int64_t wg__zero_buffer_bytes(const wg__zero *zero) {
-    return UNDER_WAY * zero->largest * (int64_t)zero->size;
+    return 2 * UNDER_WAY * zero->largest * (int64_t)zero->size;
 }
 
 /* ---- Contents of a bucket ---- */
