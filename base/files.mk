@@ -12,6 +12,7 @@ base_sources = \
 	base/array.h \
 	base/error.c \
 	base/group.c \
+	base/group_exchange.c \
 	base/group_internal.h \
 	base/json.c \
 	base/internal.h \

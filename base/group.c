@@ -165,33 +165,22 @@ int wg_group_barrier(wg_group *group) {
     return wg_group_max(group, WG_GROUP_F64, 1, &nothing);
 }
 
-int wg__group_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
-                        void **request) {
-    *request = NULL;
+int wg__group_gather(wg_group *group, const int64_t *counts, void *data) {
+    int status = 0;
+    char *part = data;
+    for (int rank = 0; status == 0 && rank < wg_group_size(group); rank++) {
+        for (int64_t done = 0; status == 0 && rank > 0 && done < counts[rank]; done += PIECE) {
 #ifdef WG_MPI
-    if (wg_group_size(group) > 1)
-        return wg__mpi_begin_sum(group, element, count, data, request);
+            const int piece = (int)wg__smaller(counts[rank] - done, PIECE);
+            if (group->rank == 0)
+                status = wg__mpi_receive(group, rank, piece, part + done);
+            else if (group->rank == rank)
+                status = wg__mpi_send(group, 0, piece, (char *)data + done);
 #endif
-    (void)group, (void)element, (void)count, (void)data;
-    return 0;
-}
-
-int wg__group_end_sum(wg_group *group, void **request) {
-#ifdef WG_MPI
-    return *request ? wg__mpi_end_sum(group, request) : 0;
-#else
-    (void)group, (void)request;
-    return 0;
-#endif
-}
-
-void wg__group_progress(void **request) {
-#ifdef WG_MPI
-    if (*request)
-        wg__mpi_progress(request);
-#else
-    (void)request;
-#endif
+        }
+        part += wg_group_rank(group) == 0 ? counts[rank] : 0;
+    }
+    return status;
 }
 
 /* ---- Agreement ---- */

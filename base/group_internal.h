@@ -7,22 +7,50 @@
 
 enum { WG__GROUP_NAME = 320 };
 
+typedef struct wg__exchange wg__exchange; /* group_exchange.c */
+
 struct wg_group {
     int rank, size;
     int threads;    /* as wg_group_threads gives */
     double timeout; /* seconds; not above 0: none */
     char name[WG__GROUP_NAME];
+    wg__exchange *first, *last; /* sums in bf16 whose second half is not yet begun, in order */
 };
 
-/* Sums of a series, beside the other exchanges: each is begun, in the same order on all ranks, with
- * data that must be left alone until it has ended. An element count fits an int. *request is the
- * transport's, and becomes NULL at the end. [IO] */
-int wg__group_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
-                        void **request);
-int wg__group_end_sum(wg_group *group, void **request);
+/* ---- Exchanges of a series (group_exchange.c), beside the other ones: they are begun, and ended,
+ * in the same order on all ranks, with data that must be left alone until then. The bytes of all
+ * ranks together fit an int. *exchange becomes NULL at the end. A group of one exchanges nothing.
+ * [IO, MEMORY] ---- */
 
-/* Lets a sum that is under way go on. MPI does so only while it is called. */
-void wg__group_progress(void **request);
+/* How elements travel. As bf16 each rank's elements are rounded once, and the sums are in f32, in
+ * the order of ranks; of WG_GROUP_F32 alone. */
+typedef enum wg__transit { WG__TRANSIT_AS_IS, WG__TRANSIT_BF16 } wg__transit;
+
+/* All-reduce: replaces `count` elements by their sums over all ranks, which are rounded once more
+ * if they travel as bf16. */
+int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit transit, int count,
+                        void *data, wg__exchange **exchange);
+
+/* Reduce-scatter: `data` has a part for each rank in turn, part r of counts[r] elements, and this
+ * rank's part is replaced by its sum over all ranks, which is added up in the order of ranks. */
+int wg__group_begin_reduce_scatter(wg_group *group, wg_group_element element, wg__transit transit,
+                                   const int *counts, void *data, wg__exchange **exchange);
+
+/* All-gather: `data` has such parts, and all but this rank's own are replaced by those ranks' own.
+ */
+int wg__group_begin_all_gather(wg_group *group, wg_group_element element, const int *counts,
+                               void *data, wg__exchange **exchange);
+
+int wg__group_end_exchange(wg_group *group, wg__exchange **exchange);
+
+/* Lets an exchange that is under way go on. MPI does so only while it is called. */
+int wg__group_progress(wg_group *group, wg__exchange **exchange);
+
+/* ---- To one rank ---- */
+
+/* Rank 0 receives part r of `data`, counts[r] bytes, from rank r; the others send theirs, which is
+ * all of their `data`. Collective. */
+int wg__group_gather(wg_group *group, const int64_t *counts, void *data);
 
 /* ---- group_mpi.c. Without MPI it is left out, and groups have one rank. Counts are ints, as MPI
  * has them; the elements and ops are those of group.h. ---- */
@@ -36,10 +64,21 @@ void wg__mpi_library(char *name, size_t size);
 
 void wg__mpi_abort(wg_group *group, const char *message);
 int wg__mpi_reduce(wg_group *group, wg_group_element element, bool sums, int count, void *data);
+
+/* Calls that are under way: *request is NULL once it has ended. Counts and offsets are bytes, one
+ * for each rank, and must be left alone, too. What goes out together comes in together. */
 int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
                       void **request);
-int wg__mpi_end_sum(wg_group *group, void **request);
-void wg__mpi_progress(void **request);
+int wg__mpi_begin_all_to_all(wg_group *group, const void *sent, const int *sent_bytes,
+                             const int *sent_at, void *received, const int *received_bytes,
+                             const int *received_at, void **request);
+int wg__mpi_begin_all_gather(wg_group *group, void *data, const int *bytes, const int *at,
+                             void **request);
+int wg__mpi_end(wg_group *group, void **request);
+int wg__mpi_test(void **request, bool *done);
+
+int wg__mpi_send(wg_group *group, int to, int bytes, const void *data);
+int wg__mpi_receive(wg_group *group, int from, int bytes, void *data);
 int wg__mpi_broadcast(wg_group *group, int root, int bytes, void *data);
 
 #endif

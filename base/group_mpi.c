@@ -24,7 +24,8 @@ static const double look_every = 0.2, answers_within = 3;
 
 /* Messages of its own communicator never meet those of a program that uses MPI, too. */
 static MPI_Comm everyone = MPI_COMM_NULL; /* exchanges that are waited for */
-static MPI_Comm series = MPI_COMM_NULL;   /* sums that are under way meanwhile */
+static MPI_Comm series = MPI_COMM_NULL;   /* exchanges that are under way meanwhile */
+static MPI_Comm returns = MPI_COMM_NULL; /* their second halves, which have an order of their own */
 static MPI_Comm questions = MPI_COMM_NULL;
 static bool is_ours; /* MPI was begun here */
 
@@ -82,10 +83,12 @@ int wg__mpi_join(wg_group *group) {
     is_ours = !begun;
     if ((status = MPI_Comm_dup(MPI_COMM_WORLD, &everyone)) != MPI_SUCCESS ||
         (status = MPI_Comm_dup(MPI_COMM_WORLD, &series)) != MPI_SUCCESS ||
+        (status = MPI_Comm_dup(MPI_COMM_WORLD, &returns)) != MPI_SUCCESS ||
         (status = MPI_Comm_dup(MPI_COMM_WORLD, &questions)) != MPI_SUCCESS)
         return fail_mpi(status, "MPI_Comm_dup");
     MPI_Comm_set_errhandler(everyone, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(series, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(returns, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(questions, MPI_ERRORS_RETURN);
     MPI_Comm_rank(everyone, &group->rank);
     MPI_Comm_size(everyone, &group->size);
@@ -103,6 +106,7 @@ void wg__mpi_leave(void) {
     if (finalized || everyone == MPI_COMM_NULL)
         return;
     MPI_Comm_free(&questions);
+    MPI_Comm_free(&returns);
     MPI_Comm_free(&series);
     MPI_Comm_free(&everyone);
     if (is_ours)
@@ -231,31 +235,77 @@ int wg__mpi_broadcast(wg_group *group, int root, int bytes, void *data) {
     return wait_for(group, &request, "MPI_Ibcast");
 }
 
-int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
-                      void **request) {
-    MPI_Request *begun = wg__alloc(sizeof *begun);
-    (void)group;
-    if (!begun)
-        return -1;
-    const int status =
-        MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(element), MPI_SUM, series, begun);
-    if (status != MPI_SUCCESS) {
-        wg__free(begun);
-        return fail_mpi(status, "MPI_Iallreduce");
-    }
-    *request = begun;
-    return 0;
+int wg__mpi_send(wg_group *group, int to, int bytes, const void *data) {
+    MPI_Request request;
+    const int status = MPI_Isend(data, bytes, MPI_BYTE, to, 0, everyone, &request);
+    return status == MPI_SUCCESS ? wait_for(group, &request, "MPI_Isend")
+                                 : fail_mpi(status, "MPI_Isend");
 }
 
-int wg__mpi_end_sum(wg_group *group, void **request) {
-    const int status = wait_for(group, *request, "MPI_Iallreduce");
+int wg__mpi_receive(wg_group *group, int from, int bytes, void *data) {
+    MPI_Request request;
+    const int status = MPI_Irecv(data, bytes, MPI_BYTE, from, 0, everyone, &request);
+    return status == MPI_SUCCESS ? wait_for(group, &request, "MPI_Irecv")
+                                 : fail_mpi(status, "MPI_Irecv");
+}
+
+/* ---- Calls that are under way ---- */
+
+/* Where MPI writes its request. */
+static MPI_Request *new_request(void **request) {
+    return *request = wg__alloc(sizeof(MPI_Request));
+}
+
+static int begun(int status, const char *call, void **request) {
+    if (status == MPI_SUCCESS)
+        return 0;
+    wg__free(*request);
+    *request = NULL;
+    return fail_mpi(status, call);
+}
+
+int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
+                      void **request) {
+    MPI_Request *own = new_request(request);
+    (void)group;
+    return !own ? -1
+                : begun(MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(element), MPI_SUM, series,
+                                       own),
+                        "MPI_Iallreduce", request);
+}
+
+int wg__mpi_begin_all_to_all(wg_group *group, const void *sent, const int *sent_bytes,
+                             const int *sent_at, void *received, const int *received_bytes,
+                             const int *received_at, void **request) {
+    MPI_Request *own = new_request(request);
+    (void)group;
+    return !own ? -1
+                : begun(MPI_Ialltoallv(sent, sent_bytes, sent_at, MPI_BYTE, received,
+                                       received_bytes, received_at, MPI_BYTE, series, own),
+                        "MPI_Ialltoallv", request);
+}
+
+int wg__mpi_begin_all_gather(wg_group *group, void *data, const int *bytes, const int *at,
+                             void **request) {
+    MPI_Request *own = new_request(request);
+    (void)group;
+    return !own ? -1
+                : begun(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, data, bytes, at, MPI_BYTE,
+                                        returns, own),
+                        "MPI_Iallgatherv", request);
+}
+
+int wg__mpi_end(wg_group *group, void **request) {
+    const int status = *request ? wait_for(group, *request, "an exchange") : 0;
     wg__free(*request);
     *request = NULL;
     return status;
 }
 
-/* A sum that has ended leaves MPI_REQUEST_NULL, for which the next test is true at once. */
-void wg__mpi_progress(void **request) {
-    int done;
-    MPI_Test(*request, &done, MPI_STATUS_IGNORE);
+/* A call that has ended leaves MPI_REQUEST_NULL, for which a test is true at once. */
+int wg__mpi_test(void **request, bool *done) {
+    int flag = 1;
+    const int status = *request ? MPI_Test(*request, &flag, MPI_STATUS_IGNORE) : MPI_SUCCESS;
+    *done = flag;
+    return status == MPI_SUCCESS ? 0 : fail_mpi(status, "MPI_Test");
 }

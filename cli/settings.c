@@ -19,6 +19,11 @@ static const char *schedule_name(int kind) {
                : NULL;
 }
 
+static const char *communication_dtype(int index) {
+    static const char *const names[] = {"f32", "bf16", NULL};
+    return names[index];
+}
+
 #define COUNT(rows) (int)(sizeof(rows) / sizeof(rows)[0])
 #define TEXT(member) offsetof(wg__text_settings, member)
 #define TUNING(member) offsetof(wg__tuning_settings, member)
@@ -135,6 +140,12 @@ static const wg_setting training_rows[] = {
     {"recompute", WG_SETTING_FLAG, TRAINING(recompute),
      .help = "Keep of each layer only its input, and run the layer once more in backward: less "
              "memory, more time, the same run bit for bit"},
+    {"zero", WG_SETTING_INTEGER, TRAINING(zero), .high = 2, .argument = "STAGE",
+     .help = "Under mpirun: each rank has a share of the optimizer's state (1), and of the "
+             "gradients (2), instead of all (0)"},
+    {"communication-dtype", WG_SETTING_CHOICE, TRAINING(communication_dtype),
+     .choice = communication_dtype, .argument = "TYPE",
+     .help = "Under mpirun: send gradients as bf16, half the bytes, and add them up in f32 (f32)"},
     {"save-every", WG_SETTING_INTEGER, TRAINING(save_every), .low = 1, .high = INFINITY,
      .heading = "The run:", .argument = "N", .help = "Save every N steps, beside once a minute"},
     {"eval-every", WG_SETTING_INTEGER, TRAINING(eval_every), .low = 1, .high = INFINITY,

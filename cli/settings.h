@@ -56,6 +56,8 @@ typedef struct wg__training_settings {
     int64_t seed;
     double ema;
     bool recompute;
+    int64_t zero;
+    int communication_dtype; /* 0: f32, 1: bf16 */
     int64_t save_every, eval_every, patience;
     bool keep_best;
     int64_t keep_every;

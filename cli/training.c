@@ -453,6 +453,8 @@ static int make_trainer(run *r, wg__progress *progress) {
         .listener_context = progress,
         .stop = wg__stop_signal(),
         .group = wg__cli_group(),
+        .zero = (int)s->zero,
+        .bf16_gradients = s->communication_dtype == 1,
     };
     const wg_task task = wg_training_task(r->training);
     wg_optimizer *optimizer =
@@ -507,6 +509,17 @@ static int prepare(run *r, wg__progress *progress, const wg__profiling *profilin
     return wg_group_check(group, status);
 }
 
+/* What each rank holds beside the weights. */
+static void describe_memory(const run *r) {
+    int64_t state, gradients;
+    wg_trainer_memory(r->trainer, &state, &gradients);
+    fprintf(stderr, "memory %.2f MiB of optimizer state and %.2f MiB of gradients a rank%s\n",
+            (double)state / (1 << 20), (double)gradients / (1 << 20),
+            r->settings.training.zero == 1   ? " (ZeRO 1)"
+            : r->settings.training.zero == 2 ? " (ZeRO 2)"
+                                             : "");
+}
+
 /* What the run is made of, on stderr. */
 static void describe(const run *r) {
     const int64_t done = wg_trainer_steps(r->trainer), steps = r->settings.training.steps;
@@ -518,6 +531,8 @@ static void describe(const run *r) {
     fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %s%d threads\n",
             (long long)wg_module_parameter_count(r->model.module),
             (long long)wg_model_sizes_of(&r->model).vocabulary, of, wg_threads());
+    if (ranks > 1)
+        describe_memory(r);
     if (done > 0)
         fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->out, (long long)done,
                 (long long)steps);

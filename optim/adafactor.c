@@ -56,6 +56,12 @@ static size_t scratch_doubles(const layout *own) {
                     own->matrices * own->columns);
 }
 
+/* The root mean squares of update and weights are those of the whole parameter. */
+static bool is_whole(const wg_optimizer *optimizer, const wg__optimizer_entry *entry) {
+    (void)optimizer, (void)entry;
+    return true;
+}
+
 static int prepare_matrix(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     int ndim = wg_tensor_ndim(entry->parameter);
     const int64_t *shape = wg_tensor_shape(entry->parameter);
@@ -302,7 +308,8 @@ static void step(wg_optimizer *optimizer, double learning_rate) {
     }
 }
 
-static const wg__optimizer_rule adafactor = {.prepare = prepare, .step = step};
+static const wg__optimizer_rule adafactor = {
+    .prepare = prepare, .step = step, .is_whole = is_whole};
 
 wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options) {
     static const char where[] = "adafactor_new";

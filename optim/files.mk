@@ -9,5 +9,6 @@ optim_sources = \
 	optim/optimizer.c \
 	optim/rules.c \
 	optim/schedule.c \
+	optim/shard.c \
 	optim/step.c \
 	$(nil)

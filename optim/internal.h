@@ -3,6 +3,7 @@
 #ifndef WG_OPTIM_INTERNAL_H
 #define WG_OPTIM_INTERNAL_H
 
+#include "base/group.h"
 #include "optim/optimizer.h"
 
 /* ---- The loops of the optimizers over contiguous elements, compiled once for each instruction
@@ -100,11 +101,14 @@ typedef struct wg__optimizer_entry {
     char *name;
     wg_tensor *parameter; /* borrowed */
     bool no_decay;
-    bool as_matrix; /* the rule's own: whether it is updated as a matrix */
+    bool as_matrix;     /* the rule's own: whether it is updated as a matrix */
+    int64_t begin, end; /* the elements that are stepped here: all, unless it is sharded */
+    bool used;          /* sharded: it has a gradient in this step */
     int state_count;
     const char *slots[WG__MAX_STATES];
-    wg_tensor *states[WG__MAX_STATES]; /* kept */
-    wg_dtype dtype;                    /* of the parameter when it was added */
+    wg_tensor *states[WG__MAX_STATES];   /* kept; sharded: the part that is here, flat */
+    wg_spec state_specs[WG__MAX_STATES]; /* of whole states */
+    wg_dtype dtype;                      /* of the parameter when it was added */
     const void *gradient; /* during a walk: contiguous elements, NULL if there is none */
     int64_t first_chunk;  /* the number of its first chunk */
     int hook;             /* during a step in backward: on the parameter; 0: none */
@@ -127,7 +131,20 @@ typedef struct wg__optimizer_rule {
     /* One update of every entry from optimizer->first to last that has a gradient, as step number
      * optimizer->steps: the update of an entry depends on no other entry. */
     void (*step)(wg_optimizer *optimizer, double learning_rate);
+    /* Whether the update of an element depends on other elements of its parameter, which is then
+     * stepped as a whole by one rank; NULL: of none. */
+    bool (*is_whole)(const wg_optimizer *optimizer, const wg__optimizer_entry *entry);
 } wg__optimizer_rule;
+
+/* ZeRO   (Rajbhandari et al. 2020): each rank of a group has the state of its share of all
+ * parameters, and steps that. See shard.c. */
+typedef struct wg__optimizer_shard {
+    wg_group *group; /* borrowed; NULL: this process steps everything */
+    int64_t *bounds; /* (count, ranks + 1): rank r steps elements [bounds[r], bounds[r + 1]) */
+    char *gradients; /* of this rank's elements, one entry after the other; f32 or f64 */
+    int64_t *starts; /* (count) where those of each entry begin, in elements */
+    int64_t elements;
+} wg__optimizer_shard;
 
 struct wg_optimizer {
     const wg__optimizer_rule *rule;
@@ -145,6 +162,7 @@ struct wg_optimizer {
     int64_t first, last;   /* which entries are walked over: from first to before last */
     double *partial_norms; /* a sum of squares for each chunk of all entries */
     int64_t chunks;
+    wg__optimizer_shard shard;
     void *scratch; /* space that a rule asked for, for one entry at a time */
     size_t scratch_size;
     double gradient_scale; /* the factor of gradients in the next step: 1 unless clipped */
@@ -204,10 +222,47 @@ int wg__check_not_negative(const char *where, const char *name, double value);
 /* Sets the number of steps when a run is resumed. */
 void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
 
+/* ---- Sharding (shard.c) ---- */
+
+/* Before anything is added: only the share of this rank gets state, by wg__optimizer_shard_state
+ * when all is added. A group of one changes nothing. */
+void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group);
+
+/* Divides the elements, the same on all ranks, and makes the state and the gradients of this rank's
+ * share: zeros. [DTYPE for parameters of several dtypes; MEMORY] */
+int wg__optimizer_shard_state(wg_optimizer *optimizer);
+
+static inline bool wg__optimizer_is_sharded(const wg_optimizer *optimizer) {
+    return optimizer->shard.group != NULL;
+}
+
+/* The elements [*begin, *end) of entry number `index` that rank `rank` steps. */
+void wg__optimizer_share(const wg_optimizer *optimizer, int64_t index, int rank, int64_t *begin,
+                         int64_t *end);
+
+void wg__optimizer_shard_clear(wg_optimizer *optimizer);
+
+/* State number `index`, in the order of wg__optimizer_state, whole on rank 0, whose ranks 1 and on
+ * wait in wg__optimizer_send_states until it calls wg__optimizer_end_gather, in every case.
+ * [scope; IO, MEMORY] */
+wg_tensor *wg__optimizer_gather_state(const wg_optimizer *optimizer, int64_t index);
+int wg__optimizer_send_states(const wg_optimizer *optimizer);
+int wg__optimizer_end_gather(const wg_optimizer *optimizer);
+
+/* Copies this rank's part of a whole state into place. */
+void wg__optimizer_set_state(wg_optimizer *optimizer, int64_t index, const wg_tensor *whole);
+
+/* Bytes of the state that this process holds. */
+int64_t wg__optimizer_state_bytes(const wg_optimizer *optimizer);
+
 /* The state tensors, in a fixed order: slot is the state's name, name is the parameter's.
  * Returns 1 and fills the pointers (borrowed), 0 beyond the last. */
 int wg__optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
                         const char **name, wg_tensor **tensor);
+
+/* The entry of that state, and which of its states it is in *state; NULL beyond the last. */
+wg__optimizer_entry *wg__optimizer_state_entry(const wg_optimizer *optimizer, int64_t index,
+                                               int *state);
 
 /* The number of updates so far, and setting it when a run is resumed. */
 int64_t wg__average_updates(const wg_average *average);

@@ -52,8 +52,9 @@ static void walk_range(int64_t first, int64_t last, void *context) {
         if (!entry->gradient)
             continue;
         int64_t begin = (chunk - entry->first_chunk) * WG__GRAIN;
-        int64_t count = wg_tensor_count(entry->parameter);
-        int64_t end = begin + WG__GRAIN < count ? begin + WG__GRAIN : count;
+        if (begin < entry->begin || begin >= entry->end) /* another rank's */
+            continue;
+        int64_t end = begin + WG__GRAIN < entry->end ? begin + WG__GRAIN : entry->end;
         walk->body(&(wg__optimizer_chunk){entry, begin, end, chunk}, walk->context);
     }
 }
@@ -82,7 +83,7 @@ static void *element(const wg__optimizer_entry *entry, const void *data, int64_t
 }
 
 const void *wg__entry_gradient(const wg__optimizer_entry *entry, int64_t at) {
-    return element(entry, entry->gradient, at);
+    return element(entry, entry->gradient, at - entry->begin);
 }
 
 void *wg__entry_weight(const wg__optimizer_entry *entry, int64_t at) {
@@ -90,7 +91,7 @@ void *wg__entry_weight(const wg__optimizer_entry *entry, int64_t at) {
 }
 
 void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at) {
-    return element(entry, wg_tensor_data(entry->states[state]), at);
+    return element(entry, wg_tensor_data(entry->states[state]), at - entry->begin);
 }
 
 /* Negated comparisons, so that NaN is refused. */
@@ -172,6 +173,7 @@ void wg_optimizer_free(wg_optimizer *optimizer) {
     wg__free(optimizer->entries);
     wg__free(optimizer->partial_norms);
     wg__free(optimizer->scratch);
+    wg__optimizer_shard_clear(optimizer);
     wg__free(optimizer);
 }
 
@@ -215,7 +217,13 @@ int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size) {
 
 int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int ndim,
                             const int64_t *shape) {
-    wg_tensor *state = wg_keep(wg_zeros(entry->dtype, ndim, shape));
+    wg_spec *spec = &entry->state_specs[entry->state_count];
+    *spec = (wg_spec){.dtype = entry->dtype, .ndim = ndim};
+    memcpy(spec->shape, shape, (size_t)ndim * sizeof *shape);
+    const int64_t stepped = entry->end - entry->begin;
+    const bool is_all = stepped == wg_tensor_count(entry->parameter);
+    wg_tensor *state =
+        wg_keep(is_all ? wg_zeros(entry->dtype, ndim, shape) : wg_zeros(entry->dtype, 1, &stepped));
     if (!state)
         return -1;
     entry->slots[entry->state_count] = slot;
@@ -261,11 +269,12 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
     wg__optimizer_entry entry = {.optimizer = optimizer,
                                  .parameter = parameter,
                                  .no_decay = no_decay,
+                                 .end = wg_tensor_count(parameter),
                                  .dtype = wg_tensor_dtype(parameter),
                                  .first_chunk = optimizer->chunks};
     entry.name = wg__strdup(name);
     if (!entry.name || reserve(optimizer, chunk_count(&entry)) < 0 ||
-        optimizer->rule->prepare(optimizer, &entry) < 0) {
+        (!wg__optimizer_is_sharded(optimizer) && optimizer->rule->prepare(optimizer, &entry) < 0)) {
         free_entry(&entry);
         return -1;
     }
@@ -305,6 +314,8 @@ void wg_optimizer_zero_grad(wg_optimizer *optimizer) {
         return;
     for (int64_t i = 0; i < optimizer->count; i++)
         wg_zero_grad(optimizer->entries[i].parameter);
+    for (int64_t i = 0; i < optimizer->count; i++)
+        optimizer->entries[i].used = false;
     optimizer->gradient_scale = 1;
     optimizer->not_finite = false;
 }
@@ -320,17 +331,26 @@ void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps) {
         optimizer->steps = steps;
 }
 
-int wg__optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
-                        const char **name, wg_tensor **tensor) {
+wg__optimizer_entry *wg__optimizer_state_entry(const wg_optimizer *optimizer, int64_t index,
+                                               int *state) {
     for (int64_t i = 0; optimizer && index >= 0 && i < optimizer->count; i++) {
-        const wg__optimizer_entry *entry = &optimizer->entries[i];
-        if (index < entry->state_count) {
-            *slot = entry->slots[index];
-            *name = entry->name;
-            *tensor = entry->states[index];
-            return 1;
-        }
+        wg__optimizer_entry *entry = &optimizer->entries[i];
+        *state = (int)index;
+        if (index < entry->state_count)
+            return entry;
         index -= entry->state_count;
     }
-    return 0;
+    return NULL;
+}
+
+int wg__optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
+                        const char **name, wg_tensor **tensor) {
+    int state;
+    const wg__optimizer_entry *entry = wg__optimizer_state_entry(optimizer, index, &state);
+    if (!entry)
+        return 0;
+    *slot = entry->slots[state];
+    *name = entry->name;
+    *tensor = entry->states[state];
+    return 1;
 }

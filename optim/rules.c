@@ -272,13 +272,19 @@ static size_t scratch_size(const wg_tensor *parameter) {
            numbers * wg_dtype_size(wg_tensor_dtype(parameter));
 }
 
+static bool is_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry *entry) {
+    return wg_tensor_ndim(entry->parameter) == 2 &&
+           !is_named(optimizer->options.muon.adamw_names, entry->name);
+}
+
 static int prepare_muon(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
-    const char *const *names = optimizer->options.muon.adamw_names;
-    entry->as_matrix = wg_tensor_ndim(entry->parameter) == 2 && !is_named(names, entry->name);
+    entry->as_matrix = is_matrix(optimizer, entry);
     if (!entry->as_matrix)
         return prepare_adam(optimizer, entry);
     if (wg__optimizer_add_state_like(entry, "momentum_buffer") < 0)
         return -1;
+    if (entry->end == entry->begin) /* another rank's */
+        return 0;
     return wg__optimizer_reserve_scratch(optimizer, scratch_size(entry->parameter));
 }
 
@@ -428,7 +434,8 @@ static void step_muon(wg_optimizer *optimizer, double learning_rate) {
     }
 }
 
-static const wg__optimizer_rule muon = {.prepare = prepare_muon, .step = step_muon};
+static const wg__optimizer_rule muon = {
+    .prepare = prepare_muon, .step = step_muon, .is_whole = is_matrix};
 
 wg_optimizer *wg_muon_new(const wg_muon_options *options) {
     static const char where[] = "muon_new";

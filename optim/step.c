@@ -14,6 +14,13 @@ static int find_gradient(wg__optimizer_entry *entry, const char *where) {
         return wg_fail(WG_ERROR_STATE, where,
                        "the dtype of \"%s\" was changed after it was added; make a new optimizer",
                        entry->name);
+    const wg__optimizer_shard *shard = &entry->optimizer->shard;
+    if (shard->group) {
+        const int64_t start = shard->starts[entry - entry->optimizer->entries];
+        if (entry->used && entry->end > entry->begin)
+            entry->gradient = shard->gradients + (size_t)start * wg_dtype_size(entry->dtype);
+        return 0;
+    }
     wg_tensor *gradient = wg_gradient(entry->parameter);
     if (!gradient)
         return 0;
@@ -31,7 +38,7 @@ static int64_t find_gradients(wg_optimizer *optimizer, const char *where) {
     for (int64_t i = 0; i < optimizer->count; i++) {
         if (find_gradient(&optimizer->entries[i], where) < 0)
             return -1;
-        found += optimizer->entries[i].gradient != NULL;
+        found += optimizer->entries[i].gradient || optimizer->entries[i].used;
     }
     return found;
 }
@@ -97,6 +104,10 @@ int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
     forget_norms(optimizer);
     if (found > 0)
         measure(optimizer, 0, optimizer->count);
+    /* Each chunk is one rank's, so the sums are those of one process. */
+    if (found >= 0 && wg_group_sum(optimizer->shard.group, WG_GROUP_F64, optimizer->chunks,
+                                   optimizer->partial_norms) < 0)
+        found = -1;
     wg_scope_end(&scope, NULL);
     wg__span_end(&span);
     if (found < 0)
@@ -214,6 +225,8 @@ int wg_optimizer_step_begin(wg_optimizer *optimizer, double learning_rate, doubl
     static const char where[] = "optimizer_step_begin";
     if (check_step(optimizer, where, learning_rate) < 0)
         return -1;
+    if (wg__optimizer_is_sharded(optimizer))
+        return wg_fail(WG_ERROR_STATE, where, "a sharded optimizer steps after backward");
     if (optimizer->gradient_scale != 1)
         return wg_fail(WG_ERROR_STATE, where,
                        "the gradients were clipped; wg_optimizer_step steps such");

@@ -12,4 +12,5 @@ train_sources = \
 	train/trainer_diagnosis.c \
 	train/trainer_group.c \
 	train/trainer_state.h \
+	train/trainer_zero.c \
 	$(nil)

@@ -59,8 +59,14 @@ static int make_average(wg_trainer *trainer) {
 
 static int make_parts(wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
-    if (check_options(options) < 0 || wg__trainer_check_group(trainer) < 0 ||
-        wg_optimizer_add_module(trainer->optimizer, trainer->task.module) < 0 ||
+    const bool shards = options->zero > 0 && wg_group_size(options->group) > 1;
+    if (check_options(options) < 0 || wg__trainer_check_group(trainer) < 0)
+        return -1;
+    if (shards)
+        wg__optimizer_begin_sharding(trainer->optimizer, options->group);
+    if (wg_optimizer_add_module(trainer->optimizer, trainer->task.module) < 0 ||
+        wg__optimizer_shard_state(trainer->optimizer) < 0 ||
+        (shards && wg__zero_make(trainer) < 0) ||
         (options->average_decay != 0 && make_average(trainer) < 0))
         return -1;
     if (!options->log_path || !wg__trainer_leads(trainer))
@@ -111,6 +117,7 @@ void wg_trainer_free(wg_trainer *trainer) {
         return;
     wg__metric_log_close(trainer->log);
     wg__gradient_sums_free(trainer->sums);
+    wg__zero_free(trainer->zero);
     wg_optimizer_free(trainer->optimizer);
     wg_average_free(trainer->average);
     wg_history_clear(&trainer->training);
@@ -170,9 +177,14 @@ static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, double share,
 
 static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
     const double most = trainer->options.clip > 0 ? trainer->options.clip : 0;
-    if (wg_optimizer_clip(trainer->optimizer, most, &measured->gradient_norm) < 0)
+    int result = wg_optimizer_clip(trainer->optimizer, most, &measured->gradient_norm);
+    if (result == 0)
+        result = wg_optimizer_step(trainer->optimizer, measured->rate);
+    if (!wg__trainer_is_sharded(trainer))
+        return result;
+    if (wg__trainer_share(trainer, result) < 0)
         return -1;
-    return wg_optimizer_step(trainer->optimizer, measured->rate);
+    return wg__zero_gather_weights(trainer);
 }
 
 int64_t wg_trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
@@ -221,23 +233,66 @@ static int share_draws(wg_trainer *trainer, int status, uint64_t begun) {
     return 0;
 }
 
+/* ---- Sums of gradients, sharded or not ---- */
+
+/* Stage 2 of ZeRO sums the gradients of each batch, so that they need not be kept. */
+static bool sums_each_batch(const wg_trainer *trainer) {
+    return wg__trainer_is_sharded(trainer) && trainer->options.zero == 2;
+}
+
+static void begin_round(wg_trainer *trainer, bool is_first) {
+    if (!wg__trainer_is_sharded(trainer)) {
+        wg__trainer_begin_sums(trainer);
+        return;
+    }
+    if (is_first)
+        wg__zero_begin_step(trainer);
+    wg__zero_begin_round(trainer);
+}
+
+static int sum_in_backward(wg_trainer *trainer) {
+    return wg__trainer_is_sharded(trainer) ? wg__zero_sum_in_backward(trainer)
+                                           : wg__trainer_sum_in_backward(trainer);
+}
+
+/* All that is under way is waited for after the last round. */
+static int end_round(wg_trainer *trainer, bool is_last) {
+    if (!wg__trainer_is_sharded(trainer))
+        return wg__trainer_end_sums(trainer);
+    const int status = wg__zero_end_round(trainer);
+    return is_last && wg__zero_end_step(trainer) < 0 ? -1 : status;
+}
+
+static int take_sums(wg_trainer *trainer) {
+    return wg__trainer_is_sharded(trainer) ? wg__zero_take_sums(trainer)
+                                           : wg__trainer_take_sums(trainer);
+}
+
 /* The batches of a step that are this rank's. Each draws the random numbers that it would draw if
- * one process ran all of them. */
+ * one process ran all of them. A rank that fails takes part in all rounds. */
 static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measured) {
     wg_generator *generator = wg_module_generator(trainer->task.module);
     const uint64_t begun = generator->offset;
+    const int64_t ranks = wg_group_size(trainer->options.group);
+    const int64_t rounds = sums_each_batch(trainer) ? wg__ceil_divide(batches, ranks) : 1;
+    int64_t round = 0;
     int result = 0;
     /* A rank that could not write the last step takes no part in the sums of this one. */
     if (wg__trainer_share(trainer, 0) < 0)
         return -1;
-    wg__trainer_begin_sums(trainer);
+    begin_round(trainer, true);
     for (int64_t i = 0; result == 0 && i < batches; i++) {
+        if (rounds > 1 && i > 0 && i % ranks == 0) {
+            result = end_round(trainer, false);
+            begin_round(trainer, false);
+            round++;
+        }
         if (trainer->draws >= 0)
             generator->offset = begun + (uint64_t)(i * trainer->draws);
         const bool mine = wg__trainer_holds(trainer, i);
-        const bool is_last = i + wg_group_size(trainer->options.group) >= batches;
-        if (mine && is_last && trainer->draws >= 0)
-            result = wg__trainer_sum_in_backward(trainer);
+        const bool is_summed = rounds > 1 || i + ranks >= batches;
+        if (result == 0 && mine && is_summed && trainer->draws >= 0)
+            result = sum_in_backward(trainer);
         if (result == 0)
             result = mine ? run_batch(trainer, 1 / (double)batches, false, measured)
                           : wg_batches_skip(trainer->task.batches);
@@ -247,10 +302,14 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
     if (trainer->is_told)
         return -1;
     generator->offset = begun + (uint64_t)(batches * trainer->draws);
-    if (wg__trainer_end_sums(trainer) < 0)
-        result = -1;
+    for (; round < rounds; round++) {
+        if (end_round(trainer, round == rounds - 1) < 0)
+            result = -1;
+        if (round < rounds - 1)
+            begin_round(trainer, false);
+    }
     if (wg__trainer_share(trainer, result) < 0 || share_stop(trainer, &measured->stopped) < 0 ||
-        wg__trainer_take_sums(trainer) < 0)
+        take_sums(trainer) < 0)
         return -1;
     return wg__trainer_sum_metrics(trainer, &measured->loss, &measured->metrics);
 }
@@ -458,25 +517,38 @@ static int keep(wg_trainer *trainer) {
     return result;
 }
 
+/* Whether the checkpoint is due. Of a sharded optimizer all ranks take part in saving, so they go
+ * by the clock of rank 0. */
+static int decide_save(wg_trainer *trainer, const measured_step *measured, bool *saves) {
+    *saves = trainer->options.path && (measured->stopped || save_is_due(trainer));
+    return wg__trainer_is_sharded(trainer)
+               ? wg_group_broadcast(trainer->options.group, 0, sizeof *saves, saves)
+               : 0;
+}
+
 /* What is written after a step, by rank 0. */
 static int write_step(wg_trainer *trainer, measured_step *measured) {
-    if (!wg__trainer_leads(trainer))
+    bool saves;
+    if (!wg__trainer_leads(trainer) && !wg__trainer_is_sharded(trainer))
         return 0;
-    if (write_log(trainer, measured) < 0 || save_best(trainer, measured) < 0 || keep(trainer) < 0)
+    int status = write_log(trainer, measured);
+    if (wg__trainer_is_sharded(trainer))
+        status = wg__trainer_share(trainer, status);
+    if (status < 0 || save_best(trainer, measured) < 0 || keep(trainer) < 0)
         return -1;
     if (!wg__trainer_is_shared(trainer))
         measured->stopped = is_stopped(trainer);
-    const bool saves = trainer->options.path && (measured->stopped || save_is_due(trainer));
-    if (saves && save(trainer) < 0)
+    if (decide_save(trainer, measured, &saves) < 0 || (saves && save(trainer) < 0))
         return -1;
-    report(trainer, measured, saves);
+    if (wg__trainer_leads(trainer))
+        report(trainer, measured, saves);
     return 0;
 }
 
 static int run_steps(wg_trainer *trainer) {
     /* A run that cannot be saved shall be known before it has cost anything. */
-    if (wg__trainer_leads(trainer) && trainer->step == 0 && trainer->options.path &&
-        save(trainer) < 0)
+    const bool writes = wg__trainer_leads(trainer) || wg__trainer_is_sharded(trainer);
+    if (writes && trainer->step == 0 && trainer->options.path && save(trainer) < 0)
         return -1;
     bool stopped = false;
     while (!stopped && trainer->step < trainer->options.steps) {

@@ -25,6 +25,9 @@
  * of ranks. Buffers of the module, such as running statistics, are each rank's own, and rank 0's
  * are saved.
  *
+ * With ZeRO (Rajbhandari et al. 2020) the ranks share the optimizer's state and the gradients, too:
+ * each has, sums and steps its share, and all get the weights that each has stepped.
+ *
  * With an average of the weights it is the average that is evaluated, and that stands below /model
  * in checkpoints, for whoever uses the model; what is trained stands below /train/weights. */
 #ifndef WG_TRAIN_TRAINER_H
@@ -109,6 +112,9 @@ typedef struct wg_trainer_options {
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: finish the step, save and return; may be NULL */
     wg_group *group; /* the processes that train together; borrowed. NULL: this one alone */
+    int zero; /* stage of ZeRO: 1: each rank of the group has a share of the optimizer's state; 2:
+               * and of the gradients; 0: each has all */
+    bool bf16_gradients; /* they travel between ranks as bf16, half the bytes; sums are in f32 */
 } wg_trainer_options;
 
 /* How many batches a step takes that follows `step` others. */
@@ -148,8 +154,13 @@ WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
  * task, the optimizer or saving gives] */
 WG_API int wg_trainer_run(wg_trainer *trainer);
 
-/* Writes a checkpoint of the run as it stands. [GRADIENT for weights that are not finite; STATE
- * after an error in the midst of a step; as wg_checkpoint_commit] */
+/* Bytes of optimizer state and of gradients that this process holds during a run, with the buffers
+ * in which gradients travel; the gradients that are in the midst of a backward pass come on top. */
+WG_API void wg_trainer_memory(const wg_trainer *trainer, int64_t *state, int64_t *gradients);
+
+/* Writes a checkpoint of the run as it stands: the same file, whoever shares the optimizer's state.
+ * With ZeRO all ranks must call it, and rank 0 writes. [GRADIENT for weights that are not finite;
+ * STATE after an error in the midst of a step; as wg_checkpoint_commit] */
 WG_API int wg_trainer_save(wg_trainer *trainer, const char *path);
 
 /* Steps done. */

@@ -122,7 +122,7 @@ int wg__trainer_check_whole(const wg_trainer *trainer) {
                    (long long)trainer->step + 1);
 }
 
-int wg_trainer_save(wg_trainer *trainer, const char *path) {
+static int write_run(wg_trainer *trainer, const char *path) {
     if (wg__trainer_check_whole(trainer) < 0 || check_weights(trainer->task.module) < 0)
         return -1;
     wg_checkpoint *file = wg_checkpoint_create(path);
@@ -133,6 +133,23 @@ int wg_trainer_save(wg_trainer *trainer, const char *path) {
         return -1;
     }
     return wg_checkpoint_commit(file);
+}
+
+/* Rank 0 writes, and the others send it their shares of the optimizer's state. */
+static int save_sharded(wg_trainer *trainer, const char *path) {
+    int status;
+    if (wg__trainer_leads(trainer)) {
+        status = write_run(trainer, path);
+        if (wg__optimizer_end_gather(trainer->optimizer) < 0)
+            status = -1;
+    } else {
+        status = wg__optimizer_send_states(trainer->optimizer);
+    }
+    return wg__trainer_share(trainer, status);
+}
+
+int wg_trainer_save(wg_trainer *trainer, const char *path) {
+    return wg__trainer_is_sharded(trainer) ? save_sharded(trainer, path) : write_run(trainer, path);
 }
 
 static int get_run(wg_checkpoint *file, wg_trainer *trainer) {

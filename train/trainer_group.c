@@ -33,6 +33,11 @@ int wg__trainer_share(wg_trainer *trainer, int status) {
 int wg__trainer_check_group(const wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
     const int ranks = wg_group_size(options->group);
+    if (options->zero < 0 || options->zero > 2)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "stage %d of ZeRO; 1 (optimizer state is sharded) and 2 (gradients too) are "
+                       "there, and 0 for none",
+                       options->zero);
     if (ranks == 1)
         return 0;
     if (options->accumulate < ranks)
@@ -96,9 +101,9 @@ struct wg__gradient_sums {
     bool *is_taken;  /* (count) the gradient is in the buffer */
     bool *used;      /* (count) it is one of any rank */
     int64_t elements, pieces, begun;
-    char *buffer;     /* (elements) */
-    int64_t *missing; /* (pieces) elements that are not yet there */
-    void **requests;  /* (pieces) */
+    char *buffer;             /* (elements) */
+    int64_t *missing;         /* (pieces) elements that are not yet there */
+    wg__exchange **exchanges; /* (pieces) */
 };
 
 static int64_t piece_of(const wg__gradient_sums *sums, int64_t element) {
@@ -122,7 +127,7 @@ void wg__gradient_sums_free(wg__gradient_sums *sums) {
     wg__free(sums->used);
     wg__free(sums->buffer);
     wg__free(sums->missing);
-    wg__free(sums->requests);
+    wg__free(sums->exchanges);
     wg__free(sums);
 }
 
@@ -160,8 +165,8 @@ static int make_sums(wg_trainer *trainer) {
         return -1;
     sums->buffer = wg__alloc((size_t)sums->elements * sums->size);
     sums->missing = wg__calloc((size_t)sums->pieces, sizeof *sums->missing);
-    sums->requests = wg__calloc((size_t)sums->pieces, sizeof *sums->requests);
-    return sums->buffer && sums->missing && sums->requests ? 0 : -1;
+    sums->exchanges = wg__calloc((size_t)sums->pieces, sizeof *sums->exchanges);
+    return sums->buffer && sums->missing && sums->exchanges ? 0 : -1;
 }
 
 /* Begins the sums of pieces that are full, in order, and lets those before go on. */
@@ -170,13 +175,14 @@ static int begin_full_pieces(wg_trainer *trainer) {
     int64_t begin, end;
     for (; sums->begun < sums->pieces && sums->missing[sums->begun] == 0; sums->begun++) {
         piece_range(sums, sums->begun, &begin, &end);
-        if (wg__group_begin_sum(trainer->options.group, sums->element, (int)(end - begin),
-                                sums->buffer + (size_t)begin * sums->size,
-                                &sums->requests[sums->begun]) < 0)
+        if (wg__group_begin_sum(trainer->options.group, sums->element, wg__trainer_transit(trainer),
+                                (int)(end - begin), sums->buffer + (size_t)begin * sums->size,
+                                &sums->exchanges[sums->begun]) < 0)
             return -1;
     }
     for (int64_t i = 0; i < sums->begun; i++)
-        wg__group_progress(&sums->requests[i]);
+        if (wg__group_progress(trainer->options.group, &sums->exchanges[i]) < 0)
+            return -1;
     return 0;
 }
 
@@ -258,7 +264,7 @@ int wg__trainer_end_sums(wg_trainer *trainer) {
     if (begin_full_pieces(trainer) < 0)
         status = -1;
     for (int64_t i = 0; i < sums->begun; i++)
-        if (wg__group_end_sum(trainer->options.group, &sums->requests[i]) < 0)
+        if (wg__group_end_exchange(trainer->options.group, &sums->exchanges[i]) < 0)
             status = -1;
     wg__span_end(&span);
     return status;
@@ -301,11 +307,13 @@ static void describe_options(const wg_trainer_options *o, char *text, size_t siz
     const wg_schedule *s = &o->schedule;
     snprintf(text, size,
              "steps %lld, accumulate %lld in %lld, clip %g, average %g, evaluate every %lld, "
-             "patience %lld; %s to %g, %g at the end, warm-up %lld of %lld, decay %lld, width %lld",
+             "patience %lld, ZeRO %d%s; %s to %g, %g at the end, warm-up %lld of %lld, decay %lld, "
+             "width %lld",
              (long long)o->steps, (long long)o->accumulate, (long long)o->accumulate_ramp, o->clip,
-             o->average_decay, (long long)o->evaluate_every, (long long)o->patience,
-             wg_schedule_name(s->kind), s->peak, s->final, (long long)s->warmup_steps,
-             (long long)s->total_steps, (long long)s->decay_steps, (long long)s->width);
+             o->average_decay, (long long)o->evaluate_every, (long long)o->patience, o->zero,
+             o->bf16_gradients ? " bf16" : "", wg_schedule_name(s->kind), s->peak, s->final,
+             (long long)s->warmup_steps, (long long)s->total_steps, (long long)s->decay_steps,
+             (long long)s->width);
 }
 
 static int agree(wg_trainer *trainer, const wg_state_dict *state) {
@@ -343,7 +351,9 @@ static int take_state(wg_trainer *trainer, const wg_state_dict *state) {
     for (int64_t i = 0; i < state->count; i++)
         if (!state->entries[i].slot->tied && broadcast(group, state->entries[i].slot->tensor) < 0)
             return -1;
-    for (int64_t i = 0; wg__optimizer_state(trainer->optimizer, i, &slot, &name, &x); i++)
+    for (int64_t i = 0; !wg__trainer_is_sharded(trainer) &&
+                        wg__optimizer_state(trainer->optimizer, i, &slot, &name, &x);
+         i++)
         if (broadcast(group, x) < 0)
             return -1;
     return wg_group_broadcast(group, 0, sizeof(wg_generator),
@@ -354,7 +364,7 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
     if (!wg__trainer_is_shared(trainer))
         return 0;
     wg_state_dict *state = wg_module_state(trainer->task.module);
-    int status = state && (trainer->sums || make_sums(trainer) == 0) ? 0 : -1;
+    int status = state && (trainer->zero || trainer->sums || make_sums(trainer) == 0) ? 0 : -1;
     status = wg__trainer_share(trainer, status);
     if (status == 0)
         status = agree(trainer, state) < 0 || take_state(trainer, state) < 0 ? -1 : 0;
@@ -364,36 +374,31 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
 
 /* ---- Metrics ---- */
 
-static const wg_metric *find_metric(const wg_metrics *metrics, const char *name) {
-    for (int i = 0; i < metrics->count; i++)
-        if (strcmp(metrics->metrics[i].name, name) == 0)
-            return &metrics->metrics[i];
-    return NULL;
+/* Rank 0 has the first batch of the step, so it knows all names. */
+int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics) {
+    if (wg_group_sum(trainer->options.group, WG_GROUP_F64, 1, loss) < 0)
+        return -1;
+    return wg__metrics_sum(trainer->options.group, metrics);
 }
 
-int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics) {
-    wg_group *group = trainer->options.group;
-    wg_metrics all = *metrics; /* rank 0 has the first batch of the step, so it knows all names */
-    if (wg_group_broadcast(group, 0, sizeof all, &all) < 0)
-        return -1;
-    double sums[2 + 2 * WG_METRIC_MAX] = {*loss, (double)metrics->tokens};
-    for (int i = 0; i < all.count; i++) {
-        const wg_metric *mine = find_metric(metrics, all.metrics[i].name);
-        sums[2 + 2 * i] = mine ? mine->sum : 0;
-        sums[3 + 2 * i] = mine ? mine->weight : 0;
+/* ---- Memory ---- */
+
+void wg_trainer_memory(const wg_trainer *trainer, int64_t *state, int64_t *gradients) {
+    const wg_optimizer *optimizer = trainer->optimizer;
+    int64_t all = 0;
+    for (int64_t i = 0; i < optimizer->count; i++)
+        all += wg_tensor_count(optimizer->entries[i].parameter) *
+               (int64_t)wg_dtype_size(optimizer->entries[i].dtype);
+    *state = wg__optimizer_state_bytes(optimizer);
+    if (!wg__trainer_is_shared(trainer)) {
+        *gradients = all;
+    } else if (!wg__trainer_is_sharded(trainer)) {
+        *gradients = 2 * all; /* and the buffer of their sums */
+    } else {
+        const bool adds_up = trainer->options.zero == 1 &&
+                             trainer->options.accumulate > wg_group_size(trainer->options.group);
+        *gradients =
+            (adds_up ? all : 0) + wg__zero_buffer_bytes(trainer->zero) +
+            optimizer->shard.elements * (int64_t)wg_dtype_size(optimizer->entries[0].dtype);
     }
-    if (wg_group_sum(group, WG_GROUP_F64, 2 + 2 * all.count, sums) < 0)
-        return -1;
-    for (int i = 0; i < metrics->count; i++)
-        if (!find_metric(&all, metrics->metrics[i].name))
-            return wg_fail(WG_ERROR_STATE, WHERE, "only some batches have the metric \"%s\"",
-                           metrics->metrics[i].name);
-    *loss = sums[0];
-    all.tokens = (int64_t)sums[1];
-    for (int i = 0; i < all.count; i++) {
-        all.metrics[i].sum = sums[2 + 2 * i];
-        all.metrics[i].weight = sums[3 + 2 * i];
-    }
-    *metrics = all;
-    return 0;
 }

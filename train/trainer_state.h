@@ -2,12 +2,13 @@
 #ifndef WG_TRAIN_TRAINER_STATE_H
 #define WG_TRAIN_TRAINER_STATE_H
 
-#include "base/internal.h"
+#include "base/group_internal.h"
 #include "io/log.h"
 #include "optim/optimizer.h"
 #include "train/trainer.h"
 
 typedef struct wg__gradient_sums wg__gradient_sums; /* trainer_group.c */
+typedef struct wg__zero wg__zero;                   /* trainer_zero.c */
 
 /* Where the random numbers and the data stand. */
 typedef struct wg__trainer_place {
@@ -30,6 +31,7 @@ struct wg_trainer {
     double last_save;
     int64_t draws;           /* that a batch takes from the module's generator; -1: not known yet */
     wg__gradient_sums *sums; /* of a group; made when the run begins */
+    wg__zero *zero;          /* instead, where the optimizer is sharded; made with the trainer */
     bool is_told;            /* the pending error is that of all ranks */
 };
 
@@ -48,6 +50,15 @@ static inline bool wg__trainer_leads(const wg_trainer *trainer) {
 /* Whether batch number `batch` of a step is this rank's. */
 static inline bool wg__trainer_holds(const wg_trainer *trainer, int64_t batch) {
     return batch % wg_group_size(trainer->options.group) == wg_group_rank(trainer->options.group);
+}
+
+/* Whether each rank has a share of the optimizer's state. */
+static inline bool wg__trainer_is_sharded(const wg_trainer *trainer) {
+    return trainer->zero != NULL;
+}
+
+static inline wg__transit wg__trainer_transit(const wg_trainer *trainer) {
+    return trainer->options.bf16_gradients ? WG__TRANSIT_BF16 : WG__TRANSIT_AS_IS;
 }
 
 /* Refuses a group that the task or the options cannot have. */
@@ -69,6 +80,24 @@ int wg__trainer_end_sums(wg_trainer *trainer);
 int wg__trainer_take_sums(wg_trainer *trainer);
 
 void wg__gradient_sums_free(wg__gradient_sums *sums);
+
+/* ---- The same with a sharded optimizer (trainer_zero.c). A step has rounds, in each of which each
+ * rank runs a batch, or none: of stage 2 one for each, of stage 1 only the last one. ---- */
+
+int wg__zero_make(wg_trainer *trainer);
+void wg__zero_free(wg__zero *zero);
+void wg__zero_begin_step(wg_trainer *trainer);
+void wg__zero_begin_round(wg_trainer *trainer);
+int wg__zero_sum_in_backward(wg_trainer *trainer);
+int wg__zero_end_round(wg_trainer *trainer);
+int wg__zero_end_step(wg_trainer *trainer);
+int wg__zero_take_sums(wg_trainer *trainer);
+
+/* After the optimizer's step: all ranks get the weights that each has stepped. */
+int wg__zero_gather_weights(wg_trainer *trainer);
+
+/* Bytes of the buckets that are under way, and of what comes in for them from other ranks. */
+int64_t wg__zero_buffer_bytes(const wg__zero *zero);
 
 /* Adds up what the ranks measured in a step, in the order of rank 0's metrics. */
 int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics);

@@ -21,7 +21,9 @@
 typedef struct named_tensor {
     char name[WG__MAX_PATH];
     wg_tensor *tensor;
-    wg_tensor *loaded; /* the dataset's value */
+    const wg_spec *spec; /* of the dataset */
+    int64_t state;       /* its number, where the tensor is one rank's part of it; else -1 */
+    wg_tensor *loaded;   /* the dataset's value */
 } named_tensor;
 
 typedef struct tensor_list {
@@ -49,6 +51,8 @@ static int fill_from_state(tensor_list *list, const char *group, const wg_state_
             continue;
         named_tensor *named = &list->entries[list->count++];
         named->tensor = entry->slot->tensor;
+        named->spec = &named->tensor->spec;
+        named->state = -1;
         if (compose_name(named->name, group, entry->path) < 0)
             return -1;
     }
@@ -82,7 +86,11 @@ static int list_optimizer(tensor_list *list, const wg_optimizer *optimizer) {
         named_tensor *named = &list->entries[list->count];
         char group[64];
         snprintf(group, sizeof group, "/optimizer/%s", slot);
+        int state;
         named->tensor = tensor;
+        named->spec =
+            &wg__optimizer_state_entry(optimizer, list->count, &state)->state_specs[state];
+        named->state = wg__optimizer_is_sharded(optimizer) ? list->count : -1;
         if (compose_name(named->name, group, name) < 0)
             return -1;
     }
@@ -107,12 +115,28 @@ int wg_checkpoint_put_module(wg_checkpoint *file, const char *group, wg_module *
     return put_list(file, &list, status);
 }
 
+/* One state at a time is whole, on rank 0. */
+static int put_shards(wg_checkpoint *file, const tensor_list *list, int status,
+                      const wg_optimizer *optimizer) {
+    for (int64_t i = 0; status == 0 && i < list->count; i++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *whole = wg__optimizer_gather_state(optimizer, list->entries[i].state);
+        status = whole ? wg_checkpoint_put_tensor(file, list->entries[i].name, whole) : -1;
+        wg_scope_end(&scope, NULL);
+    }
+    wg__free(list->entries);
+    return status;
+}
+
 int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimizer) {
     if (!file || !optimizer || wg_error_pending())
         return -1;
     tensor_list list;
-    const int status = list_optimizer(&list, optimizer);
-    if (put_list(file, &list, status) < 0)
+    int status = list_optimizer(&list, optimizer);
+    status = wg__optimizer_is_sharded(optimizer) ? put_shards(file, &list, status, optimizer)
+                                                 : put_list(file, &list, status);
+    if (status < 0)
         return -1;
     return wg_checkpoint_put_integer(file, STEPS, wg_optimizer_steps(optimizer));
 }
@@ -143,7 +167,7 @@ static int compare_one(wg_checkpoint *file, const named_tensor *named,
     wg_spec found;
     if (wg__checkpoint_spec(file, named->name, &found) < 0)
         return -1;
-    wg__note_spec(differences, named->name, &found, &named->tensor->spec);
+    wg__note_spec(differences, named->name, &found, named->spec);
     return 0;
 }
 
@@ -194,15 +218,35 @@ static int copy_list(const tensor_list *list) {
     return status;
 }
 
-/* Unless `status`, that of making the list, is -1. Frees the entries. */
-static int get_list(wg_checkpoint *file, const char *group, tensor_list *list, int status) {
+/* Reads one state at a time whole, and keeps this rank's part. */
+static int read_shards(wg_checkpoint *file, const tensor_list *list, wg_optimizer *optimizer) {
+    int status = 0;
+    for (int64_t i = 0; status == 0 && i < list->count; i++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *read = wg_checkpoint_get_tensor(file, list->entries[i].name);
+        const wg_tensor *whole = read ? wg_cast(read, list->entries[i].spec->dtype) : NULL;
+        if (whole)
+            wg__optimizer_set_state(optimizer, list->entries[i].state, whole);
+        status = whole ? 0 : -1;
+        wg_scope_end(&scope, NULL);
+    }
+    return status;
+}
+
+/* Unless `status`, that of making the list, is -1. Frees the entries. `optimizer`: a sharded one,
+ * whose states these are, or NULL. */
+static int get_list(wg_checkpoint *file, const char *group, tensor_list *list, int status,
+                    wg_optimizer *optimizer) {
     if (status == 0) {
         qsort(list->entries, (size_t)list->count, sizeof *list->entries, compare_names);
         status = compare(file, group, list);
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (status == 0)
+    if (status == 0 && optimizer)
+        status = read_shards(file, list, optimizer);
+    else if (status == 0)
         status = read_list(file, list) < 0 ? -1 : copy_list(list);
     wg_scope_end(&scope, NULL);
     wg__free(list->entries);
@@ -214,7 +258,7 @@ int wg_checkpoint_get_module(wg_checkpoint *file, const char *group, wg_module *
         return -1;
     tensor_list list;
     const int status = list_module(&list, group, module);
-    return get_list(file, group, &list, status);
+    return get_list(file, group, &list, status, NULL);
 }
 
 int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer) {
@@ -225,7 +269,8 @@ int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer) {
     if (wg_checkpoint_get_integer(file, STEPS, &steps) < 0)
         return -1;
     const int status = list_optimizer(&list, optimizer);
-    if (get_list(file, "/optimizer", &list, status) < 0)
+    wg_optimizer *sharded = wg__optimizer_is_sharded(optimizer) ? optimizer : NULL;
+    if (get_list(file, "/optimizer", &list, status, sharded) < 0)
         return -1;
     wg__optimizer_set_steps(optimizer, steps);
     return 0;

@@ -130,6 +130,96 @@ pretrain 1 bert ramped1 --accumulate-ramp 30
 pretrain 3 bert ramped3 --accumulate-ramp 30
 check 'steps of fewer batches than ranks agree, too' within 1e-5 ramped1 ramped3
 
+# ---- ZeRO: a share of optimizer state and gradients for each rank ----
+
+pretrain 1 llama muon1 --optimizer muon
+pretrain 1 llama adafactor1 --optimizer adafactor --lr 0.01
+for stage in 1 2; do
+    for count in 2 3 4; do
+        pretrain $count llama zero$stage.$count --zero $stage
+        check "ZeRO $stage: $count ranks have the losses of 1" within 1e-5 llama1 zero$stage.$count
+    done
+    pretrain 3 bert zero --zero $stage --recompute
+    check "ZeRO $stage: with dropout, and layers run once more in backward, too" within 1e-5 bert1 zero
+    rm -f zero.log
+    pretrain 3 glm zero --zero $stage
+    check "ZeRO $stage: of a GLM, too" within 1e-5 glm1 zero
+    rm -f zero.log
+    pretrain 3 llama zero --zero $stage --optimizer muon
+    check "ZeRO $stage: Muon's matrices stay whole" within 1e-5 muon1 zero
+    rm -f zero.log
+    pretrain 3 llama zero --zero $stage --optimizer adafactor --lr 0.01
+    check "ZeRO $stage: so do Adafactor's" within 1e-5 adafactor1 zero
+    rm -f zero.log
+    pretrain 3 bert zero --zero $stage --clip 0
+    check "ZeRO $stage: without clipping" within 1e-5 unclipped1 zero
+    rm -f zero.log
+    pretrain 4 bert zero --zero $stage --accumulate-ramp 30
+    check "ZeRO $stage: steps of fewer batches than ranks" within 1e-5 ramped1 zero
+    rm -f zero.log
+done
+pretrain 3 llama again --zero 2
+clockless zero2.3 >a
+clockless again >b
+check 'ZeRO: a second run has the same bits' cmp -s a b
+rm -f again.log
+
+# What a run of 50 steps wrote: numbers of the shape of the file, and the losses of going on.
+pretrain 2 llama sharded --zero 2 --keep-every 25
+pretrain 2 llama plain --keep-every 25
+run info sharded.h5
+sed 's/sharded/NAME/' out >a
+run info plain.h5
+sed 's/plain/NAME/' out >b
+check 'ZeRO: a checkpoint holds what one without holds' eval 'test $code = 0 && cmp -s a b'
+for count in 1 2 4; do
+    for written in sharded plain; do
+        cp $written.25.h5 go.h5
+        ranks $count pretrain llama --resume --zero 1 --out go.h5 --log go.log
+        check "ZeRO: $count ranks go on with what 2 wrote ($written)" within 1e-5 llama1 go
+        rm -f go.log
+    done
+done
+cp muon1.h5 go.h5
+ranks 3 pretrain llama --resume --zero 2 --steps 55 --out go.h5
+check 'ZeRO: three ranks go on with the Muon of one' test "$code" = 0
+ranks 1 pretrain llama --resume --steps 60 --out go.h5
+check 'and one with theirs' test "$code" = 0
+
+# Embeddings of 8 MiB: shares are cut to chunks of 64 KiB.
+sed 's/256/8192/;s/"hidden_size": 32/"hidden_size": 128/' llama.json >wide.json
+# memory_of RANKS STAGE: bytes of state and gradients that the run says, in hundredths of MiB.
+memory_of() {
+    ranks "$1" pretrain llama --config wide.json --corpus text.txt --tokenizer byte --batch 1 \
+        --accumulate 4 --seq 24 --steps 1 --overwrite --out wide.h5 --zero "$2"
+    sed -n 's/^memory \([0-9]*\)\.\([0-9]*\) MiB of optimizer state and \([0-9]*\)\.\([0-9]*\) MiB .*/\1\2 \3\4/p' err
+}
+memory_of 2 0 >whole
+for count in 2 4; do
+    for stage in 1 2; do
+        memory_of $count $stage >share
+        check "ZeRO $stage: optimizer state falls as 1/$count" \
+            awk -v n=$count 'NR == FNR { all = $1; next }
+                END { exit !(NR == 2 && $1 * n < 1.02 * all && $1 * n > 0.98 * all) }' whole share
+    done
+    # The buffers hold 3 buckets of a sixteenth of the model each, and as much that comes in.
+    check "ZeRO 2: gradients fall as 1/$count, but for the buckets under way" \
+        awk -v n=$count 'NR == FNR { all = $2 / 2; next }
+            END { exit !(NR == 2 && $2 < 1.02 * (all / n + all * 6 / 16)) }' whole share
+done
+
+# ---- Gradients in bf16 ----
+
+pretrain 3 llama bf16 --communication-dtype bf16
+check 'gradients travel as bf16' eval 'test $code = 0 && within 1e-3 llama1 bf16 &&
+    ! within 1e-7 llama1 bf16'
+pretrain 3 llama again --communication-dtype bf16
+clockless bf16 >a
+clockless again >b
+check 'bf16: a second run has the same bits' cmp -s a b
+pretrain 3 llama bf16zero --communication-dtype bf16 --zero 2
+check 'bf16 and ZeRO' eval 'test $code = 0 && within 1e-3 llama1 bf16zero'
+
 # ---- Resuming ----
 
 pretrain 2 bert kept --keep-every 25
@@ -249,6 +339,14 @@ check 'the last checkpoint is good' test "$code" = 0
 ranks 2 pretrain bert --resume --out killed.h5 --steps $(($(wc -l <killed.log) + 5))
 check 'fewer ranks go on with it' test "$code" = 0
 
+begin_long sharing --zero 2
+kill -KILL "$(process_of sharing 2)"
+wait $job
+code=$?
+check 'ZeRO: a rank that dies ends the run' test "$code" != 0
+ranks 1 pretrain bert --resume --out sharing.h5 --steps $(($(wc -l <sharing.log) + 5))
+check 'ZeRO: one process goes on with its last checkpoint' test "$code" = 0
+
 begin_long hanging --timeout 2
 stopped=$(process_of hanging 1)
 kill -STOP "$stopped"
@@ -272,6 +370,11 @@ if test -e /dev/full; then
     ranks 2 $base --out full.h5 --log /dev/full
     grep '^wengert: ' err | grep -v '^wengert: note: ' >said
     check 'a file that rank 0 cannot write ends all ranks' eval \
+        'test $code = 1 && test "$(wc -l <said)" = 1 && grep -q "/dev/full" said'
+    # shellcheck disable=SC2086
+    ranks 2 $base --zero 2 --out full.h5 --overwrite --log /dev/full
+    grep '^wengert: ' err | grep -v '^wengert: note: ' >said
+    check 'ZeRO: so it does there' eval \
         'test $code = 1 && test "$(wc -l <said)" = 1 && grep -q "/dev/full" said'
 fi
 

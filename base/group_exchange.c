@@ -1,0 +1,326 @@
+/* Exchanges that are under way while the caller computes: see group_internal.h.
+ *
+ *     all-reduce                   MPI's
+ *     reduce-scatter               each rank gets its part from all, and adds them up
+ *     all-reduce in bf16           a reduce-scatter of equal parts, then an all-gather
+ *
+ *         rank 0   | a0 | b0 |     | a0 + a1 |         |     | a0 + a1 | b0 + b1 |
+ *         rank 1   | a1 | b1 | --> |         | b0 + b1 | --> | a0 + a1 | b0 + b1 |
+ *
+ * MPI has no sums of bf16, and a rank that adds them up itself does so in f32, in the order of
+ * ranks, which no MPI library changes. The second half of a sum begins when the first has ended,
+ * which ranks notice at different times; a queue keeps the second halves in the order of the first
+ * ones, as MPI wants them. */
+#include "base/group_internal.h"
+
+#include <string.h>
+
+#include "config.h"
+
+#define WHERE "group"
+
+struct wg__exchange {
+    void *request; /* of MPI; NULL: it has ended */
+    wg_group_element element;
+    wg__transit transit;
+    bool returns; /* a second half gives all ranks the sums */
+    bool adds;    /* the parts that come in are added up */
+    bool is_queued;
+    int count; /* elements of all parts */
+    char *data;
+    char *sent, *received; /* data, or its elements as bf16; what comes in, one part a rank */
+    int *own_bytes, *own_at, *part_bytes, *part_at; /* (ranks) of what is received, and sent */
+    int own_begin, own_count;                       /* this rank's part, in elements */
+    wg__exchange *next;                             /* in the queue */
+};
+
+#ifdef WG_MPI
+
+/* ---- bf16 ---- */
+
+/* The upper half of an f32, rounded to nearest, ties to even; a NaN stays one. */
+static uint16_t bf16_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float f32_of(uint16_t x) {
+    const uint32_t bits = (uint32_t)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void round_all(int count, const float *from, uint16_t *to) {
+    for (int i = 0; i < count; i++)
+        to[i] = bf16_of(from[i]);
+}
+
+static void widen_all(int count, const uint16_t *from, float *to) {
+    for (int i = 0; i < count; i++)
+        to[i] = f32_of(from[i]);
+}
+
+/* ---- Sums of what has come in ---- */
+
+static size_t size_of(const wg__exchange *x) {
+    return x->element == WG_GROUP_F64 ? sizeof(double) : sizeof(float);
+}
+
+static size_t size_in_transit(const wg__exchange *x) {
+    return x->transit == WG__TRANSIT_BF16 ? sizeof(uint16_t) : size_of(x);
+}
+
+static void add_f32(int count, const float *from, float *to) {
+    for (int i = 0; i < count; i++)
+        to[i] += from[i];
+}
+
+static void add_f64(int count, const double *from, double *to) {
+    for (int i = 0; i < count; i++)
+        to[i] += from[i];
+}
+
+static void add_bf16(int count, const uint16_t *from, float *to) {
+    for (int i = 0; i < count; i++)
+        to[i] += f32_of(from[i]);
+}
+
+/* Adds up this rank's part in the order of ranks. */
+static void add_up(const wg_group *group, const wg__exchange *x) {
+    char *sum = x->data + (size_t)x->own_begin * size_of(x);
+    memset(sum, 0, (size_t)x->own_count * size_of(x));
+    for (int rank = 0; rank < group->size; rank++) {
+        const void *part = x->received + x->own_at[rank];
+        if (x->transit == WG__TRANSIT_BF16)
+            add_bf16(x->own_count, part, (float *)sum);
+        else if (x->element == WG_GROUP_F64)
+            add_f64(x->own_count, part, (double *)sum);
+        else
+            add_f32(x->own_count, part, (float *)sum);
+    }
+}
+
+/* ---- The queue ---- */
+
+static void enqueue(wg_group *group, wg__exchange *x) {
+    x->is_queued = true;
+    if (group->last)
+        group->last->next = x;
+    else
+        group->first = x;
+    group->last = x;
+}
+
+static void dequeue(wg_group *group) {
+    wg__exchange *x = group->first;
+    x->is_queued = false;
+    group->first = x->next;
+    if (!group->first)
+        group->last = NULL;
+}
+
+/* The first half of the first in the queue has ended: begins its second. */
+static int begin_return(wg_group *group) {
+    wg__exchange *x = group->first;
+    uint16_t *sums = (uint16_t *)x->sent;
+    dequeue(group);
+    if (wg__mpi_end(group, &x->request) < 0)
+        return -1;
+    add_up(group, x);
+    round_all(x->own_count, (const float *)x->data + x->own_begin, sums + x->own_begin);
+    return wg__mpi_begin_all_gather(group, sums, x->part_bytes, x->part_at, &x->request);
+}
+
+/* ---- Beginning ---- */
+
+static void free_exchange(wg__exchange *x) {
+    if (!x)
+        return;
+    if (x->sent != x->data)
+        wg__free(x->sent);
+    wg__free(x->received);
+    wg__free(x->own_bytes);
+    wg__free(x);
+}
+
+static wg__exchange *new_exchange(const wg_group *group, wg_group_element element,
+                                  wg__transit transit, const int *counts, void *data) {
+    wg__exchange *x = wg__calloc(1, sizeof *x);
+    const size_t ranks = (size_t)group->size;
+    if (!x)
+        return NULL;
+    *x = (wg__exchange){.element = element, .transit = transit, .data = data, .sent = data};
+    x->own_bytes = wg__calloc(4 * ranks, sizeof *x->own_bytes);
+    if (!x->own_bytes) {
+        free_exchange(x);
+        return NULL;
+    }
+    x->own_at = x->own_bytes + ranks;
+    x->part_bytes = x->own_at + ranks;
+    x->part_at = x->part_bytes + ranks;
+    const int size = (int)size_in_transit(x);
+    x->own_count = counts[group->rank];
+    for (int rank = 0; rank < group->size; rank++) {
+        if (rank == group->rank)
+            x->own_begin = x->count;
+        x->part_bytes[rank] = counts[rank] * size;
+        x->part_at[rank] = x->count * size;
+        x->own_bytes[rank] = x->own_count * size;
+        x->own_at[rank] = rank * x->own_count * size;
+        x->count += counts[rank];
+    }
+    return x;
+}
+
+static int begin_all_to_all(wg_group *group, wg__exchange *x) {
+    const size_t size = size_in_transit(x);
+    x->adds = true;
+    x->received = wg__alloc((size_t)x->own_count * (size_t)group->size * size + 1);
+    if (x->transit == WG__TRANSIT_BF16)
+        x->sent = wg__alloc((size_t)x->count * size + 1);
+    if (!x->received || !x->sent)
+        return -1;
+    if (x->transit == WG__TRANSIT_BF16)
+        round_all(x->count, (const float *)x->data, (uint16_t *)x->sent);
+    return wg__mpi_begin_all_to_all(group, x->sent, x->part_bytes, x->part_at, x->received,
+                                    x->own_bytes, x->own_at, &x->request);
+}
+
+static int check_transit(wg_group_element element, wg__transit transit) {
+    return transit == WG__TRANSIT_BF16 && element != WG_GROUP_F32
+               ? wg_fail(WG_ERROR_DTYPE, WHERE, "only f32 is sent as bf16")
+               : 0;
+}
+
+/* Hands an exchange out, or frees it. */
+static int finish_beginning(wg__exchange *x, int status, wg__exchange **exchange) {
+    if (status == 0)
+        *exchange = x;
+    else
+        free_exchange(x);
+    return status;
+}
+
+/* Equal parts, as nearly as may be. */
+static int begin_sum_in_bf16(wg_group *group, wg_group_element element, int count, void *data,
+                             wg__exchange **exchange) {
+    int *counts = wg__alloc((size_t)group->size * sizeof *counts);
+    for (int rank = 0; counts && rank < group->size; rank++)
+        counts[rank] = count / group->size + (rank < count % group->size);
+    wg__exchange *x = counts ? new_exchange(group, element, WG__TRANSIT_BF16, counts, data) : NULL;
+    wg__free(counts);
+    if (!x)
+        return -1;
+    x->returns = true;
+    const int status = begin_all_to_all(group, x);
+    if (status == 0)
+        enqueue(group, x);
+    return finish_beginning(x, status, exchange);
+}
+
+#endif
+
+int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit transit, int count,
+                        void *data, wg__exchange **exchange) {
+    *exchange = NULL;
+#ifdef WG_MPI
+    if (wg_group_size(group) == 1)
+        return 0;
+    if (check_transit(element, transit) < 0)
+        return -1;
+    if (transit == WG__TRANSIT_BF16)
+        return begin_sum_in_bf16(group, element, count, data, exchange);
+    wg__exchange *x = wg__calloc(1, sizeof *x);
+    if (!x)
+        return -1;
+    *x = (wg__exchange){.element = element, .data = data, .sent = data};
+    return finish_beginning(x, wg__mpi_begin_sum(group, element, count, data, &x->request),
+                            exchange);
+#else
+    (void)group, (void)element, (void)transit, (void)count, (void)data;
+    return 0;
+#endif
+}
+
+int wg__group_begin_reduce_scatter(wg_group *group, wg_group_element element, wg__transit transit,
+                                   const int *counts, void *data, wg__exchange **exchange) {
+    *exchange = NULL;
+#ifdef WG_MPI
+    if (wg_group_size(group) == 1)
+        return 0;
+    wg__exchange *x = check_transit(element, transit) == 0
+                          ? new_exchange(group, element, transit, counts, data)
+                          : NULL;
+    return !x ? -1 : finish_beginning(x, begin_all_to_all(group, x), exchange);
+#else
+    (void)group, (void)element, (void)transit, (void)counts, (void)data;
+    return 0;
+#endif
+}
+
+int wg__group_begin_all_gather(wg_group *group, wg_group_element element, const int *counts,
+                               void *data, wg__exchange **exchange) {
+    *exchange = NULL;
+#ifdef WG_MPI
+    if (wg_group_size(group) == 1)
+        return 0;
+    wg__exchange *x = new_exchange(group, element, WG__TRANSIT_AS_IS, counts, data);
+    return !x ? -1
+              : finish_beginning(
+                    x,
+                    wg__mpi_begin_all_gather(group, data, x->part_bytes, x->part_at, &x->request),
+                    exchange);
+#else
+    (void)group, (void)element, (void)counts, (void)data;
+    return 0;
+#endif
+}
+
+/* ---- Going on and ending ---- */
+
+int wg__group_progress(wg_group *group, wg__exchange **exchange) {
+#ifdef WG_MPI
+    bool done;
+    if (!*exchange)
+        return 0;
+    if (wg__mpi_test(&(*exchange)->request, &done) < 0)
+        return -1;
+    while (group->first) {
+        if (wg__mpi_test(&group->first->request, &done) < 0)
+            return -1;
+        if (!done)
+            break;
+        if (begin_return(group) < 0)
+            return -1;
+    }
+#else
+    (void)group, (void)exchange;
+#endif
+    return 0;
+}
+
+int wg__group_end_exchange(wg_group *group, wg__exchange **exchange) {
+    int status = 0;
+#ifdef WG_MPI
+    wg__exchange *x = *exchange;
+    if (!x)
+        return 0;
+    while (status == 0 && x->is_queued)
+        status = wg__mpi_end(group, &group->first->request) < 0 ? -1 : begin_return(group);
+    if (wg__mpi_end(group, &x->request) < 0)
+        status = -1;
+    if (status == 0 && x->returns)
+        widen_all(x->count, (const uint16_t *)x->sent, (float *)x->data);
+    else if (status == 0 && x->adds)
+        add_up(group, x);
+    free_exchange(x);
+    *exchange = NULL;
+#else
+    (void)group, (void)exchange;
+#endif
+    return status;
+}

@@ -1,0 +1,241 @@
+/* ZeRO's share of an optimizer   (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward
+ * Training Trillion Parameter Models"): of N ranks each holds a share of the state, and steps the
+ * elements that it is of.
+ *
+ *     parameter     | embedding               | query  | key    | norm |
+ *     rank 0        | ########                | ###    |     ###| #### |
+ *     rank 1        |         ########        |    ### |        |      |
+ *     rank 2        |                 ########|       #| ###    |      |
+ *
+ * Each parameter is cut at chunks of WG__GRAIN elements, into at most one range for each rank, so
+ * that loops over chunks, and the sums kept for them, are those of one process. Ranges are chosen
+ * such that all ranks have the same number of elements, within a chunk. Parameters that a rule
+ * updates as a whole, such as Muon's matrices, go to one rank each, the largest first; there the
+ * shares differ by a matrix at most. */
+#include "optim/internal.h"
+
+#include <string.h>
+
+#include "base/group_internal.h"
+#include "tensor/internal.h"
+#include "tensor/iter.h"
+#include "tensor/ops.h"
+
+#define WHERE "shard"
+
+void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group) {
+    if (wg_group_size(group) > 1)
+        optimizer->shard.group = group;
+}
+
+void wg__optimizer_shard_clear(wg_optimizer *optimizer) {
+    wg__free(optimizer->shard.bounds);
+    wg__free(optimizer->shard.gradients);
+    wg__free(optimizer->shard.starts);
+    optimizer->shard = (wg__optimizer_shard){0};
+}
+
+/* ---- Who has what ---- */
+
+static int64_t *bounds_of(const wg_optimizer *optimizer, int64_t index) {
+    const int ranks = wg_group_size(optimizer->shard.group);
+    return optimizer->shard.bounds + index * (ranks + 1);
+}
+
+void wg__optimizer_share(const wg_optimizer *optimizer, int64_t index, int rank, int64_t *begin,
+                         int64_t *end) {
+    const int64_t *bounds = bounds_of(optimizer, index);
+    *begin = bounds[rank];
+    *end = bounds[rank + 1];
+}
+
+static int least_loaded(const int64_t *loads, int ranks) {
+    int least = 0;
+    for (int rank = 1; rank < ranks; rank++)
+        if (loads[rank] < loads[least])
+            least = rank;
+    return least;
+}
+
+static bool is_whole(const wg_optimizer *optimizer, int64_t index) {
+    return optimizer->rule->is_whole &&
+           optimizer->rule->is_whole(optimizer, &optimizer->entries[index]);
+}
+
+static int64_t count_of(const wg_optimizer *optimizer, int64_t index) {
+    return wg_tensor_count(optimizer->entries[index].parameter);
+}
+
+/* The largest whole parameter that no rank has yet; -1 if there is none. */
+static int64_t largest_left(const wg_optimizer *optimizer, const bool *is_placed) {
+    int64_t largest = -1;
+    for (int64_t i = 0; i < optimizer->count; i++)
+        if (!is_placed[i] && (largest < 0 || count_of(optimizer, i) > count_of(optimizer, largest)))
+            largest = i;
+    return largest;
+}
+
+static void place_whole(const wg_optimizer *optimizer, int64_t *loads, bool *is_placed) {
+    const int ranks = wg_group_size(optimizer->shard.group);
+    for (int64_t i; (i = largest_left(optimizer, is_placed)) >= 0; is_placed[i] = true) {
+        const int owner = least_loaded(loads, ranks);
+        int64_t *bounds = bounds_of(optimizer, i);
+        for (int rank = 0; rank <= ranks; rank++)
+            bounds[rank] = rank > owner ? count_of(optimizer, i) : 0;
+        loads[owner] += count_of(optimizer, i);
+    }
+}
+
+/* Gives each chunk to the rank that has least, then makes the chunks of each rank one range. */
+static void place_chunks(const wg_optimizer *optimizer, int64_t index, int64_t *loads) {
+    const int ranks = wg_group_size(optimizer->shard.group);
+    const int64_t count = count_of(optimizer, index);
+    int64_t *bounds = bounds_of(optimizer, index);
+    memset(bounds, 0, (size_t)(ranks + 1) * sizeof *bounds);
+    for (int64_t at = 0; at < count; at += WG__GRAIN) {
+        const int rank = least_loaded(loads, ranks);
+        loads[rank] += wg__smaller(WG__GRAIN, count - at);
+        bounds[rank + 1] += WG__GRAIN;
+    }
+    for (int rank = 0; rank < ranks; rank++)
+        bounds[rank + 1] = wg__smaller(bounds[rank] + bounds[rank + 1], count);
+}
+
+static int place_all(wg_optimizer *optimizer) {
+    const int ranks = wg_group_size(optimizer->shard.group);
+    int64_t *loads = wg__calloc((size_t)ranks, sizeof *loads);
+    bool *is_placed = wg__calloc((size_t)optimizer->count, sizeof *is_placed);
+    optimizer->shard.bounds =
+        wg__calloc((size_t)optimizer->count, (size_t)(ranks + 1) * sizeof(int64_t));
+    optimizer->shard.starts = wg__calloc((size_t)optimizer->count, sizeof(int64_t));
+    const int status =
+        loads && is_placed && optimizer->shard.bounds && optimizer->shard.starts ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < optimizer->count; i++)
+        is_placed[i] = !is_whole(optimizer, i);
+    if (status == 0)
+        place_whole(optimizer, loads, is_placed);
+    for (int64_t i = 0; status == 0 && i < optimizer->count; i++)
+        if (!is_whole(optimizer, i))
+            place_chunks(optimizer, i, loads);
+    wg__free(loads);
+    wg__free(is_placed);
+    return status;
+}
+
+int wg__optimizer_shard_state(wg_optimizer *optimizer) {
+    wg__optimizer_shard *shard = &optimizer->shard;
+    if (!shard->group)
+        return 0;
+    for (int64_t i = 1; i < optimizer->count; i++)
+        if (optimizer->entries[i].dtype != optimizer->entries[0].dtype)
+            return wg_fail(WG_ERROR_DTYPE, WHERE,
+                           "parameters of several dtypes, which several ranks do not train");
+    if (optimizer->count == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "there are no parameters");
+    if (place_all(optimizer) < 0)
+        return -1;
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        wg__optimizer_entry *entry = &optimizer->entries[i];
+        wg__optimizer_share(optimizer, i, wg_group_rank(shard->group), &entry->begin, &entry->end);
+        shard->starts[i] = shard->elements;
+        shard->elements += entry->end - entry->begin;
+        if (optimizer->rule->prepare(optimizer, entry) < 0)
+            return -1;
+    }
+    shard->gradients =
+        wg__calloc((size_t)shard->elements + 1, wg_dtype_size(optimizer->entries[0].dtype));
+    return shard->gradients ? 0 : -1;
+}
+
+int64_t wg__optimizer_state_bytes(const wg_optimizer *optimizer) {
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        const wg__optimizer_entry *entry = &optimizer->entries[i];
+        for (int s = 0; s < entry->state_count; s++)
+            bytes += wg_tensor_count(entry->states[s]) * (int64_t)wg_dtype_size(entry->dtype);
+    }
+    return bytes;
+}
+
+/* ---- Whole states, for checkpoints ---- */
+
+static int64_t elements_of(const wg_spec *spec) {
+    int64_t count = 1;
+    for (int i = 0; i < spec->ndim; i++)
+        count *= spec->shape[i];
+    return count;
+}
+
+/* The bytes of a state that each rank has, in order, freed by wg__free. */
+static int64_t *parts_of(const wg_optimizer *optimizer, const wg__optimizer_entry *entry,
+                         int state) {
+    const int ranks = wg_group_size(optimizer->shard.group);
+    const int64_t size = (int64_t)wg_dtype_size(entry->dtype);
+    const int64_t all = wg_tensor_count(entry->parameter);
+    int64_t *parts = wg__alloc((size_t)ranks * sizeof *parts);
+    for (int rank = 0; parts && rank < ranks; rank++) {
+        int64_t begin, end;
+        wg__optimizer_share(optimizer, entry - optimizer->entries, rank, &begin, &end);
+        parts[rank] =
+            size * (end - begin == all ? elements_of(&entry->state_specs[state]) : end - begin);
+    }
+    return parts;
+}
+
+/* What rank 0 tells those that wait in wg__optimizer_send_states: the state that it wants, or -1.
+ */
+static int tell(const wg_optimizer *optimizer, int64_t *index) {
+    return wg_group_broadcast(optimizer->shard.group, 0, sizeof *index, index);
+}
+
+int wg__optimizer_end_gather(const wg_optimizer *optimizer) {
+    int64_t none = -1;
+    return tell(optimizer, &none);
+}
+
+int wg__optimizer_send_states(const wg_optimizer *optimizer) {
+    for (int64_t index;;) {
+        int state, status = -1;
+        if (tell(optimizer, &index) < 0)
+            return -1;
+        const wg__optimizer_entry *entry =
+            index < 0 ? NULL : wg__optimizer_state_entry(optimizer, index, &state);
+        if (!entry)
+            return 0;
+        int64_t *parts = parts_of(optimizer, entry, state);
+        if (!parts) /* rank 0 waits for this part */
+            wg_group_abort(optimizer->shard.group, "there is no memory to send optimizer state");
+        else
+            status = wg__group_gather(optimizer->shard.group, parts,
+                                      wg_tensor_data(entry->states[state]));
+        wg__free(parts);
+        if (status < 0)
+            return -1;
+    }
+}
+
+wg_tensor *wg__optimizer_gather_state(const wg_optimizer *optimizer, int64_t index) {
+    int state;
+    const wg__optimizer_entry *entry = wg__optimizer_state_entry(optimizer, index, &state);
+    const wg_spec *spec = &entry->state_specs[state];
+    wg_tensor *whole = wg_zeros(spec->dtype, spec->ndim, spec->shape);
+    int64_t *parts = whole ? parts_of(optimizer, entry, state) : NULL;
+    if (!parts)
+        return NULL;
+    memcpy(wg_tensor_data(whole), wg_tensor_data(entry->states[state]), (size_t)parts[0]);
+    int status = tell(optimizer, &index);
+    if (status == 0)
+        status = wg__group_gather(optimizer->shard.group, parts, wg_tensor_data(whole));
+    wg__free(parts);
+    return status == 0 ? whole : NULL;
+}
+
+void wg__optimizer_set_state(wg_optimizer *optimizer, int64_t index, const wg_tensor *whole) {
+    int state;
+    const wg__optimizer_entry *entry = wg__optimizer_state_entry(optimizer, index, &state);
+    const size_t size = wg_dtype_size(entry->dtype);
+    wg_tensor *part = entry->states[state];
+    const char *from = wg_tensor_data(whole);
+    memcpy(wg_tensor_data(part), from + (size_t)entry->begin * size,
+           (size_t)wg_tensor_count(part) * size);
+}
