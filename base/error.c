@@ -1,23 +1,65 @@
 /* The pending error of each thread, and the version. */
 #include "base/internal.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static _Thread_local wg_error pending;
+/* The thread's error, NULL before its first. It is not thread-local itself: a program that loads
+ * the library while it runs (dlopen, Python) has room for a few hundred bytes of such variables. */
+static _Thread_local wg_error *pending;
+static _Thread_local bool is_pending;
 
-static _Thread_local const wg_error_place *innermost;
+/* Stands in where there is no memory for another. */
+static wg_error no_memory = {WG_ERROR_MEMORY, "wg_fail", "wg_fail: no memory is left for an error"};
 
 static wg_error_handler installed_handler;
 static void *installed_context;
 
+static pthread_key_t at_thread_exit;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static _Thread_local const wg_error_place *innermost;
+
 const wg_error *wg_error_pending(void) {
-    return pending.code == WG_ERROR_NONE ? NULL : &pending;
+    return is_pending ? pending : NULL;
 }
 
 void wg_error_clear(void) {
-    pending.code = WG_ERROR_NONE;
+    is_pending = false;
+}
+
+static void free_pending(void *error) {
+    is_pending = false;
+    pending = NULL;
+    free(error);
+}
+
+static void make_key(void) {
+    pthread_key_create(&at_thread_exit, free_pending);
+}
+
+/* Makes an error pending that the caller fills in; NULL if that is no_memory. */
+static wg_error *begin_error(void) {
+    if (!pending || pending == &no_memory) {
+        pthread_once(&once, make_key);
+        pending = malloc(sizeof *pending);
+        if (pending)
+            pthread_setspecific(at_thread_exit, pending);
+    }
+    is_pending = true;
+    if (pending)
+        return pending;
+    pending = &no_memory;
+    return NULL;
+}
+
+static int tell_handler(void) {
+    if (installed_handler)
+        installed_handler(pending, installed_context);
+    return -1;
 }
 
 const char *wg_error_name(wg_error_code code) {
@@ -62,27 +104,28 @@ static size_t begin_message(const char *where, char *message, size_t size) {
 }
 
 int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
-    if (pending.code != WG_ERROR_NONE)
+    if (is_pending)
         return -1;
-    pending.code = code;
-    snprintf(pending.where, sizeof pending.where, "%s", where);
-    const size_t used = begin_message(where, pending.message, sizeof pending.message);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(pending.message + used, sizeof pending.message - used, format, arguments);
-    va_end(arguments);
-    if (installed_handler)
-        installed_handler(&pending, installed_context);
-    return -1;
+    wg_error *error = begin_error();
+    if (error) {
+        error->code = code;
+        snprintf(error->where, sizeof error->where, "%s", where);
+        const size_t used = begin_message(where, error->message, sizeof error->message);
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(error->message + used, sizeof error->message - used, format, arguments);
+        va_end(arguments);
+    }
+    return tell_handler();
 }
 
 int wg__fail_again(const wg_error *error) {
-    if (pending.code != WG_ERROR_NONE)
+    if (is_pending)
         return -1;
-    pending = *error;
-    if (installed_handler)
-        installed_handler(&pending, installed_context);
-    return -1;
+    wg_error *again = begin_error();
+    if (again)
+        *again = *error;
+    return tell_handler();
 }
 
 const char *wg_version(void) {

@@ -9,6 +9,7 @@
 #include "tensor/quantize_rows.h"
 #include "tensor/ops.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- Checks of arguments, for all layers ---- */
@@ -285,6 +286,47 @@ static int check_path(wg_module *module, const char *name, const char *where) {
         status = wg_fail(WG_ERROR_ARGUMENT, where, "the tree has a \"%s\" already", path);
     wg__free(path);
     return status;
+}
+
+/* -1 with ARGUMENT if a slot below the root `child` would have, below `parent`, a path that is
+ * taken.
+ */
+static int check_paths_below(wg_module *parent, const char *name, wg_module *child) {
+    wg_state_dict *state = wg_module_state(child);
+    int status = state ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < state->count; i++) {
+        const char *path = state->entries[i].path;
+        char *whole = wg__alloc(strlen(name) + strlen(path) + 2);
+        if (!whole)
+            status = -1;
+        else {
+            sprintf(whole, "%s.%s", name, path);
+            status = check_path(parent, whole, "module_add");
+        }
+        wg__free(whole);
+    }
+    wg_state_dict_free(state);
+    return status;
+}
+
+wg_module *wg_module_add(wg_module *parent, const char *name, wg_module *child) {
+    if (!parent || !child || wg_error_pending())
+        return NULL;
+    if (child->parent || child == wg__module_root(parent)) {
+        wg_fail(WG_ERROR_ARGUMENT, "module_add", "\"%s\" %s", name ? name : "",
+                child->parent ? "belongs to a parent already; only a root can be added"
+                              : "is the root of the tree to which it would be added");
+        return NULL;
+    }
+    if (check_name(parent, name, "module_add") < 0 || check_paths_below(parent, name, child) < 0)
+        return NULL;
+    char *copy = wg__strdup(name);
+    if (!copy)
+        return NULL;
+    wg__free(child->name);
+    child->name = copy;
+    append_child(parent, child);
+    return child;
 }
 
 /* Hangs a new, empty slot in the module; NULL with an error. */

@@ -62,6 +62,13 @@ struct wg_module {
  * taken] */
 WG_API void *wg_module_new(wg_module *parent, const char *name, size_t size);
 
+/* Makes a root with everything below it a child of `parent`, under that name: PyTorch's add_module.
+ * The mode, the generator and the checkpointing of the parent's root now hold for it; what the
+ * child has as a root is forgotten. Returns the child, or NULL with nothing done. [ARGUMENT for a
+ * name or a path that is taken, for a child that is no root, and for the root of `parent`; MEMORY]
+ */
+WG_API wg_module *wg_module_add(wg_module *parent, const char *name, wg_module *child);
+
 /* Frees a root with everything below it; NULL is allowed. `destroy` of a parent runs before its
  * children go. [ARGUMENT, with nothing done, for a child] */
 WG_API void wg_module_free(wg_module *root);

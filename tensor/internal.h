@@ -14,6 +14,10 @@ typedef struct wg_storage {
     size_t bytes;
     atomic_int refcount;
     atomic_uint_fast64_t version;
+
+    /* Of memory that is a caller's (wg_from_blob), else NULL. */
+    void (*release)(void *context);
+    void *context;
 } wg_storage;
 
 typedef struct wg_node wg_node;       /* autograd/internal.h */
@@ -106,7 +110,8 @@ wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int
  * by wg_release. */
 wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare);
 
-/* True when this handle is the only one on its storage: its memory may be reused. */
+/* True when this handle is the only one on its storage, whose memory is the library's: it may be
+ * reused. */
 bool wg__tensor_is_sole(const wg_tensor *x);
 
 /* Element address arithmetic for kernels: the first element, typed by the caller. */

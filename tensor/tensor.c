@@ -110,13 +110,21 @@ static wg_storage *storage_new(size_t bytes, bool is_meta) {
     storage->bytes = is_meta ? 0 : bytes;
     atomic_init(&storage->refcount, 1);
     atomic_init(&storage->version, 0);
+    storage->release = NULL;
+    storage->context = NULL;
     return storage;
+}
+
+static void keep_nothing(void *context) {
+    (void)context;
 }
 
 static void storage_release(wg_storage *storage) {
     if (!wg__refcount_drop(&storage->refcount))
         return;
-    if (storage->bytes > SMALL_BYTES)
+    if (storage->release)
+        storage->release(storage->context);
+    else if (storage->bytes > SMALL_BYTES)
         wg__free(storage->data);
     wg__free(storage);
 }
@@ -422,6 +430,28 @@ wg_tensor *wg__meta_tensor_new(const wg_spec *spec) {
     return tensor_new(spec, true);
 }
 
+wg_tensor *wg_from_blob(wg_dtype dtype, int ndim, const int64_t *shape, const int64_t *strides,
+                        void *data, void (*release)(void *context), void *context) {
+    wg_spec spec;
+    if (wg__spec_make(&spec, dtype, ndim, shape, "from_blob") < 0)
+        return NULL;
+    if (!data || (uintptr_t)data % wg_dtype_size(dtype) != 0) {
+        wg_fail(WG_ERROR_ARGUMENT, "from_blob",
+                "the address %p cannot hold %s; it must be a multiple of %zu and not NULL", data,
+                wg_dtype_name(dtype), wg_dtype_size(dtype));
+        return NULL;
+    }
+    wg_tensor *x = tensor_new(&spec, true);
+    if (!x)
+        return NULL;
+    x->storage->data = data;
+    x->storage->release = release ? release : keep_nothing;
+    x->storage->context = context;
+    for (int i = 0; strides && i < ndim; i++)
+        x->strides[i] = strides[i];
+    return x;
+}
+
 int wg__check_memory(const wg_tensor *x, const char *where) {
     if (!wg__tensor_is_meta(x))
         return 0;
@@ -475,7 +505,7 @@ wg_tensor *wg_alias(wg_tensor *x) {
 }
 
 bool wg__tensor_is_sole(const wg_tensor *x) {
-    return wg__refcount_is_one(&x->storage->refcount);
+    return wg__refcount_is_one(&x->storage->refcount) && !x->storage->release;
 }
 
 int wg__check_writable(const wg_tensor *x, const char *where) {

@@ -160,6 +160,16 @@ WG_API wg_tensor *wg_scalar(wg_dtype dtype, double value);
  * [scope; SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_from_array(wg_dtype dtype, int ndim, const int64_t *shape, const void *data);
 
+/* A tensor on memory of the caller's, of which nothing is copied: PyTorch's from_blob. `data` is
+ * the address of the first element, aligned for the dtype. `strides` are in elements and may be 0
+ * or negative; NULL: row-major. `release`, unless NULL, is called with `context` when the last
+ * tensor and the last graph that uses the memory is gone, on the thread that frees it; after an
+ * error it is not called. Who writes to the memory calls wg_tensor_touch. [scope; SHAPE, ARGUMENT]
+ */
+WG_API wg_tensor *wg_from_blob(wg_dtype dtype, int ndim, const int64_t *shape,
+                               const int64_t *strides, void *data, void (*release)(void *context),
+                               void *context);
+
 /* start, start + step, ... up to, not including, stop: [ceil((stop - start) / step)].
  * [scope; ARGUMENT for a step of 0 or of the wrong sign] */
 WG_API wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double step);

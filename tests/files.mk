@@ -270,6 +270,7 @@ tree_tests = \
 	tests/headers.sh \
 	tests/install.sh \
 	tests/ops_table.sh \
+	tests/python.sh \
 	tests/symbols.sh \
 	$(nil)
 

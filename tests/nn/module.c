@@ -423,6 +423,46 @@ START_TEST(the_path_of_a_deep_module_keeps_its_end) {
 }
 END_TEST
 
+/* ---- Adding a tree to another ---- */
+
+START_TEST(a_root_becomes_a_child_with_all_below_it) {
+    wg_module *net = wg_module_new(NULL, "", sizeof *net);
+    toy *model = toy_new();
+    wg_module_train(net, false);
+    ck_assert_ptr_eq(wg_module_add(net, "encoder", &model->module), &model->module);
+    ck_assert_ptr_eq(wg_module_find(net, "encoder.layer.0.weight")->tensor, model->weight);
+    ck_assert_ptr_eq(wg_module_find(net, "encoder.decoder.weight")->tensor, model->table);
+    ck_assert(!wg_module_is_training(&model->module));
+    ck_assert_ptr_eq(wg_module_generator(&model->module), &net->generator);
+    wg_module_free(&model->module); /* it is a child now */
+    assert_error(WG_ERROR_ARGUMENT, "free the root");
+    wg_module_free(net);
+}
+END_TEST
+
+START_TEST(what_cannot_be_added_is_refused_and_stays_a_root) {
+    wg_module *net = wg_module_new(NULL, "", sizeof *net);
+    wg_module *inner = wg_module_new(net, "inner", sizeof *inner);
+    ck_assert_ptr_null(wg_module_add(net, "again", inner));
+    assert_error(WG_ERROR_ARGUMENT, "a parent already");
+    ck_assert_ptr_null(wg_module_add(inner, "cycle", net));
+    assert_error(WG_ERROR_ARGUMENT, "the root of the tree");
+    toy *model = toy_new();
+    ck_assert_ptr_null(wg_module_add(net, "inner", &model->module));
+    assert_error(WG_ERROR_ARGUMENT, "has a \"inner\" already");
+    ck_assert_ptr_null(wg_module_add(net, "no/name", &model->module));
+    assert_error(WG_ERROR_ARGUMENT, "is no name");
+    wg_module_parameter(inner, "layer.0.weight", WG_DIMS(1)); /* the path that would be taken */
+    wg_module *other = wg_module_new(net, "outer", sizeof *other);
+    wg_module_parameter(other, "a.layer.0.bias", WG_DIMS(1));
+    ck_assert_ptr_null(wg_module_add(net, "outer.a", &model->module));
+    assert_error(WG_ERROR_ARGUMENT, "has a \"outer.a.layer.0.bias\" already");
+    ck_assert_ptr_null(model->module.parent);
+    ck_assert_ptr_nonnull(wg_module_add(net, "free", &model->module));
+    wg_module_free(net);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         paths_follow_the_tree,
@@ -447,6 +487,8 @@ SUITES {
         elements_that_are_not_there_are_refused,
         an_error_begins_with_the_path_of_its_layer,
         the_path_of_a_deep_module_keeps_its_end,
+        a_root_becomes_a_child_with_all_below_it,
+        what_cannot_be_added_is_refused_and_stays_a_root,
     };
     add_suite("module", tests);
 }

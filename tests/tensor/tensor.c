@@ -368,6 +368,77 @@ static void *leave_tensors_in_the_root_scope(void *kept) {
     return NULL;
 }
 
+/* ---- Memory of a caller's ---- */
+
+static void count_release(void *context) {
+    ++*(int *)context;
+}
+
+START_TEST(a_blob_is_shared_until_its_last_user_is_gone) {
+    float numbers[] = {1, 2, 3, 4, 5, 6};
+    int released = 0;
+    wg_scope outer, inner;
+    wg_scope_begin(&outer);
+    wg_scope_begin(&inner);
+    wg_tensor *x = wg_from_blob(WG_F32, WG_DIMS(2, 3), NULL, numbers, count_release, &released);
+    ck_assert_ptr_eq(wg_tensor_data(x), numbers);
+    ck_assert_int_eq(wg_fill_(wg_select(x, 0, 1), 9), 0);
+    ck_assert_float_eq(numbers[4], 9);
+    numbers[0] = 7;
+    ck_assert_double_eq(wg_item(wg_sum(x, WG_ALL, false)), 7 + 2 + 3 + 3 * 9);
+    wg_tensor *row = wg_scope_end(&inner, wg_select(x, 0, 0));
+    ck_assert_int_eq(released, 0);
+    ck_assert_double_eq(wg_at(row, (int64_t[]){2}), 3);
+    wg_scope_end(&outer, NULL);
+    ck_assert_int_eq(released, 1);
+}
+END_TEST
+
+START_TEST(a_blob_has_the_strides_that_are_given) {
+    double numbers[] = {0, 1, 2, 3, 4, 5};
+    const int64_t shape[] = {2, 3, 2}, strides[] = {-3, 1, 0};
+    wg_tensor *x = wg_from_blob(WG_F64, 3, shape, strides, numbers + 3, NULL, NULL);
+    double found[12];
+    const double expected[] = {3, 3, 4, 4, 5, 5, 0, 0, 1, 1, 2, 2};
+    ck_assert_int_eq(wg_to_array(x, found), 0);
+    ck_assert_mem_eq(found, expected, sizeof expected);
+}
+END_TEST
+
+/* Backward reuses the memory of a saved tensor that nobody else can see; here the caller can. */
+START_TEST(backward_leaves_the_memory_of_a_blob_alone) {
+    float numbers[] = {-1, 2, -3, 4}, expected[] = {-1, 2, -3, 4};
+    wg_scope scope, inner;
+    wg_scope_begin(&scope);
+    wg_tensor *w = wg_ones(WG_F32, WG_DIMS(4));
+    ck_assert_int_eq(wg_set_requires_grad(w, true), 0);
+    wg_scope_begin(&inner);
+    wg_tensor *x = wg_from_blob(WG_F32, WG_DIMS(4), NULL, numbers, NULL, NULL);
+    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
+    wg_tensor *y = wg_sum(wg_exp(wg_tanh(wg_mul(x, w))), WG_ALL, false);
+    y = wg_scope_end(&inner, y);
+    ck_assert_int_eq(wg_backward(y, NULL), 0);
+    ck_assert_mem_eq(numbers, expected, sizeof expected);
+    ck_assert_double_ne(wg_at(wg_gradient(w), (int64_t[]){0}), 0);
+    wg_scope_end(&scope, NULL);
+}
+END_TEST
+
+START_TEST(a_blob_that_cannot_be_is_refused_and_not_released) {
+    char bytes[64];
+    int released = 0;
+    const int64_t negative[] = {-1};
+    ck_assert_ptr_null(wg_from_blob(WG_F32, 1, negative, NULL, bytes, count_release, &released));
+    assert_error(WG_ERROR_SHAPE, "negative");
+    ck_assert_ptr_null(wg_from_blob(WG_F32, WG_DIMS(2), NULL, NULL, count_release, &released));
+    assert_error(WG_ERROR_ARGUMENT, "NULL");
+    char *odd = bytes + ((uintptr_t)bytes % 4 == 1 ? 1 : 1 + (4 - (uintptr_t)bytes % 4) % 4);
+    ck_assert_ptr_null(wg_from_blob(WG_F32, WG_DIMS(2), NULL, odd, count_release, &released));
+    assert_error(WG_ERROR_ARGUMENT, "multiple of 4");
+    ck_assert_int_eq(released, 0);
+}
+END_TEST
+
 START_TEST(a_thread_frees_its_root_scope_at_its_end) {
     pthread_t thread;
     wg_tensor *kept = NULL;
@@ -490,6 +561,10 @@ SUITES {
                                   a_kept_tensor_lives_until_it_is_released,
                                   releasing_a_tensor_of_a_scope_takes_it_out,
                                   a_view_outlives_its_base,
+                                  a_blob_is_shared_until_its_last_user_is_gone,
+                                  a_blob_has_the_strides_that_are_given,
+                                  backward_leaves_the_memory_of_a_blob_alone,
+                                  a_blob_that_cannot_be_is_refused_and_not_released,
                                   a_thread_frees_its_root_scope_at_its_end,
                                   the_first_error_stays,
                                   a_long_message_is_cut,

@@ -13,6 +13,7 @@
  *
  *     s = 2, d = 1, taps a b c:      x[2 q - b]     = sum of a y[q], c y[q - 1]
  *                                    x[2 q + 1 - b] = sum of b y[q]  */
+#include <pthread.h>
 #include <string.h>
 
 #include "tensor/easy.h"
@@ -514,12 +515,17 @@ static const example large[AXES] = {
 /* The options of the sampled op, whose result has the sizes of `like`. Each op and example has its
  * own, so that a sample's options stay. */
 static const conv_options *options_for(int op, const example *e, const int64_t *like) {
-    static _Thread_local conv_options made[3][AXES][EXAMPLES + 1];
+    static conv_options made[3][AXES][EXAMPLES + 1]; /* of rank 0: not made yet */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     const int rank = e->options.rank;
     const ptrdiff_t number = e == &large[rank - 1] ? EXAMPLES : e - examples[rank - 1];
     conv_options *options = &made[op][rank - 1][number];
-    *options = e->options;
-    memcpy(options->size, like + FEWEST, sizeof options->size);
+    pthread_mutex_lock(&lock);
+    if (options->rank == 0) {
+        *options = e->options;
+        memcpy(options->size, like + FEWEST, sizeof options->size);
+    }
+    pthread_mutex_unlock(&lock);
     return options;
 }
 

@@ -8,6 +8,7 @@
  *
  * Ops see x as planes (N C, D, H, W) of which the first axes may have size 1. */
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "tensor/ops/registry.h"
@@ -378,10 +379,15 @@ static const example examples[AXES][EXAMPLES] = {
 
 /* The options of avg_pool_input, whose size is that of x. */
 static const pool_options *options_for_input(const example *e, int number) {
-    static _Thread_local pool_options made[AXES][EXAMPLES + 1];
+    static pool_options made[AXES][EXAMPLES + 1]; /* of rank 0: not made yet */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pool_options *options = &made[e->options.rank - 1][number];
-    *options = e->options;
-    memcpy(options->size, e->x + 2, sizeof options->size);
+    pthread_mutex_lock(&lock);
+    if (options->rank == 0) {
+        *options = e->options;
+        memcpy(options->size, e->x + 2, sizeof options->size);
+    }
+    pthread_mutex_unlock(&lock);
     return options;
 }
 

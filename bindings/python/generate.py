@@ -1,0 +1,531 @@
+#!/usr/bin/python3
+"""Writes wengert/_api.py and wengert/_ops.py from the library's public headers.
+
+    public headers --cc -E--> pycparser --+--> _api.py   structs, enumerations, prototypes for ctypes
+      '---- contracts (comments) ---------'--> _ops.py   a Python function for each op
+
+    /usr/bin/python3 bindings/python/generate.py           writes both files
+    /usr/bin/python3 bindings/python/generate.py --check   fails if they are not up to date
+
+It needs a C preprocessor ($CC or cc) and pycparser (Debian: python3-pycparser). The signature of an
+op follows from its prototype by the rules of `Parameters` below; DEFAULTS says the rest.
+"""
+import ctypes
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+sys.dont_write_bytecode = True
+
+from pycparser import c_ast, c_parser
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parent.parent
+HEAD = ("# Written by generate.py from the public headers: make -C build update-python. Do not "
+        "edit.\n")
+
+# What the public headers include of the C library, as much as their declarations need.
+STUBS = {
+    "stdbool.h": "typedef _Bool bool;\n",
+    "stddef.h": "typedef unsigned long size_t;\n#define NULL ((void *)0)\n",
+    "stdint.h": "typedef signed char int8_t; typedef unsigned char uint8_t;\n"
+                "typedef int int32_t; typedef unsigned int uint32_t; typedef short int16_t;\n"
+                "typedef unsigned short uint16_t; typedef long int64_t;\n"
+                "typedef unsigned long uint64_t;\n",
+    "stdio.h": "typedef struct FILE FILE;\n",
+    "signal.h": "typedef int sig_atomic_t;\n",
+}
+
+SIMPLE = {
+    "int": "c_int", "unsigned int": "c_uint", "unsigned": "c_uint", "long": "c_long",
+    "char": "c_char", "float": "c_float", "double": "c_double", "bool": "c_bool",
+    "_Bool": "c_bool", "size_t": "c_size_t", "int8_t": "c_int8", "uint8_t": "c_uint8",
+    "int16_t": "c_int16", "uint16_t": "c_uint16", "int32_t": "c_int32", "uint32_t": "c_uint32",
+    "int64_t": "c_int64", "uint64_t": "c_uint64", "sig_atomic_t": "c_int",
+}
+
+
+# ---- The headers ----
+
+def preprocessed():
+    with tempfile.TemporaryDirectory() as stubs:
+        for name, text in STUBS.items():
+            (pathlib.Path(stubs) / name).write_text(text)
+        command = os.environ.get("CC", "cc").split() + [
+            "-E", "-P", "-nostdinc", "-U__GNUC__", "-I", stubs, str(SOURCE / "wengert.h")]
+        run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode:
+        sys.exit("generate.py: %s failed:\n%s" % (command[0], run.stderr))
+    return run.stdout
+
+
+def public_headers():
+    """In the order in which wengert.h includes them."""
+    text = (SOURCE / "wengert.h").read_text()
+    return re.findall(r'#include "(.*)"', text)
+
+
+def contracts():
+    """The comment before, or behind, each prototype, by the name of the function."""
+    docs = {}
+    for header in public_headers() + ["base/api.h"]:
+        text = (SOURCE / header).read_text()
+        comment, since = "", 0
+        for match in re.finditer(r"/\*(.*?)\*/|WG_API [^;]*?\b(wg_\w+)\([^;]*;", text, re.S):
+            if match.group(2):
+                behind = re.match(r"[ \t]*/\*(.*?)\*/", text[match.end():], re.S)
+                near = "\n\n" not in text[since:match.start()] or not comment
+                docs[match.group(2)] = plain(behind.group(1) if behind else comment if near else "")
+                since = match.end()
+            elif re.match(r"[ \t]*\n", text[text.rfind("\n", 0, match.start()):match.start() + 1]) or \
+                    text[text.rfind("\n", 0, match.start()) + 1:match.start()].strip() == "":
+                comment, since = match.group(1), match.end()
+    return docs
+
+
+def plain(comment):
+    """A contract as the text of a docstring: Python's names, and the errors in words."""
+    lines = [re.sub(r"^[ \t]*\* ?", "", line) for line in comment.strip().split("\n")]
+    text = "\n".join(line.rstrip() for line in lines).strip()
+    text = re.sub(r"\s*\[scope\]", "", text)
+    text = re.sub(r"\s*\[(?:scope; )?([^\[\]]*[A-Z]{4}[^\[\]]*)\]", errors, text)
+    text = text.replace("\\", "\\\\").replace('"""', "'''")
+    return re.sub(r"\bwg_(\w+?)(?:_op)?\b(?!\*)", r"\1", text)
+
+
+def errors(match):
+    return "\n\nErrors: %s." % " ".join(match.group(1).split())
+
+
+# ---- Declarations ----
+
+def type_name(node):
+    """The plain C type behind declarators: ("wg_tensor", number of pointers) or a function type."""
+    pointers = 0
+    while isinstance(node, (c_ast.PtrDecl, c_ast.ArrayDecl)):
+        pointers += 1
+        node = node.type
+    if isinstance(node, c_ast.FuncDecl):
+        return node, pointers
+    inner = node.type
+    if isinstance(inner, c_ast.IdentifierType):
+        return " ".join(inner.names), pointers
+    return inner.name, pointers  # struct or enum
+
+
+class Headers:
+    def __init__(self):
+        self.structs, self.enums, self.functions, self.callbacks = {}, {}, {}, {}
+        self.aliases, self.order = {}, []
+        for node in c_parser.CParser().parse(preprocessed()).ext:
+            if isinstance(node, c_ast.Typedef):
+                self.typedef(node)
+            elif isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl):
+                if node.name.startswith("wg_") and not node.name.startswith("wg__"):
+                    self.functions[node.name] = node.type
+            elif isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.Struct):
+                self.struct(node.type.name, node.type)
+            elif isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.Enum):
+                self.enum("constants", node.type)
+
+    def typedef(self, node):
+        kind = node.type.type if isinstance(node.type, c_ast.TypeDecl) else None
+        if isinstance(kind, c_ast.Struct):
+            self.struct(node.name, kind)
+        elif isinstance(kind, c_ast.Enum):
+            self.enum(node.name, kind)
+        elif isinstance(kind, c_ast.IdentifierType):
+            self.aliases[node.name] = kind.names[-1]
+        else:
+            inner = node.type
+            while isinstance(inner, c_ast.PtrDecl):
+                inner = inner.type
+            if isinstance(inner, c_ast.FuncDecl):
+                self.callbacks[node.name] = inner
+                self.order.append(node.name)
+
+    def struct(self, name, node):
+        if node.decls and name not in self.structs:
+            self.structs[name] = node.decls
+            self.order.append(name)
+
+    def enum(self, name, node):
+        values, following = self.enums.setdefault(name, {}), 0
+        for item in node.values.enumerators:
+            if item.value is not None:
+                following = constant(item.value, values)
+            values[item.name] = following
+            following += 1
+
+    # ---- As ctypes ----
+
+    def simple(self, name):
+        if name in SIMPLE:
+            return SIMPLE[name]
+        if name in self.aliases:
+            return self.simple(self.aliases[name])
+        return "c_int" if name in self.enums else None
+
+    def prototype(self, function):
+        parameters = function.args.params if function.args else []
+        types = [self.ctype(p.type) for p in parameters
+                 if not isinstance(p, c_ast.EllipsisParam) and not is_void(p)]
+        return "CFUNCTYPE(%s)" % ", ".join([self.ctype(function.type, True)] + types)
+
+    def ctype(self, node, result=False):
+        """The ctypes expression of a parameter, a result or a member."""
+        if isinstance(node, c_ast.ArrayDecl):
+            return "%s * %d" % (self.ctype(node.type), constant(node.dim, self.constants()))
+        name, pointers = type_name(node)
+        if name is None:  # a struct without a name
+            return 'type("%s", (Structure,), {"_fields_": [%s]})' % (node.declname, ", ".join(
+                '("%s", %s)' % (m.name, self.member(m)) for m in node.type.decls))
+        if not isinstance(name, str):
+            return self.prototype(name)
+        if name in self.callbacks and not pointers:
+            return name
+        if pointers == 1 and name == "char":
+            return "c_char_p"
+        if pointers:
+            return "c_void_p"
+        if name == "void":
+            return "None"
+        if name in self.aliases and not self.simple(name):
+            return self.aliases[name]
+        return self.simple(name) or name
+
+    def constants(self):
+        found = {"WG_MAX_DIMS": 8}
+        for values in self.enums.values():
+            found.update(values)
+        return found
+
+    def member(self, node):
+        return self.ctype(node.type)
+
+
+def is_void(parameter):
+    return isinstance(parameter.type, c_ast.TypeDecl) and type_name(parameter.type)[0] == "void"
+
+
+def constant(node, names):
+    if isinstance(node, c_ast.Constant):
+        return int(node.value.rstrip("uUlL"), 0)
+    if isinstance(node, c_ast.ID):
+        return names[node.name]
+    if isinstance(node, c_ast.UnaryOp) and node.op == "-":
+        return -constant(node.expr, names)
+    if isinstance(node, c_ast.BinaryOp):
+        a, b = constant(node.left, names), constant(node.right, names)
+        return {"+": a + b, "-": a - b, "*": a * b, "<<": a << b, "/": a // b}[node.op]
+    raise ValueError("what constant is a %s?" % type(node).__name__)
+
+
+def write_api(headers):
+    out = [HEAD, '"""Structs, enumerations and prototypes of libwengert, for ctypes."""\n',
+           "@imports@\n"]
+    version = re.search(r'WG_VERSION "(.*)"', (SOURCE / "base/api.h").read_text()).group(1)
+    out.append('VERSION = "%s"\n' % version)
+    out.append("# ---- Enumerations ----\n")
+    for name, values in headers.enums.items():
+        out.append("%s = {" % name)
+        out += ['    "%s": %d,' % item for item in values.items()]
+        out.append("}\n")
+    out.append("\n# ---- Structs and callbacks ----\n")
+    opaque_members = ("wg_op_library",)
+    for name in headers.order:
+        if name in headers.callbacks:
+            out.append("%s = %s\n" % (name, headers.prototype(headers.callbacks[name])))
+        elif name not in opaque_members:
+            out.append("\nclass %s(Structure):" % name)
+            out.append("    _fields_ = [")
+            out += ['        ("%s", %s),' % (m.name, headers.member(m))
+                    for m in headers.structs[name]]
+            out.append("    ]\n")
+    out.append("\n# ---- Prototypes: result and parameters ----\n\nFUNCTIONS = {")
+    for name, function in sorted(headers.functions.items()):
+        parameters = function.args.params if function.args else []
+        types = [headers.ctype(p.type) for p in parameters
+                 if not isinstance(p, c_ast.EllipsisParam) and not is_void(p)]
+        out.append('    "%s": (%s, [%s]),' % (name, headers.ctype(function.type, True),
+                                              ", ".join(types)))
+    out.append("}\n")
+    text = "\n".join(out)
+    used = sorted(set(re.findall(r"\b(?:c_[a-z0-9_]+|CFUNCTYPE|Structure)\b", text)) & set(dir(ctypes)))
+    return text.replace("@imports@", textwrap.fill("from ctypes import (%s)" % ", ".join(used), 79,
+                                                   subsequent_indent=" " * 20))
+
+
+# ---- Ops: Python functions from prototypes ----
+
+# Of these headers, but for what only C needs or what tensor.py writes by hand.
+OP_HEADERS = ["tensor/tensor.h", "tensor/ops.h"]
+BY_HAND = set("""wg_alias wg_arange wg_empty wg_from_array wg_from_blob wg_scalar wg_keep wg_select
+    wg_scope_end wg_scope_escape wg_quantized_linears wg_index wg_index_put wg_einsum""".split())
+
+# Defaults, of one op or ("*") of all. PyTorch's or NumPy's, where they have one.
+DEFAULTS = {
+    "*": {"keepdim": "False", "reduction": '"mean"', "ignore_index": "-100", "bias": "None",
+          "linear_bias": "None", "weights": "None", "min_length": "0", "generator": "None",
+          "descending": "False", "largest": "True", "right": "False", "correction": "1",
+          "align_corners": "False", "log_target": "False", "replacement": "False"},
+    "wg_leaky_relu": {"slope": "0.01"}, "wg_elu": {"alpha": "1.0"},
+    "wg_softplus": {"beta": "1.0", "threshold": "20.0"},
+    "wg_clamp": {"low": "-_inf", "high": "_inf"},
+    "wg_nan_to_num": {"nan": "0.0", "posinf": "_largest", "neginf": "-_largest"},
+    "wg_addcmul": {"value": "1.0"}, "wg_addcdiv": {"value": "1.0"},
+    "wg_addmm": {"beta": "1.0", "alpha": "1.0"},
+    "wg_flatten": {"first_axis": "0", "last_axis": "-1"},
+    "wg_slice": {"start": "0", "stop": "END", "step": "1"},
+    "wg_diagonal": {"offset": "0", "axis_a": "0", "axis_b": "1"},
+    "wg_diag_embed": {"offset": "0", "axis_a": "-2", "axis_b": "-1"},
+    "wg_tril": {"diagonal": "0"}, "wg_triu": {"diagonal": "0"}, "wg_tri": {"diagonal": "0"},
+    "wg_pad": {"mode": '"constant"', "value": "0.0"}, "wg_interpolate": {"mode": '"nearest"'},
+    "wg_norm": {"p": "2.0"}, "wg_softmax": {"axis": "-1"}, "wg_log_softmax": {"axis": "-1"},
+    "wg_layer_norm_op": {"weight": "None", "bias": "None", "eps": "1e-5"},
+    "wg_rms_norm_op": {"weight": "None", "eps": "1e-6", "eps_outside": "False"},
+    "wg_embedding_op": {"padding_index": "-1"}, "wg_cosine_similarity": {"axis": "1", "eps": "1e-8"},
+    "wg_sort": {"axis": "-1"}, "wg_argsort": {"axis": "-1"}, "wg_topk": {"axis": "-1"},
+    "wg_median": {"axis": "-1"}, "wg_smooth_l1_loss": {"beta": "1.0"},
+    "wg_bce_with_logits": {"weight": "None", "pos_weight": "None"},
+    "wg_attention": {"mask": "None"}, "wg_rotary": {"pairing": '"halves"'},
+    "wg_roll": {"axes": "None"}, "wg_cat": {"axis": "0"}, "wg_stack": {"axis": "0"},
+    "wg_normal": {"mean": "0.0", "std": "1.0"}, "wg_logspace": {"base": "10.0"},
+    "wg_trunc_normal": {"mean": "0.0", "std": "1.0", "low": "-2.0", "high": "2.0"},
+}
+RENAMED = {"from": "source", "to": "destination", "axis_count": None, "index": "index"}
+COUNTS = ("count", "ndim", "axis_count")
+PAIRS = ("wg_pad",)  # the list holds two numbers for each one that is counted
+
+
+class Parameters:
+    """The Python side of a prototype:
+
+        wg_tensor *x                              a Tensor, or what tensor() makes one of
+        int count, const int64_t *list ...        a tuple of ints (or one); of axes None means all
+        int count, wg_tensor *const *tensors      a sequence of Tensors
+        const int64_t *size                       an int, or one a spatial axis
+        wg_X_options *options                     keyword arguments
+        wg_dtype, enumerations                    texts: "f32", "mean"
+        wg_dtype first, wg_generator              moved to the end: dtype="f32", generator=None
+        wg_tensor **values                        a result, one of a tuple
+        wg_tensor **indices of a Tensor's op      a result if return_indices
+    """
+
+    def __init__(self, headers, name, function):
+        self.headers, self.name, self.function = headers, name, function
+        self.signature, self.last, self.before, self.call, self.after = [], [], [], [], []
+        self.outputs, self.output_count, self.has_options = [], None, False
+        nodes = function.args.params
+        self.gives_tensor = type_name(function.type) == ("wg_tensor", 1)
+        i = 0
+        while i < len(nodes):
+            i += self.take(nodes, i)
+
+    def default(self, name):
+        return DEFAULTS.get(self.name, {}).get(name, DEFAULTS["*"].get(name))
+
+    def add(self, name, default=None, last=False):
+        default = default if default is not None else self.default(name)
+        item = name if default is None else "%s=%s" % (name, default)
+        (self.last if last else self.signature).append(item)
+        return name
+
+    def take(self, nodes, i):
+        node = nodes[i]
+        name, (kind, pointers) = node.name, type_name(node.type)
+        name = RENAMED.get(name, name) or name
+        following = nodes[i + 1:i + 4]
+        if kind == "int" and node.name in COUNTS and not pointers and any(
+                is_list(n) for n in following[:1]):
+            return self.lists(nodes, i)
+        if kind == "wg_tensor" and pointers == 1:
+            self.add(name)
+            optional = self.default(name) == "None"
+            self.call.append(("_maybe(%s)" if optional else "_tensor(%s)") % name)
+        elif kind == "wg_tensor" and pointers == 2:
+            self.output(name)
+        elif kind == "wg_dtype" and not pointers:
+            first = i == 0 or (i == 1 and type_name(nodes[0].type)[0] == "wg_generator")
+            self.add("dtype", '"f32"' if first else None, last=first)
+            self.call.append("_dtype(dtype)")
+        elif kind == "wg_generator":
+            self.add("generator", last=True)
+            self.call.append("_generator(generator)")
+        elif kind.endswith("_options"):
+            self.has_options = True
+            rank = re.search(r"(\d)d", self.name)
+            self.call.append("_options(_api.%s, options%s)" % (
+                kind, ", %s" % rank.group(1) if rank else ""))
+        elif kind == "int64_t" and pointers:
+            self.add(name)
+            self.call.append("_spatial(%s, %s)" % (name, re.search(r"(\d)d", self.name).group(1)))
+        elif kind in self.headers.enums:
+            self.add(name)
+            self.call.append('_enum(_api.%s, %s)' % (kind, name))
+        else:
+            self.add(name)
+            self.call.append(name)
+            if kind == "int" and name == "count":
+                self.output_count = "count"
+        return 1
+
+    def lists(self, nodes, i):
+        """A count and the lists that it counts; parts that are results are one of them."""
+        taken, count = 1, "_count"
+        for node in nodes[i + 1:]:
+            if not is_list(node) and not (self.name == "wg_chunk"):
+                break
+            if type_name(node.type) == ("wg_tensor", 2) and "const" not in pointee(node):
+                break
+            name = RENAMED.get(node.name, node.name) or node.name
+            if type_name(node.type)[0] == "wg_tensor":
+                self.add(name)
+                self.before.append("%s = _tensors(%s)" % (name, name))
+                size = "len(%s)" % name
+            elif nodes[i].name == "axis_count" and node.name == "axes":
+                name = "axis"
+                self.add(name, "None")
+                self.before.append("axis = _axes(axis)")
+                size = "len(axis) if axis is not None else 0"
+            elif self.name in PAIRS:
+                self.add(name)
+                self.before.append("%s = _pairs(%s)" % (name, name))
+                size = "len(%s) // 2" % name
+            else:
+                self.add(name)
+                self.before.append("%s = _integers(%s)" % (name, name))
+                size = "len(%s)" % name
+            if taken == 1:
+                self.before.append("%s = %s" % (count, size))
+                self.call.append(count)
+            elif name != "axes" or self.name != "wg_roll":
+                self.before.append("_same_length(%s, %s)" % (count, name))
+            self.call.append(name)
+            self.output_count = count
+            taken += 1
+        if taken == 1:  # a count of results alone
+            self.add(nodes[i].name)
+            self.call.append(nodes[i].name)
+            self.output_count = nodes[i].name
+        return taken
+
+    def output(self, name):
+        self.outputs.append(name)
+        if name in ("parts", "outputs"):
+            self.before.append("_%s = (_c_void_p * (%s or 1))()" % (name, self.output_count))
+            self.call.append("_%s" % name)
+        else:
+            self.before.append("_%s = _c_void_p()" % name)
+            self.call.append("_byref(_%s)" % name)
+            if self.gives_tensor:
+                self.last.append("return_%s=False" % name)
+
+    def text(self, doc):
+        name = python_name(self.name)
+        required = [s for s in self.signature if "=" not in s]
+        with_default = [s for s in self.signature if "=" in s]
+        if [s for s in self.signature[:len(required)] if "=" in s]:
+            self.signature = required + with_default  # what is required comes first
+        self.last.sort(key=lambda item: item.startswith("generator"))  # the dtype comes first
+        signature = self.signature + self.last + (["**options"] if self.has_options else [])
+        lines = ["def %s(%s):" % (name, ", ".join(signature))]
+        lines += ['    """%s"""' % doc.replace("\n", "\n    ").replace("\n    \n", "\n\n")]
+        lines += ["    " + line for line in self.before]
+        call = ", ".join(["_lib.%s" % self.name] + self.call)
+        if self.gives_tensor and self.outputs:
+            lines.append("    return _with_extra(return_%s, _%s, %s)" % (
+                self.outputs[0], self.outputs[0], call))
+        elif self.gives_tensor:
+            lines.append("    return _one(%s)" % call)
+        elif self.outputs and self.outputs[0] in ("parts", "outputs"):
+            lines.append("    return _many(_%s, %s, %s)" % (self.outputs[0], self.output_count,
+                                                             call))
+        elif self.outputs:
+            lines.append("    return _several((%s,), %s)" % (
+                ", ".join("_" + o for o in self.outputs), call))
+        else:
+            lines.append("    _check(%s)" % call)
+        return "\n".join(lines) + "\n"
+
+
+def is_list(node):
+    kind, pointers = type_name(node.type)
+    return (kind == "int64_t" and pointers == 1) or (kind == "wg_tensor" and pointers == 2)
+
+
+def pointee(node):
+    """The qualifiers of what a pointer points at."""
+    inner = node.type.type
+    return getattr(inner, "quals", []) or []
+
+
+def python_name(name):
+    name = re.sub(r"^wg_", "", re.sub(r"_op$", "", name))
+    return {"slice": "slice_", "all": "all", "print": "print_"}.get(name, name)
+
+
+def op_functions(headers):
+    """The functions of the op headers that give tensors, or write one in place."""
+    for header in OP_HEADERS:
+        text = (SOURCE / header).read_text()
+        for name in re.findall(r"WG_API [^;(]*?\b(wg_\w+)\(", text):
+            function = headers.functions[name]
+            result = type_name(function.type)
+            parameters = function.args.params if function.args else []
+            gives = result == ("wg_tensor", 1) or any(
+                type_name(p.type) == ("wg_tensor", 2) and "const" not in pointee(p)
+                for p in parameters)
+            in_place = re.search(r"_$", name)
+            if name not in BY_HAND and (gives or in_place):
+                yield name, function
+
+
+def write_ops(headers):
+    docs = contracts()
+    out = [HEAD, '"""Every op and constructor of tensors, with its contract."""',
+           "from . import _api",
+           "from ._call import (_axes, _byref, _c_void_p, _check, _dtype, _enum, _generator, _inf, _integers,",
+           "                    _largest, _lib, _maybe, _one, _options, _pairs, _many,",
+           "                    _same_length, _several, _spatial, _tensor, _tensors, _with_extra,",
+           "                    END)",
+           "from ._tensor import select\n"]
+    names, methods = [], []
+    for name, function in op_functions(headers):
+        parameters = Parameters(headers, name, function)
+        out.append("\n" + parameters.text(docs.get(name) or name))
+        names.append(python_name(name))
+        first = function.args.params[0]
+        if type_name(first.type) == ("wg_tensor", 1):
+            methods.append(python_name(name))
+    out.append("\n# Those whose first operand is a tensor: they are methods, too.")
+    out.append("METHODS = [")
+    out += ["    %s," % name for name in methods]
+    out.append("]\n\n__all__ = [")
+    out += ['    "%s",' % name for name in names]
+    out.append("]\n")
+    return "\n".join(out)
+
+
+def main():
+    headers = Headers()
+    files = {"_api.py": write_api(headers), "_ops.py": write_ops(headers)}
+    stale = [name for name, text in files.items()
+             if not (HERE / "wengert" / name).exists()
+             or (HERE / "wengert" / name).read_text() != text]
+    if "--check" in sys.argv[1:]:
+        for name in stale:
+            print("bindings/python/wengert/%s is not what generate.py makes of the headers: "
+                  "make -C build update-python" % name)
+        sys.exit(1 if stale else 0)
+    for name in stale:
+        (HERE / "wengert" / name).write_text(files[name])
+        print("wrote bindings/python/wengert/%s" % name)
+
+
+if __name__ == "__main__":
+    main()
