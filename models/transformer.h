@@ -72,7 +72,8 @@ typedef struct wg_transformer {
 } wg_transformer;
 
 /* The model type, with the presets "transformer-tiny" (4 + 4 layers, width 128: Wu et al. 2021,
- * arXiv:2105.14462, for small corpora), "transformer-mini" (3 + 3, 256), and the paper's
+ * arXiv:2105.14462, for small corpora), "transformer-mini" (3 + 3, 256, norms before the sublayers,
+ * learned positions, trained by Muon), and the paper's
  * "transformer-base" (6 + 6, 512) and "transformer-big" (6 + 6, 1024).
  *
  * In training, wg_model_loss spreads label_smoothing of each label evenly over the vocabulary

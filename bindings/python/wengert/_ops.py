@@ -1060,10 +1060,9 @@ def prod(x, axis=None, keepdim=False):
 def norm(x, p=2.0, axis=None, keepdim=False):
     """The p-norm of vectors, (sum |x|^p)^(1/p), for any p: INFINITY gives the largest |x|, -INFINITY
     the smallest, 0 the number of elements that are not 0. Integers are cast to f32. This is
-    PyTorch's linalg.vector_norm; p = 2 over two axes is the Frobenius norm of a matrix, and there
-    are no other matrix norms. Kinks are treated as in PyTorch: the derivative of |x| at 0 is 0, as
-    is that of a norm of 0 and that of order 0; tied largest or smallest elements share the gradient
-    evenly.
+    PyTorch's linalg.vector_norm; matrix_norm has the norms of matrices. Kinks are treated as in
+    PyTorch: the derivative of |x| at 0 is 0, as is that of a norm of 0 and that of order 0; tied
+    largest or smallest elements share the gradient evenly.
 
     Errors: INDEX, ARGUMENT for NaN, SHAPE for no elements with p < 0 or infinite."""
     axis = _axes(axis)
@@ -1459,6 +1458,148 @@ def addmm(c, a, b, beta=1.0, alpha=1.0):
 
     Errors: SHAPE, ARGUMENT, DTYPE for bools."""
     return _one(_lib.wg_addmm, _tensor(c), _tensor(a), _tensor(b), beta, alpha)
+
+
+def solve(a, b, from_right):
+    """X with A X = B, by LU with partial pivoting, or with from_right (PyTorch's left=False) X A = B.
+    a: (..., N, N)   b: (..., N, K)   ->   (..., N, K); or b: (..., N) -> (..., N), if b is of rank 1
+    or has the shape of a without its last axis. Leading axes broadcast. For b of vectors from_right
+    must be false.
+
+    Errors: SHAPE, DTYPE, ARGUMENT for a singular a."""
+    return _one(_lib.wg_solve, _tensor(a), _tensor(b), from_right)
+
+
+def solve_triangular(a, b, upper, unit, from_right):
+    """The same with one triangle of a, the upper or the lower one; the other is not read. With `unit`
+    (PyTorch's unitriangular) its diagonal is taken as ones and not read, either.
+
+    Errors: SHAPE, DTYPE, ARGUMENT for a 0 on the diagonal."""
+    return _one(_lib.wg_solve_triangular, _tensor(a), _tensor(b), upper, unit, from_right)
+
+
+def inv(a):
+    """A^-1: (..., N, N). solve is faster and more exact than a product with it.
+
+    Errors: SHAPE, DTYPE, ARGUMENT for a singular a."""
+    return _one(_lib.wg_inv, _tensor(a))
+
+
+def det(a):
+    """det A: (..., N, N) -> (...), 0 of a singular one, where backward fails.
+
+    Errors: SHAPE, DTYPE; GRADIENT in backward."""
+    return _one(_lib.wg_det, _tensor(a))
+
+
+def slogdet(a):
+    """The sign of det A and log |det A|, (...) each, which neither overflow nor underflow: 0 and -inf
+    of a singular matrix, where backward fails. The sign has no gradient. Pass NULL for what is not
+    needed. Returns 0 or -1.
+
+    Errors: SHAPE, DTYPE; GRADIENT in backward."""
+    _sign = _c_void_p()
+    _logabsdet = _c_void_p()
+    return _several((_sign, _logabsdet,), _lib.wg_slogdet, _tensor(a), _byref(_sign), _byref(_logabsdet))
+
+
+def cholesky(a, upper):
+    """The lower triangle L with L L^T = A, or the upper one, L^T.   a: (..., N, N)   ->   (..., N, N)
+
+    Errors: SHAPE, DTYPE, ARGUMENT if a is not positive definite."""
+    return _one(_lib.wg_cholesky, _tensor(a), upper)
+
+
+def qr(a, complete):
+    """A = Q R with orthonormal columns of Q and an upper triangle R, by Householder's reflections; the
+    diagonal of R may be negative.   a: (..., M, N)   K = min(M, N)   ->   Q (..., M, K), R (..., K,
+    N); with `complete` Q (..., M, M), R (..., M, N). Pass NULL for what is not needed. Returns 0 or
+    -1. Derivatives want independent columns, the first K of a wide matrix; there is none of a
+    complete Q with M > N.
+
+    Errors: SHAPE, DTYPE; GRADIENT or ARGUMENT in backward."""
+    _q = _c_void_p()
+    _r = _c_void_p()
+    return _several((_q, _r,), _lib.wg_qr, _tensor(a), complete, _byref(_q), _byref(_r))
+
+
+def eigh(a):
+    """A = V diag(w) V^T of a symmetric A: eigenvalues (..., N) in ascending order, and eigenvectors,
+    the columns of V (..., N, N), of either sign. Pass NULL for what is not needed. Returns 0 or -1.
+    Eigenvectors of eigenvalues that are equal, but for rounding, have no derivative: backward
+    through them fails, as does forward mode; backward through the eigenvalues alone does not.
+
+    Errors: SHAPE, DTYPE, ARGUMENT for infinite elements and NaN; GRADIENT in backward."""
+    _eigenvalues = _c_void_p()
+    _eigenvectors = _c_void_p()
+    return _several((_eigenvalues, _eigenvectors,), _lib.wg_eigh, _tensor(a), _byref(_eigenvalues), _byref(_eigenvectors))
+
+
+def eigvalsh(a):
+    """the eigenvalues alone"""
+    return _one(_lib.wg_eigvalsh, _tensor(a))
+
+
+def svd(a, full_matrices):
+    """A = U diag(S) V^T with orthonormal columns of U and V, and S in descending order, >= 0.
+    a: (..., M, N)   K = min(M, N)   ->   U (..., M, K), S (..., K), V^T (..., K, N); with
+    full_matrices U (..., M, M), V^T (..., N, N). Pass NULL for what is not needed. Returns 0 or -1.
+    Singular vectors of singular values that are equal but for rounding have no derivative, nor do
+    those of 0 where M != N, nor those which full_matrices adds: backward through them fails, as does
+    forward mode; backward through S alone does not.
+
+    Errors: SHAPE, DTYPE, ARGUMENT for infinite elements and NaN; GRADIENT in backward."""
+    _u = _c_void_p()
+    _s = _c_void_p()
+    _vt = _c_void_p()
+    return _several((_u, _s, _vt,), _lib.wg_svd, _tensor(a), full_matrices, _byref(_u), _byref(_s), _byref(_vt))
+
+
+def svdvals(a):
+    """S alone"""
+    return _one(_lib.wg_svdvals, _tensor(a))
+
+
+def lstsq(a, b):
+    """The X that minimises |A X - B|, and of several the one of least norm, by QR.
+    a: (..., M, N) of full rank   b: (..., M, K) or (M)   ->   (..., N, K) or (..., N)
+    Leading axes broadcast.
+
+    Errors: SHAPE, DTYPE, ARGUMENT if a has not full rank."""
+    return _one(_lib.wg_lstsq, _tensor(a), _tensor(b))
+
+
+def pinv(a, rtol):
+    """The pseudoinverse of Moore and Penrose, (..., M, N) -> (..., N, M), over the singular values
+    above rtol times the largest; an rtol of 0 is PyTorch's default, max(M, N) times the epsilon of
+    the dtype. The derivative is that at constant rank.
+
+    Errors: SHAPE, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_pinv, _tensor(a), rtol)
+
+
+def matrix_power(a, n):
+    """A^n by repeated squaring: the identity for n = 0, a power of the inverse for n < 0.
+    a: (..., N, N)   ->   (..., N, N)
+
+    Errors: SHAPE, DTYPE, ARGUMENT for a singular a and n < 0."""
+    return _one(_lib.wg_matrix_power, _tensor(a), n)
+
+
+def matrix_exp(a):
+    """e^A = 1 + A + A^2 / 2! + ..., by scaling and squaring with Pade's approximant   (Higham 2005).
+    a: (..., N, N)   ->   (..., N, N)
+
+    Errors: SHAPE, DTYPE."""
+    return _one(_lib.wg_matrix_exp, _tensor(a))
+
+
+def matrix_norm(a, order, keepdim=False):
+    """A norm of matrices, (..., M, N) -> (...), or (..., 1, 1) with keepdim. Kinks at ties, which share
+    the gradient, and of the nuclear norm at singular values of 0.
+
+    Errors: SHAPE, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_matrix_norm, _tensor(a), _enum(_api.wg_matrix_norm_order, order), keepdim)
 
 
 def conv1d(x, weight, bias=None, **options):
@@ -1957,6 +2098,22 @@ METHODS = [
     outer,
     dot,
     addmm,
+    solve,
+    solve_triangular,
+    inv,
+    det,
+    slogdet,
+    cholesky,
+    qr,
+    eigh,
+    eigvalsh,
+    svd,
+    svdvals,
+    lstsq,
+    pinv,
+    matrix_power,
+    matrix_exp,
+    matrix_norm,
     conv1d,
     conv2d,
     conv3d,
@@ -2185,6 +2342,22 @@ __all__ = [
     "outer",
     "dot",
     "addmm",
+    "solve",
+    "solve_triangular",
+    "inv",
+    "det",
+    "slogdet",
+    "cholesky",
+    "qr",
+    "eigh",
+    "eigvalsh",
+    "svd",
+    "svdvals",
+    "lstsq",
+    "pinv",
+    "matrix_power",
+    "matrix_exp",
+    "matrix_norm",
     "conv1d",
     "conv2d",
     "conv3d",
