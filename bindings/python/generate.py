@@ -295,6 +295,10 @@ DEFAULTS = {
     "wg_attention": {"mask": "None"}, "wg_rotary": {"pairing": '"halves"'},
     "wg_roll": {"axes": "None"}, "wg_cat": {"axis": "0"}, "wg_stack": {"axis": "0"},
     "wg_normal": {"mean": "0.0", "std": "1.0"}, "wg_logspace": {"base": "10.0"},
+    "wg_solve": {"from_right": "False"}, "wg_qr": {"complete": "False"}, "wg_pinv": {"rtol": "0.0"},
+    "wg_solve_triangular": {"unit": "False", "from_right": "False"},
+    "wg_cholesky": {"upper": "False"}, "wg_svd": {"full_matrices": "False"},
+    "wg_matrix_norm": {"order": '"fro"'},
     "wg_trunc_normal": {"mean": "0.0", "std": "1.0", "low": "-2.0", "high": "2.0"},
 }
 RENAMED = {"from": "source", "to": "destination", "axis_count": None, "index": "index"}

@@ -85,6 +85,12 @@ def call(op, xs, given):
         return wg.permute(xs[0], given["order"])
     if op in ("gather", "index_select", "take_along_axis", "scatter", "scatter_add"):
         return getattr(wg, op)(xs[0], given["axis"], *xs[1:])
+    if op == "matrix_norm":
+        given["order"] = ["fro", "nuc", 2, -2, 1, -1, float("inf"), float("-inf")][given["order"]]
+    if op in ("qr", "eigh", "svd"):  # of vectors of either sign the cases have the squares
+        found = getattr(wg, op)(*xs, **given)
+        return tuple(y if (op, i) in (("eigh", 0), ("svd", 1)) else y * y
+                     for i, y in enumerate(found))
     name = {"slice": "slice_", "embedding_op": "embedding"}.get(op, op)
     return getattr(wg, name)(*xs, **given)
 

@@ -238,14 +238,16 @@ def _dtype(dtype):
 
 
 def _enum(values, choice):
-    """A constant of an enumeration from the end of its name: "mean" for WG_REDUCTION_MEAN."""
-    if isinstance(choice, int):
-        return choice
+    """A constant of an enumeration from the end of its name: "mean" for WG_REDUCTION_MEAN, -2 for
+    WG_MATRIX_NORM_MINUS_2. An integer that ends no name is the constant itself."""
     ends = {}
     prefix = common_prefix(list(values))
     for name, value in values.items():
         ends[name[len(prefix):].lower()] = value
-    wanted = str(choice).lower().replace("-", "_")
+    wanted = str(choice).lower()
+    wanted = ("minus_" + wanted[1:] if wanted.startswith("-") else wanted).replace("-", "_")
+    if isinstance(choice, int) and wanted not in ends:
+        return choice
     if wanted not in ends:
         raise ValueError("%r is not among %s" % (choice, ", ".join(ends)))
     return ends[wanted]

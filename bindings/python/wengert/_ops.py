@@ -1460,7 +1460,7 @@ def addmm(c, a, b, beta=1.0, alpha=1.0):
     return _one(_lib.wg_addmm, _tensor(c), _tensor(a), _tensor(b), beta, alpha)
 
 
-def solve(a, b, from_right):
+def solve(a, b, from_right=False):
     """X with A X = B, by LU with partial pivoting, or with from_right (PyTorch's left=False) X A = B.
     a: (..., N, N)   b: (..., N, K)   ->   (..., N, K); or b: (..., N) -> (..., N), if b is of rank 1
     or has the shape of a without its last axis. Leading axes broadcast. For b of vectors from_right
@@ -1470,7 +1470,7 @@ def solve(a, b, from_right):
     return _one(_lib.wg_solve, _tensor(a), _tensor(b), from_right)
 
 
-def solve_triangular(a, b, upper, unit, from_right):
+def solve_triangular(a, b, upper, unit=False, from_right=False):
     """The same with one triangle of a, the upper or the lower one; the other is not read. With `unit`
     (PyTorch's unitriangular) its diagonal is taken as ones and not read, either.
 
@@ -1503,14 +1503,14 @@ def slogdet(a):
     return _several((_sign, _logabsdet,), _lib.wg_slogdet, _tensor(a), _byref(_sign), _byref(_logabsdet))
 
 
-def cholesky(a, upper):
+def cholesky(a, upper=False):
     """The lower triangle L with L L^T = A, or the upper one, L^T.   a: (..., N, N)   ->   (..., N, N)
 
     Errors: SHAPE, DTYPE, ARGUMENT if a is not positive definite."""
     return _one(_lib.wg_cholesky, _tensor(a), upper)
 
 
-def qr(a, complete):
+def qr(a, complete=False):
     """A = Q R with orthonormal columns of Q and an upper triangle R, by Householder's reflections; the
     diagonal of R may be negative.   a: (..., M, N)   K = min(M, N)   ->   Q (..., M, K), R (..., K,
     N); with `complete` Q (..., M, M), R (..., M, N). Pass NULL for what is not needed. Returns 0 or
@@ -1540,7 +1540,7 @@ def eigvalsh(a):
     return _one(_lib.wg_eigvalsh, _tensor(a))
 
 
-def svd(a, full_matrices):
+def svd(a, full_matrices=False):
     """A = U diag(S) V^T with orthonormal columns of U and V, and S in descending order, >= 0.
     a: (..., M, N)   K = min(M, N)   ->   U (..., M, K), S (..., K), V^T (..., K, N); with
     full_matrices U (..., M, M), V^T (..., N, N). Pass NULL for what is not needed. Returns 0 or -1.
@@ -1569,7 +1569,7 @@ def lstsq(a, b):
     return _one(_lib.wg_lstsq, _tensor(a), _tensor(b))
 
 
-def pinv(a, rtol):
+def pinv(a, rtol=0.0):
     """The pseudoinverse of Moore and Penrose, (..., M, N) -> (..., N, M), over the singular values
     above rtol times the largest; an rtol of 0 is PyTorch's default, max(M, N) times the epsilon of
     the dtype. The derivative is that at constant rank.
@@ -1594,7 +1594,7 @@ def matrix_exp(a):
     return _one(_lib.wg_matrix_exp, _tensor(a))
 
 
-def matrix_norm(a, order, keepdim=False):
+def matrix_norm(a, order="fro", keepdim=False):
     """A norm of matrices, (..., M, N) -> (...), or (..., 1, 1) with keepdim. Kinks at ties, which share
     the gradient, and of the nuclear norm at singular values of 0.
 
