@@ -420,16 +420,20 @@ WG_API wg_tensor *wg_argmin(wg_tensor *x, int axis, bool keepdim);
 
 /* ---- Scans along one axis (ops/reduce/scan.c) ---- */
 
-/* y_i = a_i y_(i-1) + b_i with y_0 = b_0: a linear recurrence, as in state-space models and
- * exponential averages. a and b broadcast; integers are cast to f32. a_0 is not used.
- * [scope; INDEX, SHAPE] */
-WG_API wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis);
+/* y_i = a_i y_(i-1) + b_i, a linear recurrence, as in state-space models and exponential averages,
+ * from y_(-1) = initial. a and b broadcast, and initial to their shape without the axis; a NULL
+ * initial means 0, and a_0 is not used then. Integers are cast to f32. [scope; INDEX, SHAPE] */
+WG_API wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis, wg_tensor *initial);
 
 /* x_0 + ... + x_i, and x_0 ... x_i, at each place i; integers and bools in i64. f32 and bf16
  * accumulate in f64. The gradient of cumprod is exact beside any number of zeros, to any order.
  * [scope; INDEX] */
 WG_API wg_tensor *wg_cumsum(wg_tensor *x, int axis);
 WG_API wg_tensor *wg_cumprod(wg_tensor *x, int axis);
+
+/* log(e^x_0 + ... + e^x_i) at each place i, without overflow; integers are cast to f32. The gradient
+ * is NaN where the result is -inf. [scope; INDEX] */
+WG_API wg_tensor *wg_logcumsumexp(wg_tensor *x, int axis);
 
 /* The largest or smallest of x_0 ... x_i at each place i, and its i64 index. Of equal elements and
  * of NaNs the last one counts and gets the gradient, as in PyTorch. Pass NULL for `values` or

@@ -290,6 +290,7 @@ DEFAULTS = {
     "wg_rms_norm_op": {"weight": "None", "eps": "1e-6", "eps_outside": "False"},
     "wg_embedding_op": {"padding_index": "-1"}, "wg_cosine_similarity": {"axis": "1", "eps": "1e-8"},
     "wg_sort": {"axis": "-1"}, "wg_argsort": {"axis": "-1"}, "wg_topk": {"axis": "-1"},
+    "wg_linear_scan": {"initial": "None"},
     "wg_median": {"axis": "-1"}, "wg_smooth_l1_loss": {"beta": "1.0"},
     "wg_bce_with_logits": {"weight": "None", "pos_weight": "None"},
     "wg_attention": {"mask": "None"}, "wg_rotary": {"pairing": '"halves"'},

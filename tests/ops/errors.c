@@ -407,9 +407,13 @@ START_TEST(reductions_and_scans_refuse_what_does_not_fit) {
             "norm: (2, 0) f32: no elements have no norm of order -inf");
     refused(wg_cumsum(x, 2), WG_ERROR_INDEX, "cumsum: axis 2");
     refused(wg_cumprod(scalar, 0), WG_ERROR_INDEX, "cumprod: axis 0");
-    refused(wg_linear_scan(x, x, 2), WG_ERROR_INDEX, "linear_scan: axis 2");
-    refused(wg_linear_scan(x, zeros(WG_F32, WG_DIMS(2)), 0), WG_ERROR_SHAPE,
-            "linear_scan: (2, 3) f32 x (2) f32: wanted a and b of one shape");
+    refused(wg_linear_scan(x, x, 2, NULL), WG_ERROR_INDEX, "linear_scan: axis 2");
+    refused(wg_linear_scan(x, zeros(WG_F32, WG_DIMS(2)), 0, NULL), WG_ERROR_SHAPE,
+            "linear_scan: (2, 3) f32 x (2) f32: sizes 3 and 2 of axis -1 do not broadcast");
+    refused(wg_linear_scan(x, x, 0, x), WG_ERROR_SHAPE,
+            "linear_scan: the initial state is (2, 3) f32; wanted one that broadcasts to (3) f32, "
+            "the shape of a and b without axis 0");
+    refused(wg_logcumsumexp(x, -3), WG_ERROR_INDEX, "logcumsumexp: axis -3");
     ck_assert_int_eq(wg_cummax(x, 2, &out, NULL), -1);
     ck_assert_ptr_null(out);
     assert_error(WG_ERROR_INDEX, "cummax: axis 2");
@@ -477,7 +481,7 @@ START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     ck_assert_ptr_null(wg_norm(lost, NAN, WG_ALL, false));
     ck_assert_ptr_null(wg_logsumexp(lost, WG_DIMS(9), false));
     ck_assert_ptr_null(wg_cumsum(lost, 9));
-    ck_assert_ptr_null(wg_linear_scan(x, lost, 9));
+    ck_assert_ptr_null(wg_linear_scan(x, lost, 9, NULL));
     ck_assert_int_eq(wg_cummax(lost, 9, NULL, NULL), -1);
     ck_assert_int_eq(wg_sort(lost, 9, false, NULL, NULL), -1);
     ck_assert_int_eq(wg_topk(lost, 9, 9, false, NULL, NULL), -1);

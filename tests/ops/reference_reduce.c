@@ -117,7 +117,11 @@ static wg_tensor *cumprod(const reference_case *c, wg_tensor *const *in) {
 }
 
 static wg_tensor *linear_scan(const reference_case *c, wg_tensor *const *in) {
-    return wg_linear_scan(in[0], in[1], axis_of(c));
+    return wg_linear_scan(in[0], in[1], axis_of(c), c->input_count > 2 ? in[2] : NULL);
+}
+
+static wg_tensor *logcumsumexp(const reference_case *c, wg_tensor *const *in) {
+    return wg_logcumsumexp(in[0], axis_of(c));
 }
 
 static int cummax(const reference_case *c, wg_tensor *const *in, wg_tensor **outputs) {
@@ -129,8 +133,9 @@ static int cummin(const reference_case *c, wg_tensor *const *in, wg_tensor **out
 }
 
 static const reference_op scan_ops[] = {
-    {"cumsum", .one = cumsum},  {"cumprod", .one = cumprod},         {"cummax", .call = cummax},
-    {"cummin", .call = cummin}, {"linear_scan", .one = linear_scan},
+    {"cumsum", .one = cumsum},           {"cumprod", .one = cumprod},
+    {"cummax", .call = cummax},          {"cummin", .call = cummin},
+    {"linear_scan", .one = linear_scan}, {"logcumsumexp", .one = logcumsumexp},
 };
 
 /* ---- Sorting ---- */

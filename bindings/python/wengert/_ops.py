@@ -1146,12 +1146,13 @@ def argmin(x, axis, keepdim=False):
     return _one(_lib.wg_argmin, _tensor(x), axis, keepdim)
 
 
-def linear_scan(a, b, axis):
-    """y_i = a_i y_(i-1) + b_i with y_0 = b_0: a linear recurrence, as in state-space models and
-    exponential averages. a and b broadcast; integers are cast to f32. a_0 is not used.
+def linear_scan(a, b, axis, initial=None):
+    """y_i = a_i y_(i-1) + b_i, a linear recurrence, as in state-space models and exponential averages,
+    from y_(-1) = initial. a and b broadcast, and initial to their shape without the axis; a NULL
+    initial means 0, and a_0 is not used then. Integers are cast to f32.
 
     Errors: INDEX, SHAPE."""
-    return _one(_lib.wg_linear_scan, _tensor(a), _tensor(b), axis)
+    return _one(_lib.wg_linear_scan, _tensor(a), _tensor(b), axis, _maybe(initial))
 
 
 def cumsum(x, axis):
@@ -1168,6 +1169,14 @@ def cumprod(x, axis):
 
     Errors: INDEX."""
     return _one(_lib.wg_cumprod, _tensor(x), axis)
+
+
+def logcumsumexp(x, axis):
+    """log(e^x_0 + ... + e^x_i) at each place i, without overflow; integers are cast to f32. The gradient
+    is NaN where the result is -inf.
+
+    Errors: INDEX."""
+    return _one(_lib.wg_logcumsumexp, _tensor(x), axis)
 
 
 def cummax(x, axis):
@@ -2065,6 +2074,7 @@ METHODS = [
     linear_scan,
     cumsum,
     cumprod,
+    logcumsumexp,
     cummax,
     cummin,
     softmax,
@@ -2309,6 +2319,7 @@ __all__ = [
     "linear_scan",
     "cumsum",
     "cumprod",
+    "logcumsumexp",
     "cummax",
     "cummin",
     "softmax",

@@ -1,5 +1,5 @@
-/* Scans: place i along an axis gets the combination of the elements up to i. Running sums, products
- * and extrema, and the linear recurrence.
+/* Scans: place i along an axis gets the combination of the elements up to i. Running sums,
+ * products, extrema and logarithms of sums, and the linear recurrence.
  *
  *              axis -->
  *     line 0   x0  x0+x1  x0+x1+x2 ...      lines that lie beside each other in memory advance
@@ -10,6 +10,10 @@
 #include "tensor/convert.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
+#include "tensor/simd/simd.h"
+
+#include <math.h>
+#include <string.h>
 
 /* ---- Kernels ---- */
 
@@ -19,6 +23,7 @@
 /* A block of lines: where it begins in up to two inputs and two outputs. */
 typedef struct scan_lines {
     const void *x[2];
+    const void *initial; /* an element for each line, what comes before its first; NULL: none */
     void *y[2];
     int64_t n;     /* elements of a line */
     int64_t step;  /* from one to the next; negative in reverse */
@@ -43,13 +48,15 @@ typedef struct scan_options {
     bool reverse; /* from the last to the first */
 } scan_options;
 
-/* y_i = a_i y_(i-1) + b_i, where a and b have one floating dtype and one shape. */
-static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, int axis, bool reverse);
+/* y_i = a_i y_(i-1) + b_i, where a and b have one floating dtype and one shape, and initial, NULL
+ * for none, that shape with size 1 along the axis. */
+static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, wg_tensor *initial, int axis,
+                             bool reverse);
 
 typedef struct plan {
     scan_kernel kernel;
     int input_count, output_count;
-    const char *x[2];
+    const char *x[3]; /* the last of three is the initial one */
     char *y[2];
     int64_t x_size, y_size[2]; /* bytes of an element */
     int64_t n, inner;          /* places along the axis, and behind it */
@@ -66,16 +73,19 @@ static void run_blocks(int64_t begin, int64_t end, void *context) {
         scan_lines lines = {.n = plan->n,
                             .step = plan->reverse ? -plan->inner : plan->inner,
                             .width = rest < plan->width ? rest : plan->width};
-        for (int i = 0; i < plan->input_count; i++)
+        for (int i = 0; i < plan->input_count && i < 2; i++)
             lines.x[i] = plan->x[i] + start * plan->x_size;
+        if (plan->x[2])
+            lines.initial =
+                plan->x[2] + (block / plan->blocks * plan->inner + first) * plan->x_size;
         for (int j = 0; j < plan->output_count; j++)
             lines.y[j] = plan->y[j] + start * plan->y_size[j];
         plan->kernel(&lines);
     }
 }
 
-/* Runs kernels[dtype of input 0] over the lines of all inputs, which have one shape, into all
- * outputs. -1 for lack of memory. */
+/* Runs kernels[dtype of input 0] over the lines of all inputs, which have one shape but for the
+ * third, into all outputs. -1 for lack of memory. */
 static int run_scan(wg_call *call, const scan_kernel *kernels) {
     const scan_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
@@ -87,6 +97,8 @@ static int run_scan(wg_call *call, const scan_kernel *kernels) {
                  .inner = 1,
                  .reverse = options->reverse};
     for (int i = 0; i < call->input_count; i++) {
+        if (call->inputs[i] == NULL)
+            continue;
         const wg_tensor *dense = wg_contiguous(call->inputs[i]);
         if (dense == NULL)
             return -1;
@@ -133,29 +145,39 @@ static int bench_scan(wg_generator *generator, wg_sample *sample) {
 }
 
 /* x shifted by one place of the scan: each place gets the next element, or the previous one, and
- * `fill` where there is none. */
-static wg_tensor *shifted(wg_tensor *x, const scan_options *options, bool next, double fill) {
+ * where there is none `fill`, of size 1 along the axis, or if that is NULL the number. */
+static wg_tensor *shifted(wg_tensor *x, const scan_options *options, bool next, wg_tensor *fill,
+                          double number) {
     const int axis = options->axis;
     const bool to_right = options->reverse == next;
     wg_tensor *first = wg_slice(x, axis, 0, 1, 1);
     if (first == NULL || wg_tensor_count(first) == 0)
         return x;
-    wg_tensor *end = wg_full(x->spec.dtype, x->spec.ndim, first->spec.shape, fill);
+    wg_tensor *end = fill ? fill : wg_full(x->spec.dtype, x->spec.ndim, first->spec.shape, number);
     wg_tensor *rest = to_right ? wg_slice(x, axis, 0, -1, 1) : wg_slice(x, axis, 1, WG_END, 1);
     return to_right ? wg_cat(2, (wg_tensor *[]){end, rest}, axis)
                     : wg_cat(2, (wg_tensor *[]){rest, end}, axis);
 }
 
-/* ---- linear_scan: y_i = a_i y_(i-1) + b_i, y_0 = b_0.   With s_i = g_i + a_(i+1) s_(i+1), a scan
- * from the other end: da_i = s_i y_(i-1), db = s. ---- */
+/* The element where the scan begins, of size 1 along the axis. */
+static wg_tensor *beginning(wg_tensor *x, const scan_options *options) {
+    return options->reverse ? wg_slice(x, options->axis, -1, WG_END, 1)
+                            : wg_slice(x, options->axis, 0, 1, 1);
+}
+
+/* ---- linear_scan: y_i = a_i y_(i-1) + b_i, from y_(-1) = initial, or 0.   With
+ * s_i = g_i + a_(i+1) s_(i+1), a scan from the other end: da_i = s_i y_(i-1), db = s,
+ * dinitial = a_0 s_0. ---- */
 
 #define LINEAR_SCAN(NAME, TYPE, READ, WRITE)                                                       \
     static inline void NAME##_lines(const scan_lines *at, int64_t width) {                         \
-        const TYPE *a = at->x[0], *b = at->x[1];                                                   \
+        const TYPE *a = at->x[0], *b = at->x[1], *initial = at->initial;                           \
         TYPE *y = at->y[0];                                                                        \
         double last[SCAN_WIDTH];                                                                   \
         for (int64_t l = 0; l < width; l++) {                                                      \
             last[l] = (double)READ(b[l]);                                                          \
+            if (initial)                                                                           \
+                last[l] += (double)READ(a[l]) * (double)READ(initial[l]);                          \
             y[l] = (TYPE)WRITE(last[l]);                                                           \
         }                                                                                          \
         for (int64_t i = 1; i < at->n; i++)                                                        \
@@ -172,10 +194,24 @@ LINEAR_SCAN(linear_scan_f64, double, , )
 LINEAR_SCAN(linear_scan_bf16, uint16_t, wg__bf16_to_f32, wg__f64_to_bf16)
 
 static int linear_scan_infer(wg_call *call) {
+    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
+    const int axis = ((const scan_options *)call->options)->axis;
     if (wg__infer_float(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0)
         return -1;
-    if (!wg__same_shape(&call->input_specs[0], &call->input_specs[1]))
-        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a and b of one shape; expand one of them");
+    if (!wg__same_shape(a, b))
+        return wg__infer_broadcast(call, 0, a->dtype) < 0
+                   ? -1
+                   : wg__op_fail(call, WG_ERROR_SHAPE, "wanted a and b of one shape");
+    if (call->input_count < 3 || call->input_specs[2].ndim < 0)
+        return 0;
+    wg_spec initial = *a;
+    initial.shape[axis] = 1;
+    if (wg__check_same_dtype(call, 0, 2) < 0)
+        return -1;
+    if (!wg__same_shape(&initial, &call->input_specs[2]))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "wanted an initial state of the shape that a and b have without axis %d",
+                           axis);
     return 0;
 }
 
@@ -187,18 +223,27 @@ static int linear_scan_forward(wg_call *call) {
 
 static const wg_op linear_scan;
 
-static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, int axis, bool reverse) {
-    return wg_apply_one(&linear_scan, 2, (wg_tensor *[]){a, b}, &(scan_options){axis, reverse});
+static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, wg_tensor *initial, int axis,
+                             bool reverse) {
+    return wg_apply_one(&linear_scan, initial ? 3 : 2, (wg_tensor *[]){a, b, initial},
+                        &(scan_options){axis, reverse});
+}
+
+static wg_tensor *initial_of(const wg_call *call) {
+    return call->input_count > 2 ? call->inputs[2] : NULL;
 }
 
 static int linear_scan_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const scan_options *options = call->options;
-    wg_tensor *next = shifted(call->inputs[0], options, true, 0);
-    wg_tensor *s = recurrence(next, cotangents[0], options->axis, !options->reverse);
+    wg_tensor *a = call->inputs[0], *next = shifted(a, options, true, NULL, 0);
+    wg_tensor *s = recurrence(next, cotangents[0], NULL, options->axis, !options->reverse);
     if (wg__wants(call, 0))
-        gradients[0] = wg_mul(s, shifted(call->outputs[0], options, false, 0));
+        gradients[0] = wg_mul(s, shifted(call->outputs[0], options, false, initial_of(call), 0));
     if (wg__wants(call, 1))
         gradients[1] = s;
+    if (wg__wants(call, 2)) /* of no places the sum is that of no elements: zeros */
+        gradients[2] = wg_sum(wg_mul(beginning(a, options), beginning(s, options)), 1,
+                              (int64_t[]){options->axis}, true);
     return wg__vjp_status();
 }
 
@@ -206,20 +251,31 @@ static int linear_scan_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor 
     const scan_options *options = call->options;
     wg_tensor *change = tangents[1];
     if (tangents[0] != NULL) {
-        wg_tensor *product = wg_mul(tangents[0], shifted(call->outputs[0], options, false, 0));
+        wg_tensor *before = shifted(call->outputs[0], options, false, initial_of(call), 0);
+        wg_tensor *product = wg_mul(tangents[0], before);
         change = change == NULL ? product : wg_add(change, product);
     }
-    output_tangents[0] = recurrence(call->inputs[0], change, options->axis, options->reverse);
+    if (change == NULL)
+        change = wg_zeros_like(call->inputs[1]);
+    output_tangents[0] =
+        recurrence(call->inputs[0], change, call->input_count > 2 ? tangents[2] : NULL,
+                   options->axis, options->reverse);
     return wg__vjp_status();
 }
 
+/* Those of scans, each without and with an initial state. */
 static int linear_scan_sample(int index, wg_generator *generator, wg_sample *sample) {
-    const int status = sample_scan(index, generator, sample, wg__sample_normal);
+    const int status = sample_scan(index / 2, generator, sample, wg__sample_normal);
     if (status <= 0)
         return status;
-    sample->inputs[1] = wg_randn(generator, WG_F64, wg_tensor_ndim(sample->inputs[0]),
-                                 wg_tensor_shape(sample->inputs[0]));
-    return wg__sample_status(sample, 2);
+    wg_tensor *a = sample->inputs[0];
+    sample->inputs[1] = wg_randn(generator, WG_F64, a->spec.ndim, a->spec.shape);
+    if (index % 2 == 0)
+        return wg__sample_status(sample, 2);
+    wg_spec initial = a->spec;
+    initial.shape[((const scan_options *)sample->options)->axis] = 1;
+    sample->inputs[2] = wg_randn(generator, WG_F64, initial.ndim, initial.shape);
+    return wg__sample_status(sample, 3);
 }
 
 static int linear_scan_bench(wg_generator *generator, wg_sample *sample) {
@@ -234,11 +290,13 @@ static double linear_scan_flops(const wg_call *call) {
 }
 
 static const wg_op linear_scan = {
-    WG__OP("linear_scan", 2, "y_i = a_i y_(i-1) + b_i along one axis, from y_0 = b_0."),
+    WG__OP_OF("linear_scan", 2, 3, 1,
+              "y_i = a_i y_(i-1) + b_i along one axis, from an initial y_(-1), or 0 if there is "
+              "none."),
     .options_size = sizeof(scan_options),
-    .saves_inputs = 1,
+    .saves_inputs = 5,
     .saves_outputs = 1,
-    .differentiable = 3,
+    .differentiable = 7,
     .infer = linear_scan_infer,
     .forward = linear_scan_forward,
     .vjp = linear_scan_vjp,
@@ -248,32 +306,50 @@ static const wg_op linear_scan = {
     .flops = linear_scan_flops,
 };
 
-/* The operands in one floating dtype and one shape; false after an error. */
-static bool meet(wg_tensor **a, wg_tensor **b) {
-    wg_spec spec;
-    if (!wg__promote(a, b))
-        return false;
-    if (!wg_dtype_is_float((*a)->spec.dtype)) {
-        *a = wg_cast(*a, WG_F32);
-        *b = wg_cast(*b, WG_F32);
+/* initial, (...) of a state, as (..., 1, ...) of the shape with that axis; NULL after an error. */
+static wg_tensor *initial_state(wg_tensor *initial, const wg_spec *spec, int axis) {
+    wg_spec state = *spec;
+    state.ndim--;
+    for (int i = axis; i < state.ndim; i++)
+        state.shape[i] = spec->shape[i + 1];
+    int64_t strides[WG_MAX_DIMS];
+    if (!wg__broadcast_strides(initial, &state, strides)) {
+        char text[128], wanted[128];
+        wg_spec_text(text, sizeof text, &initial->spec);
+        wg_spec_text(wanted, sizeof wanted, &state);
+        wg_fail(WG_ERROR_SHAPE, linear_scan.name,
+                "the initial state is %s; wanted one that broadcasts to %s, the shape of a and b "
+                "without axis %d",
+                text, wanted, axis);
+        return NULL;
     }
-    if (*a == NULL || *b == NULL)
-        return false;
-    if (wg__broadcast(&(*a)->spec, &(*b)->spec, &spec)) { /* else infer reports the error */
-        *a = wg_expand(*a, spec.ndim, spec.shape);
-        *b = wg_expand(*b, spec.ndim, spec.shape);
-    }
-    return *a != NULL && *b != NULL;
+    return wg_unsqueeze(wg_expand(initial, state.ndim, state.shape), axis);
 }
 
-wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis) {
-    wg_tensor *y = NULL;
+wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis, wg_tensor *initial) {
+    if (a == NULL || b == NULL)
+        return NULL;
+    wg_tensor *inputs[] = {a, b, initial}, *y = NULL;
+    wg_spec spec;
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (meet(&a, &b)) {
-        const int along = wg__axis(axis, a->spec.ndim, linear_scan.name);
-        y = along < 0 ? NULL : recurrence(a, b, along, false);
-    }
+    if (wg__promote_all(3, inputs)) {
+        for (int i = 0; i < 3; i++)
+            inputs[i] = wg__as_float(inputs[i]);
+        a = inputs[0];
+        b = inputs[1];
+    } else
+        a = NULL;
+    if (a != NULL && b != NULL && wg__broadcast(&a->spec, &b->spec, &spec)) {
+        a = wg_expand(a, spec.ndim, spec.shape);
+        b = wg_expand(b, spec.ndim, spec.shape);
+    } /* else the shape rule reports the error */
+    const int along = a == NULL || b == NULL ? -1 : wg__axis(axis, a->spec.ndim, linear_scan.name);
+    if (along >= 0 && initial != NULL && wg__same_shape(&a->spec, &b->spec)) {
+        initial = inputs[2] == NULL ? NULL : initial_state(inputs[2], &a->spec, along);
+        y = initial == NULL ? NULL : recurrence(a, b, initial, along, false);
+    } else if (along >= 0)
+        y = recurrence(a, b, NULL, along, false);
     return wg_scope_end(&scope, y);
 }
 
@@ -369,16 +445,16 @@ SCAN_FORWARD(cumprod)
 
 static int cumprod_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const scan_options *options = call->options;
-    wg_tensor *next = shifted(call->inputs[0], options, true, 0);
-    wg_tensor *s = recurrence(next, cotangents[0], options->axis, !options->reverse);
-    gradients[0] = wg_mul(shifted(call->outputs[0], options, false, 1), s);
+    wg_tensor *next = shifted(call->inputs[0], options, true, NULL, 0);
+    wg_tensor *s = recurrence(next, cotangents[0], NULL, options->axis, !options->reverse);
+    gradients[0] = wg_mul(shifted(call->outputs[0], options, false, NULL, 1), s);
     return wg__vjp_status();
 }
 
 static int cumprod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const scan_options *options = call->options;
-    wg_tensor *change = wg_mul(shifted(call->outputs[0], options, false, 1), tangents[0]);
-    output_tangents[0] = recurrence(call->inputs[0], change, options->axis, options->reverse);
+    wg_tensor *change = wg_mul(shifted(call->outputs[0], options, false, NULL, 1), tangents[0]);
+    output_tangents[0] = recurrence(call->inputs[0], change, NULL, options->axis, options->reverse);
     return wg__vjp_status();
 }
 
@@ -414,6 +490,132 @@ static const wg_op cumprod = {
 
 wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
     return scanned(&cumprod, x, axis, false);
+}
+
+/* ---- logcumsumexp: y_i = log(e^x_0 + ... + e^x_i).   With s_i = g_i + e^(y_i - y_(i+1)) s_(i+1),
+ * a scan from the other end: dx_i = e^(x_i - y_i) s_i. ---- */
+
+/* Elements of a line that are treated at a time. */
+enum { EXP_BLOCK = 256 };
+
+/* e^x of what is smaller than the largest x by more would lose digits of f64 in its logarithm. */
+static const double EXP_RANGE = 30;
+
+static double log_add_exp(double a, double b) {
+    if (a != a || b != b)
+        return a + b;
+    const double high = a > b ? a : b, low = a > b ? b : a;
+    return low == high && isinf(high) ? high : high + log1p(exp(low - high));
+}
+
+/* Replaces n elements of one line by their running logarithms, after a total of e^last. All are
+ * e^(x - max) times e^max, unless the first running sums are much smaller than the last. */
+static double log_totals(int64_t n, double *x, double last) {
+    const wg__simd *simd = wg__simd_for(WG_F64);
+    const double largest = simd->row_max(n, x), max = largest > last ? largest : last;
+    const double first = x[0] > last ? x[0] : last;
+    if (isnan(largest) || isnan(last) || isinf(max) || first < max - EXP_RANGE) {
+        for (int64_t i = 0; i < n; i++)
+            x[i] = last = log_add_exp(last, x[i]);
+        return last;
+    }
+    double total = exp(last - max);
+    simd->row_exp(n, x, max, 1, x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = total += x[i];
+    simd->log(n, x, x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] += max;
+    return x[n - 1];
+}
+
+/* One line goes along in blocks; lines beside each other advance by a place at a time. */
+#define LOG_TOTALS(NAME, TYPE, READ, WRITE)                                                        \
+    static void NAME##_line(const scan_lines *at) {                                                \
+        const TYPE *x = at->x[0];                                                                  \
+        TYPE *y = at->y[0];                                                                        \
+        double block[EXP_BLOCK], last = -INFINITY;                                                 \
+        for (int64_t begin = 0; begin < at->n; begin += EXP_BLOCK) {                               \
+            const int64_t n = at->n - begin < EXP_BLOCK ? at->n - begin : EXP_BLOCK;               \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                block[i] = (double)READ(x[(begin + i) * at->step]);                                \
+            last = log_totals(n, block, last);                                                     \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[(begin + i) * at->step] = (TYPE)WRITE(block[i]);                                 \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(const scan_lines *at) {                                                       \
+        const TYPE *x = at->x[0];                                                                  \
+        TYPE *y = at->y[0];                                                                        \
+        double total[SCAN_WIDTH], row[SCAN_WIDTH];                                                 \
+        if (at->width == 1) {                                                                      \
+            NAME##_line(at);                                                                       \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < at->n; i++) {                                                      \
+            for (int64_t l = 0; l < at->width; l++)                                                \
+                row[l] = (double)READ(x[i * at->step + l]);                                        \
+            if (i == 0)                                                                            \
+                memcpy(total, row, (size_t)at->width * sizeof *row);                               \
+            else                                                                                   \
+                wg__simd_for(WG_F64)->logaddexp(at->width, total, row, total);                     \
+            for (int64_t l = 0; l < at->width; l++)                                                \
+                y[i * at->step + l] = (TYPE)WRITE(total[l]);                                       \
+        }                                                                                          \
+    }
+
+LOG_TOTALS(logcumsumexp_f32, float, , )
+LOG_TOTALS(logcumsumexp_f64, double, , )
+LOG_TOTALS(logcumsumexp_bf16, uint16_t, wg__bf16_to_f32, wg__f64_to_bf16)
+
+static int logcumsumexp_forward(wg_call *call) {
+    static const scan_kernel kernels[WG_DTYPE_COUNT] = {
+        [WG_F32] = logcumsumexp_f32, [WG_F64] = logcumsumexp_f64, [WG_BF16] = logcumsumexp_bf16};
+    return run_scan(call, kernels);
+}
+
+static int logcumsumexp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const scan_options *options = call->options;
+    wg_tensor *x = call->inputs[0], *y = call->outputs[0];
+    wg_tensor *step = wg_exp(wg_sub(y, shifted(y, options, true, NULL, 0)));
+    wg_tensor *s = recurrence(step, cotangents[0], NULL, options->axis, !options->reverse);
+    gradients[0] = wg_mul(wg_exp(wg_sub(x, y)), s);
+    return wg__vjp_status();
+}
+
+static int logcumsumexp_jvp(wg_call *call, wg_tensor *const *tangents,
+                            wg_tensor **output_tangents) {
+    const scan_options *options = call->options;
+    wg_tensor *x = call->inputs[0], *y = call->outputs[0];
+    wg_tensor *step = wg_exp(wg_sub(shifted(y, options, false, NULL, 0), y));
+    output_tangents[0] = recurrence(step, wg_mul(wg_exp(wg_sub(x, y)), tangents[0]), NULL,
+                                    options->axis, options->reverse);
+    return wg__vjp_status();
+}
+
+static int logcumsumexp_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return sample_scan(index, generator, sample, wg__sample_normal);
+}
+
+static const wg_op logcumsumexp = {
+    WG__OP("logcumsumexp", 1, "y_i = log(e^x_0 + ... + e^x_i) along one axis, without overflow."),
+    .options_size = sizeof(scan_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = wg__infer_float,
+    .forward = logcumsumexp_forward,
+    .vjp = logcumsumexp_vjp,
+    .jvp = logcumsumexp_jvp,
+    .sample = logcumsumexp_sample,
+    .bench = bench_scan,
+    .flops = scan_flops,
+};
+
+wg_tensor *wg_logcumsumexp(wg_tensor *x, int axis) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, scanned(&logcumsumexp, wg__as_float(x), axis, false));
 }
 
 /* ---- cummax, cummin: y_i = the largest, the smallest of x_0 ... x_i, and its last place; NaN from
@@ -504,6 +706,7 @@ static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values
 EXTREMUM(cummax, >=, "largest")
 EXTREMUM(cummin, <=, "smallest")
 
-static const wg_op *const ops[] = {&linear_scan, &cumsum, &cumprod, &cummax, &cummin};
+static const wg_op *const ops[] = {&linear_scan,  &cumsum, &cumprod,
+                                   &logcumsumexp, &cummax, &cummin};
 
 const wg__op_table wg__ops_scan = {ops, sizeof ops / sizeof *ops};
