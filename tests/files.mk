@@ -55,6 +55,7 @@ tests_test_data_SOURCES = \
 	tests/data/huggingface.c \
 	tests/data/labelled_text.c \
 	tests/data/llama2c.c \
+	tests/data/long_text.c \
 	tests/data/mixture.c \
 	tests/data/sentence_pairs.c \
 	tests/data/sentencepiece.c \
@@ -206,6 +207,7 @@ tests_test_tensor_SOURCES = \
 
 tests_test_train_SOURCES = \
 	tests/train/divergence.c \
+	tests/train/history.c \
 	tests/train/regression.c \
 	tests/train/regression.h \
 	tests/train/trainer.c \

@@ -166,16 +166,15 @@ static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
            (is_in(word, counters) && begins_number(l, next)) || is_item_number(l, stop);
 }
 
-/* Where a sentence ends whose ideographic stops begin at `at`; -1 if it goes on:
- a comma follows the quotes that close
- * after them. A stop behind these quotes belongs to the same end. */
+/* Where the ideographic stops that begin at `at` end, with the quotes that close after them. A stop
+ * behind these quotes belongs to the same end. */
 static int64_t ideographic_end(const paragraph *l, int64_t at) {
     int64_t end = at, before;
     do {
         before = end;
         end = skip_marks(l, skip_marks(l, end, ideographic_stops), closers);
     } while (end > before);
-    return mark_at(l, end, ideographic_commas) > 0 ? -1 : end;
+    return end;
 }
 
 int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
@@ -187,8 +186,9 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
             continue;
         if (mark_at(&l, i, ideographic_stops)) {
             const int64_t end = ideographic_end(&l, i);
-            if (end >= 0)
+            if (mark_at(&l, end, ideographic_commas) == 0)
                 return end;
+            i = end - 1;
             continue;
         }
         int64_t after = skip_marks(&l, i, stops);

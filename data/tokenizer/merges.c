@@ -327,8 +327,11 @@ static int64_t pair_number(trainer *t, int32_t left, int32_t right) {
     return t->pair_count++;
 }
 
+/* Words come one after the other, so a pair that occurs twice in one finds it as its last place. */
 static int note_place(trainer *t, int64_t number, int64_t word) {
     const place p = {(int32_t)word, t->pairs[number].last_place};
+    if (p.previous >= 0 && t->places[p.previous].word == p.word)
+        return 0;
     if (wg__append(&t->places, &t->place_count, &t->place_capacity, &p, sizeof p) < 0)
         return -1;
     t->pairs[number].last_place = t->place_count - 1;

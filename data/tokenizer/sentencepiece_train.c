@@ -15,6 +15,7 @@
 #define SPACE_LENGTH 3
 #define USUAL_SIZE 4096
 #define USUAL_FREQUENCY 2
+#define LONGEST_PART 4096 /* bytes; each merge reads the whole part that it changes */
 
 static const char *const special_texts[] = {"<unk>", "<s>", "</s>"};
 enum { SPECIAL_COUNT = 3, BYTE_COUNT = 256, LONGEST = 16 /* characters of a piece */ };
@@ -51,8 +52,8 @@ static int64_t separator_length(const char *text, int64_t length) {
     return *text == ' ' || *text == '\n' || *text == '\r' || *text == '\0';
 }
 
-/* Counts the parts of a word: each run of letters, of digits, or of other characters is one. U+2581
- * stands before the first part. */
+/* Counts the parts of a word: each run of letters, of digits, or of other characters is one, and a
+ * long run is several. U+2581 stands before the first part. */
 static int count_parts(trainer *t, const char *text, int64_t length, wg__text *part) {
     part->length = 0;
     int status = wg__text_append(part, SPACE, SPACE_LENGTH);
@@ -62,7 +63,7 @@ static int count_parts(trainer *t, const char *text, int64_t length, wg__text *p
         const int64_t size =
             utf8proc_iterate((const utf8proc_uint8_t *)text + at, length - at, &character);
         const enum script script = script_of(character);
-        if (at > 0 && script != before) {
+        if (at > 0 && (script != before || part->length + size > LONGEST_PART)) {
             status = wg__count_word(&t->words, part->bytes, part->length);
             part->length = 0;
         }
