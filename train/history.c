@@ -8,6 +8,11 @@
 
 enum { FIRST_CAPACITY = 1024 };
 
+/* Joining rows makes room for so many. */
+enum { ROOM = 512 };
+
+static const char count_name[] = "count";
+
 static int column_index(const wg_history *history, const char *name) {
     for (int i = 0; i < history->column_count; i++)
         if (strcmp(history->names[i], name) == 0)
@@ -16,7 +21,7 @@ static int column_index(const wg_history *history, const char *name) {
 }
 
 /* Gives every column room for `capacity` rows. */
-static int grow(wg_history *history, int64_t capacity) {
+static int resize(wg_history *history, int64_t capacity) {
     for (int i = 0; i < history->column_count; i++) {
         double *column = wg__alloc((size_t)capacity * sizeof *column);
         if (!column)
@@ -31,10 +36,10 @@ static int grow(wg_history *history, int64_t capacity) {
 
 int wg__history_add_row(wg_history *history) {
     if (history->row_count == history->capacity &&
-        grow(history, history->capacity ? 2 * history->capacity : FIRST_CAPACITY) < 0)
+        resize(history, history->capacity ? 2 * history->capacity : FIRST_CAPACITY) < 0)
         return -1;
     for (int i = 0; i < history->column_count; i++)
-        history->columns[i][history->row_count] = NAN;
+        history->columns[i][history->row_count] = strcmp(history->names[i], count_name) ? NAN : 1;
     history->row_count++;
     return 0;
 }
@@ -64,6 +69,91 @@ int wg__history_set(wg_history *history, const char *name, double value) {
     history->columns[index][history->row_count - 1] = value;
     return 0;
 }
+
+/* ---- A bounded number of rows ---- */
+
+int64_t wg__history_count(const wg_history *history, int64_t row) {
+    const double *counts = wg_history_column(history, count_name);
+    return counts ? (int64_t)counts[row] : 1;
+}
+
+int64_t wg__history_best(const wg_history *history) {
+    const double *losses = wg_history_column(history, "loss");
+    int64_t best = -1;
+    for (int64_t row = 0; losses && row < history->row_count; row++)
+        if (isfinite(losses[row]) && (best < 0 || losses[row] < losses[best]))
+            best = row;
+    return best;
+}
+
+static int ensure_counts(wg_history *history) {
+    if (column_index(history, count_name) >= 0)
+        return 0;
+    const int index = add_column(history, count_name);
+    for (int64_t row = 0; index >= 0 && row < history->row_count; row++)
+        history->columns[index][row] = 1;
+    return index < 0 ? -1 : 0;
+}
+
+static double weighted_mean(double a, double a_weight, double b, double b_weight) {
+    if (isnan(a) || isnan(b))
+        return isnan(a) ? b : a;
+    return (a * a_weight + b * b_weight) / (a_weight + b_weight);
+}
+
+/* Joins the row `from` to the row `to` before it. */
+static void join_rows(wg_history *history, const double *counts, wg__history_join join, int64_t to,
+                      int64_t from) {
+    const double to_count = counts[to], from_count = counts[from];
+    for (int i = 0; i < history->column_count; i++) {
+        double *column = history->columns[i];
+        if (column == counts)
+            column[to] = to_count + from_count;
+        else
+            column[to] = join == WG__HISTORY_MEAN
+                             ? weighted_mean(column[to], to_count, column[from], from_count)
+                             : column[from];
+    }
+}
+
+static void move_row(wg_history *history, int64_t to, int64_t from) {
+    for (int i = 0; i < history->column_count; i++)
+        history->columns[i][to] = history->columns[i][from];
+}
+
+/* Joins neighbours among the old rows that stand for at most `most` rows together. */
+static void join_old(wg_history *history, wg__history_join join, double most) {
+    const double *counts = wg_history_column(history, count_name);
+    const int64_t old = history->row_count - WG_HISTORY_RECENT;
+    int64_t best = join == WG__HISTORY_LATER ? wg__history_best(history) : -1, kept = 0;
+    for (int64_t row = 0; row < history->row_count; row++) {
+        const bool joins =
+            row > 0 && row < old && kept - 1 != best && counts[kept - 1] + counts[row] <= most;
+        if (joins)
+            join_rows(history, counts, join, kept - 1, row);
+        else
+            move_row(history, kept++, row);
+        if (row == best)
+            best = kept - 1;
+    }
+    history->row_count = kept;
+}
+
+int wg__history_make_room(wg_history *history, wg__history_join join) {
+    if (history->row_count < WG_HISTORY_ROWS)
+        return 0;
+    if (ensure_counts(history) < 0)
+        return -1;
+    double most = 1;
+    for (int64_t row = 0; row < history->row_count; row++)
+        most = fmax(most, (double)wg__history_count(history, row));
+    join_old(history, join, most);
+    while (history->row_count > WG_HISTORY_ROWS - ROOM)
+        join_old(history, join, most *= 2);
+    return history->capacity > WG_HISTORY_ROWS ? resize(history, WG_HISTORY_ROWS) : 0;
+}
+
+/* ---- Columns ---- */
 
 const double *wg_history_column(const wg_history *history, const char *name) {
     int index = column_index(history, name);

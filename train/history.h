@@ -4,7 +4,16 @@
  *        1  9.81       9.10           rows before that have NaN there
  *        2  9.77       9.06
  *
- * In a checkpoint each column is a dataset of one number a row. */
+ * In a checkpoint each column is a dataset of one number a row.
+ *
+ * A history has at most WG_HISTORY_ROWS rows, however long the run is. When it is full, old rows
+ * that are neighbours become one, whose "count" says how many it stands for; the newest
+ * WG_HISTORY_RECENT rows are never joined. So rows grow evenly coarser, as a curve is drawn:
+ *
+ *     step   1.5   3.5   5.5  ...  4095  4096
+ *     count    2     2     2  ...     1     1
+ *
+ * Without the column "count" each row stands for itself. */
 #ifndef WG_TRAIN_HISTORY_H
 #define WG_TRAIN_HISTORY_H
 
@@ -14,6 +23,8 @@
 WG_BEGIN_DECLS
 
 #define WG_HISTORY_COLUMNS 24
+#define WG_HISTORY_ROWS 4096
+#define WG_HISTORY_RECENT 1024
 
 typedef struct wg_history {
     int column_count;
@@ -21,6 +32,22 @@ typedef struct wg_history {
     double *columns[WG_HISTORY_COLUMNS]; /* row_count numbers each */
     int64_t row_count, capacity;
 } wg_history;
+
+/* How two rows become one: their mean, each weighted by its count ("step", too; a metric that one
+ * row lacks is that of the other); or the later of them, unless the earlier has the least "loss" of
+ * all, which always stays. In the latter case a count is of the rows since the one before. */
+typedef enum wg__history_join { WG__HISTORY_MEAN, WG__HISTORY_LATER } wg__history_join;
+
+/* Makes room for a row: joins old rows if the history is full. Which rows are joined depends on the
+ * rows alone, so a history that was saved and read goes on as one that was not. [ARGUMENT for too
+ * many columns; MEMORY] */
+int wg__history_make_room(wg_history *history, wg__history_join join);
+
+/* The number of rows that a row stands for. */
+int64_t wg__history_count(const wg_history *history, int64_t row);
+
+/* The row with the least finite "loss"; -1 if there is none. */
+int64_t wg__history_best(const wg_history *history);
 
 /* Begins a row, of NaN everywhere. {0} is an empty history. [MEMORY] */
 int wg__history_add_row(wg_history *history);

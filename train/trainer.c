@@ -398,7 +398,8 @@ static int set_metrics(wg_history *history, const wg_metrics *metrics) {
 
 static int add_history(wg_trainer *trainer, const measured_step *measured) {
     wg_history *training = &trainer->training, *evaluations = &trainer->evaluations;
-    if (wg__history_add_row(training) < 0 ||
+    if (wg__history_make_room(training, WG__HISTORY_MEAN) < 0 ||
+        wg__history_add_row(training) < 0 ||
         wg__history_set(training, "step", (double)trainer->step) < 0 ||
         wg__history_set(training, "loss", measured->loss) < 0 ||
         wg__history_set(training, "lr", measured->rate) < 0 ||
@@ -407,7 +408,8 @@ static int add_history(wg_trainer *trainer, const measured_step *measured) {
         return -1;
     if (!measured->evaluated)
         return 0;
-    if (wg__history_add_row(evaluations) < 0 ||
+    if (wg__history_make_room(evaluations, WG__HISTORY_LATER) < 0 ||
+        wg__history_add_row(evaluations) < 0 ||
         wg__history_set(evaluations, "step", (double)trainer->step) < 0)
         return -1;
     return set_metrics(evaluations, &measured->evaluation);
@@ -415,16 +417,18 @@ static int add_history(wg_trainer *trainer, const measured_step *measured) {
 
 static bool is_best(const wg_trainer *trainer, const measured_step *measured) {
     return measured->evaluated &&
-           wg__best_evaluation(&trainer->evaluations) == trainer->evaluations.row_count - 1;
+           wg__history_best(&trainer->evaluations) == trainer->evaluations.row_count - 1;
 }
 
 /* Whether the last `patience` evaluations were no better than one before them. */
 static bool is_out_of_patience(const wg_trainer *trainer) {
-    int64_t rows = trainer->evaluations.row_count, best;
-    if (trainer->options.patience == 0 || rows == 0)
+    const wg_history *evaluations = &trainer->evaluations;
+    if (trainer->options.patience == 0 || evaluations->row_count == 0)
         return false;
-    best = wg__best_evaluation(&trainer->evaluations);
-    return rows - 1 - best >= trainer->options.patience;
+    int64_t after = 0;
+    for (int64_t row = wg__history_best(evaluations) + 1; row < evaluations->row_count; row++)
+        after += wg__history_count(evaluations, row);
+    return after >= trainer->options.patience;
 }
 
 /* Patience and the best checkpoint go by the loss of evaluations. */

@@ -167,7 +167,8 @@ WG_API int wg_trainer_save(wg_trainer *trainer, const char *path);
 WG_API int64_t wg_trainer_steps(const wg_trainer *trainer);
 
 /* One row for each step ("step", "loss", "lr", "grad_norm" and the task's metrics), and
- * one for each evaluation ("step" and the metrics). Borrowed. In a checkpoint they stand below
+ * one for each evaluation ("step" and the metrics); of long runs, one for several: history.h says
+ * how rows are joined to at most WG_HISTORY_ROWS. Borrowed. In a checkpoint they stand below
  * WG_HISTORY_TRAINING and WG_HISTORY_EVALUATION. */
 WG_API const wg_history *wg_trainer_history(const wg_trainer *trainer);
 WG_API const wg_history *wg_trainer_evaluations(const wg_trainer *trainer);

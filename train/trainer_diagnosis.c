@@ -8,17 +8,8 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
-int64_t wg__best_evaluation(const wg_history *evaluations) {
-    const double *losses = wg_history_column(evaluations, "loss");
-    int64_t best = -1;
-    for (int64_t row = 0; losses && row < evaluations->row_count; row++)
-        if (isfinite(losses[row]) && (best < 0 || losses[row] < losses[best]))
-            best = row;
-    return best;
-}
-
 bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *loss) {
-    int64_t best = wg__best_evaluation(&trainer->evaluations);
+    int64_t best = wg__history_best(&trainer->evaluations);
     if (best < 0)
         return false;
     *step = (int64_t)wg_history_column(&trainer->evaluations, "step")[best];

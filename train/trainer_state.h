@@ -116,7 +116,4 @@ int wg__trainer_check_whole(const wg_trainer *trainer);
 /* Whether all elements are finite. To be called with recording off. */
 bool wg__is_finite(wg_tensor *x);
 
-/* The row of the best evaluation; -1 if there is none with a finite loss. */
-int64_t wg__best_evaluation(const wg_history *evaluations);
-
 #endif
