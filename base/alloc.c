@@ -654,6 +654,10 @@ void wg__free(void *memory) {
     wg__counter_add(WG__COUNT_BLOCKS, -1);
 }
 
+char *wg_text_new(const char *text) {
+    return text ? wg__strdup(text) : NULL;
+}
+
 void wg_text_free(char *text) {
     wg__free(text);
 }

@@ -27,6 +27,10 @@ WG_API wg_alloc_stats wg_alloc_get_stats(void);
  * other running thread. */
 WG_API void wg_alloc_trim(void);
 
+/* A copy of a text as the library returns texts, for functions of one's own that give the library
+ * one (wg_objective.config, say). Freed with wg_text_free. NULL with [MEMORY], or for NULL */
+WG_API char *wg_text_new(const char *text);
+
 /* Frees a string that a function of the library returned; NULL is allowed. */
 WG_API void wg_text_free(char *text);
 

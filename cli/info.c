@@ -162,6 +162,8 @@ static void print_info(json_t *object) {
            json_array_size(tensors));
     for (size_t i = 0; i < json_array_size(tensors); i++)
         print_tensor(json_array_get(tensors, i));
+    if (!json_object_get(object, "config"))
+        puts("config: none; it is a program's own model");
     print_members("config:", json_object_get(object, "config"));
     print_members("tokenizer:", json_object_get(object, "tokenizer"));
     if (!training)

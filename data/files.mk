@@ -14,6 +14,7 @@ data_sources = \
 	data/batches/batches.c \
 	data/batches/builder.h \
 	data/batches/pair_batch.c \
+	data/batches/tensor_batches.c \
 	data/dataset/corpus_check.c \
 	data/dataset/dataset.c \
 	data/dataset/labelled_text.c \

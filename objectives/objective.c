@@ -83,6 +83,18 @@ static const wg_objective *find_marked(wg_checkpoint *file, wg_config *config) {
     return NULL;
 }
 
+static int check_has_config(const wg_checkpoint *file, const char *path) {
+    if (wg_checkpoint_has(file, "/config") || wg_error_pending())
+        return wg_error_pending() ? -1 : 0;
+    if (!wg_checkpoint_has(file, "/model"))
+        return wg_fail(WG_ERROR_STATE, path,
+                       "it holds no model: it has neither /config nor /model");
+    return wg_fail(WG_ERROR_STATE, path,
+                   "it holds a program's own model, which has no /config and is known to that "
+                   "program alone: measure and use it there (docs/training-loops.md); `wengert "
+                   "info' and `wengert average' take it");
+}
+
 const wg_objective *wg_objective_of(const char *path) {
     wg_checkpoint *file = wg_checkpoint_open(path);
     if (file && wg_checkpoint_has(file, OBJECTIVE)) {
@@ -91,6 +103,10 @@ const wg_objective *wg_objective_of(const char *path) {
         wg_text_free(name);
         wg_checkpoint_close(file);
         return named;
+    }
+    if (file && check_has_config(file, path) < 0) {
+        wg_checkpoint_close(file);
+        return NULL;
     }
     char *json = file ? wg_checkpoint_get_text(file, "/config") : NULL;
     wg_config *config = json ? wg_config_parse(json, "/config") : NULL;

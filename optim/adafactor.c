@@ -114,10 +114,11 @@ static void set_step_size(tensor_step *step, int64_t parts, double learning_rate
     double count = (double)wg_tensor_count(step->entry->parameter);
     double update_rms = sqrt(sum_of(step->update_sums, parts) / count);
     double weight_rms = sqrt(sum_of(step->weight_sums, parts) / count);
+    learning_rate *= step->entry->rate;
     double rate = learning_rate;
     if (!options->absolute_rate)
         rate *= fmax(options->eps2, weight_rms);
-    double decay = step->entry->no_decay ? 0 : options->weight_decay;
+    const double decay = wg__entry_decay(step->entry, options->weight_decay);
     step->keep = 1 - rate * decay;
     step->step_size =
         rate * step->optimizer->gradient_scale / fmax(1, update_rms / options->clip_threshold);
@@ -289,7 +290,7 @@ static void step_vector(tensor_step *step, double learning_rate) {
 
 /* ---- All of them ---- */
 
-static void step(wg_optimizer *optimizer, double learning_rate) {
+static int step(wg_optimizer *optimizer, double learning_rate) {
     double decay_rate = optimizer->options.adafactor.decay_rate;
     for (int64_t i = optimizer->first; i < optimizer->last; i++) {
         const wg__optimizer_entry *entry = &optimizer->entries[i];
@@ -306,6 +307,7 @@ static void step(wg_optimizer *optimizer, double learning_rate) {
         else
             step_vector(&step, learning_rate);
     }
+    return 0;
 }
 
 static const wg__optimizer_rule adafactor = {

@@ -94,13 +94,15 @@ extern const wg__optimizer_kernels wg__optimizer_kernels_v4;
 
 /* ---- Parameters and their state ---- */
 
-#define WG__MAX_STATES 2
+#define WG__MAX_STATES WG_RULE_STATES
 
 typedef struct wg__optimizer_entry {
     wg_optimizer *optimizer; /* the optimizer that it belongs to */
     char *name;
     wg_tensor *parameter; /* borrowed */
     bool no_decay;
+    double rate;        /* of its group: the learning rate as a multiple of the step's */
+    double decay;       /* of its group; -1: the optimizer's */
     bool as_matrix;     /* the rule's own: whether it is updated as a matrix */
     int64_t begin, end; /* the elements that are stepped here: all, unless it is sharded */
     bool used;          /* sharded: it has a gradient in this step */
@@ -129,12 +131,18 @@ typedef struct wg__optimizer_rule {
     /* Makes the state of an entry, by wg__optimizer_add_state, and asks for its scratch. */
     int (*prepare)(wg_optimizer *optimizer, wg__optimizer_entry *entry);
     /* One update of every entry from optimizer->first to last that has a gradient, as step number
-     * optimizer->steps: the update of an entry depends on no other entry. */
-    void (*step)(wg_optimizer *optimizer, double learning_rate);
+     * optimizer->steps: the update of an entry depends on no other entry. -1 with an error. */
+    int (*step)(wg_optimizer *optimizer, double learning_rate);
     /* Whether the update of an element depends on other elements of its parameter, which is then
      * stepped as a whole by one rank; NULL: of none. */
     bool (*is_whole)(const wg_optimizer *optimizer, const wg__optimizer_entry *entry);
 } wg__optimizer_rule;
+
+/* A group that was added, with its own copy of the names. */
+typedef struct wg__optimizer_group {
+    wg_parameter_group group;
+    int64_t parameters; /* whose names match, also if a later group has them */
+} wg__optimizer_group;
 
 /* ZeRO   (Rajbhandari et al. 2020): each rank of a group has the state of its share of all
  * parameters, and steps that. See shard.c. */
@@ -154,11 +162,17 @@ struct wg_optimizer {
         wg_adafactor_options adafactor;
         wg_lion_options lion;
         wg_muon_options muon;
+        struct {
+            wg_update_rule rule;
+            void *context;
+        } own;
     } options; /* with their defaults filled in */
     const wg__optimizer_kernels *kernels;
     int64_t steps;
     wg__optimizer_entry *entries;
     int64_t count, capacity;
+    wg__optimizer_group *groups;
+    int64_t group_count, group_capacity;
     int64_t first, last;   /* which entries are walked over: from first to before last */
     double *partial_norms; /* a sum of squares for each chunk of all entries */
     int64_t chunks;
@@ -195,6 +209,11 @@ const wg__optimizer_kernels *wg__optimizer_kernels_for_cpu(void);
 const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
                                                   const wg__optimizer_entry *entry);
 
+/* The decay of an entry, where that of the optimizer is `usual`. */
+static inline double wg__entry_decay(const wg__optimizer_entry *entry, double usual) {
+    return entry->no_decay ? 0 : entry->decay >= 0 ? entry->decay : usual;
+}
+
 /* Elements `at` and on of an entry's gradient, parameter and states. */
 const void *wg__entry_gradient(const wg__optimizer_entry *entry, int64_t at);
 void *wg__entry_weight(const wg__optimizer_entry *entry, int64_t at);
@@ -203,6 +222,9 @@ void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at);
 /* Runs body on all chunks of the entries from first to last that have a gradient, in parallel.
  * Chunks are the same at any number of threads, and whatever is walked over with them. */
 void wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *context);
+
+/* Refuses a step with a group that has no parameter. [ARGUMENT] */
+int wg__optimizer_check_groups(const wg_optimizer *optimizer, const char *where);
 
 /* ---- Steps in backward ---- */
 

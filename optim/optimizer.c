@@ -11,10 +11,12 @@
 
 #include "optim/internal.h"
 
+#include "base/array.h"
 #include "tensor/iter.h"
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -170,6 +172,9 @@ void wg_optimizer_free(wg_optimizer *optimizer) {
     wg__optimizer_leave_backward(optimizer);
     for (int64_t i = 0; i < optimizer->count; i++)
         free_entry(&optimizer->entries[i]);
+    for (int64_t i = 0; i < optimizer->group_count; i++)
+        wg__free((char *)optimizer->groups[i].group.names);
+    wg__free(optimizer->groups);
     wg__free(optimizer->entries);
     wg__free(optimizer->partial_norms);
     wg__free(optimizer->scratch);
@@ -262,6 +267,87 @@ static int check_parameter(const wg_optimizer *optimizer, const char *name,
     return 0;
 }
 
+/* ---- Groups ---- */
+
+int wg_optimizer_add_group(wg_optimizer *optimizer, const wg_parameter_group *group) {
+    static const char where[] = "optimizer_add_group";
+    if (!optimizer || !group || wg_error_pending())
+        return -1;
+    if (!group->names || !*group->names)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "the group has no pattern of names");
+    if (optimizer->count > 0)
+        return wg_fail(WG_ERROR_ARGUMENT, where,
+                       "\"%s\" comes after %lld parameters; add groups before parameters",
+                       group->names, (long long)optimizer->count);
+    if (wg__check_not_negative(where, "rate", group->rate) < 0 ||
+        wg__check_not_negative(where, "weight_decay", group->weight_decay) < 0)
+        return -1;
+    if (wg__reserve(&optimizer->groups, optimizer->group_count, &optimizer->group_capacity,
+                    optimizer->group_count + 1, sizeof *optimizer->groups) < 0)
+        return -1;
+    wg__optimizer_group added = {.group = *group};
+    added.group.names = wg__strdup(group->names);
+    if (!added.group.names)
+        return -1;
+    optimizer->groups[optimizer->group_count++] = added;
+    return 0;
+}
+
+int wg_optimizer_layer_decay(wg_optimizer *optimizer, const char *layers, int64_t count,
+                             const char *below, double decay) {
+    static const char where[] = "optimizer_layer_decay";
+    char names[256];
+    if (!optimizer || !layers || wg_error_pending())
+        return -1;
+    if (!(decay > 0 && decay <= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, where, "decay is %g; wanted above 0, at most 1", decay);
+    if (count < 1 || strlen(layers) > sizeof names - 32)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "%lld layers below \"%.100s\"; wanted 1 or more",
+                       (long long)count, layers);
+    for (int64_t i = 0; i < count; i++) {
+        snprintf(names, sizeof names, "%s.%lld.*", layers, (long long)i);
+        const wg_parameter_group group = {.names = names, .rate = pow(decay, (double)(count - i))};
+        if (wg_optimizer_add_group(optimizer, &group) < 0)
+            return -1;
+    }
+    const wg_parameter_group lowest = {.names = below, .rate = pow(decay, (double)(count + 1))};
+    return below ? wg_optimizer_add_group(optimizer, &lowest) : 0;
+}
+
+static bool has_name(const wg__optimizer_group *group, const char *name) {
+    return fnmatch(group->group.names, name, 0) == 0;
+}
+
+static void join_group(const wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    for (int64_t i = optimizer->group_count; entry->name && i-- > 0;) {
+        const wg_parameter_group *group = &optimizer->groups[i].group;
+        if (!has_name(&optimizer->groups[i], entry->name))
+            continue;
+        entry->rate = group->rate == 0 ? 1 : group->rate;
+        entry->decay = group->weight_decay == 0 ? -1 : group->weight_decay;
+        entry->no_decay |= group->no_decay;
+        return;
+    }
+}
+
+static void count_in_groups(wg_optimizer *optimizer, const char *name) {
+    for (int64_t i = 0; i < optimizer->group_count; i++)
+        optimizer->groups[i].parameters += has_name(&optimizer->groups[i], name);
+}
+
+int wg__optimizer_check_groups(const wg_optimizer *optimizer, const char *where) {
+    for (int64_t i = 0; i < optimizer->group_count && optimizer->count > 0; i++)
+        if (optimizer->groups[i].parameters == 0)
+            return wg_fail(WG_ERROR_ARGUMENT, where,
+                           "the group \"%s\" matches none of the %lld parameters, the first of "
+                           "which is \"%s\"",
+                           optimizer->groups[i].group.names, (long long)optimizer->count,
+                           optimizer->entries[0].name);
+    return 0;
+}
+
+/* ---- Adding parameters ---- */
+
 int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *parameter,
                      bool no_decay) {
     if (!optimizer || !parameter || check_parameter(optimizer, name, parameter) < 0)
@@ -269,10 +355,13 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
     wg__optimizer_entry entry = {.optimizer = optimizer,
                                  .parameter = parameter,
                                  .no_decay = no_decay,
+                                 .rate = 1,
+                                 .decay = -1,
                                  .end = wg_tensor_count(parameter),
                                  .dtype = wg_tensor_dtype(parameter),
                                  .first_chunk = optimizer->chunks};
     entry.name = wg__strdup(name);
+    join_group(optimizer, &entry);
     if (!entry.name || reserve(optimizer, chunk_count(&entry)) < 0 ||
         (!wg__optimizer_is_sharded(optimizer) && optimizer->rule->prepare(optimizer, &entry) < 0)) {
         free_entry(&entry);
@@ -280,6 +369,7 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
     }
     optimizer->entries[optimizer->count++] = entry;
     optimizer->chunks += chunk_count(&entry);
+    count_in_groups(optimizer, name);
     return 0;
 }
 

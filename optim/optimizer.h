@@ -113,6 +113,67 @@ WG_API wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice);
 /* The names of the optimizers, by index from 0; NULL beyond. */
 WG_API const char *wg_optimizer_name(int index);
 
+/* ---- An optimizer of one's own ---- */
+
+#define WG_RULE_STATES 4
+
+/* One parameter in one step. */
+typedef struct wg_parameter_step {
+    const char *name;
+    wg_tensor *parameter;     /* to be written in place: wg_copy_, wg_add_, wg_tensor_data */
+    wg_tensor *gradient;      /* of the parameter's shape and dtype, clipped; not to be written */
+    wg_tensor *const *states; /* as the rule names them, to be written in place */
+    double learning_rate;     /* of this step and the parameter's group */
+    double weight_decay;      /* of the parameter's group; 0 for one without decay */
+    int64_t step;             /* its number, from 1 */
+} wg_parameter_step;
+
+/* An update rule. It knows one parameter at a time, and runs with recording off, in a scope of its
+ * own. What it needs from step to step stands in its states, so that runs can be resumed. */
+typedef struct wg_update_rule {
+    const char *states[WG_RULE_STATES]; /* names of tensors of the parameter's shape, zeros at
+                                         * first, which checkpoints keep; up to NULL. Borrowed */
+    int (*step)(void *context, const wg_parameter_step *step); /* 0, or -1 with an error */
+    double weight_decay; /* of parameters whose group has none of its own */
+} wg_update_rule;
+
+/* An optimizer by a rule of one's own, which the trainer, clipping, groups, steps in backward,
+ * checkpoints and ZeRO treat as any other. After an error of the rule some parameters are stepped
+ * and others are not. The rule is copied, `context` is borrowed.
+ *
+ *     static int sign_descent(void *context, const wg_parameter_step *s) {
+ *         return wg_add_(s->parameter, wg_sign(s->gradient), -s->learning_rate);
+ *     }
+ *     wg_optimizer *opt = wg_optimizer_from_rule(&(wg_update_rule){.step = sign_descent}, NULL); */
+WG_API wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context);
+
+/* ---- Parameter groups: parameters with a rate or a decay of their own, by their names ---- */
+
+typedef struct wg_parameter_group {
+    const char *names; /* a pattern of names, as of files in a shell: "*.bias", "encoder.layer.0.*";
+                        * `*` is any text, `?` any character, [abc] one of these */
+    double rate;       /* the learning rate, as a multiple of the step's; 0: 1 */
+    double weight_decay; /* of those that have any; 0: the optimizer's */
+    bool no_decay;       /* they have none */
+} wg_parameter_group;
+
+/* Puts the parameters that are added from now on into a group if their names match. Where several
+ * groups match, the last one that was added has the parameter, whole. A step refuses a group that
+ * matched nothing, which is a misspelt pattern. So a trainer, which adds the parameters itself, is
+ * given an optimizer with groups. They are not in checkpoints: a program that resumes a run adds
+ * them again. [ARGUMENT, also where there are parameters already; MEMORY] */
+WG_API int wg_optimizer_add_group(wg_optimizer *optimizer, const wg_parameter_group *group);
+
+/* Groups for layer-wise decay of the learning rate   (Clark et al. 2020, "ELECTRA", for
+ * fine-tuning): layer i of `count` has the rate decay^(count - i), what `below` names (a pattern;
+ * NULL: nothing) decay^(count + 1), and all else, the head, 1.
+ *
+ *     wg_optimizer_layer_decay(opt, "bert.encoder.layer", 12, "bert.embeddings.*", 0.8);
+ *
+ * The layers are "LAYERS.0.*", "LAYERS.1.*"... [as wg_optimizer_add_group] */
+WG_API int wg_optimizer_layer_decay(wg_optimizer *optimizer, const char *layers, int64_t count,
+                                    const char *below, double decay);
+
 /* ---- Use ---- */
 
 /* Frees the optimizer and its state, not the parameters; NULL is allowed. */
@@ -136,7 +197,8 @@ WG_API int wg_optimizer_add_module(wg_optimizer *optimizer, wg_module *module);
 WG_API int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm);
 
 /* One update of every parameter that has a gradient, which is dropped. One pass over memory, in
- * parallel. Refuses while an error is pending. [GRADIENT] */
+ * parallel. Refuses while an error is pending. [GRADIENT; ARGUMENT for a group without parameters]
+ */
 WG_API int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate);
 
 /* A step in backward: the same bits in less memory, as each parameter is stepped once its whole
@@ -187,8 +249,9 @@ typedef enum wg_schedule_kind {
     WG_SCHEDULE_NOAM,     /* peak width^-1/2 min(t^-1/2, t W^-3/2)   (Vaswani et al. 2017, eq. 3;
                              `peak` is a factor, 1 in the paper); without a width the factor is
                              such that `peak` is reached at the end of the warm-up */
-    WG_SCHEDULE_INVERSE_SQRT /* peak sqrt(W / max(t, W)): no rise (Raffel et al. 2020, whose
-                                1 / sqrt(max(t, W)) has the peak 1 / sqrt(W)) */
+    WG_SCHEDULE_INVERSE_SQRT, /* peak sqrt(W / max(t, W)): no rise (Raffel et al. 2020, whose
+                                 1 / sqrt(max(t, W)) has the peak 1 / sqrt(W)) */
+    WG_SCHEDULE_OWN           /* what `rate` returns, and nothing else */
 } wg_schedule_kind;
 
 typedef struct wg_schedule {
@@ -199,13 +262,16 @@ typedef struct wg_schedule {
     int64_t total_steps;
     int64_t decay_steps; /* of wsd; 0: a tenth of all */
     int64_t width;       /* of noam: d_model; 0: see there */
+    double (*rate)(const struct wg_schedule *schedule, int64_t step); /* of one's own: the rate of
+                                                                       * step `step`, from 0 */
+    void *context;                                                    /* for `rate`, borrowed */
 } wg_schedule;
 
-/* The rate for step `step`, counted from 0. */
+/* The rate for step `step`, counted from 0; NaN for a schedule of one's own without a `rate`. */
 WG_API double wg_schedule_rate(const wg_schedule *schedule, int64_t step);
 
 /* The kind of that name ("linear", "constant", "cosine", "wsd", "noam", "inverse-sqrt"), or -1 (no
- * error is recorded). */
+ * error is recorded); one's own has no name to be found by. */
 WG_API int wg_schedule_find(const char *name);
 
 /* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */

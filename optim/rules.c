@@ -27,8 +27,8 @@ static void update_sgd_chunk(const wg__optimizer_chunk *chunk, void *context) {
     const wg__optimizer_entry *entry = chunk->entry;
     const wg__optimizer_loops *loops = wg__optimizer_loops_of(step->optimizer, entry);
     wg__sgd_rates rates = step->rates;
-    if (entry->no_decay)
-        rates.decay = 0;
+    rates.decay = wg__entry_decay(entry, rates.decay);
+    rates.step_size *= entry->rate;
     int64_t count = chunk->end - chunk->begin;
     const void *gradient = wg__entry_gradient(entry, chunk->begin);
     void *weight = wg__entry_weight(entry, chunk->begin);
@@ -39,7 +39,7 @@ static void update_sgd_chunk(const wg__optimizer_chunk *chunk, void *context) {
         loops->sgd(count, &rates, gradient, weight);
 }
 
-static void step_sgd(wg_optimizer *optimizer, double learning_rate) {
+static int step_sgd(wg_optimizer *optimizer, double learning_rate) {
     const wg_sgd_options *options = &optimizer->options.sgd;
     sgd_update step = {optimizer,
                        {.gradient_scale = optimizer->gradient_scale,
@@ -49,6 +49,7 @@ static void step_sgd(wg_optimizer *optimizer, double learning_rate) {
                         .along = options->nesterov ? options->momentum : 1,
                         .step_size = learning_rate}};
     wg__optimizer_walk(optimizer, update_sgd_chunk, &step);
+    return 0;
 }
 
 static const wg__optimizer_rule sgd = {.prepare = prepare_sgd, .step = step_sgd};
@@ -90,44 +91,53 @@ static wg__adam_rates adamw_rates(const wg_adamw_options *options, const wg_opti
         .root_scale = 1 / sqrt(1 - pow(options->beta2, t)),
         .eps = options->eps,
         .step_size = learning_rate / (1 - pow(options->beta1, t)),
-        .keep = 1 - learning_rate * options->weight_decay,
     };
 }
 
-static void update_adam_chunk(const wg_optimizer *optimizer, const wg__optimizer_chunk *chunk,
-                              const wg__adam_rates *rates) {
+typedef struct adam_update {
+    const wg_optimizer *optimizer;
+    double learning_rate;
+    double decay;         /* of parameters whose group has none of its own */
+    bool is_coupled;      /* it is in the gradient: Adam's */
+    wg__adam_rates rates; /* of a parameter without decay, at that learning rate */
+} adam_update;
+
+static void update_adam_chunk(const wg__optimizer_chunk *chunk, const adam_update *step) {
     const wg__optimizer_entry *entry = chunk->entry;
-    wg__adam_rates own = *rates;
-    if (entry->no_decay) {
-        own.keep = 1;
-        own.coupled_decay = 0;
-    }
-    wg__optimizer_loops_of(optimizer, entry)
+    const double decay = wg__entry_decay(entry, step->decay);
+    wg__adam_rates own = step->rates;
+    own.step_size *= entry->rate;
+    own.keep = step->is_coupled ? 1 : 1 - step->learning_rate * entry->rate * decay;
+    own.coupled_decay = step->is_coupled ? decay : 0;
+    wg__optimizer_loops_of(step->optimizer, entry)
         ->adam(chunk->end - chunk->begin, &own, wg__entry_gradient(entry, chunk->begin),
                wg__entry_weight(entry, chunk->begin), wg__entry_state(entry, 0, chunk->begin),
                wg__entry_state(entry, 1, chunk->begin));
 }
 
-typedef struct adam_update {
-    const wg_optimizer *optimizer;
-    wg__adam_rates rates;
-} adam_update;
+static adam_update adam_update_of(const wg_optimizer *optimizer, const wg_adamw_options *options,
+                                  double learning_rate) {
+    return (adam_update){.optimizer = optimizer,
+                         .learning_rate = learning_rate,
+                         .decay = options->weight_decay,
+                         .rates = adamw_rates(options, optimizer, learning_rate)};
+}
 
 static void run_adam_chunk(const wg__optimizer_chunk *chunk, void *context) {
-    const adam_update *step = context;
-    update_adam_chunk(step->optimizer, chunk, &step->rates);
+    update_adam_chunk(chunk, context);
 }
 
-static void step_adamw(wg_optimizer *optimizer, double learning_rate) {
-    adam_update step = {optimizer, adamw_rates(&optimizer->options.adam, optimizer, learning_rate)};
+static int step_adamw(wg_optimizer *optimizer, double learning_rate) {
+    adam_update step = adam_update_of(optimizer, &optimizer->options.adam, learning_rate);
     wg__optimizer_walk(optimizer, run_adam_chunk, &step);
+    return 0;
 }
 
-static void step_adam(wg_optimizer *optimizer, double learning_rate) {
-    adam_update step = {optimizer, adamw_rates(&optimizer->options.adam, optimizer, learning_rate)};
-    step.rates.keep = 1;
-    step.rates.coupled_decay = optimizer->options.adam.weight_decay;
+static int step_adam(wg_optimizer *optimizer, double learning_rate) {
+    adam_update step = adam_update_of(optimizer, &optimizer->options.adam, learning_rate);
+    step.is_coupled = true;
     wg__optimizer_walk(optimizer, run_adam_chunk, &step);
+    return 0;
 }
 
 static const wg__optimizer_rule adamw = {.prepare = prepare_adam, .step = step_adamw};
@@ -175,6 +185,7 @@ static int prepare_lion(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
 
 typedef struct lion_update {
     const wg_optimizer *optimizer;
+    double decay; /* of parameters whose group has none of its own */
     wg__lion_rates rates;
 } lion_update;
 
@@ -182,22 +193,23 @@ static void update_lion_chunk(const wg__optimizer_chunk *chunk, void *context) {
     const lion_update *step = context;
     const wg__optimizer_entry *entry = chunk->entry;
     wg__lion_rates rates = step->rates;
-    if (entry->no_decay)
-        rates.keep = 1;
+    rates.step_size *= entry->rate;
+    rates.keep = 1 - rates.step_size * wg__entry_decay(entry, step->decay);
     wg__optimizer_loops_of(step->optimizer, entry)
         ->lion(chunk->end - chunk->begin, &rates, wg__entry_gradient(entry, chunk->begin),
                wg__entry_weight(entry, chunk->begin), wg__entry_state(entry, 0, chunk->begin));
 }
 
-static void step_lion(wg_optimizer *optimizer, double learning_rate) {
+static int step_lion(wg_optimizer *optimizer, double learning_rate) {
     const wg_lion_options *options = &optimizer->options.lion;
     lion_update step = {optimizer,
+                        options->weight_decay,
                         {.gradient_scale = optimizer->gradient_scale,
                          .beta1 = options->beta1,
                          .beta2 = options->beta2,
-                         .keep = 1 - learning_rate * options->weight_decay,
                          .step_size = learning_rate}};
     wg__optimizer_walk(optimizer, update_lion_chunk, &step);
+    return 0;
 }
 
 static const wg__optimizer_rule lion = {.prepare = prepare_lion, .step = step_lion};
@@ -393,7 +405,8 @@ static double shape_factor(const wg_tensor *parameter, bool match_adamw) {
 static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry *entry,
                         double learning_rate) {
     const wg_muon_options *options = &optimizer->options.muon;
-    double decay = entry->no_decay ? 0 : options->weight_decay;
+    const double decay = wg__entry_decay(entry, options->weight_decay);
+    learning_rate *= entry->rate;
     matrix_step step = {
         .optimizer = optimizer,
         .entry = entry,
@@ -411,27 +424,22 @@ static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry
 
 /* ---- Muon: All of them ---- */
 
-typedef struct update {
-    const wg_optimizer *optimizer;
-    wg__adam_rates rates;
-} update;
-
 static void update_rest(const wg__optimizer_chunk *chunk, void *context) {
-    const update *step = context;
     if (!chunk->entry->as_matrix)
-        update_adam_chunk(step->optimizer, chunk, &step->rates);
+        update_adam_chunk(chunk, context);
 }
 
-static void step_muon(wg_optimizer *optimizer, double learning_rate) {
+static int step_muon(wg_optimizer *optimizer, double learning_rate) {
     const wg_muon_options *options = &optimizer->options.muon;
     double rest_rate = learning_rate * options->adamw_rate;
-    update rest = {optimizer, adamw_rates(&options->adamw, optimizer, rest_rate)};
+    adam_update rest = adam_update_of(optimizer, &options->adamw, rest_rate);
     wg__optimizer_walk(optimizer, update_rest, &rest);
     for (int64_t i = optimizer->first; i < optimizer->last; i++) {
         const wg__optimizer_entry *entry = &optimizer->entries[i];
         if (entry->as_matrix && entry->gradient && wg_tensor_count(entry->parameter) > 0)
             step_matrix(optimizer, entry, learning_rate);
     }
+    return 0;
 }
 
 static const wg__optimizer_rule muon = {

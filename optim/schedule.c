@@ -12,6 +12,7 @@ static const char *const names[] = {
     [WG_SCHEDULE_LINEAR] = "linear", [WG_SCHEDULE_CONSTANT] = "constant",
     [WG_SCHEDULE_COSINE] = "cosine", [WG_SCHEDULE_WSD] = "wsd",
     [WG_SCHEDULE_NOAM] = "noam",     [WG_SCHEDULE_INVERSE_SQRT] = "inverse-sqrt",
+    [WG_SCHEDULE_OWN] = "own",
 };
 
 #define KIND_COUNT ((int)(sizeof names / sizeof names[0]))
@@ -39,6 +40,7 @@ static double share(const wg_schedule *schedule, int64_t step) {
     double warmup = schedule->warmup_steps > 0 ? (double)schedule->warmup_steps : 1.0;
     switch (schedule->kind) {
     case WG_SCHEDULE_CONSTANT:
+    case WG_SCHEDULE_OWN:
         break;
     case WG_SCHEDULE_LINEAR:
         return falling(schedule, p);
@@ -62,6 +64,8 @@ static double peak_of(const wg_schedule *schedule) {
 }
 
 double wg_schedule_rate(const wg_schedule *schedule, int64_t step) {
+    if (schedule->kind == WG_SCHEDULE_OWN)
+        return schedule->rate ? schedule->rate(schedule, step) : NAN;
     double peak = peak_of(schedule);
     if (step < schedule->warmup_steps && schedule->kind != WG_SCHEDULE_INVERSE_SQRT)
         return peak * (double)(step + 1) / (double)schedule->warmup_steps;
@@ -69,7 +73,7 @@ double wg_schedule_rate(const wg_schedule *schedule, int64_t step) {
 }
 
 int wg_schedule_find(const char *name) {
-    for (int kind = 0; name && kind < KIND_COUNT; kind++)
+    for (int kind = 0; name && kind < WG_SCHEDULE_OWN; kind++)
         if (strcmp(names[kind], name) == 0)
             return kind;
     return -1;

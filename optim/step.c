@@ -121,13 +121,14 @@ int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
 
 /* ---- The step ---- */
 
-static void update(wg_optimizer *optimizer, int64_t first, int64_t last, double learning_rate) {
+static int update(wg_optimizer *optimizer, int64_t first, int64_t last, double learning_rate) {
     optimizer->first = first;
     optimizer->last = last;
-    optimizer->rule->step(optimizer, learning_rate);
+    const int status = optimizer->rule->step(optimizer, learning_rate);
     for (int64_t i = first; i < last; i++)
         if (optimizer->entries[i].gradient)
             wg_tensor_touch(optimizer->entries[i].parameter);
+    return status;
 }
 
 static int step_found(wg_optimizer *optimizer, double learning_rate) {
@@ -138,8 +139,7 @@ static int step_found(wg_optimizer *optimizer, double learning_rate) {
         return wg_fail(WG_ERROR_GRADIENT, "optimizer_step",
                        "no parameter has a gradient; call wg_backward first");
     optimizer->steps++;
-    update(optimizer, 0, optimizer->count, learning_rate);
-    return 0;
+    return update(optimizer, 0, optimizer->count, learning_rate);
 }
 
 static int check_step(const wg_optimizer *optimizer, const char *where, double learning_rate) {
@@ -148,6 +148,8 @@ static int check_step(const wg_optimizer *optimizer, const char *where, double l
     if (!isfinite(learning_rate) || learning_rate < 0)
         return wg_fail(WG_ERROR_ARGUMENT, where, "a learning rate of %g; wanted 0 or more",
                        learning_rate);
+    if (wg__optimizer_check_groups(optimizer, where) < 0)
+        return -1;
     if (optimizer->not_finite)
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "the gradients are not finite; drop them by wg_optimizer_zero_grad");
@@ -198,8 +200,10 @@ static int step_entry(wg__optimizer_entry *entry, const char *where) {
         optimizer->steps++;
     wg__span span;
     wg__span_begin(&span, "optimizer", WG_PROFILE_REGION);
-    update(optimizer, index, index + 1, optimizer->in_backward.learning_rate);
+    const int status = update(optimizer, index, index + 1, optimizer->in_backward.learning_rate);
     wg__span_end(&span);
+    if (status < 0)
+        return -1;
     entry->stepped = true;
     wg_zero_grad(entry->parameter);
     return 0;

@@ -3,7 +3,7 @@
 # and runs: the same lines, whatever their indentation. Prints TAP.
 source=$(cd "$(dirname "$0")/.." && pwd)
 cd "$source" || exit 1
-pages=docs/autodiff.md
+pages="docs/autodiff.md docs/training-loops.md"
 
 # Prints the first line of each block of a page that is in no example, as page:line: code.
 blocks_missing() {

@@ -61,6 +61,11 @@ fault() {
         test "$(grep -c '<polyline' activations.svg)" = $((2 * ${count:-9})) ||
             echo 'activations.svg lacks curves'
         ;;
+    examples/own_training)
+        grep -q '^resumed: the same bits$' out || echo 'a resumed run has other bits'
+        error=$(sed -n 's/^held-out error: //p' out)
+        awk "BEGIN { exit !(${error:-1} < 0.03) }" || echo "the error is ${error:-missing}"
+        ;;
     examples/physics_informed)
         awk '/^largest error: / && $3 < 0.01 { right = 1 }
              END { if (!right) print "not the solution: " $0 }' out

@@ -63,6 +63,7 @@ tests_test_data_SOURCES = \
 	tests/data/spans.c \
 	tests/data/squad.c \
 	tests/data/tagged_words.c \
+	tests/data/tensor_batches.c \
 	tests/data/token_file.c \
 	tests/data/tokenizer_export.c \
 	tests/data/tokenizer_reference.c \
@@ -182,6 +183,7 @@ tests_test_ops_SOURCES = \
 
 tests_test_optim_SOURCES = \
 	tests/optim/average.c \
+	tests/optim/groups.c \
 	tests/optim/optimizer.c \
 	tests/optim/optimizers.c \
 	tests/optim/schedule.c \
@@ -208,6 +210,7 @@ tests_test_tensor_SOURCES = \
 tests_test_train_SOURCES = \
 	tests/train/divergence.c \
 	tests/train/history.c \
+	tests/train/own_parts.c \
 	tests/train/regression.c \
 	tests/train/regression.h \
 	tests/train/trainer.c \

@@ -129,11 +129,11 @@ void wg_trainer_free(wg_trainer *trainer) {
 
 /* Replaces the pending error by the same one with the step named and, if numbers are no longer
  * finite, with what may be behind it. */
-static int fail_step(wg_trainer *trainer) {
+static int fail_step(wg_trainer *trainer, bool diverged) {
     wg_error error = *wg_error_pending();
     char hint[640] = "";
     wg_error_clear();
-    if (error.code == WG_ERROR_GRADIENT)
+    if (diverged)
         wg__trainer_diagnose(trainer, hint, sizeof hint);
     wg_error_clear(); /* a diagnosis that failed is no news */
     return wg_fail(error.code, "train", "step %lld: %s%s%s", (long long)trainer->step + 1,
@@ -334,8 +334,11 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
     if (result == 0 && !steps_in_backward(trainer))
         result = clip_and_step(trainer, measured);
     if (result < 0) {
+        /* Other errors about gradients, such as a loss that wants none, have other reasons. */
+        const bool diverged = !isfinite(measured->loss) || trainer->optimizer->not_finite ||
+                              wg__trainer_is_shared(trainer);
         wg_optimizer_zero_grad(trainer->optimizer);
-        return fail_step(trainer);
+        return fail_step(trainer, diverged && wg_error_pending()->code == WG_ERROR_GRADIENT);
     }
     if (trainer->average)
         wg_average_update(trainer->average);

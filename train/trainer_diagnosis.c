@@ -104,7 +104,14 @@ void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size) {
             find_bad_op(trainer, op, sizeof op);
     }
     double excess = last_excess(&trainer->training);
-    if (*op)
+    /* Before the first step no weight has moved, so the learning rate is not the reason. */
+    if (trainer->step == 0 && *path)
+        snprintf(hint, size, "%s was not finite before this step; look at its initial value", path);
+    else if (trainer->step == 0)
+        snprintf(hint, size,
+                 "%s%s; no weight has been stepped yet, so look at the data and the loss",
+                 *op ? "the first that is not finite: " : "the weights are finite", op);
+    else if (*op)
         snprintf(hint, size, "the first that is not finite: %s; lower the learning rate", op);
     else if (*path)
         snprintf(hint, size, "%s was not finite before this step; lower the learning rate", path);

@@ -122,7 +122,7 @@ static int check_position(const wg_data_position *position, int64_t count) {
                        (long long)position->epoch, (long long)position->next);
     if (position->next >= count)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "example %lld of an epoch of %lld: was the corpus another one?",
+                       "example %lld of an epoch of %lld: were the data others?",
                        (long long)position->next, (long long)count);
     return 0;
 }
@@ -179,7 +179,7 @@ int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerp
         return -1;
     if (saved != fingerprint)
         return wg_fail(WG_ERROR_STATE, WHERE,
-                       "the corpus or its tokens are not those that the run was begun with");
+                       "the data are not those that the run was begun with");
     return wg_batches_seek(
         batches, &(wg_data_position){.seed = (uint64_t)seed, .epoch = epoch, .next = next});
 }

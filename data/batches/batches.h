@@ -23,6 +23,7 @@
 
 #include "../../io/checkpoint/checkpoint.h"
 #include "../../tensor/random.h"
+#include "../../tensor/tensor.h"
 
 WG_BEGIN_DECLS
 
@@ -93,6 +94,26 @@ typedef struct wg_batches wg_batches;
  * Freed with wg_batches_free. NULL with [ARGUMENT for a batch or an epoch without examples; MEMORY;
  * as the source's plan] */
 WG_API wg_batches *wg_batches_new(const wg_batch_source *source, const wg_batches_options *options);
+
+/* Batches of one's own arrays: of rows of tensors that belong together, such as images and labels,
+ * or the columns of a table.
+ *
+ *     wg_tensor *batch[2];
+ *     wg_batches *batches = wg_tensor_batches_new(
+ *         WG_TENSORS(images, labels), &(wg_batches_options){.batch = 64});
+ *     while (wg_batches_next(batches, batch) == 0) ...
+ *
+ * tensors[i]: (N, ...)   ->   batch[i]: (B, ...), of any dtypes; N are the examples, whatever the
+ * options say. The tensors' memory is shared, not copied, and the caller may release its handles.
+ * [as wg_batches_new; SHAPE for tensors without rows, or of different numbers of them; ARGUMENT for
+ * none, or more than WG_MAX_BATCH_TENSORS] */
+#define WG_MAX_BATCH_TENSORS 16
+WG_API wg_batches *wg_tensor_batches_new(int count, wg_tensor *const *tensors,
+                                         const wg_batches_options *options);
+
+/* A number that tells tensors apart by dtype, shape and every element, for wg_batches_save. It
+ * reads all of them. 0 with [MEMORY] */
+WG_API int64_t wg_tensors_fingerprint(int count, wg_tensor *const *tensors);
 
 /* NULL is allowed. */
 WG_API void wg_batches_free(wg_batches *batches);

@@ -346,9 +346,9 @@ static wg_module *module_of(const wg_weights *file) {
 /* NULL if the file holds no model. */
 static wg_weights *open_model(const char *path) {
     wg_weights *file = wg__weights_open_as(path, &wg__weights_hdf5);
-    if (!file || (file->config && file->count > 0))
+    if (!file || file->count > 0)
         return file;
-    wg_fail(WG_ERROR_FORMAT, path, "it holds no model of `wengert pretrain'");
+    wg_fail(WG_ERROR_FORMAT, path, "it holds no model: there is no tensor below /model");
     wg_weights_close(file);
     return NULL;
 }
@@ -356,7 +356,8 @@ static wg_weights *open_model(const char *path) {
 static int check_config(const wg_weights *first, const char *path) {
     wg_weights *file = open_model(path);
     int status = file ? 0 : -1;
-    if (file && strcmp(file->config, first->config) != 0)
+    /* A program's own model may have no configuration; its tensors are compared when read. */
+    if (file && strcmp(file->config ? file->config : "", first->config ? first->config : "") != 0)
         status =
             wg_fail(WG_ERROR_STATE, path, "its model is another one than that of %s", first->path);
     wg_weights_close(file);
@@ -379,7 +380,7 @@ static int copy_objective(const char *path, wg_checkpoint *to) {
 /* Writes the module with the configuration, the tokenizer and the objective of `like`. */
 static int write_model(const char *out, const wg_weights *like, wg_module *module) {
     wg_checkpoint *file = wg_checkpoint_create(out);
-    if (file && wg_checkpoint_put_text(file, "/config", like->config) == 0 &&
+    if (file && (!like->config || wg_checkpoint_put_text(file, "/config", like->config) == 0) &&
         (!like->tokenizer || wg_checkpoint_put_text(file, "/tokenizer", like->tokenizer) == 0) &&
         copy_objective(like->path, file) == 0 &&
         wg_checkpoint_put_module(file, "/model", module) == 0)

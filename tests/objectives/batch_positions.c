@@ -138,7 +138,7 @@ static wg_batches *translation_begin(const texts *t, uint64_t seed) {
 static const builder builders[] = {
     ROW(masked, "example 100000 of an epoch of"), ROW(blank, "example 100000 of an epoch of"),
     ROW(causal, "example 100000 of an epoch of"), ROW(span, "example 100000 of an epoch of"),
-    ROW(mlm, "example 100000 of an epoch of"),    ROW(translation, "was the corpus another one?"),
+    ROW(mlm, "example 100000 of an epoch of"),    ROW(translation, "were the data others?"),
 };
 
 static const char *builder_name(int index) {

@@ -295,7 +295,7 @@ START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
         ck_assert_int_eq(
             wg_batches_seek(others, &(wg_data_position){.seed = 3, .epoch = epoch, .next = made}),
             -1);
-        assert_error(WG_ERROR_ARGUMENT, "was the corpus another one?");
+        assert_error(WG_ERROR_ARGUMENT, "were the data others?");
     }
     ck_assert_int_gt(sizes[1], sizes[0]); /* the number of batches depends on the epoch */
     wg_batches_free(batches);

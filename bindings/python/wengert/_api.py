@@ -190,6 +190,7 @@ wg_schedule_kind = {
     "WG_SCHEDULE_WSD": 3,
     "WG_SCHEDULE_NOAM": 4,
     "WG_SCHEDULE_INVERSE_SQRT": 5,
+    "WG_SCHEDULE_OWN": 6,
 }
 
 wg_setting_kind = {
@@ -990,6 +991,35 @@ class wg_optimizer_choice(Structure):
     ]
 
 
+class wg_parameter_step(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("parameter", c_void_p),
+        ("gradient", c_void_p),
+        ("states", c_void_p),
+        ("learning_rate", c_double),
+        ("weight_decay", c_double),
+        ("step", c_int64),
+    ]
+
+
+class wg_update_rule(Structure):
+    _fields_ = [
+        ("states", c_char_p * 4),
+        ("step", CFUNCTYPE(c_int, c_void_p, c_void_p)),
+        ("weight_decay", c_double),
+    ]
+
+
+class wg_parameter_group(Structure):
+    _fields_ = [
+        ("names", c_char_p),
+        ("rate", c_double),
+        ("weight_decay", c_double),
+        ("no_decay", c_bool),
+    ]
+
+
 class wg_schedule(Structure):
     _fields_ = [
         ("kind", c_int),
@@ -999,6 +1029,8 @@ class wg_schedule(Structure):
         ("total_steps", c_int64),
         ("decay_steps", c_int64),
         ("width", c_int64),
+        ("rate", CFUNCTYPE(c_double, c_void_p, c_int64)),
+        ("context", c_void_p),
     ]
 
 wg_checkpoint_visitor = CFUNCTYPE(c_int, c_char_p, c_void_p, c_void_p)
@@ -2659,9 +2691,12 @@ FUNCTIONS = {
     "wg_op_is_composite": (c_bool, [c_void_p]),
     "wg_op_library_open": (c_void_p, [c_char_p]),
     "wg_optimizer_add": (c_int, [c_void_p, c_char_p, c_void_p, c_bool]),
+    "wg_optimizer_add_group": (c_int, [c_void_p, c_void_p]),
     "wg_optimizer_add_module": (c_int, [c_void_p, c_void_p]),
     "wg_optimizer_clip": (c_int, [c_void_p, c_double, c_void_p]),
     "wg_optimizer_free": (None, [c_void_p]),
+    "wg_optimizer_from_rule": (c_void_p, [c_void_p, c_void_p]),
+    "wg_optimizer_layer_decay": (c_int, [c_void_p, c_char_p, c_int64, c_char_p, c_double]),
     "wg_optimizer_name": (c_char_p, [c_int]),
     "wg_optimizer_new": (c_void_p, [c_void_p]),
     "wg_optimizer_step": (c_int, [c_void_p, c_double]),
@@ -2791,6 +2826,7 @@ FUNCTIONS = {
     "wg_take_along_axis": (c_void_p, [c_void_p, c_int, c_void_p]),
     "wg_tan": (c_void_p, [c_void_p]),
     "wg_tanh": (c_void_p, [c_void_p]),
+    "wg_tensor_batches_new": (c_void_p, [c_int, c_void_p, c_void_p]),
     "wg_tensor_count": (c_int64, [c_void_p]),
     "wg_tensor_data": (c_void_p, [c_void_p]),
     "wg_tensor_dtype": (c_int, [c_void_p]),
@@ -2802,7 +2838,9 @@ FUNCTIONS = {
     "wg_tensor_touch": (None, [c_void_p]),
     "wg_tensordot": (c_void_p, [c_void_p, c_void_p, c_int, c_void_p, c_void_p]),
     "wg_tensors_alive": (c_int64, []),
+    "wg_tensors_fingerprint": (c_int64, [c_int, c_void_p]),
     "wg_text_free": (None, [c_char_p]),
+    "wg_text_new": (c_char_p, [c_char_p]),
     "wg_threads": (c_int, []),
     "wg_tile": (c_void_p, [c_void_p, c_int, c_void_p]),
     "wg_to_array": (c_int, [c_void_p, c_void_p]),
