@@ -183,6 +183,69 @@ int wg__group_gather(wg_group *group, const int64_t *counts, void *data) {
     return status;
 }
 
+/* The others are in an exchange, or on their way there. */
+static void *alloc_or_abort(wg_group *group, size_t size) {
+    void *data = wg__alloc(size + 1);
+    if (!data)
+        wg_group_abort(group, "there is no memory for what the ranks exchange");
+    return data;
+}
+
+/* Bytes go round in a buffer of one rank after the other. */
+int wg_group_collect(wg_group *group, int64_t count, size_t size, const int *owners, void *data) {
+    int status = 0;
+    for (int rank = 0; status == 0 && rank < wg_group_size(group) && group->size > 1; rank++) {
+        int64_t own = 0, at = 0;
+        for (int64_t i = 0; i < count; i++)
+            own += owners[i] == rank;
+        char *items = alloc_or_abort(group, (size_t)own * size), *all = data;
+        for (int64_t i = 0; rank == group->rank && i < count; i++)
+            if (owners[i] == rank)
+                memcpy(items + (size_t)at++ * size, all + (size_t)i * size, size);
+        status = wg_group_broadcast(group, rank, (size_t)own * size, items);
+        at = 0;
+        for (int64_t i = 0; status == 0 && i < count; i++)
+            if (owners[i] == rank)
+                memcpy(all + (size_t)i * size, items + (size_t)at++ * size, size);
+        wg__free(items);
+    }
+    return status;
+}
+
+/* The lengths first, then the texts of one rank after the other. */
+int wg_group_collect_texts(wg_group *group, int64_t count, const int *owners, char **texts) {
+    if (wg_group_size(group) == 1)
+        return 0;
+    int64_t *lengths = alloc_or_abort(group, (size_t)count * sizeof *lengths);
+    for (int64_t i = 0; i < count; i++)
+        lengths[i] = owners[i] == group->rank ? (int64_t)strlen(texts[i]) + 1 : 0;
+    int status = wg_group_collect(group, count, sizeof *lengths, owners, lengths);
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        if (owners[i] != group->rank)
+            texts[i] = alloc_or_abort(group, (size_t)lengths[i]);
+    for (int rank = 0; status == 0 && rank < group->size; rank++) {
+        int64_t bytes = 0, at = 0;
+        for (int64_t i = 0; i < count; i++)
+            bytes += owners[i] == rank ? lengths[i] : 0;
+        char *all = alloc_or_abort(group, (size_t)bytes);
+        for (int64_t i = 0; rank == group->rank && i < count; i++)
+            if (owners[i] == rank) {
+                memcpy(all + at, texts[i], (size_t)lengths[i]);
+                at += lengths[i];
+            }
+        status = wg_group_broadcast(group, rank, (size_t)bytes, all);
+        at = 0;
+        for (int64_t i = 0; status == 0 && i < count; i++)
+            if (owners[i] == rank) {
+                memcpy(texts[i], all + at, (size_t)lengths[i]);
+                at += lengths[i];
+            }
+        wg__free(all);
+    }
+    wg__free(lengths);
+    return status;
+}
+
 /* ---- Agreement ---- */
 
 /* The lowest rank for which `mine` is true; -1 if it is for none, -2 with an error. *all: whether

@@ -58,7 +58,7 @@ WG_API void wg_group_set_timeout(wg_group *group, double seconds);
 
 /* ---- Collective functions. 0, or -1 with [IO] for what MPI reports. ---- */
 
-typedef enum wg_group_element { WG_GROUP_F32, WG_GROUP_F64 } wg_group_element;
+typedef enum wg_group_element { WG_GROUP_F32, WG_GROUP_F64, WG_GROUP_I64 } wg_group_element;
 
 /* Replaces `count` elements by their sums over all ranks. */
 WG_API int wg_group_sum(wg_group *group, wg_group_element element, int64_t count, void *data);
@@ -68,6 +68,14 @@ WG_API int wg_group_max(wg_group *group, wg_group_element element, int64_t count
 
 /* Replaces the bytes of all ranks by those of rank `root`. */
 WG_API int wg_group_broadcast(wg_group *group, int root, size_t bytes, void *data);
+
+/* Replaces item i of `data`, `size` bytes each, by that of rank owners[i]. A rank without memory
+ * for that ends the run. */
+WG_API int wg_group_collect(wg_group *group, int64_t count, size_t size, const int *owners,
+                            void *data);
+
+/* The same of texts. Those that other ranks own are NULL before, and freed with wg_text_free. */
+WG_API int wg_group_collect_texts(wg_group *group, int64_t count, const int *owners, char **texts);
 
 /* Waits until all ranks are here. */
 WG_API int wg_group_barrier(wg_group *group);

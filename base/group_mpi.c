@@ -215,7 +215,7 @@ static int wait_for(wg_group *group, MPI_Request *request, const char *call) {
 /* ---- Exchanges ---- */
 
 static MPI_Datatype type_of(wg_group_element element) {
-    return element == WG_GROUP_F32 ? MPI_FLOAT : MPI_DOUBLE;
+    return element == WG_GROUP_F32 ? MPI_FLOAT : element == WG_GROUP_F64 ? MPI_DOUBLE : MPI_INT64_T;
 }
 
 int wg__mpi_reduce(wg_group *group, wg_group_element element, bool sums, int count, void *data) {

@@ -8,13 +8,14 @@
 
 /* In the order of --help. */
 static const wg__verb benches[] = {
-    {"train", "the steps of a training beside sgemm peak", wg__bench_train},
-    {"generate", "writing text, token by token, beside memory bandwidth", wg__bench_generate},
-    {"ops", "each op beside memory bandwidth and sgemm peak", wg__bench_ops},
-    {"gemm", "matrix products beside sgemm peak", wg__bench_gemm},
-    {"data", "tokenizers and what builds batches", wg__bench_data},
-    {"checkpoint", "writing and reading a model", wg__bench_checkpoint},
-    {NULL, NULL, NULL},
+    {"train", "the steps of a training beside sgemm peak", wg__bench_train, false},
+    {"generate", "writing text, token by token, beside memory bandwidth", wg__bench_generate,
+     false},
+    {"ops", "each op beside memory bandwidth and sgemm peak", wg__bench_ops, false},
+    {"gemm", "matrix products beside sgemm peak", wg__bench_gemm, false},
+    {"data", "tokenizers and what builds batches", wg__bench_data, false},
+    {"checkpoint", "writing and reading a model", wg__bench_checkpoint, false},
+    {NULL, NULL, NULL, false},
 };
 
 int wg__verb_bench(int argc, char **argv) {

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "base/error.h"
+#include "base/internal.h"
 #include "base/suggest.h"
 #include "tensor/op.h"
 #include "tensor/quantize.h"
@@ -27,18 +28,223 @@ const char *wg__cli_op_name(int index) {
     return index < wg_op_count() ? wg_op_at(index)->name : NULL;
 }
 
+/* ---- Several processes ---- */
+
+static wg_group *group;
+static char held_failure[900]; /* of this rank, until wg__cli_check has told it */
+
+/* Each process that another MPI's mpirun started finds the same mistake; the first one tells it. */
+static bool is_started_later(void) {
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                            "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *rank = getenv(variables[i]);
+        if (rank)
+            return atoi(rank) > 0;
+    }
+    return false;
+}
+
+int wg__cli_join(void) {
+    group = wg_group_join();
+    if (group)
+        return 0;
+    if (wg_error_pending() && wg_error_pending()->code == WG_ERROR_STATE && is_started_later()) {
+        wg_error_clear();
+        return EXIT_FAILURE;
+    }
+    return wg__cli_fail_pending();
+}
+
+wg_group *wg__cli_group(void) {
+    return group;
+}
+
+void wg__cli_use_threads(int threads) {
+    const int share = threads ? threads : wg_group_threads(group);
+    if (share)
+        wg_set_threads(share);
+}
+
+bool wg__cli_leads(void) {
+    return wg_group_rank(group) == 0;
+}
+
+/* The message is "wengert: MESSAGE", or "rank 1 on HOST: wengert: MESSAGE". What is empty was told
+ * before. */
+static void tell_shared_failure(const char *message) {
+    static const char from[] = "wengert: ";
+    const char *own = strstr(message, from);
+    const int rank = own ? (int)(own - message) : 0;
+    const char *text = own ? own + strlen(from) : message;
+    fflush(stdout);
+    if (*text)
+        fprintf(stderr, "%s%.*s%s\n", from, rank, message, text);
+}
+
+int wg__cli_check(int code) {
+    if (wg_group_size(group) == 1)
+        return code;
+    const bool failed = code == EXIT_FAILURE;
+    if (failed)
+        wg_fail(WG_ERROR_STATE, "wengert", "%s", held_failure);
+    held_failure[0] = '\0';
+    if (wg_group_check(group, failed ? -1 : 0) == 0)
+        return code;
+    if (wg__cli_leads())
+        tell_shared_failure(wg_error_pending()->message);
+    wg_error_clear();
+    return code != 0 ? code : EXIT_FAILURE;
+}
+
+void wg__cli_leave(void) {
+    wg_group_leave(group);
+    group = NULL;
+}
+
+int wg__cli_agree(int argc, char **argv) {
+    uint64_t found = WG__HASH_BEGIN;
+    char text[256] = "";
+    if (wg_group_size(group) == 1)
+        return 0;
+    for (int i = 0; i < argc; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s", i ? " " : "", argv[i]);
+        found = wg__hash(found, argv[i], strlen(argv[i]) + 1);
+    }
+    if (wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
+        wg_group_agree(group, "the command", text) < 0)
+        return -1;
+    snprintf(text, sizeof text, "fingerprint %016llx", (unsigned long long)found);
+    return wg_group_agree(group, "the command's latter part", text);
+}
+
+/* -1 with an error if the file cannot be read. */
+static int describe_file(const char *path, char *text, size_t size) {
+    static char bytes[1 << 16];
+    uint64_t found = WG__HASH_BEGIN;
+    int64_t length = 0;
+    FILE *file = fopen(path, "rb");
+    size_t got = 0;
+    while (file && (got = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        found = wg__hash(found, bytes, got);
+        length += (int64_t)got;
+    }
+    const bool is_read = file && !ferror(file);
+    const int reason = errno;
+    if (file)
+        fclose(file);
+    snprintf(text, size, "%lld bytes, fingerprint %016llx", (long long)length,
+             (unsigned long long)found);
+    return is_read ? 0
+                   : wg_fail(reason == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "wengert",
+                             "cannot read %s: %s", path, strerror(reason));
+}
+
+int wg__cli_agree_on_file(const char *path) {
+    char text[96], what[160];
+    if (wg_group_size(group) == 1)
+        return 0;
+    if (wg_group_check(group, describe_file(path, text, sizeof text)) < 0)
+        return -1;
+    snprintf(what, sizeof what, "the contents of %.128s", path);
+    return wg_group_agree(group, what, text);
+}
+
 /* ---- Arguments ---- */
 
-void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
+/* What the parser of a rank writes before it leaves the process; rank 0 writes it for all. */
+static struct reading {
+    bool is_on;
+    FILE *out, *err; /* the process's own, while they are memory streams */
+    char *out_text, *err_text;
+    size_t out_size, err_size;
+} reading;
+
+static void end_reading(void) {
+    fclose(stdout);
+    fclose(stderr);
+    stdout = reading.out;
+    stderr = reading.err;
+    reading.is_on = false;
+}
+
+/* Shares that this rank leaves, or does not; whether any rank does. */
+static bool share_leaving(bool leaves) {
+    double any = leaves;
+    wg_error_clear();
+    if (leaves && reading.err_size > 0)
+        wg_fail(WG_ERROR_STATE, "wengert", "%s", reading.err_text);
+    if (wg_group_check(group, leaves && reading.err_size > 0 ? -1 : 0) < 0) {
+        const char *message = wg_error_pending()->message, *own = strstr(message, "wengert: ");
+        const int named = own ? (int)(own - message) : 0;
+        if (wg__cli_leads())
+            fprintf(stderr, "%s%.*s%s", named ? "wengert: " : "", named, message,
+                    own ? own + strlen("wengert: ") : message);
+        wg_error_clear();
+        return true;
+    }
+    if (wg_group_max(group, WG_GROUP_F64, 1, &any) < 0)
+        wg_error_clear();
+    return any > 0;
+}
+
+/* At the end of the process: the parser has left it, after --help or wrong usage. */
+static void leave_in_reading(void) {
+    if (!reading.is_on)
+        return;
+    end_reading();
+    share_leaving(true);
+    if (wg__cli_leads() && reading.err_size == 0)
+        fwrite(reading.out_text, 1, reading.out_size, stdout);
+    wg__cli_leave();
+}
+
+void wg__cli_begin_reading(void) {
+    static bool is_registered;
+    if (wg_group_size(group) == 1)
+        return;
+    FILE *out = open_memstream(&reading.out_text, &reading.out_size);
+    FILE *err = open_memstream(&reading.err_text, &reading.err_size);
+    if (!out || !err || (!is_registered && atexit(leave_in_reading) != 0))
+        wg_group_abort(group, "there is no memory to read the arguments");
+    is_registered = true;
+    reading.out = stdout;
+    reading.err = stderr;
+    stdout = out;
+    stderr = err;
+    reading.is_on = true;
+}
+
+void wg__cli_end_reading(void) {
+    if (!reading.is_on)
+        return;
+    end_reading();
+    const bool leave = share_leaving(false);
+    fwrite(reading.out_text, 1, reading.out_size, stdout);
+    fwrite(reading.err_text, 1, reading.err_size, stderr);
+    free(reading.out_text);
+    free(reading.err_text);
+    if (leave) {
+        wg__cli_leave();
+        exit(WG__EXIT_USAGE);
+    }
+}
+
+static void parse(const struct argp *parser, int argc, char **argv, unsigned flags, void *input) {
+    wg__cli_begin_reading();
     wg__cli_look_at_options(parser, argc, argv, NULL, NULL);
     argp_err_exit_status = WG__EXIT_USAGE;
-    argp_parse(parser, argc, argv, 0, NULL, input);
+    argp_parse(parser, argc, argv, flags, NULL, input);
+    wg__cli_end_reading();
+}
+
+void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
+    parse(parser, argc, argv, 0, input);
 }
 
 void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input) {
-    wg__cli_look_at_options(parser, argc, argv, NULL, NULL);
-    argp_err_exit_status = WG__EXIT_USAGE;
-    argp_parse(parser, argc, argv, ARGP_IN_ORDER, NULL, input);
+    parse(parser, argc, argv, ARGP_IN_ORDER, input);
 }
 
 int64_t wg__cli_integer(const struct argp_state *state, const char *option, const char *text,
@@ -82,52 +288,6 @@ static void say(const char *kind, const char *format, va_list arguments) {
     fprintf(stderr, "wengert: %s", kind);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
-}
-
-/* ---- Several processes ---- */
-
-static wg_group *group;
-static char held_failure[900]; /* of this rank */
-
-int wg__cli_join(void) {
-    group = wg_group_join();
-    return group ? 0 : wg__cli_fail_pending();
-}
-
-wg_group *wg__cli_group(void) {
-    return group;
-}
-
-bool wg__cli_leads(void) {
-    return wg_group_rank(group) == 0;
-}
-
-/* The message is "wengert: MESSAGE", or "rank 1 on HOST: wengert: MESSAGE". */
-static void tell_shared_failure(const char *message) {
-    static const char from[] = "wengert: ";
-    const char *own = strstr(message, from);
-    const int rank = own ? (int)(own - message) : 0;
-    fflush(stdout);
-    fprintf(stderr, "%s%.*s%s\n", from, rank, message, own ? own + strlen(from) : message);
-}
-
-int wg__cli_check(int code) {
-    if (wg_group_size(group) == 1)
-        return code;
-    const bool failed = code == EXIT_FAILURE;
-    if (failed)
-        wg_fail(WG_ERROR_STATE, "wengert", "%s", held_failure);
-    if (wg_group_check(group, failed ? -1 : 0) == 0)
-        return code;
-    if (wg__cli_leads())
-        tell_shared_failure(wg_error_pending()->message);
-    wg_error_clear();
-    return code != 0 ? code : EXIT_FAILURE;
-}
-
-void wg__cli_leave(void) {
-    wg_group_leave(group);
-    group = NULL;
 }
 
 /* ---- Messages ---- */

@@ -17,6 +17,7 @@ typedef struct wg__verb {
     const char *name;
     const char *purpose;               /* a line for `wengert --help`: lower case, no full stop */
     int (*run)(int argc, char **argv); /* argv[0] is "wengert NAME"; returns the exit code */
+    bool shares; /* the ranks of mpirun share its work; otherwise rank 0 runs alone */
 } wg__verb;
 
 /* A command that is told by its first argument what to do. */
@@ -83,9 +84,8 @@ int wg__cli_fail(const char *format, ...) WG_PRINTF(1, 2);
 /* The same with the message of the library's pending error, which it clears. */
 int wg__cli_fail_pending(void);
 
-/* ---- Several processes: a verb that they run together begins with wg__cli_join, and its rank 0
- * speaks for all. Notes of the others are not printed, and failures are held back up to
- * wg__cli_check. ---- */
+/* ---- Several processes, of which rank 0 speaks for all. Notes of the others are not printed, and
+ * failures are held back up to wg__cli_check. ---- */
 
 /* Joins the processes that mpirun started. 0, or 1 after one clear line. */
 int wg__cli_join(void);
@@ -93,8 +93,21 @@ int wg__cli_join(void);
 /* The group; NULL before wg__cli_join. */
 wg_group *wg__cli_group(void);
 
+/* Takes --threads, or for 0 the share of the cores that ranks on one machine have each. */
+void wg__cli_use_threads(int threads);
+
 /* Whether this process speaks: rank 0, or the only one. */
 bool wg__cli_leads(void);
+
+/* Between these a rank may leave the process with --help or a message of wrong usage, which rank 0
+ * prints once; then all leave. Collective. */
+void wg__cli_begin_reading(void);
+void wg__cli_end_reading(void);
+
+/* Compares the command line among the ranks, and the contents of a file. Collective. -1 with
+ * [STATE: names the rank that differs; NOT_FOUND, IO] */
+int wg__cli_agree(int argc, char **argv);
+int wg__cli_agree_on_file(const char *path);
 
 /* Shares an exit code: itself if it is 1 on no rank. Otherwise one line is printed, that of the
  * lowest rank that failed, and all get a code above 0. Collective. */

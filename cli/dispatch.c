@@ -72,9 +72,11 @@ const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *tabl
         .help_filter = list_verbs,
     };
     choice chosen = {.table = table};
+    wg__cli_begin_reading();
     wg__cli_look_at_options(&parser, *argc, *argv, verb_name, table->verbs);
     argp_err_exit_status = WG__EXIT_USAGE;
     argp_parse(&parser, *argc, *argv, ARGP_IN_ORDER, NULL, &chosen);
+    wg__cli_end_reading();
     static char name[64];
     snprintf(name, sizeof name, "%s %s", table->prefix, chosen.verb->name);
     *argc = chosen.argc;

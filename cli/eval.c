@@ -23,6 +23,9 @@ enum {
     KEY_COLUMN /* and those after it: a name of `columns` each */
 };
 
+/* Seconds that a rank waits for the others when all have the model and the text. */
+enum { TIMEOUT = 600 };
+
 /* Settings of fine-tuning that say which columns of a file are read. */
 static const char *const columns[] = {"text-column", "text-pair-column", "label-column",
                                       "token-column", "tag-column"};
@@ -224,6 +227,7 @@ static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metr
         .sequence = a->sequence,
         .seed = a->seed,
         .evaluation = &a->how,
+        .group = wg__cli_group(),
     };
     wg_dataset *text = NULL;
     if (objective->finetunes && a->corpus_count != 1)
@@ -236,19 +240,40 @@ static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metr
         setup.held_out = text = wg_dataset_load(a->corpus_count, a->corpus, trained->tokenizer,
                                                 &(wg_dataset_options){.kind = objective->text});
     wg_training *training = text || setup.held_out_path ? wg_training_new(objective, &setup) : NULL;
-    const int status = training ? wg_training_evaluate(training, metrics) : -1;
+    int status = wg_group_check(setup.group, training ? 0 : -1);
+    if (status == 0) {
+        wg_group_set_timeout(setup.group, TIMEOUT);
+        status = wg_training_evaluate(training, metrics);
+    }
     wg_training_free(training);
     wg_dataset_free(text);
     free(own);
     return status;
 }
 
+/* The model as the ranks use it. */
+static int load(const wg_objective *objective, const arguments *a, wg__trained *trained) {
+    if (!objective || check_options(objective, a) < 0 ||
+        wg__trained_load(trained, objective, a->run) < 0)
+        return -1;
+    return a->quantization >= 0
+               ? wg_module_quantize(trained->model.module, (wg_quantization)a->quantization)
+               : 0;
+}
+
+/* All ranks have the same files. */
+static int agree(const arguments *a) {
+    int status = wg__cli_agree_on_file(a->run);
+    for (int i = 0; status == 0 && i < a->corpus_count; i++)
+        status = wg__cli_agree_on_file(a->corpus[i]);
+    return status;
+}
+
 static int evaluate(const wg_objective *objective, const arguments *a, wg_metrics *metrics) {
     wg__trained trained = {0};
-    int status =
-        check_options(objective, a) < 0 ? -1 : wg__trained_load(&trained, objective, a->run);
-    if (status == 0 && a->quantization >= 0)
-        status = wg_module_quantize(trained.model.module, (wg_quantization)a->quantization);
+    int status = wg_group_check(wg__cli_group(), load(objective, a, &trained));
+    if (status == 0)
+        status = agree(a);
     if (status == 0)
         status = evaluate_text(a, &trained, metrics);
     wg__trained_clear(&trained);
@@ -294,19 +319,27 @@ int wg__verb_eval(int argc, char **argv) {
     };
     arguments a = {.quantization = -1, .corpus = calloc((size_t)argc, sizeof *a.corpus)};
     wg__cli_parse(&parser, argc, argv, &a);
-    if (a.threads)
-        wg_set_threads(a.threads);
+    wg_group_set_timeout(wg__cli_group(), 0); /* one rank may take long to read its text */
+    if (wg__cli_agree(argc, argv) < 0)
+        return wg__cli_fail_pending();
+    wg__cli_use_threads(a.threads);
     if (a.suite) {
-        const int code = evaluate_suite(&a);
+        const int code =
+            wg_group_size(wg__cli_group()) > 1
+                ? wg__cli_fail("--suite starts a process for each task; run it without "
+                               "mpirun")
+                : evaluate_suite(&a);
         free(a.corpus);
         return code;
     }
     wg_metrics metrics = {0};
     const wg_objective *objective = wg_objective_of(a.run);
-    const int status = objective ? evaluate(objective, &a, &metrics) : -1;
+    const int status = evaluate(objective, &a, &metrics);
     free(a.corpus);
     if (status < 0)
         return wg__cli_fail_pending();
+    if (!wg__cli_leads())
+        return 0;
     if (a.json)
         wg__print_json(wg__json_metrics(objective->metrics, &metrics));
     else

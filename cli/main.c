@@ -1,6 +1,7 @@
 /* wengert VERB ARGUMENT...: finds the verb and runs it. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -8,24 +9,24 @@
 
 /* In the order of `wengert --help`. */
 static const wg__verb verbs[] = {
-    {"pretrain", "train a model on plain text", wg__verb_pretrain},
-    {"finetune", "train a pretrained model for a task", wg__verb_finetune},
-    {"eval", "measure a trained model on text", wg__verb_eval},
-    {"score", "measure how likely a model finds texts", wg__verb_score},
-    {"embed", "turn each line of a text into a vector", wg__verb_embed},
-    {"fill", "fill each [MASK] of a text", wg__verb_fill},
-    {"generate", "continue a text", wg__verb_generate},
-    {"translate", "translate sentences", wg__verb_translate},
-    {"average", "average the weights of checkpoints", wg__verb_average},
-    {"convert", "turn a model into another published format", wg__verb_convert},
-    {"info", "tell what a checkpoint holds", wg__verb_info},
-    {"plot", "draw the history of a training", wg__verb_plot},
-    {"tokenizer", "learn a vocabulary, text to ids and back", wg__verb_tokenizer},
-    {"corpus", "check a training text", wg__verb_corpus},
-    {"gradcheck", "check the gradients of ops", wg__verb_gradcheck},
-    {"doctor", "tell what this machine gives, and what to change", wg__verb_doctor},
-    {"bench", "time the library beside the machine's own speed", wg__verb_bench},
-    {NULL, NULL, NULL},
+    {"pretrain", "train a model on plain text", wg__verb_pretrain, true},
+    {"finetune", "train a pretrained model for a task", wg__verb_finetune, true},
+    {"eval", "measure a trained model on text", wg__verb_eval, true},
+    {"score", "measure how likely a model finds texts", wg__verb_score, true},
+    {"embed", "turn each line of a text into a vector", wg__verb_embed, false},
+    {"fill", "fill each [MASK] of a text", wg__verb_fill, false},
+    {"generate", "continue a text", wg__verb_generate, false},
+    {"translate", "translate sentences", wg__verb_translate, true},
+    {"average", "average the weights of checkpoints", wg__verb_average, false},
+    {"convert", "turn a model into another published format", wg__verb_convert, false},
+    {"info", "tell what a checkpoint holds", wg__verb_info, false},
+    {"plot", "draw the history of a training", wg__verb_plot, false},
+    {"tokenizer", "learn a vocabulary, text to ids and back", wg__verb_tokenizer, false},
+    {"corpus", "check a training text", wg__verb_corpus, false},
+    {"gradcheck", "check the gradients of ops", wg__verb_gradcheck, false},
+    {"doctor", "tell what this machine gives, and what to change", wg__verb_doctor, false},
+    {"bench", "time the library beside the machine's own speed", wg__verb_bench, false},
+    {NULL, NULL, NULL, false},
 };
 
 /* Read by argp, so it is not hidden. */
@@ -39,6 +40,18 @@ static int finish_output(int code) {
     return code ? code : failed;
 }
 
+/* A verb whose work is not shared out. The other ranks have left before it begins. */
+static int run_alone(const wg__verb *verb, int argc, char **argv) {
+    const int ranks = wg_group_size(wg__cli_group());
+    const bool leads = wg__cli_leads();
+    wg__cli_leave();
+    if (!leads)
+        return 0;
+    wg__cli_note("`wengert %s' runs on rank 0 alone; of %d ranks the others have nothing to do",
+                 verb->name, ranks);
+    return finish_output(verb->run(argc, argv));
+}
+
 int main(int argc, char **argv) {
     static const wg__verb_table table = {
         .prefix = "wengert",
@@ -50,6 +63,12 @@ int main(int argc, char **argv) {
     };
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
     wg__cli_begin_completion(&argc, &argv);
+    if (wg__cli_join() != 0)
+        return EXIT_FAILURE;
     const wg__verb *verb = wg__cli_verb(&argc, &argv, &table);
-    return finish_output(verb->run(argc, argv));
+    if (!verb->shares && wg_group_size(wg__cli_group()) > 1)
+        return run_alone(verb, argc, argv);
+    const int code = wg__cli_check(finish_output(verb->run(argc, argv)));
+    wg__cli_leave();
+    return code;
 }

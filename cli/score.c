@@ -366,14 +366,12 @@ static void report(int64_t scored, int64_t count, void *context) {
 
 static int score(job *j) {
     wg_score_options how = j->arguments->how;
-    j->scores = calloc((size_t)j->count, sizeof *j->scores);
-    if (!j->scores)
-        return fail_memory();
     j->progress = wg__progress_begin();
     j->progress.last_shown = wg__now();
-    how.listener = report;
+    how.listener = wg__cli_leads() ? report : NULL;
     how.context = &j->progress;
     how.stop = wg__stop_signal();
+    how.group = wg__cli_group();
     wg__listen_for_stop();
     const wg__trained *t = &j->trained;
     const int status =
@@ -386,8 +384,8 @@ static bool can_score(const wg_objective *objective) {
     return objective->score;
 }
 
-/* 0, 1 if a signal ended it, -1. */
-static int run(job *j) {
+/* Model and texts. */
+static int prepare(job *j) {
     const arguments *a = j->arguments;
     const wg_objective *objective = wg__trained_objective(a->run, "score", can_score);
     if (!objective)
@@ -404,8 +402,27 @@ static int run(job *j) {
                        objective->name);
     if (read_files(j) < 0 || wg__trained_load(&j->trained, objective, a->run) < 0)
         return -1;
+    j->scores = calloc((size_t)j->count, sizeof *j->scores);
+    return j->scores ? 0 : fail_memory();
+}
+
+/* All ranks have the same files. */
+static int agree(const arguments *a) {
+    int status = wg__cli_agree_on_file(a->run);
+    for (int i = 0; status == 0 && i < a->file_count; i++)
+        status = wg__cli_agree_on_file(a->files[i]);
+    return status;
+}
+
+/* 0, 1 if a signal ended it, -1. */
+static int run(job *j) {
+    const arguments *a = j->arguments;
+    if (wg_group_check(wg__cli_group(), prepare(j)) < 0 || agree(a) < 0)
+        return -1;
     const int status = score(j);
-    return status ? status : a->pairs ? conclude_pairs(j) : conclude_text(j);
+    if (status || !wg__cli_leads())
+        return status;
+    return a->pairs ? conclude_pairs(j) : conclude_text(j);
 }
 
 static void clear(job *j) {
@@ -433,10 +450,9 @@ int wg__verb_score(int argc, char **argv) {
     };
     arguments a = {.files = calloc((size_t)argc, sizeof *a.files)};
     wg__cli_parse(&parser, argc, argv, &a);
-    if (a.threads)
-        wg_set_threads(a.threads);
+    wg__cli_use_threads(a.threads);
     job j = {.arguments = &a};
-    const int status = run(&j);
+    const int status = wg__cli_agree(argc, argv) < 0 ? -1 : run(&j);
     clear(&j);
     free(a.files);
     if (status < 0)

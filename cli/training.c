@@ -171,6 +171,7 @@ static wg_training_setup setup_of(const run *r, const char *checkpoint) {
         .sequence = s->training.seq,
         .seed = (uint64_t)s->training.seed,
         .evaluation_batches = EVALUATION_BATCHES,
+        .group = wg__cli_group(),
     };
 }
 
@@ -542,10 +543,13 @@ static void describe(const run *r) {
 
 /* ---- Results ---- */
 
+/* All ranks measure; rank 0 prints. */
 static int print_results(const run *r) {
     wg_metrics metrics = {0};
     if (wg_training_evaluate(r->training, &metrics) < 0)
         return wg__cli_fail_pending();
+    if (!wg__cli_leads())
+        return 0;
     if (!r->json) {
         r->objective->print(&metrics, stdout);
         return 0;
@@ -580,8 +584,7 @@ static void tell_early_stop(const run *r) {
                  r->best ? r->best : "");
 }
 
-/* The trainer has told all ranks of an error of one. Only rank 0 measures its time, prints, and
- * measures the model. */
+/* The trainer has told all ranks of an error of one. Only rank 0 measures its time and prints. */
 static int train(run *r) {
     wg__progress progress = wg__progress_begin();
     const wg__profiling profiling = wg__cli_leads() ? r->profiling : (wg__profiling){0};
@@ -592,14 +595,13 @@ static int train(run *r) {
     wg__listen_for_stop(); /* the signal finishes the step and saves */
     wg_group_set_timeout(wg__cli_group(), r->timeout);
     const int outcome = wg_trainer_run(r->trainer);
-    wg_group_set_timeout(wg__cli_group(), 0);
     wg__progress_end(&progress);
-    if (outcome < 0 || wg__profiling_end(&profiling) < 0)
+    if (outcome < 0)
         return wg__cli_fail_pending();
-    if (!wg__cli_leads())
-        return 0;
+    if (wg_group_check(wg__cli_group(), wg__profiling_end(&profiling)) < 0)
+        return wg__cli_fail_pending();
     if (outcome == WG_TRAIN_INTERRUPTED)
-        return tell_interruption(r);
+        return wg__cli_leads() ? tell_interruption(r) : 0;
     if (outcome == WG_TRAIN_OUT_OF_PATIENCE)
         tell_early_stop(r);
     wg_trainer_swap_average(r->trainer);
@@ -887,9 +889,7 @@ static void take_model_record(run *r) {
 /* Before anything is computed. */
 static int begin_run(run *r) {
     wg_group *group = wg__cli_group();
-    const int threads = r->threads ? r->threads : wg_group_threads(group);
-    if (threads)
-        wg_set_threads(threads);
+    wg__cli_use_threads(r->threads);
     wg_group_set_timeout(group, 0); /* one rank may take long to read its text */
     const bool writes = !r->show_batch && wg__cli_leads();
     const int code = writes ? check_output(r) : 0;
@@ -900,19 +900,16 @@ static int run_verb(const struct argp *parser, const wg_setting_table *own, int 
     run r = {.timeout = 600};
     wg__run_settings_begin(&r.settings, own);
     wg__cli_parse_in_order(parser, argc, argv, &r);
-    int code = wg__cli_join();
-    if (code == 0)
-        code = wg__cli_check(begin_run(&r));
+    int code = wg__cli_check(begin_run(&r));
     if (code == 0) {
         take_model_record(&r);
         wg__run_settings_take_record(&r.settings, r.objective->training);
         if (!r.show_batch)
-            code = wg__cli_check(train(&r));
+            code = train(&r);
         else
-            code = wg__cli_check(wg__cli_leads() ? show_batch(&r) : 0);
+            code = wg__cli_leads() ? show_batch(&r) : 0;
     }
     clear(&r);
-    wg__cli_leave();
     return code;
 }
 

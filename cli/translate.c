@@ -76,21 +76,50 @@ static void tell(const job *j, const char *source, const char *translation) {
         puts(translation);
 }
 
-/* Translates sentences and tells them; `number` is how messages count the first. */
-static int translate(const job *j, int64_t count, const char *const *texts, int64_t number) {
-    const wg_translation_use how = {
-        .batch = j->asked->batch, .beam = j->asked->beam, .first_number = number};
-    char **translations = calloc((size_t)count + 1, sizeof *translations);
-    if (!translations)
-        return wg_fail(WG_ERROR_MEMORY, "translate", "no memory for %lld sentences",
-                       (long long)count);
+static int no_memory(void) {
+    return wg_fail(WG_ERROR_MEMORY, "translate", "no memory for the text");
+}
+
+/* Translates the batches that are this rank's: number i is that of rank i mod N. */
+static int translate_own(const job *j, int64_t count, char *const *texts, int64_t number,
+                         int *owners, char **translations) {
     const wg__trained *t = &j->trained;
-    int result = t->objective->translate(&t->model, t->tokenizer, &how, count, texts, translations);
-    for (int64_t i = 0; i < count; i++) {
-        if (result == 0)
+    const int64_t batch = j->asked->batch;
+    const int rank = wg_group_rank(wg__cli_group()), ranks = wg_group_size(wg__cli_group());
+    int result = 0;
+    for (int64_t first = 0; result == 0 && first < count; first += batch) {
+        const int64_t rows = count - first < batch ? count - first : batch;
+        const wg_translation_use how = {
+            .batch = batch, .beam = j->asked->beam, .first_number = number + first};
+        const int owner = (int)(first / batch % ranks);
+        for (int64_t i = first; i < first + rows; i++)
+            owners[i] = owner;
+        if (owner == rank)
+            result =
+                t->objective->translate(&t->model, t->tokenizer, &how, rows,
+                                        (const char *const *)texts + first, translations + first);
+    }
+    return result;
+}
+
+/* Translates sentences, which all ranks have, and tells them; `number` is how messages count the
+ * first. */
+static int translate(const job *j, int64_t count, char *const *texts, int64_t number) {
+    wg_group *group = wg__cli_group();
+    char **translations = calloc((size_t)count + 1, sizeof *translations);
+    int *owners = calloc((size_t)count + 1, sizeof *owners);
+    int result = translations && owners
+                     ? translate_own(j, count, texts, number, owners, translations)
+                     : no_memory();
+    result = wg_group_check(group, result);
+    if (result == 0)
+        result = wg_group_collect_texts(group, count, owners, translations);
+    for (int64_t i = 0; translations && i < count; i++) {
+        if (result == 0 && wg__cli_leads())
             tell(j, texts[i], translations[i]);
         wg_text_free(translations[i]);
     }
+    free(owners);
     free(translations);
     fflush(stdout);
     return result;
@@ -98,20 +127,16 @@ static int translate(const job *j, int64_t count, const char *const *texts, int6
 
 /* ---- Lines of standard input ---- */
 
-/* What was read of it and not yet translated. */
+/* What was read of it and not yet translated, a batch for each rank at most. */
 typedef struct input {
     char *bytes;
     size_t length, capacity;
     bool ended;
-    int64_t line;  /* of the first in the batch, from 1 on */
-    char **lines;  /* (batch) */
-    int64_t count; /* of them */
-    bool had_text; /* a line that is not blank */
+    int64_t line;        /* of the first in the batches, from 1 on */
+    char **lines;        /* (most) */
+    int64_t count, most; /* of them */
+    bool had_text;       /* a line that is not blank */
 } input;
-
-static int no_memory(void) {
-    return wg_fail(WG_ERROR_MEMORY, "translate", "no memory for the text");
-}
 
 /* Reads what is there, and waits if there is nothing. */
 static int read_more(input *in) {
@@ -134,7 +159,7 @@ static int read_more(input *in) {
     return 0;
 }
 
-/* Moves the first `length` bytes, and the line break behind them, into the batch. */
+/* Moves the first `length` bytes, and the line break behind them, into the batches. */
 static int take_line(input *in, size_t length) {
     const int64_t number = in->line + in->count;
     if (memchr(in->bytes, '\0', length))
@@ -153,42 +178,73 @@ static int take_line(input *in, size_t length) {
     return 0;
 }
 
-static int translate_lines(const job *j, input *in) {
-    int result = translate(j, in->count, (const char *const *)in->lines, in->line);
-    for (int64_t i = 0; i < in->count; i++)
-        free(in->lines[i]);
-    in->line += in->count;
-    in->count = 0;
-    return result;
-}
-
 static bool is_waiting(void) {
     struct pollfd standard_input = {.fd = STDIN_FILENO, .events = POLLIN};
     return poll(&standard_input, 1, 0) == 0;
 }
 
-/* A batch is translated when it is full, or when nobody has more to say as yet. */
-static int translate_some(const job *j, input *in) {
-    const char *end = in->length > 0 ? memchr(in->bytes, '\n', in->length) : NULL;
-    if (in->count == j->asked->batch || (in->count > 0 && !end && !in->ended && is_waiting()))
-        return translate_lines(j, in);
-    if (end)
-        return take_line(in, (size_t)(end - in->bytes));
-    if (!in->ended)
-        return read_more(in);
-    return in->length > 0 ? take_line(in, in->length) : translate_lines(j, in);
+/* Reads until the batches are full, or nobody has more to say as yet. */
+static int read_lines(input *in) {
+    int result = 0;
+    while (result == 0 && in->count < in->most) {
+        const char *end = in->length > 0 ? memchr(in->bytes, '\n', in->length) : NULL;
+        if (end)
+            result = take_line(in, (size_t)(end - in->bytes));
+        else if (in->ended && in->length > 0)
+            result = take_line(in, in->length);
+        else if (in->ended || (in->count > 0 && is_waiting()))
+            break;
+        else
+            result = read_more(in);
+    }
+    return result;
+}
+
+/* Gives all ranks the lines that rank 0 has read, and whether they are the last. */
+static int share_lines(input *in, bool *last) {
+    wg_group *group = wg__cli_group();
+    int64_t sizes[] = {in->count, in->ended && in->length == 0};
+    if (wg_group_broadcast(group, 0, sizeof sizes, sizes) < 0)
+        return -1;
+    in->count = sizes[0];
+    *last = sizes[1];
+    int *owners = calloc((size_t)in->count + 1, sizeof *owners); /* rank 0 */
+    int status = wg_group_check(group, owners ? 0 : no_memory());
+    if (status == 0)
+        status = wg_group_collect_texts(group, in->count, owners, in->lines);
+    free(owners);
+    return status;
+}
+
+/* A round: rank 0 reads, all translate. */
+static int translate_lines(const job *j, input *in, bool *last) {
+    int result = wg_group_check(wg__cli_group(), wg__cli_leads() ? read_lines(in) : 0);
+    if (result == 0)
+        result = share_lines(in, last);
+    if (result == 0)
+        result = translate(j, in->count, in->lines, in->line);
+    for (int64_t i = 0; i < in->count; i++) {
+        if (wg__cli_leads())
+            free(in->lines[i]);
+        else
+            wg_text_free(in->lines[i]);
+        in->lines[i] = NULL;
+    }
+    in->line += in->count;
+    in->count = 0;
+    return result;
 }
 
 static int translate_input(const job *j) {
-    input in = {.line = 1, .lines = calloc((size_t)j->asked->batch, sizeof *in.lines)};
-    int result = in.lines ? 0 : no_memory();
-    while (result == 0 && !(in.ended && in.length == 0 && in.count == 0))
-        result = translate_some(j, &in);
-    for (int64_t i = 0; in.lines && i < in.count; i++)
-        free(in.lines[i]);
+    input in = {.line = 1, .most = j->asked->batch * wg_group_size(wg__cli_group())};
+    bool last = false;
+    in.lines = calloc((size_t)in.most, sizeof *in.lines);
+    int result = wg_group_check(wg__cli_group(), in.lines ? 0 : no_memory());
+    while (result == 0 && !last)
+        result = translate_lines(j, &in, &last);
     free(in.lines);
     free(in.bytes);
-    if (result == 0 && !in.had_text)
+    if (result == 0 && wg__cli_leads() && !in.had_text)
         return wg_fail(WG_ERROR_ARGUMENT, "translate", "there is no text on standard input");
     return result;
 }
@@ -200,21 +256,26 @@ static int translate_arguments(const job *j) {
     for (int64_t i = 0; i < a->count; i++)
         if (a->texts[i][strspn(a->texts[i], " \t\r\n")] == '\0')
             return wg_fail(WG_ERROR_ARGUMENT, "translate", "text %lld is empty", (long long)i + 1);
-    return translate(j, a->count, a->texts, 1);
+    return translate(j, a->count, (char *const *)a->texts, 1);
 }
 
 static bool can_translate(const wg_objective *objective) {
     return objective->translate;
 }
 
+static int load(job *j) {
+    const char *path = j->asked->run;
+    const wg_objective *objective = wg__trained_objective(path, "translate", can_translate);
+    return objective ? wg__trained_load(&j->trained, objective, path) : -1;
+}
+
 static int run(const arguments *a) {
     job j = {.asked = a};
-    const wg_objective *objective = wg__trained_objective(a->run, "translate", can_translate);
-    if (!objective || wg__trained_load(&j.trained, objective, a->run) < 0)
+    if (wg_group_check(wg__cli_group(), load(&j)) < 0 || wg__cli_agree_on_file(a->run) < 0)
         return -1;
     j.results = a->json ? json_array() : NULL;
     int result = a->count > 0 ? translate_arguments(&j) : translate_input(&j);
-    if (result == 0 && j.results)
+    if (result == 0 && j.results && wg__cli_leads())
         wg__print_json(json_pack("{s:O}", "translations", j.results));
     json_decref(j.results);
     wg__trained_clear(&j.trained);
@@ -235,9 +296,9 @@ int wg__verb_translate(int argc, char **argv) {
     };
     arguments a = {.texts = calloc((size_t)argc, sizeof *a.texts), .batch = 32};
     wg__cli_parse(&parser, argc, argv, &a);
-    if (a.threads)
-        wg_set_threads(a.threads);
-    int result = run(&a);
+    wg_group_set_timeout(wg__cli_group(), 0); /* rank 0 waits for what somebody types */
+    wg__cli_use_threads(a.threads);
+    int result = wg__cli_agree(argc, argv) < 0 ? -1 : run(&a);
     free(a.texts);
     return result < 0 ? wg__cli_fail_pending() : 0;
 }

@@ -7,6 +7,7 @@
 #include "data/tokenizer/kind.h"
 #include "models/generate/beam.h"
 #include "objectives/blank_batches.h"
+#include "data/batches/builder.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
@@ -173,22 +174,23 @@ static int measure(const wg_training *t, const wg__blank_batch *batch, wg_metric
 static int evaluate(wg_training *t, int64_t limit, wg_metrics *metrics) {
     const blanks *mine = t->context;
     const int64_t epoch = mine->held_out_start.epoch;
-    if (wg_batches_seek(mine->held_out, &mine->held_out_start) < 0)
-        return -1;
-    for (int64_t i = 0; wg_batches_position(mine->held_out).epoch == epoch; i++) {
+    int status = wg_batches_seek(mine->held_out, &mine->held_out_start);
+    for (int64_t i = 0; status == 0 && wg_batches_position(mine->held_out).epoch == epoch; i++) {
         if (limit > 0 && i == limit)
-            return 0;
+            break;
         wg_scope scope;
         wg_scope_begin(&scope);
         wg__blank_batch batch;
-        int status = wg_batches_next_of_epoch(mine->held_out, &batch);
-        if (status == 0)
-            status = measure(t, &batch, metrics);
+        if (!wg__evaluates(t, i))
+            status = wg__batches_skip_of_epoch(mine->held_out);
+        else if (wg_batches_next_of_epoch(mine->held_out, &batch) < 0 ||
+                 measure(t, &batch, metrics) < 0)
+            status = -1;
         wg_scope_end(&scope, NULL);
-        if (status < 0 || wg_error_pending())
-            return -1;
+        if (wg_error_pending())
+            status = -1;
     }
-    return 0;
+    return wg__share_metrics(t, status, metrics);
 }
 
 /* ---- Results ---- */

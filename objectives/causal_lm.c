@@ -255,16 +255,19 @@ static int conclude(const wg_training *t, wg_metrics *metrics) {
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const int64_t batch = t->setup.batch, all = count_windows(t);
     const int64_t windows = batches > 0 && batches * batch < all ? batches * batch : all;
-    for (int64_t first = 0; first < windows; first += batch) {
+    int status = 0;
+    for (int64_t first = 0; status == 0 && first < windows; first += batch) {
+        if (!wg__evaluates(t, first / batch))
+            continue;
         wg_scope scope;
         wg_scope_begin(&scope);
         const int64_t left = windows - first;
-        const int status = evaluate_batch(t, first, left < batch ? left : batch, metrics);
+        status = evaluate_batch(t, first, left < batch ? left : batch, metrics);
         wg_scope_end(&scope, NULL);
-        if (status < 0 || wg_error_pending())
-            return -1;
+        if (wg_error_pending())
+            status = -1;
     }
-    return conclude(t, metrics);
+    return wg__share_metrics(t, status, metrics) < 0 ? -1 : conclude(t, metrics);
 }
 
 /* ---- Results ---- */

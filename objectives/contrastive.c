@@ -235,6 +235,8 @@ static int measure_all(const wg_training *t, int64_t count, double *cosines, wg_
     const int64_t batch = t->setup.batch;
     int status = 0;
     for (int64_t first = 0; status == 0 && first < count; first += batch) {
+        if (!wg__evaluates(t, first / batch))
+            continue;
         wg_scope scope;
         wg_scope_begin(&scope);
         const int64_t rows = smaller(batch, count - first);
@@ -242,7 +244,9 @@ static int measure_all(const wg_training *t, int64_t count, double *cosines, wg_
                          : measure_batch(t, first, rows, metrics);
         wg_scope_end(&scope, NULL);
     }
-    return status;
+    status = wg__share_metrics(t, status, metrics);
+    return status == 0 && cosines ? wg__share_results(t, count, batch, sizeof *cosines, cosines)
+                                  : status;
 }
 
 static int write_cosines(const char *path, int64_t count, const double *cosines) {
@@ -255,10 +259,11 @@ static int write_cosines(const char *path, int64_t count, const double *cosines)
 /* The loss is 1 less the correlation, so that the best checkpoint is the one of the highest. */
 static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *metrics) {
     const contrastive *mine = t->context;
-    const wg_evaluation_options *how = t->setup.evaluation;
     const int64_t count = wg__labelled_text_examples(mine->scored);
     double *cosines = wg__alloc(2 * (size_t)count * sizeof *cosines), spearman = 0;
-    int status = cosines ? measure_all(t, count, cosines, metrics) : -1;
+    int status = wg_group_check(t->setup.group, cosines ? 0 : -1);
+    if (status == 0)
+        status = measure_all(t, count, cosines, metrics);
     for (int64_t i = 0; status == 0 && i < count; i++)
         cosines[count + i] = wg__labelled_text_value(mine->scored, i);
     if (status == 0)
@@ -267,8 +272,8 @@ static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *me
         status = wg_metrics_add(metrics, "loss", 1 - spearman, (double)count);
     if (status == 0)
         status = wg_metrics_add(metrics, "spearman", spearman, (double)count);
-    if (status == 0 && batches == 0 && how && how->predictions)
-        status = write_cosines(how->predictions, count, cosines);
+    if (status == 0 && wg__writes_predictions(t, batches))
+        status = write_cosines(t->setup.evaluation->predictions, count, cosines);
     wg__free(cosines);
     return status;
 }

@@ -40,6 +40,21 @@ int wg__evaluate_batches(const wg_training *t, const wg__held_out *held_out, int
                          int (*evaluate)(const wg_training *t, wg_metrics *metrics),
                          wg_metrics *metrics);
 
+/* ---- Evaluations whose batches the ranks of setup.group share out: number i is that of rank i
+ * mod N. ---- */
+
+/* Whether this rank measures batch number i. */
+bool wg__evaluates(const wg_training *t, int64_t i);
+
+/* After the batches: shares the outcome of all ranks, and adds up their metrics. Collective. */
+int wg__share_metrics(const wg_training *t, int status, wg_metrics *metrics);
+
+/* Gives all ranks the `count` results of `size` bytes each, of which each batch has `batch`. */
+int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t size, void *data);
+
+/* Whether --predictions are due, and this rank is to write them; `batches` as `evaluate` has it. */
+bool wg__writes_predictions(const wg_training *t, int64_t batches);
+
 /* Makes the batches of t, int64_t[batch] of numbers below t->examples. */
 int wg__begin_numbered_batches(wg_training *t);
 
@@ -69,10 +84,11 @@ typedef struct wg__text_job {
     void (*listener)(int64_t done, int64_t count, void *context); /* after each batch; or NULL */
     void *listener_context;
     const volatile sig_atomic_t *stop; /* NULL: none */
+    wg_group *group;                   /* that shares out the batches; NULL: none */
 } wg__text_job;
 
 /* Runs the job over all texts, in evaluation mode and without recording; results[i] are those of
- * texts[i]. 0; 1 if *stop ended it; -1 with an error. */
+ * texts[i], on all ranks of a group. 0; 1 if *stop ended it; -1 with an error. */
 int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *texts,
                   void *results);
 

@@ -76,7 +76,8 @@ wg_tensor *wg__labelling_loss(void *training, wg_metrics *metrics) {
 
 /* ---- Evaluation ---- */
 
-/* Sums over the examples, and of two labels how often label i was there and label j predicted. */
+/* Numbers of type double alone, which ranks add up: sums over the examples, and of two labels how
+ * often label i was there and label j predicted. */
 typedef struct totals {
     double counts[2][2];
     double right, loss;
@@ -136,15 +137,20 @@ static int evaluate_all(const wg_training *t, int64_t *predictions, wg_metrics *
     const wg__labelling *mine = t->context;
     const int64_t examples = wg__labelled_text_examples(mine->held_out), batch = t->setup.batch;
     totals all = {0};
-    for (int64_t first = 0; first < examples; first += batch) {
+    int status = predictions ? 0 : -1;
+    for (int64_t first = 0; status == 0 && first < examples; first += batch) {
+        if (!wg__evaluates(t, first / batch))
+            continue;
         wg_scope scope;
         wg_scope_begin(&scope);
         const int64_t left = examples - first;
-        const int status = evaluate_batch(t, first, left < batch ? left : batch, &all, predictions);
+        status = evaluate_batch(t, first, left < batch ? left : batch, &all, predictions);
         wg_scope_end(&scope, NULL);
-        if (status < 0)
-            return -1;
     }
+    if (wg__share_metrics(t, status, metrics) < 0 ||
+        wg_group_sum(t->setup.group, WG_GROUP_F64, sizeof all / sizeof(double), &all) < 0 ||
+        wg__share_results(t, examples, batch, sizeof *predictions, predictions) < 0)
+        return -1;
     const double weight = (double)examples, most = majority(mine);
     metrics->tokens += wg__labelled_text_tokens(mine->held_out);
     if (most < 0 || wg_metrics_add(metrics, "loss", all.loss / weight, weight) < 0 ||
@@ -167,12 +173,11 @@ static int write_predictions(const wg__labelling *mine, const char *path,
 /* All of the held-out text, also during training. */
 int wg__labelling_evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const wg__labelling *mine = t->context;
-    const wg_evaluation_options *how = t->setup.evaluation;
     const size_t examples = (size_t)wg__labelled_text_examples(mine->held_out);
     int64_t *predictions = wg__alloc(examples * sizeof *predictions);
-    int status = predictions ? evaluate_all(t, predictions, metrics) : -1;
-    if (status == 0 && batches == 0 && how && how->predictions)
-        status = write_predictions(mine, how->predictions, predictions);
+    int status = evaluate_all(t, predictions, metrics);
+    if (status == 0 && wg__writes_predictions(t, batches))
+        status = write_predictions(mine, t->setup.evaluation->predictions, predictions);
     wg__free(predictions);
     return status;
 }

@@ -125,6 +125,16 @@ typedef struct totals {
     int64_t exact;
 } totals;
 
+/* The totals of all ranks on each of them; `counts` has three numbers. */
+static int share_totals(const wg_training *t, int64_t examples, int64_t kinds, totals *all) {
+    wg_group *group = t->setup.group;
+    if (wg_group_sum(group, WG_GROUP_I64, kinds * 3, all->labels) < 0 ||
+        wg_group_sum(group, WG_GROUP_I64, 1, &all->exact) < 0 ||
+        wg_group_sum(group, WG_GROUP_F64, 1, &all->loss) < 0)
+        return -1;
+    return wg__share_results(t, examples, t->setup.batch, (size_t)kinds, all->predictions);
+}
+
 static void count_text(const wg__labelled_text *text, int64_t number, int64_t kinds,
                        const float *logits, totals *all) {
     bool exact = true;
@@ -207,24 +217,28 @@ static int write_predictions(const char *path, const wg__labels *labels, int64_t
 /* All of the held-out text, also during training. */
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const multi_label *mine = t->context;
-    const wg_evaluation_options *how = t->setup.evaluation;
     const int64_t examples = wg__labelled_text_examples(mine->labelling.held_out);
     const int64_t kinds = mine->labelling.labels->count, batch = t->setup.batch;
     totals all = {.labels = wg__calloc((size_t)kinds, sizeof *all.labels),
                   .predictions = wg__calloc((size_t)(examples * kinds), sizeof *all.predictions)};
     int status = all.labels && all.predictions ? 0 : -1;
     for (int64_t first = 0; status == 0 && first < examples; first += batch) {
+        if (!wg__evaluates(t, first / batch))
+            continue;
         wg_scope scope;
         wg_scope_begin(&scope);
         const int64_t left = examples - first;
         status = evaluate_batch(t, first, left < batch ? left : batch, &all, metrics);
         wg_scope_end(&scope, NULL);
     }
+    status = wg__share_metrics(t, status, metrics);
+    if (status == 0)
+        status = share_totals(t, examples, kinds, &all);
     if (status == 0)
         status = add_metrics(&all, kinds, examples, metrics);
-    if (status == 0 && batches == 0 && how && how->predictions)
-        status =
-            write_predictions(how->predictions, mine->labelling.labels, examples, all.predictions);
+    if (status == 0 && wg__writes_predictions(t, batches))
+        status = write_predictions(t->setup.evaluation->predictions, mine->labelling.labels,
+                                   examples, all.predictions);
     wg__free(all.labels);
     wg__free(all.predictions);
     return status;

@@ -6,6 +6,7 @@
 
 #include "base/internal.h"
 #include "base/suggest.h"
+#include "data/batches/builder.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/config_json.h"
 #include "objectives/internal.h"
@@ -320,6 +321,7 @@ wg_task wg_training_task(wg_training *training) {
         .module = training->setup.model->module,
         .loss = training->objective->loss,
         .evaluate = has_held_out(training) ? task_evaluate : NULL,
+        .shares_evaluation = training->setup.group != NULL,
         .save = task_save,
         .restore = task_restore,
         .batches = training->batches,
@@ -391,21 +393,48 @@ int wg__begin_batches(wg_training *t, wg__held_out *held_out) {
     return 0;
 }
 
+bool wg__evaluates(const wg_training *t, int64_t i) {
+    return i % wg_group_size(t->setup.group) == wg_group_rank(t->setup.group);
+}
+
+int wg__share_metrics(const wg_training *t, int status, wg_metrics *metrics) {
+    return wg_group_check(t->setup.group, status) < 0 ? -1
+                                                      : wg__metrics_sum(t->setup.group, metrics);
+}
+
+int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t size, void *data) {
+    wg_group *group = t->setup.group;
+    if (wg_group_size(group) == 1)
+        return 0;
+    int *owners = wg__alloc((size_t)(count + 1) * sizeof *owners);
+    for (int64_t i = 0; owners && i < count; i++)
+        owners[i] = (int)(i / batch % wg_group_size(group));
+    int status = wg_group_check(group, owners ? 0 : -1);
+    if (status == 0)
+        status = wg_group_collect(group, count, size, owners, data);
+    wg__free(owners);
+    return status;
+}
+
+bool wg__writes_predictions(const wg_training *t, int64_t batches) {
+    const wg_evaluation_options *how = t->setup.evaluation;
+    return batches == 0 && how && how->predictions && wg_group_rank(t->setup.group) == 0;
+}
+
 int wg__evaluate_batches(const wg_training *t, const wg__held_out *held_out, int64_t batches,
                          int (*evaluate)(const wg_training *t, wg_metrics *metrics),
                          wg_metrics *metrics) {
-    if (wg_batches_seek(held_out->batches, &held_out->start) < 0)
-        return -1;
+    int status = wg_batches_seek(held_out->batches, &held_out->start);
     const int64_t all = wg__ceil_divide(wg_batches_examples(held_out->batches), t->setup.batch);
     const int64_t count = batches > 0 && batches < all ? batches : all;
-    int status = 0;
     for (int64_t i = 0; status == 0 && i < count; i++) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        status = evaluate(t, metrics);
+        status = wg__evaluates(t, i) ? evaluate(t, metrics)
+                                     : wg__batches_skip_of_epoch(held_out->batches);
         wg_scope_end(&scope, NULL);
     }
-    return status;
+    return wg__share_metrics(t, status, metrics);
 }
 
 static int build_numbers(void *context, int64_t count, const wg_example *examples, void *batch) {

@@ -71,6 +71,8 @@ typedef struct wg_training_setup {
     uint64_t seed;       /* of batches and masks */
     int64_t evaluation_batches;              /* in an evaluation during training, at most; 0: all */
     const wg_evaluation_options *evaluation; /* of wg_training_evaluate; NULL: metrics alone */
+    wg_group *group; /* whose ranks share out the batches of evaluations, which are then collective,
+                      * and all know the metrics; NULL: this process alone */
 } wg_training_setup;
 
 /* A model, its data and an objective. Objectives see the struct, users its functions. */
@@ -100,7 +102,8 @@ WG_API void wg_training_free(wg_training *training);
  * /objective and /train/data, and refuses to resume with other data than the run was begun with. */
 WG_API wg_task wg_training_task(wg_training *training);
 
-/* Measures the model on the whole held-out data. -1 with [STATE if there is none] */
+/* Measures the model on the whole held-out data. Collective with a group in the setup, of which
+ * rank 0 writes predictions. -1 with [STATE if there is none] */
 WG_API int wg_training_evaluate(wg_training *training, wg_metrics *metrics);
 
 /* ---- Use ---- */
@@ -129,6 +132,7 @@ typedef struct wg_translation_use {
     int64_t batch;        /* texts that are translated at a time; 0: 32 */
     wg_beam_options beam; /* its start and end are the model's, whatever stands there */
     int64_t first_number; /* how messages count the first text; 0: 1 */
+    wg_group *group;      /* whose ranks share out the batches: collective. NULL: none */
 } wg_translation_use;
 
 typedef struct wg_candidate {
@@ -176,6 +180,7 @@ typedef struct wg_score_options {
     void (*listener)(int64_t scored, int64_t count, void *context); /* after each batch; or NULL */
     void *context;
     const volatile sig_atomic_t *stop; /* not 0: score no more. NULL: none */
+    wg_group *group; /* whose ranks share out the batches: collective. NULL: none */
 } wg_score_options;
 
 /* Texts of one length in a batch. */

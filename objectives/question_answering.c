@@ -140,11 +140,11 @@ static int64_t find_best(const float *values, int64_t count, int64_t *best) {
     return found;
 }
 
-/* Takes the best answer of a window into that of its question. */
+/* Finds the best answer of a window; first -1 if there is none. */
 static void search_window(const wg__squad *held_out, int64_t index, const float *start,
-                          const float *end, int64_t length, answer_span *answers) {
+                          const float *end, int64_t length, answer_span *answer) {
     const wg__squad_window w = wg__squad_window_at(held_out, index);
-    answer_span *answer = &answers[w.question];
+    *answer = (answer_span){.first = -1, .last = -1};
     int64_t starts[BEST], ends[BEST];
     const int64_t start_count = find_best(start, length, starts),
                   end_count = find_best(end, length, ends);
@@ -164,6 +164,7 @@ static void search_window(const wg__squad *held_out, int64_t index, const float 
     }
 }
 
+/* Finds the answers of the windows from number `first` on. */
 static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, answer_span *answers,
                           wg_metrics *metrics) {
     const answering *mine = t->context;
@@ -183,7 +184,7 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, an
     const float *starts = wg_tensor_data(start), *ends = wg_tensor_data(end);
     for (int64_t i = 0; i < count; i++)
         search_window(mine->held_out, first + i, starts + i * length, ends + i * length, length,
-                      answers);
+                      &answers[first + i]);
     metrics->tokens += batch.inputs.tokens;
     return wg_metrics_add(metrics, "loss", loss, (double)count);
 }
@@ -236,21 +237,41 @@ static int score(const wg__squad *squad, const answer_span *answers, wg_metrics 
     return 0;
 }
 
+/* The best answer of each question, of the windows that have it the first of equal ones. */
+static void choose_answers(const wg__squad *held_out, const answer_span *found,
+                           answer_span *answers) {
+    for (int64_t q = 0; q < wg__squad_questions(held_out); q++)
+        answers[q] = (answer_span){.first = -1, .last = -1};
+    for (int64_t i = 0; i < wg__squad_windows(held_out); i++) {
+        answer_span *best = &answers[wg__squad_window_at(held_out, i).question];
+        if (found[i].first >= 0 && (best->first < 0 || found[i].score > best->score))
+            *best = found[i];
+    }
+}
+
 static int find_answers(const wg_training *t, answer_span *answers, wg_metrics *metrics) {
     const answering *mine = t->context;
     const int64_t windows = wg__squad_windows(mine->held_out), batch = t->setup.batch;
-    for (int64_t q = 0; q < wg__squad_questions(mine->held_out); q++)
-        answers[q] = (answer_span){.first = -1, .last = -1};
-    for (int64_t first = 0; first < windows; first += batch) {
+    answer_span *found = wg__alloc((size_t)windows * sizeof *found);
+    int status = answers && found ? 0 : -1;
+    for (int64_t first = 0; status == 0 && first < windows; first += batch) {
+        if (!wg__evaluates(t, first / batch))
+            continue;
         wg_scope scope;
         wg_scope_begin(&scope);
         const int64_t left = windows - first;
-        const int status = evaluate_batch(t, first, left < batch ? left : batch, answers, metrics);
+        status = evaluate_batch(t, first, left < batch ? left : batch, found, metrics);
         wg_scope_end(&scope, NULL);
-        if (status < 0)
-            return -1;
     }
-    return score(mine->held_out, answers, metrics);
+    status = wg__share_metrics(t, status, metrics);
+    if (status == 0)
+        status = wg__share_results(t, windows, batch, sizeof *found, found);
+    if (status == 0) {
+        choose_answers(mine->held_out, found, answers);
+        status = score(mine->held_out, answers, metrics);
+    }
+    wg__free(found);
+    return status;
 }
 
 /* {"ID": "TEXT", ...}, as the official script reads it. */
@@ -273,11 +294,10 @@ static int write_predictions(const char *path, const wg__squad *squad, const ans
 /* All of the held-out questions, also during training. */
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const answering *mine = t->context;
-    const wg_evaluation_options *how = t->setup.evaluation;
     answer_span *answers = wg__alloc((size_t)wg__squad_questions(mine->held_out) * sizeof *answers);
-    int status = answers ? find_answers(t, answers, metrics) : -1;
-    if (status == 0 && batches == 0 && how && how->predictions)
-        status = write_predictions(how->predictions, mine->held_out, answers);
+    int status = find_answers(t, answers, metrics);
+    if (status == 0 && wg__writes_predictions(t, batches))
+        status = write_predictions(t->setup.evaluation->predictions, mine->held_out, answers);
     wg__free(answers);
     return status;
 }

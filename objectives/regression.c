@@ -142,23 +142,27 @@ static int write_predictions(const char *path, int64_t count, const double *pred
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const regression *mine = t->context;
     const wg__labelled_text *text = mine->labelling.held_out;
-    const wg_evaluation_options *how = t->setup.evaluation;
     const int64_t examples = wg__labelled_text_examples(text), batch = t->setup.batch;
     double *predictions = wg__alloc((size_t)examples * 2 * sizeof *predictions);
     int status = predictions ? 0 : -1;
     for (int64_t first = 0; status == 0 && first < examples; first += batch) {
+        if (!wg__evaluates(t, first / batch))
+            continue;
         wg_scope scope;
         wg_scope_begin(&scope);
         const int64_t left = examples - first;
         status = predict_batch(t, first, left < batch ? left : batch, predictions, metrics);
         wg_scope_end(&scope, NULL);
     }
+    status = wg__share_metrics(t, status, metrics);
+    if (status == 0)
+        status = wg__share_results(t, examples, batch, sizeof *predictions, predictions);
     for (int64_t i = 0; status == 0 && i < examples; i++)
         predictions[examples + i] = wg__labelled_text_value(text, i);
     if (status == 0)
         status = add_metrics(examples, predictions, predictions + examples, metrics);
-    if (status == 0 && batches == 0 && how && how->predictions)
-        status = write_predictions(how->predictions, examples, predictions);
+    if (status == 0 && wg__writes_predictions(t, batches))
+        status = write_predictions(t->setup.evaluation->predictions, examples, predictions);
     wg__free(predictions);
     return status;
 }

@@ -69,6 +69,7 @@ int wg_score_texts(const wg_objective *objective, const wg_model *model,
                               .result_size = sizeof(wg_score),
                               .listener = s.options.listener,
                               .listener_context = s.options.context,
-                              .stop = s.options.stop};
+                              .stop = s.options.stop,
+                              .group = s.options.group};
     return wg__run_texts(&job, count, texts, scores);
 }

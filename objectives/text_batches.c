@@ -34,6 +34,7 @@ typedef struct batching {
     wg_token_list tokens; /* of all texts */
     placed_text *texts;
     int64_t count;
+    int *owners;  /* (count) the ranks that run the texts, in the order in which they were given */
     int32_t *ids; /* of a batch */
     char *rows;   /* the results of a batch */
 } batching;
@@ -105,9 +106,9 @@ static bool are_equal(const placed_text *a, const placed_text *b) {
 
 /* ---- Batches ---- */
 
-/* Runs texts from number `first` on that have its length, as many different ones as a batch takes.
- * Gives the first that is not among them, or -1. */
-static int64_t run_batch(batching *b, int64_t first, char *results) {
+/* Runs texts from number `first` on that have its length, as many different ones as a batch takes,
+ * if `owner` is this rank. Gives the first that is not among them, or -1. */
+static int64_t run_batch(batching *b, int64_t first, int owner, char *results) {
     const wg__text_job *job = b->job;
     const int64_t length = b->texts[first].count,
                   most = wg__texts_in_batch(job->batch_tokens, length);
@@ -121,7 +122,10 @@ static int64_t run_batch(batching *b, int64_t first, char *results) {
             memcpy(b->ids + rows++ * length, text->ids, (size_t)length * sizeof *b->ids);
         }
         text->row = rows - 1;
+        b->owners[text->number] = owner;
     }
+    if (owner != wg_group_rank(job->group))
+        return end;
     memset(b->rows, 0, (size_t)rows * size);
     const wg_text_batch batch = {.count = rows, .length = length, .ids = b->ids};
     wg_scope scope;
@@ -141,18 +145,31 @@ static int run_all(batching *b, char *results) {
     const int64_t most = wg__texts_in_batch(job->batch_tokens, 1);
     b->ids = wg__alloc((size_t)(most > longest ? most : longest) * sizeof *b->ids);
     b->rows = wg__alloc((size_t)most * job->result_size);
-    if (!b->ids || !b->rows)
+    b->owners = wg__alloc((size_t)(b->count + 1) * sizeof *b->owners);
+    if (!b->ids || !b->rows || !b->owners)
         return -1;
-    for (int64_t next = 0; next < b->count;) {
+    int64_t next = 0;
+    for (int owner = 0; next < b->count; owner = (owner + 1) % wg_group_size(job->group)) {
         if (job->stop && *job->stop)
             return 1;
-        next = run_batch(b, next, results);
+        next = run_batch(b, next, owner, results);
         if (next < 0)
             return job->stop && *job->stop && !wg_error_pending() ? 1 : -1;
         if (job->listener)
             job->listener(next, b->count, job->listener_context);
     }
     return 0;
+}
+
+/* Gives all ranks the results of each. 1 if any of them was stopped. */
+static int share_results(const batching *b, int status, char *results) {
+    wg_group *group = b->job->group;
+    double stopped = status > 0;
+    if (wg_group_check(group, status < 0 ? -1 : 0) < 0 ||
+        wg_group_max(group, WG_GROUP_F64, 1, &stopped) < 0)
+        return -1;
+    return stopped > 0 ? 1
+                       : wg_group_collect(group, b->count, b->job->result_size, b->owners, results);
 }
 
 int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *texts,
@@ -169,12 +186,14 @@ int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *
     const bool training = wg_module_is_training(module);
     wg_module_train(module, false);
     b.texts = wg__alloc((size_t)(count + 1) * sizeof *b.texts);
-    const int status = b.texts && encode(&b, texts) == 0 ? run_all(&b, results) : -1;
+    int status = b.texts && encode(&b, texts) == 0 ? run_all(&b, results) : -1;
+    status = share_results(&b, status, results);
     wg_module_train(module, training);
     wg_set_grad_enabled(recorded);
     wg_token_list_free(&b.tokens);
     wg__free(b.texts);
     wg__free(b.ids);
     wg__free(b.rows);
+    wg__free(b.owners);
     return status;
 }

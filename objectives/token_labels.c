@@ -244,24 +244,28 @@ static int write_predictions(const char *path, const tagging *mine, const wg__la
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const tagging *mine = t->context;
     const wg__labels *labels = &tagger_of(t->setup.model)->labels;
-    const wg_evaluation_options *how = t->setup.evaluation;
     const int64_t windows = wg__tagged_words_windows(mine->held_out), batch = t->setup.batch;
-    int64_t *predicted =
-        wg__alloc((size_t)wg__tagged_words_count(mine->held_out) * sizeof *predicted);
+    const int64_t words = wg__tagged_words_count(mine->held_out);
+    int64_t *predicted = wg__calloc((size_t)words, sizeof *predicted);
     int status = predicted ? 0 : -1;
     for (int64_t first = 0; status == 0 && first < windows; first += batch) {
+        if (!wg__evaluates(t, first / batch))
+            continue;
         wg_scope scope;
         wg_scope_begin(&scope);
         const int64_t left = windows - first;
         status = predict_batch(t, first, left < batch ? left : batch, predicted, metrics);
         wg_scope_end(&scope, NULL);
     }
+    status = wg__share_metrics(t, status, metrics);
+    if (status == 0) /* each word is in one window */
+        status = wg_group_sum(t->setup.group, WG_GROUP_I64, words, predicted);
     if (status == 0)
         status = add_accuracy(mine, labels, predicted, metrics);
     if (status == 0 && has_spans(labels))
         status = add_spans(mine, labels, predicted, metrics);
-    if (status == 0 && batches == 0 && how && how->predictions)
-        status = write_predictions(how->predictions, mine, labels, predicted);
+    if (status == 0 && wg__writes_predictions(t, batches))
+        status = write_predictions(t->setup.evaluation->predictions, mine, labels, predicted);
     wg__free(predicted);
     return status;
 }

@@ -555,11 +555,11 @@ static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
 static int evaluate_batches(const wg_training *t, int64_t count, wg_metrics *metrics) {
     const translation *mine = t->context;
     const wg_data_position first = {.seed = t->setup.seed};
-    if (wg_batches_seek(mine->measured, &first) < 0)
+    int status = wg_batches_seek(mine->measured, &first);
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        status = wg__evaluates(t, i) ? evaluate_batch(t, metrics) : wg_batches_skip(mine->measured);
+    if (wg__share_metrics(t, status, metrics) < 0)
         return -1;
-    for (int64_t i = 0; i < count; i++)
-        if (evaluate_batch(t, metrics) < 0)
-            return -1;
     return wg_metrics_add(metrics, "perplexity", exp(wg_metrics_get(metrics, "loss")),
                           wg_metrics_weight(metrics, "loss"));
 }
@@ -618,6 +618,7 @@ typedef struct translator {
     sentence *sentences;     /* (count) the shortest first */
     wg_token_list *rows;     /* (batch) borrowed from these */
     wg_beam_result *results; /* (batch) */
+    int *owners;             /* (count) the ranks that translate them, in the order of the texts */
     char **translations;
 } translator;
 
@@ -700,19 +701,26 @@ static int translate_batch(translator *t, int64_t first, int64_t count) {
     return result;
 }
 
+/* Of blank sentences each rank knows the translation. */
 static int translate_all(translator *t) {
     const int64_t batch = t->options.batch;
+    const int rank = wg_group_rank(t->options.group), ranks = wg_group_size(t->options.group);
     int64_t first = 0;
     int result = 0;
     for (; result == 0 && first < t->count && t->sentences[first].tokens.count == 0; first++) {
         t->translations[t->sentences[first].index] = decode(t, &t->sentences[first].tokens);
+        t->owners[t->sentences[first].index] = rank;
         result = wg_error_pending() ? -1 : 0;
     }
-    for (; result == 0 && first < t->count; first += batch) {
-        const int64_t left = t->count - first;
+    for (int64_t i = 0; result == 0 && first < t->count; first += batch, i++) {
+        const int64_t count = wg__smaller(t->count - first, batch);
+        for (int64_t k = first; k < first + count; k++)
+            t->owners[t->sentences[k].index] = (int)(i % ranks);
+        if (i % ranks != rank)
+            continue;
         wg_scope scope;
         wg_scope_begin(&scope);
-        result = translate_batch(t, first, left < batch ? left : batch);
+        result = translate_batch(t, first, count);
         wg_scope_end(&scope, NULL);
     }
     return result;
@@ -730,7 +738,8 @@ static int begin_translator(translator *t) {
     t->sentences = wg__calloc((size_t)t->count + 1, sizeof *t->sentences);
     t->rows = wg__alloc((size_t)t->options.batch * sizeof *t->rows);
     t->results = wg__alloc((size_t)t->options.batch * sizeof *t->results);
-    return t->sentences && t->rows && t->results ? 0 : -1;
+    t->owners = wg__alloc((size_t)(t->count + 1) * sizeof *t->owners);
+    return t->sentences && t->rows && t->results && t->owners ? 0 : -1;
 }
 
 static void end_translator(translator *t) {
@@ -739,6 +748,7 @@ static void end_translator(translator *t) {
     wg__free(t->sentences);
     wg__free(t->rows);
     wg__free(t->results);
+    wg__free(t->owners);
 }
 
 static int translate(const wg_model *model, const wg_tokenizer *tokenizer,
@@ -753,8 +763,10 @@ static int translate(const wg_model *model, const wg_tokenizer *tokenizer,
                     .options = options ? *options : (wg_translation_use){0},
                     .count = count,
                     .translations = translations};
-    const int result =
-        begin_translator(&t) == 0 && encode_all(&t, texts) == 0 ? translate_all(&t) : -1;
+    int result = begin_translator(&t) == 0 && encode_all(&t, texts) == 0 ? translate_all(&t) : -1;
+    result = wg_group_check(t.options.group, result);
+    if (result == 0)
+        result = wg_group_collect_texts(t.options.group, count, t.owners, translations);
     end_translator(&t);
     for (int64_t i = 0; result < 0 && i < count; i++) {
         wg_text_free(translations[i]);
@@ -832,7 +844,7 @@ static int score_translations(const wg_training *t, char *const *translations,
     const int64_t count = wg_dataset_documents(t->setup.held_out);
     const wg_bleu_rules rules = {(wg_bleu_tokens)how->bleu_tokens, how->lowercase};
     wg__bleu bleu = {0};
-    if (how->predictions && write_lines(how->predictions, count, translations) < 0)
+    if (wg__writes_predictions(t, 0) && write_lines(how->predictions, count, translations) < 0)
         return -1;
     for (int64_t i = 0; i < count; i++)
         if (wg__bleu_add(&bleu, translations[i], references[i], rules) < 0)
@@ -844,13 +856,13 @@ static int score_translations(const wg_training *t, char *const *translations,
 static int score(const wg_training *t, wg_metrics *metrics) {
     const wg_training_setup *setup = &t->setup;
     const int64_t count = wg_dataset_documents(setup->held_out);
-    const wg_translation_use use = {.batch = setup->evaluation->batch,
-                                    .beam = setup->evaluation->beam};
+    const wg_translation_use use = {
+        .batch = setup->evaluation->batch, .beam = setup->evaluation->beam, .group = setup->group};
     char **sources = read_texts(setup->held_out, WG_SOURCE);
     char **references = sources ? read_texts(setup->held_out, WG_TARGET) : NULL;
     char **translations = references ? new_lines(count) : NULL;
-    int status = -1;
-    if (translations)
+    int status = wg_group_check(setup->group, translations ? 0 : -1);
+    if (status == 0)
         status = translate(setup->model, setup->tokenizer, &use, count,
                            (const char *const *)sources, translations);
     if (status == 0)

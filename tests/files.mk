@@ -252,6 +252,7 @@ command_tests = \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
 	tests/cli/ranks.sh \
+	tests/cli/ranks_use.sh \
 	tests/cli/score.sh \
 	tests/cli/suggest.sh \
 	tests/cli/suite.sh \
@@ -282,6 +283,7 @@ tree_tests = \
 # What the scripts and the maintainers use beside them; distributed.
 script_support = \
 	tests/cli/gguf_check.py \
+	tests/cli/mpirun.sh \
 	tests/cli/reversed_pairs.sh \
 	tests/cli/tap.sh \
 	tests/fuzz/config.c \

@@ -377,7 +377,7 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
         return 0;
     measured->evaluated = true;
     int result = 0;
-    if (wg__trainer_leads(trainer)) {
+    if (wg__trainer_leads(trainer) || trainer->task.shares_evaluation) {
         wg_trainer_swap_average(trainer);
         result = wg__task_evaluate(&trainer->task, &measured->evaluation);
         wg_trainer_swap_average(trainer);

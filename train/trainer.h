@@ -21,7 +21,7 @@
  *     step, accumulate 4      rank 0: batches 0 2  '
  *                             rank 1: batches 1 3  '- sum of gradients, clip, optimizer step
  *
- * Rank 0 alone evaluates, calls the listener and writes files; a run can be resumed by any number
+ * Rank 0 alone calls the listener and writes files; a run can be resumed by any number
  * of ranks. Buffers of the module, such as running statistics, are each rank's own, and rank 0's
  * are saved.
  *
@@ -56,6 +56,10 @@ typedef struct wg_task {
      * evaluation mode, and must neither move the training data nor draw from the module's
      * generator. NULL: there is none. */
     int (*evaluate)(void *context, wg_metrics *metrics);
+
+    /* All ranks of a group call `evaluate`, which shares the work out among them, and its outcome.
+     * Otherwise rank 0 does it alone. */
+    bool shares_evaluation;
 
     /* Writes what belongs to the model and its data beside the weights: /config, /tokenizer,
      * /train/data/...; NULL: nothing. */

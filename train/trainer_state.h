@@ -42,7 +42,7 @@ static inline bool wg__trainer_is_shared(const wg_trainer *trainer) {
     return wg_group_size(trainer->options.group) > 1;
 }
 
-/* Whether this rank writes, prints and evaluates. */
+/* Whether this rank writes and prints. */
 static inline bool wg__trainer_leads(const wg_trainer *trainer) {
     return wg_group_rank(trainer->options.group) == 0;
 }

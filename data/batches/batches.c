@@ -203,7 +203,8 @@ static int take(wg_batches *batches, int64_t count) {
     return 0;
 }
 
-static int build(wg_batches *batches, bool ends_with_epoch, void *batch) {
+/* Takes the next batch, and builds it unless `batch` is NULL. */
+static int advance(wg_batches *batches, bool ends_with_epoch, void *batch) {
     if (!batches)
         return -1;
     const wg_data_position before = batches->position;
@@ -215,7 +216,7 @@ static int build(wg_batches *batches, bool ends_with_epoch, void *batch) {
         count = batches->count - before.next;
     if (status == 0)
         status = take(batches, count);
-    if (status == 0)
+    if (status == 0 && batch)
         status = batches->source.build(batches->source.context, count, batches->examples, batch);
     wg__span_end(&span);
     if (status < 0)
@@ -224,23 +225,19 @@ static int build(wg_batches *batches, bool ends_with_epoch, void *batch) {
 }
 
 int wg_batches_next(wg_batches *batches, void *batch) {
-    return build(batches, false, batch);
+    return advance(batches, false, batch);
 }
 
 int wg_batches_skip(wg_batches *batches) {
-    if (!batches)
-        return -1;
-    const wg_data_position before = batches->position;
-    int status = batches->planned ? 0 : plan(batches, before);
-    if (status == 0)
-        status = take(batches, batches->options.batch);
-    if (status < 0)
-        go_to(batches, before); /* if that fails, the next call plans the epoch again */
-    return status;
+    return advance(batches, false, NULL);
 }
 
 int wg_batches_next_of_epoch(wg_batches *batches, void *batch) {
-    return build(batches, true, batch);
+    return advance(batches, true, batch);
+}
+
+int wg__batches_skip_of_epoch(wg_batches *batches) {
+    return advance(batches, true, NULL);
 }
 
 /* ---- Making them ---- */

@@ -48,6 +48,9 @@ int64_t wg__document_token(const wg_dataset *text, int64_t document);
 /* The batches' options with the text's sources and their weights, which are borrowed. */
 void wg__use_weights(const wg_dataset *text, wg_batches_options *options);
 
+/* Goes past the next batch of wg_batches_next_of_epoch without building it. */
+int wg__batches_skip_of_epoch(wg_batches *batches);
+
 /* The context of the source. */
 void *wg__batches_context(const wg_batches *batches);
 

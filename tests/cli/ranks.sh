@@ -13,24 +13,7 @@ export OMP_NUM_THREADS
 
 . "$source/tests/cli/tap.sh"
 
-# More ranks than cores, by root, in a container: what Open MPI wants for that.
-OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
-OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_rmaps_base_no_schedule_local=0
-export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe
-export OMPI_MCA_hwloc_base_binding_policy OMPI_MCA_mpi_yield_when_idle
-export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_rmaps_base_no_schedule_local
-# MPI keeps what it allocates up to the end.
-ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
-export ASAN_OPTIONS
-
-# Runs the command as so many ranks; as run.
-ranks() {
-    count=$1
-    shift
-    mpirun -n "$count" "$wengert" "$@" >out 2>err </dev/null
-    code=$?
-}
+. "$source/tests/cli/mpirun.sh"
 
 # ---- Text and models ----
 

@@ -39,6 +39,7 @@ wg_error_code = {
 wg_group_element = {
     "WG_GROUP_F32": 0,
     "WG_GROUP_F64": 1,
+    "WG_GROUP_I64": 2,
 }
 
 wg_quantization = {
@@ -1949,6 +1950,7 @@ class wg_task(Structure):
         ("module", c_void_p),
         ("loss", CFUNCTYPE(c_void_p, c_void_p, c_void_p)),
         ("evaluate", CFUNCTYPE(c_int, c_void_p, c_void_p)),
+        ("shares_evaluation", c_bool),
         ("save", CFUNCTYPE(c_int, c_void_p, c_void_p)),
         ("restore", CFUNCTYPE(c_int, c_void_p, c_void_p)),
         ("batches", c_void_p),
@@ -2026,6 +2028,7 @@ class wg_training_setup(Structure):
         ("seed", c_uint64),
         ("evaluation_batches", c_int64),
         ("evaluation", c_void_p),
+        ("group", c_void_p),
     ]
 
 
@@ -2067,6 +2070,7 @@ class wg_translation_use(Structure):
         ("batch", c_int64),
         ("beam", wg_beam_options),
         ("first_number", c_int64),
+        ("group", c_void_p),
     ]
 
 
@@ -2119,6 +2123,7 @@ class wg_score_options(Structure):
         ("listener", CFUNCTYPE(None, c_int64, c_int64, c_void_p)),
         ("context", c_void_p),
         ("stop", c_void_p),
+        ("group", c_void_p),
     ]
 
 
@@ -2521,6 +2526,8 @@ FUNCTIONS = {
     "wg_group_barrier": (c_int, [c_void_p]),
     "wg_group_broadcast": (c_int, [c_void_p, c_int, c_size_t, c_void_p]),
     "wg_group_check": (c_int, [c_void_p, c_int]),
+    "wg_group_collect": (c_int, [c_void_p, c_int64, c_size_t, c_void_p, c_void_p]),
+    "wg_group_collect_texts": (c_int, [c_void_p, c_int64, c_void_p, c_void_p]),
     "wg_group_join": (c_void_p, []),
     "wg_group_leave": (None, [c_void_p]),
     "wg_group_max": (c_int, [c_void_p, c_int, c_int64, c_void_p]),
