@@ -194,7 +194,9 @@ static void *alloc_or_abort(wg_group *group, size_t size) {
 /* Bytes go round in a buffer of one rank after the other. */
 int wg_group_collect(wg_group *group, int64_t count, size_t size, const int *owners, void *data) {
     int status = 0;
-    for (int rank = 0; status == 0 && rank < wg_group_size(group) && group->size > 1; rank++) {
+    if (wg_group_size(group) == 1)
+        return 0;
+    for (int rank = 0; status == 0 && rank < group->size; rank++) {
         int64_t own = 0, at = 0;
         for (int64_t i = 0; i < count; i++)
             own += owners[i] == rank;
