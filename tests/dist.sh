@@ -1,8 +1,11 @@
 #!/bin/sh
 # Checks that `make dist' packs every file that git knows but those of git itself and of the checks on
-# the server. Prints TAP.
+# the server, and that the package of Debian has the version of the library. Prints TAP.
 source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 . "$source/tests/cli/tap.sh"
+version=$(sed -n 's/.*define WG_VERSION "\(.*\)"/\1/p' "$source/base/api.h")
+check "debian/changelog begins with the version of base/api.h, $version" \
+    eval 'head -n 1 "$source/debian/changelog" | grep -q "^wengert ($version) "'
 what="every file of the tree is in the distribution"
 if ! git -C "$source" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     skip "$what" "this is no checkout of git"

@@ -39,10 +39,31 @@ check "the installed command starts" starts
 completes() {
     datadir=$(dirname "$bin")/share
     test -s "$datadir/bash-completion/completions/wengert" &&
-        test -s "$datadir/zsh/site-functions/_wengert" &&
+        { test -s "$datadir/zsh/site-functions/_wengert" ||
+            test -s "$datadir/zsh/vendor-completions/_wengert"; } &&
         test -s "$datadir/fish/vendor_completions.d/wengert.fish"
 }
 check "completion for shells is installed" completes
+
+# ---- Python ----
+
+# Imports the module from its installed place, with the library that it finds from there.
+imports() {
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$modules /usr/bin/python3 -c '
+import sys, wengert
+assert wengert.__file__.startswith(sys.argv[1]), wengert.__file__
+print(int(wengert.tensor([[1.0, 2, 3], [4, 5, 6]]).sum().item()))' "$modules" >out 2>err &&
+        test "$(cat out)" = 21
+}
+package=$(find "$(dirname "$bin")/lib" -path '*/wengert/_library.py' 2>/dev/null | head -n 1)
+modules=$(dirname "$(dirname "$package")")
+if test -z "$package"; then
+    skip "the installed Python module is imported" "configured without Python"
+elif ! /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
+    skip "the installed Python module is imported" "there is no python3 with NumPy"
+else
+    check "the installed Python module is imported" imports
+fi
 
 # ---- pkg-config ----
 
