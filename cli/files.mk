@@ -35,4 +35,8 @@ cli_sources = \
 	cli/trained.h \
 	cli/training.c \
 	cli/translate.c \
+	cli/units.c \
+	cli/units.h \
+	cli/weights_tree.c \
+	cli/weights_tree.h \
 	$(nil)

@@ -1,4 +1,9 @@
-/* wengert info: the contents of a checkpoint. */
+/* wengert info: what a checkpoint, or a file of tensors of any format, holds.
+ *
+ *     {"file", "format", "bytes", "model", "parameters", "memory_bytes", "token_flops",
+ *      "attention_flops", "positions", "config", "tokenizer", "metadata", "training", "tensors"}
+ *
+ * is made first, and printed as it is (--json) or for people. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,15 +11,22 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "data/tokenizer/tokenizer.h"
+#include "cli/weights_tree.h"
+#include "formats/weights_files.h"
+#include "models/model.h"
 #include "train/trainer.h"
 
 typedef struct arguments {
     const char *path;
-    bool json;
+    bool json, all;
 } arguments;
 
-static const struct argp_option options[] = {WG__OPTION_JSON, {0}};
+enum { KEY_ALL = WG__KEY_OWN };
+
+static const struct argp_option options[] = {
+    {"all", KEY_ALL, NULL, 0, "List each tensor by its whole name instead of the tree", 0},
+    WG__OPTION_JSON,
+    {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
@@ -22,74 +34,91 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case WG__KEY_JSON:
         a->json = true;
         return 0;
+    case KEY_ALL:
+        a->all = true;
+        return 0;
     case ARGP_KEY_ARG:
         if (a->path)
-            argp_error(state, "one FILE at a time");
+            argp_error(state, "one FILE or FOLDER at a time");
         a->path = text;
         return 0;
     case ARGP_KEY_END:
         if (!a->path)
-            argp_error(state, "missing FILE");
+            argp_error(state, "missing FILE or FOLDER");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-/* ---- Reading the checkpoint into one JSON object ----
- *
- *     {"parameters": N, "config": {...}, "tokenizer": {...}, "training": {...}, "tensors": [...]}
- */
+/* ---- Tensors ---- */
 
-typedef struct tensor_list {
-    json_t *tensors;
-    int64_t parameters;
-} tensor_list;
-
-/* Adds a dataset below /model to the list under its name in the model, with dots for slashes. */
-static int visit(const char *name, const wg_spec *spec, void *context) {
-    static const char group[] = "/model/";
-    tensor_list *list = context;
-    if (strncmp(name, group, strlen(group)) != 0)
-        return 0;
-    char *path = strdup(name + strlen(group));
-    json_t *shape = json_array();
-    int64_t count = 1;
-    for (char *c = path; c && *c; c++)
-        if (*c == '/')
-            *c = '.';
-    for (int i = 0; i < spec->ndim; i++) {
-        count *= spec->shape[i];
-        json_array_append_new(shape, json_integer(spec->shape[i]));
+static void read_tensors(const wg_weights *file, json_t *object) {
+    json_t *rows = json_array();
+    json_int_t numbers = 0;
+    for (int64_t i = 0; i < wg_weights_count(file); i++) {
+        const wg_spec *spec = wg_weights_spec(file, i);
+        json_t *row = wg__tensor_row(wg_weights_name(file, i), wg_weights_stored(file, i),
+                                     spec->ndim, spec->shape, wg_weights_stored_bytes(file, i));
+        numbers += json_integer_value(json_object_get(row, "numbers"));
+        json_array_append_new(rows, row);
     }
-    list->parameters += count;
-    json_array_append_new(list->tensors,
-                          json_pack("{s:s, s:s, s:o}", "name", path ? path : name, "dtype",
-                                    wg_dtype_name(spec->dtype), "shape", shape));
-    free(path);
-    return 0;
+    json_object_set_new(object, "format", json_string(wg_weights_format(file)));
+    json_object_set_new(object, "bytes", json_integer(wg_weights_file_bytes(file)));
+    json_object_set_new(object, "parameters", json_integer(numbers));
+    json_object_set_new(object, "tensors", rows);
 }
 
-static int read_config(wg_checkpoint *file, json_t *object) {
-    char *text = wg_checkpoint_get_text(file, "/config");
+/* ---- The model: what its configuration says ---- */
+
+/* A configuration of a type that is not known has no costs. */
+static void read_costs(const char *config, json_t *object) {
+    wg_model_costs costs;
+    if (wg_model_costs_of_config(config, &costs) < 0) {
+        wg_error_clear();
+        return;
+    }
+    json_object_set_new(object, "model", json_string(costs.type->name));
+    json_object_set_new(object, "memory_bytes", json_integer(costs.weight_bytes));
+    json_object_set_new(object, "token_flops", json_real(costs.token_flops));
+    if (costs.positions == INT64_MAX)
+        return;
+    json_object_set_new(object, "positions", json_integer(costs.positions));
+    json_object_set_new(object, "attention_flops",
+                        json_real(costs.position_flops * (double)costs.positions));
+}
+
+static int read_config(const arguments *a, const wg_weights *file, json_t *object) {
+    char *text = wg_weights_find_config(file, a->path);
     json_t *config = text ? json_loads(text, 0, NULL) : NULL;
     if (text && !config)
-        wg_fail(WG_ERROR_FORMAT, "info", "/config is not JSON");
+        wg_fail(WG_ERROR_FORMAT, "info", "the configuration of %s is no JSON", a->path);
+    if (config) {
+        json_object_set_new(object, "config", config);
+        read_costs(text, object);
+    }
     wg_text_free(text);
-    return config ? json_object_set_new(object, "config", config) : -1;
+    return wg_error_pending() ? -1 : 0;
 }
 
-static int read_tokenizer(wg_checkpoint *file, json_t *object) {
-    char *text = wg_checkpoint_get_text(file, "/tokenizer");
-    wg_tokenizer *tokenizer = text ? wg_tokenizer_from_json(text) : NULL;
-    wg_text_free(text);
-    if (!tokenizer)
-        return -1;
-    json_object_set_new(object, "tokenizer",
-                        json_pack("{s:s, s:I}", "kind", wg_tokenizer_kind(tokenizer), "tokens",
-                                  (json_int_t)wg_tokenizer_size(tokenizer)));
+/* ---- The tokenizer, metadata, training ---- */
+
+static int read_tokenizer(const arguments *a, const wg_weights *file, json_t *object) {
+    wg_tokenizer *tokenizer = wg_weights_find_tokenizer(file, a->path);
+    if (tokenizer)
+        json_object_set_new(object, "tokenizer",
+                            json_pack("{s:s, s:I}", "kind", wg_tokenizer_kind(tokenizer), "tokens",
+                                      (json_int_t)wg_tokenizer_size(tokenizer)));
     wg_tokenizer_free(tokenizer);
-    return 0;
+    return wg_error_pending() ? -1 : 0;
+}
+
+static void read_metadata(const wg_weights *file, json_t *object) {
+    json_t *metadata =
+        wg_weights_metadata(file) ? json_loads(wg_weights_metadata(file), 0, NULL) : NULL;
+    if (json_object_size(metadata) > 0)
+        json_object_set(object, "metadata", metadata);
+    json_decref(metadata);
 }
 
 /* The last row of a history: {column: value}. */
@@ -104,7 +133,7 @@ static json_t *last_row(wg_checkpoint *file, const char *group) {
     return row;
 }
 
-static int read_training(wg_checkpoint *file, json_t *object) {
+static int add_training(wg_checkpoint *file, json_t *object) {
     int64_t step, total;
     if (wg_checkpoint_get_integer(file, "/train/step", &step) < 0 ||
         wg_checkpoint_get_integer(file, "/train/schedule/total_steps", &total) < 0)
@@ -116,26 +145,44 @@ static int read_training(wg_checkpoint *file, json_t *object) {
     return json_object_set_new(object, "training", training);
 }
 
-static int read_all(wg_checkpoint *file, json_t *object) {
-    tensor_list list = {.tensors = json_array()};
-    int result = wg_checkpoint_each(file, visit, &list);
-    json_object_set_new(object, "parameters", json_integer(list.parameters));
-    if (result == 0 && wg_checkpoint_has(file, "/config"))
-        result = read_config(file, object);
-    if (result == 0 && wg_checkpoint_has(file, "/tokenizer"))
-        result = read_tokenizer(file, object);
-    if (result == 0 && wg_checkpoint_has(file, "/train/step"))
-        result = read_training(file, object);
-    json_object_set_new(object, "tensors", list.tensors);
-    return result < 0 || wg_error_pending() ? -1 : 0;
+static int read_training(const arguments *a, const wg_weights *weights, json_t *object) {
+    if (strcmp(wg_weights_format(weights), "hdf5") != 0)
+        return 0;
+    wg_checkpoint *file = wg_checkpoint_open(a->path);
+    int status = file ? 0 : -1;
+    if (status == 0 && wg_checkpoint_has(file, "/train/step"))
+        status = add_training(file, object);
+    wg_checkpoint_close(file);
+    return status < 0 || wg_error_pending() ? -1 : 0;
+}
+
+static int read_all(const arguments *a, json_t *object) {
+    wg_weights *file = wg_weights_open(a->path);
+    if (!file)
+        return -1;
+    json_object_set_new(object, "file", json_string(a->path));
+    read_tensors(file, object);
+    int status = read_config(a, file, object);
+    if (status == 0)
+        status = read_tokenizer(a, file, object);
+    read_metadata(file, object);
+    if (status == 0)
+        status = read_training(a, file, object);
+    wg_weights_close(file);
+    return status;
 }
 
 /* ---- Printing ---- */
 
+static double number_at(const json_t *object, const char *key) {
+    return json_number_value(json_object_get(object, key));
+}
+
 static void print_members(const char *title, json_t *object) {
     if (json_object_size(object) == 0)
         return;
-    printf("%s\n", title);
+    const wg__style style = wg__style_of(stdout);
+    printf("%s%s:%s\n", style.bold, title, style.plain);
     const char *key;
     json_t *value;
     json_object_foreach(object, key, value) {
@@ -145,54 +192,93 @@ static void print_members(const char *title, json_t *object) {
     }
 }
 
-static void print_tensor(const json_t *tensor) {
-    printf("    %-62s %s (", json_string_value(json_object_get(tensor, "name")),
-           json_string_value(json_object_get(tensor, "dtype")));
-    const json_t *shape = json_object_get(tensor, "shape");
-    for (size_t i = 0; i < json_array_size(shape); i++)
-        printf("%s%lld", i ? ", " : "", (long long)json_integer_value(json_array_get(shape, i)));
-    puts(")");
+static void print_tensors(const json_t *rows) {
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        char *shape = wg__shape_text(json_object_get(row, "shape"));
+        printf("    %-62s %s %s\n", json_string_value(json_object_get(row, "name")),
+               json_string_value(json_object_get(row, "dtype")), shape ? shape : "");
+        free(shape);
+    }
 }
 
-static void print_info(json_t *object) {
-    json_t *tensors = json_object_get(object, "tensors");
+/* What it takes to keep, to use and to train the model. AdamW holds a gradient and two moments
+ * beside each number. */
+static void print_costs(const json_t *object) {
+    const double memory = number_at(object, "memory_bytes"),
+                 flops = number_at(object, "token_flops"),
+                 attention = number_at(object, "attention_flops");
+    printf("    %-30s %s, and %s with gradients and AdamW's moments, before activations\n",
+           "memory in f32", wg__bytes(memory).text, wg__bytes(4 * memory).text);
+    printf("    %-30s %sFLOP a token, three times as many to train\n", "forward pass",
+           wg__count(flops).text);
+    if (attention > 0)
+        printf("    %-30s %sFLOP a token in a text of %.0f tokens, on top\n", "attention",
+               wg__count(attention).text, number_at(object, "positions"));
+}
+
+static void print_head(const json_t *object) {
+    const char *model = json_string_value(json_object_get(object, "model"));
+    const wg__style style = wg__style_of(stdout);
+    printf("%s%s%s: %s of %s, %s parameters in %zu tensors\n", style.bold,
+           json_string_value(json_object_get(object, "file")), style.plain,
+           json_string_value(json_object_get(object, "format")),
+           wg__bytes(number_at(object, "bytes")).text,
+           wg__count(number_at(object, "parameters")).text,
+           json_array_size(json_object_get(object, "tensors")));
+    if (!model)
+        return;
+    printf("%smodel:%s %s\n", style.bold, style.plain, model);
+    print_costs(object);
+}
+
+static void print_info(const arguments *a, json_t *object) {
+    const json_t *tensors = json_object_get(object, "tensors");
     json_t *training = json_object_get(object, "training");
-    printf("model: %lld numbers in %zu tensors\n",
-           (long long)json_integer_value(json_object_get(object, "parameters")),
-           json_array_size(tensors));
-    for (size_t i = 0; i < json_array_size(tensors); i++)
-        print_tensor(json_array_get(tensors, i));
-    if (!json_object_get(object, "config"))
+    const wg__style style = wg__style_of(stdout);
+    print_head(object);
+    printf("%stensors:%s\n", style.bold, style.plain);
+    if (a->all) {
+        print_tensors(tensors);
+    } else {
+        json_t *tree = wg__weights_tree(tensors);
+        wg__weights_tree_print(tree, stdout);
+        json_decref(tree);
+    }
+    if (!json_object_get(object, "config") &&
+        strcmp(json_string_value(json_object_get(object, "format")), "hdf5") == 0)
         puts("config: none; it is a program's own model");
-    print_members("config:", json_object_get(object, "config"));
-    print_members("tokenizer:", json_object_get(object, "tokenizer"));
+    print_members("config", json_object_get(object, "config"));
+    print_members("tokenizer", json_object_get(object, "tokenizer"));
+    print_members("metadata", json_object_get(object, "metadata"));
     if (!training)
         return;
-    printf("training: step %lld of %lld\n",
-           (long long)json_integer_value(json_object_get(training, "step")),
-           (long long)json_integer_value(json_object_get(training, "steps")));
-    print_members("last step:", json_object_get(training, "last_step"));
-    print_members("last evaluation:", json_object_get(training, "last_evaluation"));
+    printf("%straining:%s step %.0f of %.0f\n", style.bold, style.plain,
+           number_at(training, "step"), number_at(training, "steps"));
+    print_members("last step", json_object_get(training, "last_step"));
+    print_members("last evaluation", json_object_get(training, "last_evaluation"));
 }
 
 int wg__verb_info(int argc, char **argv) {
     static const struct argp parser = {
         .options = options,
         .parser = parse,
-        .args_doc = "FILE",
-        .doc = "Prints the contents of a checkpoint: tensors, configuration, tokenizer, and the "
-               "progress of training.\vThe file is HDF5, which h5ls, h5dump and h5py read, too.",
+        .args_doc = "FILE\nFOLDER",
+        .doc = "Prints what a checkpoint holds: the tree of its tensors with their sizes, what the "
+               "model costs in memory and operations, its configuration, tokenizer, and the "
+               "progress of training.\v"
+               "The format is detected from the content: wengert's HDF5 (which h5ls, h5dump and "
+               "h5py read, too), safetensors (or the index.json of several), the zip of "
+               "torch.save, llama2.c's .bin, GGUF, or the folder of a published model. No code in "
+               "a file is ever run. Layers that are alike are shown once.\n\n"
+               "FLOP counts two operations for a multiply-add of the products with weights.",
     };
     arguments a = {0};
     wg__cli_parse(&parser, argc, argv, &a);
-    wg_checkpoint *file = wg_checkpoint_open(a.path);
-    if (!file)
-        return wg__cli_fail_pending();
     json_t *object = json_object();
-    int result = read_all(file, object);
-    wg_checkpoint_close(file);
+    const int result = read_all(&a, object);
     if (result == 0 && !a.json)
-        print_info(object);
+        print_info(&a, object);
     if (result == 0 && a.json)
         wg__print_json(json_incref(object));
     json_decref(object);

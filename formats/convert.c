@@ -57,18 +57,12 @@ static mode_t type_of(const char *path) {
 static char *find_config(const conversion *c, const char *in) {
     if (c->options->config)
         return wg__read_whole(c->options->config, MOST_CONFIG, NULL);
-    if (wg_weights_config(c->in))
-        return wg__strdup(wg_weights_config(c->in));
-    char *path = type_of(in) == S_IFDIR ? wg__path_in(in, "config.json")
-                                        : wg__path_beside(in, "config.json");
-    char *text = NULL;
-    if (path && type_of(path))
-        text = wg__read_whole(path, MOST_CONFIG, NULL);
-    else if (path)
+    char *text = wg_weights_find_config(c->in, in);
+    if (!text && !wg_error_pending())
         wg_fail(WG_ERROR_NOT_FOUND, WHERE,
-                "%s does not say its sizes, and there is no %s; name its configuration by --config",
-                in, path);
-    wg__free(path);
+                "%s does not say its sizes, and there is no config.json %s it; name its "
+                "configuration by --config",
+                in, type_of(in) == S_IFDIR ? "in" : "beside");
     return text;
 }
 
@@ -449,9 +443,7 @@ static int match(conversion *c, const char *in) {
 static wg_tokenizer *find_tokenizer(const conversion *c, const char *in) {
     if (c->options->tokenizer)
         return wg_tokenizer_load(c->options->tokenizer);
-    if (wg_weights_tokenizer(c->in))
-        return wg_tokenizer_from_json(wg_weights_tokenizer(c->in));
-    return type_of(in) == S_IFDIR && wg__tokenizer_is_in(in) ? wg_tokenizer_load(in) : NULL;
+    return wg_weights_find_tokenizer(c->in, in);
 }
 
 static int read_tokenizer(conversion *c, const char *in) {

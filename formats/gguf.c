@@ -185,8 +185,8 @@ static int list_gguf(wg_weights *file, int index) {
     if (wg__gguf_read(file, &metadata) < 0)
         return -1;
     const char *architecture = json_string_value(json_object_get(metadata, "general.architecture"));
-    int status = 0;
-    if (architecture && strcmp(architecture, "llama") == 0)
+    int status = wg__weights_keep_metadata(file, metadata);
+    if (status == 0 && architecture && strcmp(architecture, "llama") == 0)
         status = take_llama(file, metadata);
     json_decref(metadata);
     return status;

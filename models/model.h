@@ -254,6 +254,26 @@ WG_API int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *token
 WG_API char *wg_model_config_json(const wg_model *model);
 WG_API wg_model_sizes wg_model_sizes_of(const wg_model *model);
 
+/* What a model costs. Operations are floating-point ones, two a multiply-add, of a forward pass,
+ * for each token; a training step takes three times as many. */
+typedef struct wg_model_costs {
+    const wg_model_type *type;
+    int64_t parameters;   /* numbers in its weights */
+    int64_t weight_bytes; /* with buffers, as wengert holds them */
+    int64_t positions;    /* the longest sequence; INT64_MAX: any */
+    double token_flops;   /* of products with weights. Of encoder-decoders for a token of the source
+                           * and one of the target; layers that run once a sequence count as if
+                           * they ran for each token */
+    double position_flops; /* of attention: times the number of tokens that a token may read */
+} wg_model_costs;
+
+/* Costs of a model, whose weights may be without memory (wg_set_meta_init). */
+WG_API wg_model_costs wg_model_costs_of(const wg_model *model);
+
+/* Costs of the model, or encoder with a head, that a published config.json describes, without
+ * making it. -1 with [STATE for a model_type that is not known; FORMAT, ARGUMENT, MEMORY] */
+WG_API int wg_model_costs_of_config(const char *json, wg_model_costs *costs);
+
 /* The ids (B, T) that a decoder reads to predict `labels` (B, T): its begin token, then the labels
  * one place later, padding for those that are WG_IGNORE_INDEX. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_model_shift_right(const wg_model *model, wg_tensor *labels);

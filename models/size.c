@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "models/internal.h"
+#include "nn/internal.h"
 #include "tensor/internal.h"
 
 /* ModernBERT's first layer has one norm less than the others, so the third is the first of which
@@ -95,4 +96,66 @@ int wg__model_check_memory(const wg_model_type *type, const void *config) {
         "the weights of this configuration want %s, and %.0f bytes (%.3g GiB) are there; "
         "take a configuration with fewer or narrower layers or a smaller vocabulary",
         bytes, there, there / 0x1p30);
+}
+
+/* ---- Operations ---- */
+
+/* The numbers in the matrices of linear layers below a module; *has_head tells if one of them gives
+ * logits of that vocabulary. */
+static double count_linear(wg_module *module, int64_t vocabulary, bool *has_head) {
+    double count = 0;
+    const wg_linear *linear = wg__module_as_linear(module);
+    if (linear) {
+        const int64_t out = wg_tensor_size(linear->weight, linear->transposed ? 1 : 0);
+        *has_head = *has_head || out == vocabulary;
+        count = (double)wg_tensor_count(linear->weight);
+    }
+    for (wg_module *child = module->first_child; child; child = child->next_sibling)
+        count += count_linear(child, vocabulary, has_head);
+    return count;
+}
+
+/* Without a layer for the logits, the table of words gives them; an encoder with a head for
+ * something else (config set apart) has none. */
+static double token_flops(const wg_model *model, const wg_model_sizes *sizes) {
+    bool has_head = model->config != NULL;
+    double count = count_linear(model->module, sizes->vocabulary, &has_head);
+    if (!has_head)
+        count += (double)sizes->vocabulary * (double)sizes->width;
+    return 2 * count;
+}
+
+wg_model_costs wg_model_costs_of(const wg_model *model) {
+    const wg_model_sizes sizes = wg_model_sizes_of(model);
+    /* a layer of a decoder that reads an encoder's states has two attentions */
+    const double attentions =
+        (double)sizes.layers * (sizes.encoder_layers ? 2 : 1) + (double)sizes.encoder_layers;
+    return (wg_model_costs){
+        .type = model->type,
+        .parameters = wg_module_parameter_count(model->module),
+        .weight_bytes = (int64_t)wg__state_bytes(model->module),
+        .positions = sizes.positions,
+        .token_flops = token_flops(model, &sizes),
+        .position_flops = 4 * attentions * (double)sizes.width,
+    };
+}
+
+int wg_model_costs_of_config(const char *json, wg_model_costs *costs) {
+    const wg_model_type *type = wg__model_type_of_config("config.json", json);
+    wg_config *config = type ? wg_config_parse(json, "config.json") : NULL;
+    const int head = config ? wg__head_of_config(type, config) : -1;
+    wg_model model = {0};
+    const bool was = wg_set_meta_init(true);
+    if (config && head >= 0) {
+        wg__headed_encoder *headed = wg__headed_encoder_of(type, (wg__head_kind)head, json);
+        if (headed)
+            model = wg__headed_encoder_model(headed);
+    } else if (config) {
+        wg_model_from_json(json, 0, &model);
+    }
+    wg_set_meta_init(was);
+    wg_config_free(config);
+    *costs = model.module ? wg_model_costs_of(&model) : (wg_model_costs){0};
+    wg_model_free(&model);
+    return costs->type ? 0 : -1;
 }

@@ -31,6 +31,9 @@ wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor
 
 /* ---- linear.c ---- */
 
+/* The module as a layer, or NULL for a module of another type. */
+wg_linear *wg__module_as_linear(wg_module *module);
+
 /* True if these two or more layers have weights of the same quantization, so that
  * wg__quantized_linears_forward takes them. */
 bool wg__linears_are_quantized_alike(int count, wg_linear *const *linears);

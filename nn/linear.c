@@ -71,6 +71,10 @@ wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_
     return wg_module_finish(&linear->module);
 }
 
+wg_linear *wg__module_as_linear(wg_module *module) {
+    return module->quantize == linear_quantize ? (wg_linear *)module : NULL;
+}
+
 static wg_tensor *product(wg_linear *linear, wg_tensor *x) {
     if (linear->quantized)
         return wg_quantized_linear(x, linear->weight, linear->quantization, linear->bias);

@@ -249,6 +249,7 @@ command_tests = \
 	tests/cli/generate.sh \
 	tests/cli/glm.sh \
 	tests/cli/gradcheck.sh \
+	tests/cli/info.sh \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
 	tests/cli/ranks.sh \

@@ -86,6 +86,9 @@ typedef enum wg__storage_dtype {
     WG__STORAGE_Q4_0, /* 32 numbers: an f16 scale and 16 bytes of two numbers, less 8, each */
 } wg__storage_dtype;
 
+/* "f16", "q8_0"... */
+const char *wg__storage_name(wg__storage_dtype storage);
+
 /* The dtype that such elements are read as. */
 wg_dtype wg__storage_read_as(wg__storage_dtype storage);
 

@@ -4,6 +4,8 @@
 #ifndef WG_IO_WEIGHTS_FILE_H
 #define WG_IO_WEIGHTS_FILE_H
 
+#include <jansson.h>
+
 #include "io/weights/binary_file.h"
 #include "io/weights/weights.h"
 
@@ -53,6 +55,7 @@ struct wg_weights {
     wg__weights_entry *entries;
     int64_t *by_name; /* indices, sorted by name */
     char *config, *tokenizer;
+    char *metadata; /* a JSON object of what else the header says; NULL: nothing */
     void *own; /* the reader's */
 };
 
@@ -61,6 +64,10 @@ extern const wg__weights_reader wg__weights_hdf5, wg__weights_safetensors, wg__w
 
 /* Opens a file of a known format; as wg_weights_open otherwise. */
 wg_weights *wg__weights_open_as(const char *path, const wg__weights_reader *reader);
+
+/* Keeps the metadata of a header, unless there is some already; NULL is passed over. Lists of more
+ * than a few values become "N values". [MEMORY] */
+int wg__weights_keep_metadata(wg_weights *file, const json_t *metadata);
 
 /* Appends a tensor; the name is copied. Checks that the bytes lie within the file, and that the
  * name is UTF-8 text of at most WG__MAX_TENSOR_NAME bytes. -1 with FORMAT, MEMORY. */

@@ -96,6 +96,8 @@ static int list_header(wg_weights *file, int index, const json_t *root, int64_t 
         if (strcmp(name, "__metadata__") != 0 && add_tensor(file, index, name, value, data) < 0)
             return -1;
     }
+    if (wg__weights_keep_metadata(file, json_object_get(root, "__metadata__")) < 0)
+        return -1;
     return wg__weights_check_cover(file, first, data, file->files[index].size);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <utf8proc.h>
 
 #include "base/array.h"
@@ -141,6 +142,31 @@ int wg__weights_check_cover(const wg_weights *file, int64_t first, int64_t begin
     return status;
 }
 
+/* ---- Metadata ---- */
+
+enum { MOST_LISTED = 16 };
+
+int wg__weights_keep_metadata(wg_weights *file, const json_t *metadata) {
+    if (!metadata || file->metadata)
+        return 0;
+    json_t *kept = json_object();
+    const char *key;
+    json_t *value;
+    char text[48];
+    json_object_foreach((json_t *)metadata, key, value) {
+        snprintf(text, sizeof text, "%zu values", json_array_size(value));
+        if (json_array_size(value) > MOST_LISTED)
+            json_object_set_new(kept, key, json_string(text));
+        else
+            json_object_set(kept, key, value);
+    }
+    char *json = json_dumps(kept, JSON_COMPACT | JSON_REAL_PRECISION(7));
+    json_decref(kept);
+    file->metadata = json ? wg__strdup(json) : NULL;
+    free(json);
+    return file->metadata ? 0 : wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the metadata");
+}
+
 /* ---- Opening ---- */
 
 static int open_single(wg_weights *file) {
@@ -180,6 +206,7 @@ void wg_weights_close(wg_weights *file) {
     wg__free(file->by_name);
     wg__free(file->config);
     wg__free(file->tokenizer);
+    wg__free(file->metadata);
     wg__free(file->path);
     wg__free(file);
 }
@@ -206,6 +233,33 @@ const wg_spec *wg_weights_spec(const wg_weights *file, int64_t index) {
     return has(file, index) ? &file->entries[index].spec : NULL;
 }
 
+/* Readers that open no file of bytes keep tensors in their own dtype. */
+const char *wg_weights_stored(const wg_weights *file, int64_t index) {
+    if (!has(file, index))
+        return NULL;
+    const wg__weights_entry *entry = &file->entries[index];
+    return file->file_count ? wg__storage_name(entry->storage) : wg_dtype_name(entry->spec.dtype);
+}
+
+int64_t wg_weights_stored_bytes(const wg_weights *file, int64_t index) {
+    if (!has(file, index))
+        return 0;
+    const wg__weights_entry *entry = &file->entries[index];
+    if (file->file_count)
+        return wg__storage_bytes(entry->storage, entry->spec.ndim, entry->spec.shape);
+    return wg__spec_count(&entry->spec) * (int64_t)wg_dtype_size(entry->spec.dtype);
+}
+
+int64_t wg_weights_file_bytes(const wg_weights *file) {
+    struct stat status;
+    int64_t bytes = 0;
+    if (file && file->file_count == 0)
+        return stat(file->path, &status) == 0 ? (int64_t)status.st_size : 0;
+    for (int i = 0; file && i < file->file_count; i++)
+        bytes += file->files[i].size;
+    return bytes;
+}
+
 int64_t wg_weights_find(const wg_weights *file, const char *name) {
     int64_t low = 0, high = name ? wg_weights_count(file) : 0;
     while (low < high) {
@@ -223,6 +277,10 @@ int64_t wg_weights_find(const wg_weights *file, const char *name) {
 
 const char *wg_weights_config(const wg_weights *file) {
     return file ? file->config : NULL;
+}
+
+const char *wg_weights_metadata(const wg_weights *file) {
+    return file ? file->metadata : NULL;
 }
 
 const char *wg_weights_tokenizer(const wg_weights *file) {

@@ -28,6 +28,14 @@ WG_API int64_t wg_weights_count(const wg_weights *file);
 WG_API const char *wg_weights_name(const wg_weights *file, int64_t index);
 WG_API const wg_spec *wg_weights_spec(const wg_weights *file, int64_t index);
 
+/* How the file stores that tensor ("f16", "q8_0"; borrowed), and the bytes that this takes; NULL
+ * and 0 outside. */
+WG_API const char *wg_weights_stored(const wg_weights *file, int64_t index);
+WG_API int64_t wg_weights_stored_bytes(const wg_weights *file, int64_t index);
+
+/* The bytes of the file, or of all files if there are several. */
+WG_API int64_t wg_weights_file_bytes(const wg_weights *file);
+
 /* The index of the tensor of that name, or -1. */
 WG_API int64_t wg_weights_find(const wg_weights *file, const char *name);
 
@@ -38,6 +46,10 @@ WG_API wg_tensor *wg_weights_read(wg_weights *file, int64_t index);
  * wg_tokenizer_from_json reads it; borrowed. NULL where the file has none. */
 WG_API const char *wg_weights_config(const wg_weights *file);
 WG_API const char *wg_weights_tokenizer(const wg_weights *file);
+
+/* What else the header of safetensors or GGUF says, a JSON object, in which long lists are only
+ * counted; borrowed. NULL where there is nothing. */
+WG_API const char *wg_weights_metadata(const wg_weights *file);
 
 /* Fills every slot below `module`, tied ones once; floating dtypes are cast. Strict and
  * transactional, as wg_checkpoint_get_module is: every missing, unexpected and misshapen name is

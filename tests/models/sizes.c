@@ -1,9 +1,14 @@
 /* Configurations that no memory holds are refused before any is taken. A case is a model. */
 #include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "models/internal.h"
+#include "tensor/easy.h"
+#include "tensor/ops.h"
+#include "tensor/profile.h"
 #include "tests/support/testing.h"
 
 static const char *model_name(int index) {
@@ -86,17 +91,84 @@ START_TEST(the_system_says_how_much_memory_there_is) {
 }
 END_TEST
 
+/* ---- Operations: wg_model_costs beside what products count when the model runs ---- */
+
+enum { LENGTH = 8, VOCABULARY = 300 };
+
+static double counted_flops(const wg_model *model) {
+    wg_tensor *ids = wg_ones(WG_I64, WG_DIMS(1, LENGTH));
+    const double before = wg_product_flops();
+    wg_model_inputs inputs = {.ids = ids};
+    if (model->type->shape == WG_ENCODER_DECODER)
+        inputs.memory = wg_model_encode(model, ids, NULL);
+    if (model->type->shape == WG_PREFIX_DECODER) {
+        inputs.position_ids = inputs.block_position_ids = wg_zeros(WG_I64, WG_DIMS(1, LENGTH));
+        inputs.part_a = wg_full(WG_I64, WG_DIMS(1), LENGTH);
+    }
+    assert_no_error();
+    wg_model_logits(model, wg_model_forward(model, &inputs), NULL);
+    assert_no_error();
+    return wg_product_flops() - before;
+}
+
+/* BERT's pooler and its head for sentences count, and do not run here: C (C + 2) multiply-adds for
+ * each token. */
+static double left_out(const wg_model *model) {
+    const double width = (double)wg_model_sizes_of(model).width;
+    return model->type->next_sentence ? 2 * width * (width + 2) * LENGTH : 0;
+}
+
+START_TEST(costs_are_the_operations_of_a_forward) {
+    const wg_model_type *type = wg_model_type_at(_i);
+    void *config = malloc(type->settings.size);
+    wg_model model;
+    wg_model_preset_config(type, type->bench_preset, config);
+    type->resize(config, VOCABULARY, 64);
+    ck_assert_int_eq(wg_model_from_config(type, config, 1, &model), 0);
+    wg_module_train(model.module, false);
+    const wg_model_costs costs = wg_model_costs_of(&model);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const double told = LENGTH * (costs.token_flops + LENGTH * costs.position_flops),
+                 counted = counted_flops(&model) + left_out(&model);
+    ck_assert_msg(fabs(told / counted - 1) < 1e-9, "%s: %.0f told, %.0f counted", type->name, told,
+                  counted);
+    wg_scope_end(&scope, NULL);
+    ck_assert_int_eq(costs.parameters, wg_module_parameter_count(model.module));
+    wg_model_free(&model);
+    free(config);
+}
+END_TEST
+
+START_TEST(costs_of_a_configuration_are_those_of_its_model) {
+    wg_model model;
+    ck_assert_int_eq(wg_model_new(wg_model_type_find("bert"), "bert-tiny", 1, &model), 0);
+    char *json = wg_model_config_json(&model);
+    wg_model_costs costs = {0}, of_model = wg_model_costs_of(&model);
+    ck_assert_int_eq(wg_model_costs_of_config(json, &costs), 0);
+    ck_assert_int_eq(costs.weight_bytes, of_model.weight_bytes);
+    ck_assert(costs.token_flops == of_model.token_flops);
+    ck_assert(costs.type == model.type);
+    wg_text_free(json);
+    wg_model_free(&model);
+    ck_assert_int_eq(wg_model_costs_of_config("{\"model_type\": \"none\"}", &costs), -1);
+    assert_error(WG_ERROR_STATE, "none");
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         layers_too_wide_for_memory_are_refused,
         more_layers_than_memory_holds_are_refused,
         a_vocabulary_too_large_for_memory_is_refused,
         the_bytes_of_a_model_are_known_before_it_is_made,
+        costs_are_the_operations_of_a_forward,
     };
     int count = 0;
     while (model_name(count))
         count++;
     add_suite_of_each("sizes", tests, count, model_name);
-    const TTest *const once[] = {the_system_says_how_much_memory_there_is};
+    const TTest *const once[] = {the_system_says_how_much_memory_there_is,
+                                 costs_of_a_configuration_are_those_of_its_model};
     add_suite("memory_available", once);
 }

@@ -1455,6 +1455,17 @@ class wg_model(Structure):
     ]
 
 
+class wg_model_costs(Structure):
+    _fields_ = [
+        ("type", c_void_p),
+        ("parameters", c_int64),
+        ("weight_bytes", c_int64),
+        ("positions", c_int64),
+        ("token_flops", c_double),
+        ("position_flops", c_double),
+    ]
+
+
 class wg_beam_model(Structure):
     _fields_ = [
         ("context", c_void_p),
@@ -2628,6 +2639,8 @@ FUNCTIONS = {
     "wg_model_config_json": (c_char_p, [c_void_p]),
     "wg_model_config_open": (c_int, [c_void_p, c_void_p, c_void_p]),
     "wg_model_config_to_json": (c_char_p, [c_void_p, c_void_p]),
+    "wg_model_costs_of": (wg_model_costs, [c_void_p]),
+    "wg_model_costs_of_config": (c_int, [c_char_p, c_void_p]),
     "wg_model_encode": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_model_extend_vocabulary": (c_int, [c_void_p, c_void_p, c_void_p]),
     "wg_model_forward": (c_void_p, [c_void_p, c_void_p]),
@@ -2907,15 +2920,21 @@ FUNCTIONS = {
     "wg_weights_config": (c_char_p, [c_void_p]),
     "wg_weights_count": (c_int64, [c_void_p]),
     "wg_weights_create": (c_void_p, [c_char_p, c_char_p, c_void_p, c_int64, c_void_p]),
+    "wg_weights_file_bytes": (c_int64, [c_void_p]),
     "wg_weights_find": (c_int64, [c_void_p, c_char_p]),
+    "wg_weights_find_config": (c_char_p, [c_void_p, c_char_p]),
+    "wg_weights_find_tokenizer": (c_void_p, [c_void_p, c_char_p]),
     "wg_weights_format": (c_char_p, [c_void_p]),
     "wg_weights_get_module": (c_int, [c_void_p, c_void_p]),
     "wg_weights_get_module_partial": (c_int64, [c_void_p, c_char_p, c_void_p, c_void_p]),
+    "wg_weights_metadata": (c_char_p, [c_void_p]),
     "wg_weights_name": (c_char_p, [c_void_p, c_int64]),
     "wg_weights_open": (c_void_p, [c_char_p]),
     "wg_weights_put": (c_int, [c_void_p, c_int64, c_void_p]),
     "wg_weights_read": (c_void_p, [c_void_p, c_int64]),
     "wg_weights_spec": (c_void_p, [c_void_p, c_int64]),
+    "wg_weights_stored": (c_char_p, [c_void_p, c_int64]),
+    "wg_weights_stored_bytes": (c_int64, [c_void_p, c_int64]),
     "wg_weights_tokenizer": (c_char_p, [c_void_p]),
     "wg_where": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_wordpiece_load": (c_void_p, [c_char_p, c_void_p]),

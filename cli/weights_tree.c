@@ -1,0 +1,181 @@
+/* The tensors of a file as a tree: see weights_tree.h. */
+#include "cli/weights_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Rows ---- */
+
+json_t *wg__tensor_row(const char *name, const char *type, int ndim, const int64_t *shape,
+                       int64_t bytes) {
+    json_t *sizes = json_array();
+    int64_t numbers = 1;
+    for (int i = 0; i < ndim; i++) {
+        numbers *= shape[i];
+        json_array_append_new(sizes, json_integer(shape[i]));
+    }
+    return json_pack("{s:s, s:s, s:o, s:I, s:I}", "name", name, "dtype", type, "shape", sizes,
+                     "numbers", (json_int_t)numbers, "bytes", (json_int_t)bytes);
+}
+
+char *wg__shape_text(const json_t *shape) {
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    for (size_t i = 0; stream && i < json_array_size(shape); i++)
+        fprintf(stream, "%s%lld", i ? ", " : "(",
+                (long long)json_integer_value(json_array_get(shape, i)));
+    if (stream && json_array_size(shape) == 0)
+        fputc('(', stream);
+    if (stream) {
+        fputc(')', stream);
+        fclose(stream);
+    }
+    return text;
+}
+
+/* ---- Making the tree ---- */
+
+static const char *name_of(const json_t *node) {
+    return json_string_value(json_object_get(node, "name"));
+}
+
+static void add_to(json_t *node, const char *key, const json_t *row) {
+    const json_int_t sum = json_integer_value(json_object_get(node, key)) +
+                           json_integer_value(json_object_get(row, key));
+    json_object_set_new(node, key, json_integer(sum));
+}
+
+/* The child of that name, made if it is not there. Names come in the order of a walk, so it is the
+ * last one or, in files sorted otherwise, any. */
+static json_t *child_of(json_t *node, const char *name, size_t length) {
+    json_t *children = json_object_get(node, "children");
+    if (!children)
+        json_object_set_new(node, "children", children = json_array());
+    for (size_t i = json_array_size(children); i-- > 0;) {
+        json_t *child = json_array_get(children, i);
+        const char *own = name_of(child);
+        if (strlen(own) == length && memcmp(own, name, length) == 0)
+            return child;
+    }
+    json_t *child = json_pack("{s:s%}", "name", name, length);
+    json_array_append_new(children, child);
+    return child;
+}
+
+static void add_row(json_t *root, const json_t *row) {
+    json_t *node = root;
+    add_to(node, "numbers", row);
+    add_to(node, "bytes", row);
+    for (const char *part = name_of(row); node && part;) {
+        const char *dot = strchr(part, '.');
+        node = child_of(node, part, dot ? (size_t)(dot - part) : strlen(part));
+        add_to(node, "numbers", row);
+        add_to(node, "bytes", row);
+        part = dot ? dot + 1 : NULL;
+    }
+    json_object_set(node, "dtype", json_object_get(row, "dtype"));
+    json_object_set(node, "shape", json_object_get(row, "shape"));
+}
+
+static bool is_number(const char *text) {
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* "encoder" with the one child "layer" becomes "encoder.layer". Layers keep their numbers apart. */
+static void join(json_t *node) {
+    json_t *children = json_object_get(node, "children");
+    while (json_array_size(children) == 1 && !json_object_get(node, "shape")) {
+        json_t *child = json_incref(json_array_get(children, 0));
+        char *name = NULL;
+        size_t size;
+        FILE *stream = open_memstream(&name, &size);
+        if (!stream || is_number(name_of(child)) || is_number(name_of(node))) {
+            json_decref(child);
+            if (stream)
+                fclose(stream);
+            free(name);
+            return;
+        }
+        fprintf(stream, "%s.%s", name_of(node), name_of(child));
+        fclose(stream);
+        json_object_del(node, "children");
+        json_object_set_new(child, "name", json_string(name));
+        json_object_update(node, child);
+        json_decref(child);
+        free(name);
+        children = json_object_get(node, "children");
+    }
+}
+
+static bool alike(const json_t *a, const json_t *b) {
+    const json_t *below = json_object_get(a, "children");
+    return below && json_equal(below, json_object_get(b, "children"));
+}
+
+/* Children first, so that layers are compared when they are simple. */
+static void fold(json_t *node, bool is_root) {
+    json_t *children = json_object_get(node, "children");
+    for (size_t i = 0; i < json_array_size(children); i++)
+        fold(json_array_get(children, i), false);
+    for (size_t i = 0; i + 1 < json_array_size(children);) {
+        json_t *first = json_array_get(children, i), *next = json_array_get(children, i + 1);
+        if (!is_number(name_of(first)) || !is_number(name_of(next)) || !alike(first, next)) {
+            i++;
+            continue;
+        }
+        const json_int_t before = json_integer_value(json_object_get(first, "alike"));
+        json_object_set_new(first, "alike", json_integer(before ? before + 1 : 2));
+        json_object_set(first, "last", json_object_get(next, "name"));
+        json_array_remove(children, i + 1);
+    }
+    if (!is_root)
+        join(node);
+}
+
+json_t *wg__weights_tree(const json_t *rows) {
+    json_t *root = json_pack("{s:s}", "name", "");
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        add_row(root, json_array_get(rows, i));
+    fold(root, true);
+    return root;
+}
+
+/* ---- Printing ---- */
+
+enum { NAME_WIDTH = 48 };
+
+static void print_node(const json_t *node, int depth, const wg__style *style, FILE *stream) {
+    const json_t *shape = json_object_get(node, "shape"),
+                 *children = json_object_get(node, "children");
+    const json_int_t count = json_integer_value(json_object_get(node, "alike"));
+    const double numbers = (double)json_integer_value(json_object_get(node, "numbers")),
+                 bytes = (double)json_integer_value(json_object_get(node, "bytes"));
+    char name[512];
+    snprintf(name, sizeof name, "%s", name_of(node));
+    if (count)
+        snprintf(name, sizeof name, "%s to %s, each", name_of(node),
+                 json_string_value(json_object_get(node, "last")));
+    const int width = NAME_WIDTH - 2 * depth > 8 ? NAME_WIDTH - 2 * depth : 8;
+    fprintf(stream, "  %*s%s%-*s%s %8s %10s", 2 * depth, "", shape ? "" : style->bold, width, name,
+            style->plain, wg__count(numbers).text, wg__bytes(bytes).text);
+    if (shape) {
+        char *sizes = wg__shape_text(shape);
+        fprintf(stream, "  %s%s %s%s", style->dim,
+                json_string_value(json_object_get(node, "dtype")), sizes ? sizes : "",
+                style->plain);
+        free(sizes);
+    }
+    if (count)
+        fprintf(stream, "  %sx %lld%s", style->accent, (long long)count, style->plain);
+    fputc('\n', stream);
+    for (size_t i = 0; i < json_array_size(children); i++)
+        print_node(json_array_get(children, i), depth + 1, style, stream);
+}
+
+void wg__weights_tree_print(const json_t *root, FILE *stream) {
+    const wg__style style = wg__style_of(stream);
+    const json_t *children = json_object_get(root, "children");
+    for (size_t i = 0; i < json_array_size(children); i++)
+        print_node(json_array_get(children, i), 0, &style, stream);
+}
