@@ -69,7 +69,7 @@ static const wg_setting rows[] = {
      .help = "the base of the rotary positions of layers that see all positions"},
     {AT(local_rope_theta), WG__POSITIVE, .standard = "10000",
      .help = "that of layers that see near ones"},
-    {AT(local_attention), WG__SIZE, .standard = "128",
+    {AT(local_attention), .kind = WG_SETTING_INTEGER, .low = 2, .high = INFINITY, .standard = "128",
      .help = "positions that a local layer sees, half of them on each side"},
     {AT(global_attn_every_n_layers), WG__SIZE, .standard = "3",
      .help = "layers 0, N, 2 N... see all positions"},
@@ -304,27 +304,6 @@ wg_modernbert_for_masked_lm *wg_modernbert_for_masked_lm_new(const wg_modernbert
     return wg_module_finish(&model->module);
 }
 
-/* ---- What a position sees ---- */
-
-/* Both, where NULL is all. */
-static wg_tensor *both(wg_tensor *a, wg_tensor *b) {
-    return a && b ? wg_logical_and(a, b) : a ? a : b;
-}
-
-/* True where query i, which stands at first + i, may see key j: (T, Tk); NULL if every query sees
- * every key.
- *
- *     first + i - reach  <=  j  <=  first + i + reach, or first + i if causal */
-static wg_tensor *visible(int64_t first, int64_t queries, bool causal, int64_t reach) {
-    const int64_t keys = first + queries, ahead = causal ? 0 : reach;
-    wg_tensor *behind = NULL, *before = NULL;
-    if (reach < keys - 1)
-        behind = wg_triu(wg_ones(WG_BOOL, WG_DIMS(queries, keys)), first - reach);
-    if (ahead < queries - 1)
-        before = wg_tri(WG_BOOL, queries, keys, first + ahead);
-    return both(behind, before);
-}
-
 /* ---- The encoder ---- */
 
 static wg_tensor *normalise(wg_layer_norm *norm, wg_tensor *x) {
@@ -362,11 +341,11 @@ static wg_attention_inputs surroundings(const wg_modernbert *model, int local,
                                         const wg_model_inputs *inputs, int64_t first,
                                         int64_t count) {
     const wg_dtype dtype = wg_tensor_dtype(model->embedding->weight);
-    const int64_t reach = local ? model->config.local_attention / 2 : INT64_MAX;
-    return (wg_attention_inputs){
-        .mask = both(wg_padding_mask(inputs->keep), visible(first, count, inputs->causal, reach)),
-        .cos = table_rows(model->cos[local], inputs, first, count, dtype),
-        .sin = table_rows(model->sin[local], inputs, first, count, dtype)};
+    return (wg_attention_inputs){.mask = wg_padding_mask(inputs->keep),
+                                 .causal = inputs->causal,
+                                 .window = local ? model->config.local_attention / 2 : 0,
+                                 .cos = table_rows(model->cos[local], inputs, first, count, dtype),
+                                 .sin = table_rows(model->sin[local], inputs, first, count, dtype)};
 }
 
 static wg_tensor *embed(wg_modernbert *model, const wg_model_inputs *inputs) {

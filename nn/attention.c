@@ -289,11 +289,6 @@ static wg_tensor *repeat_heads(wg_tensor *x, int64_t heads) {
     return !x || shared == heads ? x : wg_repeat_interleave(x, heads / shared, 1);
 }
 
-/* True where query i of Tq may see key j of Tk: (Tq, Tk). */
-static wg_tensor *causal_mask(int64_t queries, int64_t keys) {
-    return wg_tril(wg_ones(WG_BOOL, WG_DIMS(queries, keys)), keys - queries);
-}
-
 /* Softmax and the steps around it as ops of their own: for callers that ask for the weights or add
  * a bias. */
 static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const heads *h,
@@ -308,9 +303,11 @@ static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const heads *
         scores = wg_add(scores, inputs->bias);
     if (inputs->mask)
         scores = wg_masked_fill(scores, wg_logical_not(inputs->mask), -INFINITY);
-    if (a->causal) {
-        wg_tensor *seen = causal_mask(wg_tensor_size(h->q, 2), wg_tensor_size(k, 2));
-        scores = wg_masked_fill(scores, wg_logical_not(seen), -INFINITY);
+    if (options->causal || options->window > 0) {
+        wg_tensor *seen =
+            wg__attention_visible(options, wg_tensor_size(h->q, 2), wg_tensor_size(k, 2));
+        if (seen)
+            scores = wg_masked_fill(scores, wg_logical_not(seen), -INFINITY);
     }
     wg_tensor *weights = wg_softmax(scores, -1);
     if (inputs->weights)
@@ -320,9 +317,12 @@ static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const heads *
     return wg_matmul(weights, v);
 }
 
-/* What attention draws from the module's generator. */
-static wg_attention_options draw_options(wg_multi_head_attention *attention) {
-    wg_attention_options options = {.scale = attention->scale, .causal = attention->causal};
+/* The options of one call. Dropout draws from the module's generator. */
+static wg_attention_options draw_options(wg_multi_head_attention *attention,
+                                         const wg_attention_inputs *inputs) {
+    wg_attention_options options = {.scale = attention->scale,
+                                    .causal = attention->causal || inputs->causal,
+                                    .window = inputs->window};
     if (attention->dropout > 0 && wg_module_is_training(&attention->module)) {
         wg_generator *generator = wg_module_generator(&attention->module);
         options.dropout = attention->dropout;
@@ -402,7 +402,7 @@ static wg_tensor *forward(wg_multi_head_attention *attention, wg_tensor *x,
                           const wg_attention_inputs *inputs) {
     if (check_inputs(attention, x, inputs) < 0)
         return NULL;
-    const wg_attention_options options = draw_options(attention);
+    const wg_attention_options options = draw_options(attention, inputs);
     const int64_t seen = inputs->cache ? inputs->cache->length : 0;
     wg_scope scope;
     wg_scope_begin(&scope);

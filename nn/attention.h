@@ -83,6 +83,8 @@ typedef struct wg_attention_inputs {
     wg_tensor *bias; /* added to the scores, broadcastable to (B, H, Tq, Tk): T5's positions; then
                         they are computed in the plain way */
     wg_tensor *cos, *sin; /* rotary positions of x, (Tq, D/2) or (B, 1, Tq, D/2) */
+    bool causal;          /* no position sees those behind it, even if the layer is not causal */
+    int64_t window;       /* positions see those at most this far away; 0: at any distance */
 
     /* Of generation. Self-attention adds the keys and values of x to those that it holds, and sees
      * all; cross-attention fills it from `memory` once, and looks at that alone afterwards. */

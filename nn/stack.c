@@ -16,12 +16,14 @@ static void list(const wg_attention_inputs *inputs, wg_tensor **tensors) {
     tensors[4] = inputs->sin;
 }
 
-static wg_attention_inputs unlist(wg_tensor *const *tensors) {
+static wg_attention_inputs unlist(const wg_attention_inputs *rest, wg_tensor *const *tensors) {
     return (wg_attention_inputs){.memory = tensors[0],
                                  .mask = tensors[1],
                                  .bias = tensors[2],
                                  .cos = tensors[3],
-                                 .sin = tensors[4]};
+                                 .sin = tensors[4],
+                                 .causal = rest->causal,
+                                 .window = rest->window};
 }
 
 /* The other arguments of a layer. */
@@ -30,14 +32,15 @@ typedef struct layer_call {
     void *layers;
     int64_t index;
     double dropout;
+    wg_attention_inputs self, memory; /* for what is no tensor in them */
 } layer_call;
 
 static int run_call(int input_count, wg_tensor *const *tensors, int output_count,
                     wg_tensor **outputs, void *context) {
     const layer_call *call = context;
     (void)input_count, (void)output_count;
-    const wg_stack_inputs inputs = {.self = unlist(tensors + 1),
-                                    .memory = unlist(tensors + 1 + OF_ATTENTION),
+    const wg_stack_inputs inputs = {.self = unlist(&call->self, tensors + 1),
+                                    .memory = unlist(&call->memory, tensors + 1 + OF_ATTENTION),
                                     .dropout = call->dropout};
     outputs[0] = call->layer(call->layers, call->index, tensors[0], &inputs);
     return outputs[0] ? 0 : -1;
@@ -63,7 +66,7 @@ wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer lay
     wg_stack_inputs own = *inputs;
     x = wg_keep(x);
     for (int64_t i = 0; i < count; i++) {
-        layer_call call = {layer, layers, i, inputs->dropout};
+        layer_call call = {layer, layers, i, inputs->dropout, inputs->self, inputs->memory};
         own.self.cache = inputs->self_caches ? &inputs->self_caches[i] : NULL;
         own.memory.cache = inputs->memory_caches ? &inputs->memory_caches[i] : NULL;
         wg_tensor *y = twice ? run_twice(module, &call, x, inputs) : layer(layers, i, x, &own);

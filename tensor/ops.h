@@ -863,17 +863,21 @@ WG_API wg_tensor *wg_interpolate(wg_tensor *x, int axis_count, const int64_t *si
 
 typedef struct wg_attention_options {
     double scale;   /* of the scores; 0 is 1/sqrt(D) */
-    bool causal;    /* query i sees keys up to i + (Tk - Tq) */
+    bool causal;    /* query i sees keys up to i + (Tk - Tq), its own position */
     double dropout; /* probability of dropping an attention weight; 0 in evaluation */
     uint64_t seed;  /* of the dropout: see wg_dropout_op */
     uint64_t offset;
+    int64_t window; /* a query sees keys at most this many positions from its own; 0: at any
+                       distance. Then the time of all queries is O(Tq window), and no mask is made
+                       (sliding windows: Beltagy et al. 2020, Longformer). */
 } wg_attention_options;
 
 /* Scaled dot-product attention, softmax(q k^T / sqrt(D)) v   (Vaswani et al. 2017, eq. 1).
  * q: (B, H, Tq, D)   k, v: (B, Hkv, Tk, D), Hkv divides H   ->   (B, H, Tq, D)
  * mask: NULL, or bool and broadcastable to (B, H, Tq, Tk), true where a query may see a key.
  * Rows that may attend to nothing give zeros. Fused: scores are stored for one tile of queries at a
- * time. The result is a view whose memory is (B, Tq, H, D), so that merging heads copies nothing.
+ * time, and keys that no query of a tile sees, before the first or after the last that one does, are
+ * skipped. The result is a view whose memory is (B, Tq, H, D), so that merging heads copies nothing.
  * [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mask,
                                const wg_attention_options *options);

@@ -67,6 +67,12 @@ START_TEST(causal_attention_of_grouped_heads_is_that_of_pytorch) {
 }
 END_TEST
 
+START_TEST(attention_in_a_window_is_that_of_pytorch_with_its_mask) {
+    assert_like_pytorch("window", false, &(wg_attention_options){.window = 2});
+    assert_like_pytorch("window", true, NULL);
+}
+END_TEST
+
 /* ---- Against the decomposition ---- */
 
 START_TEST(attention_is_its_decomposition) {
@@ -75,40 +81,100 @@ START_TEST(attention_is_its_decomposition) {
 }
 END_TEST
 
-/* 300 queries are several tiles; 700 keys make the tiles low. */
-static void long_attention(wg_dtype dtype, const wg_attention_options *options, bool by_primitives,
-                           wg_tensor **results) {
-    wg_tensor *inputs[] = {
-        normal(1, dtype, WG_DIMS(1, 4, 300, 8)), normal(2, dtype, WG_DIMS(1, 2, 700, 8)),
-        normal(3, dtype, WG_DIMS(1, 2, 700, 8)), coin(4, 0.7, WG_DIMS(1, 2, 300, 700))};
-    inputs[3] =
-        wg_reshape(wg_cat(2, (wg_tensor *[]){inputs[3], inputs[3]}, 1), WG_DIMS(1, 4, 300, 700));
+/* Where query and key belong to the same of documents of 90 positions: (Tq, Tk). */
+static wg_tensor *same_document(int64_t queries, int64_t keys) {
+    wg_tensor *document[2];
+    for (int i = 0; i < 2; i++)
+        document[i] = wg_floor(
+            wg_mul_scalar(wg_arange(WG_F64, 0, (double)(i ? keys : queries), 1), 1.0 / 90));
+    return wg_eq(wg_unsqueeze(document[0], 1), document[1]);
+}
+
+typedef enum mask_kind { NONE, RANDOM, DOCUMENTS } mask_kind;
+
+static wg_tensor *mask_of(mask_kind kind, int64_t queries, int64_t keys) {
+    return kind == NONE     ? NULL
+           : kind == RANDOM ? coin(4, 0.7, WG_DIMS(1, 4, queries, keys))
+                            : same_document(queries, keys);
+}
+
+static void attention_and_gradients(wg_dtype dtype, int64_t queries, int64_t keys, mask_kind kind,
+                                    const wg_attention_options *options, bool by_primitives,
+                                    wg_tensor **results) {
+    wg_tensor *inputs[] = {normal(1, dtype, WG_DIMS(1, 4, queries, 8)),
+                           normal(2, dtype, WG_DIMS(1, 2, keys, 8)),
+                           normal(3, dtype, WG_DIMS(1, 2, keys, 8)), mask_of(kind, queries, keys)};
     for (int i = 0; i < 3; i++)
         wg_set_requires_grad(inputs[i], true);
     wg_tensor *y = wg_attention(inputs[0], inputs[1], inputs[2], inputs[3], options);
-    wg_tensor *g = normal(5, dtype, WG_DIMS(1, 4, 300, 8));
+    wg_tensor *g = normal(5, dtype, WG_DIMS(1, 4, queries, 8));
     wg_backward_options how = {.create_graph = by_primitives};
     wg_grad(1, &y, &g, 3, inputs, &how, results + 1);
     results[0] = wg_detach(y);
 }
 
+static void assert_decomposes(int64_t queries, int64_t keys, mask_kind kind,
+                              const wg_attention_options *options) {
+    wg_tensor *by_kernels[4], *by_primitives[4];
+    attention_and_gradients(WG_F64, queries, keys, kind, options, false, by_kernels);
+    attention_and_gradients(WG_F64, queries, keys, kind, options, true, by_primitives);
+    for (int i = 1; i < 4; i++)
+        assert_close(by_kernels[i], wg_detach(by_primitives[i]), 1e-10, 1e-10);
+}
+
+/* 300 queries are several tiles; 700 keys make the tiles low. */
 START_TEST(attention_over_several_tiles_is_its_decomposition) {
     static const wg_attention_options options[] = {
-        {.causal = false}, {.causal = true, .dropout = 0.3, .seed = 9, .offset = 2}};
-    for (size_t o = 0; o < WG_COUNT(options); o++) {
-        wg_tensor *by_kernels[4], *by_primitives[4];
-        long_attention(WG_F64, &options[o], false, by_kernels);
-        long_attention(WG_F64, &options[o], true, by_primitives);
-        for (int i = 1; i < 4; i++)
-            assert_close(by_kernels[i], wg_detach(by_primitives[i]), 1e-10, 1e-10);
-    }
+        {.causal = false},
+        {.causal = true, .dropout = 0.3, .seed = 9, .offset = 2},
+        {.window = 1},
+        {.window = 50},
+        {.causal = true, .window = 70, .dropout = 0.3, .seed = 9, .offset = 2},
+        {.window = 1000}};
+    for (size_t o = 0; o < WG_COUNT(options); o++)
+        for (mask_kind kind = NONE; kind <= DOCUMENTS; kind++)
+            assert_decomposes(300, 700, kind, &options[o]);
+}
+END_TEST
+
+/* The first 200 queries, and with causality the first 300, stand before the first key. */
+START_TEST(queries_before_all_keys_see_those_in_their_window) {
+    for (mask_kind kind = NONE; kind <= DOCUMENTS; kind++)
+        for (int causal = 0; causal < 2; causal++)
+            assert_decomposes(700, 400, kind,
+                              &(wg_attention_options){.causal = causal, .window = 100});
+}
+END_TEST
+
+/* A window and its mask give the same weights, so the same outputs but for rounding. */
+static void assert_window_is_its_mask(int64_t queries, int64_t keys, int64_t window, bool causal) {
+    const wg_attention_options options = {.causal = causal, .window = window};
+    wg_tensor *q = normal(1, WG_F32, WG_DIMS(2, 4, queries, 8)),
+              *k = normal(2, WG_F32, WG_DIMS(2, 2, keys, 8)),
+              *v = normal(3, WG_F32, WG_DIMS(2, 2, keys, 8));
+    wg_tensor *own = wg_arange(WG_I64, (double)(keys - queries), (double)keys, 1);
+    wg_tensor *distance = wg_sub(wg_unsqueeze(own, 1), wg_arange(WG_I64, 0, (double)keys, 1));
+    wg_tensor *mask = wg_le(wg_abs(distance), wg_scalar(WG_I64, (double)window));
+    if (causal)
+        mask = wg_logical_and(mask, wg_ge(distance, wg_scalar(WG_I64, 0)));
+    assert_close(wg_attention(q, k, v, NULL, &options), wg_attention(q, k, v, mask, NULL), 1e-5,
+                 1e-6);
+}
+
+START_TEST(a_window_is_the_mask_of_its_distances_for_any_number_of_queries) {
+    static const int64_t queries[] = {1, 3, 7, 8, 64, 65, 200}, windows[] = {1, 16, 63, 199, 500};
+    for (size_t i = 0; i < WG_COUNT(queries); i++)
+        for (size_t w = 0; w < WG_COUNT(windows); w++)
+            for (int causal = 0; causal < 2; causal++)
+                assert_window_is_its_mask(queries[i], 200, windows[w], causal);
 }
 END_TEST
 
 static void dropped_attention(int count, wg_tensor **results) {
     (void)count;
-    static const wg_attention_options options = {.causal = true, .dropout = 0.2, .seed = 1};
-    long_attention(WG_F32, &options, false, results);
+    static const wg_attention_options options = {
+        .causal = true, .dropout = 0.2, .seed = 1, .window = 200};
+    attention_and_gradients(WG_F32, 300, 700, RANDOM, &options, false, results);
 }
 
 START_TEST(attention_has_the_same_bits_at_any_thread_count) {
@@ -258,6 +324,8 @@ START_TEST(attention_refuses_operands_that_do_not_fit) {
     assert_error(WG_ERROR_DTYPE, "bool");
     ck_assert_ptr_null(wg_attention(q, q, q, NULL, &(wg_attention_options){.dropout = 1}));
     assert_error(WG_ERROR_ARGUMENT, "dropout 1");
+    ck_assert_ptr_null(wg_attention(q, q, q, NULL, &(wg_attention_options){.window = -1}));
+    assert_error(WG_ERROR_ARGUMENT, "a window of -1 positions; wanted 1 or more");
     ck_assert_ptr_null(wg_attention(q, NULL, q, NULL, NULL));
     assert_no_error();
 }
@@ -267,8 +335,11 @@ SUITES {
     const TTest *const tests[] = {
         attention_with_a_padding_mask_is_that_of_pytorch,
         causal_attention_of_grouped_heads_is_that_of_pytorch,
+        attention_in_a_window_is_that_of_pytorch_with_its_mask,
         attention_is_its_decomposition,
         attention_over_several_tiles_is_its_decomposition,
+        queries_before_all_keys_see_those_in_their_window,
+        a_window_is_the_mask_of_its_distances_for_any_number_of_queries,
         attention_has_the_same_bits_at_any_thread_count,
         few_queries_of_any_number_of_heads_have_the_same_bits_at_any_thread_count,
         attention_reads_and_writes_heads_as_the_layers_have_them,

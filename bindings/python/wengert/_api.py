@@ -441,6 +441,7 @@ class wg_attention_options(Structure):
         ("dropout", c_double),
         ("seed", c_uint64),
         ("offset", c_uint64),
+        ("window", c_int64),
     ]
 
 
@@ -848,6 +849,8 @@ class wg_attention_inputs(Structure):
         ("bias", c_void_p),
         ("cos", c_void_p),
         ("sin", c_void_p),
+        ("causal", c_bool),
+        ("window", c_int64),
         ("cache", c_void_p),
         ("weights", c_void_p),
     ]

@@ -1835,7 +1835,8 @@ def attention(q, k, v, mask=None, **options):
     q: (B, H, Tq, D)   k, v: (B, Hkv, Tk, D), Hkv divides H   ->   (B, H, Tq, D)
     mask: NULL, or bool and broadcastable to (B, H, Tq, Tk), true where a query may see a key.
     Rows that may attend to nothing give zeros. Fused: scores are stored for one tile of queries at a
-    time. The result is a view whose memory is (B, Tq, H, D), so that merging heads copies nothing.
+    time, and keys that no query of a tile sees, before the first or after the last that one does, are
+    skipped. The result is a view whose memory is (B, Tq, H, D), so that merging heads copies nothing.
 
     Errors: SHAPE, DTYPE, ARGUMENT."""
     return _one(_lib.wg_attention, _tensor(q), _tensor(k), _tensor(v), _maybe(mask), _options(_api.wg_attention_options, options))

@@ -49,6 +49,10 @@ static int attention_infer(wg_call *call) {
     if (!(options->dropout >= 0 && options->dropout < 1))
         return wg__op_fail(call, WG_ERROR_ARGUMENT, "dropout %g; wanted 0 <= dropout < 1",
                            options->dropout);
+    if (options->window < 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "a window of %lld positions; wanted 1 or more, or 0 for no window",
+                           (long long)options->window);
     call->output_specs[0] = *q;
     return has_mask(call) ? check_mask(call) : 0;
 }
@@ -146,9 +150,15 @@ static wg_tensor *repeat_heads(wg_tensor *x, int64_t query_heads) {
     return wg_reshape(wg_expand(wg_unsqueeze(x, 2), 5, wide), 4, flat);
 }
 
-static wg_tensor *causal_mask(int64_t queries, int64_t keys) {
-    wg_tensor *all = wg_ones(WG_BOOL, 2, (int64_t[]){queries, keys});
-    return wg_tril(all, keys - queries);
+/* Query i stands at position i + Tk - Tq of the keys. */
+wg_tensor *wg__attention_visible(const wg_attention_options *options, int64_t queries,
+                                 int64_t keys) {
+    const bool windowed = options->window > 0 && options->window < queries + keys;
+    if (!options->causal && !windowed)
+        return NULL;
+    const int64_t own = keys - queries, ahead = options->causal ? 0 : options->window;
+    wg_tensor *seen = wg_tri(WG_BOOL, queries, keys, own + ahead);
+    return windowed ? wg_triu(seen, own - options->window) : seen;
 }
 
 /* The dropout factors of the weights, the same as those of the kernels. */
@@ -159,7 +169,7 @@ static wg_tensor *dropout_factors(const wg__attention *job) {
         return NULL;
     char *data = wg__tensor_address(factors);
     for (int64_t query = 0; query < shape[0] * shape[1] * shape[2]; query++)
-        wg__attention_draw(job, query, job->keys, data + query * job->keys * job->size);
+        wg__attention_draw(job, query, 0, job->keys, data + query * job->keys * job->size);
     return factors;
 }
 
@@ -173,9 +183,11 @@ static int attention_decompose(wg_call *call) {
     scores = wg_mul_scalar(scores, job.options.scale);
     if (has_mask(call))
         scores = wg_masked_fill(scores, wg_logical_not(call->inputs[3]), -INFINITY);
-    if (job.options.causal)
-        scores =
-            wg_masked_fill(scores, wg_logical_not(causal_mask(job.queries, job.keys)), -INFINITY);
+    if (job.options.causal || job.options.window > 0) {
+        wg_tensor *seen = wg__attention_visible(&job.options, job.queries, job.keys);
+        if (seen)
+            scores = wg_masked_fill(scores, wg_logical_not(seen), -INFINITY);
+    }
     wg_tensor *weights = wg_softmax(scores, -1);
     if (job.options.dropout > 0)
         weights = wg_mul(weights, dropout_factors(&job));
@@ -202,6 +214,9 @@ static int attention_sample(int index, wg_generator *generator, wg_sample *sampl
         {1, 2, 1, 3, 4, 2, 2, {3, 4}, {.scale = 0.5, .causal = true}},
         {1, 2, 2, 3, 4, 2, 0, {0}, {.scale = 0.5, .dropout = 0.4, .seed = 3, .offset = 1}},
         {1, 1, 1, 4, 2, 2, 0, {0}, {.scale = 0.5, .causal = true}}, /* two queries see no key */
+        {1, 2, 1, 5, 5, 2, 0, {0}, {.scale = 0.5, .window = 1}},
+        {1, 2, 2, 3, 6, 2, 4, {1, 1, 3, 6}, {.scale = 0.5, .causal = true, .window = 2}},
+        {1, 1, 1, 4, 70, 2, 0, {0}, {.scale = 0.5, .dropout = 0.4, .seed = 3, .window = 2}},
     };
     if (index >= (int)(sizeof cases / sizeof *cases))
         return 0;

@@ -30,9 +30,16 @@ typedef struct wg__attention {
 int wg__attention_run(const wg__attention *attention);
 int wg__attention_differentiate(const wg__attention *attention);
 
-/* Writes the dropout factors of the first n weights of a query: 0 where dropped, 1 / (1 - p)
- * elsewhere. `query` is its number, counted over all heads. */
-void wg__attention_draw(const wg__attention *at, int64_t query, int64_t n, char *factors);
+/* Writes the dropout factors of n weights of a query, from key `first` on, a multiple of
+ * WG__RANDOM_GROUP: 0 where dropped, 1 / (1 - p) elsewhere. `query` is its number, counted over all
+ * heads. */
+void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, int64_t n,
+                        char *factors);
+
+/* True where query i may see key j, as `causal` and `window` say: (Tq, Tk); NULL if every query sees
+ * every key. [scope; MEMORY] */
+wg_tensor *wg__attention_visible(const wg_attention_options *options, int64_t queries,
+                                 int64_t keys);
 
 /* ---- Rows rotated by position (rotary.c) ---- */
 

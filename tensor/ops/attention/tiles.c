@@ -1,18 +1,19 @@
 /* Attention's kernels: the weights of one tile of queries at a time.
  *
- *                   keys
- *              +-------------+
- *     queries  |   a tile    |   up to TILE_ROWS queries of one head, by all the keys visible to
- *              |  of scores  |   them. One product writes the scores to the workspace, they become
- *              +-------------+   weights in place, and another product gives the tile's output.
+ *                      keys
+ *              . . +-------------+ . .
+ *     queries      |   a tile    |       up to TILE_ROWS queries of one head, by the keys from the
+ *                  |  of scores  |       first to the last that any of them sees. One product
+ * writes . . +-------------+ . .   the scores to the workspace, they become weights in place, and
+ * another product gives the tile's output.
  *
  * A head's keys and values are packed once, and the operands of a tile stay in the L1 and L2
  * caches, so the products call the panel kernels of tensor/simd directly; heads are too narrow for
  * the general GEMM. With few queries, several heads are processed at once and keys are not packed.
  *
  * Forward saves only log sum e^s of each query's scores. Backward recomputes the weights, with the
- * same dropout, and uses a second tile for their gradient. The last keys are skipped if the mask
- * hides them from all queries of a tile. */
+ * same dropout, and uses a second tile for their gradient. The first and the last keys are skipped
+ * if causality, a window or the mask hides them from all queries of a tile. */
 #include "base/internal.h"
 #include "tensor/iter.h"
 #include "tensor/ops/attention/attention.h"
@@ -40,12 +41,13 @@ static void fill_with_ones(wg_dtype dtype, int64_t n, void *row) {
             ((double *)row)[j] = 1;
 }
 
-void wg__attention_draw(const wg__attention *at, int64_t query, int64_t n, char *factors) {
+void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, int64_t n,
+                        char *factors) {
     enum { GROUPS = 8, WORDS = GROUPS * WG__RANDOM_GROUP };
     const wg_attention_options *options = &at->options;
     const wg__simd *kernels = wg__simd_for(at->dtype);
     uint32_t words[WORDS], limit = (uint32_t)(options->dropout * 0x1p32);
-    uint64_t group = dropout_group(at, query);
+    uint64_t group = dropout_group(at, query) + (uint64_t)(first / WG__RANDOM_GROUP);
     fill_with_ones(at->dtype, n, factors);
     for (int64_t begin = 0; begin < n; begin += WORDS, group += GROUPS) {
         int64_t count = n - begin < WORDS ? n - begin : WORDS;
@@ -66,12 +68,34 @@ static const bool *mask_row(const wg__attention *at, int64_t b, int64_t h, int64
     return at->mask + b * at->mask_strides[0] + h * at->mask_strides[1] + i * at->mask_strides[2];
 }
 
-/* The number of keys visible to a query, ignoring the mask. */
-static int64_t keys_before_mask(const wg__attention *at, int64_t i) {
-    if (!at->options.causal)
-        return at->keys;
-    const int64_t seen = i + 1 + at->keys - at->queries;
-    return seen < 0 ? 0 : seen;
+/* Keys begin..end - 1. */
+typedef struct range {
+    int64_t begin, end;
+} range;
+
+/* The keys that query i sees, ignoring the mask. Its own position is i + Tk - Tq. */
+static range keys_before_mask(const wg__attention *at, int64_t i) {
+    const int64_t own = i + at->keys - at->queries, window = at->options.window;
+    int64_t begin = 0, end = at->keys;
+    if (window > 0 && window < at->keys + at->queries) {
+        begin = wg__larger(0, own - window);
+        end = wg__smaller(end, own + window + 1);
+    }
+    if (at->options.causal)
+        end = wg__smaller(end, own + 1);
+    return (range){wg__smaller(begin, at->keys), wg__larger(end, 0)};
+}
+
+/* The index of the first key from `least` on that the mask shows to the query; at most `most`. */
+static int64_t keys_hidden(const wg__attention *at, int64_t b, int64_t h, int64_t i, int64_t least,
+                           int64_t most) {
+    const bool *mask = mask_row(at, b, h, i);
+    const int64_t step = at->mask_strides[3];
+    while (most - least >= 8 && step == 1 && memcmp(mask + least, (bool[8]){0}, 8) == 0)
+        least += 8;
+    while (least < most && !mask[least * step])
+        least++;
+    return least;
 }
 
 /* One more than the index of the last key below `most` that the mask shows to the query; at least
@@ -124,19 +148,21 @@ typedef struct workspace {
     char *keys_across, *values_across; /* (D, Tk) in panels: transposed */
     char *keys, *values;               /* (Tk, D) */
     char *queries, *cotangents;        /* (rows, D) of a tile */
-    char *scores, *gradient;           /* (rows, Tk) of a tile: they become weights, and dS */
+    char *scores, *gradient;           /* (rows, span) of a tile: they become weights, and dS */
     char *rows;                        /* (rows, D) of a tile: the output, or dq */
     char *dk, *dv;                     /* (Tk, D) */
-    char *bias, *keep;                 /* Tk: 0 or -inf by the mask, and dropout's factors */
+    char *bias, *keep;                 /* span: 0 or -inf by the mask, and dropout's factors */
 } workspace;
 
 typedef struct job {
     const wg__attention *at;
     const wg__simd *kernels;
-    int64_t tile_rows, tiles;  /* tiles of a head */
-    int64_t task_tiles;        /* tiles of a task */
-    int64_t together;          /* heads that a task handles at once */
-    int64_t width, key_stride; /* D and Tk, rounded up to whole vectors */
+    int64_t tile_rows, tiles; /* tiles of a head */
+    int64_t task_tiles;       /* tiles of a task */
+    int64_t together;         /* heads that a task handles at once */
+    int64_t width;            /* D, rounded up to whole vectors */
+    int64_t span, key_stride; /* the most keys of a tile, and that rounded up to whole vectors */
+    int64_t alignment;        /* the first key of a tile is a multiple of it */
     bool packs, backward;
     atomic_int_fast64_t next;
     int64_t tasks;
@@ -192,11 +218,23 @@ static int64_t heads_together(const wg__attention *at) {
     return tasks == 0 ? 1 : wg__smaller(wg__ceil_divide(share, tasks), at->query_heads);
 }
 
+/* The most keys that a tile of TILE_ROWS queries reaches. */
+static int64_t span_of(const job *job) {
+    const wg__attention *at = job->at;
+    const int64_t reach = at->options.causal ? 1 : 2, rest = TILE_ROWS + job->alignment;
+    if (at->options.window <= 0 || at->options.window >= at->keys)
+        return at->keys;
+    return wg__smaller(at->keys, reach * at->options.window + rest);
+}
+
 static job job_of(const wg__attention *at, bool backward) {
     job job = {.at = at, .kernels = wg__simd_for(at->dtype), .backward = backward};
-    const int64_t lanes = job.kernels->lanes, most = TILE_ELEMENTS / (at->keys + 1);
+    const int64_t lanes = job.kernels->lanes;
     job.width = wg__ceil_divide(at->width, lanes) * lanes;
-    job.key_stride = wg__ceil_divide(at->keys * at->size, CACHE_LINE) * CACHE_LINE / at->size;
+    job.alignment = at->options.dropout > 0 ? WG__RANDOM_GROUP : WG__PANEL_VECTORS * lanes;
+    job.span = span_of(&job);
+    job.key_stride = wg__ceil_divide(job.span * at->size, CACHE_LINE) * CACHE_LINE / at->size;
+    const int64_t most = TILE_ELEMENTS / (job.span + 1);
     job.packs = backward || at->log_sums || at->queries >= LEAST_PACKED || !has_dense_rows(at);
     job.together = job.packs ? 1 : heads_together(at);
     job.tile_rows = most < LEAST_TILE_ROWS ? LEAST_TILE_ROWS : wg__smaller(most, TILE_ROWS);
@@ -245,32 +283,43 @@ static int run_tasks(job *job, int64_t tasks, int products,
 
 /* ---- Tiles ---- */
 
-/* Queries begin..begin + rows of a head, and the number of keys up to the last that any of them
- * sees. */
+/* Queries begin..begin + rows of a head, and the keys first..first + keys, which are all that any
+ * of them sees. */
 typedef struct tile {
-    int64_t b, h, key_head, begin, rows, keys;
+    int64_t b, h, key_head, begin, rows, first, keys;
 } tile;
 
 static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
     const wg__attention *at = job->at;
     const int64_t begin = index * job->tile_rows,
                   rows = wg__smaller(job->tile_rows, at->queries - begin);
-    const int64_t most = keys_before_mask(at, begin + rows - 1);
     const int64_t key_head = h / (at->query_heads / at->key_heads);
-    tile t = {.b = b, .h = h, .key_head = key_head, .begin = begin, .rows = rows, .keys = most};
-    if (!at->mask)
-        return t;
-    t.keys = 0;
-    for (int64_t r = 0; r < rows && t.keys < most; r++) {
-        t.keys = keys_shown(at, b, h, begin + r, t.keys, most);
-        if (at->mask_strides[2] == 0)
-            break;
+    tile t = {.b = b, .h = h, .key_head = key_head, .begin = begin, .rows = rows};
+    const int64_t least = keys_before_mask(at, begin).begin,
+                  most = keys_before_mask(at, begin + rows - 1).end;
+    int64_t first = least, end = most;
+    if (at->mask && least < most) {
+        first = most;
+        end = least;
+        for (int64_t r = 0; r < rows && (first > least || end < most); r++) {
+            first = keys_hidden(at, b, h, begin + r, least, first);
+            end = keys_shown(at, b, h, begin + r, end, most);
+            if (at->mask_strides[2] == 0)
+                break;
+        }
+    }
+    if (first < end) {
+        t.first = first / job->alignment * job->alignment;
+        t.keys = end - t.first;
     }
     return t;
 }
 
-static int64_t keys_seen(const wg__attention *at, const tile *t, int64_t i) {
-    return wg__smaller(keys_before_mask(at, i), t->keys);
+/* The keys that query i sees, counted from the tile's first. */
+static range keys_seen(const wg__attention *at, const tile *t, int64_t i) {
+    const range seen = keys_before_mask(at, i);
+    const int64_t end = wg__larger(0, wg__smaller(seen.end - t->first, t->keys));
+    return (range){wg__smaller(wg__larger(0, seen.begin - t->first), end), end};
 }
 
 /* The bias that the mask adds to the scores of query i, and its dropout factors; NULL for none. A
@@ -282,10 +331,11 @@ typedef struct factors {
 static factors factors_of(const job *job, const tile *t, int64_t i, const workspace *w) {
     const wg__attention *at = job->at;
     if (at->mask && (i == t->begin || at->mask_strides[2] != 0))
-        job->kernels->mask_to_bias(t->keys, mask_row(at, t->b, t->h, i), at->mask_strides[3],
-                                   w->bias);
+        job->kernels->mask_to_bias(t->keys,
+                                   mask_row(at, t->b, t->h, i) + t->first * at->mask_strides[3],
+                                   at->mask_strides[3], w->bias);
     if (at->options.dropout > 0)
-        wg__attention_draw(at, query_number(at, t->b, t->h, i), t->keys, w->keep);
+        wg__attention_draw(at, query_number(at, t->b, t->h, i), t->first, t->keys, w->keep);
     return (factors){at->mask ? w->bias : NULL, at->options.dropout > 0 ? w->keep : NULL};
 }
 
@@ -299,7 +349,16 @@ static char *row_of_tile(const job *job, char *rows, int64_t r) {
     return rows + r * job->key_stride * job->at->size;
 }
 
-/* Zeroes the weights of keys that this row of a tile does not see. */
+/* Makes the scores of the keys before the first that this row of a tile sees -inf. */
+static void hide_head(const job *job, char *row, int64_t count) {
+    for (int64_t j = 0; j < count; j++)
+        if (job->at->dtype == WG_F32)
+            ((float *)row)[j] = -INFINITY;
+        else
+            ((double *)row)[j] = -INFINITY;
+}
+
+/* Zeroes the weights of the keys after the last that this row of a tile sees. */
 static void zero_tail(const job *job, const tile *t, char *row, int64_t seen) {
     const int64_t size = job->at->size;
     memset(row + seen * size, 0, (size_t)((t->keys - seen) * size));
@@ -307,17 +366,26 @@ static void zero_tail(const job *job, const tile *t, char *row, int64_t seen) {
 
 /* ---- Products ---- */
 
-static void pack_across(const job *job, wg__matrix x, char *panels) {
-    job->kernels->pack_columns(job->at->keys, job->at->width, x.data, x.row_stride, x.column_stride,
+static void pack_across(const job *job, int64_t count, wg__matrix x, char *panels) {
+    job->kernels->pack_columns(count, job->at->width, x.data, x.row_stride, x.column_stride,
                                panels);
+}
+
+/* Key `index` of those that were packed. */
+static char *packed_across(const job *job, char *panels, int64_t index) {
+    return panels + index * job->at->width * job->at->size; /* index begins a panel */
+}
+
+static char *packed_down(const job *job, char *rows, int64_t index) {
+    return rows + index * job->width * job->at->size;
 }
 
 static void pack_down(const job *job, int64_t count, wg__matrix x, char *rows) {
     job->kernels->pack_rows(count, job->at->width, x.data, x.row_stride, x.column_stride, rows);
 }
 
-/* to = alpha A X^T, where A is (rows, D), a row for each query of the tile, and X is (Tk, D),
- * packed across. */
+/* to = alpha A X^T, where A is (rows, D), a row for each query of the tile, and X is (keys, D), a
+ * row for each of its keys, packed across. */
 static void multiply_across(const job *job, const tile *t, double alpha, wg__matrix a,
                             const char *across, char *to) {
     const int64_t panel = WG__PANEL_VECTORS * job->kernels->lanes;
@@ -366,12 +434,15 @@ static wg__matrix tile_matrix(const job *job, char *data) {
 static void weigh(const job *job, const tile *t, const workspace *w, double *inverse_sums) {
     const wg__attention *at = job->at;
     for (int64_t r = 0; r < t->rows; r++) {
-        const int64_t i = t->begin + r, seen = keys_seen(at, t, i);
+        const int64_t i = t->begin + r;
+        const range seen = keys_seen(at, t, i);
         const factors by = factors_of(job, t, i, w);
         char *row = row_of_tile(job, w->scores, r);
         double log_sum_exp;
-        inverse_sums[r] = job->kernels->row_attention(seen, by.bias, by.keep, row, &log_sum_exp);
-        zero_tail(job, t, row, seen);
+        hide_head(job, row, seen.begin);
+        inverse_sums[r] =
+            job->kernels->row_attention(seen.end, by.bias, by.keep, row, &log_sum_exp);
+        zero_tail(job, t, row, seen.end);
         set_log_sum(at, query_number(at, t->b, t->h, i), log_sum_exp);
     }
 }
@@ -386,13 +457,15 @@ static void write_output(const job *job, const tile *t, const char *rows, int64_
                                     head_rows(at, &at->out, t->b, t->h, t->begin + r).data);
 }
 
-static void forward_tile(const job *job, const tile *t, const workspace *w) {
+/* Keys and values are packed from key `packed` on. */
+static void forward_tile(const job *job, const tile *t, int64_t packed, const workspace *w) {
     const wg__attention *at = job->at;
     double inverse_sums[TILE_ROWS];
     multiply_across(job, t, at->options.scale, head_rows(at, &at->q, t->b, t->h, t->begin),
-                    w->keys_across, w->scores);
+                    packed_across(job, w->keys_across, t->first - packed), w->scores);
     weigh(job, t, w, inverse_sums);
-    multiply_down(job, t->rows, t->keys, tile_matrix(job, w->scores), w->values, false, w->rows);
+    multiply_down(job, t->rows, t->keys, tile_matrix(job, w->scores),
+                  packed_down(job, w->values, t->first - packed), false, w->rows);
     write_output(job, t, w->rows, job->width, inverse_sums);
 }
 
@@ -407,12 +480,17 @@ static void forward_heads(const job *job, int64_t b, int64_t first, int count, i
                       sums = {.width = at->width, .row_stride = at->v.row_stride, .scale = 1};
     tile tiles[WG__HEADS_AT_ONCE];
     double inverse_sums[WG__HEADS_AT_ONCE];
+    range seen = {INT64_MAX, 0}; /* by any of the heads */
     for (int h = 0; h < count; h++) {
         tiles[h] = tile_at(job, b, first + h, query);
-        dots.rows = wg__larger(dots.rows, tiles[h].keys);
-        dots.a[h] = head_rows(at, &at->k, b, (first + h) / sharing, 0).data;
+        seen.begin = wg__smaller(seen.begin, tiles[h].first);
+        seen.end = wg__larger(seen.end, tiles[h].first + tiles[h].keys);
+    }
+    dots.rows = seen.end - seen.begin;
+    for (int h = 0; h < count; h++) {
+        dots.a[h] = head_rows(at, &at->k, b, (first + h) / sharing, seen.begin).data;
         dots.vector[h] = head_rows(at, &at->q, b, first + h, query).data;
-        sums.a[h] = head_rows(at, &at->v, b, (first + h) / sharing, 0).data;
+        sums.a[h] = head_rows(at, &at->v, b, (first + h) / sharing, seen.begin).data;
         sums.vector[h] = dots.y[h] = row_of_tile(job, w->scores, h);
         sums.y[h] = head_rows(at, &at->out, b, first + h, query).data;
     }
@@ -420,6 +498,7 @@ static void forward_heads(const job *job, int64_t b, int64_t first, int count, i
     job->kernels->head_dots(count, &dots);
     for (int h = 0; h < count; h++) {
         const workspace of_head = {.scores = dots.y[h], .bias = w->bias, .keep = w->keep};
+        tiles[h].first = seen.begin;
         tiles[h].keys = dots.rows;
         weigh(job, &tiles[h], &of_head, &inverse_sums[h]);
     }
@@ -439,6 +518,15 @@ static void forward_few(const job *job, int64_t task, const workspace *w) {
         forward_heads(job, task / parts, first, count, query, w);
 }
 
+/* All keys that tiles begin..end - 1 see, ignoring the mask, from the beginning of a panel on. */
+static range keys_of_tiles(const job *job, int64_t begin, int64_t end) {
+    const wg__attention *at = job->at;
+    const int64_t last = wg__smaller(end * job->tile_rows, at->queries) - 1;
+    const int64_t first = keys_before_mask(at, begin * job->tile_rows).begin;
+    const range seen = {first / job->alignment * job->alignment, keys_before_mask(at, last).end};
+    return seen.begin < seen.end ? seen : (range){0, 0};
+}
+
 /* A task: some tiles of a head. */
 static void forward_task(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
@@ -446,11 +534,15 @@ static void forward_task(const job *job, int64_t task, const workspace *w) {
     const int64_t b = head / at->query_heads, h = head % at->query_heads;
     const int64_t first = task % parts * job->task_tiles;
     const int64_t key_head = h / (at->query_heads / at->key_heads);
-    pack_across(job, head_rows(at, &at->k, b, key_head, 0), w->keys_across);
-    pack_down(job, at->keys, head_rows(at, &at->v, b, key_head, 0), w->values);
-    for (int64_t i = first; i < wg__smaller(first + job->task_tiles, job->tiles); i++) {
+    const int64_t end = wg__smaller(first + job->task_tiles, job->tiles);
+    const range seen = keys_of_tiles(job, first, end);
+    pack_across(job, seen.end - seen.begin, head_rows(at, &at->k, b, key_head, seen.begin),
+                w->keys_across);
+    pack_down(job, seen.end - seen.begin, head_rows(at, &at->v, b, key_head, seen.begin),
+              w->values);
+    for (int64_t i = first; i < end; i++) {
         const tile t = tile_at(job, b, h, i);
-        forward_tile(job, &t, w);
+        forward_tile(job, &t, seen.begin, w);
     }
 }
 
@@ -475,18 +567,22 @@ static void differentiate_weights(const job *job, const tile *t, const workspace
     const wg__attention *at = job->at;
     const wg__matrix queries = {w->queries, job->width, 1};
     const wg__matrix cotangents = {w->cotangents, job->width, 1};
-    multiply_across(job, t, at->options.scale, queries, w->keys_across, w->scores);
-    multiply_across(job, t, 1, cotangents, w->values_across, w->gradient);
+    multiply_across(job, t, at->options.scale, queries,
+                    packed_across(job, w->keys_across, t->first), w->scores);
+    multiply_across(job, t, 1, cotangents, packed_across(job, w->values_across, t->first),
+                    w->gradient);
     for (int64_t r = 0; r < t->rows; r++) {
-        const int64_t i = t->begin + r, seen = keys_seen(at, t, i);
+        const int64_t i = t->begin + r;
+        const range seen = keys_seen(at, t, i);
         const factors by = factors_of(job, t, i, w);
         char *weights = row_of_tile(job, w->scores, r);
         char *gradient = row_of_tile(job, w->gradient, r);
-        job->kernels->row_attention_vjp(seen, by.bias, by.keep,
+        hide_head(job, weights, seen.begin);
+        job->kernels->row_attention_vjp(seen.end, by.bias, by.keep,
                                         log_sum_of(at, query_number(at, t->b, t->h, i)),
                                         at->options.scale, weights, gradient);
-        zero_tail(job, t, weights, seen);
-        zero_tail(job, t, gradient, seen);
+        zero_tail(job, t, weights, seen.end);
+        zero_tail(job, t, gradient, seen.end);
     }
 }
 
@@ -506,12 +602,15 @@ static void backward_tile(const job *job, const tile *t, const workspace *w) {
     pack_down(job, t->rows, head_rows(at, &at->out, t->b, t->h, t->begin), w->cotangents);
     differentiate_weights(job, t, w);
     if (at->dv.data)
-        multiply_down(job, t->keys, t->rows, wg__transposed(weights), w->cotangents, true, w->dv);
+        multiply_down(job, t->keys, t->rows, wg__transposed(weights), w->cotangents, true,
+                      packed_down(job, w->dv, t->first));
     if (at->dk.data)
-        multiply_down(job, t->keys, t->rows, wg__transposed(gradient), w->queries, true, w->dk);
+        multiply_down(job, t->keys, t->rows, wg__transposed(gradient), w->queries, true,
+                      packed_down(job, w->dk, t->first));
     if (!at->dq.data)
         return;
-    multiply_down(job, t->rows, t->keys, gradient, w->keys, false, w->rows);
+    multiply_down(job, t->rows, t->keys, gradient, packed_down(job, w->keys, t->first), false,
+                  w->rows);
     write_rows(job, t->rows, w->rows, head_rows(at, &at->dq, t->b, t->h, t->begin));
 }
 
@@ -522,8 +621,8 @@ static void backward_task(const job *job, int64_t task, const workspace *w) {
     const int64_t group = at->query_heads / at->key_heads;
     const size_t bytes = (size_t)(at->keys * job->width * at->size);
     const wg__matrix keys = head_rows(at, &at->k, b, key_head, 0);
-    pack_across(job, keys, w->keys_across);
-    pack_across(job, head_rows(at, &at->v, b, key_head, 0), w->values_across);
+    pack_across(job, at->keys, keys, w->keys_across);
+    pack_across(job, at->keys, head_rows(at, &at->v, b, key_head, 0), w->values_across);
     if (at->dq.data)
         pack_down(job, at->keys, keys, w->keys);
     memset(w->dk, 0, bytes);
