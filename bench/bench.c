@@ -13,6 +13,7 @@ static const wg__verb benches[] = {
      false},
     {"ops", "each op beside memory bandwidth and sgemm peak", wg__bench_ops, false},
     {"gemm", "matrix products beside sgemm peak", wg__bench_gemm, false},
+    {"attention", "attention over long sequences beside sgemm peak", wg__bench_attention, false},
     {"data", "tokenizers and what builds batches", wg__bench_data, false},
     {"checkpoint", "writing and reading a model", wg__bench_checkpoint, false},
     {NULL, NULL, NULL, false},

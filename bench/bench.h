@@ -15,6 +15,7 @@ int wg__bench_small_ops(int count, const wg_op *const *ops, double seconds, json
 
 /* ---- The benches: see `wengert bench --help`. argv[0] is "wengert bench NAME". ---- */
 
+int wg__bench_attention(int argc, char **argv);
 int wg__bench_checkpoint(int argc, char **argv);
 int wg__bench_data(int argc, char **argv);
 int wg__bench_gemm(int argc, char **argv);

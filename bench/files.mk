@@ -1,4 +1,5 @@
 bench_sources = \
+	bench/attention.c \
 	bench/bench.c \
 	bench/bench.h \
 	bench/checkpoint.c \

@@ -90,6 +90,12 @@ expect 'what is no shape is wrong usage' 2 'gemm 64x32' "'64x32' is no shape"
 expect 'nor is one that does not end' 2 'gemm 64x32x16x8' 'is no shape'
 expect 'nor one of nothing' 2 'gemm 64x0x16' 'is no shape'
 
+expect 'attention in a window is timed, and its memory counted' 0 \
+    'attention --seq 96 --heads 2 --width 8 --window 4 --causal --runs 1 --threads 1' \
+    '^{"seq": 96, "heads": 2, "width": 8, "causal": true, "window": 4, "threads": 1, .*}$' \
+    '"forward_ms": [0-9]' '"backward_ms": [0-9]' '"workspace_mib": [0-9]' '"share_of_peak": [0-9]'
+expect 'a window of nothing is wrong usage' 2 'attention --window 0' 'window'
+
 # The folder of temporary files has to be empty.
 leave_nothing() {
     number=$((number + 1))

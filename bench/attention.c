@@ -1,0 +1,151 @@
+/* wengert bench attention: attention over long sequences, forward and backward, beside the
+ * machine's sgemm peak, with the memory that it takes. bench/torch_attention.py times the same in
+ * PyTorch. */
+#include <stdio.h>
+
+#include "autograd/autograd.h"
+#include "base/alloc.h"
+#include "bench/bench.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "tensor/ops.h"
+
+enum { MAX_THREADS = 1024, MAX_SIZE = 1 << 20, MAX_RUNS = 1000, MAX_LENGTHS = 5, INPUTS = 4 };
+
+typedef struct arguments {
+    int threads, runs;
+    int64_t heads, width, seq; /* seq 0: a list of lengths */
+    wg_attention_options options;
+} arguments;
+
+enum { KEY_THREADS = WG__KEY_OWN, KEY_RUNS, KEY_HEADS, KEY_WIDTH, KEY_SEQ, KEY_CAUSAL, KEY_WINDOW };
+
+static const struct argp_option options[] = {
+    {"causal", KEY_CAUSAL, NULL, 0, "No position sees those behind it", 0},
+    {"heads", KEY_HEADS, "N", 0, "Heads (4)", 0},
+    {"runs", KEY_RUNS, "N", 0, "Runs of each, of which the median counts (5)", 0},
+    {"seq", KEY_SEQ, "T", 0, "Positions of the sequence (512, 1024, 2048, 4096 and 8192)", 0},
+    {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
+    {"width", KEY_WIDTH, "N", 0, "The width of a head (64)", 0},
+    {"window", KEY_WINDOW, "N", 0,
+     "Positions see those at most this far away (default: at any distance)", 0},
+    {0}};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case KEY_THREADS:
+        a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
+        return 0;
+    case KEY_RUNS:
+        a->runs = (int)wg__cli_integer(state, "runs", text, 1, MAX_RUNS);
+        return 0;
+    case KEY_HEADS:
+        a->heads = wg__cli_integer(state, "heads", text, 1, MAX_SIZE);
+        return 0;
+    case KEY_WIDTH:
+        a->width = wg__cli_integer(state, "width", text, 1, MAX_SIZE);
+        return 0;
+    case KEY_SEQ:
+        a->seq = wg__cli_integer(state, "seq", text, 1, MAX_SIZE);
+        return 0;
+    case KEY_WINDOW:
+        a->options.window = wg__cli_integer(state, "window", text, 1, MAX_SIZE);
+        return 0;
+    case KEY_CAUSAL:
+        a->options.causal = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+typedef struct figures {
+    double forward, backward; /* seconds, medians */
+    int64_t workspace;        /* bytes at the peak above operands, gradients and output */
+} figures;
+
+/* q, k and v, which want gradients, and the output's cotangent. */
+static int run_once(wg_tensor *const *inputs, const wg_attention_options *options, double *forward,
+                    double *backward) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *gradients[INPUTS - 1], *cotangent = inputs[3];
+    const double start = wg__now();
+    wg_tensor *y = wg_attention(inputs[0], inputs[1], inputs[2], NULL, options);
+    const double middle = wg__now();
+    const int status = y ? wg_grad(1, &y, &cotangent, INPUTS - 1, inputs, NULL, gradients) : -1;
+    *backward = wg__now() - middle;
+    *forward = middle - start;
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+static int time_all(const arguments *a, int64_t seq, figures *found) {
+    double forward[MAX_RUNS], backward[MAX_RUNS];
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_generator generator = {.seed = 1};
+    wg_tensor *inputs[INPUTS];
+    for (int i = 0; i < INPUTS; i++)
+        inputs[i] = wg_randn(&generator, WG_F32, 4, (int64_t[]){1, a->heads, seq, a->width});
+    for (int i = 0; i < INPUTS - 1; i++)
+        wg_set_requires_grad(inputs[i], true);
+    const int64_t before = wg_alloc_get_stats().live_bytes;
+    int status = wg_error_pending() ? -1 : 0;
+    for (int run = -1; status == 0 && run < a->runs; run++) { /* the first one warms up */
+        const int slot = run < 0 ? 0 : run;
+        status = run_once(inputs, &a->options, &forward[slot], &backward[slot]);
+    }
+    const int64_t results = 4 * a->heads * seq * a->width * (int64_t)sizeof(float);
+    wg_scope_end(&scope, NULL);
+    if (status == 0)
+        *found = (figures){.forward = wg__median(a->runs, forward),
+                           .backward = wg__median(a->runs, backward),
+                           .workspace = wg_alloc_get_stats().peak_bytes - before - results};
+    return status;
+}
+
+static void print_one(const arguments *a, int64_t seq, const figures *f, double sgemm_flops) {
+    const double pairs = (double)seq * (double)seq * (double)a->heads * (double)a->width;
+    wg__print_json_line(json_pack(
+        "{s:I, s:I, s:I, s:b, s:I, s:i, s:f, s:f, s:f, s:f, s:f}", "seq", (json_int_t)seq, "heads",
+        (json_int_t)a->heads, "width", (json_int_t)a->width, "causal", a->options.causal, "window",
+        (json_int_t)a->options.window, "threads", wg_threads(), "forward_ms", 1e3 * f->forward,
+        "backward_ms", 1e3 * f->backward, "workspace_mib", (double)f->workspace / (1 << 20),
+        "sgemm_peak_gflops", 1e-9 * sgemm_flops, "share_of_peak",
+        14 * pairs / (f->forward + f->backward) / sgemm_flops));
+}
+
+static int bench(const arguments *a) {
+    static const int64_t lengths[MAX_LENGTHS] = {512, 1024, 2048, 4096, 8192};
+    const int64_t *list = a->seq ? &a->seq : lengths;
+    const int count = a->seq ? 1 : MAX_LENGTHS;
+    figures found[MAX_LENGTHS];
+    double sgemm_flops;
+    int status = a->threads ? wg_set_threads(a->threads) : 0;
+    /* The peak of memory never falls, so the lengths rise, and sgemm comes after them. */
+    for (int i = 0; status == 0 && i < count; i++)
+        status = time_all(a, list[i], &found[i]);
+    if (status == 0)
+        status = wg__measure_sgemm(&sgemm_flops);
+    for (int i = 0; status == 0 && i < count; i++)
+        print_one(a, list[i], &found[i], sgemm_flops);
+    return status < 0 ? wg__cli_fail_pending() : 0;
+}
+
+int wg__bench_attention(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .doc = "Times f32 attention of one sequence, forward and backward, over long sequences. "
+               "Prints a line of JSON for each length.\v"
+               "Times are medians. workspace_mib is the memory at the peak above the operands, the "
+               "output and the gradients. share_of_peak counts the seven products of forward and "
+               "backward as if every position saw all, beside sgemm_peak_gflops, so it exceeds 1 "
+               "where keys are skipped.",
+    };
+    arguments a = {.runs = 5, .heads = 4, .width = 64};
+    wg__cli_parse(&parser, argc, argv, &a);
+    return bench(&a);
+}
