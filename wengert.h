@@ -23,6 +23,7 @@
 #include "autograd/activation_checkpointing.h"
 #include "nn/feed_forward.h"
 #include "nn/norm.h"
+#include "nn/recurrent.h"
 #include "nn/attention.h"
 #include "nn/positions.h"
 #include "nn/module.h"

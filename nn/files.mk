@@ -7,6 +7,7 @@ nn_public = \
 	nn/module.h \
 	nn/norm.h \
 	nn/positions.h \
+	nn/recurrent.h \
 	nn/stack.h \
 	$(nil)
 
@@ -20,5 +21,6 @@ nn_sources = \
 	nn/module.c \
 	nn/norm.c \
 	nn/positions.c \
+	nn/recurrent.c \
 	nn/stack.c \
 	$(nil)

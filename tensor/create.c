@@ -45,7 +45,7 @@ wg_tensor *wg_scalar(wg_dtype dtype, double value) {
     return wg_full(dtype, 0, NULL, value);
 }
 
-wg_tensor *wg_from_array(wg_dtype dtype, int ndim, const int64_t *shape, const void *data) {
+wg_tensor *(wg_from_array)(wg_dtype dtype, int ndim, const int64_t *shape, const void *data) {
     wg_tensor *x = wg_empty(dtype, ndim, shape);
     size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(dtype);
     if (!x || bytes == 0)

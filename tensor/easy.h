@@ -28,9 +28,7 @@ constexpr wg_list<T, sizeof...(Items)> wg_list_of(Items... items) {
 
 /* The list lives until the end of the block that it stands in. */
 #define WG_LIST(TYPE, ...)                                                                         \
-    (int)(sizeof((TYPE[]){__VA_ARGS__}) / sizeof(TYPE)), (TYPE[]) {                                \
-        __VA_ARGS__                                                                                \
-    }
+    (int)(sizeof((TYPE[]){__VA_ARGS__}) / sizeof(TYPE)), ((TYPE[]){__VA_ARGS__})
 
 #endif
 

@@ -72,6 +72,7 @@ tensor_sources = \
 	tensor/ops/reduce/reduce.c \
 	tensor/ops/reduce/reduction.c \
 	tensor/ops/reduce/reduction.h \
+	tensor/ops/recurrent/recurrent.c \
 	tensor/ops/reduce/scan.c \
 	tensor/ops/registry.h \
 	tensor/ops/shape/arrange.c \

@@ -896,6 +896,23 @@ typedef enum wg_rotary_pairing {
 WG_API wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin,
                             wg_rotary_pairing pairing);
 
+/* ---- Recurrent layers over whole sequences (ops/recurrent/recurrent.c); nn/recurrent.h has the
+ * layers ---- */
+
+/* All h of an LSTM, from the parts of its gates that come from the inputs, x W_ih^T + b:
+ * gates: (T, B, 4 H), in the order i, f, g, o   weight_hh: (4 H, H)   h0, c0: (B, H)
+ *     ->   *hidden: (T, B, H) and *last_cell: (B, H), which may be NULL
+ * With `reverse` from the last place to the first. Fused. 0, or -1 with both NULL.
+ * [scope; SHAPE, DTYPE] */
+WG_API int wg_lstm_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *h0, wg_tensor *c0,
+                      bool reverse, wg_tensor **hidden, wg_tensor **last_cell);
+
+/* All h of a GRU:
+ * gates: (T, B, 3 H), in the order r, z, n   weight_hh: (3 H, H)   bias_hh: (3 H) or NULL
+ * h0: (B, H)   ->   (T, B, H). Fused. [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_gru_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *bias_hh,
+                            wg_tensor *h0, bool reverse);
+
 /* ---- Cross-entropy (ops/loss/cross_entropy.c, ops/loss/linear_loss.c) ---- */
 
 /* The usual ignore_index, PyTorch's: rows whose target equals it do not count. */

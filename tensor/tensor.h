@@ -157,8 +157,73 @@ WG_API wg_tensor *wg_empty_like(const wg_tensor *x);
 WG_API wg_tensor *wg_scalar(wg_dtype dtype, double value);
 
 /* A copy of a row-major C array of that dtype. `data` may be NULL if the shape has no elements.
- * [scope; SHAPE, ARGUMENT] */
+ *
+ * A macro below checks the array: where `dtype` is a constant, an array of another C type does not
+ * compile, so that doubles are never read as f32. Pointers to void, to char and to types that no
+ * dtype has are taken as they are. A shape that is a compound literal wants WG_DIMS, or parentheses
+ * around it. (wg_from_array)(...) is the function without the check. [scope; SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_from_array(wg_dtype dtype, int ndim, const int64_t *shape, const void *data);
+
+#ifdef __cplusplus
+extern "C++" {
+/* Whether elements of the C++ type T, of which an array may have several axes, are of a dtype. */
+template <typename T> struct wg_element {
+    static constexpr bool is_of(wg_dtype) {
+        return true;
+    }
+};
+template <typename T, size_t N> struct wg_element<T[N]> : wg_element<T> {};
+#define WG_ELEMENT(TYPE, ...)                                                                      \
+    template <> struct wg_element<TYPE> {                                                          \
+        static constexpr bool is_of(wg_dtype dtype) {                                              \
+            return __VA_ARGS__;                                                                    \
+        }                                                                                          \
+    };
+WG_ELEMENT(float, dtype == WG_F32)
+WG_ELEMENT(double, dtype == WG_F64)
+WG_ELEMENT(int, dtype == WG_I32)
+WG_ELEMENT(long, dtype == (sizeof(long) == 8 ? WG_I64 : WG_I32))
+WG_ELEMENT(long long, dtype == WG_I64)
+WG_ELEMENT(unsigned short, dtype == WG_BF16)
+WG_ELEMENT(unsigned char, dtype == WG_U8 || dtype == WG_BOOL)
+WG_ELEMENT(bool, dtype == WG_BOOL || dtype == WG_U8)
+#undef WG_ELEMENT
+template <typename T> wg_element<T> wg_element_of(const T *);
+wg_element<void> wg_element_of(decltype(nullptr));
+
+template <bool> struct wg_array_of_another_dtype;
+template <> struct wg_array_of_another_dtype<true> {};
+}
+
+#define WG_CHECK_ARRAY(DTYPE, DATA)                                                                \
+    sizeof(wg_array_of_another_dtype<(!__builtin_constant_p(DTYPE) ||                              \
+                                      decltype(wg_element_of(DATA))::is_of(DTYPE))>)
+#else
+#define WG_ARRAY_OF(TYPE, CHECK) TYPE * : (CHECK), const TYPE * : (CHECK)
+#define WG_CHECK_ARRAY(DTYPE, DATA)                                                                \
+    sizeof(struct {                                                                                \
+        _Static_assert(                                                                            \
+            __builtin_choose_expr(                                                                 \
+                __builtin_constant_p(DTYPE),                                                       \
+                _Generic((DATA), WG_ARRAY_OF(float, (DTYPE) == WG_F32),                            \
+                         WG_ARRAY_OF(double, (DTYPE) == WG_F64),                                   \
+                         WG_ARRAY_OF(int, (DTYPE) == WG_I32),                                      \
+                         WG_ARRAY_OF(long, (DTYPE) == (sizeof(long) == 8 ? WG_I64 : WG_I32)),      \
+                         WG_ARRAY_OF(long long, (DTYPE) == WG_I64),                                \
+                         WG_ARRAY_OF(unsigned short, (DTYPE) == WG_BF16),                          \
+                         WG_ARRAY_OF(unsigned char, (DTYPE) == WG_U8 || (DTYPE) == WG_BOOL),       \
+                         WG_ARRAY_OF(_Bool, (DTYPE) == WG_BOOL || (DTYPE) == WG_U8), default : 1), \
+                1),                                                                                \
+            "wg_array_of_another_dtype: the elements of `data' are not of this dtype");            \
+        char unused;                                                                               \
+    })
+#endif
+
+/* The arguments are expanded before they are counted: WG_DIMS is two of them. What follows the
+ * shape is `data`, whatever commas it has. */
+#define wg_from_array(...) WG_FROM_ARRAY(__VA_ARGS__)
+#define WG_FROM_ARRAY(DTYPE, NDIM, SHAPE, ...)                                                     \
+    ((void)WG_CHECK_ARRAY(DTYPE, (__VA_ARGS__)), (wg_from_array)(DTYPE, NDIM, SHAPE, __VA_ARGS__))
 
 /* A tensor on memory of the caller's, of which nothing is copied: PyTorch's from_blob. `data` is
  * the address of the first element, aligned for the dtype. `strides` are in elements and may be 0

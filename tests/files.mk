@@ -127,6 +127,7 @@ tests_test_nn_SOURCES = \
 	tests/nn/layer_forms.c \
 	tests/nn/layers.c \
 	tests/nn/module.c \
+	tests/nn/recurrent.c \
 	tests/nn/sinusoidal.c \
 	$(nil)
 
@@ -279,6 +280,7 @@ tree_tests = \
 	tests/ops_table.sh \
 	tests/python.sh \
 	tests/symbols.sh \
+	tests/typed_array.sh \
 	$(nil)
 
 # What the scripts and the maintainers use beside them; distributed.

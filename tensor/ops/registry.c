@@ -33,6 +33,7 @@ static const wg__op_table *const tables[] = {
     &wg__ops_interpolate,
     &wg__ops_attention,
     &wg__ops_rotary,
+    &wg__ops_recurrent,
     &wg__ops_cross_entropy,
     &wg__ops_linear_loss,
     &wg__ops_loss,

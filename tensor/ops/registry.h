@@ -32,6 +32,7 @@ extern const wg__op_table wg__ops_pool;
 extern const wg__op_table wg__ops_interpolate;
 extern const wg__op_table wg__ops_attention;
 extern const wg__op_table wg__ops_rotary;
+extern const wg__op_table wg__ops_recurrent;
 extern const wg__op_table wg__ops_cross_entropy;
 extern const wg__op_table wg__ops_linear_loss;
 extern const wg__op_table wg__ops_loss;

@@ -36,7 +36,7 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
         for (int j = 0; j < WIDTH; j++)
             values[i * WIDTH + j] = (float)(is_bad ? r->factor : 1);
     }
-    b->x = wg_from_array(WG_F32, 2, (int64_t[]){count, WIDTH}, values);
+    b->x = wg_from_array(WG_F32, WG_DIMS(count, WIDTH), values);
     return b->x ? 0 : -1;
 }
 

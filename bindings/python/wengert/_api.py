@@ -790,6 +790,94 @@ class wg_group_norm_options(Structure):
     ]
 
 
+class wg_conv(Structure):
+    _fields_ = [
+        ("module", wg_module),
+        ("weight", c_void_p),
+        ("bias", c_void_p),
+        ("rank", c_int),
+        ("transposed", c_bool),
+        ("options", wg_conv_options),
+        ("padding_mode", c_int),
+    ]
+
+
+class wg_conv_layer_options(Structure):
+    _fields_ = [
+        ("conv", wg_conv_options),
+        ("padding_mode", c_int),
+        ("no_bias", c_bool),
+        ("init", wg_initializer),
+    ]
+
+
+class wg_recurrent_options(Structure):
+    _fields_ = [
+        ("layers", c_int64),
+        ("bidirectional", c_bool),
+        ("no_bias", c_bool),
+        ("batch_first", c_bool),
+        ("dropout", c_double),
+    ]
+
+
+class wg_recurrent_weights(Structure):
+    _fields_ = [
+        ("weight_ih", c_void_p),
+        ("weight_hh", c_void_p),
+        ("bias_ih", c_void_p),
+        ("bias_hh", c_void_p),
+    ]
+
+
+class wg_recurrent(Structure):
+    _fields_ = [
+        ("module", wg_module),
+        ("in", c_int64),
+        ("hidden", c_int64),
+        ("options", wg_recurrent_options),
+        ("weights", c_void_p),
+    ]
+
+
+class wg_min_gru(Structure):
+    _fields_ = [
+        ("module", wg_module),
+        ("linear_z", c_void_p),
+        ("linear_h", c_void_p),
+    ]
+
+
+class wg_mamba_options(Structure):
+    _fields_ = [
+        ("state", c_int64),
+        ("kernel", c_int64),
+        ("expand", c_int64),
+        ("rank", c_int64),
+    ]
+
+
+class wg_mamba(Structure):
+    _fields_ = [
+        ("module", wg_module),
+        ("in_proj", c_void_p),
+        ("x_proj", c_void_p),
+        ("dt_proj", c_void_p),
+        ("out_proj", c_void_p),
+        ("conv1d", c_void_p),
+        ("a_log", c_void_p),
+        ("d", c_void_p),
+        ("options", wg_mamba_options),
+    ]
+
+
+class wg_mamba_state(Structure):
+    _fields_ = [
+        ("conv", c_void_p),
+        ("h", c_void_p),
+    ]
+
+
 class wg_kv_cache(Structure):
     _fields_ = [
         ("key", c_void_p),
@@ -900,27 +988,6 @@ class wg_block_position(Structure):
 
 class wg_block_position_options(Structure):
     _fields_ = [
-        ("init", wg_initializer),
-    ]
-
-
-class wg_conv(Structure):
-    _fields_ = [
-        ("module", wg_module),
-        ("weight", c_void_p),
-        ("bias", c_void_p),
-        ("rank", c_int),
-        ("transposed", c_bool),
-        ("options", wg_conv_options),
-        ("padding_mode", c_int),
-    ]
-
-
-class wg_conv_layer_options(Structure):
-    _fields_ = [
-        ("conv", wg_conv_options),
-        ("padding_mode", c_int),
-        ("no_bias", c_bool),
         ("init", wg_initializer),
     ]
 
@@ -2553,6 +2620,9 @@ FUNCTIONS = {
     "wg_group_size": (c_int, [c_void_p]),
     "wg_group_sum": (c_int, [c_void_p, c_int, c_int64, c_void_p]),
     "wg_group_threads": (c_int, [c_void_p]),
+    "wg_gru_forward": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_gru_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_void_p]),
+    "wg_gru_op": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_bool]),
     "wg_gt": (c_void_p, [c_void_p, c_void_p]),
     "wg_hardsigmoid": (c_void_p, [c_void_p]),
     "wg_hardswish": (c_void_p, [c_void_p]),
@@ -2612,8 +2682,13 @@ FUNCTIONS = {
     "wg_logical_xor": (c_void_p, [c_void_p, c_void_p]),
     "wg_logspace": (c_void_p, [c_int, c_double, c_double, c_int64, c_double]),
     "wg_logsumexp": (c_void_p, [c_void_p, c_int, c_void_p, c_bool]),
+    "wg_lstm_forward": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_lstm_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_void_p]),
+    "wg_lstm_op": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_bool, c_void_p, c_void_p]),
     "wg_lstsq": (c_void_p, [c_void_p, c_void_p]),
     "wg_lt": (c_void_p, [c_void_p, c_void_p]),
+    "wg_mamba_forward": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_mamba_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_void_p]),
     "wg_manual_seed": (None, [c_uint64]),
     "wg_masked_fill": (c_void_p, [c_void_p, c_void_p, c_double]),
     "wg_masked_scatter": (c_void_p, [c_void_p, c_void_p, c_void_p]),
@@ -2635,6 +2710,8 @@ FUNCTIONS = {
     "wg_metrics_get": (c_double, [c_void_p, c_char_p]),
     "wg_metrics_weight": (c_double, [c_void_p, c_char_p]),
     "wg_min": (c_void_p, [c_void_p, c_int, c_void_p, c_bool]),
+    "wg_min_gru_forward": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_min_gru_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_bool]),
     "wg_minimum": (c_void_p, [c_void_p, c_void_p]),
     "wg_mish": (c_void_p, [c_void_p]),
     "wg_model_config_check": (c_int, [c_void_p, c_void_p]),
@@ -2804,6 +2881,7 @@ FUNCTIONS = {
     "wg_score_texts": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p]),
     "wg_searchsorted": (c_void_p, [c_void_p, c_void_p, c_bool]),
     "wg_select": (c_void_p, [c_void_p, c_int, c_int64]),
+    "wg_selective_scan": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_sentencepiece_save": (c_int, [c_void_p, c_char_p]),
     "wg_sentencepiece_train": (c_void_p, [c_char_p, c_int64, c_void_p]),
     "wg_sentencepiece_train_files": (c_void_p, [c_int, c_void_p, c_void_p]),

@@ -1851,6 +1851,27 @@ def rotary(x, cos, sin, pairing="halves"):
     return _one(_lib.wg_rotary, _tensor(x), _tensor(cos), _tensor(sin), _enum(_api.wg_rotary_pairing, pairing))
 
 
+def lstm(gates, weight_hh, h0, c0, reverse):
+    """All h of an LSTM, from the parts of its gates that come from the inputs, x W_ih^T + b:
+    gates: (T, B, 4 H), in the order i, f, g, o   weight_hh: (4 H, H)   h0, c0: (B, H)
+        ->   *hidden: (T, B, H) and *last_cell: (B, H), which may be NULL
+    With `reverse` from the last place to the first. Fused. 0, or -1 with both NULL.
+
+    Errors: SHAPE, DTYPE."""
+    _hidden = _c_void_p()
+    _last_cell = _c_void_p()
+    return _several((_hidden, _last_cell,), _lib.wg_lstm_op, _tensor(gates), _tensor(weight_hh), _tensor(h0), _tensor(c0), reverse, _byref(_hidden), _byref(_last_cell))
+
+
+def gru(gates, weight_hh, bias_hh, h0, reverse):
+    """All h of a GRU:
+    gates: (T, B, 3 H), in the order r, z, n   weight_hh: (3 H, H)   bias_hh: (3 H) or NULL
+    h0: (B, H)   ->   (T, B, H). Fused.
+
+    Errors: SHAPE, DTYPE."""
+    return _one(_lib.wg_gru_op, _tensor(gates), _tensor(weight_hh), _tensor(bias_hh), _tensor(h0), reverse)
+
+
 def cross_entropy(logits, target, ignore_index=-100, **options):
     """-log softmax(logits)[target] of each row, reduced: a rank-0 tensor, or (N) with
     WG_REDUCTION_NONE.
@@ -2146,6 +2167,8 @@ METHODS = [
     interpolate,
     attention,
     rotary,
+    lstm,
+    gru,
     cross_entropy,
     nll_loss,
     linear_cross_entropy,
@@ -2391,6 +2414,8 @@ __all__ = [
     "interpolate",
     "attention",
     "rotary",
+    "lstm",
+    "gru",
     "cross_entropy",
     "nll_loss",
     "linear_cross_entropy",

@@ -438,7 +438,7 @@ static int cross_entropy_sample(int index, wg_generator *generator, wg_sample *s
     const int count = sample_logits(index, generator, sample);
     if (count == 0)
         return 0;
-    sample->inputs[TARGET] = wg_from_array(WG_I64, 1, (int64_t[]){4}, targets[index % 3]);
+    sample->inputs[TARGET] = wg_from_array(WG_I64, 1, ((int64_t[]){4}), targets[index % 3]);
     return wg__sample_status(sample, count);
 }
 

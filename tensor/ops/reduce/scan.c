@@ -467,7 +467,7 @@ static int cumprod_sample(int index, wg_generator *generator, wg_sample *sample)
     if (index > 4)
         return 0;
     sample->options = &options;
-    sample->inputs[0] = wg_from_array(WG_F64, 2, (int64_t[]){3, 4}, values);
+    sample->inputs[0] = wg_from_array(WG_F64, 2, ((int64_t[]){3, 4}), values);
     return wg__sample_status(sample, 1);
 }
 

@@ -1,0 +1,600 @@
+/* Recurrent layers over whole sequences: LSTM and GRU, whose inputs were multiplied before, for all
+ * places at once.
+ *
+ *     x (T, B, I) -- one product --> a (T, B, G)
+ *                                     |
+ *     h_(t-1) (B, H) -- product --> (+) --> the cell --> h_t (B, H)      place by place
+ *
+ * The gates of all places are kept for backward, which needs one product a place; the gradient of
+ * the weight is one product over all places. */
+#include <string.h>
+
+#include "tensor/gemm/gemm.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
+#include "tensor/simd/simd.h"
+
+typedef struct recurrent_options {
+    bool reverse; /* from the last place to the first */
+} recurrent_options;
+
+/* The sizes of a call: T, B, H, and the numbers of a row of gates. */
+typedef struct sizes {
+    int64_t t, b, h, g;
+} sizes;
+
+static sizes sizes_of(const wg_call *call) {
+    const wg_spec *a = &call->input_specs[0], *w = &call->input_specs[1];
+    return (sizes){a->shape[0], a->shape[1], w->shape[1], a->shape[2]};
+}
+
+/* The place that is number `step` of the walk. */
+static int64_t place_at(const wg_call *call, int64_t step) {
+    const recurrent_options *options = call->options;
+    return options->reverse ? call->input_specs[0].shape[0] - 1 - step : step;
+}
+
+/* ---- Shapes ---- */
+
+static bool is_shape(const wg_spec *spec, int ndim, const int64_t *shape) {
+    return spec->ndim == ndim && memcmp(spec->shape, shape, (size_t)ndim * sizeof *shape) == 0;
+}
+
+/* a (T, B, G H) x weight (G H, H) x states (B, H), `states` of them; for G gates. */
+static int infer(wg_call *call, int64_t gates, int states) {
+    const wg_spec *a = &call->input_specs[0], *w = &call->input_specs[1];
+    const char *letters = gates == 4 ? "(T, B, 4 H) x (4 H, H) x (B, H) x (B, H)"
+                                     : "(T, B, 3 H) x (3 H, H) x (B, H), and (3 H)";
+    if (wg__check_kernel_dtype(call) < 0)
+        return -1;
+    for (int i = 1; i < call->input_count; i++)
+        if (call->input_specs[i].ndim >= 0 && wg__check_same_dtype(call, 0, i) < 0)
+            return -1;
+    if (a->ndim != 3 || w->ndim != 2 || w->shape[0] != gates * w->shape[1] ||
+        a->shape[2] != w->shape[0])
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted %s", letters);
+    const int64_t state[] = {a->shape[1], w->shape[1]};
+    for (int i = 2; i < 2 + states; i++)
+        if (!is_shape(&call->input_specs[i], 2, state))
+            return wg__op_fail(call, WG_ERROR_SHAPE, "wanted %s", letters);
+    const int bias = 2 + states;
+    if (call->input_count > bias && call->input_specs[bias].ndim >= 0 &&
+        !is_shape(&call->input_specs[bias], 1, w->shape))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted %s", letters);
+    call->output_specs[0] = (wg_spec){a->dtype, 3, {a->shape[0], state[0], state[1]}};
+    call->output_specs[1] = (wg_spec){a->dtype, 2, {state[0], state[1]}};
+    return 0;
+}
+
+/* ---- What forward and backward of both share ---- */
+
+/* Addresses of contiguous tensors of one dtype; those of a place are `row` times its number on. */
+typedef struct job {
+    const wg__simd *simd;
+    wg_dtype dtype;
+    sizes s;
+    size_t size; /* bytes of an element */
+    char *weight;
+    /* Of the place that is under way, (B, ...) each; which of them are there, the cell knows. */
+    const char *a, *bias, *before, *cell_before, *dy;
+    char *gates, *hidden, *cell, *from_hidden, *dgates, *dhidden, *dcell;
+} job;
+
+static char *address(const wg_tensor *x) {
+    return x ? wg__tensor_address(x) : NULL;
+}
+
+static int begin(job *j, wg_call *call) {
+    const wg_tensor *weight = wg_contiguous(call->inputs[1]);
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    *j = (job){.simd = wg__simd_for(dtype),
+               .dtype = dtype,
+               .s = sizes_of(call),
+               .size = wg_dtype_size(dtype),
+               .weight = address(weight)};
+    return weight ? 0 : -1;
+}
+
+/* Place number `place` of rows of `width` numbers, (T, B, width). */
+static char *at_place(const job *j, char *x, int64_t place, int64_t width) {
+    return x ? x + (size_t)(place * j->s.b * width) * j->size : NULL;
+}
+
+static wg__matrix matrix(const void *data, int64_t columns) {
+    return (wg__matrix){(void *)data, columns, 1};
+}
+
+/* c (B, G) = before W^T + beta c, or + bias. */
+static void from_before(const job *j, double beta, const void *row, char *c) {
+    wg__gemm(&(wg__product){.dtype = j->dtype,
+                            .m = j->s.b,
+                            .n = j->s.g,
+                            .k = j->s.h,
+                            .alpha = 1,
+                            .beta = beta,
+                            .a = matrix(j->before, j->s.h),
+                            .b = wg__transposed(matrix(j->weight, j->s.h)),
+                            .c = matrix(c, j->s.g),
+                            .row = row});
+}
+
+/* dhidden (B, H) = g W + beta dhidden. */
+static void to_before(const job *j, const char *g, double beta) {
+    wg__gemm(&(wg__product){.dtype = j->dtype,
+                            .m = j->s.b,
+                            .n = j->s.h,
+                            .k = j->s.g,
+                            .alpha = 1,
+                            .beta = beta,
+                            .a = matrix(g, j->s.g),
+                            .b = matrix(j->weight, j->s.h),
+                            .c = matrix(j->dhidden, j->s.h)});
+}
+
+/* dW = sum over places of g_t^T h_before: those of the outputs, and the initial one. */
+static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
+    const sizes *s = &j->s;
+    const bool reverse = ((const recurrent_options *)call->options)->reverse;
+    wg_tensor *gradient = wg_zeros(j->dtype, 2, call->input_specs[1].shape);
+    const wg_tensor *first = wg_contiguous(call->inputs[2]);
+    const wg_tensor *hidden = wg_contiguous(call->outputs[0]);
+    if (!gradient || !first || !hidden || s->t == 0)
+        return gradient;
+    wg__product product = {.dtype = j->dtype,
+                           .m = s->g,
+                           .n = s->h,
+                           .k = (s->t - 1) * s->b,
+                           .alpha = 1,
+                           .a = wg__transposed(matrix(at_place(j, g, !reverse, s->g), s->g)),
+                           .b = matrix(at_place(j, address(hidden), reverse, s->h), s->h),
+                           .c = matrix(address(gradient), s->h)};
+    if (product.k > 0)
+        wg__gemm(&product);
+    product.k = s->b;
+    product.beta = 1;
+    product.a = wg__transposed(matrix(at_place(j, g, place_at(call, 0), s->g), s->g));
+    product.b = matrix(address(first), s->h);
+    if (product.k > 0)
+        wg__gemm(&product);
+    return gradient;
+}
+
+/* Runs the rows of a place, each alone, in parallel where there is enough to do. */
+static void run_rows(job *j, wg__range_body body) {
+    wg__parallel_for(j->s.b, WG__GRAIN / (j->s.g + 1) + 1, body, j);
+}
+
+/* Defines NAME for both dtypes by NAME_OF(REAL, SUFFIX). */
+#define FOR_BOTH(NAME_OF) NAME_OF(float, f32) NAME_OF(double, f64)
+
+/* ---- lstm: with the gates a + h_(t-1) W^T = (i, f, g, o)   (Hochreiter & Schmidhuber 1997;
+ * Gers et al. 2000, for f)
+ *
+ *     c_t = s(f) c_(t-1) + s(i) tanh(g)       h_t = s(o) tanh(c_t)        s(x) = 1 / (1 + e^-x)
+ * ---- */
+
+#define LSTM_ROWS(REAL, SUFFIX)                                                                    \
+    static void lstm_rows_##SUFFIX(int64_t begin, int64_t end, void *context) {                    \
+        const job *j = context;                                                                    \
+        const int64_t n = j->s.h;                                                                  \
+        for (int64_t row = begin; row < end; row++) {                                              \
+            REAL *i = (REAL *)(void *)j->gates + row * 4 * n, *f = i + n, *g = f + n, *o = g + n;  \
+            const REAL *before = (const REAL *)(const void *)j->cell_before + row * n;             \
+            REAL *c = (REAL *)(void *)j->cell + row * n, *h = (REAL *)(void *)j->hidden + row * n; \
+            j->simd->sigmoid(2 * n, i, i);                                                         \
+            j->simd->tanh(n, g, g);                                                                \
+            j->simd->sigmoid(n, o, o);                                                             \
+            for (int64_t k = 0; k < n; k++)                                                        \
+                c[k] = f[k] * before[k] + i[k] * g[k];                                             \
+            j->simd->tanh(n, c, h);                                                                \
+            for (int64_t k = 0; k < n; k++)                                                        \
+                h[k] *= o[k];                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void lstm_vjp_rows_##SUFFIX(int64_t begin, int64_t end, void *context) {                \
+        const job *j = context;                                                                    \
+        const int64_t n = j->s.h;                                                                  \
+        for (int64_t row = begin; row < end; row++) {                                              \
+            const REAL *i = (const REAL *)(const void *)j->gates + row * 4 * n;                    \
+            const REAL *f = i + n, *g = f + n, *o = g + n;                                         \
+            const REAL *before = (const REAL *)(const void *)j->cell_before + row * n;             \
+            const REAL *dy = j->dy ? (const REAL *)(const void *)j->dy + row * n : NULL;           \
+            REAL *di = (REAL *)(void *)j->dgates + row * 4 * n, *df = di + n, *dg = df + n;        \
+            REAL *d_o = dg + n, *dh = (REAL *)(void *)j->dhidden + row * n;                        \
+            REAL *dc = (REAL *)(void *)j->dcell + row * n;                                         \
+            j->simd->tanh(n, (const REAL *)(const void *)j->cell + row * n, d_o);                  \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                const REAL t = d_o[k], h = dh[k] + (dy ? dy[k] : 0);                               \
+                const REAL c = dc[k] + h * o[k] * (1 - t * t);                                     \
+                d_o[k] = h * t * o[k] * (1 - o[k]);                                                \
+                di[k] = c * g[k] * i[k] * (1 - i[k]);                                              \
+                df[k] = c * before[k] * f[k] * (1 - f[k]);                                         \
+                dg[k] = c * i[k] * (1 - g[k] * g[k]);                                              \
+                dc[k] = c * f[k];                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+FOR_BOTH(LSTM_ROWS)
+
+static int lstm_op_infer(wg_call *call) {
+    return infer(call, 4, 2);
+}
+
+static int lstm_op_forward(wg_call *call) {
+    job j;
+    const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
+    const wg_tensor *c0 = wg_contiguous(call->inputs[3]);
+    if (begin(&j, call) < 0 || !a || !h0 || !c0)
+        return -1;
+    const sizes s = j.s;
+    const int64_t kept = call->wants ? s.t : 1; /* places whose gates and cells are kept */
+    wg_tensor *gates = wg_empty(j.dtype, 3, (int64_t[]){kept, s.b, s.g});
+    wg_tensor *cells = wg_empty(j.dtype, 3, (int64_t[]){kept, s.b, s.h});
+    if (!gates || !cells)
+        return -1;
+    if (call->wants) {
+        call->saved[0] = gates;
+        call->saved[1] = cells;
+    }
+    j.before = address(h0);
+    j.cell_before = address(c0);
+    for (int64_t step = 0; step < s.t && s.b * s.h > 0; step++) {
+        const int64_t t = place_at(call, step), at = call->wants ? t : 0;
+        j.gates = at_place(&j, address(gates), at, s.g);
+        j.cell = at_place(&j, address(cells), at, s.h);
+        j.hidden = at_place(&j, address(call->outputs[0]), t, s.h);
+        memcpy(j.gates, at_place(&j, address(a), t, s.g), (size_t)(s.b * s.g) * j.size);
+        from_before(&j, 1, NULL, j.gates);
+        run_rows(&j, j.dtype == WG_F64 ? lstm_rows_f64 : lstm_rows_f32);
+        j.before = j.hidden;
+        j.cell_before = j.cell;
+    }
+    if (s.b * s.h > 0)
+        memcpy(address(call->outputs[1]), j.cell_before, (size_t)(s.b * s.h) * j.size);
+    return 0;
+}
+
+/* A state's gradient to begin with: a copy of `x`, or zeros. */
+static wg_tensor *copy_or_zeros(const job *j, wg_tensor *x) {
+    return x ? wg_clone(x) : wg_zeros(j->dtype, 2, (int64_t[]){j->s.b, j->s.h});
+}
+
+static int lstm_op_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    job j;
+    const wg_tensor *c0 = wg_contiguous(call->inputs[3]);
+    wg_tensor *dy = cotangents[0] ? wg_contiguous(cotangents[0]) : NULL;
+    if (begin(&j, call) < 0 || !c0 || (cotangents[0] && !dy))
+        return -1;
+    const sizes s = j.s;
+    wg_tensor *dgates = wg_empty(j.dtype, 3, (int64_t[]){s.t, s.b, s.g});
+    wg_tensor *dh = copy_or_zeros(&j, NULL), *dc = copy_or_zeros(&j, cotangents[1]);
+    if (!dgates || !dh || !dc)
+        return -1;
+    j.dhidden = address(dh);
+    j.dcell = address(dc);
+    for (int64_t step = s.t - 1; step >= 0 && s.b * s.h > 0; step--) {
+        const int64_t t = place_at(call, step);
+        j.gates = at_place(&j, address(call->saved[0]), t, s.g);
+        j.cell = at_place(&j, address(call->saved[1]), t, s.h);
+        j.cell_before = step == 0
+                            ? address(c0)
+                            : at_place(&j, address(call->saved[1]), place_at(call, step - 1), s.h);
+        j.dy = at_place(&j, address(dy), t, s.h);
+        j.dgates = at_place(&j, address(dgates), t, s.g);
+        run_rows(&j, j.dtype == WG_F64 ? lstm_vjp_rows_f64 : lstm_vjp_rows_f32);
+        to_before(&j, j.dgates, 0);
+    }
+    wg_tensor *of_inputs[] = {dgates, NULL, dh, dc};
+    if (wg__wants(call, 1))
+        of_inputs[1] = weight_gradient(&j, call, address(dgates));
+    for (int i = 0; i < 4; i++)
+        if (wg__wants(call, i))
+            gradients[i] = of_inputs[i];
+    return wg__vjp_status();
+}
+
+/* Part number `part` of the gates (B, G H), (B, H). */
+static wg_tensor *part_of(wg_tensor *gates, int64_t part, int64_t width) {
+    return wg_slice(gates, 1, part * width, (part + 1) * width, 1);
+}
+
+/* The outputs of all places, (T, B, H). */
+static wg_tensor *stacked(const wg_call *call, int64_t count, wg_tensor **hidden) {
+    const sizes s = sizes_of(call);
+    return count > 0 ? wg_stack((int)count, hidden, 0)
+                     : wg_zeros(call->input_specs[0].dtype, 3, (int64_t[]){0, s.b, s.h});
+}
+
+static int lstm_op_decompose(wg_call *call) {
+    const sizes s = sizes_of(call);
+    wg_tensor **hidden = wg__alloc((size_t)(s.t + 1) * sizeof *hidden);
+    wg_tensor *h = call->inputs[2], *c = call->inputs[3];
+    if (!hidden)
+        return -1;
+    for (int64_t step = 0; step < s.t; step++) {
+        const int64_t t = place_at(call, step);
+        wg_tensor *gates =
+            wg_add(wg_select(call->inputs[0], 0, t), wg_linear_op(h, call->inputs[1], NULL));
+        wg_tensor *i = wg_sigmoid(part_of(gates, 0, s.h)), *f = wg_sigmoid(part_of(gates, 1, s.h));
+        wg_tensor *g = wg_tanh(part_of(gates, 2, s.h)), *o = wg_sigmoid(part_of(gates, 3, s.h));
+        c = wg_add(wg_mul(f, c), wg_mul(i, g));
+        hidden[t] = h = wg_mul(o, wg_tanh(c));
+    }
+    call->outputs[0] = stacked(call, s.t, hidden);
+    call->outputs[1] = s.t > 0 ? c : wg_alias(c);
+    wg__free(hidden);
+    return call->outputs[0] && call->outputs[1] ? 0 : -1;
+}
+
+static double recurrent_flops(const wg_call *call) {
+    const sizes s = sizes_of(call);
+    return 2 * (double)s.t * (double)s.b * (double)s.h * (double)s.g;
+}
+
+/* Three places and one, forwards and backwards, of `gates` gates and so many states. */
+static int sample(int index, wg_generator *generator, wg_sample *sample, int64_t gates,
+                  int states) {
+    static const recurrent_options options[] = {{false}, {true}, {false}};
+    static const int64_t t[] = {3, 3, 1}, b[] = {2, 1, 3}, h[] = {2, 3, 1};
+    if (index >= 3)
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] =
+        wg__sample_normal(generator, 3, (int64_t[]){t[index], b[index], gates * h[index]});
+    sample->inputs[1] = wg__sample_normal(generator, 2, (int64_t[]){gates * h[index], h[index]});
+    for (int i = 0; i < states; i++)
+        sample->inputs[2 + i] = wg__sample_normal(generator, 2, (int64_t[]){b[index], h[index]});
+    return wg__sample_status(sample, 2 + states);
+}
+
+static int bench(wg_generator *generator, wg_sample *sample, int64_t gates, int states) {
+    static const recurrent_options options = {false};
+    sample->options = &options;
+    sample->inputs[0] = wg_randn(generator, WG_F32, 3, (int64_t[]){64, 32, gates * 256});
+    sample->inputs[1] =
+        wg_mul_scalar(wg_randn(generator, WG_F32, 2, (int64_t[]){gates * 256, 256}), 0.06);
+    for (int i = 0; i < states; i++)
+        sample->inputs[2 + i] = wg_randn(generator, WG_F32, 2, (int64_t[]){32, 256});
+    return wg__sample_status(sample, 2 + states);
+}
+
+static int lstm_op_sample(int index, wg_generator *generator, wg_sample *s) {
+    return sample(index, generator, s, 4, 2);
+}
+
+static int lstm_op_bench(wg_generator *generator, wg_sample *s) {
+    return bench(generator, s, 4, 2);
+}
+
+static const wg_op lstm_op = {
+    WG__OP_OF("lstm", 4, 4, 2,
+              "(T, B, 4 H) x (4 H, H) x (B, H) x (B, H) -> (T, B, H) and (B, H): from the gates' "
+              "parts that come from the inputs, the weight of the gates by h, and the first h and "
+              "c, all h and the last c of an LSTM. Fused."),
+    .options_size = sizeof(recurrent_options),
+    .saves_inputs = 15,
+    .saves_outputs = 1,
+    .differentiable = 15,
+    .infer = lstm_op_infer,
+    .forward = lstm_op_forward,
+    .vjp = lstm_op_vjp,
+    .decompose = lstm_op_decompose,
+    .sample = lstm_op_sample,
+    .bench = lstm_op_bench,
+    .flops = recurrent_flops,
+};
+
+int wg_lstm_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *h0, wg_tensor *c0, bool reverse,
+               wg_tensor **hidden, wg_tensor **last_cell) {
+    wg_tensor *inputs[] = {gates, weight_hh, h0, c0}, *outputs[2] = {NULL, NULL};
+    *hidden = NULL;
+    if (last_cell)
+        *last_cell = NULL;
+    if (!weight_hh || !h0 || !c0 || !wg__promote_all(4, inputs))
+        return -1;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const wg_dtype dtype = inputs[0]->spec.dtype;
+    for (int i = 0; i < 4; i++)
+        inputs[i] = wg__widen(inputs[i]);
+    const int status = wg_apply(&lstm_op, 4, inputs, &(recurrent_options){reverse}, outputs);
+    *hidden = wg_scope_escape(wg__narrow(outputs[0], dtype));
+    if (last_cell)
+        *last_cell = wg_scope_escape(wg__narrow(outputs[1], dtype));
+    wg_scope_end(&scope, NULL);
+    return status < 0 || !*hidden || (last_cell && !*last_cell) ? -1 : 0;
+}
+
+/* ---- gru: with u = h_(t-1) W^T + bias, and a and u of three parts   (Cho et al. 2014, in the
+ * form that PyTorch and cuDNN have, in which r multiplies the product)
+ *
+ *     r = s(a_r + u_r)    z = s(a_z + u_z)    n = tanh(a_n + r u_n)    h_t = (1 - z) n + z h_(t-1)
+ *
+ * Kept of each place: r, z, n and u_n. ---- */
+
+#define GRU_ROWS(REAL, SUFFIX)                                                                     \
+    static void gru_rows_##SUFFIX(int64_t begin, int64_t end, void *context) {                     \
+        const job *j = context;                                                                    \
+        const int64_t n = j->s.h;                                                                  \
+        for (int64_t row = begin; row < end; row++) {                                              \
+            const REAL *a = (const REAL *)(const void *)j->a + row * 3 * n;                        \
+            const REAL *u = (const REAL *)(const void *)j->from_hidden + row * 3 * n;              \
+            const REAL *before = (const REAL *)(const void *)j->before + row * n;                  \
+            REAL *r = (REAL *)(void *)j->gates + row * 4 * n, *z = r + n, *m = z + n, *un = m + n; \
+            REAL *h = (REAL *)(void *)j->hidden + row * n;                                         \
+            for (int64_t k = 0; k < 2 * n; k++)                                                    \
+                r[k] = a[k] + u[k];                                                                \
+            j->simd->sigmoid(2 * n, r, r);                                                         \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                un[k] = u[2 * n + k];                                                              \
+                m[k] = a[2 * n + k] + r[k] * un[k];                                                \
+            }                                                                                      \
+            j->simd->tanh(n, m, m);                                                                \
+            for (int64_t k = 0; k < n; k++)                                                        \
+                h[k] = (1 - z[k]) * m[k] + z[k] * before[k];                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static void gru_vjp_rows_##SUFFIX(int64_t begin, int64_t end, void *context) {                 \
+        const job *j = context;                                                                    \
+        const int64_t n = j->s.h;                                                                  \
+        for (int64_t row = begin; row < end; row++) {                                              \
+            const REAL *r = (const REAL *)(const void *)j->gates + row * 4 * n;                    \
+            const REAL *z = r + n, *m = z + n, *un = m + n;                                        \
+            const REAL *before = (const REAL *)(const void *)j->before + row * n;                  \
+            const REAL *dy = j->dy ? (const REAL *)(const void *)j->dy + row * n : NULL;           \
+            REAL *da = (REAL *)(void *)j->dgates + row * 3 * n;                                    \
+            REAL *du = (REAL *)(void *)j->from_hidden + row * 3 * n;                               \
+            REAL *dh = (REAL *)(void *)j->dhidden + row * n;                                       \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                const REAL g = dh[k] + (dy ? dy[k] : 0);                                           \
+                const REAL dm = g * (1 - z[k]) * (1 - m[k] * m[k]);                                \
+                da[2 * n + k] = dm;                                                                \
+                du[2 * n + k] = dm * r[k];                                                         \
+                da[k] = du[k] = dm * un[k] * r[k] * (1 - r[k]);                                    \
+                da[n + k] = du[n + k] = g * (before[k] - m[k]) * z[k] * (1 - z[k]);                \
+                dh[k] = g * z[k];                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+FOR_BOTH(GRU_ROWS)
+
+static int gru_op_infer(wg_call *call) {
+    return infer(call, 3, 1);
+}
+
+static wg_tensor *bias_of(const wg_call *call) {
+    return call->input_count > 3 ? call->inputs[3] : NULL;
+}
+
+static int gru_op_forward(wg_call *call) {
+    job j;
+    const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
+    const wg_tensor *bias = bias_of(call) ? wg_contiguous(bias_of(call)) : NULL;
+    if (begin(&j, call) < 0 || !a || !h0 || (bias_of(call) && !bias))
+        return -1;
+    const sizes s = j.s;
+    const int64_t kept = call->wants ? s.t : 1;
+    wg_tensor *gates = wg_empty(j.dtype, 3, (int64_t[]){kept, s.b, 4 * s.h});
+    wg_tensor *product = wg_empty(j.dtype, 2, (int64_t[]){s.b, s.g});
+    if (!gates || !product)
+        return -1;
+    if (call->wants)
+        call->saved[0] = gates;
+    j.before = address(h0);
+    j.from_hidden = address(product);
+    for (int64_t step = 0; step < s.t && s.b * s.h > 0; step++) {
+        const int64_t t = place_at(call, step);
+        j.a = at_place(&j, address(a), t, s.g);
+        j.gates = at_place(&j, address(gates), call->wants ? t : 0, 4 * s.h);
+        j.hidden = at_place(&j, address(call->outputs[0]), t, s.h);
+        from_before(&j, 0, address(bias), j.from_hidden);
+        run_rows(&j, j.dtype == WG_F64 ? gru_rows_f64 : gru_rows_f32);
+        j.before = j.hidden;
+    }
+    return 0;
+}
+
+static int gru_op_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    job j;
+    const wg_tensor *h0 = wg_contiguous(call->inputs[2]);
+    const wg_tensor *hidden = wg_contiguous(call->outputs[0]);
+    wg_tensor *dy = wg_contiguous(cotangents[0]);
+    if (begin(&j, call) < 0 || !h0 || !hidden || !dy)
+        return -1;
+    const sizes s = j.s;
+    wg_tensor *da = wg_empty(j.dtype, 3, (int64_t[]){s.t, s.b, s.g}), *du = wg_empty_like(da);
+    wg_tensor *dh = copy_or_zeros(&j, NULL);
+    if (!da || !du || !dh)
+        return -1;
+    j.dhidden = address(dh);
+    for (int64_t step = s.t - 1; step >= 0 && s.b * s.h > 0; step--) {
+        const int64_t t = place_at(call, step);
+        j.gates = at_place(&j, address(call->saved[0]), t, 4 * s.h);
+        j.before =
+            step == 0 ? address(h0) : at_place(&j, address(hidden), place_at(call, step - 1), s.h);
+        j.dy = at_place(&j, address(dy), t, s.h);
+        j.dgates = at_place(&j, address(da), t, s.g);
+        j.from_hidden = at_place(&j, address(du), t, s.g);
+        run_rows(&j, j.dtype == WG_F64 ? gru_vjp_rows_f64 : gru_vjp_rows_f32);
+        to_before(&j, j.from_hidden, 1);
+    }
+    wg_tensor *of_inputs[] = {da, NULL, dh, NULL};
+    if (wg__wants(call, 1))
+        of_inputs[1] = weight_gradient(&j, call, address(du));
+    if (wg__wants(call, 3))
+        of_inputs[3] = wg_sum(du, 2, (int64_t[]){0, 1}, false);
+    for (int i = 0; i < 4; i++)
+        if (wg__wants(call, i))
+            gradients[i] = of_inputs[i];
+    return wg__vjp_status();
+}
+
+static int gru_op_decompose(wg_call *call) {
+    const sizes s = sizes_of(call);
+    wg_tensor **hidden = wg__alloc((size_t)(s.t + 1) * sizeof *hidden);
+    wg_tensor *h = call->inputs[2];
+    if (!hidden)
+        return -1;
+    for (int64_t step = 0; step < s.t; step++) {
+        const int64_t t = place_at(call, step);
+        wg_tensor *a = wg_select(call->inputs[0], 0, t);
+        wg_tensor *u = wg_linear_op(h, call->inputs[1], bias_of(call));
+        wg_tensor *r = wg_sigmoid(wg_add(part_of(a, 0, s.h), part_of(u, 0, s.h)));
+        wg_tensor *z = wg_sigmoid(wg_add(part_of(a, 1, s.h), part_of(u, 1, s.h)));
+        wg_tensor *n = wg_tanh(wg_add(part_of(a, 2, s.h), wg_mul(r, part_of(u, 2, s.h))));
+        hidden[t] = h = wg_add(n, wg_mul(z, wg_sub(h, n)));
+    }
+    call->outputs[0] = stacked(call, s.t, hidden);
+    wg__free(hidden);
+    return call->outputs[0] ? 0 : -1;
+}
+
+static int gru_op_sample(int index, wg_generator *generator, wg_sample *s) {
+    const int status = sample(index, generator, s, 3, 1);
+    if (status <= 0 || index == 2) /* without a bias */
+        return status;
+    s->inputs[3] = wg__sample_normal(generator, 1, wg_tensor_shape(s->inputs[1]));
+    return wg__sample_status(s, 4);
+}
+
+static int gru_op_bench(wg_generator *generator, wg_sample *s) {
+    return bench(generator, s, 3, 1);
+}
+
+static const wg_op gru_op = {
+    WG__OP_OF("gru", 3, 4, 1,
+              "(T, B, 3 H) x (3 H, H) x (B, H), and a bias (3 H) -> (T, B, H): from the gates' "
+              "parts that come from the inputs, the weight and bias of the gates by h, and the "
+              "first h, all h of a GRU. Fused."),
+    .options_size = sizeof(recurrent_options),
+    .saves_inputs = 15,
+    .saves_outputs = 1,
+    .differentiable = 15,
+    .infer = gru_op_infer,
+    .forward = gru_op_forward,
+    .vjp = gru_op_vjp,
+    .decompose = gru_op_decompose,
+    .sample = gru_op_sample,
+    .bench = gru_op_bench,
+    .flops = recurrent_flops,
+};
+
+wg_tensor *wg_gru_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *bias_hh, wg_tensor *h0,
+                     bool reverse) {
+    wg_tensor *inputs[] = {gates, weight_hh, h0, bias_hh};
+    if (!weight_hh || !h0 || !wg__promote_all(4, inputs))
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const wg_dtype dtype = inputs[0]->spec.dtype;
+    for (int i = 0; i < 4; i++)
+        inputs[i] = inputs[i] ? wg__widen(inputs[i]) : NULL;
+    wg_tensor *y = wg_apply_one(&gru_op, inputs[3] ? 4 : 3, inputs, &(recurrent_options){reverse});
+    return wg_scope_end(&scope, wg__narrow(y, dtype));
+}
+
+static const wg_op *const ops[] = {&lstm_op, &gru_op};
+
+const wg__op_table wg__ops_recurrent = {ops, sizeof ops / sizeof *ops};
