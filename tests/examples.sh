@@ -21,6 +21,13 @@ result() {
 # Prints the faults of an example's output (the file `out`), or nothing.
 fault() {
     case $1 in
+    examples/char_lstm)
+        awk '/^by frequency: / { chance = $3 }
+             /^trained: / { learnt = $2 < chance - 0.8 }
+             /^text 2: The Queen said to the ./ { written = 1 }
+             /^text 1 alone: the same$/ { same = 1 }
+             END { if (!learnt || !written || !same) print "nothing is learnt or written, or not alone" }' out
+        ;;
     examples/custom_op)
         grep -q '^snake: .* coordinates agree' out || echo 'its op is not checked'
         error=$(sed -n 's/^mean squared error: //p' out)
@@ -94,7 +101,7 @@ fault() {
 arguments() {
     book=$source/corpus/books/alice-in-wonderland.txt
     case $1 in
-    examples/new_model) echo "$book" ;;
+    examples/new_model | examples/char_lstm) echo "$book" ;;
     examples/warmup) echo "$book 3" ;; # steps: the gradients of the first are shown
     esac
 }

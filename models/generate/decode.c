@@ -213,52 +213,56 @@ int32_t wg_sample_token(const wg_sampling *sampling, int64_t count, const float 
 
 /* The texts that go on. */
 typedef struct decoding {
-    const wg_model *model;
-    wg_model_sizes sizes; /* of the model */
+    const wg_language_model *model;
+    int64_t positions; /* of the model; INT64_MAX: any */
     const wg_generation_options *options;
     wg_generation *texts;
     int64_t vocabulary;
-    int64_t most;        /* tokens that a text may be given */
-    int64_t rows;        /* R */
-    int64_t *text_of;    /* (R) the number of each row's text */
-    int64_t *padding;    /* (R) what each row begins with */
-    int64_t *kept;       /* (R) scratch: rows of the step before that go on */
-    int64_t seen;        /* positions that the caches hold, padding included */
-    wg_kv_cache *caches; /* one a layer */
-    float *logits;       /* (R, V) */
+    int64_t most;     /* tokens that a text may be given */
+    int64_t rows;     /* R */
+    int64_t *text_of; /* (R) the number of each row's text */
+    int64_t *padding; /* (R) what each row begins with */
+    int64_t *kept;    /* (R) scratch: rows of the step before that go on */
+    int64_t seen;     /* positions that the state holds, padding included */
+    void *state;      /* the model's */
+    float *logits;    /* (R, V) */
 } decoding;
 
 /* ---- Texts: beginning ---- */
 
-static int check_text(const wg_model_sizes *model, const wg_generation *text, int64_t number) {
+static int check_text(const decoding *d, const wg_generation *text, int64_t number) {
     if (text->tokens.count == 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the prompt of text %lld is empty",
                        (long long)number);
-    if (text->tokens.count >= model->positions)
+    if (text->tokens.count >= d->positions)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the prompt has %lld tokens, and the model has %lld positions for prompt "
                        "and answer; shorten it",
-                       (long long)text->tokens.count, (long long)model->positions);
+                       (long long)text->tokens.count, (long long)d->positions);
     for (int64_t i = 0; i < text->tokens.count; i++)
-        if (text->tokens.ids[i] < 0 || text->tokens.ids[i] >= model->vocabulary)
+        if (text->tokens.ids[i] < 0 || text->tokens.ids[i] >= d->model->vocabulary)
             return wg_fail(WG_ERROR_INDEX, WHERE,
                            "token %ld of a prompt is outside the model's vocabulary of %lld",
-                           (long)text->tokens.ids[i], (long long)model->vocabulary);
+                           (long)text->tokens.ids[i], (long long)d->model->vocabulary);
     return 0;
 }
 
-static int check(const wg_model_sizes *model, int64_t count, const wg_generation *texts,
-                 const wg_generation_options *options) {
+static int check(const decoding *d, int64_t count) {
+    const wg_generation_options *options = d->options;
     if (wg_sampling_validate(&options->sampling) < 0)
         return -1;
     if (options->max_tokens < 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_tokens is %lld; it must be 0 or more",
                        (long long)options->max_tokens);
-    if (options->vocabulary < 0 || options->vocabulary > model->vocabulary)
+    if (options->max_tokens == 0 && d->positions == INT64_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "max_tokens is 0, and the model has any number of positions; say how many "
+                       "tokens are wanted");
+    if (options->vocabulary < 0 || options->vocabulary > d->model->vocabulary)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a vocabulary of %lld; the model has %lld tokens",
-                       (long long)options->vocabulary, (long long)model->vocabulary);
+                       (long long)options->vocabulary, (long long)d->model->vocabulary);
     for (int64_t i = 0; i < count; i++)
-        if (check_text(model, &texts[i], i) < 0)
+        if (check_text(d, &d->texts[i], i) < 0)
             return -1;
     return 0;
 }
@@ -266,11 +270,10 @@ static int check(const wg_model_sizes *model, int64_t count, const wg_generation
 static int allocate(decoding *d) {
     const size_t rows = (size_t)d->rows;
     d->text_of = wg__alloc(rows * sizeof *d->text_of);
-    d->padding = wg__alloc(rows * sizeof *d->padding);
+    d->padding = wg__calloc(rows, sizeof *d->padding);
     d->kept = wg__alloc(rows * sizeof *d->kept);
-    d->logits = wg__alloc(rows * (size_t)d->sizes.vocabulary * sizeof *d->logits);
-    d->caches = wg__calloc((size_t)d->sizes.layers, sizeof *d->caches);
-    return d->text_of && d->padding && d->kept && d->logits && d->caches ? 0 : -1;
+    d->logits = wg__alloc(rows * (size_t)d->model->vocabulary * sizeof *d->logits);
+    return d->text_of && d->padding && d->kept && d->logits ? 0 : -1;
 }
 
 static int reserve(wg_token_list *list, int64_t more) {
@@ -282,13 +285,13 @@ static int begin(decoding *d, int64_t count) {
     d->rows = count;
     if (allocate(d) < 0)
         return -1;
-    int64_t longest = 0, shortest = d->sizes.positions;
+    int64_t longest = 0, shortest = d->positions;
     for (int64_t i = 0; i < count; i++) {
         const int64_t length = d->texts[i].tokens.count;
         longest = length > longest ? length : longest;
         shortest = length < shortest ? length : shortest;
     }
-    const int64_t room = d->sizes.positions - shortest, wanted = d->options->max_tokens;
+    const int64_t room = d->positions - shortest, wanted = d->options->max_tokens;
     d->most = wanted > 0 && wanted < room ? wanted : room;
     for (int64_t i = 0; i < count; i++) {
         if (reserve(&d->texts[i].tokens, d->most) < 0)
@@ -296,17 +299,18 @@ static int begin(decoding *d, int64_t count) {
         d->texts[i].generated = 0;
         d->texts[i].end = WG_END_CANCELLED; /* until it has ended by itself */
         d->text_of[i] = i;
-        d->padding[i] = longest - d->texts[i].tokens.count;
+        if (d->model->takes_padding)
+            d->padding[i] = longest - d->texts[i].tokens.count;
     }
-    for (int64_t i = 0; i < d->sizes.layers; i++)
-        wg_kv_cache_init(&d->caches[i], longest + d->most);
-    return 0;
+    d->state = d->model->begin(d->model->context, count, longest + d->most);
+    if (!d->state && !wg_error_pending())
+        return wg_fail(WG_ERROR_STATE, WHERE, "the model's `begin' gave no state");
+    return d->state ? 0 : -1;
 }
 
 static void end(decoding *d) {
-    for (int64_t i = 0; d->caches && i < d->sizes.layers; i++)
-        wg_kv_cache_clear(&d->caches[i]);
-    wg__free(d->caches);
+    if (d->state)
+        d->model->end(d->model->context, d->state);
     wg__free(d->logits);
     wg__free(d->kept);
     wg__free(d->padding);
@@ -320,6 +324,14 @@ static int64_t row_length(const decoding *d, int64_t row) {
     return d->padding[row] + d->texts[d->text_of[row]].tokens.count;
 }
 
+/* As many positions as all rows have: with padding each row has these. */
+static int64_t common_length(const decoding *d) {
+    int64_t length = row_length(d, 0);
+    for (int64_t r = 1; r < d->rows; r++)
+        length = row_length(d, r) < length ? row_length(d, r) : length;
+    return length;
+}
+
 static bool is_padded(const decoding *d) {
     for (int64_t r = 0; r < d->rows; r++)
         if (d->padding[r] > 0)
@@ -327,15 +339,11 @@ static bool is_padded(const decoding *d) {
     return false;
 }
 
-/* The new tokens, (R, T) i64: ids, and the position of each in its own text. */
-typedef struct new_tokens {
-    wg_tensor *ids, *position_ids;
-} new_tokens;
-
-static new_tokens gather_new(const decoding *d, int64_t t) {
+/* The ids (R, T) of the next t positions, and the position of each in its own text. */
+static wg_new_tokens gather_new(const decoding *d, int64_t t) {
     int64_t *ids = wg__calloc((size_t)(d->rows * t), 2 * sizeof *ids), *positions = ids;
     if (!ids)
-        return (new_tokens){0};
+        return (wg_new_tokens){0};
     positions += d->rows * t;
     for (int64_t r = 0; r < d->rows; r++)
         for (int64_t i = 0; i < t; i++) {
@@ -345,8 +353,9 @@ static new_tokens gather_new(const decoding *d, int64_t t) {
                 positions[r * t + i] = at;
             }
         }
-    new_tokens result = {wg_from_array(WG_I64, WG_DIMS(d->rows, t), ids),
-                         wg_from_array(WG_I64, WG_DIMS(d->rows, t), positions)};
+    wg_new_tokens result = {.ids = wg_from_array(WG_I64, WG_DIMS(d->rows, t), ids)};
+    if (is_padded(d))
+        result.position_ids = wg_from_array(WG_I64, WG_DIMS(d->rows, t), positions);
     wg__free(ids);
     return result;
 }
@@ -364,23 +373,26 @@ static wg_tensor *keep_mask(const decoding *d, int64_t t) {
     return result;
 }
 
-/* The inputs of a step of the model: the tokens that the caches do not hold yet. */
-static wg_model_inputs new_inputs(const decoding *d) {
-    const int64_t length = row_length(d, 0);
-    const new_tokens new = gather_new(d, length - d->seen);
-    wg_model_inputs inputs = {.ids = new.ids, .caches = d->caches};
-    if (is_padded(d)) {
-        inputs.position_ids = new.position_ids;
-        inputs.keep = keep_mask(d, length);
+/* Has the model read what the state does not hold yet, and fills d->logits. */
+static int read_new(decoding *d) {
+    const int64_t length = common_length(d);
+    wg_new_tokens new = gather_new(d, length - d->seen);
+    if (is_padded(d))
+        new.keep = keep_mask(d, length);
+    if (!new.ids)
+        return -1;
+    const wg_tensor *logits = d->model->read(d->model->context, d->state, &new);
+    d->seen = length;
+    if (!logits)
+        return wg_error_pending() ? -1 : wg_fail(WG_ERROR_STATE, WHERE, "the model gave no logits");
+    if (logits->spec.ndim != 2 || logits->spec.shape[0] != d->rows ||
+        logits->spec.shape[1] != d->model->vocabulary) {
+        char text[160];
+        return wg_fail(WG_ERROR_SHAPE, WHERE, "the logits are %s; wanted (%lld, %lld)",
+                       wg_spec_text(text, sizeof text, &logits->spec), (long long)d->rows,
+                       (long long)d->model->vocabulary);
     }
-    return inputs;
-}
-
-/* Fills d->logits from the hidden states (R, T, C) of the new tokens. */
-static int fill_logits(decoding *d, wg_tensor *hidden) {
-    wg_tensor *logits = wg_model_logits(d->model, wg_select(hidden, 1, -1), NULL);
-    d->seen = row_length(d, 0);
-    return wg_to_array(wg_cast(logits, WG_F32), d->logits);
+    return wg_to_array(wg_cast((wg_tensor *)logits, WG_F32), d->logits);
 }
 
 /* ---- Texts: a step of them ---- */
@@ -392,11 +404,14 @@ static bool is_stop(const wg_generation_options *options, int32_t id) {
     return false;
 }
 
-/* Gives the text of a row its next token. 1 if it goes on, 0 if it has ended, -1 on failure. */
+/* Gives the text of a row its next token, unless its prompt goes on. 1 if it goes on, 0 if it has
+ * ended, -1 on failure. */
 static int extend(decoding *d, int64_t row) {
     const wg_generation_options *options = d->options;
     wg_generation *text = &d->texts[d->text_of[row]];
-    const float *logits = d->logits + row * d->sizes.vocabulary;
+    const float *logits = d->logits + row * d->model->vocabulary;
+    if (row_length(d, row) > d->seen)
+        return 1;
     int32_t id = wg_sample_token(&options->sampling, d->vocabulary, logits, text->tokens.count,
                                  text->tokens.ids, &text->generator);
     if (id < 0)
@@ -414,7 +429,7 @@ static int extend(decoding *d, int64_t row) {
             options->listener_context);
     if (options->max_tokens > 0 && text->generated == options->max_tokens)
         text->end = WG_END_LENGTH;
-    else if (text->tokens.count == d->sizes.positions)
+    else if (text->tokens.count == d->positions)
         text->end = WG_END_POSITIONS;
     else
         return 1;
@@ -435,9 +450,7 @@ static int drop_rows(decoding *d, int64_t kept) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(kept), d->kept);
-    int result = index ? 0 : -1;
-    for (int64_t i = 0; result == 0 && i < d->sizes.layers; i++)
-        result = wg__kv_cache_reorder(&d->caches[i], index);
+    int result = index ? d->model->reorder(d->model->context, d->state, index) : -1;
     wg_scope_end(&scope, NULL);
     return result;
 }
@@ -460,40 +473,113 @@ static bool is_running(const decoding *d) {
     return d->rows > 0 && !(d->options->stop && *d->options->stop);
 }
 
+static int run(decoding *d, int64_t count) {
+    int result = begin(d, count);
+    while (result == 0 && is_running(d)) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        result = read_new(d);
+        wg_scope_end(&scope, NULL);
+        if (result == 0)
+            result = extend_all(d);
+    }
+    end(d);
+    return result;
+}
+
+int wg_language_model_generate(const wg_language_model *model, int64_t count, wg_generation *texts,
+                               const wg_generation_options *options) {
+    static const wg_generation_options defaults = {0};
+    if (!model || !model->begin || !model->read || !model->reorder || !model->end ||
+        model->vocabulary < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "a language model has a vocabulary, and the functions begin, read, reorder "
+                       "and end");
+    if (count < 1)
+        return 0;
+    decoding d = {.model = model,
+                  .positions = model->positions > 0 ? model->positions : INT64_MAX,
+                  .options = options ? options : &defaults,
+                  .texts = texts};
+    if (check(&d, count) < 0)
+        return -1;
+    d.vocabulary = d.options->vocabulary ? d.options->vocabulary : model->vocabulary;
+    const bool recorded = wg_set_grad_enabled(false);
+    const bool training = model->module && wg_module_is_training(model->module);
+    if (model->module)
+        wg_module_train(model->module, false);
+    const int result = run(&d, count);
+    if (model->module)
+        wg_module_train(model->module, training);
+    wg_set_grad_enabled(recorded);
+    return result;
+}
+
+/* ---- The decoders of the library ---- */
+
+/* The state of a decoder: a cache for each layer. */
+typedef struct caches {
+    int64_t layers;
+    wg_kv_cache of_layer[];
+} caches;
+
+static void *begin_caches(void *context, int64_t texts, int64_t length) {
+    const int64_t layers = wg_model_sizes_of(context).layers;
+    caches *c = wg__calloc(1, sizeof *c + (size_t)layers * sizeof *c->of_layer);
+    (void)texts;
+    if (!c)
+        return NULL;
+    c->layers = layers;
+    for (int64_t i = 0; i < layers; i++)
+        wg_kv_cache_init(&c->of_layer[i], length);
+    return c;
+}
+
+/* A decoder has no encoder part, so there is nothing for wg_model_forward to choose. */
+static wg_tensor *read_tokens(void *context, void *state, const wg_new_tokens *tokens) {
+    const wg_model *model = context;
+    caches *c = state;
+    const wg_model_inputs inputs = {.ids = tokens->ids,
+                                    .caches = c->of_layer,
+                                    .position_ids = tokens->position_ids,
+                                    .keep = tokens->keep};
+    wg_tensor *hidden = model->type->forward(model->module, &inputs); /* (R, T, C) */
+    return wg_model_logits(model, wg_select(hidden, 1, -1), NULL);
+}
+
+static int reorder_caches(void *context, void *state, wg_tensor *index) {
+    caches *c = state;
+    int result = 0;
+    (void)context;
+    for (int64_t i = 0; result == 0 && i < c->layers; i++)
+        result = wg__kv_cache_reorder(&c->of_layer[i], index);
+    return result;
+}
+
+static void end_caches(void *context, void *state) {
+    caches *c = state;
+    (void)context;
+    for (int64_t i = 0; i < c->layers; i++)
+        wg_kv_cache_clear(&c->of_layer[i]);
+    wg__free(c);
+}
+
 int wg_generate(const wg_model *model, int64_t count, wg_generation *texts,
                 const wg_generation_options *options) {
-    static const wg_generation_options defaults = {0};
-    if (!options)
-        options = &defaults;
     if (count < 1)
         return 0;
     if (model->type->shape != WG_DECODER)
         return wg_fail(WG_ERROR_STATE, WHERE, "%s is no decoder; it cannot continue texts",
                        model->type->name);
     const wg_model_sizes sizes = wg_model_sizes_of(model);
-    if (check(&sizes, count, texts, options) < 0)
-        return -1;
-    decoding d = {.model = model,
-                  .sizes = sizes,
-                  .options = options,
-                  .texts = texts,
-                  .vocabulary = options->vocabulary ? options->vocabulary : sizes.vocabulary};
-    const bool recorded = wg_set_grad_enabled(false);
-    const bool training = wg_module_is_training(model->module);
-    wg_module_train(model->module, false);
-    int result = begin(&d, count);
-    while (result == 0 && is_running(&d)) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const wg_model_inputs inputs = new_inputs(&d);
-        /* A decoder has no encoder part, so there is nothing for wg_model_forward to choose. */
-        result = fill_logits(&d, model->type->forward(model->module, &inputs));
-        wg_scope_end(&scope, NULL);
-        if (result == 0)
-            result = extend_all(&d);
-    }
-    end(&d);
-    wg_module_train(model->module, training);
-    wg_set_grad_enabled(recorded);
-    return result;
+    const wg_language_model decoder = {.context = (void *)model,
+                                       .module = model->module,
+                                       .vocabulary = sizes.vocabulary,
+                                       .positions = sizes.positions,
+                                       .takes_padding = true,
+                                       .begin = begin_caches,
+                                       .read = read_tokens,
+                                       .reorder = reorder_caches,
+                                       .end = end_caches};
+    return wg_language_model_generate(&decoder, count, texts, options);
 }

@@ -1,4 +1,5 @@
-/* Continuing texts by a decoder, token by token, with key-value caches.
+/* Continuing texts token by token: by a decoder with key-value caches, or by a program's own model
+ * with a state of any kind.
  *
  *     texts of a batch     . . t h e       the shorter begin with padding, which no token sees;
  *                          o n c e         each has the positions that it has alone
@@ -95,6 +96,52 @@ typedef struct wg_generation_options {
  * outside its vocabulary; STATE for a model that is no decoder; MEMORY] */
 WG_API int wg_generate(const wg_model *model, int64_t count, wg_generation *texts,
                        const wg_generation_options *options);
+
+/* ---- Models of a program's own ---- */
+
+/* What a model has not read yet. */
+typedef struct wg_new_tokens {
+    wg_tensor *ids; /* (R, T) i64, of R texts */
+    /* If the model takes padding and some texts begin with it, else NULL: the positions of the ids
+     * in their own texts, (R, T) i64, and what is no padding of all that was read, these ids
+     * included, (R, S) bool. */
+    wg_tensor *position_ids, *keep;
+} wg_new_tokens;
+
+/* A model that predicts the next token, with a state of its own kind: keys and values, the h and c
+ * of an LSTM, the n last letters. Functions return 0, or -1 or NULL with an error.
+ *
+ *     begin (R texts) --> read prompts --> read one token a text --> ... --> end
+ *                                             |   ^
+ *                                      reorder: texts that have ended go                    */
+typedef struct wg_language_model {
+    void *context;     /* handed to every function */
+    wg_module *module; /* is in evaluation mode meanwhile; NULL: nothing */
+    int64_t vocabulary;
+    int64_t positions;  /* the longest text; 0: any */
+    bool takes_padding; /* `read` passes over padding before shorter prompts. If not, no padding is
+                         * read: prompts begin together, and the longer ones are read on while the
+                         * shorter ones are continued. */
+
+    /* A state of `texts` texts that have no tokens yet, and of at most `length` each in the end. */
+    void *(*begin)(void *context, int64_t texts, int64_t length);
+
+    /* Reads the new tokens, after those that the state has, and gives the logits of what follows
+     * the last one, (R, vocabulary). What the state keeps of it is taken out of the scope by
+     * wg_keep. [scope] */
+    wg_tensor *(*read)(void *context, void *state, const wg_new_tokens *tokens);
+
+    /* Text i of the state becomes what text index[i] was; index: (R') i64. */
+    int (*reorder)(void *context, void *state, wg_tensor *index);
+
+    /* Frees the state. */
+    void (*end)(void *context, void *state);
+} wg_language_model;
+
+/* wg_generate by such a model. [as there; ARGUMENT also without max_tokens where the model has any
+ * number of positions, and for a model without its functions; SHAPE for logits of another shape] */
+WG_API int wg_language_model_generate(const wg_language_model *model, int64_t count,
+                                      wg_generation *texts, const wg_generation_options *options);
 
 WG_END_DECLS
 

@@ -278,6 +278,11 @@ wg_t5_feed_forward = {
     "WG_T5_GATED_GELU": 1,
 }
 
+wg__history_join = {
+    "WG__HISTORY_MEAN": 0,
+    "WG__HISTORY_LATER": 1,
+}
+
 wg_train_outcome = {
     "WG_TRAIN_FINISHED": 0,
     "WG_TRAIN_INTERRUPTED": 1,
@@ -1696,6 +1701,28 @@ class wg_generation_options(Structure):
     ]
 
 
+class wg_new_tokens(Structure):
+    _fields_ = [
+        ("ids", c_void_p),
+        ("position_ids", c_void_p),
+        ("keep", c_void_p),
+    ]
+
+
+class wg_language_model(Structure):
+    _fields_ = [
+        ("context", c_void_p),
+        ("module", c_void_p),
+        ("vocabulary", c_int64),
+        ("positions", c_int64),
+        ("takes_padding", c_bool),
+        ("begin", CFUNCTYPE(c_void_p, c_void_p, c_int64, c_int64)),
+        ("read", CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_void_p)),
+        ("reorder", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)),
+        ("end", CFUNCTYPE(None, c_void_p, c_void_p)),
+    ]
+
+
 class wg_glm_config(Structure):
     _fields_ = [
         ("vocab_size", c_int64),
@@ -2651,6 +2678,7 @@ FUNCTIONS = {
     "wg_kv_cache_clear": (None, [c_void_p]),
     "wg_kv_cache_init": (None, [c_void_p, c_int64]),
     "wg_l1_loss": (c_void_p, [c_void_p, c_void_p, c_int]),
+    "wg_language_model_generate": (c_int, [c_void_p, c_int64, c_void_p, c_void_p]),
     "wg_layer_norm_forward": (c_void_p, [c_void_p, c_void_p]),
     "wg_layer_norm_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_void_p]),
     "wg_layer_norm_op": (c_void_p, [c_void_p, c_void_p, c_void_p, c_double]),
