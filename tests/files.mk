@@ -278,6 +278,7 @@ tree_tests = \
 	tests/floors_selftest.sh \
 	tests/headers.sh \
 	tests/install.sh \
+	tests/names.sh \
 	tests/ops_table.sh \
 	tests/python.sh \
 	tests/symbols.sh \
