@@ -7,6 +7,7 @@ bench_sources = \
 	bench/gemm.c \
 	bench/generate.c \
 	bench/ops.c \
+	bench/plan.c \
 	bench/small_ops.c \
 	bench/train.c \
 	bench/workload.c \

@@ -144,6 +144,7 @@ int wg__verb_finetune(int argc, char **argv);
 int wg__verb_generate(int argc, char **argv);
 int wg__verb_gradcheck(int argc, char **argv);
 int wg__verb_info(int argc, char **argv);
+int wg__verb_plan(int argc, char **argv);
 int wg__verb_plot(int argc, char **argv);
 int wg__verb_pretrain(int argc, char **argv);
 int wg__verb_score(int argc, char **argv);

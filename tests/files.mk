@@ -255,6 +255,8 @@ command_tests = \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
 	tests/cli/ranks.sh \
+	tests/cli/plan.sh \
+	tests/cli/ranks_kills.sh \
 	tests/cli/ranks_use.sh \
 	tests/cli/score.sh \
 	tests/cli/suggest.sh \
