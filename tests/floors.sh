@@ -21,8 +21,8 @@ test -f "$build/config.status" || test $# -gt 1 || build=$PWD/build
 
 floors='base tensor autograd nn optim gradcheck io data train models objectives formats cli bench'
 
-# The one use of a symbol of a floor above: the command's table of verbs has the entry of `bench'.
-symbols_allowed='wg__verb_bench'
+# The uses of symbols of a floor above: the command's table of verbs has the entries of `bench' and `plan'.
+symbols_allowed='wg__verb_bench wg__verb_plan'
 
 # Names that a folder must say, as FILE WORD: file formats that are called so or store the word, the
 # data set SQuAD, the verb `translate' and the cases of the benchmarks.
