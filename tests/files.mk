@@ -299,4 +299,5 @@ script_support = \
 	tests/install/CMakeLists.txt \
 	tests/install/consumer.c \
 	tests/install/consumer.cc \
+	tests/soak.sh \
 	$(nil)
