@@ -4,11 +4,13 @@
 #include <omp.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/internal.h"
 
 static atomic_int thread_count; /* 0: not yet set */
+static atomic_int thread_limit; /* as many as the system gave; 0: no limit is known */
 
 /* ---- fork ----
  *
@@ -34,8 +36,9 @@ static void begin_region(void) {
 int wg_threads(void) {
     if (atomic_load_explicit(&is_child, memory_order_relaxed))
         return 1;
-    int threads = atomic_load(&thread_count);
-    return threads > 0 ? threads : omp_get_max_threads();
+    const int wanted = atomic_load(&thread_count), limit = atomic_load(&thread_limit);
+    const int threads = wanted > 0 ? wanted : omp_get_max_threads();
+    return limit > 0 && limit < threads ? limit : threads;
 }
 
 int wg_set_threads(int threads) {
@@ -43,6 +46,59 @@ int wg_set_threads(int threads) {
         return wg_fail(WG_ERROR_ARGUMENT, "set_threads", "%d threads; wanted at least 1", threads);
     atomic_store(&thread_count, threads);
     return 0;
+}
+
+/* ---- Memory for threads ----
+ *
+ * GNU's OpenMP ends the program where it can make no thread or has no memory for a team of them. So
+ * the threads of the first region, and the memory of each, are tried before: with fewer threads
+ * than wanted a loop takes longer, and has the same bits. */
+
+enum { MOST_THREADS = 256, TEAM_BYTES = 4096, MEMBER_BYTES = 512 };
+
+/* Ends when the gate is opened. */
+static void *pass_gate(void *gate) {
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+/* How many of `count` further threads there can be at once. */
+static int try_threads(int count) {
+    pthread_t threads[2 * MOST_THREADS];
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    int made = 0;
+    pthread_mutex_lock(&gate);
+    while (made < count && pthread_create(&threads[made], NULL, pass_gate, &gate) == 0)
+        made++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < made; i++)
+        pthread_join(threads[i], NULL);
+    return made;
+}
+
+/* How many threads the region of a loop that has work for `wanted` gets. A region that is smaller
+ * than the one before would end threads, and the next larger one make them again; so it has as many
+ * as the largest before it, some with nothing to do. */
+static int region_threads(int wanted) {
+    static _Thread_local int kept = 1;
+    const int most = wg_threads();
+    if (wanted < kept)
+        wanted = (int)wg__smaller(kept, most);
+    if (wanted > kept) {
+        /* Half as many again, as OpenMP and the work take memory for themselves. */
+        const int more = wanted - kept, tried = more + more / 2 + 1, made = try_threads(tried);
+        if (made < tried) {
+            wanted = kept + made / 2;
+            atomic_store(&thread_limit, wanted);
+        }
+    }
+    void *team = wanted > 1 ? malloc(TEAM_BYTES + (size_t)wanted * MEMBER_BYTES) : NULL;
+    free(team);
+    if (!team)
+        return 1;
+    kept = wanted;
+    return wanted;
 }
 
 /* ---- A parallel loop, by work stealing ----
@@ -55,7 +111,7 @@ int wg_set_threads(int threads) {
  * steals the second half of the chunks left in another's: threads are seldom equally fast, least of
  * all when they share memory bandwidth, and the owner does not yet prefetch the end of its run. */
 
-enum { MOST_THREADS = 256, CACHE_LINE = 64 };
+enum { CACHE_LINE = 64 };
 
 /* The chunks of a run that no thread has begun, in one word so that they change atomically. */
 typedef struct run {
@@ -109,7 +165,9 @@ static bool steal(run *runs, int count, int me) {
 
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
     const int64_t chunks = wg__ceil_divide(count, grain);
-    const int threads = (int)wg__smaller(wg__smaller(chunks, wg_threads()), MOST_THREADS);
+    int threads = (int)wg__smaller(wg__smaller(chunks, wg_threads()), MOST_THREADS);
+    if (threads > 1 && !omp_in_parallel())
+        threads = region_threads(threads);
     if (threads <= 1 || omp_in_parallel()) {
         for (int64_t begin = 0; begin < count; begin += grain)
             body(begin, wg__smaller(begin + grain, count), context);

@@ -258,6 +258,7 @@ command_tests = \
 	tests/cli/plan.sh \
 	tests/cli/ranks_kills.sh \
 	tests/cli/ranks_use.sh \
+	tests/cli/resources.sh \
 	tests/cli/score.sh \
 	tests/cli/suggest.sh \
 	tests/cli/suite.sh \

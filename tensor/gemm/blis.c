@@ -2,7 +2,11 @@
 #include "tensor/gemm/blis.h"
 
 #include <blis.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 /* BLIS refuses a stride of 0 and strides that make rows overlap, even along an axis of size 1,
  * where the stride is never used. So such an axis gets a stride as long as the whole matrix. */
@@ -16,7 +20,7 @@ static wg__matrix with_valid_strides(wg__matrix a, int64_t rows, int64_t columns
     return a;
 }
 
-void wg__blis_gemm(const wg__product *p, bool packs) {
+static void multiply(const wg__product *p, bool packs) {
     const wg__matrix a = with_valid_strides(p->a, p->m, p->k);
     const wg__matrix b = with_valid_strides(p->b, p->k, p->n);
     const wg__matrix c = with_valid_strides(p->c, p->m, p->n);
@@ -35,6 +39,70 @@ void wg__blis_gemm(const wg__product *p, bool packs) {
                      a.row_stride, a.column_stride, b.data, b.row_stride, b.column_stride, &beta,
                      c.data, c.row_stride, c.column_stride, NULL, &runtime);
     }
+}
+
+/* ---- Memory for buffers ----
+ *
+ * BLIS ends the program where it has no memory for its buffers. It keeps those that it has made. A
+ * call takes one of each kind at most, so there must be as many as calls at once; where there are
+ * fewer, their memory is tried, and then BLIS makes them in a small product that packs. */
+
+enum { KINDS = 3, OTHER_BYTES = 1 << 20 }; /* a block of A, a panel of B, a panel of C */
+
+static bool has_buffers(int calls) {
+    pba_t *pools = bli_pba_query();
+    return (int)bli_pool_num_blocks(bli_pba_pool(0, pools)) >= calls &&
+           (int)bli_pool_num_blocks(bli_pba_pool(1, pools)) >= calls;
+}
+
+static size_t buffer_bytes(void) {
+    size_t bytes = OTHER_BYTES;
+    for (int i = 0; i < KINDS; i++)
+        bytes += (size_t)bli_pool_block_size(bli_pba_pool(i, bli_pba_query()));
+    return bytes;
+}
+
+static bool can_allocate(size_t bytes) {
+    void *block = malloc(bytes);
+    if (!block) {
+        wg_alloc_trim();
+        block = malloc(bytes);
+    }
+    free(block);
+    return block != NULL;
+}
+
+static void make_buffers(void) {
+    enum { SIDE = 4 };
+    double x[SIDE * SIDE] = {0}, y[SIDE * SIDE] = {0};
+    const wg__matrix a = {.data = x, .row_stride = SIDE, .column_stride = 1};
+    multiply(&(wg__product){.dtype = WG_F64,
+                            .m = SIDE,
+                            .n = SIDE,
+                            .k = SIDE,
+                            .alpha = 1,
+                            .a = a,
+                            .b = a,
+                            .c = {.data = y, .row_stride = SIDE, .column_stride = 1}},
+             true);
+}
+
+bool wg__blis_gemm(const wg__product *product, bool packs) {
+    static atomic_int running;
+    static atomic_bool begun;
+    const int calls = atomic_fetch_add(&running, 1) + 1;
+    bool can = atomic_load(&begun) || can_allocate(OTHER_BYTES); /* for BLIS itself */
+    if (can && !has_buffers(calls)) {
+        can = can_allocate(buffer_bytes());
+        if (can)
+            make_buffers();
+    }
+    if (can) {
+        atomic_store(&begun, true);
+        multiply(product, packs);
+    }
+    atomic_fetch_sub(&running, 1);
+    return can;
 }
 
 /* ---- Kernels ---- */

@@ -7,8 +7,9 @@
 #include <stdbool.h>
 
 /* Computes a product of f32 or f64 without a row. If `packs`, both operands are packed whatever the
- * shape. */
-void wg__blis_gemm(const wg__product *product, bool packs);
+ * shape. False, with nothing done, if there is no memory for BLIS's buffers (some 20 MB for each
+ * thread). */
+bool wg__blis_gemm(const wg__product *product, bool packs);
 
 /* How the kernel for this processor reads one operand: slivers of `width` rows of A, or columns of
  * B, packed with `step` elements for each k. */

@@ -128,6 +128,12 @@ static bool packs_small(const wg__product *p) {
     return dots && p->k <= 128 && p->m >= SKINNY && p->n >= SKINNY;
 }
 
+/* Without memory for BLIS's buffers: the blocks of large.c, which can do with none. */
+static void multiply_by_blis(const wg__product *p, bool packs) {
+    if (!wg__blis_gemm(p, packs))
+        wg__gemm_large(p, wg__gemm_kernel_for(p->dtype));
+}
+
 /* Multiplies strips of a skinny product, cut along its longer side. */
 static void multiply_strips(int64_t begin, int64_t end, void *context) {
     const wg__product *p = context;
@@ -137,7 +143,7 @@ static void multiply_strips(int64_t begin, int64_t end, void *context) {
                                ? wg__product_part(p, at, wg__smaller(STRIP, p->m - at), 0, p->n)
                                : wg__product_part(p, 0, p->m, at, wg__smaller(STRIP, p->n - at));
         wg__product_place_row(&part);
-        wg__blis_gemm(&part, false);
+        multiply_by_blis(&part, false);
     }
 }
 
@@ -181,7 +187,7 @@ void wg__gemm(const wg__product *product) {
     } else if (few) /* also with k = 1, where a dot product of one element would be slower */
         wg__parallel_for(with_vectors.m, COLUMN_CHUNK, add_columns, &with_vectors);
     else if (multiply_adds <= SMALL)
-        wg__blis_gemm(&p, packs_small(&p));
+        multiply_by_blis(&p, packs_small(&p));
     else if (wg__smaller(p.m, p.n) < SKINNY)
         wg__parallel_for(wg__ceil_divide(wg__larger(p.m, p.n), STRIP), 1, multiply_strips, &p);
     else

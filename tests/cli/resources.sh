@@ -1,0 +1,85 @@
+#!/bin/sh
+# What other libraries would end in words of their own, or crash at, is told by the command: too little
+# memory, too few threads, kernels that BLIS does not have. Prints TAP.
+#
+# WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-resources.XXXXXX") || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+
+. "$source/tests/cli/tap.sh"
+
+echo '{"model_type": "gpt2", "n_layer": 1, "n_embd": 96, "n_head": 4, "n_positions": 128}' >gpt.json
+head -c 30000 "$source/corpus/heldout.txt" >text.txt
+
+pretrain() {
+    run pretrain gpt --config gpt.json --corpus text.txt --tokenizer byte --steps 1 --seq 64 --batch 4 \
+        --out run.h5 --overwrite "$@"
+}
+
+# ---- Kernels ----
+
+for type in foo 99 -3 '' 5x; do
+    BLIS_ARCH_TYPE=$type
+    export BLIS_ARCH_TYPE
+    refuses "BLIS_ARCH_TYPE='$type' is refused" "BLIS_ARCH_TYPE is '$type' in the environment, and BLIS has no kernels" \
+        pretrain gpt --config gpt.json --corpus text.txt --tokenizer byte --steps 1 --out bad.h5
+done
+unset BLIS_ARCH_TYPE
+
+# ---- Memory ----
+
+# Does the test with so many kB of address space. The command must succeed or say in one line what it
+# had no memory for; anything else is appended to the file `foreign'.
+within() {
+    (
+        ulimit -c 0 2>/dev/null
+        ulimit -v "$1" || exit 99
+        shift
+        pretrain "$@"
+        # Before main the loader reports that libraries do not fit.
+        if test "$code" = 0 || test "$code" = 127; then
+            exit 0
+        fi
+        test "$code" = 1 && tail -n 1 err | grep -q '^wengert: .*memory' && exit 3
+        echo "$* exit $code: $(tail -n 1 err)" >>foreign
+        exit 4
+    )
+}
+
+pretrain --threads 1
+if ldd "$wengert" 2>/dev/null | grep -q asan || { test -x .libs/wengert && ldd .libs/wengert | grep -q asan; } ||
+    ! (ulimit -v 4000000 && "$wengert" --version >/dev/null 2>&1); then
+    skip 'memory that runs out is told by the command' 'address space cannot be limited here'
+else
+    : >foreign
+    refused=0 fine=0
+    for threads in 2 8; do
+        limit=75000
+        while test $limit -lt 180000; do
+            within $limit --threads $threads
+            case $? in
+            3) refused=$((refused + 1)) ;;
+            0) fine=$((fine + 1)) ;;
+            esac
+            limit=$((limit + 7000))
+        done
+    done
+    cp foreign err
+    check 'memory that runs out is told by the command' test ! -s foreign
+    check 'some of these runs had too little memory, and some enough' test $refused -gt 3 -a $fine -gt 3
+fi
+
+# Threads that cannot be made are done without: the numbers are the same.
+pretrain --threads 2
+cp out two
+(
+    ulimit -v 300000
+    pretrain --threads 24
+    cmp -s out two && exit "$code"
+)
+check 'a run with fewer threads than it asked for gives the same numbers' test $? = 0
+
+finish
