@@ -133,6 +133,23 @@ static json_t *last_row(wg_checkpoint *file, const char *group) {
     return row;
 }
 
+/* What made the run: {"version": "0.1.0", ...}; of an older file {}. */
+static json_t *environment(wg_checkpoint *file) {
+    static const char *const names[] = {
+        "version",        "processor", "kernels",      "kernels_bf16",
+        "kernels_blocks", "blis",      "blis_kernels", "hdf5"};
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[64];
+        snprintf(path, sizeof path, WG_ENVIRONMENT "/%s", names[i]);
+        char *text = wg_checkpoint_has(file, path) ? wg_checkpoint_get_text(file, path) : NULL;
+        if (text)
+            json_object_set_new(object, names[i], json_string(text));
+        wg_text_free(text);
+    }
+    return object;
+}
+
 static int add_training(wg_checkpoint *file, json_t *object) {
     int64_t step, total;
     if (wg_checkpoint_get_integer(file, "/train/step", &step) < 0 ||
@@ -142,6 +159,7 @@ static int add_training(wg_checkpoint *file, json_t *object) {
         json_pack("{s:I, s:I}", "step", (json_int_t)step, "steps", (json_int_t)total);
     json_object_set_new(training, "last_step", last_row(file, WG_HISTORY_TRAINING));
     json_object_set_new(training, "last_evaluation", last_row(file, WG_HISTORY_EVALUATION));
+    json_object_set_new(training, "environment", environment(file));
     return json_object_set_new(object, "training", training);
 }
 
@@ -255,6 +273,7 @@ static void print_info(const arguments *a, json_t *object) {
         return;
     printf("%straining:%s step %.0f of %.0f\n", style.bold, style.plain,
            number_at(training, "step"), number_at(training, "steps"));
+    print_members("made with", json_object_get(training, "environment"));
     print_members("last step", json_object_get(training, "last_step"));
     print_members("last evaluation", json_object_get(training, "last_evaluation"));
 }

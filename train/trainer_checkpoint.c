@@ -1,7 +1,12 @@
 /* Runs in checkpoints: all that a run needs to go on, bit for bit. */
 #include "train/trainer_state.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
 #include "tensor/internal.h"
+#include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include "optim/internal.h"
 
@@ -68,6 +73,53 @@ static int get_weights(wg_checkpoint *file, wg_trainer *trainer) {
     return wg_checkpoint_get_module(file, TRAINED, module);
 }
 
+/* ---- What the run was made with ---- */
+
+/* The name of the processor, as Linux tells it for x86; elsewhere its architecture. */
+static void name_processor(char *name, size_t size) {
+    struct utsname system = {.machine = "unknown"};
+    uname(&system);
+    snprintf(name, size, "%.*s", (int)size - 1, system.machine);
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[512];
+    while (file && fgets(line, sizeof line, file)) {
+        const char *value = strchr(line, ':');
+        if (value && strncmp(line, "model name", 10) == 0) {
+            value += 1 + strspn(value + 1, " \t");
+            snprintf(name, size, "%.*s", (int)strcspn(value, "\n"), value);
+            break;
+        }
+    }
+    if (file)
+        fclose(file);
+}
+
+/* Of the process that saves: a run that was resumed elsewhere has what it had last. */
+static int put_environment(wg_checkpoint *file) {
+    const wg_kernels kernels = wg_kernels_in_use();
+    char processor[256];
+    name_processor(processor, sizeof processor);
+    const struct {
+        const char *name, *text;
+    } rows[] = {
+        {"version", wg_version()},
+        {"processor", processor},
+        {"kernels", kernels.vectors},
+        {"kernels_bf16", kernels.bf16},
+        {"kernels_blocks", kernels.blocks},
+        {"blis", kernels.blis},
+        {"blis_kernels", kernels.blis_family},
+        {"hdf5", wg_checkpoint_library()},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char name[64];
+        snprintf(name, sizeof name, WG_ENVIRONMENT "/%s", rows[i].name);
+        if (wg_checkpoint_put_text(file, name, rows[i].text) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int put_run(wg_checkpoint *file, wg_trainer *trainer) {
     const wg_task *task = &trainer->task;
     if (put_weights(file, trainer) < 0 ||
@@ -75,7 +127,7 @@ static int put_run(wg_checkpoint *file, wg_trainer *trainer) {
         wg_checkpoint_put_integer(file, "/train/step", trainer->step) < 0 ||
         put_schedule(file, &trainer->options.schedule) < 0 ||
         put_generator(file, "module", wg_module_generator(task->module)) < 0 ||
-        put_generator(file, "default", wg_default_generator()) < 0 ||
+        put_generator(file, "default", wg_default_generator()) < 0 || put_environment(file) < 0 ||
         wg__history_put(&trainer->training, file, WG_HISTORY_TRAINING) < 0 ||
         wg__history_put(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
         return -1;

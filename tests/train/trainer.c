@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 #include "train/trainer.h"
@@ -287,6 +288,39 @@ START_TEST(a_loss_that_is_no_number_stops_the_run_and_is_not_saved) {
 }
 END_TEST
 
+START_TEST(a_checkpoint_says_with_what_it_was_made) {
+    const char *path = in_scratch("run.h5");
+    toy t = make_toy();
+    wg_trainer *trainer = make_trainer(&t, (wg_trainer_options){.steps = 1, .path = path});
+    ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
+    wg_trainer_free(trainer);
+    wg_module_free(t.module);
+    const wg_kernels kernels = wg_kernels_in_use();
+    const struct {
+        const char *name, *text; /* NULL: any, but not "" */
+    } rows[] = {{"version", wg_version()},
+                {"processor", NULL},
+                {"kernels", kernels.vectors},
+                {"kernels_bf16", kernels.bf16},
+                {"kernels_blocks", kernels.blocks},
+                {"blis", kernels.blis},
+                {"blis_kernels", kernels.blis_family},
+                {"hdf5", wg_checkpoint_library()}};
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    for (size_t i = 0; i < WG_COUNT(rows); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s/%s", WG_ENVIRONMENT, rows[i].name);
+        char *text = wg_checkpoint_get_text(file, name);
+        assert_no_error();
+        if (rows[i].text)
+            ck_assert_str_eq(text, rows[i].text);
+        ck_assert_int_gt(strlen(text), 0);
+        wg_text_free(text);
+    }
+    wg_checkpoint_close(file);
+}
+END_TEST
+
 static wg_tensor *no_loss(void *context, wg_metrics *metrics) {
     (void)context, (void)metrics;
     return NULL;
@@ -449,6 +483,7 @@ SUITES {
         a_resumed_run_gives_the_same_bits,
         evaluating_and_saving_leave_the_training_alone,
         a_loss_that_is_no_number_stops_the_run_and_is_not_saved,
+        a_checkpoint_says_with_what_it_was_made,
         a_task_that_gives_no_loss_is_an_error,
         weights_that_are_no_numbers_are_not_saved,
         a_run_that_cannot_be_saved_fails_before_its_first_step,
