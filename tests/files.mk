@@ -55,6 +55,7 @@ tests_test_data_SOURCES = \
 	tests/data/huggingface.c \
 	tests/data/labelled_text.c \
 	tests/data/llama2c.c \
+	tests/data/locale.c \
 	tests/data/long_text.c \
 	tests/data/mixture.c \
 	tests/data/sentence_pairs.c \

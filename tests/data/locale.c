@@ -1,0 +1,89 @@
+/* A program with a decimal comma: numbers in texts, JSON and tokenizers are the same. */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/dataset/labelled_text.h"
+#include "data/tokenizer/sentencepiece_train.h"
+#include "data/tokenizer/wordpiece.h"
+#include "io/config.h"
+#include "tests/support/testing.h"
+
+/* Makes the German locale in the test's folder (Debian: locales) and takes it. False, with a line,
+ * where it cannot be made. */
+static bool take_comma(void) {
+    char command[512], number[8];
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1",
+             scratch());
+    if (system(command) != 0 || setenv("LOCPATH", scratch(), 1) != 0 ||
+        !setlocale(LC_ALL, "de_DE.UTF-8")) {
+        puts("# skipped: localedef cannot make de_DE.UTF-8 (Debian: locales)");
+        return false;
+    }
+    snprintf(number, sizeof number, "%.1f", 1.5);
+    ck_assert_str_eq(number, "1,5");
+    return true;
+}
+
+START_TEST(labels_that_are_numbers_have_a_point) {
+    if (!take_comma())
+        return;
+    static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"};
+    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    wg__labelled_text *text =
+        wg__labelled_text_load(write_text("text.tsv", "sentence\tlabel\na\t0.25\na\t-1.5e2\n"),
+                               tokenizer, NULL, &(wg__labelled_text_options){0});
+    assert_no_error();
+    ck_assert_double_eq(wg__labelled_text_value(text, 0), 0.25);
+    ck_assert_double_eq(wg__labelled_text_value(text, 1), -150);
+    wg__labelled_text_free(text);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
+START_TEST(configurations_are_read_and_written_alike) {
+    static const char json[] = "{\"eps\": 1e-05, \"rate\": 0.1, \"width\": 768}";
+    if (!take_comma())
+        return;
+    wg_config *config = wg_config_parse(json, "test");
+    double eps = 0, rate = 0;
+    ck_assert_int_eq(wg_config_number(config, "eps", &eps), 0);
+    ck_assert_int_eq(wg_config_number(config, "rate", &rate), 0);
+    ck_assert_double_eq(eps, 1e-5);
+    ck_assert_double_eq(rate, 0.1);
+    char *written = wg_config_to_json(config);
+    ck_assert_ptr_nonnull(strstr(written, "0.1"));
+    ck_assert_ptr_null(strstr(written, "0,1"));
+    wg_text_free(written);
+    wg_config_free(config);
+}
+END_TEST
+
+START_TEST(tokenizers_are_written_alike) {
+    const wg_sentencepiece_training training = {.unigram = true};
+    static const char text[] = "low low low lower lower newest newest widest";
+    wg_tokenizer *before = wg_sentencepiece_train(text, -1, &training);
+    char *plain = wg_tokenizer_to_json(before);
+    if (take_comma()) {
+        char *written = wg_tokenizer_to_json(before);
+        ck_assert_str_eq(written, plain);
+        wg_tokenizer *read = wg_tokenizer_from_json(written);
+        assert_no_error();
+        char *again = wg_tokenizer_to_json(read);
+        ck_assert_str_eq(again, plain);
+        wg_tokenizer_free(read);
+        wg_text_free(written);
+        wg_text_free(again);
+    }
+    wg_text_free(plain);
+    wg_tokenizer_free(before);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {labels_that_are_numbers_have_a_point,
+                                  configurations_are_read_and_written_alike,
+                                  tokenizers_are_written_alike};
+    add_suite("locale", tests);
+}
