@@ -3,8 +3,13 @@
  *
  *     run.c           verdicts in words; runs of the function, values and gradients as plain arrays
  *     differences.c   central differences, kinks, the comparison, and what a wrong gradient looks
- * like variants.c      the checks beside the values; other layouts, shapes and sizes gradcheck.c
- * the public functions, second order, forward mode, ops, modules
+ *                     like
+ *     variants.c      the checks beside the values; other layouts and shapes
+ *     oracles.c       decomposition, forward mode, and kernels in f32
+ *     points.c        special values: 0, -0, ties, subnormal, large, kinks
+ *     grown.c         long inputs
+ *     gradcheck.c     the public functions: functions, second order, modules
+ *     op.c            ops on their samples and variants, and libraries of ops
  *
  * Numbers lie in plain arrays: `values` has every element of every floating output, one output
  * after the other, and then those of the others; `gradients` every element of every wanted input. A
@@ -21,6 +26,12 @@ typedef struct wg__snapshot {
     uint64_t version;
     void *bytes; /* NULL: of no tensor */
 } wg__snapshot;
+
+/* The context of the function that runs an op. */
+typedef struct wg__sampled_op {
+    const wg_op *op;
+    const void *options;
+} wg__sampled_op;
 
 typedef struct wg__gradcheck {
     wg_function function;
@@ -66,6 +77,7 @@ typedef struct wg__gradcheck {
     bool jumps;
     bool null_gradient[WG_MAX_INPUTS]; /* of an op: its vjp left it NULL */
     bool nonzero;                      /* some gradient is not zero */
+    const char *blames; /* the function of the op that a verdict names; NULL: the diagnosis's */
 } wg__gradcheck;
 
 /* ---- run.c: verdicts ---- */
@@ -168,6 +180,11 @@ bool wg__gradcheck_agrees(const wg__gradcheck *c, double numeric, double analyti
  * `at` alone) into c->slopes, and half the difference of its one-sided forms into c->spreads. */
 int wg__gradcheck_slope(wg__gradcheck *c, const double *direction, int64_t at, double eps);
 
+/* Moves the coordinate `at`, or all along a direction, from where the snapshots say, and evaluates.
+ * Gives the step that a single coordinate really made. */
+int wg__gradcheck_evaluate_moved(wg__gradcheck *c, const double *direction, int64_t at, double step,
+                                 double *made, double *values);
+
 /* "; input 0 is not in saves_inputs...", or "". Returns buffer. */
 const char *wg__gradcheck_unsaved(char *buffer, size_t size, const wg__gradcheck *c);
 
@@ -189,11 +206,71 @@ int wg__gradcheck_layouts(wg__gradcheck *c);
 int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
                          char *name, size_t size);
 
-/* Those with long inputs, enough for several threads; the same results. */
+/* ---- oracles.c: 0, or -1 with a verdict ---- */
+
+/* The values, and the gradients, of an op's decomposition, if it has one beside its kernels. */
+int wg__gradcheck_decomposed_values(wg__gradcheck *c);
+int wg__gradcheck_decomposed_gradient(wg__gradcheck *c);
+
+/* Tangents against the gradients of backward, and, if `numeric`, against differences. */
+int wg__gradcheck_forward_mode(wg__gradcheck *c, bool numeric);
+
+/* Values and gradients in f32 against those in f64, if the op takes f32; or only whether they are
+ * finite, too. */
+int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite);
+
+/* ---- points.c ---- */
+
+/* What is special about a variant: where to compare, and what a disagreement means. */
+typedef struct wg__point {
+    int input;
+    int64_t only[3]; /* elements of that input; -1: none */
+    wg_diagnosis diagnosis;
+    bool undefined; /* the op declares that it has no derivative there */
+} wg__point;
+
+/* As wg__variant_of_shape, for special values. */
+int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
+                         wg__point *point, char *name, size_t size);
+
+/* Prepares the check and compares it at that point. */
+int wg__gradcheck_point(wg__gradcheck *c, const wg__point *point);
+
+/* ---- grown.c ---- */
+
+/* Which axes were grown: those of that size, to that length. */
+typedef struct wg__growth {
+    int64_t size, length;
+} wg__growth;
+
+/* As wg__variant_of_shape, for inputs of 67 and, of the first sample, 259 and 4099 elements along
+ * some axes. */
+int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool first,
+                     wg_sample *variant, wg__growth *growth, char *name, size_t size);
+
+/* Prepares the check and compares it along random directions. */
+int wg__gradcheck_long(wg__gradcheck *c, const wg__growth *growth);
+
+/* Those with inputs that are long enough for several threads. */
 int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
                       char *name, size_t size);
 
-/* Where to look for the mistake. Never NULL. */
+/* ---- gradcheck.c ---- */
+
+/* All of it, for one function on one set of inputs. */
+int wg__gradcheck_all(wg__gradcheck *c);
+
+/* The options with defaults filled in. */
+wg_gradcheck_options wg__gradcheck_defaults(const wg_gradcheck_options *options);
+
+/* Begins and ends a public function: false, with the report saying so, while an error is pending or
+ * for options that make no sense; the status -1 makes the report's message the error. */
+bool wg__gradcheck_begin(const wg_gradcheck_options *options, wg_gradcheck_report *report);
+int wg__gradcheck_end(int status, wg_gradcheck_report *report);
+
+/* Where to look for the mistake: the function of an op ("vjp") or "", and what in it. Never NULL.
+ */
+const char *wg__diagnosis_function(wg_diagnosis diagnosis);
 const char *wg__diagnosis_advice(wg_diagnosis diagnosis);
 
 #endif

@@ -6,6 +6,10 @@ gradcheck_sources = \
 	gradcheck/check.h \
 	gradcheck/differences.c \
 	gradcheck/gradcheck.c \
+	gradcheck/grown.c \
+	gradcheck/op.c \
+	gradcheck/oracles.c \
+	gradcheck/points.c \
 	gradcheck/run.c \
 	gradcheck/variants.c \
 	$(nil)

@@ -33,78 +33,110 @@
 
 WG_BEGIN_DECLS
 
-/* The diagnoses: X(name, in a few words, where to look) */
+/* The diagnoses: X(name, the function of the op to look at, in a few words, where to look in it).
+ * A report may name another function where the check that failed knows better. */
 #define WG_DIAGNOSES(X)                                                                            \
-    X(NONE, "nothing is wrong", "")                                                                \
-    X(FAILED, "it does not run", "")                                                               \
-    X(BACKWARD_FAILED, "backward does not run", "the error says which op refused and why")         \
-    X(NOTHING_COMPARED, "nothing was compared",                                                    \
+    X(NONE, "", "nothing is wrong", "")                                                            \
+    X(FAILED, "", "it does not run", "")                                                           \
+    X(BACKWARD_FAILED, "vjp", "backward does not run", "the error says which op refused and why")  \
+    X(NOTHING_COMPARED, "sample", "nothing was compared",                                          \
       "an input of the checked dtype, with at least one element, has to require a gradient")       \
-    X(ALL_ZERO, "every gradient is zero, and no reason is declared",                               \
+    X(ALL_ZERO, "vjp", "every gradient is zero, and no reason is declared",                        \
       "if that is meant, write the reason into zero_gradient (of the wg_op, or of the options)")   \
-    X(NOT_ZERO, "a gradient that is declared to be zero is not",                                   \
+    X(NOT_ZERO, "vjp", "a gradient that is declared to be zero is not",                            \
       "take zero_gradient out, or look for a wrong sample")                                        \
-    X(FACTOR, "a missing factor", "the constants in the vjp")                                      \
-    X(SIGN, "the wrong sign", "the minus signs in the vjp")                                        \
-    X(TRANSPOSED, "something is transposed", "the transposes in the vjp")                          \
-    X(UNSUMMED, "not summed over a broadcast axis",                                                \
-      "the vjp has to sum over the axes that broadcasting gave this input: wg_sum_to")             \
-    X(EXCHANGED, "the gradients of two inputs are exchanged",                                      \
-      "the order of gradients[] in the vjp")                                                       \
-    X(MISSING, "the gradient is missing",                                                          \
-      "the vjp leaves gradients[i] NULL: it does not set it, or what it is made of is NULL "       \
-      "because "                                                                                   \
+    X(FACTOR, "vjp", "a missing factor", "its constants")                                          \
+    X(SMALL_FACTOR, "vjp", "a factor that is a little off",                                        \
+      "rounded constants, approximations, and an epsilon that the forward does not have")          \
+    X(SIGN, "vjp", "the wrong sign", "its minus signs")                                            \
+    X(TRANSPOSED, "vjp", "something is transposed", "its transposes")                              \
+    X(UNSUMMED, "vjp", "not summed over a broadcast axis",                                         \
+      "it has to sum over the axes that broadcasting gave this input: wg_sum_to")                  \
+    X(EXCHANGED, "vjp", "the gradients of two inputs are exchanged", "the order of gradients[]")   \
+    X(MISSING, "vjp", "the gradient is missing",                                                   \
+      "it leaves gradients[i] NULL: it does not set it, or what it is made of is NULL because "    \
       "saves_inputs or saves_outputs does not name it")                                            \
-    X(DETACHED, "the outputs do not depend on this input as far as backward knows",                \
+    X(DETACHED, "", "the outputs do not depend on this input as far as backward knows",            \
       "wg_detach, wg_tensor_data or recording switched off between the input and the output")      \
-    X(ZERO, "the gradient is zero where the derivative is not", "what the vjp multiplies by")      \
-    X(CONSTANT, "the gradient is a constant: the same under any cotangent and for any input",      \
-      "the vjp has to multiply by cotangents[0]")                                                  \
-    X(IGNORES_COTANGENT, "the cotangent is ignored: another one gives the same gradient",          \
-      "the vjp has to multiply by cotangents[0]")                                                  \
-    X(IGNORES_INPUTS, "the gradient does not depend on the inputs, but the derivative does",       \
-      "the factor in the vjp that comes from call->inputs, call->outputs or call->saved")          \
-    X(NOT_FINITE, "the gradient is not finite where the derivative is",                            \
-      "divisions, logarithms and infinities in the vjp")                                           \
-    X(LOCAL, "wrong in some coordinates only",                                                     \
+    X(ZERO, "vjp", "the gradient is zero where the derivative is not", "what it multiplies by")    \
+    X(CONSTANT, "vjp",                                                                             \
+      "the gradient is a constant: the same under any cotangent and for any "                      \
+      "input",                                                                                     \
+      "it has to multiply by cotangents[0]")                                                       \
+    X(IGNORES_COTANGENT, "vjp", "the cotangent is ignored: another one gives the same gradient",   \
+      "it has to multiply by cotangents[0]")                                                       \
+    X(IGNORES_INPUTS, "vjp",                                                                       \
+      "the gradient does not depend on the inputs, but the derivative does",                       \
+      "the factor that comes from call->inputs, call->outputs or call->saved")                     \
+    X(NOT_FINITE, "vjp", "the gradient is not finite where the derivative is",                     \
+      "its divisions, logarithms and infinities")                                                  \
+    X(LOCAL, "vjp", "wrong in some coordinates only",                                              \
       "what sets these coordinates apart: a mask, a border, an index, a branch of the formula")    \
-    X(WRONG, "wrong, in no way that is known", "the formula of the vjp")                           \
-    X(KINK, "outside the one-sided slopes of a kink",                                              \
+    X(WRONG, "vjp", "wrong, in no way that is known", "its formula")                               \
+    X(KINK, "vjp", "outside the one-sided slopes of a kink",                                       \
       "at a kink any value between the two slopes will do")                                        \
-    X(JUMP, "the function jumps here, so there is nothing to compare with",                        \
+    X(JUMP, "sample", "the function jumps here, so there is nothing to compare with",              \
       "move the sample away from the jump")                                                        \
-    X(STALE, "backward uses what another run saved",                                               \
+    X(STALE, "forward", "backward uses what another run saved",                                    \
       "static or shared buffers: what backward needs belongs into call->saved, made anew by each " \
       "forward")                                                                                   \
-    X(INPUT_MODIFIED, "an input is modified", "writes in place: clone what is to be changed")      \
-    X(COTANGENT_MODIFIED, "a cotangent is modified",                                               \
+    X(REMEMBERED, "forward", "the function gives the result of an earlier run",                    \
+      "a cache that knows its inputs by their address or shape: values change in place")           \
+    X(INPUT_MODIFIED, "forward", "an input is modified",                                           \
+      "writes in place: clone what is to be changed")                                              \
+    X(COTANGENT_MODIFIED, "vjp", "a cotangent is modified",                                        \
       "writes in place: cotangents belong to backward, which may use them again")                  \
-    X(NONDETERMINISTIC, "the same inputs give two results",                                        \
+    X(NONDETERMINISTIC, "forward", "the same inputs give two results",                             \
       "random draws without a fixed seed, static state, memory that is not written")               \
-    X(THREADS, "the number of threads changes the result",                                         \
+    X(THREADS, "forward", "the number of threads changes the result",                              \
       "sums whose parts depend on the number of threads, and races")                               \
-    X(WRONG_DTYPE, "a gradient of the wrong dtype", "the gradient has the dtype of its input")     \
-    X(WRONG_SHAPE, "a gradient of the wrong shape", "the gradient has the shape of its input")     \
-    X(WANTS_IGNORED, "the mask of wanted gradients is ignored",                                    \
-      "the vjp sets gradients[i] where bit i of call->wants is set, and nowhere else; what one "   \
-      "input gets does not depend on the others' bits")                                            \
-    X(ACCUMULATION, "two backward passes do not add up to twice the gradient",                     \
-      "a vjp that writes over a gradient it finds, or hands out memory that it goes on using")     \
-    X(COTANGENTS, "zero and missing cotangents are not treated as zeros",                          \
-      "in the vjp cotangents[j] is NULL where output j got no gradient")                           \
-    X(LAYOUT, "views give another result than contiguous copies",                                  \
+    X(WRONG_DTYPE, "vjp", "a gradient of the wrong dtype",                                         \
+      "the gradient has the dtype of its input")                                                   \
+    X(WRONG_SHAPE, "vjp", "a gradient of the wrong shape",                                         \
+      "the gradient has the shape of its input")                                                   \
+    X(WANTS_IGNORED, "vjp", "the mask of wanted gradients is ignored",                             \
+      "it sets gradients[i] where bit i of call->wants is set, and nowhere else; what one input "  \
+      "gets does not depend on the others' bits")                                                  \
+    X(ACCUMULATION, "vjp", "two backward passes do not add up to twice the gradient",              \
+      "a gradient that is written over where one is found, or memory that is handed out and used " \
+      "again")                                                                                     \
+    X(COTANGENTS, "vjp", "zero and missing cotangents are not treated as zeros",                   \
+      "cotangents[j] is NULL where output j got no gradient")                                      \
+    X(LAYOUT, "forward", "views give another result than contiguous copies",                       \
       "strides: a kernel that walks memory as if it were contiguous, or starts at the storage "    \
       "instead of wg_tensor_data")                                                                 \
-    X(RECORDED, "with create_graph the gradient is another one",                                   \
+    X(RECORDED, "decompose", "with create_graph the gradient is another one",                      \
       "decompose has to compute what forward does; a vjp that has two ways has to agree in both")  \
-    X(CUT, "the vjp cannot be differentiated again: the graph is cut",                             \
+    X(CUT, "vjp", "the vjp cannot be differentiated again: the graph is cut",                      \
       "a vjp is written in public ops, without wg_detach and without kernels while "               \
       "call->create_graph")                                                                        \
-    X(FORWARD_MODE, "forward mode is wrong", "the jvp")                                            \
-    X(ALIVE, "tensors are left alive", "wg_keep without wg_release")
+    X(FORWARD_MODE, "", "forward mode is wrong",                                                   \
+      "the op has no jvp of its own: forward mode differentiates what it has instead")             \
+    X(JVP, "jvp", "the jvp and the vjp disagree", "the vjp agrees with differences")               \
+    X(DECOMPOSITION, "forward", "forward differs from its own decomposition",                      \
+      "the kernel and decompose have to compute the same function")                                \
+    X(F32, "forward", "wrong in f32 only",                                                         \
+      "the kernel of f32: its constants, types of accumulators, and the loop after the last "      \
+      "whole "                                                                                     \
+      "vector")                                                                                    \
+    X(AT_ZERO, "vjp", "wrong where an input is 0",                                                 \
+      "divisions by an input or an output, comparisons with 0, and shortcuts for zeros")           \
+    X(AT_NEGATIVE_ZERO, "vjp", "wrong where an input is -0",                                       \
+      "sign bits and 1 / x: -0 is to be treated as 0")                                             \
+    X(AT_TIES, "vjp", "wrong where elements are equal",                                            \
+      "what happens to the gradient where several elements are the largest")                       \
+    X(AT_TINY, "vjp", "wrong where an input is subnormal",                                         \
+      "divisions by an input, and thresholds under which a value counts as 0")                     \
+    X(AT_LARGE, "vjp", "wrong where an input is large",                                            \
+      "exponentials and powers that overflow, inf / inf, inf - inf and 0 * inf, and thresholds")   \
+    X(TAIL, "vjp", "the end of long inputs is lost",                                               \
+      "the loop after the last whole vector or block, and buffers of a fixed size")                \
+    X(LONG, "vjp", "wrong in long inputs only",                                                    \
+      "what begins with many elements: a blocked kernel, a parallel loop, a threshold")            \
+    X(ALIVE, "forward", "tensors are left alive", "wg_keep without wg_release")
 
 typedef enum wg_diagnosis {
-#define WG_DIAGNOSIS(name, words, advice) WG_DIAGNOSIS_##name,
+#define WG_DIAGNOSIS(name, function, words, advice) WG_DIAGNOSIS_##name,
     WG_DIAGNOSES(WG_DIAGNOSIS)
 #undef WG_DIAGNOSIS
 } wg_diagnosis;
@@ -116,8 +148,8 @@ WG_API const char *wg_diagnosis_words(wg_diagnosis diagnosis);
 typedef struct wg_gradcheck_options {
     bool f32;         /* check inputs of f32 instead of f64; samples of an op are cast */
     double eps;       /* 0: 1e-6; of f32 2^-8 */
-    double atol;      /* 0: 1e-5; of f32 1e-3 */
-    double rtol;      /* 0: 1e-3; of f32 1e-2, and what 4 roundings of the values may do */
+    double atol;      /* 0: 1e-6; of f32 1e-3 */
+    double rtol;      /* 0: 1e-5; of f32 1e-2, and what 4 roundings of the values may do */
     int order;        /* 0 or 1: the gradient; 2: the gradient of the gradient, too */
     bool forward;     /* forward mode, too */
     bool fast;        /* random projections */
@@ -135,6 +167,8 @@ typedef struct wg_gradcheck_options {
 typedef struct wg_gradcheck_report {
     bool passed;
     wg_diagnosis diagnosis; /* NONE when it passed */
+    const char *function;   /* of the op, to look at: "forward", "vjp", "jvp", "decompose",
+                               "sample"; "" when it passed, and where there is no op */
     uint64_t seed;          /* replays it */
 
     /* How much was checked: */

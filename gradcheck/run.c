@@ -12,9 +12,9 @@
 /* ---- Diagnoses in words ---- */
 
 static const struct {
-    const char *name, *words, *advice;
+    const char *name, *function, *words, *advice;
 } diagnoses[] = {
-#define WG_DIAGNOSIS(name, words, advice) {#name, words, advice},
+#define WG_DIAGNOSIS(name, function, words, advice) {#name, function, words, advice},
     WG_DIAGNOSES(WG_DIAGNOSIS)
 #undef WG_DIAGNOSIS
 };
@@ -30,6 +30,10 @@ const char *wg_diagnosis_name(wg_diagnosis diagnosis) {
 
 const char *wg_diagnosis_words(wg_diagnosis diagnosis) {
     return diagnoses[known(diagnosis)].words;
+}
+
+const char *wg__diagnosis_function(wg_diagnosis diagnosis) {
+    return diagnoses[known(diagnosis)].function;
 }
 
 const char *wg__diagnosis_advice(wg_diagnosis diagnosis) {
@@ -108,8 +112,10 @@ int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, cons
     const char *advice = wg__diagnosis_advice(diagnosis);
     if (diagnosis != WG_DIAGNOSIS_FAILED)
         say(&t, ". Diagnosis: %s", wg_diagnosis_words(diagnosis));
+    const char *function = c->blames ? c->blames : wg__diagnosis_function(diagnosis);
+    r->function = c->op ? function : "";
     if (*advice)
-        say(&t, ". Look at: %s", advice);
+        say(&t, ". Look at%s%s: %s", *r->function ? " " : "", r->function, advice);
     say(&t, ". Replay with seed %llu", (unsigned long long)r->seed);
     r->passed = false;
     r->diagnosis = diagnosis;

@@ -56,6 +56,13 @@ typedef struct wg_sample {
                              the caller's static buffer) */
 } wg_sample;
 
+/* Bits of undefined_at: where some or all elements of an input are... */
+typedef enum wg_undefined {
+    WG_AT_ZERO = 1, /* 0, -0 or next to it: singular matrices, too */
+    WG_AT_TIES = 2, /* equal: repeated eigenvalues or singular values, too */
+    WG_AT_LARGE = 4 /* 100 and more in size */
+} wg_undefined;
+
 struct wg_op {
     const char *name; /* "softmax": as in ops.h, without the prefix */
     const char *doc;  /* formula, shapes and kinks, in a line or three */
@@ -76,6 +83,20 @@ struct wg_op {
     /* For a differentiable op whose gradient is zero everywhere (sign, floor): the written reason,
      * without which the gradient checker takes that for a mistake. */
     const char *zero_gradient;
+
+    /* Special values at which the derivative does not exist, though differences may find a slope:
+     * bits of wg_undefined, with the written reason. The gradient checker compares only values
+     * there. At kinks it accepts any slope between those to the sides without a declaration. */
+    unsigned undefined_at;
+    const char *undefined_reason;
+
+    /* True for ops that in f32 compute less exactly than f32 allows, on purpose (quantized), or
+     * choose another of several results (the signs of eigenvectors). */
+    bool f32_approximates;
+
+    /* Writes the values of an element at which these options put a kink, up to 8, and returns how
+     * many: the limits of clamp. NULL: none but 0, which the checker always tries. */
+    int (*kinks)(const void *options, double *values);
 
     /* True for ops whose output is a view of their first input: forward makes the output itself. */
     bool is_view;

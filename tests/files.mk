@@ -83,6 +83,7 @@ tests_test_formats_SOURCES = \
 tests_test_gradcheck_SOURCES = \
 	tests/gradcheck/broken.c \
 	tests/gradcheck/gradcheck.c \
+	tests/gradcheck/kinds.c \
 	tests/gradcheck/module.c \
 	tests/gradcheck/sound.c \
 	tests/gradcheck/sound.h \

@@ -362,11 +362,13 @@ PAIR_SAMPLE(division_sample, sample_eighths, sample_halves)
         static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(NAME), INTEGERS(NAME)};              \
         return divide(call, loops);                                                                \
     }                                                                                              \
-    static const wg_op NAME##_op = {WG__OP(#NAME, 2, DOC),     .saves_inputs = 3,                  \
-                                    .saves_outputs = 1,        .differentiable = 3,                \
-                                    .infer = division_infer,   .forward = NAME##_forward,          \
-                                    .vjp = division_vjp,       .jvp = division_jvp,                \
-                                    .sample = division_sample, .bench = wg__bench_two};            \
+    static const wg_op NAME##_op = {                                                               \
+        WG__OP(#NAME, 2, DOC),      .saves_inputs = 3,                                             \
+        .saves_outputs = 1,         .differentiable = 3,                                           \
+        .undefined_at = WG_AT_ZERO, .undefined_reason = "a quotient by 0 has no limit",            \
+        .infer = division_infer,    .forward = NAME##_forward,                                     \
+        .vjp = division_vjp,        .jvp = division_jvp,                                           \
+        .sample = division_sample,  .bench = wg__bench_two};                                       \
     wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
         return wg__apply_two(&NAME##_op, a, b, false);                                             \
     }

@@ -411,6 +411,7 @@ static int two_outputs(int status, wg_tensor *const *outputs, wg_tensor **first,
 #define CHOICE(NAME, DOC)                                                                          \
     WG__OP_OF(#NAME, 1, 1, 2, DOC),                                                                \
         .options_size = sizeof(NAME##_options), .saves_outputs = 2, .differentiable = 1,           \
+        .undefined_at = WG_AT_TIES, .undefined_reason = "of equal elements any order is one",      \
         .places_outputs = true, .infer = NAME##_infer, .forward = NAME##_forward,                  \
         .vjp = chosen_vjp, .jvp = chosen_jvp, .sample = NAME##_sample, .bench = NAME##_bench,      \
         .flops = sort_flops
@@ -609,6 +610,8 @@ static const wg_op median = {
     .options_size = sizeof(median_options),
     .saves_outputs = 2,
     .differentiable = 1,
+    .undefined_at = WG_AT_TIES,
+    .undefined_reason = "of equal elements any is the middle one",
     .infer = median_infer,
     .forward = median_forward,
     .vjp = median_vjp,

@@ -153,29 +153,34 @@ static int pinv_forward(wg_call *call) {
     return wg__set_output(call, wg_matmul(v, wg__transposed(u)));
 }
 
-/* x - x y z, with the products of y and z first where they are the smaller ones. */
-static wg_tensor *less_product(wg_tensor *x, wg_tensor *y, wg_tensor *z) {
-    return wg_sub(x, wg_matmul(wg_matmul(x, y), z));
+/* x y z, with first the product that has fewer elements: of a tall or wide matrix never the large
+ * square. */
+static wg_tensor *chain(wg_tensor *x, wg_tensor *y, wg_tensor *z) {
+    if (!x || !y || !z)
+        return NULL;
+    int64_t xy = wg_tensor_size(x, -2) * wg_tensor_size(y, -1);
+    int64_t yz = wg_tensor_size(y, -2) * wg_tensor_size(z, -1);
+    return xy <= yz ? wg_matmul(wg_matmul(x, y), z) : wg_matmul(x, wg_matmul(y, z));
 }
 
 static int pinv_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *a = call->inputs[0], *p = call->outputs[0], *pt = wg__transposed(p);
     wg_tensor *gt = wg__transposed(cotangents[0]);
-    wg_tensor *through = wg_matmul(wg_matmul(pt, cotangents[0]), pt);
+    wg_tensor *through = chain(pt, cotangents[0], pt);
     /* (1 - A P) g^T (P P^T) and (P^T P) g^T (1 - P A) */
-    wg_tensor *x = wg_matmul(wg_matmul(gt, p), pt), *y = wg_matmul(pt, wg_matmul(p, gt));
-    wg_tensor *left = wg_sub(x, wg_matmul(a, wg_matmul(p, x)));
-    gradients[0] = wg_sub(wg_add(left, less_product(y, p, a)), through);
+    wg_tensor *x = chain(gt, p, pt), *y = chain(pt, p, gt);
+    wg_tensor *left = wg_sub(x, chain(a, p, x)), *right = wg_sub(y, chain(y, p, a));
+    gradients[0] = wg_sub(wg_add(left, right), through);
     return wg__vjp_status();
 }
 
 static int pinv_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     wg_tensor *a = call->inputs[0], *p = call->outputs[0], *pt = wg__transposed(p);
     wg_tensor *dt = wg__transposed(tangents[0]);
-    wg_tensor *through = wg_matmul(wg_matmul(p, tangents[0]), p);
-    wg_tensor *x = wg_matmul(p, wg_matmul(pt, dt)), *y = wg_matmul(wg_matmul(dt, pt), p);
-    wg_tensor *right = wg_sub(y, wg_matmul(p, wg_matmul(a, y)));
-    output_tangents[0] = wg_sub(wg_add(less_product(x, a, p), right), through);
+    wg_tensor *through = chain(p, tangents[0], p);
+    wg_tensor *x = chain(p, pt, dt), *y = chain(dt, pt, p);
+    wg_tensor *left = wg_sub(x, chain(x, a, p)), *right = wg_sub(y, chain(p, a, y));
+    output_tangents[0] = wg_sub(wg_add(left, right), through);
     return wg__vjp_status();
 }
 
@@ -407,6 +412,8 @@ static const wg_op matrix_exp = {
            "Derivatives are blocks of exponentials of twice the size."),
     .saves_inputs = 1,
     .differentiable = 1,
+    .undefined_at = WG_AT_LARGE,
+    .undefined_reason = "squaring loses the digits of a large matrix",
     .places_outputs = true,
     .infer = power_infer,
     .forward = exp_forward,
@@ -495,6 +502,8 @@ static const wg_op matrix_norm = {
         "sum (inf, -inf). Kinks at ties, and at singular values of 0."),
     .options_size = sizeof(norm_options),
     .differentiable = 1,
+    .undefined_at = WG_AT_ZERO | WG_AT_TIES,
+    .undefined_reason = "singular values that are 0 or equal have no derivative",
     .infer = norm_infer,
     .decompose = norm_decompose,
     .sample = norm_sample,

@@ -236,7 +236,9 @@ static void gradient_chunks(int64_t begin, int64_t end, void *context) {
         int64_t last = (chunk + 1) * job->rows_a_chunk;
         for (int64_t row = chunk * job->rows_a_chunk; row < last && row < job->rows; row++) {
             double scale = wg__element(job->dtype, job->scale + row * size);
-            double share = job->outside ? 1 / (1 - job->eps * scale) : 1;
+            /* (r + eps) / r; a row of zeros has h = 0, so that it does not matter there. */
+            double inner = 1 - job->eps * scale;
+            double share = job->outside && inner > 0 ? 1 / inner : 1;
             job->simd->row_normalize_vjp(
                 job->width, job->x + row * stride, wg__element(job->dtype, job->mean + row * size),
                 scale, job->weight, job->dy + row * stride, job->centered, share,

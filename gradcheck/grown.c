@@ -1,0 +1,313 @@
+/* Variants of an op's samples with long inputs: more elements than one vector, one block or one
+ * chunk of a parallel loop has, and numbers of them that are no multiple of a vector's width. Their
+ * derivatives are compared along random directions:
+ *
+ *     w^T (y(x + h v) - y(x - h v)) / (2 h)        against        (w^T J) v
+ *
+ * with v over all inputs, and over the tails alone: the last elements of each grown axis. The
+ * longest inputs have to give the same bits at any number of threads, and no more. */
+#include "gradcheck/check.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tensor/ops.h"
+
+enum { MANY = 40000 }; /* elements: several chunks of the parallel loops */
+
+/* ---- Growing ---- */
+
+static const int64_t lengths[] = {67, 259, 4099};
+
+enum { LENGTHS = sizeof lengths / sizeof *lengths, SIZES = 12 };
+
+/* The sizes of the axes of all floating inputs, each once: growing one of them grows every axis of
+ * that size, so that the inputs still fit. */
+static int sizes_of(const wg_sample *sample, int64_t *sizes) {
+    int count = 0;
+    for (int i = 0; i < sample->input_count; i++)
+        for (int d = 0; sample->inputs[i] && d < wg_tensor_ndim(sample->inputs[i]); d++) {
+            int64_t size = wg_tensor_size(sample->inputs[i], d);
+            int k = 0;
+            while (k < count && sizes[k] != size)
+                k++;
+            if (k == count && count < SIZES && size > 1)
+                sizes[count++] = size;
+        }
+    return count;
+}
+
+/* x repeated along an axis to that length. */
+static wg_tensor *lengthened(wg_tensor *x, int axis, int64_t length) {
+    int64_t size = wg_tensor_size(x, axis), times = (length + size - 1) / size;
+    wg_tensor *parts[64];
+    while (x && times > 1) {
+        int count = times < 64 ? (int)times : 64;
+        for (int k = 0; k < count; k++)
+            parts[k] = x;
+        x = wg_cat(count, parts, axis);
+        times = (times + count - 1) / count;
+    }
+    return x ? wg_clone(wg_slice(x, axis, 0, length, 1)) : NULL;
+}
+
+/* Repeated values would be ties; zeros stay where they may have a meaning. */
+static void jitter(wg_tensor *x, bool zeros, uint64_t seed) {
+    wg_generator generator = {.seed = seed, .offset = (uint64_t)6 << 40};
+    double *data = wg_tensor_data(x);
+    for (int64_t i = 0; i < wg_tensor_count(x); i++)
+        data[i] = zeros && data[i] == 0 ? wg_random_uniform(&generator) / 64
+                                        : data[i] * (1 - wg_random_uniform(&generator) / 16);
+}
+
+/* Every axis of that size gets that length, and of other even sizes one element less if `odd`. */
+static wg_tensor *grow(wg_tensor *x, int64_t size, int64_t length, bool odd, uint64_t seed) {
+    wg_tensor *y = x;
+    for (int d = 0; y && d < wg_tensor_ndim(x); d++) {
+        int64_t own = wg_tensor_size(x, d);
+        if (own == size)
+            y = lengthened(y, d, length);
+        else if (odd && own % 2 == 0 && own > 0)
+            y = wg_slice(y, d, 0, own - 1, 1);
+    }
+    y = y ? wg_clone(y) : NULL;
+    if (y && y->spec.dtype == WG_F64)
+        jitter(y, seed >> 32 != 0, seed);
+    return y;
+}
+
+/* The shape rule takes it, and neither inputs nor outputs have more elements than a check should
+ * compute. */
+static bool is_feasible(const wg_op *op, const wg_sample *sample, int64_t most) {
+    wg_spec specs[WG_MAX_INPUTS];
+    wg_call call = {.op = op,
+                    .options = sample->options,
+                    .input_count = sample->input_count,
+                    .inputs = sample->inputs,
+                    .input_specs = specs,
+                    .output_count = op->output_count};
+    bool feasible = true;
+    for (int i = 0; i < sample->input_count; i++) {
+        specs[i] = sample->inputs[i] ? sample->inputs[i]->spec : (wg_spec){.ndim = -1};
+        feasible &= !sample->inputs[i] || wg__spec_count(&specs[i]) <= most;
+    }
+    feasible = feasible && (!op->infer || op->infer(&call) == 0);
+    for (int j = 0; feasible && !wg_op_is_composite(op) && j < op->output_count; j++)
+        feasible = wg__spec_count(&call.output_specs[j]) <= most;
+    if (feasible && op->flops)
+        feasible = op->flops(&call) <= 64.0 * (double)most;
+    wg_error_clear();
+    return feasible;
+}
+
+int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool first,
+                     wg_sample *variant, wg__growth *growth, char *name, size_t size) {
+    int64_t sizes[SIZES];
+    int count = sizes_of(sample, sizes), each = first ? LENGTHS + 1 : 1;
+    if (number >= each * count)
+        return 0;
+    int kind = number % each;
+    bool odd = kind < LENGTHS;
+    growth->size = sizes[number / each];
+    growth->length = lengths[odd ? kind : 0];
+    *variant = *sample;
+    int most = 0;
+    for (int i = 0; i < sample->input_count; i++) {
+        wg_tensor *x = sample->inputs[i];
+        if (!x)
+            continue;
+        int grown = 0;
+        for (int d = 0; d < wg_tensor_ndim(x); d++)
+            grown += wg_tensor_size(x, d) == growth->size;
+        most = grown > most ? grown : most;
+        if (grown > 1 && growth->length > lengths[0])
+            return -1;
+        variant->inputs[i] =
+            grow(wg_detach(x), growth->size, growth->length, odd,
+                 (uint64_t)i | (op->undefined_at & WG_AT_TIES ? (uint64_t)1 << 32 : 0));
+        if (!variant->inputs[i])
+            return -1;
+    }
+    snprintf(name, size, "axes of size %lld grown to %lld", (long long)growth->size,
+             (long long)growth->length);
+    return is_feasible(op, variant, 1 << 15) ? 1 : -1;
+}
+
+/* ---- Comparing along directions ---- */
+
+/* True for elements that lie between two places of a grown axis. */
+static bool is_between(const wg_tensor *x, const wg__growth *g, int64_t number, int64_t from,
+                       int64_t to) {
+    int64_t index[WG_MAX_DIMS];
+    wg__unravel(number, wg_tensor_ndim(x), wg_tensor_shape(x), index);
+    for (int d = 0; d < wg_tensor_ndim(x); d++)
+        if (wg_tensor_size(x, d) == g->length && index[d] >= from && index[d] < to)
+            return true;
+    return false;
+}
+
+/* A direction of length 1 over the elements between two places, or over all for from < 0. */
+static double make_direction(const wg__gradcheck *c, const wg__growth *g, int64_t from, int64_t to,
+                             double *direction) {
+    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)7 << 40};
+    double square = 0;
+    for (int w = 0; w < c->wanted_count; w++)
+        for (int64_t i = 0; i < wg_tensor_count(c->wanted_inputs[w]); i++) {
+            double v = wg_random_normal(&generator), *at = &direction[c->wanted_at[w] + i];
+            *at = from < 0 || is_between(c->wanted_inputs[w], g, i, from, to) ? v : 0;
+            square += *at * *at;
+        }
+    for (int64_t at = 0; at < c->coordinate_count && square > 0; at++)
+        direction[at] /= sqrt(square);
+    return square;
+}
+
+typedef struct projection {
+    wg__gradcheck *c;
+    const wg__growth *growth;
+    double *direction;
+    double numeric, analytic, slopes; /* the last: the sum of the sizes of the slopes */
+} projection;
+
+/* 1 when the direction agrees, or has a kink or nothing to compare with in it; 0 when not; -1 with
+ * a verdict. */
+static int compare_direction_by(projection *p, int64_t from, int64_t to, double eps) {
+    wg__gradcheck *c = p->c;
+    if (make_direction(c, p->growth, from, to, p->direction) == 0)
+        return 1;
+    if (wg__gradcheck_slope(c, p->direction, -1, eps) < 0)
+        return -1;
+    double noise = 0, spread = 0;
+    p->numeric = p->analytic = p->slopes = 0;
+    for (int64_t i = 0; i < c->value_count; i++) {
+        double weight = fabs(c->weight_values[i]);
+        p->numeric += c->weight_values[i] * c->slopes[i];
+        p->slopes += weight * fabs(c->slopes[i]);
+        spread += weight * c->spreads[i];
+        noise += weight * 8 * DBL_EPSILON * fabs(c->values[i]) / eps;
+    }
+    double size = 0;
+    for (int64_t at = 0; at < c->coordinate_count; at++) {
+        p->analytic += c->analytic[at] * p->direction[at];
+        size = fmax(size, fabs(c->analytic[at] * p->direction[at]));
+    }
+    double error = fabs(p->numeric - p->analytic);
+    if (error <= 1e-6 + 1e-5 * (fabs(p->numeric) + size) + noise || isnan(p->numeric))
+        return 1;
+    return error <= 1.01 * spread; /* one-sided slopes that differ so much are a kink's */
+}
+
+/* A kink that lies within the step is not within a thousandth of it. */
+static int compare_direction(projection *p, int64_t from, int64_t to) {
+    double eps = p->c->dtype == WG_F64 ? 1e-5 : 1.0 / 64;
+    int status = compare_direction_by(p, from, to, eps);
+    return status == 0 ? compare_direction_by(p, from, to, eps / 1000) : status;
+}
+
+/* The first place from which on directions disagree: elements before it are right. */
+static int64_t first_wrong(projection *p) {
+    int64_t right = 0, wrong = p->growth->length;
+    while (right + 1 < wrong) {
+        int64_t middle = (right + wrong) / 2;
+        if (compare_direction(p, 0, middle) == 1)
+            right = middle;
+        else
+            wrong = middle;
+    }
+    return right;
+}
+
+static int explain(projection *p, int64_t from, int64_t to) {
+    wg__gradcheck *c = p->c;
+    const wg__growth *g = p->growth;
+    int64_t first = first_wrong(p);
+    compare_direction(p, from, to);
+    bool forward = p->slopes == 0;
+    c->blames = forward ? "forward" : "vjp";
+    const char *who = forward ? "forward does not depend on them" : "the gradient";
+    char what[96] = "";
+    if (p->analytic == 0)
+        snprintf(what, sizeof what, "; their gradients are 0");
+    else if (forward)
+        snprintf(what, sizeof what, "; %s", who);
+    /* All are wrong in the same way, or those before some place are right. */
+    bool tail = first > 0;
+    return wg__gradcheck_fail(
+        c, tail ? WG_DIAGNOSIS_TAIL : WG_DIAGNOSIS_LONG, -1,
+        "along random directions of the elements %s%lld of an axis of %lld: numeric %.9g, analytic "
+        "%.9g%s",
+        tail ? "from about " : "of which the first wrong one is ", (long long)first,
+        (long long)g->length, p->numeric, p->analytic, what);
+}
+
+static int compare_long(wg__gradcheck *c, const wg__growth *growth) {
+    projection p = {.c = c, .growth = growth};
+    p.direction = wg__alloc((size_t)c->coordinate_count * sizeof(double) + 1);
+    if (!p.direction)
+        return wg__gradcheck_no_memory(c);
+    int64_t end = growth->length;
+    int status = compare_direction(&p, end - 3, end);
+    if (status == 0)
+        status = explain(&p, end - 3, end);
+    else if (status > 0 && (status = compare_direction(&p, -1, end)) == 0)
+        status = explain(&p, -1, end);
+    wg__free(p.direction);
+    c->report->compared += 2;
+    return status < 0 ? -1 : 0;
+}
+
+int wg__gradcheck_long(wg__gradcheck *c, const wg__growth *growth) {
+    if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_measure(c) < 0 ||
+        wg__gradcheck_decomposed_values(c) < 0)
+        return -1;
+    if (c->value_count == 0)
+        return 0;
+    if (c->coordinate_count > 0 &&
+        (wg__gradcheck_gradient(c, &(wg__pull_options){0}, c->analytic) < 0 ||
+         compare_long(c, growth) < 0 || (c->op->jvp && wg__gradcheck_forward_mode(c, false) < 0)))
+        return -1;
+    if (wg__gradcheck_f32(c, false) < 0)
+        return -1;
+    return growth->length == lengths[0] && c->coordinate_count < 1024 ? wg__gradcheck_layouts(c)
+                                                                      : 0;
+}
+
+/* ---- The longest ---- */
+
+/* x many times, along its first axis or its last. */
+static wg_tensor *repeated(wg_tensor *x, bool last) {
+    int ndim = wg_tensor_ndim(x);
+    int64_t count = wg_tensor_count(x), shape[WG_MAX_DIMS + 1];
+    if (ndim == 0 || ndim == WG_MAX_DIMS || count == 0)
+        return x;
+    int64_t times = (MANY + count - 1) / count;
+    int at = last ? ndim : 0;
+    wg_tensor *stacked = wg_unsqueeze(x, at);
+    if (!stacked)
+        return NULL;
+    memcpy(shape, wg_tensor_shape(stacked), (size_t)(ndim + 1) * sizeof(int64_t));
+    shape[at] = times;
+    stacked = wg_expand(stacked, ndim + 1, shape);
+    memcpy(shape, wg_tensor_shape(x), (size_t)ndim * sizeof(int64_t));
+    shape[last ? ndim - 1 : 0] *= times;
+    return wg_reshape(stacked, ndim, shape);
+}
+
+/* All inputs, tall or wide; then the first alone. How large a composite's result would be is not
+ * known before; its ops are checked themselves. */
+int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
+                      char *name, size_t size) {
+    static const char *const names[] = {"inputs tall", "inputs wide", "input 0 tall",
+                                        "input 0 wide"};
+    if (wg_op_is_composite(op) || number >= (int)(sizeof names / sizeof *names))
+        return 0;
+    *variant = *sample;
+    for (int i = 0; i < (number < 2 ? sample->input_count : 1); i++)
+        if (sample->inputs[i])
+            variant->inputs[i] = wg_clone(repeated(sample->inputs[i], number % 2));
+    snprintf(name, size, "%s", names[number]);
+    return is_feasible(op, variant, 4 * MANY) ? 1 : -1;
+}

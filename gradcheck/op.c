@@ -1,0 +1,372 @@
+/* Ops on their samples and on variants of them, and libraries of ops. See gradcheck.h for the
+ * mathematics. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gradcheck/check.h"
+#include "tensor/ops.h"
+
+/* ---- Ops, on their samples and on variants of them ---- */
+
+/* Failed samples that are looked at, for the one that explains best. */
+enum { MAX_FAILURES = 4 };
+
+typedef struct op_check {
+    const wg_op *op;
+    wg_gradcheck_options options; /* with defaults */
+    wg_gradcheck_report *report;  /* totals, and the worst or the best explained failure */
+    int failures;
+    double merit; /* of the failure in the report */
+    bool nonzero; /* some gradient was not zero */
+} op_check;
+
+static int apply_sample(int input_count, wg_tensor *const *inputs, int output_count,
+                        wg_tensor **outputs, void *context) {
+    (void)output_count;
+    const wg__sampled_op *sampled = context;
+    return wg_apply(sampled->op, input_count, inputs, sampled->options, outputs);
+}
+
+/* The explained failure of the sample with the most coordinates has the highest merit. */
+static double merit(const wg_gradcheck_report *r) {
+    switch (r->diagnosis) {
+    case WG_DIAGNOSIS_WRONG:
+    case WG_DIAGNOSIS_LOCAL:
+    case WG_DIAGNOSIS_FAILED:
+    case WG_DIAGNOSIS_JUMP:
+        return (double)r->compared;
+    default:
+        return 1e12 + (double)r->compared;
+    }
+}
+
+static void merge(op_check *o, const wg_gradcheck_report *one) {
+    wg_gradcheck_report *all = o->report, kept = *all;
+    bool first_failure = !one->passed && all->passed;
+    bool better =
+        one->passed ? all->passed && (all->compared == 0 || one->largest_error > all->largest_error)
+                    : first_failure || merit(one) > o->merit;
+    if (better)
+        *all = *one;
+    if (better && !one->passed)
+        o->merit = merit(one);
+    all->samples = kept.samples;
+    all->variants = kept.variants + one->variants;
+    all->refused = kept.refused + one->refused;
+    all->order = one->order > kept.order ? one->order : kept.order;
+    all->forward = kept.forward || one->forward;
+    all->compared = kept.compared + one->compared;
+    all->kinks = kept.kinks + one->kinks;
+    all->largest_error = fmax(kept.largest_error, one->largest_error);
+    all->largest_absolute_error = fmax(kept.largest_absolute_error, one->largest_absolute_error);
+}
+
+static wg__gradcheck check_of(const op_check *o, const wg_sample *sample, wg__sampled_op *sampled,
+                              wg_gradcheck_report *report) {
+    *sampled = (wg__sampled_op){o->op, sample->options};
+    return (wg__gradcheck){.function = apply_sample,
+                           .context = sampled,
+                           .op = o->op,
+                           .argument_count = sample->input_count,
+                           .user_count = sample->input_count,
+                           .input_count = sample->input_count,
+                           .inputs = sample->inputs,
+                           .output_count = o->op->output_count,
+                           .order = 1,
+                           .dtype = o->options.f32 ? WG_F32 : WG_F64,
+                           .options = o->options,
+                           .report = report};
+}
+
+/* Floating inputs are cast to the checked dtype, and require a gradient where the op has one. */
+static void make_leaves(const op_check *o, wg_sample *sample) {
+    for (int i = 0; i < sample->input_count; i++) {
+        wg_tensor *x = sample->inputs[i];
+        if (!x)
+            continue;
+        if (o->options.f32 && wg_tensor_dtype(x) == WG_F64)
+            x = wg_cast(x, WG_F32);
+        wg_dtype checked = o->options.f32 ? WG_F32 : WG_F64;
+        x = wg_detach(x);
+        if (o->op->differentiable >> i & 1 && wg_tensor_dtype(x) == checked)
+            wg_set_requires_grad(x, true);
+        sample->inputs[i] = x;
+    }
+}
+
+/* What a variant of a sample differs in. */
+typedef enum variant_kind { SAMPLE, SHAPE, VALUE, LONG, MANY_THREADS } variant_kind;
+
+typedef struct variant {
+    variant_kind kind;
+    wg_sample sample;
+    wg__point point;   /* VALUE */
+    wg__growth growth; /* LONG */
+    char name[64];     /* "" for the sample itself */
+} variant;
+
+/* True when the op takes these inputs and gives numbers; an error that says it does not is no
+ * failure of a variant. */
+static bool is_taken(const op_check *o, const wg_sample *sample, variant_kind kind) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    bool taken =
+        wg_apply(o->op, sample->input_count, sample->inputs, sample->options, outputs) == 0;
+    for (int j = 0; taken && j < o->op->output_count; j++) {
+        if (!wg_dtype_is_float(wg_tensor_dtype(outputs[j])))
+            continue;
+        wg_tensor *finite = wg_eq(wg_sub(wg_detach(outputs[j]), wg_detach(outputs[j])),
+                                  wg_scalar(wg_tensor_dtype(outputs[j]), 0));
+        wg_tensor *all = wg_sum(wg_cast(finite, WG_F64), 0, NULL, false);
+        taken = wg_item(all) == (double)wg_tensor_count(outputs[j]);
+    }
+    const wg_error *error = wg_error_pending();
+    bool refused =
+        error && (kind == VALUE || error->code == WG_ERROR_SHAPE || error->code == WG_ERROR_DTYPE ||
+                  error->code == WG_ERROR_INDEX || error->code == WG_ERROR_ARGUMENT);
+    if (refused)
+        wg_error_clear();
+    wg_scope_end(&scope, NULL);
+    return taken || (error && !refused); /* the check itself reports other errors */
+}
+
+/* The variant of that kind and number: as wg__variant_of_shape. */
+static int make_variant(const wg_op *op, int number, const wg_sample *sample, bool first,
+                        variant *v) {
+    switch (v->kind) {
+    case SHAPE:
+        return wg__variant_of_shape(op, number, sample, &v->sample, v->name, sizeof v->name);
+    case VALUE:
+        return wg__variant_of_value(op, number, sample, &v->sample, &v->point, v->name,
+                                    sizeof v->name);
+    case LONG:
+        return wg__variant_long(op, number, sample, first, &v->sample, &v->growth, v->name,
+                                sizeof v->name);
+    default:
+        return wg__variant_grown(op, number, sample, &v->sample, v->name, sizeof v->name);
+    }
+}
+
+/* Results have to be the same bits at any number of threads: no more is asked. */
+static int check_threads(wg__gradcheck *c) {
+    if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_measure(c) < 0)
+        return -1;
+    if (c->wanted_count > 0 && wg__gradcheck_gradient(c, &(wg__pull_options){0}, c->analytic) < 0)
+        return -1;
+    return wg__gradcheck_threads(c);
+}
+
+static int check_one(op_check *o, const variant *v, int number, wg_gradcheck_report *report) {
+    wg__sampled_op sampled;
+    wg__gradcheck c = check_of(o, &v->sample, &sampled, report);
+    c.derived = v->kind != SAMPLE;
+    c.layouts = !c.derived && !o->options.no_variants;
+    report->sample = number;
+    snprintf(report->variant, sizeof report->variant, "%s", v->name);
+    if (c.derived)
+        c.options.order = 1;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = v->kind == VALUE          ? wg__gradcheck_point(&c, &v->point)
+                 : v->kind == LONG         ? wg__gradcheck_long(&c, &v->growth)
+                 : v->kind == MANY_THREADS ? check_threads(&c)
+                                           : wg__gradcheck_all(&c);
+    o->nonzero |= c.nonzero;
+    wg__gradcheck_free(&c);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+static wg_gradcheck_report blank(const op_check *o) {
+    return (wg_gradcheck_report){.passed = true,
+                                 .function = "",
+                                 .seed = o->options.seed,
+                                 .sample = -1,
+                                 .input = -1,
+                                 .output = -1,
+                                 .axis = -1};
+}
+
+/* The verdict on a sample or a variant that could not be made. */
+static int cannot_be_made(op_check *o, int sample, const char *variant) {
+    wg_gradcheck_report report = blank(o);
+    wg__gradcheck c = {.op = o->op, .order = 1, .report = &report, .user_count = WG_MAX_INPUTS};
+    report.sample = sample;
+    snprintf(report.variant, sizeof report.variant, "%s", variant);
+    wg__gradcheck_fail(&c, WG_DIAGNOSIS_FAILED, -1, "cannot be made");
+    merge(o, &report);
+    return -1;
+}
+
+/* Returns as check_one does; a variant that is refused passes. */
+static int check_variant(op_check *o, variant *v, int sample) {
+    wg_gradcheck_report report = blank(o);
+    int status = 0;
+    make_leaves(o, &v->sample);
+    if (wg_error_pending() || is_taken(o, &v->sample, v->kind)) {
+        report.variants = 1;
+        status = check_one(o, v, sample, &report);
+    } else {
+        report.refused = 1;
+    }
+    merge(o, &report);
+    return status;
+}
+
+/* The longest inputs are made of the first sample alone. */
+static int check_variants(op_check *o, const wg_sample *sample, int number) {
+    int status = 0;
+    for (variant_kind kind = SHAPE; kind <= MANY_THREADS - (number > 0); kind++)
+        for (int n = 0, more = 1; status == 0 && more != 0; n++) {
+            variant v = {.kind = kind};
+            wg_scope scope;
+            wg_scope_begin(&scope);
+            more = make_variant(o->op, n, sample, number == 0, &v);
+            if (wg_error_pending())
+                status = cannot_be_made(o, number, v.name);
+            else if (more > 0)
+                status = check_variant(o, &v, number);
+            wg_scope_end(&scope, NULL);
+        }
+    return status;
+}
+
+/* Returns as op->sample does: 1, 0 after the last sample, -1 when nothing more is to be learnt. */
+static int check_next_sample(op_check *o, int index) {
+    wg_generator generator = {.seed = o->options.seed, .offset = (uint64_t)index << 16};
+    variant v = {.kind = SAMPLE};
+    wg_gradcheck_report report = blank(o);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int more = o->op->sample(index, &generator, &v.sample), status = 0;
+    make_leaves(o, &v.sample);
+    if (more < 0 || wg_error_pending()) {
+        status = cannot_be_made(o, index, "");
+        more = -1;
+    } else if (more > 0) {
+        status = check_one(o, &v, index, &report);
+        merge(o, &report);
+    }
+    if (more > 0 && status == 0 && o->failures == 0 && !o->options.no_variants)
+        status = check_variants(o, &v.sample, index);
+    wg_scope_end(&scope, NULL);
+    o->failures += status < 0;
+    return o->failures >= MAX_FAILURES ? -1 : more;
+}
+
+static int refuse(op_check *o, wg_diagnosis diagnosis, const char *what) {
+    wg__gradcheck c = {.op = o->op, .order = 1, .report = o->report, .user_count = WG_MAX_INPUTS};
+    o->report->sample = -1;
+    return wg__gradcheck_fail(&c, diagnosis, -1, "%s", what);
+}
+
+static int judge_op(op_check *o) {
+    const wg_op *op = o->op;
+    wg_gradcheck_report *r = o->report;
+    const char *reason = op->zero_gradient ? op->zero_gradient : o->options.zero_gradient;
+    if (!r->passed)
+        return -1;
+    if (r->samples == 0)
+        return refuse(o, WG_DIAGNOSIS_FAILED, "it has no samples");
+    if (!op->differentiable) {
+        snprintf(r->message, sizeof r->message, "no gradient: %.400s", op->no_gradient);
+        return 0;
+    }
+    if (r->compared == 0)
+        return refuse(o, WG_DIAGNOSIS_NOTHING_COMPARED,
+                      "no sample has an f64 input that is differentiable");
+    if (!o->nonzero && !reason)
+        return refuse(o, WG_DIAGNOSIS_ALL_ZERO, "the gradients of all samples");
+    if (o->nonzero && reason)
+        return refuse(o, WG_DIAGNOSIS_NOT_ZERO, reason);
+    snprintf(
+        r->message, sizeof r->message,
+        "%d samples and %d variants, %lld coordinates agree, the worst to %.2g of the tolerance",
+        r->samples, r->variants, (long long)r->compared, r->largest_error);
+    return 0;
+}
+
+static int check_samples(op_check *o) {
+    const wg_op *op = o->op;
+    if (!op->sample)
+        return refuse(o, WG_DIAGNOSIS_FAILED, "it has no samples");
+    if (op->differentiable ? !op->vjp && !wg_op_is_composite(op) : !op->no_gradient)
+        return refuse(o, WG_DIAGNOSIS_FAILED, "it has neither vjp nor a reason for having none");
+    int more = 1;
+    bool recording = wg_set_grad_enabled(true);
+    for (int k = 0; more > 0; k++) {
+        more = check_next_sample(o, k);
+        o->report->samples += more != 0;
+    }
+    wg_set_grad_enabled(recording);
+    return judge_op(o);
+}
+
+int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
+                    wg_gradcheck_report *report) {
+    wg_gradcheck_report own;
+    op_check o = {
+        .op = op, .options = wg__gradcheck_defaults(options), .report = report ? report : &own};
+    if (!wg__gradcheck_begin(&o.options, o.report))
+        return -1;
+    return wg__gradcheck_end(check_samples(&o), o.report);
+}
+
+/* ---- Ops in a shared library of the user's ---- */
+
+/* Its ops have to run on the very library that checks them. */
+static bool shares_library(void *handle) {
+    void *symbol = dlsym(handle, "wg_op_count");
+    int (*theirs)(void);
+    memcpy(&theirs, &symbol, sizeof theirs);
+    return theirs == wg_op_count;
+}
+
+static const wg_op_library *find_ops(void *handle, const char *path) {
+    const wg_op_library *library = dlsym(handle, "wengert_ops");
+    if (!shares_library(handle))
+        wg_fail(WG_ERROR_FORMAT, "op_library",
+                "%s runs on another copy of libwengert than this command: link it with the library "
+                "that the command is linked with (a command built with --disable-shared can load "
+                "no ops)",
+                path);
+    else if (!library)
+        wg_fail(WG_ERROR_FORMAT, "op_library",
+                "%s exports no ops: it needs WG_EXPORT_OPS(&op, ...) outside of its "
+                "functions",
+                path);
+    else if (library->op_size != sizeof(wg_op) || library->call_size != sizeof(wg_call) ||
+             library->sample_size != sizeof(wg_sample))
+        wg_fail(
+            WG_ERROR_FORMAT, "op_library",
+            "%s was compiled against the headers of another version of wengert: compile it anew",
+            path);
+    else
+        return library;
+    return NULL;
+}
+
+const wg_op *const *wg_op_library_open(const char *path) {
+    char with_slash[4096]; /* without one, dlopen would search the system's folders */
+    snprintf(with_slash, sizeof with_slash, "%s%s", strchr(path, '/') ? "" : "./", path);
+    if (access(with_slash, R_OK) < 0) {
+        wg_fail(WG_ERROR_NOT_FOUND, "op_library", "%s cannot be read", path);
+        return NULL;
+    }
+    void *handle = dlopen(with_slash, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        wg_fail(WG_ERROR_FORMAT, "op_library",
+                "%s is no shared library that can be opened: %s; compile it as in cc -shared "
+                "-fPIC my_op.c -o my_op.so $(pkg-config --cflags --libs wengert)",
+                path, dlerror());
+        return NULL;
+    }
+    const wg_op_library *library = find_ops(handle, path);
+    if (!library)
+        dlclose(handle);
+    return library ? library->ops : NULL;
+}

@@ -1,0 +1,539 @@
+/* What an op has beside its kernels in f64 and its vjp, compared with them:
+ *
+ *     decompose    the same values and, differentiated, the same gradients
+ *     jvp          w^T (J t) of the one is (w^T J) t of the other, but for rounding
+ *     f32          kernels and vjp in f32 against those in f64 on the same rounded inputs
+ *
+ * None of them needs differences, so that they are asked of every sample and every variant. */
+#include "gradcheck/check.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/ops.h"
+
+/* ---- The decomposition ---- */
+
+/* Of inputs without elements a formula may ask for more than a kernel. */
+static bool has_both(const wg__gradcheck *c) {
+    for (int i = 0; i < c->input_count; i++)
+        if (c->inputs[i] && wg_tensor_count(c->inputs[i]) == 0)
+            return false;
+    return c->op && c->op->forward && c->op->decompose;
+}
+
+/* The op without its kernels: a composite, whose ops are recorded. */
+static wg_op composite_of(const wg_op *op) {
+    wg_op composite = *op;
+    composite.forward = NULL;
+    composite.vjp = NULL;
+    composite.is_view = composite.places_outputs = false;
+    return composite;
+}
+
+/* The place of the worst number that is not `expected` within `limit` of the largest; -1 for none.
+ * Numbers of which either is not finite are left out: a formula may overflow where a kernel does
+ * not. */
+static int64_t worst_of(int64_t count, const double *numbers, const double *expected,
+                        double limit) {
+    double largest = 0, worst = 0;
+    int64_t at = -1;
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(expected[i]) && isfinite(numbers[i]))
+            largest = fmax(largest, fabs(expected[i]));
+    for (int64_t i = 0; i < count; i++) {
+        double error = fabs(numbers[i] - expected[i]);
+        if (isfinite(error) && error > limit * fmax(largest, 1e-3) && error > worst) {
+            worst = error;
+            at = i;
+        }
+    }
+    return at;
+}
+
+/* "output 0 at (1, 2)". Returns buffer. */
+static const char *value_text(char *buffer, size_t size, const wg__gradcheck *c, int64_t value) {
+    int k = wg__gradcheck_output_of(c, value);
+    const wg_spec *y = &c->output_specs[c->weighted[k]];
+    int64_t index[WG_MAX_DIMS];
+    char at[128];
+    wg__unravel(value - c->weighted_at[k], y->ndim, y->shape, index);
+    snprintf(buffer, size, "output %d at %s", c->weighted[k],
+             wg__index_text(at, sizeof at, y->ndim, index));
+    return buffer;
+}
+
+/* "the gradient of input 0 at (1, 2)". Returns buffer. */
+static const char *coordinate_text(char *buffer, size_t size, const wg__gradcheck *c, int64_t at) {
+    int w = wg__gradcheck_input_of(c, at);
+    const wg_tensor *x = c->wanted_inputs[w];
+    int64_t index[WG_MAX_DIMS];
+    char name[96], place[128];
+    wg__unravel(at - c->wanted_at[w], wg_tensor_ndim(x), wg_tensor_shape(x), index);
+    snprintf(buffer, size, "the gradient of %s at %s",
+             wg__gradcheck_input_text(name, sizeof name, c, c->wanted[w]),
+             wg__index_text(place, sizeof place, wg_tensor_ndim(x), index));
+    return buffer;
+}
+
+static double limit_of(const wg__gradcheck *c) {
+    return c->dtype == WG_F64 ? 1e-8 : 1e-3;
+}
+
+int wg__gradcheck_decomposed_values(wg__gradcheck *c) {
+    if (!has_both(c))
+        return 0;
+    wg_op composite = composite_of(c->op);
+    wg__sampled_op sampled = {&composite, ((const wg__sampled_op *)c->context)->options};
+    wg__gradcheck again = *c;
+    wg_gradcheck_report ignored = *c->report;
+    again.context = &sampled;
+    again.report = &ignored;
+    again.blames = "decompose";
+    if (wg__gradcheck_evaluate(&again, c->plus) < 0)
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_DECOMPOSITION, -1, "decompose fails: %.300s",
+                                  ignored.message);
+    int64_t at = worst_of(c->value_count, c->values, c->plus, limit_of(c));
+    char what[192];
+    return at < 0 ? 0
+                  : wg__gradcheck_fail(
+                        c, WG_DIAGNOSIS_DECOMPOSITION, -1, "%s: forward gives %.9g, decompose %.9g",
+                        value_text(what, sizeof what, c, at), c->values[at], c->plus[at]);
+}
+
+int wg__gradcheck_decomposed_gradient(wg__gradcheck *c) {
+    if (!has_both(c) || c->coordinate_count == 0)
+        return 0;
+    wg_op composite = composite_of(c->op);
+    wg__sampled_op sampled = {&composite, ((const wg__sampled_op *)c->context)->options};
+    wg__gradcheck again = *c;
+    again.context = &sampled;
+    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    int status = gradient ? wg__gradcheck_gradient(&again, &(wg__pull_options){0}, gradient)
+                          : wg__gradcheck_no_memory(c);
+    int64_t at =
+        status < 0 ? -1 : worst_of(c->coordinate_count, c->analytic, gradient, limit_of(c));
+    char what[256];
+    if (at >= 0)
+        status = wg__gradcheck_fail(
+            c, WG_DIAGNOSIS_RECORDED, c->wanted[wg__gradcheck_input_of(c, at)],
+            "%s is %.9g by the vjp, %.9g by differentiating decompose",
+            coordinate_text(what, sizeof what, c, at), c->analytic[at], gradient[at]);
+    wg__free(gradient);
+    return status;
+}
+
+/* ---- f32 ---- */
+
+/* Rounding an input moves a result by its condition; a kernel may lose that much several times. */
+enum { LOST = 64, CONDITIONED = 32 };
+
+/* Beyond, squares and products inside a kernel may overflow in f32. */
+#define F32_LARGEST 1e15
+
+/* Values and gradients of a run on inputs of some dtype. */
+typedef struct results {
+    double *values, *gradients;
+} results;
+
+typedef struct f32_check {
+    wg__gradcheck *c;
+    wg_tensor **inputs;  /* 3 times input_count: rounded, in f32, moved; then the wanted ones */
+    wg_tensor **weights; /* in f32, and rounded */
+    wg_spec *specs;      /* of the outputs in f32 */
+    bool only_finite;
+    results wide, narrow, moved;
+    double *value_radius, *gradient_radius;
+} f32_check;
+
+static int run_as(wg__gradcheck *c, wg_dtype dtype, wg_tensor **inputs, wg_tensor **wanted,
+                  wg_tensor *const *weights, wg_spec *specs, results *r) {
+    wg__gradcheck again = *c;
+    wg_gradcheck_report ignored = *c->report;
+    again.report = &ignored;
+    again.dtype = dtype;
+    again.inputs = inputs;
+    again.wanted_inputs = wanted;
+    again.output_specs = specs;
+    for (int w = 0; w < c->wanted_count; w++) {
+        wanted[w] = inputs[c->wanted[w]];
+        wg_set_requires_grad(wanted[w], true);
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = wg__gradcheck_evaluate(&again, r->values);
+    if (status == 0 && c->wanted_count > 0)
+        status =
+            wg__gradcheck_gradient(&again, &(wg__pull_options){.weights = weights}, r->gradients);
+    wg_scope_end(&scope, NULL);
+    if (status < 0)
+        memcpy(c->report->message, ignored.message, sizeof ignored.message);
+    return status;
+}
+
+/* x (1 + 4 u r), with r = +-1 at random and u the rounding of f32. */
+static wg_tensor *moved_a_little(wg_tensor *x, wg_generator *generator) {
+    wg_tensor *y = wg_clone(x);
+    double *data = y ? wg_tensor_data(y) : NULL;
+    for (int64_t i = 0; y && i < wg_tensor_count(y); i++)
+        data[i] *= 1 + (wg_random_uniform(generator) < 0.5 ? 2 : -2) * (double)FLT_EPSILON;
+    return y;
+}
+
+static void widen(int64_t count, const double *moved, const double *values, double *radius) {
+    for (int64_t i = 0; i < count; i++) {
+        double by = fabs(moved[i] - values[i]);
+        radius[i] = isnan(by) ? INFINITY : fmax(radius[i], by);
+    }
+}
+
+/* The worst number that rounding does not explain; -1 for none. Results that follow each other in
+ * one block, such as a row of a softmax, share the error of the largest. */
+static int64_t worst_narrow(int64_t count, const double *narrow, const double *wide,
+                            const double *radius, bool only_finite) {
+    double largest = 0, moved = 0, worst = 1;
+    int64_t at = -1;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(wide[i]) || fabs(wide[i]) > F32_LARGEST || isinf(radius[i]))
+            return -1; /* the neighbours are made of the same intermediate results */
+        largest = fmax(largest, fabs(wide[i]));
+        moved = fmax(moved, radius[i]);
+    }
+    /* Results are made of numbers of the size of 1, and long sums lose digits as they go. */
+    double lost = LOST * (double)FLT_EPSILON * (1 + sqrt((double)count) / 16);
+    double limit = only_finite ? INFINITY : lost * fmax(largest, 1) + CONDITIONED * moved;
+    for (int64_t i = 0; i < count; i++) {
+        double share = isfinite(narrow[i]) ? fabs(narrow[i] - wide[i]) / limit : INFINITY;
+        if (share > worst) {
+            worst = share;
+            at = i;
+        }
+    }
+    return at;
+}
+
+static int judge_f32(f32_check *f) {
+    wg__gradcheck *c = f->c;
+    wg_diagnosis diagnosis = f->only_finite ? WG_DIAGNOSIS_AT_LARGE : WG_DIAGNOSIS_F32;
+    char what[256];
+    for (int k = 0; k < c->weighted_count; k++) {
+        int64_t begin = c->weighted_at[k];
+        int64_t count = wg__spec_count(&c->output_specs[c->weighted[k]]);
+        int64_t at = worst_narrow(count, f->narrow.values + begin, f->wide.values + begin,
+                                  f->value_radius + begin, f->only_finite);
+        c->blames = "forward";
+        if (at >= 0)
+            return wg__gradcheck_fail(c, diagnosis, -1, "%s is %.9g in f32, %.9g in f64",
+                                      value_text(what, sizeof what, c, begin + at),
+                                      f->narrow.values[begin + at], f->wide.values[begin + at]);
+    }
+    c->blames = "vjp";
+    for (int w = 0; w < c->wanted_count; w++) {
+        int64_t begin = c->wanted_at[w], count = wg_tensor_count(c->wanted_inputs[w]);
+        int64_t at = worst_narrow(count, f->narrow.gradients + begin, f->wide.gradients + begin,
+                                  f->gradient_radius + begin, f->only_finite);
+        if (at >= 0)
+            return wg__gradcheck_fail(c, diagnosis, c->wanted[w], "%s is %.9g in f32, %.9g in f64",
+                                      coordinate_text(what, sizeof what, c, begin + at),
+                                      f->narrow.gradients[begin + at],
+                                      f->wide.gradients[begin + at]);
+    }
+    c->blames = NULL;
+    return 0;
+}
+
+/* The inputs rounded to f32, as f64 and as f32; integers as they are. */
+static void make_inputs(f32_check *f, wg_tensor **rounded, wg_tensor **narrow) {
+    wg__gradcheck *c = f->c;
+    for (int i = 0; i < c->input_count; i++) {
+        wg_tensor *x = c->inputs[i] ? wg_detach(c->inputs[i]) : NULL;
+        bool is_wide = x && wg_tensor_dtype(x) == WG_F64;
+        narrow[i] = is_wide ? wg_cast(x, WG_F32) : x;
+        rounded[i] = is_wide ? wg_cast(narrow[i], WG_F64) : x;
+    }
+    for (int k = 0; k < c->weighted_count; k++) {
+        bool is_wide = c->output_specs[c->weighted[k]].dtype == WG_F64;
+        f->weights[k] = is_wide ? wg_cast(c->weights[k], WG_F32) : c->weights[k];
+        f->weights[c->weighted_count + k] =
+            is_wide ? wg_cast(f->weights[k], WG_F64) : c->weights[k];
+    }
+    for (int j = 0; j < c->output_count; j++) {
+        f->specs[j] = c->output_specs[j];
+        f->specs[j].dtype = f->specs[j].dtype == WG_F64 ? WG_F32 : f->specs[j].dtype;
+    }
+}
+
+/* True if f32 is not for this op, or gives outputs of other dtypes. */
+static bool refuses_f32(f32_check *f, wg_tensor **narrow) {
+    wg__gradcheck *c = f->c;
+    const wg__sampled_op *sampled = c->context;
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    bool refused = wg_apply(c->op, c->input_count, narrow, sampled->options, outputs) < 0;
+    for (int j = 0; !refused && j < c->output_count; j++)
+        refused = wg_tensor_dtype(outputs[j]) != f->specs[j].dtype;
+    wg_error_clear();
+    wg_scope_end(&scope, NULL);
+    return refused;
+}
+
+static int compare_f32(f32_check *f) {
+    wg__gradcheck *c = f->c;
+    wg_tensor **rounded = f->inputs, **narrow = rounded + c->input_count;
+    wg_tensor **moved = narrow + c->input_count, **wanted = moved + c->input_count;
+    wg_tensor *const *wide_weights = f->weights + c->weighted_count;
+    make_inputs(f, rounded, narrow);
+    if (wg_error_pending())
+        return wg__gradcheck_no_memory(c);
+    if (refuses_f32(f, narrow))
+        return 0;
+    if (run_as(c, WG_F64, rounded, wanted, wide_weights, c->output_specs, &f->wide) < 0) {
+        wg_error_clear();
+        return 0; /* the rounded values are not for this op */
+    }
+    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)5 << 40};
+    for (int times = 0; times < 2; times++) {
+        for (int i = 0; i < c->input_count; i++)
+            moved[i] = rounded[i] && wg_tensor_dtype(rounded[i]) == WG_F64
+                           ? moved_a_little(wg_detach(rounded[i]), &generator)
+                           : rounded[i];
+        if (run_as(c, WG_F64, moved, wanted, wide_weights, c->output_specs, &f->moved) < 0) {
+            wg_error_clear();
+            return 0;
+        }
+        widen(c->value_count, f->moved.values, f->wide.values, f->value_radius);
+        widen(c->coordinate_count, f->moved.gradients, f->wide.gradients, f->gradient_radius);
+    }
+    if (run_as(c, WG_F32, narrow, wanted, f->weights, f->specs, &f->narrow) < 0) {
+        char why[256];
+        snprintf(why, sizeof why, "%.255s", c->report->message);
+        c->blames = "vjp";
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_F32, -1, "it fails in f32: %s", why);
+    }
+    return judge_f32(f);
+}
+
+int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
+    if (!c->op || c->dtype != WG_F64 || c->op->f32_approximates || c->options.no_variants)
+        return 0;
+    size_t inputs = (size_t)c->input_count, all = (size_t)c->all_count;
+    size_t coordinates = (size_t)c->coordinate_count;
+    f32_check f = {.c = c, .only_finite = only_finite};
+    f.inputs = wg__calloc(3 * inputs + (size_t)c->wanted_count + 1, sizeof *f.inputs);
+    f.weights = wg__calloc(2 * (size_t)c->weighted_count + 1, sizeof *f.weights);
+    f.specs = wg__calloc((size_t)c->output_count + 1, sizeof *f.specs);
+    double *room = wg__calloc(4 * (all + coordinates) + 1, sizeof *room);
+    int status = -1;
+    if (f.inputs && f.weights && f.specs && room) {
+        f.wide = (results){room, room + all};
+        f.narrow = (results){f.wide.gradients + coordinates, NULL};
+        f.narrow.gradients = f.narrow.values + all;
+        f.moved = (results){f.narrow.gradients + coordinates, NULL};
+        f.moved.gradients = f.moved.values + all;
+        f.value_radius = f.moved.gradients + coordinates;
+        f.gradient_radius = f.value_radius + all;
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        status = compare_f32(&f);
+        wg_scope_end(&scope, NULL);
+    } else {
+        wg__gradcheck_no_memory(c);
+    }
+    wg__free(f.inputs);
+    wg__free(f.weights);
+    wg__free(f.specs);
+    wg__free(room);
+    return status;
+}
+
+/* ---- Forward mode against differences (where the options ask for it), and against reverse mode:
+ *
+ *     J t  from wg_jvp       against  J t  by differences
+ *     w^T (J t)              against  (w^T J) t, which is exact but for rounding
+ *
+ * for random tangents t of all inputs together, and of each alone, where the others' are missing.
+ * Parameters are constants in forward mode. ---- */
+
+/* Who gives the tangents: the jvp, or what stands in for one. */
+static wg_diagnosis forward_diagnosis(wg__gradcheck *c) {
+    if (c->op && !c->op->jvp)
+        c->blames = c->op->decompose ? "decompose" : "vjp";
+    return c->op && c->op->jvp ? WG_DIAGNOSIS_JVP : WG_DIAGNOSIS_FORWARD_MODE;
+}
+
+typedef struct forward {
+    wg__gradcheck *c;
+    double *direction; /* coordinate_count: t */
+    double *tangent;   /* value_count: J t of wg_jvp */
+    double *numeric, *radius;
+} forward;
+
+static bool takes_part(const wg__gradcheck *c, int w, int only) {
+    return c->wanted[w] < c->user_count && (only < 0 || w == only);
+}
+
+/* Random tangents for the wanted inputs, or for one of them. */
+static void make_tangents(forward *f, int only, wg_tensor **tangents) {
+    const wg__gradcheck *c = f->c;
+    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)(only + 2) << 48};
+    memset(f->direction, 0, (size_t)c->coordinate_count * sizeof(double));
+    for (int w = 0; w < c->wanted_count; w++) {
+        const wg_spec *spec = &c->wanted_inputs[w]->spec;
+        if (!takes_part(c, w, only))
+            continue;
+        wg_tensor *t = wg_cast(wg_randn(&generator, WG_F64, spec->ndim, spec->shape), spec->dtype);
+        tangents[c->wanted[w]] = t;
+        wg__read_doubles(t, f->direction + c->wanted_at[w]);
+    }
+}
+
+static int read_tangents(forward *f, wg_tensor *const *found) {
+    const wg__gradcheck *c = f->c;
+    for (int k = 0; k < c->weighted_count; k++) {
+        const wg_tensor *t = found[c->weighted[k]];
+        const wg_spec *spec = &c->output_specs[c->weighted[k]];
+        if (!t || !wg__same_shape(&t->spec, spec) || t->spec.dtype != spec->dtype)
+            return wg__gradcheck_fail(
+                f->c, forward_diagnosis(f->c), -1,
+                "the tangent of output %d is missing, or of another shape or dtype",
+                c->weighted[k]);
+        wg__read_doubles(found[c->weighted[k]], f->tangent + c->weighted_at[k]);
+    }
+    return 0;
+}
+
+/* The values must be those of a run without tangents. */
+static int compare_values(forward *f, wg_tensor *const *outputs) {
+    wg__gradcheck *c = f->c;
+    for (int k = 0; k < c->weighted_count; k++) {
+        int64_t count = wg_tensor_count(outputs[c->weighted[k]]);
+        wg__read_doubles(wg_detach(outputs[c->weighted[k]]), c->plus);
+        if (wg__gradcheck_unlike(c, count, c->plus, c->values + c->weighted_at[k], 1) >= 0)
+            return wg__gradcheck_fail(c, forward_diagnosis(c), -1,
+                                      "under forward mode output %d has other values",
+                                      c->weighted[k]);
+    }
+    return 0;
+}
+
+static int run_forward_mode(forward *f, int only) {
+    wg__gradcheck *c = f->c;
+    wg_tensor **tangents =
+        wg__calloc((size_t)(c->argument_count + 2 * c->output_count) + 1, sizeof *tangents);
+    if (!tangents)
+        return wg__gradcheck_no_memory(c);
+    wg_tensor **found = tangents + c->argument_count, **outputs = found + c->output_count;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    make_tangents(f, only, tangents);
+    int status = wg_jvp(c->function, c->context, c->argument_count, c->inputs, tangents,
+                        c->output_count, outputs, found);
+    if (status < 0 || wg_error_pending())
+        status = wg__gradcheck_fail(c, forward_diagnosis(c), -1, "forward mode failed");
+    else
+        status = compare_values(f, outputs) < 0 ? -1 : read_tangents(f, found);
+    wg_scope_end(&scope, NULL);
+    wg__free(tangents);
+    return status;
+}
+
+/* Out of the Jacobian where there is one: it knows the kinks. */
+static int difference_along(forward *f) {
+    wg__gradcheck *c = f->c;
+    if (!c->jacobian) {
+        int status = wg__gradcheck_slope(c, f->direction, -1, c->options.eps);
+        memcpy(f->numeric, c->slopes, (size_t)c->value_count * sizeof(double));
+        memset(f->radius, 0, (size_t)c->value_count * sizeof(double));
+        return status;
+    }
+    for (int64_t i = 0; i < c->value_count; i++) {
+        f->numeric[i] = f->radius[i] = 0;
+        for (int64_t at = 0; at < c->coordinate_count; at++) {
+            f->numeric[i] += f->direction[at] * c->numeric_jacobian[at * c->value_count + i];
+            f->radius[i] += fabs(f->direction[at]) * c->spread[at * c->value_count + i];
+        }
+    }
+    return 0;
+}
+
+/* "; forward = 0.5 * numeric", if that is so. */
+static void explain_tangents(const forward *f, char *buffer, size_t size) {
+    const wg__gradcheck *c = f->c;
+    double products = 0, squares = 0;
+    for (int64_t i = 0; i < c->value_count; i++) {
+        products += f->numeric[i] * f->tangent[i];
+        squares += f->numeric[i] * f->numeric[i];
+    }
+    double factor = products / squares;
+    bool all = c->value_count > 1 && isfinite(factor);
+    for (int64_t i = 0; all && i < c->value_count; i++)
+        all = wg__gradcheck_agrees(c, factor * f->numeric[i], f->tangent[i], f->radius[i]);
+    buffer[0] = '\0';
+    if (all)
+        snprintf(buffer, size, "; forward = %.5g * numeric in all of them", factor);
+}
+
+static int compare_tangents(forward *f, int only) {
+    wg__gradcheck *c = f->c;
+    double forward_sum = 0, reverse_sum = 0, scale = 1e-3;
+    for (int64_t i = 0; i < c->value_count; i++) {
+        if (f->numeric && !wg__gradcheck_agrees(c, f->numeric[i], f->tangent[i], f->radius[i])) {
+            int k = wg__gradcheck_output_of(c, i);
+            const wg_spec *y = &c->output_specs[c->weighted[k]];
+            int64_t index[WG_MAX_DIMS];
+            char at[128], what[64];
+            wg__unravel(i - c->weighted_at[k], y->ndim, y->shape, index);
+            explain_tangents(f, what, sizeof what);
+            return wg__gradcheck_fail(
+                c, forward_diagnosis(c), only < 0 ? -1 : c->wanted[only],
+                "along random tangents, the tangent of output %d at %s: numeric "
+                "%.9g, forward %.9g%s",
+                c->weighted[k], wg__index_text(at, sizeof at, y->ndim, index), f->numeric[i],
+                f->tangent[i], what);
+        }
+        forward_sum += c->weight_values[i] * f->tangent[i];
+        scale += fabs(c->weight_values[i] * f->tangent[i]);
+    }
+    for (int64_t at = 0; at < c->coordinate_count; at++) {
+        reverse_sum += c->analytic[at] * f->direction[at];
+        scale += fabs(c->analytic[at] * f->direction[at]);
+    }
+    if (c->kinks > 0 || fabs(forward_sum - reverse_sum) <= limit_of(c) * scale)
+        return 0;
+    return wg__gradcheck_fail(
+        c, forward_diagnosis(c), only < 0 ? -1 : c->wanted[only],
+        "along random tangents, weighted by random cotangents: forward mode gives "
+        "%.12g, reverse mode %.12g",
+        forward_sum, reverse_sum);
+}
+
+int wg__gradcheck_forward_mode(wg__gradcheck *c, bool numeric) {
+    size_t values = (size_t)c->value_count, coordinates = (size_t)c->coordinate_count;
+    double *room = wg__alloc((coordinates + 3 * values + 1) * sizeof *room);
+    if (!room)
+        return wg__gradcheck_no_memory(c);
+    forward f = {c, room, room + coordinates, NULL, NULL};
+    if (numeric) {
+        f.numeric = f.tangent + values;
+        f.radius = f.numeric + values;
+    }
+    int status = 0;
+    for (int only = -1; only < (c->wanted_count > 1 ? c->wanted_count : 0) && status == 0; only++) {
+        bool any = false;
+        for (int w = 0; w < c->wanted_count; w++)
+            any |= takes_part(c, w, only);
+        if (!any)
+            continue;
+        status = run_forward_mode(&f, only);
+        if (status == 0 && numeric)
+            status = difference_along(&f);
+        if (status == 0)
+            status = compare_tangents(&f, only);
+        c->report->forward |= numeric;
+    }
+    wg__free(room);
+    return status;
+}

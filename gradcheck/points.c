@@ -1,0 +1,260 @@
+/* Variants of an op's samples in which some elements have a special value: 0, -0, equal to another,
+ * subnormal, large, or a kink that the op declares. At most three coordinates are compared there:
+ *
+ *     s+ = (y(x + h) - y(x)) / h        s- = (y(x) - y(x - h)) / h        h, h / 16, extrapolated
+ *
+ * and the gradient has to lie between s- and s+, which are equal where the function is smooth.
+ * Where either does not converge (a jump, a cusp, a pole, the edge of the domain) there is nothing
+ * to compare with. So any subgradient is accepted, and no derivative is asked for where none is. */
+#include "gradcheck/check.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/ops.h"
+
+/* ---- The variants ---- */
+
+/* Which elements of an input get the value. */
+typedef enum where { FIRST, LAST, ALL } where;
+
+typedef struct point {
+    const char *name;
+    double value;
+    where where;
+    wg_diagnosis diagnosis;
+    unsigned undefined; /* the bit of wg_op.undefined_at */
+} point;
+
+static const point values[] = {
+    {"0 in its first element", 0, FIRST, WG_DIAGNOSIS_AT_ZERO, WG_AT_ZERO},
+    {"0 in its last element", 0, LAST, WG_DIAGNOSIS_AT_ZERO, WG_AT_ZERO},
+    {"-0 in its first element", -0.0, FIRST, WG_DIAGNOSIS_AT_NEGATIVE_ZERO, WG_AT_ZERO},
+    {"0 everywhere", 0, ALL, WG_DIAGNOSIS_AT_ZERO, WG_AT_ZERO | WG_AT_TIES},
+    {"-0 everywhere", -0.0, ALL, WG_DIAGNOSIS_AT_NEGATIVE_ZERO, WG_AT_ZERO | WG_AT_TIES},
+    {"5e-310 in its first element", 5e-310, FIRST, WG_DIAGNOSIS_AT_TINY, WG_AT_ZERO},
+    {"1e-40 in its first element", 1e-40, FIRST, WG_DIAGNOSIS_AT_TINY, WG_AT_ZERO},
+    {"-1e-40 in its last element", -1e-40, LAST, WG_DIAGNOSIS_AT_TINY, WG_AT_ZERO},
+    {"100 in its first element", 100, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
+    {"-100 in its last element", -100, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
+    {"1000 in its last element", 1000, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
+    {"-1000 in its first element", -1000, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
+    {"1e15 in its first element", 1e15, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
+    {"-1e15 in its last element", -1e15, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE}};
+
+/* Values that are taken from the sample. */
+typedef enum tie { AT_LARGEST, AT_SMALLEST, ALL_EQUAL, OF_INPUTS } tie;
+
+static const point ties[] = {
+    [AT_LARGEST] = {"its largest value twice", 0, FIRST, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES},
+    [AT_SMALLEST] = {"its smallest value twice", 0, FIRST, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES},
+    [ALL_EQUAL] = {"all elements equal", 0, ALL, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES},
+    [OF_INPUTS] = {"elements of the next input", 0, ALL, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES}};
+
+enum { VALUES = sizeof values / sizeof *values, TIES = sizeof ties / sizeof *ties, KINKS = 8 };
+
+static void fill(wg_tensor *x, where where, double value) {
+    double *data = wg_tensor_data(x);
+    int64_t count = wg_tensor_count(x);
+    for (int64_t i = where == LAST ? count - 1 : 0; i < (where == FIRST ? 1 : count); i++)
+        data[i] = value;
+}
+
+/* False if there is no such tie. The two elements of a pair are put into `pair`. */
+static bool tie_elements(wg_tensor *x, wg_tensor *next, tie tie, int64_t *pair) {
+    double *data = wg_tensor_data(x);
+    int64_t count = wg_tensor_count(x), at = 0;
+    if (tie == OF_INPUTS) {
+        if (!next || wg_tensor_dtype(next) != WG_F64 || !wg__same_shape(&next->spec, &x->spec))
+            return false;
+        return wg_to_array(next, data) == 0;
+    }
+    for (int64_t i = 1; i < count; i++)
+        if (tie == AT_LARGEST ? data[i] > data[at] : data[i] < data[at])
+            at = i;
+    pair[0] = at;
+    pair[1] = at > 0 ? at - 1 : count > 1 ? 1 : -1;
+    if (tie == ALL_EQUAL)
+        fill(x, ALL, data[0]);
+    else if (count > 1)
+        data[pair[1]] = data[at];
+    return count > 1;
+}
+
+/* The kinks of the op under these options. */
+static int kinks_of(const wg_op *op, const void *options, double *kinks) {
+    return op->kinks ? op->kinks(options, kinks) : 0;
+}
+
+int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
+                         wg__point *made, char *name, size_t size) {
+    double kinks[KINKS];
+    int kink_count = kinks_of(op, sample->options, kinks);
+    int each = VALUES + TIES + kink_count, input = number / each, kind = number % each;
+    if (input >= sample->input_count)
+        return 0;
+    wg_tensor *x = sample->inputs[input];
+    if (!x || wg_tensor_dtype(x) != WG_F64 || wg_tensor_count(x) == 0)
+        return -1;
+    *variant = *sample;
+    variant->inputs[input] = x = wg_clone(wg_detach(x));
+    if (!x)
+        return -1;
+    char text[64];
+    point p = {.name = text, .value = 0, .where = FIRST, .diagnosis = WG_DIAGNOSIS_KINK};
+    bool is_made = true;
+    int64_t pair[2] = {-1, -1};
+    if (kind >= TIES && kind < TIES + VALUES) {
+        p = values[kind - TIES];
+        fill(x, p.where, p.value);
+    } else if (kind < TIES) {
+        p = ties[kind];
+        wg_tensor *next = input + 1 < sample->input_count ? sample->inputs[input + 1] : NULL;
+        is_made = tie_elements(x, next, (tie)kind, pair);
+    } else {
+        snprintf(text, sizeof text, "%g in its first element", kinks[kind - VALUES - TIES]);
+        fill(x, FIRST, kinks[kind - VALUES - TIES]);
+    }
+    int64_t last = wg_tensor_count(x) - 1;
+    *made = (wg__point){.input = input,
+                        .diagnosis = p.diagnosis,
+                        .undefined = (op->undefined_at & p.undefined) != 0,
+                        .only = {p.where == LAST ? last : 0, -1, -1}};
+    if (p.where == ALL) {
+        made->only[1] = last > 1 ? last / 2 : -1;
+        made->only[2] = last > 0 ? last : -1;
+    } else if (pair[1] >= 0) {
+        made->only[0] = pair[0];
+        made->only[1] = pair[1];
+    }
+    snprintf(name, size, "input %d with %s", input, p.name);
+    return is_made ? 1 : -1;
+}
+
+/* ---- Comparing ---- */
+
+#define HUGE_STEP 1e6
+
+/* Slopes to one side at one coordinate, weighted by the cotangents; false if they do not converge.
+ * `span` gets the sum of their sizes, for the tolerance. */
+typedef struct side {
+    double *far, *near; /* value_count */
+} side;
+
+static double step_at(const wg__gradcheck *c, double x) {
+    return (c->dtype == WG_F64 ? 1e-5 : 1.0 / 64) * fmax(1, fabs(x));
+}
+
+/* (y(x + h) - y(x)) / h into `slopes`: -1 with a verdict, 1 if a value is not finite. */
+static int slopes_of(wg__gradcheck *c, int64_t at, double h, double *slopes) {
+    double made;
+    wg_gradcheck_report before = *c->report;
+    if (wg__gradcheck_evaluate_moved(c, NULL, at, h, &made, c->plus) < 0) {
+        wg_error_clear();
+        *c->report = before;
+        return 1; /* such a value is not for this op */
+    }
+    for (int64_t i = 0; i < c->value_count; i++) {
+        slopes[i] = (c->plus[i] - c->values[i]) / made;
+        if (!isfinite(slopes[i]))
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether the slopes to one side converge; leaves the extrapolated ones in s->near. */
+static int converges(wg__gradcheck *c, int64_t at, double h, side *s) {
+    int status = slopes_of(c, at, h, s->far);
+    if (status == 0)
+        status = slopes_of(c, at, h / 16, s->near);
+    for (int64_t i = 0; i < c->value_count && status == 0; i++) {
+        double noise = 64 * DBL_EPSILON * fabs(c->values[i]) / fabs(h / 16);
+        double apart = fabs(s->far[i] - s->near[i]);
+        if (apart > 1e-2 * (1e-2 + fabs(s->near[i])) || noise > 1e-4 * (1 + fabs(s->near[i])))
+            status = 1;
+        s->near[i] = (16 * s->near[i] - s->far[i]) / 15;
+    }
+    return status;
+}
+
+/* 1 where the coordinate has nothing to compare with. */
+static int compare_at(wg__gradcheck *c, const wg__point *p, int64_t at, double x, side *up,
+                      side *down) {
+    double h = step_at(c, x);
+    int status = converges(c, at, h, up);
+    if (status == 0)
+        status = converges(c, at, -h, down);
+    if (status != 0)
+        return status;
+    double low = 0, high = 0, size = 0;
+    bool is_kink = false;
+    for (int64_t i = 0; i < c->value_count; i++) {
+        double one = c->weight_values[i] * up->near[i], other = c->weight_values[i] * down->near[i];
+        low += fmin(one, other);
+        high += fmax(one, other);
+        size += fabs(one) + fabs(other);
+        is_kink |= fabs(one - other) > 1e-4 * (1e-2 + fabs(one));
+    }
+    double analytic = c->analytic[at], limit = 1e-4 * (1e-2 + size);
+    if (fabs(x) > HUGE_STEP && isfinite(analytic)) /* a step is many periods long */
+        return 1;
+    c->report->compared++;
+    c->report->kinks += is_kink;
+    c->kinks += is_kink;
+    if (analytic >= low - limit && analytic <= high + limit)
+        return 0;
+    wg_gradcheck_report *r = c->report;
+    int w = wg__gradcheck_input_of(c, at);
+    char index[128], name[64];
+    r->ndim = wg_tensor_ndim(c->wanted_inputs[w]);
+    wg__unravel(at - c->wanted_at[w], r->ndim, wg_tensor_shape(c->wanted_inputs[w]), r->coordinate);
+    r->numeric = (low + high) / 2;
+    r->analytic = analytic;
+    r->absolute_error = fabs(r->numeric - analytic);
+    r->relative_error = r->absolute_error / fabs(r->numeric);
+    return wg__gradcheck_fail(
+        c, p->diagnosis, c->wanted[w],
+        "the gradient of %s at %s, which is %g, is %.9g; the slopes to its sides are %.9g and %.9g",
+        wg__gradcheck_input_text(name, sizeof name, c, c->wanted[w]),
+        wg__index_text(index, sizeof index, r->ndim, r->coordinate), x, analytic, low, high);
+}
+
+static int compare_point(wg__gradcheck *c, const wg__point *p, bool *all_smooth) {
+    int w = 0;
+    while (w < c->wanted_count && c->wanted[w] != p->input)
+        w++;
+    double *room = wg__alloc((4 * (size_t)c->value_count + 1) * sizeof *room);
+    if (!room)
+        return wg__gradcheck_no_memory(c);
+    side up = {room, room + c->value_count};
+    side down = {up.near + c->value_count, up.near + 2 * c->value_count};
+    int status = 0;
+    for (size_t k = 0; k < sizeof p->only / sizeof *p->only && status >= 0 && w < c->wanted_count;
+         k++) {
+        if (p->only[k] < 0)
+            continue;
+        double x = *(double *)wg__element_address(c->wanted_inputs[w], p->only[k]);
+        status = compare_at(c, p, c->wanted_at[w] + p->only[k], x, &up, &down);
+        *all_smooth &= status == 0;
+    }
+    wg__free(room);
+    return status < 0 ? -1 : 0;
+}
+
+int wg__gradcheck_point(wg__gradcheck *c, const wg__point *p) {
+    if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_measure(c) < 0 ||
+        wg__gradcheck_decomposed_values(c) < 0)
+        return -1;
+    if (p->undefined || c->wanted_count == 0 || c->value_count == 0)
+        return 0;
+    if (wg__gradcheck_gradient(c, &(wg__pull_options){0}, c->analytic) < 0)
+        return -1;
+    bool smooth = true;
+    if (compare_point(c, p, &smooth) < 0)
+        return -1;
+    if (!smooth || c->kinks > 0)
+        return 0;
+    return wg__gradcheck_f32(c, p->diagnosis == WG_DIAGNOSIS_AT_LARGE);
+}
