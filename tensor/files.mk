@@ -48,12 +48,15 @@ tensor_sources = \
 	tensor/ops/index/index.c \
 	tensor/ops/index/indexing.c \
 	tensor/ops/index/indexing.h \
+	tensor/ops/index/segment.c \
 	tensor/ops/index/sort.c \
 	tensor/ops/linalg/decompose.c \
 	tensor/ops/linalg/dense.c \
 	tensor/ops/linalg/dense.h \
+	tensor/ops/linalg/distance.c \
 	tensor/ops/linalg/einsum.c \
 	tensor/ops/linalg/einsum.h \
+	tensor/ops/linalg/grouped.c \
 	tensor/ops/linalg/lapack.c \
 	tensor/ops/linalg/lapack.h \
 	tensor/ops/linalg/linear_algebra.c \
@@ -74,6 +77,7 @@ tensor_sources = \
 	tensor/ops/reduce/reduction.h \
 	tensor/ops/recurrent/recurrent.c \
 	tensor/ops/reduce/scan.c \
+	tensor/ops/reduce/statistics.c \
 	tensor/ops/registry.h \
 	tensor/ops/shape/arrange.c \
 	tensor/ops/shape/slice.c \
@@ -98,6 +102,7 @@ simd_kernels = \
 	optim/kernels.c \
 	optim/kernels_of_real.h \
 	tensor/simd/attention.h \
+	tensor/simd/distances.h \
 	tensor/simd/functions.h \
 	tensor/simd/kernels_bf16.c \
 	tensor/simd/kernels_f32.c \

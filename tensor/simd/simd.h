@@ -91,6 +91,16 @@ typedef struct wg__head_products {
     void *y[WG__HEADS_AT_ONCE];
 } wg__head_products;
 
+/* What a distance makes of the differences of coordinates: the sum of their sizes, of their squares
+ * or of their powers; the largest size; the number of those that are not 0. */
+typedef enum wg__distance {
+    WG__DISTANCE_SUM,
+    WG__DISTANCE_SQUARES,
+    WG__DISTANCE_POWERS,
+    WG__DISTANCE_MAX,
+    WG__DISTANCE_COUNT
+} wg__distance;
+
 typedef struct wg__simd {
     const char *name; /* of the instruction set */
 
@@ -187,6 +197,17 @@ typedef struct wg__simd {
     /* Computes elements begin..end of each row of y. `context` is a const wg__row_products *; the
      * arguments are those of a body of wg__parallel_for. */
     void (*row_products)(int64_t begin, int64_t end, void *context);
+
+    /* y_j = the sum or the maximum of the differences between the point a, of k coordinates, and
+     * each of n points b, whose coordinate c is b[c b_row + j]; no root is taken. */
+    void (*row_distances)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
+                          const void *b, int64_t b_row, void *y);
+
+    /* da += sum_j weights_j f(a - b_j) over the n rows b_j of b, with f the derivative of those
+     * differences, but for factors p and 2: sign(d) |d|^(p-1); for MAX sign(d) where |d| is
+     * distance_j. f(0) is 0. */
+    void (*row_distances_vjp)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
+                              const void *b, const void *weights, const void *distance, void *da);
 
     /* y += scale sum_i x_i a_i over the rows a_i of a, of n elements each and row_stride apart. */
     void (*add_scaled_rows)(int64_t rows, int64_t n, int64_t row_stride, const void *a,

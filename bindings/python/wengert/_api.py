@@ -58,6 +58,21 @@ wg_pad_mode = {
     "WG_PAD_CIRCULAR": 3,
 }
 
+wg_quantile_interpolation = {
+    "WG_QUANTILE_LINEAR": 0,
+    "WG_QUANTILE_LOWER": 1,
+    "WG_QUANTILE_HIGHER": 2,
+    "WG_QUANTILE_MIDPOINT": 3,
+    "WG_QUANTILE_NEAREST": 4,
+}
+
+wg_segment_reduction = {
+    "WG_SEGMENT_SUM": 0,
+    "WG_SEGMENT_MEAN": 1,
+    "WG_SEGMENT_MAX": 2,
+    "WG_SEGMENT_MIN": 3,
+}
+
 wg_matrix_norm_order = {
     "WG_MATRIX_NORM_FRO": 0,
     "WG_MATRIX_NORM_NUC": 1,
@@ -2459,6 +2474,7 @@ FUNCTIONS = {
     "wg_cat": (c_void_p, [c_int, c_void_p, c_int]),
     "wg_causal_batches_new": (c_void_p, [c_void_p, c_void_p]),
     "wg_cbrt": (c_void_p, [c_void_p]),
+    "wg_cdist": (c_void_p, [c_void_p, c_void_p, c_double]),
     "wg_ceil": (c_void_p, [c_void_p]),
     "wg_char_train": (c_void_p, [c_char_p, c_int64, c_void_p]),
     "wg_char_train_files": (c_void_p, [c_int, c_void_p, c_void_p]),
@@ -2647,6 +2663,7 @@ FUNCTIONS = {
     "wg_group_size": (c_int, [c_void_p]),
     "wg_group_sum": (c_int, [c_void_p, c_int, c_int64, c_void_p]),
     "wg_group_threads": (c_int, [c_void_p]),
+    "wg_grouped_mm": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_gru_forward": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_gru_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_void_p]),
     "wg_gru_op": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_bool]),
@@ -2654,6 +2671,8 @@ FUNCTIONS = {
     "wg_hardsigmoid": (c_void_p, [c_void_p]),
     "wg_hardswish": (c_void_p, [c_void_p]),
     "wg_hessian": (c_int, [wg_function, c_void_p, c_int, c_void_p, c_void_p, c_void_p]),
+    "wg_histc": (c_void_p, [c_void_p, c_int64, c_double, c_double]),
+    "wg_histogram": (c_void_p, [c_void_p, c_void_p, c_void_p, c_bool]),
     "wg_history_clear": (None, [c_void_p]),
     "wg_history_column": (c_void_p, [c_void_p, c_char_p]),
     "wg_history_get": (c_int, [c_void_p, c_void_p, c_char_p]),
@@ -2798,6 +2817,7 @@ FUNCTIONS = {
     "wg_multinomial": (c_void_p, [c_void_p, c_void_p, c_int64, c_bool]),
     "wg_muon_new": (c_void_p, [c_void_p]),
     "wg_nan_to_num": (c_void_p, [c_void_p, c_double, c_double, c_double]),
+    "wg_nanquantile": (c_void_p, [c_void_p, c_void_p, c_int, c_bool, c_int]),
     "wg_narrow": (c_void_p, [c_void_p, c_int, c_int64, c_int64]),
     "wg_ne": (c_void_p, [c_void_p, c_void_p]),
     "wg_neg": (c_void_p, [c_void_p]),
@@ -2856,6 +2876,7 @@ FUNCTIONS = {
     "wg_profile_rows": (c_int, []),
     "wg_profile_seconds": (c_double, []),
     "wg_qr": (c_int, [c_void_p, c_bool, c_void_p, c_void_p]),
+    "wg_quantile": (c_void_p, [c_void_p, c_void_p, c_int, c_bool, c_int]),
     "wg_quantization_find": (c_int, [c_char_p]),
     "wg_quantization_name": (c_char_p, [c_int]),
     "wg_quantize": (c_void_p, [c_void_p, c_int]),
@@ -2908,6 +2929,7 @@ FUNCTIONS = {
     "wg_scope_escape": (c_void_p, [c_void_p]),
     "wg_score_texts": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p]),
     "wg_searchsorted": (c_void_p, [c_void_p, c_void_p, c_bool]),
+    "wg_segment_reduce": (c_void_p, [c_void_p, c_void_p, c_int, c_double]),
     "wg_select": (c_void_p, [c_void_p, c_int, c_int64]),
     "wg_selective_scan": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_sentencepiece_save": (c_int, [c_void_p, c_char_p]),
@@ -3018,6 +3040,7 @@ FUNCTIONS = {
     "wg_unflatten": (c_void_p, [c_void_p, c_int, c_int, c_void_p]),
     "wg_unfold": (c_void_p, [c_void_p, c_int, c_int64, c_int64]),
     "wg_unique": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_unsorted_segment_reduce": (c_void_p, [c_void_p, c_void_p, c_int64, c_int, c_double]),
     "wg_unsqueeze": (c_void_p, [c_void_p, c_int]),
     "wg_var": (c_void_p, [c_void_p, c_int, c_void_p, c_double, c_bool]),
     "wg_version": (c_char_p, []),

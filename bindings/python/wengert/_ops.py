@@ -1110,6 +1110,48 @@ def count_nonzero(x, axis=None, keepdim=False):
     return _one(_lib.wg_count_nonzero, _tensor(x), _count, axis, keepdim)
 
 
+def quantile(x, q, axis=-1, keepdim=False, interpolation="linear"):
+    """The quantiles q, from 0 to 1, of the n elements along an axis: those at rank q (n - 1) in
+    ascending order. q: () or (Q)   ->   the shape of x without the axis, or with size 1 there
+    (keepdim), behind an axis Q for several. Integers are cast to f32; q is cast to the dtype of x. A
+    line with NaN has the quantile NaN; nanquantile leaves NaN out, and gives it for lines of nothing
+    else. Both x and q have gradients.
+
+    Errors: INDEX, SHAPE for no elements, ARGUMENT for a q that is not from 0 to 1."""
+    return _one(_lib.wg_quantile, _tensor(x), _tensor(q), axis, keepdim, _enum(_api.wg_quantile_interpolation, interpolation))
+
+
+def nanquantile(x, q, axis=-1, keepdim=False, interpolation="linear"):
+    """The quantiles q, from 0 to 1, of the n elements along an axis: those at rank q (n - 1) in
+    ascending order. q: () or (Q)   ->   the shape of x without the axis, or with size 1 there
+    (keepdim), behind an axis Q for several. Integers are cast to f32; q is cast to the dtype of x. A
+    line with NaN has the quantile NaN; nanquantile leaves NaN out, and gives it for lines of nothing
+    else. Both x and q have gradients.
+
+    Errors: INDEX, SHAPE for no elements, ARGUMENT for a q that is not from 0 to 1."""
+    return _one(_lib.wg_nanquantile, _tensor(x), _tensor(q), axis, keepdim, _enum(_api.wg_quantile_interpolation, interpolation))
+
+
+def histc(x, bins=100, low=0.0, high=0.0):
+    """How many elements of x lie in each of `bins` bins of one width from low to high: (bins), in the
+    dtype of x as in PyTorch (integers are cast to f32). The last bin includes `high`; elements
+    outside and NaN do not count. If low and high are both 0, they are the smallest and the largest
+    element. No gradient.
+
+    Errors: ARGUMENT."""
+    return _one(_lib.wg_histc, _tensor(x), bins, low, high)
+
+
+def histogram(x, edges, weights=None, density=False):
+    """The same with bins between ascending edges (B + 1): how many elements lie in [edge, next edge), the
+    last bin including its end; with weights, of the shape of x, their sum. With `density` divided by
+    the sum over all bins and by the width of each. (B), in the dtype of x. Weights NULL: 1 each; they
+    alone have a gradient. Returns NULL while an error is pending.
+
+    Errors: SHAPE, ARGUMENT."""
+    return _one(_lib.wg_histogram, _tensor(x), _tensor(edges), _maybe(weights), density)
+
+
 def max(x, axis=None, keepdim=False):
     """The largest or smallest over axes: PyTorch's amax and amin; NaN if there is one. Tied elements
     share the gradient evenly.
@@ -1382,6 +1424,25 @@ def unique(x):
     return _several((_values, _inverse, _counts,), _lib.wg_unique, _tensor(x), _byref(_values), _byref(_inverse), _byref(_counts))
 
 
+def segment_reduce(x, offsets, reduction="mean", empty=0.0):
+    """Reduces the rows offsets[s] up to offsets[s + 1] of x to row s, as torch.segment_reduce does.
+    x: (N, ...)   offsets: (S + 1), i64 or i32, ascending from 0 to N   ->   (S, ...)
+    Segments without rows become `empty`: PyTorch has 0 for sums, NaN for means, -inf and inf for the
+    largest and the smallest. Integers are cast to f32.
+
+    Errors: SHAPE, INDEX, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_segment_reduce, _tensor(x), _tensor(offsets), _enum(_api.wg_segment_reduction, reduction), empty)
+
+
+def unsorted_segment_reduce(x, ids, segments, reduction="mean", empty=0.0):
+    """The same of rows in any order, where row i belongs to segment ids[i]: what graph networks call
+    scatter, which has 0 for segments without rows.
+    x: (N, ...)   ids: (N), i64 or i32, from 0 to segments - 1   ->   (segments, ...)
+
+    Errors: SHAPE, INDEX, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_unsorted_segment_reduce, _tensor(x), _tensor(ids), segments, _enum(_api.wg_segment_reduction, reduction), empty)
+
+
 def matmul(a, b):
     """a: (..., M, K)   b: (..., K, N)   ->   (..., M, N). Leading axes broadcast; a vector is a row on
     the left and a column on the right, as in NumPy's @. GEMM takes operands of any strides without a
@@ -1398,6 +1459,30 @@ def linear(x, weight, bias=None):
 
     Errors: SHAPE, DTYPE."""
     return _one(_lib.wg_linear_op, _tensor(x), _tensor(weight), _maybe(bias))
+
+
+def grouped_mm(a, b, offsets):
+    """The products of a mixture of experts: rows offsets[e] up to offsets[e + 1] of a times matrix e.
+    a: (T, K), sorted by expert   b: (E, K, N)   ->   (T, N)
+    offsets: (E + 1), i64 or i32, ascending from 0 to T; PyTorch's offs lack the first of them.
+    If b has rank 2, the groups lie along the axis that is summed over, as in gradients:
+    a: (K, T)   b: (T, N)   ->   (E, K, N), product e being of those columns and rows alone.
+    Each group is a packed product, in both directions.
+
+    Errors: SHAPE, INDEX, DTYPE."""
+    return _one(_lib.wg_grouped_mm, _tensor(a), _tensor(b), _tensor(offsets))
+
+
+def cdist(a, b, p=2.0):
+    """The distance of each row of a from each row of b, the p-norm of their difference, p >= 0 or
+    INFINITY; 0 counts the coordinates that differ.
+    a: (..., P, M)   b: (..., R, M)   ->   (..., P, R), the leading axes broadcast
+    Where a distance is 0 its derivative is 0, as in PyTorch. Euclidean distances of many points are
+    a matrix product, but pairs near each other, for which its digits cancel, are computed from
+    their differences. Integers are cast to f32. Fused.
+
+    Errors: SHAPE, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_cdist, _tensor(a), _tensor(b), p)
 
 
 def quantize(x, quantization):
@@ -2089,6 +2174,10 @@ METHODS = [
     any,
     all,
     count_nonzero,
+    quantile,
+    nanquantile,
+    histc,
+    histogram,
     max,
     min,
     argmax,
@@ -2121,8 +2210,12 @@ METHODS = [
     topk,
     median,
     unique,
+    segment_reduce,
+    unsorted_segment_reduce,
     matmul,
     linear,
+    grouped_mm,
+    cdist,
     quantize,
     dequantize,
     quantized_linear,
@@ -2336,6 +2429,10 @@ __all__ = [
     "any",
     "all",
     "count_nonzero",
+    "quantile",
+    "nanquantile",
+    "histc",
+    "histogram",
     "max",
     "min",
     "argmax",
@@ -2368,8 +2465,12 @@ __all__ = [
     "topk",
     "median",
     "unique",
+    "segment_reduce",
+    "unsorted_segment_reduce",
     "matmul",
     "linear",
+    "grouped_mm",
+    "cdist",
     "quantize",
     "dequantize",
     "quantized_linear",
