@@ -44,6 +44,7 @@ tensor_sources = \
 	tensor/ops/elementwise/elementwise.h \
 	tensor/ops/elementwise/special.c \
 	tensor/ops/elementwise/unary.c \
+	tensor/ops/fft/fft.c \
 	tensor/ops/index/advanced_index.c \
 	tensor/ops/index/index.c \
 	tensor/ops/index/indexing.c \
@@ -103,6 +104,7 @@ simd_kernels = \
 	optim/kernels_of_real.h \
 	tensor/simd/attention.h \
 	tensor/simd/distances.h \
+	tensor/simd/fft.h \
 	tensor/simd/functions.h \
 	tensor/simd/kernels_bf16.c \
 	tensor/simd/kernels_f32.c \

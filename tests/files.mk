@@ -173,6 +173,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/reference.h \
 	tests/ops/reference_conv.c \
 	tests/ops/reference_elementwise.c \
+	tests/ops/reference_fft.c \
 	tests/ops/reference_linalg.c \
 	tests/ops/reference_matrices.c \
 	tests/ops/reference_reduce.c \

@@ -32,6 +32,7 @@ static const wg__op_table *const tables[] = {
     &wg__ops_solve,
     &wg__ops_decompose,
     &wg__ops_matrix_functions,
+    &wg__ops_fft,
     &wg__ops_conv,
     &wg__ops_pool,
     &wg__ops_interpolate,

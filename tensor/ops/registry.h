@@ -31,6 +31,7 @@ extern const wg__op_table wg__ops_distance;
 extern const wg__op_table wg__ops_solve;
 extern const wg__op_table wg__ops_decompose;
 extern const wg__op_table wg__ops_matrix_functions;
+extern const wg__op_table wg__ops_fft;
 extern const wg__op_table wg__ops_conv;
 extern const wg__op_table wg__ops_pool;
 extern const wg__op_table wg__ops_interpolate;

@@ -8,6 +8,7 @@
 
 #include "tensor/simd/attention.h"
 #include "tensor/simd/distances.h"
+#include "tensor/simd/fft.h"
 #include "tensor/simd/products.h"
 #include "tensor/simd/quantized.h"
 
@@ -114,6 +115,8 @@ const wg__simd WG__TABLE = {
 
     .row_distances = row_distances,
     .row_distances_vjp = row_distances_vjp,
+
+    .fft_groups = fft_groups,
 
     .row_products = row_products,
     .add_scaled_rows = add_scaled_rows,
