@@ -1,4 +1,5 @@
 tensor_public = \
+	tensor/distributions.h \
 	tensor/dtype.h \
 	tensor/easy.h \
 	tensor/kernels.h \
@@ -37,6 +38,8 @@ tensor_sources = \
 	tensor/ops/conv/pool.c \
 	tensor/ops/conv/windows.c \
 	tensor/ops/conv/windows.h \
+	tensor/ops/distributions/distributions.c \
+	tensor/ops/distributions/samples.c \
 	tensor/ops/elementwise/activation.c \
 	tensor/ops/elementwise/binary.c \
 	tensor/ops/elementwise/compare.c \

@@ -158,6 +158,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/attention.c \
 	tests/ops/attention_step.c \
 	tests/ops/conv.c \
+	tests/ops/distributions.c \
 	tests/ops/dropout.c \
 	tests/ops/einsum.c \
 	tests/ops/errors.c \

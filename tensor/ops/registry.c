@@ -42,6 +42,7 @@ static const wg__op_table *const tables[] = {
     &wg__ops_cross_entropy,
     &wg__ops_linear_loss,
     &wg__ops_loss,
+    &wg__ops_distributions,
     NULL,
 };
 

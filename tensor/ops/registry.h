@@ -41,5 +41,6 @@ extern const wg__op_table wg__ops_recurrent;
 extern const wg__op_table wg__ops_cross_entropy;
 extern const wg__op_table wg__ops_linear_loss;
 extern const wg__op_table wg__ops_loss;
+extern const wg__op_table wg__ops_distributions;
 
 #endif

@@ -51,6 +51,13 @@ bool wg__promote_all(int count, wg_tensor **tensors);
 wg_tensor *wg__widen(wg_tensor *x);
 wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype);
 
+/* The derivative of ln Gamma(x) (ops/elementwise/special.c). */
+double wg__digamma(double x);
+
+/* dx/da of a sample x of the gamma distribution of concentration a and rate 1, of one shape; it has
+ * no derivative (ops/distributions/samples.c). */
+wg_tensor *wg__gamma_slope(wg_tensor *concentration, wg_tensor *x);
+
 /* ---- Backward ---- */
 
 static inline bool wg__wants(const wg_call *call, int input) {
