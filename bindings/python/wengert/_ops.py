@@ -1696,6 +1696,81 @@ def matrix_norm(a, order="fro", keepdim=False):
     return _one(_lib.wg_matrix_norm, _tensor(a), _enum(_api.wg_matrix_norm_order, order), keepdim)
 
 
+def fft(x, n=0, axis=-1, norm="backward"):
+    """y_k = sum_j x_j e^(-2 pi i j k / n), and its inverse with e^(2 pi i j k / n).
+    x: (..., N, ..., 2)   ->   (..., n, ..., 2)
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_fft, _tensor(x), n, axis, _enum(_api.wg_fft_norm, norm))
+
+
+def ifft(x, n=0, axis=-1, norm="backward"):
+    """y_k = sum_j x_j e^(-2 pi i j k / n), and its inverse with e^(2 pi i j k / n).
+    x: (..., N, ..., 2)   ->   (..., n, ..., 2)
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_ifft, _tensor(x), n, axis, _enum(_api.wg_fft_norm, norm))
+
+
+def rfft(x, n=0, axis=-1, norm="backward"):
+    """The first n/2 + 1 numbers of the transform of real ones, of which the others are conjugates.
+    x: (..., N, ...)   ->   (..., n/2 + 1, ..., 2)
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_rfft, _tensor(x), n, axis, _enum(_api.wg_fft_norm, norm))
+
+
+def irfft(x, n=0, axis=-1, norm="backward"):
+    """The inverse of rfft: n real numbers, 2 (M - 1) of them if n is 0. The imaginary parts of numbers
+    0 and, for an even n, n/2 are not read.
+    x: (..., M, ..., 2)   ->   (..., n, ...)
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_irfft, _tensor(x), n, axis, _enum(_api.wg_fft_norm, norm))
+
+
+def fft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
+    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
+    irfft2, axis_b is the one that is halved.
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_fft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
+
+
+def ifft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
+    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
+    irfft2, axis_b is the one that is halved.
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_ifft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
+
+
+def rfft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
+    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
+    irfft2, axis_b is the one that is halved.
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_rfft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
+
+
+def irfft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
+    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
+    irfft2, axis_b is the one that is halved.
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_irfft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
+
+
+def fft_conv1d(x, weight, bias=None, padding=0):
+    """conv1d with a stride of 1 by way of rfft, in a time that does not grow with the kernel: for
+    kernels of hundreds of elements, as in long convolutions (Poli et al. 2023).
+    x: (N, C, L)   weight: (O, C, K)   bias: (O) or NULL   ->   (N, O, L + 2 padding - K + 1)
+    Returns NULL while an error is pending.
+
+    Errors: SHAPE, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_fft_conv1d, _tensor(x), _tensor(weight), _maybe(bias), padding)
+
+
 def conv1d(x, weight, bias=None, **options):
     """What networks call convolution, a correlation: each output channel is the sum, over the channels
     of its group, of the products of a kernel and the windows of x.
@@ -2038,6 +2113,255 @@ def cosine_similarity(a, b, axis=1, eps=1e-8):
     return _one(_lib.wg_cosine_similarity, _tensor(a), _tensor(b), axis, eps)
 
 
+def normal_log_prob(value, mean, std):
+    """wg_normal_log_prob"""
+    return _one(_lib.wg_normal_log_prob, _tensor(value), _tensor(mean), _tensor(std))
+
+
+def normal_entropy(std):
+    """---- Normal: density e^(-((x - mean) / std)^2 / 2) / (std sqrt(2 pi)), std > 0 ----"""
+    return _one(_lib.wg_normal_entropy, _tensor(std))
+
+
+def normal_sample(mean, std, generator=None):
+    """mean + std z with a standard normal z. Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_normal_sample, _generator(generator), _tensor(mean), _tensor(std))
+
+
+def normal_kl(p_mean, p_std, q_mean, q_std):
+    """KL(p || q) = log(q_std / p_std) + (p_std^2 + (p_mean - q_mean)^2) / (2 q_std^2) - 1/2."""
+    return _one(_lib.wg_normal_kl, _tensor(p_mean), _tensor(p_std), _tensor(q_mean), _tensor(q_std))
+
+
+def uniform_log_prob(value, low, high):
+    """wg_uniform_log_prob"""
+    return _one(_lib.wg_uniform_log_prob, _tensor(value), _tensor(low), _tensor(high))
+
+
+def uniform_entropy(low, high):
+    """---- Uniform: 1 / (high - low) on [low, high); -inf elsewhere ----"""
+    return _one(_lib.wg_uniform_entropy, _tensor(low), _tensor(high))
+
+
+def uniform_sample(low, high, generator=None):
+    """Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_uniform_sample, _generator(generator), _tensor(low), _tensor(high))
+
+
+def uniform_kl(p_low, p_high, q_low, q_high):
+    """Infinite where q does not cover p.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_uniform_kl, _tensor(p_low), _tensor(p_high), _tensor(q_low), _tensor(q_high))
+
+
+def exponential_log_prob(value, rate):
+    """wg_exponential_log_prob"""
+    return _one(_lib.wg_exponential_log_prob, _tensor(value), _tensor(rate))
+
+
+def exponential_entropy(rate):
+    """---- Exponential: rate e^(-rate x), x >= 0 ----"""
+    return _one(_lib.wg_exponential_entropy, _tensor(rate))
+
+
+def exponential_sample(rate, generator=None):
+    """Reparameterized."""
+    return _one(_lib.wg_exponential_sample, _generator(generator), _tensor(rate))
+
+
+def exponential_kl(p_rate, q_rate):
+    """Reparameterized."""
+    return _one(_lib.wg_exponential_kl, _tensor(p_rate), _tensor(q_rate))
+
+
+def laplace_log_prob(value, mean, scale):
+    """wg_laplace_log_prob"""
+    return _one(_lib.wg_laplace_log_prob, _tensor(value), _tensor(mean), _tensor(scale))
+
+
+def laplace_entropy(scale):
+    """---- Laplace: e^(-|x - mean| / scale) / (2 scale) ----"""
+    return _one(_lib.wg_laplace_entropy, _tensor(scale))
+
+
+def laplace_sample(mean, scale, generator=None):
+    """Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_laplace_sample, _generator(generator), _tensor(mean), _tensor(scale))
+
+
+def laplace_kl(p_mean, p_scale, q_mean, q_scale):
+    """Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_laplace_kl, _tensor(p_mean), _tensor(p_scale), _tensor(q_mean), _tensor(q_scale))
+
+
+def gamma_log_prob(value, concentration, rate):
+    """wg_gamma_log_prob"""
+    return _one(_lib.wg_gamma_log_prob, _tensor(value), _tensor(concentration), _tensor(rate))
+
+
+def gamma_entropy(concentration, rate):
+    """---- Gamma: rate^a x^(a - 1) e^(-rate x) / Gamma(a) with a = concentration, x > 0 ----"""
+    return _one(_lib.wg_gamma_entropy, _tensor(concentration), _tensor(rate))
+
+
+def gamma_sample(concentration, rate, generator=None):
+    """By Marsaglia and Tsang's method (2000). Reparameterized implicitly (Figurnov et al. 2018): the
+    derivative by the concentration is that of the quantile at a fixed probability. It has no further
+    derivative, as in PyTorch.
+
+    Errors: SHAPE; GRADIENT in a second backward."""
+    return _one(_lib.wg_gamma_sample, _generator(generator), _tensor(concentration), _tensor(rate))
+
+
+def gamma_kl(p_concentration, p_rate, q_concentration, q_rate):
+    """By Marsaglia and Tsang's method (2000). Reparameterized implicitly (Figurnov et al. 2018): the
+    derivative by the concentration is that of the quantile at a fixed probability. It has no further
+    derivative, as in PyTorch.
+
+    Errors: SHAPE; GRADIENT in a second backward."""
+    return _one(_lib.wg_gamma_kl, _tensor(p_concentration), _tensor(p_rate), _tensor(q_concentration), _tensor(q_rate))
+
+
+def beta_log_prob(value, a, b):
+    """wg_beta_log_prob"""
+    return _one(_lib.wg_beta_log_prob, _tensor(value), _tensor(a), _tensor(b))
+
+
+def beta_entropy(a, b):
+    """---- Beta: x^(a - 1) (1 - x)^(b - 1) / B(a, b), 0 < x < 1 ----"""
+    return _one(_lib.wg_beta_entropy, _tensor(a), _tensor(b))
+
+
+def beta_sample(a, b, generator=None):
+    """Of two gamma samples, the first's share. Reparameterized by them.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_beta_sample, _generator(generator), _tensor(a), _tensor(b))
+
+
+def beta_kl(p_a, p_b, q_a, q_b):
+    """Of two gamma samples, the first's share. Reparameterized by them.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_beta_kl, _tensor(p_a), _tensor(p_b), _tensor(q_a), _tensor(q_b))
+
+
+def dirichlet_log_prob(value, concentration):
+    """wg_dirichlet_log_prob"""
+    return _one(_lib.wg_dirichlet_log_prob, _tensor(value), _tensor(concentration))
+
+
+def dirichlet_entropy(concentration):
+    """---- Dirichlet: prod_k x_k^(a_k - 1) / B(a) of shares x that sum to 1, with a = concentration.
+    value, concentration: (..., K)   ->   (...); samples (..., K) ----"""
+    return _one(_lib.wg_dirichlet_entropy, _tensor(concentration))
+
+
+def dirichlet_sample(concentration, generator=None):
+    """Gamma samples over their sum. Reparameterized by them.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_dirichlet_sample, _generator(generator), _tensor(concentration))
+
+
+def dirichlet_kl(p_concentration, q_concentration):
+    """Gamma samples over their sum. Reparameterized by them.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_dirichlet_kl, _tensor(p_concentration), _tensor(q_concentration))
+
+
+def student_t_log_prob(value, df, mean, scale):
+    """wg_student_t_log_prob"""
+    return _one(_lib.wg_student_t_log_prob, _tensor(value), _tensor(df), _tensor(mean), _tensor(scale))
+
+
+def student_t_entropy(df, scale):
+    """---- Student's t with df degrees of freedom, moved by mean and scale ----"""
+    return _one(_lib.wg_student_t_entropy, _tensor(df), _tensor(scale))
+
+
+def student_t_sample(df, mean, scale, generator=None):
+    """Reparameterized, by df through a gamma sample.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_student_t_sample, _generator(generator), _tensor(df), _tensor(mean), _tensor(scale))
+
+
+def bernoulli_log_prob(value, logits):
+    """wg_bernoulli_log_prob"""
+    return _one(_lib.wg_bernoulli_log_prob, _tensor(value), _tensor(logits))
+
+
+def bernoulli_entropy(logits):
+    """---- Bernoulli: 1 with probability sigmoid(logits), which are finite; bernoulli samples ----"""
+    return _one(_lib.wg_bernoulli_entropy, _tensor(logits))
+
+
+def bernoulli_kl(p_logits, q_logits):
+    """---- Bernoulli: 1 with probability sigmoid(logits), which are finite; bernoulli samples ----"""
+    return _one(_lib.wg_bernoulli_kl, _tensor(p_logits), _tensor(q_logits))
+
+
+def categorical_log_prob(value, logits):
+    """wg_categorical_log_prob"""
+    return _one(_lib.wg_categorical_log_prob, _tensor(value), _tensor(logits))
+
+
+def categorical_entropy(logits):
+    """---- Categorical: k with probability softmax(logits)_k.   value: (...) i64 or i32
+    logits: (..., K)   ->   (...) ----"""
+    return _one(_lib.wg_categorical_entropy, _tensor(logits))
+
+
+def categorical_sample(logits, generator=None):
+    """(...) i64, by the Gumbel trick. No gradient.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_categorical_sample, _generator(generator), _tensor(logits))
+
+
+def categorical_kl(p_logits, q_logits):
+    """(...) i64, by the Gumbel trick. No gradient.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_categorical_kl, _tensor(p_logits), _tensor(q_logits))
+
+
+def multivariate_normal_log_prob(value, mean, scale_tril):
+    """wg_multivariate_normal_log_prob"""
+    return _one(_lib.wg_multivariate_normal_log_prob, _tensor(value), _tensor(mean), _tensor(scale_tril))
+
+
+def multivariate_normal_entropy(scale_tril):
+    """---- Multivariate normal of the covariance L L^T with L = scale_tril, a lower triangle.
+    value, mean: (..., D)   scale_tril: (..., D, D)   ->   (...); samples (..., D) ----"""
+    return _one(_lib.wg_multivariate_normal_entropy, _tensor(scale_tril))
+
+
+def multivariate_normal_sample(mean, scale_tril, generator=None):
+    """mean + L z. Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_multivariate_normal_sample, _generator(generator), _tensor(mean), _tensor(scale_tril))
+
+
+def multivariate_normal_kl(p_mean, p_scale_tril, q_mean, q_scale_tril):
+    """mean + L z. Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_multivariate_normal_kl, _tensor(p_mean), _tensor(p_scale_tril), _tensor(q_mean), _tensor(q_scale_tril))
+
+
 # Those whose first operand is a tensor: they are methods, too.
 METHODS = [
     zeros_like,
@@ -2239,6 +2563,15 @@ METHODS = [
     matrix_power,
     matrix_exp,
     matrix_norm,
+    fft,
+    ifft,
+    rfft,
+    irfft,
+    fft2,
+    ifft2,
+    rfft2,
+    irfft2,
+    fft_conv1d,
     conv1d,
     conv2d,
     conv3d,
@@ -2271,6 +2604,38 @@ METHODS = [
     bce_with_logits,
     kl_div,
     cosine_similarity,
+    normal_log_prob,
+    normal_entropy,
+    normal_kl,
+    uniform_log_prob,
+    uniform_entropy,
+    uniform_kl,
+    exponential_log_prob,
+    exponential_entropy,
+    exponential_kl,
+    laplace_log_prob,
+    laplace_entropy,
+    laplace_kl,
+    gamma_log_prob,
+    gamma_entropy,
+    gamma_kl,
+    beta_log_prob,
+    beta_entropy,
+    beta_kl,
+    dirichlet_log_prob,
+    dirichlet_entropy,
+    dirichlet_kl,
+    student_t_log_prob,
+    student_t_entropy,
+    bernoulli_log_prob,
+    bernoulli_entropy,
+    bernoulli_kl,
+    categorical_log_prob,
+    categorical_entropy,
+    categorical_kl,
+    multivariate_normal_log_prob,
+    multivariate_normal_entropy,
+    multivariate_normal_kl,
 ]
 
 __all__ = [
@@ -2494,6 +2859,15 @@ __all__ = [
     "matrix_power",
     "matrix_exp",
     "matrix_norm",
+    "fft",
+    "ifft",
+    "rfft",
+    "irfft",
+    "fft2",
+    "ifft2",
+    "rfft2",
+    "irfft2",
+    "fft_conv1d",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -2526,4 +2900,46 @@ __all__ = [
     "bce_with_logits",
     "kl_div",
     "cosine_similarity",
+    "normal_log_prob",
+    "normal_entropy",
+    "normal_sample",
+    "normal_kl",
+    "uniform_log_prob",
+    "uniform_entropy",
+    "uniform_sample",
+    "uniform_kl",
+    "exponential_log_prob",
+    "exponential_entropy",
+    "exponential_sample",
+    "exponential_kl",
+    "laplace_log_prob",
+    "laplace_entropy",
+    "laplace_sample",
+    "laplace_kl",
+    "gamma_log_prob",
+    "gamma_entropy",
+    "gamma_sample",
+    "gamma_kl",
+    "beta_log_prob",
+    "beta_entropy",
+    "beta_sample",
+    "beta_kl",
+    "dirichlet_log_prob",
+    "dirichlet_entropy",
+    "dirichlet_sample",
+    "dirichlet_kl",
+    "student_t_log_prob",
+    "student_t_entropy",
+    "student_t_sample",
+    "bernoulli_log_prob",
+    "bernoulli_entropy",
+    "bernoulli_kl",
+    "categorical_log_prob",
+    "categorical_entropy",
+    "categorical_sample",
+    "categorical_kl",
+    "multivariate_normal_log_prob",
+    "multivariate_normal_entropy",
+    "multivariate_normal_sample",
+    "multivariate_normal_kl",
 ]
