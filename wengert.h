@@ -3,6 +3,7 @@
 #define WENGERT_H
 
 #include "base/alloc.h"
+#include "tensor/distributions.h"
 #include "tensor/dtype.h"
 #include "tensor/easy.h"
 #include "base/error.h"

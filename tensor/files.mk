@@ -1,4 +1,5 @@
 tensor_public = \
+	tensor/distributions.h \
 	tensor/dtype.h \
 	tensor/easy.h \
 	tensor/kernels.h \
@@ -37,6 +38,8 @@ tensor_sources = \
 	tensor/ops/conv/pool.c \
 	tensor/ops/conv/windows.c \
 	tensor/ops/conv/windows.h \
+	tensor/ops/distributions/distributions.c \
+	tensor/ops/distributions/samples.c \
 	tensor/ops/elementwise/activation.c \
 	tensor/ops/elementwise/binary.c \
 	tensor/ops/elementwise/compare.c \
@@ -44,16 +47,20 @@ tensor_sources = \
 	tensor/ops/elementwise/elementwise.h \
 	tensor/ops/elementwise/special.c \
 	tensor/ops/elementwise/unary.c \
+	tensor/ops/fft/fft.c \
 	tensor/ops/index/advanced_index.c \
 	tensor/ops/index/index.c \
 	tensor/ops/index/indexing.c \
 	tensor/ops/index/indexing.h \
+	tensor/ops/index/segment.c \
 	tensor/ops/index/sort.c \
 	tensor/ops/linalg/decompose.c \
 	tensor/ops/linalg/dense.c \
 	tensor/ops/linalg/dense.h \
+	tensor/ops/linalg/distance.c \
 	tensor/ops/linalg/einsum.c \
 	tensor/ops/linalg/einsum.h \
+	tensor/ops/linalg/grouped.c \
 	tensor/ops/linalg/lapack.c \
 	tensor/ops/linalg/lapack.h \
 	tensor/ops/linalg/linear_algebra.c \
@@ -74,6 +81,7 @@ tensor_sources = \
 	tensor/ops/reduce/reduction.h \
 	tensor/ops/recurrent/recurrent.c \
 	tensor/ops/reduce/scan.c \
+	tensor/ops/reduce/statistics.c \
 	tensor/ops/registry.h \
 	tensor/ops/shape/arrange.c \
 	tensor/ops/shape/slice.c \
@@ -98,6 +106,8 @@ simd_kernels = \
 	optim/kernels.c \
 	optim/kernels_of_real.h \
 	tensor/simd/attention.h \
+	tensor/simd/distances.h \
+	tensor/simd/fft.h \
 	tensor/simd/functions.h \
 	tensor/simd/kernels_bf16.c \
 	tensor/simd/kernels_f32.c \

@@ -406,6 +406,42 @@ WG_API wg_tensor *wg_all(wg_tensor *x, int axis_count, const int64_t *axes, bool
 /* How many elements are not 0, as i64. No gradient. [scope; INDEX] */
 WG_API wg_tensor *wg_count_nonzero(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
 
+/* ---- Quantiles and histograms (ops/reduce/statistics.c) ---- */
+
+/* The element at a rank r between two: of the lower and the higher one PyTorch's "linear"
+ * interpolates by the fraction of r, the others take one of them, or their mean; "nearest" the even
+ * one of two. */
+typedef enum wg_quantile_interpolation {
+    WG_QUANTILE_LINEAR,
+    WG_QUANTILE_LOWER,
+    WG_QUANTILE_HIGHER,
+    WG_QUANTILE_MIDPOINT,
+    WG_QUANTILE_NEAREST
+} wg_quantile_interpolation;
+
+/* The quantiles q, from 0 to 1, of the n elements along an axis: those at rank q (n - 1) in
+ * ascending order. q: () or (Q)   ->   the shape of x without the axis, or with size 1 there
+ * (keepdim), behind an axis Q for several. Integers are cast to f32; q is cast to the dtype of x. A
+ * line with NaN has the quantile NaN; nanquantile leaves NaN out, and gives it for lines of nothing
+ * else. Both x and q have gradients. [scope; INDEX, SHAPE for no elements, ARGUMENT for a q that is
+ * not from 0 to 1] */
+WG_API wg_tensor *wg_quantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
+                              wg_quantile_interpolation interpolation);
+WG_API wg_tensor *wg_nanquantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
+                                 wg_quantile_interpolation interpolation);
+
+/* How many elements of x lie in each of `bins` bins of one width from low to high: (bins), in the
+ * dtype of x as in PyTorch (integers are cast to f32). The last bin includes `high`; elements
+ * outside and NaN do not count. If low and high are both 0, they are the smallest and the largest
+ * element. No gradient. [scope; ARGUMENT] */
+WG_API wg_tensor *wg_histc(wg_tensor *x, int64_t bins, double low, double high);
+
+/* The same with bins between ascending edges (B + 1): how many elements lie in [edge, next edge), the
+ * last bin including its end; with weights, of the shape of x, their sum. With `density` divided by
+ * the sum over all bins and by the width of each. (B), in the dtype of x. Weights NULL: 1 each; they
+ * alone have a gradient. Returns NULL while an error is pending. [scope; SHAPE, ARGUMENT] */
+WG_API wg_tensor *wg_histogram(wg_tensor *x, wg_tensor *edges, wg_tensor *weights, bool density);
+
 /* ---- The largest and the smallest (ops/reduce/minmax.c) ---- */
 
 /* The largest or smallest over axes: PyTorch's amax and amin; NaN if there is one. Tied elements
@@ -578,6 +614,29 @@ WG_API wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim);
  * i64 (U). Pass NULL for results that are not needed. No gradient. Returns 0 or -1. [scope] */
 WG_API int wg_unique(wg_tensor *x, wg_tensor **values, wg_tensor **inverse, wg_tensor **counts);
 
+/* ---- Segments of rows (ops/index/segment.c) ---- */
+
+typedef enum wg_segment_reduction {
+    WG_SEGMENT_SUM,
+    WG_SEGMENT_MEAN,
+    WG_SEGMENT_MAX, /* NaN if there is one; ties share the gradient */
+    WG_SEGMENT_MIN
+} wg_segment_reduction;
+
+/* Reduces the rows offsets[s] up to offsets[s + 1] of x to row s, as torch.segment_reduce does.
+ * x: (N, ...)   offsets: (S + 1), i64 or i32, ascending from 0 to N   ->   (S, ...)
+ * Segments without rows become `empty`: PyTorch has 0 for sums, NaN for means, -inf and inf for the
+ * largest and the smallest. Integers are cast to f32. [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_segment_reduce(wg_tensor *x, wg_tensor *offsets,
+                                    wg_segment_reduction reduction, double empty);
+
+/* The same of rows in any order, where row i belongs to segment ids[i]: what graph networks call
+ * scatter, which has 0 for segments without rows.
+ * x: (N, ...)   ids: (N), i64 or i32, from 0 to segments - 1   ->   (segments, ...)
+ * [scope; SHAPE, INDEX, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_unsorted_segment_reduce(wg_tensor *x, wg_tensor *ids, int64_t segments,
+                                             wg_segment_reduction reduction, double empty);
+
 /* ---- Matrix products (ops/linalg/matmul.c) ---- */
 
 /* a: (..., M, K)   b: (..., K, N)   ->   (..., M, N). Leading axes broadcast; a vector is a row on
@@ -589,6 +648,26 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
  * x: (..., I)   weight: (O, I)   bias: (O) or NULL   ->   (..., O)
  * Fused; the gradient of weight is accumulated in place. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias);
+
+/* ---- Products of groups of rows (ops/linalg/grouped.c) ---- */
+
+/* The products of a mixture of experts: rows offsets[e] up to offsets[e + 1] of a times matrix e.
+ * a: (T, K), sorted by expert   b: (E, K, N)   ->   (T, N)
+ * offsets: (E + 1), i64 or i32, ascending from 0 to T; PyTorch's offs lack the first of them.
+ * If b has rank 2, the groups lie along the axis that is summed over, as in gradients:
+ * a: (K, T)   b: (T, N)   ->   (E, K, N), product e being of those columns and rows alone.
+ * Each group is a packed product, in both directions. [scope; SHAPE, INDEX, DTYPE] */
+WG_API wg_tensor *wg_grouped_mm(wg_tensor *a, wg_tensor *b, wg_tensor *offsets);
+
+/* ---- Distances (ops/linalg/distance.c) ---- */
+
+/* The distance of each row of a from each row of b, the p-norm of their difference, p >= 0 or
+ * INFINITY; 0 counts the coordinates that differ.
+ * a: (..., P, M)   b: (..., R, M)   ->   (..., P, R), the leading axes broadcast
+ * Where a distance is 0 its derivative is 0, as in PyTorch. Euclidean distances of many points are
+ * a matrix product, but pairs near each other, for which its digits cancel, are computed from
+ * their differences. Integers are cast to f32. Fused. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_cdist(wg_tensor *a, wg_tensor *b, double p);
 
 /* ---- Quantized weights (ops/linalg/quantized.c; quantize.h has the quantizations) ---- */
 
@@ -763,6 +842,51 @@ typedef enum wg_matrix_norm_order {
 /* A norm of matrices, (..., M, N) -> (...), or (..., 1, 1) with keepdim. Kinks at ties, which share
  * the gradient, and of the nuclear norm at singular values of 0. [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_matrix_norm(wg_tensor *a, wg_matrix_norm_order order, bool keepdim);
+
+/* ---- Fourier transforms (ops/fft/fft.c) ---- */
+
+/* What a transform of n numbers is multiplied by: PyTorch's norm. */
+typedef enum wg_fft_norm {
+    WG_FFT_BACKWARD, /* the inverse by 1/n: the default of PyTorch and NumPy */
+    WG_FFT_ORTHO,    /* both by 1/sqrt(n) */
+    WG_FFT_FORWARD   /* fft by 1/n, the inverse not at all */
+} wg_fft_norm;
+
+/* Complex numbers are pairs (re, im) on the last axis, as torch.view_as_real gives them, and axes
+ * are counted without it: -1 is the axis before the pairs. A size n other than 0 cuts the numbers of
+ * the axis to the first n, or adds zeros behind them. Derivatives of any order are transforms again.
+ * Integers are cast to f32; bf16 is computed in f32. */
+
+/* y_k = sum_j x_j e^(-2 pi i j k / n), and its inverse with e^(2 pi i j k / n).
+ * x: (..., N, ..., 2)   ->   (..., n, ..., 2) [scope; INDEX, SHAPE, ARGUMENT] */
+WG_API wg_tensor *wg_fft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
+WG_API wg_tensor *wg_ifft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
+
+/* The first n/2 + 1 numbers of the transform of real ones, of which the others are conjugates.
+ * x: (..., N, ...)   ->   (..., n/2 + 1, ..., 2) [scope; INDEX, SHAPE, ARGUMENT] */
+WG_API wg_tensor *wg_rfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
+
+/* The inverse of rfft: n real numbers, 2 (M - 1) of them if n is 0. The imaginary parts of numbers
+ * 0 and, for an even n, n/2 are not read.
+ * x: (..., M, ..., 2)   ->   (..., n, ...) [scope; INDEX, SHAPE, ARGUMENT] */
+WG_API wg_tensor *wg_irfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
+
+/* The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
+ * irfft2, axis_b is the one that is halved. [scope; INDEX, SHAPE, ARGUMENT] */
+WG_API wg_tensor *wg_fft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                          wg_fft_norm norm);
+WG_API wg_tensor *wg_ifft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                           wg_fft_norm norm);
+WG_API wg_tensor *wg_rfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                           wg_fft_norm norm);
+WG_API wg_tensor *wg_irfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                            wg_fft_norm norm);
+
+/* wg_conv1d with a stride of 1 by way of rfft, in a time that does not grow with the kernel: for
+ * kernels of hundreds of elements, as in long convolutions (Poli et al. 2023).
+ * x: (N, C, L)   weight: (O, C, K)   bias: (O) or NULL   ->   (N, O, L + 2 padding - K + 1)
+ * Returns NULL while an error is pending. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_fft_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, int64_t padding);
 
 /* ---- Convolution (ops/conv/conv.c) ---- */
 

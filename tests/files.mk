@@ -160,6 +160,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/attention.c \
 	tests/ops/attention_step.c \
 	tests/ops/conv.c \
+	tests/ops/distributions.c \
 	tests/ops/dropout.c \
 	tests/ops/einsum.c \
 	tests/ops/errors.c \
@@ -175,6 +176,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/reference.h \
 	tests/ops/reference_conv.c \
 	tests/ops/reference_elementwise.c \
+	tests/ops/reference_fft.c \
 	tests/ops/reference_linalg.c \
 	tests/ops/reference_matrices.c \
 	tests/ops/reference_reduce.c \

@@ -263,7 +263,7 @@ def write_api(headers):
 # ---- Ops: Python functions from prototypes ----
 
 # Of these headers, but for what only C needs or what tensor.py writes by hand.
-OP_HEADERS = ["tensor/tensor.h", "tensor/ops.h"]
+OP_HEADERS = ["tensor/tensor.h", "tensor/ops.h", "tensor/distributions.h"]
 BY_HAND = set("""wg_alias wg_arange wg_empty wg_from_array wg_from_blob wg_scalar wg_keep wg_select
     wg_scope_end wg_scope_escape wg_quantized_linears wg_index wg_index_put wg_einsum""".split())
 
@@ -291,6 +291,19 @@ DEFAULTS = {
     "wg_embedding_op": {"padding_index": "-1"}, "wg_cosine_similarity": {"axis": "1", "eps": "1e-8"},
     "wg_sort": {"axis": "-1"}, "wg_argsort": {"axis": "-1"}, "wg_topk": {"axis": "-1"},
     "wg_linear_scan": {"initial": "None"},
+    "wg_quantile": {"axis": "-1", "interpolation": '"linear"'},
+    "wg_nanquantile": {"axis": "-1", "interpolation": '"linear"'},
+    "wg_histc": {"bins": "100", "low": "0.0", "high": "0.0"}, "wg_histogram": {"density": "False"},
+    "wg_segment_reduce": {"empty": "0.0"}, "wg_unsorted_segment_reduce": {"empty": "0.0"},
+    "wg_cdist": {"p": "2.0"},
+    "wg_fft_conv1d": {"padding": "0"}, "wg_fft": {"n": "0", "axis": "-1", "norm": '"backward"'},
+    "wg_ifft": {"n": "0", "axis": "-1", "norm": '"backward"'},
+    "wg_rfft": {"n": "0", "axis": "-1", "norm": '"backward"'},
+    "wg_irfft": {"n": "0", "axis": "-1", "norm": '"backward"'},
+    "wg_fft2": {"n_a": "0", "n_b": "0", "axis_a": "-2", "axis_b": "-1", "norm": '"backward"'},
+    "wg_ifft2": {"n_a": "0", "n_b": "0", "axis_a": "-2", "axis_b": "-1", "norm": '"backward"'},
+    "wg_rfft2": {"n_a": "0", "n_b": "0", "axis_a": "-2", "axis_b": "-1", "norm": '"backward"'},
+    "wg_irfft2": {"n_a": "0", "n_b": "0", "axis_a": "-2", "axis_b": "-1", "norm": '"backward"'},
     "wg_median": {"axis": "-1"}, "wg_smooth_l1_loss": {"beta": "1.0"},
     "wg_bce_with_logits": {"weight": "None", "pos_weight": "None"},
     "wg_attention": {"mask": "None"}, "wg_rotary": {"pairing": '"halves"'},

@@ -50,6 +50,28 @@ int wg__check_same_dtype(const wg_call *call, int i, int j) {
                        wg_dtype_name(call->input_specs[j].dtype));
 }
 
+int wg__check_offsets(const char *where, const wg_tensor *offsets, int64_t rows) {
+    char text[128];
+    wg_spec_text(text, sizeof text, &offsets->spec);
+    if (offsets->spec.dtype != WG_I64)
+        return wg_fail(WG_ERROR_DTYPE, where, "offsets %s: wanted i64 or i32", text);
+    if (offsets->spec.ndim != 1 || offsets->spec.shape[0] < 1)
+        return wg_fail(WG_ERROR_SHAPE, where,
+                       "offsets %s: wanted rank 1, the beginning of each segment and the end",
+                       text);
+    const int64_t *at = wg__tensor_address(offsets), last = offsets->spec.shape[0] - 1;
+    for (int64_t i = 0; i < last; i++)
+        if (at[i] > at[i + 1])
+            return wg_fail(WG_ERROR_INDEX, where,
+                           "offset %lld is %lld and the next is %lld; wanted ascending ones",
+                           (long long)i, (long long)at[i], (long long)at[i + 1]);
+    if (at[0] != 0 || at[last] != rows)
+        return wg_fail(WG_ERROR_INDEX, where,
+                       "the offsets go from %lld to %lld; wanted 0 to %lld, the number of rows",
+                       (long long)at[0], (long long)at[last], (long long)rows);
+    return 0;
+}
+
 bool wg__promote(wg_tensor **a, wg_tensor **b) {
     if (*a == NULL || *b == NULL)
         return false;

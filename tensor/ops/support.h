@@ -21,6 +21,10 @@ int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype);
 /* -1 with DTYPE unless the inputs i and j have one dtype. */
 int wg__check_same_dtype(const wg_call *call, int i, int j);
 
+/* -1 with DTYPE, SHAPE or INDEX unless the offsets, contiguous, are i64 and ascend from 0 to `rows`:
+ * where each segment of rows begins, and the end. `where` begins the message. */
+int wg__check_offsets(const char *where, const wg_tensor *offsets, int64_t rows);
+
 /* Casts the tensor of the lower dtype to the dtype of the other. False if either is NULL or a cast
  * fails. */
 bool wg__promote(wg_tensor **a, wg_tensor **b);
@@ -46,6 +50,13 @@ bool wg__promote_all(int count, wg_tensor **tensors);
  * result back if `dtype` is bf16. */
 wg_tensor *wg__widen(wg_tensor *x);
 wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype);
+
+/* The derivative of ln Gamma(x) (ops/elementwise/special.c). */
+double wg__digamma(double x);
+
+/* dx/da of a sample x of the gamma distribution of concentration a and rate 1, of one shape; it has
+ * no derivative (ops/distributions/samples.c). */
+wg_tensor *wg__gamma_slope(wg_tensor *concentration, wg_tensor *x);
 
 /* ---- Backward ---- */
 

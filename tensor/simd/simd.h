@@ -91,6 +91,61 @@ typedef struct wg__head_products {
     void *y[WG__HEADS_AT_ONCE];
 } wg__head_products;
 
+/* What a distance makes of the differences of coordinates: the sum of their sizes, of their squares
+ * or of their powers; the largest size; the number of those that are not 0. */
+typedef enum wg__distance {
+    WG__DISTANCE_SUM,
+    WG__DISTANCE_SQUARES,
+    WG__DISTANCE_POWERS,
+    WG__DISTANCE_MAX,
+    WG__DISTANCE_COUNT
+} wg__distance;
+
+/* ---- Fourier transforms (fft.h) ---- */
+
+enum { WG__FFT_MOST_RADIX = 31, WG__FFT_MOST_PASSES = 64 };
+
+/* How lines of n elements are transformed. Tables hold pairs of reals of the kernels' dtype. */
+typedef struct wg__fft_plan {
+    int64_t n;    /* of the complex transform */
+    int64_t real; /* the size of a real one: n, or 2 n if there are `halves` */
+    int passes;
+    int radix[WG__FFT_MOST_PASSES]; /* from 2 to WG__FFT_MOST_RADIX; their product is n */
+    const void *twiddles;           /* e^(-2 pi i k / n) is pair k `step` */
+    int64_t step;
+    const void *halves; /* e^(-2 pi i k / real) for k up to n; NULL: not by halves */
+
+    /* For an n with a larger prime factor: a plan of 2 n - 1 elements or more, n pairs of the
+     * chirp, and the transform of its conjugate, divided by its size. NULL without. */
+    const struct wg__fft_plan *convolution;
+    const void *chirp, *spectrum;
+} wg__fft_plan;
+
+/* Where lines lie, in reals: line (i, j) begins at data[i outer + j line], its elements are `step`
+ * apart, and the imaginary part is `imaginary` behind the real one; 0 if there is none. */
+typedef struct wg__fft_side {
+    void *data;
+    int64_t outer, line, step, imaginary;
+    int64_t
+        count; /* elements of a line: missing ones of an operand are 0, superfluous ones unread */
+} wg__fft_side;
+
+typedef enum wg__fft_kind {
+    WG__FFT_FORWARD,
+    WG__FFT_INVERSE,
+    WG__FFT_REAL,     /* of real elements: if by halves, a pair of them is an element */
+    WG__FFT_HERMITIAN /* to real elements, from the first half of a symmetric spectrum */
+} wg__fft_kind;
+
+typedef struct wg__fft {
+    const wg__fft_plan *plan;
+    wg__fft_kind kind;
+    int64_t inner; /* lines (i, j) with j < inner; the lines of a group have one i */
+    wg__fft_side from, to;
+    double scale;
+    int64_t room; /* elements of a line that a buffer needs */
+} wg__fft;
+
 typedef struct wg__simd {
     const char *name; /* of the instruction set */
 
@@ -187,6 +242,21 @@ typedef struct wg__simd {
     /* Computes elements begin..end of each row of y. `context` is a const wg__row_products *; the
      * arguments are those of a body of wg__parallel_for. */
     void (*row_products)(int64_t begin, int64_t end, void *context);
+
+    /* y_j = the sum or the maximum of the differences between the point a, of k coordinates, and
+     * each of n points b, whose coordinate c is b[c b_row + j]; no root is taken. */
+    void (*row_distances)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
+                          const void *b, int64_t b_row, void *y);
+
+    /* da += sum_j weights_j f(a - b_j) over the n rows b_j of b, with f the derivative of those
+     * differences, but for factors p and 2: sign(d) |d|^(p-1); for MAX sign(d) where |d| is
+     * distance_j. f(0) is 0. */
+    void (*row_distances_vjp)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
+                              const void *b, const void *weights, const void *distance, void *da);
+
+    /* Transforms groups begin..end of `lanes` lines each, or the rest of the inner lines; there are
+     * inner / lanes groups, rounded up, for each outer index. `room` has 4 room `lanes` reals. */
+    void (*fft_groups)(const wg__fft *job, int64_t begin, int64_t end, void *room);
 
     /* y += scale sum_i x_i a_i over the rows a_i of a, of n elements each and row_stride apart. */
     void (*add_scaled_rows)(int64_t rows, int64_t n, int64_t row_stride, const void *a,

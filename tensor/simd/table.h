@@ -7,6 +7,8 @@
 #include "tensor/simd/rows.h"
 
 #include "tensor/simd/attention.h"
+#include "tensor/simd/distances.h"
+#include "tensor/simd/fft.h"
 #include "tensor/simd/products.h"
 #include "tensor/simd/quantized.h"
 
@@ -110,6 +112,11 @@ const wg__simd WG__TABLE = {
     .add_rows = add_rows,
     .tap_sums = tap_sums,
     .tap_dots = tap_dots,
+
+    .row_distances = row_distances,
+    .row_distances_vjp = row_distances_vjp,
+
+    .fft_groups = fft_groups,
 
     .row_products = row_products,
     .add_scaled_rows = add_scaled_rows,

@@ -414,6 +414,23 @@ START_TEST(reductions_and_scans_refuse_what_does_not_fit) {
             "linear_scan: the initial state is (2, 3) f32; wanted one that broadcasts to (3) f32, "
             "the shape of a and b without axis 0");
     refused(wg_logcumsumexp(x, -3), WG_ERROR_INDEX, "logcumsumexp: axis -3");
+    refused(wg_quantile(x, wg_scalar(WG_F32, 1.5), 0, false, WG_QUANTILE_LINEAR), WG_ERROR_ARGUMENT,
+            "quantile: (2, 3) f32 x () f32: q is 1.5; wanted 0 to 1");
+    refused(wg_quantile(x, x, 0, false, WG_QUANTILE_LINEAR), WG_ERROR_SHAPE,
+            "quantile: (2, 3) f32 x (2, 3) f32: wanted x of rank 1 or more, and q of rank 0 or 1");
+    refused(wg_histc(x, 0, 0, 1), WG_ERROR_ARGUMENT, "histc: (2, 3) f32: 0 bins");
+    refused(wg_histc(x, 3, 1, 0), WG_ERROR_ARGUMENT, "histc: (2, 3) f32: the range is 1 to 0");
+    refused(wg_histogram(x, wg_arange(WG_F32, 3, 0, -1), NULL, false), WG_ERROR_ARGUMENT,
+            "edge 0 is 3 and the next is 2; wanted them in ascending order");
+    refused(wg_segment_reduce(x, wg_arange(WG_I64, 0, 2, 1), WG_SEGMENT_SUM, 0), WG_ERROR_INDEX,
+            "segment_reduce: the offsets go from 0 to 1; wanted 0 to 2, the number of rows");
+    refused(wg_unsorted_segment_reduce(x, wg_arange(WG_I64, 0, 2, 1), 1, WG_SEGMENT_MAX, 0),
+            WG_ERROR_INDEX, "segment_max: (2, 3) f32 x (2) i64: index 1 is out of range");
+    refused(wg_cdist(x, x, -1), WG_ERROR_ARGUMENT, "cdist: (2, 3) f32 x (2, 3) f32: p is -1");
+    refused(wg_cdist(x, zeros(WG_F32, WG_DIMS(2, 2)), 2), WG_ERROR_SHAPE,
+            "wanted points with as many coordinates");
+    refused(wg_grouped_mm(x, zeros(WG_F32, WG_DIMS(1, 3, 4)), wg_arange(WG_I64, 1, 3, 1)),
+            WG_ERROR_INDEX, "grouped_mm: the offsets go from 1 to 2; wanted 0 to 2");
     ck_assert_int_eq(wg_cummax(x, 2, &out, NULL), -1);
     ck_assert_ptr_null(out);
     assert_error(WG_ERROR_INDEX, "cummax: axis 2");

@@ -26,10 +26,19 @@ static wg_tensor *addmm(const reference_case *c, wg_tensor *const *in) {
     return wg_addmm(in[0], in[1], in[2], reference_number(c, "beta"), reference_number(c, "alpha"));
 }
 
+static wg_tensor *grouped_mm(const reference_case *c, wg_tensor *const *in) {
+    (void)c;
+    return wg_grouped_mm(in[0], in[1], in[2]);
+}
+
+static wg_tensor *cdist(const reference_case *c, wg_tensor *const *in) {
+    return wg_cdist(in[0], in[1], reference_number(c, "p"));
+}
+
 static const reference_op linear_ops[] = {
-    {"matmul", .binary = wg_matmul}, {"linear", .one = linear},     {"einsum", .one = einsum},
-    {"tensordot", .one = tensordot}, {"outer", .binary = wg_outer}, {"dot", .binary = wg_dot},
-    {"addmm", .one = addmm},
+    {"grouped_mm", .one = grouped_mm}, {"cdist", .one = cdist},   {"matmul", .binary = wg_matmul},
+    {"linear", .one = linear},         {"einsum", .one = einsum}, {"tensordot", .one = tensordot},
+    {"outer", .binary = wg_outer},     {"dot", .binary = wg_dot}, {"addmm", .one = addmm},
 };
 
 /* ---- Softmax, log-softmax and layer normalisation ---- */

@@ -1,5 +1,5 @@
 /* Reductions, scans and sorting against PyTorch and NumPy. The cases of a suite are in
- * tests/fixtures/ops/SUITE.json, which SUITE.py writes: reduce, scan, sort. */
+ * tests/fixtures/ops/SUITE.json, which SUITE.py writes: reduce, scan, sort, statistics. */
 #include "tensor/ops.h"
 
 #include "tests/ops/reference.h"
@@ -167,8 +167,51 @@ static const reference_op sort_ops[] = {
     {"median", .one = median}, {"unique", .call = unique},
 };
 
+/* ---- Quantiles, histograms and segments ---- */
+
+static wg_tensor *quantile(const reference_case *c, wg_tensor *const *in) {
+    return wg_quantile(in[0], in[1], axis_of(c), reference_flag(c, "keepdim"),
+                       (wg_quantile_interpolation)reference_integer(c, "interpolation"));
+}
+
+static wg_tensor *nanquantile(const reference_case *c, wg_tensor *const *in) {
+    return wg_nanquantile(in[0], in[1], axis_of(c), reference_flag(c, "keepdim"),
+                          (wg_quantile_interpolation)reference_integer(c, "interpolation"));
+}
+
+static wg_tensor *histc(const reference_case *c, wg_tensor *const *in) {
+    return wg_histc(in[0], reference_integer(c, "bins"), reference_number(c, "low"),
+                    reference_number(c, "high"));
+}
+
+static wg_tensor *histogram(const reference_case *c, wg_tensor *const *in) {
+    return wg_histogram(in[0], in[1], c->input_count > 2 ? in[2] : NULL,
+                        reference_flag(c, "density"));
+}
+
+static wg_tensor *segment_reduce(const reference_case *c, wg_tensor *const *in) {
+    return wg_segment_reduce(in[0], in[1], (wg_segment_reduction)reference_integer(c, "reduction"),
+                             reference_number(c, "empty"));
+}
+
+static wg_tensor *unsorted_segment_reduce(const reference_case *c, wg_tensor *const *in) {
+    return wg_unsorted_segment_reduce(in[0], in[1], reference_integer(c, "segments"),
+                                      (wg_segment_reduction)reference_integer(c, "reduction"),
+                                      reference_number(c, "empty"));
+}
+
+static const reference_op statistics_ops[] = {
+    {"quantile", .one = quantile},
+    {"nanquantile", .one = nanquantile},
+    {"histc", .one = histc},
+    {"histogram", .one = histogram},
+    {"segment_reduce", .one = segment_reduce},
+    {"unsorted_segment_reduce", .one = unsorted_segment_reduce},
+};
+
 SUITES {
     add_reference_suite("reduce", reduce_ops);
     add_reference_suite("scan", scan_ops);
     add_reference_suite("sort", sort_ops);
+    add_reference_suite("statistics", statistics_ops);
 }

@@ -64,6 +64,21 @@ wg_pad_mode = {
     "WG_PAD_CIRCULAR": 3,
 }
 
+wg_quantile_interpolation = {
+    "WG_QUANTILE_LINEAR": 0,
+    "WG_QUANTILE_LOWER": 1,
+    "WG_QUANTILE_HIGHER": 2,
+    "WG_QUANTILE_MIDPOINT": 3,
+    "WG_QUANTILE_NEAREST": 4,
+}
+
+wg_segment_reduction = {
+    "WG_SEGMENT_SUM": 0,
+    "WG_SEGMENT_MEAN": 1,
+    "WG_SEGMENT_MAX": 2,
+    "WG_SEGMENT_MIN": 3,
+}
+
 wg_matrix_norm_order = {
     "WG_MATRIX_NORM_FRO": 0,
     "WG_MATRIX_NORM_NUC": 1,
@@ -73,6 +88,12 @@ wg_matrix_norm_order = {
     "WG_MATRIX_NORM_MINUS_1": 5,
     "WG_MATRIX_NORM_INF": 6,
     "WG_MATRIX_NORM_MINUS_INF": 7,
+}
+
+wg_fft_norm = {
+    "WG_FFT_BACKWARD": 0,
+    "WG_FFT_ORTHO": 1,
+    "WG_FFT_FORWARD": 2,
 }
 
 wg_interpolation = {
@@ -332,6 +353,13 @@ class wg_alloc_stats(Structure):
     ]
 
 
+class wg_generator(Structure):
+    _fields_ = [
+        ("seed", c_uint64),
+        ("offset", c_uint64),
+    ]
+
+
 class wg_error(Structure):
     _fields_ = [
         ("code", c_int),
@@ -347,13 +375,6 @@ class wg_error_place(Structure):
         ("write", CFUNCTYPE(None, c_void_p, c_char_p, c_size_t)),
         ("of", c_void_p),
         ("outer", c_void_p),
-    ]
-
-
-class wg_generator(Structure):
-    _fields_ = [
-        ("seed", c_uint64),
-        ("offset", c_uint64),
     ]
 
 
@@ -2470,7 +2491,14 @@ FUNCTIONS = {
     "wg_bce_with_logits": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_int]),
     "wg_beam_search": (c_int, [c_void_p, c_int64, c_void_p, c_void_p, c_void_p]),
     "wg_bernoulli": (c_void_p, [c_void_p, c_void_p]),
+    "wg_bernoulli_entropy": (c_void_p, [c_void_p]),
+    "wg_bernoulli_kl": (c_void_p, [c_void_p, c_void_p]),
+    "wg_bernoulli_log_prob": (c_void_p, [c_void_p, c_void_p]),
     "wg_bert_for_pretraining_new": (c_void_p, [c_void_p, c_uint64]),
+    "wg_beta_entropy": (c_void_p, [c_void_p, c_void_p]),
+    "wg_beta_kl": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_beta_log_prob": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_beta_sample": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_bincount": (c_void_p, [c_void_p, c_void_p, c_int64]),
     "wg_bleu_tokens_find": (c_int, [c_char_p]),
     "wg_block_position_forward": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
@@ -2480,8 +2508,13 @@ FUNCTIONS = {
     "wg_byte_new": (c_void_p, []),
     "wg_cast": (c_void_p, [c_void_p, c_int]),
     "wg_cat": (c_void_p, [c_int, c_void_p, c_int]),
+    "wg_categorical_entropy": (c_void_p, [c_void_p]),
+    "wg_categorical_kl": (c_void_p, [c_void_p, c_void_p]),
+    "wg_categorical_log_prob": (c_void_p, [c_void_p, c_void_p]),
+    "wg_categorical_sample": (c_void_p, [c_void_p, c_void_p]),
     "wg_causal_batches_new": (c_void_p, [c_void_p, c_void_p]),
     "wg_cbrt": (c_void_p, [c_void_p]),
+    "wg_cdist": (c_void_p, [c_void_p, c_void_p, c_double]),
     "wg_ceil": (c_void_p, [c_void_p]),
     "wg_char_train": (c_void_p, [c_char_p, c_int64, c_void_p]),
     "wg_char_train_files": (c_void_p, [c_int, c_void_p, c_void_p]),
@@ -2588,6 +2621,10 @@ FUNCTIONS = {
     "wg_diagnosis_words": (c_char_p, [c_int]),
     "wg_diagonal": (c_void_p, [c_void_p, c_int64, c_int, c_int]),
     "wg_digamma": (c_void_p, [c_void_p]),
+    "wg_dirichlet_entropy": (c_void_p, [c_void_p]),
+    "wg_dirichlet_kl": (c_void_p, [c_void_p, c_void_p]),
+    "wg_dirichlet_log_prob": (c_void_p, [c_void_p, c_void_p]),
+    "wg_dirichlet_sample": (c_void_p, [c_void_p, c_void_p]),
     "wg_div": (c_void_p, [c_void_p, c_void_p]),
     "wg_dot": (c_void_p, [c_void_p, c_void_p]),
     "wg_dropout": (c_void_p, [c_void_p, c_void_p, c_double]),
@@ -2620,10 +2657,17 @@ FUNCTIONS = {
     "wg_exp2": (c_void_p, [c_void_p]),
     "wg_expand": (c_void_p, [c_void_p, c_int, c_void_p]),
     "wg_expm1": (c_void_p, [c_void_p]),
+    "wg_exponential_entropy": (c_void_p, [c_void_p]),
+    "wg_exponential_kl": (c_void_p, [c_void_p, c_void_p]),
+    "wg_exponential_log_prob": (c_void_p, [c_void_p, c_void_p]),
+    "wg_exponential_sample": (c_void_p, [c_void_p, c_void_p]),
     "wg_eye": (c_void_p, [c_int, c_int64, c_int64]),
     "wg_fail": (c_int, [c_int, c_char_p, c_char_p]),
     "wg_feed_forward_forward": (c_void_p, [c_void_p, c_void_p]),
     "wg_feed_forward_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_void_p]),
+    "wg_fft": (c_void_p, [c_void_p, c_int64, c_int, c_int]),
+    "wg_fft2": (c_void_p, [c_void_p, c_int64, c_int64, c_int, c_int, c_int]),
+    "wg_fft_conv1d": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int64]),
     "wg_fill_": (c_int, [c_void_p, c_double]),
     "wg_filled_clear": (None, [c_void_p]),
     "wg_flatten": (c_void_p, [c_void_p, c_int, c_int]),
@@ -2635,6 +2679,10 @@ FUNCTIONS = {
     "wg_from_blob": (c_void_p, [c_int, c_int, c_void_p, c_void_p, c_void_p, CFUNCTYPE(None, c_void_p), c_void_p]),
     "wg_full": (c_void_p, [c_int, c_int, c_void_p, c_double]),
     "wg_full_like": (c_void_p, [c_void_p, c_double]),
+    "wg_gamma_entropy": (c_void_p, [c_void_p, c_void_p]),
+    "wg_gamma_kl": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_gamma_log_prob": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_gamma_sample": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_gated_feed_forward_forward": (c_void_p, [c_void_p, c_void_p]),
     "wg_gated_feed_forward_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_void_p]),
     "wg_gather": (c_void_p, [c_void_p, c_int, c_void_p]),
@@ -2670,6 +2718,7 @@ FUNCTIONS = {
     "wg_group_size": (c_int, [c_void_p]),
     "wg_group_sum": (c_int, [c_void_p, c_int, c_int64, c_void_p]),
     "wg_group_threads": (c_int, [c_void_p]),
+    "wg_grouped_mm": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_gru_forward": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_gru_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_void_p]),
     "wg_gru_op": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_bool]),
@@ -2677,17 +2726,23 @@ FUNCTIONS = {
     "wg_hardsigmoid": (c_void_p, [c_void_p]),
     "wg_hardswish": (c_void_p, [c_void_p]),
     "wg_hessian": (c_int, [wg_function, c_void_p, c_int, c_void_p, c_void_p, c_void_p]),
+    "wg_histc": (c_void_p, [c_void_p, c_int64, c_double, c_double]),
+    "wg_histogram": (c_void_p, [c_void_p, c_void_p, c_void_p, c_bool]),
     "wg_history_clear": (None, [c_void_p]),
     "wg_history_column": (c_void_p, [c_void_p, c_char_p]),
     "wg_history_get": (c_int, [c_void_p, c_void_p, c_char_p]),
     "wg_hvp": (c_int, [wg_function, c_void_p, c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_hypot": (c_void_p, [c_void_p, c_void_p]),
+    "wg_ifft": (c_void_p, [c_void_p, c_int64, c_int, c_int]),
+    "wg_ifft2": (c_void_p, [c_void_p, c_int64, c_int64, c_int, c_int, c_int]),
     "wg_index": (c_void_p, [c_void_p, c_int, c_void_p]),
     "wg_index_put": (c_void_p, [c_void_p, c_int, c_void_p, c_void_p, c_bool]),
     "wg_index_select": (c_void_p, [c_void_p, c_int, c_void_p]),
     "wg_initialize": (c_int, [c_void_p, c_void_p, c_void_p]),
     "wg_interpolate": (c_void_p, [c_void_p, c_int, c_void_p, c_int, c_bool]),
     "wg_inv": (c_void_p, [c_void_p]),
+    "wg_irfft": (c_void_p, [c_void_p, c_int64, c_int, c_int]),
+    "wg_irfft2": (c_void_p, [c_void_p, c_int64, c_int64, c_int, c_int, c_int]),
     "wg_isfinite": (c_void_p, [c_void_p]),
     "wg_isinf": (c_void_p, [c_void_p]),
     "wg_isnan": (c_void_p, [c_void_p]),
@@ -2702,6 +2757,10 @@ FUNCTIONS = {
     "wg_kv_cache_init": (None, [c_void_p, c_int64]),
     "wg_l1_loss": (c_void_p, [c_void_p, c_void_p, c_int]),
     "wg_language_model_generate": (c_int, [c_void_p, c_int64, c_void_p, c_void_p]),
+    "wg_laplace_entropy": (c_void_p, [c_void_p]),
+    "wg_laplace_kl": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_laplace_log_prob": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_laplace_sample": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_layer_norm_forward": (c_void_p, [c_void_p, c_void_p]),
     "wg_layer_norm_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_void_p]),
     "wg_layer_norm_op": (c_void_p, [c_void_p, c_void_p, c_void_p, c_double]),
@@ -2819,8 +2878,13 @@ FUNCTIONS = {
     "wg_multi_head_attention_forward": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_multi_head_attention_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_void_p]),
     "wg_multinomial": (c_void_p, [c_void_p, c_void_p, c_int64, c_bool]),
+    "wg_multivariate_normal_entropy": (c_void_p, [c_void_p]),
+    "wg_multivariate_normal_kl": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_multivariate_normal_log_prob": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_multivariate_normal_sample": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_muon_new": (c_void_p, [c_void_p]),
     "wg_nan_to_num": (c_void_p, [c_void_p, c_double, c_double, c_double]),
+    "wg_nanquantile": (c_void_p, [c_void_p, c_void_p, c_int, c_bool, c_int]),
     "wg_narrow": (c_void_p, [c_void_p, c_int, c_int64, c_int64]),
     "wg_ne": (c_void_p, [c_void_p, c_void_p]),
     "wg_neg": (c_void_p, [c_void_p]),
@@ -2828,6 +2892,10 @@ FUNCTIONS = {
     "wg_nonzero": (c_void_p, [c_void_p]),
     "wg_norm": (c_void_p, [c_void_p, c_double, c_int, c_void_p, c_bool]),
     "wg_normal": (c_void_p, [c_void_p, c_int, c_int, c_void_p, c_double, c_double]),
+    "wg_normal_entropy": (c_void_p, [c_void_p]),
+    "wg_normal_kl": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_normal_log_prob": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_normal_sample": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_npy_load": (c_void_p, [c_char_p]),
     "wg_npy_save": (c_int, [c_void_p, c_char_p]),
     "wg_objective_at": (c_void_p, [c_int]),
@@ -2879,6 +2947,7 @@ FUNCTIONS = {
     "wg_profile_rows": (c_int, []),
     "wg_profile_seconds": (c_double, []),
     "wg_qr": (c_int, [c_void_p, c_bool, c_void_p, c_void_p]),
+    "wg_quantile": (c_void_p, [c_void_p, c_void_p, c_int, c_bool, c_int]),
     "wg_quantization_find": (c_int, [c_char_p]),
     "wg_quantization_name": (c_char_p, [c_int]),
     "wg_quantize": (c_void_p, [c_void_p, c_int]),
@@ -2907,6 +2976,8 @@ FUNCTIONS = {
     "wg_requires_grad": (c_bool, [c_void_p]),
     "wg_reshape": (c_void_p, [c_void_p, c_int, c_void_p]),
     "wg_retain_grad": (c_int, [c_void_p]),
+    "wg_rfft": (c_void_p, [c_void_p, c_int64, c_int, c_int]),
+    "wg_rfft2": (c_void_p, [c_void_p, c_int64, c_int64, c_int, c_int, c_int]),
     "wg_rms_norm_forward": (c_void_p, [c_void_p, c_void_p]),
     "wg_rms_norm_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_void_p]),
     "wg_rms_norm_op": (c_void_p, [c_void_p, c_void_p, c_double, c_bool]),
@@ -2931,6 +3002,7 @@ FUNCTIONS = {
     "wg_scope_escape": (c_void_p, [c_void_p]),
     "wg_score_texts": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p]),
     "wg_searchsorted": (c_void_p, [c_void_p, c_void_p, c_bool]),
+    "wg_segment_reduce": (c_void_p, [c_void_p, c_void_p, c_int, c_double]),
     "wg_select": (c_void_p, [c_void_p, c_int, c_int64]),
     "wg_selective_scan": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_sentencepiece_save": (c_int, [c_void_p, c_char_p]),
@@ -2966,6 +3038,9 @@ FUNCTIONS = {
     "wg_stack_forward": (c_void_p, [c_void_p, c_int64, wg_stack_layer, c_void_p, c_void_p, c_void_p]),
     "wg_state_dict_free": (None, [c_void_p]),
     "wg_std": (c_void_p, [c_void_p, c_int, c_void_p, c_double, c_bool]),
+    "wg_student_t_entropy": (c_void_p, [c_void_p, c_void_p]),
+    "wg_student_t_log_prob": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_student_t_sample": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_sub": (c_void_p, [c_void_p, c_void_p]),
     "wg_suggestion": (c_char_p, [c_char_p, c_size_t, c_char_p, CFUNCTYPE(c_char_p, c_void_p, c_int), c_void_p]),
     "wg_sum": (c_void_p, [c_void_p, c_int, c_void_p, c_bool]),
@@ -3040,7 +3115,12 @@ FUNCTIONS = {
     "wg_trunc_normal": (c_void_p, [c_void_p, c_int, c_int, c_void_p, c_double, c_double, c_double, c_double]),
     "wg_unflatten": (c_void_p, [c_void_p, c_int, c_int, c_void_p]),
     "wg_unfold": (c_void_p, [c_void_p, c_int, c_int64, c_int64]),
+    "wg_uniform_entropy": (c_void_p, [c_void_p, c_void_p]),
+    "wg_uniform_kl": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_uniform_log_prob": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_uniform_sample": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_unique": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "wg_unsorted_segment_reduce": (c_void_p, [c_void_p, c_void_p, c_int64, c_int, c_double]),
     "wg_unsqueeze": (c_void_p, [c_void_p, c_int]),
     "wg_var": (c_void_p, [c_void_p, c_int, c_void_p, c_double, c_bool]),
     "wg_version": (c_char_p, []),

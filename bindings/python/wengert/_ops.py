@@ -1110,6 +1110,48 @@ def count_nonzero(x, axis=None, keepdim=False):
     return _one(_lib.wg_count_nonzero, _tensor(x), _count, axis, keepdim)
 
 
+def quantile(x, q, axis=-1, keepdim=False, interpolation="linear"):
+    """The quantiles q, from 0 to 1, of the n elements along an axis: those at rank q (n - 1) in
+    ascending order. q: () or (Q)   ->   the shape of x without the axis, or with size 1 there
+    (keepdim), behind an axis Q for several. Integers are cast to f32; q is cast to the dtype of x. A
+    line with NaN has the quantile NaN; nanquantile leaves NaN out, and gives it for lines of nothing
+    else. Both x and q have gradients.
+
+    Errors: INDEX, SHAPE for no elements, ARGUMENT for a q that is not from 0 to 1."""
+    return _one(_lib.wg_quantile, _tensor(x), _tensor(q), axis, keepdim, _enum(_api.wg_quantile_interpolation, interpolation))
+
+
+def nanquantile(x, q, axis=-1, keepdim=False, interpolation="linear"):
+    """The quantiles q, from 0 to 1, of the n elements along an axis: those at rank q (n - 1) in
+    ascending order. q: () or (Q)   ->   the shape of x without the axis, or with size 1 there
+    (keepdim), behind an axis Q for several. Integers are cast to f32; q is cast to the dtype of x. A
+    line with NaN has the quantile NaN; nanquantile leaves NaN out, and gives it for lines of nothing
+    else. Both x and q have gradients.
+
+    Errors: INDEX, SHAPE for no elements, ARGUMENT for a q that is not from 0 to 1."""
+    return _one(_lib.wg_nanquantile, _tensor(x), _tensor(q), axis, keepdim, _enum(_api.wg_quantile_interpolation, interpolation))
+
+
+def histc(x, bins=100, low=0.0, high=0.0):
+    """How many elements of x lie in each of `bins` bins of one width from low to high: (bins), in the
+    dtype of x as in PyTorch (integers are cast to f32). The last bin includes `high`; elements
+    outside and NaN do not count. If low and high are both 0, they are the smallest and the largest
+    element. No gradient.
+
+    Errors: ARGUMENT."""
+    return _one(_lib.wg_histc, _tensor(x), bins, low, high)
+
+
+def histogram(x, edges, weights=None, density=False):
+    """The same with bins between ascending edges (B + 1): how many elements lie in [edge, next edge), the
+    last bin including its end; with weights, of the shape of x, their sum. With `density` divided by
+    the sum over all bins and by the width of each. (B), in the dtype of x. Weights NULL: 1 each; they
+    alone have a gradient. Returns NULL while an error is pending.
+
+    Errors: SHAPE, ARGUMENT."""
+    return _one(_lib.wg_histogram, _tensor(x), _tensor(edges), _maybe(weights), density)
+
+
 def max(x, axis=None, keepdim=False):
     """The largest or smallest over axes: PyTorch's amax and amin; NaN if there is one. Tied elements
     share the gradient evenly.
@@ -1382,6 +1424,25 @@ def unique(x):
     return _several((_values, _inverse, _counts,), _lib.wg_unique, _tensor(x), _byref(_values), _byref(_inverse), _byref(_counts))
 
 
+def segment_reduce(x, offsets, reduction="mean", empty=0.0):
+    """Reduces the rows offsets[s] up to offsets[s + 1] of x to row s, as torch.segment_reduce does.
+    x: (N, ...)   offsets: (S + 1), i64 or i32, ascending from 0 to N   ->   (S, ...)
+    Segments without rows become `empty`: PyTorch has 0 for sums, NaN for means, -inf and inf for the
+    largest and the smallest. Integers are cast to f32.
+
+    Errors: SHAPE, INDEX, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_segment_reduce, _tensor(x), _tensor(offsets), _enum(_api.wg_segment_reduction, reduction), empty)
+
+
+def unsorted_segment_reduce(x, ids, segments, reduction="mean", empty=0.0):
+    """The same of rows in any order, where row i belongs to segment ids[i]: what graph networks call
+    scatter, which has 0 for segments without rows.
+    x: (N, ...)   ids: (N), i64 or i32, from 0 to segments - 1   ->   (segments, ...)
+
+    Errors: SHAPE, INDEX, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_unsorted_segment_reduce, _tensor(x), _tensor(ids), segments, _enum(_api.wg_segment_reduction, reduction), empty)
+
+
 def matmul(a, b):
     """a: (..., M, K)   b: (..., K, N)   ->   (..., M, N). Leading axes broadcast; a vector is a row on
     the left and a column on the right, as in NumPy's @. GEMM takes operands of any strides without a
@@ -1398,6 +1459,30 @@ def linear(x, weight, bias=None):
 
     Errors: SHAPE, DTYPE."""
     return _one(_lib.wg_linear_op, _tensor(x), _tensor(weight), _maybe(bias))
+
+
+def grouped_mm(a, b, offsets):
+    """The products of a mixture of experts: rows offsets[e] up to offsets[e + 1] of a times matrix e.
+    a: (T, K), sorted by expert   b: (E, K, N)   ->   (T, N)
+    offsets: (E + 1), i64 or i32, ascending from 0 to T; PyTorch's offs lack the first of them.
+    If b has rank 2, the groups lie along the axis that is summed over, as in gradients:
+    a: (K, T)   b: (T, N)   ->   (E, K, N), product e being of those columns and rows alone.
+    Each group is a packed product, in both directions.
+
+    Errors: SHAPE, INDEX, DTYPE."""
+    return _one(_lib.wg_grouped_mm, _tensor(a), _tensor(b), _tensor(offsets))
+
+
+def cdist(a, b, p=2.0):
+    """The distance of each row of a from each row of b, the p-norm of their difference, p >= 0 or
+    INFINITY; 0 counts the coordinates that differ.
+    a: (..., P, M)   b: (..., R, M)   ->   (..., P, R), the leading axes broadcast
+    Where a distance is 0 its derivative is 0, as in PyTorch. Euclidean distances of many points are
+    a matrix product, but pairs near each other, for which its digits cancel, are computed from
+    their differences. Integers are cast to f32. Fused.
+
+    Errors: SHAPE, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_cdist, _tensor(a), _tensor(b), p)
 
 
 def quantize(x, quantization):
@@ -1609,6 +1694,81 @@ def matrix_norm(a, order="fro", keepdim=False):
 
     Errors: SHAPE, DTYPE, ARGUMENT."""
     return _one(_lib.wg_matrix_norm, _tensor(a), _enum(_api.wg_matrix_norm_order, order), keepdim)
+
+
+def fft(x, n=0, axis=-1, norm="backward"):
+    """y_k = sum_j x_j e^(-2 pi i j k / n), and its inverse with e^(2 pi i j k / n).
+    x: (..., N, ..., 2)   ->   (..., n, ..., 2)
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_fft, _tensor(x), n, axis, _enum(_api.wg_fft_norm, norm))
+
+
+def ifft(x, n=0, axis=-1, norm="backward"):
+    """y_k = sum_j x_j e^(-2 pi i j k / n), and its inverse with e^(2 pi i j k / n).
+    x: (..., N, ..., 2)   ->   (..., n, ..., 2)
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_ifft, _tensor(x), n, axis, _enum(_api.wg_fft_norm, norm))
+
+
+def rfft(x, n=0, axis=-1, norm="backward"):
+    """The first n/2 + 1 numbers of the transform of real ones, of which the others are conjugates.
+    x: (..., N, ...)   ->   (..., n/2 + 1, ..., 2)
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_rfft, _tensor(x), n, axis, _enum(_api.wg_fft_norm, norm))
+
+
+def irfft(x, n=0, axis=-1, norm="backward"):
+    """The inverse of rfft: n real numbers, 2 (M - 1) of them if n is 0. The imaginary parts of numbers
+    0 and, for an even n, n/2 are not read.
+    x: (..., M, ..., 2)   ->   (..., n, ...)
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_irfft, _tensor(x), n, axis, _enum(_api.wg_fft_norm, norm))
+
+
+def fft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
+    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
+    irfft2, axis_b is the one that is halved.
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_fft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
+
+
+def ifft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
+    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
+    irfft2, axis_b is the one that is halved.
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_ifft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
+
+
+def rfft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
+    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
+    irfft2, axis_b is the one that is halved.
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_rfft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
+
+
+def irfft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
+    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
+    irfft2, axis_b is the one that is halved.
+
+    Errors: INDEX, SHAPE, ARGUMENT."""
+    return _one(_lib.wg_irfft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
+
+
+def fft_conv1d(x, weight, bias=None, padding=0):
+    """conv1d with a stride of 1 by way of rfft, in a time that does not grow with the kernel: for
+    kernels of hundreds of elements, as in long convolutions (Poli et al. 2023).
+    x: (N, C, L)   weight: (O, C, K)   bias: (O) or NULL   ->   (N, O, L + 2 padding - K + 1)
+    Returns NULL while an error is pending.
+
+    Errors: SHAPE, DTYPE, ARGUMENT."""
+    return _one(_lib.wg_fft_conv1d, _tensor(x), _tensor(weight), _maybe(bias), padding)
 
 
 def conv1d(x, weight, bias=None, **options):
@@ -1953,6 +2113,255 @@ def cosine_similarity(a, b, axis=1, eps=1e-8):
     return _one(_lib.wg_cosine_similarity, _tensor(a), _tensor(b), axis, eps)
 
 
+def normal_log_prob(value, mean, std):
+    """wg_normal_log_prob"""
+    return _one(_lib.wg_normal_log_prob, _tensor(value), _tensor(mean), _tensor(std))
+
+
+def normal_entropy(std):
+    """---- Normal: density e^(-((x - mean) / std)^2 / 2) / (std sqrt(2 pi)), std > 0 ----"""
+    return _one(_lib.wg_normal_entropy, _tensor(std))
+
+
+def normal_sample(mean, std, generator=None):
+    """mean + std z with a standard normal z. Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_normal_sample, _generator(generator), _tensor(mean), _tensor(std))
+
+
+def normal_kl(p_mean, p_std, q_mean, q_std):
+    """KL(p || q) = log(q_std / p_std) + (p_std^2 + (p_mean - q_mean)^2) / (2 q_std^2) - 1/2."""
+    return _one(_lib.wg_normal_kl, _tensor(p_mean), _tensor(p_std), _tensor(q_mean), _tensor(q_std))
+
+
+def uniform_log_prob(value, low, high):
+    """wg_uniform_log_prob"""
+    return _one(_lib.wg_uniform_log_prob, _tensor(value), _tensor(low), _tensor(high))
+
+
+def uniform_entropy(low, high):
+    """---- Uniform: 1 / (high - low) on [low, high); -inf elsewhere ----"""
+    return _one(_lib.wg_uniform_entropy, _tensor(low), _tensor(high))
+
+
+def uniform_sample(low, high, generator=None):
+    """Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_uniform_sample, _generator(generator), _tensor(low), _tensor(high))
+
+
+def uniform_kl(p_low, p_high, q_low, q_high):
+    """Infinite where q does not cover p.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_uniform_kl, _tensor(p_low), _tensor(p_high), _tensor(q_low), _tensor(q_high))
+
+
+def exponential_log_prob(value, rate):
+    """wg_exponential_log_prob"""
+    return _one(_lib.wg_exponential_log_prob, _tensor(value), _tensor(rate))
+
+
+def exponential_entropy(rate):
+    """---- Exponential: rate e^(-rate x), x >= 0 ----"""
+    return _one(_lib.wg_exponential_entropy, _tensor(rate))
+
+
+def exponential_sample(rate, generator=None):
+    """Reparameterized."""
+    return _one(_lib.wg_exponential_sample, _generator(generator), _tensor(rate))
+
+
+def exponential_kl(p_rate, q_rate):
+    """Reparameterized."""
+    return _one(_lib.wg_exponential_kl, _tensor(p_rate), _tensor(q_rate))
+
+
+def laplace_log_prob(value, mean, scale):
+    """wg_laplace_log_prob"""
+    return _one(_lib.wg_laplace_log_prob, _tensor(value), _tensor(mean), _tensor(scale))
+
+
+def laplace_entropy(scale):
+    """---- Laplace: e^(-|x - mean| / scale) / (2 scale) ----"""
+    return _one(_lib.wg_laplace_entropy, _tensor(scale))
+
+
+def laplace_sample(mean, scale, generator=None):
+    """Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_laplace_sample, _generator(generator), _tensor(mean), _tensor(scale))
+
+
+def laplace_kl(p_mean, p_scale, q_mean, q_scale):
+    """Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_laplace_kl, _tensor(p_mean), _tensor(p_scale), _tensor(q_mean), _tensor(q_scale))
+
+
+def gamma_log_prob(value, concentration, rate):
+    """wg_gamma_log_prob"""
+    return _one(_lib.wg_gamma_log_prob, _tensor(value), _tensor(concentration), _tensor(rate))
+
+
+def gamma_entropy(concentration, rate):
+    """---- Gamma: rate^a x^(a - 1) e^(-rate x) / Gamma(a) with a = concentration, x > 0 ----"""
+    return _one(_lib.wg_gamma_entropy, _tensor(concentration), _tensor(rate))
+
+
+def gamma_sample(concentration, rate, generator=None):
+    """By Marsaglia and Tsang's method (2000). Reparameterized implicitly (Figurnov et al. 2018): the
+    derivative by the concentration is that of the quantile at a fixed probability. It has no further
+    derivative, as in PyTorch.
+
+    Errors: SHAPE; GRADIENT in a second backward."""
+    return _one(_lib.wg_gamma_sample, _generator(generator), _tensor(concentration), _tensor(rate))
+
+
+def gamma_kl(p_concentration, p_rate, q_concentration, q_rate):
+    """By Marsaglia and Tsang's method (2000). Reparameterized implicitly (Figurnov et al. 2018): the
+    derivative by the concentration is that of the quantile at a fixed probability. It has no further
+    derivative, as in PyTorch.
+
+    Errors: SHAPE; GRADIENT in a second backward."""
+    return _one(_lib.wg_gamma_kl, _tensor(p_concentration), _tensor(p_rate), _tensor(q_concentration), _tensor(q_rate))
+
+
+def beta_log_prob(value, a, b):
+    """wg_beta_log_prob"""
+    return _one(_lib.wg_beta_log_prob, _tensor(value), _tensor(a), _tensor(b))
+
+
+def beta_entropy(a, b):
+    """---- Beta: x^(a - 1) (1 - x)^(b - 1) / B(a, b), 0 < x < 1 ----"""
+    return _one(_lib.wg_beta_entropy, _tensor(a), _tensor(b))
+
+
+def beta_sample(a, b, generator=None):
+    """Of two gamma samples, the first's share. Reparameterized by them.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_beta_sample, _generator(generator), _tensor(a), _tensor(b))
+
+
+def beta_kl(p_a, p_b, q_a, q_b):
+    """Of two gamma samples, the first's share. Reparameterized by them.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_beta_kl, _tensor(p_a), _tensor(p_b), _tensor(q_a), _tensor(q_b))
+
+
+def dirichlet_log_prob(value, concentration):
+    """wg_dirichlet_log_prob"""
+    return _one(_lib.wg_dirichlet_log_prob, _tensor(value), _tensor(concentration))
+
+
+def dirichlet_entropy(concentration):
+    """---- Dirichlet: prod_k x_k^(a_k - 1) / B(a) of shares x that sum to 1, with a = concentration.
+    value, concentration: (..., K)   ->   (...); samples (..., K) ----"""
+    return _one(_lib.wg_dirichlet_entropy, _tensor(concentration))
+
+
+def dirichlet_sample(concentration, generator=None):
+    """Gamma samples over their sum. Reparameterized by them.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_dirichlet_sample, _generator(generator), _tensor(concentration))
+
+
+def dirichlet_kl(p_concentration, q_concentration):
+    """Gamma samples over their sum. Reparameterized by them.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_dirichlet_kl, _tensor(p_concentration), _tensor(q_concentration))
+
+
+def student_t_log_prob(value, df, mean, scale):
+    """wg_student_t_log_prob"""
+    return _one(_lib.wg_student_t_log_prob, _tensor(value), _tensor(df), _tensor(mean), _tensor(scale))
+
+
+def student_t_entropy(df, scale):
+    """---- Student's t with df degrees of freedom, moved by mean and scale ----"""
+    return _one(_lib.wg_student_t_entropy, _tensor(df), _tensor(scale))
+
+
+def student_t_sample(df, mean, scale, generator=None):
+    """Reparameterized, by df through a gamma sample.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_student_t_sample, _generator(generator), _tensor(df), _tensor(mean), _tensor(scale))
+
+
+def bernoulli_log_prob(value, logits):
+    """wg_bernoulli_log_prob"""
+    return _one(_lib.wg_bernoulli_log_prob, _tensor(value), _tensor(logits))
+
+
+def bernoulli_entropy(logits):
+    """---- Bernoulli: 1 with probability sigmoid(logits), which are finite; bernoulli samples ----"""
+    return _one(_lib.wg_bernoulli_entropy, _tensor(logits))
+
+
+def bernoulli_kl(p_logits, q_logits):
+    """---- Bernoulli: 1 with probability sigmoid(logits), which are finite; bernoulli samples ----"""
+    return _one(_lib.wg_bernoulli_kl, _tensor(p_logits), _tensor(q_logits))
+
+
+def categorical_log_prob(value, logits):
+    """wg_categorical_log_prob"""
+    return _one(_lib.wg_categorical_log_prob, _tensor(value), _tensor(logits))
+
+
+def categorical_entropy(logits):
+    """---- Categorical: k with probability softmax(logits)_k.   value: (...) i64 or i32
+    logits: (..., K)   ->   (...) ----"""
+    return _one(_lib.wg_categorical_entropy, _tensor(logits))
+
+
+def categorical_sample(logits, generator=None):
+    """(...) i64, by the Gumbel trick. No gradient.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_categorical_sample, _generator(generator), _tensor(logits))
+
+
+def categorical_kl(p_logits, q_logits):
+    """(...) i64, by the Gumbel trick. No gradient.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_categorical_kl, _tensor(p_logits), _tensor(q_logits))
+
+
+def multivariate_normal_log_prob(value, mean, scale_tril):
+    """wg_multivariate_normal_log_prob"""
+    return _one(_lib.wg_multivariate_normal_log_prob, _tensor(value), _tensor(mean), _tensor(scale_tril))
+
+
+def multivariate_normal_entropy(scale_tril):
+    """---- Multivariate normal of the covariance L L^T with L = scale_tril, a lower triangle.
+    value, mean: (..., D)   scale_tril: (..., D, D)   ->   (...); samples (..., D) ----"""
+    return _one(_lib.wg_multivariate_normal_entropy, _tensor(scale_tril))
+
+
+def multivariate_normal_sample(mean, scale_tril, generator=None):
+    """mean + L z. Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_multivariate_normal_sample, _generator(generator), _tensor(mean), _tensor(scale_tril))
+
+
+def multivariate_normal_kl(p_mean, p_scale_tril, q_mean, q_scale_tril):
+    """mean + L z. Reparameterized.
+
+    Errors: SHAPE."""
+    return _one(_lib.wg_multivariate_normal_kl, _tensor(p_mean), _tensor(p_scale_tril), _tensor(q_mean), _tensor(q_scale_tril))
+
+
 # Those whose first operand is a tensor: they are methods, too.
 METHODS = [
     zeros_like,
@@ -2089,6 +2498,10 @@ METHODS = [
     any,
     all,
     count_nonzero,
+    quantile,
+    nanquantile,
+    histc,
+    histogram,
     max,
     min,
     argmax,
@@ -2121,8 +2534,12 @@ METHODS = [
     topk,
     median,
     unique,
+    segment_reduce,
+    unsorted_segment_reduce,
     matmul,
     linear,
+    grouped_mm,
+    cdist,
     quantize,
     dequantize,
     quantized_linear,
@@ -2146,6 +2563,15 @@ METHODS = [
     matrix_power,
     matrix_exp,
     matrix_norm,
+    fft,
+    ifft,
+    rfft,
+    irfft,
+    fft2,
+    ifft2,
+    rfft2,
+    irfft2,
+    fft_conv1d,
     conv1d,
     conv2d,
     conv3d,
@@ -2178,6 +2604,38 @@ METHODS = [
     bce_with_logits,
     kl_div,
     cosine_similarity,
+    normal_log_prob,
+    normal_entropy,
+    normal_kl,
+    uniform_log_prob,
+    uniform_entropy,
+    uniform_kl,
+    exponential_log_prob,
+    exponential_entropy,
+    exponential_kl,
+    laplace_log_prob,
+    laplace_entropy,
+    laplace_kl,
+    gamma_log_prob,
+    gamma_entropy,
+    gamma_kl,
+    beta_log_prob,
+    beta_entropy,
+    beta_kl,
+    dirichlet_log_prob,
+    dirichlet_entropy,
+    dirichlet_kl,
+    student_t_log_prob,
+    student_t_entropy,
+    bernoulli_log_prob,
+    bernoulli_entropy,
+    bernoulli_kl,
+    categorical_log_prob,
+    categorical_entropy,
+    categorical_kl,
+    multivariate_normal_log_prob,
+    multivariate_normal_entropy,
+    multivariate_normal_kl,
 ]
 
 __all__ = [
@@ -2336,6 +2794,10 @@ __all__ = [
     "any",
     "all",
     "count_nonzero",
+    "quantile",
+    "nanquantile",
+    "histc",
+    "histogram",
     "max",
     "min",
     "argmax",
@@ -2368,8 +2830,12 @@ __all__ = [
     "topk",
     "median",
     "unique",
+    "segment_reduce",
+    "unsorted_segment_reduce",
     "matmul",
     "linear",
+    "grouped_mm",
+    "cdist",
     "quantize",
     "dequantize",
     "quantized_linear",
@@ -2393,6 +2859,15 @@ __all__ = [
     "matrix_power",
     "matrix_exp",
     "matrix_norm",
+    "fft",
+    "ifft",
+    "rfft",
+    "irfft",
+    "fft2",
+    "ifft2",
+    "rfft2",
+    "irfft2",
+    "fft_conv1d",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -2425,4 +2900,46 @@ __all__ = [
     "bce_with_logits",
     "kl_div",
     "cosine_similarity",
+    "normal_log_prob",
+    "normal_entropy",
+    "normal_sample",
+    "normal_kl",
+    "uniform_log_prob",
+    "uniform_entropy",
+    "uniform_sample",
+    "uniform_kl",
+    "exponential_log_prob",
+    "exponential_entropy",
+    "exponential_sample",
+    "exponential_kl",
+    "laplace_log_prob",
+    "laplace_entropy",
+    "laplace_sample",
+    "laplace_kl",
+    "gamma_log_prob",
+    "gamma_entropy",
+    "gamma_sample",
+    "gamma_kl",
+    "beta_log_prob",
+    "beta_entropy",
+    "beta_sample",
+    "beta_kl",
+    "dirichlet_log_prob",
+    "dirichlet_entropy",
+    "dirichlet_sample",
+    "dirichlet_kl",
+    "student_t_log_prob",
+    "student_t_entropy",
+    "student_t_sample",
+    "bernoulli_log_prob",
+    "bernoulli_entropy",
+    "bernoulli_kl",
+    "categorical_log_prob",
+    "categorical_entropy",
+    "categorical_sample",
+    "categorical_kl",
+    "multivariate_normal_log_prob",
+    "multivariate_normal_entropy",
+    "multivariate_normal_sample",
+    "multivariate_normal_kl",
 ]

@@ -162,7 +162,7 @@ static double digamma_of_positive(double x) {
 
 /* Below 0, reflection: psi(1 - x) - pi / tan(pi x). The tangent has period 1 in x, so the distance
  * to the nearest integer, which is exact, replaces x. */
-static double digamma(double x) {
+double wg__digamma(double x) {
     if (x > 0)
         return digamma_of_positive(x);
     if (x == 0)
@@ -173,8 +173,8 @@ static double digamma(double x) {
     return digamma_of_positive(1 - x) - M_PI / tan(M_PI * offset);
 }
 
-LOOP(digamma_f32, float, digamma((double)x))
-LOOP(digamma_f64, double, digamma(x))
+LOOP(digamma_f32, float, wg__digamma((double)x))
+LOOP(digamma_f64, double, wg__digamma(x))
 FLOAT_FORWARD(digamma)
 WG__VJP(digamma, wg_mul(g, wg_polygamma(1, x)))
 FLOAT_FUNCTION(digamma, saves_inputs, sample_off_poles,
@@ -250,7 +250,7 @@ static double zeta(int s, double x) {
 
 static double polygamma(int n, double x) {
     if (n == 0)
-        return digamma(x);
+        return wg__digamma(x);
     const double size = tgamma(n + 1.0) * zeta(n + 1, x);
     return n % 2 ? size : -size;
 }

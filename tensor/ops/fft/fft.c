@@ -1,0 +1,607 @@
+/* Discrete Fourier transforms. Complex numbers are pairs (re, im) on the last axis. The kernels are
+ * ours (tensor/simd/fft.h): of the libraries in Debian, kissfft has f32 alone and one line at a
+ * time, pocketfft is missing, and FFTW's licence is the GPL. */
+#include "tensor/iter.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
+#include "tensor/simd/simd.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Plans ---- */
+
+typedef struct tables {
+    wg__fft_plan plan, convolution;
+    void *memory[4];
+} tables;
+
+static void put_pair(wg_dtype dtype, void *pairs, int64_t index, double re, double im) {
+    if (dtype == WG_F32) {
+        ((float *)pairs)[2 * index] = (float)re;
+        ((float *)pairs)[2 * index + 1] = (float)im;
+    } else {
+        ((double *)pairs)[2 * index] = re;
+        ((double *)pairs)[2 * index + 1] = im;
+    }
+}
+
+/* e^(-2 pi i k / n) for k = 0 to n, as products of two of about 2 sqrt(n) such numbers. */
+static void *roots_of_one(wg_dtype dtype, int64_t n) {
+    int64_t low = 1;
+    while (low * low < n)
+        low *= 2;
+    const int64_t high = n / low + 1;
+    void *roots = wg__alloc((size_t)(2 * (n + 1)) * wg_dtype_size(dtype));
+    double *parts = wg__alloc((size_t)(2 * (low + high)) * sizeof *parts);
+    if (roots == NULL || parts == NULL) {
+        wg__free(roots);
+        wg__free(parts);
+        return NULL;
+    }
+    for (int64_t i = 0; i < low + high; i++) {
+        const double turn = -2 * M_PI * ((double)(i < low ? i : (i - low) * low) / (double)n);
+        parts[2 * i] = cos(turn);
+        parts[2 * i + 1] = sin(turn);
+    }
+    for (int64_t k = 0; k <= n; k++) {
+        const double *a = parts + 2 * (k % low), *b = parts + 2 * (low + k / low);
+        put_pair(dtype, roots, k, a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]);
+    }
+    wg__free(parts);
+    return roots;
+}
+
+/* Divides n into radices; false if a prime factor is too large for a pass. */
+static bool factor(wg__fft_plan *plan) {
+    int64_t rest = plan->n;
+    plan->passes = 0;
+    for (int radix = 4; radix <= WG__FFT_MOST_RADIX; radix = radix == 4   ? 2
+                                                             : radix == 2 ? 3
+                                                                          : radix + 2)
+        while (rest % radix == 0) {
+            plan->radix[plan->passes++] = radix;
+            rest /= radix;
+        }
+    return rest == 1;
+}
+
+/* The smallest size from `least` on whose prime factors are 2, 3 and 5. */
+static int64_t smooth_size(int64_t least) {
+    for (int64_t n = least;; n++) {
+        int64_t rest = n;
+        for (int factor = 2; factor <= 5; factor++)
+            while (rest % factor == 0)
+                rest /= factor;
+        if (rest == 1)
+            return n;
+    }
+}
+
+static void run_groups(wg_dtype dtype, const wg__fft *job, int64_t groups, void *room) {
+    wg__simd_for(dtype)->fft_groups(job, 0, groups, room);
+}
+
+/* Bytes of the two buffers of a kernel. */
+static size_t room_size(wg_dtype dtype, int64_t elements) {
+    return (size_t)(4 * elements * wg__simd_for(dtype)->lanes) * wg_dtype_size(dtype);
+}
+
+/* The chirp and its spectrum, by a transform of one line. */
+static int plan_convolution(wg_dtype dtype, tables *all) {
+    const int64_t n = all->plan.n, m = smooth_size(2 * n - 1);
+    const size_t pair = 2 * wg_dtype_size(dtype);
+    all->convolution = (wg__fft_plan){.n = m, .real = m, .step = 1};
+    factor(&all->convolution);
+    char *roots = roots_of_one(dtype, 2 * n), *chirp = wg__alloc((size_t)n * pair);
+    void *conjugate = wg__calloc((size_t)m, pair), *room = wg__alloc(room_size(dtype, m));
+    void *spectrum = wg__alloc((size_t)m * pair);
+    all->memory[1] = roots_of_one(dtype, m);
+    all->memory[2] = chirp;
+    all->memory[3] = spectrum;
+    const bool ready = roots && chirp && conjugate && room && spectrum && all->memory[1];
+    int64_t place = 0; /* j^2 modulo 2 n */
+    for (int64_t j = 0; ready && j < n; place = (place + 2 * j + 1) % (2 * n), j++) {
+        memcpy(chirp + (size_t)j * pair, roots + (size_t)place * pair, pair);
+        const bool single = dtype == WG_F32;
+        const double re =
+            single ? (double)((float *)roots)[2 * place] : ((double *)roots)[2 * place];
+        const double im =
+            single ? (double)((float *)roots)[2 * place + 1] : ((double *)roots)[2 * place + 1];
+        put_pair(dtype, conjugate, j, re, -im);
+        put_pair(dtype, conjugate, j ? m - j : 0, re, -im);
+    }
+    if (ready) {
+        all->convolution.twiddles = all->memory[1];
+        run_groups(dtype,
+                   &(wg__fft){.plan = &all->convolution,
+                              .kind = WG__FFT_FORWARD,
+                              .inner = 1,
+                              .from = {conjugate, 0, 0, 2, 1, m},
+                              .to = {spectrum, 0, 0, 2, 1, m},
+                              .scale = 1 / (double)m,
+                              .room = m},
+                   1, room);
+        all->plan.convolution = &all->convolution;
+        all->plan.chirp = chirp;
+        all->plan.spectrum = spectrum;
+    }
+    wg__free(roots);
+    wg__free(conjugate);
+    wg__free(room);
+    return ready ? 0 : -1;
+}
+
+static void free_plan(tables *all) {
+    for (int i = 0; i < 4; i++)
+        wg__free(all->memory[i]);
+}
+
+/* A plan for complex lines of n elements, or (halved) for 2 n real ones. */
+static int make_plan(wg_dtype dtype, int64_t n, bool halved, tables *all) {
+    *all = (tables){.plan = {.n = n, .real = halved ? 2 * n : n, .step = halved ? 2 : 1}};
+    const bool by_passes = factor(&all->plan);
+    if (halved || by_passes) {
+        all->memory[0] = roots_of_one(dtype, all->plan.real);
+        if (all->memory[0] == NULL)
+            return -1;
+    }
+    all->plan.twiddles = all->memory[0];
+    all->plan.halves = halved ? all->memory[0] : NULL;
+    if (by_passes || plan_convolution(dtype, all) == 0)
+        return 0;
+    free_plan(all);
+    return -1;
+}
+
+/* ---- Lines of a tensor ---- */
+
+/* Where the lines along an axis lie in contiguous elements, pairs of reals or (real) reals. */
+static wg__fft_side side_of(const wg_tensor *x, int axis, bool pairs, bool halved) {
+    int64_t inner = 1;
+    for (int i = axis + 1; i < x->spec.ndim - pairs; i++)
+        inner *= x->spec.shape[i];
+    const int64_t count = x->spec.shape[axis], unit = pairs ? 2 : 1;
+    wg__fft_side side = {.data = wg__tensor_address(x),
+                         .outer = count * inner * unit,
+                         .line = inner == 1 ? count * unit : unit,
+                         .step = inner * unit,
+                         .imaginary = pairs,
+                         .count = count};
+    if (halved) {
+        side.step = 2 * inner;
+        side.imaginary = inner;
+    }
+    return side;
+}
+
+typedef struct task_list {
+    wg__fft job;
+    wg_dtype dtype;
+    int64_t groups, tasks;
+    char *room;
+    size_t size;
+} task_list;
+
+static void run_tasks(int64_t begin, int64_t end, void *context) {
+    const task_list *list = context;
+    for (int64_t task = begin; task < end; task++)
+        wg__simd_for(list->dtype)
+            ->fft_groups(&list->job, task * list->groups / list->tasks,
+                         (task + 1) * list->groups / list->tasks, list->room + task * list->size);
+}
+
+/* Transforms all lines of x, contiguous, along an axis into y; n is the size of the transform. */
+static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n, double scale,
+                     const wg_tensor *y) {
+    const wg_dtype dtype = x->spec.dtype;
+    const bool real_from = kind == WG__FFT_REAL, real_to = kind == WG__FFT_HERMITIAN;
+    bool halved = (real_from || real_to) && n % 2 == 0;
+    /* A last, single real element has no partner to be half of an element. */
+    if (halved && x->spec.shape[axis] < n && x->spec.shape[axis] % 2 && real_from)
+        halved = false;
+    tables all;
+    if (wg__spec_count(&y->spec) == 0)
+        return 0;
+    if (make_plan(dtype, halved ? n / 2 : n, halved, &all) < 0)
+        return -1;
+    task_list list = {.dtype = dtype};
+    list.job = (wg__fft){.plan = &all.plan,
+                         .kind = kind,
+                         .from = side_of(x, axis, !real_from, real_from && halved),
+                         .to = side_of(y, axis, !real_to, real_to && halved),
+                         .scale = scale};
+    int64_t outer = 1, inner = 1;
+    for (int i = 0; i < y->spec.ndim - !real_to; i++)
+        *(i < axis ? &outer : &inner) *= i == axis ? 1 : y->spec.shape[i];
+    if (real_from && halved)
+        list.job.from.count /= 2;
+    if (real_to && halved)
+        list.job.to.count /= 2;
+    if (inner == 1) { /* lines are rows, so that groups may be made of all of them */
+        inner = outer;
+        outer = 1;
+    }
+    const int64_t lanes = wg__simd_for(dtype)->lanes;
+    list.job.inner = inner;
+    list.job.room = (all.plan.convolution ? all.plan.convolution->n : all.plan.n) + 1;
+    if (list.job.room < n / 2 + 1)
+        list.job.room = n / 2 + 1;
+    list.groups = outer * wg__ceil_divide(inner, lanes);
+    list.tasks = wg__smaller(wg_threads(), list.groups);
+    list.tasks = wg__smaller(list.tasks, list.groups * lanes * n / 4096 + 1);
+    list.size = room_size(dtype, list.job.room);
+    list.room = wg__alloc((size_t)list.tasks * list.size);
+    if (list.room)
+        wg__parallel_for(list.tasks, 1, run_tasks, &list);
+    wg__free(list.room);
+    free_plan(&all);
+    return list.room ? 0 : -1;
+}
+
+/* ---- What the records share ---- */
+
+typedef struct fft_options {
+    int axis;  /* of the numbers, without that of their parts */
+    int64_t n; /* the size of the transform */
+    double scale;
+    bool inverse; /* of fft */
+} fft_options;
+
+/* Checks the operand, of pairs or reals, and gives output 0 the shape with `size` along the axis.
+ */
+static int infer_transform(wg_call *call, bool pairs, bool to_pairs, int64_t size) {
+    const fft_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    wg_spec shape = *x;
+    if (wg__check_kernel_dtype(call) < 0)
+        return -1;
+    if (pairs && (x->ndim < 2 || x->shape[x->ndim - 1] != 2))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "wanted complex numbers as pairs (re, im) on the last axis: (..., 2)");
+    if (options->n < 1)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "the size n is %lld; wanted 1 or more",
+                           (long long)options->n);
+    shape.ndim -= pairs;
+    shape.shape[options->axis] = size;
+    if (to_pairs && shape.ndim == WG_MAX_DIMS)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "there is no axis left for the pairs");
+    if (to_pairs)
+        shape.shape[shape.ndim++] = 2;
+    return wg__spec_make(&call->output_specs[0], x->dtype, shape.ndim, shape.shape, call->op->name);
+}
+
+static int run_transform(wg_call *call, wg__fft_kind kind) {
+    const fft_options *options = call->options;
+    const wg_tensor *x = wg_contiguous(call->inputs[0]);
+    if (x == NULL)
+        return -1;
+    return transform(kind, x, options->axis, options->n, options->scale, call->outputs[0]);
+}
+
+static double fft_flops(const wg_call *call) {
+    const fft_options *options = call->options;
+    const double n = (double)options->n;
+    const wg_spec *x = &call->input_specs[0];
+    const double lines = (double)wg__spec_count(x) / (double)wg__larger(1, x->shape[options->axis]);
+    return 2.5 * lines * n * log2(n + 1);
+}
+
+/* x with `size` elements along the axis: the first ones, or zeros behind all. */
+static wg_tensor *resized(wg_tensor *x, int axis, int64_t size) {
+    if (x == NULL || x->spec.shape[axis] == size)
+        return x;
+    if (x->spec.shape[axis] > size)
+        return wg_narrow(x, axis, 0, size);
+    wg_spec zeros = x->spec;
+    zeros.shape[axis] = size - x->spec.shape[axis];
+    return wg_cat(2, (wg_tensor *[]){x, wg_zeros(zeros.dtype, zeros.ndim, zeros.shape)}, axis);
+}
+
+/* x (..., n/2 + 1, ..., 2) times `ends` for frequency 0 and, of an even n, n/2, and `others`. */
+static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double ends, double others) {
+    if (x == NULL)
+        return NULL;
+    int64_t shape[WG_MAX_DIMS], size = x->spec.shape[axis];
+    for (int i = 0; i < x->spec.ndim; i++)
+        shape[i] = i == axis ? size : 1;
+    wg_tensor *weights = wg_full(WG_F64, 1, &size, others);
+    if (weights == NULL)
+        return NULL;
+    double *weight = wg__tensor_address(weights);
+    weight[0] = ends;
+    if (n % 2 == 0)
+        weight[n / 2] = ends;
+    return wg_mul(x, wg_reshape(wg_cast(weights, x->spec.dtype), x->spec.ndim, shape));
+}
+
+static int sample_transform(int index, wg_generator *generator, wg_sample *sample, bool pairs,
+                            bool inverse) {
+    static const fft_options options[][2] = {
+        {{0, 4, 1, false}, {0, 4, 0.25, true}}, {{1, 5, 0.5, false}, {1, 5, 0.5, true}},
+        {{0, 3, 1, false}, {0, 3, 1, true}},    {{1, 6, 1, false}, {1, 6, 2, true}},
+        {{0, 37, 1, false}, {0, 37, 1, true}},  {{0, 1, 1, false}, {0, 1, 1, true}}};
+    static const struct {
+        int ndim;
+        int64_t shape[4];
+    } shapes[] = {{1, {4}}, {3, {2, 3, 2}}, {2, {5, 2}}, {2, {2, 4}}, {1, {37}}, {1, {1}}};
+    if (index >= (int)(sizeof shapes / sizeof *shapes))
+        return 0;
+    int64_t shape[5];
+    memcpy(shape, shapes[index].shape, sizeof shapes[index].shape);
+    shape[shapes[index].ndim] = 2;
+    sample->options = &options[index][inverse];
+    sample->inputs[0] = wg_randn(generator, WG_F64, shapes[index].ndim + pairs, shape);
+    return wg__sample_status(sample, 1);
+}
+
+/* ---- fft: y_k = scale sum_j x_j e^(-+ 2 pi i j k / n).   dx = the inverse of g, of the same
+ * scale, cut or padded as x was. ---- */
+
+static int fft_infer(wg_call *call) {
+    return infer_transform(call, true, true, ((const fft_options *)call->options)->n);
+}
+
+static int fft_forward(wg_call *call) {
+    const bool inverse = ((const fft_options *)call->options)->inverse;
+    return run_transform(call, inverse ? WG__FFT_INVERSE : WG__FFT_FORWARD);
+}
+
+static int fft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    fft_options options = *(const fft_options *)call->options;
+    options.inverse = !options.inverse;
+    gradients[0] = resized(wg_apply_one(call->op, 1, cotangents, &options), options.axis,
+                           call->input_specs[0].shape[options.axis]);
+    return wg__vjp_status();
+}
+
+static int fft_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return sample_transform(index / 2, generator, sample, true, index % 2);
+}
+
+static int fft_bench(wg_generator *generator, wg_sample *sample) {
+    static const fft_options options = {1, 1024, 1, false};
+    return wg__bench_inputs(generator, sample, &options, 1, 3, (int64_t[]){2048, 1024, 2});
+}
+
+static const wg_op fft = {
+    WG__OP(
+        "fft", 1,
+        "y_k = scale sum_j x_j e^(-2 pi i j k / n) along an axis, or with e^(2 pi i j k / n), of "
+        "n complex numbers, the pairs on the last axis: (..., 2) -> (..., 2)."),
+    .options_size = sizeof(fft_options),
+    .differentiable = 1,
+    .infer = fft_infer,
+    .forward = fft_forward,
+    .vjp = fft_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = fft_sample,
+    .bench = fft_bench,
+    .flops = fft_flops,
+};
+
+/* ---- rfft: y_k = scale sum_j x_j e^(-2 pi i j k / n), k = 0 to n/2, of real x.
+ * dx_j = scale Re sum_k g_k e^(2 pi i j k / n): irfft of g, halved where irfft counts k twice. ----
+ */
+
+static const wg_op rfft, irfft;
+
+static int rfft_infer(wg_call *call) {
+    return infer_transform(call, false, true, ((const fft_options *)call->options)->n / 2 + 1);
+}
+
+static int rfft_forward(wg_call *call) {
+    return run_transform(call, WG__FFT_REAL);
+}
+
+static int rfft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const fft_options *options = call->options;
+    wg_tensor *g = weighted(cotangents[0], options->axis, options->n, 1, 0.5);
+    gradients[0] = resized(wg_apply_one(&irfft, 1, &g, options), options->axis,
+                           call->input_specs[0].shape[options->axis]);
+    return wg__vjp_status();
+}
+
+static int rfft_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return sample_transform(index, generator, sample, false, false);
+}
+
+static int rfft_bench(wg_generator *generator, wg_sample *sample) {
+    static const fft_options options = {1, 1024, 1, false};
+    return wg__bench_inputs(generator, sample, &options, 1, 2, (int64_t[]){4096, 1024});
+}
+
+static const wg_op rfft = {
+    WG__OP("rfft", 1,
+           "y_k = scale sum_j x_j e^(-2 pi i j k / n) for k = 0 to n/2 along an axis, of n real "
+           "numbers: (...) -> (..., 2), pairs on a new last axis."),
+    .options_size = sizeof(fft_options),
+    .differentiable = 1,
+    .infer = rfft_infer,
+    .forward = rfft_forward,
+    .vjp = rfft_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = rfft_sample,
+    .bench = rfft_bench,
+    .flops = fft_flops,
+};
+
+/* ---- irfft: the inverse, y_j = scale (x_0 + 2 sum_k Re x_k e^(2 pi i j k / n) + ...), of which
+ * the imaginary parts of x_0 and of x_(n/2) are no part.   dx = rfft of g, doubled where x counts
+ * twice. ---- */
+
+static int irfft_infer(wg_call *call) {
+    return infer_transform(call, true, false, ((const fft_options *)call->options)->n);
+}
+
+static int irfft_forward(wg_call *call) {
+    return run_transform(call, WG__FFT_HERMITIAN);
+}
+
+static int irfft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const fft_options *options = call->options;
+    wg_tensor *y = wg_apply_one(&rfft, 1, cotangents, options);
+    gradients[0] = resized(weighted(y, options->axis, options->n, 1, 2), options->axis,
+                           call->input_specs[0].shape[options->axis]);
+    return wg__vjp_status();
+}
+
+static int irfft_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return sample_transform(index, generator, sample, true, false);
+}
+
+static int irfft_bench(wg_generator *generator, wg_sample *sample) {
+    static const fft_options options = {1, 1024, 1, false};
+    return wg__bench_inputs(generator, sample, &options, 1, 3, (int64_t[]){4096, 513, 2});
+}
+
+static const wg_op irfft = {
+    WG__OP("irfft", 1,
+           "The real numbers of which x is the first half of the spectrum: y_j = scale (x_0 + 2 "
+           "sum_k Re x_k e^(2 pi i j k / n) + ...), (..., 2) -> (...)."),
+    .options_size = sizeof(fft_options),
+    .differentiable = 1,
+    .infer = irfft_infer,
+    .forward = irfft_forward,
+    .vjp = irfft_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = irfft_sample,
+    .bench = irfft_bench,
+    .flops = fft_flops,
+};
+
+/* ---- The functions ---- */
+
+static double scale_of(int64_t n, bool inverse, wg_fft_norm norm) {
+    return norm == WG_FFT_ORTHO                   ? 1 / sqrt((double)n)
+           : (norm == WG_FFT_BACKWARD) == inverse ? 1 / (double)n
+                                                  : 1;
+}
+
+/* Runs a record. A size of 0 is that of x, of irfft 2 (size - 1). */
+static wg_tensor *transformed(const wg_op *op, const char *name, wg_tensor *x, int64_t n,
+                              int64_t axis, wg_fft_norm norm, bool inverse) {
+    wg_tensor *y = NULL;
+    if (x == NULL)
+        return NULL;
+    if (norm < WG_FFT_BACKWARD || norm > WG_FFT_FORWARD) {
+        wg_fail(WG_ERROR_ARGUMENT, name, "norm %d is none of wg_fft_norm", (int)norm);
+        return NULL;
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const wg_dtype dtype = x->spec.dtype;
+    x = wg__widen(wg__as_float(x));
+    const int along =
+        x == NULL ? -1 : wg__axis(axis, wg__larger(0, x->spec.ndim - (op != &rfft)), name);
+    if (along >= 0) {
+        const int64_t size = x->spec.shape[along];
+        if (n == 0)
+            n = op == &irfft ? 2 * (size - 1) : size;
+        y = wg__narrow(
+            wg_apply_one(op, 1, &x, &(fft_options){along, n, scale_of(n, inverse, norm), inverse}),
+            dtype);
+    }
+    return wg_scope_end(&scope, y);
+}
+
+wg_tensor *wg_fft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm) {
+    return transformed(&fft, "fft", x, n, axis, norm, false);
+}
+
+wg_tensor *wg_ifft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm) {
+    return transformed(&fft, "ifft", x, n, axis, norm, true);
+}
+
+wg_tensor *wg_rfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm) {
+    return transformed(&rfft, "rfft", x, n, axis, norm, false);
+}
+
+wg_tensor *wg_irfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm) {
+    return transformed(&irfft, "irfft", x, n, axis, norm, true);
+}
+
+wg_tensor *wg_fft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                   wg_fft_norm norm) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_fft(wg_fft(x, n_b, axis_b, norm), n_a, axis_a, norm));
+}
+
+wg_tensor *wg_ifft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                    wg_fft_norm norm) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_ifft(wg_ifft(x, n_b, axis_b, norm), n_a, axis_a, norm));
+}
+
+wg_tensor *wg_rfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                    wg_fft_norm norm) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_fft(wg_rfft(x, n_b, axis_b, norm), n_a, axis_a, norm));
+}
+
+wg_tensor *wg_irfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                     wg_fft_norm norm) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_irfft(wg_ifft(x, n_a, axis_a, norm), n_b, axis_b, norm));
+}
+
+/* ---- Convolution by way of transforms: Y = sum_c X_c conj(W_c) at each frequency. ---- */
+
+/* sum_c x_c conj(w_c) of spectra (N, C, F, 2) and (O, C, F, 2): (N, O, F, 2). */
+static wg_tensor *correlated(wg_tensor *x, wg_tensor *w) {
+    static const char sum[] = "ncf,ocf->nof";
+    wg_tensor *xr = wg_select(x, -1, 0), *xi = wg_select(x, -1, 1);
+    wg_tensor *wr = wg_select(w, -1, 0), *wi = wg_select(w, -1, 1);
+    wg_tensor *re = wg_add(wg_einsum(sum, 2, (wg_tensor *[]){xr, wr}),
+                           wg_einsum(sum, 2, (wg_tensor *[]){xi, wi}));
+    wg_tensor *im = wg_sub(wg_einsum(sum, 2, (wg_tensor *[]){xi, wr}),
+                           wg_einsum(sum, 2, (wg_tensor *[]){xr, wi}));
+    return wg_stack(2, (wg_tensor *[]){re, im}, -1);
+}
+
+static int check_convolution(const wg_tensor *x, const wg_tensor *weight, const wg_tensor *bias,
+                             int64_t padding) {
+    static const char where[] = "fft_conv1d";
+    char a[128], b[128];
+    wg_spec_text(a, sizeof a, &x->spec);
+    wg_spec_text(b, sizeof b, &weight->spec);
+    if (padding < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "the padding is %lld; wanted 0 or more",
+                       (long long)padding);
+    if (x->spec.ndim != 3 || weight->spec.ndim != 3 || x->spec.shape[1] != weight->spec.shape[1] ||
+        (bias && (bias->spec.ndim != 1 || bias->spec.shape[0] != weight->spec.shape[0])))
+        return wg_fail(WG_ERROR_SHAPE, where,
+                       "x is %s and the weight %s; wanted (N, C, L) and (O, C, K), and a bias (O)",
+                       a, b);
+    if (weight->spec.shape[2] < 1 || x->spec.shape[2] + 2 * padding < weight->spec.shape[2])
+        return wg_fail(WG_ERROR_SHAPE, where,
+                       "x is %s and the weight %s; wanted a kernel no longer than the padded x", a,
+                       b);
+    return 0;
+}
+
+wg_tensor *wg_fft_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, int64_t padding) {
+    wg_tensor *y = NULL;
+    if (x == NULL || weight == NULL || (bias == NULL && wg_error_pending() != NULL) ||
+        check_convolution(x, weight, bias, padding) < 0)
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int64_t length = x->spec.shape[2] + 2 * padding, kernel = weight->spec.shape[2];
+    const int64_t n = smooth_size(length + length % 2);
+    if (padding > 0)
+        x = wg_pad(x, 1, (int64_t[]){padding, padding}, WG_PAD_CONSTANT, 0);
+    y = correlated(wg_rfft(x, n, -1, WG_FFT_BACKWARD), wg_rfft(weight, n, -1, WG_FFT_BACKWARD));
+    y = wg_narrow(wg_irfft(y, n, -1, WG_FFT_BACKWARD), -1, 0, length - kernel + 1);
+    if (bias != NULL)
+        y = wg_add(y, wg_unsqueeze(bias, 1));
+    return wg_scope_end(&scope, y);
+}
+
+static const wg_op *const ops[] = {&fft, &rfft, &irfft};
+
+const wg__op_table wg__ops_fft = {ops, sizeof ops / sizeof *ops};

@@ -1,0 +1,350 @@
+/* Reductions of rows by segment: row i of x belongs to segment ids[i].
+ *
+ *     ids     0    0    2    2    2    3             offsets  0 2 2 5 6
+ *     x      x0   x1   x2   x3   x4   x5
+ *     y      x0 + x1    -    x2 + x3 + x4    x5      segment 1 has no rows
+ *
+ * The rows of a segment are added in their order, so any number of threads gives the same bits. */
+#include "tensor/ops/index/indexing.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
+#include "tensor/simd/simd.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct segment_options {
+    int64_t segments;
+    bool alternative; /* mean in the place of sum, min in that of max */
+    double empty;     /* the result of a segment without rows */
+} segment_options;
+
+/* ---- Rules ---- */
+
+static int segment_infer(wg_call *call) {
+    const segment_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0], *ids = &call->input_specs[1];
+    if (wg__check_is_index(call, 1) < 0 || wg__check_kernel_dtype(call) < 0)
+        return -1;
+    if (x->ndim < 1 || ids->ndim != 1 || ids->shape[0] != x->shape[0])
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted x (N, ...) and a segment for each, (N)");
+    if (options->segments < 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "%lld segments; wanted 0 or more",
+                           (long long)options->segments);
+    wg_spec shape = *x;
+    shape.shape[0] = options->segments;
+    return wg__spec_make(&call->output_specs[0], x->dtype, shape.ndim, shape.shape, call->op->name);
+}
+
+/* ---- Kernels ---- */
+
+typedef struct segment_job {
+    const void *x;
+    void *y;
+    int64_t columns;
+    const int64_t *order;   /* the rows, segment by segment; NULL: they lie so */
+    const int64_t *offsets; /* where each segment begins in that order, and the end */
+    double empty;
+    bool alternative;
+    const wg__simd *simd;
+} segment_job;
+
+/* Row number `place` of the order. */
+static inline int64_t row_at(const segment_job *job, int64_t place) {
+    return job->order ? job->order[place] : place;
+}
+
+#define SEGMENT_KERNELS(SUFFIX, TYPE)                                                              \
+    static void fill_##SUFFIX(const segment_job *job, TYPE *y, double value) {                     \
+        for (int64_t c = 0; c < job->columns; c++)                                                 \
+            y[c] = (TYPE)value;                                                                    \
+    }                                                                                              \
+    static void sum_##SUFFIX(int64_t begin, int64_t end, void *context) {                          \
+        const segment_job *job = context;                                                          \
+        const int64_t columns = job->columns;                                                      \
+        const TYPE *x = job->x;                                                                    \
+        for (int64_t s = begin; s < end; s++) {                                                    \
+            TYPE *y = (TYPE *)job->y + s * columns;                                                \
+            const int64_t first = job->offsets[s], stop = job->offsets[s + 1];                     \
+            fill_##SUFFIX(job, y, first == stop ? job->empty : 0);                                 \
+            if (columns == 1) {                                                                    \
+                double sum = 0;                                                                    \
+                for (int64_t i = first; i < stop; i++)                                             \
+                    sum += (double)x[row_at(job, i)];                                              \
+                if (first < stop)                                                                  \
+                    *y = (TYPE)sum;                                                                \
+            } else if (job->order == NULL)                                                         \
+                job->simd->add_rows(stop - first, columns, columns, x + first * columns, y);       \
+            else                                                                                   \
+                for (int64_t i = first; i < stop; i++)                                             \
+                    job->simd->add_rows(1, columns, columns, x + job->order[i] * columns, y);      \
+            const TYPE count = (TYPE)(stop - first);                                               \
+            for (int64_t c = 0; job->alternative && first < stop && c < columns; c++)              \
+                y[c] /= count;                                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    static void max_##SUFFIX(int64_t begin, int64_t end, void *context) {                          \
+        const segment_job *job = context;                                                          \
+        const int64_t columns = job->columns;                                                      \
+        for (int64_t s = begin; s < end; s++) {                                                    \
+            TYPE *restrict y = (TYPE *)job->y + s * columns;                                       \
+            const int64_t first = job->offsets[s], stop = job->offsets[s + 1];                     \
+            fill_##SUFFIX(job, y, job->empty);                                                     \
+            for (int64_t i = first; i < stop; i++) {                                               \
+                const TYPE *restrict x = (const TYPE *)job->x + row_at(job, i) * columns;          \
+                if (i == first)                                                                    \
+                    memcpy(y, x, (size_t)columns * sizeof(TYPE));                                  \
+                else if (job->alternative)                                                         \
+                    for (int64_t c = 0; c < columns; c++)                                          \
+                        y[c] = y[c] < x[c] || y[c] != y[c] ? y[c] : x[c];                          \
+                else                                                                               \
+                    for (int64_t c = 0; c < columns; c++)                                          \
+                        y[c] = y[c] > x[c] || y[c] != y[c] ? y[c] : x[c];                          \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+SEGMENT_KERNELS(f32, float)
+SEGMENT_KERNELS(f64, double)
+
+/* Counts the rows of each segment into offsets (segments + 1), and orders the rows by segment
+ * unless they are so already; returns whether they are. */
+static bool order_rows(int64_t count, const int64_t *ids, int64_t segments, int64_t *offsets,
+                       int64_t *order) {
+    bool sorted = true;
+    memset(offsets, 0, (size_t)(segments + 1) * sizeof *offsets);
+    for (int64_t i = 0; i < count; i++) {
+        offsets[ids[i] + 1]++;
+        sorted &= i == 0 || ids[i - 1] <= ids[i];
+    }
+    for (int64_t s = 0; s < segments; s++)
+        offsets[s + 1] += offsets[s];
+    for (int64_t i = 0; !sorted && i < count; i++)
+        order[offsets[ids[i]]++] = i;
+    for (int64_t s = segments; !sorted && s > 0; s--)
+        offsets[s] = offsets[s - 1];
+    offsets[0] = 0;
+    return sorted;
+}
+
+static int reduce_segments(wg_call *call, wg__range_body f32, wg__range_body f64) {
+    const segment_options *options = call->options;
+    if (wg__check_index_range(call, 1, options->segments) < 0)
+        return -1;
+    wg_tensor *x = wg_contiguous(call->inputs[0]), *ids = wg_contiguous(call->inputs[1]);
+    if (x == NULL || ids == NULL)
+        return -1;
+    const int64_t rows = x->spec.shape[0], segments = options->segments;
+    int64_t *block = wg__alloc((size_t)(segments + 1 + rows) * sizeof *block);
+    if (block == NULL)
+        return -1;
+    int64_t *order = block + segments + 1;
+    if (order_rows(rows, wg__tensor_address(ids), segments, block, order))
+        order = NULL;
+    segment_job job = {.x = wg__tensor_address(x),
+                       .y = wg__tensor_address(call->outputs[0]),
+                       .columns = 1,
+                       .order = order,
+                       .offsets = block,
+                       .empty = options->empty,
+                       .alternative = options->alternative,
+                       .simd = wg__simd_for(x->spec.dtype)};
+    for (int i = 1; i < x->spec.ndim; i++)
+        job.columns *= x->spec.shape[i];
+    const int64_t work = wg__spec_count(&x->spec) / wg__larger(segments, 1) + job.columns;
+    wg__parallel_for(segments, WG__GRAIN / (work + 1) + 1, x->spec.dtype == WG_F32 ? f32 : f64,
+                     &job);
+    wg__free(block);
+    return 0;
+}
+
+/* ---- What the records share ---- */
+
+static wg_tensor *apply_segments(const wg_op *op, wg_tensor *x, wg_tensor *ids, int64_t segments,
+                                 bool alternative, double empty) {
+    return wg_apply_one(op, 2, (wg_tensor *[]){x, ids},
+                        &(segment_options){segments, alternative, empty});
+}
+
+/* The row of each segment, of y (segments, ...), for each row of x. */
+static wg_tensor *spread(const wg_call *call, wg_tensor *y) {
+    return wg_index_select(y, 0, call->inputs[1]);
+}
+
+/* How many rows each segment has, at least 1: (segments, 1, ...) in the dtype of x. */
+static wg_tensor *row_counts(const wg_call *call) {
+    const int64_t segments = ((const segment_options *)call->options)->segments;
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < WG_MAX_DIMS; i++)
+        shape[i] = i == 0 ? segments : 1;
+    wg_tensor *counts = wg_bincount(call->inputs[1], NULL, segments);
+    return wg_reshape(wg_clamp(wg_cast(counts, call->input_specs[0].dtype), 1, INFINITY),
+                      call->input_specs[0].ndim, shape);
+}
+
+/* Rows of one element and of more, sorted and not, with segments that have no rows. */
+static int segment_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const segment_options options[] = {{4, false, 0}, {4, true, 0.5}};
+    static const int64_t ids[][6] = {{0, 0, 2, 2, 2, 3}, {3, 0, 2, 0, 3, 3}};
+    static const int64_t shape[] = {6, 2, 2};
+    if (index >= 8)
+        return 0;
+    sample->options = &options[index % 2];
+    sample->inputs[0] = wg__sample_distinct(generator, index < 4 ? 3 : 1, shape);
+    sample->inputs[1] = wg_from_array(WG_I64, 1, shape, ids[index / 2 % 2]);
+    return wg__sample_status(sample, 2);
+}
+
+/* 2^16 rows of 64 elements in 2^12 segments. */
+static int segment_bench(wg_generator *generator, wg_sample *sample) {
+    static const segment_options options = {1 << 12, false, 0};
+    sample->options = &options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){1 << 16, 64});
+    sample->inputs[1] = wg_randint(generator, 0, 1 << 12, 1, (int64_t[]){1 << 16});
+    return wg__sample_status(sample, 2);
+}
+
+/* ---- segment_sum: the sum, or the mean, of the rows of each segment.
+ * dx = the row of g of its segment; divided by the number of rows. ---- */
+
+static int segment_sum_forward(wg_call *call) {
+    return reduce_segments(call, sum_f32, sum_f64);
+}
+
+static int segment_sum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const bool mean = ((const segment_options *)call->options)->alternative;
+    wg_tensor *g = cotangents[0];
+    gradients[0] = spread(call, mean ? wg_div(g, row_counts(call)) : g);
+    return wg__vjp_status();
+}
+
+static int segment_sum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const segment_options *options = call->options;
+    output_tangents[0] = apply_segments(call->op, tangents[0], call->inputs[1], options->segments,
+                                        options->alternative, 0);
+    return wg__vjp_status();
+}
+
+static const wg_op segment_sum = {
+    WG__OP("segment_sum", 2,
+           "x (N, ...), ids (N) i64 -> (segments, ...): the sum, or the mean, of the rows of each "
+           "segment, and a number where there is none."),
+    .options_size = sizeof(segment_options),
+    .saves_inputs = 2,
+    .differentiable = 1,
+    .infer = segment_infer,
+    .forward = segment_sum_forward,
+    .vjp = segment_sum_vjp,
+    .jvp = segment_sum_jvp,
+    .sample = segment_sample,
+    .bench = segment_bench,
+};
+
+/* ---- segment_max: the largest, or the smallest, of the rows of each segment, element by element.
+ * dx = g where x is the largest, shared by ties. ---- */
+
+static int segment_max_forward(wg_call *call) {
+    return reduce_segments(call, max_f32, max_f64);
+}
+
+/* 1 over the number of ties where x is the largest, 0 elsewhere: the shape of x. */
+static wg_tensor *shares(const wg_call *call) {
+    const segment_options *options = call->options;
+    wg_tensor *largest =
+        wg_cast(wg_eq(call->inputs[0], spread(call, call->outputs[0])), call->input_specs[0].dtype);
+    wg_tensor *ties =
+        apply_segments(&segment_sum, largest, call->inputs[1], options->segments, false, 1);
+    return wg_mul(largest, spread(call, wg_reciprocal(wg_clamp(ties, 1, INFINITY))));
+}
+
+static int segment_max_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_mul(shares(call), spread(call, cotangents[0]));
+    return wg__vjp_status();
+}
+
+static int segment_max_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const segment_options *options = call->options;
+    output_tangents[0] = apply_segments(&segment_sum, wg_mul(shares(call), tangents[0]),
+                                        call->inputs[1], options->segments, false, 0);
+    return wg__vjp_status();
+}
+
+static const wg_op segment_max = {
+    WG__OP("segment_max", 2,
+           "x (N, ...), ids (N) i64 -> (segments, ...): the largest, or the smallest, of the rows "
+           "of each segment, and a number where there is none; NaN if there is one. Kinks at ties, "
+           "which share the gradient."),
+    .options_size = sizeof(segment_options),
+    .saves_inputs = 3,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = segment_infer,
+    .forward = segment_max_forward,
+    .vjp = segment_max_vjp,
+    .jvp = segment_max_jvp,
+    .sample = segment_sample,
+    .bench = segment_bench,
+};
+
+/* ---- The functions ---- */
+
+static wg_tensor *reduced(wg_tensor *x, wg_tensor *ids, int64_t segments,
+                          wg_segment_reduction reduction, double empty) {
+    if (x == NULL || ids == NULL)
+        return NULL;
+    const wg_dtype dtype = x->spec.dtype;
+    if (reduction < WG_SEGMENT_SUM || reduction > WG_SEGMENT_MIN) {
+        wg_fail(WG_ERROR_ARGUMENT, "segment_reduce", "reduction %d is none of wg_segment_reduction",
+                (int)reduction);
+        return NULL;
+    }
+    x = wg__widen(wg__as_float(x));
+    const wg_op *op = reduction < WG_SEGMENT_MAX ? &segment_sum : &segment_max;
+    return wg__narrow(apply_segments(op, x, wg__index_as_i64(ids), segments,
+                                     reduction % 2 == WG_SEGMENT_MEAN, empty),
+                      dtype);
+}
+
+wg_tensor *wg_unsorted_segment_reduce(wg_tensor *x, wg_tensor *ids, int64_t segments,
+                                      wg_segment_reduction reduction, double empty) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, reduced(x, ids, segments, reduction, empty));
+}
+
+/* The segment of each row; NULL after an error. */
+static wg_tensor *ids_of_offsets(const wg_tensor *x, wg_tensor *offsets) {
+    static const char where[] = "segment_reduce";
+    if (x == NULL || offsets == NULL)
+        return NULL;
+    if (x->spec.ndim < 1) {
+        wg_fail(WG_ERROR_SHAPE, where, "x is a scalar; wanted (N, ...)");
+        return NULL;
+    }
+    offsets = wg_contiguous(wg__index_as_i64(offsets));
+    if (offsets == NULL || wg__check_offsets(where, offsets, x->spec.shape[0]) < 0)
+        return NULL;
+    wg_tensor *ids = wg_empty(WG_I64, 1, x->spec.shape);
+    if (ids == NULL)
+        return NULL;
+    const int64_t *at = wg__tensor_address(offsets);
+    int64_t *id = wg__tensor_address(ids);
+    for (int64_t s = 0; s + 1 < offsets->spec.shape[0]; s++)
+        for (int64_t i = at[s]; i < at[s + 1]; i++)
+            id[i] = s;
+    return ids;
+}
+
+wg_tensor *wg_segment_reduce(wg_tensor *x, wg_tensor *offsets, wg_segment_reduction reduction,
+                             double empty) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *ids = ids_of_offsets(x, offsets), *y = NULL;
+    if (ids != NULL)
+        y = reduced(x, ids, offsets->spec.shape[0] - 1, reduction, empty);
+    return wg_scope_end(&scope, y);
+}
+
+static const wg_op *const ops[] = {&segment_sum, &segment_max};
+
+const wg__op_table wg__ops_segment = {ops, sizeof ops / sizeof *ops};

@@ -1,0 +1,390 @@
+/* Quantiles along an axis, and histograms. */
+#include "tensor/convert.h"
+#include "tensor/iter.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- quantile, nanquantile: with the n elements of a line in order and the rank r = q (n - 1),
+ *
+ *     y = x_floor(r) + (r - floor(r)) (x_ceil(r) - x_floor(r))          (linear)
+ *
+ * Composites of sort, gather and lerp, through which both x and q have gradients. ---- */
+
+typedef struct quantile_options {
+    int axis;
+    bool keepdim;
+    wg_quantile_interpolation interpolation;
+} quantile_options;
+
+static const wg_op nanquantile;
+
+static int quantile_infer(wg_call *call) {
+    const quantile_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0], *q = &call->input_specs[1];
+    if (!wg_dtype_is_float(x->dtype) || wg__check_same_dtype(call, 0, 1) < 0)
+        return wg_dtype_is_float(x->dtype)
+                   ? -1
+                   : wg__op_fail(call, WG_ERROR_DTYPE, "takes a floating dtype; cast the operands");
+    if (q->ndim > 1 || x->ndim == 0)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "wanted x of rank 1 or more, and q of rank 0 or 1");
+    if (x->shape[options->axis] == 0)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "there are no elements to choose from");
+    if (options->interpolation < 0 || options->interpolation > WG_QUANTILE_NEAREST)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "interpolation %d is none of %s",
+                           (int)options->interpolation, "wg_quantile_interpolation");
+    return 0;
+}
+
+static int check_quantiles(const wg_call *call) {
+    wg_tensor *q = wg_contiguous(wg_cast(call->inputs[1], WG_F64));
+    if (q == NULL)
+        return -1;
+    const double *values = wg__tensor_address(q);
+    for (int64_t i = 0; i < wg__spec_count(&q->spec); i++)
+        if (!(values[i] >= 0 && values[i] <= 1))
+            return wg__op_fail(call, WG_ERROR_ARGUMENT, "q is %g; wanted 0 to 1", values[i]);
+    return 0;
+}
+
+/* The ranks of the quantiles in each line, (..., Q) in f64. Lines with NaN have the rank of the
+ * last element, which is NaN, or are counted without. */
+static wg_tensor *ranks(const wg_call *call, wg_tensor *lines, wg_tensor *q) {
+    wg_tensor *is_nan = wg_isnan(lines);
+    if (is_nan == NULL)
+        return NULL;
+    const double last = (double)(lines->spec.shape[lines->spec.ndim - 1] - 1);
+    if (call->op != &nanquantile)
+        return wg_where(wg_any(is_nan, 1, (int64_t[]){-1}, true), wg_scalar(WG_F64, last),
+                        wg_mul_scalar(q, last));
+    wg_tensor *count = wg_count_nonzero(wg_logical_not(is_nan), 1, (int64_t[]){-1}, true);
+    return wg_mul(q, wg_clamp(wg_add_scalar(wg_cast(count, WG_F64), -1), 0, INFINITY));
+}
+
+/* The elements of sorted lines (..., n) at ranks (..., Q). */
+static wg_tensor *at_ranks(wg_tensor *lines, wg_tensor *rank) {
+    if (lines == NULL || rank == NULL)
+        return NULL;
+    wg_spec shape = lines->spec;
+    shape.shape[shape.ndim - 1] = rank->spec.shape[rank->spec.ndim - 1];
+    return wg_gather(lines, -1, wg_expand(wg_cast(rank, WG_I64), shape.ndim, shape.shape));
+}
+
+static wg_tensor *interpolated(const wg_call *call, wg_tensor *lines, wg_tensor *rank) {
+    const wg_quantile_interpolation how = ((const quantile_options *)call->options)->interpolation;
+    if (how == WG_QUANTILE_LOWER || how == WG_QUANTILE_HIGHER || how == WG_QUANTILE_NEAREST)
+        return at_ranks(lines, how == WG_QUANTILE_LOWER    ? wg_floor(rank)
+                               : how == WG_QUANTILE_HIGHER ? wg_ceil(rank)
+                                                           : wg_round(rank));
+    wg_tensor *weight = how == WG_QUANTILE_MIDPOINT
+                            ? wg_scalar(call->input_specs[0].dtype, 0.5)
+                            : wg_cast(wg_sub(rank, wg_floor(rank)), call->input_specs[0].dtype);
+    return wg_lerp(at_ranks(lines, wg_floor(rank)), at_ranks(lines, wg_ceil(rank)), weight);
+}
+
+static int quantile_decompose(wg_call *call) {
+    const quantile_options *options = call->options;
+    const int64_t axis = options->axis;
+    wg_tensor *x = call->inputs[0], *q = call->inputs[1], *lines = NULL;
+    if (check_quantiles(call) < 0 ||
+        wg_sort(wg_movedim(x, 1, &axis, (int64_t[]){-1}), -1, false, &lines, NULL) < 0)
+        return -1;
+    wg_tensor *rank = ranks(call, lines, wg_cast(wg_reshape(q, 1, (int64_t[]){-1}), WG_F64));
+    wg_tensor *y = wg_movedim(interpolated(call, lines, rank), 1, (int64_t[]){-1}, (int64_t[]){0});
+    if (options->keepdim)
+        y = wg_unsqueeze(y, (int)axis + 1);
+    return wg__set_output(call, q->spec.ndim == 0 ? wg_squeeze(y, 0) : y);
+}
+
+/* Ranks between two elements, along each axis, of one quantile and of several. */
+static int quantile_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const quantile_options options[] = {
+        {1, false, WG_QUANTILE_LINEAR},  {0, true, WG_QUANTILE_LINEAR},
+        {1, true, WG_QUANTILE_MIDPOINT}, {0, false, WG_QUANTILE_LOWER},
+        {1, false, WG_QUANTILE_HIGHER},  {0, false, WG_QUANTILE_NEAREST}};
+    static const double q[] = {0.15, 0.3, 0.85};
+    if (index >= (int)(sizeof options / sizeof *options))
+        return 0;
+    sample->options = &options[index];
+    sample->inputs[0] = wg__sample_distinct(generator, 2, (int64_t[]){4, 5});
+    sample->inputs[1] = wg_from_array(WG_F64, index % 3 == 0, (int64_t[]){3}, q);
+    return wg__sample_status(sample, 2);
+}
+
+static int quantile_bench(wg_generator *generator, wg_sample *sample) {
+    static const quantile_options options = {1, false, WG_QUANTILE_LINEAR};
+    sample->options = &options;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){1024, 4096});
+    sample->inputs[1] = wg_from_array(WG_F32, 1, (int64_t[]){3}, (float[]){0.1F, 0.5F, 0.9F});
+    return wg__sample_status(sample, 2);
+}
+
+/* The members that both records share. */
+#define QUANTILE(NAME, DOC)                                                                        \
+    WG__OP(#NAME, 2, DOC), .options_size = sizeof(quantile_options), .differentiable = 3,          \
+                           .infer = quantile_infer, .decompose = quantile_decompose,               \
+                           .sample = quantile_sample, .bench = quantile_bench
+
+static const wg_op quantile = {QUANTILE(
+    quantile, "The elements of x at rank q (n - 1) of each line along an axis, between two "
+              "of them interpolated; q () or (Q) comes first in the shape. NaN if there "
+              "is one. Kinks at ties and at whole ranks.")};
+
+static const wg_op nanquantile = {QUANTILE(
+    nanquantile, "quantile of the elements that are not NaN. Kinks at ties and at whole ranks.")};
+
+static wg_tensor *quantile_of(const wg_op *op, wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
+                              wg_quantile_interpolation interpolation) {
+    wg_tensor *y = NULL;
+    if (x == NULL || q == NULL)
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    x = wg__as_float(x);
+    if (x != NULL && q->spec.dtype != x->spec.dtype)
+        q = wg_cast(q, x->spec.dtype);
+    const int along = x == NULL || q == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
+    if (along >= 0)
+        y = wg_apply_one(op, 2, (wg_tensor *[]){x, q},
+                         &(quantile_options){along, keepdim, interpolation});
+    return wg_scope_end(&scope, y);
+}
+
+wg_tensor *wg_quantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
+                       wg_quantile_interpolation interpolation) {
+    return quantile_of(&quantile, x, q, axis, keepdim, interpolation);
+}
+
+wg_tensor *wg_nanquantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
+                          wg_quantile_interpolation interpolation) {
+    return quantile_of(&nanquantile, x, q, axis, keepdim, interpolation);
+}
+
+/* ---- histc: how many elements lie in each of `bins` bins of one width, from low to high. ---- */
+
+typedef struct histc_options {
+    int64_t bins;
+    double low, high;
+} histc_options;
+
+static int histc_infer(wg_call *call) {
+    const histc_options *options = call->options;
+    if (wg__infer_float(call) < 0)
+        return -1;
+    if (options->bins < 1)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "%lld bins; wanted 1 or more",
+                           (long long)options->bins);
+    if (!(options->low <= options->high) || isinf(options->low) || isinf(options->high))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "the range is %g to %g; wanted finite numbers in ascending order",
+                           options->low, options->high);
+    return wg__spec_make(&call->output_specs[0], call->input_specs[0].dtype, 1, &options->bins,
+                         call->op->name);
+}
+
+enum { PARTS = 16 }; /* of the elements, each with counts of its own */
+
+typedef struct bin_counts {
+    const wg_tensor *x;
+    int64_t count, part, bins; /* elements, and of a part */
+    double low, high, per_unit;
+    int64_t *counts; /* (parts, bins) */
+} bin_counts;
+
+#define COUNT_BINS(NAME, TYPE)                                                                     \
+    static void NAME(int64_t begin, int64_t end, void *context) {                                  \
+        const bin_counts *job = context;                                                           \
+        const TYPE *x = wg__tensor_address(job->x);                                                \
+        for (int64_t part = begin; part < end; part++) {                                           \
+            int64_t *counts = job->counts + part * job->bins;                                      \
+            const int64_t stop = wg__smaller((part + 1) * job->part, job->count);                  \
+            for (int64_t i = part * job->part; i < stop; i++) {                                    \
+                const double value = (double)x[i];                                                 \
+                if (!(value >= job->low && value <= job->high))                                    \
+                    continue;                                                                      \
+                const int64_t bin = (int64_t)((value - job->low) * job->per_unit);                 \
+                counts[bin < job->bins ? bin : job->bins - 1]++;                                   \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+COUNT_BINS(count_bins_f32, float)
+COUNT_BINS(count_bins_f64, double)
+
+/* The range of the elements where none is given; of equal ones, 1 less to 1 more. */
+static int find_range(const wg_call *call, wg_tensor *x, double *low, double *high) {
+    if (*low != *high || wg__spec_count(&x->spec) == 0)
+        return 0;
+    wg_tensor *least = wg_min(x, 0, NULL, false), *most = wg_max(x, 0, NULL, false);
+    if (*low == 0 && (least == NULL || most == NULL))
+        return -1;
+    if (*low == 0) {
+        *low = wg_item(least);
+        *high = wg_item(most);
+    }
+    if (!isfinite(*low) || !isfinite(*high))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "the elements reach from %g to %g; give a finite range", *low, *high);
+    if (*low == *high) {
+        *low -= 1;
+        *high += 1;
+    }
+    return 0;
+}
+
+static int histc_forward(wg_call *call) {
+    const histc_options *options = call->options;
+    wg_tensor *x = wg_contiguous(wg__widen(call->inputs[0]));
+    double low = options->low, high = options->high;
+    if (x == NULL || find_range(call, x, &low, &high) < 0)
+        return -1;
+    const int64_t bins = options->bins, count = wg__spec_count(&x->spec);
+    const int64_t parts = count / (8 * bins + WG__GRAIN) >= PARTS ? PARTS : 1;
+    wg_tensor *counts = wg_zeros(WG_I64, 2, (int64_t[]){parts, bins});
+    if (counts == NULL)
+        return -1;
+    bin_counts job = {.x = x,
+                      .count = count,
+                      .part = wg__ceil_divide(count, parts),
+                      .bins = bins,
+                      .low = low,
+                      .high = high,
+                      .per_unit = (double)bins / (high - low),
+                      .counts = wg__tensor_address(counts)};
+    wg__parallel_for(parts, 1, x->spec.dtype == WG_F64 ? count_bins_f64 : count_bins_f32, &job);
+    call->outputs[0] =
+        wg_cast(wg_sum(counts, 1, (int64_t[]){0}, false), call->output_specs[0].dtype);
+    return call->outputs[0] == NULL ? -1 : 0;
+}
+
+static int histc_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const histc_options options[] = {{4, -1, 1}, {3, 0, 0}};
+    sample->options = &options[index % 2];
+    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+}
+
+static int histc_bench(wg_generator *generator, wg_sample *sample) {
+    static const histc_options options = {100, 0, 1};
+    sample->options = &options;
+    return wg__bench_one(generator, sample);
+}
+
+static const wg_op histc = {
+    WG__OP(
+        "histc", 1,
+        "How many elements lie in each of `bins` bins of one width from low to high, or from the "
+        "smallest to the largest if both are 0: (bins), in the dtype of x."),
+    .options_size = sizeof(histc_options),
+    .no_gradient = "its results are counts",
+    .places_outputs = true,
+    .infer = histc_infer,
+    .forward = histc_forward,
+    .sample = histc_sample,
+    .bench = histc_bench,
+};
+
+wg_tensor *wg_histc(wg_tensor *x, int64_t bins, double low, double high) {
+    return wg__apply_float(&histc, x, &(histc_options){bins, low, high});
+}
+
+/* ---- histogram: h_i = the sum of the weights of the elements in [edge_i, edge_(i+1)), the last
+ * bin including its end; with density divided by their sum and by the width. A composite of
+ * searchsorted and bincount. ---- */
+
+typedef struct histogram_options {
+    bool density;
+} histogram_options;
+
+static int histogram_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0], *edges = &call->input_specs[1];
+    const bool weighted = call->input_count > 2 && call->input_specs[2].ndim >= 0;
+    if (!wg_dtype_is_float(x->dtype))
+        return wg__op_fail(call, WG_ERROR_DTYPE, "takes a floating dtype; cast the operands");
+    if (wg__check_same_dtype(call, 0, 1) < 0 || (weighted && wg__check_same_dtype(call, 0, 2) < 0))
+        return -1;
+    if (edges->ndim != 1 || edges->shape[0] < 2)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted edges of rank 1, 2 or more of them");
+    if (weighted && !wg__same_shape(x, &call->input_specs[2]))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted weights of the shape of x");
+    return 0;
+}
+
+static int check_edges(const wg_call *call) {
+    wg_tensor *edges = wg_contiguous(wg_cast(call->inputs[1], WG_F64));
+    if (edges == NULL)
+        return -1;
+    const double *edge = wg__tensor_address(edges);
+    for (int64_t i = 1; i < edges->spec.shape[0]; i++)
+        if (!(edge[i - 1] <= edge[i]))
+            return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                               "edge %lld is %g and the next is %g; wanted them in ascending order",
+                               (long long)i - 1, edge[i - 1], edge[i]);
+    return 0;
+}
+
+static int histogram_decompose(wg_call *call) {
+    wg_tensor *edges = call->inputs[1], *x = wg_reshape(call->inputs[0], 1, (int64_t[]){-1});
+    if (check_edges(call) < 0)
+        return -1;
+    const int64_t bins = edges->spec.shape[0] - 1;
+    /* Bin 0 is before the edges, bin `bins` + 1 is behind them, where NaN goes, too. */
+    wg_tensor *bin = wg_searchsorted(edges, x, true);
+    bin = wg_where(wg_eq(x, wg_select(edges, 0, -1)), wg_scalar(WG_I64, (double)bins), bin);
+    wg_tensor *weights = call->input_count > 2 ? call->inputs[2] : NULL;
+    if (weights != NULL && (weights = wg_reshape(weights, 1, (int64_t[]){-1})) == NULL)
+        return -1;
+    wg_tensor *sums = wg_narrow(wg_bincount(bin, weights, bins + 2), 0, 1, bins);
+    sums = weights == NULL ? wg_cast(sums, call->input_specs[0].dtype) : sums;
+    if (((const histogram_options *)call->options)->density) {
+        wg_tensor *widths = wg_sub(wg_slice(edges, 0, 1, WG_END, 1), wg_slice(edges, 0, 0, -1, 1));
+        sums = wg_div(wg_div(sums, wg_sum(sums, 0, NULL, false)), widths);
+    }
+    return wg__set_output(call, sums);
+}
+
+static int histogram_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const histogram_options options[] = {{false}, {true}};
+    static const double edges[] = {-4, -1, -0.25, 0.5, 4};
+    if (index >= 4)
+        return 0;
+    sample->options = &options[index % 2];
+    sample->inputs[0] = wg_randn(generator, WG_F64, 2, (int64_t[]){3, 4});
+    sample->inputs[1] = wg_from_array(WG_F64, 1, (int64_t[]){5}, edges);
+    if (index < 2)
+        return wg__sample_status(sample, 2);
+    sample->inputs[2] = wg__sample_positive(generator, 2, (int64_t[]){3, 4});
+    return wg__sample_status(sample, 3);
+}
+
+static const wg_op histogram = {
+    WG__OP_OF("histogram", 2, 3, 1,
+              "x (...), edges (B + 1), weights (...) -> (B): the number of elements, or the sum of "
+              "their weights, from each edge to the next; as a density, if wanted. x and the edges "
+              "have no gradient."),
+    .options_size = sizeof(histogram_options),
+    .differentiable = 4,
+    .infer = histogram_infer,
+    .decompose = histogram_decompose,
+    .sample = histogram_sample,
+};
+
+wg_tensor *wg_histogram(wg_tensor *x, wg_tensor *edges, wg_tensor *weights, bool density) {
+    wg_tensor *inputs[] = {x, edges, weights}, *y = NULL;
+    if (x == NULL || edges == NULL || (weights == NULL && wg_error_pending() != NULL))
+        return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote_all(3, inputs)) {
+        for (int i = 0; i < 3; i++)
+            inputs[i] = wg__as_float(inputs[i]);
+        y = wg_apply_one(&histogram, weights ? 3 : 2, inputs, &(histogram_options){density});
+    }
+    return wg_scope_end(&scope, y);
+}
+
+static const wg_op *const ops[] = {&quantile, &nanquantile, &histc, &histogram};
+
+const wg__op_table wg__ops_statistics = {ops, sizeof ops / sizeof *ops};

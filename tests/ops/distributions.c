@@ -1,0 +1,219 @@
+/* Distributions against torch.distributions (tests/fixtures/ops/distributions.json, which
+ * distributions.py writes); and the moments of samples, with bounds of five standard errors. */
+#include "tensor/distributions.h"
+#include "autograd/autograd.h"
+#include "tensor/easy.h"
+#include "tensor/ops.h"
+#include "tensor/ops/support.h"
+
+#include "tests/ops/reference.h"
+
+#include <math.h>
+
+/* ---- PyTorch's values and gradients ---- */
+
+#define CALL_3(NAME)                                                                               \
+    static wg_tensor *NAME(const reference_case *c, wg_tensor *const *in) {                        \
+        (void)c;                                                                                   \
+        return wg_##NAME(in[0], in[1], in[2]);                                                     \
+    }
+#define CALL_4(NAME)                                                                               \
+    static wg_tensor *NAME(const reference_case *c, wg_tensor *const *in) {                        \
+        (void)c;                                                                                   \
+        return wg_##NAME(in[0], in[1], in[2], in[3]);                                              \
+    }
+
+CALL_3(normal_log_prob)
+CALL_4(normal_kl)
+CALL_3(uniform_log_prob)
+CALL_4(uniform_kl)
+CALL_3(laplace_log_prob)
+CALL_4(laplace_kl)
+CALL_3(gamma_log_prob)
+CALL_4(gamma_kl)
+CALL_3(beta_log_prob)
+CALL_4(beta_kl)
+CALL_4(student_t_log_prob)
+CALL_3(multivariate_normal_log_prob)
+CALL_4(multivariate_normal_kl)
+
+#define ONE(NAME)                                                                                  \
+    { #NAME, .unary = wg_##NAME }
+#define TWO(NAME)                                                                                  \
+    { #NAME, .binary = wg_##NAME }
+#define MORE(NAME)                                                                                 \
+    { #NAME, .one = NAME }
+
+static const reference_op distributions_ops[] = {
+    MORE(normal_log_prob),
+    ONE(normal_entropy),
+    MORE(normal_kl),
+    MORE(uniform_log_prob),
+    TWO(uniform_entropy),
+    MORE(uniform_kl),
+    TWO(exponential_log_prob),
+    ONE(exponential_entropy),
+    TWO(exponential_kl),
+    MORE(laplace_log_prob),
+    ONE(laplace_entropy),
+    MORE(laplace_kl),
+    MORE(gamma_log_prob),
+    TWO(gamma_entropy),
+    MORE(gamma_kl),
+    MORE(beta_log_prob),
+    TWO(beta_entropy),
+    MORE(beta_kl),
+    TWO(dirichlet_log_prob),
+    ONE(dirichlet_entropy),
+    TWO(dirichlet_kl),
+    MORE(student_t_log_prob),
+    TWO(student_t_entropy),
+    TWO(bernoulli_log_prob),
+    ONE(bernoulli_entropy),
+    TWO(bernoulli_kl),
+    TWO(categorical_log_prob),
+    ONE(categorical_entropy),
+    TWO(categorical_kl),
+    MORE(multivariate_normal_log_prob),
+    ONE(multivariate_normal_entropy),
+    MORE(multivariate_normal_kl),
+    {"gamma_slope", .binary = wg__gamma_slope},
+};
+
+/* ---- Samples ---- */
+
+enum { SAMPLES = 100000 };
+
+/* A parameter of one value for every sample, with a gradient. */
+static wg_tensor *parameter(double value) {
+    wg_tensor *x = wg_full(WG_F64, WG_DIMS(SAMPLES), value);
+    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
+    return x;
+}
+
+static double mean_of(wg_tensor *x) {
+    return wg_item(wg_mean(x, WG_ALL, false));
+}
+
+/* Whether mean and variance are those of the distribution, by the standard errors of estimates from
+ * so many samples of this kurtosis. */
+static void check_moments(wg_tensor *x, double mean, double variance, double kurtosis) {
+    ck_assert_ptr_nonnull(x);
+    const double deviation = sqrt(variance / SAMPLES);
+    ck_assert_double_lt(fabs(mean_of(x) - mean), 5 * deviation);
+    ck_assert_double_lt(fabs(wg_item(wg_var(x, WG_ALL, 1, false)) - variance),
+                        5 * variance * sqrt((kurtosis - 1) / SAMPLES));
+}
+
+/* The derivative of the mean by the parameter, estimated from the samples' gradients. */
+static void check_mean_gradient(wg_tensor *x, wg_tensor *parameter, double wanted, double error) {
+    wg_tensor *sum = wg_sum(x, WG_ALL, false), *gradient = NULL;
+    ck_assert_int_eq(wg_grad(1, &sum, NULL, 1, &parameter, NULL, &gradient), 0);
+    ck_assert_double_lt(fabs(mean_of(gradient) - wanted), error);
+}
+
+START_TEST(samples_have_the_moments_of_their_distribution) {
+    wg_generator g = {.seed = 7};
+    check_moments(wg_normal_sample(&g, parameter(1.5), parameter(0.5)), 1.5, 0.25, 3);
+    check_moments(wg_uniform_sample(&g, parameter(-1), parameter(2)), 0.5, 0.75, 1.8);
+    check_moments(wg_exponential_sample(&g, parameter(2)), 0.5, 0.25, 9);
+    check_moments(wg_laplace_sample(&g, parameter(-1), parameter(0.5)), -1, 0.5, 6);
+    const double concentrations[] = {0.3, 1, 4.5, 60};
+    for (int i = 0; i < 4; i++) {
+        const double a = concentrations[i];
+        check_moments(wg_gamma_sample(&g, parameter(a), parameter(2)), a / 2, a / 4, 3 + 6 / a);
+        check_moments(wg_beta_sample(&g, parameter(a), parameter(a)), 0.5, 0.25 / (2 * a + 1), 3);
+    }
+    check_moments(wg_student_t_sample(&g, parameter(12), parameter(1), parameter(2)), 1, 4.8, 3.75);
+}
+END_TEST
+
+START_TEST(gradients_go_through_samples) {
+    wg_generator g = {.seed = 8};
+    wg_tensor *a = parameter(1.7), *b = parameter(0.6);
+    check_mean_gradient(wg_gamma_sample(&g, a, b), a, 1 / 0.6, 0.02);
+    check_mean_gradient(wg_gamma_sample(&g, a, b), b, -1.7 / 0.36, 0.05);
+    check_mean_gradient(wg_beta_sample(&g, a, b), a, 0.6 / (2.3 * 2.3), 0.005);
+    check_mean_gradient(wg_normal_sample(&g, a, b), a, 1, 1e-12);
+    check_mean_gradient(wg_square(wg_normal_sample(&g, a, b)), b, 2 * 0.6, 0.05);
+    check_mean_gradient(wg_uniform_sample(&g, b, a), a, 0.5, 0.005);
+    check_mean_gradient(wg_square(wg_laplace_sample(&g, a, b)), b, 4 * 0.6, 0.1);
+    check_mean_gradient(wg_exponential_sample(&g, b), b, -1 / 0.36, 0.05);
+    wg_tensor *df = parameter(9);
+    /* The variance of Student's t is df / (df - 2). */
+    check_mean_gradient(wg_square(wg_student_t_sample(&g, df, wg_zeros_like(df), wg_ones_like(df))),
+                        df, -2.0 / 49, 0.01);
+}
+END_TEST
+
+START_TEST(a_gamma_sample_has_no_second_derivative) {
+    wg_generator g = {.seed = 9};
+    wg_tensor *a = parameter(2);
+    wg_tensor *x = wg_gamma_sample(&g, a, wg_ones_like(a)), *gradient = NULL;
+    wg_tensor *y = wg_sum(x, WG_ALL, false);
+    const wg_backward_options options = {.create_graph = true};
+    ck_assert_int_eq(wg_grad(1, &y, NULL, 1, &a, &options, &gradient), 0);
+    ck_assert_int_eq(wg_backward(wg_sum(gradient, WG_ALL, false), NULL), -1);
+    assert_error(WG_ERROR_GRADIENT, "a gamma sample has no second derivative");
+}
+END_TEST
+
+START_TEST(shares_of_dirichlet_samples_sum_to_1) {
+    wg_generator g = {.seed = 10};
+    wg_tensor *a =
+        wg_expand(wg_from_array(WG_F64, WG_DIMS(3), (double[]){0.05, 2, 0.5}), WG_DIMS(SAMPLES, 3));
+    wg_tensor *x = wg_dirichlet_sample(&g, a);
+    wg_tensor *off = wg_abs(wg_add_scalar(wg_sum(x, WG_DIMS(-1), false), -1));
+    ck_assert_double_lt(wg_item(wg_max(off, WG_ALL, false)), 1e-14);
+    ck_assert_double_lt(fabs(mean_of(wg_select(x, 1, 1)) - 2 / 2.55), 0.005);
+    ck_assert_double_lt(fabs(mean_of(wg_select(x, 1, 0)) - 0.05 / 2.55), 0.002);
+}
+END_TEST
+
+START_TEST(categories_come_as_often_as_their_probability_says) {
+    wg_generator g = {.seed = 11};
+    const double logits[] = {0, 1, -INFINITY, -1};
+    wg_tensor *z = wg_from_array(WG_F64, WG_DIMS(4), logits);
+    wg_tensor *p = wg_softmax(z, 0);
+    wg_tensor *x = wg_categorical_sample(&g, wg_expand(z, WG_DIMS(SAMPLES, 4)));
+    wg_tensor *counts = wg_cast(wg_bincount(x, NULL, 4), WG_F64);
+    wg_tensor *off = wg_abs(wg_sub(wg_mul_scalar(counts, 1.0 / SAMPLES), p));
+    ck_assert_double_lt(wg_item(wg_max(off, WG_ALL, false)), 0.008);
+    ck_assert_double_eq(wg_item(wg_select(counts, 0, 2)), 0);
+}
+END_TEST
+
+START_TEST(samples_of_a_multivariate_normal_have_its_covariance) {
+    wg_generator g = {.seed = 12};
+    const double triangle[] = {1, 0, 0.5, 2};
+    wg_tensor *l = wg_from_array(WG_F64, WG_DIMS(2, 2), triangle);
+    wg_tensor *mean =
+        wg_expand(wg_from_array(WG_F64, WG_DIMS(2), (double[]){3, -1}), WG_DIMS(SAMPLES, 2));
+    wg_tensor *x = wg_sub(wg_multivariate_normal_sample(&g, mean, l), mean);
+    wg_tensor *covariance = wg_mul_scalar(wg_matmul(wg_transpose(x, 0, 1), x), 1.0 / SAMPLES);
+    wg_tensor *off = wg_abs(wg_sub(covariance, wg_matmul(l, wg_transpose(l, 0, 1))));
+    ck_assert_double_lt(wg_item(wg_max(off, WG_ALL, false)), 0.1);
+}
+END_TEST
+
+START_TEST(parameters_that_do_not_broadcast_are_refused) {
+    wg_tensor *a = wg_ones(WG_F32, WG_DIMS(2)), *b = wg_ones(WG_F32, WG_DIMS(3));
+    ck_assert_ptr_null(wg_gamma_sample(NULL, a, b));
+    assert_error(WG_ERROR_SHAPE,
+                 "gamma_sample: parameters of (2) f32 and (3) f32 do not broadcast");
+    ck_assert_ptr_null(wg_normal_log_prob(a, b, b));
+    assert_error(WG_ERROR_SHAPE, "do not broadcast");
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {samples_have_the_moments_of_their_distribution,
+                                  gradients_go_through_samples,
+                                  a_gamma_sample_has_no_second_derivative,
+                                  shares_of_dirichlet_samples_sum_to_1,
+                                  categories_come_as_often_as_their_probability_says,
+                                  samples_of_a_multivariate_normal_have_its_covariance,
+                                  parameters_that_do_not_broadcast_are_refused};
+    add_reference_suite("distributions", distributions_ops);
+    add_suite("distributions", tests);
+}

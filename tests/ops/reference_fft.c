@@ -1,0 +1,124 @@
+/* Fourier transforms against PyTorch, and convolutions by way of them. The cases are in
+ * tests/fixtures/ops/fft.json, which fft.py writes. */
+#include "tensor/easy.h"
+#include "tensor/ops.h"
+
+#include "tests/ops/reference.h"
+
+#include <math.h>
+
+typedef wg_tensor *(*along_one)(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
+typedef wg_tensor *(*along_two)(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                                wg_fft_norm norm);
+
+static wg_tensor *one(along_one f, const reference_case *c, wg_tensor *const *in) {
+    return f(in[0], reference_integer(c, "n"), (int)reference_integer(c, "axis"),
+             (wg_fft_norm)reference_integer(c, "norm"));
+}
+
+static wg_tensor *two(along_two f, const reference_case *c, wg_tensor *const *in) {
+    int64_t sizes[REFERENCE_LIST], axes[REFERENCE_LIST];
+    reference_integers(c, "sizes", sizes);
+    reference_integers(c, "axes", axes);
+    return f(in[0], sizes[0], sizes[1], (int)axes[0], (int)axes[1],
+             (wg_fft_norm)reference_integer(c, "norm"));
+}
+
+static wg_tensor *fft(const reference_case *c, wg_tensor *const *in) {
+    return one(wg_fft, c, in);
+}
+
+static wg_tensor *ifft(const reference_case *c, wg_tensor *const *in) {
+    return one(wg_ifft, c, in);
+}
+
+static wg_tensor *rfft(const reference_case *c, wg_tensor *const *in) {
+    return one(wg_rfft, c, in);
+}
+
+static wg_tensor *irfft(const reference_case *c, wg_tensor *const *in) {
+    return one(wg_irfft, c, in);
+}
+
+static wg_tensor *fft2(const reference_case *c, wg_tensor *const *in) {
+    return two(wg_fft2, c, in);
+}
+
+static wg_tensor *ifft2(const reference_case *c, wg_tensor *const *in) {
+    return two(wg_ifft2, c, in);
+}
+
+static wg_tensor *rfft2(const reference_case *c, wg_tensor *const *in) {
+    return two(wg_rfft2, c, in);
+}
+
+static wg_tensor *irfft2(const reference_case *c, wg_tensor *const *in) {
+    return two(wg_irfft2, c, in);
+}
+
+static const reference_op fft_ops[] = {
+    {"fft", .one = fft},     {"ifft", .one = ifft},     {"rfft", .one = rfft},
+    {"irfft", .one = irfft}, {"fft2", .one = fft2},     {"ifft2", .one = ifft2},
+    {"rfft2", .one = rfft2}, {"irfft2", .one = irfft2},
+};
+
+static double largest_difference(wg_tensor *a, wg_tensor *b) {
+    return wg_item(wg_max(wg_abs(wg_sub(a, b)), WG_ALL, false));
+}
+
+START_TEST(a_convolution_by_way_of_transforms_equals_conv1d) {
+    wg_tensor *x = wg_randn(NULL, WG_F64, WG_DIMS(2, 3, 50));
+    wg_tensor *weight = wg_randn(NULL, WG_F64, WG_DIMS(4, 3, 11));
+    wg_tensor *bias = wg_randn(NULL, WG_F64, WG_DIMS(4));
+    for (int64_t padding = 0; padding <= 5; padding += 5) {
+        const wg_conv_options options = {.padding = {padding}};
+        ck_assert_double_lt(largest_difference(wg_fft_conv1d(x, weight, bias, padding),
+                                               wg_conv1d(x, weight, bias, &options)),
+                            1e-12);
+    }
+    wg_tensor *single = wg_cast(x, WG_F32), *kernel = wg_cast(weight, WG_F32);
+    ck_assert_double_lt(largest_difference(wg_fft_conv1d(single, kernel, NULL, 0),
+                                           wg_conv1d(single, kernel, NULL, NULL)),
+                        1e-4);
+}
+END_TEST
+
+/* Of sizes that fill a group of lines more than once, by passes and by convolution. */
+START_TEST(the_inverse_of_a_transform_is_the_operand) {
+    const int64_t sizes[] = {1000, 1009, 1024, 1458, 2 * 509, 4093};
+    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++) {
+        wg_tensor *x = wg_randn(NULL, WG_F64, WG_DIMS(13, sizes[i], 2));
+        wg_tensor *y = wg_ifft(wg_fft(x, 0, -1, WG_FFT_ORTHO), 0, -1, WG_FFT_ORTHO);
+        ck_assert_double_lt(largest_difference(x, y), 1e-12);
+        wg_tensor *real = wg_select(x, -1, 0);
+        y = wg_irfft(wg_rfft(real, 0, -1, WG_FFT_FORWARD), sizes[i], -1, WG_FFT_FORWARD);
+        ck_assert_double_lt(largest_difference(real, y), 1e-12);
+    }
+}
+END_TEST
+
+START_TEST(what_cannot_be_transformed_is_refused) {
+    wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(2, 3));
+    ck_assert_ptr_null(wg_fft(x, 0, -1, WG_FFT_BACKWARD));
+    assert_error(WG_ERROR_SHAPE, "fft: (2, 3) f32: wanted complex numbers as pairs (re, im) on the "
+                                 "last axis: (..., 2)");
+    ck_assert_ptr_null(wg_rfft(x, -2, 0, WG_FFT_BACKWARD));
+    assert_error(WG_ERROR_ARGUMENT, "rfft: (2, 3) f32: the size n is -2; wanted 1 or more");
+    ck_assert_ptr_null(wg_rfft(x, 0, 2, WG_FFT_BACKWARD));
+    assert_error(WG_ERROR_INDEX, "rfft: axis 2");
+    ck_assert_ptr_null(wg_irfft(wg_zeros(WG_F32, WG_DIMS(1, 2)), 0, 0, WG_FFT_BACKWARD));
+    assert_error(WG_ERROR_ARGUMENT, "the size n is 0; wanted 1 or more");
+    ck_assert_ptr_null(wg_rfft(x, 0, 0, (wg_fft_norm)7));
+    assert_error(WG_ERROR_ARGUMENT, "norm 7 is none of wg_fft_norm");
+    ck_assert_ptr_null(wg_fft_conv1d(x, x, NULL, 0));
+    assert_error(WG_ERROR_SHAPE, "fft_conv1d: x is (2, 3) f32 and the weight (2, 3) f32; wanted");
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {a_convolution_by_way_of_transforms_equals_conv1d,
+                                         the_inverse_of_a_transform_is_the_operand,
+                                         what_cannot_be_transformed_is_refused};
+    add_reference_suite("fft", fft_ops);
+    add_suite("fft", tests);
+}
