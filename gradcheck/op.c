@@ -328,16 +328,16 @@ static bool shares_library(void *handle) {
 
 static const wg_op_library *find_ops(void *handle, const char *path) {
     const wg_op_library *library = dlsym(handle, "wengert_ops");
-    if (!shares_library(handle))
+    if (!library)
+        wg_fail(WG_ERROR_FORMAT, "op_library",
+                "%s exports no ops: it needs WG_EXPORT_OPS(&op, ...) outside of its "
+                "functions",
+                path);
+    else if (!shares_library(handle))
         wg_fail(WG_ERROR_FORMAT, "op_library",
                 "%s runs on another copy of libwengert than this command: link it with the library "
                 "that the command is linked with (a command built with --disable-shared can load "
                 "no ops)",
-                path);
-    else if (!library)
-        wg_fail(WG_ERROR_FORMAT, "op_library",
-                "%s exports no ops: it needs WG_EXPORT_OPS(&op, ...) outside of its "
-                "functions",
                 path);
     else if (library->op_size != sizeof(wg_op) || library->call_size != sizeof(wg_call) ||
              library->sample_size != sizeof(wg_sample))

@@ -142,6 +142,21 @@ bool wg_config_has(const wg_config *config, const char *key) {
     return value && !json_is_null(value);
 }
 
+typedef struct wanted_keys {
+    const wg_config *config;
+    int count;
+    const char *const *keys;
+} wanted_keys;
+
+/* The missing ones of the wanted keys, by index from 0; NULL beyond. */
+static const char *missing_key(const void *context, int index) {
+    const wanted_keys *wanted = context;
+    for (int i = 0; i < wanted->count; i++)
+        if (!wg_config_has(wanted->config, wanted->keys[i]) && index-- == 0)
+            return wanted->keys[i];
+    return NULL;
+}
+
 int wg_config_require(wg_config *config, int count, const char *const *keys) {
     if (!config || wg_error_pending())
         return -1;
@@ -149,9 +164,19 @@ int wg_config_require(wg_config *config, int count, const char *const *keys) {
     for (int i = 0; i < count; i++)
         if (!wg_config_has(config, keys[i]))
             add_key(&missing, keys[i]);
-    if (missing.count)
-        return wg_fail(WG_ERROR_FORMAT, "config", "%s has no %s", config->name, missing.text);
-    return 0;
+    if (missing.count == 0)
+        return 0;
+    const wanted_keys wanted = {config, count, keys};
+    char suggestion[160] = "";
+    const char *key, *misspelt = NULL;
+    json_t *value;
+    json_object_foreach (config->object, key, value)
+        if (!misspelt && *wg_suggestion(suggestion, sizeof suggestion, key, missing_key, &wanted))
+            misspelt = key;
+    if (misspelt)
+        return wg_fail(WG_ERROR_FORMAT, "config", "%s has no %s, but \"%s\"%s", config->name,
+                       missing.text, misspelt, suggestion);
+    return wg_fail(WG_ERROR_FORMAT, "config", "%s has no %s", config->name, missing.text);
 }
 
 /* The value of a key, of one of two types. NULL if it is missing, or with FORMAT. */

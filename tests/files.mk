@@ -288,7 +288,9 @@ tree_tests = \
 	tests/names.sh \
 	tests/ops_table.sh \
 	tests/python.sh \
+	tests/site.sh \
 	tests/symbols.sh \
+	tests/tutorials.sh \
 	tests/typed_array.sh \
 	$(nil)
 

@@ -607,7 +607,7 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_bpe_training *traini
     if (status == 0)
         status = wg__each_text(texts, "bpe_train", add_text, &t);
     if (status == 0 && t.words.words.count == 0)
-        status = wg_fail(WG_ERROR_FORMAT, "bpe_train", "there is no text to learn from");
+        status = wg__fail_without_text(texts, "bpe_train");
     t.words.most_pieces = t.settings.vocabulary_size - SPECIAL_COUNT;
     t.words.min_frequency = t.settings.min_frequency;
     if (status == 0 && add_bytes(&t) == 0 && wg__learn_merges(&t.words, split_word) == 0)

@@ -192,7 +192,7 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_char_training *train
     wg_tokenizer *tokenizer = NULL;
     if (t.seen && wg__each_text(texts, "char_train", add_text, &t) == 0) {
         if (t.count == 0)
-            wg_fail(WG_ERROR_FORMAT, "char_train", "there is no text to learn from");
+            wg__fail_without_text(texts, "char_train");
         else
             tokenizer = make(&t, training && training->unknown);
     }

@@ -147,6 +147,9 @@ int wg__each_text(const wg__texts *texts, const char *where,
                   int (*add)(void *context, const char *text, int64_t length, const char *name),
                   void *context);
 
+/* Records that the texts are empty. -1 with FORMAT. */
+int wg__fail_without_text(const wg__texts *texts, const char *where);
+
 /* ---- JSON ---- */
 
 /* Appends an item, which it takes over, to *list. If that fails, or either is NULL, *list is freed

@@ -495,6 +495,13 @@ int wg__each_text(const wg__texts *texts, const char *where,
     return status;
 }
 
+int wg__fail_without_text(const wg__texts *texts, const char *where) {
+    if (texts->text || texts->count == 0)
+        return wg_fail(WG_ERROR_FORMAT, where, "there is no text to learn from");
+    return wg_fail(WG_ERROR_FORMAT, where, "there is no text to learn from: %s%s", texts->paths[0],
+                   texts->count == 1 ? " is empty" : " and all other files are empty");
+}
+
 /* ---- JSON ---- */
 
 void wg__json_append(json_t **list, json_t *item) {

@@ -52,6 +52,8 @@ library() {
 if test -e .libs/libwengert.so; then
     echo 'int unit;' | library empty '-Wl,--no-as-needed -lwengert'
     expect 'a library that exports no ops is told' 1 "$work/empty.so" 'exports no ops'
+    echo 'int unit;' | ${CC:-cc} -shared -fPIC -xc - -o "$work/alone.so"
+    expect 'a library that knows nothing of wengert exports no ops' 1 "$work/alone.so" 'exports no ops'
     library other '-Wl,--no-as-needed -lwengert' <<'END'
 extern WG_API const wg_op_library wengert_ops;
 const wg_op_library wengert_ops = {.op_size = sizeof(wg_op) + 8};

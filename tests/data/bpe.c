@@ -439,6 +439,8 @@ END_TEST
 START_TEST(training_refuses_what_it_cannot_learn_from) {
     ck_assert_ptr_null(wg_bpe_train("", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "no text to learn from");
+    ck_assert_ptr_null(wg_bpe_train_files(1, (const char *[]){"/dev/null"}, NULL));
+    assert_error(WG_ERROR_FORMAT, "/dev/null is empty");
     ck_assert_ptr_null(wg_bpe_train("caf\xe9", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "not UTF-8");
     ck_assert_ptr_null(wg_bpe_train("text", -1, &(wg_bpe_training){.vocabulary_size = 256}));

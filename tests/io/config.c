@@ -297,6 +297,10 @@ START_TEST(a_setting_out_of_range_is_refused_with_its_rule) {
     wg_config *config = parse("{}");
     ck_assert_int_eq(wg__settings_require(&lamps, config), -1);
     assert_error(WG_ERROR_FORMAT, "config.json has no \"watts\"");
+    wg_config *misspelt = parse("{\"wats\": 4}");
+    ck_assert_int_eq(wg__settings_require(&lamps, misspelt), -1);
+    assert_error(WG_ERROR_FORMAT, "has no \"watts\", but \"wats\"; did you mean 'watts'?");
+    wg_config_free(misspelt);
     wg_config_free(config);
 }
 END_TEST
