@@ -4,10 +4,14 @@ cli_sources = \
 	cli/cli.h \
 	cli/convert.c \
 	cli/corpus.c \
+	cli/curves.c \
+	cli/curves.h \
 	cli/decoding.c \
 	cli/decoding.h \
 	cli/dispatch.c \
 	cli/doctor.c \
+	cli/dry_run.c \
+	cli/dry_run.h \
 	cli/embed.c \
 	cli/eval.c \
 	cli/fill.c \

@@ -245,6 +245,7 @@ command_tests = \
 	tests/cli/convert.sh \
 	tests/cli/corpus.sh \
 	tests/cli/doctor.sh \
+	tests/cli/dry_run.sh \
 	tests/cli/embed.sh \
 	tests/cli/corpus_check.sh \
 	tests/cli/finetune.sh \
@@ -254,6 +255,7 @@ command_tests = \
 	tests/cli/info.sh \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
+	tests/cli/plot.sh \
 	tests/cli/ranks.sh \
 	tests/cli/plan.sh \
 	tests/cli/ranks_kills.sh \
