@@ -29,6 +29,9 @@ cli_sources = \
 	cli/plot.c \
 	cli/profile.c \
 	cli/profile.h \
+	cli/report.c \
+	cli/report_page.c \
+	cli/report_page.h \
 	cli/score.c \
 	cli/settings.c \
 	cli/settings.h \

@@ -255,11 +255,12 @@ command_tests = \
 	tests/cli/info.sh \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
+	tests/cli/plan.sh \
 	tests/cli/plot.sh \
 	tests/cli/ranks.sh \
-	tests/cli/plan.sh \
 	tests/cli/ranks_kills.sh \
 	tests/cli/ranks_use.sh \
+	tests/cli/report.sh \
 	tests/cli/score.sh \
 	tests/cli/suggest.sh \
 	tests/cli/suite.sh \
