@@ -312,9 +312,10 @@ static int write_attention(const report *r) {
         wg__page_section(r->page, "Attention", "It is shown of encoders and decoders.");
         return 0;
     }
-    wg__page_section(r->page, "Attention",
-                     "Each row is a token that looks, each column one that it looks at, from the "
-                     "first at the top left; the darker, the more. The tokens in order:");
+    wg__page_section(
+        r->page, "Attention",
+        "Each row is a token that looks, each column one that it looks at, from the "
+        "first at the top left; the stronger the colour, the more. The tokens in order:");
     float *vector = malloc((size_t)wg_model_sizes_of(model).width * sizeof *vector);
     int status = vector ? write_tokens(r, model->type->shape == WG_ENCODER) : -1;
     if (status == 0) {

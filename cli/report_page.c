@@ -136,6 +136,9 @@ static void draw_curve(FILE *page, const axes *a, const wg__curve *curve, int co
     for (int64_t i = 0; i < curve->count; i++)
         fprintf(page, "%.1f,%.1f ", x_of(a, curve->steps[i]), y_of(a, curve->values[i]));
     fputs("\"/>", page);
+    if (curve->count == 1) /* which is no line */
+        fprintf(page, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"var(--c%d)\"/>",
+                x_of(a, curve->steps[0]), y_of(a, curve->values[0]), color % COLORS);
 }
 
 static void extend(axes *a, const wg__curve *curve) {
