@@ -675,6 +675,12 @@ wg_alloc_stats wg_alloc_get_stats(void) {
     return now;
 }
 
+void wg_alloc_reset_peak(void) {
+    pthread_mutex_lock(&lock);
+    peak_bytes = live_bytes_locked();
+    pthread_mutex_unlock(&lock);
+}
+
 void wg_alloc_trim(void) {
     pthread_mutex_lock(&lock);
     trim_locked();

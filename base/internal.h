@@ -38,11 +38,6 @@ void *wg__calloc(size_t count, size_t size);
 char *wg__strdup(const char *text);
 void wg__free(void *block); /* NULL is allowed */
 
-/* Bytes that this process can still be given: what the system calls available, free swap and the
- * free blocks of the cache, within the limits of the process (ulimit -v) and of its control group.
- * INT64_MAX if the system does not say. */
-int64_t wg__memory_available(void);
-
 /* For tests: after n successful allocations, every further one fails with WG_ERROR_MEMORY, until
  * the hook is reset by a negative n. Counts cached and fresh blocks alike. */
 void wg__alloc_fail_after(int64_t n);

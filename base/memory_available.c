@@ -75,7 +75,7 @@ static int64_t of_process(void) {
     return wg__larger((int64_t)limit.rlim_cur - mapped, 0);
 }
 
-int64_t wg__memory_available(void) {
+int64_t wg_memory_available(void) {
     int64_t least = wg__smaller(of_system(), of_groups());
     least = wg__smaller(least, of_process());
     return least == INT64_MAX ? least : least + wg_alloc_get_stats().cached_bytes;

@@ -147,6 +147,7 @@ int wg__verb_info(int argc, char **argv);
 int wg__verb_plan(int argc, char **argv);
 int wg__verb_plot(int argc, char **argv);
 int wg__verb_pretrain(int argc, char **argv);
+int wg__verb_report(int argc, char **argv);
 int wg__verb_score(int argc, char **argv);
 int wg__verb_tokenizer(int argc, char **argv);
 int wg__verb_translate(int argc, char **argv);

@@ -4,10 +4,14 @@ cli_sources = \
 	cli/cli.h \
 	cli/convert.c \
 	cli/corpus.c \
+	cli/curves.c \
+	cli/curves.h \
 	cli/decoding.c \
 	cli/decoding.h \
 	cli/dispatch.c \
 	cli/doctor.c \
+	cli/dry_run.c \
+	cli/dry_run.h \
 	cli/embed.c \
 	cli/eval.c \
 	cli/fill.c \
@@ -25,6 +29,9 @@ cli_sources = \
 	cli/plot.c \
 	cli/profile.c \
 	cli/profile.h \
+	cli/report.c \
+	cli/report_page.c \
+	cli/report_page.h \
 	cli/score.c \
 	cli/settings.c \
 	cli/settings.h \

@@ -27,6 +27,7 @@ static const wg__verb verbs[] = {
     {"info", "tell what a checkpoint holds", wg__verb_info, false},
     {"plan", "predict time and memory of a training on several ranks", wg__verb_plan, false},
     {"plot", "draw the history of a training", wg__verb_plot, false},
+    {"report", "show a trained model on a page for a browser", wg__verb_report, false},
     {"tokenizer", "learn a vocabulary, text to ids and back", wg__verb_tokenizer, false},
     {"corpus", "check a training text", wg__verb_corpus, false},
     {"gradcheck", "check the gradients of ops", wg__verb_gradcheck, false},

@@ -1,7 +1,8 @@
-/* wengert plot: draws the history of a run with gnuplot.
+/* wengert plot: draws the histories of runs with gnuplot.
  *
- * The upper panel has the losses by step: of training (means over stretches of steps), of
- * evaluations, and the loss of predicting by word frequency. The lower panel has the accuracies. */
+ * The upper panel has the losses by step: of training, of evaluations, and the loss of predicting
+ * by word frequency. The lower panel has the accuracies. With --metric there is a panel for each
+ * metric that was named. Of several runs each has a colour. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -12,21 +13,34 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/suggest.h"
 #include "cli/cli.h"
-#include "train/trainer.h"
+#include "cli/curves.h"
 
 extern char **environ;
 
-/* The largest number of points of a training curve. */
-enum { POINTS = 200 };
+/* Points of a training curve, runs, and panels at most. */
+enum { POINTS = 200, SMOOTH_POINTS = 800, MOST_RUNS = 32, MOST_METRICS = 8 };
 
 typedef struct arguments {
-    const char *run;
+    int run_count, metric_count;
+    const char *runs[MOST_RUNS];
+    const char *metrics[MOST_METRICS]; /* none: losses and accuracies */
+    double smooth;                     /* steps; 0: not asked for */
+    bool log_x, log_y;
     const char *out;
 } arguments;
 
+enum { KEY_METRIC = WG__KEY_OWN, KEY_SMOOTH, KEY_LOG };
+
 static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0, "The picture to write: .svg, .png or .pdf", 0},
+    {"metric", KEY_METRIC, "NAME", 0,
+     "Draw this metric (loss, lr, grad_norm...; may be repeated, a panel each) instead of losses "
+     "and accuracies",
+     0},
+    {"smooth", KEY_SMOOTH, "STEPS", 0, "Draw training as the mean over the last STEPS steps", 0},
+    {"log", KEY_LOG, "AXES", 0, "Logarithmic axes: x, y or xy", 0},
     {0},
 };
 
@@ -56,13 +70,27 @@ static error_t parse(int key, char *text, struct argp_state *state) {
             argp_error(state, "--out is '%s'; it must end in .svg, .png or .pdf", text);
         a->out = text;
         return 0;
+    case KEY_METRIC:
+        if (a->metric_count == MOST_METRICS)
+            argp_error(state, "more than %d times --metric", MOST_METRICS);
+        a->metrics[a->metric_count++] = text;
+        return 0;
+    case KEY_SMOOTH:
+        a->smooth = (double)wg__cli_integer(state, "smooth", text, 1, INT32_MAX);
+        return 0;
+    case KEY_LOG:
+        a->log_x = strcmp(text, "x") == 0 || strcmp(text, "xy") == 0;
+        a->log_y = strcmp(text, "y") == 0 || strcmp(text, "xy") == 0;
+        if (!a->log_x && !a->log_y)
+            argp_error(state, "--log is '%s'; it must be x, y or xy", text);
+        return 0;
     case ARGP_KEY_ARG:
-        if (a->run)
-            argp_error(state, "more than one RUN.h5");
-        a->run = text;
+        if (a->run_count == MOST_RUNS)
+            argp_error(state, "more than %d runs", MOST_RUNS);
+        a->runs[a->run_count++] = text;
         return 0;
     case ARGP_KEY_END:
-        if (!a->run)
+        if (a->run_count == 0)
             argp_error(state, "missing RUN.h5");
         if (!a->out)
             argp_error(state, "missing -o FILE");
@@ -72,123 +100,99 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
-/* ---- The curves: one for each metric whose name ends in loss or accuracy ---- */
+/* ---- Panels ---- */
 
-typedef struct run_history {
-    wg_history training, evaluation;
-} run_history;
+typedef struct panel {
+    const char *metric; /* one that was named; NULL: all of the kind */
+    wg__panel_kind kind;
+} panel;
 
-typedef enum panel { LOSSES, ACCURACIES } panel;
+typedef struct picture_plan {
+    const arguments *arguments;
+    wg__run_history *runs;
+    int panel_count;
+    panel panels[MOST_METRICS];
+} picture_plan;
 
-static int read_history(const char *path, run_history *history) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    if (!file)
-        return -1;
-    int result = wg_history_get(&history->training, file, WG_HISTORY_TRAINING);
-    if (result == 0)
-        result = wg_history_get(&history->evaluation, file, WG_HISTORY_EVALUATION);
-    wg_checkpoint_close(file);
-    return result;
+static bool shows(const panel *panel, const wg__run_history *run, const char *metric) {
+    return panel->metric ? strcmp(metric, panel->metric) == 0
+                         : wg__belongs(run, metric, panel->kind);
 }
 
-static bool ends_in(const char *text, const char *end) {
-    size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+static bool is_drawn(const char *name) {
+    return strcmp(name, "step") != 0 && strcmp(name, "count") != 0;
 }
 
-/* The total loss is drawn only if it is not the sum of other losses. */
-static bool has_part_losses(const wg_history *history) {
-    for (int i = 0; i < history->column_count; i++)
-        if (ends_in(history->names[i], "_loss"))
-            return true;
-    return false;
-}
-
-static bool belongs(const wg_history *training, const char *metric, panel which) {
-    if (which == ACCURACIES)
-        return ends_in(metric, "accuracy");
-    return has_part_losses(training) ? ends_in(metric, "_loss") : strcmp(metric, "loss") == 0;
-}
-
-static bool has_panel(const wg_history *training, panel which) {
-    for (int i = 0; i < training->column_count; i++)
-        if (belongs(training, training->names[i], which))
-            return true;
-    return false;
-}
-
-/* Writes a gnuplot data block named by kind and metric: the means of stretches of `width` rows. */
-static void write_block(FILE *gnuplot, const char *kind, const wg_history *history,
-                        const char *metric, int64_t width) {
-    const double *steps = wg_history_column(history, "step");
-    const double *values = wg_history_column(history, metric);
-    fprintf(gnuplot, "$%s_%s << EOD\n", kind, metric);
-    for (int64_t row = 0; row < history->row_count; row += width) {
-        double sum = 0, step = 0;
-        int64_t count = 0;
-        for (int64_t i = row; i < row + width && i < history->row_count; i++) {
-            if (!isfinite(values[i]))
-                continue;
-            sum += values[i];
-            step += steps[i];
-            count++;
+/* The index-th metric of a run that can be drawn, or NULL. */
+static const char *metric_name(const void *context, int index) {
+    const wg__run_history *run = context;
+    const wg_history *histories[] = {&run->training, &run->evaluation};
+    for (int h = 0; h < 2; h++)
+        for (int i = 0; i < histories[h]->column_count; i++) {
+            const char *name = histories[h]->names[i];
+            if (is_drawn(name) && !(h == 1 && wg_history_column(&run->training, name)) &&
+                index-- == 0)
+                return name;
         }
-        if (count > 0)
-            fprintf(gnuplot, "%.9g %.9g\n", step / (double)count, sum / (double)count);
+    return NULL;
+}
+
+/* Fails for a metric that no run has. */
+static int check_metric(const picture_plan *plan, const char *metric) {
+    const wg__run_history *first = &plan->runs[0];
+    char names[512] = "", suggestion[96];
+    for (int r = 0; r < plan->arguments->run_count; r++)
+        for (int i = 0; metric_name(&plan->runs[r], i); i++)
+            if (strcmp(metric_name(&plan->runs[r], i), metric) == 0)
+                return 0;
+    for (int i = 0; metric_name(first, i); i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 metric_name(first, i));
+    return wg__cli_fail("%s has no metric '%s'; it has %s%s", first->path, metric, names,
+                        wg_suggestion(suggestion, sizeof suggestion, metric, metric_name, first));
+}
+
+static int plan_panels(picture_plan *plan) {
+    const arguments *a = plan->arguments;
+    for (int i = 0; i < a->metric_count; i++) {
+        if (check_metric(plan, a->metrics[i]))
+            return EXIT_FAILURE;
+        plan->panels[plan->panel_count++] = (panel){.metric = a->metrics[i]};
     }
+    if (a->metric_count > 0)
+        return 0;
+    bool accuracies = false;
+    for (int r = 0; r < a->run_count; r++)
+        accuracies = accuracies || wg__has_panel(&plan->runs[r], WG__PANEL_ACCURACIES);
+    plan->panels[plan->panel_count++] = (panel){.kind = WG__PANEL_LOSSES};
+    if (accuracies)
+        plan->panels[plan->panel_count++] = (panel){.kind = WG__PANEL_ACCURACIES};
+    return 0;
+}
+
+/* ---- The script ---- */
+
+/* Writes a gnuplot data block, $training_RUN_COLUMN or $evaluation_RUN_COLUMN. */
+static void write_block(FILE *gnuplot, const char *kind, int run, const wg_history *history,
+                        int column, double smooth, int64_t most) {
+    wg__curve curve = wg__curve_of(history, history->names[column], smooth, most);
+    fprintf(gnuplot, "$%s_%d_%d << EOD\n", kind, run, column);
+    for (int64_t i = 0; i < curve.count; i++)
+        fprintf(gnuplot, "%.9g %.9g\n", curve.steps[i], curve.values[i]);
     fputs("EOD\n", gnuplot);
+    wg__curve_clear(&curve);
 }
 
-static void write_data(FILE *gnuplot, const run_history *history) {
-    const wg_history *training = &history->training, *evaluation = &history->evaluation;
-    int64_t width = (training->row_count + POINTS - 1) / POINTS;
-    for (int i = 0; i < training->column_count; i++)
-        write_block(gnuplot, "training", training, training->names[i], width);
-    for (int i = 0; i < evaluation->column_count; i++)
-        write_block(gnuplot, "evaluation", evaluation, evaluation->names[i], 1);
-}
-
-/* Writes a curve's title, with "mlm_loss" as "mlm loss". */
-static void write_title(FILE *gnuplot, const char *metric, const char *kind) {
-    fputs(" title '", gnuplot);
-    for (const char *c = metric; *c; c++)
-        fputc(*c == '_' ? ' ' : *c, gnuplot);
-    fprintf(gnuplot, ", %s'", kind);
-}
-
-/* Writes the plot command of one panel: thin lines for training, marked lines for evaluations,
- * dashed lines for metrics that only evaluations have, which are baselines. */
-static void write_panel(FILE *gnuplot, const run_history *history, panel which) {
-    static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9"};
-    enum { COLORS = sizeof colors / sizeof colors[0] };
-    const wg_history *training = &history->training, *evaluation = &history->evaluation;
-    const char *separator = "plot ";
-    int color = 0;
-    for (int i = 0; i < training->column_count; i++) {
-        const char *metric = training->names[i];
-        if (!belongs(training, metric, which))
-            continue;
-        fprintf(gnuplot, "%s$training_%s with lines lw 1 lc rgb '%s'", separator, metric,
-                colors[color % COLORS]);
-        write_title(gnuplot, metric, "training");
-        separator = ", ";
-        if (wg_history_column(evaluation, metric)) {
-            fprintf(gnuplot, ", $evaluation_%s with linespoints lw 2 pt 7 ps 0.5 lc rgb '%s'",
-                    metric, colors[color % COLORS]);
-            write_title(gnuplot, metric, "held out");
-        }
-        color++;
+static void write_data(FILE *gnuplot, const picture_plan *plan) {
+    const double smooth = plan->arguments->smooth;
+    for (int r = 0; r < plan->arguments->run_count; r++) {
+        const wg__run_history *run = &plan->runs[r];
+        for (int i = 0; i < run->training.column_count; i++)
+            write_block(gnuplot, "training", r, &run->training, i, smooth,
+                        smooth > 0 ? SMOOTH_POINTS : POINTS);
+        for (int i = 0; i < run->evaluation.column_count; i++)
+            write_block(gnuplot, "evaluation", r, &run->evaluation, i, 0, INT32_MAX);
     }
-    for (int i = 0; i < evaluation->column_count; i++) {
-        const char *metric = evaluation->names[i];
-        if (!belongs(training, metric, which) || wg_history_column(training, metric))
-            continue;
-        fprintf(gnuplot, "%s$evaluation_%s with lines dt 2 lw 2 lc rgb '#555555'", separator,
-                metric);
-        write_title(gnuplot, metric, "held out");
-        separator = ", ";
-    }
-    fputc('\n', gnuplot);
 }
 
 /* Writes a text in gnuplot's single quotes. */
@@ -202,22 +206,90 @@ static void write_quoted(FILE *gnuplot, const char *text) {
     fputc('\'', gnuplot);
 }
 
-static void write_script(FILE *gnuplot, const run_history *history, const char *path,
+/* "mlm loss, training"; of several runs "RUN: mlm loss, training". */
+static void write_title(FILE *gnuplot, const picture_plan *plan, int run, const char *metric,
+                        const char *kind) {
+    char name[128], title[64], text[256];
+    const bool several = plan->arguments->run_count > 1;
+    wg__run_title(plan->runs[run].path, name, sizeof name);
+    snprintf(text, sizeof text, "%s%s%s, %s", several ? name : "", several ? ": " : "",
+             wg__metric_title(metric, title, sizeof title), kind);
+    fputs(" title ", gnuplot);
+    write_quoted(gnuplot, text);
+}
+
+/* The plot commands of a run in a panel: thin lines for training, marked lines for evaluations,
+ * dashed lines for metrics that only evaluations have, which are baselines. Of one run each metric
+ * has a colour, of several each run. */
+static void write_run(FILE *gnuplot, const picture_plan *plan, const panel *panel, int r,
+                      const char **separator) {
+    static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9",
+                                         "#e69f00", "#a0522d", "#666666", "#8f3fbf", "#00a0a0"};
+    enum { COLORS = sizeof colors / sizeof colors[0] };
+    const bool several = plan->arguments->run_count > 1;
+    const wg__run_history *run = &plan->runs[r];
+    const wg_history *training = &run->training, *evaluation = &run->evaluation;
+    int drawn = 0;
+    for (int i = 0; i < training->column_count; i++) {
+        if (!shows(panel, run, training->names[i]))
+            continue;
+        const char *color = colors[(several ? r : drawn) % COLORS];
+        const int dashes = several ? drawn % 4 + 1 : 1;
+        fprintf(gnuplot, "%s$training_%d_%d with lines dt %d lw 1 lc rgb '%s'", *separator, r, i,
+                dashes, color);
+        write_title(gnuplot, plan, r, training->names[i], "training");
+        *separator = ", ";
+        for (int e = 0; e < evaluation->column_count; e++)
+            if (strcmp(evaluation->names[e], training->names[i]) == 0) {
+                fprintf(gnuplot,
+                        ", $evaluation_%d_%d with linespoints dt %d lw 2 pt 7 ps 0.5 lc rgb '%s'",
+                        r, e, dashes, color);
+                write_title(gnuplot, plan, r, evaluation->names[e], "held out");
+            }
+        drawn++;
+    }
+    for (int e = 0; e < evaluation->column_count; e++) {
+        if (!shows(panel, run, evaluation->names[e]) ||
+            wg_history_column(training, evaluation->names[e]))
+            continue;
+        fprintf(gnuplot, "%s$evaluation_%d_%d with lines dt 2 lw 2 lc rgb '%s'", *separator, r, e,
+                several ? colors[r % COLORS] : "#555555");
+        write_title(gnuplot, plan, r, evaluation->names[e], "held out");
+        *separator = ", ";
+    }
+}
+
+static void write_panel(FILE *gnuplot, const picture_plan *plan, const panel *panel) {
+    const char *separator = "plot ";
+    char title[64];
+    const bool log_y = plan->arguments->log_y;
+    if (panel->metric) {
+        fputs("set ylabel ", gnuplot);
+        write_quoted(gnuplot, wg__metric_title(panel->metric, title, sizeof title));
+        fputs("\nset yrange [*:*]\n", gnuplot);
+    } else if (panel->kind == WG__PANEL_LOSSES) {
+        fprintf(gnuplot, "set ylabel 'loss (nats)'\nset yrange [%s:*]\n", log_y ? "*" : "0");
+    } else {
+        fprintf(gnuplot, "set ylabel 'accuracy'\nset yrange [%s]\n", log_y ? "*:*" : "0:1");
+    }
+    for (int r = 0; r < plan->arguments->run_count; r++)
+        write_run(gnuplot, plan, panel, r, &separator);
+    fputc('\n', gnuplot);
+}
+
+static void write_script(FILE *gnuplot, const picture_plan *plan, const char *path,
                          const struct picture *picture) {
-    bool accuracies = has_panel(&history->training, ACCURACIES);
     fprintf(gnuplot, "set terminal %s\nset output ", picture->terminal);
     write_quoted(gnuplot, path);
     fputs("\nset grid lt 1 lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset lmargin 9\n"
           "set key outside right top Left reverse samplen 2\nset xlabel 'step'\n",
           gnuplot);
-    write_data(gnuplot, history);
-    fprintf(gnuplot, "set multiplot layout %d,1\n", accuracies ? 2 : 1);
-    fputs("set ylabel 'loss (nats)'\nset yrange [0:*]\n", gnuplot);
-    write_panel(gnuplot, history, LOSSES);
-    if (accuracies) {
-        fputs("set ylabel 'accuracy'\nset yrange [0:1]\n", gnuplot);
-        write_panel(gnuplot, history, ACCURACIES);
-    }
+    fprintf(gnuplot, "%s%s", plan->arguments->log_x ? "set logscale x\n" : "",
+            plan->arguments->log_y ? "set logscale y\n" : "");
+    write_data(gnuplot, plan);
+    fprintf(gnuplot, "set multiplot layout %d,1\n", plan->panel_count);
+    for (int i = 0; i < plan->panel_count; i++)
+        write_panel(gnuplot, plan, &plan->panels[i]);
     fputs("unset multiplot\nunset output\n", gnuplot);
 }
 
@@ -246,7 +318,7 @@ static int start_gnuplot(pid_t *process, FILE **input) {
 }
 
 /* Draws into `path`; returns the exit code. */
-static int draw(const run_history *history, const char *path, const struct picture *picture) {
+static int draw(const picture_plan *plan, const char *path, const struct picture *picture) {
     pid_t process;
     FILE *gnuplot = NULL;
     int failure = start_gnuplot(&process, &gnuplot);
@@ -256,7 +328,7 @@ static int draw(const run_history *history, const char *path, const struct pictu
     if (failure)
         return wg__cli_fail("gnuplot does not start: %s", strerror(failure));
     signal(SIGPIPE, SIG_IGN); /* a failure of gnuplot shows in its exit code */
-    write_script(gnuplot, history, path, picture);
+    write_script(gnuplot, plan, path, picture);
     fclose(gnuplot);
     int status;
     waitpid(process, &status, 0);
@@ -273,14 +345,15 @@ static int check_writable(const char *path) {
 }
 
 /* Draws into a temporary file and renames it, so that no incomplete picture is left. */
-static int plot(const arguments *a, const run_history *history) {
+static int plot(const picture_plan *plan) {
+    const arguments *a = plan->arguments;
     const struct picture *picture = find_picture(a->out);
     size_t size = strlen(a->out) + 32;
     char *path = malloc(size);
     snprintf(path, size, "%s.%ld%s", a->out, (long)getpid(), picture->suffix);
     int code = check_writable(path);
     if (code == 0)
-        code = draw(history, path, picture);
+        code = draw(plan, path, picture);
     if (code == 0 && rename(path, a->out) < 0)
         code = wg__cli_fail("%s: %s", a->out, strerror(errno));
     if (code)
@@ -289,25 +362,30 @@ static int plot(const arguments *a, const run_history *history) {
     return code;
 }
 
+static int read_and_plot(const arguments *a, wg__run_history *runs) {
+    picture_plan plan = {.arguments = a, .runs = runs};
+    for (int i = 0; i < a->run_count; i++)
+        if (wg__run_history_read(&runs[i], a->runs[i]) < 0)
+            return wg__cli_fail_pending();
+    const int code = plan_panels(&plan);
+    return code ? code : plot(&plan);
+}
+
 int wg__verb_plot(int argc, char **argv) {
     static const struct argp parser = {
         .options = options,
         .parser = parse,
-        .args_doc = "RUN.h5 -o FILE",
-        .doc = "Draws the history of a run: losses and accuracies by step, in training and on "
-               "held-out text, with gnuplot.",
+        .args_doc = "RUN.h5... -o FILE",
+        .doc = "Draws the history of a run, or of several in one picture: losses and accuracies "
+               "by step, in training and on held-out text, with gnuplot.\v"
+               "    wengert plot a.h5 b.h5 --metric loss --metric lr --smooth 50 --log x -o "
+               "both.png",
     };
+    static wg__run_history runs[MOST_RUNS];
     arguments a = {0};
     wg__cli_parse(&parser, argc, argv, &a);
-    run_history history = {0};
-    int code;
-    if (read_history(a.run, &history) < 0)
-        code = wg__cli_fail_pending();
-    else if (!has_panel(&history.training, LOSSES))
-        code = wg__cli_fail("%s has no training history", a.run);
-    else
-        code = plot(&a, &history);
-    wg_history_clear(&history.training);
-    wg_history_clear(&history.evaluation);
+    const int code = read_and_plot(&a, runs);
+    for (int i = 0; i < a.run_count; i++)
+        wg__run_history_clear(&runs[i]);
     return code;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/dry_run.h"
 #include "cli/learners.h"
 #include "cli/output.h"
 #include "cli/profile.h"
@@ -31,7 +32,7 @@ typedef struct run {
     int threads;           /* 0: as the library finds it */
     double timeout;        /* seconds; of a group */
     wg__profiling profiling;
-    bool resume, overwrite, json, show_batch;
+    bool resume, overwrite, json, show_batch, dry_run;
     bool objective_given; /* by --objective */
     bool target_due;      /* the argument that comes next is the target of --eval SOURCE */
 
@@ -46,6 +47,7 @@ typedef struct run {
     wg_dataset *text, *held_out;
     wg_training *training;
     wg_trainer *trainer;
+    int64_t peak_bytes; /* of memory, while the trainer ran */
 } run;
 
 static bool finetunes(const run *r) {
@@ -424,12 +426,9 @@ static char *path_beside(const char *out, const char *ending) {
     return asprintf(&path, "%.*s%s", stem, out, ending) < 0 ? NULL : path;
 }
 
-static int make_trainer(run *r, wg__progress *progress) {
+static wg_trainer_options trainer_options(const run *r, wg__progress *progress) {
     const wg__training_settings *s = &r->settings.training;
-    if ((s->keep_best && !(r->best = path_beside(r->out, ".best.h5"))) ||
-        (s->keep_every > 0 && !(r->stem = path_beside(r->out, ""))))
-        return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
-    const wg_trainer_options options = {
+    return (wg_trainer_options){
         .steps = s->steps,
         .schedule = {.kind = (wg_schedule_kind)s->schedule,
                      .peak = s->lr,
@@ -457,14 +456,24 @@ static int make_trainer(run *r, wg__progress *progress) {
         .zero = (int)s->zero,
         .bf16_gradients = s->communication_dtype == 1,
     };
+}
+
+static wg_optimizer *make_optimizer(const wg__training_settings *s) {
+    return wg_optimizer_new(&(wg_optimizer_choice){.name = wg_optimizer_name(s->optimizer),
+                                                   .weight_decay = s->weight_decay,
+                                                   .momentum = s->momentum,
+                                                   .beta1 = s->beta1,
+                                                   .beta2 = s->beta2});
+}
+
+static int make_trainer(run *r, wg__progress *progress) {
+    const wg__training_settings *s = &r->settings.training;
+    if ((s->keep_best && !(r->best = path_beside(r->out, ".best.h5"))) ||
+        (s->keep_every > 0 && !(r->stem = path_beside(r->out, ""))))
+        return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
+    const wg_trainer_options options = trainer_options(r, progress);
     const wg_task task = wg_training_task(r->training);
-    wg_optimizer *optimizer =
-        wg_optimizer_new(&(wg_optimizer_choice){.name = wg_optimizer_name(s->optimizer),
-                                                .weight_decay = s->weight_decay,
-                                                .momentum = s->momentum,
-                                                .beta1 = s->beta1,
-                                                .beta2 = s->beta2});
-    r->trainer = wg_trainer_new(&task, optimizer, &options);
+    r->trainer = wg_trainer_new(&task, make_optimizer(s), &options);
     if (!r->trainer)
         return -1;
     return r->resume ? wg_trainer_resume(r->trainer, r->out) : 0;
@@ -498,14 +507,18 @@ static int agree_on_command(const run *r) {
                : wg__run_settings_agree(&r->settings, group);
 }
 
-static int prepare(run *r, wg__progress *progress, const wg__profiling *profiling) {
-    wg_group *group = wg__cli_group();
-    if (wg_group_check(group, make_shared_run(r)) < 0 || agree_on_command(r) < 0)
-        return -1;
+static void prepare_module(run *r) {
     wg_module *module = r->model.module;
     wg_module_checkpoint_activations(module, r->settings.training.recompute);
     if (!r->resume && r->settings.text.init) /* dropout begins at this run's seed */
         module->generator = (wg_generator){.seed = (uint64_t)r->settings.training.seed};
+}
+
+static int prepare(run *r, wg__progress *progress, const wg__profiling *profiling) {
+    wg_group *group = wg__cli_group();
+    if (wg_group_check(group, make_shared_run(r)) < 0 || agree_on_command(r) < 0)
+        return -1;
+    prepare_module(r);
     const int status = make_trainer(r, progress) < 0 ? -1 : wg__profiling_begin(profiling);
     return wg_group_check(group, status);
 }
@@ -558,6 +571,7 @@ static int print_results(const run *r) {
     json_object_set_new(results, "steps", json_integer(wg_trainer_steps(r->trainer)));
     json_object_set_new(results, "parameters",
                         json_integer(wg_module_parameter_count(r->model.module)));
+    json_object_set_new(results, "peak_bytes", json_integer(r->peak_bytes));
     json_object_set_new(results, "checkpoint", json_string(r->out));
     wg__print_json(results);
     return 0;
@@ -594,7 +608,9 @@ static int train(run *r) {
         describe(r);
     wg__listen_for_stop(); /* the signal finishes the step and saves */
     wg_group_set_timeout(wg__cli_group(), r->timeout);
+    wg_alloc_reset_peak();
     const int outcome = wg_trainer_run(r->trainer);
+    r->peak_bytes = wg_alloc_get_stats().peak_bytes;
     wg__progress_end(&progress);
     if (outcome < 0)
         return wg__cli_fail_pending();
@@ -645,6 +661,27 @@ static int show_batch(run *r) {
     return 0;
 }
 
+/* Token files are made in a temporary file, unless the one that is named is there. */
+static int dry_run(run *r) {
+    wg__text_settings *text = &r->settings.text;
+    if (text->tokens && access(text->tokens, F_OK) != 0)
+        text->tokens = NULL;
+    if (make_run(r) < 0)
+        return wg__cli_fail_pending();
+    prepare_module(r);
+    const wg__training_settings *s = &r->settings.training;
+    wg__dry_run_plan plan = {
+        .training = r->training,
+        .text = r->text,
+        .options = trainer_options(r, NULL),
+        .batches = examples_of(s, s->steps) / s->batch,
+        .batches_of_full_step = wg_trainer_batches(s->accumulate, 0, 0),
+        .optimizer = make_optimizer(s),
+        .json = r->json,
+    };
+    return wg__dry_run(&plan);
+}
+
 static void clear(run *r) {
     wg_trainer_free(r->trainer);
     wg_training_free(r->training);
@@ -670,6 +707,7 @@ enum {
     KEY_SETTINGS,
     KEY_OBJECTIVE,
     KEY_SHOW_BATCH,
+    KEY_DRY_RUN,
     KEY_TASK
 };
 
@@ -686,6 +724,8 @@ static const struct argp_option run_options[] = {
      0},
     {"overwrite", KEY_OVERWRITE, NULL, 0, "Begin anew though RUN.h5 exists, which is lost", 0},
     {"log", KEY_LOG, "FILE", 0, "Append one JSON object for each step", 0},
+    {"dry-run", KEY_DRY_RUN, NULL, 0,
+     "Write nothing: make a few steps, and print the memory and time that the run would take", 0},
     WG__OPTIONS_PROFILE,
     WG__OPTION_JSON,
     {0},
@@ -706,6 +746,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_OVERWRITE:
         r->overwrite = true;
+        return 0;
+    case KEY_DRY_RUN:
+        r->dry_run = true;
         return 0;
     case KEY_LOG:
         r->log = text;
@@ -734,7 +777,9 @@ static void check_run(struct argp_state *state, run *r) {
     if (r->show_batch && r->resume)
         argp_error(state, "--show-batch shows the first batch of a run that begins, not of one "
                           "that is resumed");
-    if (!r->out && !r->show_batch)
+    if (r->dry_run && r->resume)
+        argp_error(state, "--dry-run is for a run that begins, not for one that is resumed");
+    if (!r->out && !r->show_batch && !r->dry_run)
         argp_error(state, "--out RUN.h5 is missing: where shall the checkpoint go?");
     if (r->resume && r->overwrite)
         argp_error(state, "--resume and --overwrite exclude each other");
@@ -891,7 +936,7 @@ static int begin_run(run *r) {
     wg_group *group = wg__cli_group();
     wg__cli_use_threads(r->threads);
     wg_group_set_timeout(group, 0); /* one rank may take long to read its text */
-    const bool writes = !r->show_batch && wg__cli_leads();
+    const bool writes = !r->show_batch && !r->dry_run && wg__cli_leads();
     const int code = writes ? check_output(r) : 0;
     return code == 0 && r->resume && take_note(r) < 0 ? EXIT_FAILURE : code;
 }
@@ -904,7 +949,11 @@ static int run_verb(const struct argp *parser, const wg_setting_table *own, int 
     if (code == 0) {
         take_model_record(&r);
         wg__run_settings_take_record(&r.settings, r.objective->training);
-        if (!r.show_batch)
+        if (r.dry_run && wg_group_size(wg__cli_group()) > 1)
+            code = wg__cli_fail("--dry-run measures one process; leave out mpirun");
+        else if (r.dry_run)
+            code = dry_run(&r);
+        else if (!r.show_batch)
             code = train(&r);
         else
             code = wg__cli_leads() ? show_batch(&r) : 0;

@@ -84,7 +84,7 @@ int wg__model_check_memory(const wg_model_type *type, const void *config) {
     const double wanted = wg__model_bytes(type, config);
     if (wanted < 0 && wg_error_pending()->code != WG_ERROR_SHAPE)
         return -1;
-    const double there = (double)wg__memory_available();
+    const double there = (double)wg_memory_available();
     if (wanted >= 0 && wanted <= there)
         return 0;
     char bytes[80] = "more than 2^62 bytes"; /* which is the rule that a shape broke */

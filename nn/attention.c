@@ -432,12 +432,37 @@ static wg_tensor *forward(wg_multi_head_attention *attention, wg_tensor *x,
     return wg_scope_end(&scope, y);
 }
 
+/* ---- Watching ---- */
+
+static _Thread_local wg_attention_watcher watcher;
+static _Thread_local void *watcher_context;
+
+void wg_watch_attention(wg_attention_watcher watch, void *context) {
+    watcher = watch;
+    watcher_context = context;
+}
+
+static wg_tensor *watched_forward(wg_multi_head_attention *attention, wg_tensor *x,
+                                  const wg_attention_inputs *inputs) {
+    char path[256];
+    wg_tensor *weights = NULL;
+    wg_attention_inputs watched = *inputs;
+    if (!watched.weights)
+        watched.weights = &weights;
+    wg_tensor *y = forward(attention, x, &watched);
+    wg__error_place_now(path, sizeof path);
+    if (y && *watched.weights)
+        watcher(path, *watched.weights, watcher_context);
+    return y;
+}
+
 wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, wg_tensor *x,
                                            const wg_attention_inputs *inputs) {
     static const wg_attention_inputs nothing;
     wg_error_place place;
     wg_module_enter(&attention->module, &place);
-    return wg_module_leave(&place, forward(attention, x, inputs ? inputs : &nothing));
+    return wg_module_leave(
+        &place, (watcher ? watched_forward : forward)(attention, x, inputs ? inputs : &nothing));
 }
 
 wg_tensor *wg_padding_mask(wg_tensor *keep) {

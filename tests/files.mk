@@ -249,6 +249,7 @@ command_tests = \
 	tests/cli/convert.sh \
 	tests/cli/corpus.sh \
 	tests/cli/doctor.sh \
+	tests/cli/dry_run.sh \
 	tests/cli/embed.sh \
 	tests/cli/corpus_check.sh \
 	tests/cli/finetune.sh \
@@ -258,10 +259,12 @@ command_tests = \
 	tests/cli/info.sh \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
-	tests/cli/ranks.sh \
 	tests/cli/plan.sh \
+	tests/cli/plot.sh \
+	tests/cli/ranks.sh \
 	tests/cli/ranks_kills.sh \
 	tests/cli/ranks_use.sh \
+	tests/cli/report.sh \
 	tests/cli/resources.sh \
 	tests/cli/score.sh \
 	tests/cli/suggest.sh \

@@ -85,7 +85,7 @@ START_TEST(the_bytes_of_a_model_are_known_before_it_is_made) {
 END_TEST
 
 START_TEST(the_system_says_how_much_memory_there_is) {
-    const int64_t there = wg__memory_available();
+    const int64_t there = wg_memory_available();
     ck_assert_int_gt(there, 1 << 20);
     ck_assert_int_lt(there, (int64_t)1 << 50);
 }

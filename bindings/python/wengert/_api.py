@@ -992,6 +992,8 @@ class wg_attention_inputs(Structure):
         ("weights", c_void_p),
     ]
 
+wg_attention_watcher = CFUNCTYPE(None, c_char_p, c_void_p, c_void_p)
+
 
 class wg_rotary_options(Structure):
     _fields_ = [
@@ -2452,6 +2454,7 @@ FUNCTIONS = {
     "wg_alias": (c_void_p, [c_void_p]),
     "wg_all": (c_void_p, [c_void_p, c_int, c_void_p, c_bool]),
     "wg_alloc_get_stats": (wg_alloc_stats, []),
+    "wg_alloc_reset_peak": (None, []),
     "wg_alloc_trim": (None, []),
     "wg_any": (c_void_p, [c_void_p, c_int, c_void_p, c_bool]),
     "wg_apply": (c_int, [c_void_p, c_int, c_void_p, c_void_p, c_void_p]),
@@ -2814,6 +2817,7 @@ FUNCTIONS = {
     "wg_maximum": (c_void_p, [c_void_p, c_void_p]),
     "wg_mean": (c_void_p, [c_void_p, c_int, c_void_p, c_bool]),
     "wg_median": (c_void_p, [c_void_p, c_int, c_bool]),
+    "wg_memory_available": (c_int64, []),
     "wg_meshgrid": (c_int, [c_int, c_void_p, c_void_p]),
     "wg_metric_value": (c_double, [c_void_p]),
     "wg_metrics_add": (c_int, [c_void_p, c_char_p, c_double, c_double]),
@@ -3126,6 +3130,7 @@ FUNCTIONS = {
     "wg_version": (c_char_p, []),
     "wg_vjp": (c_int, [wg_function, c_void_p, c_int, c_void_p, c_int, c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_vocabulary_extension_clear": (None, [c_void_p]),
+    "wg_watch_attention": (None, [wg_attention_watcher, c_void_p]),
     "wg_weights_abort": (None, [c_void_p]),
     "wg_weights_close": (None, [c_void_p]),
     "wg_weights_commit": (c_int, [c_void_p]),

@@ -1,0 +1,494 @@
+/* wengert report: a trained model on one page for a browser.
+ *
+ *     checkpoint  ->  cards, curves, configuration, tree, histograms of weights
+ *     --corpus    ->  histograms of the gradients of one batch
+ *     --text      ->  attention of every layer and head, and what the model writes about it
+ *
+ * The page is written beside its place and renamed. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/report_page.h"
+#include "cli/trained.h"
+#include "nn/attention.h"
+#include "tensor/easy.h"
+
+typedef struct arguments {
+    const char *run, *out, *text, *corpus;
+} arguments;
+
+enum { KEY_TEXT = WG__KEY_OWN, KEY_CORPUS };
+
+static const struct argp_option options[] = {
+    {"out", 'o', "FILE", 0, "The page to write: .html", 0},
+    {"text", KEY_TEXT, "TEXT", 0,
+     "Show what the model attends to in this text, layer by layer, and fill or continue it", 0},
+    {"corpus", KEY_CORPUS, "FILE", 0,
+     "Show the gradients of one batch of this text or file of tokens (pretrained models)", 0},
+    {0},
+};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    arguments *a = state->input;
+    switch (key) {
+    case 'o':
+        a->out = text;
+        return 0;
+    case KEY_TEXT:
+        a->text = text;
+        return 0;
+    case KEY_CORPUS:
+        a->corpus = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->run)
+            argp_error(state, "one RUN.h5 at a time");
+        a->run = text;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->run)
+            argp_error(state, "missing RUN.h5");
+        if (!a->out)
+            argp_error(state, "missing -o FILE");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- What is shown ---- */
+
+typedef struct report {
+    const arguments *arguments;
+    FILE *page;
+    wg__trained trained;
+    wg__run_history history; /* its training may be empty */
+    json_t *settings;        /* of the run; NULL: there are none */
+} report;
+
+static int open_report(report *r) {
+    const char *path = r->arguments->run;
+    const wg_objective *objective = wg_objective_of(path);
+    if (!objective || wg__trained_load(&r->trained, objective, path) < 0)
+        return -1;
+    wg_module_train(r->trained.model.module, false);
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    if (!file)
+        return -1;
+    r->history.path = path;
+    char *note = NULL;
+    int status = wg_history_get(&r->history.training, file, WG_HISTORY_TRAINING);
+    if (status == 0)
+        status = wg_history_get(&r->history.evaluation, file, WG_HISTORY_EVALUATION);
+    if (status == 0 && wg_checkpoint_has(file, "/train/note"))
+        note = wg_checkpoint_get_text(file, "/train/note");
+    r->settings = note ? json_loads(note, 0, NULL) : NULL;
+    wg_text_free(note);
+    wg_checkpoint_close(file);
+    return status < 0 || wg_error_pending() ? -1 : 0;
+}
+
+static void clear_report(report *r) {
+    wg__run_history_clear(&r->history);
+    json_decref(r->settings);
+    wg__trained_clear(&r->trained);
+}
+
+/* ---- Cards, curves, configuration ---- */
+
+static void card(FILE *page, const char *value, const char *name) {
+    fputs("<div class=\"card\"><b>", page);
+    wg__page_text(page, value);
+    fputs("</b><span>", page);
+    wg__page_text(page, name);
+    fputs("</span></div>\n", page);
+}
+
+/* The last value of each metric of an evaluation that ends a training. */
+static void write_results(const report *r) {
+    const wg_history *evaluation = &r->history.evaluation;
+    char value[32], title[80], name[64];
+    for (int i = 0; evaluation->row_count > 0 && i < evaluation->column_count; i++) {
+        const char *metric = evaluation->names[i];
+        const double last = evaluation->columns[i][evaluation->row_count - 1];
+        if (strcmp(metric, "step") == 0 || strcmp(metric, "count") == 0 || !isfinite(last))
+            continue;
+        snprintf(value, sizeof value, "%.4g", last);
+        snprintf(title, sizeof title, "%s, held out", wg__metric_title(metric, name, sizeof name));
+        card(r->page, value, title);
+    }
+}
+
+static void write_head(const report *r) {
+    const wg_model *model = &r->trained.model;
+    const wg_model_costs costs = wg_model_costs_of(model);
+    const wg_history *training = &r->history.training;
+    const double *steps = wg_history_column(training, "step");
+    char text[64];
+    fputs("<p class=\"note\">", r->page);
+    wg__page_text(r->page, model->type->title);
+    fputs("; ", r->page);
+    wg__page_text(r->page, r->trained.objective->title);
+    fputs("</p>\n<div class=\"cards\">\n", r->page);
+    card(r->page, wg__count((double)costs.parameters).text, "parameters");
+    card(r->page, wg__bytes((double)costs.weight_bytes).text, "of weights in f32");
+    snprintf(text, sizeof text, "%sFLOP", wg__count(costs.token_flops).text);
+    card(r->page, text, "a token, forward");
+    card(r->page, wg__count((double)wg_tokenizer_size(r->trained.tokenizer)).text,
+         "tokens in the vocabulary");
+    if (steps && training->row_count > 0) {
+        snprintf(text, sizeof text, "%.0f", steps[training->row_count - 1]);
+        card(r->page, text, "steps");
+    }
+    write_results(r);
+    fputs("</div>\n", r->page);
+}
+
+static void write_curves(const report *r) {
+    if (!wg__has_panel(&r->history, WG__PANEL_LOSSES)) {
+        wg__page_section(r->page, "Training", "The file has no history of a training.");
+        return;
+    }
+    wg__page_section(r->page, "Loss", NULL);
+    wg__page_curves(r->page, &r->history, WG__PANEL_LOSSES);
+    if (wg__has_panel(&r->history, WG__PANEL_ACCURACIES)) {
+        wg__page_section(r->page, "Accuracy", NULL);
+        wg__page_curves(r->page, &r->history, WG__PANEL_ACCURACIES);
+    }
+}
+
+static void write_configuration(const report *r) {
+    char *text = wg_model_config_json(&r->trained.model);
+    json_t *config = text ? json_loads(text, 0, NULL) : NULL;
+    wg__page_section(r->page, "Configuration", NULL);
+    fputs("<div class=\"tables\">\n", r->page);
+    wg__page_table(r->page, "Model", config);
+    wg__page_table(r->page, "Run", r->settings);
+    fputs("</div>\n", r->page);
+    json_decref(config);
+    wg_text_free(text);
+}
+
+/* ---- Parameters ---- */
+
+static void write_tree(const report *r, const wg_state_dict *state) {
+    json_t *rows = json_array();
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_tensor *x = state->entries[i].slot->tensor;
+        if (state->entries[i].slot->tied)
+            continue;
+        const wg_dtype dtype = wg_tensor_dtype(x);
+        json_array_append_new(rows,
+                              wg__tensor_row(state->entries[i].path, wg_dtype_name(dtype),
+                                             wg_tensor_ndim(x), wg_tensor_shape(x),
+                                             wg_tensor_count(x) * (int64_t)wg_dtype_size(dtype)));
+    }
+    json_t *tree = wg__weights_tree(rows);
+    wg__page_section(
+        r->page, "Parameters",
+        "Numbers, bytes and share of all bytes. Layers that are alike are shown once.");
+    wg__page_tree(r->page, tree);
+    json_decref(tree);
+    json_decref(rows);
+}
+
+/* Histograms of the matrices, or of their gradients. Vectors are left out: their few numbers say
+ * little, and there are many. */
+static int write_histograms(const report *r, const wg_state_dict *state, bool gradients) {
+    wg__page_grid_begin(r->page);
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *x = gradients ? wg_gradient(slot->tensor) : slot->tensor;
+        const bool shown =
+            x && !slot->tied && slot->kind == WG_SLOT_PARAMETER && wg_tensor_ndim(x) >= 2;
+        float *values = shown ? malloc((size_t)wg_tensor_count(x) * sizeof *values + 1) : NULL;
+        if (values && wg_to_array(wg_cast(x, WG_F32), values) == 0)
+            wg__page_histogram(r->page, state->entries[i].path, wg_tensor_count(x), values,
+                               gradients);
+        free(values);
+        wg_scope_end(&scope, NULL);
+    }
+    wg__page_grid_end(r->page);
+    return wg_error_pending() ? -1 : 0;
+}
+
+/* ---- Gradients of one batch ---- */
+
+static int backward_of(const report *r, wg_training *training) {
+    wg_metrics metrics = {0};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_module_train(r->trained.model.module, true);
+    const wg_task task = wg_training_task(training);
+    wg_tensor *loss = task.loss(task.context, &metrics);
+    const int status = loss ? wg_backward(loss, NULL) : -1;
+    wg_module_train(r->trained.model.module, false);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+static int write_gradients(const report *r, const wg_state_dict *state) {
+    enum { BATCH = 8 };
+    const wg__trained *t = &r->trained;
+    const char *corpus = r->arguments->corpus;
+    if (t->objective->finetunes || t->objective->text == WG_TEXT_PAIRS)
+        return wg_fail(WG_ERROR_ARGUMENT, "report",
+                       "--corpus is for pretrained models that read plain text, and %s does not",
+                       t->objective->name);
+    wg_dataset *text = wg_dataset_load(1, &corpus, t->tokenizer,
+                                       &(wg_dataset_options){.kind = t->objective->text});
+    if (!text)
+        return -1;
+    const wg_training_setup setup = {.model = &t->model,
+                                     .tokenizer = t->tokenizer,
+                                     .training = text,
+                                     .held_out = text,
+                                     .batch = BATCH};
+    wg_training *training = wg_training_new(t->objective, &setup);
+    int status = training ? backward_of(r, training) : -1;
+    if (status == 0) {
+        wg__page_section(r->page, "Gradients",
+                         "Of the loss of one batch of eight sequences of the corpus.");
+        status = write_histograms(r, state, true);
+    }
+    wg_training_free(training);
+    wg_dataset_free(text);
+    return status;
+}
+
+/* ---- A text of the user's ---- */
+
+static void watch_attention(const char *path, const wg_tensor *weights, void *context) {
+    enum { MOST = 256 };
+    const report *r = context;
+    const int64_t heads = wg_tensor_size(weights, 1), queries = wg_tensor_size(weights, 2),
+                  keys = wg_tensor_size(weights, 3);
+    float *values = malloc((size_t)(heads * queries * keys) * sizeof *values + 1);
+    if (values && queries <= MOST && keys <= MOST && wg_to_array(weights, values) == 0)
+        wg__page_attention(r->page, path, heads, queries, keys, values);
+    free(values);
+}
+
+static void write_token(const report *r, int32_t id) {
+    const char *token = wg_tokenizer_token(r->trained.tokenizer, id);
+    fputs("<b>", r->page);
+    wg__page_text(r->page, token ? token : "?");
+    fputs("</b>", r->page);
+}
+
+/* The tokens of the text, with those that wg_embed_texts puts around it. */
+static int write_tokens(const report *r, bool encodes) {
+    const wg_tokenizer *tokenizer = r->trained.tokenizer;
+    const int32_t before =
+                      wg_tokenizer_special(tokenizer, encodes ? WG_TOKEN_CLASS : WG_TOKEN_BEGIN),
+                  behind = encodes ? wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR) : -1;
+    wg_token_list list = {0};
+    if (wg_tokenizer_encode(tokenizer, r->arguments->text, -1, NULL, &list) < 0)
+        return -1;
+    fputs("<p class=\"tokens\">", r->page);
+    if (before >= 0)
+        write_token(r, before);
+    for (int64_t i = 0; i < list.count; i++)
+        write_token(r, list.ids[i]);
+    if (behind >= 0)
+        write_token(r, behind);
+    fputs("</p>\n", r->page);
+    wg_token_list_free(&list);
+    return 0;
+}
+
+static int write_attention(const report *r) {
+    const wg_model *model = &r->trained.model;
+    const wg_text_source source = {.text = r->arguments->text};
+    if (!(model->type->shape & (WG_ENCODER | WG_DECODER))) {
+        wg__page_section(r->page, "Attention", "It is shown of encoders and decoders.");
+        return 0;
+    }
+    wg__page_section(
+        r->page, "Attention",
+        "Each row is a token that looks, each column one that it looks at, from the "
+        "first at the top left; the stronger the colour, the more. The tokens in order:");
+    float *vector = malloc((size_t)wg_model_sizes_of(model).width * sizeof *vector);
+    int status = vector ? write_tokens(r, model->type->shape == WG_ENCODER) : -1;
+    if (status == 0) {
+        wg_watch_attention(watch_attention, (void *)r);
+        status = wg_embed_texts(model, r->trained.tokenizer, NULL, 1, &source, vector);
+        wg_watch_attention(NULL, NULL);
+    }
+    free(vector);
+    return status;
+}
+
+static void write_candidates(const report *r, const wg_filled_blank *blank) {
+    if (blank->text) {
+        wg__page_text(r->page, blank->text);
+        fputc('\n', r->page);
+    }
+    for (int64_t i = 0; i < blank->candidate_count; i++) {
+        wg__page_text(r->page, blank->candidates[i].text);
+        fprintf(r->page, "  %.1f %%\n", 100 * blank->candidates[i].probability);
+    }
+}
+
+/* The text with its last word as a blank, unless it has one; freed by free. */
+static char *with_blank(const char *text) {
+    char *blanked = NULL;
+    size_t length = strlen(text);
+    if (strstr(text, "[MASK]") || strstr(text, "[gMASK]") || strstr(text, "[sMASK]"))
+        return strdup(text);
+    while (length > 0 && strchr(" .!?\n", text[length - 1]))
+        length--;
+    size_t begin = length;
+    while (begin > 0 && text[begin - 1] != ' ')
+        begin--;
+    return asprintf(&blanked, "%.*s[MASK]%s", (int)begin, text, text + length) < 0 ? NULL : blanked;
+}
+
+static int write_fill(const report *r) {
+    const wg__trained *t = &r->trained;
+    char *text = with_blank(r->arguments->text);
+    wg_filled filled = {0};
+    const wg_use_options how = {.generation.max_tokens = 32};
+    const int status = text ? t->objective->fill(&t->model, t->tokenizer, &how, text, &filled) : -1;
+    if (status == 0) {
+        wg__page_section(r->page, "Filled blanks", NULL);
+        fputs("<div class=\"sample\">", r->page);
+        wg__page_text(r->page, text);
+        fputs("\n\n", r->page);
+        for (int64_t i = 0; i < filled.blank_count; i++)
+            write_candidates(r, &filled.blanks[i]);
+        if (filled.text)
+            wg__page_text(r->page, filled.text);
+        fputs("</div>\n", r->page);
+    }
+    wg_filled_clear(&filled);
+    free(text);
+    return status;
+}
+
+/* One text that the model writes behind the prompt (NULL: from nothing). */
+static int write_sample(const report *r, const char *prompt, uint64_t seed) {
+    enum { MOST_TOKENS = 80 };
+    const wg__trained *t = &r->trained;
+    wg_generation text = {0};
+    wg_prompt_room room;
+    wg_use_options how = {.draws = true,
+                          .generator = {.seed = seed},
+                          .generation = {.sampling = {.temperature = 0.8}}};
+    int status = t->objective->prompt(&t->model, t->tokenizer, prompt, &text, &room);
+    how.generation.max_tokens = room.most_written < MOST_TOKENS ? room.most_written : MOST_TOKENS;
+    const int64_t read = text.tokens.count;
+    if (status == 0 && how.generation.max_tokens > 0)
+        status = t->objective->generate(&t->model, t->tokenizer, &how, &text);
+    char *written = status < 0 ? NULL
+                               : wg_tokenizer_decode(t->tokenizer, text.tokens.ids + read,
+                                                     text.tokens.count - read,
+                                                     &(wg_decode_options){.skip_special = true});
+    if (written) {
+        fputs("<div class=\"sample\"><b>", r->page);
+        wg__page_text(r->page, prompt ? prompt : "");
+        fputs("</b>", r->page);
+        wg__page_text(r->page, written);
+        fputs("</div>\n", r->page);
+    }
+    wg_text_free(written);
+    wg_token_list_free(&text.tokens);
+    return written ? 0 : -1;
+}
+
+static int write_samples(const report *r) {
+    enum { SAMPLES = 3 };
+    const wg_objective *objective = r->trained.objective;
+    if (objective->fill && r->arguments->text)
+        return write_fill(r);
+    if (!objective->generate || !objective->prompt)
+        return 0;
+    wg__page_section(r->page, "Samples",
+                     "Drawn at temperature 0.8, each from a seed of its own; what was given is "
+                     "bold.");
+    int status = 0;
+    for (uint64_t seed = 1; status == 0 && seed <= SAMPLES; seed++)
+        status = write_sample(r, r->arguments->text, seed);
+    return status;
+}
+
+/* ---- The page ---- */
+
+static int write_page(const report *r) {
+    char name[256], title[300];
+    wg_state_dict *state = wg_module_state(r->trained.model.module);
+    if (!state)
+        return -1;
+    snprintf(title, sizeof title, "%s: %s", wg__run_title(r->arguments->run, name, sizeof name),
+             r->trained.model.type->name);
+    wg__page_begin(r->page, title);
+    write_head(r);
+    write_curves(r);
+    bool recording = wg_set_grad_enabled(false);
+    int status = write_samples(r);
+    if (status == 0 && r->arguments->text)
+        status = write_attention(r);
+    wg_set_grad_enabled(recording);
+    if (status == 0) {
+        write_configuration(r);
+        write_tree(r, state);
+        wg__page_section(r->page, "Weights",
+                         "The matrices; the tails beyond four standard "
+                         "deviations are cut off.");
+        recording = wg_set_grad_enabled(false);
+        status = write_histograms(r, state, false);
+        wg_set_grad_enabled(recording);
+    }
+    if (status == 0 && r->arguments->corpus)
+        status = write_gradients(r, state);
+    wg__page_end(r->page);
+    wg_state_dict_free(state);
+    return status;
+}
+
+/* Writes beside the place and renames, so that no part of a page is left. */
+static int write_file(report *r) {
+    const char *out = r->arguments->out;
+    char *path = NULL;
+    if (asprintf(&path, "%s.%ld.html", out, (long)getpid()) < 0)
+        return wg__cli_fail("no memory for a path");
+    r->page = fopen(path, "w");
+    int code = r->page ? 0 : wg__cli_fail("%s: %s", out, strerror(errno));
+    if (code == 0 && write_page(r) < 0)
+        code = wg__cli_fail_pending();
+    const bool bad = r->page && ferror(r->page);
+    if (r->page && (fclose(r->page) != 0 || bad) && code == 0)
+        code = wg__cli_fail("%s: %s", out, strerror(errno));
+    if (code == 0 && rename(path, out) < 0)
+        code = wg__cli_fail("%s: %s", out, strerror(errno));
+    if (code)
+        unlink(path);
+    free(path);
+    return code;
+}
+
+int wg__verb_report(int argc, char **argv) {
+    static const struct argp parser = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "RUN.h5 -o PAGE.html",
+        .doc = "Writes one page for a browser about a trained model: its curves, configuration, "
+               "parameters as a tree with their sizes, histograms of the weights, what it "
+               "writes or fills, and on request gradients and attention. The page needs no "
+               "network and no scripts, and follows the light or dark mode of the reader.",
+    };
+    arguments a = {0};
+    report r = {.arguments = &a};
+    wg__cli_parse(&parser, argc, argv, &a);
+    const int code = open_report(&r) < 0 ? wg__cli_fail_pending() : write_file(&r);
+    clear_report(&r);
+    return code;
+}
