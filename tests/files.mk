@@ -291,10 +291,14 @@ script_support = \
 	tests/cli/mpirun.sh \
 	tests/cli/reversed_pairs.sh \
 	tests/cli/tap.sh \
+	tests/faults/faults.sh \
+	tests/faults/preload.c \
 	tests/fuzz/config.c \
 	tests/fuzz/run.sh \
 	tests/fuzz/seeds.py \
 	tests/install/CMakeLists.txt \
 	tests/install/consumer.c \
 	tests/install/consumer.cc \
+	tests/targets.sh \
+	tests/tsan.supp \
 	$(nil)
