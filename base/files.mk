@@ -18,6 +18,8 @@ base_sources = \
 	base/internal.h \
 	base/json.h \
 	base/memory_available.c \
+	base/replacement.c \
+	base/replacement.h \
 	base/string_table.c \
 	base/string_table.h \
 	base/suggest.c \

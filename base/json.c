@@ -63,6 +63,23 @@ char *wg__json_text(const json_t *object, const char *opening, const char *separ
     return NULL;
 }
 
+/* Frees what is not whole. */
+static void drop_unless(json_t **whole, int status) {
+    if (status == 0)
+        return;
+    json_decref(*whole);
+    *whole = NULL;
+    wg_fail(WG_ERROR_MEMORY, "json", "no memory for a JSON text, or a part of it is not UTF-8");
+}
+
+void wg__json_append(json_t **array, json_t *value) {
+    drop_unless(array, json_array_append_new(*array, value));
+}
+
+void wg__json_put(json_t **object, const char *key, json_t *value) {
+    drop_unless(object, json_object_set_new(*object, key, value));
+}
+
 int wg__json_set(json_t *object, const char *key, json_t *value, const char *where) {
     if (json_object_set_new(object, key, value) < 0)
         return wg_fail(WG_ERROR_MEMORY, where, "no memory for \"%s\"", key);

@@ -124,8 +124,8 @@ static int time_in(const char *folder, wg_module *module, int64_t rounds, timing
 
 static int bench(arguments *a) {
     wg__workload *w = &a->workload;
-    timing found = {.written = calloc((size_t)a->rounds, sizeof *found.written),
-                    .read = calloc((size_t)a->rounds, sizeof *found.read)};
+    timing found = {.written = wg__cli_calloc((size_t)a->rounds, sizeof *found.written),
+                    .read = wg__cli_calloc((size_t)a->rounds, sizeof *found.read)};
     int status =
         found.written && found.read
             ? wg__workload_begin(w)

@@ -239,7 +239,7 @@ static wg_dataset *dataset_of(const material *m, wg_dataset_kind kind) {
 
 static int time_objective(const material *m, const wg_objective *objective) {
     wg_dataset *text = dataset_of(m, objective->text);
-    drawing d = {.objective = objective, .batch = calloc(1, objective->batch_size)};
+    drawing d = {.objective = objective, .batch = wg__cli_calloc(1, objective->batch_size)};
     if (text && d.batch)
         d.batches =
             objective->batches(text, m->tokenizer, m->arguments->batch, m->arguments->sequence, 0);
@@ -381,8 +381,8 @@ int wg__bench_data(int argc, char **argv) {
                "seq tokens hold, and counts the target.",
     };
     arguments a = {.batch = 32, .sequence = 128, .seconds = 0.5};
-    const char **corpus = calloc((size_t)argc, sizeof *corpus);
-    const char **tokenizers = calloc((size_t)argc, sizeof *tokenizers);
+    const char **corpus = wg__cli_calloc((size_t)argc, sizeof *corpus);
+    const char **tokenizers = wg__cli_calloc((size_t)argc, sizeof *tokenizers);
     int status = 1;
     if (corpus && tokenizers) {
         a.corpus = corpus;

@@ -148,7 +148,7 @@ static int64_t prompt_id(const wg_model *model, int64_t text, int64_t i) {
 }
 
 static int generate(const arguments *a, const wg_model *model, timing *t) {
-    wg_generation *texts = calloc((size_t)a->batch, sizeof *texts);
+    wg_generation *texts = wg__cli_calloc((size_t)a->batch, sizeof *texts);
     if (!texts)
         return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld texts", (long long)a->batch);
     int result = 0;
@@ -192,8 +192,8 @@ static int measure(const arguments *a, const wg_model *model) {
         wg_module_quantize(model->module, (wg_quantization)a->quantization) < 0)
         return -1;
     timing t = {.reader = wg__reader_new(),
-                .seconds = calloc((size_t)a->tokens, sizeof *t.seconds),
-                .readings = calloc((size_t)a->tokens, sizeof *t.readings)};
+                .seconds = wg__cli_calloc((size_t)a->tokens, sizeof *t.seconds),
+                .readings = wg__cli_calloc((size_t)a->tokens, sizeof *t.readings)};
     int result = -1;
     if (!t.seconds || !t.readings)
         wg_fail(WG_ERROR_MEMORY, "bench", "no memory for the times of %lld tokens",

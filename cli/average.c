@@ -56,7 +56,7 @@ int wg__verb_average(int argc, char **argv) {
             "`wengert pretrain --keep-every N' keeps a checkpoint every N steps. Training cannot "
             "be resumed from the average.",
     };
-    arguments a = {.runs = calloc((size_t)argc, sizeof *a.runs)};
+    arguments a = {.runs = wg__cli_calloc((size_t)argc, sizeof *a.runs)};
     wg__cli_parse(&parser, argc, argv, &a);
     int code = 0;
     if (!a.overwrite && access(a.out, F_OK) == 0)

@@ -231,11 +231,17 @@ void wg__cli_end_reading(void) {
     }
 }
 
+void wg__cli_argp(const struct argp *parser, int argc, char **argv, unsigned flags, void *input) {
+    argp_err_exit_status = WG__EXIT_USAGE;
+    if (argp_parse(parser, argc, argv, flags, NULL, input) !=
+        0) /* it has ended after any other error */
+        exit(wg__cli_fail("no memory is left to read the options"));
+}
+
 static void parse(const struct argp *parser, int argc, char **argv, unsigned flags, void *input) {
     wg__cli_begin_reading();
     wg__cli_look_at_options(parser, argc, argv, NULL, NULL);
-    argp_err_exit_status = WG__EXIT_USAGE;
-    argp_parse(parser, argc, argv, flags, NULL, input);
+    wg__cli_argp(parser, argc, argv, flags, input);
     wg__cli_end_reading();
 }
 
@@ -245,6 +251,13 @@ void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input
 
 void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input) {
     parse(parser, argc, argv, ARGP_IN_ORDER, input);
+}
+
+void *wg__cli_calloc(size_t count, size_t size) {
+    void *block = calloc(count ? count : 1, size);
+    if (!block)
+        exit(wg__cli_fail("no memory is left for %zu x %zu bytes", count, size));
+    return block;
 }
 
 int64_t wg__cli_integer(const struct argp_state *state, const char *option, const char *text,

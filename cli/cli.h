@@ -78,6 +78,12 @@ int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
                        int (*take)(void *context, const char *path, int64_t line, const char *text),
                        void *context);
 
+/* argp_parse, which ends the process after wrong usage. It ends after lack of memory, too. */
+void wg__cli_argp(const struct argp *parser, int argc, char **argv, unsigned flags, void *input);
+
+/* Zeros; ends the process with one line if there is no memory. Freed with free. */
+void *wg__cli_calloc(size_t count, size_t size);
+
 /* Prints "wengert: MESSAGE" to stderr and returns 1, the exit code of a failure. */
 int wg__cli_fail(const char *format, ...) WG_PRINTF(1, 2);
 

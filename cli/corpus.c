@@ -290,7 +290,7 @@ int wg__verb_corpus(int argc, char **argv) {
                "these, too, at each blank line. A word is what stands between spaces, or an "
                "ideograph. Files of any size are read as streams.",
     };
-    arguments a = {.paths = calloc((size_t)argc + 1, sizeof *a.paths)};
+    arguments a = {.paths = wg__cli_calloc((size_t)argc + 1, sizeof *a.paths)};
     if (!a.paths)
         return wg__cli_fail("no memory");
     wg__cli_parse(&parser, argc, argv, &a);

@@ -74,8 +74,7 @@ const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *tabl
     choice chosen = {.table = table};
     wg__cli_begin_reading();
     wg__cli_look_at_options(&parser, *argc, *argv, verb_name, table->verbs);
-    argp_err_exit_status = WG__EXIT_USAGE;
-    argp_parse(&parser, *argc, *argv, ARGP_IN_ORDER, NULL, &chosen);
+    wg__cli_argp(&parser, *argc, *argv, ARGP_IN_ORDER, &chosen);
     wg__cli_end_reading();
     static char name[64];
     snprintf(name, sizeof name, "%s %s", table->prefix, chosen.verb->name);

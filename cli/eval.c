@@ -206,7 +206,7 @@ static void *column_options(const wg_objective *objective, const arguments *a) {
     void *values = NULL;
     for (int i = 0; i < COLUMNS; i++) {
         const wg_setting *row = column_row(objective, i);
-        if (row && !values && !(values = calloc(1, objective->settings.size)))
+        if (row && !values && !(values = wg__cli_calloc(1, objective->settings.size)))
             wg_fail(WG_ERROR_MEMORY, "eval", "no memory for options");
         if (row && values)
             *(const char **)((char *)values + row->offset) = a->column[i];
@@ -317,7 +317,7 @@ int wg__verb_eval(int argc, char **argv) {
                "scored by BLEU as sacreBLEU computes it, whose signature is printed.",
         .children = children,
     };
-    arguments a = {.quantization = -1, .corpus = calloc((size_t)argc, sizeof *a.corpus)};
+    arguments a = {.quantization = -1, .corpus = wg__cli_calloc((size_t)argc, sizeof *a.corpus)};
     wg__cli_parse(&parser, argc, argv, &a);
     wg_group_set_timeout(wg__cli_group(), 0); /* one rank may take long to read its text */
     if (wg__cli_agree(argc, argv) < 0)

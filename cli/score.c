@@ -179,7 +179,7 @@ static int read_text(void *context, const char *file, int64_t line, const char *
 static int read_files(job *j) {
     const arguments *a = j->arguments;
     j->lines = json_array();
-    j->ends = calloc((size_t)a->file_count, sizeof *j->ends);
+    j->ends = wg__cli_calloc((size_t)a->file_count, sizeof *j->ends);
     int status = j->lines && j->ends ? 0 : fail_memory();
     for (int i = 0; status == 0 && i < a->file_count; i++) {
         status =
@@ -307,8 +307,8 @@ static json_t *pairs_json(const job *j, const results *r) {
 }
 
 static int conclude_pairs(const job *j) {
-    results r = {.files = calloc((size_t)j->arguments->file_count, sizeof *r.files),
-                 .phenomena = calloc(json_array_size(j->lines), sizeof *r.phenomena)};
+    results r = {.files = wg__cli_calloc((size_t)j->arguments->file_count, sizeof *r.files),
+                 .phenomena = wg__cli_calloc(json_array_size(j->lines), sizeof *r.phenomena)};
     const int status = r.files && r.phenomena ? 0 : fail_memory();
     for (int i = 0; status == 0 && i < j->arguments->file_count; i++)
         count_file(j, &r, i);
@@ -448,7 +448,7 @@ int wg__verb_score(int argc, char **argv) {
                "wrong. Of a text, each line is printed with its log-probability and the number of "
                "predictions that this is the sum of, separated by tabs.",
     };
-    arguments a = {.files = calloc((size_t)argc, sizeof *a.files)};
+    arguments a = {.files = wg__cli_calloc((size_t)argc, sizeof *a.files)};
     wg__cli_parse(&parser, argc, argv, &a);
     wg__cli_use_threads(a.threads);
     job j = {.arguments = &a};

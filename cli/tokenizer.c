@@ -562,7 +562,7 @@ int wg__verb_tokenizer(int argc, char **argv) {
     choice c = {0};
     wg__cli_look_at_options(&parser, argc, argv, job_name, NULL);
     argp_err_exit_status = 2;
-    argp_parse(&parser, argc, argv, ARGP_IN_ORDER, NULL, &c);
+    wg__cli_argp(&parser, argc, argv, ARGP_IN_ORDER, &c);
     char name[64];
     snprintf(name, sizeof name, "wengert tokenizer %s", c.job->name);
     c.argv[0] = name;

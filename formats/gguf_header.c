@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
 enum { WINDOW = 65536, MOST_TEXT = 1 << 24, MOST_KEYS = 65536, MOST_VALUES = 1 << 24 };
@@ -141,9 +142,10 @@ static json_t *take_text(cursor *c) {
     int64_t length;
     if (take_string(c, &text, &length) < 0)
         return NULL;
-    json_t *value = json_stringn(text, (size_t)length);
+    json_t *value =
+        wg__utf8_invalid(text, length) < 0 ? json_stringn(text, (size_t)length) : json_null();
     wg__free(text);
-    return value ? value : json_null();
+    return value;
 }
 
 static json_t *take_scalar(cursor *c, uint32_t type) {

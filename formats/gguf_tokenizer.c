@@ -149,22 +149,23 @@ static bool find_lists(const json_t *metadata, reading *r) {
            json_array_size(r->types) == json_array_size(r->tokens);
 }
 
-/* False if a token is no text, or occurs twice. */
+/* False if a token is no text, or occurs twice; with MEMORY. */
 static bool number_tokens(reading *r) {
     r->ids = json_object();
     for (int64_t i = 0; i < r->count; i++) {
         const char *token = json_string_value(json_array_get(r->tokens, (size_t)i));
-        if (!token || json_object_get(r->ids, token) ||
-            json_object_set_new(r->ids, token, json_integer(i)) < 0)
+        if (!token || json_object_get(r->ids, token))
             return false;
+        wg__json_put(&r->ids, token, json_integer(i));
     }
-    return true;
+    return r->ids != NULL;
 }
 
-/* The two ids of each "left right", in one list; NULL if a part of a merge is no token. */
+/* The two ids of each "left right", in one list; NULL if a part of a merge is no token, or with
+ * MEMORY. */
 static json_t *merges_of(const reading *r) {
     json_t *list = json_array();
-    for (size_t i = 0; list && i < json_array_size(r->merges); i++) {
+    for (size_t i = 0; i < json_array_size(r->merges); i++) {
         const char *merge = json_string_value(json_array_get(r->merges, i));
         const char *space = merge && *merge ? strchr(merge + 1, ' ') : NULL;
         char *left = space ? wg__strdup(merge) : NULL;
@@ -175,11 +176,12 @@ static json_t *merges_of(const reading *r) {
             second = json_object_get(r->ids, space + 1);
         }
         wg__free(left);
-        if (!first || !second || json_array_append(list, first) < 0 ||
-            json_array_append(list, second) < 0) {
+        if (!first || !second) {
             json_decref(list);
             return NULL;
         }
+        wg__json_append(&list, json_incref(first));
+        wg__json_append(&list, json_incref(second));
     }
     return list;
 }
@@ -189,10 +191,10 @@ static json_t *added_of(const reading *r) {
     for (int64_t i = 0; i < r->count; i++) {
         const json_int_t type = json_integer_value(json_array_get(r->types, (size_t)i));
         if (type == WG__PIECE_CONTROL || type == WG__PIECE_USER_DEFINED)
-            json_array_append_new(list, json_pack("{s:I, s:O, s:b, s:b, s:b}", "id", (json_int_t)i,
-                                                  "text", json_array_get(r->tokens, (size_t)i),
-                                                  "special", type == WG__PIECE_CONTROL,
-                                                  "strip_left", 0, "strip_right", 0));
+            wg__json_append(&list, json_pack("{s:I, s:O, s:b, s:b, s:b}", "id", (json_int_t)i,
+                                             "text", json_array_get(r->tokens, (size_t)i),
+                                             "special", type == WG__PIECE_CONTROL, "strip_left", 0,
+                                             "strip_right", 0));
     }
     return list;
 }
@@ -205,7 +207,7 @@ static json_t *special_of(const reading *r, const json_t *metadata) {
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         json_t *id = json_object_get(metadata, keys[i][0]);
         if (json_is_integer(id) && json_integer_value(id) < r->count)
-            json_object_set(object, keys[i][1], id);
+            wg__json_put(&object, keys[i][1], json_incref(id));
     }
     return object;
 }
@@ -218,13 +220,17 @@ static json_t *bpe_of(const json_t *metadata) {
         json_t *merges = merges_of(&r);
         tokens = merges ? json_array() : NULL;
         for (int64_t i = 0; tokens && i < r.count; i++)
-            json_array_append(tokens, json_array_get(r.tokens, (size_t)i));
+            wg__json_append(&tokens, json_incref(json_array_get(r.tokens, (size_t)i)));
         if (tokens)
             root = json_pack("{s:s, s:s, s:{s:s, s:b, s:b, s:o}, s:o, s:o, s:o}", "format",
                              "wengert-tokenizer", "kind", "bpe", "options", "pattern",
                              splits[r.split].pattern, "prefix_space", 0, "whole_words",
                              splits[r.split].whole_words, "merges", merges, "special",
                              special_of(&r, metadata), "added", added_of(&r), "vocabulary", tokens);
+        else
+            json_decref(merges);
+        if (merges && !root)
+            wg_fail(WG_ERROR_MEMORY, "gguf", "no memory for the tokenizer");
     }
     json_decref(r.ids);
     return root;
@@ -384,16 +390,19 @@ static json_t *tokenizer_of(const json_t *metadata) {
     static const char *const specials[] = {"<unk>", "<s>", "</s>"};
     for (size_t i = 0; i < count; i++) {
         const json_t *score = json_array_get(json_object_get(metadata, "tokenizer.ggml.scores"), i);
-        json_array_append_new(tokens, token_of(metadata, i));
-        json_array_append_new(scores, json_real(json_number_value(score)));
+        wg__json_append(&tokens, token_of(metadata, i));
+        wg__json_append(&scores, json_real(json_number_value(score)));
     }
     for (int i = 0; i < FIRST_BYTE; i++)
-        json_array_append_new(added,
-                              json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", i, "text", specials[i],
-                                        "special", 1, "strip_left", 0, "strip_right", 0));
-    return json_pack("{s:s, s:s, s:{s:o}, s:{s:i, s:i, s:i}, s:o, s:o}", "format",
-                     "wengert-tokenizer", "kind", "llama2c", "options", "scores", scores, "special",
-                     "unknown", 0, "begin", 1, "end", 2, "added", added, "vocabulary", tokens);
+        wg__json_append(&added, json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", i, "text", specials[i],
+                                          "special", 1, "strip_left", 0, "strip_right", 0));
+    json_t *root =
+        json_pack("{s:s, s:s, s:{s:o}, s:{s:i, s:i, s:i}, s:o, s:o}", "format", "wengert-tokenizer",
+                  "kind", "llama2c", "options", "scores", scores, "special", "unknown", 0, "begin",
+                  1, "end", 2, "added", added, "vocabulary", tokens);
+    if (!root)
+        wg_fail(WG_ERROR_MEMORY, "gguf", "no memory for the tokenizer");
+    return root;
 }
 
 int wg__gguf_take_tokenizer(const json_t *metadata, char **json) {

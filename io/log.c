@@ -122,9 +122,9 @@ int wg__metric_log_end_line(wg__metric_log *log) {
 static int write_event(FILE *file, const wg_profile_event *event) {
     json_t *arguments = json_object();
     if (*event->shapes)
-        json_object_set_new(arguments, "operands", json_string(event->shapes));
+        wg__json_put(&arguments, "operands", json_string(event->shapes));
     if (event->flops > 0 && event->seconds > 0)
-        json_object_set_new(arguments, "gflops", json_real(1e-9 * event->flops / event->seconds));
+        wg__json_put(&arguments, "gflops", json_real(1e-9 * event->flops / event->seconds));
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:o}", "name", event->name, "cat",
                   wg_profile_kind_name(event->kind), "ph", "X", "ts", 1e6 * event->start, "dur",

@@ -1,5 +1,6 @@
 /* Settings by tables: see settings.h. */
 #include "io/settings.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -251,7 +252,7 @@ int wg__settings_standard(const wg_setting_table *table, void *values) {
 static json_t *list_json(const wg_setting_list *list) {
     json_t *array = json_array();
     for (int64_t i = 0; i < list->count; i++)
-        json_array_append_new(array, json_string(list->items[i]));
+        wg__json_append(&array, json_string(list->items[i]));
     return array;
 }
 
@@ -261,10 +262,14 @@ static json_t *pairs_json(const wg_setting_list *list) {
     for (int64_t i = 0; i < list->count; i++) {
         const char *item = list->items[i], *equals = strchr(item, '=');
         char *label = equals ? wg__strdup(item) : NULL;
+        if (equals && !label) {
+            json_decref(object);
+            return NULL;
+        }
         if (!label)
             continue;
         label[equals - item] = '\0';
-        json_object_set_new(object, label, json_string(equals + 1));
+        wg__json_put(&object, label, json_string(equals + 1));
         wg__free(label);
     }
     return object;
@@ -273,7 +278,7 @@ static json_t *pairs_json(const wg_setting_list *list) {
 static json_t *numbers_json(const wg_setting_numbers *numbers) {
     json_t *array = json_array();
     for (int64_t i = 0; i < numbers->count; i++)
-        json_array_append_new(array, json_real(numbers->items[i]));
+        wg__json_append(&array, json_real(numbers->items[i]));
     return array;
 }
 

@@ -2,6 +2,7 @@
  *
  * Letters: B sequences, T positions, C the width, K labels. */
 #include "models/heads.h"
+#include "base/json.h"
 
 #include <string.h>
 
@@ -198,8 +199,8 @@ static int set_labels(wg_config *config, const wg__labels *labels) {
     for (int64_t i = 0; i < labels->count; i++) {
         char key[24];
         snprintf(key, sizeof key, "%lld", (long long)i);
-        json_object_set_new(names, key, json_string(labels->names[i]));
-        json_object_set_new(numbers, labels->names[i], json_integer(i));
+        wg__json_put(&names, key, json_string(labels->names[i]));
+        wg__json_put(&numbers, labels->names[i], json_integer(i));
     }
     const int status = wg__config_set(config, "id2label", names);
     return wg__config_set(config, "label2id", numbers) < 0 ? -1 : status;

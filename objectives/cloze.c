@@ -1,5 +1,6 @@
 /* Clozes: see cloze.h. */
 #include "objectives/cloze.h"
+#include "base/json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -247,8 +248,7 @@ int64_t wg__cloze_longest(const wg__cloze *cloze) {
 char *wg__cloze_to_json(const wg__cloze *cloze) {
     json_t *verbalizers = json_object();
     for (int64_t i = 0; i < cloze->labels.count; i++)
-        json_object_set_new(verbalizers, cloze->labels.names[i],
-                            json_string(cloze->verbalizers[i]));
+        wg__json_put(&verbalizers, cloze->labels.names[i], json_string(cloze->verbalizers[i]));
     json_t *object = json_pack("{s:s, s:o}", "pattern", cloze->pattern, "verbalizers", verbalizers);
     char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
     char *copy = text ? copy_text(text) : NULL;

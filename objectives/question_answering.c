@@ -8,6 +8,7 @@
  * as the official script counts them, and the `loss` of windows. */
 #include <jansson.h>
 
+#include "base/json.h"
 #include "data/dataset/squad.h"
 #include "data/score/score.h"
 #include "models/heads.h"
@@ -281,7 +282,7 @@ static int write_predictions(const char *path, const wg__squad *squad, const ans
         char *text = answers[q].first < 0
                          ? NULL
                          : wg__squad_text(squad, q, answers[q].first, answers[q].last);
-        json_object_set_new(object, wg__squad_id(squad, q), json_string(text ? text : ""));
+        wg__json_put(&object, wg__squad_id(squad, q), json_string(text ? text : ""));
         wg_text_free(text);
     }
     FILE *file = wg_error_pending() ? NULL : wg__predictions_open(path);

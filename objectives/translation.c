@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/replacement.h"
 #include "data/score/bleu.h"
 #include "data/tokenizer/text_file.h"
 #include "data/batches/builder.h"
@@ -810,7 +811,7 @@ static int write_lines(const char *path, int64_t count, char *const *lines) {
             result = wg__text_append(&text, "\n", 1);
     }
     if (result == 0)
-        result = wg__text_file_write(path, text.bytes, text.length, WHERE);
+        result = wg__replace_file(path, text.bytes, text.length, WHERE);
     wg__free(text.bytes);
     return result;
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/replacement.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
@@ -63,42 +64,27 @@ static size_t make_header(const wg_tensor *x, char header[512]) {
     return used;
 }
 
-static int write_elements(FILE *file, const wg_tensor *x) {
-    size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype);
-    if (wg_tensor_is_contiguous(x))
-        return fwrite(wg_tensor_data(x), 1, bytes, file) == bytes ? 0 : -1;
-    void *elements = wg__alloc(bytes);
-    if (!elements)
+static int write_elements(int file, const wg_tensor *x, int64_t offset, const char *path) {
+    const int64_t bytes = wg_tensor_count(x) * (int64_t)wg_dtype_size(x->spec.dtype);
+    const bool is_flat = wg_tensor_is_contiguous(x);
+    void *elements = is_flat ? NULL : wg__alloc((size_t)bytes);
+    if (!is_flat && !elements)
         return -1;
-    wg_to_array(x, elements);
-    size_t written = fwrite(elements, 1, bytes, file);
+    if (!is_flat)
+        wg_to_array(x, elements);
+    const int status = wg__write_at(file, is_flat ? wg_tensor_data(x) : elements, bytes, offset) < 0
+                           ? wg__fail_with_errno(path, "npy")
+                           : 0;
     wg__free(elements);
-    return written == bytes ? 0 : -1;
+    return status;
 }
 
-static int write_all(FILE *file, const wg_tensor *x) {
+static int write_all(int file, const wg_tensor *x, const char *path) {
     char header[512];
-    size_t size = make_header(x, header);
-    if (fwrite(header, 1, size, file) != size || write_elements(file, x) < 0)
-        return -1;
-    return fflush(file) == 0 && fsync(fileno(file)) == 0 ? 0 : -1;
-}
-
-static int save(const wg_tensor *x, const char *path, char *temporary, size_t size) {
-    static atomic_int serial;
-    snprintf(temporary, size, "%s.%ld-%d", path, (long)getpid(), atomic_fetch_add(&serial, 1));
-    FILE *file = fopen(temporary, "wb");
-    if (!file)
-        return wg_fail(WG_ERROR_IO, "npy", "%s: %s", path, strerror(errno));
-    int written = write_all(file, x), reason = errno;
-    if (fclose(file) != 0 && written == 0)
-        written = -1, reason = errno;
-    if (written == 0 && rename(temporary, path) != 0)
-        written = -1, reason = errno;
-    if (written == 0)
-        return 0;
-    unlink(temporary);
-    return wg_fail(WG_ERROR_IO, "npy", "%s: %s", path, strerror(reason));
+    const int64_t size = (int64_t)make_header(x, header);
+    if (wg__write_at(file, header, size, 0) < 0)
+        return wg__fail_with_errno(path, "npy");
+    return write_elements(file, x, size, path);
 }
 
 int wg_npy_save(const wg_tensor *x, const char *path) {
@@ -107,13 +93,13 @@ int wg_npy_save(const wg_tensor *x, const char *path) {
     if (!description_of(x->spec.dtype))
         return wg_fail(WG_ERROR_DTYPE, "npy", "%s: NumPy has no %s; cast to f32", path,
                        wg_dtype_name(x->spec.dtype));
-    size_t size = strlen(path) + 40;
-    char *temporary = wg__alloc(size);
-    if (!temporary)
+    wg__replacement r;
+    if (wg__replacement_begin(&r, path, "npy") < 0)
         return -1;
-    int result = save(x, path, temporary, size);
-    wg__free(temporary);
-    return result;
+    const int status =
+        write_all(r.descriptor, x, path) < 0 ? -1 : wg__replacement_finish(&r, "npy");
+    wg__replacement_end(&r);
+    return status;
 }
 
 /* ---- Reading the header ---- */

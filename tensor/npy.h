@@ -7,7 +7,8 @@
 WG_BEGIN_DECLS
 
 /* Writes a tensor in row-major order. bf16 has no NumPy dtype and is refused: cast it. The file is
- * written under another name and renamed, so that an old file survives a failure. [DTYPE, IO] */
+ * written under another name and renamed, so that an old file survives a failure. [DTYPE,
+ * NOT_FOUND, IO] */
 WG_API int wg_npy_save(const wg_tensor *x, const char *path);
 
 /* Reads a file of a little-endian dtype that Wengert has, in row-major or Fortran order. Lengths

@@ -303,6 +303,8 @@ script_support = \
 	tests/cli/mpirun.sh \
 	tests/cli/reversed_pairs.sh \
 	tests/cli/tap.sh \
+	tests/faults/faults.sh \
+	tests/faults/preload.c \
 	tests/fuzz/config.c \
 	tests/fuzz/run.sh \
 	tests/fuzz/seeds.py \
@@ -310,4 +312,6 @@ script_support = \
 	tests/install/consumer.c \
 	tests/install/consumer.cc \
 	tests/soak.sh \
+	tests/targets.sh \
+	tests/tsan.supp \
 	$(nil)

@@ -1,5 +1,6 @@
 /* Token files: see token_file.h. */
 #include "data/dataset/token_file.h"
+#include "base/json.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -151,7 +152,7 @@ static json_t *to_json(const wg__token_file *file) {
     const wg__token_rules *rules = &file->rules;
     json_t *sources = json_array();
     for (int64_t i = 0; i < file->source_count; i++)
-        json_array_append_new(sources, source_to_json(&file->sources[i]));
+        wg__json_append(&sources, source_to_json(&file->sources[i]));
     return json_pack("{s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:f, s:I, s:I, s:o}", "format",
                      FORMAT_NAME, "version", VERSION, "sentences", is_of_sentences(file), "pairs",
                      rules->kind == WG_TEXT_PAIRS, "text_format", (int)rules->format, "begin",

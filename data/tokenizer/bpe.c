@@ -2,6 +2,7 @@
  * the files vocab.json and merges.txt, and training. See bpe.h. */
 #include <string.h>
 
+#include "base/replacement.h"
 #include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/text_file.h"
@@ -520,8 +521,8 @@ int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
     int status = -1;
     if (dump_vocabulary(tokenizer, &vocabulary) == 0 &&
         dump_merges((const wg__bpe *)tokenizer, &merges) == 0 &&
-        wg__text_file_write(vocabulary_path, vocabulary.bytes, vocabulary.length, "bpe") == 0)
-        status = wg__text_file_write(merges_path, merges.bytes, merges.length, "bpe");
+        wg__replace_file(vocabulary_path, vocabulary.bytes, vocabulary.length, "bpe") == 0)
+        status = wg__replace_file(merges_path, merges.bytes, merges.length, "bpe");
     wg__free(vocabulary.bytes);
     wg__free(merges.bytes);
     return status;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/replacement.h"
 #include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
@@ -81,7 +82,7 @@ int wg_tokenizer_save(const wg_tokenizer *tokenizer, const char *path) {
     char *json = wg_tokenizer_to_json(tokenizer);
     if (!json)
         return -1;
-    int status = wg__text_file_write(path, json, (int64_t)strlen(json), "wg_tokenizer_save");
+    int status = wg__replace_file(path, json, (int64_t)strlen(json), "wg_tokenizer_save");
     wg__free(json);
     return status;
 }
@@ -352,7 +353,7 @@ wg_tokenizer *wg_tokenizer_load(const char *path) {
 static int write_file(const char *folder, const char *name, const wg__text *text) {
     char *path = wg__path_in(folder, name);
     const int status =
-        path ? wg__text_file_write(path, text->bytes, text->length, "wg_tokenizer_export") : -1;
+        path ? wg__replace_file(path, text->bytes, text->length, "wg_tokenizer_export") : -1;
     wg__free(path);
     return status;
 }

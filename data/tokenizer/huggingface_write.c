@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "tensor/internal.h"
@@ -115,7 +116,7 @@ static json_t *bpe_json(const wg_tokenizer *tokenizer, const bpe_model *m) {
                   "fuse_unk", m->fuse_unknown, "byte_fallback", m->byte_fallback, "vocab",
                   vocabulary_json(tokenizer), "merges", m->merges);
     if (m->ignore_merges) /* older readers do not know the key */
-        json_object_set_new(model, "ignore_merges", json_true());
+        wg__json_put(&model, "ignore_merges", json_true());
     return model;
 }
 

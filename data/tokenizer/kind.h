@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "base/string_table.h"
 #include "data/tokenizer/tokenizer.h"
 
@@ -151,10 +152,6 @@ int wg__each_text(const wg__texts *texts, const char *where,
 int wg__fail_without_text(const wg__texts *texts, const char *where);
 
 /* ---- JSON ---- */
-
-/* Appends an item, which it takes over, to *list. If that fails, or either is NULL, *list is freed
- * and becomes NULL. */
-void wg__json_append(json_t **list, json_t *item);
 
 /* Appends JSON as text. [MEMORY] */
 int wg__json_dump(const json_t *json, size_t flags, wg__text *out);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "data/tokenizer/sentencepiece.h"
+#include "base/json.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
@@ -617,9 +618,9 @@ static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     json_t *object = json_object();
     for (int i = 0; i < SETTINGS; i++) {
         const void *member = (const char *)&p->settings + settings_rows[i].offset;
-        json_object_set_new(object, settings_rows[i].key,
-                            settings_rows[i].values ? json_integer(*(const int *)member)
-                                                    : json_boolean(*(const bool *)member));
+        wg__json_put(&object, settings_rows[i].key,
+                     settings_rows[i].values ? json_integer(*(const int *)member)
+                                             : json_boolean(*(const bool *)member));
     }
     json_t *rest = json_pack("{s:s, s:o, s:o, s:o, s:o}", "unknown_text", p->unknown_text,
                              "charsmap", charsmap_to_json(p), "types", types_to_json(p), "scores",

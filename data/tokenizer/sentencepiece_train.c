@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/replacement.h"
 #include "data/tokenizer/alphabet.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/sentencepiece_train.h"
@@ -267,7 +268,7 @@ int wg_sentencepiece_save(const wg_tokenizer *tokenizer, const char *path) {
                          "writes any kind",
                          tokenizer->kind->name);
     else if (status > 0)
-        status = wg__text_file_write(path, file.bytes, file.length, "sentencepiece_save");
+        status = wg__replace_file(path, file.bytes, file.length, "sentencepiece_save");
     wg__free(file.bytes);
     return status;
 }

@@ -1,8 +1,5 @@
 /* Text files as a whole, and UTF-8. See text_file.h. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "data/dataset/mmap.h"
 #include "data/tokenizer/text_file.h"
@@ -20,36 +17,6 @@ char *wg__text_file_read(const char *path, int64_t *length, const char *where) {
     }
     wg__text_map_close(&map);
     return bytes;
-}
-
-static bool write_synced(const char *path, const char *text, int64_t length) {
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        return false;
-    bool written = fwrite(text, 1, (size_t)length, file) == (size_t)length && fflush(file) == 0 &&
-                   fsync(fileno(file)) == 0;
-    int reason = errno;
-    written = fclose(file) == 0 && written;
-    if (!written && reason != 0)
-        errno = reason;
-    return written;
-}
-
-int wg__text_file_write(const char *path, const char *text, int64_t length, const char *where) {
-    /* In the same folder, so that renaming stays within one file system. The name is always the
-     * same, so that the next run overwrites the file of a killed process. */
-    wg__text temporary = {0};
-    int status = wg__text_append(&temporary, path, (int64_t)strlen(path)) < 0
-                     ? -1
-                     : wg__text_append(&temporary, ".new", 4);
-    errno = 0;
-    if (status == 0 &&
-        (!write_synced(temporary.bytes, text, length) || rename(temporary.bytes, path) != 0)) {
-        status = wg_fail(WG_ERROR_IO, where, "cannot write %s: %s", path, strerror(errno));
-        unlink(temporary.bytes);
-    }
-    wg__free(temporary.bytes);
-    return status;
 }
 
 /* ---- UTF-8 ---- */

@@ -11,10 +11,6 @@
  * error. NULL with NOT_FOUND, IO, MEMORY. */
 char *wg__text_file_read(const char *path, int64_t *length, const char *where);
 
-/* Writes `path`.new, syncs it and renames it to `path`, so that the old file survives any failure.
- * [IO] */
-int wg__text_file_write(const char *path, const char *text, int64_t length, const char *where);
-
 /* The offset of the first byte that is not valid UTF-8 (RFC 3629: no surrogates, nothing overlong),
  * or -1. */
 int64_t wg__utf8_invalid(const char *text, int64_t length);

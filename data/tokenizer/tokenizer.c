@@ -504,13 +504,6 @@ int wg__fail_without_text(const wg__texts *texts, const char *where) {
 
 /* ---- JSON ---- */
 
-void wg__json_append(json_t **list, json_t *item) {
-    if (json_array_append_new(*list, item) < 0) {
-        json_decref(*list);
-        *list = NULL;
-    }
-}
-
 static int append_dump(const char *bytes, size_t size, void *context) {
     return wg__text_append(context, bytes, (int64_t)size);
 }

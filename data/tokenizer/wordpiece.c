@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/replacement.h"
 #include "data/tokenizer/alphabet.h"
 #include "data/tokenizer/basic_tokenizer.h"
 #include "data/tokenizer/kind.h"
@@ -140,7 +141,7 @@ int wg_wordpiece_save(const wg_tokenizer *tokenizer, const char *path) {
             status = wg__text_append(&text, "\n", 1);
     }
     if (status == 0)
-        status = wg__text_file_write(path, text.bytes, text.length, "wg_wordpiece_save");
+        status = wg__replace_file(path, text.bytes, text.length, "wg_wordpiece_save");
     wg__free(text.bytes);
     return status;
 }

@@ -1,10 +1,5 @@
-/* The life of a checkpoint file: written beside its place, then put there whole or not at all.
- *
- *     run.h5.tmp   created and locked  -> written -> synced --.
- *     run.h5       the old one, untouched ... replaced by <---' rename, folder synced
- *
- * The temporary name is fixed, so the next save takes over what a killed process has left. The lock
- * on it keeps two processes from writing the same file; it ends with the process. */
+/* The life of a checkpoint file: written beside its place, then put there whole or not at all
+ * (base/replacement.h). */
 #include "io/checkpoint/file.h"
 #include "io/file_kind.h"
 #include "io/weights/binary_file.h"
@@ -12,13 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -275,9 +268,9 @@ int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where
         errno = file->disk.error;
         return wg__fail_with_errno(file->path, where);
     }
-    return wg_fail(file->temporary ? WG_ERROR_IO : WG_ERROR_FORMAT, where, "%s%s%s %s: %s",
+    return wg_fail(file->is_written ? WG_ERROR_IO : WG_ERROR_FORMAT, where, "%s%s%s %s: %s",
                    file->path, *name ? ": " : "", name,
-                   file->temporary ? "cannot be written" : "is damaged or no checkpoint",
+                   file->is_written ? "cannot be written" : "is damaged or no checkpoint",
                    description);
 }
 
@@ -287,9 +280,9 @@ int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where
 static void free_checkpoint(wg_checkpoint *file) {
     if (file->file >= 0)
         H5Fclose(file->file);
-    if (file->disk.descriptor >= 0)
+    if (file->out.descriptor < 0 && file->disk.descriptor >= 0)
         close(file->disk.descriptor);
-    wg__free(file->temporary);
+    wg__replacement_end(&file->out);
     wg__free(file->path);
     wg__free(file);
     unsilence();
@@ -300,7 +293,7 @@ static wg_checkpoint *checkpoint_of(const char *path) {
     if (!file)
         return NULL;
     file->file = -1;
-    file->disk.descriptor = -1;
+    file->disk.descriptor = file->out.descriptor = -1;
     silence();
     file->path = wg__strdup(path);
     if (file->path)
@@ -310,69 +303,6 @@ static wg_checkpoint *checkpoint_of(const char *path) {
 }
 
 /* ---- Writing ---- */
-
-/* The place to write to: an existing file's path behind symbolic links, and its mode (0: none). */
-static int find_place(const char *path, char **place, mode_t *mode) {
-    struct stat status;
-    char *real = NULL;
-    *mode = 0;
-    if (stat(path, &status) == 0) {
-        if (!S_ISREG(status.st_mode))
-            return wg_fail(WG_ERROR_IO, "checkpoint_create", "%s is not a regular file", path);
-        *mode = status.st_mode & 0777;
-        if (!(real = realpath(path, NULL)))
-            return wg__fail_with_errno(path, "checkpoint_create");
-    }
-    *place = wg__strdup(real ? real : path);
-    free(real);
-    return *place ? 0 : -1;
-}
-
-/* True if the descriptor is still the file of that name: the process that held the lock before may
- * have renamed it. */
-static bool is_still_there(int descriptor, const char *path) {
-    struct stat ours, there;
-    return fstat(descriptor, &ours) == 0 && stat(path, &there) == 0 &&
-           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-}
-
-/* Opens and locks the temporary file, which a killed process may have left. Returns 0; 1 to try
- * again; -1 with an error. */
-static int try_temporary(wg_checkpoint *file) {
-    int descriptor = open(file->temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor < 0)
-        return wg__fail_with_errno(file->temporary, "checkpoint_create");
-    if (flock(descriptor, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-        close(descriptor);
-        return wg_fail(WG_ERROR_IO, "checkpoint_create",
-                       "%s is being written by another process or checkpoint", file->path);
-    }
-    if (!is_still_there(descriptor, file->temporary)) {
-        close(descriptor);
-        return 1;
-    }
-    file->disk.descriptor = descriptor;
-    return 0;
-}
-
-static int open_temporary(wg_checkpoint *file, mode_t mode) {
-    file->temporary = wg__joined(file->path, ".tmp", "");
-    if (!file->temporary)
-        return -1;
-    int status;
-    do
-        status = try_temporary(file);
-    while (status > 0);
-    if (status < 0)
-        return -1;
-    if (ftruncate(file->disk.descriptor, 0) < 0 ||
-        (mode && fchmod(file->disk.descriptor, mode) < 0)) {
-        wg__fail_with_errno(file->temporary, "checkpoint_create");
-        unlink(file->temporary);
-        return -1;
-    }
-    return 0;
-}
 
 static int create_file(wg_checkpoint *file) {
     if (check_memory(file->path) < 0)
@@ -390,18 +320,15 @@ wg_checkpoint *wg_checkpoint_create(const char *path) {
     WG__HOLD_HDF5;
     if (!path || wg_error_pending())
         return NULL;
-    char *place = NULL;
-    mode_t mode;
-    if (find_place(path, &place, &mode) < 0)
-        return NULL;
-    wg_checkpoint *file = checkpoint_of(place);
-    wg__free(place);
+    wg_checkpoint *file = checkpoint_of(path);
     if (!file)
         return NULL;
-    if (open_temporary(file, mode) < 0) {
+    if (wg__replacement_begin(&file->out, path, "checkpoint_create") < 0) {
         free_checkpoint(file);
         return NULL;
     }
+    file->disk.descriptor = file->out.descriptor;
+    file->is_written = true;
     if (create_file(file) < 0) {
         wg_checkpoint_abort(file);
         return NULL;
@@ -411,14 +338,16 @@ wg_checkpoint *wg_checkpoint_create(const char *path) {
 
 /* Creates a file and unlinks it at once, so that only the descriptor leads to it. */
 static int open_unnamed(wg_checkpoint *file) {
-    file->temporary = wg__path_in(file->path, "wengert-XXXXXX");
-    if (!file->temporary)
+    char *name = wg__path_in(file->path, "wengert-XXXXXX");
+    if (!name)
         return -1;
-    file->disk.descriptor = mkostemp(file->temporary, O_CLOEXEC);
+    file->disk.descriptor = mkostemp(name, O_CLOEXEC);
     if (file->disk.descriptor < 0)
-        return wg__fail_with_errno(file->path, "checkpoint_create");
-    unlink(file->temporary);
-    return 0;
+        wg__fail_with_errno(file->path, "checkpoint_create");
+    else
+        unlink(name);
+    wg__free(name);
+    return file->disk.descriptor < 0 ? -1 : 0;
 }
 
 wg_checkpoint *wg__checkpoint_create_unnamed(void) {
@@ -428,7 +357,7 @@ wg_checkpoint *wg__checkpoint_create_unnamed(void) {
         wg_error_pending() ? NULL : checkpoint_of(folder && *folder ? folder : "/tmp");
     if (!file)
         return NULL;
-    file->unnamed = true;
+    file->unnamed = file->is_written = true;
     if (open_unnamed(file) < 0 || create_file(file) < 0) {
         free_checkpoint(file);
         return NULL;
@@ -441,28 +370,10 @@ void wg_checkpoint_abort(wg_checkpoint *file) {
     if (!file)
         return;
     file->disk.discard = true;
-    if (file->temporary && !file->unnamed)
-        unlink(file->temporary);
     free_checkpoint(file);
 }
 
-/* Syncs the folder of `path`, without which a rename may be lost in a crash. File systems that
- * cannot sync a folder answer EINVAL. */
-static int sync_folder(const char *path) {
-    char *copy = wg__strdup(path);
-    if (!copy)
-        return -1;
-    int status = 0;
-    int descriptor = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0 || (fsync(descriptor) < 0 && errno != EINVAL))
-        status = wg__fail_with_errno(path, "checkpoint_commit");
-    if (descriptor >= 0)
-        close(descriptor);
-    wg__free(copy);
-    return status;
-}
-
-/* Closes the HDF5 file, which writes what it has buffered, and syncs it. */
+/* Closes the HDF5 file, which writes what it has buffered. */
 static int finish_writing(wg_checkpoint *file) {
     if (file->failed)
         return wg_fail(WG_ERROR_STATE, "checkpoint_commit",
@@ -471,8 +382,6 @@ static int finish_writing(wg_checkpoint *file) {
     file->file = -1;
     if (closed < 0 || file->disk.error)
         return wg__checkpoint_fail(file, "", "checkpoint_commit");
-    if (!file->unnamed && fsync(file->disk.descriptor) < 0)
-        return wg__fail_with_errno(file->path, "checkpoint_commit");
     return 0;
 }
 
@@ -480,21 +389,15 @@ static int finish_writing(wg_checkpoint *file) {
 static int finish(wg_checkpoint *file) {
     if (wg_error_pending() || finish_writing(file) < 0)
         return -1;
-    if (!file->unnamed && rename(file->temporary, file->path) < 0)
-        return wg__fail_with_errno(file->path, "checkpoint_commit");
-    return 0;
+    return file->unnamed ? 0 : wg__replacement_finish(&file->out, "checkpoint_commit");
 }
 
 int wg_checkpoint_commit(wg_checkpoint *file) {
     WG__HOLD_HDF5;
     if (!file)
         return -1;
-    if (finish(file) < 0) {
-        wg_checkpoint_abort(file);
-        return -1;
-    }
-    int status = sync_folder(file->path);
-    free_checkpoint(file);
+    const int status = finish(file);
+    wg_checkpoint_abort(file);
     return status;
 }
 
@@ -523,10 +426,9 @@ static int open_descriptor(wg_checkpoint *file) {
 
 int wg__checkpoint_reopen(wg_checkpoint *file) {
     WG__HOLD_HDF5;
-    if (finish(file) < 0 || (!file->unnamed && sync_folder(file->path) < 0))
+    if (finish(file) < 0)
         return -1;
-    wg__free(file->temporary);
-    file->temporary = NULL;
+    file->is_written = false;
     return open_descriptor(file);
 }
 

@@ -2,6 +2,7 @@
 #ifndef WG_IO_CHECKPOINT_FILE_H
 #define WG_IO_CHECKPOINT_FILE_H
 
+#include "base/replacement.h"
 #include "io/checkpoint/checkpoint.h"
 
 /* Later versions of HDF5 still have the functions of 1.10 under their names. */
@@ -25,9 +26,10 @@ void wg__hdf5_release(const int *held);
 #define WG__MAX_PATH 1024 /* of names within a file */
 
 struct wg_checkpoint {
-    char *path;      /* of the finished file */
-    char *temporary; /* of the file that is being written; NULL: this one is read */
-    bool unnamed;    /* the file has no name, and vanishes when it is closed */
+    char *path;          /* of the finished file */
+    wg__replacement out; /* where a file with a name is written */
+    bool is_written;     /* else it is read */
+    bool unnamed;        /* the file has no name, and vanishes when it is closed */
     wg__disk disk;
     hid_t file;
     bool failed; /* a put failed: the file must not be committed */

@@ -1,5 +1,4 @@
-/* Binary files and the storage of elements. A new file is written under a temporary name of its
- * own, so that the old one stays if the process is killed. */
+/* Binary files and the storage of elements. */
 #include "io/weights/binary_file.h"
 
 #include <errno.h>
@@ -10,14 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/replacement.h"
 #include "tensor/convert.h"
 #include "tensor/internal.h"
 #include "tensor/quantize_rows.h"
-
-int wg__fail_with_errno(const char *path, const char *where) {
-    return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where, "%s: %s", path,
-                   strerror(errno));
-}
 
 int64_t wg__read_at(int descriptor, void *out, int64_t count, int64_t offset) {
     int64_t done = 0;
@@ -33,17 +28,6 @@ int64_t wg__read_at(int descriptor, void *out, int64_t count, int64_t offset) {
         done += got;
     }
     return done;
-}
-
-int wg__write_at(int descriptor, const void *bytes, int64_t count, int64_t offset) {
-    for (int64_t done = 0; done < count;) {
-        const ssize_t put = pwrite(descriptor, (const char *)bytes + done, (size_t)(count - done),
-                                   (off_t)(offset + done));
-        if (put < 0 && errno != EINTR)
-            return -1;
-        done += put > 0 ? put : 0;
-    }
-    return 0;
 }
 
 /* ---- Reading ---- */
@@ -168,85 +152,42 @@ void wg__put_le64(void *bytes, uint64_t value) {
 /* ---- Writing ---- */
 
 struct wg__output {
-    char *path, *temporary;
-    int descriptor;
+    wg__replacement file;
 };
-
-static void free_output(wg__output *output) {
-    if (output->descriptor >= 0)
-        close(output->descriptor);
-    wg__free(output->temporary);
-    wg__free(output->path);
-    wg__free(output);
-}
-
-/* The mode of a written file: the old file's, or for a new file the usual one, as mkstemp creates
- * files that only their owner can read. */
-static mode_t mode_for(const char *path) {
-    struct stat status;
-    if (stat(path, &status) == 0)
-        return status.st_mode & 0777;
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
-}
 
 wg__output *wg__output_create(const char *path) {
     if (wg_error_pending())
         return NULL;
-    struct stat status;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        wg_fail(WG_ERROR_IO, "file", "%s is not a regular file", path);
-        return NULL;
-    }
     wg__output *output = wg__calloc(1, sizeof *output);
-    if (!output)
-        return NULL;
-    *output = (wg__output){wg__strdup(path), wg__joined(path, ".XXXXXX", ""), -1};
-    if (output->path && output->temporary) {
-        output->descriptor = mkstemp(output->temporary);
-        if (output->descriptor < 0)
-            wg__fail_with_errno(path, "file");
-    }
-    if (output->descriptor >= 0 && fchmod(output->descriptor, mode_for(path)) == 0)
+    if (output && wg__replacement_begin(&output->file, path, "file") == 0)
         return output;
-    if (output->descriptor >= 0) {
-        wg__fail_with_errno(path, "file");
-        unlink(output->temporary);
-    }
-    free_output(output);
+    wg__free(output);
     return NULL;
 }
 
 int wg__output_write(wg__output *output, int64_t offset, const void *bytes, int64_t count) {
-    return wg__write_at(output->descriptor, bytes, count, offset) < 0
-               ? wg__fail_with_errno(output->path, "file")
+    return wg__write_at(output->file.descriptor, bytes, count, offset) < 0
+               ? wg__fail_with_errno(output->file.path, "file")
                : 0;
 }
 
 int wg__output_sync(wg__output *output) {
     if (wg_error_pending())
         return -1;
-    return fsync(output->descriptor) < 0 ? wg__fail_with_errno(output->path, "file") : 0;
+    return fsync(output->file.descriptor) < 0 ? wg__fail_with_errno(output->file.path, "file") : 0;
 }
 
 int wg__output_commit(wg__output *output) {
-    int status = wg__output_sync(output);
-    if (status == 0 && rename(output->temporary, output->path) < 0)
-        status = wg__fail_with_errno(output->path, "file");
-    if (status < 0) {
-        wg__output_abort(output);
-        return -1;
-    }
-    free_output(output);
-    return 0;
+    const int status = wg_error_pending() ? -1 : wg__replacement_finish(&output->file, "file");
+    wg__output_abort(output);
+    return status;
 }
 
 void wg__output_abort(wg__output *output) {
     if (!output)
         return;
-    unlink(output->temporary);
-    free_output(output);
+    wg__replacement_end(&output->file);
+    wg__free(output);
 }
 
 int wg__write_whole(const char *path, const char *bytes, int64_t count, bool newline) {

@@ -5,15 +5,12 @@
 
 #include <stdint.h>
 
+#include "base/replacement.h"
 #include "tensor/tensor.h"
 
-/* Records errno as NOT_FOUND or IO, "PATH: reason", and returns -1. */
-int wg__fail_with_errno(const char *path, const char *where);
-
-/* Reads or writes whole ranges of an open file, also if a signal interrupts. Reading returns how
- * many bytes there were before the end. -1 with errno. */
+/* Reads a whole range of an open file, also if a signal interrupts. Returns how many bytes there
+ * were before the end. -1 with errno. */
 int64_t wg__read_at(int descriptor, void *out, int64_t count, int64_t offset);
-int wg__write_at(int descriptor, const void *bytes, int64_t count, int64_t offset);
 
 /* ---- Reading ---- */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "io/weights/file.h"
 #include "tensor/internal.h"
 
@@ -153,7 +154,7 @@ static json_t *describe(const wg__weights_slot *slot, int64_t begin) {
             dtype = dtypes[i].name;
     json_t *shape = json_array();
     for (int i = 0; i < slot->spec.ndim; i++)
-        json_array_append_new(shape, json_integer(slot->spec.shape[i]));
+        wg__json_append(&shape, json_integer(slot->spec.shape[i]));
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype, "shape", shape, "data_offsets",
                      (json_int_t)begin, (json_int_t)(begin + slot->bytes));
 }

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "io/weights/file.h"
 #include "tensor/internal.h"
 
@@ -42,8 +43,12 @@ static json_t *number_files(wg_weights *file, const json_t *map) {
             json_decref(numbers);
             return NULL;
         }
-        if (!json_object_get(numbers, name))
-            json_object_set_new(numbers, name, json_integer((json_int_t)json_object_size(numbers)));
+        if (!json_object_get(numbers, name)) {
+            const size_t count = json_object_size(numbers);
+            wg__json_put(&numbers, name, json_integer((json_int_t)count));
+        }
+        if (!numbers)
+            return NULL;
     }
     if (json_object_size(numbers) == 0 || json_object_size(numbers) > MOST_FILES) {
         wg__weights_fail(file, "weight_map names %zu files; wanted 1 to %d",

@@ -139,7 +139,7 @@ END_TEST
 
 START_TEST(a_place_that_cannot_be_written_is_named) {
     ck_assert_ptr_null(wg_checkpoint_create("no/such/folder/t.h5"));
-    assert_error(WG_ERROR_NOT_FOUND, "no/such/folder/t.h5.tmp: No such file");
+    assert_error(WG_ERROR_NOT_FOUND, "no/such/folder/t.h5: No such file");
     ck_assert_ptr_null(wg_checkpoint_create(scratch()));
     assert_error(WG_ERROR_IO, "is not a regular file");
     ck_assert_ptr_null(wg_checkpoint_create("/dev/null"));

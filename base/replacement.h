@@ -1,0 +1,41 @@
+/* Writing a file so that its place has the old file or the new one, whole, whatever happens: the
+ * bytes go to PATH.tmp, which is synced and renamed.
+ *
+ *     begin                    write to r.descriptor     finish                        end
+ *     open and lock PATH.tmp   ......................    sync, rename, sync folder     unlock;
+ * remove PATH.tmp if it is still there
+ *
+ * The temporary name is fixed, so the next writer takes over what a killed process has left. The
+ * lock keeps two writers apart. */
+#ifndef WG_BASE_REPLACEMENT_H
+#define WG_BASE_REPLACEMENT_H
+
+#include <stdint.h>
+
+typedef struct wg__replacement {
+    char *path;      /* the place, behind symbolic links */
+    char *temporary; /* PATH.tmp; NULL once it is renamed */
+    int descriptor;  /* open for reading and writing, empty at first */
+} wg__replacement;
+
+/* Begins to write a new file, or a file of the same mode in place of an existing one. After an
+ * error there is nothing to end. -1 with NOT_FOUND, IO (also if another process writes it), MEMORY.
+ */
+int wg__replacement_begin(wg__replacement *r, const char *path, const char *where);
+
+/* Puts the file into its place, on disk when this returns 0. -1 with IO, MEMORY. */
+int wg__replacement_finish(wg__replacement *r, const char *where);
+
+/* Closes the file, and removes it if it is not at its place. May be called twice. */
+void wg__replacement_end(wg__replacement *r);
+
+/* Writes `count` bytes as the whole file of that name. -1 with NOT_FOUND, IO, MEMORY. */
+int wg__replace_file(const char *path, const void *bytes, int64_t count, const char *where);
+
+/* Records errno as NOT_FOUND or IO, "PATH: reason", and returns -1. */
+int wg__fail_with_errno(const char *path, const char *where);
+
+/* Writes a whole range of an open file, also if a signal interrupts. -1 with errno. */
+int wg__write_at(int descriptor, const void *bytes, int64_t count, int64_t offset);
+
+#endif

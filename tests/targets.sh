@@ -1,0 +1,163 @@
+#!/bin/bash
+# The targets of make that test the tree in other ways than `make check': docs/testing.md says what each
+# proves. Run from the folder of a build:
+#
+#   tests/targets.sh check-asan|check-tsan|check-valgrind|check-oom|check-crash|fuzz|coverage|lint|
+#                    check-reproducible|check-all
+#
+# Each builds in ./NAME (fuzz in ./fuzz), keeps its log in ./NAME.log and prints one line in the end.
+# TESTS, FUZZ_SECONDS, FAULT_TRIES and CK_RUN_SUITE narrow or widen what runs.
+set -uo pipefail
+target=${1:?which target?}
+build=$PWD
+source=$(cd "$(dirname "$0")/.." && pwd)
+log=$build/$target.log
+begin=$SECONDS
+: >"$log"
+
+# summary WORDS...: the last line. Its exit code says whether the target succeeded.
+summary() {
+    local failed=$1
+    shift
+    printf '%s: %s (%s s)\n' "$target" "$*" $((SECONDS - begin))
+    test "$failed" = 0
+    exit
+}
+
+needs() {
+    for program in "$@"; do
+        command -v "$program" >/dev/null ||
+            summary 1 "$program is missing; on Debian: apt-get install clang clang-tidy libomp-dev \
+cppcheck valgrind gcovr shellcheck"
+    done
+}
+
+# build_in FOLDER CONFIGURE-ARGUMENT...: configures a folder of its own once, and builds what the tests
+# need.
+build_in() {
+    local folder=$1
+    shift
+    mkdir -p "$folder" && cd "$folder" || exit 1
+    { test -f config.status || "$source/configure" -q "$@"; } >>"$log" 2>&1 &&
+        make --no-print-directory -j "$(nproc)" all >>"$log" 2>&1 &&
+        make --no-print-directory -j "$(nproc)" check TESTS= >>"$log" 2>&1 ||
+        summary 1 "it does not build; see $log"
+}
+
+# Runs TESTS, or the ones given, and counts.
+run_tests() {
+    make --no-print-directory -k -j "$(nproc)" check TESTS="${TESTS-$*}" VERBOSE=1 >>"$log" 2>&1
+    passed=$(sed -n 's/^# PASS: *//p' "$log" | tail -n 1)
+    failed=$(awk '/^# (FAIL|XPASS|ERROR):/ { n += $3 } /^# TOTAL:/ { n = 0 } END { print n + 0 }' "$log")
+    test -n "$passed" || failed=1
+}
+
+unit_tests=$(sed -n '/^unit_tests/,/nil/s|^\t\(tests/[a-z_]*\) .*|\1|p' "$source/tests/files.mk" | tr '\n' ' ')
+
+case $target in
+check-asan)
+    build_in asan --enable-werror --enable-sanitize
+    run_tests "$unit_tests"
+    summary "$failed" "${passed:-0} passed, $failed failed with AddressSanitizer and UndefinedBehaviorSanitizer"
+    ;;
+check-tsan)
+    needs clang
+    build_in tsan CC=clang CFLAGS='-g -O1 -fsanitize=thread' LDFLAGS=-fsanitize=thread
+    # Archer tells ThreadSanitizer how OpenMP's threads wait for each other; without it every parallel
+    # loop seems to race.
+    archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | head -n 1)
+    test -n "$archer" || summary 1 'libarcher.so is missing; on Debian: apt-get install libomp-dev'
+    export OMP_TOOL_LIBRARIES=$archer OMP_NUM_THREADS=3
+    export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=0 \
+suppressions=$source/tests/tsan.supp"
+    run_tests tests/test_base tests/test_train tests/test_io tests/test_autograd
+    reports=$(cat tests/*.log | grep -c 'WARNING: ThreadSanitizer')
+    test "$reports" = 0 || failed=$((failed + 1))
+    summary "$failed" "${passed:-0} passed, $failed failed, $reports reports of ThreadSanitizer"
+    ;;
+check-valgrind)
+    needs valgrind
+    build_in valgrind CFLAGS='-g -O1'
+    # A process of its own for each test would be valgrind's, too; these suites touch all folders.
+    passed=0 failed=0
+    for suite in tests/test_base:alloc tests/test_io:checkpoint tests/test_models:bert tests/test_optim:optimizer; do
+        if CK_RUN_SUITE=${suite#*:} OMP_NUM_THREADS=1 ./libtool --mode=execute valgrind -q \
+            --error-exitcode=99 --trace-children=yes \
+            "${suite%:*}" >>"$log" 2>&1 && ! grep -q '^==[0-9]*== \(Invalid\|Conditional\|Use of\)' "$log"; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+        fi
+    done
+    summary "$failed" "$passed suites passed, $failed failed under valgrind"
+    ;;
+check-oom | check-crash)
+    build_in faults --enable-werror CC="${CC:-gcc}"
+    FAULT_TRIES=${FAULT_TRIES-0} sh "$source/tests/faults/faults.sh" "${target#check-}" >>"$log" 2>&1
+    failed=$(grep -c '^not ok\|^Bail out' "$log")
+    grep '^not ok\|^Bail out\|^# .*: .*(exit' "$log"
+    passed=$(grep -c '^ok' "$log")
+    test "$passed" -gt 0 || failed=1
+    summary "$failed" "$passed cases passed, $failed failed, $(sed -n 's/^# .*: \([0-9]* faults tried\).*/\1/p' "$log")"
+    ;;
+fuzz)
+    needs clang
+    CONFIGURE=--enable-werror "$source/tests/fuzz/run.sh" all "${FUZZ_SECONDS:-60}" "$build/fuzz" >>"$log" 2>&1
+    status=$?
+    runs=$(awk '/^stat::number_of_executed_units:/ { n += $2; f++ } END { printf "%d runs of %d fuzzers", n, f }' "$log")
+    summary $status "$runs of ${FUZZ_SECONDS:-60} s each, $(find "$build/fuzz" -maxdepth 1 -name 'crash-*' -o -maxdepth 1 -name 'timeout-*' | wc -l) inputs that failed"
+    ;;
+coverage)
+    needs gcovr
+    build_in coverage CFLAGS='-O1 -g0 --coverage' LDFLAGS=--coverage
+    find . -name '*.gcda' -delete
+    run_tests "$unit_tests $(cd "$source" && echo tests/cli/*.sh)"
+    # Kernels of instruction sets that this machine does not have cannot run here.
+    gcovr -r "$source" . --gcov-ignore-parse-errors --print-summary \
+        --filter "$source/(base|tensor|autograd|nn|optim|gradcheck|io|data|train|models|objectives|formats)/" \
+        --exclude-unreachable-branches >coverage.txt 2>>"$log"
+    lines=$(sed -n 's/^lines: \([0-9.]*\)%.*/\1/p' coverage.txt)
+    failed=$(awk "BEGIN { print !(${lines:-0} >= 92) }")
+    summary "$failed" "${lines:-0} % of the lines of the library ran (at least 92 are wanted); by file: $PWD/coverage.txt"
+    ;;
+lint)
+    needs cppcheck shellcheck
+    cd "$source" || exit 1
+    failed=0
+    # SC1091: the files that scripts source are checked by themselves. SC2154: tap.sh sets $code.
+    shellcheck -S warning -e SC1091,SC2154 quickstart autogen.sh .ci/run tests/*.sh tests/cli/*.sh \
+        tests/faults/*.sh tests/fuzz/*.sh man/*.sh bench/*.sh >>"$log" 2>&1 || failed=$((failed + 1))
+    # Reasons: -DWG_SIMD is set by the build; headers of the system are not ours.
+    cppcheck -q -j "$(nproc)" --enable=warning,portability --inline-suppr --error-exitcode=1 --std=c11 \
+        -DWG_SIMD=base -DWG_API= -I. \
+        base tensor autograd nn optim gradcheck io data train models objectives formats cli bench \
+        >>"$log" 2>&1 || failed=$((failed + 1))
+    summary "$failed" "$failed of 2 tools complain (shellcheck, cppcheck); see $log"
+    ;;
+check-reproducible)
+    # Two clones of the tree as it is, in folders whose names have different lengths.
+    work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+    for folder in "$work/a" "$work/another-folder"; do
+        mkdir "$folder" && (cd "$source" && git ls-files -z | xargs -0 cp -P --parents -t "$folder") &&
+            cd "$folder" && { ./autogen.sh && mkdir build && cd build &&
+            ../configure -q CC="${CC:-gcc}" && make -s -j "$(nproc)"; } >>"$log" 2>&1 ||
+            summary 1 "it does not build; see $log"
+    done
+    failed=0
+    for file in .libs/libwengert.so .libs/wengert; do
+        cmp "$work/a/build/$file" "$work/another-folder/build/$file" >>"$log" 2>&1 || failed=$((failed + 1))
+    done
+    summary $failed "$failed of 2 files differ between two folders (libwengert.so, wengert)"
+    ;;
+check-all)
+    failed=0
+    for one in check-asan check-tsan check-valgrind check-oom check-crash fuzz coverage lint check-reproducible; do
+        (cd "$build" && "$0" $one) || failed=$((failed + 1))
+    done
+    summary $failed "$failed of 9 targets failed"
+    ;;
+*)
+    echo "$0: no target '$target'" >&2
+    exit 2
+    ;;
+esac
