@@ -247,6 +247,13 @@ FNR == 1 {
     begin_file()
 }
 
+# The further lines of a macro.
+in_macro {
+    print_line($0)
+    in_macro = /\\$/
+    next
+}
+
 # A comment that has its lines for itself.
 /^[ \t]*\/\*/ && statement == "" {
     text = text_of(read_comment($0))
@@ -328,6 +335,7 @@ function print_line(text) {
         prototypes[shared] = statement
         remarks[shared] = remark
     }
+    in_macro = code ~ /^#.*\\$/
     if (ended || (depth > 0 && remark != ""))
         statement = ""
 }
