@@ -173,12 +173,13 @@ static int run_as(wg__gradcheck *c, wg_dtype dtype, wg_tensor **inputs, wg_tenso
     return status;
 }
 
-/* x (1 + 4 u r), with r = +-1 at random and u the rounding of f32. */
-static wg_tensor *moved_a_little(wg_tensor *x, wg_generator *generator) {
+/* x (1 + 4 u r), with u the rounding of f32 and r = +-1 at random; or 1, as the errors of a sum of
+ * equal terms are. */
+static wg_tensor *moved_a_little(wg_tensor *x, bool alike, wg_generator *generator) {
     wg_tensor *y = wg_clone(x);
     double *data = y ? wg_tensor_data(y) : NULL;
     for (int64_t i = 0; y && i < wg_tensor_count(y); i++)
-        data[i] *= 1 + (wg_random_uniform(generator) < 0.5 ? 2 : -2) * (double)FLT_EPSILON;
+        data[i] *= 1 + (alike || wg_random_uniform(generator) < 0.5 ? 2 : -2) * (double)FLT_EPSILON;
     return y;
 }
 
@@ -295,10 +296,10 @@ static int compare_f32(f32_check *f) {
         return 0; /* the rounded values are not for this op */
     }
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)5 << 40};
-    for (int times = 0; times < 2; times++) {
+    for (int times = 0; times < 3; times++) {
         for (int i = 0; i < c->input_count; i++)
             moved[i] = rounded[i] && wg_tensor_dtype(rounded[i]) == WG_F64
-                           ? moved_a_little(wg_detach(rounded[i]), &generator)
+                           ? moved_a_little(wg_detach(rounded[i]), times == 2, &generator)
                            : rounded[i];
         if (run_as(c, WG_F64, moved, wanted, wide_weights, c->output_specs, &f->moved) < 0) {
             wg_error_clear();
@@ -308,6 +309,10 @@ static int compare_f32(f32_check *f) {
         widen(c->coordinate_count, f->moved.gradients, f->wide.gradients, f->gradient_radius);
     }
     if (run_as(c, WG_F32, narrow, wanted, f->weights, f->specs, &f->narrow) < 0) {
+        if (c->derived) { /* a long matrix may be singular in f32 */
+            wg_error_clear();
+            return 0;
+        }
         char why[256];
         snprintf(why, sizeof why, "%.255s", c->report->message);
         c->blames = "vjp";
