@@ -214,9 +214,9 @@ static int attention_sample(int index, wg_generator *generator, wg_sample *sampl
         {1, 2, 1, 3, 4, 2, 2, {3, 4}, {.scale = 0.5, .causal = true}},
         {1, 2, 2, 3, 4, 2, 0, {0}, {.scale = 0.5, .dropout = 0.4, .seed = 3, .offset = 1}},
         {1, 1, 1, 4, 2, 2, 0, {0}, {.scale = 0.5, .causal = true}}, /* two queries see no key */
-        {1, 2, 1, 5, 5, 2, 0, {0}, {.scale = 0.5, .window = 1}},
-        {1, 2, 2, 3, 6, 2, 4, {1, 1, 3, 6}, {.scale = 0.5, .causal = true, .window = 2}},
-        {1, 1, 1, 4, 70, 2, 0, {0}, {.scale = 0.5, .dropout = 0.4, .seed = 3, .window = 2}},
+        {1, 2, 1, 5, 5, 2, 0, {0}, {.scale = 0.2, .window = 1}},
+        {1, 2, 2, 3, 6, 2, 4, {1, 1, 3, 6}, {.scale = 0.2, .causal = true, .window = 2}},
+        {1, 1, 1, 4, 70, 2, 0, {0}, {.scale = 0.2, .dropout = 0.4, .seed = 3, .window = 2}},
     };
     if (index >= (int)(sizeof cases / sizeof *cases))
         return 0;
