@@ -8,7 +8,8 @@ source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 wengert=${WENGERT:-$PWD/wengert}
 kills=${KILLS:-3}
 work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-kills.XXXXXX") || exit 1
-export TMPDIR=$work # mpirun makes a folder in it, which runs beside each other would share
+mkdir "$work/.mpi" # of this mpirun: runs beside each other would share /tmp
+export TMPDIR="$work/.mpi"
 cd "$work" || exit 1
 trap 'rm -rf "$work"' EXIT
 OMP_NUM_THREADS=1

@@ -6,7 +6,8 @@
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 wengert=${WENGERT:-$PWD/wengert}
 work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-ranks-use.XXXXXX") || exit 1
-export TMPDIR=$work # mpirun makes a folder in it, which runs beside each other would share
+mkdir "$work/.mpi" # of this mpirun: runs beside each other would share /tmp
+export TMPDIR="$work/.mpi"
 cd "$work" || exit 1
 trap 'rm -rf "$work"' EXIT
 OMP_NUM_THREADS=1
