@@ -398,7 +398,8 @@ static int collect_seeds(const wg__unigram_training *t, suffix **suffixes, seeds
     qsort(*suffixes, (size_t)count, sizeof **suffixes, compare_suffixes);
     if (find_runs(*suffixes, count, found) < 0)
         return -1;
-    qsort(found->items, (size_t)found->count, sizeof *found->items, compare_seeds);
+    if (found->count > 0) /* else there are no items, and qsort takes no NULL */
+        qsort(found->items, (size_t)found->count, sizeof *found->items, compare_seeds);
     return 0;
 }
 
