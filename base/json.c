@@ -63,7 +63,7 @@ char *wg__json_text(const json_t *object, const char *opening, const char *separ
     return NULL;
 }
 
-/* Frees what is not whole. */
+/* Frees a value that was only partly built. */
 static void drop_unless(json_t **whole, int status) {
     if (status == 0)
         return;

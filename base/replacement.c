@@ -119,7 +119,7 @@ int wg__replacement_finish(wg__replacement *r, const char *where) {
 }
 
 void wg__replacement_end(wg__replacement *r) {
-    /* Only who has the lock removes the file. */
+    /* Only the holder of the lock removes the file. */
     if (r->descriptor >= 0 && r->temporary)
         unlink(r->temporary);
     if (r->descriptor >= 0)

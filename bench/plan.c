@@ -157,7 +157,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
-/* ---- What is measured here ---- */
+/* ---- Measurements on this machine ---- */
 
 typedef struct measured {
     double forward, backward, step; /* seconds of a batch, and of clipping and the optimizer */

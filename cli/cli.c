@@ -70,8 +70,8 @@ bool wg__cli_leads(void) {
     return wg_group_rank(group) == 0;
 }
 
-/* The message is "wengert: MESSAGE", or "rank 1 on HOST: wengert: MESSAGE". What is empty was told
- * before. */
+/* The message is "wengert: MESSAGE", or "rank 1 on HOST: wengert: MESSAGE". An empty
+ * message has been printed before. */
 static void tell_shared_failure(const char *message) {
     static const char from[] = "wengert: ";
     const char *own = strstr(message, from);

@@ -56,7 +56,8 @@ bool wg__has_panel(const wg__run_history *run, wg__panel_kind which) {
 
 /* ---- Curves ---- */
 
-/* The finite points of a column, with the number of steps that each stands for. */
+/* The finite points of a column of the history. A point may be the mean of several steps; its count
+ * is their number. */
 static void take_points(const wg_history *history, const double *values, wg__curve *curve,
                         double *weights) {
     const double *steps = wg_history_column(history, "step"),

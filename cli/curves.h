@@ -15,7 +15,7 @@ typedef struct wg__run_history {
 int wg__run_history_read(wg__run_history *run, const char *path);
 void wg__run_history_clear(wg__run_history *run);
 
-/* What is drawn in one picture. */
+/* The curves and axes of one picture. */
 typedef enum wg__panel_kind { WG__PANEL_LOSSES, WG__PANEL_ACCURACIES } wg__panel_kind;
 
 /* Whether a run's metric is a loss (the total only if it is not the sum of others), or an accuracy;

@@ -62,7 +62,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
-/* ---- What is shown ---- */
+/* ---- The sections of the page ---- */
 
 typedef struct report {
     const arguments *arguments;

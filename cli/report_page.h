@@ -1,5 +1,5 @@
-/* Parts of the page of `wengert report`: HTML and SVG that need no network, no fonts and no scripts,
- * in colours that follow the reader's light or dark mode. */
+/* Parts of the page of `wengert report`: HTML and SVG that need no network, no fonts and no
+ * scripts, in colours that follow the reader's light or dark mode. */
 #ifndef WG_CLI_REPORT_PAGE_H
 #define WG_CLI_REPORT_PAGE_H
 

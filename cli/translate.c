@@ -127,7 +127,7 @@ static int translate(const job *j, int64_t count, char *const *texts, int64_t nu
 
 /* ---- Lines of standard input ---- */
 
-/* What was read of it and not yet translated, a batch for each rank at most. */
+/* Lines that were read and are not translated yet: at most one batch for each rank. */
 typedef struct input {
     char *bytes;
     size_t length, capacity;

@@ -100,7 +100,7 @@ wg_weights *wg_weights_open(const char *path) {
     return weights;
 }
 
-/* ---- What stands beside the tensors ---- */
+/* ---- Metadata, the configuration and the tokenizer of a file of weights ---- */
 
 enum { MOST_CONFIG = 1 << 24 };
 

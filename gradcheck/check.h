@@ -221,7 +221,7 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite);
 
 /* ---- points.c ---- */
 
-/* What is special about a variant: where to compare, and what a disagreement means. */
+/* How a variant is compared: at which points, and which diagnosis a disagreement gives. */
 typedef struct wg__point {
     int input;
     int64_t only[3]; /* elements of that input; -1: none */

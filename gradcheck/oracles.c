@@ -362,7 +362,8 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
  * for random tangents t of all inputs together, and of each alone, where the others' are missing.
  * Parameters are constants in forward mode. ---- */
 
-/* Who gives the tangents: the jvp, or what stands in for one. */
+/* The diagnosis of wrong tangents, which come from the op's jvp; without one, from its
+ * decomposition or its vjp, which are then blamed. */
 static wg_diagnosis forward_diagnosis(wg__gradcheck *c) {
     if (c->op && !c->op->jvp)
         c->blames = c->op->decompose ? "decompose" : "vjp";

@@ -170,9 +170,10 @@ int wg_config_require(wg_config *config, int count, const char *const *keys) {
     char suggestion[160] = "";
     const char *key, *misspelt = NULL;
     json_t *value;
-    json_object_foreach (config->object, key, value)
-        if (!misspelt && *wg_suggestion(suggestion, sizeof suggestion, key, missing_key, &wanted))
-            misspelt = key;
+    json_object_foreach(config->object, key,
+                        value) if (!misspelt && *wg_suggestion(suggestion, sizeof suggestion, key,
+                                                               missing_key, &wanted)) misspelt =
+        key;
     if (misspelt)
         return wg_fail(WG_ERROR_FORMAT, "config", "%s has no %s, but \"%s\"%s", config->name,
                        missing.text, misspelt, suggestion);

@@ -436,10 +436,11 @@ WG_API wg_tensor *wg_nanquantile(wg_tensor *x, wg_tensor *q, int axis, bool keep
  * element. No gradient. [scope; ARGUMENT] */
 WG_API wg_tensor *wg_histc(wg_tensor *x, int64_t bins, double low, double high);
 
-/* The same with bins between ascending edges (B + 1): how many elements lie in [edge, next edge), the
- * last bin including its end; with weights, of the shape of x, their sum. With `density` divided by
- * the sum over all bins and by the width of each. (B), in the dtype of x. Weights NULL: 1 each; they
- * alone have a gradient. Returns NULL while an error is pending. [scope; SHAPE, ARGUMENT] */
+/* The same with bins between ascending edges (B + 1): how many elements lie in [edge, next edge),
+ * the last bin including its end; with weights, of the shape of x, their sum. With `density`
+ * divided by the sum over all bins and by the width of each. (B), in the dtype of x. Weights NULL:
+ * 1 each; they alone have a gradient. Returns NULL while an error is pending. [scope; SHAPE,
+ * ARGUMENT] */
 WG_API wg_tensor *wg_histogram(wg_tensor *x, wg_tensor *edges, wg_tensor *weights, bool density);
 
 /* ---- The largest and the smallest (ops/reduce/minmax.c) ---- */
@@ -467,8 +468,8 @@ WG_API wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis, wg_tensor
 WG_API wg_tensor *wg_cumsum(wg_tensor *x, int axis);
 WG_API wg_tensor *wg_cumprod(wg_tensor *x, int axis);
 
-/* log(e^x_0 + ... + e^x_i) at each place i, without overflow; integers are cast to f32. The gradient
- * is NaN where the result is -inf. [scope; INDEX] */
+/* log(e^x_0 + ... + e^x_i) at each place i, without overflow; integers are cast to f32. The
+ * gradient is NaN where the result is -inf. [scope; INDEX] */
 WG_API wg_tensor *wg_logcumsumexp(wg_tensor *x, int axis);
 
 /* The largest or smallest of x_0 ... x_i at each place i, and its i64 index. Of equal elements and
@@ -853,9 +854,9 @@ typedef enum wg_fft_norm {
 } wg_fft_norm;
 
 /* Complex numbers are pairs (re, im) on the last axis, as torch.view_as_real gives them, and axes
- * are counted without it: -1 is the axis before the pairs. A size n other than 0 cuts the numbers of
- * the axis to the first n, or adds zeros behind them. Derivatives of any order are transforms again.
- * Integers are cast to f32; bf16 is computed in f32. */
+ * are counted without it: -1 is the axis before the pairs. A size n other than 0 cuts the numbers
+ * of the axis to the first n, or adds zeros behind them. Derivatives of any order are transforms
+ * again. Integers are cast to f32; bf16 is computed in f32. */
 
 /* y_k = sum_j x_j e^(-2 pi i j k / n), and its inverse with e^(2 pi i j k / n).
  * x: (..., N, ..., 2)   ->   (..., n, ..., 2) [scope; INDEX, SHAPE, ARGUMENT] */
@@ -1000,9 +1001,9 @@ typedef struct wg_attention_options {
  * q: (B, H, Tq, D)   k, v: (B, Hkv, Tk, D), Hkv divides H   ->   (B, H, Tq, D)
  * mask: NULL, or bool and broadcastable to (B, H, Tq, Tk), true where a query may see a key.
  * Rows that may attend to nothing give zeros. Fused: scores are stored for one tile of queries at a
- * time, and keys that no query of a tile sees, before the first or after the last that one does, are
- * skipped. The result is a view whose memory is (B, Tq, H, D), so that merging heads copies nothing.
- * [scope; SHAPE, DTYPE, ARGUMENT] */
+ * time, and keys that no query of a tile sees, before the first or after the last that one does,
+ * are skipped. The result is a view whose memory is (B, Tq, H, D), so that merging heads copies
+ * nothing. [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mask,
                                const wg_attention_options *options);
 

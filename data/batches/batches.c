@@ -178,8 +178,7 @@ int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerp
         wg_checkpoint_get_integer(file, FINGERPRINT, &saved) < 0)
         return -1;
     if (saved != fingerprint)
-        return wg_fail(WG_ERROR_STATE, WHERE,
-                       "the data are not those that the run was begun with");
+        return wg_fail(WG_ERROR_STATE, WHERE, "the data are not those that the run was begun with");
     return wg_batches_seek(
         batches, &(wg_data_position){.seed = (uint64_t)seed, .epoch = epoch, .next = next});
 }

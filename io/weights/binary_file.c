@@ -206,16 +206,11 @@ static const struct {
     wg_dtype dtype;
     int64_t block, bytes;
 } kinds[] = {
-    [WG__STORAGE_F64] = {"f64", WG_F64, 1, 8},
-    [WG__STORAGE_F32] = {"f32", WG_F32, 1, 4},
-    [WG__STORAGE_F16] = {"f16", WG_F32, 1, 2},
-    [WG__STORAGE_BF16] = {"bf16", WG_BF16, 1, 2},
-    [WG__STORAGE_I64] = {"i64", WG_I64, 1, 8},
-    [WG__STORAGE_I32] = {"i32", WG_I32, 1, 4},
-    [WG__STORAGE_U8] = {"u8", WG_U8, 1, 1},
-    [WG__STORAGE_BOOL] = {"bool", WG_BOOL, 1, 1},
-    [WG__STORAGE_Q8_0] = {"q8_0", WG_F32, 32, 34},
-    [WG__STORAGE_Q4_0] = {"q4_0", WG_F32, 32, 18},
+    [WG__STORAGE_F64] = {"f64", WG_F64, 1, 8},     [WG__STORAGE_F32] = {"f32", WG_F32, 1, 4},
+    [WG__STORAGE_F16] = {"f16", WG_F32, 1, 2},     [WG__STORAGE_BF16] = {"bf16", WG_BF16, 1, 2},
+    [WG__STORAGE_I64] = {"i64", WG_I64, 1, 8},     [WG__STORAGE_I32] = {"i32", WG_I32, 1, 4},
+    [WG__STORAGE_U8] = {"u8", WG_U8, 1, 1},        [WG__STORAGE_BOOL] = {"bool", WG_BOOL, 1, 1},
+    [WG__STORAGE_Q8_0] = {"q8_0", WG_F32, 32, 34}, [WG__STORAGE_Q4_0] = {"q4_0", WG_F32, 32, 18},
 };
 
 const char *wg__storage_name(wg__storage_dtype storage) {

@@ -56,7 +56,7 @@ struct wg_weights {
     int64_t *by_name; /* indices, sorted by name */
     char *config, *tokenizer;
     char *metadata; /* a JSON object of what else the header says; NULL: nothing */
-    void *own; /* the reader's */
+    void *own;      /* the reader's */
 };
 
 extern const wg__weights_reader wg__weights_hdf5, wg__weights_safetensors, wg__weights_pytorch,

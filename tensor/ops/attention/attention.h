@@ -36,8 +36,8 @@ int wg__attention_differentiate(const wg__attention *attention);
 void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, int64_t n,
                         char *factors);
 
-/* True where query i may see key j, as `causal` and `window` say: (Tq, Tk); NULL if every query sees
- * every key. [scope; MEMORY] */
+/* True where query i may see key j, as `causal` and `window` say: (Tq, Tk); NULL if every query
+ * sees every key. [scope; MEMORY] */
 wg_tensor *wg__attention_visible(const wg_attention_options *options, int64_t queries,
                                  int64_t keys);
 
