@@ -1143,10 +1143,10 @@ def histc(x, bins=100, low=0.0, high=0.0):
 
 
 def histogram(x, edges, weights=None, density=False):
-    """The same with bins between ascending edges (B + 1): how many elements lie in [edge, next edge), the
-    last bin including its end; with weights, of the shape of x, their sum. With `density` divided by
-    the sum over all bins and by the width of each. (B), in the dtype of x. Weights NULL: 1 each; they
-    alone have a gradient. Returns NULL while an error is pending.
+    """The same with bins between ascending edges (B + 1): how many elements lie in [edge, next edge),
+    the last bin including its end; with weights, of the shape of x, their sum. With `density`
+    divided by the sum over all bins and by the width of each. (B), in the dtype of x. Weights NULL:
+    1 each; they alone have a gradient. Returns NULL while an error is pending.
 
     Errors: SHAPE, ARGUMENT."""
     return _one(_lib.wg_histogram, _tensor(x), _tensor(edges), _maybe(weights), density)
@@ -1214,8 +1214,8 @@ def cumprod(x, axis):
 
 
 def logcumsumexp(x, axis):
-    """log(e^x_0 + ... + e^x_i) at each place i, without overflow; integers are cast to f32. The gradient
-    is NaN where the result is -inf.
+    """log(e^x_0 + ... + e^x_i) at each place i, without overflow; integers are cast to f32. The
+    gradient is NaN where the result is -inf.
 
     Errors: INDEX."""
     return _one(_lib.wg_logcumsumexp, _tensor(x), axis)
@@ -1995,8 +1995,9 @@ def attention(q, k, v, mask=None, **options):
     q: (B, H, Tq, D)   k, v: (B, Hkv, Tk, D), Hkv divides H   ->   (B, H, Tq, D)
     mask: NULL, or bool and broadcastable to (B, H, Tq, Tk), true where a query may see a key.
     Rows that may attend to nothing give zeros. Fused: scores are stored for one tile of queries at a
-    time, and keys that no query of a tile sees, before the first or after the last that one does, are
-    skipped. The result is a view whose memory is (B, Tq, H, D), so that merging heads copies nothing.
+    time, and keys that no query of a tile sees, before the first or after the last that one does,
+    are skipped. The result is a view whose memory is (B, Tq, H, D), so that merging heads copies
+    nothing.
 
     Errors: SHAPE, DTYPE, ARGUMENT."""
     return _one(_lib.wg_attention, _tensor(q), _tensor(k), _tensor(v), _maybe(mask), _options(_api.wg_attention_options, options))
@@ -2114,12 +2115,16 @@ def cosine_similarity(a, b, axis=1, eps=1e-8):
 
 
 def normal_log_prob(value, mean, std):
-    """wg_normal_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_normal_log_prob, _tensor(value), _tensor(mean), _tensor(std))
 
 
 def normal_entropy(std):
-    """---- Normal: density e^(-((x - mean) / std)^2 / 2) / (std sqrt(2 pi)), std > 0 ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_normal_entropy, _tensor(std))
 
 
@@ -2136,12 +2141,16 @@ def normal_kl(p_mean, p_std, q_mean, q_std):
 
 
 def uniform_log_prob(value, low, high):
-    """wg_uniform_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_uniform_log_prob, _tensor(value), _tensor(low), _tensor(high))
 
 
 def uniform_entropy(low, high):
-    """---- Uniform: 1 / (high - low) on [low, high); -inf elsewhere ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_uniform_entropy, _tensor(low), _tensor(high))
 
 
@@ -2160,12 +2169,16 @@ def uniform_kl(p_low, p_high, q_low, q_high):
 
 
 def exponential_log_prob(value, rate):
-    """wg_exponential_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_exponential_log_prob, _tensor(value), _tensor(rate))
 
 
 def exponential_entropy(rate):
-    """---- Exponential: rate e^(-rate x), x >= 0 ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_exponential_entropy, _tensor(rate))
 
 
@@ -2175,17 +2188,23 @@ def exponential_sample(rate, generator=None):
 
 
 def exponential_kl(p_rate, q_rate):
-    """Reparameterized."""
+    """KL(p || q).
+
+    Errors: SHAPE."""
     return _one(_lib.wg_exponential_kl, _tensor(p_rate), _tensor(q_rate))
 
 
 def laplace_log_prob(value, mean, scale):
-    """wg_laplace_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_laplace_log_prob, _tensor(value), _tensor(mean), _tensor(scale))
 
 
 def laplace_entropy(scale):
-    """---- Laplace: e^(-|x - mean| / scale) / (2 scale) ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_laplace_entropy, _tensor(scale))
 
 
@@ -2197,19 +2216,23 @@ def laplace_sample(mean, scale, generator=None):
 
 
 def laplace_kl(p_mean, p_scale, q_mean, q_scale):
-    """Reparameterized.
+    """KL(p || q).
 
     Errors: SHAPE."""
     return _one(_lib.wg_laplace_kl, _tensor(p_mean), _tensor(p_scale), _tensor(q_mean), _tensor(q_scale))
 
 
 def gamma_log_prob(value, concentration, rate):
-    """wg_gamma_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_gamma_log_prob, _tensor(value), _tensor(concentration), _tensor(rate))
 
 
 def gamma_entropy(concentration, rate):
-    """---- Gamma: rate^a x^(a - 1) e^(-rate x) / Gamma(a) with a = concentration, x > 0 ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_gamma_entropy, _tensor(concentration), _tensor(rate))
 
 
@@ -2223,21 +2246,23 @@ def gamma_sample(concentration, rate, generator=None):
 
 
 def gamma_kl(p_concentration, p_rate, q_concentration, q_rate):
-    """By Marsaglia and Tsang's method (2000). Reparameterized implicitly (Figurnov et al. 2018): the
-    derivative by the concentration is that of the quantile at a fixed probability. It has no further
-    derivative, as in PyTorch.
+    """KL(p || q).
 
-    Errors: SHAPE; GRADIENT in a second backward."""
+    Errors: SHAPE."""
     return _one(_lib.wg_gamma_kl, _tensor(p_concentration), _tensor(p_rate), _tensor(q_concentration), _tensor(q_rate))
 
 
 def beta_log_prob(value, a, b):
-    """wg_beta_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_beta_log_prob, _tensor(value), _tensor(a), _tensor(b))
 
 
 def beta_entropy(a, b):
-    """---- Beta: x^(a - 1) (1 - x)^(b - 1) / B(a, b), 0 < x < 1 ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_beta_entropy, _tensor(a), _tensor(b))
 
 
@@ -2249,20 +2274,23 @@ def beta_sample(a, b, generator=None):
 
 
 def beta_kl(p_a, p_b, q_a, q_b):
-    """Of two gamma samples, the first's share. Reparameterized by them.
+    """KL(p || q).
 
     Errors: SHAPE."""
     return _one(_lib.wg_beta_kl, _tensor(p_a), _tensor(p_b), _tensor(q_a), _tensor(q_b))
 
 
 def dirichlet_log_prob(value, concentration):
-    """wg_dirichlet_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_dirichlet_log_prob, _tensor(value), _tensor(concentration))
 
 
 def dirichlet_entropy(concentration):
-    """---- Dirichlet: prod_k x_k^(a_k - 1) / B(a) of shares x that sum to 1, with a = concentration.
-    value, concentration: (..., K)   ->   (...); samples (..., K) ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_dirichlet_entropy, _tensor(concentration))
 
 
@@ -2274,19 +2302,23 @@ def dirichlet_sample(concentration, generator=None):
 
 
 def dirichlet_kl(p_concentration, q_concentration):
-    """Gamma samples over their sum. Reparameterized by them.
+    """KL(p || q).
 
     Errors: SHAPE."""
     return _one(_lib.wg_dirichlet_kl, _tensor(p_concentration), _tensor(q_concentration))
 
 
 def student_t_log_prob(value, df, mean, scale):
-    """wg_student_t_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_student_t_log_prob, _tensor(value), _tensor(df), _tensor(mean), _tensor(scale))
 
 
 def student_t_entropy(df, scale):
-    """---- Student's t with df degrees of freedom, moved by mean and scale ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_student_t_entropy, _tensor(df), _tensor(scale))
 
 
@@ -2298,28 +2330,37 @@ def student_t_sample(df, mean, scale, generator=None):
 
 
 def bernoulli_log_prob(value, logits):
-    """wg_bernoulli_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_bernoulli_log_prob, _tensor(value), _tensor(logits))
 
 
 def bernoulli_entropy(logits):
-    """---- Bernoulli: 1 with probability sigmoid(logits), which are finite; bernoulli samples ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_bernoulli_entropy, _tensor(logits))
 
 
 def bernoulli_kl(p_logits, q_logits):
-    """---- Bernoulli: 1 with probability sigmoid(logits), which are finite; bernoulli samples ----"""
+    """KL(p || q).
+
+    Errors: SHAPE."""
     return _one(_lib.wg_bernoulli_kl, _tensor(p_logits), _tensor(q_logits))
 
 
 def categorical_log_prob(value, logits):
-    """wg_categorical_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_categorical_log_prob, _tensor(value), _tensor(logits))
 
 
 def categorical_entropy(logits):
-    """---- Categorical: k with probability softmax(logits)_k.   value: (...) i64 or i32
-    logits: (..., K)   ->   (...) ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_categorical_entropy, _tensor(logits))
 
 
@@ -2331,20 +2372,23 @@ def categorical_sample(logits, generator=None):
 
 
 def categorical_kl(p_logits, q_logits):
-    """(...) i64, by the Gumbel trick. No gradient.
+    """KL(p || q).
 
     Errors: SHAPE."""
     return _one(_lib.wg_categorical_kl, _tensor(p_logits), _tensor(q_logits))
 
 
 def multivariate_normal_log_prob(value, mean, scale_tril):
-    """wg_multivariate_normal_log_prob"""
+    """The log density at value.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_multivariate_normal_log_prob, _tensor(value), _tensor(mean), _tensor(scale_tril))
 
 
 def multivariate_normal_entropy(scale_tril):
-    """---- Multivariate normal of the covariance L L^T with L = scale_tril, a lower triangle.
-    value, mean: (..., D)   scale_tril: (..., D, D)   ->   (...); samples (..., D) ----"""
+    """The entropy, in nats.
+
+    Errors: SHAPE."""
     return _one(_lib.wg_multivariate_normal_entropy, _tensor(scale_tril))
 
 
@@ -2356,7 +2400,7 @@ def multivariate_normal_sample(mean, scale_tril, generator=None):
 
 
 def multivariate_normal_kl(p_mean, p_scale_tril, q_mean, q_scale_tril):
-    """mean + L z. Reparameterized.
+    """KL(p || q).
 
     Errors: SHAPE."""
     return _one(_lib.wg_multivariate_normal_kl, _tensor(p_mean), _tensor(p_scale_tril), _tensor(q_mean), _tensor(q_scale_tril))
