@@ -521,32 +521,35 @@ wg_tensor *wg_irfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm) {
     return transformed(&irfft, "irfft", x, n, axis, norm, true);
 }
 
-wg_tensor *wg_fft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
-                   wg_fft_norm norm) {
+typedef wg_tensor *one_axis(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
+
+/* One axis after the other. */
+static wg_tensor *along_two(wg_tensor *x, one_axis *first, int64_t n_first, int axis_first,
+                            one_axis *second, int64_t n_second, int axis_second, wg_fft_norm norm) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_fft(wg_fft(x, n_b, axis_b, norm), n_a, axis_a, norm));
+    return wg_scope_end(&scope,
+                        second(first(x, n_first, axis_first, norm), n_second, axis_second, norm));
+}
+
+wg_tensor *wg_fft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+                   wg_fft_norm norm) {
+    return along_two(x, wg_fft, n_b, axis_b, wg_fft, n_a, axis_a, norm);
 }
 
 wg_tensor *wg_ifft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
                     wg_fft_norm norm) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_ifft(wg_ifft(x, n_b, axis_b, norm), n_a, axis_a, norm));
+    return along_two(x, wg_ifft, n_b, axis_b, wg_ifft, n_a, axis_a, norm);
 }
 
 wg_tensor *wg_rfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
                     wg_fft_norm norm) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_fft(wg_rfft(x, n_b, axis_b, norm), n_a, axis_a, norm));
+    return along_two(x, wg_rfft, n_b, axis_b, wg_fft, n_a, axis_a, norm);
 }
 
 wg_tensor *wg_irfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
                      wg_fft_norm norm) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_irfft(wg_ifft(x, n_a, axis_a, norm), n_b, axis_b, norm));
+    return along_two(x, wg_ifft, n_a, axis_a, wg_irfft, n_b, axis_b, norm);
 }
 
 /* ---- Convolution by way of transforms: Y = sum_c X_c conj(W_c) at each frequency. ---- */
