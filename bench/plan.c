@@ -19,8 +19,6 @@
 #include "base/alloc.h"
 #include "base/threads.h"
 #include "bench/bench.h"
-#include "bench/workload.h"
-#include "cli/cli.h"
 #include "cli/output.h"
 
 extern char **environ;
@@ -50,25 +48,20 @@ typedef struct arguments {
 } arguments;
 
 enum {
-    KEY_PRESET = WG__KEY_OWN,
-    KEY_RANKS,
+    KEY_RANKS = WG__KEY_BENCH,
     KEY_ON_MACHINE,
     KEY_THREADS,
     KEY_BANDWIDTH,
     KEY_LATENCY,
-    KEY_BATCH,
-    KEY_SEQ,
-    KEY_VOCAB,
     KEY_ACCUMULATE,
     KEY_ZERO,
     KEY_DTYPE,
-    KEY_RECOMPUTE,
     KEY_TOKENS,
     KEY_PRICE
 };
 
 static const struct argp_option options[] = {
-    {"preset", KEY_PRESET, "NAME", 0, "The size of the model (default: one of MODEL's)", 0},
+    WG__OPTIONS_WORKLOAD,
     {"ranks", KEY_RANKS, "N", 0, "Plan for 1, 2, 4 ... N ranks (default 8)", 0},
     {"ranks-per-machine", KEY_ON_MACHINE, "N", 0,
      "How many of them one machine has (default: as many as the cores here allow)", 0},
@@ -77,14 +70,10 @@ static const struct argp_option options[] = {
      "Of the network between machines, each way (default 1.25: 10 Gbit/s)", 0},
     {"latency", KEY_LATENCY, "US", 0, "Of a message between machines, in microseconds (default 50)",
      0},
-    {"batch", KEY_BATCH, "N", 0, "Sequences in a batch (default: the preset's)", 0},
-    {"seq", KEY_SEQ, "N", 0, "Tokens in a sequence (default: the preset's)", 0},
-    {"vocab", KEY_VOCAB, "N", 0, "Tokens in the vocabulary (default: the preset's)", 0},
     {"accumulate", KEY_ACCUMULATE, "N", 0,
      "Batches of a step, which the ranks share out (default: one for each rank)", 0},
     {"zero", KEY_ZERO, "STAGE", 0, "0, 1 or 2, as `pretrain --zero' (default 0)", 0},
     {"communication-dtype", KEY_DTYPE, "TYPE", 0, "f32 or bf16, as `pretrain' (default f32)", 0},
-    {"recompute", KEY_RECOMPUTE, NULL, 0, "Run layers once more in backward, to keep less", 0},
     {"tokens", KEY_TOKENS, "N", 0, "Tell the hours that so many tokens of training take (1e9)", 0},
     {"price", KEY_PRICE, "N", 0, "Of a machine an hour: tell the cost of these tokens", 0},
     WG__OPTION_JSON,
@@ -92,11 +81,7 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
-    wg__workload *w = &a->workload;
     switch (key) {
-    case KEY_PRESET:
-        w->preset = text;
-        return 0;
     case KEY_RANKS:
         a->ranks = wg__cli_integer(state, "ranks", text, 1, MOST_RANKS);
         return 0;
@@ -112,15 +97,6 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_LATENCY:
         a->latency = 1e-6 * wg__cli_number(state, "latency", text, 0, 1e9);
         return 0;
-    case KEY_BATCH:
-        w->batch = wg__cli_integer(state, "batch", text, 1, 1 << 24);
-        return 0;
-    case KEY_SEQ:
-        w->sequence = wg__cli_integer(state, "seq", text, 1, 1 << 24);
-        return 0;
-    case KEY_VOCAB:
-        w->vocabulary = wg__cli_integer(state, "vocab", text, 8, 1 << 24);
-        return 0;
     case KEY_ACCUMULATE:
         a->accumulate = wg__cli_integer(state, "accumulate", text, 1, INT32_MAX);
         return 0;
@@ -132,9 +108,6 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         if (!a->bf16 && strcmp(text, "f32") != 0)
             argp_error(state, "--communication-dtype is '%s'; it must be f32 or bf16", text);
         return 0;
-    case KEY_RECOMPUTE:
-        w->recompute = true;
-        return 0;
     case KEY_TOKENS:
         a->tokens = wg__cli_number(state, "tokens", text, 1, 1e18);
         return 0;
@@ -144,16 +117,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case WG__KEY_JSON:
         a->json = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (w->model)
-            argp_error(state, "one model at a time; '%s' is one too many", text);
-        w->model = text;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which model? bert-mini, or gpt, say");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return wg__parse_workload(key, text, state, &a->workload);
     }
 }
 

@@ -4,10 +4,8 @@
 #include <sys/resource.h>
 
 #include "bench/bench.h"
-#include "cli/cli.h"
 #include "cli/profile.h"
 #include "cli/output.h"
-#include "bench/workload.h"
 #include "base/alloc.h"
 #include "tensor/profile.h"
 
@@ -20,49 +18,48 @@ typedef struct arguments {
     wg__profiling profiling;
 } arguments;
 
-enum {
-    KEY_PRESET = WG__KEY_OWN,
-    KEY_BATCH,
-    KEY_SEQ,
-    KEY_VOCAB,
-    KEY_RECOMPUTE,
-    KEY_STEPS,
-    KEY_THREADS
-};
+enum { KEY_STEPS = WG__KEY_BENCH, KEY_THREADS };
 
 static const struct argp_option options[] = {
-    {"preset", KEY_PRESET, "NAME", 0, "The size of the model (default: one of MODEL's)", 0},
-    {"batch", KEY_BATCH, "N", 0, "Sequences in a batch (default: the preset's)", 0},
-    {"seq", KEY_SEQ, "N", 0,
-     "Tokens in a sequence; of encoder-decoders in source and target each (default: the preset's)",
-     0},
-    {"vocab", KEY_VOCAB, "N", 0, "Tokens in the vocabulary (default: the preset's)", 0},
-    {"recompute", KEY_RECOMPUTE, NULL, 0,
-     "Keep of each layer what goes into it alone, and run it once more in backward", 0},
+    WG__OPTIONS_WORKLOAD,
     {"steps", KEY_STEPS, "N", 0, "Steps that are timed, after two that warm up (default 7)", 0},
     {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
     WG__OPTIONS_PROFILE,
     {0}};
 
+error_t wg__parse_workload(int key, char *text, struct argp_state *state, wg__workload *workload) {
+    switch (key) {
+    case WG__KEY_PRESET:
+        workload->preset = text;
+        return 0;
+    case WG__KEY_BATCH:
+        workload->batch = wg__cli_integer(state, "batch", text, 1, MAX_SIZE);
+        return 0;
+    case WG__KEY_SEQ:
+        workload->sequence = wg__cli_integer(state, "seq", text, 1, MAX_SIZE);
+        return 0;
+    case WG__KEY_VOCAB:
+        workload->vocabulary = wg__cli_integer(state, "vocab", text, 8, MAX_SIZE);
+        return 0;
+    case WG__KEY_RECOMPUTE:
+        workload->recompute = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (workload->model)
+            argp_error(state, "one model at a time; '%s' is one too many", text);
+        workload->model = text;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which model? bert-mini, or gpt, say");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
-    wg__workload *w = &a->workload;
     switch (key) {
-    case KEY_PRESET:
-        w->preset = text;
-        return 0;
-    case KEY_BATCH:
-        w->batch = wg__cli_integer(state, "batch", text, 1, MAX_SIZE);
-        return 0;
-    case KEY_SEQ:
-        w->sequence = wg__cli_integer(state, "seq", text, 1, MAX_SIZE);
-        return 0;
-    case KEY_VOCAB:
-        w->vocabulary = wg__cli_integer(state, "vocab", text, 8, MAX_SIZE);
-        return 0;
-    case KEY_RECOMPUTE:
-        w->recompute = true;
-        return 0;
     case KEY_STEPS:
         a->steps = wg__cli_integer(state, "steps", text, 1, MAX_STEPS);
         return 0;
@@ -75,16 +72,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case WG__KEY_TRACE:
         a->profiling.trace = text;
         return 0;
-    case ARGP_KEY_ARG:
-        if (w->model)
-            argp_error(state, "one model at a time; '%s' is one too many", text);
-        w->model = text;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which model? bert-mini, or gpt, say");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return wg__parse_workload(key, text, state, &a->workload);
     }
 }
 
