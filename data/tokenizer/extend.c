@@ -4,6 +4,7 @@
 
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/merges.h"
+#include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
@@ -29,8 +30,10 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
                           int32_t *symbols) {
     extender *e = (extender *)words;
     wg_token_list *list = &e->sink.list;
+    const wg__tokenizer_kind *kind = e->tokenizer->kind;
     list->count = 0;
-    if (e->tokenizer->kind->encode(e->tokenizer, word, length, false, &e->sink) < 0 ||
+    if ((kind->encode_word ? kind->encode_word(e->tokenizer, word, length, &e->sink)
+                           : kind->encode(e->tokenizer, word, length, false, &e->sink)) < 0 ||
         list->count > length)
         return 0;
     for (int64_t i = 0; i < list->count; i++) {
@@ -51,6 +54,8 @@ static int learn(extender *e, const wg__texts *texts, int64_t most) {
             return -1;
     e->words.most_pieces = vocabulary->count + most;
     e->words.min_frequency = LEAST_FREQUENCY;
+    e->words.most_characters =
+        e->tokenizer->kind == &wg__sentencepiece_kind ? WG__PIECE_LONGEST : 0;
     e->words.prefix = e->tokenizer->kind == &wg__wordpiece_kind ? 2 : 0; /* ## */
     if (wg__learn_merges(&e->words, split_word) < 0 || wg_error_pending())
         return -1;
@@ -108,9 +113,13 @@ static int list_pieces(const extender *e, wg_vocabulary_extension *x) {
 /* Adds new tokens, and merges where the kind keeps a list of them, to the JSON of the tokenizer. */
 static int extend_json(const extender *e, json_t *root) {
     const wg__merge_training *t = &e->words;
+    const wg__tokenizer_kind *kind = e->tokenizer->kind;
     json_t *vocabulary = json_object_get(root, "vocabulary");
-    json_t *merges = json_object_get(json_object_get(root, "options"), "merges");
-    int status = 0;
+    json_t *options = json_object_get(root, "options");
+    json_t *merges = json_object_get(options, "merges");
+    int status = kind->extend_options ? kind->extend_options(e->tokenizer, t, options) : 0;
+    if (json_is_false(json_object_get(options, "by_merges")))
+        merges = NULL;
     for (int64_t i = e->tokenizer->vocabulary.count; i < t->pieces.count; i++)
         status |= json_array_append_new(vocabulary, json_string(wg__strings_text(&t->pieces, i)));
     for (int64_t i = 0; merges && i < t->merge_count; i++)
@@ -135,11 +144,10 @@ int wg_tokenizer_extend(const wg_tokenizer *tokenizer, int count, const char *co
     if (!tokenizer)
         return -1;
     if (!tokenizer->kind->count_words)
-        return wg_fail(
-            WG_ERROR_ARGUMENT, WHERE,
-            "the vocabulary of a %s tokenizer cannot be extended; those of wordpiece and "
-            "bpe can",
-            tokenizer->kind->name);
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the vocabulary of a %s tokenizer cannot be extended; those of wordpiece, "
+                       "bpe and sentencepiece can",
+                       tokenizer->kind->name);
     if (most < 1 || most > INT32_MAX - tokenizer->vocabulary.count)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "%lld new tokens; wanted 1 or more, and at most 2^31 - 1 tokens in all",

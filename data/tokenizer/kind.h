@@ -60,10 +60,20 @@ typedef struct wg__tokenizer_kind {
     /* A tokenizer from such an object and a vocabulary. */
     wg_tokenizer *(*from_json)(const json_t *options, int64_t count, const char *const *tokens);
 
-    /* Counts the words of a text, between which no merge joins pieces, as `encode` gets them. NULL:
-     * the vocabulary cannot be extended. merges.h */
+    /* Counts the words of a text, between which no merge joins pieces. NULL: the vocabulary cannot
+     * be extended. merges.h */
     int (*count_words)(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                        struct wg__merge_training *words);
+
+    /* Appends the ids of such a word, none if a piece of it cannot be joined to others. NULL:
+     * `encode` does. */
+    int (*encode_word)(const wg_tokenizer *tokenizer, const char *word, int64_t length,
+                       wg__token_sink *sink);
+
+    /* Adds what the options say of each learnt piece. NULL: they say nothing, or only the merges.
+     */
+    int (*extend_options)(const wg_tokenizer *tokenizer, const struct wg__merge_training *words,
+                          json_t *options);
 
     /* Frees what the kind's struct owns, but not the struct; NULL: nothing. */
     void (*clear)(wg_tokenizer *tokenizer);

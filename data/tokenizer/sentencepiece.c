@@ -14,6 +14,8 @@
 #define WHERE "sentencepiece"
 #define UNKNOWN_PENALTY 10.0 /* an unknown character scores so much less than the worst piece */
 
+#define UNIGRAM_GAIN 0.01 /* a learnt piece scores at least so much more than two that make it */
+
 /* ---- Making a tokenizer: pieces ---- */
 
 static int find_unknown(wg__pieces *p) {
@@ -292,7 +294,8 @@ typedef struct segmenter {
     unigram_node *nodes;
     int64_t node_capacity;
     wg__text normalized;
-    bool after_unknown; /* the last token is <unk> */
+    bool after_unknown;        /* the last token is <unk> */
+    wg__merge_training *words; /* where parts are counted instead of segmented; NULL: nowhere */
 } segmenter;
 
 /* Appends an unknown character: its bytes, or <unk>, which stands for several in a row. */
@@ -480,12 +483,13 @@ static int64_t part_end(const char *text, int64_t length) {
 
 static int segment_parts(segmenter *g, const char *text, int64_t length) {
     int64_t size;
-    if (!g->pieces->settings.split_words)
+    if (!g->pieces->settings.split_words && !g->words)
         return segment(g, text, length);
     for (int64_t at = 0; at < length; at += size) {
         size = part_end(text + at, length - at);
         g->after_unknown = false;
-        if (segment(g, text + at, size) < 0)
+        if ((g->words ? wg__sentencepiece_count(g->words, text + at, size)
+                      : segment(g, text + at, size)) < 0)
             return -1;
     }
     return 0;
@@ -513,10 +517,15 @@ static int encode_words(segmenter *g, const char *text, int64_t length, bool fir
     return 0;
 }
 
-static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
-                  wg__token_sink *sink) {
-    const wg__pieces *p = (const wg__pieces *)tokenizer;
-    segmenter g = {.pieces = p, .sink = sink};
+static void clear_segmenter(segmenter *g) {
+    wg__free(g->normalized.bytes);
+    wg_token_list_free(&g->symbols);
+    wg__merge_buffer_clear(&g->buffer);
+    wg__free(g->nodes);
+}
+
+static int encode_text(segmenter *g, const char *text, int64_t length, bool first) {
+    const wg__pieces *p = g->pieces;
     wg__text replaced = {0};
     int status = 0;
     if (p->settings.by_grapheme) {
@@ -525,13 +534,95 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
         length = replaced.length;
     }
     if (status == 0)
-        status = p->settings.split_spaces ? encode_words(&g, text, length, first)
-                                          : encode_stretch(&g, text, length, first);
+        status = p->settings.split_spaces ? encode_words(g, text, length, first)
+                                          : encode_stretch(g, text, length, first);
     wg__free(replaced.bytes);
-    wg__free(g.normalized.bytes);
-    wg_token_list_free(&g.symbols);
-    wg__merge_buffer_clear(&g.buffer);
-    wg__free(g.nodes);
+    clear_segmenter(g);
+    return status;
+}
+
+static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
+                  wg__token_sink *sink) {
+    segmenter g = {.pieces = (const wg__pieces *)tokenizer, .sink = sink};
+    return encode_text(&g, text, length, first);
+}
+
+/* ---- Extending the vocabulary (extend.c) ---- */
+
+/* Each line is a text. */
+static int count_words(const wg_tokenizer *tokenizer, const char *text, int64_t length,
+                       wg__merge_training *words) {
+    for (int64_t at = 0, end; at < length; at = end + 1) {
+        const char *newline = memchr(text + at, '\n', (size_t)(length - at));
+        end = newline ? newline - text : length;
+        segmenter g = {.pieces = (const wg__pieces *)tokenizer, .words = words};
+        if (end > at && encode_text(&g, text + at, end - at, true) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Words with bytes, unknown characters or pieces that users defined cannot become pieces. */
+static int encode_word(const wg_tokenizer *tokenizer, const char *word, int64_t length,
+                       wg__token_sink *sink) {
+    const wg__pieces *p = (const wg__pieces *)tokenizer;
+    segmenter g = {.pieces = p, .sink = sink};
+    const int64_t before = sink->list.count;
+    const int status = segment(&g, word, length);
+    clear_segmenter(&g);
+    for (int64_t i = before; i < sink->list.count; i++)
+        if (p->types[sink->list.ids[i]] != WG__PIECE_NORMAL)
+            sink->list.count = before;
+    return status;
+}
+
+/* The log probability of each learnt piece by its share of the pieces of the text. It is more than
+ * that of any two pieces of which it can be made, which would be taken otherwise. */
+static int unigram_scores(const wg__pieces *p, const wg__merge_training *words, double *scores) {
+    const int64_t old = p->base.vocabulary.count, count = words->pieces.count;
+    int64_t *uses = wg__calloc((size_t)count, sizeof *uses), all = 0;
+    if (!uses)
+        return -1;
+    for (int64_t w = 0; w < words->words.count; w++)
+        for (int32_t i = 0; i < words->word_lengths[w]; i++) {
+            uses[words->symbols[words->word_starts[w] + i]] += words->word_counts[w];
+            all += words->word_counts[w];
+        }
+    for (int64_t i = old; i < count; i++) {
+        const char *text = wg__strings_text(&words->pieces, i);
+        const int64_t length = wg__strings_length(&words->pieces, i);
+        scores[i] = log((double)(uses[i] > 0 ? uses[i] : 1) / (double)all);
+        for (int64_t head = wg__utf8_length(text); head < length;
+             head += wg__utf8_length(text + head)) {
+            const int64_t left = wg__strings_find(&words->pieces, text, head);
+            const int64_t right = wg__strings_find(&words->pieces, text + head, length - head);
+            if (left >= 0 && left < i && right >= 0 && right < i)
+                scores[i] = fmax(scores[i], scores[left] + scores[right] + UNIGRAM_GAIN);
+        }
+    }
+    wg__free(uses);
+    return 0;
+}
+
+/* Of BPE, new pieces are joined after all old ones, in the order in which they were learnt. */
+static int extend_options(const wg_tokenizer *tokenizer, const wg__merge_training *words,
+                          json_t *options) {
+    const wg__pieces *p = (const wg__pieces *)tokenizer;
+    const int64_t old = p->base.vocabulary.count, count = words->pieces.count;
+    double *scores = wg__alloc((size_t)count * sizeof *scores), worst = 0;
+    if (!scores)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        scores[i] = i < old ? p->scores[i] : worst - 1;
+        worst = fmin(worst, scores[i]);
+    }
+    int status = p->settings.unigram ? unigram_scores(p, words, scores) : 0;
+    for (int64_t i = old; status == 0 && i < count; i++)
+        if (json_array_append_new(json_object_get(options, "types"),
+                                  json_integer(WG__PIECE_NORMAL)) < 0 ||
+            json_array_append_new(json_object_get(options, "scores"), json_real(scores[i])) < 0)
+            status = wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the new pieces");
+    wg__free(scores);
     return status;
 }
 
@@ -711,5 +802,8 @@ const wg__tokenizer_kind wg__sentencepiece_kind = {
     .decode = decode,
     .options_to_json = options_to_json,
     .from_json = from_json,
+    .count_words = count_words,
+    .encode_word = encode_word,
+    .extend_options = extend_options,
     .clear = clear,
 };

@@ -17,6 +17,7 @@
 
 #include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/kind.h"
+#include "data/tokenizer/merges.h"
 #include "data/tokenizer/normalize.h"
 #include "data/tokenizer/unigram.h"
 
@@ -80,6 +81,12 @@ typedef struct wg__piece_model {
     const char *charsmap; /* NULL: none */
     int64_t charsmap_length;
 } wg__piece_model;
+
+enum { WG__PIECE_LONGEST = 16 /* characters of a piece that is learnt */ };
+
+/* Counts the parts of a word, which may begin with U+2581: each run of letters, of digits, or of
+ * other characters is one, and a long run is several. sentencepiece_train.c [MEMORY] */
+int wg__sentencepiece_count(wg__merge_training *words, const char *word, int64_t length);
 
 /* A tokenizer whose only special tokens are <unk> and the control pieces. [FORMAT] */
 wg_tokenizer *wg__sentencepiece_new(const wg__piece_model *model);

@@ -19,7 +19,7 @@
 #define LONGEST_PART 4096 /* bytes; each merge reads the whole part that it changes */
 
 static const char *const special_texts[] = {"<unk>", "<s>", "</s>"};
-enum { SPECIAL_COUNT = 3, BYTE_COUNT = 256, LONGEST = 16 /* characters of a piece */ };
+enum { SPECIAL_COUNT = 3, BYTE_COUNT = 256 };
 
 typedef struct trainer {
     wg_sentencepiece_training settings;
@@ -53,45 +53,46 @@ static int64_t separator_length(const char *text, int64_t length) {
     return *text == ' ' || *text == '\n' || *text == '\r' || *text == '\0';
 }
 
-/* Counts the parts of a word: each run of letters, of digits, or of other characters is one, and a
- * long run is several. U+2581 stands before the first part. */
-static int count_parts(trainer *t, const char *text, int64_t length, wg__text *part) {
-    part->length = 0;
-    int status = wg__text_append(part, SPACE, SPACE_LENGTH);
+int wg__sentencepiece_count(wg__merge_training *words, const char *word, int64_t length) {
+    int64_t start = 0, size;
     enum script before = OTHERS;
-    for (int64_t at = 0; status == 0 && at < length;) {
+    bool first = true;
+    for (int64_t at = 0; at < length; at += size) {
         utf8proc_int32_t character;
-        const int64_t size =
-            utf8proc_iterate((const utf8proc_uint8_t *)text + at, length - at, &character);
+        size = utf8proc_iterate((const utf8proc_uint8_t *)word + at, length - at, &character);
+        if (first && character == 0x2581)
+            continue;
         const enum script script = script_of(character);
-        if (at > 0 && (script != before || part->length + size > LONGEST_PART)) {
-            status = wg__count_word(&t->words, part->bytes, part->length);
-            part->length = 0;
+        if (!first && (script != before || at + size - start > LONGEST_PART)) {
+            if (wg__count_word(words, word + start, at - start) < 0)
+                return -1;
+            start = at;
         }
-        if (status == 0)
-            status = wg__text_append(part, text + at, size);
         before = script;
-        at += size;
+        first = false;
     }
-    return status < 0 ? -1 : wg__count_word(&t->words, part->bytes, part->length);
+    return wg__count_word(words, word + start, length - start);
 }
 
 static int add_text(void *context, const char *text, int64_t length, const char *name) {
     trainer *t = context;
     if (wg__utf8_check(text, length, name, WHERE) < 0)
         return -1;
-    wg__text part = {0};
+    wg__text word = {0};
     int status = 0;
     for (int64_t at = 0; status == 0 && at < length;) {
         const int64_t skipped = separator_length(text + at, length - at);
         int64_t end = at;
         while (end < length && separator_length(text + end, length - end) == 0)
             end += wg__utf8_length(text + end);
-        if (end > at)
-            status = count_parts(t, text + at, end - at, &part);
+        word.length = 0;
+        if (end > at && (wg__text_append(&word, SPACE, SPACE_LENGTH) < 0 ||
+                         wg__text_append(&word, text + at, end - at) < 0 ||
+                         wg__sentencepiece_count(&t->words, word.bytes, word.length) < 0))
+            status = -1;
         at = skipped ? at + skipped : end;
     }
-    wg__free(part.bytes);
+    wg__free(word.bytes);
     return status;
 }
 
@@ -220,7 +221,7 @@ static int begin(trainer *t, const wg_sentencepiece_training *training) {
                        "vocabulary_size, min_frequency and alphabet_limit must not be negative, "
                        "and a vocabulary has at most 2^31 - 1 pieces");
     t->words.min_frequency = s->min_frequency;
-    t->words.most_characters = LONGEST;
+    t->words.most_characters = WG__PIECE_LONGEST;
     return 0;
 }
 

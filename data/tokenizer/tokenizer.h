@@ -174,11 +174,11 @@ typedef struct wg_vocabulary_extension {
     int32_t *pieces;         /* ... pieces[starts[i]] to pieces[starts[i + 1] - 1] */
 } wg_vocabulary_extension;
 
-/* Learns up to `most` new tokens from text files: fewer where no more pairs occur twice. WordPiece
- * and bpe. Words that the tokenizer cannot spell are left out. Cleared with
- * wg_vocabulary_extension_clear; after an error there is nothing to clear. -1 with [ARGUMENT for
- * another kind or most < 1; FORMAT for text that is not UTF-8 or in which no pair occurs twice;
- * NOT_FOUND, IO, MEMORY] */
+/* Learns up to `most` new tokens from text files: fewer where no more pairs occur twice. WordPiece,
+ * bpe and sentencepiece, whose pieces grow to 16 characters at most. Words that the tokenizer
+ * cannot spell are left out. Cleared with wg_vocabulary_extension_clear; after an error there is
+ * nothing to clear. -1 with [ARGUMENT for another kind or most < 1; FORMAT for text that is not
+ * UTF-8 or in which no pair occurs twice; NOT_FOUND, IO, MEMORY] */
 WG_API int wg_tokenizer_extend(const wg_tokenizer *tokenizer, int count, const char *const *paths,
                                int64_t most, wg_vocabulary_extension *extension);
 

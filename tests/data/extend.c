@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
+#include "data/tokenizer/sentencepiece_train.h"
 #include "data/tokenizer/wordpiece.h"
 #include "tests/support/testing.h"
 
@@ -127,9 +128,53 @@ START_TEST(what_cannot_be_extended_is_refused) {
 }
 END_TEST
 
-START_TEST(a_failed_extension_leaks_nothing) {
-    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(pieces), pieces, NULL);
-    const char *path = write_text("domain.txt", "pericarditis pericarditis mycarditis");
+static void assert_ids(const wg_tokenizer *tokenizer, const char *text, int64_t count,
+                       const char *const *expected) {
+    wg_token_list list = {0};
+    ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, -1, NULL, &list), 0);
+    ck_assert_int_eq(list.count, count);
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_str_eq(wg_tokenizer_token(tokenizer, list.ids[i]), expected[i]);
+    wg_token_list_free(&list);
+}
+
+/* Of both kinds. \u2581low is a piece already; \u2581s + low, then \u2581slow + ly are joined, but
+ * not the comma, nor \u00e9, which no piece has. */
+START_TEST(sentencepiece_learns_the_words_of_a_new_text) {
+    for (int unigram = 0; unigram < 2; unigram++) {
+        wg_tokenizer *tokenizer = wg_sentencepiece_train(
+            "low low low low s y l lowy", -1,
+            &(wg_sentencepiece_training){.unigram = unigram, .vocabulary_size = 12});
+        ck_assert_ptr_nonnull(tokenizer);
+        const int64_t old = wg_tokenizer_size(tokenizer);
+        wg_vocabulary_extension x;
+        ck_assert_int_eq(
+            extend(tokenizer, "slowly, slowly, slow, slow slow slow\nslowly\u00e9 slowly\u00e9 low",
+                   8, &x),
+            0);
+        assert_no_error();
+        ck_assert_int_eq(wg_tokenizer_size(x.tokenizer), old + x.count);
+        for (int32_t i = 0; i < old; i++)
+            ck_assert_str_eq(wg_tokenizer_token(x.tokenizer, i), wg_tokenizer_token(tokenizer, i));
+        assert_ids(x.tokenizer, "slow low slowly", 3,
+                   (const char *[]){"\u2581slow", "\u2581low", "\u2581slowly"});
+        for (int64_t i = old; i < old + x.count; i++) {
+            const char *token = wg_tokenizer_token(x.tokenizer, (int32_t)i);
+            ck_assert_ptr_null(strchr(token, ','));
+            ck_assert_ptr_null(strstr(token, "\u00e9"));
+            char spelt[64] = "";
+            for (int64_t k = x.starts[i - old]; k < x.starts[i - old + 1]; k++)
+                strcat(spelt, wg_tokenizer_token(tokenizer, x.pieces[k]));
+            ck_assert_str_eq(spelt, token);
+        }
+        wg_vocabulary_extension_clear(&x);
+        wg_tokenizer_free(tokenizer);
+    }
+}
+END_TEST
+
+static void extend_without_memory(const wg_tokenizer *tokenizer, const char *text) {
+    const char *path = write_text("domain.txt", text);
     bool done = false;
     for (int64_t n = 0; !done; n++) {
         wg_vocabulary_extension x;
@@ -140,7 +185,19 @@ START_TEST(a_failed_extension_leaks_nothing) {
         wg_error_clear();
         wg_vocabulary_extension_clear(&x);
     }
+}
+
+START_TEST(a_failed_extension_leaks_nothing) {
+    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(pieces), pieces, NULL);
+    extend_without_memory(tokenizer, "pericarditis pericarditis mycarditis");
     wg_tokenizer_free(tokenizer);
+    for (int unigram = 0; unigram < 2; unigram++) {
+        tokenizer = wg_sentencepiece_train(
+            "low low s y", -1,
+            &(wg_sentencepiece_training){.unigram = unigram, .vocabulary_size = 12});
+        extend_without_memory(tokenizer, "slowly slowly slow");
+        wg_tokenizer_free(tokenizer);
+    }
 }
 END_TEST
 
@@ -149,6 +206,7 @@ SUITES {
         the_most_frequent_pairs_become_tokens_of_wordpiece,
         no_more_tokens_than_asked_for_are_added,
         merging_goes_on_where_bpe_ended,
+        sentencepiece_learns_the_words_of_a_new_text,
         what_cannot_be_extended_is_refused,
         a_failed_extension_leaks_nothing,
     };
