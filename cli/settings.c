@@ -140,6 +140,10 @@ static const wg_setting training_rows[] = {
     {"recompute", WG_SETTING_FLAG, TRAINING(recompute),
      .help = "Keep of each layer only its input, and run the layer once more in backward: less "
              "memory, more time, the same run bit for bit"},
+    {"step-in-backward", WG_SETTING_FLAG, TRAINING(step_in_backward),
+     .help = "With --clip 0: step each weight as soon as backward has its gradient, which is then "
+             "freed: less memory, the same run bit for bit; but a gradient that is not finite "
+             "ends the run when some weights have moved"},
     {"zero", WG_SETTING_INTEGER, TRAINING(zero), .high = 2, .argument = "STAGE",
      .help = "Under mpirun: each rank has a share of the optimizer's state (1), and of the "
              "gradients (2), instead of all (0)"},

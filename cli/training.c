@@ -405,6 +405,11 @@ static int complete_settings(run *r) {
     decide_steps(r);
     const wg__training_settings *s = &r->settings.training;
     const int64_t steps = s->steps;
+    if (s->step_in_backward && s->clip > 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "settings",
+                       "--step-in-backward with --clip %g: clipping needs all gradients before a "
+                       "weight moves; add --clip 0",
+                       s->clip);
     r->training->run_examples = examples_of(s, steps);
     r->training->ramp_examples = examples_of(s, s->seq_ramp);
     if (r->steps_before && r->steps_before != steps)
@@ -455,6 +460,7 @@ static wg_trainer_options trainer_options(const run *r, wg__progress *progress) 
         .group = wg__cli_group(),
         .zero = (int)s->zero,
         .bf16_gradients = s->communication_dtype == 1,
+        .step_in_backward = s->step_in_backward,
     };
 }
 

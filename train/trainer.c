@@ -34,6 +34,11 @@ static int check_options(const wg_trainer_options *options) {
         return wg_fail(WG_ERROR_ARGUMENT, "train",
                        "keep_every is %lld and keep_stem NULL: where shall the checkpoints go?",
                        (long long)options->keep_every);
+    if (options->step_in_backward && options->clip >= 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "train",
+                       "step_in_backward with a clip of %g: clipping needs all gradients before a "
+                       "weight moves; give a negative clip",
+                       options->clip);
     if (options->accumulate < 0 || options->accumulate_ramp < 0 || options->patience < 0)
         return wg_fail(WG_ERROR_ARGUMENT, "train",
                        "%lld batches in a step, reached in %lld steps, a patience of %lld; "
@@ -158,10 +163,9 @@ static int backward(wg_tensor *loss, double share) {
     return wg_backward(loss, &options);
 }
 
-/* Clipping wants all gradients before any weight moves, and so does their sum over ranks; else
- * weights move in backward. */
+/* The sum over ranks needs all gradients before any weight moves. */
 static bool steps_in_backward(const wg_trainer *trainer) {
-    return trainer->options.clip < 0 && !wg__trainer_is_shared(trainer);
+    return trainer->options.step_in_backward && !wg__trainer_is_shared(trainer);
 }
 
 static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, double share,
@@ -175,6 +179,8 @@ static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, double share,
     return result;
 }
 
+/* Measures all gradients before a weight moves, also without clipping: one that is not finite ends
+ * the step. */
 static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
     const double most = trainer->options.clip > 0 ? trainer->options.clip : 0;
     int result = wg_optimizer_clip(trainer->optimizer, most, &measured->gradient_norm);

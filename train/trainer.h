@@ -4,7 +4,7 @@
  *      ^                                                                       |
  *      `-----------------------------------------------------------------------'
  *
- * Without clipping the optimizer steps while backward goes on (wg_optimizer_step_begin).
+ * With `step_in_backward` the optimizer steps while backward goes on (wg_optimizer_step_begin).
  *
  * A model takes part by a wg_task, a handful of functions. The loop knows no model, prints nothing,
  * and reports each step to a listener.
@@ -96,8 +96,7 @@ typedef void (*wg_train_listener)(const wg_train_report *report, void *context);
 typedef struct wg_trainer_options {
     int64_t steps;           /* at least 1 */
     wg_schedule schedule;    /* of the learning rate */
-    double clip;             /* greatest global gradient norm; 0: 1.0; negative: no clipping, and
-                                each weight moves during backward, which takes less memory */
+    double clip;             /* greatest global gradient norm; 0: 1.0; negative: no clipping */
     int64_t accumulate;      /* batches whose gradients are averaged for a step; 0: 1 */
     int64_t accumulate_ramp; /* steps in which their number rises from 1 to `accumulate`, in a
                               * straight line, rounded down; 0: it is the same from the start */
@@ -118,7 +117,10 @@ typedef struct wg_trainer_options {
     wg_group *group; /* the processes that train together; borrowed. NULL: this one alone */
     int zero; /* stage of ZeRO: 1: each rank of the group has a share of the optimizer's state; 2:
                * and of the gradients; 0: each has all */
-    bool bf16_gradients; /* they travel between ranks as bf16, half the bytes; sums are in f32 */
+    bool bf16_gradients;   /* they travel between ranks as bf16, half the bytes; sums are in f32 */
+    bool step_in_backward; /* each weight moves as soon as backward has its gradient, which takes
+                            * less memory; without clipping only. Several ranks sum their gradients
+                            * first and take no notice of it */
 } wg_trainer_options;
 
 /* How many batches a step takes that follows `step` others. */
@@ -150,11 +152,11 @@ WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
  * what may be behind it, and is never saved. If the task names its batches and no other rank takes
  * part, the step is run again to find the first op that made such a number, and the hint names it
  * with its layer. The weights in memory are those of the last step that
- * was done; but without clipping an error may come when backward has moved some of them, and the
- * trainer then neither saves nor goes on. With a group all ranks have the same outcome: an error of
- * one is that of all, and names it. [GRADIENT for a run that diverged; STATE for ranks that differ
- * in version, processor, options, module, data or step; STATE for a patience
- * or best_path with a task whose evaluations have no "loss", and after such an error; whatever the
+ * was done; but with `step_in_backward` an error may come when backward has moved some of them, and
+ * the trainer then neither saves nor goes on. With a group all ranks have the same outcome: an
+ * error of one is that of all, and names it. [GRADIENT for a run that diverged; STATE for ranks
+ * that differ in version, processor, options, module, data or step; STATE for a patience or
+ * best_path with a task whose evaluations have no "loss", and after such an error; whatever the
  * task, the optimizer or saving gives] */
 WG_API int wg_trainer_run(wg_trainer *trainer);
 

@@ -145,6 +145,13 @@ run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --step
 check 'a run that diverges says at which step, and why' \
     eval 'left_with 1 "hint: " && grep -q "train: step [0-9]*: " err'
 rm -f bad.h5
+run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 30 \
+    --step-in-backward --out bad.h5
+check 'steps in backward want no clipping' eval 'left_with 1 "add --clip 0" && test ! -e bad.h5'
+run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 3 --clip 0 \
+    --step-in-backward --out bad.h5
+check 'a run steps in backward' test $code = 0
+rm -f bad.h5
 
 # A log without the times, each step once.
 losses() {

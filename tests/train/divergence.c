@@ -14,9 +14,10 @@ typedef struct run {
     wg_module *module;
     wg_linear *stem, *head;
     wg_batches *batches;
-    int64_t bad;   /* the example that is too large; -1: none */
-    double factor; /* of that example; of others 1 */
-    bool steep;    /* the bad example has a finite loss, and a gradient that is not */
+    int64_t bad;      /* the example that is too large; -1: none */
+    double factor;    /* of that example; of others 1 */
+    wg_linear *steep; /* the output of this layer has a gradient that is not finite for the bad
+                       * example, whose loss is; NULL: none */
     int64_t batches_taken;
 } run;
 
@@ -40,6 +41,16 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     return b->x ? 0 : -1;
 }
 
+/* A layer; the square root of zeros, if it is the steep one. */
+static wg_tensor *forward(const run *r, wg_linear *layer, wg_tensor *x, bool is_bad) {
+    wg_tensor *y = wg_linear_forward(layer, x);
+    if (r->steep != layer || !is_bad)
+        return y;
+    wg_error_place place;
+    wg_module_enter(&layer->module, &place);
+    return wg_module_leave(&place, wg_sqrt(wg_mul_scalar(y, 0)));
+}
+
 static wg_tensor *loss_of(void *context, wg_metrics *metrics) {
     run *r = context;
     batch b;
@@ -47,12 +58,7 @@ static wg_tensor *loss_of(void *context, wg_metrics *metrics) {
     metrics->tokens += BATCH;
     if (wg_batches_next(r->batches, &b) < 0)
         return NULL;
-    wg_tensor *y = wg_linear_forward(r->head, wg_linear_forward(r->stem, b.x));
-    if (r->steep && b.is_bad) {
-        wg_error_place place;
-        wg_module_enter(&r->head->module, &place);
-        y = wg_module_leave(&place, wg_sqrt(wg_mul_scalar(y, 0)));
-    }
+    wg_tensor *y = forward(r, r->head, forward(r, r->stem, b.x, b.is_bad), b.is_bad);
     return wg_mean(wg_mul(y, y), WG_ALL, false);
 }
 
@@ -65,7 +71,7 @@ static run make(int64_t bad, double factor) {
 
 /* Runs until the error, which must hold all these texts and have left the weights of the step
  * before. */
-static void check(run *r, int64_t accumulate, const char *const *texts) {
+static void check(run *r, int64_t accumulate, double clip, const char *const *texts) {
     const wg_batch_source source = {.context = r, .build = build};
     r->batches =
         wg_batches_new(&source, &(wg_batches_options){.batch = BATCH, .examples = EXAMPLES});
@@ -76,6 +82,7 @@ static void check(run *r, int64_t accumulate, const char *const *texts) {
         &task, wg_optimizer_new(&(wg_optimizer_choice){.name = "adamw"}),
         &(wg_trainer_options){.steps = EXAMPLES,
                               .accumulate = accumulate,
+                              .clip = clip,
                               .path = path,
                               .save_every = 1,
                               .schedule = {.kind = WG_SCHEDULE_CONSTANT, .peak = 1e-3}});
@@ -92,27 +99,50 @@ static void check(run *r, int64_t accumulate, const char *const *texts) {
     wg_checkpoint_close(file);
     wg_to_array(wg_detach(r->stem->weight), memory);
     ck_assert_mem_eq(memory, saved, sizeof saved);
+    file = wg_checkpoint_open(path);
+    ck_assert_int_eq(wg_to_array(wg_checkpoint_get_tensor(file, "/model/head/weight"), saved), 0);
+    wg_checkpoint_close(file);
+    wg_to_array(wg_detach(r->head->weight), memory);
+    ck_assert_mem_eq(memory, saved, sizeof saved);
     wg_trainer_free(trainer);
     wg_batches_free(r->batches);
     wg_module_free(r->module);
 }
 
 START_TEST(a_loss_that_is_not_finite_names_the_first_op_and_its_layer) {
-    for (int64_t accumulate = 1; accumulate <= 3; accumulate += 2) {
-        run r = make(9, 1e38);
-        wg_set_grad_enabled(false);
-        wg_fill_(r.stem->weight, 10);
-        wg_set_grad_enabled(true);
-        check(&r, accumulate,
-              (const char *const[]){"loss: it is", "stem: linear", "an infinity or a NaN", NULL});
-    }
+    for (int64_t accumulate = 1; accumulate <= 3; accumulate += 2)
+        for (int clips = 0; clips < 2; clips++) {
+            run r = make(9, 1e38);
+            wg_set_grad_enabled(false);
+            wg_fill_(r.stem->weight, 10);
+            wg_set_grad_enabled(true);
+            check(
+                &r, accumulate, clips ? 1 : -1,
+                (const char *const[]){"loss: it is", "stem: linear", "an infinity or a NaN", NULL});
+        }
 }
 END_TEST
 
 START_TEST(a_gradient_that_is_not_finite_names_the_first_op_and_its_layer) {
-    run r = make(9, 2);
-    r.steep = true;
-    check(&r, 1, (const char *const[]){"is not finite", "sqrt", "vjp", "recorded in head", NULL});
+    for (int64_t accumulate = 1; accumulate <= 3; accumulate += 2)
+        for (int clips = 0; clips < 2; clips++) {
+            run r = make(9, 2);
+            r.steep = r.head;
+            check(&r, accumulate, clips ? 1 : -1,
+                  (const char *const[]){"is not finite", "sqrt", "vjp", "recorded in head", NULL});
+        }
+}
+END_TEST
+
+/* The head's gradients, which backward finds first, are finite. */
+START_TEST(a_gradient_that_is_not_finite_further_down_moves_no_weight_above) {
+    for (int64_t accumulate = 1; accumulate <= 3; accumulate += 2)
+        for (int clips = 0; clips < 2; clips++) {
+            run r = make(9, 2);
+            r.steep = r.stem;
+            check(&r, accumulate, clips ? 1 : -1,
+                  (const char *const[]){"is not finite", "sqrt", "vjp", "recorded in stem", NULL});
+        }
 }
 END_TEST
 
@@ -141,6 +171,7 @@ SUITES {
     const TTest *const tests[] = {
         a_loss_that_is_not_finite_names_the_first_op_and_its_layer,
         a_gradient_that_is_not_finite_names_the_first_op_and_its_layer,
+        a_gradient_that_is_not_finite_further_down_moves_no_weight_above,
         a_weight_that_is_not_finite_is_named,
     };
     add_suite("divergence", tests);

@@ -121,12 +121,13 @@ END_TEST
 /* ---- Resuming, whatever the optimizer ---- */
 
 /* Runs to the end, or to `stop_after`. */
-static void run_part(const char *optimizer, double clip, const char *path, bool resumes,
+static void run_part(const char *optimizer, bool clips, const char *path, bool resumes,
                      int64_t stop_after) {
     regression t = regression_make(8, WG_F32);
     listener l = {.t = &t, .stop_after = stop_after};
     wg_trainer_options options = {.steps = 14,
-                                  .clip = clip,
+                                  .clip = clips ? 1 : -1,
+                                  .step_in_backward = !clips,
                                   .accumulate = 3,
                                   .accumulate_ramp = 9,
                                   .average_decay = 0.8,
@@ -149,17 +150,17 @@ static void run_part(const char *optimizer, double clip, const char *path, bool 
 
 static const char *const names[] = {"sgd", "adam", "adamw", "adafactor", "lion", "muon"};
 
-/* Clipped and, for odd i, not clipped: then weights change during backward. */
+/* Clipped and, for odd i, not clipped with steps in backward. */
 START_TEST(every_optimizer_goes_on_bit_for_bit) {
     static const char *const tensors[] = {"/model/weight", "/train/weights/weight", "/model/bias"};
     for (size_t i = 0; i < 2 * WG_COUNT(names); i++) {
         const char *straight = in_scratch("straight.h5"), *stopped = in_scratch("stopped.h5");
         const char *name = names[i / 2];
-        const double clip = i % 2 ? -1 : 1;
-        run_part(name, clip, straight, false, 0);
-        run_part(name, clip, stopped, false, 5); /* the flag is seen after step 6 */
+        const bool clips = i % 2 == 0;
+        run_part(name, clips, straight, false, 0);
+        run_part(name, clips, stopped, false, 5); /* the flag is seen after step 6 */
         ck_assert_int_eq(saved_step(stopped), 6);
-        run_part(name, clip, stopped, true, 0);
+        run_part(name, clips, stopped, true, 0);
         for (size_t j = 0; j < WG_COUNT(tensors); j++) {
             double one[WIDTH] = {0}, other[WIDTH] = {0};
             read_saved(straight, tensors[j], one);
@@ -179,13 +180,16 @@ typedef struct run {
     double weight[WIDTH], bias, norms[RUN_STEPS], losses[RUN_STEPS];
 } run;
 
-static run run_with_clip(const char *optimizer, double clip, int64_t accumulate, wg_dtype dtype) {
+static run run_with_clip(const char *optimizer, double clip, bool in_backward, int64_t accumulate,
+                         wg_dtype dtype) {
     run found = {.bias = NAN};
     regression t = regression_make(8, dtype);
-    wg_trainer *trainer = regression_trainer(
-        &t, optimizer,
-        (wg_trainer_options){
-            .steps = RUN_STEPS, .clip = clip, .accumulate = accumulate, .average_decay = 0.5});
+    wg_trainer *trainer = regression_trainer(&t, optimizer,
+                                             (wg_trainer_options){.steps = RUN_STEPS,
+                                                                  .clip = clip,
+                                                                  .step_in_backward = in_backward,
+                                                                  .accumulate = accumulate,
+                                                                  .average_decay = 0.5});
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     wg_trainer_swap_average(trainer);
     wg_to_array(wg_cast(wg_detach(t.weight), WG_F64), found.weight);
@@ -204,10 +208,14 @@ START_TEST(a_run_without_clipping_has_the_bits_of_one_that_is_never_clipped) {
         for (int64_t accumulate = 1; accumulate <= 3; accumulate += 2)
             for (int wide = 0; wide < 2; wide++) {
                 const wg_dtype dtype = wide ? WG_F64 : WG_F32;
-                const run without = run_with_clip(names[i], -1, accumulate, dtype);
-                const run never = run_with_clip(names[i], 1e30, accumulate, dtype);
+                const run never = run_with_clip(names[i], 1e30, false, accumulate, dtype);
+                const run without = run_with_clip(names[i], -1, false, accumulate, dtype);
+                const run in_backward = run_with_clip(names[i], -1, true, accumulate, dtype);
                 ck_assert_msg(memcmp(&without, &never, sizeof never) == 0, "%s, %d batches, %s",
                               names[i], (int)accumulate, wg_dtype_name(dtype));
+                ck_assert_msg(memcmp(&in_backward, &never, sizeof never) == 0,
+                              "%s, %d batches, %s, in backward", names[i], (int)accumulate,
+                              wg_dtype_name(dtype));
                 ck_assert(without.norms[RUN_STEPS - 1] > 0);
             }
 }
@@ -226,6 +234,7 @@ START_TEST(no_memory_is_asked_of_the_system_after_the_first_step) {
         wg_trainer *trainer = regression_trainer(&t, names[i / 2],
                                                  (wg_trainer_options){.steps = 40,
                                                                       .clip = i % 2 ? -1 : 1,
+                                                                      .step_in_backward = i % 2,
                                                                       .accumulate = 2,
                                                                       .average_decay = 0.9,
                                                                       .evaluate_every = 1,
@@ -247,7 +256,8 @@ START_TEST(options_out_of_range_are_refused) {
     const wg_trainer_options bad[] = {{.steps = 1, .accumulate = -1},
                                       {.steps = 1, .patience = -1},
                                       {.steps = 1, .average_decay = 1},
-                                      {.steps = 1, .average_decay = -0.5}};
+                                      {.steps = 1, .average_decay = -0.5},
+                                      {.steps = 1, .step_in_backward = true}};
     for (size_t i = 0; i < WG_COUNT(bad); i++) {
         ck_assert_ptr_null(wg_trainer_new(&task, wg_adamw_new(NULL), &bad[i]));
         assert_error(WG_ERROR_ARGUMENT, "");

@@ -2153,6 +2153,7 @@ class wg_trainer_options(Structure):
         ("group", c_void_p),
         ("zero", c_int),
         ("bf16_gradients", c_bool),
+        ("step_in_backward", c_bool),
     ]
 
 
