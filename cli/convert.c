@@ -14,6 +14,8 @@ enum {
     KEY_TOKENIZER = WG__KEY_OWN,
     KEY_CONFIG,
     KEY_PREFIX,
+    KEY_ADAPTER,
+    KEY_ADAPTER_ONLY,
     KEY_DTYPE,
     KEY_VERSION_1,
     KEY_SHARD_SIZE
@@ -35,6 +37,10 @@ static const struct argp_option options[] = {
      "trainer "
      "that holds several models",
      0},
+    {"adapter", KEY_ADAPTER, "FOLDER", 0,
+     "Add a LoRA adapter, as the PEFT library or --adapter-only writes it, to the weights", 0},
+    {"adapter-only", KEY_ADAPTER_ONLY, NULL, 0,
+     "Write the adapter of IN, a run with --lora, alone: the folder OUT, which PEFT reads", 0},
     {"dtype", KEY_DTYPE, "TYPE", 0,
      "The type of the weights: f32, bf16, f16 (safetensors, GGUF) or q8_0 (GGUF); default: "
      "unchanged, "
@@ -87,6 +93,12 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_PREFIX:
         a->options.prefix = text;
         return 0;
+    case KEY_ADAPTER:
+        a->options.adapter = text;
+        return 0;
+    case KEY_ADAPTER_ONLY:
+        a->options.adapter_only = true;
+        return 0;
     case KEY_DTYPE:
         a->options.type = type_of(state, text);
         return 0;
@@ -107,6 +119,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_END:
         if (!a->out)
             argp_error(state, a->in ? "missing OUT" : "missing IN and OUT");
+        if (a->options.adapter && a->options.adapter_only)
+            argp_error(state, "--adapter and --adapter-only exclude each other");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -148,7 +162,9 @@ int wg__verb_convert(int argc, char **argv) {
             "taken off (model., module., _orig_mod.); a note says which.\n\n"
             "The output format is detected from the suffix: .h5, .safetensors, .gguf, .bin "
             "(llama2.c's); without a suffix OUT is a folder: config.json, model.safetensors and "
-            "the tokenizer's files.",
+            "the tokenizer's files.\n\n"
+            "Of a run with --lora the adapter is added to the weights, unless --adapter-only "
+            "writes it alone.",
     };
     arguments a = {.options.note = print_note};
     wg__cli_parse(&parser, argc, argv, &a);

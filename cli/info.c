@@ -1,7 +1,8 @@
 /* wengert info: what a checkpoint, or a file of tensors of any format, holds.
  *
  *     {"file", "format", "bytes", "model", "parameters", "memory_bytes", "token_flops",
- *      "attention_flops", "positions", "config", "tokenizer", "metadata", "training", "tensors"}
+ *      "attention_flops", "positions", "config", "tokenizer", "metadata", "lora", "training",
+ * "tensors"}
  *
  * is made first, and printed as it is (--json) or for people. */
 #include <math.h>
@@ -174,6 +175,41 @@ static int read_training(const arguments *a, const wg_weights *weights, json_t *
     return status < 0 || wg_error_pending() ? -1 : 0;
 }
 
+/* Numbers of adapters, by the names of datasets. */
+static int count_adapter(const char *name, const wg_spec *spec, void *context) {
+    const bool counts =
+        strncmp(name, "/model/", 7) == 0 && (strstr(name, "/lora_A/") || strstr(name, "/lora_B/"));
+    double count = counts ? 1 : 0;
+    for (int i = 0; i < spec->ndim; i++)
+        count *= (double)spec->shape[i];
+    *(double *)context += count;
+    return 0;
+}
+
+/* What a run with --lora trains, as PEFT's configuration says. */
+static int read_lora(const arguments *a, const wg_weights *weights, json_t *object) {
+    if (strcmp(wg_weights_format(weights), "hdf5") != 0)
+        return 0;
+    wg_checkpoint *file = wg_checkpoint_open(a->path);
+    int status = file ? 0 : -1;
+    if (status == 0 && wg_checkpoint_has(file, "/lora")) {
+        double numbers = 0;
+        char *text = wg_checkpoint_get_text(file, "/lora");
+        json_t *config = text ? json_loads(text, 0, NULL) : NULL, *lora = json_object();
+        static const char *const keys[] = {"r", "lora_alpha", "lora_dropout", "target_modules",
+                                           "modules_to_save"};
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            json_object_set(lora, keys[i], json_object_get(config, keys[i]));
+        status = text ? wg_checkpoint_each(file, count_adapter, &numbers) : -1;
+        json_object_set_new(lora, "parameters", json_integer((json_int_t)numbers));
+        json_object_set_new(object, "lora", lora);
+        json_decref(config);
+        wg_text_free(text);
+    }
+    wg_checkpoint_close(file);
+    return status < 0 || wg_error_pending() ? -1 : 0;
+}
+
 static int read_all(const arguments *a, json_t *object) {
     wg_weights *file = wg_weights_open(a->path);
     if (!file)
@@ -184,6 +220,8 @@ static int read_all(const arguments *a, json_t *object) {
     if (status == 0)
         status = read_tokenizer(a, file, object);
     read_metadata(file, object);
+    if (status == 0)
+        status = read_lora(a, file, object);
     if (status == 0)
         status = read_training(a, file, object);
     wg_weights_close(file);
@@ -269,6 +307,8 @@ static void print_info(const arguments *a, json_t *object) {
     print_members("config", json_object_get(object, "config"));
     print_members("tokenizer", json_object_get(object, "tokenizer"));
     print_members("metadata", json_object_get(object, "metadata"));
+    print_members("LoRA, beside the weights above, which are shown with it added",
+                  json_object_get(object, "lora"));
     if (!training)
         return;
     printf("%straining:%s step %.0f of %.0f\n", style.bold, style.plain,

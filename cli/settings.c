@@ -150,6 +150,18 @@ static const wg_setting training_rows[] = {
     {"communication-dtype", WG_SETTING_CHOICE, TRAINING(communication_dtype),
      .choice = communication_dtype, .argument = "TYPE",
      .help = "Under mpirun: send gradients as bf16, half the bytes, and add them up in f32 (f32)"},
+    {"lora", WG_SETTING_INTEGER, TRAINING(lora), .low = 1, .high = INT32_MAX, .fixed = true,
+     .heading = "LoRA:", .argument = "R",
+     .help = "Keep the weights as they are and train a change of rank R to some of them; with "
+             "finetune a new head, too. RUN.h5 has both, and other verbs use their sum"},
+    {"lora-alpha", WG_SETTING_NUMBER, TRAINING(lora_alpha), .high = 1e9, .above = true,
+     .fixed = true, .argument = "X", .help = "Scale the change by X / R (R, which scales by 1)"},
+    {"lora-targets", WG_SETTING_TEXT, TRAINING(lora_targets), .fixed = true,
+     .argument = "NAME,NAME...",
+     .help = "Change the linear layers whose names end so, or all-linear: all but those of the head "
+             "(those of queries and values, as the PEFT library chooses them)"},
+    {"lora-dropout", WG_SETTING_NUMBER, TRAINING(lora_dropout), .high = 1, .below = true,
+     .fixed = true, .argument = "X", .help = "Dropout of what the change reads (0)"},
     {"save-every", WG_SETTING_INTEGER, TRAINING(save_every), .low = 1, .high = INFINITY,
      .heading = "The run:", .argument = "N", .help = "Save every N steps, beside once a minute"},
     {"eval-every", WG_SETTING_INTEGER, TRAINING(eval_every), .low = 1, .high = INFINITY,

@@ -58,6 +58,9 @@ typedef struct wg__training_settings {
     bool recompute, step_in_backward;
     int64_t zero;
     int communication_dtype; /* 0: f32, 1: bf16 */
+    int64_t lora; /* rank; 0: none */
+    const char *lora_targets;
+    double lora_alpha, lora_dropout;
     int64_t save_every, eval_every, patience;
     bool keep_best;
     int64_t keep_every;

@@ -16,6 +16,7 @@
 #include "cli/settings.h"
 #include "cli/trained.h"
 #include "io/checkpoint/checkpoint.h"
+#include "io/weights/adapter.h"
 #include "optim/optimizer.h"
 
 /* Batches in an evaluation during training; the one at the end takes the whole held-out text. */
@@ -513,19 +514,60 @@ static int agree_on_command(const run *r) {
                : wg__run_settings_agree(&r->settings, group);
 }
 
-static void prepare_module(run *r) {
+/* Takes a list of names apart at its commas, in place; at most `most`. */
+static int split_names(char *text, const char **names, int most) {
+    int count = 0;
+    char *rest = NULL;
+    for (char *name = strtok_r(text, ", ", &rest); name && count < most;
+         name = strtok_r(NULL, ", ", &rest))
+        names[count++] = name;
+    return count;
+}
+
+/* Of a resumed run, whose head is no longer new, the checkpoint says what is trained. */
+static int resume_adapters(const run *r) {
+    wg_checkpoint *file = wg_checkpoint_open(r->out);
+    char *config = file ? wg_checkpoint_get_text(file, "/lora") : NULL;
+    const int64_t count = config ? wg_lora_attach_config(r->model.module, config, r->out) : -1;
+    wg_text_free(config);
+    wg_checkpoint_close(file);
+    return count < 0 ? -1 : 0;
+}
+
+static int attach_adapters(const run *r) {
+    enum { MOST = 64 };
+    const wg__training_settings *s = &r->settings.training;
+    if (s->lora == 0 || r->resume)
+        return s->lora == 0 ? 0 : resume_adapters(r);
+    const char *targets[MOST];
+    char *text = strdup(s->lora_targets ? s->lora_targets : "");
+    if (!text)
+        return wg_fail(WG_ERROR_MEMORY, "run", "no memory for names");
+    const wg_lora_options options = {.rank = s->lora,
+                                     .alpha = s->lora_alpha,
+                                     .dropout = s->lora_dropout,
+                                     .target_count = split_names(text, targets, MOST),
+                                     .targets = targets};
+    const int64_t count = wg_model_attach_lora(&r->model, &options);
+    free(text);
+    return count < 0 ? -1 : 0;
+}
+
+static int prepare_module(run *r) {
     wg_module *module = r->model.module;
     wg_module_checkpoint_activations(module, r->settings.training.recompute);
     if (!r->resume && r->settings.text.init) /* dropout begins at this run's seed */
         module->generator = (wg_generator){.seed = (uint64_t)r->settings.training.seed};
+    return attach_adapters(r);
 }
 
 static int prepare(run *r, wg__progress *progress, const wg__profiling *profiling) {
     wg_group *group = wg__cli_group();
     if (wg_group_check(group, make_shared_run(r)) < 0 || agree_on_command(r) < 0)
         return -1;
-    prepare_module(r);
-    const int status = make_trainer(r, progress) < 0 ? -1 : wg__profiling_begin(profiling);
+    const int status = prepare_module(r) < 0 || make_trainer(r, progress) < 0
+                           ? -1
+                           : wg__profiling_begin(profiling);
     return wg_group_check(group, status);
 }
 
@@ -540,6 +582,22 @@ static void describe_memory(const run *r) {
                                              : "");
 }
 
+/* How many numbers are trained where adapters stand beside frozen weights. */
+static void describe_adapters(const run *r) {
+    wg_state_dict *state = wg_module_state(r->model.module);
+    double trained = 0;
+    for (int64_t i = 0; state && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
+            trained += (double)wg_tensor_count(slot->tensor);
+    }
+    wg_state_dict_free(state);
+    const double all = (double)wg_module_parameter_count(r->model.module);
+    fprintf(stderr, "lora   rank %lld on %lld layers; %.0f parameters are trained (%.2g %%)\n",
+            (long long)r->settings.training.lora, (long long)wg_lora_count(r->model.module),
+            trained, 100 * trained / all);
+}
+
 /* What the run is made of, on stderr. */
 static void describe(const run *r) {
     const int64_t done = wg_trainer_steps(r->trainer), steps = r->settings.training.steps;
@@ -551,6 +609,8 @@ static void describe(const run *r) {
     fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %s%d threads\n",
             (long long)wg_module_parameter_count(r->model.module),
             (long long)wg_model_sizes_of(&r->model).vocabulary, of, wg_threads());
+    if (r->settings.training.lora)
+        describe_adapters(r);
     if (ranks > 1)
         describe_memory(r);
     if (done > 0)
@@ -674,7 +734,8 @@ static int dry_run(run *r) {
         text->tokens = NULL;
     if (make_run(r) < 0)
         return wg__cli_fail_pending();
-    prepare_module(r);
+    if (prepare_module(r) < 0)
+        return wg__cli_fail_pending();
     const wg__training_settings *s = &r->settings.training;
     wg__dry_run_plan plan = {
         .training = r->training,
@@ -779,7 +840,27 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
     }
 }
 
+/* The options of LoRA want --lora, and --lora a model that was trained. */
+static void check_lora(struct argp_state *state, const run *r) {
+    const wg__training_settings *s = &r->settings.training;
+    const struct {
+        const char *name;
+        const void *member;
+    } rows[] = {{"lora-alpha", &s->lora_alpha},
+                {"lora-targets", &s->lora_targets},
+                {"lora-dropout", &s->lora_dropout}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (wg__run_settings_given(&r->settings, rows[i].member) && s->lora == 0 && !r->resume)
+            argp_error(state, "--%s is of LoRA; name its rank, too: --lora 8", rows[i].name);
+    if (s->lora && !finetunes(r) && !r->resume && !r->settings.text.init)
+        argp_error(state, "--lora changes a model that was trained before; name it by --init");
+    if (s->lora && r->settings.text.extend_vocab && !r->resume)
+        argp_error(state, "--lora and --extend-vocab exclude each other: the vectors of new tokens "
+                          "would not be trained");
+}
+
 static void check_run(struct argp_state *state, run *r) {
+    check_lora(state, r);
     if (r->show_batch && r->resume)
         argp_error(state, "--show-batch shows the first batch of a run that begins, not of one "
                           "that is resumed");

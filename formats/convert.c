@@ -11,10 +11,13 @@
 
 #include "data/tokenizer/kind.h"
 #include "io/differences.h"
+#include "io/weights/file.h"
 #include "formats/weights_files.h"
 #include "io/weights/binary_file.h"
 #include "models/internal.h"
+#include "nn/internal.h"
 #include "tensor/internal.h"
+#include "tensor/ops.h"
 #include "io/config_json.h"
 #include "base/array.h"
 
@@ -36,6 +39,11 @@ typedef struct conversion {
     int64_t *entries;     /* (count) of the state */
     int64_t *source;      /* (state->count) the tensor's index in `in`, or -1: it is initialised */
     wg_weights_info *infos; /* (count) */
+    wg_weights *adapter;    /* NULL: none is added */
+    double scale;           /* of its products */
+    bool transposed;        /* the weights are (I, O) */
+    int64_t *parts[3];      /* (state->count) each: indices in `adapter` of what is added to the
+                             * entry, A and B, or of what stands in its place; -1: nothing */
     wg_tokenizer *tokenizer;
     char *tokenizer_json; /* NULL: there is none */
 } conversion;
@@ -437,6 +445,95 @@ static int match(conversion *c, const char *in) {
     return 0;
 }
 
+/* ---- An adapter ---- */
+
+enum { PART_A, PART_B, PART_WHOLE };
+
+/* The entry that a tensor of the adapter changes, and which part of the change it is. */
+static int64_t find_part_of(const conversion *c, const char *name, int *part) {
+    static const char *const ends[] = {".lora_A.weight", ".lora_B.weight"};
+    char path[256];
+    const size_t begin = strlen(WG__LORA_BEGINNING);
+    if (!wg__starts_with(name, WG__LORA_BEGINNING) || strlen(name) >= sizeof path)
+        return NO_TENSOR;
+    snprintf(path, sizeof path, "%s", name + begin);
+    *part = PART_WHOLE;
+    for (int i = PART_A; i <= PART_B; i++)
+        if (wg__ends_with(path, ends[i])) {
+            *part = i;
+            strcpy(path + strlen(path) - strlen(ends[i]), ".weight");
+        }
+    return find_entry(c, path);
+}
+
+/* Fills `parts` and refuses what is no adapter of this model. */
+static int match_adapter(conversion *c, const char *folder) {
+    wg__differences differences = {0};
+    int64_t adapted = 0;
+    for (int64_t i = 0; i < wg_weights_count(c->adapter); i++) {
+        int part = PART_WHOLE;
+        const char *name = wg_weights_name(c->adapter, i);
+        const int64_t entry = find_part_of(c, name, &part);
+        if (entry < 0) {
+            wg__note_difference(&differences.unexpected, name);
+            continue;
+        }
+        c->parts[part][entry] = i;
+        adapted += part == PART_A;
+        const wg_spec *found = wg_weights_spec(c->adapter, i),
+                      *wanted = &c->state->entries[entry].slot->tensor->spec;
+        if (part == PART_WHOLE)
+            wg__note_spec(&differences, name, found, wanted);
+    }
+    for (int64_t i = 0; i < c->state->count; i++)
+        if ((c->parts[PART_A][i] < 0) != (c->parts[PART_B][i] < 0))
+            wg__note_difference(&differences.missing, c->state->entries[i].path);
+    if (wg__check_differences(&differences, folder, WHERE) < 0)
+        return -1;
+    char text[128];
+    snprintf(text, sizeof text, "the adapter is added to %lld weights", (long long)adapted);
+    note(c, text);
+    return 0;
+}
+
+static int read_adapter(conversion *c) {
+    const char *folder = c->options->adapter;
+    if (!folder)
+        return 0;
+    char *json = wg__lora_read_config(folder);
+    wg__lora_config parsed = {0};
+    const int status = json ? wg__lora_parse(json, folder, &parsed) : -1;
+    c->scale = parsed.scale;
+    c->transposed = parsed.transposed;
+    wg__lora_parsed_clear(&parsed);
+    wg__free(json);
+    c->adapter = status == 0 ? wg__lora_open(folder) : NULL;
+    for (int i = PART_A; c->adapter && i <= PART_WHOLE; i++) {
+        c->parts[i] = wg__alloc((size_t)(c->state->count + 1) * sizeof *c->parts[i]);
+        if (!c->parts[i])
+            return -1;
+        for (int64_t j = 0; j < c->state->count; j++)
+            c->parts[i][j] = -1;
+    }
+    return c->adapter ? match_adapter(c, folder) : -1;
+}
+
+/* The tensor of an entry with what the adapter adds, in the file's dtype. */
+static wg_tensor *add_adapter(const conversion *c, int64_t entry, wg_tensor *x) {
+    if (!c->adapter || !x)
+        return x;
+    const wg_dtype dtype = wg_tensor_dtype(x);
+    if (c->parts[PART_WHOLE][entry] >= 0)
+        return wg_cast(wg_weights_read(c->adapter, c->parts[PART_WHOLE][entry]), dtype);
+    if (c->parts[PART_A][entry] < 0)
+        return x;
+    wg_tensor *a = wg_weights_read(c->adapter, c->parts[PART_A][entry]),
+              *b = wg_weights_read(c->adapter, c->parts[PART_B][entry]);
+    return wg_cast(wg__lora_merged(wg_cast(x, WG_F32), wg_cast(a, WG_F32), wg_cast(b, WG_F32),
+                                   c->scale, c->transposed),
+                   dtype);
+}
+
 /* ---- Which tokenizer ---- */
 
 /* A folder without one is no failure. */
@@ -474,7 +571,7 @@ static int copy_tensor(conversion *c, wg_weights_writer *writer, wg_generator *g
                                : wg_empty(spec->dtype, spec->ndim, spec->shape);
     if (source < 0 && wg_initialize(x, &c->state->entries[entry].slot->init, generator) < 0)
         x = NULL;
-    const int status = wg_weights_put(writer, index, x);
+    const int status = wg_weights_put(writer, index, add_adapter(c, entry, x));
     wg_scope_end(&scope, NULL);
     return status;
 }
@@ -660,13 +757,34 @@ static void summarise(const conversion *c, const char *format, wg_convert_summar
     };
 }
 
+/* Writes the adapter of a checkpoint alone. */
+static int export_adapter(conversion *c, const char *in, const char *out,
+                          wg_convert_summary *summary) {
+    const wg_model_type *type = wg_model_type_of(in);
+    if (!type || wg_lora_export(in, type->names.outer, out) < 0)
+        return -1;
+    c->adapter = wg__lora_open(out);
+    if (!c->adapter)
+        return -1;
+    *summary = (wg_convert_summary){.type = type->model_type,
+                                    .from = "hdf5",
+                                    .to = "adapter",
+                                    .tensors = wg_weights_count(c->adapter)};
+    for (int64_t i = 0; i < summary->tensors; i++)
+        summary->numbers += wg__spec_count(wg_weights_spec(c->adapter, i));
+    return 0;
+}
+
 static int convert(conversion *c, const char *in, const char *out, wg_convert_summary *summary) {
     const char *format;
+    wg_convert_summary unread;
+    if (c->options->adapter_only)
+        return export_adapter(c, in, out, summary ? summary : &unread);
     if (choose_format(out, &format) < 0)
         return -1;
     c->in = wg_weights_open(in);
     if (!c->in || read_model(c, in) < 0 || find_part(c) < 0 || match(c, in) < 0 ||
-        read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
+        read_adapter(c) < 0 || read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
         return -1;
     if (summary)
         summarise(c, format, summary);
@@ -686,6 +804,9 @@ int wg_convert(const char *in, const char *out, const wg_convert_options *option
     wg_state_dict_free(c.state);
     wg_module_free(c.module);
     wg_weights_close(c.in);
+    wg_weights_close(c.adapter);
+    for (int i = 0; i < 3; i++)
+        wg__free(c.parts[i]);
     wg__free(c.source);
     wg__free(c.entries);
     wg__free(c.infos);

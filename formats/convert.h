@@ -21,6 +21,10 @@ typedef struct wg_convert_options {
     const char *tokenizer; /* a file or folder of wg_tokenizer_load; NULL: what IN has */
     const char *prefix;    /* of the model's names in IN, which may hold an optimizer beside it;
                               NULL: the one below which the model is found */
+    const char *adapter;   /* a folder with a LoRA adapter of PEFT's, which is added to the weights;
+                              NULL: none is */
+    bool adapter_only;     /* OUT becomes such a folder, with the adapter of IN, a checkpoint that
+                              was trained with one; type, tokenizer and so on are not looked at */
     wg_weights_type type;  /* of the numbers in OUT */
     int version;           /* of llama2.c's format */
     int64_t shard_bytes;   /* of tensors in a file of safetensors at most; 0: one file has all */

@@ -3,6 +3,7 @@ io_public = \
 	io/config.h \
 	io/trace.h \
 	io/settings.h \
+	io/weights/adapter.h \
 	io/weights/weights.h \
 	$(nil)
 
@@ -22,6 +23,7 @@ io_sources = \
 	io/log.c \
 	io/log.h \
 	io/settings.c \
+	io/weights/adapter.c \
 	io/weights/binary_file.c \
 	io/weights/binary_file.h \
 	io/weights/file.h \

@@ -48,6 +48,8 @@ static void headed_encoder_destroy(wg_module *module) {
     wg__headed_encoder *model = (wg__headed_encoder *)module;
     wg__labels_free(&model->labels);
     wg__free(model->config);
+    for (int i = 0; i < model->fresh_count; i++)
+        wg__free(model->fresh[i]);
 }
 
 wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_kind kind,
@@ -346,6 +348,22 @@ typedef struct adapting {
     wg__difference fresh; /* names of parameters that begin anew */
 } adapting;
 
+/* Notes a tensor of the encoder that begins anew, and its module. */
+static void note_fresh(adapting *a, const char *name) {
+    wg__headed_encoder *model = a->model;
+    wg__note_difference(&a->fresh, name);
+    char *path = wg__strdup(name), *dot = path ? strrchr(path, '.') : NULL;
+    if (dot)
+        *dot = '\0';
+    bool known = !dot || model->fresh_count == (int)(sizeof model->fresh / sizeof *model->fresh);
+    for (int i = 0; !known && i < model->fresh_count; i++)
+        known = strcmp(model->fresh[i], path) == 0;
+    if (known)
+        wg__free(path);
+    else
+        model->fresh[model->fresh_count++] = path;
+}
+
 /* Fills a part of the model, whose names in the file begin with "NAME.", or with nothing for "". */
 static int fill_part(adapting *a, wg_module *part, const char *part_name) {
     char prefix[64], name[256];
@@ -355,8 +373,10 @@ static int fill_part(adapting *a, wg_module *part, const char *part_name) {
         return -1;
     for (int64_t i = 0; i < left_out.missing_count; i++) {
         snprintf(name, sizeof name, "%s%s", prefix, left_out.missing[i]);
-        wg__note_difference(
-            wg__model_may_lack(a->model->type, name) ? &a->fresh : &a->differences.missing, name);
+        if (wg__model_may_lack(a->model->type, name))
+            note_fresh(a, name);
+        else
+            wg__note_difference(&a->differences.missing, name);
     }
     for (int64_t i = 0; i < left_out.misshapen_count; i++) {
         snprintf(name, sizeof name, "%s%s", prefix, left_out.misshapen[i]);

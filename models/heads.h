@@ -43,6 +43,8 @@ typedef struct wg__headed_encoder {
     wg_linear *head;   /* classifier or qa_outputs */
     wg__labels labels; /* K of them; of answers and of a score none */
     double dropout;    /* of a classifier's input: classifier_dropout, else that of the encoder */
+    int fresh_count;   /* paths of the modules of the encoder that begin anew, such as a pooler */
+    char *fresh[8];
 } wg__headed_encoder;
 
 /* An encoder with a new head of that kind, for labels of texts or words, which are copied; NULL for

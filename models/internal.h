@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "io/checkpoint/checkpoint.h"
 #include "models/heads.h"
 
 /* ---- Rows of a configuration: what follows the key and the offset of its member ---- */
@@ -106,5 +107,9 @@ wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_ki
 /* Whether a file may lack the tensor of that name: of encoders the pooler and new heads, and what
  * names.optional says. */
 bool wg__model_may_lack(const wg_model_type *type, const char *name);
+
+/* Fills the module from /model of a checkpoint; LoRA adapters are added to the weights that they
+ * adapt. [as wg_checkpoint_get_module and wg_lora_attach_config] */
+int wg__model_read_weights(wg_checkpoint *file, wg_module *module);
 
 #endif

@@ -5,9 +5,11 @@
 
 #include "base/suggest.h"
 #include "io/checkpoint/checkpoint.h"
+#include "io/weights/adapter.h"
 #include "models/bert.h"
 #include "models/glm.h"
 #include "models/gpt.h"
+#include "models/heads.h"
 #include "models/internal.h"
 #include "models/llama.h"
 #include "models/modernbert.h"
@@ -324,7 +326,55 @@ double wg__state_bytes(const wg_module *module) {
     return bytes;
 }
 
+/* ---- LoRA ---- */
+
+enum { MOST_NAMES = 12 };
+
+/* Appends names up to NULL. */
+static void add_names(const char **list, int *count, const char *const *names) {
+    for (; *names && *count < MOST_NAMES; names++)
+        list[(*count)++] = *names;
+}
+
+int64_t wg_model_attach_lora(const wg_model *model, const wg_lora_options *options) {
+    const wg_model_names *names = &model->type->names;
+    const char *whole[MOST_NAMES], *spared[MOST_NAMES];
+    wg_lora_options all = *options;
+    int spared_count = 0, whole_count = 0;
+    if (all.target_count == 0) {
+        all.targets = names->adapted;
+        while (names->adapted[all.target_count])
+            all.target_count++;
+    }
+    if (all.spared_count == 0) {
+        add_names(spared, &spared_count, names->heads);
+        add_names(spared, &spared_count, (const char *const[]){"lm_head", NULL});
+        all.spared = spared;
+        all.spared_count = spared_count;
+    }
+    if (all.whole_count == 0 && model->config) {
+        const wg__headed_encoder *headed = (const wg__headed_encoder *)model->module;
+        whole[whole_count++] = headed->head->module.name;
+        for (int i = 0; i < headed->fresh_count; i++)
+            whole[whole_count++] = headed->fresh[i];
+        all.whole = whole;
+        all.whole_count = whole_count;
+    }
+    return wg_lora_attach(model->module, &all);
+}
+
 /* ---- From checkpoints ---- */
+
+int wg__model_read_weights(wg_checkpoint *file, wg_module *module) {
+    if (!wg_checkpoint_has(file, "/lora"))
+        return wg_error_pending() ? -1 : wg_checkpoint_get_module(file, "/model", module);
+    char *config = wg_checkpoint_get_text(file, "/lora");
+    const int status = config && wg_lora_attach_config(module, config, "/lora") >= 0
+                           ? wg_checkpoint_get_module(file, "/model", module)
+                           : -1;
+    wg_text_free(config);
+    return status == 0 && wg_lora_merge(module) >= 0 ? 0 : -1;
+}
 
 static wg_module *read_module(wg_checkpoint *file,
                               wg_module *(*make)(const char *config, void *context),
@@ -332,7 +382,7 @@ static wg_module *read_module(wg_checkpoint *file,
     char *config = wg_checkpoint_get_text(file, "/config");
     wg_module *module = config ? make(config, context) : NULL;
     wg_text_free(config);
-    if (module && wg_checkpoint_get_module(file, "/model", module) < 0) {
+    if (module && wg__model_read_weights(file, module) < 0) {
         wg_module_free(module);
         module = NULL;
     }

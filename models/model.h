@@ -24,6 +24,7 @@
 #include "../io/settings.h"
 #include "../nn/attention.h"
 #include "../nn/linear.h"
+#include "../nn/lora.h"
 
 WG_BEGIN_DECLS
 
@@ -105,6 +106,8 @@ typedef struct wg_model_names {
     const char *optional[5]; /* how names begin of tensors that a file may lack, beside those of an
                               * encoder's pooler and new heads */
     const char *kept[2];     /* keys of config.json that objectives read, and conversion keeps */
+    const char *adapted[3];  /* ends of names of the linear layers that LoRA adapts where none are
+                              * named, as PEFT chooses them for the type; NULL: no more */
 } wg_model_names;
 
 typedef struct wg_model_type wg_model_type;
@@ -249,6 +252,12 @@ WG_API void wg_model_free(wg_model *model);
  */
 WG_API int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *tokenizer,
                                       const wg_vocabulary_extension *extension);
+
+/* wg_lora_attach with what the options leave open: without targets those of the type, such as query
+ * and value; WG_LORA_ALL_LINEAR leaves out the layers that give logits; and of an encoder with a head
+ * of fine-tuning the head is trained whole, with what else begins anew. Returns the number of layers
+ * adapted. [as wg_lora_attach] */
+WG_API int64_t wg_model_attach_lora(const wg_model *model, const wg_lora_options *options);
 
 /* Its configuration as JSON text, freed with wg_text_free; its sizes. */
 WG_API char *wg_model_config_json(const wg_model *model);

@@ -473,7 +473,7 @@ const wg_model_type wg_transformer_type = {
     .resize = resize,
     .sizes = sizes_of,
     .config = config_of,
-    .names = {.marker = ".encoder_attn."},
+    .names = {.marker = ".encoder_attn.", .adapted = {"q_proj", "v_proj"}},
     .create = create,
     .encode = encode,
     .forward = forward,

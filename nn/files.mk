@@ -4,6 +4,7 @@ nn_public = \
 	nn/feed_forward.h \
 	nn/init.h \
 	nn/linear.h \
+	nn/lora.h \
 	nn/module.h \
 	nn/norm.h \
 	nn/positions.h \
@@ -18,6 +19,7 @@ nn_sources = \
 	nn/init.c \
 	nn/internal.h \
 	nn/linear.c \
+	nn/lora.c \
 	nn/module.c \
 	nn/norm.c \
 	nn/positions.c \

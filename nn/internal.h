@@ -59,6 +59,15 @@ int wg__gate_parse(const char *name, wg_gate *kind);
  * of 4 C, rounded up to a multiple   (Shazeer 2020, section 3; Touvron et al. 2023). */
 int64_t wg__gated_width(int64_t width, int64_t multiple);
 
+/* ---- lora.c ---- */
+
+/* W + scale B A; W (O, I), or (I, O) if transposed. [scope; SHAPE, DTYPE] */
+wg_tensor *wg__lora_merged(wg_tensor *weight, wg_tensor *a, wg_tensor *b, double scale,
+                           bool transposed);
+
+/* Takes all adapters below a root away. */
+void wg__lora_detach(wg_module *root);
+
 /* ---- init.c ---- */
 
 /* The scale of weights whose layer adds onto a residual stream, scale / sqrt(additions), where so
@@ -74,6 +83,17 @@ wg_module *wg__module_root(wg_module *module);
 
 /* As wg_module_checkpoint_activations has set it. */
 bool wg__module_checkpoints_activations(wg_module *module);
+
+/* The module that follows in the order of creation below `top`, parents before children; NULL after
+ * the last. */
+wg_module *wg__module_next(const wg_module *top, wg_module *module);
+
+/* Writes the path of a module in its tree, as much of its end as fits. */
+enum { WG__MODULE_PATH = 512 };
+void wg__module_path(const void *module, char *text, size_t size);
+
+/* Takes a child out of its parent and frees it with everything below it. */
+void wg__module_drop(wg_module *child);
 
 /* ---- attention.c: the cache of keys and values ---- */
 

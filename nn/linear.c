@@ -75,7 +75,7 @@ wg_linear *wg__module_as_linear(wg_module *module) {
     return module->quantize == linear_quantize ? (wg_linear *)module : NULL;
 }
 
-static wg_tensor *product(wg_linear *linear, wg_tensor *x) {
+static wg_tensor *base_product(wg_linear *linear, wg_tensor *x) {
     if (linear->quantized)
         return wg_quantized_linear(x, linear->weight, linear->quantization, linear->bias);
     if (!linear->transposed)
@@ -86,6 +86,19 @@ static wg_tensor *product(wg_linear *linear, wg_tensor *x) {
     return wg_scope_end(&scope, wg_linear_op(x, weight, linear->bias));
 }
 
+/* y + s B A dropout(x), with s on the narrow side. */
+static wg_tensor *product(wg_linear *linear, wg_tensor *x) {
+    if (!linear->adapter.a)
+        return base_product(linear, x);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *kept = wg_dropout(&linear->module, x, linear->adapter.dropout);
+    wg_tensor *low =
+        wg_mul_scalar(wg_linear_forward(linear->adapter.a, kept), linear->adapter.scale);
+    wg_tensor *change = wg_linear_forward(linear->adapter.b, low);
+    return wg_scope_end(&scope, wg_add(base_product(linear, x), change));
+}
+
 wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
     wg_error_place place;
     wg_module_enter(&linear->module, &place);
@@ -94,7 +107,8 @@ wg_tensor *wg_linear_forward(wg_linear *linear, wg_tensor *x) {
 
 bool wg__linears_are_quantized_alike(int count, wg_linear *const *linears) {
     for (int i = 0; i < count; i++)
-        if (!linears[i]->quantized || linears[i]->quantization != linears[0]->quantization)
+        if (!linears[i]->quantized || linears[i]->adapter.a ||
+            linears[i]->quantization != linears[0]->quantization)
             return false;
     return count > 1 && count <= WG_MAX_QUANTIZED_WEIGHTS;
 }
@@ -123,7 +137,7 @@ wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *target, in
     wg_scope_begin(&scope);
     wg_tensor *rows = wg_flatten(x, 0, -2), *loss;
     target = wg_flatten(target, 0, -1);
-    if (linear->quantized) {
+    if (linear->quantized || linear->adapter.a) {
         loss = wg_cross_entropy(wg_linear_forward(linear, rows), target, ignore_index, options);
     } else {
         wg_tensor *weight = linear->weight;

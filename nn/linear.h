@@ -20,6 +20,10 @@ typedef struct wg_linear {
     bool transposed;
     bool quantized; /* by wg_module_quantize, as `quantization` says */
     wg_quantization quantization;
+    struct {
+        struct wg_linear *a, *b; /* its children lora_A, (r, I), and lora_B, (O, r); NULL: none */
+        double scale, dropout;   /* adds scale B A dropout(x) to y */
+    } adapter;                   /* of lora.h */
 } wg_linear;
 
 typedef struct wg_linear_options {

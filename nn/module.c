@@ -31,7 +31,7 @@ int wg__check_probability(const char *where, const char *what, double p) {
 /* ---- Walking ---- */
 
 /* The module that follows in the order of creation below `top`: parents before children. */
-static wg_module *next_below(const wg_module *top, wg_module *module) {
+wg_module *wg__module_next(const wg_module *top, wg_module *module) {
     if (module->first_child)
         return module->first_child;
     while (module != top && !module->next_sibling)
@@ -93,8 +93,7 @@ static char *compose_path(const wg_module *top, const wg_module *module, const c
     return path;
 }
 
-/* Writes "a.b" for a module of that path in its tree, as much of its end as fits. */
-static void write_path(const void *of, char *text, size_t size) {
+void wg__module_path(const void *of, char *text, size_t size) {
     char *end = text + size - 1, *at = end;
     *end = '\0';
     for (const wg_module *m = of; m; m = m->parent) {
@@ -120,7 +119,7 @@ int wg_module_requires_grad(wg_module *module, bool wanted) {
 }
 
 void wg_module_enter(const wg_module *module, wg_error_place *place) {
-    *place = (wg_error_place){.write = write_path, .of = module};
+    *place = (wg_error_place){.write = wg__module_path, .of = module};
     wg_error_enter(place);
 }
 
@@ -232,6 +231,16 @@ void wg_module_free(wg_module *root) {
         return;
     }
     free_tree(root);
+}
+
+void wg__module_drop(wg_module *child) {
+    wg_module *parent = child->parent, *before = NULL;
+    for (wg_module *m = parent->first_child; m != child; m = m->next_sibling)
+        before = m;
+    *(before ? &before->next_sibling : &parent->first_child) = child->next_sibling;
+    if (parent->last_child == child)
+        parent->last_child = before;
+    free_tree(child);
 }
 
 void *wg_module_finish(wg_module *module) {
@@ -388,7 +397,7 @@ wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tens
 
 /* The slot below `top` that owns the tensor, or NULL. */
 static wg_slot *owner_of(wg_module *top, const wg_tensor *tensor) {
-    for (wg_module *m = top; m; m = next_below(top, m))
+    for (wg_module *m = top; m; m = wg__module_next(top, m))
         for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
             if (slot->tensor == tensor && !slot->tied)
                 return slot;
@@ -425,7 +434,7 @@ void wg_module_no_decay(wg_module *module, const char *name) {
 }
 
 static bool is_tied_to(wg_module *top, const wg_tensor *tensor) {
-    for (wg_module *m = top; m; m = next_below(top, m))
+    for (wg_module *m = top; m; m = wg__module_next(top, m))
         for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
             if (slot->tensor == tensor && slot->tied)
                 return true;
@@ -462,7 +471,7 @@ int wg_module_quantize(wg_module *module, wg_quantization quantization) {
     if (wg__quantization_block(quantization) == 0)
         return wg_fail(WG_ERROR_ARGUMENT, "module_quantize", "there is no quantization %d",
                        (int)quantization);
-    for (wg_module *m = module; m; m = next_below(module, m))
+    for (wg_module *m = module; m; m = wg__module_next(module, m))
         if (m->quantize && m->quantize(m, quantization) < 0)
             return -1;
     return 0;
@@ -470,7 +479,7 @@ int wg_module_quantize(wg_module *module, wg_quantization quantization) {
 
 static int64_t count_slots(wg_module *module) {
     int64_t count = 0;
-    for (wg_module *m = module; m; m = next_below(module, m))
+    for (wg_module *m = module; m; m = wg__module_next(module, m))
         for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
             count++;
     return count;
@@ -488,7 +497,7 @@ wg_state_dict *wg_module_state(wg_module *module) {
         wg__free(state);
         return NULL;
     }
-    for (wg_module *m = module; m; m = next_below(module, m)) {
+    for (wg_module *m = module; m; m = wg__module_next(module, m)) {
         for (wg_slot *slot = m->first_slot; slot; slot = slot->next) {
             wg_state_entry *entry = &state->entries[state->count++];
             entry->slot = slot;
@@ -513,7 +522,7 @@ void wg_state_dict_free(wg_state_dict *state) {
 
 int64_t wg_module_parameter_count(wg_module *module) {
     int64_t count = 0;
-    for (wg_module *m = module; m; m = next_below(module, m))
+    for (wg_module *m = module; m; m = wg__module_next(module, m))
         for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
             if (slot->kind == WG_SLOT_PARAMETER && !slot->tied)
                 count += wg_tensor_count(slot->tensor);

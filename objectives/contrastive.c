@@ -20,6 +20,7 @@
 #include "data/dataset/labelled_text.h"
 #include "data/score/score.h"
 #include "io/checkpoint/checkpoint.h"
+#include "models/internal.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
@@ -79,7 +80,7 @@ static int adapt(const wg_training_setup *setup, void (*note)(const char *messag
     char *vocabulary = json ? wg_checkpoint_get_text(file, "/tokenizer") : NULL;
     int status = vocabulary ? make_model(json, setup, options->dropout, model) : -1;
     if (status == 0)
-        status = wg_checkpoint_get_module(file, "/model", model->module);
+        status = wg__model_read_weights(file, model->module);
     if (status == 0 && !(*tokenizer = wg_tokenizer_from_json(vocabulary)))
         status = -1;
     if (status < 0 && model->module)

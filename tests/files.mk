@@ -90,6 +90,7 @@ tests_test_gradcheck_SOURCES = \
 	$(nil)
 
 tests_test_io_SOURCES = \
+	tests/io/adapter.c \
 	tests/io/checkpoint.c \
 	tests/io/checkpoint_damage.c \
 	tests/io/checkpoint_files.c \
@@ -129,6 +130,7 @@ tests_test_nn_SOURCES = \
 	tests/nn/layer_case.h \
 	tests/nn/layer_forms.c \
 	tests/nn/layers.c \
+	tests/nn/lora.c \
 	tests/nn/module.c \
 	tests/nn/recurrent.c \
 	tests/nn/sinusoidal.c \
@@ -257,6 +259,7 @@ command_tests = \
 	tests/cli/glm.sh \
 	tests/cli/gradcheck.sh \
 	tests/cli/info.sh \
+	tests/cli/lora.sh \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
 	tests/cli/plan.sh \

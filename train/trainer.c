@@ -48,14 +48,14 @@ static int check_options(const wg_trainer_options *options) {
     return 0;
 }
 
-/* The parameters alone: buffers are what they are. */
+/* What is trained alone: buffers and frozen parameters are what they are. */
 static int make_average(wg_trainer *trainer) {
     wg_state_dict *state = wg_module_state(trainer->task.module);
     trainer->average = state ? wg_average_new(trainer->options.average_decay) : NULL;
     int result = trainer->average ? 0 : -1;
     for (int64_t i = 0; result == 0 && i < state->count; i++) {
         const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied)
+        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
             result = wg_average_add(trainer->average, slot->tensor);
     }
     wg_state_dict_free(state);

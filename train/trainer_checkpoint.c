@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "io/weights/adapter.h"
 #include "tensor/internal.h"
 #include "tensor/kernels.h"
 #include "tensor/ops.h"
@@ -46,6 +47,16 @@ static int put_schedule(wg_checkpoint *file, const wg_schedule *schedule) {
         wg_checkpoint_put_integer(file, "/train/schedule/width", schedule->width) < 0)
         return -1;
     return wg_checkpoint_put_integer(file, "/train/schedule/total_steps", schedule->total_steps);
+}
+
+/* Beside adapters, their configuration. */
+static int put_adapters(wg_checkpoint *file, wg_module *module) {
+    char *config = wg_lora_config(module);
+    if (!config)
+        return wg_error_pending() ? -1 : 0;
+    const int status = wg_checkpoint_put_text(file, "/lora", config);
+    wg_text_free(config);
+    return status;
 }
 
 /* With an average, what is trained stands beside it: /model is what is evaluated. */
@@ -122,7 +133,7 @@ static int put_environment(wg_checkpoint *file) {
 
 static int put_run(wg_checkpoint *file, wg_trainer *trainer) {
     const wg_task *task = &trainer->task;
-    if (put_weights(file, trainer) < 0 ||
+    if (put_weights(file, trainer) < 0 || put_adapters(file, task->module) < 0 ||
         wg_checkpoint_put_optimizer(file, trainer->optimizer) < 0 ||
         wg_checkpoint_put_integer(file, "/train/step", trainer->step) < 0 ||
         put_schedule(file, &trainer->options.schedule) < 0 ||

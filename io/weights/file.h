@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "io/weights/adapter.h"
 #include "io/weights/binary_file.h"
 #include "io/weights/weights.h"
 
@@ -82,6 +83,29 @@ int wg__weights_check_cover(const wg_weights *file, int64_t first, int64_t begin
 
 /* Records FORMAT, "PATH: format...", and returns -1. */
 int wg__weights_fail(const wg_weights *file, const char *format, ...) WG_PRINTF(2, 3);
+
+/* ---- LoRA adapters (adapter.c) ---- */
+
+/* A configuration of PEFT. Its options borrow from `json` and `names`. */
+typedef struct wg__lora_config {
+    wg_lora_options options;
+    double scale;    /* of B A */
+    bool transposed; /* the weights are (I, O) */
+    json_t *json;
+    const char **names;
+} wg__lora_config;
+
+/* Parses it; cleared in every case. -1 with [FORMAT, MEMORY] */
+int wg__lora_parse(const char *json, const char *name, wg__lora_config *parsed);
+void wg__lora_parsed_clear(wg__lora_config *parsed);
+
+/* The configuration of an adapter's folder, freed with wg__free, and its tensors. NULL with an
+ * error. */
+char *wg__lora_read_config(const char *folder);
+wg_weights *wg__lora_open(const char *folder);
+
+/* How the names of an adapter's tensors begin. */
+#define WG__LORA_BEGINNING "base_model.model."
 
 /* ---- Writing ---- */
 

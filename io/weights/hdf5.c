@@ -1,8 +1,10 @@
-/* Wengert's checkpoint as a tensor file: the datasets below /model, with dots between the names. */
+/* Wengert's checkpoint as a tensor file: the datasets below /model, with dots between the names.
+ * LoRA adapters are added to the weights that they adapt as these are read. */
 #include <string.h>
 
 #include "io/checkpoint/file.h"
 #include "io/weights/file.h"
+#include "nn/internal.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
@@ -10,9 +12,19 @@ static const char group[] = "/model/";
 
 /* ---- Reading ---- */
 
+typedef struct hdf5_file {
+    wg_checkpoint *checkpoint;
+    bool adapted; /* it has LoRA adapters: */
+    double scale;
+    bool transposed;
+} hdf5_file;
+
 static int add_dataset(const char *name, const wg_spec *spec, void *context) {
     wg_weights *file = context;
+    const hdf5_file *own = file->own;
     if (strncmp(name, group, sizeof group - 1) != 0)
+        return 0;
+    if (own->adapted && (strstr(name, "/lora_A/") || strstr(name, "/lora_B/")))
         return 0;
     char *path = wg__strdup(name + sizeof group - 1);
     if (!path)
@@ -25,9 +37,25 @@ static int add_dataset(const char *name, const wg_spec *spec, void *context) {
     return status;
 }
 
+static int read_lora(wg_weights *file, hdf5_file *own) {
+    if (!wg_checkpoint_has(own->checkpoint, "/lora"))
+        return wg_error_pending() ? -1 : 0;
+    char *json = wg_checkpoint_get_text(own->checkpoint, "/lora");
+    wg__lora_config parsed = {0};
+    const int status = json ? wg__lora_parse(json, file->path, &parsed) : -1;
+    own->adapted = status == 0;
+    own->scale = parsed.scale;
+    own->transposed = parsed.transposed;
+    wg__lora_parsed_clear(&parsed);
+    wg_text_free(json);
+    return status;
+}
+
 static int open_hdf5(wg_weights *file) {
-    wg_checkpoint *checkpoint = file->own = wg_checkpoint_open(file->path);
-    if (!checkpoint || wg_checkpoint_each(checkpoint, add_dataset, file) < 0)
+    hdf5_file *own = file->own = wg__calloc(1, sizeof *own);
+    wg_checkpoint *checkpoint = own ? own->checkpoint = wg_checkpoint_open(file->path) : NULL;
+    if (!checkpoint || read_lora(file, own) < 0 ||
+        wg_checkpoint_each(checkpoint, add_dataset, file) < 0)
         return -1;
     if (wg_checkpoint_has(checkpoint, "/config") &&
         !(file->config = wg_checkpoint_get_text(checkpoint, "/config")))
@@ -47,14 +75,35 @@ static const char *dataset_of(char *name, size_t size, const char *path) {
     return name;
 }
 
+/* The adapter's part beside a weight, LAYER/lora_A/weight for LAYER/weight; NULL if there is none.
+ */
+static wg_tensor *read_part(const hdf5_file *own, const char *name, const char *part) {
+    char path[WG__MAX_PATH + sizeof group + 16];
+    const size_t layer = strlen(name) - strlen("/weight");
+    snprintf(path, sizeof path, "%.*s/%s/weight", (int)layer, name, part);
+    return wg_checkpoint_has(own->checkpoint, path)
+               ? wg_checkpoint_get_tensor(own->checkpoint, path)
+               : NULL;
+}
+
 static wg_tensor *read_hdf5(wg_weights *file, int64_t index) {
+    const hdf5_file *own = file->own;
     char name[WG__MAX_PATH + sizeof group];
-    return wg_checkpoint_get_tensor(file->own,
-                                    dataset_of(name, sizeof name, file->entries[index].name));
+    dataset_of(name, sizeof name, file->entries[index].name);
+    wg_tensor *x = wg_checkpoint_get_tensor(own->checkpoint, name);
+    if (!x || !own->adapted || !wg__ends_with(name, "/weight"))
+        return x;
+    wg_tensor *a = read_part(own, name, "lora_A"), *b = read_part(own, name, "lora_B");
+    if (!a || !b)
+        return wg_error_pending() ? NULL : x;
+    return wg__lora_merged(x, a, b, own->scale, own->transposed);
 }
 
 static void close_hdf5(wg_weights *file) {
-    wg_checkpoint_close(file->own);
+    hdf5_file *own = file->own;
+    if (own)
+        wg_checkpoint_close(own->checkpoint);
+    wg__free(own);
 }
 
 const wg__weights_reader wg__weights_hdf5 = {

@@ -664,6 +664,7 @@ class wg_linear(Structure):
         ("transposed", c_bool),
         ("quantized", c_bool),
         ("quantization", c_int),
+        ("adapter", type("adapter", (Structure,), {"_fields_": [("a", c_void_p), ("b", c_void_p), ("scale", c_double), ("dropout", c_double)]})),
     ]
 
 
@@ -1040,6 +1041,20 @@ class wg_block_position(Structure):
 class wg_block_position_options(Structure):
     _fields_ = [
         ("init", wg_initializer),
+    ]
+
+
+class wg_lora_options(Structure):
+    _fields_ = [
+        ("rank", c_int64),
+        ("alpha", c_double),
+        ("dropout", c_double),
+        ("target_count", c_int),
+        ("targets", c_void_p),
+        ("whole_count", c_int),
+        ("whole", c_void_p),
+        ("spared_count", c_int),
+        ("spared", c_void_p),
     ]
 
 
@@ -1526,6 +1541,7 @@ class wg_model_names(Structure):
         ("repeated", c_char_p * 4),
         ("optional", c_char_p * 5),
         ("kept", c_char_p * 2),
+        ("adapted", c_char_p * 3),
     ]
 
 
@@ -1688,6 +1704,8 @@ class wg_convert_options(Structure):
         ("config", c_char_p),
         ("tokenizer", c_char_p),
         ("prefix", c_char_p),
+        ("adapter", c_char_p),
+        ("adapter_only", c_bool),
         ("type", c_int),
         ("version", c_int),
         ("shard_bytes", c_int64),
@@ -2796,6 +2814,14 @@ FUNCTIONS = {
     "wg_logical_xor": (c_void_p, [c_void_p, c_void_p]),
     "wg_logspace": (c_void_p, [c_int, c_double, c_double, c_int64, c_double]),
     "wg_logsumexp": (c_void_p, [c_void_p, c_int, c_void_p, c_bool]),
+    "wg_lora_attach": (c_int64, [c_void_p, c_void_p]),
+    "wg_lora_attach_config": (c_int64, [c_void_p, c_char_p, c_char_p]),
+    "wg_lora_config": (c_char_p, [c_void_p]),
+    "wg_lora_count": (c_int64, [c_void_p]),
+    "wg_lora_export": (c_int, [c_char_p, c_char_p, c_char_p]),
+    "wg_lora_load": (c_int64, [c_void_p, c_char_p, c_char_p]),
+    "wg_lora_merge": (c_int64, [c_void_p]),
+    "wg_lora_save": (c_int, [c_void_p, c_char_p, c_char_p]),
     "wg_lstm_forward": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_lstm_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_void_p]),
     "wg_lstm_op": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_bool, c_void_p, c_void_p]),
@@ -2829,6 +2855,7 @@ FUNCTIONS = {
     "wg_min_gru_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_int64, c_bool]),
     "wg_minimum": (c_void_p, [c_void_p, c_void_p]),
     "wg_mish": (c_void_p, [c_void_p]),
+    "wg_model_attach_lora": (c_int64, [c_void_p, c_void_p]),
     "wg_model_config_check": (c_int, [c_void_p, c_void_p]),
     "wg_model_config_from_json": (c_int, [c_void_p, c_char_p, c_void_p]),
     "wg_model_config_json": (c_char_p, [c_void_p]),

@@ -1,0 +1,443 @@
+/* LoRA adapters in PEFT's files: see adapter.h. */
+#include "io/weights/adapter.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/json.h"
+#include "io/checkpoint/checkpoint.h"
+#include "io/weights/file.h"
+#include "nn/internal.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+#define WHERE "adapter"
+#define CONFIG "adapter_config.json"
+#define MODEL "adapter_model.safetensors"
+
+enum { MOST_CONFIG = 1 << 20, MOST_NAMES = 1024 };
+
+/* ---- The configuration of a module's adapters ---- */
+
+static bool is_adapter_path(const char *path) {
+    return strstr(path, ".lora_A.") || strstr(path, ".lora_B.");
+}
+
+static const char *last_part(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot ? dot + 1 : path;
+}
+
+/* A linear layer that is no part of an adapter, or NULL. */
+static wg_linear *adaptable(wg_module *root, wg_module *module) {
+    wg_linear *linear = module == root ? NULL : wg__module_as_linear(module);
+    return linear && strcmp(module->name, "lora_A") != 0 && strcmp(module->name, "lora_B") != 0
+               ? linear
+               : NULL;
+}
+
+/* Whether all linear layers whose paths end in this part have an adapter. */
+static bool all_are_adapted(wg_module *root, const char *part) {
+    bool all = true;
+    for (wg_module *m = root; m; m = wg__module_next(root, m)) {
+        const wg_linear *linear = adaptable(root, m);
+        char path[WG__MODULE_PATH];
+        wg__module_path(m, path, sizeof path);
+        if (linear && strcmp(last_part(path), part) == 0)
+            all = all && linear->adapter.a;
+    }
+    return all;
+}
+
+static void append_once(json_t **list, const char *name) {
+    for (size_t i = 0; i < json_array_size(*list); i++)
+        if (strcmp(json_string_value(json_array_get(*list, i)), name) == 0)
+            return;
+    wg__json_append(list, json_string(name));
+}
+
+/* The layers with adapters: ends of paths where these say which, and else whole paths. */
+static json_t *list_targets(wg_module *root) {
+    json_t *targets = json_array();
+    for (wg_module *m = root; m; m = wg__module_next(root, m)) {
+        const wg_linear *linear = adaptable(root, m);
+        char path[WG__MODULE_PATH];
+        wg__module_path(m, path, sizeof path);
+        if (linear && linear->adapter.a)
+            append_once(&targets, all_are_adapted(root, last_part(path)) ? last_part(path) : path);
+    }
+    return targets;
+}
+
+/* The modules with parameters that are trained beside the adapters; null if there are none. */
+static json_t *list_whole(wg_module *root) {
+    json_t *whole = json_array();
+    for (wg_module *m = root; m; m = wg__module_next(root, m)) {
+        const bool is_adapter = strcmp(m->name, "lora_A") == 0 || strcmp(m->name, "lora_B") == 0;
+        bool trained = false;
+        for (const wg_slot *slot = m->first_slot; slot; slot = slot->next)
+            trained =
+                trained || (slot->kind == WG_SLOT_PARAMETER && wg_requires_grad(slot->tensor));
+        char path[WG__MODULE_PATH];
+        wg__module_path(m, path, sizeof path);
+        if (trained && m != root && !is_adapter)
+            append_once(&whole, path);
+    }
+    if (json_array_size(whole) > 0)
+        return whole;
+    json_decref(whole);
+    return json_null();
+}
+
+static const wg_linear *first_adapted(wg_module *root) {
+    for (wg_module *m = root; m; m = wg__module_next(root, m)) {
+        const wg_linear *linear = wg__module_as_linear(m);
+        if (linear && linear->adapter.a)
+            return linear;
+    }
+    return NULL;
+}
+
+char *wg_lora_config(wg_module *module) {
+    const wg_linear *linear = module ? first_adapted(module) : NULL;
+    if (!linear)
+        return NULL;
+    const int64_t rank = wg_tensor_size(linear->adapter.a->weight, 0);
+    json_t *config = json_pack(
+        "{s:s, s:n, s:n, s:b, s:I, s:f, s:f, s:o, s:o, s:b, s:s}", "peft_type", "LORA", "task_type",
+        "base_model_name_or_path", "inference_mode", 1, "r", (json_int_t)rank, "lora_alpha",
+        linear->adapter.scale * (double)rank, "lora_dropout", linear->adapter.dropout,
+        "target_modules", list_targets(module), "modules_to_save", list_whole(module),
+        "fan_in_fan_out", linear->transposed, "bias", "none");
+    char *text = config ? wg__json_text(config, "{\n  ", ",\n  ", "\n}\n") : NULL;
+    if (!config)
+        wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the configuration");
+    json_decref(config);
+    return text;
+}
+
+/* ---- Reading a configuration ---- */
+
+/* Refuses what would change the computation and is not known here. */
+static int check_config(const json_t *config, const char *name) {
+    static const char *const unknown[] = {
+        "use_dora",          "lora_bias",         "rank_pattern",
+        "alpha_pattern",     "layers_pattern",    "layers_to_transform",
+        "layer_replication", "target_parameters", "trainable_token_indices"};
+    const char *type = json_string_value(json_object_get(config, "peft_type"));
+    if (!type || strcmp(type, "LORA") != 0)
+        return wg_fail(WG_ERROR_FORMAT, name, "its peft_type is \"%.32s\"; only \"LORA\" is read",
+                       type ? type : "");
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        const json_t *value = json_object_get(config, unknown[i]);
+        if (json_is_true(value) || json_is_integer(value) || json_object_size(value) > 0 ||
+            json_array_size(value) > 0 || (json_is_string(value) && *json_string_value(value)))
+            return wg_fail(WG_ERROR_FORMAT, name,
+                           "it has \"%s\", which is not known here; only plain LoRA is read",
+                           unknown[i]);
+    }
+    const char *bias = json_string_value(json_object_get(config, "bias"));
+    if (bias && strcmp(bias, "none") != 0)
+        return wg_fail(WG_ERROR_FORMAT, name,
+                       "it trains biases (\"bias\": \"%.32s\"); only \"none\" is read", bias);
+    return 0;
+}
+
+/* Fills a list of names, borrowed from the JSON; a text stands for a list of one. */
+static int read_names(const json_t *value, const char **names, int *count, const char *key,
+                      const char *name) {
+    *count = 0;
+    if (json_is_string(value)) {
+        names[(*count)++] = json_string_value(value);
+        return 0;
+    }
+    for (size_t i = 0; i < json_array_size(value) && i < MOST_NAMES; i++) {
+        const char *text = json_string_value(json_array_get(value, i));
+        if (!text)
+            return wg_fail(WG_ERROR_FORMAT, name, "its %s are no names", key);
+        names[(*count)++] = text;
+    }
+    return 0;
+}
+
+int wg__lora_parse(const char *json, const char *name, wg__lora_config *parsed) {
+    json_error_t error;
+    *parsed = (wg__lora_config){0};
+    json_t *config = parsed->json = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object(config))
+        return wg_fail(WG_ERROR_FORMAT, name, "it is no JSON object: line %d: %s", error.line,
+                       config ? "another value" : error.text);
+    if (check_config(config, name) < 0)
+        return -1;
+    const json_t *rank = json_object_get(config, "r"),
+                 *alpha = json_object_get(config, "lora_alpha"),
+                 *dropout = json_object_get(config, "lora_dropout");
+    if (!json_is_integer(rank) || json_integer_value(rank) < 1 || !json_is_number(alpha))
+        return wg_fail(WG_ERROR_FORMAT, name, "it has no rank \"r\" or no \"lora_alpha\"");
+    wg_lora_options *options = &parsed->options;
+    options->rank = json_integer_value(rank);
+    options->alpha = json_number_value(alpha);
+    options->dropout = json_number_value(dropout);
+    if (json_is_true(json_object_get(config, "use_rslora"))) /* scaled by alpha / sqrt(r) */
+        options->alpha *= sqrt((double)options->rank);
+    parsed->scale = options->alpha / (double)options->rank;
+    parsed->transposed = json_is_true(json_object_get(config, "fan_in_fan_out"));
+    parsed->names = wg__alloc(2 * (size_t)MOST_NAMES * sizeof *parsed->names);
+    if (!parsed->names)
+        return -1;
+    options->targets = parsed->names;
+    options->whole = parsed->names + MOST_NAMES;
+    return read_names(json_object_get(config, "target_modules"), parsed->names,
+                      &options->target_count, "target_modules", name) < 0
+               ? -1
+               : read_names(json_object_get(config, "modules_to_save"), parsed->names + MOST_NAMES,
+                            &options->whole_count, "modules_to_save", name);
+}
+
+void wg__lora_parsed_clear(wg__lora_config *parsed) {
+    wg__free(parsed->names);
+    json_decref(parsed->json);
+    *parsed = (wg__lora_config){0};
+}
+
+int64_t wg_lora_attach_config(wg_module *module, const char *json, const char *name) {
+    wg__lora_config parsed;
+    if (!module || !json || wg_error_pending())
+        return -1;
+    const int64_t count =
+        wg__lora_parse(json, name, &parsed) < 0 ? -1 : wg_lora_attach(module, &parsed.options);
+    wg__lora_parsed_clear(&parsed);
+    return count;
+}
+
+/* ---- Writing ---- */
+
+/* A tensor of an adapter: PEFT's name, which is owned, and a borrowed handle. */
+typedef struct adapter_tensor {
+    char *name;
+    wg_tensor *x;
+} adapter_tensor;
+
+typedef struct tensors {
+    int64_t count, capacity;
+    adapter_tensor *items;
+} tensors;
+
+static int add_tensor(tensors *list, const char *outer, const char *path, wg_tensor *x) {
+    const size_t size = strlen(WG__LORA_BEGINNING) + strlen(outer) + strlen(path) + 1;
+    adapter_tensor item = {.name = x ? wg__alloc(size) : NULL, .x = x};
+    if (!item.name)
+        return -1;
+    snprintf(item.name, size, WG__LORA_BEGINNING "%s%s", outer, path);
+    if (wg__append(&list->items, &list->count, &list->capacity, &item, sizeof item) == 0)
+        return 0;
+    wg__free(item.name);
+    return -1;
+}
+
+static void clear_tensors(tensors *list) {
+    for (int64_t i = 0; i < list->count; i++)
+        wg__free(list->items[i].name);
+    wg__free(list->items);
+}
+
+static int write_tensors(const tensors *list, const char *path) {
+    const wg_weights_options options = {0};
+    wg_weights_info *infos = wg__alloc((size_t)(list->count + 1) * sizeof *infos);
+    for (int64_t i = 0; infos && i < list->count; i++)
+        infos[i] = (wg_weights_info){list->items[i].name, list->items[i].x->spec};
+    wg_weights_writer *writer =
+        infos ? wg__weights_begin(path, &wg__safetensors_writer, &options, list->count, infos)
+              : NULL;
+    int status = writer ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < list->count; i++)
+        status = wg_weights_put(writer, i, list->items[i].x);
+    if (status == 0)
+        status = wg_weights_commit(writer);
+    else
+        wg_weights_abort(writer);
+    wg__free(infos);
+    return status;
+}
+
+static int write_folder(const tensors *list, const char *config, const char *folder) {
+    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+        return wg__fail_with_errno(folder, WHERE);
+    char *model = wg__path_in(folder, MODEL), *json = wg__path_in(folder, CONFIG);
+    int status = model && json ? write_tensors(list, model) : -1;
+    if (status == 0)
+        status = wg__write_whole(json, config, (int64_t)strlen(config), false);
+    wg__free(model);
+    wg__free(json);
+    return status;
+}
+
+/* What is trained: the adapters, and the modules that are trained whole. */
+static int list_module(tensors *list, const char *outer, wg_module *module) {
+    wg_state_dict *state = wg_module_state(module);
+    int status = state ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
+            status = add_tensor(list, outer, state->entries[i].path, slot->tensor);
+    }
+    wg_state_dict_free(state);
+    return status;
+}
+
+int wg_lora_save(wg_module *module, const char *outer, const char *folder) {
+    if (!module || !folder || wg_error_pending())
+        return -1;
+    char *config = wg_lora_config(module);
+    if (!config)
+        return wg_error_pending() ? -1
+                                  : wg_fail(WG_ERROR_STATE, WHERE, "the module has no adapter");
+    tensors list = {0};
+    const int status = list_module(&list, outer ? outer : "", module) < 0
+                           ? -1
+                           : write_folder(&list, config, folder);
+    clear_tensors(&list);
+    wg_text_free(config);
+    return status;
+}
+
+/* ---- Of a checkpoint ---- */
+
+typedef struct exporting {
+    wg_checkpoint *file;
+    const char *outer;
+    const wg_lora_options *options;
+    tensors list;
+} exporting;
+
+/* Whether a tensor belongs to a module that is trained whole. */
+static bool is_whole(const char *path, const wg_lora_options *options) {
+    const size_t module = (size_t)(strrchr(path, '.') ? strrchr(path, '.') - path : 0);
+    for (int i = 0; i < options->whole_count; i++)
+        if (strlen(options->whole[i]) == module && strncmp(path, options->whole[i], module) == 0)
+            return true;
+    return false;
+}
+
+static int export_dataset(const char *name, const wg_spec *spec, void *context) {
+    exporting *e = context;
+    (void)spec;
+    if (strncmp(name, "/model/", 7) != 0)
+        return 0;
+    char *path = wg__strdup(name + 7);
+    if (!path)
+        return -1;
+    for (char *c = path; *c; c++)
+        if (*c == '/')
+            *c = '.';
+    const bool wanted = is_adapter_path(path) || is_whole(path, e->options);
+    const int status =
+        wanted ? add_tensor(&e->list, e->outer, path, wg_checkpoint_get_tensor(e->file, name)) : 0;
+    wg__free(path);
+    return status;
+}
+
+static int export_file(exporting *e, const char *path, const char *folder) {
+    if (!wg_checkpoint_has(e->file, "/lora"))
+        return wg_error_pending() ? -1
+                                  : wg_fail(WG_ERROR_STATE, path,
+                                            "it holds no LoRA adapter: it was not trained "
+                                            "with --lora");
+    char *config = wg_checkpoint_get_text(e->file, "/lora");
+    wg__lora_config parsed = {0};
+    int status = config ? wg__lora_parse(config, path, &parsed) : -1;
+    e->options = &parsed.options;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (status == 0)
+        status = wg_checkpoint_each(e->file, export_dataset, e);
+    if (status == 0)
+        status = write_folder(&e->list, config, folder);
+    wg_scope_end(&scope, NULL);
+    clear_tensors(&e->list);
+    wg__lora_parsed_clear(&parsed);
+    wg_text_free(config);
+    return status;
+}
+
+int wg_lora_export(const char *path, const char *outer, const char *folder) {
+    if (!path || !folder || wg_error_pending())
+        return -1;
+    exporting e = {.file = wg_checkpoint_open(path), .outer = outer ? outer : ""};
+    const int status = e.file ? export_file(&e, path, folder) : -1;
+    wg_checkpoint_close(e.file);
+    return status;
+}
+
+/* ---- Loading ---- */
+
+char *wg__lora_read_config(const char *folder) {
+    char *path = wg__path_in(folder, CONFIG);
+    char *json = path ? wg__read_whole(path, MOST_CONFIG, NULL) : NULL;
+    wg__free(path);
+    return json;
+}
+
+wg_weights *wg__lora_open(const char *folder) {
+    char *path = wg__path_in(folder, MODEL);
+    wg_weights *file = path ? wg__weights_open_as(path, &wg__weights_safetensors) : NULL;
+    wg__free(path);
+    return file;
+}
+
+/* Every trained slot has a tensor, and every tensor a slot. */
+static int check_filled(wg_module *module, const wg_weights *file, const char *prefix,
+                        int64_t filled, const wg_left_out *left_out) {
+    wg_state_dict *state = wg_module_state(module);
+    int64_t trained = 0;
+    for (int64_t i = 0; state && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        trained += slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor);
+    }
+    wg_state_dict_free(state);
+    if (!state)
+        return -1;
+    if (left_out->misshapen_count > 0)
+        return wg_fail(WG_ERROR_FORMAT, file->path, "%s has another shape than the model's",
+                       left_out->misshapen[0]);
+    if (left_out->unexpected_count > 0)
+        return wg_fail(WG_ERROR_FORMAT, file->path, "the model has no \"%s\"",
+                       left_out->unexpected[0]);
+    if (filled != trained || filled != file->count)
+        return wg_fail(WG_ERROR_FORMAT, file->path,
+                       "%lld of its %lld tensors begin with \"%s\" and belong to the %lld that the "
+                       "adapters of this model have",
+                       (long long)filled, (long long)file->count, prefix, (long long)trained);
+    return 0;
+}
+
+static int fill(wg_module *module, const char *outer, const char *folder) {
+    char prefix[128];
+    snprintf(prefix, sizeof prefix, WG__LORA_BEGINNING "%s", outer ? outer : "");
+    wg_weights *file = wg__lora_open(folder);
+    wg_left_out left_out = {0};
+    const int64_t filled =
+        file ? wg_weights_get_module_partial(file, prefix, module, &left_out) : -1;
+    const int status = filled < 0 ? -1 : check_filled(module, file, prefix, filled, &left_out);
+    wg_left_out_free(&left_out);
+    wg_weights_close(file);
+    return status;
+}
+
+int64_t wg_lora_load(wg_module *module, const char *outer, const char *folder) {
+    if (!module || !folder || wg_error_pending())
+        return -1;
+    char *json = wg__lora_read_config(folder);
+    const int64_t count = json ? wg_lora_attach_config(module, json, CONFIG) : -1;
+    wg__free(json);
+    if (count < 0 || fill(module, outer, folder) == 0)
+        return count;
+    wg__lora_detach(module);
+    wg_module_requires_grad(module, true);
+    return -1;
+}

@@ -1,0 +1,66 @@
+/* LoRA, low-rank adaptation   (Hu et al. 2021): the weights of a trained model stay as they are,
+ * and linear layers learn a change of low rank beside them.
+ *
+ *     y = W x + b + alpha/r B A dropout(x)          x --+-- W (O, I), frozen --(+)-- y
+ *                                                       `-- A (r, I) -- B (O, r) --'
+ *
+ * A begins as PyTorch's linear layers do and B at 0, so that the model begins as it was. A layer's
+ * adapter is its children lora_A and lora_B, each with a weight and no bias: the paths of the
+ * weights are those of PEFT's files after "base_model.model.".
+ *
+ *     const char *const targets[] = {"query", "value"};
+ *     wg_lora_attach(model, &(wg_lora_options){.rank = 8, .target_count = 2, .targets = targets});
+ *     ... train: optimizers and trainers that are made now take the adapters alone ...
+ *     wg_lora_merge(model);
+ *
+ * wg_lora_save and wg_lora_load (io/weights/adapter.h) keep adapters in files of their own. */
+#ifndef WG_NN_LORA_H
+#define WG_NN_LORA_H
+
+#include "module.h"
+
+WG_BEGIN_DECLS
+
+/* Stands among the targets for all linear layers but those below `spared`. */
+#define WG_LORA_ALL_LINEAR "all-linear"
+
+typedef struct wg_lora_options {
+    int64_t rank;   /* r, at least 1 */
+    double alpha;   /* the change is scaled by alpha / r; 0: r, which scales by 1 */
+    double dropout; /* of x on its way to A, in training; 0 <= p < 1 */
+
+    /* The layers to adapt: a path is a target or ends with one after a dot ("query" is
+     * "encoder.layer.0.attention.self.query", and so on). */
+    int target_count;
+    const char *const *targets;
+
+    /* Modules that are trained as a whole beside the adapters, such as a new head: their paths, or
+     * ends of them. PEFT's modules_to_save. */
+    int whole_count;
+    const char *const *whole;
+
+    /* Beginnings of paths that WG_LORA_ALL_LINEAR leaves out, such as "lm_head". */
+    int spared_count;
+    const char *const *spared;
+} wg_lora_options;
+
+/* Freezes everything below the root `module`, gives the targets their adapters, which draw from its
+ * generator, and lets the modules of `whole` be trained. Returns the number of layers adapted.
+ * After an error the module is as it was. -1 with [ARGUMENT for a rank, an alpha or a dropout out
+ * of range, and for a module that has adapters already; NOT_FOUND for a target or a whole module
+ * that is not there, with the names of the linear layers that are; MEMORY] */
+WG_API int64_t wg_lora_attach(wg_module *module, const wg_lora_options *options);
+
+/* The number of layers below `module` that have an adapter. */
+WG_API int64_t wg_lora_count(wg_module *module);
+
+/* Adds each adapter to its weight, W + alpha/r B A, takes the adapters away, and lets all
+ * parameters below the root `module` be trained again. What the layers compute stays the same but
+ * for rounding. The handles of the adapters are freed: free optimizers and trainers that have them
+ * first. Returns the number of layers. After an error some are merged and others not. -1 with
+ * [MEMORY; STATE for a quantized weight] */
+WG_API int64_t wg_lora_merge(wg_module *module);
+
+WG_END_DECLS
+
+#endif
