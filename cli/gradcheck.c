@@ -1,5 +1,5 @@
-/* wengert gradcheck: compares the gradients of ops, the library's or the user's, with central
- * differences. --list prints the table of ops of docs/ops.md. */
+/* wengert gradcheck: compares the gradients of ops, models and modules, the library's or the
+ * user's, with central differences. --list prints the table of ops of docs/ops.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +7,21 @@
 #include "gradcheck/gradcheck.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "models/model.h"
 #include "tensor/ops.h"
+
+/* What is checked: one of the three is there. */
+typedef struct subject {
+    const wg_op *op;
+    const wg_module_example *example;
+    const wg_model_type *model;
+} subject;
 
 typedef struct arguments {
     wg_gradcheck_options options; /* order 0: 2 for primitives, 1 for fused ops */
     bool json, list;
-    int count; /* of `ops`; 0: all ops of the library */
-    const wg_op **ops;
+    int count; /* of `subjects`; 0: all ops of the library */
+    subject *subjects;
 } arguments;
 
 enum { KEY_ORDER = WG__KEY_OWN, KEY_FORWARD, KEY_FAST, KEY_F32, KEY_SEED, KEY_LIST };
@@ -22,7 +30,7 @@ static const struct argp_option options[] = {
     {"order", KEY_ORDER, "N", 0,
      "1: first-order gradients; 2: also second-order, of fused ops by their decomposition; "
      "default: 2 "
-     "for primitives and 1 for fused ops",
+     "for primitives and 1 for all else",
      0},
     {"forward", KEY_FORWARD, NULL, 0, "Also check forward mode", 0},
     {"fast", KEY_FAST, NULL, 0,
@@ -33,12 +41,12 @@ static const struct argp_option options[] = {
     WG__OPTION_JSON,
     {0}};
 
-static void add_op(arguments *a, const wg_op *op, const struct argp_state *state) {
-    const wg_op **ops = realloc(a->ops, (size_t)(a->count + 1) * sizeof *ops);
-    if (!ops)
+static void add_subject(arguments *a, subject added, const struct argp_state *state) {
+    subject *subjects = realloc(a->subjects, (size_t)(a->count + 1) * sizeof *subjects);
+    if (!subjects)
         argp_failure(state, 1, 0, "no memory");
-    a->ops = ops;
-    a->ops[a->count++] = op;
+    a->subjects = subjects;
+    a->subjects[a->count++] = added;
 }
 
 static bool is_path(const char *text) {
@@ -46,23 +54,38 @@ static bool is_path(const char *text) {
     return strchr(text, '/') || (length >= 3 && strcmp(text + length - 3, ".so") == 0);
 }
 
-/* Adds the op of that name, or the ops of a library at that path. */
-static void add(arguments *a, const char *text, const struct argp_state *state) {
-    if (!is_path(text)) {
-        const wg_op *op = wg_op_find(text);
-        char suggestion[96];
-        if (!op)
-            argp_error(state, "no op is named '%s'; wengert gradcheck --list prints all ops%s",
-                       text,
-                       wg__cli_suggestion(suggestion, sizeof suggestion, text, wg__cli_op_name));
-        add_op(a, op, state);
-        return;
-    }
-    const wg_op *const *ops = wg_op_library_open(text);
-    if (!ops)
+static const wg_model_type *model_of_name(const char *name) {
+    for (int i = 0; wg_model_type_at(i); i++)
+        if (strcmp(wg_model_type_at(i)->name, name) == 0)
+            return wg_model_type_at(i);
+    return NULL;
+}
+
+/* Adds the ops and modules of the library at that path. */
+static void add_library(arguments *a, const char *path, const struct argp_state *state) {
+    const wg_op *const *ops;
+    const wg_module_example *const *examples;
+    if (wg_gradcheck_library_open(path, &ops, &examples) < 0)
         exit(wg__cli_fail_pending());
     for (; *ops; ops++)
-        add_op(a, *ops, state);
+        add_subject(a, (subject){.op = *ops}, state);
+    for (; *examples; examples++)
+        add_subject(a, (subject){.example = *examples}, state);
+}
+
+/* Adds the op or the model of that name, or a library. */
+static void add(arguments *a, const char *text, const struct argp_state *state) {
+    if (is_path(text)) {
+        add_library(a, text, state);
+        return;
+    }
+    const subject found = {.op = wg_op_find(text), .model = model_of_name(text)};
+    char suggestion[96];
+    if (!found.op && !found.model)
+        argp_error(state,
+                   "no op and no model is named '%s'; wengert gradcheck --list prints all ops%s",
+                   text, wg__cli_suggestion(suggestion, sizeof suggestion, text, wg__cli_op_name));
+    add_subject(a, found, state);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -97,25 +120,44 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
-/* ---- Checking one op ---- */
+/* ---- Checking one of them ---- */
 
 typedef struct finding {
-    const wg_op *op;
+    subject of;
     wg_gradcheck_report report;
 } finding;
+
+static const char *name_of(const finding *found) {
+    const subject *of = &found->of;
+    return of->op ? of->op->name : of->example ? of->example->name : of->model->name;
+}
+
+/* The written reason of an op without a gradient, or NULL. */
+static const char *no_gradient_of(const finding *found) {
+    const wg_op *op = found->of.op;
+    return op && !op->differentiable ? op->no_gradient : NULL;
+}
 
 static const char *verdict_of(const finding *found) {
     if (!found->report.passed)
         return "failed";
-    return found->op->differentiable ? "passed" : "no gradient";
+    return no_gradient_of(found) ? "no gradient" : "passed";
 }
 
-static finding check(const wg_op *op, const arguments *a) {
-    finding found = {.op = op};
+static finding check(const subject *of, const arguments *a) {
+    finding found = {.of = *of};
     wg_gradcheck_options o = a->options;
     if (o.order == 0)
-        o.order = op->vjp && op->decompose ? 1 : 2;
-    wg_gradcheck_op(op, &o, &found.report);
+        o.order = of->op && !(of->op->vjp && of->op->decompose) ? 2 : 1;
+    if (of->op)
+        wg_gradcheck_op(of->op, &o, &found.report);
+    else if (of->example)
+        wg_gradcheck_example(of->example, &o, &found.report);
+    else
+        wg_gradcheck_model(of->model, NULL, &o, &found.report);
+    if (!found.report.passed && !found.report.message[0] && wg_error_pending())
+        snprintf(found.report.message, sizeof found.report.message, "%s",
+                 wg_error_pending()->message);
     wg_error_clear(); /* the report has its message */
     return found;
 }
@@ -150,13 +192,13 @@ static void print_row(const finding *found) {
     char error[32] = "-";
     if (report->compared > 0)
         snprintf(error, sizeof error, "%.1e", report->largest_absolute_error);
-    printf("%-18s %-6s %-7s %7d %8d %8lld %5lld %13s  %s", found->op->name, orders[report->order],
+    printf("%-18s %-6s %-7s %7d %8d %8lld %5lld %13s  %s", name_of(found), orders[report->order],
            report->forward ? "yes" : "-", report->samples, report->variants,
            (long long)report->compared, (long long)report->kinks, error, verdict_of(found));
     if (!report->passed)
         printf(": %s", wg_diagnosis_words(report->diagnosis));
-    else if (!found->op->differentiable)
-        printf(": %s", found->op->no_gradient);
+    else if (no_gradient_of(found))
+        printf(": %s", no_gradient_of(found));
     putchar('\n');
     if (!report->passed)
         print_paragraph(report->message);
@@ -171,7 +213,7 @@ static json_t *row_of(const finding *found) {
     for (int order = 1; order <= report->order; order++)
         json_array_append_new(orders, json_integer(order));
     return json_pack("{s:s, s:o, s:b, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:s, s:s, s:I, s:s}", "op",
-                     found->op->name, "orders", orders, "forward", report->forward, "samples",
+                     name_of(found), "orders", orders, "forward", report->forward, "samples",
                      report->samples, "variants", report->variants, "refused", report->refused,
                      "compared", (json_int_t)report->compared, "kinks", (json_int_t)report->kinks,
                      "largest_error", wg__json_number(report->largest_absolute_error),
@@ -180,12 +222,20 @@ static json_t *row_of(const finding *found) {
                      (json_int_t)report->seed, "message", report->message);
 }
 
+static bool only_ops(const arguments *a) {
+    for (int i = 0; i < a->count; i++)
+        if (!a->subjects[i].op)
+            return false;
+    return true;
+}
+
 static int check_all(const arguments *a, json_t *rows) {
     int count = a->count ? a->count : wg_op_count(), failed = 0;
     if (!rows)
         print_head();
     for (int i = 0; i < count; i++) {
-        finding found = check(a->count ? a->ops[i] : wg_op_at(i), a);
+        const subject of = a->count ? a->subjects[i] : (subject){.op = wg_op_at(i)};
+        finding found = check(&of, a);
         failed += !found.report.passed;
         if (rows)
             json_array_append_new(rows, row_of(&found));
@@ -193,7 +243,7 @@ static int check_all(const arguments *a, json_t *rows) {
             print_row(&found);
     }
     if (failed > 0)
-        wg__cli_fail("%d of %d ops failed", failed, count);
+        wg__cli_fail("%d of %d %s failed", failed, count, only_ops(a) ? "ops" : "checks");
     return failed;
 }
 
@@ -308,26 +358,29 @@ int wg__verb_gradcheck(int argc, char **argv) {
     static const struct argp parser = {
         .options = options,
         .parser = parse,
-        .args_doc = "[OP | ./LIBRARY.so]...",
+        .args_doc = "[OP | MODEL | ./LIBRARY.so]...",
         .doc =
             "Checks the gradients of ops on their samples and on variants of them (memory layouts, "
             "sizes of 0 and 1, broadcasting): compares backward with central differences in f64, "
             "and checks the other properties of a gradient. A failure is reported with a "
             "diagnosis. The ops are all ops of the library, the named ones, or those that a "
-            "shared library exports by WG_EXPORT_OPS. The largest error is the largest "
+            "shared library exports by WG_EXPORT_OPS. A model (bert, gpt...) is checked by every "
+            "parameter of a very small one, with dropout that drops the same in each run; so are "
+            "the modules that a shared library exports by WG_EXPORT_MODULES, and a failure names "
+            "the parameter by its path. The largest error is the largest "
             "difference of a derivative; kinks are places where a subgradient was accepted.",
     };
     arguments a = {0};
     wg__cli_parse(&parser, argc, argv, &a);
     if (a.list) {
         print_op_table();
-        free(a.ops);
+        free(a.subjects);
         return 0;
     }
     json_t *rows = a.json ? json_array() : NULL;
     int failed = check_all(&a, rows);
     if (rows)
         wg__print_json(json_pack("{s:o, s:i}", "ops", rows, "failed", failed));
-    free(a.ops);
+    free(a.subjects);
     return failed ? 1 : 0;
 }

@@ -315,3 +315,82 @@ int wg_gradcheck_module(wg_module *module, wg_function function, void *context, 
     wg_state_dict_free(state);
     return status;
 }
+
+/* ---- Examples: modules with inputs ---- */
+
+static void prepare_inputs(wg_module_sample *sample, bool f32) {
+    for (int i = 0; i < sample->input_count; i++) {
+        wg_tensor *x = sample->inputs[i];
+        if (!x || wg_tensor_dtype(x) != WG_F64)
+            continue;
+        x = wg_detach(f32 ? wg_cast(x, WG_F32) : x);
+        wg_set_requires_grad(x, true);
+        sample->inputs[i] = x;
+    }
+}
+
+/* Adds the counts of the samples before to the report of this one. */
+static void add_counts(wg_gradcheck_report *all, const wg_gradcheck_report *one) {
+    const wg_gradcheck_report before = *all;
+    *all = *one;
+    all->samples = before.samples;
+    all->order = one->order > before.order ? one->order : before.order;
+    all->forward = one->forward || before.forward;
+    all->compared += before.compared;
+    all->kinks += before.kinks;
+    all->largest_error = fmax(one->largest_error, before.largest_error);
+    all->largest_absolute_error = fmax(one->largest_absolute_error, before.largest_absolute_error);
+}
+
+static int check_example(wg_module_sample *sample, const wg_gradcheck_options *options, int index,
+                         wg_gradcheck_report *all) {
+    wg_gradcheck_report one = {.function = ""};
+    prepare_inputs(sample, options->f32);
+    int status = wg_gradcheck_module(
+        sample->module, sample->forward, sample->context ? sample->context : sample->module,
+        sample->input_count, sample->inputs, sample->output_count ? sample->output_count : 1,
+        options, &one);
+    one.sample = index;
+    if (status < 0 && !one.message[0])
+        snprintf(one.message, sizeof one.message, "%s",
+                 wg_error_pending() ? wg_error_pending()->message : "the sample has no module");
+    add_counts(all, &one);
+    return status;
+}
+
+int wg_gradcheck_example(const wg_module_example *example, const wg_gradcheck_options *options,
+                         wg_gradcheck_report *report) {
+    wg_gradcheck_options o = options ? *options : (wg_gradcheck_options){0};
+    wg_gradcheck_report own;
+    report = report ? report : &own;
+    if (!wg__gradcheck_begin(&o, report))
+        return -1;
+    int status = 0, more = 1;
+    for (int k = 0; more > 0 && status == 0; k++) {
+        wg_generator generator = {.seed = o.seed, .offset = (uint64_t)k << 16};
+        wg_module_sample sample = {0};
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        more = example->sample(k, &generator, &sample);
+        if (more < 0 || wg_error_pending() || (more > 0 && !(sample.module && sample.forward))) {
+            status = -1;
+            report->diagnosis = WG_DIAGNOSIS_FAILED;
+            snprintf(report->message, sizeof report->message,
+                     "%.60s, sample %d cannot be made: %.900s", example->name, k,
+                     wg_error_pending() ? wg_error_pending()->message
+                                        : "wanted a module and its forward");
+        } else if (more > 0) {
+            status = check_example(&sample, &o, k, report);
+            report->samples++;
+        }
+        wg_module_free(sample.module);
+        wg_scope_end(&scope, NULL);
+    }
+    if (status == 0 && report->samples == 0) {
+        status = -1;
+        report->diagnosis = WG_DIAGNOSIS_FAILED;
+        snprintf(report->message, sizeof report->message, "%s has no samples", example->name);
+    }
+    report->passed = status == 0;
+    return wg__gradcheck_end(status, report);
+}

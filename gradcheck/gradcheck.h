@@ -3,6 +3,7 @@
  *     wg_gradcheck           a function of tensors, made of any ops
  *     wg_gradcheck_op        an op, built-in or one's own, on its samples and variants of them
  *     wg_gradcheck_module    a module with all its parameters
+ *     wg_gradcheck_example   the same, for a module that comes with inputs
  *
  * The comparison: with J = d outputs / d inputs, by central differences,
  *
@@ -242,11 +243,57 @@ WG_API int wg_gradcheck_module(wg_module *module, wg_function function, void *co
                                int input_count, wg_tensor *const *inputs, int output_count,
                                const wg_gradcheck_options *options, wg_gradcheck_report *report);
 
+/* ---- Modules that come with inputs, in a program or in a shared library ---- */
+
+/* A module and inputs for its check. */
+typedef struct wg_module_sample {
+    wg_module *module;   /* a root; the checker frees it */
+    wg_function forward; /* runs the module on the inputs; its random numbers come from the module's
+                            generator (wg_dropout), so that each run draws the same */
+    void *context;       /* of `forward`; NULL: the module */
+    int input_count;     /* 0 for a module that is checked by its parameters alone */
+    wg_tensor *inputs[8]; /* f64 ones require a gradient and are checked; ids and masks are not */
+    int output_count;     /* 0: 1 */
+} wg_module_sample;
+
+typedef struct wg_module_example {
+    const char *name;
+    /* Makes sample `index`: 1; 0 after the last; -1 with an error pending. Numbers come from the
+     * generator. A sample is as small as it can be: each parameter is moved twice. */
+    int (*sample)(int index, wg_generator *generator, wg_module_sample *sample);
+} wg_module_example;
+
+/* Runs wg_gradcheck_module on each sample up to the first that fails; the report's counts are of
+ * all. With options->f32 the inputs of f64 are cast. [as wg_gradcheck_module] */
+WG_API int wg_gradcheck_example(const wg_module_example *example,
+                                const wg_gradcheck_options *options, wg_gradcheck_report *report);
+
+/* What a library with modules exports under the name `wengert_modules`: its examples, and the
+ * struct sizes that show whether it was compiled against the same headers. */
+typedef struct wg_module_library {
+    size_t example_size, sample_size, module_size;
+    const wg_module_example *const *examples; /* NULL comes after the last */
+} wg_module_library;
+
+/* Exports examples, given by their addresses, for `wengert gradcheck ./my_model.so`: stands once in
+ * the library, outside of functions. */
+#define WG_EXPORT_MODULES(...)                                                                     \
+    static const wg_module_example *const wengert_module_list[] = {__VA_ARGS__, NULL};             \
+    extern WG_API const wg_module_library wengert_modules;                                         \
+    const wg_module_library wengert_modules = {sizeof(wg_module_example),                          \
+                                               sizeof(wg_module_sample), sizeof(wg_module),        \
+                                               wengert_module_list}
+
 /* Opens a shared library of ops, written as tensor/op.h's WG_EXPORT_OPS says, and gives the ops
  * that it exports, a list that ends in NULL. The library stays open to the end of the program. NULL
  * with [NOT_FOUND; FORMAT for a file that is no such library, or was built for another copy or
  * version of wengert] */
 WG_API const wg_op *const *wg_op_library_open(const char *path);
+
+/* The same for a library that exports ops, modules, or both: lists that end in NULL and may be
+ * empty. -1 with [as wg_op_library_open; both lists are then NULL] */
+WG_API int wg_gradcheck_library_open(const char *path, const wg_op *const **ops,
+                                     const wg_module_example *const **examples);
 
 WG_END_DECLS
 

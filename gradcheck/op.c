@@ -316,9 +316,9 @@ int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
     return wg__gradcheck_end(check_samples(&o), o.report);
 }
 
-/* ---- Ops in a shared library of the user's ---- */
+/* ---- Ops and modules in a shared library of the user's ---- */
 
-/* Its ops have to run on the very library that checks them. */
+/* What it exports has to run on the very library that checks it. */
 static bool shares_library(void *handle) {
     void *symbol = dlsym(handle, "wg_op_count");
     int (*theirs)(void);
@@ -326,47 +326,75 @@ static bool shares_library(void *handle) {
     return theirs == wg_op_count;
 }
 
-static const wg_op_library *find_ops(void *handle, const char *path) {
-    const wg_op_library *library = dlsym(handle, "wengert_ops");
-    if (!library)
-        wg_fail(WG_ERROR_FORMAT, "op_library",
-                "%s exports no ops: it needs WG_EXPORT_OPS(&op, ...) outside of its "
-                "functions",
-                path);
-    else if (!shares_library(handle))
-        wg_fail(WG_ERROR_FORMAT, "op_library",
-                "%s runs on another copy of libwengert than this command: link it with the library "
-                "that the command is linked with (a command built with --disable-shared can load "
-                "no ops)",
-                path);
-    else if (library->op_size != sizeof(wg_op) || library->call_size != sizeof(wg_call) ||
-             library->sample_size != sizeof(wg_sample))
-        wg_fail(
+static bool ops_fit(const wg_op_library *library) {
+    return !library ||
+           (library->op_size == sizeof(wg_op) && library->call_size == sizeof(wg_call) &&
+            library->sample_size == sizeof(wg_sample));
+}
+
+static bool modules_fit(const wg_module_library *library) {
+    return !library || (library->example_size == sizeof(wg_module_example) &&
+                        library->sample_size == sizeof(wg_module_sample) &&
+                        library->module_size == sizeof(wg_module));
+}
+
+static int read_exports(void *handle, const char *path, const wg_op *const **ops,
+                        const wg_module_example *const **examples) {
+    static const wg_op *const no_ops[] = {NULL};
+    static const wg_module_example *const no_examples[] = {NULL};
+    const wg_op_library *of_ops = dlsym(handle, "wengert_ops");
+    const wg_module_library *of_modules = dlsym(handle, "wengert_modules");
+    if (!of_ops && !of_modules)
+        return wg_fail(WG_ERROR_FORMAT, "op_library",
+                       "%s exports no ops and no modules: it needs WG_EXPORT_OPS(&op, ...) or "
+                       "WG_EXPORT_MODULES(&example, ...) outside of its functions",
+                       path);
+    if (!shares_library(handle))
+        return wg_fail(
+            WG_ERROR_FORMAT, "op_library",
+            "%s runs on another copy of libwengert than this command: link it with the library "
+            "that the command is linked with (a command built with --disable-shared can load "
+            "no ops and no modules)",
+            path);
+    if (!ops_fit(of_ops) || !modules_fit(of_modules))
+        return wg_fail(
             WG_ERROR_FORMAT, "op_library",
             "%s was compiled against the headers of another version of wengert: compile it anew",
             path);
-    else
-        return library;
-    return NULL;
+    *ops = of_ops ? of_ops->ops : no_ops;
+    *examples = of_modules ? of_modules->examples : no_examples;
+    return 0;
+}
+
+int wg_gradcheck_library_open(const char *path, const wg_op *const **ops,
+                              const wg_module_example *const **examples) {
+    *ops = NULL;
+    *examples = NULL;
+    char with_slash[4096]; /* without one, dlopen would search the system's folders */
+    snprintf(with_slash, sizeof with_slash, "%s%s", strchr(path, '/') ? "" : "./", path);
+    if (access(with_slash, R_OK) < 0)
+        return wg_fail(WG_ERROR_NOT_FOUND, "op_library", "%s cannot be read", path);
+    void *handle = dlopen(with_slash, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return wg_fail(
+            WG_ERROR_FORMAT, "op_library",
+            "%s is no shared library that can be opened: %s; compile it as in cc -shared "
+            "-fPIC my_op.c -o my_op.so $(pkg-config --cflags --libs wengert)",
+            path, dlerror());
+    if (read_exports(handle, path, ops, examples) == 0)
+        return 0;
+    dlclose(handle);
+    return -1;
 }
 
 const wg_op *const *wg_op_library_open(const char *path) {
-    char with_slash[4096]; /* without one, dlopen would search the system's folders */
-    snprintf(with_slash, sizeof with_slash, "%s%s", strchr(path, '/') ? "" : "./", path);
-    if (access(with_slash, R_OK) < 0) {
-        wg_fail(WG_ERROR_NOT_FOUND, "op_library", "%s cannot be read", path);
+    const wg_op *const *ops;
+    const wg_module_example *const *examples;
+    if (wg_gradcheck_library_open(path, &ops, &examples) < 0)
         return NULL;
-    }
-    void *handle = dlopen(with_slash, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        wg_fail(WG_ERROR_FORMAT, "op_library",
-                "%s is no shared library that can be opened: %s; compile it as in cc -shared "
-                "-fPIC my_op.c -o my_op.so $(pkg-config --cflags --libs wengert)",
-                path, dlerror());
-        return NULL;
-    }
-    const wg_op_library *library = find_ops(handle, path);
-    if (!library)
-        dlclose(handle);
-    return library ? library->ops : NULL;
+    if (*ops)
+        return ops;
+    wg_fail(WG_ERROR_FORMAT, "op_library",
+            "%s exports no ops: it needs WG_EXPORT_OPS(&op, ...) outside of its functions", path);
+    return NULL;
 }

@@ -340,6 +340,9 @@ const wg_model_type wg_bert_type = {
     .presets = presets,
     .bench_preset = "bert-mini",
     .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"linear\", \"weight-decay\": 0.01}",
+    .smallest = "{\"vocab_size\": 9, \"hidden_size\": 4, \"num_hidden_layers\": 2, "
+                "\"num_attention_heads\": 2, \"intermediate_size\": 6, "
+                "\"max_position_embeddings\": 5}",
     .objectives = "masked-lm",
     .check = check,
     .fit = fit_config,

@@ -17,6 +17,7 @@ models_sources = \
 	models/generate/decode.c \
 	models/glm.c \
 	models/gpt.c \
+	models/gradcheck.c \
 	models/heads.c \
 	models/heads.h \
 	models/internal.h \

@@ -295,6 +295,8 @@ const wg_model_type wg_glm_type = {
     .bench_preset = "glm-small",
     .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"cosine\", \"final\": 0.1, "
                 "\"weight-decay\": 0.1, \"beta2\": 0.98}",
+    .smallest = "{\"vocab_size\": 9, \"hidden_size\": 4, \"num_layers\": 2, "
+                "\"num_attention_heads\": 2, \"max_sequence_length\": 5}",
     .objectives = "blank-infilling",
     .write_more = write_more,
     .check = check,

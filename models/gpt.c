@@ -269,6 +269,8 @@ const wg_model_type wg_gpt_type = {
     .presets = presets,
     .bench_preset = "gpt2-124m",
     .training = WG__DECODER_TRAINING,
+    .smallest = "{\"vocab_size\": 9, \"n_positions\": 5, \"n_embd\": 4, \"n_layer\": 2, "
+                "\"n_head\": 2, \"n_inner\": 6, \"bos_token_id\": 0, \"eos_token_id\": 0}",
     .objectives = "causal-lm",
     .read_more = read_more,
     .check = check,

@@ -383,6 +383,10 @@ const wg_model_type wg_llama_type = {
     .presets = presets,
     .bench_preset = "llama-15m",
     .training = WG__DECODER_TRAINING,
+    .smallest = "{\"vocab_size\": 9, \"hidden_size\": 8, \"num_hidden_layers\": 2, "
+                "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
+                "\"intermediate_size\": 5, \"max_position_embeddings\": 5, "
+                "\"bos_token_id\": 1, \"eos_token_id\": 2}",
     .objectives = "causal-lm",
     .read_more = read_more,
     .write_more = write_more,

@@ -21,6 +21,7 @@
 #define WG_MODELS_MODEL_H
 
 #include "../data/tokenizer/tokenizer.h"
+#include "../gradcheck/gradcheck.h"
 #include "../io/settings.h"
 #include "../nn/attention.h"
 #include "../nn/linear.h"
@@ -127,6 +128,8 @@ struct wg_model_type {
     const char *bench_preset;       /* that `wengert bench` takes */
     const char *training;           /* how `pretrain` differs from its usual settings, as JSON:
                                      * {"schedule": "cosine", "weight-decay": 0.1} */
+    const char *smallest;           /* config.json of a model so small that wg_gradcheck_model
+                                     * moves each of its parameters */
     const char *objectives;         /* that pretrain it, the usual one first: "masked-lm" */
     int (*read_more)(wg_config *json, void *config); /* what no row says; NULL: nothing */
     int (*write_more)(wg_config *json, const void *config);
@@ -258,6 +261,13 @@ WG_API int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *token
  * of fine-tuning the head is trained whole, with what else begins anew. Returns the number of layers
  * adapted. [as wg_lora_attach] */
 WG_API int64_t wg_model_attach_lora(const wg_model *model, const wg_lora_options *options);
+
+/* Checks the gradients of a model of this type as wg_gradcheck_module does: of its loss, and of the
+ * pooled output where the type has one, by every parameter. `config` is a configuration struct (NULL:
+ * type->smallest). Weights are random, dropout is on and drops the same in each run, one position is
+ * padding. [as wg_gradcheck_module, wg_model_from_config] */
+WG_API int wg_gradcheck_model(const wg_model_type *type, const void *config,
+                              const wg_gradcheck_options *options, wg_gradcheck_report *report);
 
 /* Its configuration as JSON text, freed with wg_text_free; its sizes. */
 WG_API char *wg_model_config_json(const wg_model *model);

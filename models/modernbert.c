@@ -464,6 +464,12 @@ const wg_model_type wg_modernbert_type = {
     .bench_preset = "modernbert-mini",
     .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"wsd\", \"beta2\": 0.98, "
                 "\"weight-decay\": 1e-5}",
+    .smallest = "{\"vocab_size\": 9, \"hidden_size\": 4, \"num_hidden_layers\": 2, "
+                "\"num_attention_heads\": 2, \"intermediate_size\": 5, "
+                "\"max_position_embeddings\": 5, \"global_attn_every_n_layers\": 2, "
+                "\"local_attention\": 2, \"attention_dropout\": 0.1, \"mlp_dropout\": 0.1, "
+                "\"embedding_dropout\": 0.1, \"pad_token_id\": 0, \"bos_token_id\": 1, "
+                "\"eos_token_id\": 2, \"cls_token_id\": 1, \"sep_token_id\": 2}",
     .objectives = "masked-lm",
     .check = check,
     .fitted = fitted,

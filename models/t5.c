@@ -368,6 +368,10 @@ const wg_model_type wg_t5_type = {
     .bench_preset = "t5-small",
     .training = "{\"tokenizer\": \"bpe\", \"optimizer\": \"adafactor\", \"lr\": 0.02, "
                 "\"schedule\": \"cosine\", \"final\": 0.1}",
+    .smallest = "{\"vocab_size\": 9, \"d_model\": 4, \"d_kv\": 3, \"d_ff\": 5, "
+                "\"num_layers\": 1, \"num_heads\": 2, \"relative_attention_num_buckets\": 4, "
+                "\"relative_attention_max_distance\": 8, "
+                "\"feed_forward_proj\": \"gated-gelu\", \"tie_word_embeddings\": false}",
     .objectives = "span-corruption",
     .read_more = read_more,
     .fit = fit_config,

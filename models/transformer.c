@@ -465,6 +465,12 @@ const wg_model_type wg_transformer_type = {
     .bench_preset = "transformer-base",
     .training = "{\"tokenizer\": \"bpe\", \"schedule\": \"noam\", \"optimizer\": \"adam\", "
                 "\"lr\": 0.0007, \"beta2\": 0.98, \"batch\": 4096, \"longest-warmup\": 4000}",
+    .smallest = "{\"vocab_size\": 9, \"d_model\": 4, \"encoder_layers\": 1, "
+                "\"decoder_layers\": 1, \"encoder_attention_heads\": 2, "
+                "\"decoder_attention_heads\": 2, \"encoder_ffn_dim\": 5, "
+                "\"decoder_ffn_dim\": 5, \"attention_dropout\": 0.1, "
+                "\"static_position_embeddings\": false, \"activation_function\": \"gelu\", "
+                "\"max_position_embeddings\": 5, \"pad_token_id\": 0}",
     .objectives = "translation",
     .read_more = read_more,
     .check = check,

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks docs/custom-op.md: installs the library into a temporary folder, compiles the page's op against
-# it with pkg-config, runs the page's commands, applies its changes, and compares all output with the
+# Checks docs/custom-op.md: installs the library into a temporary folder, compiles the page's op and model
+# against it with pkg-config, runs the page's commands, applies its changes, and compares all output with the
 # page, except for digits that depend on rounding. Prints TAP.
 #
 #   tests/custom_op.sh           checks the page
@@ -32,7 +32,6 @@ export ASAN_OPTIONS
 cd "$work" || exit 1
 awk '/^```./ { n++; file = n "." substr($0, 4); next } /^```$/ { file = ""; next }
      file { print > file }' "$page"
-cp 1.c original.c
 
 # Runs the commands of a block, and prints them with their output.
 replay() {
@@ -51,20 +50,25 @@ plain() {
 count=$(find . -name '*.console' | wc -l)
 test "$1" = --write || echo "1..$count"
 number=0
-for block in $(ls | grep -E '^[0-9]+\.(console|diff)$' | sort -n); do
+name=
+for block in $(ls | grep -E '^[0-9]+\.(c|console|diff)$' | sort -n); do
     case $block in
+    *.c) # the op, and then the model
+        test -z "$name" && name=my_op || name=my_model
+        cp "$block" original.c
+        cp "$block" $name.c
+        ;;
     *.diff)
         sed -n 's/^-//p' "$block" >old
         sed -n 's/^+//p' "$block" >new
         awk 'FILENAME == "old" { old = $0; next } FILENAME == "new" { new = $0; next }
              $0 == old { print new; changed = 1; next } { print } END { exit !changed }' \
-            old new original.c >my_op.c || { echo "Bail out! $block changes nothing"; exit 1; }
-        sed -n 's/^\$ \(cc .*\)/\1/p' 2.console >compile.sh
+            old new original.c >$name.c || { echo "Bail out! $block changes nothing"; exit 1; }
+        sed -n "s/^\\$ \\(cc .*$name.*\\)/\\1/p" *.console >compile.sh
         sh compile.sh || exit 1
         ;;
     *)
         number=$((number + 1))
-        test -e my_op.c || cp original.c my_op.c
         replay "$block" >"$block.out"
         plain "$block" >wanted
         plain "$block.out" >found

@@ -110,6 +110,7 @@ tests_test_models_SOURCES = \
 	tests/models/decoder_configs.c \
 	tests/models/decoders.c \
 	tests/models/glm.c \
+	tests/models/gradients.c \
 	tests/models/language_model.c \
 	tests/models/modernbert.c \
 	tests/models/sampling.c \

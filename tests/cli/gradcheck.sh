@@ -37,7 +37,8 @@ expect 'an op without gradient says why' 0 'eq' '^eq .*no gradient: .'
 expect 'several ops are checked' 0 'add mul' '^add .*passed$' '^mul .*passed$'
 expect 'JSON tells the same' 0 'add --json --seed 3' '"op": "add"' '"verdict": "passed"' \
     '"diagnosis": "NONE"' '"seed": 3' '"failed": 0'
-expect 'an op that is not there is wrong usage' 2 'nosuch' "no op is named 'nosuch'"
+expect 'a model is checked by its name' 0 'gpt' '^gpt  *1  .*passed$'
+expect 'an op that is not there is wrong usage' 2 'nosuch' "no op and no model is named 'nosuch'"
 expect 'a third order is wrong usage' 2 'add --order 3' 'order'
 expect 'help is given' 0 '--help' 'WG_EXPORT_OPS'
 expect 'a library that is not there is told' 1 './nosuch.so' 'nosuch.so cannot be read'
@@ -59,6 +60,10 @@ extern WG_API const wg_op_library wengert_ops;
 const wg_op_library wengert_ops = {.op_size = sizeof(wg_op) + 8};
 END
     expect 'a library of another version is told' 1 "$work/other.so" 'another version'
+    echo 'static const wg_module_example e = {"odd", 0}; extern WG_API const wg_module_library
+        wengert_modules; const wg_module_library wengert_modules = {sizeof e, 1, 1, 0};' |
+        library module '-Wl,--no-as-needed -lwengert'
+    expect 'a library with modules of another version is told' 1 "$work/module.so" 'another version'
     echo 'static const wg_op op = {.name = "odd"}; WG_EXPORT_OPS(&op);' |
         library odd '-Wl,--no-as-needed -lwengert'
     expect 'an op without samples fails' 1 "$work/odd.so" '^odd .*failed' 'it has no samples'

@@ -648,6 +648,33 @@ class wg_gradcheck_report(Structure):
     ]
 
 
+class wg_module_sample(Structure):
+    _fields_ = [
+        ("module", c_void_p),
+        ("forward", wg_function),
+        ("context", c_void_p),
+        ("input_count", c_int),
+        ("inputs", c_void_p * 8),
+        ("output_count", c_int),
+    ]
+
+
+class wg_module_example(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("sample", CFUNCTYPE(c_int, c_int, c_void_p, c_void_p)),
+    ]
+
+
+class wg_module_library(Structure):
+    _fields_ = [
+        ("example_size", c_size_t),
+        ("sample_size", c_size_t),
+        ("module_size", c_size_t),
+        ("examples", c_void_p),
+    ]
+
+
 class wg_activation_checkpoint_options(Structure):
     _fields_ = [
         ("generator_count", c_int),
@@ -1557,6 +1584,7 @@ class wg_model_type(Structure):
         ("presets", c_void_p),
         ("bench_preset", c_char_p),
         ("training", c_char_p),
+        ("smallest", c_char_p),
         ("objectives", c_char_p),
         ("read_more", CFUNCTYPE(c_int, c_void_p, c_void_p)),
         ("write_more", CFUNCTYPE(c_int, c_void_p, c_void_p)),
@@ -2719,6 +2747,9 @@ FUNCTIONS = {
     "wg_grad": (c_int, [c_int, c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_void_p]),
     "wg_grad_enabled": (c_bool, []),
     "wg_gradcheck": (c_int, [wg_function, c_void_p, c_int, c_void_p, c_int, c_void_p, c_void_p]),
+    "wg_gradcheck_example": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "wg_gradcheck_library_open": (c_int, [c_char_p, c_void_p, c_void_p]),
+    "wg_gradcheck_model": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_gradcheck_module": (c_int, [c_void_p, wg_function, c_void_p, c_int, c_void_p, c_int, c_void_p, c_void_p]),
     "wg_gradcheck_op": (c_int, [c_void_p, c_void_p, c_void_p]),
     "wg_gradient": (c_void_p, [c_void_p]),
