@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "autograd/autograd.h"
 #include "bench/bench.h"
@@ -18,12 +19,12 @@ enum { MAX_RUNS = 101, MIN_RUNS = 5, MAX_THREADS = 1024 };
 typedef struct arguments {
     int threads;
     double seconds;
-    bool json, small;
+    bool json, small, processor_time;
     int count; /* of ops that are named; 0: all that have a large sample */
     const wg_op **ops;
 } arguments;
 
-enum { KEY_THREADS = WG__KEY_OWN, KEY_SECONDS, KEY_SMALL };
+enum { KEY_THREADS = WG__KEY_OWN, KEY_SECONDS, KEY_SMALL, KEY_PROCESSOR_TIME };
 
 static const struct argp_option options[] = {
     {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
@@ -32,6 +33,10 @@ static const struct argp_option options[] = {
     {"small", KEY_SMALL, NULL, 0,
      "Time what an op costs beside its arithmetic: on a handful of elements, recorded, with its "
      "share of the end of the scope; in nanoseconds",
+     0},
+    {"processor-time", KEY_PROCESSOR_TIME, NULL, 0,
+     "Measure the processor time of all threads instead of the clock's, and no roof: for a machine "
+     "that other programs use, too",
      0},
     WG__OPTION_JSON,
     {0}};
@@ -70,6 +75,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_SMALL:
         a->small = true;
         return 0;
+    case KEY_PROCESSOR_TIME:
+        a->processor_time = true;
+        return 0;
     case WG__KEY_JSON:
         a->json = true;
         return 0;
@@ -93,12 +101,21 @@ typedef struct timing {
     double flops;             /* 0 for an op that does not count them */
 } timing;
 
+/* Which clock is read: of the wall, or of this process's threads together. */
+static clockid_t measured = CLOCK_MONOTONIC;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(measured, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* One forward run; its outputs are left in the caller's scope. */
 static double time_forward(const wg_op *op, const wg_sample *sample, wg_tensor **outputs) {
     wg__evict_caches();
-    const double start = wg__now();
+    const double start = now();
     wg_apply(op, sample->input_count, sample->inputs, sample->options, outputs);
-    return wg__now() - start;
+    return now() - start;
 }
 
 static double time_backward(const wg_op *op, const wg_sample *sample) {
@@ -117,9 +134,9 @@ static double time_backward(const wg_op *op, const wg_sample *sample) {
     if (output_count == 0 || wanted_count == 0)
         return NAN;
     wg__evict_caches();
-    const double start = wg__now();
+    const double start = now();
     wg_grad(output_count, made, weights, wanted_count, wanted, NULL, gradients);
-    return wg__now() - start;
+    return now() - start;
 }
 
 /* The median over runs, the first of which warms up. */
@@ -207,20 +224,26 @@ static int time_op(const wg_op *op, double seconds, timing *found) {
 /* ---- Results ---- */
 
 /* The share of the roof that is nearer: of what the op would take if nothing but memory, or nothing
- * but multiplying, cost time. */
+ * but multiplying, cost time. NaN if the roof was not measured. */
 static double share_of_roof(const timing *t, const wg__machine *machine) {
+    if (machine->bandwidth == 0)
+        return NAN;
     const double moving = t->bytes / machine->bandwidth;
     const double computing = t->flops / machine->sgemm_flops;
     return (moving > computing ? moving : computing) / t->forward;
 }
 
 static bool is_bound_by_gemm(const timing *t, const wg__machine *machine) {
-    return t->flops / machine->sgemm_flops > t->bytes / machine->bandwidth;
+    return machine->bandwidth > 0 &&
+           t->flops / machine->sgemm_flops > t->bytes / machine->bandwidth;
 }
 
 static void print_head(const wg__machine *machine) {
-    printf("%d threads, memory %.1f GB/s, sgemm %.1f GFLOP/s\n\n", machine->threads,
-           1e-9 * machine->bandwidth, 1e-9 * machine->sgemm_flops);
+    if (machine->bandwidth > 0)
+        printf("%d threads, memory %.1f GB/s, sgemm %.1f GFLOP/s\n\n", machine->threads,
+               1e-9 * machine->bandwidth, 1e-9 * machine->sgemm_flops);
+    else
+        printf("%d threads, processor time\n\n", machine->threads);
     printf("%-20s %11s %11s %8s %9s  %s\n", "op", "forward ms", "backward ms", "GB/s", "GFLOP/s",
            "share of roof");
 }
@@ -234,7 +257,7 @@ static void print_row(const timing *t, const wg__machine *machine) {
     if (t->bytes > 0)
         snprintf(bytes, sizeof bytes, "%.1f", 1e-9 * t->bytes / t->forward);
     printf("%-20s %11.3f %11s %8s %9s", t->op->name, 1e3 * t->forward, backward, bytes, flops);
-    if (t->bytes > 0)
+    if (t->bytes > 0 && machine->bandwidth > 0)
         printf("  %.2f of %s", share_of_roof(t, machine),
                is_bound_by_gemm(t, machine) ? "sgemm" : "memory");
     putchar('\n');
@@ -242,11 +265,12 @@ static void print_row(const timing *t, const wg__machine *machine) {
 }
 
 static json_t *row_of(const timing *t, const wg__machine *machine) {
-    return json_pack("{s:s, s:f, s:o, s:f, s:f, s:f, s:s}", "op", t->op->name, "forward_ms",
+    return json_pack("{s:s, s:f, s:o, s:f, s:f, s:o, s:s}", "op", t->op->name, "forward_ms",
                      1e3 * t->forward, "backward_ms", wg__json_number(1e3 * t->backward),
                      "gb_per_s", 1e-9 * t->bytes / t->forward, "gflops",
-                     1e-9 * t->flops / t->forward, "share_of_roof", share_of_roof(t, machine),
-                     "roof", is_bound_by_gemm(t, machine) ? "sgemm" : "memory");
+                     1e-9 * t->flops / t->forward, "share_of_roof",
+                     wg__json_number(share_of_roof(t, machine)), "roof",
+                     is_bound_by_gemm(t, machine) ? "sgemm" : "memory");
 }
 
 static int time_all(const arguments *a, const wg__machine *machine, json_t *rows) {
@@ -281,8 +305,13 @@ static int bench_small(const arguments *a) {
 }
 
 static int bench(const arguments *a) {
-    wg__machine machine;
-    if ((a->threads && wg_set_threads(a->threads) < 0) || wg__measure_machine(&machine) < 0)
+    wg__machine machine = {0};
+    if (a->threads && wg_set_threads(a->threads) < 0)
+        return wg__cli_fail_pending();
+    if (a->processor_time) {
+        machine.threads = wg_threads();
+        measured = CLOCK_PROCESS_CPUTIME_ID;
+    } else if (wg__measure_machine(&machine) < 0)
         return wg__cli_fail_pending();
     json_t *rows = a->json ? json_array() : NULL;
     if (time_all(a, &machine, rows) < 0) {

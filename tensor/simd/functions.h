@@ -94,31 +94,53 @@ typedef struct normal {
 #define INVERSE_SQRT_TWO_PI ((real)(0.5 * M_SQRT1_2 * M_2_SQRTPI))
 
 #if WG__BITS == 32
-/* SLEEF's erf takes most of the time of a GELU. With z = |x| / sqrt 2,
- *
- *     Phi(-|x|) = erfc(z) / 2 = e^(-x^2 / 2) erfcx(z) / 2
- *
- * where erfcx varies slowly: a polynomial in t = 1 / (1 + 0.42 z), fitted on 0 <= z <= 9.6 (beyond,
- * the exponential is 0 in f32) by reweighted least squares to a relative error of 4e-8. The
- * exponential serves the density, too. */
-static inline normal standard_normal(vector x) {
-    static const real erfcx[] = {2.59417686e-05f, 0.236326731f,  0.243571847f,
+/* e^(z^2) erfc(z) varies slowly: a polynomial in t = 1 / (1 + 0.42 z), fitted on 0 <= z <= 9.6
+ * (beyond, the exponential is 0 in f32) by reweighted least squares to a relative error of 4e-8. */
+static inline vector scaled_erfc(vector t) {
+    static const real terms[] = {2.59417686e-05f, 0.236326731f,  0.243571847f,
                                  0.17730465f,     0.314209468f,  -0.203205817f,
                                  0.510328637f,    -0.356950778f, 0.0783893605f};
+    vector scaled = terms[8] + (vector){0};
+    for (int k = 7; k >= 0; k--)
+        scaled = scaled * t + terms[k];
+    return scaled;
+}
+
+/* SLEEF's erf takes most of the time of a GELU. With z = |x| / sqrt 2,
+ *
+ *     Phi(-|x|) = erfc(z) / 2 = e^(-x^2 / 2) (e^(z^2) erfc(z)) / 2
+ *
+ * The exponential serves the density, too. */
+static inline normal standard_normal(vector x) {
     vector zero = {0};
     vector magnitude = choose(x < zero, -x, x);
     vector t = (real)1 / ((real)1 + (real)(0.42 * M_SQRT1_2) * magnitude);
-    vector scaled = erfcx[8] + zero;
-    for (int k = 7; k >= 0; k--)
-        scaled = scaled * t + erfcx[k];
     vector exponential = exp_below((real)-0.5 * x * x);
-    vector tail = (real)0.5 * exponential * scaled;
+    vector tail = (real)0.5 * exponential * scaled_erfc(t);
     return (normal){choose(x > zero, (real)1 - tail, tail), INVERSE_SQRT_TWO_PI * exponential};
+}
+
+/* Below 1, x plus x times a polynomial in x^2 (a Chebyshev fit to a relative error of 2e-9); from 1
+ * on, 1 - erfc |x|. */
+static inline vector erf_of(vector x) {
+    static const real terms[] = {0.128379166f,   -0.37612626f,     0.112835787f,   -0.0268534441f,
+                                 0.00518743694f, -0.000800070295f, 7.81714261e-05f};
+    const vector zero = {0}, square = x * x, magnitude = choose(x < zero, -x, x);
+    vector near = terms[6] + zero;
+    for (int k = 5; k >= 0; k--)
+        near = near * square + terms[k];
+    const vector t = (real)1 / ((real)1 + (real)0.42 * magnitude);
+    const vector far = (real)1 - exp_below(-square) * scaled_erfc(t);
+    return choose(magnitude >= (real)1 + zero, choose(x < zero, -far, far), x + x * near);
 }
 #else
 static inline normal standard_normal(vector x) {
     return (normal){(real)0.5 * ((real)1 + vector_erf(x * (real)M_SQRT1_2)),
                     INVERSE_SQRT_TWO_PI * vector_exp((real)-0.5 * x * x)};
+}
+
+static inline vector erf_of(vector x) {
+    return vector_erf(x);
 }
 #endif
 
@@ -172,12 +194,18 @@ static inline vector half_exp(vector x) {
 #define FAR_EXPONENT ((real)(WG__BITS == 32 ? 88 : 709))
 
 static inline vector sinh_anywhere(vector x) {
-    const vector zero = {0}, far = half_exp(x);
-    return choose(magnitude_of(x) > FAR_EXPONENT, choose(x < zero, -far, far), vector_sinh(x));
+    const vector zero = {0}, near = vector_sinh(x);
+    const lanes is_far = magnitude_of(x) > FAR_EXPONENT;
+    if (!any(is_far))
+        return near;
+    const vector far = half_exp(x);
+    return choose(is_far, choose(x < zero, -far, far), near);
 }
 
 static inline vector cosh_anywhere(vector x) {
-    return choose(magnitude_of(x) > FAR_EXPONENT, half_exp(x), vector_cosh(x));
+    const vector near = vector_cosh(x);
+    const lanes is_far = magnitude_of(x) > FAR_EXPONENT;
+    return any(is_far) ? choose(is_far, half_exp(x), near) : near;
 }
 
 /* ln(2 |x|), which is asinh |x| and acosh x where x^2 would overflow. */
@@ -188,24 +216,197 @@ static inline vector log_of_twice(vector x) {
 }
 
 static inline vector asinh_anywhere(vector x) {
-    const vector zero = {0}, far = log_of_twice(x);
-    return choose(magnitude_of(x) > FAR_ROOT, choose(x < zero, -far, far), vector_asinh(x));
+    const vector zero = {0}, near = vector_asinh(x);
+    const lanes is_far = magnitude_of(x) > FAR_ROOT;
+    if (!any(is_far))
+        return near;
+    const vector far = log_of_twice(x);
+    return choose(is_far, choose(x < zero, -far, far), near);
 }
 
 static inline vector acosh_anywhere(vector x) {
-    return choose(x > FAR_ROOT, log_of_twice(x), vector_acosh(x));
+    const vector near = vector_acosh(x);
+    const lanes is_far = x > FAR_ROOT;
+    return any(is_far) ? choose(is_far, log_of_twice(x), near) : near;
 }
 
 #define FAR ((real)(WG__BITS == 32 ? 1e36 : 1e300))
 
 static inline vector log1p_anywhere(vector x) {
-    return choose(x > FAR, vector_log(x), vector_log1p(x));
+    const vector near = vector_log1p(x);
+    const lanes is_far = x > FAR;
+    return any(is_far) ? choose(is_far, vector_log(x), near) : near;
 }
 
 /* For large x, Stirling's formula; its other terms are below the rounding error. */
 static inline vector lgamma_anywhere(vector x) {
-    return choose(x > FAR, x * (vector_log(x) - (real)1), vector_lgamma(x));
+    const vector near = vector_lgamma(x);
+    const lanes is_far = x > FAR;
+    return any(is_far) ? choose(is_far, x * (vector_log(x) - (real)1), near) : near;
 }
+
+/* ---- fmod and remainder ---- */
+
+#if WG__BITS == 32
+#define REAL_FMOD fmodf
+#else
+#define REAL_FMOD fmod
+#endif
+
+static inline vector fmod_of_lanes(vector a, vector b) {
+    vector rest = {0};
+    for (int i = 0; i < LANES; i++)
+        rest[i] = REAL_FMOD(a[i], b[i]);
+    return rest;
+}
+
+#if defined(__FMA__)
+/* a - q b, rounded once. */
+static inline vector minus_product(vector a, vector q, vector b) {
+#if defined(__AVX512F__) && WG__BITS == 32
+    return (vector)_mm512_fnmadd_ps((__m512)q, (__m512)b, (__m512)a);
+#elif defined(__AVX512F__)
+    return (vector)_mm512_fnmadd_pd((__m512d)q, (__m512d)b, (__m512d)a);
+#elif WG__BITS == 32
+    return (vector)_mm256_fnmadd_ps((__m256)q, (__m256)b, (__m256)a);
+#else
+    return (vector)_mm256_fnmadd_pd((__m256d)q, (__m256d)b, (__m256d)a);
+#endif
+}
+
+/* Exact, as C's. With q = |a| / |b| rounded to an integer, which is the quotient or one more, r =
+ * |a| - q |b| lies between -|b| and |b| and is a multiple of the last place of the smaller operand,
+ * so it is representable, and so is r + |b|. Larger quotients and special operands are C's. */
+static inline vector vector_fmod(vector a, vector b) {
+    const real rounding = WG__BITS == 32 ? (real)0x1p23 : (real)0x1p52;
+    const real limit = WG__BITS == 32 ? (real)0x1p21 : (real)0x1p50;
+    const vector zero = {0}, dividend = magnitude_of(a), divisor = magnitude_of(b);
+    const vector quotient = dividend / divisor;
+    if (any(~((quotient < limit) & (divisor < (real)INFINITY))))
+        return fmod_of_lanes(a, b);
+    const vector rest = minus_product(dividend, (quotient + rounding) - rounding, divisor);
+    const vector positive = choose(rest < zero, rest + divisor, rest);
+    const lanes sign = (lanes)a & (lanes)(-zero);
+    return (vector)((lanes)positive | sign);
+}
+#else
+static inline vector vector_fmod(vector a, vector b) {
+    return fmod_of_lanes(a, b);
+}
+#endif
+
+/* With the sign of b. */
+static inline vector vector_remainder(vector a, vector b) {
+    const vector zero = {0}, rest = vector_fmod(a, b);
+    return choose((rest != zero) & ((rest < zero) ^ (b < zero)), rest + b, rest);
+}
+
+/* ---- digamma and polygamma, in double precision alone: rounded to f32 they are exact there ----
+ */
+
+#if WG__BITS == 64
+/* For x > 0: the recurrence psi(x) = psi(x + 1) - 1/x raises x to 10 or more, from where the
+ * asymptotic series in B_2k / (2k x^2k), with Bernoulli numbers B, is exact. 1/x and 1/(x + 1) are
+ * one fraction. */
+__attribute__((noinline)) static vector digamma_of_positive(vector x) {
+    static const real terms[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
+                                 1. / 132, -691. / 32760, 1. / 12};
+    vector sum = {0}, series = sum;
+    for (int k = 0; k < 10; k += 2) {
+        const lanes low = x < (real)10;
+        if (!any(low))
+            break;
+        const vector both = ((real)2 * x + (real)1) / (x * (x + (real)1));
+        sum += (vector)((lanes)both & low);
+        x = choose(low, x + (real)2, x);
+    }
+    const vector inverse = (real)1 / x, square = inverse * inverse;
+    for (int k = (int)(sizeof terms / sizeof *terms) - 1; k >= 0; k--)
+        series = (series + terms[k]) * square;
+    return (vector_log(x) - sum) - (real)0.5 * inverse - series;
+}
+
+/* Below 0, reflection: psi(1 - x) - pi / tan(pi x). The tangent has period 1 in x, so the distance
+ * to the nearest integer, which is exact, replaces x. */
+static inline vector vector_digamma(vector x) {
+    const vector zero = {0};
+    const lanes mirrored = x <= zero;
+    if (!any(mirrored))
+        return digamma_of_positive(x);
+    const vector y = digamma_of_positive(choose(mirrored, (real)1 - x, x));
+    const vector offset = x - vector_rint(x);
+    const vector below = y - (real)M_PI / vector_tan((real)M_PI * offset);
+    const vector at_zero =
+        (vector)((lanes)((real)INFINITY + zero) | ((lanes)(-x) & (lanes)(-zero)));
+    const vector pole = choose(x == zero, at_zero, (real)NAN + zero);
+    return choose(mirrored, choose(offset == zero, pole, below), y);
+}
+
+/* x^-s from 1 / x, for s from 1 to 4. */
+static inline vector power_of_inverse(vector inverse, int s) {
+    const vector square = inverse * inverse;
+    return s == 1 ? inverse : s == 2 ? square : s == 3 ? square * inverse : square * square;
+}
+
+/* Hurwitz's zeta function, the sum of (x + k)^-s from k = 0, for x > 0 and s from 2 to 4. Terms are
+ * added until the Euler-Maclaurin formula, in B_2k / (2k)! s (s + 1)...(s + 2k - 2) x^(-s - 2k +
+ * 1), is exact to double precision for the rest. */
+__attribute__((noinline)) static vector zeta_of_positive(int s, vector x) {
+    static const real terms[] = {1. / 12,
+                                 -1. / 720,
+                                 1. / 30240,
+                                 -1. / 1209600,
+                                 1. / 47900160,
+                                 -691. / 1307674368000,
+                                 1. / 74724249600.,
+                                 -3617. / 10670622842880000.,
+                                 43867. / 5109094217170944000.};
+    enum { TERMS = sizeof terms / sizeof *terms };
+    real factors[TERMS], rising = (real)s;
+    for (int k = 0; k < TERMS; k++) {
+        factors[k] = terms[k] * rising;
+        rising *= (real)(s + 2 * k + 1) * (real)(s + 2 * k + 2);
+    }
+    vector sum = {0}, series = sum;
+    for (int k = 0; k < 10 + s; k++) {
+        const lanes low = x < (real)(10 + s);
+        if (!any(low))
+            break;
+        const vector term = power_of_inverse((real)1 / x, s);
+        sum += (vector)((lanes)term & low);
+        x = choose(low, x + (real)1, x);
+    }
+    const vector inverse = (real)1 / x, square = inverse * inverse;
+    const vector power = power_of_inverse(inverse, s);
+    for (int k = TERMS - 1; k >= 0; k--)
+        series = series * square + factors[k];
+    sum += power_of_inverse(inverse, s - 1) / (real)(s - 1) + (real)0.5 * power;
+    return sum + series * power * inverse;
+}
+
+/* For negative x the terms lie on both sides of 0. Those on the left are at x, x + 1, ..., -left,
+ * where `left` is the distance from x to the next integer. */
+static inline vector zeta(int s, vector x) {
+    const vector zero = {0};
+    const lanes negative = x <= zero;
+    if (!any(negative))
+        return zeta_of_positive(s, x);
+    const vector one = (real)1 + zero, right = x - vector_floor(x), left = vector_ceil(x) - x;
+    const lanes inside = negative & (right != zero);
+    const vector mirrored = zeta_of_positive(s, choose(inside, left, one)) -
+                            zeta_of_positive(s, choose(inside, one - x, one));
+    const vector y = zeta_of_positive(s, choose(inside, right, choose(negative, one, x)));
+    const vector both = y + (s % 2 ? -mirrored : mirrored);
+    const vector pole = choose(x < (real)-INFINITY / 2, (real)NAN + zero, (real)INFINITY + zero);
+    return choose(inside, both, choose(negative, pole, y));
+}
+
+/* (-1)^(n+1) n! zeta(n + 1, x), for n from 1 to 3. */
+static inline vector polygamma_of(int n, vector x) {
+    const real size = n == 3 ? (real)6 : n == 2 ? (real)-2 : (real)1;
+    return size * zeta(n + 1, x);
+}
+#endif
 
 WG__MAP(exp, vector_exp(x))
 WG__MAP(exp2, vector_exp2(x))
@@ -227,9 +428,10 @@ WG__MAP(asinh, asinh_anywhere(x))
 WG__MAP(acosh, acosh_anywhere(x))
 WG__MAP(atanh, vector_atanh(x))
 WG__MAP(cbrt, vector_cbrt(x))
-WG__MAP(erf, vector_erf(x))
+WG__MAP(erf, erf_of(x))
 WG__MAP(erfc, vector_erfc(x))
 WG__MAP(lgamma, lgamma_anywhere(x))
+WG__MAP(rsqrt, (real)1 / square_root(x))
 WG__MAP(floor, vector_floor(x))
 WG__MAP(ceil, vector_ceil(x))
 WG__MAP(rint, vector_rint(x))
@@ -255,6 +457,8 @@ WG__PAIR(atan2, vector_atan2(a, b))
 WG__PAIR(hypot, vector_hypot(a, b))
 WG__PAIR(logaddexp, logaddexp(a, b))
 WG__PAIR(xlogy, xlogy(a, b))
+WG__PAIR(fmod, vector_fmod(a, b))
+WG__PAIR(remainder, vector_remainder(a, b))
 
 WG__VJP(tanh, (dy * ((real)1 - x * x)))
 WG__VJP(sigmoid, (dy * x * ((real)1 - x)))
@@ -359,6 +563,10 @@ WG__VJP(hardswish,
 WG__MAP_BY(leaky_relu, choose(x > all(0), x, a *x))
 WG__MAP_BY(elu, choose(x > all(0), x, a *vector_expm1(x)))
 WG__MAP_BY(softplus, choose(a *x > all(b), x, softplus(a *x) / a))
+#if WG__BITS == 64
+WG__MAP(digamma, vector_digamma(x))
+WG__MAP_BY(polygamma, polygamma_of((int)a, x))
+#endif
 
 WG__VJP_BY(leaky_relu, choose(x > all(0), dy, a *dy))
 WG__VJP_BY(elu, choose(x > all(0), dy, dy *a *vector_exp(x)))

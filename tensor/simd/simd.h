@@ -155,10 +155,16 @@ typedef struct wg__simd {
     wg__simd_map sinh, cosh, tanh, asinh, acosh, atanh;
     wg__simd_map cbrt, erf, erfc, lgamma;
     wg__simd_map floor, ceil, rint, trunc;
+    wg__simd_map rsqrt;
 
     wg__simd_pair pow, atan2, hypot;
-    wg__simd_pair logaddexp; /* log(e^a + e^b) */
-    wg__simd_pair xlogy;     /* a log b, and 0 where a is 0, unless b is NaN */
+    wg__simd_pair logaddexp;       /* log(e^a + e^b) */
+    wg__simd_pair xlogy;           /* a log b, and 0 where a is 0, unless b is NaN */
+    wg__simd_pair fmod, remainder; /* exact; with the sign of a, of b */
+
+    /* Of f64 alone: the derivatives of ln Gamma(x); the second takes a, their order, 1 to 3. */
+    wg__simd_map digamma;
+    wg__simd_map_by polygamma;
 
     wg__simd_map sigmoid;
     wg__simd_map gelu;      /* x/2 (1 + erf(x / sqrt 2)) */

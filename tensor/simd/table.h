@@ -40,6 +40,7 @@ const wg__simd WG__TABLE = {
     .erf = map_erf,
     .erfc = map_erfc,
     .lgamma = map_lgamma,
+    .rsqrt = map_rsqrt,
     .floor = map_floor,
     .ceil = map_ceil,
     .rint = map_rint,
@@ -50,6 +51,12 @@ const wg__simd WG__TABLE = {
     .hypot = pair_hypot,
     .logaddexp = pair_logaddexp,
     .xlogy = pair_xlogy,
+    .fmod = pair_fmod,
+    .remainder = pair_remainder,
+#if WG__BITS == 64
+    .digamma = map_digamma,
+    .polygamma = map_polygamma,
+#endif
 
     .sigmoid = map_sigmoid,
     .gelu = map_gelu,

@@ -99,6 +99,38 @@ static inline vector choose(lanes condition, vector a, vector b) {
     return (vector)((condition & (lanes)a) | (~condition & (lanes)b));
 }
 
+static inline vector square_root(vector x) {
+#if defined(__AVX512F__) && WG__BITS == 32
+    return (vector)_mm512_sqrt_ps((__m512)x);
+#elif defined(__AVX512F__)
+    return (vector)_mm512_sqrt_pd((__m512d)x);
+#elif defined(__AVX2__) && WG__BITS == 32
+    return (vector)_mm256_sqrt_ps((__m256)x);
+#elif defined(__AVX2__)
+    return (vector)_mm256_sqrt_pd((__m256d)x);
+#else
+    for (int i = 0; i < LANES; i++)
+        x[i] = WG__BITS == 32 ? (real)sqrtf((float)x[i]) : (real)sqrt((double)x[i]);
+    return x;
+#endif
+}
+
+/* Whether a condition holds in a lane at least. */
+static inline int any(lanes condition) {
+#if defined(__AVX512F__) && WG__BITS == 32
+    return _mm512_test_epi32_mask((__m512i)condition, (__m512i)condition) != 0;
+#elif defined(__AVX512F__)
+    return _mm512_test_epi64_mask((__m512i)condition, (__m512i)condition) != 0;
+#elif defined(__AVX2__)
+    return !_mm256_testz_si256((__m256i)condition, (__m256i)condition);
+#else
+    lane found = 0;
+    for (int i = 0; i < LANES; i++)
+        found |= condition[i];
+    return found != 0;
+#endif
+}
+
 #if defined(__AVX2__) && !defined(__AVX512F__)
 /* True in the first n lanes. */
 static inline lanes lanes_before(int64_t n) {

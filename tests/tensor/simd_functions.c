@@ -44,6 +44,10 @@ static double hardswish(double x) {
     return x * hardsigmoid(x);
 }
 
+static double rsqrt(double x) {
+    return 1 / sqrt(x);
+}
+
 typedef struct function {
     const char *name;
     wg__simd_map kernel;
@@ -87,6 +91,7 @@ static size_t functions_of(const wg__simd *simd, function *list) {
         {"erf", simd->erf, erf, false},
         {"erfc", simd->erfc, erfc, false},
         {"lgamma", simd->lgamma, lgamma, false},
+        {"rsqrt", simd->rsqrt, rsqrt, false},
         {"floor", simd->floor, floor, false},
         {"ceil", simd->ceil, ceil, false},
         {"rint", simd->rint, rint, false},
@@ -163,6 +168,11 @@ static double xlogy(double a, double b) {
     return isnan(b) ? NAN : a == 0 ? 0 : a * log(b);
 }
 
+static double floor_rest(double a, double b) {
+    const double rest = fmod(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 /* Every pair of these, of both signs. */
 static void check_pairs(const wg__simd *simd, wg_dtype dtype) {
     static const double values[] = {0,    1,    0.5,  2,    3,     2.5,  0.37,     1e-3,
@@ -175,7 +185,9 @@ static void check_pairs(const wg__simd *simd, wg_dtype dtype) {
                      {"atan2", simd->atan2, atan2},
                      {"hypot", simd->hypot, hypot},
                      {"logaddexp", simd->logaddexp, logaddexp},
-                     {"xlogy", simd->xlogy, xlogy}};
+                     {"xlogy", simd->xlogy, xlogy},
+                     {"fmod", simd->fmod, fmod},
+                     {"remainder", simd->remainder, floor_rest}};
     const int64_t n = 2 * WG_COUNT(values);
     const double tiny = dtype == WG_F32 ? FLT_MIN : DBL_MIN;
     array a = {.dtype = dtype}, b = a, y = a, shifted = a;
@@ -204,6 +216,72 @@ static void check_pairs(const wg__simd *simd, wg_dtype dtype) {
                           simd->name);
         }
 }
+
+/* Operands of quotients of all sizes, many of them near integers. */
+static void check_fmod(const wg__simd *simd, wg_dtype dtype) {
+    array a = normal(dtype, 11), b = normal(dtype, 12), rest = {.dtype = dtype},
+          floor_rest_of = rest;
+    for (int64_t i = 0; i < LENGTH; i++) {
+        const double whole = rint(ldexp(get(&a, i), (int)(i % 40)));
+        if (i % 2)
+            set(&a, i, whole * get(&b, i));
+        else
+            set(&a, i, ldexp(get(&a, i), (int)(i % 60) - 20));
+    }
+    simd->fmod(LENGTH, place(&a, 0), place(&b, 0), place(&rest, 0));
+    simd->remainder(LENGTH, place(&a, 0), place(&b, 0), place(&floor_rest_of, 0));
+    for (int64_t i = 0; i < LENGTH; i++) {
+        const double x = get(&a, i), y = get(&b, i), exact = floor_rest(x, y);
+        ck_assert_msg(get(&rest, i) == fmod(x, y), "%s: fmod of %.17g and %.17g is %.17g",
+                      simd->name, x, y, get(&rest, i));
+        ck_assert_msg(get(&floor_rest_of, i) == (dtype == WG_F32 ? (double)(float)exact : exact),
+                      "%s: remainder of %.17g and %.17g is %.17g", simd->name, x, y,
+                      get(&floor_rest_of, i));
+    }
+}
+
+START_TEST(fmod_and_remainder_are_exact) {
+    for_each_table(check_fmod);
+}
+END_TEST
+
+/* The difference of neighbours is a term of the series: psi_n(x + 1) - psi_n(x) = (-1)^n n! / x^(n
+ * + 1). At 1 the values are known: minus Euler's constant, zeta(2), -2 zeta(3) and 6 zeta(4). */
+static void check_gamma_derivatives(const wg__simd *simd, wg_dtype dtype) {
+    static const double at_one[] = {-0.57721566490153286061, 1.6449340668482264365,
+                                    -2.4041138063191885708, 6.4939394022668291491};
+    if (dtype != WG_F64)
+        return;
+    array x = normal(dtype, 13), next = {.dtype = dtype}, y = next, y_next = next;
+    for (int64_t i = 0; i < LENGTH; i++) {
+        /* multiples of 1/64, so that x + 1 is exact */
+        set(&x, i, i == 0 ? 1 : rint(512 * get(&x, i)) / 64 + 1. / 128);
+        set(&next, i, get(&x, i) + 1);
+    }
+    for (int n = 0; n <= 3; n++) {
+        const array *from[] = {&x, &next};
+        array *to[] = {&y, &y_next};
+        for (int k = 0; k < 2; k++)
+            if (n == 0)
+                simd->digamma(LENGTH, place((array *)from[k], 0), place(to[k], 0));
+            else
+                simd->polygamma(LENGTH, n, 0, place((array *)from[k], 0), place(to[k], 0));
+        ck_assert_double_le(fabs(get(&y, 0) / at_one[n] - 1), 2e-15);
+        const double factorial = n == 3 ? 6 : n == 2 ? 2 : 1;
+        for (int64_t i = 0; i < LENGTH; i++) {
+            const double step = (n % 2 ? -factorial : factorial) / pow(get(&x, i), n + 1);
+            const double size = fabs(get(&y, i)) + fabs(get(&y_next, i)) + fabs(step);
+            ck_assert_msg(fabs(get(&y_next, i) - get(&y, i) - step) <= 4e-15 * size,
+                          "%s: psi_%d(%.17g) is %.17g, one further %.17g", simd->name, n,
+                          get(&x, i), get(&y, i), get(&y_next, i));
+        }
+    }
+}
+
+START_TEST(derivatives_of_lgamma_obey_their_recurrence) {
+    for_each_table(check_gamma_derivatives);
+}
+END_TEST
 
 START_TEST(functions_of_two_are_those_of_the_math_library) {
     for_each_table(check_pairs);
@@ -347,6 +425,8 @@ SUITES {
         functions_are_those_of_the_math_library_wherever_an_element_stands,
         functions_treat_nan_and_infinities_as_the_math_library,
         functions_of_two_are_those_of_the_math_library,
+        fmod_and_remainder_are_exact,
+        derivatives_of_lgamma_obey_their_recurrence,
         derivatives_are_those_of_the_functions,
         functions_by_numbers_are_those_of_plain_c,
         gates_are_those_of_plain_c_and_may_be_overwritten,

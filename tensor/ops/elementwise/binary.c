@@ -359,8 +359,9 @@ PAIR_SAMPLE(division_sample, sample_eighths, sample_halves)
 /* The op NAME but for its loops. */
 #define DIVISION(NAME, DOC)                                                                        \
     static int NAME##_forward(wg_call *call) {                                                     \
-        static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(NAME), INTEGERS(NAME)};              \
-        return divide(call, loops);                                                                \
+        static const wg__loop loops[WG_DTYPE_COUNT] = {INTEGERS(NAME)};                            \
+        return loops[call->input_specs[0].dtype] ? divide(call, loops)                             \
+                                                 : wg__run_pair(call, wg__call_simd(call)->NAME);  \
     }                                                                                              \
     static const wg_op NAME##_op = {                                                               \
         WG__OP(#NAME, 2, DOC),      .saves_inputs = 3,                                             \
@@ -373,18 +374,6 @@ PAIR_SAMPLE(division_sample, sample_eighths, sample_halves)
         return wg__apply_two(&NAME##_op, a, b, false);                                             \
     }
 
-static inline float floor_rest_f32(float a, float b) {
-    const float rest = fmodf(a, b);
-    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-static inline double floor_rest_f64(double a, double b) {
-    const double rest = fmod(a, b);
-    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-PAIR_LOOP(remainder_f32, float, float, floor_rest_f32(a, b))
-PAIR_LOOP(remainder_f64, double, double, floor_rest_f64(a, b))
 DIVISION_LOOP(remainder_i32, int32_t, b == -1 ? 0 : a % b,
               rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest)
 DIVISION_LOOP(remainder_i64, int64_t, b == -1 ? 0 : a % b,
@@ -394,8 +383,6 @@ DIVISION_LOOP(remainder_u8, uint8_t, a % b, rest)
 DIVISION(remainder, "y = a - b floor(a / b) with broadcasting: of the sign of b, as Python's %. "
                     "Jumps where a / b is whole.")
 
-PAIR_LOOP(fmod_f32, float, float, fmodf(a, b))
-PAIR_LOOP(fmod_f64, double, double, fmod(a, b))
 DIVISION_LOOP(fmod_i32, int32_t, b == -1 ? 0 : a % b, rest)
 DIVISION_LOOP(fmod_i64, int64_t, b == -1 ? 0 : a % b, rest)
 DIVISION_LOOP(fmod_u8, uint8_t, a % b, rest)

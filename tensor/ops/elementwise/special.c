@@ -173,9 +173,49 @@ double wg__digamma(double x) {
     return digamma_of_positive(1 - x) - M_PI / tan(M_PI * offset);
 }
 
-LOOP(digamma_f32, float, wg__digamma((double)x))
-LOOP(digamma_f64, double, wg__digamma(x))
-FLOAT_FORWARD(digamma)
+/* digamma, or polygamma of the order n. */
+typedef struct gamma_kernel {
+    wg__simd_map map;
+    wg__simd_map_by map_by;
+    double n;
+} gamma_kernel;
+
+/* Runs a kernel of f64 on f32, a block at a time. */
+static void through_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    enum { BLOCK = 256 };
+    const gamma_kernel *kernel = context;
+    double block[BLOCK];
+    for (int64_t begin = 0; begin < n; begin += BLOCK) {
+        const int64_t count = n - begin < BLOCK ? n - begin : BLOCK;
+        const char *from = data[1] + begin * strides[1];
+        if (strides[1] == (int64_t)sizeof(float))
+            for (int64_t i = 0; i < count; i++)
+                block[i] = (double)((const float *)from)[i];
+        else
+            for (int64_t i = 0; i < count; i++)
+                block[i] = (double)*(const float *)(from + i * strides[1]);
+        if (kernel->map)
+            kernel->map(count, block, block);
+        else
+            kernel->map_by(count, kernel->n, 0, block, block);
+        float *to = (float *)data[0] + begin;
+        for (int64_t i = 0; i < count; i++)
+            to[i] = (float)block[i];
+    }
+}
+
+static int run_gamma(wg_call *call, gamma_kernel kernel) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {[WG_F32] = through_f64};
+    if (call->input_specs[0].dtype != WG_F64)
+        return wg__elementwise_call(call, loops, &kernel);
+    return kernel.map ? wg__run_map(call, kernel.map)
+                      : wg__run_map_by(call, kernel.map_by, kernel.n, 0);
+}
+
+static int digamma_forward(wg_call *call) {
+    return run_gamma(call, (gamma_kernel){.map = wg__simd_for(WG_F64)->digamma});
+}
+
 WG__VJP(digamma, wg_mul(g, wg_polygamma(1, x)))
 FLOAT_FUNCTION(digamma, saves_inputs, sample_off_poles,
                "y = d/dx ln Gamma(x); poles at 0, -1, -2...")
@@ -186,23 +226,6 @@ FLOAT_FUNCTION(digamma, saves_inputs, sample_off_poles,
 typedef struct polygamma_options {
     int n;
 } polygamma_options;
-
-/* x^-s; products are as exact as pow for small s, and much faster. */
-static inline double inverse_power(double x, int s) {
-    const double inverse = 1 / x, square = inverse * inverse;
-    switch (s) {
-    case 1:
-        return inverse;
-    case 2:
-        return square;
-    case 3:
-        return square * inverse;
-    case 4:
-        return square * square;
-    default:
-        return pow(x, -s);
-    }
-}
 
 /* Hurwitz's zeta function, the sum of (x + k)^-s from k = 0, for x > 0 and integral s > 1. Terms
  * are added until the Euler-Maclaurin formula, in B_2k / (2k)! s (s + 1)...(s + 2k - 2) x^(-s - 2k
@@ -219,13 +242,13 @@ static double zeta_of_positive(int s, double x) {
                                    43867. / 5109094217170944000.};
     double sum = 0;
     for (const double end = 10 + s; x < end; x++) {
-        const double term = inverse_power(x, s);
+        const double term = pow(x, -s);
         sum += term;
         if (term < 1e-17 * sum)
             return sum;
     }
-    double power = inverse_power(x, s), rising = s, series = 0;
-    sum += inverse_power(x, s - 1) / (s - 1) + power / 2;
+    double power = pow(x, -s), rising = s, series = 0;
+    sum += pow(x, 1 - s) / (s - 1) + power / 2;
     for (int k = 0; k < (int)(sizeof terms / sizeof *terms); k++) {
         power /= x * (k == 0 ? 1 : x);
         series += terms[k] * rising * power;
@@ -249,8 +272,6 @@ static double zeta(int s, double x) {
 }
 
 static double polygamma(int n, double x) {
-    if (n == 0)
-        return wg__digamma(x);
     const double size = tgamma(n + 1.0) * zeta(n + 1, x);
     return n % 2 ? size : -size;
 }
@@ -265,7 +286,18 @@ static int polygamma_infer(wg_call *call) {
     return wg__infer_float(call);
 }
 
-FORWARD(polygamma, call->options, [WG_F32] = polygamma_f32, [WG_F64] = polygamma_f64)
+/* Kernels compute the first derivatives, which gradients of lgamma and digamma need. */
+static int polygamma_forward(wg_call *call) {
+    static const wg__loop loops[WG_DTYPE_COUNT] = {
+        [WG_F32] = polygamma_f32, [WG_F64] = polygamma_f64};
+    const int n = ((const polygamma_options *)call->options)->n;
+    const wg__simd *kernels = wg__simd_for(WG_F64);
+    if (n == 0)
+        return run_gamma(call, (gamma_kernel){.map = kernels->digamma});
+    if (n <= 3)
+        return run_gamma(call, (gamma_kernel){.map_by = kernels->polygamma, .n = n});
+    return wg__elementwise_call(call, loops, call->options);
+}
 
 static int polygamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const int n = ((const polygamma_options *)call->options)->n;
