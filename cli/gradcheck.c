@@ -18,7 +18,7 @@ typedef struct subject {
 } subject;
 
 typedef struct arguments {
-    wg_gradcheck_options options; /* order 0: 2 for primitives, 1 for fused ops */
+    wg_gradcheck_options options;
     bool json, list;
     int count; /* of `subjects`; 0: all ops of the library */
     subject *subjects;
@@ -146,15 +146,12 @@ static const char *verdict_of(const finding *found) {
 
 static finding check(const subject *of, const arguments *a) {
     finding found = {.of = *of};
-    wg_gradcheck_options o = a->options;
-    if (o.order == 0)
-        o.order = of->op && !(of->op->vjp && of->op->decompose) ? 2 : 1;
     if (of->op)
-        wg_gradcheck_op(of->op, &o, &found.report);
+        wg_gradcheck_op(of->op, &a->options, &found.report);
     else if (of->example)
-        wg_gradcheck_example(of->example, &o, &found.report);
+        wg_gradcheck_example(of->example, &a->options, &found.report);
     else
-        wg_gradcheck_model(of->model, NULL, &o, &found.report);
+        wg_gradcheck_model(of->model, NULL, &a->options, &found.report);
     if (!found.report.passed && !found.report.message[0] && wg_error_pending())
         snprintf(found.report.message, sizeof found.report.message, "%s",
                  wg_error_pending()->message);

@@ -151,7 +151,8 @@ typedef struct wg_gradcheck_options {
     double eps;       /* 0: 1e-6; of f32 2^-8 */
     double atol;      /* 0: 1e-6; of f32 1e-3 */
     double rtol;      /* 0: 1e-5; of f32 1e-2, and what 4 roundings of the values may do */
-    int order;        /* 0 or 1: the gradient; 2: the gradient of the gradient, too */
+    int order;        /* 1: the gradient; 2: the gradient of the gradient, too; 0: of an op without
+                         decomposition 2, so that a vjp that cuts the graph is found; else 1 */
     bool forward;     /* forward mode, too */
     bool fast;        /* random projections */
     bool no_variants; /* of an op: its samples as they are, and no more */
@@ -226,7 +227,9 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
  * Variants that the op refuses with an error are counted as refused. Besides the checks of
  * wg_gradcheck, the vjp is run by itself: shapes and dtypes of gradients, and none for inputs that
  * want none. The report is that of the sample whose failure could be explained best. An op with
- * `no_gradient` passes with compared == 0 when its forward does all this well. Order 2 of a fused
+ * `no_gradient` passes with compared == 0 when its forward does all this well. Differences show that
+ * forward and vjp disagree, not which of them is wrong: where a factor is off and there is no
+ * decomposition to compare forward with, the report says so. Order 2 of a fused
  * op differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
 WG_API int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
                            wg_gradcheck_report *report);

@@ -311,6 +311,8 @@ int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
     wg_gradcheck_report own;
     op_check o = {
         .op = op, .options = wg__gradcheck_defaults(options), .report = report ? report : &own};
+    if (!options || options->order == 0)
+        o.options.order = op->vjp && op->decompose ? 1 : 2;
     if (!wg__gradcheck_begin(&o.options, o.report))
         return -1;
     return wg__gradcheck_end(check_samples(&o), o.report);

@@ -83,15 +83,43 @@ const char *wg__gradcheck_input_text(char *buffer, size_t size, const wg__gradch
 
 /* ---- Verdicts: the paragraph that describes a failure ---- */
 
+/* The op that is checked, also in order 2, whose context is the check of order 1; or NULL. */
+static const wg_op *op_of(const wg__gradcheck *c) {
+    return c->order > 1 ? ((const wg__gradcheck *)c->context)->op : c->op;
+}
+
 /* "softmax, sample 2, stepped: order 1: " as far as there is something to say. */
 static void say_where(text *t, const wg__gradcheck *c) {
     const wg_gradcheck_report *r = c->report;
-    if (c->op)
-        say(t, "%.64s, ", c->op->name);
+    const wg_op *op = op_of(c);
+    if (op)
+        say(t, "%.64s, ", op->name);
     if (r->sample >= 0)
         say(t, "sample %d%s%s: ", r->sample, r->variant[0] ? ", " : "", r->variant);
     if (c->order > 1)
         say(t, "order %d: ", c->order);
+}
+
+/* Where to look. A function under check has no vjp of its own: its ops have. Without a
+ * decomposition nothing tells whether a factor is off in forward or in the vjp. */
+static void say_advice(text *t, const wg__gradcheck *c, wg_diagnosis diagnosis,
+                       const char *function) {
+    const char *advice = wg__diagnosis_advice(diagnosis);
+    const wg_op *op = op_of(c);
+    if (!*advice)
+        return;
+    if (op)
+        say(t, ". Look at %s%s%s", function, *function ? ": " : "", advice);
+    else if (strcmp(function, "vjp") == 0)
+        say(t,
+            ". Look at the vjp of each op in it, which wg_gradcheck_op or `wengert gradcheck OP` "
+            "checks: %s",
+            advice);
+    else
+        say(t, ". Look at: %s", advice);
+    bool factor = diagnosis == WG_DIAGNOSIS_FACTOR || diagnosis == WG_DIAGNOSIS_SMALL_FACTOR;
+    if (factor && op && !op->decompose && c->order == 1)
+        say(t, "; or those of forward, which nothing here compares with its formula");
 }
 
 int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, const char *format,
@@ -109,13 +137,11 @@ int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, cons
     if (reason)
         say(&t, ": %.400s", reason->message);
     wg_error_clear();
-    const char *advice = wg__diagnosis_advice(diagnosis);
     if (diagnosis != WG_DIAGNOSIS_FAILED)
         say(&t, ". Diagnosis: %s", wg_diagnosis_words(diagnosis));
     const char *function = c->blames ? c->blames : wg__diagnosis_function(diagnosis);
-    r->function = c->op ? function : "";
-    if (*advice)
-        say(&t, ". Look at%s%s: %s", *r->function ? " " : "", r->function, advice);
+    r->function = op_of(c) ? function : "";
+    say_advice(&t, c, diagnosis, function);
     say(&t, ". Replay with seed %llu", (unsigned long long)r->seed);
     r->passed = false;
     r->diagnosis = diagnosis;

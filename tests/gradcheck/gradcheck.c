@@ -24,6 +24,7 @@ END_TEST
 
 START_TEST(coordinates_are_counted_over_samples_and_orders) {
     wg_gradcheck_options options = samples_alone;
+    options.order = 1;
     ck_assert_int_eq(assert_passes(square_op(square_vjp), &options).compared, 6 + 9);
     ck_assert_int_eq(assert_passes(scale_op(scale_vjp), &options).compared, 6 + 2);
     options.order = 2; /* order 1, then inputs and cotangents */
@@ -285,6 +286,14 @@ static int random_forward(wg_call *call) {
     return wg_copy_(call->outputs[0], wg_add(call->inputs[0], noise));
 }
 
+START_TEST(a_function_has_no_constants_but_its_ops_have) {
+    wg_op op = square_op(vjp_of_half);
+    wg_tensor *inputs[] = {leaf(2, 3), leaf(2, 3)};
+    ck_assert_int_eq(wg_gradcheck(sum_of_squares, &op, 2, inputs, 1, NULL, NULL), -1);
+    assert_error(WG_ERROR_GRADIENT, "Look at the vjp of each op in it, which wg_gradcheck_op");
+}
+END_TEST
+
 /* ---- The second order ---- */
 
 /* Correct, but not differentiable again: the path through x is cut. */
@@ -293,8 +302,9 @@ static int vjp_cut(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return 0;
 }
 
-START_TEST(a_vjp_that_cuts_the_graph_is_caught_at_second_order_only) {
-    assert_passes(square_op(vjp_cut), NULL);
+START_TEST(a_vjp_that_cuts_the_graph_is_caught_by_default) {
+    assert_caught(square_op(vjp_cut), WG_DIAGNOSIS_CUT, "order 2: ");
+    assert_passes(square_op(vjp_cut), &(wg_gradcheck_options){.order = 1});
     wg_gradcheck_report report =
         assert_caught_with(square_op(vjp_cut), &second_order, WG_DIAGNOSIS_CUT, "order 2: ");
     ck_assert_int_eq(report.at_order, 2);
@@ -309,7 +319,7 @@ static int vjp_with_two_ways(wg_call *call, wg_tensor *const *cotangents, wg_ten
 }
 
 START_TEST(a_recorded_backward_with_another_gradient_is_named) {
-    assert_passes(square_op(vjp_with_two_ways), NULL);
+    assert_passes(square_op(vjp_with_two_ways), &(wg_gradcheck_options){.order = 1});
     assert_caught_with(square_op(vjp_with_two_ways), &second_order, WG_DIAGNOSIS_RECORDED,
                        "with create_graph");
 }
@@ -589,7 +599,8 @@ SUITES {
                                   a_pending_error_is_left_alone,
                                   an_order_beyond_two_is_refused,
                                   the_check_works_while_recording_is_off,
-                                  a_vjp_that_cuts_the_graph_is_caught_at_second_order_only,
+                                  a_function_has_no_constants_but_its_ops_have,
+                                  a_vjp_that_cuts_the_graph_is_caught_by_default,
                                   a_recorded_backward_with_another_gradient_is_named,
                                   a_wrong_jvp_is_caught_when_forward_mode_is_asked,
                                   at_a_kink_any_slope_between_is_a_subgradient,

@@ -308,6 +308,8 @@ START_TEST(a_forward_off_by_a_factor_of_1_00005_is_caught) {
     wg_op op = square_op(square_vjp);
     op.forward = forward_a_little_off;
     assert_blamed(op, WG_DIAGNOSIS_SMALL_FACTOR, "vjp");
+    assert_caught(op, WG_DIAGNOSIS_SMALL_FACTOR,
+                  "; or those of forward, which nothing here compares with its formula");
 }
 END_TEST
 
