@@ -36,6 +36,7 @@
 #include "optim/optimizer.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/config.h"
+#include "io/event_file.h"
 #include "io/trace.h"
 #include "io/settings.h"
 #include "io/weights/adapter.h"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/dry_run.h"
@@ -16,6 +17,7 @@
 #include "cli/settings.h"
 #include "cli/trained.h"
 #include "io/checkpoint/checkpoint.h"
+#include "io/event_file.h"
 #include "io/weights/adapter.h"
 #include "optim/optimizer.h"
 
@@ -28,10 +30,11 @@ typedef struct run {
     wg__run_settings settings;
     const wg_model_type *type; /* of pretrain; NULL until it is known */
     const wg_objective *objective;
-    const char *out, *log; /* log NULL: none */
-    const char *file;      /* of --settings; NULL: none */
-    int threads;           /* 0: as the library finds it */
-    double timeout;        /* seconds; of a group */
+    const char *out, *log;   /* log NULL: none */
+    const char *tensorboard; /* a folder for event files; NULL: none */
+    const char *file;        /* of --settings; NULL: none */
+    int threads;             /* 0: as the library finds it */
+    double timeout;          /* seconds; of a group */
     wg__profiling profiling;
     bool resume, overwrite, json, show_batch, dry_run;
     bool objective_given; /* by --objective */
@@ -48,7 +51,9 @@ typedef struct run {
     wg_dataset *text, *held_out;
     wg_training *training;
     wg_trainer *trainer;
-    int64_t peak_bytes; /* of memory, while the trainer ran */
+    wg__progress progress;
+    wg_event_file *events; /* of --tensorboard; NULL: none, or one that could not be written */
+    int64_t peak_bytes;    /* of memory, while the trainer ran */
 } run;
 
 static bool finetunes(const run *r) {
@@ -432,7 +437,78 @@ static char *path_beside(const char *out, const char *ending) {
     return asprintf(&path, "%.*s%s", stem, out, ending) < 0 ? NULL : path;
 }
 
-static wg_trainer_options trainer_options(const run *r, wg__progress *progress) {
+/* ---- Event files ---- */
+
+static double seconds_since_1970(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* An event file that cannot be written does not end the training. */
+static void give_up_events(run *r) {
+    wg__cli_note("%s; the run goes on without event files", wg_error_pending()->message);
+    wg_error_clear();
+    wg_event_file_close(r->events);
+    r->events = NULL;
+}
+
+/* The settings as Markdown: a block of code is what is indented by four spaces. */
+static int write_settings_event(run *r) {
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    for (const char *line = r->note; stream && line && *line;) {
+        const size_t length = strcspn(line, "\n");
+        fprintf(stream, "    %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    int status = stream && fclose(stream) == 0
+                     ? wg_event_file_text(r->events, "settings/text_summary", text)
+                     : wg_fail(WG_ERROR_MEMORY, "run", "no memory for the settings");
+    if (status == 0)
+        status = wg_event_file_end(r->events, wg_trainer_steps(r->trainer), seconds_since_1970());
+    free(text);
+    return status;
+}
+
+/* A resumed run adds a file to the folder, whose steps follow those before. */
+static int open_events(run *r) {
+    if (!r->tensorboard || !wg__cli_leads())
+        return 0;
+    r->events = wg_event_file_open(r->tensorboard, seconds_since_1970());
+    return r->events ? write_settings_event(r) : -1;
+}
+
+static void add_scalars(wg_event_file *events, const char *group, const wg_metrics *metrics) {
+    for (int i = 0; i < metrics->count; i++) {
+        char tag[WG_METRIC_NAME_SIZE + 16];
+        snprintf(tag, sizeof tag, "%s/%s", group, metrics->metrics[i].name);
+        wg_event_file_scalar(events, tag, wg_metric_value(&metrics->metrics[i]));
+    }
+}
+
+static void write_event(run *r, const wg_train_report *report) {
+    wg_event_file_scalar(r->events, "train/loss", report->loss);
+    wg_event_file_scalar(r->events, "train/lr", report->learning_rate);
+    wg_event_file_scalar(r->events, "train/grad_norm", report->gradient_norm);
+    wg_event_file_scalar(r->events, "train/tokens_per_s", report->tokens_per_second);
+    add_scalars(r->events, "train", report->metrics);
+    if (report->evaluation)
+        add_scalars(r->events, "eval", report->evaluation);
+    if (wg_event_file_end(r->events, report->step, seconds_since_1970()) < 0)
+        give_up_events(r);
+}
+
+/* Hears of each step. */
+static void listen(const wg_train_report *report, void *context) {
+    run *r = context;
+    wg__progress_report(report, &r->progress);
+    if (r->events)
+        write_event(r, report);
+}
+
+static wg_trainer_options trainer_options(run *r) {
     const wg__training_settings *s = &r->settings.training;
     return (wg_trainer_options){
         .steps = s->steps,
@@ -455,8 +531,8 @@ static wg_trainer_options trainer_options(const run *r, wg__progress *progress) 
         .save_every = s->save_every,
         .note = r->note,
         .log_path = r->log,
-        .listener = wg__progress_report,
-        .listener_context = progress,
+        .listener = listen,
+        .listener_context = r,
         .stop = wg__stop_signal(),
         .group = wg__cli_group(),
         .zero = (int)s->zero,
@@ -473,12 +549,12 @@ static wg_optimizer *make_optimizer(const wg__training_settings *s) {
                                                    .beta2 = s->beta2});
 }
 
-static int make_trainer(run *r, wg__progress *progress) {
+static int make_trainer(run *r) {
     const wg__training_settings *s = &r->settings.training;
     if ((s->keep_best && !(r->best = path_beside(r->out, ".best.h5"))) ||
         (s->keep_every > 0 && !(r->stem = path_beside(r->out, ""))))
         return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
-    const wg_trainer_options options = trainer_options(r, progress);
+    const wg_trainer_options options = trainer_options(r);
     const wg_task task = wg_training_task(r->training);
     r->trainer = wg_trainer_new(&task, make_optimizer(s), &options);
     if (!r->trainer)
@@ -561,11 +637,11 @@ static int prepare_module(run *r) {
     return attach_adapters(r);
 }
 
-static int prepare(run *r, wg__progress *progress, const wg__profiling *profiling) {
+static int prepare(run *r, const wg__profiling *profiling) {
     wg_group *group = wg__cli_group();
     if (wg_group_check(group, make_shared_run(r)) < 0 || agree_on_command(r) < 0)
         return -1;
-    const int status = prepare_module(r) < 0 || make_trainer(r, progress) < 0
+    const int status = prepare_module(r) < 0 || make_trainer(r) < 0 || open_events(r) < 0
                            ? -1
                            : wg__profiling_begin(profiling);
     return wg_group_check(group, status);
@@ -666,9 +742,9 @@ static void tell_early_stop(const run *r) {
 
 /* The trainer has told all ranks of an error of one. Only rank 0 measures its time and prints. */
 static int train(run *r) {
-    wg__progress progress = wg__progress_begin();
+    r->progress = wg__progress_begin();
     const wg__profiling profiling = wg__cli_leads() ? r->profiling : (wg__profiling){0};
-    if (prepare(r, &progress, &profiling) < 0)
+    if (prepare(r, &profiling) < 0)
         return wg__cli_fail_pending();
     if (wg__cli_leads())
         describe(r);
@@ -677,7 +753,7 @@ static int train(run *r) {
     wg_alloc_reset_peak();
     const int outcome = wg_trainer_run(r->trainer);
     r->peak_bytes = wg_alloc_get_stats().peak_bytes;
-    wg__progress_end(&progress);
+    wg__progress_end(&r->progress);
     if (outcome < 0)
         return wg__cli_fail_pending();
     if (wg_group_check(wg__cli_group(), wg__profiling_end(&profiling)) < 0)
@@ -740,7 +816,7 @@ static int dry_run(run *r) {
     wg__dry_run_plan plan = {
         .training = r->training,
         .text = r->text,
-        .options = trainer_options(r, NULL),
+        .options = trainer_options(r),
         .batches = examples_of(s, s->steps) / s->batch,
         .batches_of_full_step = wg_trainer_batches(s->accumulate, 0, 0),
         .optimizer = make_optimizer(s),
@@ -750,6 +826,7 @@ static int dry_run(run *r) {
 }
 
 static void clear(run *r) {
+    wg_event_file_close(r->events);
     wg_trainer_free(r->trainer);
     wg_training_free(r->training);
     wg_dataset_free(r->text);
@@ -769,6 +846,7 @@ enum {
     KEY_RESUME,
     KEY_OVERWRITE,
     KEY_LOG,
+    KEY_TENSORBOARD,
     KEY_THREADS,
     KEY_TIMEOUT,
     KEY_SETTINGS,
@@ -791,6 +869,11 @@ static const struct argp_option run_options[] = {
      0},
     {"overwrite", KEY_OVERWRITE, NULL, 0, "Begin anew though RUN.h5 exists, which is lost", 0},
     {"log", KEY_LOG, "FILE", 0, "Append one JSON object for each step", 0},
+    {"tensorboard", KEY_TENSORBOARD, "FOLDER", 0,
+     "Write an event file for TensorBoard into this folder: `tensorboard --logdir FOLDER' shows "
+     "the "
+     "curves; a resumed run adds a file",
+     0},
     {"dry-run", KEY_DRY_RUN, NULL, 0,
      "Write nothing: make a few steps, and print the memory and time that the run would take", 0},
     WG__OPTIONS_PROFILE,
@@ -819,6 +902,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_LOG:
         r->log = text;
+        return 0;
+    case KEY_TENSORBOARD:
+        r->tensorboard = text;
         return 0;
     case KEY_THREADS:
         r->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);

@@ -1,6 +1,7 @@
 io_public = \
 	io/checkpoint/checkpoint.h \
 	io/config.h \
+	io/event_file.h \
 	io/trace.h \
 	io/settings.h \
 	io/weights/adapter.h \
@@ -18,6 +19,7 @@ io_sources = \
 	io/config_json.h \
 	io/differences.c \
 	io/differences.h \
+	io/event_file.c \
 	io/file_kind.c \
 	io/file_kind.h \
 	io/log.c \

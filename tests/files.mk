@@ -95,6 +95,7 @@ tests_test_io_SOURCES = \
 	tests/io/checkpoint_damage.c \
 	tests/io/checkpoint_files.c \
 	tests/io/config.c \
+	tests/io/event_file.c \
 	tests/io/log.c \
 	tests/io/storage_dtype.c \
 	tests/io/toy.c \
@@ -278,6 +279,7 @@ command_tests = \
 	tests/cli/tokenizer.sh \
 	tests/cli/translate.sh \
 	tests/cli/verbs.sh \
+	tests/cli/watch.sh \
 	tests/examples.sh \
 	tests/fuzz/seeds.sh \
 	$(nil)

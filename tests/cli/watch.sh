@@ -1,0 +1,47 @@
+#!/bin/sh
+# Watching a run: `--tensorboard'. Prints TAP. WENGERT: the command (default ./wengert).
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+wengert=${WENGERT:-$PWD/wengert}
+work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-watch.XXXXXX") || exit 1
+cd "$work" || exit 1
+mounted=
+trap 'test -z "$mounted" || umount "$mounted"; rm -rf "$work"' EXIT
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+
+. "$source/tests/cli/tap.sh"
+
+head -n 300 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
+cat >gpt.json <<END
+{"vocab_size": 300, "n_positions": 32, "n_embd": 16, "n_layer": 1, "n_head": 2}
+END
+pretrain() {
+    run pretrain gpt --corpus text.txt --config gpt.json --batch 4 --seq 32 "$@"
+}
+
+# ---- Event files ----
+
+pretrain --steps 4 --eval-every 2 --tensorboard events --out run.h5
+check 'a run writes an event file' eval 'test $code = 0 && test "$(ls events | wc -l)" = 1'
+check 'with the curves and the settings' eval 'for tag in train/loss train/lr eval/loss settings/text_summary \
+    brain.Event:2; do grep -aqF "$tag" events/* || exit 1; done'
+check 'a scalar for each step' test "$(grep -ao 'train/loss' events/* | wc -l)" = 4
+run pretrain gpt --resume --steps 6 --tensorboard events --out run.h5
+check 'a resumed run adds a file' eval 'test $code = 0 && test "$(ls events | wc -l)" = 2 &&
+    test "$(cat events/* | grep -ao "train/loss" | wc -l)" = 6'
+pretrain --steps 2 --tensorboard no/folder --out other.h5
+check 'a folder that cannot be made ends the run before it begins' left_with 1 'no/folder: No such file or directory'
+mkdir full
+if mount -t tmpfs -o size=4k none full 2>/dev/null; then
+    mounted=$PWD/full
+    pretrain --steps 200 --eval-every 200 --tensorboard full --out kept.h5
+    check 'a full disk is told of once, and the run goes on' eval 'test $code = 0 &&
+        test "$(grep -c "No space left on device; the run goes on without event files" err)" = 1'
+    check 'to its end' eval '"$wengert" info kept.h5 | grep -q "step 200 of 200"'
+    umount full
+    mounted=
+else
+    skip 'a full disk' 'no file system can be mounted'
+fi
+
+finish
