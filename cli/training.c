@@ -12,6 +12,7 @@
 
 #include "cli/dry_run.h"
 #include "cli/learners.h"
+#include "cli/live.h"
 #include "cli/output.h"
 #include "cli/profile.h"
 #include "cli/settings.h"
@@ -36,7 +37,7 @@ typedef struct run {
     int threads;             /* 0: as the library finds it */
     double timeout;          /* seconds; of a group */
     wg__profiling profiling;
-    bool resume, overwrite, json, show_batch, dry_run;
+    bool resume, overwrite, json, show_batch, dry_run, ui;
     bool objective_given; /* by --objective */
     bool target_due;      /* the argument that comes next is the target of --eval SOURCE */
 
@@ -52,6 +53,7 @@ typedef struct run {
     wg_training *training;
     wg_trainer *trainer;
     wg__progress progress;
+    wg__live live;         /* of --ui; without a title there is none */
     wg_event_file *events; /* of --tensorboard; NULL: none, or one that could not be written */
     int64_t peak_bytes;    /* of memory, while the trainer ran */
 } run;
@@ -447,6 +449,7 @@ static double seconds_since_1970(void) {
 
 /* An event file that cannot be written does not end the training. */
 static void give_up_events(run *r) {
+    wg__live_clear(&r->live);
     wg__cli_note("%s; the run goes on without event files", wg_error_pending()->message);
     wg_error_clear();
     wg_event_file_close(r->events);
@@ -503,7 +506,10 @@ static void write_event(run *r, const wg_train_report *report) {
 /* Hears of each step. */
 static void listen(const wg_train_report *report, void *context) {
     run *r = context;
-    wg__progress_report(report, &r->progress);
+    if (r->live.title)
+        wg__live_report(&r->live, report);
+    else
+        wg__progress_report(report, &r->progress);
     if (r->events)
         write_event(r, report);
 }
@@ -748,6 +754,10 @@ static int train(run *r) {
         return wg__cli_fail_pending();
     if (wg__cli_leads())
         describe(r);
+    char title[256];
+    snprintf(title, sizeof title, "%s: %s", r->command, r->out);
+    if (r->ui && wg__cli_leads())
+        r->live = wg__live_begin(title, r->trainer);
     wg__listen_for_stop(); /* the signal finishes the step and saves */
     wg_group_set_timeout(wg__cli_group(), r->timeout);
     wg_alloc_reset_peak();
@@ -847,6 +857,7 @@ enum {
     KEY_OVERWRITE,
     KEY_LOG,
     KEY_TENSORBOARD,
+    KEY_UI,
     KEY_THREADS,
     KEY_TIMEOUT,
     KEY_SETTINGS,
@@ -873,6 +884,10 @@ static const struct argp_option run_options[] = {
      "Write an event file for TensorBoard into this folder: `tensorboard --logdir FOLDER' shows "
      "the "
      "curves; a resumed run adds a file",
+     0},
+    {"ui", KEY_UI, NULL, 0,
+     "Draw the curves of the loss on the terminal while the run goes on, with its rate, speed and "
+     "the time left",
      0},
     {"dry-run", KEY_DRY_RUN, NULL, 0,
      "Write nothing: make a few steps, and print the memory and time that the run would take", 0},
@@ -902,6 +917,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_LOG:
         r->log = text;
+        return 0;
+    case KEY_UI:
+        r->ui = true;
         return 0;
     case KEY_TENSORBOARD:
         r->tensorboard = text;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Watching a run: `--tensorboard'. Prints TAP. WENGERT: the command (default ./wengert).
+# Watching a run: `--tensorboard' and `--ui'. Prints TAP. WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 wengert=${WENGERT:-$PWD/wengert}
 work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-watch.XXXXXX") || exit 1
@@ -42,6 +42,39 @@ if mount -t tmpfs -o size=4k none full 2>/dev/null; then
     mounted=
 else
     skip 'a full disk' 'no file system can be mounted'
+fi
+
+# ---- The live view ----
+
+pretrain --steps 2 --ui --out plain.h5
+check 'without a terminal the progress is told in lines' eval 'test $code = 0 &&
+    grep -q "ui draws nothing: stderr is no terminal" err && grep -q "^step 2/2  loss" err'
+
+# Runs a command of the shell on a terminal of 70 x 20, with the environment before it.
+on_terminal() {
+    script -qec "stty cols 70 rows 20; $1" typescript >/dev/null 2>&1 </dev/null
+    code=$?
+}
+training="$wengert pretrain gpt --corpus text.txt --config gpt.json --batch 4 --seq 32 --eval-every 4"
+if script -qec 'stty cols 70 rows 20' /dev/null >/dev/null 2>&1 </dev/null; then
+    on_terminal "env LC_ALL=C TERM=xterm NO_COLOR=1 $training --steps 12 --ui --out view.h5"
+    check 'the view draws both curves on a terminal' eval 'test $code = 0 && grep -q "|.*\*" typescript &&
+        grep -q "|.*o" typescript && grep -q "pretrain gpt: view.h5 .*step 12 of 12, 100 %" typescript &&
+        grep -Eq "^loss [0-9.]+  held out [0-9.]+  .* tokens/s  " typescript'
+    check 'no line is wider than the terminal' eval 'tr -d "\r" <typescript | sed "s/$(printf "\033")\[[0-9]*[A-Za-z]//g" |
+        grep -e "|" -e "^loss" -e "^pretrain gpt:" | awk "length > 69 { bad = 1 } END { exit bad || NR < 16 }"'
+    check 'and hides nothing that it would have to put back' eval '! grep -q "$(printf "\033")\[?" typescript'
+    on_terminal "env LC_ALL=C.UTF-8 TERM=xterm NO_COLOR= $training --steps 12 --ui --out braille.h5"
+    check 'a terminal of UTF-8 gets finer curves, and colour' eval 'test $code = 0 &&
+        grep -q "$(printf "\342\240")" typescript && grep -q "$(printf "\033")\[36m" typescript'
+    on_terminal "env TERM=dumb $training --steps 2 --ui --out dumb.h5"
+    check 'a terminal that cannot be drawn on gets lines' eval 'test $code = 0 &&
+        grep -q "ui draws nothing: TERM names none" typescript'
+    on_terminal "env TERM=xterm $training --steps 100000 --ui --out stopped.h5 & sleep 3; kill -INT \$!; wait \$!"
+    check 'an interrupted view leaves a saved run and its message' eval 'grep -q "interrupted at step" typescript &&
+        "$wengert" info stopped.h5 >/dev/null'
+else
+    skip 'the view on a terminal' 'there is no script(1)'
 fi
 
 finish
