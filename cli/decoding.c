@@ -2,6 +2,9 @@
 #include "cli/decoding.h"
 
 #include "cli/cli.h"
+#include "io/checkpoint/checkpoint.h"
+#include "io/config.h"
+#include "io/weights/weights.h"
 
 /* ---- Drawing ---- */
 
@@ -67,10 +70,61 @@ static error_t parse_sampling(int key, char *text, struct argp_state *state) {
     }
     const error_t result = set_sampling(d, state, key, text);
     d->given = d->given || result == 0;
+    if (result == 0)
+        d->set |= 1u << (key - KEY_MAX_TOKENS);
     return result;
 }
 
 const struct argp wg__sampling_options = {.options = sampling_options, .parser = parse_sampling};
+
+/* ---- What the model's publisher wrote ---- */
+
+static int take_number(wg__drawing *d, wg_config *config, const char *name, int key,
+                       double *value) {
+    if ((d->set & 1u << (key - KEY_MAX_TOKENS)) || !wg_config_has(config, name))
+        return 0;
+    d->given = true;
+    return wg_config_number(config, name, value);
+}
+
+/* A model that is to take the likeliest token has a temperature of 0 here; its other members then
+ * say nothing. */
+static int take_config(wg__drawing *d, wg_config *config) {
+    wg_sampling *s = &d->sampling;
+    bool samples = true;
+    double top_k = (double)s->top_k;
+    if (wg_config_boolean(config, "do_sample", &samples) < 0 ||
+        take_number(d, config, "repetition_penalty", KEY_REPETITION_PENALTY,
+                    &s->repetition_penalty) < 0 ||
+        wg_config_integer(config, "max_new_tokens", &d->usual_tokens) < 0)
+        return -1;
+    if (!samples) {
+        d->given = true;
+        if (!(d->set & 1u << (KEY_TEMPERATURE - KEY_MAX_TOKENS)))
+            s->temperature = 0;
+        return 0;
+    }
+    if (take_number(d, config, "temperature", KEY_TEMPERATURE, &s->temperature) < 0 ||
+        take_number(d, config, "top_k", KEY_TOP_K, &top_k) < 0 ||
+        take_number(d, config, "top_p", KEY_TOP_P, &s->top_p) < 0 ||
+        take_number(d, config, "min_p", KEY_MIN_P, &s->min_p) < 0)
+        return -1;
+    s->top_k = top_k >= 0 && top_k <= INT32_MAX ? (int64_t)top_k : 0;
+    return wg_sampling_validate(s);
+}
+
+int wg__drawing_take(wg__drawing *drawing, const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *text = file && wg_checkpoint_has(file, WG_GENERATION_CONFIG)
+                     ? wg_checkpoint_get_text(file, WG_GENERATION_CONFIG)
+                     : NULL;
+    wg_checkpoint_close(file);
+    wg_config *config = text ? wg_config_parse(text, "generation_config.json") : NULL;
+    const int status = config ? take_config(drawing, config) : wg_error_pending() ? -1 : 0;
+    wg_config_free(config);
+    wg_text_free(text);
+    return status;
+}
 
 const char *wg__generation_end_name(wg_generation_end end) {
     static const char *const names[] = {"stop", "length", "positions", "cancelled"};

@@ -11,12 +11,18 @@ typedef struct wg__drawing {
     wg_sampling sampling;
     wg_generator generator; /* at the seed */
     int64_t max_tokens;     /* 0: not given */
+    int64_t usual_tokens;   /* where it is not; 0: as the verb has it */
     bool given;             /* anything but the length was given */
+    unsigned set;           /* which members of `sampling` were, a bit each; decoding.c */
 } wg__drawing;
 
 /* The options of drawing, as a child of a verb's parser; its input is a wg__drawing, which holds
  * the defaults. */
 extern const struct argp wg__sampling_options;
+
+/* Takes from the generation_config.json that conversion keeps in a checkpoint what was not given on
+ * the command line. -1 with [FORMAT for a value that is none, IO] */
+int wg__drawing_take(wg__drawing *drawing, const char *path);
 
 /* "stop", "length", "positions" or "cancelled": why a text ended. */
 const char *wg__generation_end_name(wg_generation_end end);

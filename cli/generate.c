@@ -144,11 +144,11 @@ static int begin_output(writer *w, const arguments *a) {
     return 0;
 }
 
-static int prepare(writer *w, const arguments *a) {
+static int prepare(writer *w, arguments *a) {
     const wg_objective *objective = wg__trained_objective(a->run, "generate", can_generate);
-    if (!objective || wg__trained_load(&w->trained, objective, a->run) < 0 ||
-        read_prompt(w, a->prompt) < 0 || check_length(w, a->drawing.max_tokens) < 0 ||
-        open_stream(w) < 0)
+    if (!objective || wg__drawing_take(&a->drawing, a->run) < 0 ||
+        wg__trained_load(&w->trained, objective, a->run) < 0 || read_prompt(w, a->prompt) < 0 ||
+        check_length(w, a->drawing.max_tokens) < 0 || open_stream(w) < 0)
         return -1;
     if (a->quantization >= 0 &&
         wg_module_quantize(w->trained.model.module, (wg_quantization)a->quantization) < 0)
@@ -160,11 +160,12 @@ static int prepare(writer *w, const arguments *a) {
 
 static wg_use_options use_options(writer *w, const wg__drawing *drawing) {
     enum { USUAL_MAX_TOKENS = 200 };
+    const int64_t usual = drawing->usual_tokens > 0 ? drawing->usual_tokens : USUAL_MAX_TOKENS;
     return (wg_use_options){
         .draws = drawing->given,
         .generator = drawing->generator,
         .generation = {.sampling = drawing->sampling,
-                       .max_tokens = drawing->max_tokens ? drawing->max_tokens : USUAL_MAX_TOKENS,
+                       .max_tokens = drawing->max_tokens ? drawing->max_tokens : usual,
                        .listener = write_token,
                        .listener_context = w,
                        .stop = wg__stop_signal()}};
@@ -215,7 +216,9 @@ int wg__verb_generate(int argc, char **argv) {
                "The prompt and its continuation are written as they come. The text ends where the "
                "model ends it, after --max-tokens tokens, or, with a note, when the model has no "
                "more positions; more --max-tokens than there are positions are refused. Ctrl-C "
-               "ends it, too. A model of blank-infilling reads the prompt in both directions, and "
+               "ends it, too. Of a published model that was converted, its "
+               "generation_config.json says how tokens are drawn where no option does. A model of "
+               "blank-infilling reads the prompt in both directions, and "
                "writes into a [gMASK] behind it.",
         .children = children,
     };

@@ -12,6 +12,7 @@
 #include "data/tokenizer/kind.h"
 #include "io/differences.h"
 #include "io/weights/file.h"
+#include "formats/model_card.h"
 #include "formats/weights_files.h"
 #include "io/weights/binary_file.h"
 #include "models/internal.h"
@@ -46,6 +47,9 @@ typedef struct conversion {
                              * entry, A and B, or of what stands in its place; -1: nothing */
     wg_tokenizer *tokenizer;
     char *tokenizer_json; /* NULL: there is none */
+    char *generation;     /* the generation_config.json of IN; NULL: there is none */
+    int head;             /* a wg__head_kind; -1: none */
+    wg_model_sizes sizes;
 } conversion;
 
 static void note(const conversion *c, const char *message) {
@@ -140,7 +144,7 @@ static char *keep_parts(const wg_model_type *type, wg_config *from, char *json) 
 
 /* The tree of a model with a head of fine-tuning, which `architectures` names, or without one. */
 static int make_module(conversion *c, const char *json, wg_config *object, const void *config) {
-    const int head = wg__head_of_config(c->type, object);
+    const int head = c->head = wg__head_of_config(c->type, object);
     const bool meta = wg_set_meta_init(true);
     wg__headed_encoder *headed =
         head < 0 ? NULL : wg__headed_encoder_of(c->type, (wg__head_kind)head, json);
@@ -161,7 +165,7 @@ static int make_model(conversion *c, const char *json, wg_config *object) {
     void *config = c->type ? wg__alloc(c->type->settings.size) : NULL;
     int status = config ? wg_model_config_from_json(c->type, json, config) : -1;
     if (status == 0) {
-        const wg_model_sizes sizes = c->type->sizes(config);
+        const wg_model_sizes sizes = c->sizes = c->type->sizes(config);
         c->vocabulary = wg__larger(sizes.vocabulary, sizes.source_vocabulary);
         status = check_layers(&sizes) < 0 ? -1 : make_module(c, json, object, config);
     }
@@ -581,6 +585,7 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
         .type = c->options->type,
         .config = c->config,
         .tokenizer = c->tokenizer_json,
+        .generation = c->generation,
         .version = c->options->version,
         .shard_bytes = c->options->shard_bytes,
     };
@@ -720,6 +725,17 @@ static int write_folder(conversion *c, const char *in, const char *out) {
         if (status == 0 && !kept)
             note(c, "this kind of tokenizer is written in wengert's own format: wengert.json");
     }
+    const wg__card card = {.in = in,
+                           .folder = out,
+                           .type = c->type,
+                           .head = c->head,
+                           .sizes = c->sizes,
+                           .numbers = wg_module_parameter_count(c->module),
+                           .generation = c->generation};
+    if (status == 0)
+        status = wg__write_generation_config(&card);
+    if (status == 0)
+        status = wg__write_model_card(&card);
     return status;
 }
 
@@ -775,6 +791,11 @@ static int export_adapter(conversion *c, const char *in, const char *out,
     return 0;
 }
 
+static int read_generation(conversion *c, const char *in) {
+    c->generation = wg__find_generation_config(in);
+    return wg_error_pending() ? -1 : 0;
+}
+
 static int convert(conversion *c, const char *in, const char *out, wg_convert_summary *summary) {
     const char *format;
     wg_convert_summary unread;
@@ -784,7 +805,8 @@ static int convert(conversion *c, const char *in, const char *out, wg_convert_su
         return -1;
     c->in = wg_weights_open(in);
     if (!c->in || read_model(c, in) < 0 || find_part(c) < 0 || match(c, in) < 0 ||
-        read_adapter(c) < 0 || read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
+        read_adapter(c) < 0 || read_generation(c, in) < 0 || read_tokenizer(c, in) < 0 ||
+        write_out(c, in, out, format) < 0)
         return -1;
     if (summary)
         summarise(c, format, summary);
@@ -800,6 +822,7 @@ int wg_convert(const char *in, const char *out, const wg_convert_options *option
     const int status = convert(&c, in, out, summary);
     wg_tokenizer_free(c.tokenizer);
     wg_text_free(c.tokenizer_json);
+    wg__free(c.generation);
     wg_text_free(c.config);
     wg_state_dict_free(c.state);
     wg_module_free(c.module);

@@ -119,6 +119,9 @@ static int begin_hdf5(wg_weights_writer *writer, const wg_weights_options *optio
         return -1;
     if (options->config && wg_checkpoint_put_text(checkpoint, "/config", options->config) < 0)
         return -1;
+    if (options->generation &&
+        wg_checkpoint_put_text(checkpoint, WG_GENERATION_CONFIG, options->generation) < 0)
+        return -1;
     return options->tokenizer ? wg_checkpoint_put_text(checkpoint, "/tokenizer", options->tokenizer)
                               : 0;
 }

@@ -77,6 +77,9 @@ WG_API int64_t wg_weights_get_module_partial(wg_weights *file, const char *prefi
 /* Frees the lists; NULL is allowed. */
 WG_API void wg_left_out_free(wg_left_out *left_out);
 
+/* In a checkpoint: the text of a published generation_config.json, how texts are drawn. */
+#define WG_GENERATION_CONFIG "/generation_config"
+
 /* ---- Writing: create with the whole list, put each tensor in any order, commit ---- */
 
 typedef struct wg_weights_info {
@@ -97,7 +100,8 @@ typedef struct wg_weights_options {
     const char *config;   /* JSON of published keys; llama2c and gguf need it, hdf5 keeps it */
     const char
         *tokenizer; /* JSON of wg_tokenizer_to_json; hdf5 keeps it, gguf if it has its kind */
-    int version;    /* of llama2c: 0 or 1 */
+    const char *generation; /* a published generation_config.json, which hdf5 keeps; NULL: none */
+    int version;            /* of llama2c: 0 or 1 */
 
     /* safetensors only: the most bytes of tensors in a file, unless one tensor has more; 0: one
      * file has all. `path` NAME.safetensors then stands for NAME-00001-of-0000N.safetensors...

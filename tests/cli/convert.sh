@@ -159,4 +159,51 @@ tell trained pretrain bert --init b.h5 --corpus lines.txt --eval lines.txt --ste
 tell b fill c.h5 "It is [MASK]."
 check "and is trained from where it was" same a b
 
+# ---- The model card and generation_config.json ----
+
+# any verb
+verb() {
+    "$wengert" "$@" >out 2>err </dev/null
+    code=$?
+}
+
+head -n 900 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
+cat >card.json <<END
+{"vocab_size": 300, "n_positions": 32, "n_embd": 16, "n_layer": 1, "n_head": 2}
+END
+verb pretrain gpt --corpus "$PWD/text.txt" --config card.json --batch 4 --seq 32 --steps 3 --eval-every 2 --out card.h5
+run card.h5 carded
+check 'a folder gets a card that says how the model was trained' eval 'test $code = 0 &&
+    test "$(head -n 1 carded/README.md)" = --- && grep -qx "pipeline_tag: text-generation" carded/README.md &&
+    grep -q "^| tokens seen | 384," carded/README.md && grep -q "^| loss on held-out text | [0-9.]* |" carded/README.md'
+check 'but no folder of this machine and no licence' eval '! grep -q "$PWD\|licen[cs]e" carded/README.md'
+command=$(sed -n 's/^    wengert //p' carded/README.md)
+eval "verb $command --out again.h5"
+run card.h5 first.safetensors
+run again.h5 second.safetensors
+check 'and its command makes the same model' cmp first.safetensors second.safetensors
+check 'a decoder gets its tokens and how they are drawn' eval 'grep -q "\"eos_token_id\": 299" carded/generation_config.json &&
+    grep -q "\"do_sample\": true" carded/generation_config.json'
+echo mine >carded/README.md
+run card.h5 carded
+check 'a card that is there is kept' eval 'test "$(cat carded/README.md)" = mine'
+printf '{"do_sample": false, "repetition_penalty": 1.5, "max_new_tokens": 7}' >carded/generation_config.json
+run carded greedy.h5
+verb generate greedy.h5 --prompt the --seed 1 --json
+cp out one
+verb generate greedy.h5 --prompt the --seed 2 --json
+check 'a published generation_config.json says how texts are drawn, and how long they are' eval 'test $code = 0 &&
+    cmp -s one out && grep -q "\"tokens\": 7" out'
+verb generate greedy.h5 --prompt the --seed 1 --temperature 1 --max-tokens 12
+cp out one
+verb generate greedy.h5 --prompt the --seed 2 --temperature 1 --max-tokens 12
+check 'unless options do' eval 'test $code = 0 && ! cmp -s one out'
+run greedy.h5 back
+check 'it comes back as it was' cmp back/generation_config.json carded/generation_config.json
+run carded copied
+check 'and so does the card, from folder to folder' eval 'test "$(cat copied/README.md)" = mine'
+printf '[1' >carded/generation_config.json
+run carded x.h5
+check 'one that is damaged is refused' eval 'test $code = 1 && grep -q "generation_config.json is no JSON object" err && ! test -e x.h5'
+
 finish

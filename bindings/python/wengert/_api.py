@@ -1268,6 +1268,7 @@ class wg_weights_options(Structure):
         ("type", c_int),
         ("config", c_char_p),
         ("tokenizer", c_char_p),
+        ("generation", c_char_p),
         ("version", c_int),
         ("shard_bytes", c_int64),
     ]

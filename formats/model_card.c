@@ -1,0 +1,334 @@
+/* Model cards and generation_config.json: see model_card.h. */
+#include "formats/model_card.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/json.h"
+#include "io/checkpoint/checkpoint.h"
+#include "io/weights/weights.h"
+#include "io/weights/binary_file.h"
+#include "models/heads.h"
+#include "objectives/objective.h"
+#include "tensor/internal.h"
+#include "train/trainer.h"
+
+#define WHERE "model card"
+#define GENERATION "generation_config.json"
+#define CARD "README.md"
+
+enum { MOST_CONFIG = 1 << 20, MOST_CARD = 1 << 24 };
+
+static bool is_file(const char *path) {
+    struct stat status;
+    return path && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static bool is_folder(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int write_text(const char *folder, const char *name, const char *text) {
+    char *path = wg__path_in(folder, name);
+    const int status =
+        path && text ? wg__write_whole(path, text, (int64_t)strlen(text), false) : -1;
+    wg__free(path);
+    return status;
+}
+
+/* A file of a folder; NULL without an error if it is not there. */
+static char *read_of_folder(const char *folder, const char *name, int64_t most) {
+    char *path = is_folder(folder) ? wg__path_in(folder, name) : NULL;
+    char *text = is_file(path) ? wg__read_whole(path, most, NULL) : NULL;
+    wg__free(path);
+    return text;
+}
+
+/* ---- generation_config.json ---- */
+
+static char *checked(char *text, const char *path) {
+    json_error_t error;
+    json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
+    const bool good = json_is_object(json);
+    if (text && !good)
+        wg_fail(WG_ERROR_FORMAT, path, GENERATION " is no JSON object%s%s", json ? "" : ": ",
+                json ? "" : error.text);
+    json_decref(json);
+    if (good)
+        return text;
+    wg__free(text);
+    return NULL;
+}
+
+/* The text that conversion keeps in a checkpoint. */
+static char *read_of_checkpoint(const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *kept = file && wg_checkpoint_has(file, WG_GENERATION_CONFIG)
+                     ? wg_checkpoint_get_text(file, WG_GENERATION_CONFIG)
+                     : NULL;
+    wg_checkpoint_close(file);
+    char *text = kept ? wg__strdup(kept) : NULL;
+    wg_text_free(kept);
+    return text;
+}
+
+static bool is_checkpoint(const char *path) {
+    unsigned char begin[8] = {0};
+    FILE *file = is_file(path) ? fopen(path, "rb") : NULL;
+    const bool read = file && fread(begin, 1, sizeof begin, file) == sizeof begin;
+    if (file)
+        fclose(file);
+    return read && memcmp(begin, "\211HDF\r\n\032\n", sizeof begin) == 0;
+}
+
+char *wg__find_generation_config(const char *in) {
+    if (is_checkpoint(in))
+        return checked(read_of_checkpoint(in), in);
+    return checked(read_of_folder(in, GENERATION, MOST_CONFIG), in);
+}
+
+static void put_token(json_t *config, const char *key, int64_t id) {
+    if (id >= 0)
+        wg__json_set(config, key, json_integer(id), WHERE);
+}
+
+int wg__write_generation_config(const wg__card *card) {
+    if (card->generation)
+        return write_text(card->folder, GENERATION, card->generation);
+    if (card->type->shape == WG_ENCODER)
+        return 0;
+    json_t *config = json_object();
+    if (!config)
+        return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory");
+    const bool two = card->type->shape == WG_ENCODER_DECODER;
+    put_token(config, two ? "decoder_start_token_id" : "bos_token_id", card->sizes.start_id);
+    put_token(config, "eos_token_id", card->sizes.end_id);
+    put_token(config, "pad_token_id", card->sizes.pad_id);
+    if (!two) { /* other programs take the likeliest token, or the likeliest 50, unless told */
+        wg__json_set(config, "do_sample", json_true(), WHERE);
+        wg__json_set(config, "temperature", json_real(1), WHERE);
+        wg__json_set(config, "top_k", json_integer(0), WHERE);
+        wg__json_set(config, "top_p", json_real(1), WHERE);
+    }
+    char *text = wg_error_pending() ? NULL : wg__json_text(config, "{\n  ", ",\n  ", "\n}\n");
+    json_decref(config);
+    const int status = text ? write_text(card->folder, GENERATION, text) : -1;
+    wg__free(text);
+    return status;
+}
+
+/* ---- Text ---- */
+
+static void add(wg__text *card, const char *format, ...) WG_PRINTF(2, 3);
+static void add(wg__text *card, const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        wg__text_append(card, line, length < (int)sizeof line ? length : (int)sizeof line - 1);
+}
+
+/* The last part of a path: a card tells nothing of the folders of a machine. */
+static const char *file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* A value as a word of a command line. */
+static void add_word(wg__text *card, const char *word) {
+    const bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789_-.,/:=+@%") == strlen(word);
+    if (plain) {
+        add(card, " %s", word);
+        return;
+    }
+    add(card, " '");
+    for (const char *c = word; *c; c++)
+        add(card, *c == '\'' ? "'\\''" : "%c", *c);
+    add(card, "'");
+}
+
+/* ---- The command ---- */
+
+static void add_value(wg__text *card, const json_t *value) {
+    if (json_is_string(value))
+        add_word(card, file_name(json_string_value(value)));
+    else if (json_is_integer(value))
+        add(card, " %lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        add(card, " %.10g", json_real_value(value));
+}
+
+static void add_pairs(wg__text *card, const char *key, const json_t *pairs) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)pairs, name, value) {
+        char pair[512];
+        snprintf(pair, sizeof pair, "%s=%s", name,
+                 json_is_string(value) ? json_string_value(value) : "");
+        add(card, " --%s", key);
+        add_word(card, pair);
+    }
+}
+
+static void add_option(wg__text *card, const char *key, const json_t *value) {
+    /* a setting that no option gives, and one that is the second argument of the option before it */
+    if (json_is_false(value) || json_is_null(value) || strcmp(key, "longest-warmup") == 0)
+        return;
+    if (strcmp(key, "eval-target") == 0) {
+        add_value(card, value);
+        return;
+    }
+    if (json_is_object(value)) {
+        add_pairs(card, key, value);
+        return;
+    }
+    add(card, " --%s", key);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        add_value(card, json_array_get(value, i));
+    add_value(card, value);
+}
+
+/* The command of the run, of its settings, which have the names of options. */
+static void add_command(wg__text *card, const wg_objective *objective, const wg_model_type *type,
+                        const json_t *settings) {
+    const char *key, *model = json_string_value(json_object_get(settings, "model"));
+    json_t *value;
+    add(card, "\n    wengert %s", objective->finetunes ? "finetune" : "pretrain");
+    if (objective->finetunes && model)
+        add_word(card, file_name(model));
+    else if (!objective->finetunes)
+        add(card, " %s", type->name);
+    add(card, " --%s %s", objective->finetunes ? "task" : "objective", objective->name);
+    json_object_foreach((json_t *)settings, key, value) {
+        if (strcmp(key, "model") != 0)
+            add_option(card, key, value);
+    }
+    add(card, "\n");
+}
+
+/* ---- How it was trained ---- */
+
+/* The last value of a column; NaN if there is none. */
+static double last_of(wg_checkpoint *file, const char *group, const char *column) {
+    wg_history history = {0};
+    const double *values =
+        wg_history_get(&history, file, group) == 0 ? wg_history_column(&history, column) : NULL;
+    const double last = values && history.row_count > 0 ? values[history.row_count - 1] : NAN;
+    wg_history_clear(&history);
+    return last;
+}
+
+static int64_t setting(const json_t *settings, const char *key, int64_t standard) {
+    const json_t *value = json_object_get(settings, key);
+    return json_is_integer(value) ? json_integer_value(value) : standard;
+}
+
+/* Tokens in the batches of so many steps, with their padding; a batch of pairs is a number of
+ * tokens of each side. */
+static double tokens_of(const wg_objective *objective, const json_t *settings, int64_t steps) {
+    const int64_t accumulate = setting(settings, "accumulate", 1),
+                  ramp = setting(settings, "accumulate-ramp", 0),
+                  rising = steps < ramp ? steps : ramp;
+    double batches = (double)(steps - rising) * (double)wg_trainer_batches(accumulate, 0, 0);
+    for (int64_t step = 0; step < rising; step++)
+        batches += (double)wg_trainer_batches(accumulate, ramp, step);
+    const double batch = (double)setting(settings, "batch", 0);
+    return batches * batch *
+           (objective->text == WG_TEXT_PAIRS ? 1 : (double)setting(settings, "seq", 0));
+}
+
+static void add_number(wg__text *card, const char *what, double value) {
+    if (isfinite(value))
+        add(card, "| %s | %.4f |\n", what, value);
+}
+
+static void add_training(wg__text *card, const wg__card *c, wg_checkpoint *file) {
+    int64_t steps = 0;
+    char *name = wg_checkpoint_get_text(file, "/objective"),
+         *note = wg_checkpoint_has(file, "/train/note")
+                     ? wg_checkpoint_get_text(file, "/train/note")
+                     : NULL;
+    const wg_objective *objective = name ? wg_objective_find(name) : NULL;
+    json_t *settings = note ? json_loads(note, 0, NULL) : NULL;
+    if (objective && wg_checkpoint_get_integer(file, "/train/step", &steps) == 0) {
+        add(card,
+            "\n## Training\n\n| | |\n| --- | --- |\n| objective | %s: %s |\n| steps | %lld |\n",
+            objective->name, objective->title, (long long)steps);
+        const double tokens = tokens_of(objective, settings, steps);
+        if (tokens > 0)
+            add(card, "| tokens seen | %.0f, with padding |\n", tokens);
+        add_number(card, "loss of the last step", last_of(file, WG_HISTORY_TRAINING, "loss"));
+        add_number(card, "loss on held-out text", last_of(file, WG_HISTORY_EVALUATION, "loss"));
+        if (settings)
+            add_command(card, objective, c->type, settings);
+    }
+    json_decref(settings);
+    wg_text_free(note);
+    wg_text_free(name);
+}
+
+static void add_training_of(wg__text *card, const wg__card *c) {
+    wg_checkpoint *file = is_checkpoint(c->in) ? wg_checkpoint_open(c->in) : NULL;
+    if (file && wg_checkpoint_has(file, "/train/step") && wg_checkpoint_has(file, "/objective"))
+        add_training(card, c, file);
+    wg_checkpoint_close(file);
+}
+
+/* ---- The card ---- */
+
+/* What Hugging Face calls the task. */
+static const char *task_of(const wg__card *c) {
+    switch (c->head) {
+    case WG_HEAD_LABELS:
+    case WG_HEAD_SCORE:
+    case WG_HEAD_MULTI_LABEL:
+        return "text-classification";
+    case WG_HEAD_ANSWERS:
+        return "question-answering";
+    case WG_HEAD_WORDS:
+        return "token-classification";
+    default:
+        return c->type->shape == WG_ENCODER           ? "fill-mask"
+               : c->type->shape == WG_ENCODER_DECODER ? "text2text-generation"
+                                                      : "text-generation";
+    }
+}
+
+static void fill(wg__text *card, const wg__card *c) {
+    char folder[256];
+    snprintf(folder, sizeof folder, "%s", c->folder);
+    for (size_t end = strlen(folder); end > 1 && folder[end - 1] == '/'; end--)
+        folder[end - 1] = '\0';
+    add(card, "---\npipeline_tag: %s\ntags:\n- wengert\n- %s\n---\n\n# %s\n\n", task_of(c),
+        c->type->model_type, file_name(folder));
+    add(card, "%s with %lld parameters and a vocabulary of %lld tokens, written by Wengert %s.\n",
+        c->type->title, (long long)c->numbers, (long long)c->sizes.vocabulary, wg_version());
+    add_training_of(card, c);
+}
+
+int wg__write_model_card(const wg__card *card) {
+    char *there = wg__path_in(card->folder, CARD);
+    const bool exists = is_file(there);
+    wg__free(there);
+    if (exists || !there)
+        return there ? 0 : -1;
+    char *published = read_of_folder(card->in, CARD, MOST_CARD);
+    wg__text text = {0};
+    if (!published && !wg_error_pending())
+        fill(&text, card);
+    const int status = wg_error_pending()
+                           ? -1
+                           : write_text(card->folder, CARD, published ? published : text.bytes);
+    wg__free(published);
+    wg__free(text.bytes);
+    return status;
+}
