@@ -15,8 +15,16 @@
 #include "base/internal.h"
 
 int wg__fail_with_errno(const char *path, const char *where) {
-    return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where, "%s: %s", path,
-                   strerror(errno));
+    const int reason = errno;
+    const char *slash = strrchr(path, '/');
+    char folder[512] = "";
+    if (slash && slash > path && (size_t)(slash - path) < sizeof folder)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    if (reason == ENOENT && *folder && access(folder, F_OK) < 0)
+        return wg_fail(WG_ERROR_NOT_FOUND, where, "%s: %s: there is no folder %s", path,
+                       strerror(reason), folder);
+    return wg_fail(reason == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where, "%s: %s", path,
+                   strerror(reason));
 }
 
 int wg__write_at(int descriptor, const void *bytes, int64_t count, int64_t offset) {

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/units.h"
 #include "formats/convert.h"
 
 enum {
@@ -139,8 +140,8 @@ static void print_summary(const arguments *a, const wg_convert_summary *s) {
                                  (json_int_t)s->tensors, "numbers", (json_int_t)s->numbers,
                                  "tokenizer", s->tokenizer));
     else
-        printf("%s: %s of %lld numbers in %lld tensors, %s to %s%s\n", a->out, s->type,
-               (long long)s->numbers, (long long)s->tensors, s->from, s->to,
+        printf("%s: %s of %s parameters in %lld tensors, %s to %s%s\n", a->out, s->type,
+               wg__count((double)s->numbers).text, (long long)s->tensors, s->from, s->to,
                s->tokenizer ? ", with its tokenizer" : "");
 }
 

@@ -15,11 +15,11 @@
 #include "base/api.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/units.h"
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/kernels.h"
 
 #define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/enabled"
-#define MIB 0x1p20
 #define GIB 0x1p30
 
 enum { LONGEST_LINE = 4096 };
@@ -202,12 +202,13 @@ static json_t *memory(json_t *advice) {
         advise(advice, "huge pages are off, which makes large tensors slower; as root: "
                        "echo madvise >" HUGE_PAGES);
     if (available < GIB)
-        advise(advice,
-               "%.0f MiB of memory are free; a small BERT is trained in about 300, GPT-2 124M "
-               "in 3000",
-               available / MIB);
+        advise(
+            advice,
+            "%s of memory are free; a small BERT is trained in about 300 MiB, GPT-2 124M in 3 GiB",
+            wg__bytes(available).text);
     if (limit.rlim_cur != RLIM_INFINITY)
-        advise(advice, "`ulimit -v' limits this process to %.1f GiB", (double)limit.rlim_cur / GIB);
+        advise(advice, "`ulimit -v' limits this process to %s",
+               wg__bytes((double)limit.rlim_cur).text);
     return json_pack("{s:f, s:f, s:s}", "total GiB", total / GIB, "available GiB", available / GIB,
                      "huge pages", pages);
 }
@@ -224,9 +225,9 @@ static json_t *files(json_t *advice) {
                folder);
     else if (room < GIB)
         advise(advice,
-               "%.0f MiB are free in %s, where the tokens of a corpus are kept; set TMPDIR to "
+               "%s are free in %s, where the tokens of a corpus are kept; set TMPDIR to "
                "another folder",
-               room / MIB, folder);
+               wg__bytes(room).text, folder);
     if (!plots)
         advise(advice,
                "there is no gnuplot, which `wengert plot' runs (Debian package gnuplot-nox)");
@@ -254,11 +255,16 @@ static void print_part(const char *title, json_t *part) {
     json_t *value;
     printf("%s\n", title);
     json_object_foreach(part, key, value) {
-        printf("    %-26s ", key);
+        printf("    %-26s ", strcmp(key, "total GiB") == 0        ? "total"
+                             : strcmp(key, "available GiB") == 0  ? "available"
+                             : strcmp(key, "free GiB there") == 0 ? "free there"
+                                                                  : key);
         if (json_is_string(value))
             puts(json_string_value(value));
         else if (json_is_boolean(value))
             puts(json_is_true(value) ? "yes" : "no");
+        else if (strstr(key, "GiB"))
+            puts(wg__bytes(GIB * json_number_value(value)).text);
         else
             printf("%.4g\n", json_number_value(value));
     }

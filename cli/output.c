@@ -6,6 +6,7 @@
 
 #include "base/internal.h"
 #include "cli/cli.h"
+#include "cli/units.h"
 
 /* ---- Progress ---- */
 
@@ -17,20 +18,10 @@ wg__progress wg__progress_begin(void) {
     return (wg__progress){.is_terminal = isatty(STDERR_FILENO)};
 }
 
-static void print_time(double seconds) {
-    int64_t whole = (int64_t)(seconds + 0.5);
-    if (whole >= 3600)
-        fprintf(stderr, "%lld:%02d:%02d", (long long)(whole / 3600), (int)(whole / 60 % 60),
-                (int)(whole % 60));
-    else
-        fprintf(stderr, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
-}
-
 static void print_line(const wg_train_report *report, double tokens_rate) {
-    fprintf(stderr, "step %lld/%lld  loss %.4f  %.0f tokens/s  ", (long long)report->step,
-            (long long)report->total, report->loss, tokens_rate);
-    print_time(report->seconds_left);
-    fputs(" left", stderr);
+    fprintf(stderr, "step %lld/%lld  loss %.4f  %s tokens/s  %s left", (long long)report->step,
+            (long long)report->total, report->loss, wg__count(tokens_rate).text,
+            wg__seconds(report->seconds_left).text);
 }
 
 static void print_evaluation(const wg_train_report *report) {

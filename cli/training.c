@@ -1065,7 +1065,10 @@ static error_t parse_pretrain(int key, char *text, struct argp_state *state) {
         r->objective = wg_objective_find(text);
         r->objective_given = true;
         wg_error_clear();
-        if (!r->objective || r->objective->finetunes)
+        if (r->objective && r->objective->finetunes)
+            argp_error(state, "--objective: %s is a task: `wengert finetune RUN.h5 --task %s'",
+                       text, text);
+        if (!r->objective)
             argp_error(state, "--objective: there is no '%s'; %s are there%s", text,
                        list_names(names, sizeof names, pretraining_name),
                        wg__cli_suggestion(suggestion, sizeof suggestion, text, pretraining_name));

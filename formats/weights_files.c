@@ -40,20 +40,25 @@ static const wg__weights_reader *detect(const char *path, const uint8_t *bytes, 
     if (begins(bytes, count, "24ka", 4) || wg__ends_with(path, ".bin"))
         return &wg__weights_llama2c;
     static const struct {
-        const char *suffix, *reason;
-    } cut_short[] = {
-        {".h5", "does not begin as a file of hdf5 does; is it cut short?"},
-        {".gguf", "does not begin as a file of gguf does; is it cut short?"},
-        {".pt", "does not begin as a file of pytorch does; is it cut short?"},
-        {".pth", "does not begin as a file of pytorch does; is it cut short?"},
-    };
-    for (size_t i = 0; i < sizeof cut_short / sizeof cut_short[0]; i++)
-        if (wg__ends_with(path, cut_short[i].suffix))
-            return refuse(path, cut_short[i].reason);
+        const char *suffix, *format;
+    } named[] = {
+        {".h5", "HDF5"}, {".gguf", "GGUF"}, {".pt", "PyTorch's zip"}, {".pth", "PyTorch's zip"}};
     char kind[800],
         text[900] = "is none of HDF5, safetensors, PyTorch's zip, llama2.c's .bin and GGUF";
-    if (wg__file_kind(path, kind, sizeof kind))
+    bool is_named = false;
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+        if (wg__ends_with(path, named[i].suffix)) {
+            is_named = true;
+            snprintf(text, sizeof text, "is no file of %s, though its name says so",
+                     named[i].format);
+        }
+    /* bytes that are no known file may be the rest of one whose beginning was lost */
+    if (wg__file_kind(path, kind, sizeof kind) &&
+        !(is_named && wg__starts_with(kind, "no checkpoint:")))
         snprintf(text + strlen(text), sizeof text - strlen(text), "; it is %s", kind);
+    else if (is_named)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 ": it does not begin as one; is it damaged?");
     return refuse(path, text);
 }
 

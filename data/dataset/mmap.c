@@ -19,7 +19,8 @@
 
 static int fail(const char *path, const char *where) {
     return wg_fail(errno == ENOENT || errno == ENOTDIR ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where,
-                   "cannot read %s: %s", path, strerror(errno));
+                   "cannot read %s: %s%s", path, strerror(errno),
+                   errno == EISDIR ? "; name the files in it" : "");
 }
 
 /* Opens a file without a name in the folder for temporary files; negative with errno. */

@@ -234,7 +234,8 @@ static int read_about(wg__token_file *file, json_t *about) {
 
 static int get_about(wg__token_file *file) {
     if (!wg_checkpoint_has(file->file, "/about"))
-        return refuse(file, "it is an HDF5 file, but no token file");
+        return refuse(file, "it is an HDF5 file, but no token file; a corpus is text, or a token "
+                            "file of `wengert tokenizer pack'");
     char *text = wg_checkpoint_get_text(file->file, "/about");
     json_t *about = text ? json_loads(text, 0, NULL) : NULL;
     int status = -1;

@@ -26,7 +26,8 @@ typedef struct trainer {
     wg__merge_training words; /* the pieces are the characters, then, for BPE, the merges */
     wg__unigram_training unigram;
     wg__alphabet alphabet;
-    int64_t kept; /* letters that become pieces */
+    int64_t kept;       /* letters that become pieces */
+    const char *source; /* names the text in messages */
 } trainer;
 
 /* ---- Words ---- */
@@ -114,7 +115,7 @@ static int add_alphabet(trainer *t) {
     if (wg__alphabet_count(&t->alphabet, &t->words) < 0)
         return -1;
     if (t->alphabet.count == 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "the text has no words to learn from");
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no words to learn from", t->source);
     t->kept = choose_letters(t);
     const int64_t least = first_piece(t) + t->kept;
     if (t->settings.vocabulary_size < least)
@@ -237,7 +238,7 @@ static int learn_pieces(trainer *t) {
 }
 
 static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_training *training) {
-    trainer t = {0};
+    trainer t = {.source = texts->text || texts->count == 0 ? "the text" : texts->paths[0]};
     wg_tokenizer *tokenizer = NULL;
     if (begin(&t, training) == 0 && wg__each_text(texts, WHERE, add_text, &t) == 0 &&
         add_alphabet(&t) == 0 && learn_pieces(&t) == 0)

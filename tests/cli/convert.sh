@@ -42,7 +42,7 @@ check "a pickle that wants more than tensors is refused" left_with 1 "it wants p
 check "and leaves nothing" test ! -e x.h5
 
 run "$fixtures/gpt" gpt.h5
-check "a published folder becomes a checkpoint" succeeds "gpt.h5: gpt2 of 4976 numbers in 28 tensors"
+check "a published folder becomes a checkpoint" succeeds "gpt.h5: gpt2 of 4.98 k parameters in 28 tensors"
 run "$fixtures/encoder" encoder.h5
 check "heads that are begun anew are told" left_with 0 "begun anew: bert.pooler.dense.weight"
 run "$fixtures/llama" llama.safetensors --dtype f16

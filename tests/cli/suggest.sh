@@ -58,4 +58,23 @@ run generate nothing.h5 --prompt=x -- --stpes
 check "nor is what follows --" eval '! grep -q "did you mean" err'
 run pretrain bert --corp text.txt
 check "an option may be cut short" eval '! grep -q unrecognized err'
+
+# ---- Messages name the cause, and what to do ----
+
+run pretrain bert --corpus text.txt --out no/x.h5
+check "a folder that is not there is named" left_with 1 "there is no folder no"
+mkdir -p folder
+run pretrain bert --corpus folder --out x.h5
+check "a folder is no corpus" left_with 1 "folder: Is a directory; name the files in it"
+run pretrain bert --corpus text.txt --objective classify --out x.h5
+check "a task is no objective of pretraining" left_with 2 "\`wengert finetune RUN.h5 --task classify'"
+cp text.txt text.h5
+run info text.h5
+check "a text is no checkpoint, whatever its name" left_with 1 "is no file of HDF5, though its name says so; it is plain text"
+check "and was not cut short" eval '! grep -q "cut short\|damaged" err'
+: >empty.txt
+for kind in bpe unigram; do
+    run tokenizer train --kind sentencepiece-$kind --corpus empty.txt --out x.json
+    check "an empty corpus is named, $kind" left_with 1 "empty.txt has no words to learn from"
+done
 finish
