@@ -1,4 +1,7 @@
 /* The pending error of each thread, and the version. */
+#include "config.h"
+
+#include "base/commit.h"
 #include "base/internal.h"
 
 #include <pthread.h>
@@ -126,6 +129,10 @@ int wg__fail_again(const wg_error *error) {
     if (again)
         *again = *error;
     return tell_handler();
+}
+
+const char *wg_commit(void) {
+    return WG_COMMIT;
 }
 
 const char *wg_version(void) {

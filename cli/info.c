@@ -137,8 +137,8 @@ static json_t *last_row(wg_checkpoint *file, const char *group) {
 /* What made the run: {"version": "0.1.0", ...}; of an older file {}. */
 static json_t *environment(wg_checkpoint *file) {
     static const char *const names[] = {
-        "version",        "processor", "kernels",      "kernels_bf16",
-        "kernels_blocks", "blis",      "blis_kernels", "hdf5"};
+        "version",        "commit", "processor",    "kernels",       "kernels_bf16",
+        "kernels_blocks", "blis",   "blis_kernels", "deterministic", "hdf5"};
     json_t *object = json_object();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[64];

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "config.h"
 #include "tensor/easy.h"
+#include "tensor/kernels.h"
 #include "tensor/ops.h"
 
 /* In the order of `wengert --help`. */
@@ -106,6 +107,14 @@ static int check_blis(void) {
         type);
 }
 
+/* The library takes no notice of a mode that this processor cannot have. */
+static int check_kernels(void) {
+    const char *wanted = getenv("WENGERT_DETERMINISTIC");
+    if (!wanted || !*wanted || strcmp(wanted, "0") == 0 || wg_set_deterministic(true) == 0)
+        return 0;
+    return wg__cli_fail_pending();
+}
+
 /* The stack grows when it is used, and the system ends a program whose stack it cannot make larger;
  * so it is made as large as the library needs it while there is memory. */
 static void extend_stack(void) {
@@ -128,7 +137,7 @@ int main(int argc, char **argv) {
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
     wg__cli_begin_completion(&argc, &argv);
     const bool advises = argc > 1 && strcmp(argv[1], "doctor") == 0;
-    if (!advises && check_blis() != 0)
+    if (!advises && (check_blis() != 0 || check_kernels() != 0))
         return EXIT_FAILURE;
     if (wg__cli_join() != 0)
         return EXIT_FAILURE;

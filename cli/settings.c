@@ -144,6 +144,9 @@ static const wg_setting training_rows[] = {
      .help = "With --clip 0: step each weight as soon as backward has its gradient, which is then "
              "freed: less memory, the same run bit for bit; but a gradient that is not finite "
              "ends the run when some weights have moved"},
+    {"deterministic", WG_SETTING_FLAG, TRAINING(deterministic), .fixed = true,
+     .help = "The same bits on every x86-64 processor with AVX2: use the kernels for AVX2 alone, "
+             "and none of BLIS"},
     {"zero", WG_SETTING_INTEGER, TRAINING(zero), .high = 2, .argument = "STAGE",
      .help = "Under mpirun: each rank has a share of the optimizer's state (1), and of the "
              "gradients (2), instead of all (0)"},

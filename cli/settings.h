@@ -55,7 +55,7 @@ typedef struct wg__training_settings {
     double momentum, beta1, beta2, weight_decay, clip;
     int64_t seed;
     double ema;
-    bool recompute, step_in_backward;
+    bool recompute, step_in_backward, deterministic;
     int64_t zero;
     int communication_dtype; /* 0: f32, 1: bf16 */
     int64_t lora; /* rank; 0: none */

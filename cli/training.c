@@ -21,6 +21,7 @@
 #include "io/event_file.h"
 #include "io/weights/adapter.h"
 #include "optim/optimizer.h"
+#include "tensor/kernels.h"
 
 /* Batches in an evaluation during training; the one at the end takes the whole held-out text. */
 enum { EVALUATION_BATCHES = 16 };
@@ -1125,6 +1126,18 @@ static void take_model_record(run *r) {
         wg__run_settings_take_record(&r->settings, preset->training);
 }
 
+/* A run that began in deterministic mode, by its option or the environment, goes on in it. */
+static int use_kernels(wg__run_settings *settings) {
+    bool *deterministic = &settings->training.deterministic;
+    if (*deterministic)
+        return wg_set_deterministic(true);
+    if (wg_is_deterministic()) {
+        *deterministic = true;
+        wg__run_settings_decide(settings, deterministic);
+    }
+    return 0;
+}
+
 /* Before anything is computed. */
 static int begin_run(run *r) {
     wg_group *group = wg__cli_group();
@@ -1132,7 +1145,11 @@ static int begin_run(run *r) {
     wg_group_set_timeout(group, 0); /* one rank may take long to read its text */
     const bool writes = !r->show_batch && !r->dry_run && wg__cli_leads();
     const int code = writes ? check_output(r) : 0;
-    return code == 0 && r->resume && take_note(r) < 0 ? EXIT_FAILURE : code;
+    if (code != 0)
+        return code;
+    if (r->resume && take_note(r) < 0)
+        return EXIT_FAILURE;
+    return use_kernels(&r->settings) < 0 ? wg__cli_fail_pending() : 0;
 }
 
 static int run_verb(const struct argp *parser, const wg_setting_table *own, int argc, char **argv) {

@@ -138,7 +138,7 @@ void wg__optimizer_leave_backward(wg_optimizer *optimizer) {
 
 const wg__optimizer_kernels *wg__optimizer_kernels_for_cpu(void) {
 #ifdef WG_SIMD_X86
-    switch (wg__simd_level_of_cpu()) {
+    switch (wg__simd_level_in_use()) {
     case WG__SIMD_V4:
         return &wg__optimizer_kernels_v4;
     case WG__SIMD_V3:

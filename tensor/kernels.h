@@ -1,8 +1,11 @@
-/* Which kernels compute on this machine, for reports such as `wengert doctor'. */
+/* Which kernels compute on this machine; and the same kernels on all processors, for the same bits.
+ */
 #ifndef WG_TENSOR_KERNELS_H
 #define WG_TENSOR_KERNELS_H
 
 #include "../base/api.h"
+
+#include <stdbool.h>
 
 WG_BEGIN_DECLS
 
@@ -13,12 +16,23 @@ typedef struct wg_kernels {
     const char *bf16;    /* of products with weights in bf16: the same, or "bf16" (AVX512-BF16) */
     const char *blocks;  /* of products with weights in 8 and 4 bits: the same, or "vnni" */
     const char *blis;    /* the version of BLIS */
-    const char
-        *blis_family; /* the processors for which BLIS has chosen its kernels: "zen", "haswell" */
+    const char *blis_family; /* the processors for which BLIS has chosen its kernels: "zen",
+                                "haswell"; "none" in deterministic mode, which does without BLIS */
 } wg_kernels;
 
 /* Those that the library has chosen for this processor. Cannot fail. */
 WG_API wg_kernels wg_kernels_in_use(void);
+
+/* Deterministic mode: the same bits on every x86-64 processor with AVX2 and FMA. Kernels are those
+ * for these instructions, whatever else the processor has, and products of matrices are ours, since
+ * BLIS chooses its kernels by the processor. Off at first, but with WENGERT_DETERMINISTIC=1 in the
+ * environment. At any number of threads results are the same without it, too.
+ * Decompositions and solvers (docs/ops.md: linalg) are LAPACK's and not covered.
+ * It holds for the process. Call it before anything is computed, while no other thread computes:
+ * optimizers keep the kernels that they were made with. 0, or -1 and no change
+ * [STATE: a processor without AVX2 and FMA, or of another kind] */
+WG_API int wg_set_deterministic(bool on);
+WG_API bool wg_is_deterministic(void);
 
 WG_END_DECLS
 

@@ -199,24 +199,24 @@ template <> struct wg_array_of_another_dtype<true> {};
     sizeof(wg_array_of_another_dtype<(!__builtin_constant_p(DTYPE) ||                              \
                                       decltype(wg_element_of(DATA))::is_of(DTYPE))>)
 #else
+/* The size of a type that is not complete is an error, which names the type. (In a _Static_assert,
+ * clang takes a compound literal for one outside of functions, which must be constant.) */
+struct wg_array_of_another_dtype;
+
 #define WG_ARRAY_OF(TYPE, CHECK) TYPE * : (CHECK), const TYPE * : (CHECK)
 #define WG_CHECK_ARRAY(DTYPE, DATA)                                                                \
-    sizeof(struct {                                                                                \
-        _Static_assert(                                                                            \
-            __builtin_choose_expr(                                                                 \
-                __builtin_constant_p(DTYPE),                                                       \
-                _Generic((DATA), WG_ARRAY_OF(float, (DTYPE) == WG_F32),                            \
-                         WG_ARRAY_OF(double, (DTYPE) == WG_F64),                                   \
-                         WG_ARRAY_OF(int, (DTYPE) == WG_I32),                                      \
-                         WG_ARRAY_OF(long, (DTYPE) == (sizeof(long) == 8 ? WG_I64 : WG_I32)),      \
-                         WG_ARRAY_OF(long long, (DTYPE) == WG_I64),                                \
-                         WG_ARRAY_OF(unsigned short, (DTYPE) == WG_BF16),                          \
-                         WG_ARRAY_OF(unsigned char, (DTYPE) == WG_U8 || (DTYPE) == WG_BOOL),       \
-                         WG_ARRAY_OF(_Bool, (DTYPE) == WG_BOOL || (DTYPE) == WG_U8), default : 1), \
-                1),                                                                                \
-            "wg_array_of_another_dtype: the elements of `data' are not of this dtype");            \
-        char unused;                                                                               \
-    })
+    sizeof(*__builtin_choose_expr(                                                                 \
+        __builtin_choose_expr(                                                                     \
+            __builtin_constant_p(DTYPE),                                                           \
+            _Generic((DATA), WG_ARRAY_OF(float, (DTYPE) == WG_F32),                                \
+                     WG_ARRAY_OF(double, (DTYPE) == WG_F64), WG_ARRAY_OF(int, (DTYPE) == WG_I32),  \
+                     WG_ARRAY_OF(long, (DTYPE) == (sizeof(long) == 8 ? WG_I64 : WG_I32)),          \
+                     WG_ARRAY_OF(long long, (DTYPE) == WG_I64),                                    \
+                     WG_ARRAY_OF(unsigned short, (DTYPE) == WG_BF16),                              \
+                     WG_ARRAY_OF(unsigned char, (DTYPE) == WG_U8 || (DTYPE) == WG_BOOL),           \
+                     WG_ARRAY_OF(_Bool, (DTYPE) == WG_BOOL || (DTYPE) == WG_U8), default : 1),     \
+            1),                                                                                    \
+        (const char *)0, (const struct wg_array_of_another_dtype *)0))
 #endif
 
 /* The arguments are expanded before they are counted: WG_DIMS is two of them. What follows the

@@ -252,6 +252,7 @@ command_tests = \
 	tests/cli/contrastive.sh \
 	tests/cli/convert.sh \
 	tests/cli/corpus.sh \
+	tests/cli/deterministic.sh \
 	tests/cli/doctor.sh \
 	tests/cli/dry_run.sh \
 	tests/cli/embed.sh \

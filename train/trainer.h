@@ -185,9 +185,10 @@ WG_API bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *lo
 #define WG_HISTORY_TRAINING "/train/history/training"
 #define WG_HISTORY_EVALUATION "/train/history/evaluation"
 
-/* In a checkpoint: what the process had that saved it, as texts. "version" of the library;
- * "processor"; "kernels", "kernels_bf16" and "kernels_blocks", and "blis" with "blis_kernels", as
- * wg_kernels_in_use says; "hdf5", its version. */
+/* In a checkpoint: what the process had that saved it, as texts. "version" and "commit" of the
+ * library; "processor"; "kernels", "kernels_bf16" and "kernels_blocks", and "blis" with
+ * "blis_kernels", as wg_kernels_in_use says; "deterministic", "yes" or "no"; "hdf5", its version.
+ */
 #define WG_ENVIRONMENT "/train/environment"
 
 /* Measures a task's model as an evaluation during training does: recording off, the module in

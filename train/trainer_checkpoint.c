@@ -114,12 +114,14 @@ static int put_environment(wg_checkpoint *file) {
         const char *name, *text;
     } rows[] = {
         {"version", wg_version()},
+        {"commit", wg_commit()},
         {"processor", processor},
         {"kernels", kernels.vectors},
         {"kernels_bf16", kernels.bf16},
         {"kernels_blocks", kernels.blocks},
         {"blis", kernels.blis},
         {"blis_kernels", kernels.blis_family},
+        {"deterministic", wg_is_deterministic() ? "yes" : "no"},
         {"hdf5", wg_checkpoint_library()},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

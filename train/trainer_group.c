@@ -14,6 +14,7 @@
 #include "base/group_internal.h"
 #include "optim/internal.h"
 #include "tensor/internal.h"
+#include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 #include "tensor/span.h"
@@ -320,7 +321,8 @@ static int agree(wg_trainer *trainer, const wg_state_dict *state) {
     wg_group *group = trainer->options.group;
     char text[256];
     if (wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
-        wg_group_agree(group, "the processor's instruction set", wg__simd_for(WG_F32)->name) < 0)
+        wg_group_agree(group, "the processor's instruction set", wg__simd_for(WG_F32)->name) < 0 ||
+        wg_group_agree(group, "deterministic mode", wg_is_deterministic() ? "on" : "off") < 0)
         return -1;
     describe_module(state, text, sizeof text);
     if (wg_group_agree(group, "the model", text) < 0)

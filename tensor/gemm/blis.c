@@ -185,6 +185,11 @@ const char *wg__blis_version(void) {
     return bli_info_get_version_str();
 }
 
+/* Where BLIS_ARCH_TYPE is set, BLIS can be asked only once it has its contexts, and else ends the
+ * program. */
 const char *wg__blis_family(void) {
+    if (!can_allocate(OTHER_BYTES))
+        return "unknown";
+    bli_init();
     return bli_arch_string(bli_arch_query_id());
 }

@@ -27,7 +27,8 @@ typedef struct wg__blis_kernel {
     void *context; /* of BLIS */
 } wg__blis_kernel;
 
-/* The version of BLIS, and the processors for which it has chosen its kernels: "zen". */
+/* The version of BLIS, and the processors for which it has chosen its kernels: "zen"; "unknown" if
+ * there is no memory to begin with. */
 const char *wg__blis_version(void);
 const char *wg__blis_family(void);
 

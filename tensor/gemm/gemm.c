@@ -8,12 +8,13 @@
  *     large, gathered                      blocks of packed operands: large.c
  *
  * The choice and the strips depend on the shape alone, so the bits are the same at any number of
- * threads. */
+ * threads. In deterministic mode (kernels.h) large.c computes what BLIS would. */
 #include "tensor/gemm/gemm.h"
 
 #include "tensor/gemm/blis.h"
 #include "tensor/gemm/large.h"
 #include "tensor/iter.h"
+#include "tensor/kernels.h"
 #include "tensor/simd/simd.h"
 
 enum { SKINNY = 64, STRIP = 1024 };
@@ -128,9 +129,10 @@ static bool packs_small(const wg__product *p) {
     return dots && p->k <= 128 && p->m >= SKINNY && p->n >= SKINNY;
 }
 
-/* Without memory for BLIS's buffers: the blocks of large.c, which can do with none. */
+/* In deterministic mode, and without memory for BLIS's buffers: the blocks of large.c, which can do
+ * with none. */
 static void multiply_by_blis(const wg__product *p, bool packs) {
-    if (!wg__blis_gemm(p, packs))
+    if (wg_is_deterministic() || !wg__blis_gemm(p, packs))
         wg__gemm_large(p, wg__gemm_kernel_for(p->dtype));
 }
 

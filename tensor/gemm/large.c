@@ -41,6 +41,7 @@
 #include <string.h>
 
 #include "tensor/iter.h"
+#include "tensor/kernels.h"
 
 /* The longest piece of k, in elements of f32; of f64 it is half as long. */
 enum { PIECE = 384 };
@@ -133,9 +134,11 @@ wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype) {
 /* The kernel of tensor/simd has the larger tile if BLIS's does not use AVX-512: BLIS chooses its
  * kernel by the model of the processor, and BLIS 0.9 gives a Zen 4 the kernels of Zen 3. */
 wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype) {
+    if (wg_is_deterministic())
+        return wg__gemm_kernel_of_panels(dtype);
     const wg__gemm_kernel blis = wg__gemm_kernel_of_blis(dtype);
     const int64_t bytes = blis.a.width * blis.b.width * (int64_t)wg_dtype_size(dtype);
-    if (wg__simd_level_of_cpu() == WG__SIMD_V4 && bytes < TILE_BYTES)
+    if (wg__simd_level_in_use() == WG__SIMD_V4 && bytes < TILE_BYTES)
         return wg__gemm_kernel_of_panels(dtype);
     return blis;
 }

@@ -38,8 +38,8 @@ typedef struct wg__gemm_kernel {
     wg__blis_kernel blis;
 } wg__gemm_kernel;
 
-/* BLIS's kernel for this processor, that of tensor/simd, and the faster of the two. dtype is f32 or
- * f64. */
+/* BLIS's kernel for this processor, that of tensor/simd, and the faster of the two, or in
+ * deterministic mode the latter. dtype is f32 or f64. */
 wg__gemm_kernel wg__gemm_kernel_of_blis(wg_dtype dtype);
 wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype);
 wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype);

@@ -302,10 +302,12 @@ typedef struct wg__simd {
                        const void *x, void *y);
 } wg__simd;
 
-/* The instruction sets that the kernels are compiled for, and the best of them on this CPU. */
+/* The instruction sets that the kernels are compiled for, and the best of them that is used: that
+ * of this CPU, or a lower one in deterministic mode (kernels.h) or by WENGERT_SIMD=base, v3 or v4
+ * in the environment, which makes the library take the CPU for a lesser one. */
 typedef enum wg__simd_level { WG__SIMD_BASE, WG__SIMD_V3, WG__SIMD_V4 } wg__simd_level;
 
-wg__simd_level wg__simd_level_of_cpu(void);
+wg__simd_level wg__simd_level_in_use(void);
 
 /* The tables of kernels that this CPU supports, from the base instruction set (index 0) to the
  * best; NULL beyond. dtype is f32 or f64. */

@@ -304,6 +304,8 @@ START_TEST(a_checkpoint_says_with_what_it_was_made) {
                 {"kernels_bf16", kernels.bf16},
                 {"kernels_blocks", kernels.blocks},
                 {"blis", kernels.blis},
+                {"commit", wg_commit()},
+                {"deterministic", wg_is_deterministic() ? "yes" : "no"},
                 {"blis_kernels", kernels.blis_family},
                 {"hdf5", wg_checkpoint_library()}};
     wg_checkpoint *file = wg_checkpoint_open(path);
