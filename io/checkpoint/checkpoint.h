@@ -96,8 +96,8 @@ WG_API int wg_checkpoint_average(int count, const char *const *paths, const char
 
 /* Writes a model to `out`: the mean of the weights of `count` checkpoints, with the configuration
  * and the tokenizer of the first, if it has them: a program's own model needs none. [ARGUMENT for
- * no files; STATE for models of other configurations; FORMAT for a file without a model; as
- * wg_checkpoint_average and wg_checkpoint_commit] */
+ * no files; STATE for models of other configurations, and with LoRA adapters; FORMAT for a file
+ * without a model; as wg_checkpoint_average and wg_checkpoint_commit] */
 WG_API int wg_checkpoint_average_files(int count, const char *const *paths, const char *out);
 
 /* Calls `visit` for every dataset of a file, by name within each group, with its spec: a

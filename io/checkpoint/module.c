@@ -343,9 +343,23 @@ static wg_module *module_of(const wg_weights *file) {
     return NULL;
 }
 
+/* -1 with STATE for a checkpoint with a LoRA adapter. */
+static int check_plain(const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    const bool adapted = file && wg_checkpoint_has(file, "/lora");
+    wg_checkpoint_close(file);
+    return adapted
+               ? wg_fail(WG_ERROR_STATE, path,
+                         "it has a LoRA adapter beside its weights; `wengert convert %s OUT.h5' "
+                         "adds it to them, and such files can be averaged",
+                         path)
+           : file ? 0
+                  : -1;
+}
+
 /* NULL if the file holds no model. */
 static wg_weights *open_model(const char *path) {
-    wg_weights *file = wg__weights_open_as(path, &wg__weights_hdf5);
+    wg_weights *file = check_plain(path) < 0 ? NULL : wg__weights_open_as(path, &wg__weights_hdf5);
     if (!file || file->count > 0)
         return file;
     wg_fail(WG_ERROR_FORMAT, path, "it holds no model: there is no tensor below /model");

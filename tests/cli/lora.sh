@@ -93,6 +93,9 @@ tune whole.h5 --train labels.tsv --eval labels.tsv --steps 2 --out again.h5
 check 'a run with --lora can be fine-tuned whole' test $code = 0
 
 # ---- Bad input ----
+run average gl.h5 gl.h5 --out x.h5
+check 'adapters are added before models are averaged' eval 'test $code = 1 &&
+    grep -q "it has a LoRA adapter beside its weights; .wengert convert gl.h5 OUT.h5" err'
 tune bert.h5 --train labels.tsv --eval labels.tsv --lora 4 --lora-targets query,keys --out x.h5
 what='no linear layer is "keys"; their names end in query, key, value, dense'
 check 'a target that is not there is told with those that are' eval 'test $code != 0 && grep -q "$what" err'
