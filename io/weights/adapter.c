@@ -177,8 +177,8 @@ int wg__lora_parse(const char *json, const char *name, wg__lora_config *parsed) 
     const json_t *rank = json_object_get(config, "r"),
                  *alpha = json_object_get(config, "lora_alpha"),
                  *dropout = json_object_get(config, "lora_dropout");
-    if (!json_is_integer(rank) || json_integer_value(rank) < 1 || !json_is_number(alpha))
-        return wg_fail(WG_ERROR_FORMAT, name, "it has no rank \"r\" or no \"lora_alpha\"");
+    if (!json_is_integer(rank) || json_integer_value(rank) < 1 || !(json_number_value(alpha) > 0))
+        return wg_fail(WG_ERROR_FORMAT, name, "it has no rank \"r\" or no \"lora_alpha\" above 0");
     wg_lora_options *options = &parsed->options;
     options->rank = json_integer_value(rank);
     options->alpha = json_number_value(alpha);

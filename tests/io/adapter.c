@@ -155,6 +155,8 @@ START_TEST(configurations_of_other_kinds_are_refused) {
     } wrong[] = {
         {"{\"peft_type\": \"IA3\"}", "its peft_type is \"IA3\""},
         {"[1]", "no JSON object"},
+        {"{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 0}",
+         "no rank \"r\" or no \"lora_alpha\""},
         {"{\"peft_type\": \"LORA\", \"r\": 2}", "no rank \"r\" or no \"lora_alpha\""},
         {"{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 2, \"target_modules\": [\"query\"], "
          "\"use_dora\": true}",
