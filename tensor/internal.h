@@ -138,9 +138,12 @@ wg_dtype wg__dtype_promote(wg_dtype a, wg_dtype b);
 /* Element `index` of draw `offset` under `seed`: 32 random bits. Pure. */
 uint32_t wg__random_bits(uint64_t seed, uint64_t offset, uint64_t index);
 
-/* A number from the gamma distribution of that concentration and rate 1, element `index` of draw
- * `offset` under `seed`. NaN for a concentration that is not above 0. Pure. */
-double wg__random_gamma(uint64_t seed, uint64_t offset, uint64_t index, double concentration);
+/* Numbers of the gamma distributions of these concentrations and rate 1, elements first to first +
+ * n of draw `offset` under `seed`: n is at most WG__GAMMAS_AT_ONCE, of which `first` is a multiple.
+ * NaN for a concentration that is not above 0. Pure. */
+#define WG__GAMMAS_AT_ONCE 128
+void wg__random_gammas(uint64_t seed, uint64_t offset, int64_t first, int64_t n,
+                       const double *concentration, double *x);
 
 /* ---- What autograd installs: tables that tensor/ calls, so that it includes nothing above it ----
  */

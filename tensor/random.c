@@ -7,9 +7,11 @@
 
 #include <Random123/philox.h>
 #include <math.h>
+#include <string.h>
 
 #include "tensor/convert.h"
 #include "tensor/iter.h"
+#include "tensor/simd/simd.h"
 
 #define TWO_PI 6.283185307179586476925286766559
 
@@ -102,29 +104,72 @@ typedef struct fill {
     double low_limit, high_limit; /* of the truncated normal */
 } fill;
 
+/* A group is 16 blocks, so 32 elements; a vector kernel makes the words of some groups at a time.
+ */
+enum { GROUP = 16, GROUPS_AT_ONCE = 16, BLOCKS_AT_ONCE = GROUP * GROUPS_AT_ONCE };
+
+static double word_pair(const uint32_t *words, int64_t block, int first) {
+    const uint32_t *group = words + block / GROUP * WG__RANDOM_GROUP + block % GROUP;
+    return uniform(group[(ptrdiff_t)first * GROUP], group[(ptrdiff_t)(first + 1) * GROUP]);
+}
+
+/* Sets u and v to the two numbers of each block of some groups. */
+static void uniform_pairs(wg_generator draw, int64_t group, int64_t groups, double *u, double *v) {
+    uint32_t words[GROUPS_AT_ONCE * WG__RANDOM_GROUP];
+    wg__simd_for(WG_F32)->random_words(draw.seed, draw.offset, (uint64_t)group, groups, words);
+    for (int64_t block = 0; block < groups * GROUP; block++) {
+        u[block] = word_pair(words, block, 0);
+        v[block] = word_pair(words, block, 2);
+    }
+}
+
 /* An f64 element uses words 2 i and 2 i + 1; an f32 element the upper 24 bits of word 2 i. */
 static void fill_uniform(int64_t begin, int64_t end, void *context) {
     const fill *job = context;
-    for (int64_t i = begin; i < end; i++) {
-        uint64_t word = (uint64_t)i * 2;
-        philox4x32_ctr_t words = block_of(job->draw.seed, job->draw.offset, word / 4);
-        if (job->dtype == WG_F64)
-            ((double *)job->data)[i] = uniform(words.v[word % 4], words.v[word % 4 + 1]);
-        else
-            ((float *)job->data)[i] = (float)(words.v[word % 4] >> 8) * 0x1p-24f;
+    double u[BLOCKS_AT_ONCE], v[BLOCKS_AT_ONCE];
+    for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
+        const int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
+        const int64_t first = group * 2 * GROUP, left = job->count - first;
+        const int64_t n = left < groups * 2 * GROUP ? left : groups * 2 * GROUP;
+        if (job->dtype == WG_F64) {
+            double *x = (double *)job->data + first;
+            uniform_pairs(job->draw, group, groups, u, v);
+            for (int64_t i = 0; i < n; i++)
+                x[i] = (i % 2 ? v : u)[i / 2];
+        } else {
+            float *x = (float *)job->data + first;
+            uint32_t words[GROUPS_AT_ONCE * WG__RANDOM_GROUP];
+            wg__simd_for(WG_F32)->random_words(job->draw.seed, job->draw.offset, (uint64_t)group,
+                                               groups, words);
+            for (int64_t begun = 0; begun < n; begun += 2 * GROUP) {
+                const uint32_t *of = words + begun / (2 * GROUP) * WG__RANDOM_GROUP;
+                float row[2 * GROUP];
+                for (int i = 0; i < GROUP; i++) {
+                    row[2 * i] = (float)(int32_t)(of[i] >> 8) * 0x1p-24f;
+                    row[2 * i + 1] = (float)(int32_t)(of[2 * GROUP + i] >> 8) * 0x1p-24f;
+                }
+                const int64_t here = n - begun < 2 * GROUP ? n - begun : 2 * GROUP;
+                memcpy(x + begun, row, (size_t)here * sizeof *row);
+            }
+        }
     }
 }
 
 static void fill_normal(int64_t begin, int64_t end, void *context) {
     const fill *job = context;
-    for (int64_t block = begin; block < end; block++) {
-        double pair[2];
-        normal_pair(block_of(job->draw.seed, job->draw.offset, (uint64_t)block), pair);
-        for (int64_t i = block * 2; i < block * 2 + 2 && i < job->count; i++) {
+    double u[BLOCKS_AT_ONCE], v[BLOCKS_AT_ONCE];
+    for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
+        const int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
+        const int64_t first = group * 2 * GROUP, left = job->count - first;
+        const int64_t n = left < groups * 2 * GROUP ? left : groups * 2 * GROUP;
+        uniform_pairs(job->draw, group, groups, u, v);
+        wg__simd_for(WG_F64)->normal_pairs(groups * GROUP, u, v);
+        for (int64_t i = 0; i < n; i++) {
+            const double x = job->mean + job->std * (i % 2 ? v : u)[i / 2];
             if (job->dtype == WG_F64)
-                ((double *)job->data)[i] = job->mean + job->std * pair[i % 2];
+                ((double *)job->data)[first + i] = x;
             else
-                ((float *)job->data)[i] = (float)(job->mean + job->std * pair[i % 2]);
+                ((float *)job->data)[first + i] = (float)x;
         }
     }
 }
@@ -192,23 +237,55 @@ static void fill_truncated(int64_t begin, int64_t end, void *context) {
  * blocks 2 i and 2 i + 1 of the draw, and for try t those and 2^48 t, which no other element uses.
  * At worst about every twentieth proposal is rejected. ---- */
 
-double wg__random_gamma(uint64_t seed, uint64_t offset, uint64_t index, double concentration) {
-    if (!(concentration > 0))
-        return NAN;
-    /* Below 1 from that of one more: x u^(1 / a). */
-    const double a = concentration < 1 ? concentration + 1 : concentration;
-    const double d = a - 1.0 / 3, c = 1 / sqrt(9 * d);
-    for (uint64_t block = 2 * index;; block += (uint64_t)1 << 48) {
-        const philox4x32_ctr_t words = block_of(seed, offset, block + 1);
-        double pair[2];
-        normal_pair(block_of(seed, offset, block), pair);
-        const double z = pair[0], root = 1 + c * z, cube = root * root * root;
-        const double u = 1 - uniform(words.v[0], words.v[1]);
-        if (root <= 0 || log(u) >= z * z / 2 + d * (1 - cube + log(cube)))
+/* Whether z is accepted, and x / d. The first condition implies the second and spares most of the
+ * logarithms. */
+static bool accept_gamma(double d, double c, double z, double u, double *cube) {
+    const double root = 1 + c * z, square = z * z;
+    *cube = root * root * root;
+    if (root <= 0)
+        return false;
+    return u < 1 - 0.0331 * square * square || log(u) < square / 2 + d * (1 - *cube + log(*cube));
+}
+
+/* From the second try on. */
+static double gamma_of_blocks(wg_generator draw, uint64_t block, double d, double c,
+                              double *power) {
+    for (;; block += (uint64_t)1 << 48) {
+        const philox4x32_ctr_t words = block_of(draw.seed, draw.offset, block + 1);
+        double pair[2], cube;
+        normal_pair(block_of(draw.seed, draw.offset, block), pair);
+        *power = 1 - uniform(words.v[2], words.v[3]);
+        if (accept_gamma(d, c, pair[0], 1 - uniform(words.v[0], words.v[1]), &cube))
+            return cube;
+    }
+}
+
+void wg__random_gammas(uint64_t seed, uint64_t offset, int64_t first, int64_t n,
+                       const double *concentration, double *x) {
+    const wg_generator draw = {.seed = seed, .offset = offset};
+    double u[BLOCKS_AT_ONCE], v[BLOCKS_AT_ONCE], normal[WG__GAMMAS_AT_ONCE],
+        turn[WG__GAMMAS_AT_ONCE];
+    uniform_pairs(draw, first / (GROUP / 2), GROUPS_AT_ONCE, u, v);
+    for (int64_t i = 0; i < WG__GAMMAS_AT_ONCE; i++) {
+        normal[i] = u[2 * i];
+        turn[i] = v[2 * i];
+    }
+    wg__simd_for(WG_F64)->normal_pairs(WG__GAMMAS_AT_ONCE, normal, turn);
+    for (int64_t i = 0; i < n; i++) {
+        if (!(concentration[i] > 0)) {
+            x[i] = NAN;
             continue;
-        const double x = d * cube;
-        return a == concentration ? x
-                                  : x * pow(1 - uniform(words.v[2], words.v[3]), 1 / concentration);
+        }
+        /* Below 1 from that of one more: x u^(1 / a). */
+        const double a = concentration[i] < 1 ? concentration[i] + 1 : concentration[i];
+        const double d = a - 1.0 / 3, c = 1 / sqrt(9 * d);
+        double cube, power = 1 - v[2 * i + 1];
+        if (!accept_gamma(d, c, normal[i], 1 - u[2 * i + 1], &cube))
+            cube = gamma_of_blocks(draw, 2 * (uint64_t)(first + i) + ((uint64_t)1 << 48), d, c,
+                                   &power);
+        x[i] = d * cube;
+        if (a != concentration[i])
+            x[i] *= pow(power, 1 / concentration[i]);
     }
 }
 
@@ -242,17 +319,17 @@ static wg_tensor *random_float(wg_generator *generator, wg_dtype dtype, int ndim
     job.dtype = dtype;
     job.data = wg_tensor_data(x);
     job.count = wg_tensor_count(x);
-    wg__parallel_for((job.count + elements_a_block - 1) / elements_a_block, WG__GRAIN / 8, body,
-                     &job);
+    wg__parallel_for((job.count + elements_a_block - 1) / elements_a_block,
+                     1 + WG__GRAIN / 8 / elements_a_block, body, &job);
     return x;
 }
 
 wg_tensor *wg_rand(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape) {
-    return random_float(generator, dtype, ndim, shape, "rand", fill_uniform, 1, &(fill){0});
+    return random_float(generator, dtype, ndim, shape, "rand", fill_uniform, 2 * GROUP, &(fill){0});
 }
 
 wg_tensor *wg_randn(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape) {
-    return random_float(generator, dtype, ndim, shape, "randn", fill_normal, 2,
+    return random_float(generator, dtype, ndim, shape, "randn", fill_normal, 2 * GROUP,
                         &(fill){.mean = 0, .std = 1});
 }
 
@@ -273,7 +350,7 @@ wg_tensor *wg_normal(wg_generator *generator, wg_dtype dtype, int ndim, const in
             mean, std);
         return NULL;
     }
-    return random_float(generator, dtype, ndim, shape, "normal", fill_normal, 2,
+    return random_float(generator, dtype, ndim, shape, "normal", fill_normal, 2 * GROUP,
                         &(fill){.mean = mean, .std = std});
 }
 
@@ -318,8 +395,17 @@ wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
         return NULL;
     int64_t *order = wg_tensor_data(x);
     wg_generator draw = next_draw(generator);
+    uint32_t words[WG__RANDOM_GROUP];
     for (int64_t i = n - 1; i > 0; i--) {
-        int64_t j = (int64_t)below(draw, (uint64_t)i, (uint64_t)i + 1), held = order[i];
+        if (i == n - 1 || i % GROUP == GROUP - 1)
+            wg__simd_for(WG_F32)->random_words(draw.seed, draw.offset, (uint64_t)(i / GROUP), 1,
+                                               words);
+        /* The first two words of block i, as in below(), which also has those that it rejects. */
+        const uint64_t bound = (uint64_t)i + 1;
+        const uint64_t value = (uint64_t)words[i % GROUP] << 32 | words[GROUP + i % GROUP];
+        const int64_t j =
+            (int64_t)(value < UINT64_MAX - bound ? value % bound : below(draw, (uint64_t)i, bound));
+        const int64_t held = order[i];
         order[i] = order[j];
         order[j] = held;
     }
@@ -348,12 +434,21 @@ static bool check_floating(const wg_tensor *x, const char *where) {
 typedef struct coins {
     wg_generator draw;
     double *p; /* becomes the outcome */
+    int64_t count;
 } coins;
 
+/* Groups of 2 GROUP elements; element i takes number i of the draw. */
 static void toss(int64_t begin, int64_t end, void *context) {
     const coins *job = context;
-    for (int64_t i = begin; i < end; i++)
-        job->p[i] = draw_uniform(job->draw, (uint64_t)i) < job->p[i];
+    double u[BLOCKS_AT_ONCE], v[BLOCKS_AT_ONCE];
+    for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
+        const int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
+        const int64_t first = group * 2 * GROUP, left = job->count - first;
+        const int64_t n = left < groups * 2 * GROUP ? left : groups * 2 * GROUP;
+        uniform_pairs(job->draw, group, groups, u, v);
+        for (int64_t i = 0; i < n; i++)
+            job->p[first + i] = (i % 2 ? v : u)[i / 2] < job->p[first + i];
+    }
 }
 
 static bool check_probabilities(const wg_tensor *p) {
@@ -377,8 +472,9 @@ wg_tensor *wg_bernoulli(wg_generator *generator, const wg_tensor *p) {
     if (outcome && check_probabilities(outcome))
         x = wg_empty_like(p);
     if (x) {
-        coins job = {next_draw(generator), wg_tensor_data(outcome)};
-        wg__parallel_for(wg_tensor_count(outcome), WG__GRAIN / 8, toss, &job);
+        coins job = {next_draw(generator), wg_tensor_data(outcome), wg_tensor_count(outcome)};
+        wg__parallel_for((job.count + 2 * GROUP - 1) / (2 * GROUP), WG__GRAIN / 8 / GROUP, toss,
+                         &job);
         wg__convert(x, outcome);
     }
     return wg_scope_end(&scope, x);

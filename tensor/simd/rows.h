@@ -302,3 +302,57 @@ static void tap_dots(int64_t n, int64_t taps, const int64_t *offsets, const void
     for (int64_t t = 0; t < taps; t++)
         to[t] += tap_dot(n, (const real *)x + offsets[t], g);
 }
+
+/* ---- Pooling ---- */
+
+#if WG__BITS == 32
+/* Elements 0, stride, 2 stride... */
+static inline vector load_steps(const real *from, int64_t stride) {
+    vector v = {0};
+    for (int i = 0; i < LANES; i++)
+        v[i] = from[i * stride];
+    return v;
+}
+
+/* Every second element of 2 LANES - 1. */
+static inline vector load_pairs(const real *from) {
+#if WG__LANES == 16
+    const vector low = load(from), high = load(from + LANES - 1);
+    return __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29,
+                                   31);
+#elif WG__LANES == 8
+    const vector low = load(from), high = load(from + LANES - 1);
+    return __builtin_shufflevector(low, high, 0, 2, 4, 6, 9, 11, 13, 15);
+#else
+    return load_steps(from, 2);
+#endif
+}
+
+static void keep_larger(int64_t n, int64_t stride, const void *from, int32_t at, void *to,
+                        int32_t *place) {
+    const real *x = from;
+    real *y = to;
+    lanes ahead = {0};
+    for (int i = 0; i < LANES; i++)
+        ahead[i] = (lane)(i * stride);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const real *here = x + i * stride;
+        const vector v = stride == 1   ? load(here)
+                         : stride == 2 ? load_pairs(here)
+                                       : load_steps(here, stride);
+        const vector most = load(y + i);
+        lanes best;
+        memcpy(&best, place + i, sizeof best);
+        const lanes better = (v > most) | (v != v);
+        best = (better & (ahead + (lane)(at + i * stride))) | (~better & best);
+        store(y + i, choose(better, v, most));
+        memcpy(place + i, &best, sizeof best);
+    }
+    for (; i < n; i++)
+        if (x[i * stride] > y[i] || x[i * stride] != x[i * stride]) {
+            y[i] = x[i * stride];
+            place[i] = (int32_t)(at + i * stride);
+        }
+}
+#endif

@@ -166,6 +166,14 @@ typedef struct wg__simd {
     wg__simd_map digamma;
     wg__simd_map_by polygamma;
 
+    /* Of f64 alone: two normals, written over two uniform numbers in [0, 1), of each of n pairs. */
+    void (*normal_pairs)(int64_t n, void *u, void *v);
+
+    /* For max_pool: y[i] = x[i stride], and place[i] = at + i stride, where that is larger than
+     * y[i] or NaN. Of f32 alone. */
+    void (*keep_larger)(int64_t n, int64_t stride, const void *x, int32_t at, void *y,
+                        int32_t *place);
+
     wg__simd_map sigmoid;
     wg__simd_map gelu;      /* x/2 (1 + erf(x / sqrt 2)) */
     wg__simd_map gelu_tanh; /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */

@@ -53,9 +53,12 @@ const wg__simd WG__TABLE = {
     .xlogy = pair_xlogy,
     .fmod = pair_fmod,
     .remainder = pair_remainder,
-#if WG__BITS == 64
+#if WG__BITS == 32
+    .keep_larger = keep_larger,
+#else
     .digamma = map_digamma,
     .polygamma = map_polygamma,
+    .normal_pairs = normal_pairs,
 #endif
 
     .sigmoid = map_sigmoid,

@@ -97,6 +97,42 @@ START_TEST(the_inverse_of_a_transform_is_the_operand) {
 }
 END_TEST
 
+/* A line alone is transformed in four steps, one among many beside others. */
+START_TEST(a_long_line_alone_has_the_transform_of_one_among_many) {
+    const int64_t sizes[] = {4096, 8192, 3 * 4096, 7 * 31 * 64, 4 * 10007};
+    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++)
+        for (int dtype = 0; dtype < 2; dtype++) {
+            const int64_t n = sizes[i];
+            const double close = dtype ? 1e-10 : 2e-3;
+            wg_tensor *x = wg_randn(NULL, dtype ? WG_F64 : WG_F32, WG_DIMS(20, n, 2));
+            wg_tensor *alone = wg_narrow(x, 0, 3, 2), *real = wg_select(x, -1, 0);
+            wg_tensor *alone_real = wg_narrow(real, 0, 3, 2);
+            ck_assert_double_lt(
+                largest_difference(wg_fft(alone, 0, -1, WG_FFT_BACKWARD),
+                                   wg_narrow(wg_fft(x, 0, -1, WG_FFT_BACKWARD), 0, 3, 2)),
+                close);
+            ck_assert_double_lt(
+                largest_difference(wg_ifft(alone, 0, -1, WG_FFT_FORWARD),
+                                   wg_narrow(wg_ifft(x, 0, -1, WG_FFT_FORWARD), 0, 3, 2)),
+                close);
+            ck_assert_double_lt(
+                largest_difference(wg_rfft(alone_real, 0, -1, WG_FFT_BACKWARD),
+                                   wg_narrow(wg_rfft(real, 0, -1, WG_FFT_BACKWARD), 0, 3, 2)),
+                close);
+            const int64_t twice = 2 * (n - 1); /* of a spectrum whose ends are not real */
+            ck_assert_double_lt(
+                largest_difference(wg_irfft(alone, 0, -1, WG_FFT_FORWARD),
+                                   wg_narrow(wg_irfft(x, twice, -1, WG_FFT_FORWARD), 0, 3, 2)),
+                2 * close);
+            wg_tensor *half = wg_narrow(x, 1, 0, n / 2 + 1);
+            ck_assert_double_lt(
+                largest_difference(wg_irfft(wg_narrow(half, 0, 3, 2), n, -1, WG_FFT_FORWARD),
+                                   wg_narrow(wg_irfft(half, n, -1, WG_FFT_FORWARD), 0, 3, 2)),
+                close);
+        }
+}
+END_TEST
+
 START_TEST(what_cannot_be_transformed_is_refused) {
     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(2, 3));
     ck_assert_ptr_null(wg_fft(x, 0, -1, WG_FFT_BACKWARD));
@@ -117,8 +153,9 @@ END_TEST
 
 SUITES {
     const TTest *const tests[] = {a_convolution_by_way_of_transforms_equals_conv1d,
-                                         the_inverse_of_a_transform_is_the_operand,
-                                         what_cannot_be_transformed_is_refused};
+                                  the_inverse_of_a_transform_is_the_operand,
+                                  a_long_line_alone_has_the_transform_of_one_among_many,
+                                  what_cannot_be_transformed_is_refused};
     add_reference_suite("fft", fft_ops);
     add_suite("fft", tests);
 }

@@ -13,6 +13,7 @@
 
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
+#include "tensor/simd/simd.h"
 
 enum { AXES = 3 };
 
@@ -174,20 +175,36 @@ static double divisor_of(const pool_job *job, const window *a, const window *b, 
 /* The three kernels for a dtype: of one plane. The largest is the first of equal ones, or the last
  * NaN, as PyTorch chooses. */
 #define KERNELS(NAME, TYPE)                                                                        \
-    static void max_##NAME(const pool_job *job, int64_t plane) {                                   \
-        const TYPE *x = (const TYPE *)job->from + plane * job->places;                             \
-        TYPE *y = (TYPE *)job->to + plane * job->outputs;                                          \
-        int64_t *index = job->indices + plane * job->outputs;                                      \
-        FOR_EACH_OUTPUT(                                                                           \
+    /* Outputs k to end of row (a, b) of max_pool. */                                              \
+    static void max_outputs_##NAME(const pool_job *job, const TYPE *x, const window *a,            \
+                                   const window *b, int64_t k, int64_t end, TYPE *y,               \
+                                   int64_t *index) {                                               \
+        for (; k < end; k++) {                                                                     \
+            const window *c = &job->windows[2][k];                                                 \
             TYPE most = (TYPE)-INFINITY;                                                           \
             int64_t best =                                                                         \
-                (a->begin * job->axes[1].size + b->begin) * job->axes[2].size + c->begin,          \
-            if (x[at] > most || x[at] != x[at]) {                                                  \
-                most = x[at];                                                                      \
-                best = at;                                                                         \
-            },                                                                                     \
+                (a->begin * job->axes[1].size + b->begin) * job->axes[2].size + c->begin;          \
+            for (int64_t p = a->begin; p < a->end; p += a->step)                                   \
+                for (int64_t q = b->begin; q < b->end; q += b->step) {                             \
+                    const int64_t row = (p * job->axes[1].size + q) * job->axes[2].size;           \
+                    for (int64_t at = row + c->begin; at < row + c->end; at += c->step)            \
+                        if (x[at] > most || x[at] != x[at]) {                                      \
+                            most = x[at];                                                          \
+                            best = at;                                                             \
+                        }                                                                          \
+                }                                                                                  \
             *y++ = most;                                                                           \
-            *index++ = best)                                                                       \
+            *index++ = best;                                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static void max_##NAME(const pool_job *job, int64_t plane) {                                   \
+        const TYPE *x = (const TYPE *)job->from + plane * job->places;                             \
+        const int64_t columns = job->axes[2].count;                                                \
+        int64_t done = plane * job->outputs;                                                       \
+        for (int64_t i = 0; i < job->axes[0].count; i++)                                           \
+            for (int64_t j = 0; j < job->axes[1].count; j++, done += columns)                      \
+                max_outputs_##NAME(job, x, &job->windows[0][i], &job->windows[1][j], 0, columns,   \
+                                   (TYPE *)job->to + done, job->indices + done);                   \
     }                                                                                              \
     static void mean_##NAME(const pool_job *job, int64_t plane) {                                  \
         const TYPE *x = (const TYPE *)job->from + plane * job->places;                             \
@@ -207,6 +224,82 @@ static double divisor_of(const pool_job *job, const window *a, const window *b, 
 KERNELS(f32, float)
 KERNELS(f64, double)
 
+/* The first and last + 1 of the windows along the last axis that lie whole in x, `stride` apart. */
+static void whole_windows(const pool_job *job, int64_t *first, int64_t *end) {
+    const pool_axis *axis = &job->axes[AXES - 1];
+    const int64_t reach = (axis->kernel - 1) * axis->dilation;
+    *first = *end = 0;
+    if (axis->adaptive)
+        return;
+    *first = wg__smaller(wg__ceil_divide(axis->padding, axis->stride), axis->count);
+    const int64_t room = axis->size - 1 - reach + axis->padding;
+    *end =
+        room < 0 ? *first : wg__larger(*first, wg__smaller(room / axis->stride + 1, axis->count));
+}
+
+enum { STRETCH = 512 }; /* outputs along the last axis that vectors keep at a time */
+
+/* A stretch of f32 outputs of max_pool, whole windows of row (a, b), a vector of outputs at a time:
+ * each place of a window is compared for all of them, in the order of a scalar loop. */
+static void max_stretch(const pool_job *job, const float *x, const window *a, const window *b,
+                        int64_t k, int64_t n, float *y, int64_t *index) {
+    const wg__simd *simd = wg__simd_for(WG_F32);
+    const pool_axis *last = &job->axes[AXES - 1];
+    int32_t best[STRETCH];
+    const int64_t begin = k * last->stride - last->padding;
+    const int64_t corner = (a->begin * job->axes[1].size + b->begin) * last->size + begin;
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = -INFINITY;
+        best[i] = (int32_t)(corner + i * last->stride);
+    }
+    for (int64_t p = a->begin; p < a->end; p += a->step)
+        for (int64_t q = b->begin; q < b->end; q += b->step)
+            for (int64_t r = 0; r < last->kernel; r++) {
+                const int64_t at =
+                    (p * job->axes[1].size + q) * last->size + begin + r * last->dilation;
+                simd->keep_larger(n, last->stride, x + at, (int32_t)at, y, best);
+            }
+    for (int64_t i = 0; i < n; i++)
+        index[i] = best[i];
+}
+
+/* max_f32, with vectors where windows lie whole in x. */
+static void max_by_vectors(const pool_job *job, int64_t plane) {
+    const float *x = (const float *)job->from + plane * job->places;
+    float *y = (float *)job->to + plane * job->outputs;
+    int64_t *index = job->indices + plane * job->outputs, first, end;
+    const int64_t columns = job->axes[2].count;
+    whole_windows(job, &first, &end);
+    if (end - first < 4 || job->places > INT32_MAX) {
+        max_f32(job, plane);
+        return;
+    }
+    for (int64_t i = 0; i < job->axes[0].count; i++)
+        for (int64_t j = 0; j < job->axes[1].count; j++) {
+            const int64_t row = (i * job->axes[1].count + j) * columns;
+            const window *a = &job->windows[0][i], *b = &job->windows[1][j];
+            max_outputs_f32(job, x, a, b, 0, first, y + row, index + row);
+            for (int64_t k = first; k < end; k += STRETCH)
+                max_stretch(job, x, a, b, k, wg__smaller(STRETCH, end - k), y + row + k,
+                            index + row + k);
+            max_outputs_f32(job, x, a, b, end, columns, y + row + end, index + row + end);
+        }
+}
+
+/* The gradient of max_pool in one plane: `from` has that of y, and `to` becomes that of x. */
+#define MAX_VJP(NAME, TYPE)                                                                        \
+    static void max_vjp_##NAME(const pool_job *job, int64_t plane) {                               \
+        const TYPE *dy = (const TYPE *)job->from + plane * job->outputs;                           \
+        const int64_t *index = job->indices + plane * job->outputs;                                \
+        TYPE *dx = (TYPE *)job->to + plane * job->places;                                          \
+        memset(dx, 0, (size_t)job->places * sizeof *dx);                                           \
+        for (int64_t i = 0; i < job->outputs; i++)                                                 \
+            dx[index[i]] += dy[i];                                                                 \
+    }
+
+MAX_VJP(f32, float)
+MAX_VJP(f64, double)
+
 typedef void (*plane_kernel)(const pool_job *job, int64_t plane);
 
 typedef struct plane_loop {
@@ -220,11 +313,12 @@ static void run_planes(int64_t begin, int64_t end, void *context) {
         loop->kernel(loop->job, plane);
 }
 
-/* Runs a kernel on all planes of images like x with outputs like y. */
-static int run(wg_call *call, const wg_spec *x, const wg_spec *y, plane_kernel f32,
-               plane_kernel f64) {
+/* Runs a kernel on all planes of images like x with outputs like y: it reads `source`, and indices
+ * from to[1], or writes them, and writes to[0]. */
+static int run(wg_call *call, const wg_spec *x, const wg_spec *y, wg_tensor *source,
+               plane_kernel f32, plane_kernel f64, wg_tensor *const *to) {
     pool_job job = {.options = call->options, .places = 1, .outputs = 1};
-    wg_tensor *from = wg_contiguous(call->inputs[0]);
+    wg_tensor *from = wg_contiguous(source);
     int64_t count = 0;
     if (!from)
         return -1;
@@ -243,8 +337,8 @@ static int run(wg_call *call, const wg_spec *x, const wg_spec *y, plane_kernel f
             job.windows[axis][i] = window_of(&job.axes[axis], i);
     }
     job.from = wg__tensor_address(from);
-    job.to = wg__tensor_address(call->outputs[0]);
-    job.indices = call->output_count > 1 ? wg__tensor_address(call->outputs[1]) : NULL;
+    job.to = wg__tensor_address(to[0]);
+    job.indices = call->output_count > 1 ? wg__tensor_address(to[1]) : NULL;
     plane_loop loop = {&job, x->dtype == WG_F32 ? f32 : f64};
     wg__parallel_for(job.planes, 1 + WG__GRAIN / (1 + job.places + job.outputs), run_planes, &loop);
     wg__free(windows);
@@ -255,7 +349,8 @@ static int run(wg_call *call, const wg_spec *x, const wg_spec *y, plane_kernel f
  * dx = g at those places. Kinks at ties. ---- */
 
 static int max_pool_forward(wg_call *call) {
-    return run(call, &call->input_specs[0], &call->output_specs[0], max_f32, max_f64);
+    return run(call, &call->input_specs[0], &call->output_specs[0], call->inputs[0], max_by_vectors,
+               max_f64, call->outputs);
 }
 
 /* x with its spatial axes as one; NULL gives NULL. */
@@ -267,6 +362,13 @@ static wg_tensor *as_planes(const wg_call *call, wg_tensor *x) {
 static int max_pool_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const wg_spec *x = &call->input_specs[0];
     const int last = x->ndim - ((const pool_options *)call->options)->rank;
+    if (!call->create_graph && wg_tensor_is_contiguous(call->outputs[1])) {
+        gradients[0] = wg_empty(x->dtype, x->ndim, x->shape);
+        wg_tensor *const to[] = {gradients[0], call->outputs[1]};
+        return gradients[0] ? run(call, x, &call->output_specs[0], cotangents[0], max_vjp_f32,
+                                  max_vjp_f64, to)
+                            : -1;
+    }
     wg_tensor *zeros = as_planes(call, wg_zeros(x->dtype, x->ndim, x->shape));
     wg_tensor *dx = wg_scatter_add(zeros, last, as_planes(call, call->outputs[1]),
                                    as_planes(call, cotangents[0]));
@@ -289,7 +391,8 @@ static int max_pool_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
 static const wg_op avg_pool[AXES], avg_pool_input[AXES];
 
 static int avg_pool_forward(wg_call *call) {
-    return run(call, &call->input_specs[0], &call->output_specs[0], mean_f32, mean_f64);
+    return run(call, &call->input_specs[0], &call->output_specs[0], call->inputs[0], mean_f32,
+               mean_f64, call->outputs);
 }
 
 static int avg_pool_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -324,7 +427,8 @@ static int avg_pool_input_infer(wg_call *call) {
 }
 
 static int avg_pool_input_forward(wg_call *call) {
-    return run(call, &call->output_specs[0], &call->input_specs[0], spread_f32, spread_f64);
+    return run(call, &call->output_specs[0], &call->input_specs[0], call->inputs[0], spread_f32,
+               spread_f64, call->outputs);
 }
 
 static int avg_pool_input_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {

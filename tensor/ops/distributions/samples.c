@@ -113,16 +113,22 @@ typedef struct gamma_job {
     gamma_options draw;
     const void *concentration;
     void *x;
+    int64_t count;
 } gamma_job;
 
+/* Ranges of WG__GAMMAS_AT_ONCE elements. */
 #define GAMMAS(NAME, TYPE, LEAST)                                                                  \
     static void NAME(int64_t begin, int64_t end, void *context) {                                  \
         const gamma_job *job = context;                                                            \
-        const TYPE *a = job->concentration;                                                        \
-        for (int64_t i = begin; i < end; i++) {                                                    \
-            const double x =                                                                       \
-                wg__random_gamma(job->draw.seed, job->draw.offset, (uint64_t)i, (double)a[i]);     \
-            ((TYPE *)job->x)[i] = x < (double)LEAST ? LEAST : (TYPE)x;                             \
+        double a[WG__GAMMAS_AT_ONCE], x[WG__GAMMAS_AT_ONCE];                                       \
+        for (int64_t range = begin; range < end; range++) {                                        \
+            const int64_t first = range * WG__GAMMAS_AT_ONCE;                                      \
+            const int64_t n = wg__smaller(job->count - first, WG__GAMMAS_AT_ONCE);                 \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                a[i] = (double)((const TYPE *)job->concentration)[first + i];                      \
+            wg__random_gammas(job->draw.seed, job->draw.offset, first, n, a, x);                   \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                ((TYPE *)job->x)[first + i] = x[i] < (double)LEAST ? LEAST : (TYPE)x[i];           \
         }                                                                                          \
     }
 
@@ -138,8 +144,8 @@ static int standard_gamma_forward(wg_call *call) {
     if (a == NULL)
         return -1;
     gamma_job job = {*(const gamma_options *)call->options, wg__tensor_address(a),
-                     wg__tensor_address(call->outputs[0])};
-    wg__parallel_for(wg__spec_count(&a->spec), WG__GRAIN / 16,
+                     wg__tensor_address(call->outputs[0]), wg__spec_count(&a->spec)};
+    wg__parallel_for(wg__ceil_divide(job.count, WG__GAMMAS_AT_ONCE), 8,
                      a->spec.dtype == WG_F32 ? gammas_f32 : gammas_f64, &job);
     return 0;
 }

@@ -191,6 +191,223 @@ static void run_tasks(int64_t begin, int64_t end, void *context) {
                          (task + 1) * list->groups / list->tasks, list->room + task * list->size);
 }
 
+/* Runs the groups of a job on all threads. */
+static int run_list(task_list *list, int64_t elements) {
+    const int64_t lanes = wg__simd_for(list->dtype)->lanes;
+    list->tasks = wg__smaller(wg_threads(), list->groups);
+    list->tasks = wg__smaller(list->tasks, list->groups * lanes * elements / 4096 + 1);
+    list->size = room_size(list->dtype, list->job.room);
+    list->room = wg__alloc((size_t)list->tasks * list->size);
+    if (list->room)
+        wg__parallel_for(list->tasks, 1, run_tasks, list);
+    wg__free(list->room);
+    return list->room ? 0 : -1;
+}
+
+/* ---- Few long lines ----
+ *
+ * A kernel has a line in each lane, so for one line most lanes would be empty. With n = a b, a line
+ * is a matrix (a, b) of x_(i b + j):
+ *
+ *     X_(k + a l) = sum_j w_b^(j l) w_n^(j k) sum_i w_a^(i k) x_(i b + j)     (Bailey's four steps)
+ *
+ * b transforms of columns, a product with powers of w_n, and a transforms of rows. */
+
+enum { LONG_LINE = 1 << 12, STEP = 16 };
+
+/* The largest divisor of n up to its square root that passes can transform, as n / it; 0: none. */
+static int64_t rows_of(int64_t n) {
+    for (int64_t rows = (int64_t)sqrt((double)n); rows >= 2 * STEP; rows--) {
+        wg__fft_plan first = {.n = rows}, second = {.n = n / rows};
+        if (n % rows == 0 && factor(&first) && factor(&second))
+            return rows;
+    }
+    return 0;
+}
+
+typedef struct twiddle_job {
+    wg_dtype dtype;
+    void *pairs; /* (rows, columns) */
+    int64_t n, columns, low;
+    double sign;
+    const double *parts; /* of w^0 to w^(low - 1), then of w^0, w^low, w^(2 low)... */
+} twiddle_job;
+
+/* Makes the parts, which the caller frees; NULL for lack of memory. */
+static double *parts_of(twiddle_job *job) {
+    for (job->low = 1; job->low * job->low < job->n;)
+        job->low *= 2;
+    const int64_t count = job->low + job->n / job->low + 1;
+    double *parts = wg__alloc((size_t)(2 * count) * sizeof *parts);
+    for (int64_t i = 0; parts && i < count; i++) {
+        const int64_t exponent = i < job->low ? i : (i - job->low) * job->low;
+        const double turn = -2 * M_PI * ((double)exponent / (double)job->n);
+        parts[2 * i] = cos(turn);
+        parts[2 * i + 1] = sin(turn);
+    }
+    job->parts = parts;
+    return parts;
+}
+
+static void power(const twiddle_job *job, int64_t exponent, double *w) {
+    const double *a = job->parts + 2 * (exponent % job->low);
+    const double *b = job->parts + 2 * (job->low + exponent / job->low);
+    w[0] = a[0] * b[0] - a[1] * b[1];
+    w[1] = job->sign * (a[0] * b[1] + a[1] * b[0]);
+}
+
+#define MULTIPLY_PAIRS(NAME, TYPE)                                                                 \
+    static void multiply_##NAME(TYPE *x, int64_t count, const double *base, double fine[][2]) {    \
+        for (int64_t t = 0; t < count; t++) {                                                      \
+            const double re = base[0] * fine[t][0] - base[1] * fine[t][1];                         \
+            const double im = base[0] * fine[t][1] + base[1] * fine[t][0];                         \
+            const double a = (double)x[2 * t], b = (double)x[2 * t + 1];                           \
+            x[2 * t] = (TYPE)(a * re - b * im);                                                    \
+            x[2 * t + 1] = (TYPE)(a * im + b * re);                                                \
+        }                                                                                          \
+    }
+
+MULTIPLY_PAIRS(f32, float)
+MULTIPLY_PAIRS(f64, double)
+
+/* Rows k of the matrix times w_n^(j k): a power for each STEP columns times those within. */
+static void twiddle_rows(int64_t begin, int64_t end, void *context) {
+    const twiddle_job *job = context;
+    for (int64_t k = begin; k < end; k++) {
+        double fine[STEP][2], base[2];
+        for (int64_t t = 0; t < STEP; t++)
+            power(job, k * t, fine[t]);
+        for (int64_t j = 0; j < job->columns; j += STEP) {
+            const int64_t count = wg__smaller(STEP, job->columns - j);
+            const int64_t at = 2 * (k * job->columns + j);
+            power(job, k * j, base);
+            if (job->dtype == WG_F32)
+                multiply_f32((float *)job->pairs + at, count, base, fine);
+            else
+                multiply_f64((double *)job->pairs + at, count, base, fine);
+        }
+    }
+}
+
+/* One line of n = rows * columns pairs, from `x` by way of `middle` to `y`. */
+static int transform_long(wg_dtype dtype, wg__fft_kind kind, int64_t rows, int64_t columns, void *x,
+                          void *middle, void *y, double scale) {
+    const int64_t n = rows * columns, lanes = wg__simd_for(dtype)->lanes;
+    twiddle_job powers = {.dtype = dtype,
+                          .pairs = middle,
+                          .n = n,
+                          .columns = columns,
+                          .sign = kind == WG__FFT_INVERSE ? -1 : 1};
+    double *parts = parts_of(&powers);
+    tables by_rows = {0}, by_columns = {0};
+    int status = parts != NULL && make_plan(dtype, rows, false, &by_rows) == 0 &&
+                         make_plan(dtype, columns, false, &by_columns) == 0
+                     ? 0
+                     : -1;
+    task_list list = {.dtype = dtype, .groups = wg__ceil_divide(columns, lanes)};
+    list.job = (wg__fft){.plan = &by_rows.plan,
+                         .kind = kind,
+                         .inner = columns,
+                         .from = {x, 0, 2, 2 * columns, 1, rows},
+                         .to = {middle, 0, 2, 2 * columns, 1, rows},
+                         .scale = 1,
+                         .room = rows + 1};
+    status = status < 0 ? -1 : run_list(&list, rows);
+    if (status == 0) {
+        wg__parallel_for(rows, 1 + WG__GRAIN / columns, twiddle_rows, &powers);
+        list.groups = wg__ceil_divide(rows, lanes);
+        list.job = (wg__fft){.plan = &by_columns.plan,
+                             .kind = kind,
+                             .inner = rows,
+                             .from = {middle, 0, 2 * columns, 2, 1, columns},
+                             .to = {y, 0, 2, 2 * rows, 1, columns},
+                             .scale = scale,
+                             .room = columns + 1};
+        status = run_list(&list, columns);
+    }
+    wg__free(parts);
+    free_plan(&by_rows);
+    free_plan(&by_columns);
+    return status;
+}
+
+/* The real transform of n = 2 h elements from the complex one of h, as split_halves of the kernels:
+ * z (h) becomes x (h + 1); and the reverse, as join_halves. Range: k from 0 to h. */
+typedef struct halves_job {
+    twiddle_job powers; /* of w_n */
+    const void *from;
+    void *to;
+    int64_t h;
+} halves_job;
+
+#define HALVES(NAME, TYPE)                                                                         \
+    static void split_##NAME(int64_t begin, int64_t end, void *context) {                          \
+        const halves_job *job = context;                                                           \
+        const TYPE *z = job->from;                                                                 \
+        TYPE *x = job->to;                                                                         \
+        for (int64_t k = begin; k < end; k++) {                                                    \
+            const TYPE *a = z + 2 * (k == job->h ? 0 : k), *b = z + 2 * (k ? job->h - k : 0);      \
+            double w[2];                                                                           \
+            power(&job->powers, k, w);                                                             \
+            const double re = ((double)a[1] + (double)b[1]) / 2;                                   \
+            const double im = ((double)b[0] - (double)a[0]) / 2;                                   \
+            x[2 * k] = (TYPE)(((double)a[0] + (double)b[0]) / 2 + re * w[0] - im * w[1]);          \
+            x[2 * k + 1] = (TYPE)(((double)a[1] - (double)b[1]) / 2 + re * w[1] + im * w[0]);      \
+        }                                                                                          \
+    }                                                                                              \
+    static void join_##NAME(int64_t begin, int64_t end, void *context) {                           \
+        const halves_job *job = context;                                                           \
+        const TYPE *x = job->from;                                                                 \
+        TYPE *z = job->to;                                                                         \
+        for (int64_t k = begin; k < end; k++) {                                                    \
+            const TYPE *a = x + 2 * k, *b = x + 2 * (job->h - k);                                  \
+            const double a_im = k ? (double)a[1] : 0, b_im = k ? (double)b[1] : 0;                 \
+            double w[2];                                                                           \
+            power(&job->powers, k, w);                                                             \
+            const double re = (double)a[0] - (double)b[0], im = a_im + b_im;                       \
+            z[2 * k] = (TYPE)((double)a[0] + (double)b[0] - (im * w[0] - re * w[1]));              \
+            z[2 * k + 1] = (TYPE)(a_im - b_im + re * w[0] + im * w[1]);                            \
+        }                                                                                          \
+    }
+
+HALVES(f32, float)
+HALVES(f64, double)
+
+/* All lines of x along its last axis of numbers, one after the other; a line has n pairs. Of real
+ * ones (`half`), y or x has n + 1 pairs and the other 2 n reals. */
+static int transform_long_lines(wg__fft_kind kind, const wg_tensor *x, int64_t n, int64_t rows,
+                                int64_t lines, double scale, const wg_tensor *y) {
+    const wg_dtype dtype = x->spec.dtype;
+    const size_t pair = 2 * wg_dtype_size(dtype), size = (size_t)n * pair;
+    const bool to_half = kind == WG__FFT_REAL, from_half = kind == WG__FFT_HERMITIAN;
+    halves_job job = {.powers = {.n = 2 * n, .sign = 1}, .h = n};
+    char *middle = wg__alloc(size), *spectrum = to_half || from_half ? wg__alloc(size) : NULL;
+    double *parts = to_half || from_half ? parts_of(&job.powers) : NULL;
+    int status = middle && (!(to_half || from_half) || (spectrum && parts)) ? 0 : -1;
+    for (int64_t line = 0; status == 0 && line < lines; line++) {
+        char *in = (char *)wg__tensor_address(x) + (size_t)line * (size + from_half * pair);
+        char *out = (char *)wg__tensor_address(y) + (size_t)line * (size + to_half * pair);
+        job.from = in;
+        job.to = spectrum;
+        if (from_half)
+            wg__parallel_for(n, WG__GRAIN, dtype == WG_F32 ? join_f32 : join_f64, &job);
+        status = transform_long(dtype,
+                                from_half ? WG__FFT_INVERSE
+                                : to_half ? WG__FFT_FORWARD
+                                          : kind,
+                                rows, n / rows, from_half ? spectrum : in, middle,
+                                to_half ? spectrum : out, scale);
+        job.from = spectrum;
+        job.to = out;
+        if (to_half && status == 0)
+            wg__parallel_for(n + 1, WG__GRAIN, dtype == WG_F32 ? split_f32 : split_f64, &job);
+    }
+    wg__free(middle);
+    wg__free(spectrum);
+    wg__free(parts);
+    return status;
+}
+
 /* Transforms all lines of x, contiguous, along an axis into y; n is the size of the transform. */
 static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n, double scale,
                      const wg_tensor *y) {
@@ -203,6 +420,15 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
     tables all;
     if (wg__spec_count(&y->spec) == 0)
         return 0;
+    const int64_t pairs = halved ? n / 2 : n, read = real_to ? n / 2 + 1 : n;
+    const int64_t written = real_from ? n / 2 + 1 : n;
+    const int64_t lines = wg__spec_count(&y->spec) / written / (real_to ? 1 : 2);
+    const bool whole = axis == x->spec.ndim - 1 - !real_from && x->spec.shape[axis] == read &&
+                       (halved || !(real_from || real_to));
+    const bool few = pairs >= LONG_LINE && 2 * lines <= wg__simd_for(dtype)->lanes;
+    const int64_t rows = whole && few ? rows_of(pairs) : 0;
+    if (rows)
+        return transform_long_lines(kind, x, pairs, rows, lines, scale, y);
     if (make_plan(dtype, halved ? n / 2 : n, halved, &all) < 0)
         return -1;
     task_list list = {.dtype = dtype};
@@ -228,15 +454,9 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
     if (list.job.room < n / 2 + 1)
         list.job.room = n / 2 + 1;
     list.groups = outer * wg__ceil_divide(inner, lanes);
-    list.tasks = wg__smaller(wg_threads(), list.groups);
-    list.tasks = wg__smaller(list.tasks, list.groups * lanes * n / 4096 + 1);
-    list.size = room_size(dtype, list.job.room);
-    list.room = wg__alloc((size_t)list.tasks * list.size);
-    if (list.room)
-        wg__parallel_for(list.tasks, 1, run_tasks, &list);
-    wg__free(list.room);
+    const int status = run_list(&list, n);
     free_plan(&all);
-    return list.room ? 0 : -1;
+    return status;
 }
 
 /* ---- What the records share ---- */
