@@ -74,6 +74,7 @@ static const wg_op identity = {
     .forward = identity_forward,
     .vjp = identity_vjp,
     .jvp = wg_jvp_linear,
+    .batch = wg_batch_aligned,
 };
 
 wg_tensor *wg__stand_in(wg_tensor *x) {

@@ -12,4 +12,5 @@ autograd_sources = \
 	autograd/functional.c \
 	autograd/graph.c \
 	autograd/internal.h \
+	autograd/vmap.c \
 	$(nil)

@@ -66,6 +66,13 @@ static bool is_dual(const wg_tensor *x) {
     return highest(x) != NULL;
 }
 
+/* The handle of one sample begins with the entry of wg_vmap, so that it is the last. */
+static wg_tangent *samples_alone(wg_tangent *entry) {
+    while (entry && entry->lower)
+        entry = entry->lower;
+    return entry && entry->level && entry->level->run_batch ? tangents_share(entry) : NULL;
+}
+
 static void set_tangents(wg_tensor *x, wg_tangent *tangents) {
     wg_tangent *before = x->tangents;
     x->tangents = tangents_share(tangents);
@@ -201,8 +208,7 @@ static int run_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     return before.checks ? wg__check_jvp(call, tangents, output_tangents) : 0;
 }
 
-/* What the node of this call saved carries tangents too, for a backward pass in the same level. */
-static void mark_saved(const wg_call *call) {
+void wg__mark_saved(const wg_call *call) {
     wg_node *node = NULL;
     for (int j = 0; j < call->output_count && !node; j++)
         node = call->outputs[j]->node;
@@ -235,7 +241,7 @@ static int run_level(wg_call *call, wg__level *level, wg_tensor *const *primals,
             (check_tangent(&plain, j, found[j]) < 0 ||
              wg__tangent_push(call->outputs[j], level, found[j]) < 0))
             return -1;
-    mark_saved(call);
+    wg__mark_saved(call);
     return 0;
 }
 
@@ -265,6 +271,8 @@ static wg__level *highest_level(const wg_call *call) {
 static int run_dual(wg_call *call) {
     const wg_op *op = call->op;
     wg__level *level = highest_level(call);
+    if (level && level->run_batch)
+        return level->run_batch(call, level);
     wg_tensor *primals[WG_MAX_INPUTS], *tangents[WG_MAX_INPUTS];
     bool varies = false;
     for (int i = 0; i < call->input_count; i++) {
@@ -292,6 +300,7 @@ static const wg__forward_hooks forward_hooks = {
     .share = tangents_share,
     .release = tangents_release,
     .is_dual = is_dual,
+    .samples = samples_alone,
 };
 
 void wg__level_begin(wg__level *level) {

@@ -369,6 +369,117 @@ static int make_column(const jacobian_job *job, wg_tensor *const *inputs, int i,
     return status;
 }
 
+/* ---- Many rows or columns at once, by wg_vmap. Every op on the way needs a batching rule: where
+ * one has none, the Jacobian is made one by one. ---- */
+
+/* The elements of all cotangents or tangents of a pass, so that they stay in the cache. */
+enum { ELEMENTS_OF_A_PASS = 1 << 16 };
+
+typedef struct pass_job {
+    const jacobian_job *job;
+    wg_tensor *const *inputs;
+    bool rows;
+    int of; /* the output, or the input */
+} pass_job;
+
+/* A cotangent of one output -> gradients of all inputs, or a tangent of one input -> tangents of
+ * all outputs; of those that vary. */
+static int one_slice(int input_count, wg_tensor *const *inputs, int output_count,
+                     wg_tensor **outputs, void *context) {
+    (void)input_count;
+    const pass_job *p = context;
+    const jacobian_job *job = p->job;
+    const int n = job->input_count, m = job->output_count;
+    wg_tensor **room = wg__calloc((size_t)(n + m) * 2 + 1, sizeof *room);
+    if (!room)
+        return -1;
+    wg_tensor **given = room, **found = room + n + m;
+    int status;
+    given[p->of] = inputs[0];
+    if (p->rows) {
+        const recorded_run run = {.input_count = n,
+                                  .output_count = m,
+                                  .inputs = p->inputs,
+                                  .outputs = job->values,
+                                  .create_graph = job->create_graph,
+                                  .again = true};
+        status = pull_back(&run, given, found);
+    } else {
+        status = wg_jvp(job->function, job->context, n, p->inputs, given, m, NULL, found);
+    }
+    for (int o = 0, k = 0; k < output_count && status == 0; o++)
+        if (found[o])
+            outputs[k++] = found[o];
+    wg__free(room);
+    return status;
+}
+
+/* Rows first to first + count of the identity, as so many tensors like x. */
+static wg_tensor *basis(const wg_tensor *x, int64_t first, int64_t count) {
+    int64_t shape[WG_MAX_DIMS + 1] = {count};
+    memcpy(shape + 1, x->spec.shape, (size_t)x->spec.ndim * sizeof *shape);
+    wg_tensor *places = wg_arange(WG_I64, (double)first, (double)(first + count), 1);
+    wg_tensor *rows = wg_cast(wg_one_hot(places, wg_tensor_count(x)), x->spec.dtype);
+    return wg_reshape(rows, x->spec.ndim + 1, shape);
+}
+
+/* The slices of all passes, (count, sizes of the other side), as one Jacobian. */
+static wg_tensor *joined(int pass_count, wg_tensor *const *passes, bool rows, const wg_tensor *y,
+                         const wg_tensor *x) {
+    int64_t shape[WG_MAX_DIMS], from = 0, to = -1;
+    memcpy(shape, y->spec.shape, (size_t)y->spec.ndim * sizeof *shape);
+    memcpy(shape + y->spec.ndim, x->spec.shape, (size_t)x->spec.ndim * sizeof *shape);
+    wg_tensor *all = pass_count == 1 ? passes[0] : wg_cat(pass_count, passes, 0);
+    if (!rows && all)
+        all = wg_movedim(all, 1, &from, &to);
+    return wg_reshape(wg_cast(all, x->spec.dtype), y->spec.ndim + x->spec.ndim, shape);
+}
+
+/* As make_slices. -1 without an error where it cannot be done. */
+static int make_slices_at_once(const jacobian_job *job, wg_tensor *const *inputs, bool rows,
+                               int k) {
+    enum { MOST_PASSES = 4096 };
+    const int n = job->input_count, others = rows ? n : job->output_count;
+    wg_tensor *const *varied = rows ? inputs : job->values;
+    wg_tensor *of = rows ? job->values[k] : inputs[k];
+    const int64_t count = wg_tensor_count(of);
+    int64_t largest = count;
+    int varying = 0;
+    for (int o = 0; o < others; o++)
+        if (varies(varied[o])) {
+            const int64_t size = wg_tensor_count(varied[o]);
+            largest = size > largest ? size : largest;
+            varying++;
+        }
+    const int64_t each = ELEMENTS_OF_A_PASS / (largest > 0 ? largest : 1);
+    const int64_t passes = each > 0 ? (count + each - 1) / each : 0;
+    if (count < 2 || each < 4 || passes > MOST_PASSES || of->spec.ndim == WG_MAX_DIMS)
+        return -1;
+    wg_tensor **found = wg__calloc((size_t)((passes + 1) * varying) + 1, sizeof *found);
+    wg_tensor **slices = found ? found + passes * varying : NULL;
+    pass_job pass = {job, inputs, rows, k};
+    int status = found ? 0 : -1;
+    for (int64_t p = 0; p < passes && status == 0; p++) {
+        const int64_t first = p * each, left = count - first;
+        wg_tensor *directions = basis(of, first, left < each ? left : each);
+        status = wg_vmap(one_slice, &pass, 1, &directions, NULL, varying, slices);
+        for (int v = 0; v < varying && status == 0; v++)
+            found[v * passes + p] = slices[v];
+    }
+    for (int o = 0, v = 0; o < others && status == 0; o++) {
+        const int j = rows ? k : o, i = rows ? o : k;
+        if (!varies(varied[o]))
+            continue;
+        job->jacobians[j * n + i] =
+            joined((int)passes, found + v++ * passes, rows, job->values[j], inputs[i]);
+        status = job->jacobians[j * n + i] ? 0 : -1;
+    }
+    wg__free(found);
+    if (status < 0)
+        wg_error_clear();
+    return status;
+}
+
 /* ---- Either ---- */
 
 /* The Jacobians of output `k` by all inputs, by rows, or those of all outputs by input `k`, by
@@ -376,6 +487,8 @@ static int make_column(const jacobian_job *job, wg_tensor *const *inputs, int i,
 static int make_slices(const jacobian_job *job, wg_tensor *const *inputs, bool rows, int k) {
     const int n = job->input_count, m = job->output_count, others = rows ? n : m;
     const int64_t count = wg_tensor_count(rows ? job->values[k] : inputs[k]);
+    if (make_slices_at_once(job, inputs, rows, k) == 0)
+        return 0;
     wg_tensor **tangents = wg__calloc((size_t)(n + others) + 1, sizeof *tangents);
     wg_tensor **slices = wg__calloc((size_t)(others * count) + 1, sizeof *slices);
     wg_tensor **found = tangents ? tangents + n : NULL;

@@ -62,6 +62,28 @@ WG_API int wg_vjp(wg_function function, void *context, int input_count, wg_tenso
                   int output_count, wg_tensor *const *cotangents,
                   const wg_transform_options *options, wg_tensor **outputs, wg_tensor **gradients);
 
+/* Not batched: an axis of wg_vmap for an input that is the same for all samples. */
+#define WG_UNBATCHED (-2147483647 - 1)
+
+/* Runs a function of one sample on many samples in one pass (as torch.func.vmap and jax.vmap do).
+ * Axis axes[i] of input i counts the samples (negative ones from the end); WG_UNBATCHED gives the
+ * input to all samples as it is. `axes` may be NULL: axis 0 of every input. The function sees the
+ * inputs without that axis, and runs once; each op inside runs by its batching rule (`batch` of
+ * wg_op) on all samples. outputs[j] has the samples as axis 0, also an output that is the same for
+ * all samples.
+ *
+ * Transforms compose: the vmap of a function that calls wg_grad or wg_vjp gives the gradients of
+ * each sample, the vmap of wg_vjp or wg_jvp over directions a Jacobian, and wg_vmap may stand in
+ * wg_vmap. If recording is on, outputs are differentiable by inputs and by what the function finds
+ * without its arguments, such as parameters. Inside, elements cannot be read (wg_item) or written
+ * in place, and the rank of a sample is at most WG_MAX_DIMS - 1. What the function draws without a
+ * batched operand is the same for all samples; wg_dropout_op drops other elements of each. [scope;
+ * SHAPE for numbers of samples that differ; INDEX; ARGUMENT if no input is batched, and for an op
+ * that has neither batching rule nor decomposition, which is named; whatever the function says;
+ * nothing runs while an error is pending. On error every output is NULL] */
+WG_API int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
+                   const int *axes, int output_count, wg_tensor **outputs);
+
 /* The Hessian-vector product of a function with one output of one element: products[i] becomes sum
  * over k of (d^2 output / d input i d input k) vectors[k], of the shape and dtype of input i; NULL
  * for an input that is NULL or not floating. Costs a small multiple of a gradient, and no Hessian
@@ -73,9 +95,10 @@ WG_API int wg_hvp(wg_function function, void *context, int input_count, wg_tenso
 
 /* All derivatives of a function of few inputs or few outputs: jacobians[j * input_count + i]
  * becomes d output j / d input i, of shape (sizes of output j, sizes of input i) and of the dtype
- * of input i, NULL where either is NULL or not floating. It is made column by column in forward
- * mode if the inputs have fewer elements than the outputs (the function then runs once for each
- * element), else row by row in reverse mode. [scope; as wg_vjp; SHAPE for more than WG_MAX_DIMS
+ * of input i, NULL where either is NULL or not floating. It is made of columns in forward
+ * mode if the inputs have fewer elements than the outputs, else of rows in reverse mode: many at
+ * once by wg_vmap where every op on the way has a batching rule, else one by one (the function then
+ * runs once for each column). [scope; as wg_vjp; SHAPE for more than WG_MAX_DIMS
  * dimensions] */
 WG_API int wg_jacobian(wg_function function, void *context, int input_count,
                        wg_tensor *const *inputs, int output_count,

@@ -396,7 +396,10 @@ int wg_retain_grad(wg_tensor *x) {
 }
 
 wg_tensor *wg_detach(wg_tensor *x) {
-    return x ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : NULL;
+    wg_tensor *y = x ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : NULL;
+    if (y && x->tangents)
+        y->tangents = wg__forward()->samples(x->tangents);
+    return y;
 }
 
 /* ---- Hooks: a list on the node for the gradients of its outputs. Those on a leaf whose gradient

@@ -1,7 +1,7 @@
 /* What the files of autograd/ share, each section belonging to the file in its title. Each file
  * calls only those before it in this list:
  *
- *     anomaly   graph   activation_checkpointing   backward   forward   functional
+ *     anomaly   graph   activation_checkpointing   backward   forward   vmap   functional
  */
 #ifndef WG_AUTOGRAD_INTERNAL_H
 #define WG_AUTOGRAD_INTERNAL_H
@@ -200,7 +200,9 @@ wg_tensor *wg__stand_in(wg_tensor *x);
 
 typedef struct wg__level {
     uint64_t number;
-    wg_tangent *first; /* of this level's entries */
+    int64_t samples;                                          /* of wg_vmap */
+    int (*run_batch)(wg_call *call, struct wg__level *level); /* wg_vmap's; NULL: of wg_jvp */
+    wg_tangent *first;                                        /* of this level's entries */
     struct wg__level *outer;
 } wg__level;
 
@@ -215,10 +217,23 @@ void wg__level_end(wg__level *level);
 /* Gives x, which carries no level so high, a tangent. */
 int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent);
 
+/* What the node of this call saved carries the entries of its inputs and outputs, too, for a
+ * backward pass in the same level. */
+void wg__mark_saved(const wg_call *call);
+
 /* The tangent of x in that level, which is the highest that x can carry; NULL: zero. Borrowed. */
 wg_tensor *wg__tangent_of(const wg_tensor *x, const wg__level *level);
 
 /* A handle in the innermost scope as x, without that level, the highest that x can carry. */
 wg_tensor *wg__primal(wg_tensor *x, const wg__level *level);
+
+/* ---- vmap.c: a level of wg_vmap. The handle of one sample has no memory; its entry holds all
+ * samples, as axis 0 of a tensor that carries lower levels only.
+ *
+ *     x (3, 4) --> entry of level 7: (samples, 3, 4) --> ...
+ *
+ * An op on such handles runs its batching rule on the entries' tensors, and its outputs become such
+ * handles. It is recorded twice where gradients are wanted: on the handles, for a backward pass
+ * inside of the function, and on the tensors, for one around wg_vmap. ---- */
 
 #endif

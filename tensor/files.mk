@@ -33,6 +33,7 @@ tensor_sources = \
 	tensor/ops/attention/attention.h \
 	tensor/ops/attention/rotary.c \
 	tensor/ops/attention/tiles.c \
+	tensor/ops/batching.c \
 	tensor/ops/conv/conv.c \
 	tensor/ops/conv/interpolate.c \
 	tensor/ops/conv/pool.c \

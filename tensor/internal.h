@@ -166,6 +166,7 @@ typedef struct wg__forward_hooks {
     wg_tangent *(*share)(wg_tangent *tangents);
     void (*release)(wg_tangent *tangents);
     bool (*is_dual)(const wg_tensor *x);
+    wg_tangent *(*samples)(wg_tangent *tangents); /* what wg_vmap gave alone, shared; or NULL */
 } wg__forward_hooks;
 
 void wg__install_forward(const wg__forward_hooks *hooks);

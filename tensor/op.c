@@ -86,7 +86,8 @@ static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor
     for (int i = 0; i < input_count; i++) {
         specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
         dual |= inputs[i] && inputs[i]->tangents;
-        if (inputs[i] && wg__tensor_is_meta(inputs[i]))
+        if (inputs[i] && wg__tensor_is_meta(inputs[i]) &&
+            !(inputs[i]->tangents && wg__forward()->is_dual(inputs[i])))
             return wg__check_memory(inputs[i], op->name);
     }
     call->op = op;

@@ -26,6 +26,7 @@ WG_BEGIN_DECLS
 #define WG_MAX_INPUTS 32 /* each has a bit in the masks; an op on more joins them in groups */
 #define WG_MAX_OUTPUTS 4
 #define WG_MAX_SAVED 4
+#define WG_BATCH_DECOMPOSES 1
 
 typedef struct wg_op wg_op;
 
@@ -130,6 +131,16 @@ struct wg_op {
      * and composites; a primitive without one has its jvp taken from its vjp, at a higher price. */
     int (*jvp)(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
 
+    /* Batching rule, for wg_vmap: runs the op on many samples at once. input_specs, output_specs
+     * and options are those of one sample; inputs[i] has the samples as axis 0, before the axes of
+     * one, where bit i of `batched` is set, and is the same for all samples otherwise. Sets
+     * outputs[j], with the samples as axis 0. Written in public ops, so that it is recorded and
+     * differentiated by what is around wg_vmap. wg_batch_aligned serves ops on operands that
+     * broadcast, also such as work on the last axes. Returns 0, -1 on error, or WG_BATCH_DECOMPOSES
+     * where it has no rule for these inputs. NULL: never. wg_vmap then runs `decompose`, and
+     * refuses an op that has none. */
+    int (*batch)(wg_call *call, uint32_t batched, int64_t samples);
+
     /* For fused ops and composites: the outputs out of other ops, -1 on error. Of a fused op it
      * serves higher orders and forward mode, stands in for a dtype without kernel, and is the
      * oracle of the kernels' tests. NULL for primitives. Here call->inputs are all there. A fused
@@ -162,6 +173,10 @@ WG_API wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *cons
 /* The jvp of an op whose outputs are linear in its differentiable inputs taken together (a sum, a
  * view, a join; not a product of two inputs): the op, run on the tangents. */
 WG_API int wg_jvp_linear(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
+
+/* The batching rule of an op whose operands broadcast: the op with the same options, on inputs
+ * whose samples stand before axes of size 1 that fill up the rank. */
+WG_API int wg_batch_aligned(wg_call *call, uint32_t batched, int64_t samples);
 
 /* True for an op without kernels of its own. */
 WG_API bool wg_op_is_composite(const wg_op *op);

@@ -458,6 +458,11 @@ int wg__check_memory(const wg_tensor *x, const char *where) {
     if (is_gone(x))
         return fail_gone(x, where);
     char text[128];
+    if (x->tangents)
+        return wg_fail(WG_ERROR_STATE, where,
+                       "%s stands for one sample of wg_vmap, whose elements differ from sample to "
+                       "sample: only ops can read it, and only inside of the function",
+                       wg_spec_text(text, sizeof text, &x->spec));
     return wg_fail(WG_ERROR_STATE, where,
                    "%s was made under wg_set_meta_init(true) and has no elements",
                    wg_spec_text(text, sizeof text, &x->spec));

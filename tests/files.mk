@@ -30,6 +30,7 @@ tests_test_autograd_SOURCES = \
 	tests/autograd/leaves.h \
 	tests/autograd/post_hooks.c \
 	tests/autograd/transforms.c \
+	tests/autograd/vmap.c \
 	$(nil)
 
 tests_test_base_SOURCES = \

@@ -21,8 +21,8 @@ int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype);
 /* -1 with DTYPE unless the inputs i and j have one dtype. */
 int wg__check_same_dtype(const wg_call *call, int i, int j);
 
-/* -1 with DTYPE, SHAPE or INDEX unless the offsets, contiguous, are i64 and ascend from 0 to `rows`:
- * where each segment of rows begins, and the end. `where` begins the message. */
+/* -1 with DTYPE, SHAPE or INDEX unless the offsets, contiguous, are i64 and ascend from 0 to
+ * `rows`: where each segment of rows begins, and the end. `where` begins the message. */
 int wg__check_offsets(const char *where, const wg_tensor *offsets, int64_t rows);
 
 /* Casts the tensor of the lower dtype to the dtype of the other. False if either is NULL or a cast
@@ -104,6 +104,50 @@ int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
                           wg_tensor **output_tangents) {                                           \
         return wg__jvp_by_partials(call, tangents, output_tangents, NAME##_partial);               \
     }
+
+/* ---- Batching rules (wg_op.batch), in batching.c ---- */
+
+/* The op on aligned inputs (wg_batch_aligned), with these options. */
+int wg__batch_apply(wg_call *call, uint32_t batched, int64_t samples, const void *options);
+
+/* The op on inputs of which each has all samples: one that is the same for all is expanded. With
+ * these options, or those of the call, for an op on the last axes. */
+int wg__batch_repeated(wg_call *call, uint32_t batched, int64_t samples, const void *options);
+int wg__batch_leading(wg_call *call, uint32_t batched, int64_t samples);
+
+/* wg_batch_aligned, after input 0 was expanded. */
+int wg__batch_repeated_first(wg_call *call, uint32_t batched, int64_t samples);
+
+/* The op itself where input 0 alone has samples, which are further leading axes to it. */
+int wg__batch_first_alone(wg_call *call, uint32_t batched, int64_t samples);
+
+/* wg__batch_repeated for options that begin with `int axis`, or with two of them: an axis that is
+ * not negative moves by one. */
+int wg__batch_axis(wg_call *call, uint32_t batched, int64_t samples);
+int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples);
+
+/* For options that begin with wg__reduce_options. */
+int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples);
+
+/* The same for `int64_t axis`. */
+int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples);
+
+/* For ops on images (N, C, ...): more images, where input 0 alone has samples; else
+ * WG_BATCH_DECOMPOSES. */
+int wg__batch_folded(wg_call *call, uint32_t batched, int64_t samples);
+
+/* For rules of their own: input i aligned to that rank, or expanded; NULL with an error. */
+wg_tensor *wg__batch_input(const wg_call *call, uint32_t batched, int i, int rank, int64_t samples);
+wg_tensor *wg__batch_repeated_input(const wg_call *call, uint32_t batched, int i, int64_t samples);
+
+/* For checks of values: x, or where it stands for one sample the tensor with all of them; NULL for
+ * NULL. What gives that is installed by the first wg_vmap. */
+wg_tensor *wg__all_values(wg_tensor *x);
+void wg__install_all_values(wg_tensor *(*all_values)(wg_tensor *x));
+
+/* reshape and expand: to the shape of the output, behind the samples. */
+int wg__batch_reshape(wg_call *call, uint32_t batched, int64_t samples);
+int wg__batch_expand(wg_call *call, uint32_t batched, int64_t samples);
 
 /* ---- Records ---- */
 

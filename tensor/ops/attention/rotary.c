@@ -175,7 +175,7 @@ static const wg_op rotary = {
     .sample = rotary_sample,
     .bench = rotary_bench,
     .flops = rotary_flops,
-};
+    .batch = wg__batch_first_alone};
 
 static wg_tensor *rotate(wg_tensor *x, wg_tensor *cos, wg_tensor *sin, const void *options) {
     return wg_apply_one(&rotary, 3, (wg_tensor *[]){x, cos, sin}, options);

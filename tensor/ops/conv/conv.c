@@ -572,6 +572,58 @@ SAMPLES(conv)
 SAMPLES(conv_transpose)
 SAMPLES(conv_weight)
 
+/* ---- Batching rules: samples of x alone are more images. Otherwise each sample is a group of its
+ * own: its channels stand beside those of the others. ---- */
+
+/* (B, ..., C, ...) -> (..., B C, ...), C at `axis` of one sample; an input that is the same for all
+ * is expanded. */
+static wg_tensor *beside(const wg_call *call, uint32_t batched, int i, int axis, int64_t samples) {
+    const wg_spec *one = &call->input_specs[i];
+    wg_tensor *x = wg__batch_repeated_input(call, batched, i, samples);
+    const int64_t from = 0, to = axis;
+    int64_t shape[WG_MAX_DIMS];
+    memcpy(shape, one->shape, (size_t)one->ndim * sizeof *shape);
+    shape[axis] *= samples;
+    return wg_reshape(x ? wg_movedim(x, 1, &from, &to) : NULL, one->ndim, shape);
+}
+
+/* The converse for the output, of which `axis` has the channels. */
+static int apart(wg_call *call, wg_tensor *y, int axis, int64_t samples) {
+    const wg_spec *one = &call->output_specs[0];
+    const int64_t from = axis, to = 0;
+    int64_t shape[WG_MAX_DIMS];
+    memcpy(shape, one->shape, (size_t)axis * sizeof *shape);
+    shape[axis] = samples;
+    memcpy(shape + axis + 1, one->shape + axis, (size_t)(one->ndim - axis) * sizeof *shape);
+    y = wg_reshape(y, one->ndim + 1, shape);
+    return wg__set_output(call, y ? wg_movedim(y, 1, &from, &to) : NULL);
+}
+
+static int grouped_batch(wg_call *call, uint32_t batched, int64_t samples, const int *input_axes,
+                         int output_axis) {
+    conv_options options = *(const conv_options *)call->options;
+    wg_tensor *inputs[3] = {NULL};
+    options.groups *= samples;
+    for (int i = 0; i < call->input_count; i++)
+        if (call->inputs[i])
+            inputs[i] = beside(call, batched, i, input_axes[i], samples);
+    return apart(call, wg_apply_one(call->op, call->input_count, inputs, &options), output_axis,
+                 samples);
+}
+
+static int conv_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    return batched == 1 ? wg__batch_folded(call, batched, samples)
+                        : grouped_batch(call, batched, samples, (int[]){1, 0, 0}, 1);
+}
+
+static int conv_transpose_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    return conv_batch(call, batched, samples);
+}
+
+static int conv_weight_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    return grouped_batch(call, batched, samples, (int[]){1, 1}, 0);
+}
+
 /* ---- Records ---- */
 
 #define RECORD(NAME, RANK, TITLE, INPUTS, BITS, DOC)                                               \
@@ -579,8 +631,8 @@ SAMPLES(conv_weight)
         WG__OP_OF(TITLE, 2, INPUTS, 1, DOC),                                                       \
             .options_size = sizeof(conv_options), .saves_inputs = 3, .differentiable = BITS,       \
             .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp,                   \
-            .jvp = bilinear_jvp, .sample = NAME##RANK##d_sample, .bench = NAME##RANK##d_bench,     \
-            .flops = NAME##_flops,                                                                 \
+            .jvp = bilinear_jvp, .sample = NAME##RANK##d_sample, .batch = NAME##_batch,            \
+            .bench = NAME##RANK##d_bench, .flops = NAME##_flops,                                   \
     }
 
 #define CONV(RANK, AXES)                                                                           \

@@ -546,7 +546,7 @@ SAMPLES(avg_pool_input, true, wg__sample_normal)
                   "ones; NaN if there is one. Kinks at ties."),                                    \
             .options_size = sizeof(pool_options), .saves_outputs = 2, .differentiable = 1,         \
             .infer = pool_infer, .forward = max_pool_forward, .vjp = max_pool_vjp,                 \
-            .jvp = max_pool_jvp, .sample = max_pool##RANK##d_sample,                               \
+            .jvp = max_pool_jvp, .sample = max_pool##RANK##d_sample, .batch = wg__batch_folded,    \
             .bench = max_pool##RANK##d_bench,                                                      \
     }
 #define LINEAR(NAME, TITLE, RANK, INFER, DOC)                                                      \
@@ -554,7 +554,7 @@ SAMPLES(avg_pool_input, true, wg__sample_normal)
         WG__OP(TITLE, 1, DOC), .options_size = sizeof(pool_options), .differentiable = 1,          \
                                .infer = INFER, .forward = NAME##_forward, .vjp = NAME##_vjp,       \
                                .jvp = wg_jvp_linear, .sample = NAME##RANK##d_sample,               \
-                               .bench = NAME##RANK##d_bench,                                       \
+                               .batch = wg__batch_folded, .bench = NAME##RANK##d_bench,            \
     }
 #define AVG_POOL(RANK, AXES_OF)                                                                    \
     LINEAR(avg_pool, "avg_pool" #RANK "d", RANK, pool_infer,                                       \

@@ -18,7 +18,7 @@
 
 #define FUSED(NAME, DOC)                                                                           \
     UNARY(NAME, DOC " Fused."), .saves_inputs = 1, .infer = wg__infer_float,                       \
-                                .decompose = NAME##_decompose
+                                .batch = wg_batch_aligned, .decompose = NAME##_decompose
 
 /* The functions and the record of a fused op without options, but for NAME_decompose. */
 #define FUSED_FUNCTION(NAME, SAMPLE, DOC)                                                          \
@@ -58,7 +58,8 @@ static int relu_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
 
 static const wg_op relu = {
     UNARY_PRIMITIVE(relu, "y = max(x, 0). Kink at 0, where the derivative is 0."),
-    .saves_outputs = 1, .infer = wg__infer_like, .sample = wg__unary_nonzero};
+    .saves_outputs = 1, .infer = wg__infer_like, .batch = wg_batch_aligned,
+    .sample = wg__unary_nonzero};
 
 wg_tensor *wg_relu(wg_tensor *x) {
     return wg_apply_one(&relu, 1, &x, NULL);
@@ -176,7 +177,7 @@ UNARY_SAMPLES_WITH(softplus, softplus_options, sample_steps, {1, 20}, {1, 20}, {
 static const wg_op softplus = {
     UNARY_WITH(softplus, softplus_options,
                "y = log(1 + e^(beta x)) / beta, and x where beta x > threshold"),
-    .saves_inputs = 1, .infer = softplus_infer};
+    .saves_inputs = 1, .infer = softplus_infer, .batch = wg_batch_aligned};
 
 wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold) {
     const softplus_options options = {beta == 0 ? 1 : beta, threshold == 0 ? 20 : threshold};
@@ -294,10 +295,11 @@ static int gate_sample(int index, wg_generator *generator, wg_sample *sample) {
     static int NAME##_decompose(wg_call *call) {                                                   \
         return wg__set_output(call, wg_mul(FUNCTION(call->inputs[0]), call->inputs[1]));           \
     }                                                                                              \
-    static const wg_op NAME = {                                                                    \
-        WG__OP(#NAME, 2, DOC),         .saves_inputs = 3,         .differentiable = 3,             \
-        .infer = gate_infer,           .forward = NAME##_forward, .vjp = NAME##_vjp,               \
-        .decompose = NAME##_decompose, .sample = gate_sample,     .bench = wg__bench_two};         \
+    static const wg_op NAME = {WG__OP(#NAME, 2, DOC),      .saves_inputs = 3,                      \
+                               .differentiable = 3,        .infer = gate_infer,                    \
+                               .batch = wg__batch_leading, .forward = NAME##_forward,              \
+                               .vjp = NAME##_vjp,          .decompose = NAME##_decompose,          \
+                               .sample = gate_sample,      .bench = wg__bench_two};                \
     wg_tensor *wg_##NAME(wg_tensor *gate, wg_tensor *value) {                                      \
         return wg__apply_two(&NAME, gate, value, true);                                            \
     }

@@ -17,8 +17,11 @@
  * the op but its NAME_forward. SAVES_OUTPUTS is 1 if NAME_partial reads the result, too. */
 #define FLOAT_PAIR(NAME, SAVES_OUTPUTS, SAMPLE, DOC)                                               \
     WG__DERIVATIVES_BY_PARTIALS(NAME)                                                              \
-    static const wg_op NAME##_op = {PAIR(NAME, DOC), .saves_inputs = 3,                            \
-                                    .saves_outputs = SAVES_OUTPUTS, .infer = wg__infer_float_pair, \
+    static const wg_op NAME##_op = {PAIR(NAME, DOC),                                               \
+                                    .saves_inputs = 3,                                             \
+                                    .saves_outputs = SAVES_OUTPUTS,                                \
+                                    .infer = wg__infer_float_pair,                                 \
+                                    .batch = wg_batch_aligned,                                     \
                                     .sample = SAMPLE};                                             \
     wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
         return wg__apply_two(&NAME##_op, a, b, true);                                              \
@@ -46,6 +49,7 @@ static const wg_op add = {
     WG__OP("add", 2, "y = a + b with broadcasting; of bools: or."),
     .differentiable = 3,
     .infer = wg__infer_pair,
+    .batch = wg_batch_aligned,
     .forward = add_forward,
     .vjp = add_vjp,
     .jvp = wg_jvp_linear,
@@ -83,6 +87,7 @@ static const wg_op sub = {
     WG__OP("sub", 2, "y = a - b with broadcasting."),
     .differentiable = 3,
     .infer = sub_infer,
+    .batch = wg_batch_aligned,
     .forward = sub_forward,
     .vjp = sub_vjp,
     .jvp = wg_jvp_linear,
@@ -112,6 +117,7 @@ static const wg_op mul = {
     PAIR(mul, "y = a b, element by element, with broadcasting; of bools: and."),
     .saves_inputs = 3,
     .infer = wg__infer_pair,
+    .batch = wg_batch_aligned,
     .sample = sample_normal,
 };
 
@@ -152,6 +158,7 @@ static const wg_op div_op = {
     .saves_inputs = 2,
     .saves_outputs = 1,
     .infer = wg__infer_float_pair,
+    .batch = wg_batch_aligned,
     .sample = div_sample,
 };
 
@@ -226,7 +233,8 @@ PAIR_SAMPLE(extremum_sample, wg__sample_distinct, sample_between)
     static const wg_op NAME = {                                                                    \
         PAIR(NAME, "y = the " ADJECTIVE " of a and b, with broadcasting; NaN if either is. Kink "  \
                    "at a = b, where each gets half of the gradient."),                             \
-        .saves_inputs = 3, .infer = wg__infer_pair, .sample = extremum_sample};                    \
+        .saves_inputs = 3, .infer = wg__infer_pair, .batch = wg_batch_aligned,                     \
+        .sample = extremum_sample};                                                                \
     wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
         return wg__apply_two(&NAME, a, b, false);                                                  \
     }
@@ -367,9 +375,10 @@ PAIR_SAMPLE(division_sample, sample_eighths, sample_halves)
         WG__OP(#NAME, 2, DOC),      .saves_inputs = 3,                                             \
         .saves_outputs = 1,         .differentiable = 3,                                           \
         .undefined_at = WG_AT_ZERO, .undefined_reason = "a quotient by 0 has no limit",            \
-        .infer = division_infer,    .forward = NAME##_forward,                                     \
-        .vjp = division_vjp,        .jvp = division_jvp,                                           \
-        .sample = division_sample,  .bench = wg__bench_two};                                       \
+        .infer = division_infer,    .batch = wg_batch_aligned,                                     \
+        .forward = NAME##_forward,  .vjp = division_vjp,                                           \
+        .jvp = division_jvp,        .sample = division_sample,                                     \
+        .bench = wg__bench_two};                                                                   \
     wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
         return wg__apply_two(&NAME##_op, a, b, false);                                             \
     }
@@ -480,7 +489,10 @@ static int lerp_sample(int index, wg_generator *generator, wg_sample *sample) {
 
 static const wg_op lerp = {
     TERNARY(lerp, "y = a + weight (b - a) with broadcasting: a at weight 0, b at 1."),
-    .saves_inputs = 7, .infer = infer_ternary_float, .sample = lerp_sample,
+    .saves_inputs = 7,
+    .infer = infer_ternary_float,
+    .batch = wg_batch_aligned,
+    .sample = lerp_sample,
     .bench = wg__bench_three};
 
 wg_tensor *wg_lerp(wg_tensor *a, wg_tensor *b, wg_tensor *weight) {
@@ -542,6 +554,7 @@ static const wg_op addcmul = {
     .options_size = sizeof(value_options),
     .saves_inputs = 6,
     .infer = addcmul_infer,
+    .batch = wg_batch_aligned,
     .sample = value_sample,
     .bench = value_bench};
 
@@ -571,6 +584,7 @@ static const wg_op addcdiv = {
     .options_size = sizeof(value_options),
     .saves_inputs = 6,
     .infer = infer_ternary_float,
+    .batch = wg_batch_aligned,
     .sample = value_sample,
     .bench = value_bench};
 

@@ -33,6 +33,7 @@ PAIR_SAMPLE(comparison_sample, sample_coarse, sample_coarse)
                "y = (a " #RELATION " b), bool, with broadcasting; " WITH_NAN " with a NaN."),      \
         .no_gradient = "its values are bools: piecewise constant in the operands",                 \
         .infer = comparison_infer,                                                                 \
+        .batch = wg_batch_aligned,                                                                 \
         .forward = NAME##_forward,                                                                 \
         .sample = comparison_sample,                                                               \
         .bench = wg__bench_two};                                                                   \
@@ -87,6 +88,7 @@ static wg_tensor *combine(const wg_op *op, wg_tensor *a, wg_tensor *b) {
     static const wg_op NAME = {WG__OP(#NAME, 2, "y = a " WORD " b, of bools, with broadcasting."), \
                                .no_gradient = "its operands and results are bools",                \
                                .infer = logic_infer,                                               \
+                               .batch = wg_batch_aligned,                                          \
                                .forward = NAME##_forward,                                          \
                                .sample = logic_sample,                                             \
                                .bench = logic_bench};                                              \
@@ -118,6 +120,7 @@ static const wg_op logical_not = {
     WG__OP("logical_not", 1, "y = not x, of bools."),
     .no_gradient = "its operands and results are bools",
     .infer = logic_infer,
+    .batch = wg_batch_aligned,
     .forward = logical_not_forward,
     .sample = logical_not_sample,
     .bench = logical_not_bench,
@@ -166,6 +169,7 @@ UNARY_SAMPLE(kind_sample, sample_quotient)
         WG__OP(#NAME, 1, DOC),                                                                     \
         .no_gradient = "its values are bools: piecewise constant in the operand",                  \
         .infer = kind_infer,                                                                       \
+        .batch = wg_batch_aligned,                                                                 \
         .forward = NAME##_forward,                                                                 \
         .sample = kind_sample,                                                                     \
         .bench = wg__bench_one};                                                                   \
@@ -265,6 +269,7 @@ static const wg_op where = {
     .saves_inputs = 1,
     .differentiable = 6,
     .infer = where_infer,
+    .batch = wg_batch_aligned,
     .forward = where_forward,
     .vjp = where_vjp,
     .jvp = wg_jvp_linear,
@@ -371,6 +376,7 @@ static const wg_op masked_fill = {
     .saves_inputs = 2,
     .differentiable = 1,
     .infer = masked_fill_infer,
+    .batch = wg__batch_repeated_first,
     .forward = masked_fill_forward,
     .vjp = masked_fill_vjp,
     .jvp = wg__jvp_diagonal,

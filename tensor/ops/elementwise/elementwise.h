@@ -179,7 +179,8 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
  * saves_outputs. */
 #define FLOAT_FUNCTION(NAME, SAVES, SAMPLE, DOC)                                                   \
     static const wg_op NAME##_op = {UNARY_PRIMITIVE(NAME, DOC), .SAVES = 1,                        \
-                                    .infer = wg__infer_float, .sample = SAMPLE};                   \
+                                    .infer = wg__infer_float, .batch = wg_batch_aligned,           \
+                                    .sample = SAMPLE};                                             \
     wg_tensor *wg_##NAME(wg_tensor *x) {                                                           \
         return wg__apply_float(&NAME##_op, x, NULL);                                               \
     }

@@ -109,6 +109,7 @@ static const wg_op acosh_op = {
     .bench = acosh_bench,
     .saves_inputs = 1,
     .infer = wg__infer_float,
+    .batch = wg_batch_aligned,
     .sample = sample_beyond};
 
 wg_tensor *wg_acosh(wg_tensor *x) {
@@ -310,7 +311,7 @@ UNARY_SAMPLES_WITH(polygamma, polygamma_options, make_off_poles, {1}, {1}, {0}, 
 static const wg_op polygamma_op = {
     UNARY_WITH(polygamma, polygamma_options,
                "y = the n-th derivative of digamma(x), a plain n >= 0; poles at 0, -1, -2..."),
-    .saves_inputs = 1, .infer = polygamma_infer};
+    .saves_inputs = 1, .infer = polygamma_infer, .batch = wg_batch_aligned};
 
 wg_tensor *wg_polygamma(int n, wg_tensor *x) {
     return wg__apply_float(&polygamma_op, x, &(polygamma_options){n});

@@ -54,6 +54,7 @@ static const wg_op cast = {
     .options_size = sizeof(cast_options),
     .differentiable = 1,
     .infer = cast_infer,
+    .batch = wg_batch_aligned,
     .forward = copy_forward,
     .vjp = cast_vjp,
     .jvp = cast_jvp,
@@ -81,6 +82,7 @@ static const wg_op clone = {
     WG__OP("clone", 1, "y = x, copied into contiguous memory of its own."),
     .differentiable = 1,
     .infer = wg__infer_like,
+    .batch = wg_batch_aligned,
     .forward = copy_forward,
     .vjp = clone_vjp,
     .jvp = wg__jvp_diagonal,
@@ -139,7 +141,7 @@ static const wg_op affine = {
         affine, affine_options,
         "y = x scale + shift with plain numbers, in the dtype of x; integers are rounded toward "
         "zero."),
-    .infer = wg__infer_like};
+    .infer = wg__infer_like, .batch = wg_batch_aligned};
 
 wg_tensor *wg_affine(wg_tensor *x, double scale, double shift) {
     return wg_apply_one(&affine, 1, &x, &(affine_options){scale, shift});
@@ -210,7 +212,7 @@ UNARY_SAMPLES_WITH(clamp, clamp_options, wg__sample_distinct, {0.25, 0.75}, {-0.
 static const wg_op clamp = {
     UNARY_WITH(clamp, clamp_options,
                "y = x limited to [low, high]. Kinks at the limits, where the derivative is 1."),
-    .saves_inputs = 1, .infer = clamp_infer};
+    .saves_inputs = 1, .infer = clamp_infer, .batch = wg_batch_aligned};
 
 wg_tensor *wg_clamp(wg_tensor *x, double low, double high) {
     return wg__apply_float(&clamp, x, &(clamp_options){low, high});
@@ -272,7 +274,7 @@ static const wg_op nan_to_num = {
     UNARY_WITH(nan_to_num, replacement,
                "y = x with plain numbers in the place of NaN, inf and -inf, where the "
                "derivative is 0."),
-    .saves_inputs = 1, .infer = wg__infer_like};
+    .saves_inputs = 1, .infer = wg__infer_like, .batch = wg_batch_aligned};
 
 wg_tensor *wg_nan_to_num(wg_tensor *x, double nan, double posinf, double neginf) {
     return wg_apply_one(&nan_to_num, 1, &x, &(replacement){nan, posinf, neginf});
@@ -295,7 +297,7 @@ FORWARD(neg, NULL, FLOATS(neg), INTEGERS(neg))
 WG__VJP(neg, wg_neg(g))
 
 static const wg_op neg = {UNARY_PRIMITIVE(neg, "y = -x"), .infer = neg_infer,
-                          .sample = wg__unary_normal};
+                          .batch = wg_batch_aligned, .sample = wg__unary_normal};
 
 wg_tensor *wg_neg(wg_tensor *x) {
     return wg_apply_one(&neg, 1, &x, NULL);
@@ -312,7 +314,7 @@ FORWARD(abs, NULL,
 WG__VJP(abs, wg_mul(g, wg_sign(x)))
 
 static const wg_op abs_op = {UNARY_PRIMITIVE(abs, "y = |x|. Kink at 0, where the derivative is 0."),
-                             .saves_inputs = 1, .infer = wg__infer_like,
+                             .saves_inputs = 1, .infer = wg__infer_like, .batch = wg_batch_aligned,
                              .sample = wg__unary_nonzero};
 
 wg_tensor *wg_abs(wg_tensor *x) {
@@ -409,7 +411,8 @@ FORWARD(square, NULL, FLOATS(square), INTEGERS(square))
 WG__VJP(square, wg_mul(g, wg_mul_scalar(x, 2)))
 
 static const wg_op square = {UNARY_PRIMITIVE(square, "y = x^2; integers stay integers"),
-                             .saves_inputs = 1, .infer = square_infer, .sample = wg__unary_normal};
+                             .saves_inputs = 1, .infer = square_infer, .batch = wg_batch_aligned,
+                             .sample = wg__unary_normal};
 
 wg_tensor *wg_square(wg_tensor *x) {
     wg_scope scope;
@@ -451,7 +454,7 @@ UNARY_SAMPLES_WITH(pow_scalar, pow_options, wg__sample_positive, {1.5}, {2}, {-1
 
 static const wg_op pow_scalar = {
     UNARY_WITH(pow_scalar, pow_options, "y = x^c with a plain number c."), .saves_inputs = 1,
-    .infer = wg__infer_float};
+    .infer = wg__infer_float, .batch = wg_batch_aligned};
 
 wg_tensor *wg_pow_scalar(wg_tensor *x, double c) {
     return wg__apply_float(&pow_scalar, x, &(pow_options){c});
@@ -512,6 +515,7 @@ static int zero_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
                                     .differentiable = 1,                                           \
                                     .zero_gradient = "it is piecewise constant",                   \
                                     .infer = wg__infer_like,                                       \
+                                    .batch = wg_batch_aligned,                                     \
                                     .forward = NAME##_forward,                                     \
                                     .vjp = zero_vjp,                                               \
                                     .jvp = wg__jvp_diagonal,                                       \

@@ -598,7 +598,7 @@ static const wg_op fft = {
     .sample = fft_sample,
     .bench = fft_bench,
     .flops = fft_flops,
-};
+    .batch = wg__batch_axis};
 
 /* ---- rfft: y_k = scale sum_j x_j e^(-2 pi i j k / n), k = 0 to n/2, of real x.
  * dx_j = scale Re sum_k g_k e^(2 pi i j k / n): irfft of g, halved where irfft counts k twice. ----
@@ -644,7 +644,7 @@ static const wg_op rfft = {
     .sample = rfft_sample,
     .bench = rfft_bench,
     .flops = fft_flops,
-};
+    .batch = wg__batch_axis};
 
 /* ---- irfft: the inverse, y_j = scale (x_0 + 2 sum_k Re x_k e^(2 pi i j k / n) + ...), of which
  * the imaginary parts of x_0 and of x_(n/2) are no part.   dx = rfft of g, doubled where x counts
@@ -688,7 +688,7 @@ static const wg_op irfft = {
     .sample = irfft_sample,
     .bench = irfft_bench,
     .flops = fft_flops,
-};
+    .batch = wg__batch_axis};
 
 /* ---- The functions ---- */
 

@@ -145,7 +145,7 @@ static int bincount_decompose(wg_call *call) {
     int64_t length = min_length;
     if (wg_tensor_count(x) > 0) {
         wg_tensor *lowest = wg_min(x, 0, NULL, false), *highest = wg_max(x, 0, NULL, false);
-        if (lowest == NULL || highest == NULL)
+        if (lowest == NULL || highest == NULL || wg__check_memory(lowest, "bincount") < 0)
             return -1;
         const int64_t low = *(const int64_t *)wg__tensor_address(lowest);
         const int64_t high = *(const int64_t *)wg__tensor_address(highest);

@@ -52,7 +52,7 @@ static const wg_op gather = {
     .jvp = wg_jvp_linear,
     .sample = gather_sample,
     .bench = wg__bench_index,
-};
+    .batch = wg__batch_axis};
 
 wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index) {
     const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, "gather");
@@ -275,7 +275,7 @@ static const wg_op one_hot = {
     .infer = one_hot_infer,
     .forward = one_hot_forward,
     .sample = one_hot_sample,
-};
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes) {
     wg_scope scope;
@@ -478,7 +478,8 @@ static int scatter_add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tenso
 static const wg_op scatter_add = {
     SCATTER(scatter_add, scatter_add_infer,
             "y = x with src[..i..] added at [..index[..i..]..] along an axis; src has the shape of "
-            "index. The index has no gradient.")};
+            "index. The index has no gradient."),
+    .batch = wg__batch_axis};
 
 /* Casts x and src to their common dtype and the index to i64. bf16 adds up in f32 and rounds
  * once. */
@@ -543,7 +544,8 @@ static int scatter_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
 static const wg_op scatter = {
     SCATTER(scatter, infer_scatter,
             "y = x with src[..i..] instead at [..index[..i..]..] along an axis, the last of those "
-            "that go to one place; src has the shape of index. The index has no gradient.")};
+            "that go to one place; src has the shape of index. The index has no gradient."),
+    .batch = wg__batch_axis};
 
 wg_tensor *wg_scatter(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
     return apply_scatter(&scatter, x, axis, index, src);

@@ -39,7 +39,7 @@ static void find_outside(int64_t n, char *const *data, const int64_t *strides,
 
 /* Repeated axes (of stride 0) are read once. */
 bool wg__index_outside(const wg_tensor *index, int64_t low, int64_t high, long long *found) {
-    wg_tensor once = *index;
+    wg_tensor once = *wg__all_values((wg_tensor *)index);
     for (int i = 0; i < once.spec.ndim; i++)
         if (once.strides[i] == 0 && once.spec.shape[i] > 1)
             once.spec.shape[i] = 1;

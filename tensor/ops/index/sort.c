@@ -452,7 +452,8 @@ WG__BENCH(sort, sort_options, 1, 2, (1024, 4096), 1, false)
 
 static const wg_op sort = {
     CHOICE(sort, "The elements along one axis in ascending or descending order, and their indices; "
-                 "stable, NaN after all numbers. Kinks at ties.")};
+                 "stable, NaN after all numbers. Kinks at ties."),
+    .batch = wg__batch_axis64};
 
 int wg_sort(wg_tensor *x, int axis, bool descending, wg_tensor **values, wg_tensor **indices) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
@@ -522,9 +523,11 @@ static int topk_sample(int index, wg_generator *generator, wg_sample *sample) {
 
 WG__BENCH(topk, topk_options, 1, 2, (1024, 4096), 1, 40, true)
 
-static const wg_op topk = {CHOICE(
-    topk, "The k largest or smallest elements along one axis, best first, and their indices; of "
-          "ties the first. A NaN is larger than all numbers. Kinks at ties.")};
+static const wg_op topk = {
+    CHOICE(topk,
+           "The k largest or smallest elements along one axis, best first, and their indices; of "
+           "ties the first. A NaN is larger than all numbers. Kinks at ties."),
+    .batch = wg__batch_axis64};
 
 int wg_topk(wg_tensor *x, int64_t k, int axis, bool largest, wg_tensor **values,
             wg_tensor **indices) {
@@ -619,7 +622,7 @@ static const wg_op median = {
     .sample = median_sample,
     .bench = median_bench,
     .flops = sort_flops,
-};
+    .batch = wg__batch_axis64};
 
 wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};

@@ -63,7 +63,7 @@ static double rounding_of(const wg_tensor *values, int64_t row, int64_t n) {
 
 /* -1 with GRADIENT if two neighbours of a sorted row (..., n) are equal but for rounding. */
 static int check_distinct(const wg_call *call, wg_tensor *values, const char *what) {
-    values = wg_contiguous(values);
+    values = wg_contiguous(wg__all_values(values));
     if (!values)
         return -1;
     const int64_t n = wg_tensor_size(values, -1), count = wg_tensor_count(values);
@@ -86,7 +86,7 @@ static int check_distinct(const wg_call *call, wg_tensor *values, const char *wh
 
 /* -1 with GRADIENT if the last value of a descending row is 0 but for rounding. */
 static int check_full_rank(const wg_call *call, wg_tensor *values) {
-    values = wg_contiguous(values);
+    values = wg_contiguous(wg__all_values(values));
     if (!values)
         return -1;
     const int64_t n = wg_tensor_size(values, -1), count = wg_tensor_count(values);
@@ -211,7 +211,7 @@ static const wg_op cholesky = {
     .sample = cholesky_sample,
     .bench = symmetric_bench,
     .flops = cubic_flops,
-};
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_cholesky(wg_tensor *a, bool upper) {
     wg_tensor *l = wg__apply_matrix(&cholesky, a, NULL);
@@ -332,7 +332,7 @@ static const wg_op qr = {
     .sample = qr_sample,
     .bench = qr_bench,
     .flops = cubic_flops,
-};
+    .batch = wg_batch_aligned};
 
 /* Of a wide A = (A1 A2), with a square A1 = Q R1: R = (R1, Q^T A2). */
 static int qr_of_wide(wg_tensor *a, wg_tensor **outputs) {
@@ -465,7 +465,7 @@ static const wg_op eigh = {
     .sample = eigh_sample,
     .bench = symmetric_bench,
     .flops = cubic_flops,
-};
+    .batch = wg_batch_aligned};
 
 int wg_eigh(wg_tensor *a, wg_tensor **eigenvalues, wg_tensor **eigenvectors) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
@@ -653,7 +653,7 @@ static const wg_op svd = {
     .sample = svd_sample,
     .bench = svd_bench,
     .flops = cubic_flops,
-};
+    .batch = wg_batch_aligned};
 
 int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_tensor **vt) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];

@@ -345,6 +345,14 @@ static int addmm_sample(int index, wg_generator *generator, wg_sample *sample) {
 
 WG__BENCH(addmm, addmm_options, 3, 2, (1024, 1024), 1, 1)
 
+static int addmm_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    const addmm_options *options = call->options;
+    wg_tensor *c = wg__batch_input(call, batched, 0, 2, samples);
+    wg_tensor *product = wg_matmul(call->inputs[1], call->inputs[2]);
+    return wg__set_output(
+        call, wg_add(wg_mul_scalar(c, options->beta), wg_mul_scalar(product, options->alpha)));
+}
+
 static const wg_op addmm = {
     WG__OP("addmm", 3,
            "y = beta C + alpha A B: C, which broadcasts to (M, N), and (M, K) x (K, N)."),
@@ -358,7 +366,7 @@ static const wg_op addmm = {
     .sample = addmm_sample,
     .bench = addmm_bench,
     .flops = addmm_flops,
-};
+    .batch = addmm_batch};
 
 wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, double alpha) {
     wg_tensor *operands[] = {c, a, b};

@@ -225,7 +225,7 @@ static const wg_op matmul = {
     .sample = matmul_sample,
     .bench = matmul_bench,
     .flops = matmul_flops,
-};
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b) {
     if (!wg__promote(&a, &b))
@@ -405,7 +405,7 @@ static const wg_op linear = {
     .sample = linear_sample,
     .bench = linear_bench,
     .flops = linear_flops,
-};
+    .batch = wg__batch_first_alone};
 
 wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
     wg_tensor *inputs[] = {x, weight, bias};

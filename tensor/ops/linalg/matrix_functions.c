@@ -39,7 +39,7 @@ static int lstsq_infer(wg_call *call) {
 /* -1 with ARGUMENT if R has an element on its diagonal that is 0 but for rounding. */
 static int check_rank(const wg_call *call, wg_tensor *r, int64_t longest) {
     const bool was = wg_set_grad_enabled(false);
-    wg_tensor *diagonal = wg_contiguous(wg_abs(wg_diagonal(r, 0, -2, -1)));
+    wg_tensor *diagonal = wg_contiguous(wg__all_values(wg_abs(wg_diagonal(r, 0, -2, -1))));
     wg_set_grad_enabled(was);
     if (!diagonal)
         return -1;
@@ -209,7 +209,7 @@ static const wg_op pinv = {
     .jvp = pinv_jvp,
     .sample = pinv_sample,
     .bench = pinv_bench,
-};
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_pinv(wg_tensor *a, double rtol) {
     if (!a)
@@ -422,7 +422,7 @@ static const wg_op matrix_exp = {
     .sample = exp_sample,
     .bench = exp_bench,
     .flops = exp_flops,
-};
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_matrix_exp(wg_tensor *a) {
     return wg__apply_matrix(&matrix_exp, a, NULL);

@@ -165,7 +165,7 @@ static const wg_op solve = {
     .sample = system_sample,
     .bench = system_bench,
     .flops = system_flops,
-};
+    .batch = wg__batch_leading};
 
 wg_tensor *wg_solve(wg_tensor *a, wg_tensor *b, bool from_right) {
     return apply_system(&solve, a, b, from_right, NULL);
@@ -258,7 +258,7 @@ static const wg_op solve_triangular = {
     .sample = triangular_sample,
     .bench = triangular_bench,
     .flops = triangular_flops,
-};
+    .batch = wg__batch_leading};
 
 wg_tensor *wg_solve_triangular(wg_tensor *a, wg_tensor *b, bool upper, bool unit, bool from_right) {
     return apply_system(&solve_triangular, a, b, from_right,
@@ -338,7 +338,7 @@ static const wg_op inv = {
     .sample = square_sample,
     .bench = square_bench,
     .flops = inv_flops,
-};
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_inv(wg_tensor *a) {
     return wg__apply_matrix(&inv, a, NULL);
@@ -401,7 +401,7 @@ static int det_forward(wg_call *call) {
 /* A^-1, for derivatives; an error that says what it is for if the determinant or its sign, output
  * 0, is 0. */
 static wg_tensor *inverse_for(wg_call *call) {
-    wg_tensor *y = wg_contiguous(call->outputs[0]);
+    wg_tensor *y = wg_contiguous(wg__all_values(call->outputs[0]));
     const int64_t count = y ? wg_tensor_count(y) : 0;
     for (int64_t i = 0; i < count; i++) {
         const double value = y->spec.dtype == WG_F32 ? ((float *)wg__tensor_address(y))[i]
@@ -456,7 +456,7 @@ static const wg_op det = {
     .sample = square_sample,
     .bench = square_bench,
     .flops = det_flops,
-};
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_det(wg_tensor *a) {
     return wg__apply_matrix(&det, a, NULL);
@@ -478,7 +478,7 @@ static const wg_op slogdet = {
     .sample = square_sample,
     .bench = square_bench,
     .flops = det_flops,
-};
+    .batch = wg_batch_aligned};
 
 int wg_slogdet(wg_tensor *a, wg_tensor **sign, wg_tensor **logabsdet) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];

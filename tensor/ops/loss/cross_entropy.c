@@ -29,8 +29,11 @@ int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_inde
     if (*weight && (*weight)->spec.dtype != dtype && !(*weight = wg_cast(*weight, dtype)))
         return -1;
     /* A view without a node, so that decompositions give the weight no gradient. */
-    if (*weight)
-        *weight = wg__tensor_view(*weight, &(*weight)->spec, (*weight)->strides, (*weight)->offset);
+    wg_tensor *given = *weight;
+    if (given)
+        *weight = wg__tensor_view(given, &given->spec, given->strides, given->offset);
+    if (*weight && given->tangents)
+        (*weight)->tangents = wg__forward()->samples(given->tangents);
     return options->weight && !*weight ? -1 : 0;
 }
 
@@ -62,7 +65,10 @@ int wg__infer_losses(wg_call *call, int64_t rows, int64_t classes, int weight) {
 
 int wg__check_targets(const wg_call *call, const wg_tensor *target, int64_t classes) {
     const int64_t ignore_index = ((const wg__loss_options *)call->options)->ignore_index;
-    const int64_t *t = wg_tensor_data(target);
+    target = wg_contiguous(wg__all_values((wg_tensor *)target));
+    const int64_t *t = target ? wg_tensor_data(target) : NULL;
+    if (!t && wg_error_pending())
+        return -1;
     for (int64_t row = 0; row < wg_tensor_count(target); row++)
         if (t[row] != ignore_index && (t[row] < 0 || t[row] >= classes))
             return wg__op_fail(call, WG_ERROR_INDEX,

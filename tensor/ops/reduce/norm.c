@@ -116,7 +116,7 @@ static const wg_op softmax = {
     .jvp = softmax_derivative,
     .sample = softmax_sample,
     .bench = softmax_bench,
-};
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_softmax(wg_tensor *x, int axis) {
     return apply_along(&softmax, x, axis);
@@ -171,7 +171,7 @@ static const wg_op log_softmax = {
     .jvp = log_softmax_jvp,
     .sample = softmax_sample,
     .bench = softmax_bench,
-};
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_log_softmax(wg_tensor *x, int axis) {
     return apply_along(&log_softmax, x, axis);
@@ -431,7 +431,7 @@ static const wg_op layer_norm = {
     .sample = layer_norm_sample,
     .bench = layer_norm_bench,
     .flops = norm_flops,
-};
+    .batch = wg__batch_first_alone};
 
 wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, double eps) {
     if (!x)
@@ -494,7 +494,7 @@ static const wg_op rms_norm = {
     .sample = rms_norm_sample,
     .bench = rms_norm_bench,
     .flops = norm_flops,
-};
+    .batch = wg__batch_first_alone};
 
 wg_tensor *wg_rms_norm_op(wg_tensor *x, wg_tensor *weight, double eps, bool eps_outside) {
     if (!x)

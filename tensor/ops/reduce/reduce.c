@@ -231,10 +231,10 @@ static bool is_regular(wg_tensor *y) {
     wg_scope scope;
     wg_scope_begin(&scope);
     const bool recording = wg_set_grad_enabled(false);
-    wg_tensor *size = wg_abs(y);
+    wg_tensor *size = wg__all_values(wg_abs(y));
     const bool regular =
-        wg__spec_count(&y->spec) == 0 || (wg_item(wg_min(size, 0, NULL, false)) > 0 &&
-                                          wg_item(wg_max(size, 0, NULL, false)) < INFINITY);
+        wg__spec_count(&size->spec) == 0 || (wg_item(wg_min(size, 0, NULL, false)) > 0 &&
+                                             wg_item(wg_max(size, 0, NULL, false)) < INFINITY);
     wg_set_grad_enabled(recording);
     wg_scope_end(&scope, NULL);
     return regular;
@@ -445,7 +445,7 @@ static const wg_op norm = {
     .sample = norm_sample,
     .bench = norm_bench,
     .flops = norm_flops,
-};
+    .batch = wg__batch_reduction};
 
 wg_tensor *wg_norm(wg_tensor *x, double p, int axis_count, const int64_t *axes, bool keepdim) {
     norm_options options = {.p = p};

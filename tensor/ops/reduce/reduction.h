@@ -230,7 +230,8 @@ wg_tensor *wg__reduce_apply(const wg_op *op, wg_tensor *x, int axis_count, const
 /* The members that the records of reductions share. */
 #define WG__REDUCTION_OP(NAME, DOC)                                                                \
     WG__OP(NAME, 1, DOC), .options_size = sizeof(wg__reduce_options),                              \
-                          .bench = wg__bench_reduction, .flops = wg__reduce_flops
+                          .batch = wg__batch_reduction, .bench = wg__bench_reduction,              \
+                          .flops = wg__reduce_flops
 
 /* The public function of a reduction with that record. */
 #define WG__REDUCTION_FUNCTION(NAME, OP)                                                           \

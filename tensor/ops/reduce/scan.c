@@ -304,7 +304,7 @@ static const wg_op linear_scan = {
     .sample = linear_scan_sample,
     .bench = linear_scan_bench,
     .flops = linear_scan_flops,
-};
+    .batch = wg__batch_axis};
 
 /* initial, (...) of a state, as (..., 1, ...) of the shape with that axis; NULL after an error. */
 static wg_tensor *initial_state(wg_tensor *initial, const wg_spec *spec, int axis) {
@@ -430,7 +430,7 @@ static const wg_op cumsum = {
     .sample = cumsum_sample,
     .bench = bench_scan,
     .flops = scan_flops,
-};
+    .batch = wg__batch_axis};
 
 wg_tensor *wg_cumsum(wg_tensor *x, int axis) {
     return scanned(&cumsum, x, axis, false);
@@ -486,7 +486,7 @@ static const wg_op cumprod = {
     .sample = cumprod_sample,
     .bench = bench_scan,
     .flops = scan_flops,
-};
+    .batch = wg__batch_axis};
 
 wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
     return scanned(&cumprod, x, axis, false);
@@ -610,7 +610,7 @@ static const wg_op logcumsumexp = {
     .sample = logcumsumexp_sample,
     .bench = bench_scan,
     .flops = scan_flops,
-};
+    .batch = wg__batch_axis};
 
 wg_tensor *wg_logcumsumexp(wg_tensor *x, int axis) {
     wg_scope scope;
@@ -693,6 +693,7 @@ static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values
         .saves_outputs = 2,                                                                        \
         .differentiable = 1,                                                                       \
         .infer = infer_extremum,                                                                   \
+        .batch = wg__batch_axis,                                                                   \
         .forward = NAME##_forward,                                                                 \
         .vjp = extremum_vjp,                                                                       \
         .jvp = extremum_jvp,                                                                       \

@@ -40,7 +40,7 @@ static int quantile_infer(wg_call *call) {
 }
 
 static int check_quantiles(const wg_call *call) {
-    wg_tensor *q = wg_contiguous(wg_cast(call->inputs[1], WG_F64));
+    wg_tensor *q = wg_contiguous(wg__all_values(wg_cast(call->inputs[1], WG_F64)));
     if (q == NULL)
         return -1;
     const double *values = wg__tensor_address(q);
@@ -314,7 +314,7 @@ static int histogram_infer(wg_call *call) {
 
 static int check_edges(const wg_call *call) {
     wg_tensor *edges = wg_contiguous(wg_cast(call->inputs[1], WG_F64));
-    if (edges == NULL)
+    if (edges == NULL || wg__check_memory(edges, call->op->name) < 0)
         return -1;
     const double *edge = wg__tensor_address(edges);
     for (int64_t i = 1; i < edges->spec.shape[0]; i++)

@@ -89,7 +89,7 @@ static const wg_op cat = {
     .jvp = wg_jvp_linear,
     .sample = cat_sample,
     .bench = cat_bench,
-};
+    .batch = wg__batch_axis};
 
 /* Joins operands of one dtype: groups of WG_MAX_INPUTS first, then the groups. Overwrites the
  * array. */
@@ -318,6 +318,14 @@ WG__UNARY_SAMPLES(roll, roll_options, {{1, -1}}, {{0}}, {{1}}, {{-5, 0, 2, 1}})
 
 WG__BENCH(roll, roll_options, 1, 2, (2048, 2048), {700, 700})
 
+static int roll_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    (void)samples, (void)batched;
+    const roll_options *one = call->options;
+    roll_options all = {{0}};
+    memcpy(all.shifts + 1, one->shifts, sizeof one->shifts - sizeof *one->shifts);
+    return wg_apply(call->op, 1, call->inputs, &all, call->outputs);
+}
+
 static const wg_op roll = {
     WG__OP("roll", 1, "y = x with the elements of some axes moved on by a shift, around the end."),
     .options_size = sizeof(roll_options),
@@ -328,7 +336,7 @@ static const wg_op roll = {
     .jvp = wg_jvp_linear,
     .sample = roll_sample,
     .bench = roll_bench,
-};
+    .batch = roll_batch};
 
 /* Rolls the elements in row-major order. */
 static wg_tensor *roll_flat(wg_tensor *x, int64_t shift) {

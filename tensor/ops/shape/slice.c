@@ -90,8 +90,7 @@ static int slice_sample(int index, wg_generator *generator, wg_sample *sample) {
 
 static const wg_op slice = {
     WG__VIEW_OP(slice, slice_options, "y = x[start:stop:step] along one axis. A view."),
-    .accumulates = 1,
-};
+    .accumulates = 1, .batch = wg__batch_axis};
 
 static int unslice_infer(wg_call *call) {
     const slice_options *options = call->options;
@@ -139,7 +138,7 @@ WG__BENCH(unslice, slice_options, 1, 2, (2048, 1024), .axis = 1, .step = 2, .cou
 static const wg_op unslice = {
     WG__LINEAR_OP(unslice, slice_options,
                   "y = zeros with x at [start:stop:step] of one axis: the adjoint of slice."),
-};
+    .batch = wg__batch_axis};
 
 /* A Python index: a negative one counts from the end. The result is clamped to [low, high]. */
 static int64_t resolve(int64_t index, int64_t size, int64_t low, int64_t high) {
@@ -294,8 +293,7 @@ WG__SAMPLES(select, select_options, 2, {{1, 2}, {2, 3}}, {{0, -1}, {3, 2}}, {{-1
 
 static const wg_op select_op = {
     WG__VIEW_OP(select, select_options, "y = x at one index of one axis, which goes away. A view."),
-    .accumulates = 1,
-};
+    .accumulates = 1, .batch = wg__batch_axis};
 
 wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index) {
     return wg_apply_one(&select_op, 1, &x, &(select_options){axis, index});
@@ -454,10 +452,12 @@ static int diagonal_sample(int index, wg_generator *generator, wg_sample *sample
     return sample_matrix(index, generator, sample, true);
 }
 
-static const wg_op diagonal = {WG__VIEW_OP(
-    diagonal, diagonal_options,
-    "y[..., i] = x at i of one axis and i + offset of another; these two axes go, and the "
-    "diagonal is the last. A view.")};
+static const wg_op diagonal = {
+    WG__VIEW_OP(
+        diagonal, diagonal_options,
+        "y[..., i] = x at i of one axis and i + offset of another; these two axes go, and the "
+        "diagonal is the last. A view."),
+    .batch = wg__batch_axes};
 
 /* Resolves the axes of a tensor of `ndim`; false with an error. */
 static bool resolve_axes(diagonal_options *options, int ndim, int axis_a, int axis_b,
@@ -519,7 +519,7 @@ static const wg_op diag_embed = {
         diag_embed, diagonal_options,
         "y = zeros with the last axis of x on the diagonal of two new axes: the adjoint of "
         "diagonal."),
-};
+    .batch = wg__batch_axes};
 
 wg_tensor *wg_diag_embed(wg_tensor *x, int64_t offset, int axis_a, int axis_b) {
     diagonal_options options = {.offset = offset};
@@ -615,9 +615,11 @@ WG__BENCH(triangle, triangle_options, 1, 2, (2048, 2048), 0)
                           .bench = triangle_bench
 
 static const wg_op tril = {
-    TRIANGLE("tril", "y = x on and below a diagonal of the last two axes, 0 above it.")};
+    TRIANGLE("tril", "y = x on and below a diagonal of the last two axes, 0 above it."),
+    .batch = wg_batch_aligned};
 static const wg_op triu = {
-    TRIANGLE("triu", "y = x on and above a diagonal of the last two axes, 0 below it.")};
+    TRIANGLE("triu", "y = x on and above a diagonal of the last two axes, 0 below it."),
+    .batch = wg_batch_aligned};
 
 wg_tensor *wg_tril(wg_tensor *x, int64_t diagonal) {
     return wg_apply_one(&tril, 1, &x, &(triangle_options){diagonal});

@@ -85,10 +85,12 @@ static int unfold_sample(int index, wg_generator *generator, wg_sample *sample) 
     return sample_window(index, generator, sample, true);
 }
 
-static const wg_op unfold = {WG__VIEW_OP(
-    unfold, unfold_options,
-    "y = the windows of one axis of x, of a size and at steps; a new last axis runs through "
-    "each. A view.")};
+static const wg_op unfold = {
+    WG__VIEW_OP(
+        unfold, unfold_options,
+        "y = the windows of one axis of x, of a size and at steps; a new last axis runs through "
+        "each. A view."),
+    .batch = wg__batch_axis};
 
 wg_tensor *wg_unfold(wg_tensor *x, int axis, int64_t size, int64_t step) {
     if (x == NULL)
@@ -155,7 +157,7 @@ static const wg_op fold = {
         fold, unfold_options,
         "y = zeros with each window, of the last axis of x, added at its place of one axis: the "
         "adjoint of unfold."),
-};
+    .batch = wg__batch_axis};
 
 /* ---- pad_constant: y = x with a number around it.   dx = the inside of g. ---- */
 
@@ -223,6 +225,15 @@ WG__UNARY_SAMPLES(pad_constant, border_options, {{1, 0}, {2, 3}, 7}, {{0}, {0}, 
 
 WG__BENCH(pad_constant, border_options, 1, 3, (64, 256, 256), {0, 1, 1}, {0, 1, 1}, 0)
 
+static int pad_constant_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    (void)samples, (void)batched;
+    const border_options *one = call->options;
+    border_options all = {.value = one->value};
+    memcpy(all.before + 1, one->before, sizeof one->before - sizeof *one->before);
+    memcpy(all.after + 1, one->after, sizeof one->after - sizeof *one->after);
+    return wg_apply(call->op, 1, call->inputs, &all, call->outputs);
+}
+
 static const wg_op pad_constant = {
     WG__OP("pad_constant", 1, "y = x with a border of one number before and after each axis."),
     .options_size = sizeof(border_options),
@@ -233,7 +244,7 @@ static const wg_op pad_constant = {
     .jvp = pad_constant_jvp,
     .sample = pad_constant_sample,
     .bench = pad_constant_bench,
-};
+    .batch = pad_constant_batch};
 
 /* ---- pad: an axis longer, by a number or by its own elements; negative widths crop. ---- */
 

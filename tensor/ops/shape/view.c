@@ -126,10 +126,12 @@ WG__VJP(reshape, wg_reshape(g, call->input_specs[0].ndim, call->input_specs[0].s
 
 WG__UNARY_SAMPLES(reshape, shape_options, {2, {3, 2}}, {2, {1, 1}}, {0, {0}}, {2, {4, -1}})
 
-static const wg_op reshape = {WG__VIEW_OP(
-    reshape, shape_options,
-    "y = the elements of x in row-major order under another shape; one size may be -1. A "
-    "view wherever the strides of x allow one.")};
+static const wg_op reshape = {
+    WG__VIEW_OP(
+        reshape, shape_options,
+        "y = the elements of x in row-major order under another shape; one size may be -1. A "
+        "view wherever the strides of x allow one."),
+    .batch = wg__batch_reshape};
 
 wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape) {
     shape_options options;
@@ -187,7 +189,8 @@ WG__VJP(squeeze, wg_unsqueeze(g, ((const axis_options *)call->options)->axis))
 WG__SAMPLES(squeeze, axis_options, 3, {{1}, {2, 1, 3}}, {{-1}, {2, 3, 1}}, {{0}, {1, 1, 1}})
 
 static const wg_op squeeze = {
-    WG__VIEW_OP(squeeze, axis_options, "y = x without one axis, of size 1. A view.")};
+    WG__VIEW_OP(squeeze, axis_options, "y = x without one axis, of size 1. A view."),
+    .batch = wg__batch_axis};
 
 wg_tensor *wg_squeeze(wg_tensor *x, int axis) {
     return wg_apply_one(&squeeze, 1, &x, &(axis_options){axis});
@@ -224,7 +227,8 @@ WG__VJP(unsqueeze, wg_squeeze(g, ((const axis_options *)call->options)->axis))
 WG__UNARY_SAMPLES(unsqueeze, axis_options, {1}, {0}, {-1}, {-2})
 
 static const wg_op unsqueeze = {
-    WG__VIEW_OP(unsqueeze, axis_options, "y = x with an axis of size 1 more. A view.")};
+    WG__VIEW_OP(unsqueeze, axis_options, "y = x with an axis of size 1 more. A view."),
+    .batch = wg__batch_axis};
 
 wg_tensor *wg_unsqueeze(wg_tensor *x, int axis) {
     return wg_apply_one(&unsqueeze, 1, &x, &(axis_options){axis});
@@ -378,10 +382,12 @@ WG__VJP(expand, wg__sum_like(g, call, 0))
 WG__UNARY_SAMPLES(expand, shape_options, {3, {2, -1, 3}}, {2, {2, 2}}, {2, {3, 4}},
                   {4, {2, 3, -1, 2}})
 
-static const wg_op expand = {WG__VIEW_OP(
-    expand, shape_options,
-    "y = x with axes of size 1, and new leading axes, repeated to a shape; -1 keeps a size. "
-    "A view by strides of 0.")};
+static const wg_op expand = {
+    WG__VIEW_OP(
+        expand, shape_options,
+        "y = x with axes of size 1, and new leading axes, repeated to a shape; -1 keeps a size. "
+        "A view by strides of 0."),
+    .batch = wg__batch_expand};
 
 wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape) {
     shape_options options;
@@ -428,8 +434,18 @@ static int permute_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
 
 WG__UNARY_SAMPLES(permute, permute_options, {{1, 0}}, {{0}}, {{0}}, {{2, 0, 3, 1}})
 
+static int permute_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    (void)samples, (void)batched;
+    const permute_options *one = call->options;
+    permute_options all = {{0}};
+    for (int i = 0; i < call->input_specs[0].ndim; i++) /* the last axis may be -1 */
+        all.order[1 + i] = one->order[i] < 0 ? one->order[i] : one->order[i] + 1;
+    return wg_apply(call->op, 1, call->inputs, &all, call->outputs);
+}
+
 static const wg_op permute = {
-    WG__VIEW_OP(permute, permute_options, "Axis i of y is axis order[i] of x. A view.")};
+    WG__VIEW_OP(permute, permute_options, "Axis i of y is axis order[i] of x. A view."),
+    .batch = permute_batch};
 
 wg_tensor *wg_permute(wg_tensor *x, int count, const int64_t *order) {
     permute_options options = {{0}};
@@ -497,7 +513,8 @@ WG__SAMPLES(transpose, transpose_options, 3, {{0, 1}, {2, 3, 1}}, {{-1, 0}, {2, 
             {{1, 1}, {2, 2, 2}})
 
 static const wg_op transpose = {
-    WG__VIEW_OP(transpose, transpose_options, "y = x with two axes exchanged. A view.")};
+    WG__VIEW_OP(transpose, transpose_options, "y = x with two axes exchanged. A view."),
+    .batch = wg__batch_axes};
 
 wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b) {
     return wg_apply_one(&transpose, 1, &x, &(transpose_options){axis_a, axis_b});

@@ -1,0 +1,196 @@
+/* Batching rules that the ops share: what an op does on all samples of wg_vmap at once. The samples
+ * are axis 0 of the inputs that have them.
+ *
+ *     one sample          all samples, B of them
+ *     x (3, 4)            (B, 3, 4)
+ *     w (2, 3, 4)         (B, 2, 3, 4)        x is read as (B, 1, 3, 4)
+ *     v (4)               (4)                 the same for all: it broadcasts, or is expanded */
+#include "tensor/ops/support.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* The largest rank of an input of one sample. */
+static int widest(const wg_call *call) {
+    int rank = 0;
+    for (int i = 0; i < call->input_count; i++)
+        if (call->input_specs[i].ndim > rank)
+            rank = call->input_specs[i].ndim;
+    return rank;
+}
+
+static bool is_batched(uint32_t batched, int i) {
+    return batched >> i & 1;
+}
+
+/* Input i with its samples before axes of size 1 up to that rank. */
+static wg_tensor *aligned(const wg_call *call, int i, int rank, int64_t samples) {
+    const wg_spec *one = &call->input_specs[i];
+    int64_t shape[WG_MAX_DIMS];
+    if (one->ndim == rank)
+        return call->inputs[i];
+    if (rank + 1 > WG_MAX_DIMS) {
+        wg__op_fail(call, WG_ERROR_SHAPE, "rank %d takes no axis of samples", rank);
+        return NULL;
+    }
+    shape[0] = samples;
+    for (int k = 0; k < rank - one->ndim; k++)
+        shape[1 + k] = 1;
+    memcpy(shape + 1 + rank - one->ndim, one->shape, (size_t)one->ndim * sizeof *shape);
+    return wg_reshape(call->inputs[i], rank + 1, shape);
+}
+
+/* Input i, the same for all samples, repeated for each. */
+static wg_tensor *repeated(const wg_call *call, int i, int64_t samples) {
+    const wg_spec *one = &call->input_specs[i];
+    int64_t shape[WG_MAX_DIMS] = {samples};
+    if (one->ndim == WG_MAX_DIMS) {
+        wg__op_fail(call, WG_ERROR_SHAPE, "rank %d takes no axis of samples", one->ndim);
+        return NULL;
+    }
+    memcpy(shape + 1, one->shape, (size_t)one->ndim * sizeof *shape);
+    return wg_expand(call->inputs[i], one->ndim + 1, shape);
+}
+
+wg_tensor *wg__batch_input(const wg_call *call, uint32_t batched, int i, int rank,
+                           int64_t samples) {
+    return is_batched(batched, i) ? aligned(call, i, rank, samples) : call->inputs[i];
+}
+
+wg_tensor *wg__batch_repeated_input(const wg_call *call, uint32_t batched, int i, int64_t samples) {
+    return is_batched(batched, i) ? call->inputs[i] : repeated(call, i, samples);
+}
+
+int wg__batch_apply(wg_call *call, uint32_t batched, int64_t samples, const void *options) {
+    wg_tensor *inputs[WG_MAX_INPUTS];
+    const int rank = widest(call);
+    for (int i = 0; i < call->input_count; i++)
+        inputs[i] = wg__batch_input(call, batched, i, rank, samples);
+    return wg_apply(call->op, call->input_count, inputs, options, call->outputs);
+}
+
+int wg_batch_aligned(wg_call *call, uint32_t batched, int64_t samples) {
+    return wg__batch_apply(call, batched, samples, call->options);
+}
+
+int wg__batch_repeated(wg_call *call, uint32_t batched, int64_t samples, const void *options) {
+    wg_tensor *inputs[WG_MAX_INPUTS];
+    for (int i = 0; i < call->input_count; i++)
+        inputs[i] = call->inputs[i] ? wg__batch_repeated_input(call, batched, i, samples) : NULL;
+    return wg_apply(call->op, call->input_count, inputs, options, call->outputs);
+}
+
+int wg__batch_leading(wg_call *call, uint32_t batched, int64_t samples) {
+    return wg__batch_repeated(call, batched, samples, call->options);
+}
+
+int wg__batch_reshape(wg_call *call, uint32_t batched, int64_t samples) {
+    (void)batched;
+    const wg_spec *one = &call->output_specs[0];
+    int64_t shape[WG_MAX_DIMS + 1] = {samples};
+    memcpy(shape + 1, one->shape, (size_t)one->ndim * sizeof *shape);
+    return wg__set_output(call, wg_reshape(call->inputs[0], one->ndim + 1, shape));
+}
+
+int wg__batch_expand(wg_call *call, uint32_t batched, int64_t samples) {
+    (void)batched;
+    const wg_spec *one = &call->output_specs[0];
+    int64_t shape[WG_MAX_DIMS + 1] = {samples};
+    memcpy(shape + 1, one->shape, (size_t)one->ndim * sizeof *shape);
+    wg_tensor *x = aligned(call, 0, one->ndim, samples);
+    return wg__set_output(call, x ? wg_expand(x, one->ndim + 1, shape) : NULL);
+}
+
+int wg__batch_repeated_first(wg_call *call, uint32_t batched, int64_t samples) {
+    wg_tensor *inputs[WG_MAX_INPUTS];
+    memcpy(inputs, call->inputs, (size_t)call->input_count * sizeof *inputs);
+    wg_call repeats = *call;
+    repeats.inputs = inputs;
+    if (!is_batched(batched, 0))
+        inputs[0] = repeated(call, 0, samples);
+    if (!inputs[0] || wg_batch_aligned(&repeats, batched | 1, samples) < 0)
+        return -1;
+    memcpy(call->outputs, repeats.outputs, sizeof call->outputs);
+    return 0;
+}
+
+int wg__batch_first_alone(wg_call *call, uint32_t batched, int64_t samples) {
+    (void)samples;
+    return batched == 1
+               ? wg_apply(call->op, call->input_count, call->inputs, call->options, call->outputs)
+               : WG_BATCH_DECOMPOSES;
+}
+
+/* ---- Options that name axes ---- */
+
+enum { MOST_BYTES = 256 };
+
+static int moved_axes(wg_call *call, uint32_t batched, int64_t samples, int count) {
+    int axes[MOST_BYTES / sizeof(int)];
+    assert(call->op->options_size <= sizeof axes);
+    memcpy(axes, call->options, call->op->options_size);
+    for (int i = 0; i < count; i++)
+        axes[i] += axes[i] >= 0;
+    return wg__batch_repeated(call, batched, samples, axes);
+}
+
+int wg__batch_axis(wg_call *call, uint32_t batched, int64_t samples) {
+    return moved_axes(call, batched, samples, 1);
+}
+
+int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples) {
+    return moved_axes(call, batched, samples, 2);
+}
+
+int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples) {
+    int64_t options[MOST_BYTES / sizeof(int64_t)];
+    assert(call->op->options_size <= sizeof options);
+    memcpy(options, call->options, call->op->options_size);
+    options[0] += options[0] >= 0;
+    return wg__batch_repeated(call, batched, samples, options);
+}
+
+int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples) {
+    int64_t options[MOST_BYTES / sizeof(int64_t)];
+    assert(call->op->options_size <= sizeof options);
+    memcpy(options, call->options, call->op->options_size);
+    options[0] = (int64_t)((uint64_t)options[0] << 1);
+    return wg__batch_repeated(call, batched, samples, options);
+}
+
+/* ---- Images ---- */
+
+int wg__batch_folded(wg_call *call, uint32_t batched, int64_t samples) {
+    if (batched != 1)
+        return WG_BATCH_DECOMPOSES;
+    const wg_spec *one = &call->input_specs[0];
+    wg_tensor *inputs[WG_MAX_INPUTS];
+    int64_t shape[WG_MAX_DIMS + 1];
+    memcpy(inputs, call->inputs, (size_t)call->input_count * sizeof *inputs);
+    memcpy(shape, one->shape, (size_t)one->ndim * sizeof *shape);
+    shape[0] *= samples;
+    inputs[0] = wg_reshape(inputs[0], one->ndim, shape);
+    if (wg_apply(call->op, call->input_count, inputs, call->options, call->outputs) < 0)
+        return -1;
+    for (int j = 0; j < call->output_count; j++) {
+        const wg_spec *y = &call->output_specs[j];
+        shape[0] = samples;
+        memcpy(shape + 1, y->shape, (size_t)y->ndim * sizeof *shape);
+        call->outputs[j] = wg_reshape(call->outputs[j], y->ndim + 1, shape);
+    }
+    return call->outputs[0] ? 0 : -1;
+}
+
+/* ---- Values of all samples ---- */
+
+static wg_tensor *(*_Atomic all_values_of)(wg_tensor *x);
+
+void wg__install_all_values(wg_tensor *(*all_values)(wg_tensor *x)) {
+    atomic_store(&all_values_of, all_values);
+}
+
+wg_tensor *wg__all_values(wg_tensor *x) {
+    wg_tensor *(*of)(wg_tensor *) = atomic_load(&all_values_of);
+    return x && of && x->tangents ? of(x) : x;
+}

@@ -1,0 +1,441 @@
+/* wg_vmap: every op on many samples at once, and its composition with gradients, forward mode and
+ * itself. */
+#include "autograd/functional.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/easy.h"
+#include "tensor/ops.h"
+#include "tests/support/testing.h"
+
+enum { SAMPLES = 3 };
+
+/* ---- Every op of the registry ---- */
+
+/* Ops that have neither batching rule nor decomposition, or whose decomposition looks at values,
+ * and so are refused. Sizes of results that depend on values (nonzero, unique) can have no rule. */
+static const char *const refused[] = {
+    "bincount",       "dequantize",    "grouped_mm",  "histc",    "histogram",
+    "masked_scatter", "masked_select", "nonzero",     "quantize", "quantized_linear",
+    "searchsorted",   "segment_max",   "segment_sum", "unique"};
+
+/* Ops that are refused for some inputs: tables of angles that differ, and bool masks. */
+static const char *const partly[] = {"rotary", "index", "index_put"};
+
+static bool is_refused(const wg_op *op) {
+    for (size_t i = 0; i < WG_COUNT(refused); i++)
+        if (strcmp(refused[i], op->name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_partly_refused(const wg_op *op) {
+    for (size_t i = 0; i < WG_COUNT(partly); i++)
+        if (strcmp(partly[i], op->name) == 0)
+            return true;
+    return false;
+}
+
+static const char *op_name(int index) {
+    return wg_op_at(index)->name;
+}
+
+typedef struct sampled {
+    const wg_op *op;
+    const void *options;
+    uint32_t batched;
+} sampled;
+
+static int run_op(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
+                  void *context) {
+    (void)output_count;
+    const sampled *s = context;
+    return wg_apply(s->op, input_count, inputs, s->options, outputs);
+}
+
+/* (inputs, cotangents) -> the gradients of all inputs. */
+static int run_gradient(int input_count, wg_tensor *const *inputs, int output_count,
+                        wg_tensor **outputs, void *context) {
+    const sampled *s = context;
+    const int n = input_count - s->op->output_count;
+    wg_tensor *gradients[8];
+    (void)output_count;
+    if (wg_vjp(run_op, context, n, inputs, s->op->output_count, inputs + n, NULL, NULL, gradients) <
+        0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        outputs[i] = gradients[i] ? gradients[i] : wg_scalar(WG_F64, 0);
+    return 0;
+}
+
+/* Draws the same sample of an op from other random numbers. False if there is none. */
+static bool draw(const wg_op *op, int index, int seed, wg_sample *sample) {
+    wg_generator generator = {.seed = (uint64_t)seed + 1, .offset = (uint64_t)index << 16};
+    *sample = (wg_sample){0};
+    return op->sample(index, &generator, sample) == 1;
+}
+
+static bool same_shapes(const wg_sample *a, const wg_sample *b) {
+    for (int i = 0; i < a->input_count; i++)
+        if (!a->inputs[i] != !b->inputs[i] ||
+            (a->inputs[i] && (wg_tensor_ndim(a->inputs[i]) != wg_tensor_ndim(b->inputs[i]) ||
+                              memcmp(wg_tensor_shape(a->inputs[i]), wg_tensor_shape(b->inputs[i]),
+                                     (size_t)wg_tensor_ndim(a->inputs[i]) * sizeof(int64_t)) != 0)))
+            return false;
+    return a->input_count == b->input_count;
+}
+
+/* The function on each sample alone, stacked. */
+static void stack_alone(wg_function function, void *context, uint32_t batched, int input_count,
+                        wg_tensor *samples[SAMPLES][16], int output_count, wg_tensor **stacked) {
+    wg_tensor *all[8][SAMPLES];
+    for (int b = 0; b < SAMPLES; b++) {
+        wg_tensor *inputs[16], *outputs[8] = {NULL};
+        for (int i = 0; i < input_count; i++)
+            inputs[i] = samples[batched >> i & 1 ? b : 0][i];
+        ck_assert_int_eq(function(input_count, inputs, output_count, outputs, context), 0);
+        for (int j = 0; j < output_count; j++)
+            all[j][b] = outputs[j];
+    }
+    for (int j = 0; j < output_count; j++)
+        stacked[j] = wg_stack(SAMPLES, all[j], 0);
+    assert_no_error();
+}
+
+static void hold_against_each_alone(wg_function function, void *context, uint32_t batched,
+                                    int input_count, wg_tensor *samples[SAMPLES][16],
+                                    int output_count, const char *what) {
+    wg_tensor *inputs[16], *expected[8], *found[8];
+    int axes[16];
+    for (int i = 0; i < input_count; i++) {
+        const bool has = batched >> i & 1 && samples[0][i];
+        wg_tensor *each[SAMPLES];
+        for (int b = 0; b < SAMPLES; b++)
+            each[b] = samples[b][i];
+        axes[i] = has ? 0 : WG_UNBATCHED;
+        inputs[i] = has ? wg_stack(SAMPLES, each, 0) : samples[0][i];
+    }
+    int status = wg_vmap(function, context, input_count, inputs, axes, output_count, found);
+    const bool may_fail = is_partly_refused(((const sampled *)context)->op);
+    if (status < 0 && may_fail && strstr(wg_error_pending()->message, "no batching rule")) {
+        wg_error_clear();
+        return;
+    }
+    ck_assert_msg(status == 0, "%s, inputs %x: %s", what, batched,
+                  wg_error_pending() ? wg_error_pending()->message : "no error");
+    stack_alone(function, context, batched, input_count, samples, output_count, expected);
+    for (int j = 0; j < output_count; j++) {
+        ck_assert_int_eq(wg_tensor_dtype(found[j]), wg_tensor_dtype(expected[j]));
+        ck_assert_msg(wg_tensor_ndim(found[j]) == wg_tensor_ndim(expected[j]), "%s: rank", what);
+        assert_close(wg_cast(found[j], WG_F64), wg_cast(expected[j], WG_F64), 1e-10, 1e-10);
+    }
+}
+
+/* The op, and its gradients inside of the function, with those inputs batched. */
+static void check_pattern(sampled *s, uint32_t batched, int n, wg_tensor *samples[SAMPLES][16]) {
+    const wg_op *op = s->op;
+    wg_tensor *with_cotangents[SAMPLES][16], *outputs[WG_MAX_OUTPUTS];
+    hold_against_each_alone(run_op, s, batched, n, samples, op->output_count, "the op");
+    if (!op->differentiable)
+        return;
+    wg_generator generator = {.seed = 5};
+    ck_assert_int_eq(wg_apply(op, n, samples[0], s->options, outputs), 0);
+    uint32_t cotangents = 0;
+    memcpy(with_cotangents, samples, sizeof with_cotangents);
+    for (int j = 0; j < op->output_count; j++) {
+        const bool floats = wg_dtype_is_float(wg_tensor_dtype(outputs[j]));
+        cotangents |= (uint32_t)floats << (n + j);
+        for (int b = 0; b < SAMPLES; b++)
+            with_cotangents[b][n + j] =
+                floats ? wg_cast(wg_randn(&generator, WG_F64, wg_tensor_ndim(outputs[j]),
+                                          wg_tensor_shape(outputs[j])),
+                                 wg_tensor_dtype(outputs[j]))
+                       : NULL;
+    }
+    hold_against_each_alone(run_gradient, s, batched | cotangents, n + op->output_count,
+                            with_cotangents, n, "gradients inside");
+    hold_against_each_alone(run_gradient, s, cotangents, n + op->output_count, with_cotangents, n,
+                            "gradients of batched cotangents");
+}
+
+START_TEST(an_op_on_all_samples_is_the_op_on_each) {
+    const wg_op *op = wg_op_at(_i);
+    if (is_refused(op) || strcmp(op->name, "dropout") == 0) /* which drops others in each */
+        return;
+    for (int index = 0;; index++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_sample drawn[SAMPLES];
+        wg_tensor *samples[SAMPLES][16] = {{NULL}};
+        bool more = draw(op, index, 0, &drawn[0]);
+        for (int b = 1; b < SAMPLES && more; b++)
+            if (!draw(op, index, b, &drawn[b]) || !same_shapes(&drawn[0], &drawn[b]))
+                drawn[b] = drawn[0];
+        const int n = more ? drawn[0].input_count : 0;
+        for (int b = 0; b < SAMPLES; b++)
+            for (int i = 0; i < n; i++)
+                samples[b][i] = drawn[b].inputs[i];
+        sampled s = {op, drawn[0].options, 0};
+        const uint32_t whole = ((uint32_t)1 << n) - 1;
+        if (more)
+            check_pattern(&s, whole, n, samples);
+        for (int i = 0; more && n > 1 && i < n; i++)
+            if (samples[0][i])
+                check_pattern(&s, (uint32_t)1 << i, n, samples);
+        wg_scope_end(&scope, NULL);
+        if (!more)
+            return;
+    }
+}
+END_TEST
+
+START_TEST(an_op_without_rule_is_refused_by_name) {
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    if (!is_refused(op) || !draw(op, 0, 0, &sample))
+        return;
+    ck_assert_msg(!op->batch, "%s has a rule: take it out of the list", op->name);
+    wg_tensor *inputs[8], *outputs[WG_MAX_OUTPUTS];
+    for (int i = 0; i < sample.input_count; i++) {
+        wg_tensor *each[] = {sample.inputs[i], sample.inputs[i]};
+        inputs[i] = sample.inputs[i] ? wg_stack(2, each, 0) : NULL;
+    }
+    sampled s = {op, sample.options, 0};
+    ck_assert_int_eq(
+        wg_vmap(run_op, &s, sample.input_count, inputs, NULL, op->output_count, outputs), -1);
+    ck_assert_ptr_null(outputs[0]);
+    const char *message = wg_error_pending()->message;
+    ck_assert_msg(strstr(message, "has no batching rule and no decomposition") ||
+                      strstr(message, "stands for one sample of wg_vmap"),
+                  "%s", message);
+    wg_error_clear();
+}
+END_TEST
+
+/* ---- Composition ---- */
+
+/* A net of two layers: x (3), u (4, 3), v (4) -> a number. */
+static int net(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
+               void *context) {
+    (void)input_count, (void)output_count, (void)context;
+    wg_tensor *x = wg_reshape(inputs[0], WG_DIMS(3, 1));
+    wg_tensor *hidden = wg_tanh(wg_matmul(inputs[1], x)); /* (4, 1) */
+    outputs[0] = wg_sum(wg_mul(wg_reshape(hidden, WG_DIMS(4)), inputs[2]), WG_ALL, false);
+    return outputs[0] ? 0 : -1;
+}
+
+static int gradients_of_net(int input_count, wg_tensor *const *inputs, int output_count,
+                            wg_tensor **outputs, void *context) {
+    (void)output_count;
+    const wg_transform_options *options = context;
+    return wg_vjp(net, NULL, input_count, inputs, 1, NULL, options, NULL, outputs);
+}
+
+typedef struct case_of_net {
+    wg_tensor *x, *u, *v; /* (5, 3), (4, 3), (4) */
+} case_of_net;
+
+static case_of_net new_case(void) {
+    wg_generator g = {.seed = 11};
+    return (case_of_net){wg_randn(&g, WG_F64, WG_DIMS(5, 3)), wg_randn(&g, WG_F64, WG_DIMS(4, 3)),
+                         wg_randn(&g, WG_F64, WG_DIMS(4))};
+}
+
+static const int x_alone[] = {0, WG_UNBATCHED, WG_UNBATCHED};
+
+START_TEST(gradients_of_each_sample_are_one_pass) {
+    const case_of_net c = new_case();
+    wg_tensor *inputs[] = {c.x, c.u, c.v}, *found[3];
+    ck_assert_int_eq(wg_vmap(gradients_of_net, NULL, 3, inputs, x_alone, 3, found), 0);
+    ck_assert_int_eq(wg_tensor_ndim(found[1]), 3);
+    for (int b = 0; b < 5; b++) {
+        wg_tensor *one[] = {wg_select(c.x, 0, b), c.u, c.v}, *expected[3];
+        ck_assert_int_eq(wg_vjp(net, NULL, 3, one, 1, NULL, NULL, NULL, expected), 0);
+        for (int i = 0; i < 3; i++)
+            assert_close(wg_select(found[i], 0, b), expected[i], 1e-12, 1e-12);
+    }
+}
+END_TEST
+
+/* The sum over samples of the squares of their gradients by u, as a function of u. */
+static wg_tensor *squares_of_gradients(wg_tensor *x, wg_tensor *u, wg_tensor *v, bool by_vmap) {
+    const wg_transform_options recorded = {.create_graph = true};
+    if (by_vmap) {
+        wg_tensor *inputs[] = {x, u, v}, *found[3];
+        wg_vmap(gradients_of_net, (void *)&recorded, 3, inputs, x_alone, 3, found);
+        return wg_sum(wg_square(found[1]), WG_ALL, false);
+    }
+    wg_tensor *sum = wg_scalar(WG_F64, 0);
+    for (int b = 0; b < 5; b++) {
+        wg_tensor *one[] = {wg_select(x, 0, b), u, v}, *found[3];
+        wg_vjp(net, NULL, 3, one, 1, NULL, &recorded, NULL, found);
+        sum = wg_add(sum, wg_sum(wg_square(found[1]), WG_ALL, false));
+    }
+    return sum;
+}
+
+START_TEST(a_gradient_goes_through_gradients_of_samples) {
+    const case_of_net c = new_case();
+    wg_tensor *gradients[2];
+    for (int by_vmap = 0; by_vmap < 2; by_vmap++) {
+        wg_tensor *u = wg_clone(c.u);
+        wg_set_requires_grad(u, true);
+        wg_tensor *loss = squares_of_gradients(c.x, u, c.v, by_vmap);
+        ck_assert_int_eq(wg_grad(1, &loss, NULL, 1, &u, NULL, &gradients[by_vmap]), 0);
+    }
+    assert_close(gradients[1], gradients[0], 1e-12, 1e-12);
+}
+END_TEST
+
+typedef struct directional {
+    wg_tensor *const *inputs; /* of net */
+} directional;
+
+/* A direction of x -> the derivative of net. */
+static int along(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
+                 void *context) {
+    (void)input_count, (void)output_count;
+    const directional *d = context;
+    wg_tensor *tangents[] = {inputs[0], NULL, NULL};
+    return wg_jvp(net, NULL, 3, d->inputs, tangents, 1, NULL, outputs);
+}
+
+START_TEST(forward_mode_over_directions_is_a_gradient) {
+    const case_of_net c = new_case();
+    wg_tensor *one[] = {wg_select(c.x, 0, 1), c.u, c.v}, *expected[3], *found;
+    ck_assert_int_eq(wg_vjp(net, NULL, 3, one, 1, NULL, NULL, NULL, expected), 0);
+    wg_tensor *basis = wg_eye(WG_F64, 3, 3);
+    ck_assert_int_eq(wg_vmap(along, &(directional){one}, 1, &basis, NULL, 1, &found), 0);
+    assert_close(found, expected[0], 1e-12, 1e-12);
+}
+END_TEST
+
+/* net over the samples of x, as a function to be differentiated. */
+static int batched_net(int input_count, wg_tensor *const *inputs, int output_count,
+                       wg_tensor **outputs, void *context) {
+    return wg_vmap(net, context, input_count, inputs, x_alone, output_count, outputs);
+}
+
+START_TEST(forward_mode_goes_through_vmap) {
+    const case_of_net c = new_case();
+    wg_generator g = {.seed = 12};
+    wg_tensor *inputs[] = {c.x, c.u, c.v};
+    wg_tensor *tangents[] = {wg_randn(&g, WG_F64, WG_DIMS(5, 3)),
+                             wg_randn(&g, WG_F64, WG_DIMS(4, 3)), NULL};
+    wg_tensor *found;
+    ck_assert_int_eq(wg_jvp(batched_net, NULL, 3, inputs, tangents, 1, NULL, &found), 0);
+    for (int b = 0; b < 5; b++) {
+        wg_tensor *one[] = {wg_select(c.x, 0, b), c.u, c.v}, *expected;
+        wg_tensor *direction[] = {wg_select(tangents[0], 0, b), tangents[1], NULL};
+        ck_assert_int_eq(wg_jvp(net, NULL, 3, one, direction, 1, NULL, &expected), 0);
+        assert_close(wg_select(found, 0, b), expected, 1e-12, 1e-12);
+    }
+}
+END_TEST
+
+/* An ensemble: for each net (u and v), all x. */
+static int ensemble(int input_count, wg_tensor *const *inputs, int output_count,
+                    wg_tensor **outputs, void *context) {
+    return batched_net(input_count, inputs, output_count, outputs, context);
+}
+
+START_TEST(vmap_stands_in_vmap) {
+    const case_of_net c = new_case();
+    wg_generator g = {.seed = 13};
+    wg_tensor *u = wg_randn(&g, WG_F64, WG_DIMS(4, 3, 2)), *v = wg_randn(&g, WG_F64, WG_DIMS(2, 4));
+    wg_tensor *inputs[] = {c.x, u, v}, *found;
+    const int axes[] = {WG_UNBATCHED, -1, 0};
+    ck_assert_int_eq(wg_vmap(ensemble, NULL, 3, inputs, axes, 1, &found), 0);
+    ck_assert_int_eq(wg_tensor_ndim(found), 2);
+    for (int k = 0; k < 2; k++)
+        for (int b = 0; b < 5; b++) {
+            wg_tensor *one[] = {wg_select(c.x, 0, b), wg_select(u, -1, k), wg_select(v, 0, k)};
+            wg_tensor *expected;
+            ck_assert_int_eq(net(3, one, 1, &expected, NULL), 0);
+            assert_close(wg_select(wg_select(found, 0, k), 0, b), expected, 1e-12, 1e-12);
+        }
+}
+END_TEST
+
+/* ---- Outputs and errors ---- */
+
+static int constant(int input_count, wg_tensor *const *inputs, int output_count,
+                    wg_tensor **outputs, void *context) {
+    (void)input_count, (void)output_count, (void)context;
+    outputs[0] = wg_full(WG_F64, WG_DIMS(2), 7);
+    outputs[1] = inputs[0];
+    return 0;
+}
+
+START_TEST(an_output_that_is_the_same_for_all_is_repeated) {
+    wg_tensor *x = wg_arange(WG_I64, 0, 4, 1), *found[2];
+    ck_assert_int_eq(wg_vmap(constant, NULL, 1, &x, NULL, 2, found), 0);
+    assert_close(found[0], wg_full(WG_F64, WG_DIMS(4, 2), 7), 0, 0);
+    ck_assert_int_eq(wg_tensor_dtype(found[1]), WG_I64);
+    assert_close(wg_cast(found[1], WG_F64), wg_cast(x, WG_F64), 0, 0);
+}
+END_TEST
+
+static wg_tensor *escaped;
+
+static int reads(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
+                 void *context) {
+    (void)input_count, (void)output_count;
+    if (context)
+        escaped = wg_alias(inputs[0]);
+    else
+        wg_item(inputs[0]);
+    outputs[0] = inputs[0];
+    return wg_error_pending() ? -1 : 0;
+}
+
+START_TEST(elements_of_one_sample_cannot_be_read) {
+    wg_tensor *x = wg_ones(WG_F64, WG_DIMS(4)), *y;
+    ck_assert_int_eq(wg_vmap(reads, NULL, 1, &x, NULL, 1, &y), -1);
+    ck_assert_ptr_null(y);
+    assert_error(WG_ERROR_STATE, "stands for one sample of wg_vmap");
+}
+END_TEST
+
+START_TEST(inputs_that_do_not_fit_are_refused) {
+    wg_tensor *inputs[] = {wg_ones(WG_F64, WG_DIMS(4)), wg_ones(WG_F64, WG_DIMS(5))}, *y;
+    ck_assert_int_eq(wg_vmap(reads, NULL, 2, inputs, NULL, 1, &y), -1);
+    assert_error(WG_ERROR_SHAPE, "axis 0 of input 1 has 5 samples; an earlier input has 4");
+    ck_assert_int_eq(wg_vmap(reads, NULL, 2, inputs, (int[]){0, 1}, 1, &y), -1);
+    assert_error(WG_ERROR_INDEX, "vmap");
+    ck_assert_int_eq(wg_vmap(reads, NULL, 2, inputs, (int[]){WG_UNBATCHED, WG_UNBATCHED}, 1, &y),
+                     -1);
+    assert_error(WG_ERROR_ARGUMENT, "no input is batched");
+}
+END_TEST
+
+static int wrong_shapes(int input_count, wg_tensor *const *inputs, int output_count,
+                        wg_tensor **outputs, void *context) {
+    (void)input_count, (void)output_count, (void)context;
+    outputs[0] = wg_add(inputs[0], wg_ones(WG_F64, WG_DIMS(3)));
+    return outputs[0] ? 0 : -1;
+}
+
+START_TEST(errors_show_the_shapes_of_one_sample) {
+    wg_tensor *x = wg_ones(WG_F64, WG_DIMS(4, 2)), *y;
+    ck_assert_int_eq(wg_vmap(wrong_shapes, NULL, 1, &x, NULL, 1, &y), -1);
+    assert_error(WG_ERROR_SHAPE, "add: (2) f64 x (3) f64");
+}
+END_TEST
+
+SUITES {
+    const TTest *const of_each[] = {an_op_on_all_samples_is_the_op_on_each,
+                                    an_op_without_rule_is_refused_by_name};
+    const TTest *const tests[] = {gradients_of_each_sample_are_one_pass,
+                                  a_gradient_goes_through_gradients_of_samples,
+                                  forward_mode_over_directions_is_a_gradient,
+                                  forward_mode_goes_through_vmap,
+                                  vmap_stands_in_vmap,
+                                  an_output_that_is_the_same_for_all_is_repeated,
+                                  elements_of_one_sample_cannot_be_read,
+                                  inputs_that_do_not_fit_are_refused,
+                                  errors_show_the_shapes_of_one_sample};
+    add_suite_of_range("vmap_ops", WG_COUNT(of_each), of_each, 0, wg_op_count(), op_name);
+    add_suite("vmap", tests);
+}
