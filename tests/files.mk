@@ -111,6 +111,7 @@ tests_test_models_SOURCES = \
 	tests/models/decode.c \
 	tests/models/decoder_configs.c \
 	tests/models/decoders.c \
+	tests/models/extremes.c \
 	tests/models/glm.c \
 	tests/models/gradients.c \
 	tests/models/language_model.c \
@@ -169,6 +170,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/dropout.c \
 	tests/ops/einsum.c \
 	tests/ops/errors.c \
+	tests/ops/extremes.c \
 	tests/ops/gradients.c \
 	tests/ops/linear_loss.c \
 	tests/ops/loss.c \

@@ -234,6 +234,38 @@ static int stop_at_third(const char *name, const wg_spec *spec, void *context) {
     return ++*(int *)context == 3 ? -7 : 0;
 }
 
+/* A file with an integer below so many groups, one in the other. */
+static wg_checkpoint *make_nested(int groups) {
+    const char *path = in_scratch("nested.h5");
+    char name[4096] = "";
+    for (int i = 0; i < groups; i++)
+        strcat(name, "/a");
+    strcat(name, "/x");
+    wg_checkpoint *file = wg_checkpoint_create(path);
+    ck_assert_int_eq(wg_checkpoint_put_integer(file, name, 1), 0);
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    return wg_checkpoint_open(path);
+}
+
+static int count_names(const char *name, const wg_spec *spec, void *count) {
+    (void)name, (void)spec;
+    ++*(int *)count;
+    return 0;
+}
+
+START_TEST(groups_nested_without_end_are_refused) {
+    int count = 0;
+    wg_checkpoint *file = make_nested(200);
+    ck_assert_int_eq(wg_checkpoint_each(file, count_names, &count), 0);
+    ck_assert_int_eq(count, 1);
+    wg_checkpoint_close(file);
+    file = make_nested(300);
+    ck_assert_int_eq(wg_checkpoint_each(file, count_names, &count), -1);
+    assert_error(WG_ERROR_FORMAT, "groups are nested more than 256 deep");
+    wg_checkpoint_close(file);
+}
+END_TEST
+
 START_TEST(a_visitor_can_stop_the_walk) {
     const char *path = in_scratch("t.h5");
     toy *model = toy_new(4, 1);
@@ -438,6 +470,7 @@ SUITES {
         a_module_and_its_optimizer_come_back_bit_for_bit,
         groups_mirror_the_tree_and_tied_weights_are_saved_once,
         a_visitor_can_stop_the_walk,
+        groups_nested_without_end_are_refused,
         everything_that_differs_is_named_at_once_and_nothing_changes,
         a_long_list_of_differences_is_counted,
         an_f32_file_loads_into_a_module_turned_f64,

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
+
 /* ---- nonzero: the coordinates of the elements that are not 0, in row-major order.
  *
  * Each chunk of elements is counted first, which tells where its coordinates begin in the result.
@@ -132,6 +134,23 @@ static int bincount_infer(wg_call *call) {
     return 0;
 }
 
+/* A number far out of range asks for more counts than there is memory, which the system may only
+ * find out when they are written. */
+static int check_memory(const wg_call *call, int64_t highest) {
+    enum { FEW = 1 << 24 };
+    const double wanted = 16.0 * ((double)highest + 1); /* zeros, and their sums with the weights */
+    if (highest < FEW)
+        return 0;
+    const double there = (double)wg_memory_available();
+    if (highest < INT64_MAX && wanted <= there)
+        return 0;
+    return wg__op_fail(
+        call, WG_ERROR_MEMORY,
+        "the largest number is %lld, and counts up to it want %.3g bytes, where %.3g "
+        "are there",
+        (long long)highest, wanted, there);
+}
+
 /* Integer weights add up in f64, as in NumPy. */
 static wg_tensor *bin_weights(wg_tensor *x, wg_tensor *weights) {
     if (weights == NULL)
@@ -152,6 +171,8 @@ static int bincount_decompose(wg_call *call) {
         if (low < 0)
             return wg__op_fail(call, WG_ERROR_INDEX, "%lld is negative; wanted numbers from 0 on",
                                (long long)low);
+        if (check_memory(call, high) < 0)
+            return -1;
         length = high >= min_length ? high + 1 : min_length;
     }
     wg_tensor *weights = bin_weights(x, call->input_count > 1 ? call->inputs[1] : NULL);
