@@ -13,6 +13,8 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
+#include "base/array.h"
+
 enum { USUAL_BATCH_TOKENS = 4096 };
 
 int64_t wg__texts_in_batch(int64_t batch_tokens, int64_t length) {
@@ -144,7 +146,7 @@ static int run_all(batching *b, char *results) {
     const int64_t longest = b->count ? b->texts[0].count : 1;
     const int64_t most = wg__texts_in_batch(job->batch_tokens, 1);
     b->ids = wg__alloc((size_t)(most > longest ? most : longest) * sizeof *b->ids);
-    b->rows = wg__alloc((size_t)most * job->result_size);
+    b->rows = wg__alloc_array(most, job->result_size);
     b->owners = wg__alloc((size_t)(b->count + 1) * sizeof *b->owners);
     if (!b->ids || !b->rows || !b->owners)
         return -1;

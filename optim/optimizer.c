@@ -184,7 +184,7 @@ void wg_optimizer_free(wg_optimizer *optimizer) {
 
 /* Gives *block room for `count` elements, keeping the first `used`. */
 static int grow(void **block, int64_t used, int64_t count, size_t size) {
-    void *larger = wg__alloc((size_t)count * size);
+    void *larger = wg__alloc_array(count, size);
     if (!larger)
         return -1;
     if (used)

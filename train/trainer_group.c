@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/group_internal.h"
 #include "optim/internal.h"
 #include "tensor/internal.h"
@@ -164,7 +165,7 @@ static int make_sums(wg_trainer *trainer) {
     if (!sums->starts || !sums->hooks || !sums->is_taken || !sums->used ||
         place_gradients(sums, optimizer) < 0)
         return -1;
-    sums->buffer = wg__alloc((size_t)sums->elements * sums->size);
+    sums->buffer = wg__alloc_array(sums->elements, sums->size);
     sums->missing = wg__calloc((size_t)sums->pieces, sizeof *sums->missing);
     sums->exchanges = wg__calloc((size_t)sums->pieces, sizeof *sums->exchanges);
     return sums->buffer && sums->missing && sums->exchanges ? 0 : -1;

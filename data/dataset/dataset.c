@@ -894,7 +894,7 @@ static double loss_of_labels(const wg_dataset *dataset, const wg_tensor *labels)
         return NAN;
     }
     surprise s = {.dataset = dataset};
-    void *values = wg__alloc((size_t)(count + 1) * wg_dtype_size(dtype));
+    void *values = wg__alloc_array(count + 1, wg_dtype_size(dtype));
     if (!values || wg_to_array(labels, values) < 0 ||
         add_label_surprises(&s, values, dtype, count) < 0)
         s.sum = NAN;

@@ -2,6 +2,7 @@
  * the files vocab.json and merges.txt, and training. See bpe.h. */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/replacement.h"
 #include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/merges.h"
@@ -284,7 +285,7 @@ static json_t *options_to_json(const wg_tokenizer *tokenizer) {
 
 int32_t (*wg__merges_of_json(const json_t *json, int64_t *count, const char *where))[2] {
     int64_t numbers = (int64_t)json_array_size(json);
-    int32_t(*merges)[2] = wg__alloc((size_t)(numbers + 2) * sizeof(int32_t));
+    int32_t(*merges)[2] = wg__alloc_array(numbers + 2, sizeof(int32_t));
     bool good = json_is_array(json) && numbers % 2 == 0;
     for (int64_t i = 0; merges && good && i < numbers; i++) {
         const json_t *id = json_array_get(json, (size_t)i);

@@ -1,6 +1,7 @@
 /* The allocator: freed memory serves later requests, and little memory is held besides what is in
  * use. */
 #include "base/alloc.h"
+#include "base/array.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -490,6 +491,25 @@ START_TEST(blocks_come_back_from_the_thread_that_frees_them) {
 }
 END_TEST
 
+/* Sizes are multiplied in one place, which finds what overflows. */
+START_TEST(arrays_of_impossible_sizes_are_refused) {
+    static const struct {
+        int64_t count;
+        size_t size;
+    } bad[] = {{-1, 1}, {INT64_MAX, 16}, {INT64_MAX / 4, SIZE_MAX / 2}, {INT64_C(1) << 61, 8}};
+    for (size_t i = 0; i < WG_COUNT(bad); i++) {
+        ck_assert_ptr_null(wg__alloc_array(bad[i].count, bad[i].size));
+        assert_error(WG_ERROR_MEMORY, "no memory for");
+    }
+    int64_t capacity = INT64_MAX / 2 + 1;
+    ck_assert_ptr_null(wg__grow(NULL, 0, &capacity, INT64_MAX, 16));
+    assert_error(WG_ERROR_MEMORY, "no memory for");
+    void *block = wg__alloc_array(0, 8);
+    ck_assert_ptr_nonnull(block);
+    wg__free(block);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         freed_blocks_are_used_again,
@@ -516,6 +536,7 @@ SUITES {
         a_thread_leaves_its_blocks_to_the_others,
         what_one_thread_takes_another_may_free,
         blocks_come_back_from_the_thread_that_frees_them,
+        arrays_of_impossible_sizes_are_refused,
     };
     add_suite("alloc", tests);
 }

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/alloc.h"
 
 /* ---- nonzero: the coordinates of the elements that are not 0, in row-major order.
@@ -71,7 +72,7 @@ static int nonzero_forward(wg_call *call) {
     const int64_t chunks = (size + WG__GRAIN - 1) / WG__GRAIN;
     nonzero_work work = {.truth = wg__tensor_address(truth),
                          .spec = &truth->spec,
-                         .counts = wg__alloc((size_t)(chunks + 1) * sizeof(int64_t))};
+                         .counts = wg__alloc_array(chunks + 1, sizeof(int64_t))};
     if (work.counts == NULL)
         return -1;
     wg__parallel_for(size, WG__GRAIN, count_chunk, &work);

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* ==== The order of a row, by keys: unsigned numbers that are ordered as the elements are, beside
  * their indices.
  *
@@ -332,7 +334,7 @@ static int run_rows(rows *rows) {
         rows->tasks = rows->count;
     rows->room_size =
         order_room(rows->dtype, rows->n) + (rows->median ? (size_t)rows->n * sizeof(int64_t) : 0);
-    rows->room = wg__alloc((size_t)rows->tasks * rows->room_size);
+    rows->room = wg__alloc_array(rows->tasks, rows->room_size);
     if (rows->room == NULL)
         return -1;
     wg__parallel_for(rows->tasks, 1, run_tasks, rows);

@@ -1,4 +1,5 @@
 /* The largest and the smallest element over axes, and where it stands along one axis. */
+#include "base/array.h"
 #include "base/internal.h"
 #include "tensor/ops/reduce/reduction.h"
 #include "tensor/ops/registry.h"
@@ -231,7 +232,7 @@ static int search_call(wg_call *call, const searcher *searchers) {
     plan_items(&search);
     const size_t bytes = (size_t)search.count * sizeof *y;
     if (search.parts > 1)
-        search.found = wg__alloc(bytes * (size_t)search.parts);
+        search.found = wg__alloc_array(search.parts, bytes);
     if (search.found == NULL)
         return -1;
     const int64_t work = search.n * search.blocks.width / search.parts + 1;
