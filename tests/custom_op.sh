@@ -51,6 +51,8 @@ count=$(find . -name '*.console' | wc -l)
 test "$1" = --write || echo "1..$count"
 number=0
 name=
+# The files are this script's, numbered.
+# shellcheck disable=SC2010
 for block in $(ls | grep -E '^[0-9]+\.(c|console|diff)$' | sort -n); do
     case $block in
     *.c) # the op, and then the model

@@ -113,6 +113,8 @@ for page in $pages; do
     ln -s "$source/corpus" corpus
     ln -s "$source/examples" examples
     unpack "$source/docs/$page.md"
+    # The files are this script's, numbered.
+    # shellcheck disable=SC2010
     for block in $(ls | grep -E '^[0-9]+\.console$' | sort -n); do
         replay "$block" >"$block.out"
         test -z "$write" || continue

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Functions of the scripts that run the command under mpirun, which source this file after tap.sh.
 
 # More ranks than cores, by root, in a container: what Open MPI wants for that.

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Sentences and their translations for scripts that train the Transformer; they source this file.
 
 # write_pairs COUNT SEED NAME: sentences of two to four words in NAME.from, and the same words in

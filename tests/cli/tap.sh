@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Functions of the scripts that test the command, which source this file. $wengert is the command; the
 # tests run in an empty folder of the script. A script ends with `finish'.
 

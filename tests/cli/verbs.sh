@@ -197,7 +197,7 @@ input=latin.txt
 wrong 'translate: a line that is not UTF-8' 'UTF-8' translate transformer.h5
 input=/dev/null
 
-verb=eval
+verb='eval'
 no_checkpoint --corpus text.txt
 for model in $pretrained; do
     wrong "eval: a text that is not there, of $model" none.txt eval $model.h5 --corpus none.txt

@@ -40,9 +40,11 @@ fuzz() {
     hdf5) name=x.h5 leaks=0 ;;
     *) echo "$0: no format '$format'" >&2 && return 2 ;;
     esac
+    # The quotes are the compiler's: the name is a string of C.
+    # shellcheck disable=SC2089
     test -z "${name-}" || harness="-DWG_FUZZ_NAME=\"$name\" $source/tests/fuzz/weights.c"
     mkdir -p "$format"
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2086,SC2090
     ./libtool --quiet --tag=CC --mode=link clang $flags -fsanitize=fuzzer -std=c11 -D_GNU_SOURCE \
         -I"$source" $harness libwengert_all.la -ljansson -o "fuzz-$format"
     ASAN_OPTIONS=detect_leaks=$leaks nice -n 19 "./fuzz-$format" -max_total_time="$seconds" \
