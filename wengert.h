@@ -60,6 +60,7 @@
 #include "models/model.h"
 #include "models/llama.h"
 #include "models/modernbert.h"
+#include "models/roberta.h"
 #include "models/t5.h"
 #include "models/transformer.h"
 #include "train/history.h"

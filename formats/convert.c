@@ -105,7 +105,7 @@ static const wg_model_type *find_type(const conversion *c, wg_config *config) {
         return NULL;
     const wg_model_type *type = name ? NULL : type_of_names(c->in);
     for (int i = 0; name && wg_model_type_at(i) && !type; i++)
-        if (strcmp(name, wg_model_type_at(i)->model_type) == 0)
+        if (wg__model_type_reads(wg_model_type_at(i), name))
             type = wg_model_type_at(i);
     if (!type && name)
         wg_fail(WG_ERROR_FORMAT, WHERE, "model_type \"%.64s\" is not converted; these are: %s",

@@ -186,6 +186,7 @@ wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config 
         return NULL;
     bert->module.destroy = bert_destroy;
     bert->config = *config;
+    bert->first_position = options ? options->first_position : 0;
     bert->layers = wg__calloc((size_t)config->num_hidden_layers, sizeof *bert->layers);
     add_embeddings(bert);
     for (int64_t i = 0; bert->layers && i < config->num_hidden_layers; i++)
@@ -231,7 +232,10 @@ static wg_tensor *embed(wg_bert *bert, const wg_model_inputs *inputs) {
     wg_scope_begin(&scope);
     wg_tensor *word = inputs->embeddings ? inputs->embeddings
                                          : wg_embedding_forward(bert->word_embeddings, inputs->ids);
-    wg_tensor *positions = word ? wg_arange(WG_I64, 0, (double)wg_tensor_size(word, 1), 1) : NULL;
+    const int64_t first = bert->first_position;
+    wg_tensor *positions =
+        word ? wg_arange(WG_I64, (double)first, (double)(first + wg_tensor_size(word, 1)), 1)
+             : NULL;
     wg_tensor *segments =
         inputs->token_type_ids ? inputs->token_type_ids : wg_zeros(WG_I64, WG_DIMS(1));
     wg_tensor *position = wg_embedding_forward(bert->position_embeddings, positions);
@@ -254,7 +258,8 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
 
 static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inputs) {
     wg_bert *bert = (wg_bert *)encoder;
-    if (wg__first_position("bert", inputs, bert->config.max_position_embeddings) < 0)
+    if (wg__first_position("bert", inputs,
+                           bert->config.max_position_embeddings - bert->first_position) < 0)
         return NULL;
     if (inputs->causal) {
         wg_fail(WG_ERROR_ARGUMENT, "bert", "it has no causal attention; every position sees all");

@@ -54,6 +54,7 @@ typedef struct wg_bert_layer {
 typedef struct wg_bert {
     wg_module module;
     wg_bert_config config;
+    int64_t first_position;
     wg_embedding *word_embeddings, *position_embeddings, *token_type_embeddings;
     wg_layer_norm *embedding_norm;
     wg_bert_layer **layers; /* config.num_hidden_layers */
@@ -61,7 +62,8 @@ typedef struct wg_bert {
 } wg_bert;
 
 typedef struct wg_bert_options {
-    bool no_pooler; /* of models that use the sequence output alone */
+    bool no_pooler;         /* of models that use the sequence output alone */
+    int64_t first_position; /* rows of the position table before that of position 0 (RoBERTa's) */
 } wg_bert_options;
 
 /* The encoder with its pooler, unless options say otherwise, initialised as the paper's code does:
@@ -72,7 +74,7 @@ wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config 
                       const wg_bert_options *options);
 
 /* The sequence output, (B, T, C), of inputs->ids or embeddings, token_type_ids and keep.
- * [scope; SHAPE, also for T beyond max_position_embeddings; DTYPE, INDEX] */
+ * [scope; SHAPE, also for T beyond max_position_embeddings - first_position; DTYPE, INDEX] */
 wg_tensor *wg__bert_forward(wg_bert *bert, const wg_model_inputs *inputs);
 
 /* The pooled output, tanh(W sequence[:, 0] + b): (B, T, C)   ->   (B, C). The model

@@ -7,6 +7,7 @@ models_public = \
 	models/llama.h \
 	models/model.h \
 	models/modernbert.h \
+	models/roberta.h \
 	models/t5.h \
 	models/transformer.h \
 	$(nil)
@@ -24,6 +25,7 @@ models_sources = \
 	models/llama.c \
 	models/model.c \
 	models/modernbert.c \
+	models/roberta.c \
 	models/size.c \
 	models/t5.c \
 	models/transformer.c \

@@ -37,6 +37,8 @@ static int64_t outputs_of(wg__head_kind kind, const wg__labels *labels) {
 
 /* The name of the head's module. */
 static const char *head_name(const wg_model_type *type, wg__head_kind kind) {
+    if (is_pooled(kind) && type->names.pooled_head)
+        return type->names.pooled_head;
     if (kind != WG_HEAD_ANSWERS)
         return "classifier";
     return type->names.answers ? type->names.answers : "qa_outputs";
@@ -306,12 +308,19 @@ static wg__head_kind kind_of_problem(wg_config *config) {
     return one ? WG_HEAD_SCORE : WG_HEAD_LABELS;
 }
 
+/* "ForTokenClassification" of BertForTokenClassification: what stands before it is the model's
+ * type, which has other names in the files of its aliases. */
+static const char *task_of(const char *architecture) {
+    const char *task = strstr(architecture, "For");
+    return task ? task : architecture;
+}
+
 int wg__head_of_config(const wg_model_type *type, wg_config *config) {
     const char *name =
         json_string_value(json_array_get(wg__config_value(config, "architectures"), 0));
     for (int kind = 0; name && kind < WG_HEAD_KINDS; kind++) {
         const char *architecture = architecture_of(type, (wg__head_kind)kind);
-        if (architecture && strcmp(name, architecture) == 0)
+        if (architecture && strcmp(task_of(name), task_of(architecture)) == 0)
             return kind == WG_HEAD_LABELS ? (int)kind_of_problem(config) : kind;
     }
     return -1;

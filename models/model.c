@@ -13,6 +13,7 @@
 #include "models/internal.h"
 #include "models/llama.h"
 #include "models/modernbert.h"
+#include "models/roberta.h"
 #include "models/t5.h"
 #include "models/transformer.h"
 #include "nn/feed_forward.h"
@@ -24,14 +25,21 @@
 
 /* ---- The table ---- */
 
-static const wg_model_type *const types[] = {&wg_bert_type,       &wg_glm_type,        &wg_gpt_type,
-                                             &wg_llama_type,      &wg_modernbert_type, &wg_t5_type,
-                                             &wg_transformer_type};
+static const wg_model_type *const types[] = {&wg_bert_type,  &wg_glm_type,        &wg_gpt_type,
+                                             &wg_llama_type, &wg_modernbert_type, &wg_roberta_type,
+                                             &wg_t5_type,    &wg_transformer_type};
 
 enum { TYPES = sizeof types / sizeof types[0] };
 
 const wg_model_type *wg_model_type_at(int index) {
     return index >= 0 && index < TYPES ? types[index] : NULL;
+}
+
+bool wg__model_type_reads(const wg_model_type *type, const char *model_type) {
+    bool found = strcmp(model_type, type->model_type) == 0;
+    for (int i = 0; type->aliases[i] && !found; i++)
+        found = strcmp(model_type, type->aliases[i]) == 0;
+    return found;
 }
 
 static const char *type_name(const void *context, int index) {
@@ -42,7 +50,7 @@ static const char *type_name(const void *context, int index) {
 const wg_model_type *wg_model_type_find(const char *name) {
     char names[128] = "", suggestion[96];
     for (int i = 0; i < TYPES; i++) {
-        if (strcmp(name, types[i]->name) == 0 || strcmp(name, types[i]->model_type) == 0)
+        if (strcmp(name, types[i]->name) == 0 || wg__model_type_reads(types[i], name))
             return types[i];
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
                  types[i]->name);
@@ -59,7 +67,7 @@ const wg_model_type *wg__model_type_of_config(const char *path, const char *json
     if (config && wg_config_require(config, 1, (const char *const[]){"model_type"}) == 0 &&
         wg_config_text(config, "model_type", &name) == 0) {
         for (int i = 0; i < TYPES && !type; i++)
-            type = strcmp(name, types[i]->model_type) == 0 ? types[i] : NULL;
+            type = wg__model_type_reads(types[i], name) ? types[i] : NULL;
         if (!type)
             wg_fail(WG_ERROR_STATE, path, "it holds a model of type \"%.64s\", which is not known",
                     name);
@@ -231,7 +239,7 @@ int wg_model_config_open(const wg_model_type *type, wg_config *file, void *confi
     const char *found = NULL;
     if (!file || wg_config_text(file, "model_type", &found) < 0)
         return -1;
-    if (found && strcmp(found, type->model_type) != 0 &&
+    if (found && !wg__model_type_reads(type, found) &&
         !(type->published && strcmp(found, type->published) == 0))
         return wg_fail(WG_ERROR_ARGUMENT, type->settings.where,
                        "its model_type is \"%.64s\"; %s is \"%s\"", found, type->name,

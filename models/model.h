@@ -98,12 +98,14 @@ typedef struct wg_model_names {
     const char *classifier;   /* encoders: that with a head for labels, and with one for answers */
     const char *answerer;     /* and with one for labels of words (models/heads.h) */
     const char *word_classifier;
-    const char *answers;     /* encoders: the module of the head for answers; NULL: "qa_outputs" */
+    const char *pooled_head; /* encoders: the module of a head on the pooled output; NULL:
+                              * "classifier" */
+    const char *answers;     /* that of the head for answers; NULL: "qa_outputs" */
     const char *marker;      /* a part of a name that only files of this type have; or NULL */
     const char *prefix;      /* what files of the bare model leave out of names; NULL: nothing */
     const char *heads[4];    /* how names begin that never have the prefix; NULL: no more */
     const char *outer;       /* what names may have before those of the module; NULL: nothing */
-    const char *repeated[4]; /* ends of names of tensors that repeat another or say nothing */
+    const char *repeated[5]; /* ends of names of tensors that repeat another or say nothing */
     const char *optional[5]; /* how names begin of tensors that a file may lack, beside those of an
                               * encoder's pooler and new heads */
     const char *kept[2];     /* keys of config.json that objectives read, and conversion keeps */
@@ -116,6 +118,7 @@ struct wg_model_type {
     const char *name;       /* of the command: "gpt" */
     const char *model_type; /* of config.json: "gpt2" */
     const char *published;  /* another model_type whose files have the same keys; NULL: none */
+    const char *aliases[3]; /* other model_types whose files are read as this type's, up to NULL */
     const char *title;      /* "GPT-2 (Radford et al. 2019)" */
     wg_model_shape shape;
 
@@ -178,6 +181,9 @@ struct wg_model_type {
 
 /* The name of each preset, type by type in their order; NULL behind the last. */
 WG_API const char *wg_model_preset_name(int index);
+
+/* True if files of this model_type are the type's. */
+bool wg__model_type_reads(const wg_model_type *type, const char *model_type);
 
 /* The types in order, up to NULL; and the one of that name or model_type. NULL with [NOT_FOUND,
  * listing them]. */
@@ -257,15 +263,15 @@ WG_API int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *token
                                       const wg_vocabulary_extension *extension);
 
 /* wg_lora_attach with what the options leave open: without targets those of the type, such as query
- * and value; WG_LORA_ALL_LINEAR leaves out the layers that give logits; and of an encoder with a head
- * of fine-tuning the head is trained whole, with what else begins anew. Returns the number of layers
- * adapted. [as wg_lora_attach] */
+ * and value; WG_LORA_ALL_LINEAR leaves out the layers that give logits; and of an encoder with a
+ * head of fine-tuning the head is trained whole, with what else begins anew. Returns the number of
+ * layers adapted. [as wg_lora_attach] */
 WG_API int64_t wg_model_attach_lora(const wg_model *model, const wg_lora_options *options);
 
 /* Checks the gradients of a model of this type as wg_gradcheck_module does: of its loss, and of the
- * pooled output where the type has one, by every parameter. `config` is a configuration struct (NULL:
- * type->smallest). Weights are random, dropout is on and drops the same in each run, one position is
- * padding. [as wg_gradcheck_module, wg_model_from_config] */
+ * pooled output where the type has one, by every parameter. `config` is a configuration struct
+ * (NULL: type->smallest). Weights are random, dropout is on and drops the same in each run, one
+ * position is padding. [as wg_gradcheck_module, wg_model_from_config] */
 WG_API int wg_gradcheck_model(const wg_model_type *type, const void *config,
                               const wg_gradcheck_options *options, wg_gradcheck_report *report);
 

@@ -525,6 +525,13 @@ static void print(const wg_metrics *metrics, FILE *stream) {
 /* [CLS] text [SEP], with "[MASK]" in the text read as the token. */
 static int encode(const wg_tokenizer *tokenizer, const char *text, wg_token_list *list) {
     const wg_encode_options read_masks = {.special_tokens = true};
+    if (wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS) < 0 ||
+        wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR) < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "the %s tokenizer has no tokens that begin and end a text; a folder of "
+                       "Hugging Face's names them in special_tokens_map.json, \"cls_token\" and "
+                       "\"sep_token\"",
+                       wg_tokenizer_kind(tokenizer));
     if (wg_token_list_append(list, wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS)) < 0 ||
         wg_tokenizer_encode(tokenizer, text, -1, &read_masks, list) < 0)
         return -1;

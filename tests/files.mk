@@ -116,6 +116,7 @@ tests_test_models_SOURCES = \
 	tests/models/gradients.c \
 	tests/models/language_model.c \
 	tests/models/modernbert.c \
+	tests/models/roberta.c \
 	tests/models/sampling.c \
 	tests/models/sizes.c \
 	tests/models/stack.c \

@@ -1,6 +1,8 @@
 /* One or two texts as a sequence: see pair_batch.h. */
 #include "data/batches/pair_batch.h"
 
+#include <string.h>
+
 #include "base/string_table.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
@@ -10,11 +12,17 @@
 
 enum { SHORTEST_SEQUENCE = 8 };
 
+int wg__doubles_separators(const wg_tokenizer *tokenizer) {
+    const int32_t class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);
+    return class >= 0 && strcmp(wg_tokenizer_token(tokenizer, class), "<s>") == 0;
+}
+
 int wg_pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequence, wg_pair_frame *frame) {
     *frame = (wg_pair_frame){
         .pad_id = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD),
         .class_id = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS),
         .separator_id = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR),
+        .doubled = wg__doubles_separators(tokenizer),
         .sequence = sequence,
     };
     if (frame->pad_id < 0 || frame->class_id < 0 || frame->separator_id < 0)
@@ -39,12 +47,12 @@ wg_token_pair wg_token_pair_cut(const wg_token_pair *pair, int64_t room) {
 }
 
 /* [CLS] first [SEP], or [CLS] first [SEP] second [SEP]. */
-static int64_t frame_length(const wg_token_pair *pair) {
-    return pair->second ? 3 : 2;
+static int64_t frame_length(const wg_pair_frame *frame, const wg_token_pair *pair) {
+    return pair->second ? 3 + frame->doubled : 2;
 }
 
-static int64_t framed_length(const wg_token_pair *pair) {
-    return pair->first_count + (pair->second ? pair->second_count : 0) + frame_length(pair);
+static int64_t framed_length(const wg_pair_frame *frame, const wg_token_pair *pair) {
+    return pair->first_count + (pair->second ? pair->second_count : 0) + frame_length(frame, pair);
 }
 
 /* One row, which is filled with [PAD] and zeros. Returns its tokens. */
@@ -56,6 +64,8 @@ static int64_t fill_row(const wg_pair_frame *frame, const wg_token_pair *pair, i
         ids[length++] = pair->first[i];
     ids[length++] = frame->separator_id;
     if (pair->second) {
+        if (frame->doubled)
+            ids[length++] = frame->separator_id;
         const int64_t begin = length;
         for (int64_t i = 0; i < pair->second_count; i++)
             ids[length++] = pair->second[i];
@@ -72,7 +82,7 @@ int wg_pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_token
                        wg_pair_batch *batch) {
     int64_t longest = 0;
     for (int64_t b = 0; b < count; b++) {
-        const int64_t length = framed_length(&pairs[b]);
+        const int64_t length = framed_length(frame, &pairs[b]);
         longest = length > longest ? length : longest;
     }
     longest = longest < frame->sequence ? longest : frame->sequence;
@@ -85,7 +95,7 @@ int wg_pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_token
         return -1;
     for (int64_t b = 0; b < count; b++) {
         const wg_token_pair pair =
-            wg_token_pair_cut(&pairs[b], frame->sequence - frame_length(&pairs[b]));
+            wg_token_pair_cut(&pairs[b], frame->sequence - frame_length(frame, &pairs[b]));
         batch->tokens +=
             fill_row(frame, &pair, (int64_t *)wg_tensor_data(batch->input_ids) + b * longest,
                      (int64_t *)wg_tensor_data(batch->token_type_ids) + b * longest,

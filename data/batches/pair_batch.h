@@ -33,8 +33,13 @@ typedef struct wg_pair_batch {
 /* What stands around texts, and how long a sequence may be. */
 typedef struct wg_pair_frame {
     int32_t pad_id, class_id, separator_id;
+    int doubled; /* 1: two separators stand between the texts, as in RoBERTa: <s> a </s> </s> b
+                  * </s>; 0: one does */
     int64_t sequence;
 } wg_pair_frame;
+
+/* 1 for a tokenizer of RoBERTa's, whose sequences begin with <s>; 0 for others. */
+int wg__doubles_separators(const wg_tokenizer *tokenizer);
 
 /* The frame that a tokenizer gives. [ARGUMENT without [CLS], [SEP] or [PAD], or for a sequence of
  * fewer than 8 tokens] */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "data/batches/pair_batch.h"
 #include "data/tokenizer/basic_tokenizer.h"
 #include "base/array.h"
 #include "base/string_table.h"
@@ -42,6 +43,7 @@ typedef struct window {
 
 struct wg__squad {
     wg__squad_options options;
+    int doubled;  /* two separators stand behind the question */
     json_t *root; /* holds the texts */
     context_token *tokens;
     int32_t *ids; /* of the tokens, for batches */
@@ -219,7 +221,7 @@ static int add_windows(reading *r, question *q) {
     wg__squad *squad = r->squad;
     const wg__squad_options *o = &squad->options;
     const int64_t count = squad->paragraphs[q->paragraph].count;
-    const int64_t room = o->sequence - q->count - 3;
+    const int64_t room = o->sequence - q->count - 3 - squad->doubled;
     q->first_window = squad->window_count;
     for (int64_t first = 0;; first += o->stride < room ? o->stride : room) {
         const int64_t left = count - first;
@@ -330,6 +332,7 @@ wg__squad *wg__squad_load(const char *path, const wg_tokenizer *tokenizer,
         .path = path, .tokenizer = tokenizer, .squad = wg__calloc(1, sizeof(struct wg__squad))};
     if (!r.squad)
         return NULL;
+    r.squad->doubled = wg__doubles_separators(tokenizer);
     const int status = set_options(r.squad, options) < 0 ? -1 : read_all(&r);
     wg_token_list_free(&r.scratch);
     if (status == 0)
@@ -385,8 +388,10 @@ const char *wg__squad_answer(const wg__squad *squad, int64_t index, int64_t answ
 wg__squad_window wg__squad_window_at(const wg__squad *squad, int64_t index) {
     const window *w = &squad->windows[index];
     const question *q = &squad->questions[w->question];
-    wg__squad_window found = {
-        .question = w->question, .first = w->first, .count = w->count, .offset = q->count + 2};
+    wg__squad_window found = {.question = w->question,
+                              .first = w->first,
+                              .count = w->count,
+                              .offset = q->count + 2 + squad->doubled};
     if (q->start >= w->first && q->end < w->first + w->count) {
         found.start = found.offset + q->start - w->first;
         found.end = found.offset + q->end - w->first;

@@ -69,13 +69,14 @@ static int learn(extender *e, const wg__texts *texts, int64_t most) {
 
 /* ---- The result ---- */
 
-/* Appends what a token was made of: itself, if it is an old one. */
+/* Appends what a token was made of: itself, if it is an old one. The list may move as it grows, so
+ * the pieces of a new one are read from it. */
 static int append_pieces(const wg_vocabulary_extension *x, int64_t old_size, int32_t id,
                          wg_token_list *pieces) {
     if (id < old_size)
         return wg_token_list_append(pieces, id);
     for (int64_t i = x->starts[id - old_size]; i < x->starts[id - old_size + 1]; i++)
-        if (wg_token_list_append(pieces, x->pieces[i]) < 0)
+        if (wg_token_list_append(pieces, pieces->ids[i]) < 0)
             return -1;
     return 0;
 }
@@ -104,7 +105,6 @@ static int list_pieces(const extender *e, wg_vocabulary_extension *x) {
                      ? -1
                      : 0;
         x->starts[++x->count] = pieces.count;
-        x->pieces = pieces.ids;
     }
     x->pieces = pieces.ids;
     return status;

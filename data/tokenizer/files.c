@@ -205,6 +205,14 @@ static bool exists(const char *path) {
 
 #define LOAD "wg_tokenizer_load"
 
+/* Of special_tokens_map.json and tokenizer_config.json. */
+static const char *const special_keys[WG_TOKEN_SPECIAL_COUNT] = {
+    [WG_TOKEN_PAD] = "pad_token",   [WG_TOKEN_UNKNOWN] = "unk_token",
+    [WG_TOKEN_CLASS] = "cls_token", [WG_TOKEN_SEPARATOR] = "sep_token",
+    [WG_TOKEN_MASK] = "mask_token", [WG_TOKEN_BEGIN] = "bos_token",
+    [WG_TOKEN_END] = "eos_token",
+};
+
 /* HDF5's signature never begins a text: 0x89 is not UTF-8. */
 static const char checkpoint_signature[8] = "\x89HDF\r\n\x1a\n";
 
@@ -302,6 +310,37 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
     return read_case(path, &options) < 0 ? NULL : wg_wordpiece_load(path, &options);
 }
 
+/* Sets the tokens of encoders that the vocabulary's names have not told, such as RoBERTa's <s>,
+ * which is also the class token: {"cls_token": "<s>"}, or {"cls_token": {"content": "<s>"}}. */
+static int name_missing(wg_tokenizer *tokenizer, const json_t *names) {
+    static const wg_special_token which[] = {WG_TOKEN_CLASS, WG_TOKEN_SEPARATOR, WG_TOKEN_MASK};
+    for (size_t i = 0; i < sizeof which / sizeof which[0]; i++) {
+        const json_t *value = json_object_get(names, special_keys[which[i]]);
+        const char *name =
+            json_string_value(json_is_object(value) ? json_object_get(value, "content") : value);
+        if (name && tokenizer->special[which[i]] < 0 &&
+            wg__tokenizer_name_special(tokenizer, which[i], name) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_names_beside(wg_tokenizer *tokenizer, const char *path) {
+    static const char *const files[] = {"special_tokens_map.json", "tokenizer_config.json"};
+    int status = 0;
+    for (int i = 0; status == 0 && i < 2; i++) {
+        char *beside = wg__path_beside(path, files[i]);
+        int64_t length;
+        char *bytes = beside && exists(beside) ? wg__text_file_read(beside, &length, LOAD) : NULL;
+        json_t *root = bytes ? wg__json_parse(bytes, length, beside) : NULL;
+        status = wg_error_pending() ? -1 : name_missing(tokenizer, root);
+        json_decref(root);
+        wg__free(bytes);
+        wg__free(beside);
+    }
+    return status;
+}
+
 static wg_tokenizer *load_file(const char *path) {
     if (is_checkpoint(path))
         return load_from_checkpoint(path);
@@ -339,6 +378,8 @@ wg_tokenizer *wg_tokenizer_load(const char *path) {
         return load_file(path);
     char *file = find_in_folder(path);
     wg_tokenizer *tokenizer = file ? load_file(file) : NULL;
+    if (tokenizer && !wg__ends_with(file, "wengert.json"))
+        tokenizer = wg__tokenizer_checked(tokenizer, read_names_beside(tokenizer, file));
     if (!file && !wg_error_pending())
         wg_fail(WG_ERROR_NOT_FOUND, LOAD,
                 "%s has none of wengert.json, tokenizer.json, tokenizer.model, vocab.json, "
@@ -359,17 +400,11 @@ static int write_file(const char *folder, const char *name, const wg__text *text
 }
 
 static int set_special(const wg_tokenizer *tokenizer, json_t *object) {
-    static const char *const keys[WG_TOKEN_SPECIAL_COUNT] = {
-        [WG_TOKEN_PAD] = "pad_token",   [WG_TOKEN_UNKNOWN] = "unk_token",
-        [WG_TOKEN_CLASS] = "cls_token", [WG_TOKEN_SEPARATOR] = "sep_token",
-        [WG_TOKEN_MASK] = "mask_token", [WG_TOKEN_BEGIN] = "bos_token",
-        [WG_TOKEN_END] = "eos_token",
-    };
     int status = object ? 0 : -1;
     for (int i = 0; status == 0 && i < WG_TOKEN_SPECIAL_COUNT; i++) {
         const int32_t id = tokenizer->special[i];
         if (id >= 0)
-            status = json_object_set_new(object, keys[i],
+            status = json_object_set_new(object, special_keys[i],
                                          json_string(wg__tokenizer_added_text(tokenizer, id)));
     }
     return status;

@@ -206,4 +206,19 @@ printf '[1' >carded/generation_config.json
 run carded x.h5
 check 'one that is damaged is refused' eval 'test $code = 1 && grep -q "generation_config.json is no JSON object" err && ! test -e x.h5'
 
+cat >roberta.json <<END
+{"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32,
+ "max_position_embeddings": 40}
+END
+verb pretrain roberta --objective mlm --config roberta.json --corpus text.txt --vocab-size 300 --batch 4 --seq 16 \
+    --steps 1 --out roberta.h5
+run roberta.h5 roberta
+check 'a RoBERTa becomes a folder' succeeds "roberta: roberta of"
+sed 's/RobertaForMaskedLM/CamembertForMaskedLM/; s/"model_type": "roberta"/"model_type": "camembert"/' \
+    roberta/config.json >config && mv config roberta/config.json
+run roberta camembert.h5
+run camembert.h5 again.safetensors
+run roberta.h5 first.safetensors
+check 'and comes back under the model_type of CamemBERT' cmp first.safetensors again.safetensors
+
 finish

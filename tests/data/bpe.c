@@ -228,6 +228,31 @@ START_TEST(saved_files_are_read_back_the_same) {
 }
 END_TEST
 
+/* As in RoBERTa's folders, where a name that could mean anything is the class token. */
+START_TEST(a_folder_names_the_tokens_that_begin_and_end_a_text) {
+    char vocabulary[512], merges[512];
+    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.json", scratch());
+    snprintf(merges, sizeof merges, "%s/merges.txt", scratch());
+    wg_tokenizer *tokenizer = load_fixture();
+    const int32_t a = wg_tokenizer_id(tokenizer, "a"), b = wg_tokenizer_id(tokenizer, "b");
+    ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS), -1);
+    ck_assert_int_eq(wg__bpe_save(tokenizer, vocabulary, merges), 0);
+    wg_tokenizer_free(tokenizer);
+    write_text("special_tokens_map.json", "{\"cls_token\": \"a\", \"unk_token\": \"a\", "
+                                          "\"sep_token\": {\"content\": \"b\"}}");
+    tokenizer = wg_tokenizer_load(scratch());
+    assert_no_error();
+    ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS), a);
+    ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR), b);
+    ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_MASK), -1);
+    ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN), -1);
+    wg_tokenizer_free(tokenizer);
+    write_text("special_tokens_map.json", "{\"cls_token\": ");
+    ck_assert_ptr_null(wg_tokenizer_load(scratch()));
+    assert_error(WG_ERROR_FORMAT, "special_tokens_map.json");
+}
+END_TEST
+
 static void assert_bad_files(const char *vocabulary, const char *merges, const char *message) {
     ck_assert_ptr_null(
         wg__bpe_load(write_text("vocab.json", vocabulary), write_text("merges.txt", merges), NULL));
@@ -464,6 +489,7 @@ SUITES {
         bytes_that_are_no_text_become_replacement_characters,
         a_stream_holds_back_what_is_not_whole,
         saved_files_are_read_back_the_same,
+        a_folder_names_the_tokens_that_begin_and_end_a_text,
         bad_files_are_refused_with_their_reason,
         files_cut_short_give_errors_and_never_a_crash,
         merges_cut_short_are_refused_or_read_as_the_shorter_list,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
@@ -260,6 +261,27 @@ START_TEST(the_longer_text_is_cut_first) {
 }
 END_TEST
 
+START_TEST(two_separators_stand_between_texts_of_roberta) {
+    static const char *const tokens[] = {"<s>", "<pad>", "</s>", "a", "b", "[UNK]"};
+    static const int32_t first[] = {3, 3, 3, 3}, second[] = {4, 4};
+    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    ck_assert_int_eq(wg__tokenizer_set_special(tokenizer, WG_TOKEN_PAD, 1), 0);
+    ck_assert_int_eq(wg__tokenizer_set_special(tokenizer, WG_TOKEN_CLASS, 0), 0);
+    ck_assert_int_eq(wg__tokenizer_set_special(tokenizer, WG_TOKEN_SEPARATOR, 2), 0);
+    wg_pair_frame frame;
+    wg_pair_batch batch;
+    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 9, &frame), 0);
+    const wg_token_pair pairs[] = {
+        {first, second, 4, 2}, {first, second, 1, 1}, {first, NULL, 2, 0}};
+    ck_assert_int_eq(wg_pair_batch_make(&frame, 3, pairs, &batch), 0);
+    assert_row(batch.input_ids, 0, (int64_t[]){0, 3, 3, 3, 2, 2, 4, 4, 2});
+    assert_row(batch.input_ids, 1, (int64_t[]){0, 3, 2, 2, 4, 2, 1, 1, 1});
+    assert_row(batch.input_ids, 2, (int64_t[]){0, 3, 3, 2, 1, 1, 1, 1, 1});
+    ck_assert_int_eq(batch.tokens, 9 + 6 + 4);
+    wg_tokenizer_free(tokenizer);
+}
+END_TEST
+
 START_TEST(a_frame_wants_special_tokens) {
     wg_tokenizer *tokenizer = letters();
     wg_pair_frame frame;
@@ -378,6 +400,7 @@ SUITES {
         numbers_are_read_instead_of_labels,
         a_batch_is_as_long_as_its_longest,
         the_longer_text_is_cut_first,
+        two_separators_stand_between_texts_of_roberta,
         a_frame_wants_special_tokens,
         other_texts_have_other_fingerprints,
         several_labels_are_a_row_of_zeros_and_ones,

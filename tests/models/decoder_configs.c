@@ -123,8 +123,8 @@ END_TEST
 
 /* JSON that is cut short is refused, unless only blanks are cut off. */
 START_TEST(a_configuration_that_is_cut_short_is_refused_wherever_it_is_cut) {
-    static const char *const names[] = {"bert",   "glm",    "gpt",    "llama",      "modernbert",
-                                        "scaled", "t5_1_0", "t5_1_1", "transformer"};
+    static const char *const names[] = {"bert",    "glm",    "gpt",    "llama",  "modernbert",
+                                        "roberta", "scaled", "t5_1_0", "t5_1_1", "transformer"};
     for (size_t i = 0; i < WG_COUNT(names); i++) {
         char path[1024], json[1024];
         snprintf(path, sizeof path, "%s/../fuzz/seeds/config/%s", fixture(""), names[i]);

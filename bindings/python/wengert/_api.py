@@ -1374,6 +1374,7 @@ class wg_pair_frame(Structure):
         ("pad_id", c_int32),
         ("class_id", c_int32),
         ("separator_id", c_int32),
+        ("doubled", c_int),
         ("sequence", c_int64),
     ]
 
@@ -1562,12 +1563,13 @@ class wg_model_names(Structure):
         ("classifier", c_char_p),
         ("answerer", c_char_p),
         ("word_classifier", c_char_p),
+        ("pooled_head", c_char_p),
         ("answers", c_char_p),
         ("marker", c_char_p),
         ("prefix", c_char_p),
         ("heads", c_char_p * 4),
         ("outer", c_char_p),
-        ("repeated", c_char_p * 4),
+        ("repeated", c_char_p * 5),
         ("optional", c_char_p * 5),
         ("kept", c_char_p * 2),
         ("adapted", c_char_p * 3),
@@ -1579,6 +1581,7 @@ class wg_model_type(Structure):
         ("name", c_char_p),
         ("model_type", c_char_p),
         ("published", c_char_p),
+        ("aliases", c_char_p * 3),
         ("title", c_char_p),
         ("shape", c_int),
         ("settings", wg_setting_table),
@@ -1703,6 +1706,7 @@ class wg_bert(Structure):
     _fields_ = [
         ("module", wg_module),
         ("config", wg_bert_config),
+        ("first_position", c_int64),
         ("word_embeddings", c_void_p),
         ("position_embeddings", c_void_p),
         ("token_type_embeddings", c_void_p),
@@ -1715,6 +1719,7 @@ class wg_bert(Structure):
 class wg_bert_options(Structure):
     _fields_ = [
         ("no_pooler", c_bool),
+        ("first_position", c_int64),
     ]
 
 
@@ -2001,6 +2006,33 @@ class wg_modernbert_for_masked_lm(Structure):
     _fields_ = [
         ("module", wg_module),
         ("encoder", c_void_p),
+        ("decoder", c_void_p),
+    ]
+
+
+class wg_roberta_config(Structure):
+    _fields_ = [
+        ("bert", wg_bert_config),
+        ("bos_token_id", c_int64),
+        ("eos_token_id", c_int64),
+    ]
+
+
+class wg_roberta(Structure):
+    _fields_ = [
+        ("module", wg_module),
+        ("config", wg_roberta_config),
+        ("bert", c_void_p),
+        ("dense", c_void_p),
+    ]
+
+
+class wg_roberta_for_masked_lm(Structure):
+    _fields_ = [
+        ("module", wg_module),
+        ("encoder", c_void_p),
+        ("dense", c_void_p),
+        ("norm", c_void_p),
         ("decoder", c_void_p),
     ]
 
@@ -3055,6 +3087,7 @@ FUNCTIONS = {
     "wg_rms_norm_forward": (c_void_p, [c_void_p, c_void_p]),
     "wg_rms_norm_new": (c_void_p, [c_void_p, c_char_p, c_int64, c_void_p]),
     "wg_rms_norm_op": (c_void_p, [c_void_p, c_void_p, c_double, c_bool]),
+    "wg_roberta_for_masked_lm_new": (c_void_p, [c_void_p, c_uint64]),
     "wg_roll": (c_void_p, [c_void_p, c_int, c_void_p, c_void_p]),
     "wg_rotary": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int]),
     "wg_rotary_tables": (c_int, [c_int64, c_int64, c_int64, c_void_p, c_void_p, c_void_p]),

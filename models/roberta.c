@@ -1,0 +1,307 @@
+/* RoBERTa: see roberta.h.
+ *
+ * Letters: B sequences, T positions, C = hidden_size, V = vocab_size. */
+#include "models/roberta.h"
+
+#include "models/internal.h"
+#include "nn/module.h"
+#include "nn/internal.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+
+#define WHERE "roberta_config" /* in messages */
+
+/* ---- Configuration ---- */
+
+#define PRESET(layers, width, heads, inner, vocabulary)                                            \
+    &(const wg_roberta_config) {                                                                   \
+        .bert = {.vocab_size = vocabulary,                                                         \
+                 .hidden_size = width,                                                             \
+                 .num_hidden_layers = layers,                                                      \
+                 .num_attention_heads = heads,                                                     \
+                 .intermediate_size = inner,                                                       \
+                 .hidden_act = WG_ACTIVATION_GELU,                                                 \
+                 .hidden_dropout_prob = 0.1,                                                       \
+                 .attention_probs_dropout_prob = 0.1,                                              \
+                 .max_position_embeddings = 514,                                                   \
+                 .type_vocab_size = 1,                                                             \
+                 .initializer_range = 0.02,                                                        \
+                 .layer_norm_eps = 1e-5,                                                           \
+                 .pad_token_id = 1},                                                               \
+        .bos_token_id = 0, .eos_token_id = 2                                                       \
+    }
+
+/* Two small ones, and FacebookAI/roberta-base. */
+static const wg_model_preset presets[] = {
+    {.name = "roberta-mini", .config = PRESET(4, 256, 4, 1024, 50265), .bench = {32, 128, 50265}},
+    {.name = "roberta-small", .config = PRESET(6, 384, 6, 1536, 50265)},
+    {.name = "roberta-base", .config = PRESET(12, 768, 12, 3072, 50265), .bench = {4, 128, 50265}},
+    {0},
+};
+
+#define AT(key) .name = #key, .offset = offsetof(wg_roberta_config, bert.key)
+
+static const wg_setting rows[] = {
+    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
+    {AT(hidden_size), WG__SIZE, .help = "the width of the model"},
+    {AT(num_hidden_layers), WG__SIZE, .help = "layers"},
+    {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
+    {AT(intermediate_size), WG__SIZE, .help = "the inner width of the feed-forward net"},
+    {AT(hidden_act), WG__ACTIVATION, .standard = "\"gelu\"", .help = "its activation"},
+    {AT(hidden_dropout_prob), WG__PROBABILITY, .standard = "0.1",
+     .help = "dropout of embeddings, sublayers and heads"},
+    {AT(attention_probs_dropout_prob), WG__PROBABILITY, .standard = "0.1",
+     .help = "dropout of attention weights"},
+    {AT(max_position_embeddings), WG__SIZE, .standard = "514",
+     .help = "rows of the position table: the longest sequence and `pad_token_id` + 1 more"},
+    {AT(type_vocab_size), WG__SIZE, .standard = "1", .help = "kinds of segments"},
+    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
+     .help = "the standard deviation that weights begin with"},
+    {AT(layer_norm_eps), WG__POSITIVE, .standard = "1e-5", .help = "added to the variance"},
+    {AT(pad_token_id), WG__TOKEN, .standard = "1",
+     .help = "the token whose embedding stays 0; `pretrain` fills it in"},
+    {.name = "bos_token_id",
+     .offset = offsetof(wg_roberta_config, bos_token_id),
+     WG__MAYBE_TOKEN,
+     .standard = "0",
+     .help = "the first token of a sequence; likewise"},
+    {.name = "eos_token_id",
+     .offset = offsetof(wg_roberta_config, eos_token_id),
+     WG__MAYBE_TOKEN,
+     .standard = "2",
+     .help = "the token behind each text; likewise"},
+    WG__ONLY("position_embedding_type", "\"absolute\""),
+    WG__ONLY("tie_word_embeddings", "true"),
+};
+
+/* Keys of published files that do not change what is computed here. */
+static const char *const ignored[] = {"classifier_dropout", "gradient_checkpointing", "output_past",
+                                      NULL};
+
+static const char *const fitted[] = {"vocab_size", "pad_token_id", "bos_token_id", "eos_token_id",
+                                     NULL};
+
+/* Rows of the position table before that of position 0. */
+static int64_t first_position(const wg_roberta_config *config) {
+    return config->bert.pad_token_id + 1;
+}
+
+static int check(const void *checked) {
+    const wg_roberta_config *config = checked;
+    if (first_position(config) >= config->bert.max_position_embeddings)
+        return wg_fail(
+            WG_ERROR_ARGUMENT, WHERE,
+            "max_position_embeddings %lld leaves no row for a position: pad_token_id %lld "
+            "takes the first %lld; give the longest sequence and so many more",
+            (long long)config->bert.max_position_embeddings, (long long)config->bert.pad_token_id,
+            (long long)first_position(config));
+    return wg__check_divides(WHERE, "num_attention_heads", config->bert.num_attention_heads,
+                             "hidden_size", config->bert.hidden_size);
+}
+
+/* A preset takes the tokenizer's vocabulary and special tokens, and keeps its longest sequence. */
+static int fit_config(void *fitting, wg_model_fit *fit) {
+    wg_roberta_config *config = fitting;
+    const wg_tokenizer *tokenizer = fit->tokenizer;
+    fit->learnt = fit->file ? config->bert.vocab_size : 0;
+    if (!tokenizer)
+        return 0;
+    const int64_t longest = config->bert.max_position_embeddings - first_position(config);
+    wg__fit(fit, "vocab_size", &config->bert.vocab_size, wg_tokenizer_size(tokenizer));
+    wg__fit(fit, "pad_token_id", &config->bert.pad_token_id,
+            wg_tokenizer_special(tokenizer, WG_TOKEN_PAD));
+    wg__fit(fit, "bos_token_id", &config->bos_token_id,
+            wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS));
+    wg__fit(fit, "eos_token_id", &config->eos_token_id,
+            wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR));
+    if (!fit->file)
+        config->bert.max_position_embeddings = longest + first_position(config);
+    return 0;
+}
+
+static void resize(void *resized, int64_t vocabulary, int64_t positions) {
+    wg_roberta_config *config = resized;
+    if (positions)
+        config->bert.max_position_embeddings = positions + first_position(config);
+    if (vocabulary == 0)
+        return;
+    config->bert.vocab_size = vocabulary;
+    config->bos_token_id = config->bos_token_id < vocabulary ? config->bos_token_id : -1;
+    config->eos_token_id = config->eos_token_id < vocabulary ? config->eos_token_id : -1;
+}
+
+static wg_initializer weight_init(const wg_roberta_config *config) {
+    return (wg_initializer){WG_INIT_TRUNCATED_NORMAL, config->bert.initializer_range};
+}
+
+static wg_model_sizes sizes_of(const void *measured) {
+    const wg_roberta_config *config = measured;
+    return (wg_model_sizes){.vocabulary = config->bert.vocab_size,
+                            .positions =
+                                config->bert.max_position_embeddings - first_position(config),
+                            .width = config->bert.hidden_size,
+                            .layers = config->bert.num_hidden_layers,
+                            .start_id = -1,
+                            .end_id = -1,
+                            .pad_id = config->bert.pad_token_id,
+                            .segments = config->bert.type_vocab_size,
+                            .head_dropout = config->bert.hidden_dropout_prob,
+                            .head_init = weight_init(config)};
+}
+
+/* ---- Construction ---- */
+
+static wg_linear *square(wg_module *parent, const char *name, const wg_roberta_config *config) {
+    return wg_linear_new(parent, name, config->bert.hidden_size, config->bert.hidden_size,
+                         &(wg_linear_options){.init = weight_init(config)});
+}
+
+static wg_roberta *roberta_new(wg_module *parent, const char *name, const wg_roberta_config *config,
+                               bool pooler) {
+    if (wg_model_config_check(&wg_roberta_type, config) < 0)
+        return NULL;
+    wg_roberta *model = wg_module_new(parent, name, sizeof *model);
+    if (!model)
+        return NULL;
+    model->config = *config;
+    model->bert = wg__bert_new(
+        &model->module, "roberta", &config->bert,
+        &(wg_bert_options){.no_pooler = true, .first_position = first_position(config)});
+    if (pooler)
+        model->dense = square(&model->module, "classifier.dense", config);
+    return wg_module_finish(&model->module);
+}
+
+/* The head's bias stands in the head itself, and once more, tied, in the decoder. */
+static void add_head(wg_roberta_for_masked_lm *model, const wg_roberta_config *config) {
+    wg_module *head = wg_module_new(&model->module, "lm_head", sizeof *head);
+    if (!head)
+        return;
+    wg_tensor *bias = wg__vector_parameter(head, "bias", config->bert.vocab_size, 0);
+    model->dense = square(head, "dense", config);
+    model->norm = wg_layer_norm_new(head, "layer_norm", config->bert.hidden_size,
+                                    &(wg_layer_norm_options){.eps = config->bert.layer_norm_eps});
+    const wg_linear_options tied = {.tied_weight = model->encoder->bert->word_embeddings->weight,
+                                    .tied_bias = bias};
+    model->decoder =
+        wg_linear_new(head, "decoder", config->bert.hidden_size, config->bert.vocab_size, &tied);
+}
+
+wg_roberta_for_masked_lm *wg_roberta_for_masked_lm_new(const wg_roberta_config *config,
+                                                       uint64_t seed) {
+    wg_roberta_for_masked_lm *model = wg_module_new(NULL, "", sizeof *model);
+    if (!model)
+        return NULL;
+    model->module.generator = (wg_generator){.seed = seed};
+    model->encoder = roberta_new(&model->module, "", config, false);
+    if (model->encoder)
+        add_head(model, config);
+    return wg_module_finish(&model->module);
+}
+
+/* ---- Forward ---- */
+
+/* Where all segments are one, separators alone tell two texts apart. */
+static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inputs) {
+    wg_bert *bert = ((wg_roberta *)encoder)->bert;
+    wg_model_inputs without = *inputs;
+    if (bert->config.type_vocab_size == 1)
+        without.token_type_ids = NULL;
+    return wg__bert_forward(bert, &without);
+}
+
+/* tanh(W dropout(hidden[:, 0]) + b): (B, T, C)   ->   (B, C). <s> is never padding. */
+static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep) {
+    (void)keep;
+    wg_roberta *model = (wg_roberta *)encoder;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *first =
+        wg_dropout(&model->module, wg_select(hidden, 1, 0), model->config.bert.hidden_dropout_prob);
+    return wg_scope_end(&scope, wg_tanh(wg_linear_forward(model->dense, first)));
+}
+
+/* LayerNorm(GELU(W x + b)), of which the decoder makes logits. */
+static wg_tensor *transform(wg_roberta_for_masked_lm *model, wg_tensor *x) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    x = wg_activate(WG_ACTIVATION_GELU, wg_linear_forward(model->dense, x));
+    return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
+}
+
+static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
+    wg_roberta_for_masked_lm *model = (wg_roberta_for_masked_lm *)module;
+    return wg_linear_forward(model->decoder, transform(model, hidden));
+}
+
+static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
+                       const wg_cross_entropy_options *options) {
+    wg_roberta_for_masked_lm *model = (wg_roberta_for_masked_lm *)module;
+    return wg_linear_loss(model->decoder, transform(model, hidden), labels, WG_IGNORE_INDEX,
+                          options);
+}
+
+/* ---- The record ---- */
+
+static wg_module *create(const void *config, uint64_t seed) {
+    return (wg_module *)wg_roberta_for_masked_lm_new(config, seed);
+}
+
+static const void *config_of(const wg_module *module) {
+    return &((const wg_roberta_for_masked_lm *)module)->encoder->config;
+}
+
+static wg_module *encoder_new(wg_module *parent, const char *name, const void *config,
+                              bool pooler) {
+    wg_roberta *model = roberta_new(parent, name, config, pooler);
+    return model ? &model->module : NULL;
+}
+
+static wg_module *encoder_of(wg_module *module) {
+    return &((wg_roberta_for_masked_lm *)module)->encoder->module;
+}
+
+/* Trained as in the paper, table 9, but for the sizes of batches and runs. Published files of the
+ * masked language model hold a pooler that it does not have. */
+const wg_model_type wg_roberta_type = {
+    .name = "roberta",
+    .model_type = "roberta",
+    .aliases = {"xlm-roberta", "camembert"},
+    .title = "RoBERTa (Liu et al. 2019)",
+    .shape = WG_ENCODER,
+    .settings = {WHERE, sizeof(wg_roberta_config), sizeof rows / sizeof rows[0], rows},
+    .ignored = ignored,
+    .presets = presets,
+    .bench_preset = "roberta-mini",
+    .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"linear\", \"beta2\": 0.98, "
+                "\"weight-decay\": 0.01}",
+    .smallest = "{\"vocab_size\": 9, \"hidden_size\": 4, \"num_hidden_layers\": 2, "
+                "\"num_attention_heads\": 2, \"intermediate_size\": 6, "
+                "\"max_position_embeddings\": 7}",
+    .objectives = "masked-lm",
+    .check = check,
+    .fitted = fitted,
+    .fit = fit_config,
+    .resize = resize,
+    .sizes = sizes_of,
+    .config = config_of,
+    .names = {.architecture = "RobertaForMaskedLM",
+              .classifier = "RobertaForSequenceClassification",
+              .answerer = "RobertaForQuestionAnswering",
+              .word_classifier = "RobertaForTokenClassification",
+              .pooled_head = "classifier.out_proj",
+              .prefix = "roberta.",
+              .heads = {"lm_head.", "classifier.", "qa_outputs."},
+              .repeated = {"embeddings.position_ids", "embeddings.token_type_ids",
+                           "roberta.pooler.dense.weight", "roberta.pooler.dense.bias"},
+              .optional = {"lm_head.", "classifier.dense."},
+              .adapted = {"query", "value"}},
+    .create = create,
+    .logits = logits,
+    .loss = loss,
+    .encoder_name = "",
+    .encoder_new = encoder_new,
+    .encoder_forward = encoder_forward,
+    .encoder_pool = encoder_pool,
+    .encoder = encoder_of,
+};
