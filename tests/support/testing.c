@@ -84,13 +84,14 @@ void add_suite_of_range(const char *name, size_t count, const TTest *const *test
     }
 }
 
-/* A case is a process of its own, so that a crash is a failed case. Under AddressSanitizer each process
- * would be searched for leaks when it ends, which takes longer than most cases: there all cases share
- * one process, which is searched once, but for programs with cases that change what others see: the
- * numbers of calls, the environment, the current locale. */
+/* A case is a process of its own, so that a crash is a failed case. Under AddressSanitizer each
+ * process would be searched for leaks when it ends, which takes longer than most cases: there all
+ * cases share one process, which is searched once, but for programs with cases that change what
+ * others see: the numbers of calls, the environment, the current locale, or that print in a child.
+ */
 static bool cases_share_a_process(void) {
 #ifdef __SANITIZE_ADDRESS__
-    static const char *const apart[] = {"test_autograd", "test_data", "test_models"};
+    static const char *const apart[] = {"test_autograd", "test_data", "test_io", "test_models"};
     for (size_t i = 0; i < WG_COUNT(apart); i++)
         if (strcmp(program_invocation_short_name, apart[i]) == 0)
             return false;
