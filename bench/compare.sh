@@ -8,7 +8,12 @@
 # libtcmalloc-minimal4). Prints the medians of the rounds.
 #
 # WENGERT: the command (default build/wengert). ROUNDS: default 3. THREADS: default 2.
-# PYTHON: default /usr/bin/python3.
+# PYTHON: the words of a command that runs a PyTorch (default /usr/bin/python3). A command of
+# several words brings its own libraries, and programs are handed to it as text, so that it may see
+# other files, such as PyTorch 2.6 with OpenBLAS in a folder of Debian 13:
+#
+#   PYTHON='chroot FOLDER env LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp
+#   LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4 python3' bench/compare.sh PEERS_FOLDER
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 wengert=${WENGERT:-$here/../build/wengert}
@@ -26,13 +31,18 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-compare.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
+case $python in
+*' '*) own=yes ;;
+*) own=no ;;
+esac
 blas=$(dirname "$(dpkg -L libblis4-openmp 2>/dev/null | grep '/libblas\.so\.3$')")
 tcmalloc=$(dpkg -L libtcmalloc-minimal4 2>/dev/null | grep '/libtcmalloc_minimal\.so\.4$')
 torch=yes
-if ! "$python" -c 'import torch' 2>/dev/null; then
+# shellcheck disable=SC2086 # it is words
+if ! $python -c 'import torch' 2>/dev/null; then
     echo "$python has no torch (Debian: python3-torch): PyTorch is left out" >&2
     torch=no
-elif ! test -f "$blas/libblas.so.3" || ! test -f "$tcmalloc"; then
+elif test "$own" = no && { ! test -f "$blas/libblas.so.3" || ! test -f "$tcmalloc"; }; then
     echo "libblis4-openmp or libtcmalloc-minimal4 is missing: PyTorch is not at its best" >&2
 fi
 
@@ -64,6 +74,16 @@ run_ours() {
 }
 
 run_torch() {
+    if test "$own" = yes; then
+        # shellcheck disable=SC2046,SC2086 # arguments are words
+        set -- $(peer_of "$1" "$2")
+        program=$1
+        shift
+        # shellcheck disable=SC2086
+        OMP_NUM_THREADS=$threads $python - "$@" <"$program" >"$work/out" || return 1
+        sed 's/.*ms_per_step=\([^ ]*\).* rss_mb=\([^ ]*\).*/\1 \2/' "$work/out" >>"$work/torch"
+        return
+    fi
     # shellcheck disable=SC2046 # arguments are words
     LD_LIBRARY_PATH=$blas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} LD_PRELOAD=$tcmalloc \
         OMP_NUM_THREADS=$threads "$python" $(peer_of "$1" "$2") >"$work/out" || return 1

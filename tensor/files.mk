@@ -108,6 +108,7 @@ simd_kernels = \
 	optim/kernels_of_real.h \
 	tensor/simd/attention.h \
 	tensor/simd/distances.h \
+	tensor/simd/factor.h \
 	tensor/simd/fft.h \
 	tensor/simd/functions.h \
 	tensor/simd/kernels_bf16.c \

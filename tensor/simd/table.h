@@ -8,6 +8,7 @@
 
 #include "tensor/simd/attention.h"
 #include "tensor/simd/distances.h"
+#include "tensor/simd/factor.h"
 #include "tensor/simd/fft.h"
 #include "tensor/simd/products.h"
 #include "tensor/simd/quantized.h"
@@ -127,6 +128,10 @@ const wg__simd WG__TABLE = {
     .row_distances_vjp = row_distances_vjp,
 
     .fft_groups = fft_groups,
+
+    .lu_factors = lu_factors,
+    .lu_solve = lu_solve,
+    .cholesky_factor = cholesky_factor,
 
     .row_products = row_products,
     .add_scaled_rows = add_scaled_rows,

@@ -111,12 +111,42 @@ START_TEST(vectors_of_equal_values_have_no_derivative_but_the_values_do) {
 }
 END_TEST
 
+/* Of sizes below and above those that have factors of our own; rows change places. */
+START_TEST(factors_of_any_size_multiply_to_the_matrix) {
+    const int64_t sizes[] = {1, 2, 7, 8, 9, 17, 65, 150, 384, 400};
+    for (int i = 0; i < 20; i++) {
+        const int64_t n = sizes[i / 2];
+        const wg_dtype dtype = i % 2 ? WG_F64 : WG_F32;
+        const double close = (dtype == WG_F64 ? 2e-12 : 2e-3) * (double)n;
+        wg_tensor *a = wg_cast(random_matrices(n, n), dtype);
+        wg_tensor *b = wg_cast(random_matrices(n, 7), dtype), *sign = NULL, *logarithm = NULL;
+        a = wg_add(a, wg_mul_scalar(wg_eye(dtype, n, n), sqrt((double)n) / 2));
+        assert_close(wg_matmul(a, wg_solve(a, b, false)), b, 0, close);
+        wg_tensor *eye = wg_expand(wg_eye(dtype, n, n), 3, wg_tensor_shape(a));
+        assert_close(wg_matmul(wg_inv(a), a), eye, 0, close);
+        wg_tensor *square = wg_add(wg_matmul(a, transposed(a)), eye);
+        wg_tensor *l = wg_cholesky(square, false);
+        assert_close(wg_matmul(l, transposed(l)), square, 0, close);
+        wg_tensor *diagonal = wg_log(wg_diagonal(l, 0, -2, -1));
+        ck_assert_int_eq(wg_slogdet(square, &sign, &logarithm), 0);
+        assert_close(logarithm, wg_mul_scalar(wg_sum(diagonal, 1, (int64_t[]){1}, false), 2), 0, close);
+        assert_close(sign, wg_ones(dtype, WG_DIMS(2)), 0, 0);
+    }
+    wg_tensor *swapped =
+        wg_from_array(WG_F64, WG_DIMS(3, 3), (double[]){0, 2, 0, 0, 0, 3, 5, 0, 0});
+    ck_assert_double_eq(wg_item(wg_det(swapped)), 30);
+    swapped = wg_from_array(WG_F64, WG_DIMS(2, 2), (double[]){0, 2, 3, 0});
+    ck_assert_double_eq(wg_item(wg_det(swapped)), -6);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         qr_gives_orthonormal_columns_and_a_triangle,
         svd_gives_orthonormal_columns_and_descending_values,
         eigenvectors_of_a_symmetric_matrix_diagonalise_it,
         systems_without_a_solution_are_refused,
+        factors_of_any_size_multiply_to_the_matrix,
         matrices_that_do_not_fit_are_refused,
         vectors_of_equal_values_have_no_derivative_but_the_values_do,
     };

@@ -294,7 +294,8 @@ static void max_by_vectors(const pool_job *job, int64_t plane) {
         TYPE *dx = (TYPE *)job->to + plane * job->places;                                          \
         memset(dx, 0, (size_t)job->places * sizeof *dx);                                           \
         for (int64_t i = 0; i < job->outputs; i++)                                                 \
-            dx[index[i]] += dy[i];                                                                 \
+            if (index[i] < job->places) /* else it is the place of an empty window */              \
+                dx[index[i]] += dy[i];                                                             \
     }
 
 MAX_VJP(f32, float)

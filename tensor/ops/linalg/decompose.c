@@ -128,7 +128,8 @@ static int square_infer(wg_call *call) {
 }
 
 static int cholesky_forward(wg_call *call) {
-    wg_tensor *a = wg__column_major(wg__symmetric_part(call->inputs[0]));
+    wg_tensor *a = wg__symmetric_part(call->inputs[0]); /* so rows are columns */
+    a = a ? wg_contiguous(a) : NULL;
     wg__lapack job = wg__lapack_job(call);
     if (!a)
         return -1;
@@ -142,7 +143,7 @@ static int cholesky_forward(wg_call *call) {
                            "positive; adding a small multiple of the identity may help",
                            wg__matrix_text(text, sizeof text, call, job.matrix),
                            (long long)job.info);
-    return wg__set_output(call, wg_tril(a, 0));
+    return wg__set_output(call, wg_tril(wg__transposed(a), 0));
 }
 
 static wg_tensor *phi(wg_tensor *x) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "tensor/simd/simd.h"
 
 /* A call of LAPACK's routine for the dtype, in column-major order, without LAPACKE's own memory and
  * its checks for NaN. */
@@ -110,9 +111,19 @@ static int run(wg__lapack *job, routine routine, int64_t reals, int64_t integers
 
 /* ---- General matrices ---- */
 
+/* Up to here the kernels' own factors are faster than LAPACK's calls of BLAS. */
+enum { SMALL = 384 };
+
+static const wg__simd *kernels_of(const wg__lapack *job) {
+    return wg__simd_for(job->dtype);
+}
+
 static lapack_int lu(const wg__lapack *job, int64_t matrix, const space *space) {
     const lapack_int n = (lapack_int)job->n;
     (void)space;
+    if (n <= SMALL)
+        return (lapack_int)kernels_of(job)->lu_factors(n, at(job, job->a, matrix, job->n * job->n),
+                                                       job->pivots + matrix * job->n);
     return LAPACK(job->dtype, getrf, n, n, at(job, job->a, matrix, job->n * job->n), leading(n),
                   job->pivots + matrix * job->n);
 }
@@ -126,6 +137,12 @@ static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *spac
     const lapack_int info = lu(job, matrix, space);
     if (info != 0)
         return info;
+    if (n <= SMALL) {
+        kernels_of(job)->lu_solve(n, k, at(job, job->a, matrix, job->n * job->n),
+                                  job->pivots + matrix * job->n,
+                                  at(job, job->b, matrix, job->n * job->k));
+        return 0;
+    }
     return LAPACK(job->dtype, getrs, 'N', n, k, at(job, job->a, matrix, job->n * job->n),
                   leading(n), job->pivots + matrix * job->n,
                   at(job, job->b, matrix, job->n * job->k), leading(n));
@@ -140,6 +157,19 @@ static lapack_int inverse(const wg__lapack *job, int64_t matrix, const space *sp
     const lapack_int info = lu(job, matrix, space);
     if (info != 0)
         return info;
+    if (n > 0 && n <= SMALL) {
+        const size_t size = (size_t)(job->n * job->n) * wg_dtype_size(job->dtype);
+        memset(space->real, 0, size);
+        for (int64_t i = 0; i < job->n; i++)
+            if (job->dtype == WG_F32)
+                ((float *)space->real)[i * (job->n + 1)] = 1;
+            else
+                ((double *)space->real)[i * (job->n + 1)] = 1;
+        void *a = at(job, job->a, matrix, job->n * job->n);
+        kernels_of(job)->lu_solve(n, n, a, job->pivots + matrix * job->n, space->real);
+        memcpy(a, space->real, size);
+        return 0;
+    }
     return LAPACK(job->dtype, getri, n, at(job, job->a, matrix, job->n * job->n), leading(n),
                   job->pivots + matrix * job->n, space->real, (lapack_int)space->reals);
 }
@@ -147,6 +177,8 @@ static lapack_int inverse(const wg__lapack *job, int64_t matrix, const space *sp
 int wg__lapack_inverse(wg__lapack *job) {
     const lapack_int n = (lapack_int)job->n;
     double answer = 0;
+    if (n <= SMALL)
+        return run(job, inverse, job->n * job->n + 1, 0);
     LAPACK(job->dtype, getri, n, job->a, leading(n), job->pivots, (void *)&answer, -1);
     return run(job, inverse, answered(job->dtype, &answer), 0);
 }
@@ -166,6 +198,9 @@ int wg__lapack_solve_triangular(wg__lapack *job) {
 static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *space) {
     const lapack_int n = (lapack_int)job->n;
     (void)space;
+    if (n <= SMALL)
+        return (lapack_int)kernels_of(job)->cholesky_factor(
+            n, at(job, job->a, matrix, job->n * job->n));
     return LAPACK(job->dtype, potrf, 'L', n, at(job, job->a, matrix, job->n * job->n), leading(n));
 }
 

@@ -1,0 +1,166 @@
+/* Triangular factors of small matrices (simd.h lists them), which LAPACK would compute by calls too
+ * small to be fast. Matrices are n x n, of column-major order:
+ *
+ *     column j      | done: L and U of     | j | to come |
+ *                   | columns before j     |   |         |
+ *
+ * Left-looking: column j takes the products of all earlier columns before it is finished, so that a
+ * vector of it stays in a register meanwhile. */
+
+enum {
+    TRIANGLE = 8, /* columns that are solved by scalars before the rows beyond take them */
+    ROW = 128     /* factors of a row that are copied side by side */
+};
+
+/* y[r] -= sum_k factor_(k, r) column_k for R columns y, V vectors of rows at a time. Factor (k, r)
+ * is at factors[k step + r y_step]. Returns how many rows are done. */
+WG__OF_KNOWN int64_t subtract_vectors(const int R, const int V, int64_t begin, int64_t n,
+                                      int64_t count, const real *columns, int64_t leading,
+                                      const real *factors, int64_t step, real *y, int64_t y_step) {
+    for (; begin + V * LANES <= n; begin += V * LANES) {
+        vector sums[4][4];
+        WG__UNROLL for (int r = 0; r < R; r++) WG__UNROLL for (int v = 0; v < V; v++) sums[r][v] =
+            load(y + r * y_step + begin + v * LANES);
+        for (int64_t k = 0; k < count; k++) {
+            const real *column = columns + k * leading + begin;
+            vector x[4];
+            WG__UNROLL for (int v = 0; v < V; v++) x[v] = load(column + v * LANES);
+            WG__UNROLL for (int r = 0; r < R; r++) {
+                const real factor = factors[k * step + r * y_step];
+                WG__UNROLL for (int v = 0; v < V; v++) sums[r][v] -= factor * x[v];
+            }
+        }
+        WG__UNROLL for (int r = 0; r < R; r++) WG__UNROLL for (int v = 0; v < V; v++)
+            store(y + r * y_step + begin + v * LANES, sums[r][v]);
+    }
+    return begin;
+}
+
+WG__OF_KNOWN void subtract_columns(const int R, int64_t n, int64_t count, const real *columns,
+                                   int64_t leading, const real *factors, int64_t step, real *y,
+                                   int64_t y_step) {
+    int64_t done = subtract_vectors(R, R == 1 ? 4 : 2, 0, n, count, columns, leading, factors, step,
+                                    y, y_step);
+    done = subtract_vectors(R, 1, done, n, count, columns, leading, factors, step, y, y_step);
+    for (; done < n; done++)
+        for (int r = 0; r < R; r++) {
+            real sum = y[r * y_step + done];
+            for (int64_t k = 0; k < count; k++)
+                sum -= factors[k * step + r * y_step] * columns[k * leading + done];
+            y[r * y_step + done] = sum;
+        }
+}
+
+/* R columns of b replaced by L^-1 b, with L the unit lower triangle of the first `count` columns of
+ * a; the first `zeros` rows of b are 0. Rows from `count` to n take the products, too. */
+WG__OF_KNOWN void solve_lower(const int R, int64_t n, int64_t count, int64_t zeros, const real *a,
+                              real *b, int64_t b_step) {
+    for (int64_t k = zeros / TRIANGLE * TRIANGLE; k < count; k += TRIANGLE) {
+        const int64_t width = count - k < TRIANGLE ? count - k : TRIANGLE, end = k + width;
+        for (int64_t column = k; column < end; column++)
+            for (int r = 0; r < R; r++) {
+                real *y = b + r * b_step;
+                for (int64_t row = column + 1; row < end; row++)
+                    y[row] -= y[column] * a[column * n + row];
+            }
+        subtract_columns(R, n - end, width, a + k * n + end, n, b + k, 1, b + end, b_step);
+    }
+}
+
+WG__OF_KNOWN void solve_upper(const int R, int64_t n, const real *a, real *b, int64_t b_step) {
+    for (int64_t k = (n - 1) / TRIANGLE * TRIANGLE; k >= 0; k -= TRIANGLE) {
+        const int64_t end = k + TRIANGLE < n ? k + TRIANGLE : n;
+        for (int64_t column = end - 1; column >= k; column--)
+            for (int r = 0; r < R; r++) {
+                real *y = b + r * b_step;
+                y[column] /= a[column * n + column];
+                for (int64_t row = k; row < column; row++)
+                    y[row] -= y[column] * a[column * n + row];
+            }
+        subtract_columns(R, k, end - k, a + k * n, n, b + k, 1, b, b_step);
+    }
+}
+
+static inline void exchange_rows(real *column, int64_t i, int64_t j) {
+    const real held = column[i];
+    column[i] = column[j];
+    column[j] = held;
+}
+
+/* Returns LAPACK's INFO. */
+static int64_t lu_factors(int64_t n, void *matrix, int32_t *pivots) {
+    real *a = matrix;
+    int64_t info = 0;
+    for (int64_t j = 0; j < n; j++) {
+        real *column = a + j * n;
+        for (int64_t i = 0; i < j; i++)
+            exchange_rows(column, i, pivots[i] - 1);
+        solve_lower(1, n, j, 0, a, column, 0);
+        int64_t pivot = j;
+        for (int64_t i = j + 1; i < n; i++)
+            if ((column[i] < 0 ? -column[i] : column[i]) >
+                (column[pivot] < 0 ? -column[pivot] : column[pivot]))
+                pivot = i;
+        pivots[j] = (int32_t)pivot + 1;
+        if (column[pivot] == 0) {
+            info = info ? info : j + 1;
+            continue;
+        }
+        if (pivot != j)
+            for (int64_t k = 0; k <= j; k++)
+                exchange_rows(a + k * n, j, pivot);
+        const real divisor = column[j];
+        for (int64_t i = j + 1; i < n; i++)
+            column[i] /= divisor;
+    }
+    return info;
+}
+
+/* k columns of b, of which the first rows may be 0 in identity matrices. */
+static void lu_solve(int64_t n, int64_t k, const void *factors, const int32_t *pivots,
+                     void *right) {
+    const real *a = factors;
+    real *b = right;
+    for (int64_t j = 0; j < k; j++)
+        for (int64_t i = 0; i < n; i++)
+            exchange_rows(b + j * n, i, pivots[i] - 1);
+    for (int64_t j = 0; j < k;) {
+        real *here = b + j * n;
+        const int together = k - j >= 4 ? 4 : 1;
+        int64_t zeros = n;
+        for (int r = 0; r < together; r++) {
+            int64_t first = 0;
+            while (first < zeros && here[r * n + first] == 0)
+                first++;
+            zeros = first;
+        }
+        if (together == 4) {
+            solve_lower(4, n, n, zeros, a, here, n);
+            solve_upper(4, n, a, here, n);
+        } else {
+            solve_lower(1, n, n, zeros, a, here, n);
+            solve_upper(1, n, a, here, n);
+        }
+        j += together;
+    }
+}
+
+/* The lower triangle; returns LAPACK's INFO. */
+static int64_t cholesky_factor(int64_t n, void *matrix) {
+    real *a = matrix, row[ROW];
+    for (int64_t j = 0; j < n; j++) {
+        real *column = a + j * n;
+        for (int64_t k = 0; k < j; k += ROW) {
+            const int64_t count = j - k < ROW ? j - k : ROW;
+            for (int64_t i = 0; i < count; i++)
+                row[i] = a[(k + i) * n + j];
+            subtract_columns(1, n - j, count, a + k * n + j, n, row, 1, column + j, 0);
+        }
+        if (!(column[j] > 0))
+            return j + 1;
+        const real root = square_root(column[j] + (vector){0})[0];
+        for (int64_t i = j; i < n; i++)
+            column[i] /= root;
+    }
+    return 0;
+}
