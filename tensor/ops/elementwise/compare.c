@@ -100,11 +100,7 @@ LOGIC(logical_and, &, "and")
 LOGIC(logical_or, |, "or")
 LOGIC(logical_xor, ^, "exclusive or")
 
-static void not_bool(int64_t n, char *const *data, const int64_t *strides, const void *context) {
-    (void)context;
-    for (int64_t i = 0; i < n; i++)
-        data[0][i * strides[0]] = !data[1][i * strides[1]];
-}
+LOOP(not_bool, uint8_t, !x)
 
 FORWARD(logical_not, NULL, [WG_BOOL] = not_bool)
 
