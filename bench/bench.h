@@ -23,6 +23,7 @@ enum {
     WG__KEY_SEQ,
     WG__KEY_VOCAB,
     WG__KEY_RECOMPUTE,
+    WG__KEY_DTYPE,
     WG__KEY_BENCH /* the first of a bench's own */
 };
 
@@ -36,13 +37,23 @@ enum {
          "Tokens in a sequence; of encoder-decoders in source and target each (default: the "      \
          "preset's)",                                                                              \
          0},                                                                                       \
-        {"vocab", WG__KEY_VOCAB, "N", 0, "Tokens in the vocabulary (default: the preset's)", 0}, { \
+        {"vocab", WG__KEY_VOCAB, "N", 0, "Tokens in the vocabulary (default: the preset's)", 0},   \
+        {"dtype",                                                                                  \
+         WG__KEY_DTYPE,                                                                            \
+         "TYPE",                                                                                   \
+         0,                                                                                        \
+         "f32, or bf16: mixed precision, as of `wengert pretrain' (default: f32)",                 \
+         0},                                                                                       \
+    {                                                                                              \
         "recompute", WG__KEY_RECOMPUTE, NULL, 0,                                                   \
             "Keep of each layer what goes into it alone, and run it once more in backward", 0      \
     }
 
 /* Parses them, and MODEL. ARGP_ERR_UNKNOWN for other keys. */
 error_t wg__parse_workload(int key, char *text, struct argp_state *state, wg__workload *workload);
+
+/* f32 or bf16; leaves with a message for another name. */
+wg_dtype wg__parse_product_dtype(const struct argp_state *state, const char *text);
 
 /* ---- The benches: see `wengert bench --help`. argv[0] is "wengert bench NAME". ---- */
 

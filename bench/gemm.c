@@ -49,13 +49,16 @@ static const product products[] = {
 typedef struct arguments {
     int threads;
     bool transposed;
+    wg_dtype dtype;
     size_t count; /* of products that are named; 0: all of the table */
     product *named;
 } arguments;
 
-enum { KEY_THREADS = WG__KEY_OWN, KEY_TRANSPOSED };
+enum { KEY_THREADS = WG__KEY_OWN, KEY_TRANSPOSED, KEY_DTYPE };
 
 static const struct argp_option options[] = {
+    {"dtype", KEY_DTYPE, "TYPE", 0,
+     "f32, or bf16: operands are rounded to bf16, and sums are f32 (default: f32)", 0},
     {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
     {"transposed", KEY_TRANSPOSED, NULL, 0,
      "Of a shape that is given: the second matrix is stored as (N, K)", 0},
@@ -81,6 +84,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_THREADS:
         a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
         return 0;
+    case KEY_DTYPE:
+        a->dtype = wg__parse_product_dtype(state, text);
+        return 0;
     case KEY_TRANSPOSED:
         a->transposed = true;
         return 0;
@@ -96,16 +102,17 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
-static int time_one(const product *p, bool transposed, double sgemm_flops) {
-    const double seconds = wg__time_product(p->m, p->n, p->k, transposed);
+static int time_one(const product *p, bool transposed, wg_dtype dtype, double sgemm_flops) {
+    const double seconds = wg__time_product(p->m, p->n, p->k, transposed, dtype);
     if (seconds < 0)
         return -1;
     const double flops = 2 * (double)p->m * (double)p->n * (double)p->k / seconds;
-    wg__print_json_line(
-        json_pack("{s:s, s:I, s:I, s:I, s:b, s:i, s:f, s:f, s:f, s:f}", "use", p->use, "m",
-                  (json_int_t)p->m, "n", (json_int_t)p->n, "k", (json_int_t)p->k, "transposed",
-                  transposed, "threads", wg_threads(), "ms", 1e3 * seconds, "gflops", 1e-9 * flops,
-                  "sgemm_peak_gflops", 1e-9 * sgemm_flops, "share_of_peak", flops / sgemm_flops));
+    wg__print_json_line(json_pack("{s:s, s:I, s:I, s:I, s:b, s:s, s:i, s:f, s:f, s:f, s:f}", "use",
+                                  p->use, "m", (json_int_t)p->m, "n", (json_int_t)p->n, "k",
+                                  (json_int_t)p->k, "transposed", transposed, "dtype",
+                                  wg_dtype_name(dtype), "threads", wg_threads(), "ms",
+                                  1e3 * seconds, "gflops", 1e-9 * flops, "sgemm_peak_gflops",
+                                  1e-9 * sgemm_flops, "share_of_peak", flops / sgemm_flops));
     fflush(stdout);
     return 0;
 }
@@ -118,7 +125,7 @@ static int bench(const arguments *a) {
     if (status == 0)
         status = wg__measure_sgemm(&sgemm_flops);
     for (size_t i = 0; status == 0 && i < count; i++)
-        status = time_one(&list[i], list[i].transposed || a->transposed, sgemm_flops);
+        status = time_one(&list[i], list[i].transposed || a->transposed, a->dtype, sgemm_flops);
     return status < 0 ? wg__cli_fail_pending() : 0;
 }
 

@@ -214,10 +214,20 @@ static pid_t train_beside(const arguments *a, const wg__workload *w) {
     snprintf(sequence, sizeof sequence, "--seq=%lld", (long long)w->sequence);
     snprintf(vocabulary, sizeof vocabulary, "--vocab=%lld", (long long)w->vocabulary);
     snprintf(threads, sizeof threads, "--threads=%d", a->threads);
-    const char *const words[] = {"wengert", "bench",           "train",
-                                 w->model,  "--preset",        w->preset,
-                                 batch,     sequence,          vocabulary,
-                                 threads,   "--steps=1000000", w->recompute ? "--recompute" : NULL,
+    const char *const words[] = {"wengert",
+                                 "bench",
+                                 "train",
+                                 w->model,
+                                 "--preset",
+                                 w->preset,
+                                 batch,
+                                 sequence,
+                                 vocabulary,
+                                 threads,
+                                 "--steps=1000000",
+                                 "--dtype",
+                                 w->dtype == WG_BF16 ? "bf16" : "f32",
+                                 w->recompute ? "--recompute" : NULL,
                                  NULL};
     posix_spawn_file_actions_t actions;
     pid_t process;

@@ -1,6 +1,7 @@
 /* wengert bench train: the steps of a training beside the machine's sgemm peak. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "bench/bench.h"
@@ -27,6 +28,12 @@ static const struct argp_option options[] = {
     WG__OPTIONS_PROFILE,
     {0}};
 
+wg_dtype wg__parse_product_dtype(const struct argp_state *state, const char *text) {
+    if (strcmp(text, "f32") != 0 && strcmp(text, "bf16") != 0)
+        argp_error(state, "--dtype '%s'; wanted f32 or bf16", text);
+    return strcmp(text, "bf16") == 0 ? WG_BF16 : WG_F32;
+}
+
 error_t wg__parse_workload(int key, char *text, struct argp_state *state, wg__workload *workload) {
     switch (key) {
     case WG__KEY_PRESET:
@@ -43,6 +50,9 @@ error_t wg__parse_workload(int key, char *text, struct argp_state *state, wg__wo
         return 0;
     case WG__KEY_RECOMPUTE:
         workload->recompute = true;
+        return 0;
+    case WG__KEY_DTYPE:
+        workload->dtype = wg__parse_product_dtype(state, text);
         return 0;
     case ARGP_KEY_ARG:
         if (workload->model)
@@ -128,15 +138,17 @@ static void report(const arguments *a, const wg__workload *w, timing *found) {
     const double step = wg__median(a->steps, found->seconds);
     const double flops = found->product_flops / step;
     wg__print_json_line(json_pack(
-        "{s:s, s:I, s:I, s:I, s:b, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:o}",
+        "{s:s, s:I, s:I, s:I, s:s, s:b, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, "
+        "s:o}",
         "preset", w->preset, "parameters", (json_int_t)wg_module_parameter_count(w->module),
-        "batch", (json_int_t)w->batch, "seq", (json_int_t)w->sequence, "recompute", w->recompute,
-        "threads", wg_threads(), "steps", (json_int_t)a->steps, "ms_per_step", 1e3 * step, "min_ms",
-        1e3 * found->seconds[0], "max_ms", 1e3 * found->seconds[a->steps - 1], "tokens_per_s",
-        (double)w->tokens / step, "gflops", 1e-9 * flops, "sgemm_peak_gflops",
-        1e-9 * found->sgemm_flops, "share_of_peak", flops / found->sgemm_flops, "max_rss_mb",
-        found->max_rss / (1 << 20), "allocations_after_warmup", (json_int_t)found->allocations,
-        "loss", wg__json_number(found->loss)));
+        "batch", (json_int_t)w->batch, "seq", (json_int_t)w->sequence, "dtype",
+        wg_dtype_name(w->dtype), "recompute", w->recompute, "threads", wg_threads(), "steps",
+        (json_int_t)a->steps, "ms_per_step", 1e3 * step, "min_ms", 1e3 * found->seconds[0],
+        "max_ms", 1e3 * found->seconds[a->steps - 1], "tokens_per_s", (double)w->tokens / step,
+        "gflops", 1e-9 * flops, "sgemm_peak_gflops", 1e-9 * found->sgemm_flops, "share_of_peak",
+        flops / found->sgemm_flops, "max_rss_mb", found->max_rss / (1 << 20),
+        "allocations_after_warmup", (json_int_t)found->allocations, "loss",
+        wg__json_number(found->loss)));
 }
 
 static int bench(arguments *a) {

@@ -270,7 +270,10 @@ void wg__workload_end(wg__workload *w) {
 }
 
 wg_tensor *wg__workload_loss(wg__workload *w) {
-    return w->type ? model_loss(w) : mlp_loss(w);
+    const wg_dtype before = wg_set_matmul_dtype(w->dtype);
+    wg_tensor *loss = w->type ? model_loss(w) : mlp_loss(w);
+    wg_set_matmul_dtype(before);
+    return loss;
 }
 
 double wg__workload_step(wg__workload *w) {

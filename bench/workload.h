@@ -18,6 +18,7 @@ typedef struct wg__workload {
                               * target of T tokens each */
     int64_t vocabulary;      /* 0: the preset's usual */
     bool recompute;          /* layers run again in backward, to keep less */
+    wg_dtype dtype;          /* of products: f32 or bf16 */
 
     const wg_model_type *type; /* NULL: mlp */
     wg_model net;              /* of a type */

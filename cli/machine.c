@@ -156,9 +156,10 @@ int wg__evict_caches(void) {
 
 /* ---- sgemm ---- */
 
-double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed) {
+double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed, wg_dtype dtype) {
     wg_scope scope;
     wg_scope_begin(&scope);
+    const wg_dtype before = wg_set_matmul_dtype(dtype);
     wg_generator generator = {.seed = 1};
     wg_tensor *a = wg_rand(&generator, WG_F32, WG_DIMS(m, k));
     wg_tensor *b = transposed ? wg_transpose(wg_rand(&generator, WG_F32, WG_DIMS(n, k)), 0, 1)
@@ -178,6 +179,7 @@ double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed) {
             total += seconds[count] = took;
         count++;
     }
+    wg_set_matmul_dtype(before);
     wg_scope_end(&scope, NULL);
     return wg_error_pending() ? -1 : wg__median(count, seconds);
 }
@@ -191,7 +193,7 @@ int wg__measure_sgemm(double *flops) {
         const double operations = 2 * (double)shape[0] * (double)shape[1] * (double)shape[2];
         if (*flops > 0 && operations / *flops > LONGEST)
             continue;
-        const double seconds = wg__time_product(shape[0], shape[1], shape[2], false);
+        const double seconds = wg__time_product(shape[0], shape[1], shape[2], false, WG_F32);
         if (seconds < 0)
             return -1;
         const double rate = operations / seconds;

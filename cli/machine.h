@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/internal.h"
+#include "tensor/dtype.h"
 
 /* The median of the figures, which are sorted. */
 double wg__median(int64_t count, double *figures);
@@ -24,8 +25,9 @@ int wg__measure_machine(wg__machine *machine);
 int wg__measure_sgemm(double *flops);
 
 /* The median of the seconds that an f32 product (M, K) x (K, N) takes, of contiguous matrices or
- * (transposed) of one whose rows are the columns of B. -1 with an error. */
-double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed);
+ * (transposed) of one whose rows are the columns of B, multiplied in f32 or bf16. -1 with an
+ * error. */
+double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed, wg_dtype dtype);
 
 /* A buffer on huge pages, larger than caches are, and what reads it on the library's number of
  * threads, over and over beside what is measured: memory that other programs use, too, is now quick

@@ -19,7 +19,7 @@ static const char *schedule_name(int kind) {
                : NULL;
 }
 
-static const char *communication_dtype(int index) {
+static const char *float_dtype(int index) {
     static const char *const names[] = {"f32", "bf16", NULL};
     return names[index];
 }
@@ -137,6 +137,10 @@ static const wg_setting training_rows[] = {
     {"ema", WG_SETTING_NUMBER, TRAINING(ema), .high = 1, .fixed = true, .argument = "X",
      .help = "Measure and keep as the model the exponential average of the weights, of decay X "
              "(0.999 looks back about 1000 steps); 0 keeps the weights themselves"},
+    {"dtype", WG_SETTING_CHOICE, TRAINING(dtype), .fixed = true, .standard = "\"f32\"",
+     .choice = float_dtype, .argument = "TYPE",
+     .help = "f32, or bf16: mixed precision, in which matrix products take bf16 and sum in f32; "
+             "weights, optimizer, norms and losses stay f32"},
     {"recompute", WG_SETTING_FLAG, TRAINING(recompute),
      .help = "Keep of each layer only its input, and run the layer once more in backward: less "
              "memory, more time, the same run bit for bit"},
@@ -150,8 +154,8 @@ static const wg_setting training_rows[] = {
     {"zero", WG_SETTING_INTEGER, TRAINING(zero), .high = 2, .argument = "STAGE",
      .help = "Under mpirun: each rank has a share of the optimizer's state (1), and of the "
              "gradients (2), instead of all (0)"},
-    {"communication-dtype", WG_SETTING_CHOICE, TRAINING(communication_dtype),
-     .choice = communication_dtype, .argument = "TYPE",
+    {"communication-dtype", WG_SETTING_CHOICE, TRAINING(communication_dtype), .choice = float_dtype,
+     .argument = "TYPE",
      .help = "Under mpirun: send gradients as bf16, half the bytes, and add them up in f32 (f32)"},
     {"lora", WG_SETTING_INTEGER, TRAINING(lora), .low = 1, .high = INT32_MAX, .fixed = true,
      .heading = "LoRA:", .argument = "R",

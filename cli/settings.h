@@ -56,6 +56,7 @@ typedef struct wg__training_settings {
     int64_t seed;
     double ema;
     bool recompute, step_in_backward, deterministic;
+    int dtype; /* of products: wg_dtype f32 or bf16, by their place in the row's choices */
     int64_t zero;
     int communication_dtype; /* 0: f32, 1: bf16 */
     int64_t lora; /* rank; 0: none */

@@ -545,6 +545,7 @@ static wg_trainer_options trainer_options(run *r) {
         .zero = (int)s->zero,
         .bf16_gradients = s->communication_dtype == 1,
         .step_in_backward = s->step_in_backward,
+        .matmul_dtype = s->dtype == 1 ? WG_BF16 : WG_F32,
     };
 }
 

@@ -645,6 +645,19 @@ WG_API wg_tensor *wg_unsorted_segment_reduce(wg_tensor *x, wg_tensor *ids, int64
  * copy. Integers wrap around. PyTorch's bmm and mm are the same. [scope; SHAPE, DTYPE for bools] */
 WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
 
+/* Mixed precision   (Micikevicius et al. 2018; Kalamkar et al. 2019 for bf16). With WG_BF16, the
+ * products of f32 tensors that this thread makes from now on round their operands to bf16 (to
+ * nearest, ties to even) and sum in f32: wg_matmul, wg_linear_op, wg_linear_cross_entropy and what
+ * is made of them. Backward rounds the operands of the same calls, whatever is set by then. Tensors
+ * stay f32, as do all other ops, and f64 is not rounded. A sum begins with 0, the bias or what is
+ * added onto, and for each pair of the inner axis the second product is added, then the first, each
+ * with one rounding, so that the bits are the same on every processor with fused multiply-adds; but
+ * AVX512-BF16 takes numbers and sums below 2^-126 for 0. NaN and infinities are those of IEEE 754.
+ * Returns the dtype that was set before; initially WG_F32.
+ * [DTYPE for another dtype than f32 and bf16, which changes nothing] */
+WG_API wg_dtype wg_set_matmul_dtype(wg_dtype dtype);
+WG_API wg_dtype wg_matmul_dtype(void);
+
 /* The product of a linear layer, x W^T + bias.
  * x: (..., I)   weight: (O, I)   bias: (O) or NULL   ->   (..., O)
  * Fused; the gradient of weight is accumulated in place. [scope; SHAPE, DTYPE] */

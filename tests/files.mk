@@ -177,6 +177,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/loss.c \
 	tests/ops/matmul.c \
 	tests/ops/matrices.c \
+	tests/ops/mixed_precision.c \
 	tests/ops/norm.c \
 	tests/ops/quantized.c \
 	tests/ops/reduce.c \
@@ -207,6 +208,7 @@ tests_test_optim_SOURCES = \
 tests_test_tensor_SOURCES = \
 	tests/tensor/bf16_product.c \
 	tests/tensor/blocks.c \
+	tests/tensor/gemm_bf16.c \
 	tests/tensor/gemm_large.c \
 	tests/tensor/lifetimes.c \
 	tests/tensor/npy.c \

@@ -45,6 +45,9 @@ static int check_options(const wg_trainer_options *options) {
                        "none can be below 0",
                        (long long)options->accumulate, (long long)options->accumulate_ramp,
                        (long long)options->patience);
+    if (options->matmul_dtype != WG_F32 && options->matmul_dtype != WG_BF16)
+        return wg_fail(WG_ERROR_DTYPE, "train", "matmul_dtype is %s; wanted f32 or bf16",
+                       wg_dtype_name(options->matmul_dtype));
     return 0;
 }
 
@@ -202,6 +205,7 @@ int64_t wg_trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
 static int run_batch(wg_trainer *trainer, double share, bool is_last, measured_step *measured) {
     wg_scope scope;
     wg_scope_begin(&scope);
+    const wg_dtype before = wg_set_matmul_dtype(trainer->options.matmul_dtype);
     wg_tensor *loss = trainer->task.loss(trainer->task.context, &measured->metrics);
     const double value = wg_item(loss);
     measured->loss += share * value;
@@ -210,6 +214,7 @@ static int run_batch(wg_trainer *trainer, double share, bool is_last, measured_s
         result = backward_and_step(trainer, loss, share, measured);
     else if (result == 0)
         result = backward(loss, share);
+    wg_set_matmul_dtype(before);
     wg_scope_end(&scope, NULL);
     return result;
 }

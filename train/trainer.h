@@ -121,6 +121,8 @@ typedef struct wg_trainer_options {
     bool step_in_backward; /* each weight moves as soon as backward has its gradient, which takes
                             * less memory; without clipping only. Several ranks sum their gradients
                             * first and take no notice of it */
+    wg_dtype matmul_dtype; /* WG_BF16: forward and backward run under wg_set_matmul_dtype, mixed
+                            * precision; evaluations do not. WG_F32, 0: full precision */
 } wg_trainer_options;
 
 /* How many batches a step takes that follows `step` others. */

@@ -86,8 +86,10 @@ static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
     wg_optimizer_zero_grad(trainer->optimizer);
     int status = go_to(trainer, &trainer->begun_step);
     const bool was = wg__set_nonfinite_mode(true);
+    const wg_dtype before = wg_set_matmul_dtype(options->matmul_dtype);
     for (int64_t i = 0; status == 0 && i < batches; i++)
         status = try_batch(&trainer->task);
+    wg_set_matmul_dtype(before);
     wg__set_nonfinite_mode(was);
     if (status < 0 && wg_error_pending() && wg_error_pending()->code == WG_ERROR_ANOMALY)
         snprintf(text, size, "%.*s", (int)size - 1, wg_error_pending()->message);

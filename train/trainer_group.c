@@ -307,15 +307,16 @@ static int describe_module(const wg_state_dict *state, char *text, size_t size) 
 
 static void describe_options(const wg_trainer_options *o, char *text, size_t size) {
     const wg_schedule *s = &o->schedule;
-    snprintf(text, size,
-             "steps %lld, accumulate %lld in %lld, clip %g, average %g, evaluate every %lld, "
-             "patience %lld, ZeRO %d%s; %s to %g, %g at the end, warm-up %lld of %lld, decay %lld, "
-             "width %lld",
-             (long long)o->steps, (long long)o->accumulate, (long long)o->accumulate_ramp, o->clip,
-             o->average_decay, (long long)o->evaluate_every, (long long)o->patience, o->zero,
-             o->bf16_gradients ? " bf16" : "", wg_schedule_name(s->kind), s->peak, s->final,
-             (long long)s->warmup_steps, (long long)s->total_steps, (long long)s->decay_steps,
-             (long long)s->width);
+    snprintf(
+        text, size,
+        "steps %lld, accumulate %lld in %lld, clip %g, average %g, evaluate every %lld, "
+        "patience %lld, ZeRO %d%s, %s; %s to %g, %g at the end, warm-up %lld of %lld, decay %lld, "
+        "width %lld",
+        (long long)o->steps, (long long)o->accumulate, (long long)o->accumulate_ramp, o->clip,
+        o->average_decay, (long long)o->evaluate_every, (long long)o->patience, o->zero,
+        o->bf16_gradients ? " bf16" : "", wg_dtype_name(o->matmul_dtype), wg_schedule_name(s->kind),
+        s->peak, s->final, (long long)s->warmup_steps, (long long)s->total_steps,
+        (long long)s->decay_steps, (long long)s->width);
 }
 
 static int agree(wg_trainer *trainer, const wg_state_dict *state) {

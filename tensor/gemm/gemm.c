@@ -5,7 +5,7 @@
  *     tiny    (up to TINY multiply-adds)   one kernel of tensor/simd, with less overhead than BLIS
  *     small   (up to SMALL)                one call of BLIS, which mostly does not pack
  *     skinny  (a side below SKINNY)        strips of STRIP rows or columns, a call of BLIS each
- *     large, gathered                      blocks of packed operands: large.c
+ *     large, gathered, rounded to bf16     blocks of packed operands: large.c
  *
  * The choice and the strips depend on the shape alone, so the bits are the same at any number of
  * threads. In deterministic mode (kernels.h) large.c computes what BLIS would. */
@@ -165,8 +165,10 @@ void wg__gemm(const wg__product *product) {
     }
     const double multiply_adds = (double)p.m * (double)p.n * (double)p.k;
     wg__product_flops += 2 * multiply_adds;
-    if (p.gather) {
-        wg__gemm_large(&p, wg__gemm_kernel_for(p.dtype));
+    p.rounds &= p.k > 0;
+    if (p.rounds || p.gather) {
+        wg__gemm_large(&p, p.rounds ? wg__gemm_kernel_of_bf16(wg__bf16_kernels_for_cpu())
+                                    : wg__gemm_kernel_for(p.dtype));
         return;
     }
     if (is_tiny(&p)) {

@@ -28,9 +28,21 @@ typedef struct wg__gather {
 } wg__gather;
 
 /* C (m, n) = alpha A (m, k) B (k, n) + beta C. If `row` is not NULL, each row of C becomes that row
- * of alpha A B plus `row`, a bias, instead. With beta 0 or a row, C is not read. */
+ * of alpha A B plus `row`, a bias, instead. With beta 0 or a row, C is not read.
+ *
+ * A product of f32 that `rounds` has alpha 1 and beta 0 or 1 and rounds its operands to bf16 (to
+ * nearest, ties to even; NaN stays NaN). Its sums are f32: one begins with 0, the row or C, and
+ * each pair of k adds the second product, then the first, with one rounding each:
+ *
+ *     c = row_j or beta c_ij
+ *     for l = 0, 2, 4, ...:   c = fma(a_i(l+1), b_(l+1)j, c),   c = fma(a_il, b_lj, c)
+ *
+ * where numbers beyond an odd k are 0. This is the order of AVX512-BF16, which takes numbers and
+ * sums below 2^-126 for 0; other processors keep them. */
 typedef struct wg__product {
-    wg_dtype dtype; /* f32, f64, i32, i64 or u8 */
+    wg_dtype dtype;            /* f32, f64, i32, i64 or u8 */
+    bool rounds;               /* f32 only, without a gather */
+    bool a_is_bf16, b_is_bf16; /* of a product that rounds: stored so */
     int64_t m, n, k;
     double alpha, beta;
     wg__matrix a, b, c;

@@ -58,20 +58,25 @@ enum { FEWEST_OF_A = 48, FEWEST_OF_B = 32 };
 enum { USUAL_BYTES = 5 << 20 };
 
 /* Addresses a multiple of SAME_LINES bytes apart compete for the same few lines of the cache. */
-enum { CACHE_LINE = 64, SAME_LINES = 2048 };
+enum { CACHE_LINE = 64, SAME_LINES = 2048, WORD = 4 };
 
 /* A packed sliver: the largest step, and how far beyond its end a kernel may read. */
 enum { MOST_STEP = 64, SLIVER_ROOM = 64 };
 
 /* ---- Parts of products ---- */
 
+/* The dtype in which an operand is stored. */
+static wg_dtype dtype_of_operand(const wg__product *product, bool of_a) {
+    return (of_a ? product->a_is_bf16 : product->b_is_bf16) ? WG_BF16 : product->dtype;
+}
+
 wg__product wg__product_part(const wg__product *product, int64_t i, int64_t m, int64_t j,
                              int64_t n) {
     wg__product part = *product;
     part.m = m;
     part.n = n;
-    part.a = wg__matrix_at(part.dtype, part.a, i, 0);
-    part.b = wg__matrix_at(part.dtype, part.b, 0, j);
+    part.a = wg__matrix_at(dtype_of_operand(product, true), part.a, i, 0);
+    part.b = wg__matrix_at(dtype_of_operand(product, false), part.b, 0, j);
     part.c = wg__matrix_at(part.dtype, part.c, i, j);
     if (part.row)
         part.row = (const char *)part.row + j * (int64_t)wg_dtype_size(part.dtype);
@@ -85,6 +90,8 @@ wg__product wg__product_transposed(const wg__product *product) {
     p.a = wg__transposed(product->b);
     p.b = wg__transposed(product->a);
     p.c = wg__transposed(product->c);
+    p.a_is_bf16 = product->b_is_bf16;
+    p.b_is_bf16 = product->a_is_bf16;
     return p;
 }
 
@@ -143,14 +150,25 @@ wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype) {
     return blis;
 }
 
+/* Slivers of A are two tiles high. */
+wg__gemm_kernel wg__gemm_kernel_of_bf16(const wg__bf16_kernels *kernels) {
+    const int64_t rows = 2 * kernels->tile_rows, columns = kernels->columns;
+    return (wg__gemm_kernel){.dtype = WG_F32,
+                             .a = {rows, rows},
+                             .b = {columns, columns},
+                             .by_rows = true,
+                             .rounded = kernels};
+}
+
 /* ---- A product in blocks ---- */
 
 typedef struct blocks {
     wg__product product;
     wg__gemm_kernel kernel;
-    int64_t size;                    /* of an element */
+    int64_t size;                    /* of an element of C */
     bool gathers_a, gathers_b;       /* that operand is read by product.gather */
     bool a_stands;                   /* A is read in place, unpacked */
+    bool packs_along;                /* rows of A stay rows, of words (kernel.rounded) */
     bool shares_a;                   /* A is the shared operand, otherwise B */
     int64_t piece, pieces;           /* the length of a piece of k, and their number */
     int64_t first_piece, last_piece; /* the pieces in `shared` */
@@ -173,8 +191,25 @@ static bool is_packed(const blocks *p, bool of_a) {
     return !of_a || !p->a_stands;
 }
 
+static int64_t source_size(const blocks *p, bool of_a) {
+    return (int64_t)wg_dtype_size(dtype_of_operand(&p->product, of_a));
+}
+
+/* The words of a piece of k, of a packed vector (kernel.rounded). */
+static int64_t words_of(const blocks *p, int64_t k) {
+    return wg__ceil_divide(k, 2) * p->kernel.rounded->pair_bytes / WORD;
+}
+
+/* The words from one packed row of A to the next: rows do not compete for lines of the cache. */
+static int64_t words_along(const blocks *p) {
+    return words_of(p, p->piece) + CACHE_LINE / WORD;
+}
+
 static int64_t sliver_bytes(const blocks *p, bool of_a) {
-    const int64_t bytes = kernel_side(p, of_a)->step * p->piece * p->size;
+    const int64_t step = kernel_side(p, of_a)->step;
+    const int64_t bytes = !p->kernel.rounded       ? step * p->piece * p->size
+                          : of_a && p->packs_along ? step * words_along(p) * WORD
+                                                   : step * words_of(p, p->piece) * WORD;
     return wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + SLIVER_ROOM;
 }
 
@@ -203,8 +238,9 @@ static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t sliv
         return (source){0};
     const int64_t width = kernel_side(p, of_a)->width, begin = sliver * width;
     const int64_t l = piece * p->piece;
-    const wg__matrix x = of_a ? wg__matrix_at(p->product.dtype, p->product.a, begin, l)
-                              : wg__matrix_at(p->product.dtype, p->product.b, l, begin);
+    const wg_dtype dtype = dtype_of_operand(&p->product, of_a);
+    const wg__matrix x = of_a ? wg__matrix_at(dtype, p->product.a, begin, l)
+                              : wg__matrix_at(dtype, p->product.b, l, begin);
     return (source){.data = x.data,
                     .count = wg__smaller(slivers * width, side(p, of_a) - begin),
                     .k = piece_length(p, piece),
@@ -214,7 +250,14 @@ static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t sliv
 
 static void pack_source(const blocks *p, bool of_a, source x, char *to) {
     const wg__gemm_kernel *kernel = &p->kernel;
-    if (!kernel->simd)
+    if (kernel->rounded) {
+        const bool along = of_a && p->packs_along;
+        kernel->rounded->pack_operand(
+            x.count, x.k,
+            &(wg__bf16_operand){x.data, of_a ? p->product.a_is_bf16 : p->product.b_is_bf16,
+                                x.stride, x.k_stride},
+            along, along ? words_along(p) : kernel_side(p, of_a)->step, to);
+    } else if (!kernel->simd)
         wg__blis_pack(&kernel->blis, of_a ? &kernel->blis.a : &kernel->blis.b, x.count, x.k, x.data,
                       x.stride, x.k_stride, to);
     else if (x.stride == 1 && x.count == kernel->b.width)
@@ -303,7 +346,7 @@ static void pack_shared(blocks *p) {
         if (later < count) {
             ahead next = fetch_in(
                 1, source_of(p, p->shares_a, later % slivers, 1, p->first_piece + later / slivers),
-                p->size);
+                source_size(p, p->shares_a));
             fetch_some(&next);
         }
         pack_slivers(p, p->shares_a, i % slivers, 1, piece, shared_sliver(p, i % slivers, piece));
@@ -347,6 +390,11 @@ static void multiply_blis_tile(const wg__gemm_kernel *kernel, const wg__product 
     wg__blis_multiply(&kernel->blis, &without_row);
 }
 
+/* Computes a tile with the kernel of tensor/simd. */
+static void multiply_panels(const wg__gemm_kernel *kernel, const wg__panel_product *tile) {
+    (kernel->rounded ? kernel->rounded->rounded_product : kernel->simd->panel_product)(tile);
+}
+
 /* Computes a tile that the kernel of tensor/simd cannot write into C, because C has no room for
  * whole vectors, its columns are not adjacent, or beta is neither 0 nor 1. */
 static void multiply_odd_tile(const wg__gemm_kernel *kernel, const wg__product *p,
@@ -359,17 +407,26 @@ static void multiply_odd_tile(const wg__gemm_kernel *kernel, const wg__product *
     tile.d = tile.d ? whole : NULL;
     tile.c = whole;
     tile.d_row = tile.c_row = c.row_stride;
-    kernel->simd->panel_product(&tile);
+    multiply_panels(kernel, &tile);
     copy_scaled(p->dtype, p->m, p->n, 1, c, p->c);
+}
+
+/* Of the kernel of tensor/simd; 0 for that of BLIS. */
+static int64_t lanes_of(const wg__gemm_kernel *kernel) {
+    return kernel->rounded ? kernel->rounded->columns / WG__PANEL_VECTORS
+           : kernel->simd  ? kernel->simd->lanes
+                           : 0;
 }
 
 static wg__panel_product panel_product_of(const blocks *p, const wg__product *tile) {
     const wg__gemm_kernel *kernel = &p->kernel;
+    const int64_t a_row = p->packs_along ? words_along(p) : 1;
+    const int64_t a_column = p->packs_along ? 1 : kernel->a.step;
     return (wg__panel_product){.n = tile->n,
-                               .k = tile->k,
+                               .k = kernel->rounded ? wg__ceil_divide(tile->k, 2) : tile->k,
                                .alpha = tile->alpha,
-                               .a_row = p->a_stands ? tile->a.row_stride : 1,
-                               .a_column = p->a_stands ? tile->a.column_stride : kernel->a.step,
+                               .a_row = p->a_stands ? tile->a.row_stride : a_row,
+                               .a_column = p->a_stands ? tile->a.column_stride : a_column,
                                .b = tile->b.data,
                                .b_row = kernel->b.step,
                                .d_row = tile->row ? 0 : tile->c.row_stride,
@@ -395,7 +452,7 @@ static void multiply_sliver(const blocks *p, int64_t piece, const char *a, range
         tile.row = NULL;
     }
     const bool adds = tile.row || tile.beta != 0;
-    const bool writes_c = kernel->simd && tile.n % kernel->simd->lanes == 0 &&
+    const bool writes_c = lanes_of(kernel) && tile.n % lanes_of(kernel) == 0 &&
                           tile.c.column_stride == 1 &&
                           (tile.row || tile.beta == 0 || tile.beta == 1);
     const int64_t a_bytes =
@@ -409,8 +466,8 @@ static void multiply_sliver(const blocks *p, int64_t piece, const char *a, range
         fetch_some(&next->block);
         fetch_some(&next->chunk);
         if (writes_c)
-            kernel->simd->panel_product(&panel);
-        else if (kernel->simd)
+            multiply_panels(kernel, &panel);
+        else if (lanes_of(kernel))
             multiply_odd_tile(kernel, &tile, panel);
         else
             multiply_blis_tile(kernel, &tile);
@@ -445,7 +502,7 @@ static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
 static void multiply_columns_of_b(const blocks *p, int64_t piece, range now, const char *block,
                                   source then) {
     const int64_t chunks = chunks_of_a(p);
-    coming next = {.block = fetch_in(shared_slivers(p) * now.slivers, then, p->size)};
+    coming next = {.block = fetch_in(shared_slivers(p) * now.slivers, then, source_size(p, false))};
     for (int64_t c = 0; c < chunks; c++) {
         const range chunk = chunk_of_a(p, c);
         next.chunk = fetch_in(chunk.slivers * now.slivers, chunk_after(p, piece, c), p->size);
@@ -460,7 +517,7 @@ static void multiply_columns_of_b(const blocks *p, int64_t piece, range now, con
 static void multiply_rows_of_a(const blocks *p, int64_t piece, range now, const char *block,
                                source then) {
     const int64_t of_b = shared_slivers(p);
-    coming next = {.block = fetch_in(of_b * now.slivers, then, p->size)};
+    coming next = {.block = fetch_in(of_b * now.slivers, then, source_size(p, true))};
     for (int64_t s = 0; s < of_b; s++)
         multiply_sliver(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b.width,
                         &next);
@@ -544,7 +601,7 @@ static void set_blocks(blocks *p) {
 
 /* If there is no memory for workspaces: computes one tile at a time, with the same bits. */
 static void multiply_tile_by_tile(blocks *p) {
-    _Alignas(CACHE_LINE) char a[2 * ((PIECE + 1) * MOST_STEP * 4 + SLIVER_ROOM)];
+    _Alignas(CACHE_LINE) char a[2 * ((PIECE + CACHE_LINE / WORD) * MOST_STEP * WORD + SLIVER_ROOM)];
     char *b = a + sliver_bytes(p, true);
     const int64_t rows = p->kernel.a.width, columns = p->kernel.b.width;
     for (int64_t piece = 0; piece < p->pieces; piece++)
@@ -566,8 +623,13 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
     orient(&p);
     p.a_stands = kernel.reads_a && !p.gathers_a && stands_well(&p.product);
     p.shares_a = p.product.m <= p.product.n;
-    p.pieces = wg__ceil_divide(p.product.k, PIECE * (int64_t)sizeof(float) / p.size);
+    p.packs_along = kernel.rounded && p.product.a.column_stride == 1;
+    const int64_t packed = kernel.rounded ? kernel.rounded->pair_bytes / 2 : p.size;
+    p.pieces = wg__ceil_divide(p.product.k, PIECE * WORD / packed);
     p.piece = wg__ceil_divide(p.product.k, p.pieces);
+    if (kernel.rounded)
+        p.piece += p.piece % 2; /* a pair is of one piece */
+    p.pieces = wg__ceil_divide(p.product.k, p.piece);
     set_blocks(&p);
     const int64_t piece_bytes = shared_slivers(&p) * sliver_bytes(&p, p.shares_a);
     const bool shares = is_packed(&p, p.shares_a);

@@ -32,9 +32,10 @@ typedef struct wg__kernel_side {
 typedef struct wg__gemm_kernel {
     wg_dtype dtype;
     wg__kernel_side a, b;
-    bool by_rows;         /* wants the rows of C contiguous, otherwise its columns */
-    bool reads_a;         /* can read A unpacked */
-    const wg__simd *simd; /* the kernel of tensor/simd; NULL: that of BLIS */
+    bool by_rows;                    /* wants the rows of C contiguous, otherwise its columns */
+    bool reads_a;                    /* can read A unpacked */
+    const wg__simd *simd;            /* the kernel of tensor/simd; NULL: that of BLIS */
+    const wg__bf16_kernels *rounded; /* if not NULL: that of products that round to bf16 */
     wg__blis_kernel blis;
 } wg__gemm_kernel;
 
@@ -43,6 +44,9 @@ typedef struct wg__gemm_kernel {
 wg__gemm_kernel wg__gemm_kernel_of_blis(wg_dtype dtype);
 wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype);
 wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype);
+
+/* The kernel of products that round to bf16, from one of the tables of tensor/simd. */
+wg__gemm_kernel wg__gemm_kernel_of_bf16(const wg__bf16_kernels *kernels);
 
 /* Computes a product of the kernel's dtype with m and n above 0. */
 void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel);

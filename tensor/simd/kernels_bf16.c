@@ -28,6 +28,12 @@ enum { WORD = 4, VECTORS = 2, COLUMNS = VECTORS * LANES };
 
 /* ---- Words ---- */
 
+static inline vector load_words(const uint8_t *from) {
+    vector words;
+    memcpy(&words, from, sizeof words);
+    return words;
+}
+
 #if defined(__AVX512BF16__)
 enum { PAIR_WORDS = 1 };
 
@@ -153,12 +159,6 @@ static void lay_panel(int64_t outputs, int64_t n, const void *weight, int64_t we
 
 /* ---- Products ---- */
 
-static inline vector load_words(const uint8_t *from) {
-    vector words;
-    memcpy(&words, from, sizeof words);
-    return words;
-}
-
 /* Adds a word of x times the same word of each output to the outputs' sums. */
 static inline vector add_product(vector sum, const uint8_t *x, vector column) {
 #if defined(__AVX512BF16__)
@@ -204,6 +204,220 @@ static void multiply(const wg__pair_product *p) {
     }
 }
 
+/* ---- Products of two operands that are rounded to bf16: packing ---- */
+
+/* LANES words of a row from number `at` of its k numbers on, which are `step` apart; zeros beyond
+ * the last. Numbers become bf16, in words of f32 where pairs are not multiplied at once. */
+#if defined(__AVX512BF16__)
+static inline vector rounded_words(const float *x) {
+    return words_of(x);
+}
+
+static inline vector narrow_words(const uint16_t *x) {
+    return load_words((const uint8_t *)x);
+}
+
+/* Words whose lower halves are the numbers of x and the upper those of y. */
+static inline vector join_rows(const float *x, const float *y) {
+    const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh((__m512)load(y), (__m512)load(x));
+    static const uint16_t order[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                       21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                       11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    return (vector)_mm512_permutexvar_epi16(_mm512_loadu_si512(order), halves);
+}
+
+static inline vector join_narrow_rows(const uint16_t *x, const uint16_t *y) {
+    const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)x));
+    const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)y));
+    return (vector)_mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+}
+#else
+typedef uint32_t words __attribute__((vector_size(WG__VECTOR_BYTES)));
+
+/* To nearest, ties to even; a NaN stays one. */
+static inline vector rounded_words(const float *x) {
+    const vector v = load(x);
+    const words bits = (words)v, up = bits + 0x7fff + (bits >> 16 & 1);
+    return choose(v != v, (vector)((bits | 0x400000) & 0xffff0000), (vector)(up & 0xffff0000));
+}
+
+static inline vector narrow_words(const uint16_t *x) {
+    words wide = {0};
+    for (int i = 0; i < LANES; i++)
+        wide[i] = (uint32_t)x[i] << 16;
+    return (vector)wide;
+}
+#endif
+
+static inline float number_at(const wg__bf16_operand *x, int64_t i, int64_t l) {
+    const int64_t at = i * x->stride + l * x->k_stride;
+    if (!x->is_bf16)
+        return ((const float *)x->data)[at];
+    const uint32_t bits = (uint32_t)((const uint16_t *)x->data)[at] << 16;
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* LANES words of vector i of the operand, from number l on; zeros beyond the last of k. */
+static inline vector words_of_operand(const wg__bf16_operand *x, int64_t i, int64_t l, int64_t k) {
+    if (k - l >= STEP && x->k_stride == 1) {
+        const int64_t at = i * x->stride + l;
+        return x->is_bf16 ? narrow_words((const uint16_t *)x->data + at)
+                          : rounded_words((const float *)x->data + at);
+    }
+    float rest[STEP] = {0};
+    for (int64_t n = 0; n < STEP && l + n < k; n++)
+        rest[n] = number_at(x, i, l + n);
+    return rounded_words(rest);
+}
+
+/* Vectors whose numbers are adjacent: each becomes a row of words. */
+static void pack_along(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
+                       float *to) {
+    const int64_t numbers = (k + 1) / 2 * PAIR_WORDS;
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t word = 0, l = 0; word < numbers; word += LANES, l += STEP) {
+            const vector v = words_of_operand(x, i, l, k);
+            const int64_t left = numbers - word;
+            memcpy(to + i * step + word, &v, (size_t)(left < LANES ? left : LANES) * WORD);
+        }
+}
+
+/* A row of words for each number or pair, transposed from vectors of any stride. */
+static void pack_transposed(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
+                            float *to) {
+    const int64_t rows = (k + 1) / 2 * PAIR_WORDS;
+    for (int64_t begin = 0; begin < step; begin += LANES)
+        for (int64_t word = 0, l = 0; word < rows; word += LANES, l += STEP) {
+            vector v[LANES];
+            for (int i = 0; i < LANES; i++)
+                v[i] = begin + i < count ? words_of_operand(x, begin + i, l, k) : (vector){0};
+            transpose_vectors(v);
+            const int64_t width = step - begin < LANES ? step - begin : LANES;
+            for (int64_t w = 0; w < LANES && word + w < rows; w++)
+                memcpy(to + (word + w) * step + begin, &v[w], (size_t)width * WORD);
+        }
+}
+
+/* The words of number or pair `row` of LANES vectors from vector i on, which are adjacent. */
+static inline vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t row, int64_t k) {
+#if defined(__AVX512BF16__)
+    const int64_t low = 2 * row * x->k_stride + i, high = low + x->k_stride;
+    static const float zeros[LANES] = {0};
+    const bool is_last = 2 * row + 1 == k; /* of an odd k: the pair's second number is 0 */
+    if (x->is_bf16)
+        return join_narrow_rows((const uint16_t *)x->data + low,
+                                is_last ? (const uint16_t *)zeros
+                                        : (const uint16_t *)x->data + high);
+    return join_rows((const float *)x->data + low, is_last ? zeros : (const float *)x->data + high);
+#else
+    if (row == k)
+        return (vector){0};
+    const int64_t at = row * x->k_stride + i;
+    return x->is_bf16 ? narrow_words((const uint16_t *)x->data + at)
+                      : rounded_words((const float *)x->data + at);
+#endif
+}
+
+/* The same from vectors that lie side by side. */
+static void pack_adjacent(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
+                          float *to) {
+    const int64_t rows = (k + 1) / 2 * PAIR_WORDS, whole = count / LANES * LANES;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t i = 0; i < whole; i += LANES) {
+            const vector v = joined_words(x, i, row, k);
+            memcpy(to + row * step + i, &v, sizeof v);
+        }
+    if (whole == step)
+        return;
+    wg__bf16_operand rest = *x;
+    rest.data = (const char *)x->data + whole * (x->is_bf16 ? 2 : 4);
+    for (int64_t word = 0, l = 0; word < rows; word += LANES, l += STEP) {
+        for (int64_t begin = 0; whole + begin < step; begin += LANES) {
+            vector v[LANES];
+            for (int i = 0; i < LANES; i++)
+                v[i] = whole + begin + i < count ? words_of_operand(&rest, begin + i, l, k)
+                                                 : (vector){0};
+            transpose_vectors(v);
+            const int64_t left = step - whole - begin, width = left < LANES ? left : LANES;
+            for (int64_t w = 0; w < LANES && word + w < rows; w++)
+                memcpy(to + (word + w) * step + whole + begin, &v[w], (size_t)width * WORD);
+        }
+    }
+}
+
+static void pack_operand(int64_t count, int64_t k, const wg__bf16_operand *x, bool along,
+                         int64_t step, void *to) {
+    if (along)
+        pack_along(count, k, x, step, to);
+    else if (x->stride == 1)
+        pack_adjacent(count, k, x, step, to);
+    else
+        pack_transposed(count, k, x, step, to);
+}
+
+/* ---- Products of two operands that are rounded to bf16: tiles ---- */
+
+WG__OF_KNOWN void rounded_tile(const int rows, const int vectors, const bool along,
+                               const wg__panel_product *p, const real *a, const real *b,
+                               const real *d, real *c) {
+    const int64_t a_row = along ? p->a_row : 1, a_column = along ? 1 : p->a_column;
+    vector sums[WG__PAIR_ROWS][VECTORS];
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
+        sums[r][v] = d ? load(d + r * p->d_row + v * LANES) : (vector){0};
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
+        __builtin_prefetch(c + r * p->c_row + v * LANES, 1);
+    for (int64_t l = 0; l < p->k; l++) {
+        /* Of a pair in two words, the second is added first, as AVX512-BF16 does. */
+        WG__UNROLL for (int w = PAIR_WORDS - 1; w >= 0; w--) {
+            vector columns[VECTORS];
+            WG__UNROLL for (int v = 0; v < vectors; v++) columns[v] =
+                load(b + w * p->b_row + v * LANES);
+            WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
+                sums[r][v] = add_product(
+                    sums[r][v], (const uint8_t *)(a + r * a_row + w * a_column), columns[v]);
+        }
+        a += PAIR_WORDS * a_column;
+        b += PAIR_WORDS * p->b_row;
+    }
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
+        store(c + r * p->c_row + v * LANES, sums[r][v]);
+}
+
+/* Computes tiles of `rows` rows while at least as many are left. */
+#define ROUNDED_TILES(rows)                                                                        \
+    for (; i + (rows) <= p->m; i += (rows))                                                        \
+        rounded_tile(rows, vectors, along, p, (const real *)p->a + i * (along ? p->a_row : 1), b,  \
+                     d ? d + i * p->d_row : NULL, c + i * p->c_row);
+
+WG__OF_KNOWN void rounded_column(const int vectors, const bool along, const wg__panel_product *p,
+                                 const real *b, const real *d, real *c) {
+    int64_t i = 0;
+    ROUNDED_TILES(WG__PAIR_ROWS)
+#if WG__PAIR_ROWS > 4
+    ROUNDED_TILES(4)
+#endif
+#if WG__PAIR_ROWS > 1
+    ROUNDED_TILES(2)
+    ROUNDED_TILES(1)
+#endif
+}
+
+static void rounded_product(const wg__panel_product *p) {
+    const bool along = p->a_column == 1;
+    for (int64_t j = 0; j < p->n; j += COLUMNS) {
+        const real *b = (const real *)p->b + j / COLUMNS * p->b_panel;
+        const real *d = p->d ? (const real *)p->d + j : NULL;
+        real *c = (real *)p->c + j;
+        if (p->n - j <= LANES)
+            (along ? rounded_column(1, true, p, b, d, c) : rounded_column(1, false, p, b, d, c));
+        else
+            (along ? rounded_column(VECTORS, true, p, b, d, c)
+                   : rounded_column(VECTORS, false, p, b, d, c));
+    }
+}
+
 /* ---- The table ---- */
 
 #define WG__TABLE WG__JOIN(wg__bf16_kernels_, WG_SIMD)
@@ -219,4 +433,6 @@ const wg__bf16_kernels WG__TABLE = {
     .lay_rows = lay_rows,
     .lay_panel = lay_panel,
     .multiply = multiply,
+    .pack_operand = pack_operand,
+    .rounded_product = rounded_product,
 };

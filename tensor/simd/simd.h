@@ -355,6 +355,13 @@ typedef struct wg__pair_product {
     int64_t to_row;
 } wg__pair_product;
 
+/* Vectors of numbers in f32 or bf16 that are to be multiplied in bf16. */
+typedef struct wg__bf16_operand {
+    const void *data;
+    bool is_bf16;
+    int64_t stride, k_stride; /* in elements: from vector to vector, and within one */
+} wg__bf16_operand;
+
 typedef struct wg__bf16_kernels {
     const char *name;   /* of the instruction set */
     bool rounds_x;      /* to bf16 */
@@ -373,6 +380,17 @@ typedef struct wg__bf16_kernels {
                       void *panel);
 
     void (*multiply)(const wg__pair_product *p);
+
+    /* Packs `count` vectors of k numbers, rounded to bf16, as words: `words` of them a pair, two of
+     * f32 where pair_bytes is 8. The words of a vector follow each other and vectors are `step`
+     * words apart (`along`), or each word of all vectors is a row, `step` words from the next; the
+     * rows have zeros after the last vector. An odd k is padded with a 0. */
+    void (*pack_operand)(int64_t count, int64_t k, const wg__bf16_operand *x, bool along,
+                         int64_t step, void *words);
+
+    /* C = D + A B of packed operands; alpha is 1. Strides of A and B are in words, and k is in
+     * pairs. Either a_column is 1 (A was packed along), or a_row is. */
+    void (*rounded_product)(const wg__panel_product *p);
 } wg__bf16_kernels;
 
 /* The tables that this CPU supports, from the base instruction set (index 0) to the best; NULL

@@ -130,6 +130,19 @@ check 'a resumed run keeps its corpus' left_with 1 'corpus'
 run pretrain bert --resume --out straight.h5
 check 'a finished run tells its results again' grep -q 'masked words' out
 
+run pretrain bert --resume --out straight.h5 --dtype bf16
+check 'a resumed run keeps its dtype' left_with 1 '--dtype cannot change'
+run pretrain bert --corpus text.txt --out bad.h5 --dtype f16
+check 'an unknown dtype is refused' grep -q 'f32 and bf16' err
+pretrain --out mixed.h5 --steps 4 --log mixed.log --dtype bf16
+code=$?
+check 'a run in bf16 is trained' test $code = 0
+run pretrain bert --resume --out mixed.h5 --steps 6 --log mixed.log
+code=$?
+check 'a resumed run in bf16 stays one' eval 'test $code = 0 && test "$(wc -l <mixed.log)" = 6'
+run pretrain bert --resume --out mixed.h5 --dtype f32
+check 'nor does bf16 become f32' left_with 1 '--dtype cannot change'
+
 pretrain --out tuned.h5 --steps 12 --eval-every 2 --lr 0.5 --optimizer adam --schedule cosine \
     --accumulate 2 --ema 0.5 --patience 1 --keep-best
 code=$?

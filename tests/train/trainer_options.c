@@ -121,8 +121,8 @@ END_TEST
 /* ---- Resuming, whatever the optimizer ---- */
 
 /* Runs to the end, or to `stop_after`. */
-static void run_part(const char *optimizer, bool clips, const char *path, bool resumes,
-                     int64_t stop_after) {
+static void run_part(const char *optimizer, bool clips, wg_dtype matmul_dtype, const char *path,
+                     bool resumes, int64_t stop_after) {
     regression t = regression_make(8, WG_F32);
     listener l = {.t = &t, .stop_after = stop_after};
     wg_trainer_options options = {.steps = 14,
@@ -137,7 +137,8 @@ static void run_part(const char *optimizer, bool clips, const char *path, bool r
                                   .best_path = in_scratch("best.h5"),
                                   .listener = listen,
                                   .listener_context = &l,
-                                  .stop = &l.stop};
+                                  .stop = &l.stop,
+                                  .matmul_dtype = matmul_dtype};
     wg_trainer *trainer = regression_trainer(&t, optimizer, options);
     if (resumes)
         ck_assert_int_eq(wg_trainer_resume(trainer, path), 0);
@@ -157,10 +158,10 @@ START_TEST(every_optimizer_goes_on_bit_for_bit) {
         const char *straight = in_scratch("straight.h5"), *stopped = in_scratch("stopped.h5");
         const char *name = names[i / 2];
         const bool clips = i % 2 == 0;
-        run_part(name, clips, straight, false, 0);
-        run_part(name, clips, stopped, false, 5); /* the flag is seen after step 6 */
+        run_part(name, clips, WG_F32, straight, false, 0);
+        run_part(name, clips, WG_F32, stopped, false, 5); /* the flag is seen after step 6 */
         ck_assert_int_eq(saved_step(stopped), 6);
-        run_part(name, clips, stopped, true, 0);
+        run_part(name, clips, WG_F32, stopped, true, 0);
         for (size_t j = 0; j < WG_COUNT(tensors); j++) {
             double one[WIDTH] = {0}, other[WIDTH] = {0};
             read_saved(straight, tensors[j], one);
@@ -168,6 +169,33 @@ START_TEST(every_optimizer_goes_on_bit_for_bit) {
             ck_assert_msg(memcmp(one, other, sizeof one) == 0, "%s: %s", name, tensors[j]);
         }
     }
+}
+END_TEST
+
+START_TEST(a_run_in_bf16_goes_on_bit_for_bit_and_is_not_that_of_f32) {
+    const char *straight = in_scratch("straight.h5"), *stopped = in_scratch("stopped.h5");
+    double f32[WIDTH], one[WIDTH], other[WIDTH];
+    run_part("adamw", true, WG_F32, straight, false, 0);
+    read_saved(straight, "/train/weights/weight", f32);
+    run_part("adamw", true, WG_BF16, straight, false, 0);
+    run_part("adamw", true, WG_BF16, stopped, false, 5);
+    ck_assert_int_eq(saved_step(stopped), 6);
+    run_part("adamw", true, WG_BF16, stopped, true, 0);
+    ck_assert_int_eq(wg_matmul_dtype(), WG_F32);
+    read_saved(straight, "/train/weights/weight", one);
+    read_saved(stopped, "/train/weights/weight", other);
+    ck_assert_mem_eq(one, other, sizeof one);
+    ck_assert_mem_ne(one, f32, sizeof one);
+}
+END_TEST
+
+START_TEST(products_of_a_run_are_f32_or_bf16) {
+    regression t = regression_make(8, WG_F32);
+    wg_task task = {.context = &t, .module = t.module, .loss = regression_loss};
+    const wg_trainer_options options = {.steps = 1, .matmul_dtype = WG_I32};
+    ck_assert_ptr_null(wg_trainer_new(&task, wg_adamw_new(NULL), &options));
+    assert_error(WG_ERROR_DTYPE, "wanted f32 or bf16");
+    regression_free(&t);
 }
 END_TEST
 
@@ -273,6 +301,8 @@ SUITES {
         the_average_is_evaluated_and_saved_as_the_model,
         a_run_is_resumed_with_an_average_if_it_was_begun_with_one,
         every_optimizer_goes_on_bit_for_bit,
+        a_run_in_bf16_goes_on_bit_for_bit_and_is_not_that_of_f32,
+        products_of_a_run_are_f32_or_bf16,
         a_run_without_clipping_has_the_bits_of_one_that_is_never_clipped,
         no_memory_is_asked_of_the_system_after_the_first_step,
         options_out_of_range_are_refused,

@@ -2234,6 +2234,7 @@ class wg_trainer_options(Structure):
         ("zero", c_int),
         ("bf16_gradients", c_bool),
         ("step_in_backward", c_bool),
+        ("matmul_dtype", c_int),
     ]
 
 
@@ -2908,6 +2909,7 @@ FUNCTIONS = {
     "wg_masked_scatter": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_masked_select": (c_void_p, [c_void_p, c_void_p]),
     "wg_matmul": (c_void_p, [c_void_p, c_void_p]),
+    "wg_matmul_dtype": (c_int, []),
     "wg_matrix_exp": (c_void_p, [c_void_p]),
     "wg_matrix_norm": (c_void_p, [c_void_p, c_int, c_bool]),
     "wg_matrix_power": (c_void_p, [c_void_p, c_int64]),
@@ -3119,6 +3121,7 @@ FUNCTIONS = {
     "wg_set_deterministic": (c_int, [c_bool]),
     "wg_set_grad_enabled": (c_bool, [c_bool]),
     "wg_set_lifetime_checks": (c_bool, [c_bool]),
+    "wg_set_matmul_dtype": (c_int, [c_int]),
     "wg_set_meta_init": (c_bool, [c_bool]),
     "wg_set_requires_grad": (c_int, [c_void_p, c_bool]),
     "wg_set_threads": (c_int, [c_int]),

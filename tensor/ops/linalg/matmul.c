@@ -7,6 +7,42 @@
 
 #include <string.h>
 
+/* ---- The dtype in which products of f32 multiply. A call keeps the one it was made under, for its
+ * backward. ---- */
+
+static WG__THREAD_LOCAL wg_dtype matmul_dtype; /* f32 or bf16 */
+
+wg_dtype wg_set_matmul_dtype(wg_dtype dtype) {
+    const wg_dtype before = matmul_dtype;
+    if (dtype == WG_F32 || dtype == WG_BF16)
+        matmul_dtype = dtype;
+    else
+        wg_fail(WG_ERROR_DTYPE, "set_matmul_dtype", "%s; wanted f32 or bf16", wg_dtype_name(dtype));
+    return before;
+}
+
+wg_dtype wg_matmul_dtype(void) {
+    return matmul_dtype;
+}
+
+/* The ops of products that round f32 operands to bf16. They are ops of their own, so that a call
+ * knows in backward how it was made. */
+static const wg_op matmul_bf16, linear_bf16;
+
+static bool rounds_now(wg_dtype dtype) {
+    return dtype == WG_F32 && matmul_dtype == WG_BF16;
+}
+
+static bool rounds(const wg_call *call) {
+    return call->op == &matmul_bf16 || call->op == &linear_bf16;
+}
+
+/* Sets the dtype that this call was made under, for the products of its vjp or jvp; returns that of
+ * the thread. */
+static wg_dtype dtype_of_call(const wg_call *call) {
+    return wg_set_matmul_dtype(rounds(call) ? WG_BF16 : WG_F32);
+}
+
 /* ---- matmul: C = A B for each matrix of the broadcast batch.
  * dA = G B^T, dB = A^T G, summed over the batch axes that were broadcast. ---- */
 
@@ -56,10 +92,12 @@ typedef struct batch {
     int64_t shape[WG_MAX_DIMS], a_strides[WG_MAX_DIMS], b_strides[WG_MAX_DIMS];
 } batch;
 
-static void set_batch(batch *all, wg_tensor *const *inputs, const wg_tensor *out) {
+static void set_batch(batch *all, const wg_call *call, wg_tensor *const *inputs,
+                      const wg_tensor *out) {
     int64_t size = (int64_t)wg_dtype_size(out->spec.dtype);
     wg_spec to = batch_of(&out->spec);
     all->first = (wg__product){.dtype = out->spec.dtype,
+                               .rounds = rounds(call),
                                .m = rows_of(&out->spec),
                                .n = columns_of(&out->spec),
                                .k = columns_of(&inputs[0]->spec),
@@ -131,7 +169,7 @@ static int matmul_forward(wg_call *call) {
     if (wg__spec_count(&out->spec) == 0)
         return 0;
     batch all;
-    set_batch(&all, inputs, out);
+    set_batch(&all, call, inputs, out);
     merge_batch_into_rows(&all);
     const wg__product *p = &all.first;
     if (all.count == 1) {
@@ -171,16 +209,20 @@ static wg_tensor *gradient_of_right(const wg_call *call, wg_tensor *g) {
 
 static int matmul_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0];
+    const wg_dtype before = dtype_of_call(call);
     if (wg__wants(call, 0))
         gradients[0] = wg__sum_like(wg_matmul(g, wg_transpose(call->inputs[1], -2, -1)), call, 0);
     if (wg__wants(call, 1))
         gradients[1] = gradient_of_right(call, g);
+    wg_set_matmul_dtype(before);
     return wg__vjp_status();
 }
 
 static int matmul_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const wg_dtype before = dtype_of_call(call);
     wg_tensor *of_a = tangents[0] ? wg_matmul(tangents[0], call->inputs[1]) : NULL;
     wg_tensor *of_b = tangents[1] ? wg_matmul(call->inputs[0], tangents[1]) : NULL;
+    wg_set_matmul_dtype(before);
     output_tangents[0] = of_a && of_b ? wg_add(of_a, of_b) : of_a ? of_a : of_b;
     return wg__vjp_status();
 }
@@ -213,19 +255,14 @@ static int matmul_bench(wg_generator *generator, wg_sample *sample) {
     return wg__bench_inputs(generator, sample, NULL, 2, 2, (int64_t[]){1024, 1024});
 }
 
-static const wg_op matmul = {
-    WG__OP("matmul", 2,
-           "C = A B: (..., M, K) x (..., K, N) -> (..., M, N), the leading axes broadcast."),
-    .saves_inputs = 3,
-    .differentiable = 3,
-    .infer = matmul_infer,
-    .forward = matmul_forward,
-    .vjp = matmul_vjp,
-    .jvp = matmul_jvp,
-    .sample = matmul_sample,
-    .bench = matmul_bench,
-    .flops = matmul_flops,
-    .batch = wg_batch_aligned};
+#define MATMUL(NAME)                                                                               \
+    WG__OP(NAME, 2,                                                                                \
+           "C = A B: (..., M, K) x (..., K, N) -> (..., M, N), the leading axes broadcast."),      \
+        .saves_inputs = 3, .differentiable = 3, .infer = matmul_infer, .forward = matmul_forward,  \
+        .vjp = matmul_vjp, .jvp = matmul_jvp, .sample = matmul_sample, .bench = matmul_bench,      \
+        .flops = matmul_flops, .batch = wg_batch_aligned
+
+static const wg_op matmul = {MATMUL("matmul")}, matmul_bf16 = {MATMUL("matmul_bf16")};
 
 wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b) {
     if (!wg__promote(&a, &b))
@@ -234,7 +271,8 @@ wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b) {
     bool row = a->spec.ndim == 1, column = b->spec.ndim == 1;
     a = wg__widen(row ? wg_unsqueeze(a, 0) : a);
     b = wg__widen(column ? wg_unsqueeze(b, 1) : b);
-    wg_tensor *c = wg_apply_one(&matmul, 2, (wg_tensor *[]){a, b}, NULL);
+    const wg_op *op = a && rounds_now(a->spec.dtype) ? &matmul_bf16 : &matmul;
+    wg_tensor *c = wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
     if (column)
         c = wg_squeeze(c, -1);
     if (row)
@@ -274,6 +312,7 @@ static int linear_forward(wg_call *call) {
         wg__rows_of(call->outputs[0], false, &y) < 0 || (bias && wg__rows_of(bias, true, &row) < 0))
         return -1;
     wg__gemm(&(wg__product){.dtype = y.tensor->spec.dtype,
+                            .rounds = rounds(call),
                             .m = y.rows,
                             .n = y.columns,
                             .k = x.columns,
@@ -315,6 +354,7 @@ static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gra
     if (!*gradient)
         return -1;
     wg__gemm(&(wg__product){.dtype = (*gradient)->spec.dtype,
+                            .rounds = rounds(call),
                             .m = g->columns,
                             .n = x.columns,
                             .k = g->rows,
@@ -333,6 +373,7 @@ static int input_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient
         wg__rows_of(*gradient, false, &dx) < 0)
         return -1;
     wg__gemm(&(wg__product){.dtype = dx.tensor->spec.dtype,
+                            .rounds = rounds(call),
                             .m = g->rows,
                             .n = dx.columns,
                             .k = g->columns,
@@ -358,7 +399,9 @@ static int linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
 
 static int linear_decompose(wg_call *call) {
     wg_tensor *bias = call->input_count > 2 ? call->inputs[2] : NULL;
+    const wg_dtype before = dtype_of_call(call);
     wg_tensor *y = wg_matmul(call->inputs[0], wg_transpose(call->inputs[1], 0, 1));
+    wg_set_matmul_dtype(before);
     return wg__set_output(call, bias ? wg_add(y, bias) : y);
 }
 
@@ -391,21 +434,16 @@ static int linear_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 3);
 }
 
-static const wg_op linear = {
-    WG__OP_OF("linear", 2, 3, 1,
-              "y = x W^T + bias: (..., I) x (O, I), and (O) if there is a bias -> (..., O). Fused; "
-              "the gradients of weight and bias are added in place."),
-    .saves_inputs = 7,
-    .differentiable = 7,
-    .accumulates = 6,
-    .infer = linear_infer,
-    .forward = linear_forward,
-    .vjp = linear_vjp,
-    .decompose = linear_decompose,
-    .sample = linear_sample,
-    .bench = linear_bench,
-    .flops = linear_flops,
-    .batch = wg__batch_first_alone};
+#define LINEAR(NAME)                                                                               \
+    WG__OP_OF(NAME, 2, 3, 1,                                                                       \
+              "y = x W^T + bias: (..., I) x (O, I), and (O) if there is a bias -> (..., O). "      \
+              "Fused; the gradients of weight and bias are added in place."),                      \
+        .saves_inputs = 7, .differentiable = 7, .accumulates = 6, .infer = linear_infer,           \
+        .forward = linear_forward, .vjp = linear_vjp, .decompose = linear_decompose,               \
+        .sample = linear_sample, .bench = linear_bench, .flops = linear_flops,                     \
+        .batch = wg__batch_first_alone
+
+static const wg_op linear = {LINEAR("linear")}, linear_bf16 = {LINEAR("linear_bf16")};
 
 wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
     wg_tensor *inputs[] = {x, weight, bias};
@@ -414,8 +452,9 @@ wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
     wg_dtype dtype = inputs[0]->spec.dtype;
     for (int i = 0; i < 3; i++)
         inputs[i] = wg__widen(inputs[i]);
+    const wg_op *op = inputs[0] && rounds_now(inputs[0]->spec.dtype) ? &linear_bf16 : &linear;
     wg_tensor *y;
-    wg_apply(&linear, bias ? 3 : 2, inputs, NULL, &y);
+    wg_apply(op, bias ? 3 : 2, inputs, NULL, &y);
     return wg__narrow(y, dtype);
 }
 

@@ -24,7 +24,7 @@ int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_inde
         return wg_fail(WG_ERROR_ARGUMENT, where, "label_smoothing %g; wanted 0 to 1", smoothing);
     if (wg__check_reduction(options->reduction, where) < 0)
         return -1;
-    *record = (wg__loss_options){ignore_index, smoothing, options->reduction};
+    *record = (wg__loss_options){ignore_index, smoothing, options->reduction, false};
     *weight = options->weight;
     if (*weight && (*weight)->spec.dtype != dtype && !(*weight = wg_cast(*weight, dtype)))
         return -1;
@@ -421,10 +421,11 @@ static int cross_entropy_decompose(wg_call *call) {
 static const struct {
     wg__loss_options options;
     bool has_weight;
-} sampled[] = {{{-100, 0, WG_REDUCTION_MEAN}, false},  {{-100, 0.2, WG_REDUCTION_MEAN}, true},
-               {{-100, 0, WG_REDUCTION_SUM}, false},   {{-100, 0.1, WG_REDUCTION_MEAN}, false},
-               {{-100, 0.5, WG_REDUCTION_NONE}, true}, {{-100, 0, WG_REDUCTION_NONE}, false},
-               {{-100, 1, WG_REDUCTION_SUM}, false},   {{-100, 0, WG_REDUCTION_MEAN}, true}};
+} sampled[] = {
+    {{-100, 0, WG_REDUCTION_MEAN, false}, false},  {{-100, 0.2, WG_REDUCTION_MEAN, false}, true},
+    {{-100, 0, WG_REDUCTION_SUM, false}, false},   {{-100, 0.1, WG_REDUCTION_MEAN, false}, false},
+    {{-100, 0.5, WG_REDUCTION_NONE, false}, true}, {{-100, 0, WG_REDUCTION_NONE, false}, false},
+    {{-100, 1, WG_REDUCTION_SUM, false}, false},   {{-100, 0, WG_REDUCTION_MEAN, false}, true}};
 static const int64_t sampled_shapes[][2] = {{4, 7}, {4, 19}, {4, 1}};
 
 /* Makes a sample without its target. */

@@ -195,6 +195,7 @@ static int add_gradients(job *job, int64_t begin, const wg__rows *g) {
         wg__matrix dx = wg__matrix_of(to[DX]);
         dx.data = (char *)dx.data + begin * width * (int64_t)wg_dtype_size(job->dtype);
         wg__gemm(&(wg__product){.dtype = job->dtype,
+                                .rounds = job->rows.options.rounds,
                                 .m = g->rows,
                                 .n = width,
                                 .k = classes,
@@ -206,6 +207,7 @@ static int add_gradients(job *job, int64_t begin, const wg__rows *g) {
     if (to[DWEIGHT]) {
         const bool begins = begin == 0 && job->weight_begins;
         wg__gemm(&(wg__product){.dtype = job->dtype,
+                                .rounds = job->rows.options.rounds,
                                 .m = classes,
                                 .n = width,
                                 .k = g->rows,
@@ -222,6 +224,7 @@ static int run_chunk(job *job, int64_t begin, wg__rows *logits) {
     const wg__matrix x = matrix_from(&job->x, begin), c = wg__rows_matrix(logits);
     const int64_t classes = job->weight.rows;
     wg__gemm(&(wg__product){.dtype = job->dtype,
+                            .rounds = job->rows.options.rounds,
                             .m = logits->rows,
                             .n = classes,
                             .k = job->weight.columns,
@@ -357,7 +360,9 @@ static int linear_cross_entropy_decompose(wg_call *call) {
                                             .weight = input_at(call, CLASS_WEIGHT)};
     const int64_t ignored = options->ignore_index;
     wg_tensor *target = call->inputs[TARGET];
+    const wg_dtype before = wg_set_matmul_dtype(options->rounds ? WG_BF16 : WG_F32);
     wg_tensor *logits = wg_linear_op(call->inputs[X], call->inputs[WEIGHT], input_at(call, BIAS));
+    wg_set_matmul_dtype(before);
     call->outputs[LOSS] = wg_cross_entropy(logits, target, ignored, &again);
     call->outputs[CORRECT] = wg__count_correct(logits, target, ignored);
     return call->outputs[LOSS] && call->outputs[CORRECT] ? 0 : -1;
@@ -369,11 +374,13 @@ static int linear_cross_entropy_sample(int index, wg_generator *generator, wg_sa
     static const struct {
         wg__loss_options options;
         bool has_bias, has_weight;
-    } cases[] = {
-        {{-100, 0, WG_REDUCTION_MEAN}, false, false}, {{-100, 0.2, WG_REDUCTION_MEAN}, true, true},
-        {{-100, 0, WG_REDUCTION_SUM}, true, false},   {{-100, 0.1, WG_REDUCTION_NONE}, true, true},
-        {{-100, 0, WG_REDUCTION_NONE}, false, false}, {{-100, 0.3, WG_REDUCTION_NONE}, true, false},
-        {{-100, 1, WG_REDUCTION_SUM}, false, true}};
+    } cases[] = {{{-100, 0, WG_REDUCTION_MEAN, false}, false, false},
+                 {{-100, 0.2, WG_REDUCTION_MEAN, false}, true, true},
+                 {{-100, 0, WG_REDUCTION_SUM, false}, true, false},
+                 {{-100, 0.1, WG_REDUCTION_NONE, false}, true, true},
+                 {{-100, 0, WG_REDUCTION_NONE, false}, false, false},
+                 {{-100, 0.3, WG_REDUCTION_NONE, false}, true, false},
+                 {{-100, 1, WG_REDUCTION_SUM, false}, false, true}};
     if (index >= (int)(sizeof cases / sizeof *cases))
         return 0;
     const int64_t rows = ROWS, classes = 7 + 12 * (index % 3 == 2);
@@ -432,6 +439,7 @@ static wg_tensor *apply(wg_tensor **inputs, int64_t ignore_index,
     if (wg__take_loss_options(linear_cross_entropy.name, inputs[X]->spec.dtype, ignore_index,
                               options, &record, &inputs[CLASS_WEIGHT]) < 0)
         return NULL;
+    record.rounds = inputs[X]->spec.dtype == WG_F32 && wg_matmul_dtype() == WG_BF16;
     wg_tensor *outputs[2];
     if (wg_apply(&linear_cross_entropy, CLASS_WEIGHT + 1, inputs, &record, outputs) < 0)
         return NULL;

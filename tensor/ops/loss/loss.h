@@ -18,6 +18,7 @@ typedef struct wg__loss_options {
     int64_t ignore_index;
     double smoothing;
     wg_reduction reduction;
+    bool rounds; /* products to bf16, of linear_cross_entropy in f32 */
 } wg__loss_options;
 
 /* Checks the options of a public function, and fills `record` and the weight of the classes (or

@@ -1,0 +1,220 @@
+/* Products under wg_set_matmul_dtype(WG_BF16): which ops round what, forward and backward. The
+ * kernels' own bits are the business of tests/tensor/gemm_bf16.c. */
+#include "autograd/autograd.h"
+#include "autograd/functional.h"
+#include "tensor/ops.h"
+#include "tests/support/fused.h"
+#include "tests/support/testing.h"
+
+#include <string.h>
+
+enum { ROWS = 37, IN = 45, OUT = 29 };
+
+static wg_tensor *normal(uint64_t seed, wg_dtype dtype, int ndim, const int64_t *shape) {
+    wg_generator generator = {.seed = seed};
+    return wg_cast(wg_randn(&generator, WG_F32, ndim, shape), dtype);
+}
+
+/* x as bf16 has it, in f64. */
+static wg_tensor *rounded(wg_tensor *x) {
+    return wg_cast(wg_cast(x, WG_BF16), WG_F64);
+}
+
+static void assert_same_bits(const wg_tensor *a, const wg_tensor *b) {
+    ck_assert_int_eq(wg_tensor_count(a), wg_tensor_count(b));
+    ck_assert_mem_eq(wg_tensor_data(a), wg_tensor_data(b),
+                     (size_t)wg_tensor_count(a) * wg_dtype_size(wg_tensor_dtype(a)));
+}
+
+/* A sum of up to 45 products of f32, beside the exact one of the same numbers. */
+static void assert_near(wg_tensor *x, wg_tensor *exact) {
+    assert_close(wg_cast(x, WG_F64), exact, 1e-5, 1e-5);
+}
+
+typedef struct layer {
+    wg_tensor *x, *weight, *bias, *g;
+    wg_tensor *y, *dx, *dweight, *dbias;
+} layer;
+
+static layer leaves(wg_dtype dtype) {
+    layer l = {.x = normal(1, dtype, WG_DIMS(ROWS, IN)),
+               .weight = normal(2, dtype, WG_DIMS(OUT, IN)),
+               .bias = normal(3, dtype, WG_DIMS(OUT)),
+               .g = normal(4, dtype, WG_DIMS(ROWS, OUT))};
+    wg_tensor *const all[] = {l.x, l.weight, l.bias};
+    for (size_t i = 0; i < WG_COUNT(all); i++)
+        ck_assert_int_eq(wg_set_requires_grad(all[i], true), 0);
+    return l;
+}
+
+/* Forward under one dtype and backward under another. */
+static layer run(wg_dtype dtype, wg_dtype forward, wg_dtype backward) {
+    layer l = leaves(dtype);
+    ck_assert_int_eq(wg_set_matmul_dtype(forward), WG_F32);
+    l.y = wg_linear_op(l.x, l.weight, l.bias);
+    ck_assert_int_eq(wg_set_matmul_dtype(backward), forward);
+    ck_assert_int_eq(wg_backward(l.y, &(wg_backward_options){.cotangent = l.g}), 0);
+    ck_assert_int_eq(wg_set_matmul_dtype(WG_F32), backward);
+    l.dx = wg_gradient(l.x);
+    l.dweight = wg_gradient(l.weight);
+    l.dbias = wg_gradient(l.bias);
+    return l;
+}
+
+START_TEST(linear_and_its_gradients_are_products_of_rounded_operands) {
+    const layer l = run(WG_F32, WG_BF16, WG_BF16);
+    wg_set_grad_enabled(false);
+    wg_tensor *x = rounded(l.x), *weight = rounded(l.weight), *g = rounded(l.g);
+    wg_tensor *y = wg_matmul(x, wg_transpose(weight, 0, 1));
+    assert_near(l.y, wg_add(y, wg_cast(l.bias, WG_F64)));
+    assert_near(l.dx, wg_matmul(g, weight));
+    assert_near(l.dweight, wg_matmul(wg_transpose(g, 0, 1), x));
+    assert_near(l.dbias, wg_sum(wg_cast(l.g, WG_F64), 1, (int64_t[]){0}, false));
+    wg_set_grad_enabled(true);
+}
+END_TEST
+
+START_TEST(backward_rounds_as_its_forward_did) {
+    const layer both = run(WG_F32, WG_BF16, WG_BF16), forward = run(WG_F32, WG_BF16, WG_F32),
+                neither = run(WG_F32, WG_F32, WG_F32), backward = run(WG_F32, WG_F32, WG_BF16);
+    assert_same_bits(forward.dx, both.dx);
+    assert_same_bits(forward.dweight, both.dweight);
+    assert_same_bits(backward.dx, neither.dx);
+    assert_same_bits(backward.dweight, neither.dweight);
+    ck_assert_mem_ne(wg_tensor_data(both.dx), wg_tensor_data(neither.dx), 64);
+}
+END_TEST
+
+START_TEST(products_of_f64_are_not_rounded) {
+    const layer one = run(WG_F64, WG_BF16, WG_BF16), other = run(WG_F64, WG_F32, WG_F32);
+    assert_same_bits(one.y, other.y);
+    assert_same_bits(one.dx, other.dx);
+    assert_same_bits(one.dweight, other.dweight);
+}
+END_TEST
+
+/* ---- matmul ---- */
+
+/* Of matrices (B, M, K) x (K, N) and (B, M, K) x (B, K, N). */
+static wg_tensor *product(wg_tensor *a, wg_tensor *b, wg_tensor *g, wg_tensor **da,
+                          wg_tensor **db) {
+    wg_tensor *const leaves[] = {a, b};
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(wg_set_requires_grad(leaves[i], true), 0);
+    wg_set_matmul_dtype(WG_BF16);
+    wg_tensor *c = wg_matmul(a, b);
+    wg_set_matmul_dtype(WG_F32);
+    ck_assert_int_eq(wg_backward(c, &(wg_backward_options){.cotangent = g}), 0);
+    *da = wg_gradient(a);
+    *db = wg_gradient(b);
+    return c;
+}
+
+START_TEST(matmul_and_its_gradients_are_products_of_rounded_operands) {
+    for (int batched = 0; batched < 2; batched++) {
+        wg_tensor *a = normal(1, WG_F32, WG_DIMS(3, 7, 19)), *da, *db;
+        wg_tensor *b =
+            batched ? normal(2, WG_F32, WG_DIMS(3, 19, 5)) : normal(2, WG_F32, WG_DIMS(19, 5));
+        wg_tensor *g = normal(3, WG_F32, WG_DIMS(3, 7, 5));
+        wg_tensor *c = product(a, b, g, &da, &db);
+        wg_set_grad_enabled(false);
+        wg_tensor *wide_a = rounded(a), *wide_b = rounded(b), *wide_g = rounded(g);
+        wg_tensor *of_b = wg_matmul(wg_transpose(wide_a, -2, -1), wide_g);
+        assert_near(c, wg_matmul(wide_a, wide_b));
+        assert_near(da, wg_matmul(wide_g, wg_transpose(wide_b, -2, -1)));
+        assert_near(db, batched ? of_b : wg_sum(of_b, 1, (int64_t[]){0}, false));
+        wg_set_grad_enabled(true);
+    }
+}
+END_TEST
+
+START_TEST(a_product_of_no_inner_elements_is_zero_in_bf16) {
+    wg_set_matmul_dtype(WG_BF16);
+    assert_close(wg_matmul(wg_ones(WG_F32, WG_DIMS(2, 0)), wg_ones(WG_F32, WG_DIMS(0, 3))),
+                 wg_zeros(WG_F32, WG_DIMS(2, 3)), 0, 0);
+    wg_set_matmul_dtype(WG_F32);
+}
+END_TEST
+
+/* ---- The loss of a head ---- */
+
+START_TEST(the_fused_loss_of_a_head_rounds_as_its_parts_do) {
+    wg_tensor *target = wg_randint(&(wg_generator){.seed = 9}, 0, OUT, 1, (int64_t[]){ROWS});
+    layer l[2];
+    wg_tensor *loss[2];
+    for (int fused = 0; fused < 2; fused++) {
+        l[fused] = leaves(WG_F32);
+        wg_set_matmul_dtype(WG_BF16);
+        loss[fused] =
+            fused ? wg_linear_cross_entropy(l[1].x, l[1].weight, target, l[1].bias, -100, NULL)
+                  : wg_cross_entropy(wg_linear_op(l[0].x, l[0].weight, l[0].bias), target, -100,
+                                     NULL);
+        wg_set_matmul_dtype(WG_F32);
+        ck_assert_int_eq(wg_backward(loss[fused], NULL), 0);
+    }
+    wg_set_grad_enabled(false);
+    assert_close(loss[1], loss[0], 1e-6, 0);
+    assert_close(wg_gradient(l[1].x), wg_gradient(l[0].x), 1e-4, 1e-5);
+    assert_close(wg_gradient(l[1].weight), wg_gradient(l[0].weight), 1e-4, 1e-5);
+    wg_set_grad_enabled(true);
+}
+END_TEST
+
+/* ---- Second order, threads, refusals ---- */
+
+/* The gradient of sum(y^2) through y = linear(x), differentiated again. */
+START_TEST(second_derivatives_are_those_of_the_rounded_products) {
+    const layer l = leaves(WG_F32);
+    wg_tensor *first, *second;
+    wg_set_matmul_dtype(WG_BF16);
+    wg_tensor *y = wg_linear_op(l.x, l.weight, NULL);
+    wg_set_matmul_dtype(WG_F32);
+    wg_tensor *sum = wg_sum(wg_mul(y, y), WG_ALL, false);
+    const wg_backward_options options = {.create_graph = true};
+    ck_assert_int_eq(wg_grad(1, &sum, NULL, 1, (wg_tensor *[]){l.x}, &options, &first), 0);
+    wg_tensor *total = wg_sum(first, WG_ALL, false);
+    ck_assert_int_eq(wg_grad(1, &total, NULL, 1, (wg_tensor *[]){l.x}, NULL, &second), 0);
+    wg_set_grad_enabled(false);
+    /* d/dx sum(2 (x W^T) W) = 2 1^T (W W^T) ...: each row is 2 (W^T W) summed over its columns */
+    wg_tensor *weight = wg_cast(l.weight, WG_F64);
+    wg_tensor *row =
+        wg_matmul(wg_matmul(wg_ones(WG_F64, WG_DIMS(1, IN)), wg_transpose(weight, 0, 1)), weight);
+    assert_close(wg_cast(second, WG_F64), wg_expand(wg_mul_scalar(row, 2), WG_DIMS(ROWS, IN)), 0.02,
+                 0.5);
+    wg_set_grad_enabled(true);
+}
+END_TEST
+
+static void results(int count, wg_tensor **found) {
+    ck_assert_int_eq(count, 3);
+    const layer l = run(WG_F32, WG_BF16, WG_BF16);
+    found[0] = wg_detach(l.y);
+    found[1] = l.dx;
+    found[2] = l.dweight;
+}
+
+START_TEST(mixed_precision_has_the_same_bits_at_any_thread_count) {
+    assert_same_bits_at_any_thread_count(3, results);
+}
+END_TEST
+
+START_TEST(products_are_f32_or_bf16) {
+    ck_assert_int_eq(wg_matmul_dtype(), WG_F32);
+    ck_assert_int_eq(wg_set_matmul_dtype(WG_F64), WG_F32);
+    assert_error(WG_ERROR_DTYPE, "wanted f32 or bf16");
+    ck_assert_int_eq(wg_matmul_dtype(), WG_F32);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {linear_and_its_gradients_are_products_of_rounded_operands,
+                                  backward_rounds_as_its_forward_did,
+                                  products_of_f64_are_not_rounded,
+                                  matmul_and_its_gradients_are_products_of_rounded_operands,
+                                  a_product_of_no_inner_elements_is_zero_in_bf16,
+                                  the_fused_loss_of_a_head_rounds_as_its_parts_do,
+                                  second_derivatives_are_those_of_the_rounded_products,
+                                  mixed_precision_has_the_same_bits_at_any_thread_count,
+                                  products_are_f32_or_bf16};
+    add_suite("mixed_precision", tests);
+}

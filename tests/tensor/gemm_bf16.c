@@ -1,0 +1,270 @@
+/* Products that round their operands to bf16, by the kernels of every instruction set that this CPU
+ * has, against the definition in gemm.h, bit for bit, with operands and C in every layout. */
+#include "base/alloc.h"
+#include "tensor/convert.h"
+#include "tensor/gemm/large.h"
+#include "tensor/ops.h"
+#include "tests/support/fused.h"
+#include "tests/support/testing.h"
+
+#include <math.h>
+#include <string.h>
+
+/* m, k and n: one and several pieces of k, even and odd, m or n the larger, with and without ragged
+ * edges, and less than a tile. */
+static const int64_t sizes[][3] = {{96, 128, 64},  {130, 501, 70}, {301, 40, 203}, {69, 771, 202},
+                                   {70, 1603, 65}, {5, 9, 3},      {1, 1, 1},      {2, 33, 17}};
+
+enum { BY_ROWS, BY_COLUMNS, APART, LAYOUTS };
+
+enum { SPARE = 7 };
+
+static wg__matrix laid_out(int layout, wg_tensor **memory, uint64_t seed, wg_dtype dtype,
+                           int64_t rows, int64_t columns) {
+    const int64_t across = columns + SPARE, down = rows + SPARE;
+    wg_generator generator = {.seed = seed};
+    *memory = wg_cast(wg_randn(&generator, WG_F32, WG_DIMS(2 * across * down)), dtype);
+    return (wg__matrix){wg_tensor_data(*memory),
+                        layout == BY_ROWS      ? across
+                        : layout == BY_COLUMNS ? 1
+                                               : 2 * across,
+                        layout == BY_ROWS      ? 1
+                        : layout == BY_COLUMNS ? down
+                                               : 2};
+}
+
+static float element(bool is_bf16, wg__matrix x, int64_t i, int64_t j) {
+    const int64_t place = i * x.row_stride + j * x.column_stride;
+    return is_bf16 ? wg__bf16_to_f32(((uint16_t *)x.data)[place]) : ((float *)x.data)[place];
+}
+
+static float rounded(bool is_bf16, wg__matrix x, int64_t i, int64_t j) {
+    return wg__bf16_to_f32(wg__f32_to_bf16(element(is_bf16, x, i, j)));
+}
+
+/* Element (i, j) of C by the definition, from its old value. */
+static float defined(const wg__product *p, int64_t i, int64_t j, float before) {
+    float sum = p->row ? ((const float *)p->row)[j] : p->beta == 1 ? before : 0;
+    for (int64_t l = 0; l < p->k; l += 2) {
+        const bool whole = l + 1 < p->k;
+        sum = fmaf(whole ? rounded(p->a_is_bf16, p->a, i, l + 1) : 0,
+                   whole ? rounded(p->b_is_bf16, p->b, l + 1, j) : 0, sum);
+        sum = fmaf(rounded(p->a_is_bf16, p->a, i, l), rounded(p->b_is_bf16, p->b, l, j), sum);
+    }
+    return sum;
+}
+
+/* The same bits, or both NaN. */
+static bool same(float a, float b) {
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static void assert_defined(const wg__gemm_kernel *kernel, const wg__product *p,
+                           const wg_tensor *memory, const wg_tensor *before) {
+    const int64_t r = p->c.row_stride, c = p->c.column_stride;
+    const float *now = wg_tensor_data(memory), *then = wg_tensor_data(before);
+    bool *is_of_c = wg_tensor_data(wg_zeros(WG_BOOL, WG_DIMS(wg_tensor_count(memory))));
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            const int64_t place = i * r + j * c;
+            const float wanted = defined(p, i, j, then[place]);
+            is_of_c[place] = true;
+            ck_assert_msg(same(now[place], wanted), "%s, %lldx%lldx%lld at %lld, %lld: %a, not %a",
+                          kernel->rounded->name, (long long)p->m, (long long)p->n, (long long)p->k,
+                          (long long)i, (long long)j, (double)now[place], (double)wanted);
+        }
+    for (int64_t place = 0; place < wg_tensor_count(memory); place++)
+        ck_assert(is_of_c[place] || same(now[place], then[place]));
+}
+
+/* Which operands are stored in bf16, and what C begins with: 0, its old value, or a row. */
+enum { A_IS_BF16 = 1, B_IS_BF16 = 2, FORMS = 4 };
+enum { FROM_ZERO, FROM_C, FROM_ROW, BEGINNINGS };
+
+/* C begins as noise, or as NaN where it must not be read. */
+static void check(const wg__gemm_kernel *kernel, const int64_t *size, int layouts, int forms,
+                  int beginning, bool finds_memory) {
+    const int64_t m = size[0], k = size[1], n = size[2];
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *memory[4];
+    wg__product p = {.dtype = WG_F32,
+                     .rounds = true,
+                     .a_is_bf16 = forms & A_IS_BF16,
+                     .b_is_bf16 = forms & B_IS_BF16,
+                     .m = m,
+                     .n = n,
+                     .k = k,
+                     .alpha = 1,
+                     .beta = beginning == FROM_C};
+    p.a = laid_out(layouts % LAYOUTS, &memory[0], 1, p.a_is_bf16 ? WG_BF16 : WG_F32, m, k);
+    p.b =
+        laid_out(layouts / LAYOUTS % LAYOUTS, &memory[1], 2, p.b_is_bf16 ? WG_BF16 : WG_F32, k, n);
+    p.c = laid_out(layouts / LAYOUTS / LAYOUTS, &memory[2], 3, WG_F32, m, n);
+    p.row = beginning == FROM_ROW ? laid_out(BY_ROWS, &memory[3], 4, WG_F32, 1, n).data : NULL;
+    if (beginning != FROM_C)
+        wg_fill_(memory[2], NAN);
+    wg_tensor *before = wg_clone(memory[2]);
+    if (!finds_memory)
+        wg__alloc_fail_after(0);
+    wg__gemm_large(&p, *kernel);
+    wg__alloc_fail_after(-1);
+    assert_defined(kernel, &p, memory[2], before);
+    wg_scope_end(&scope, NULL);
+}
+
+static void for_each_kernel(void (*body)(const wg__gemm_kernel *)) {
+    const wg__bf16_kernels *kernels;
+    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+        const wg__gemm_kernel kernel = wg__gemm_kernel_of_bf16(kernels);
+        body(&kernel);
+    }
+}
+
+static void check_layouts(const wg__gemm_kernel *kernel) {
+    for (size_t s = 0; s < WG_COUNT(sizes); s++)
+        for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts++)
+            if (s >= 5 || layouts % 4 == (int)s % 4)
+                check(kernel, sizes[s], layouts, layouts % FORMS, layouts % BEGINNINGS, true);
+}
+
+START_TEST(a_bf16_product_has_the_bits_of_its_definition_in_every_layout) {
+    for_each_kernel(check_layouts);
+}
+END_TEST
+
+static void check_forms(const wg__gemm_kernel *kernel) {
+    for (int forms = 0; forms < FORMS; forms++)
+        for (int beginning = 0; beginning < BEGINNINGS; beginning++)
+            for (int layouts = 0; layouts < LAYOUTS * LAYOUTS; layouts++) {
+                check(kernel, sizes[5], layouts, forms, beginning, true);
+                check(kernel, sizes[7], layouts, forms, beginning, true);
+            }
+}
+
+START_TEST(a_bf16_product_reads_either_operand_in_bf16_and_begins_with_c_or_a_row) {
+    for_each_kernel(check_forms);
+}
+END_TEST
+
+static void check_without_memory(const wg__gemm_kernel *kernel) {
+    for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 3)
+        check(kernel, sizes[1], layouts, layouts % FORMS, layouts % BEGINNINGS, false);
+}
+
+START_TEST(a_bf16_product_does_without_memory_to_pack_into) {
+    for_each_kernel(check_without_memory);
+}
+END_TEST
+
+/* ---- Special numbers ---- */
+
+static const float specials[] = {
+    1,     -1,       INFINITY,  -INFINITY,       NAN,       0,
+    -0.0F, 0x1p127F, -0x1p127F, 0x1.fffffep127F, 0x1p-100F, 1.00390625F /* a tie */,
+    3,     0x1.01p0F};
+
+/* Every product of two of them, alone and beside another. The definition's own sums overflow where
+ * the kernels' do. */
+static void check_specials(const wg__gemm_kernel *kernel) {
+    enum { COUNT = WG_COUNT(specials), K = 3 };
+    float a[COUNT * K], b[K * COUNT], c[COUNT * COUNT];
+    const bool fuses = strcmp(kernel->rounded->name, "base") != 0;
+    for (int beside = 0; beside < COUNT; beside++) {
+        if (!fuses && fabsf(specials[beside]) > 1e30F)
+            continue; /* products that overflow are not fused with the sum there */
+        for (int i = 0; i < COUNT; i++) {
+            a[i * K] = b[i] = specials[i];
+            a[i * K + 1] = b[COUNT + i] = specials[beside];
+            a[i * K + 2] = b[2 * COUNT + i] = 1;
+        }
+        const wg__product p = {.rounds = true,
+                               .m = COUNT,
+                               .n = COUNT,
+                               .k = K,
+                               .alpha = 1,
+                               .a = {a, K, 1},
+                               .b = {b, COUNT, 1},
+                               .c = {c, COUNT, 1}};
+        wg__gemm_large(&p, *kernel);
+        for (int i = 0; i < COUNT; i++)
+            for (int j = 0; j < COUNT; j++) {
+                const float wanted = defined(&p, i, j, 0);
+                ck_assert_msg(same(c[i * COUNT + j], wanted), "%s: %a * %a beside %a: %a, not %a",
+                              kernel->rounded->name, (double)specials[i], (double)specials[j],
+                              (double)specials[beside], (double)c[i * COUNT + j], (double)wanted);
+            }
+    }
+}
+
+START_TEST(infinities_and_nans_pass_through_a_bf16_product_as_ieee_754_says) {
+    for_each_kernel(check_specials);
+}
+END_TEST
+
+/* Numbers and sums below 2^-126 are kept, or are 0. */
+static void check_denormals(const wg__gemm_kernel *kernel) {
+    float a[] = {0x1p-130F, 0x1p-100F, -0x1p-126F}, b[] = {1, 0x1p-30F, 0x1p-1F}, c;
+    for (int i = 0; i < 3; i++) {
+        const wg__product p = {.rounds = true,
+                               .m = 1,
+                               .n = 1,
+                               .k = 1,
+                               .alpha = 1,
+                               .a = {&a[i], 1, 1},
+                               .b = {&b[i], 1, 1},
+                               .c = {&c, 1, 1}};
+        wg__gemm_large(&p, *kernel);
+        ck_assert(c == 0 || c == a[i] * b[i]);
+    }
+}
+
+START_TEST(a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers) {
+    for_each_kernel(check_denormals);
+}
+END_TEST
+
+/* ---- Threads ---- */
+
+static const wg__gemm_kernel *tested;
+static const int64_t threaded[][3] = {{130, 500, 250}, {301, 150, 203}, {203, 1601, 402}};
+
+static void products(int count, wg_tensor **results) {
+    for (int i = 0; i < count; i++) {
+        const int64_t *size = threaded[i / 2];
+        wg_tensor *memory[2];
+        results[i] = wg_zeros(WG_F32, WG_DIMS(size[0], size[2]));
+        const wg__product p = {
+            .dtype = WG_F32,
+            .rounds = true,
+            .m = size[0],
+            .n = size[2],
+            .k = size[1],
+            .alpha = 1,
+            .a = laid_out(i % 2 ? BY_COLUMNS : BY_ROWS, &memory[0], 5, WG_F32, size[0], size[1]),
+            .b = laid_out(i % 2 ? BY_ROWS : BY_COLUMNS, &memory[1], 6, WG_F32, size[1], size[2]),
+            .c = {wg_tensor_data(results[i]), size[2], 1}};
+        wg__gemm_large(&p, *tested);
+    }
+}
+
+static void check_bits(const wg__gemm_kernel *kernel) {
+    tested = kernel;
+    assert_same_bits_at_any_thread_count(2 * WG_COUNT(threaded), products);
+}
+
+START_TEST(a_bf16_product_has_the_same_bits_at_any_thread_count) {
+    for_each_kernel(check_bits);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        a_bf16_product_has_the_bits_of_its_definition_in_every_layout,
+        a_bf16_product_reads_either_operand_in_bf16_and_begins_with_c_or_a_row,
+        a_bf16_product_does_without_memory_to_pack_into,
+        infinities_and_nans_pass_through_a_bf16_product_as_ieee_754_says,
+        a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers,
+        a_bf16_product_has_the_same_bits_at_any_thread_count};
+    add_suite("gemm_bf16", tests);
+}
