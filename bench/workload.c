@@ -281,7 +281,9 @@ double wg__workload_step(wg__workload *w) {
     wg_scope_begin(&scope);
     wg_tensor *loss = wg__workload_loss(w);
     wg_optimizer_step_begin(w->optimizer, WG__WORKLOAD_RATE, NULL);
+    const wg_dtype before = wg_set_matmul_dtype(w->dtype); /* of layers that run again */
     wg_backward(loss, NULL);
+    wg_set_matmul_dtype(before);
     wg_optimizer_step_end(w->optimizer);
     const double value = wg_item(loss);
     wg_scope_end(&scope, NULL);
