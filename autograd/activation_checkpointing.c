@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tensor/ops.h"
+
 /* ---- Running functions ---- */
 
 int wg__call_function(wg_function function, void *context, int input_count,
@@ -106,6 +108,7 @@ static int hand_over(int status, int count, wg_tensor **found, wg_tensor **outpu
 static int run_region(wg__region *region, wg_tensor **found) {
     wg__region *outer = wg__active_region.region;
     wg__active_region.region = region;
+    region->matmul_dtype = wg_matmul_dtype();
     int status = run_function(region, found);
     wg__active_region.region = outer;
     return status;
@@ -179,10 +182,12 @@ static int run_with(wg__region *region, wg_tensor **found, wg_generator *states)
     wg__active_region.region = region;
     wg__active_region.again = true;
     wg__active_region.next = 0;
+    const wg_dtype matmul_dtype = wg_set_matmul_dtype(region->matmul_dtype);
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = run_again(region, found);
     wg_scope_end(&scope, NULL);
+    wg_set_matmul_dtype(matmul_dtype);
     wg__active_region.region = (wg__region *)outer;
     wg__active_region.again = outer_again;
     wg__active_region.next = outer_next;

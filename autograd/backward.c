@@ -329,6 +329,28 @@ static bool frees_a_leaf(const pass *p, const wg_node *node) {
     return false;
 }
 
+/* Widens the inputs that were saved in bf16, but for those that vjp reads so. Where the gradient is
+ * itself to be differentiated, they stand in their places in the graph. */
+static int widen_rounded(const pass *p, wg_node *node, wg_tensor **inputs) {
+    for (int i = 0; i < node->input_count; i++) {
+        if (!inputs[i] || inputs[i]->spec.dtype == node->input_specs[i].dtype ||
+            (node->op->reads_rounded >> i & 1 && !p->in_ops))
+            continue;
+        const bool recording = wg_set_grad_enabled(false);
+        inputs[i] = wg_cast(inputs[i], node->input_specs[i].dtype);
+        wg_set_grad_enabled(recording);
+        if (!inputs[i])
+            return -1;
+        const wg__edge edge = node->edges[i];
+        if (!p->in_ops || !edge.node)
+            continue;
+        wg__node_retain(edge.node);
+        inputs[i]->node = edge.node;
+        inputs[i]->output_index = edge.output_index;
+    }
+    return 0;
+}
+
 /* The call that vjp sees. A saved output gets its node back, so that its use can be recorded.
  * A node that saves nothing can do without the second run of its region, but that run needs the
  * leaves as they were in the first. */
@@ -346,6 +368,8 @@ static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **input
     for (int i = 0; i < node->input_count; i++)
         if (check_saved(node, &node->inputs[i], "input", i) < 0)
             return -1;
+    if (widen_rounded(p, node, inputs) < 0)
+        return -1;
     for (int j = 0; j < node->output_count; j++) {
         wg__saved *saved = &node->outputs[j];
         if (check_saved(node, saved, "output", j) < 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "tensor/ops.h"
 
 WG__THREAD_LOCAL wg__region_run wg__active_region;
 
@@ -55,6 +56,7 @@ void wg__node_call(const wg_node *node, wg_tensor **inputs, wg_call *call) {
 }
 
 void wg__node_free_saved(wg_node *node) {
+    drop(&node->rounded);          /* those that saved it, too, have run */
     node->freed |= drop_all(node); /* an op that saved nothing can run backward again */
 }
 
@@ -170,9 +172,50 @@ static int save(wg__saved *saved, const wg_tensor *x, bool bare) {
     return saved->tensor ? 0 : -1;
 }
 
+/* ---- Mixed precision: tensors that are saved in bf16. The node that made a tensor holds its copy,
+ * which all ops that save it share. ---- */
+
+static bool is_saved_rounded(const wg_call *call, int i) {
+    const wg_tensor *x = call->inputs[i];
+    return call->op->saves_rounded >> i & 1 && x && x->spec.dtype == WG_F32 && x->node &&
+           x->node->op && !x->tangents && wg_matmul_dtype() == WG_BF16;
+}
+
+/* A copy in bf16, in the innermost scope. */
+static wg_tensor *round_tensor(wg_tensor *x) {
+    const bool recording = wg_set_grad_enabled(false);
+    wg_tensor *copy = wg_cast(x, WG_BF16);
+    wg_set_grad_enabled(recording);
+    return copy;
+}
+
+static int save_rounded(wg__saved *saved, wg_tensor *x) {
+    wg_node *maker = x->node;
+    const uint64_t version = wg__tensor_version(x);
+    if (maker->rounded && x->output_index == 0 && maker->rounded_from == version)
+        return save(saved, maker->rounded, true);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const wg_tensor *copy = round_tensor(x);
+    int status = copy ? save(saved, copy, true) : -1;
+    if (status == 0 && x->output_index == 0) {
+        drop(&maker->rounded);
+        maker->rounded = wg__tensor_reference(copy, true);
+        maker->rounded_from = version;
+        status = maker->rounded ? 0 : -1;
+    }
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+static int save_input(wg_node *node, const wg_call *call, int i) {
+    return is_saved_rounded(call, i) ? save_rounded(&node->inputs[i], call->inputs[i])
+                                     : save(&node->inputs[i], call->inputs[i], false);
+}
+
 static int save_all(wg_node *node, const wg_call *call) {
     for (int i = 0; i < call->input_count; i++)
-        if (call->op->saves_inputs >> i & 1 && save(&node->inputs[i], call->inputs[i], false) < 0)
+        if (call->op->saves_inputs >> i & 1 && save_input(node, call, i) < 0)
             return -1;
     for (int j = 0; j < call->output_count; j++)
         if (call->op->saves_outputs >> j & 1 && save(&node->outputs[j], call->outputs[j], true) < 0)

@@ -96,6 +96,8 @@ struct wg_node {
     wg__region *region;    /* the checkpointed region that made it, or NULL; counted */
     int64_t region_call;   /* its number among the region's calls */
     bool lacks;            /* its saved tensors were dropped: the region must run again first */
+    wg_tensor *rounded;    /* output 0 in bf16, for ops that save it so; kept, or NULL */
+    uint64_t rounded_from; /* the version of output 0 that it was made of */
     uint64_t visit;        /* of the backward pass that saw it last */
     int64_t slot;          /* its place in that pass's table */
     wg_node *next_to_free; /* the list by which release walks instead of recursing */
@@ -149,6 +151,7 @@ struct wg__region {
     wg__region_call *calls;
     int64_t count, capacity; /* of calls */
     bool filled;             /* the second run is done */
+    wg_dtype matmul_dtype;   /* of the first run */
 };
 
 /* The region that this thread is running, if any. */

@@ -76,6 +76,11 @@ struct wg_op {
     uint32_t saves_inputs;
     uint32_t saves_outputs;
 
+    /* Bit i says that in mixed precision (wg_set_matmul_dtype) an f32 input i that another op
+     * computed is saved in bf16, in half the memory. vjp gets it widened to f32 again, or, with bit
+     * i of reads_rounded, as bf16; a decomposition always gets f32. */
+    uint32_t saves_rounded, reads_rounded;
+
     /* Bit i says that input i can have a gradient. 0 needs `no_gradient`, the written reason why
      * none is. */
     uint32_t differentiable;

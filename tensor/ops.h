@@ -648,7 +648,9 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
 /* Mixed precision   (Micikevicius et al. 2018; Kalamkar et al. 2019 for bf16). With WG_BF16, the
  * products of f32 tensors that this thread makes from now on round their operands to bf16 (to
  * nearest, ties to even) and sum in f32: wg_matmul, wg_linear_op, wg_linear_cross_entropy and what
- * is made of them. Backward rounds the operands of the same calls, whatever is set by then. Tensors
+ * is made of them. wg_attention rounds queries, keys and values, and multiplies them in f32. For
+ * backward, linear layers, attention and the fused activations save what they read in bf16, in half
+ * the memory. Backward rounds the operands of the same calls, whatever is set by then. Tensors
  * stay f32, as do all other ops, and f64 is not rounded. A sum begins with 0, the bias or what is
  * added onto, and for each pair of the inner axis the second product is added, then the first, each
  * with one rounding, so that the bits are the same on every processor with fused multiply-adds; but

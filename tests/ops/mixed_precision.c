@@ -1,7 +1,9 @@
 /* Products under wg_set_matmul_dtype(WG_BF16): which ops round what, forward and backward. The
  * kernels' own bits are the business of tests/tensor/gemm_bf16.c. */
+#include "autograd/activation_checkpointing.h"
 #include "autograd/autograd.h"
 #include "autograd/functional.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
@@ -185,6 +187,118 @@ START_TEST(second_derivatives_are_those_of_the_rounded_products) {
 }
 END_TEST
 
+/* ---- What is saved for backward ---- */
+
+enum { SIDE = 256, BYTES = SIDE * SIDE * 4 };
+
+/* The sum of two products of gelu(x W), which save it, from leaves that are there. */
+static int two_products(int input_count, wg_tensor *const *inputs, int output_count,
+                        wg_tensor **outputs, void *context) {
+    (void)input_count, (void)output_count, (void)context;
+    wg_tensor *inner = wg_gelu(wg_linear_op(inputs[0], inputs[1], NULL));
+    outputs[0] = wg_add(wg_linear_op(inner, inputs[2], NULL), wg_linear_op(inner, inputs[3], NULL));
+    return outputs[0] ? 0 : -1;
+}
+
+typedef struct net {
+    wg_tensor *leaves[4], *gradients[4];
+    int64_t kept; /* bytes, between forward and backward */
+} net;
+
+/* Backward runs under f32. */
+static net train(wg_dtype dtype, bool checkpoints) {
+    net n;
+    for (int i = 0; i < 4; i++) {
+        n.leaves[i] = wg_mul_scalar(normal(10 + (uint64_t)i, WG_F32, WG_DIMS(SIDE, SIDE)),
+                                    i > 0 ? 0.0625 : 1);
+        ck_assert_int_eq(wg_set_requires_grad(n.leaves[i], true), 0);
+    }
+    const int64_t before = wg_alloc_get_stats().live_bytes;
+    wg_tensor *y;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_set_matmul_dtype(dtype);
+    ck_assert_int_eq(checkpoints
+                         ? wg_activation_checkpoint(two_products, NULL, 4, n.leaves, 1, &y, NULL)
+                         : two_products(4, n.leaves, 1, &y, NULL),
+                     0);
+    wg_set_matmul_dtype(WG_F32);
+    wg_tensor *loss = wg_scope_end(&scope, wg_sum(y, WG_ALL, false));
+    n.kept = wg_alloc_get_stats().live_bytes - before;
+    ck_assert_int_eq(wg_backward(loss, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        n.gradients[i] = wg_gradient(n.leaves[i]);
+    return n;
+}
+
+START_TEST(activations_are_saved_once_in_half_the_memory) {
+    const net f32 = train(WG_F32, false), bf16 = train(WG_BF16, false);
+    ck_assert_int_ge(f32.kept, 2 * BYTES); /* x W and its gelu */
+    ck_assert_int_lt(bf16.kept, 2 * BYTES / 2 + BYTES / 8);
+}
+END_TEST
+
+START_TEST(gradients_are_those_of_the_rounded_activations) {
+    const net n = train(WG_BF16, false);
+    wg_set_grad_enabled(false);
+    wg_tensor *x = rounded(n.leaves[0]), *weight = rounded(n.leaves[1]);
+    /* The inner sums differ from the kernel's in their last bits, and so may their rounding. */
+    wg_tensor *inner = wg_matmul(x, wg_transpose(weight, 0, 1));
+    assert_close(wg_cast(n.gradients[2], WG_F64),
+                 wg_matmul(wg_ones(WG_F64, WG_DIMS(SIDE, SIDE)), rounded(wg_gelu(inner))), 1e-3,
+                 1e-2);
+    wg_set_grad_enabled(true);
+    const net f32 = train(WG_F32, false);
+    wg_set_grad_enabled(false);
+    for (int i = 0; i < 4; i++) {
+        wg_tensor *difference = wg_sub(n.gradients[i], f32.gradients[i]);
+        const double error = wg_item(wg_sum(wg_mul(difference, difference), WG_ALL, false));
+        const double size =
+            wg_item(wg_sum(wg_mul(f32.gradients[i], f32.gradients[i]), WG_ALL, false));
+        ck_assert_double_gt(error, 0);
+        ck_assert_double_lt(error, 1e-4 * size); /* a hundredth of the norm */
+    }
+    wg_set_grad_enabled(true);
+}
+END_TEST
+
+START_TEST(activation_checkpointing_changes_no_bit_of_mixed_precision) {
+    const net plain = train(WG_BF16, false), again = train(WG_BF16, true);
+    for (int i = 0; i < 4; i++)
+        assert_same_bits(plain.gradients[i], again.gradients[i]);
+}
+END_TEST
+
+/* d/dx of the sum of the first gradients, through activations that were saved in bf16. */
+static wg_tensor *second_gradient(wg_dtype dtype) {
+    layer l = leaves(WG_F32);
+    wg_tensor *first, *second;
+    wg_set_matmul_dtype(dtype);
+    wg_tensor *y = wg_linear_op(wg_gelu(wg_linear_op(l.x, l.weight, l.bias)),
+                                normal(5, WG_F32, WG_DIMS(IN, OUT)), NULL);
+    const wg_backward_options options = {.create_graph = true};
+    ck_assert_int_eq(wg_grad(1, &y, (wg_tensor *[]){wg_ones(WG_F32, WG_DIMS(ROWS, IN))}, 1,
+                             (wg_tensor *[]){l.x}, &options, &first),
+                     0);
+    wg_tensor *total = wg_sum(first, WG_ALL, false);
+    ck_assert_int_eq(wg_grad(1, &total, NULL, 1, (wg_tensor *[]){l.x}, NULL, &second), 0);
+    wg_set_matmul_dtype(WG_F32);
+    return second;
+}
+
+START_TEST(second_derivatives_pass_through_activations_saved_in_bf16) {
+    wg_tensor *exact = second_gradient(WG_F32), *found = second_gradient(WG_BF16);
+    wg_set_grad_enabled(false);
+    wg_tensor *difference = wg_sub(found, exact);
+    const double error = wg_item(wg_sum(wg_mul(difference, difference), WG_ALL, false));
+    const double size = wg_item(wg_sum(wg_mul(exact, exact), WG_ALL, false));
+    ck_assert_double_gt(size, 0);
+    ck_assert_double_gt(error, 0);
+    ck_assert_double_lt(error, 1e-3 * size);
+    wg_set_grad_enabled(true);
+}
+END_TEST
+
 static void results(int count, wg_tensor **found) {
     ck_assert_int_eq(count, 3);
     const layer l = run(WG_F32, WG_BF16, WG_BF16);
@@ -214,6 +328,10 @@ SUITES {
                                   a_product_of_no_inner_elements_is_zero_in_bf16,
                                   the_fused_loss_of_a_head_rounds_as_its_parts_do,
                                   second_derivatives_are_those_of_the_rounded_products,
+                                  activations_are_saved_once_in_half_the_memory,
+                                  gradients_are_those_of_the_rounded_activations,
+                                  activation_checkpointing_changes_no_bit_of_mixed_precision,
+                                  second_derivatives_pass_through_activations_saved_in_bf16,
                                   mixed_precision_has_the_same_bits_at_any_thread_count,
                                   products_are_f32_or_bf16};
     add_suite("mixed_precision", tests);

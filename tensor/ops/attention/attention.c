@@ -75,7 +75,23 @@ static wg_tensor *new_heads(const wg_spec *spec) {
     return wg__tensor_view(x, spec, strides, 0);
 }
 
-static int set_job(wg__attention *job, wg_call *call) {
+/* The op of mixed precision, whose queries, keys and values are rounded to bf16 and saved so. Its
+ * products are those of f32. */
+static const wg_op attention_bf16;
+
+/* A query, key or value as the kernels read it: in mixed precision forward rounds it, and backward
+ * finds it rounded. */
+static wg_tensor *operand_of(const wg_call *call, int i, bool rounds) {
+    wg_tensor *x = call->inputs[i];
+    if (rounds) {
+        const bool recording = wg_set_grad_enabled(false);
+        x = wg_cast(wg_cast(x, WG_BF16), WG_F32);
+        wg_set_grad_enabled(recording);
+    }
+    return x ? wg__gemm_operand(x) : NULL;
+}
+
+static int set_job(wg__attention *job, const wg_call *call, bool rounds) {
     const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
     memset(job, 0, sizeof *job);
     job->dtype = q->dtype;
@@ -89,7 +105,7 @@ static int set_job(wg__attention *job, wg_call *call) {
     job->width = q->shape[3];
     wg__heads *operands[] = {&job->q, &job->k, &job->v};
     for (int i = 0; i < 3; i++) {
-        wg_tensor *x = wg__gemm_operand(call->inputs[i]);
+        wg_tensor *x = operand_of(call, i, rounds);
         if (!x)
             return -1;
         *operands[i] = heads_of(x);
@@ -106,7 +122,7 @@ static int set_job(wg__attention *job, wg_call *call) {
 static int attention_forward(wg_call *call) {
     wg__attention job;
     call->outputs[0] = new_heads(&call->output_specs[0]);
-    if (!call->outputs[0] || set_job(&job, call) < 0)
+    if (!call->outputs[0] || set_job(&job, call, call->op == &attention_bf16) < 0)
         return -1;
     job.out = heads_of(call->outputs[0]);
     if (call->wants) {
@@ -121,7 +137,7 @@ static int attention_forward(wg_call *call) {
 static int attention_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg__attention job;
     wg_tensor *g = wg__gemm_operand(cotangents[0]);
-    if (!g || set_job(&job, call) < 0)
+    if (!g || set_job(&job, call, false) < 0)
         return -1;
     job.out = heads_of(g);
     job.log_sums = wg__tensor_address(call->saved[0]);
@@ -175,7 +191,7 @@ static wg_tensor *dropout_factors(const wg__attention *job) {
 
 static int attention_decompose(wg_call *call) {
     wg__attention job;
-    if (set_job(&job, call) < 0)
+    if (set_job(&job, call, false) < 0)
         return -1;
     wg_tensor *k = repeat_heads(call->inputs[1], job.query_heads);
     wg_tensor *v = repeat_heads(call->inputs[2], job.query_heads);
@@ -241,24 +257,19 @@ static int attention_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 3);
 }
 
-static const wg_op attention = {
-    WG__OP_OF(
-        "attention", 3, 4, 1,
-        "softmax(scale q k^T) v for each head: (B, H, Tq, D) x (B, Hkv, Tk, D) x (B, Hkv, Tk, "
-        "D), and a bool mask -> (B, H, Tq, D). Rows that may attend to nothing give zeros. "
-        "Fused."),
-    .options_size = sizeof(wg_attention_options),
-    .saves_inputs = 15,
-    .differentiable = 7,
-    .places_outputs = true,
-    .infer = attention_infer,
-    .forward = attention_forward,
-    .vjp = attention_vjp,
-    .decompose = attention_decompose,
-    .sample = attention_sample,
-    .bench = attention_bench,
-    .flops = attention_flops,
-};
+#define ATTENTION(NAME)                                                                            \
+    WG__OP_OF(                                                                                     \
+        NAME, 3, 4, 1,                                                                             \
+        "softmax(scale q k^T) v for each head: (B, H, Tq, D) x (B, Hkv, Tk, D) x (B, Hkv, Tk, "    \
+        "D), and a bool mask -> (B, H, Tq, D). Rows that may attend to nothing give zeros. "       \
+        "Fused."),                                                                                 \
+        .options_size = sizeof(wg_attention_options), .saves_inputs = 15, .differentiable = 7,     \
+        .places_outputs = true, .infer = attention_infer, .forward = attention_forward,            \
+        .vjp = attention_vjp, .decompose = attention_decompose, .sample = attention_sample,        \
+        .bench = attention_bench, .flops = attention_flops
+
+static const wg_op attention = {ATTENTION("attention")};
+static const wg_op attention_bf16 = {ATTENTION("attention_bf16"), .saves_rounded = 7};
 
 wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mask,
                         const wg_attention_options *options) {
@@ -272,7 +283,9 @@ wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mas
     if (resolved.scale == 0 && q->spec.ndim > 0)
         resolved.scale = 1 / sqrt((double)q->spec.shape[q->spec.ndim - 1]);
     wg_tensor *y;
-    wg_apply(&attention, mask ? 4 : 3, inputs, &resolved, &y);
+    const bool rounds =
+        inputs[0] && inputs[0]->spec.dtype == WG_F32 && wg_matmul_dtype() == WG_BF16;
+    wg_apply(rounds ? &attention_bf16 : &attention, mask ? 4 : 3, inputs, &resolved, &y);
     return wg__narrow(y, dtype);
 }
 

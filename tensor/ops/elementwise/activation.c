@@ -17,7 +17,7 @@
     }
 
 #define FUSED(NAME, DOC)                                                                           \
-    UNARY(NAME, DOC " Fused."), .saves_inputs = 1, .infer = wg__infer_float,                       \
+    UNARY(NAME, DOC " Fused."), .saves_inputs = 1, .saves_rounded = 1, .infer = wg__infer_float,   \
                                 .batch = wg_batch_aligned, .decompose = NAME##_decompose
 
 /* The functions and the record of a fused op without options, but for NAME_decompose. */
@@ -295,11 +295,11 @@ static int gate_sample(int index, wg_generator *generator, wg_sample *sample) {
     static int NAME##_decompose(wg_call *call) {                                                   \
         return wg__set_output(call, wg_mul(FUNCTION(call->inputs[0]), call->inputs[1]));           \
     }                                                                                              \
-    static const wg_op NAME = {WG__OP(#NAME, 2, DOC),      .saves_inputs = 3,                      \
-                               .differentiable = 3,        .infer = gate_infer,                    \
-                               .batch = wg__batch_leading, .forward = NAME##_forward,              \
-                               .vjp = NAME##_vjp,          .decompose = NAME##_decompose,          \
-                               .sample = gate_sample,      .bench = wg__bench_two};                \
+    static const wg_op NAME = {                                                                    \
+        WG__OP(#NAME, 2, DOC),     .saves_inputs = 3,     .saves_rounded = 3,                      \
+        .differentiable = 3,       .infer = gate_infer,   .batch = wg__batch_leading,              \
+        .forward = NAME##_forward, .vjp = NAME##_vjp,     .decompose = NAME##_decompose,           \
+        .sample = gate_sample,     .bench = wg__bench_two};                                        \
     wg_tensor *wg_##NAME(wg_tensor *gate, wg_tensor *value) {                                      \
         return wg__apply_two(&NAME, gate, value, true);                                            \
     }

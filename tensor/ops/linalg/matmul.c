@@ -355,6 +355,7 @@ static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gra
         return -1;
     wg__gemm(&(wg__product){.dtype = (*gradient)->spec.dtype,
                             .rounds = rounds(call),
+                            .b_is_bf16 = x.tensor->spec.dtype == WG_BF16,
                             .m = g->columns,
                             .n = x.columns,
                             .k = g->rows,
@@ -443,7 +444,8 @@ static int linear_bench(wg_generator *generator, wg_sample *sample) {
         .sample = linear_sample, .bench = linear_bench, .flops = linear_flops,                     \
         .batch = wg__batch_first_alone
 
-static const wg_op linear = {LINEAR("linear")}, linear_bf16 = {LINEAR("linear_bf16")};
+static const wg_op linear = {LINEAR("linear")};
+static const wg_op linear_bf16 = {LINEAR("linear_bf16"), .saves_rounded = 1, .reads_rounded = 1};
 
 wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
     wg_tensor *inputs[] = {x, weight, bias};
