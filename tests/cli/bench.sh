@@ -84,7 +84,7 @@ expect 'two layers of width 32 are timed' 0 'train mlp --steps 20 --threads 1' \
     '^{"preset": "mlp-32", "parameters": 1386, "batch": 32, ' '"allocations_after_warmup": 0,'
 
 expect 'a product of a given shape is held against sgemm' 0 'gemm 64x32x16 --threads 1' \
-    '^{"use": "given", "m": 64, "n": 32, "k": 16, "transposed": false, "threads": 1, .*}$' \
+    '^{"use": "given", "m": 64, "n": 32, "k": 16, "transposed": false, "dtype": "f32", "threads": 1, .*}$' \
     '"ms": [0-9]' '"gflops": [0-9]' '"sgemm_peak_gflops": [0-9]' '"share_of_peak": [0-9]'
 expect 'what is no shape is wrong usage' 2 'gemm 64x32' "'64x32' is no shape"
 expect 'nor is one that does not end' 2 'gemm 64x32x16x8' 'is no shape'
