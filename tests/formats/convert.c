@@ -431,7 +431,7 @@ START_TEST(what_cannot_be_converted_is_refused_with_the_reason) {
            "none of the suffixes");
     refuse(fixture("convert/hostile.pt"), out, NULL, WG_ERROR_FORMAT, "it wants posix.system");
     refuse(in_scratch("nothing.gguf"), out, NULL, WG_ERROR_NOT_FOUND, "nothing.gguf");
-    refuse(write_text("text.gguf", "hello"), out, NULL, WG_ERROR_FORMAT, "does not begin as");
+    refuse(write_text("text.gguf", "hello"), out, NULL, WG_ERROR_FORMAT, "is no file of GGUF");
     refuse(write_text("text.txt", "hello"), out, NULL, WG_ERROR_FORMAT, "is none of HDF5");
     refuse(fixture("convert/bert"), in_scratch("out.gguf"), NULL, WG_ERROR_ARGUMENT,
            "holds a llama only; this model is bert");

@@ -438,6 +438,8 @@ class wg_op(Structure):
         ("options_size", c_size_t),
         ("saves_inputs", c_uint32),
         ("saves_outputs", c_uint32),
+        ("saves_rounded", c_uint32),
+        ("reads_rounded", c_uint32),
         ("differentiable", c_uint32),
         ("no_gradient", c_char_p),
         ("zero_gradient", c_char_p),

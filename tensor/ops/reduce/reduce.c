@@ -232,9 +232,9 @@ static bool is_regular(wg_tensor *y) {
     wg_scope_begin(&scope);
     const bool recording = wg_set_grad_enabled(false);
     wg_tensor *size = wg__all_values(wg_abs(y));
-    const bool regular =
-        wg__spec_count(&size->spec) == 0 || (wg_item(wg_min(size, 0, NULL, false)) > 0 &&
-                                             wg_item(wg_max(size, 0, NULL, false)) < INFINITY);
+    const bool regular = size && (wg__spec_count(&size->spec) == 0 ||
+                                  (wg_item(wg_min(size, 0, NULL, false)) > 0 &&
+                                   wg_item(wg_max(size, 0, NULL, false)) < INFINITY));
     wg_set_grad_enabled(recording);
     wg_scope_end(&scope, NULL);
     return regular;
