@@ -56,6 +56,19 @@ static void transforms(void) {
     show("Hessian", hessian);
 }
 
+/* The gradient at one x. */
+static int energy_slope(int input_count, wg_tensor *const *inputs, int output_count,
+                        wg_tensor **outputs, void *context) {
+    (void)output_count;
+    return wg_vjp(energy, context, input_count, inputs, 1, NULL, NULL, NULL, outputs);
+}
+
+static void samples(void) {
+    wg_tensor *rows = wg_from_array(WG_F64, WG_DIMS(2, 2), (double[]){1, 2, 3, 1}), *gradients;
+    wg_vmap(energy_slope, NULL, 1, &rows, NULL, 1, &gradients);
+    show("gradient of each row", gradients);
+}
+
 static wg_tensor *clip(wg_tensor *gradient, void *context) {
     const double *most = context;
     return wg_clamp(gradient, -*most, *most);
@@ -104,6 +117,7 @@ int main(void) {
     recording();
     higher_orders();
     transforms();
+    samples();
     hooks();
     anomalies();
     recomputation();
