@@ -201,7 +201,7 @@ remember() {
 
 # The files that should not be there.
 leftovers() {
-    (cd "$work/try" && find . | sort) | grep -vxF -f "$work/files" | grep -v "^\./$written"'\($\|/[^/]*\.\(json\|safetensors\)$\)'
+    (cd "$work/try" && find . | sort) | grep -vxF -f "$work/files" | grep -v "^\./$written"'\($\|/[^/]*\.\(json\|safetensors\|md\)$\)'
 }
 
 complain() {
