@@ -329,8 +329,9 @@ static bool frees_a_leaf(const pass *p, const wg_node *node) {
     return false;
 }
 
-/* Widens the inputs that were saved in bf16, but for those that vjp reads so. Where the gradient is
- * itself to be differentiated, they stand in their places in the graph. */
+/* Widens the inputs that were saved in bf16, but for those that vjp reads so. Where the gradient
+ * is to be differentiated again, a widened input has the node of the tensor that it was saved from.
+ */
 static int widen_rounded(const pass *p, wg_node *node, wg_tensor **inputs) {
     for (int i = 0; i < node->input_count; i++) {
         if (!inputs[i] || inputs[i]->spec.dtype == node->input_specs[i].dtype ||

@@ -73,14 +73,15 @@ WG_API int wg_vjp(wg_function function, void *context, int input_count, wg_tenso
  * all samples.
  *
  * Transforms compose: the vmap of a function that calls wg_grad or wg_vjp gives the gradients of
- * each sample, the vmap of wg_vjp or wg_jvp over directions a Jacobian, and wg_vmap may stand in
- * wg_vmap. If recording is on, outputs are differentiable by inputs and by what the function finds
- * without its arguments, such as parameters. Inside, elements cannot be read (wg_item) or written
- * in place, and the rank of a sample is at most WG_MAX_DIMS - 1. What the function draws without a
- * batched operand is the same for all samples; wg_dropout_op drops other elements of each. [scope;
- * SHAPE for numbers of samples that differ; INDEX; ARGUMENT if no input is batched, and for an op
- * that has neither batching rule nor decomposition, which is named; whatever the function says;
- * nothing runs while an error is pending. On error every output is NULL] */
+ * each sample, the vmap of wg_vjp or wg_jvp over unit vectors gives a Jacobian, and a function may
+ * call wg_vmap itself. If recording is on, outputs are differentiable by inputs and by what the
+ * function finds without its arguments, such as parameters. Inside, elements cannot be read
+ * (wg_item) or written in place, and the rank of a sample is at most WG_MAX_DIMS - 1. What the
+ * function draws without a batched operand is the same for all samples; wg_dropout_op drops other
+ * elements of each. [scope; SHAPE for numbers of samples that differ; INDEX; ARGUMENT if no input
+ * is batched, and for an op that has neither batching rule nor decomposition, which is named;
+ * whatever the function says; nothing runs while an error is pending. On error every output is
+ * NULL] */
 WG_API int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                    const int *axes, int output_count, wg_tensor **outputs);
 

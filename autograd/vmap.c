@@ -96,7 +96,8 @@ static int run_batch(wg_call *call, wg__level *level) {
     return op->decompose ? run_decomposition(call) : refuse(op);
 }
 
-/* The tensor with the elements that a handle stands for; of nested levels, of the lowest. */
+/* The tensor that holds the elements of all samples. Within nested calls, it follows the handles of
+ * each level down to that tensor. */
 static wg_tensor *all_values(wg_tensor *x) {
     for (const wg__level *level = wg__innermost_level; level && wg__tensor_is_meta(x);
          level = level->outer) {

@@ -176,7 +176,8 @@ int wg__bench_train(int argc, char **argv) {
         .args_doc = "MODEL",
         .doc =
             "Times training steps of a model on random tokens: forward, backward, AdamW, without "
-            "dropout. MODEL is a kind, gpt, llama, bert, modernbert, roberta, glm, transformer, t5 or mlp, "
+            "dropout. MODEL is a kind, gpt, llama, bert, modernbert, roberta, glm, transformer, t5 "
+            "or mlp, "
             "or one of "
             "its "
             "presets, as in `wengert bench train bert-mini'. Prints one line of JSON.\v"

@@ -151,7 +151,8 @@ int wg__verb_convert(int argc, char **argv) {
         .parser = parse,
         .args_doc = "IN OUT",
         .doc =
-            "Converts a model (bert, modernbert, roberta, gpt2, llama, t5, glm or transformer) from one "
+            "Converts a model (bert, modernbert, roberta, gpt2, llama, t5, glm or transformer) "
+            "from one "
             "published "
             "format into another, tensor by tensor, in about the memory of the largest tensor.\v"
             "The input format is detected from the file's content: wengert's HDF5, safetensors "

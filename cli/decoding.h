@@ -20,8 +20,8 @@ typedef struct wg__drawing {
  * the defaults. */
 extern const struct argp wg__sampling_options;
 
-/* Takes from the generation_config.json that conversion keeps in a checkpoint what was not given on
- * the command line. -1 with [FORMAT for a value that is none, IO] */
+/* Sets the options that the command line left out from the generation_config.json that `convert`
+ * stored in the checkpoint. -1 with [FORMAT for a value that is none, IO] */
 int wg__drawing_take(wg__drawing *drawing, const char *path);
 
 /* "stop", "length", "positions" or "cancelled": why a text ended. */

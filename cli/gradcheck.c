@@ -10,7 +10,7 @@
 #include "models/model.h"
 #include "tensor/ops.h"
 
-/* What is checked: one of the three is there. */
+/* What is checked: an op, a module or a model; the other two are NULL. */
 typedef struct subject {
     const wg_op *op;
     const wg_module_example *example;

@@ -165,8 +165,9 @@ static const wg_setting training_rows[] = {
      .fixed = true, .argument = "X", .help = "Scale the change by X / R (R, which scales by 1)"},
     {"lora-targets", WG_SETTING_TEXT, TRAINING(lora_targets), .fixed = true,
      .argument = "NAME,NAME...",
-     .help = "Change the linear layers whose names end so, or all-linear: all but those of the head "
-             "(those of queries and values, as the PEFT library chooses them)"},
+     .help =
+         "Change the linear layers whose names end so, or all-linear: all but those of the head "
+         "(those of queries and values, as the PEFT library chooses them)"},
     {"lora-dropout", WG_SETTING_NUMBER, TRAINING(lora_dropout), .high = 1, .below = true,
      .fixed = true, .argument = "X", .help = "Dropout of what the change reads (0)"},
     {"save-every", WG_SETTING_INTEGER, TRAINING(save_every), .low = 1, .high = INFINITY,

@@ -59,7 +59,7 @@ typedef struct wg__training_settings {
     int dtype; /* of products: wg_dtype f32 or bf16, by their place in the row's choices */
     int64_t zero;
     int communication_dtype; /* 0: f32, 1: bf16 */
-    int64_t lora; /* rank; 0: none */
+    int64_t lora;            /* rank; 0: none */
     const char *lora_targets;
     double lora_alpha, lora_dropout;
     int64_t save_every, eval_every, patience;

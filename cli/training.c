@@ -457,7 +457,7 @@ static void give_up_events(run *r) {
     r->events = NULL;
 }
 
-/* The settings as Markdown: a block of code is what is indented by four spaces. */
+/* Writes the settings to TensorBoard as Markdown, in which four spaces begin a line of code. */
 static int write_settings_event(run *r) {
     char *text = NULL;
     size_t size;
@@ -608,7 +608,7 @@ static int split_names(char *text, const char **names, int most) {
     return count;
 }
 
-/* Of a resumed run, whose head is no longer new, the checkpoint says what is trained. */
+/* Attaches the adapters of a resumed run as its checkpoint describes them. */
 static int resume_adapters(const run *r) {
     wg_checkpoint *file = wg_checkpoint_open(r->out);
     char *config = file ? wg_checkpoint_get_text(file, "/lora") : NULL;
@@ -666,7 +666,7 @@ static void describe_memory(const run *r) {
                                              : "");
 }
 
-/* How many numbers are trained where adapters stand beside frozen weights. */
+/* Prints how many parameters are trained, and their share of all. */
 static void describe_adapters(const run *r) {
     wg_state_dict *state = wg_module_state(r->model.module);
     double trained = 0;

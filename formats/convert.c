@@ -470,7 +470,7 @@ static int64_t find_part_of(const conversion *c, const char *name, int *part) {
     return find_entry(c, path);
 }
 
-/* Fills `parts` and refuses what is no adapter of this model. */
+/* Fills `parts`. Refuses an adapter whose tensors do not fit this model. */
 static int match_adapter(conversion *c, const char *folder) {
     wg__differences differences = {0};
     int64_t adapted = 0;

@@ -180,7 +180,8 @@ static void add_pairs(wg__text *card, const char *key, const json_t *pairs) {
 }
 
 static void add_option(wg__text *card, const char *key, const json_t *value) {
-    /* a setting that no option gives, and one that is the second argument of the option before it */
+    /* a setting that no option gives, and one that is the second argument of the option before it
+     */
     if (json_is_false(value) || json_is_null(value) || strcmp(key, "longest-warmup") == 0)
         return;
     if (strcmp(key, "eval-target") == 0) {

@@ -227,8 +227,8 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
  * Variants that the op refuses with an error are counted as refused. Besides the checks of
  * wg_gradcheck, the vjp is run by itself: shapes and dtypes of gradients, and none for inputs that
  * want none. The report is that of the sample whose failure could be explained best. An op with
- * `no_gradient` passes with compared == 0 when its forward does all this well. Differences show that
- * forward and vjp disagree, not which of them is wrong: where a factor is off and there is no
+ * `no_gradient` passes with compared == 0 when its forward does all this well. Differences show
+ * that forward and vjp disagree, not which of them is wrong: where a factor is off and there is no
  * decomposition to compare forward with, the report says so. Order 2 of a fused
  * op differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
 WG_API int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,

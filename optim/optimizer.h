@@ -198,7 +198,8 @@ WG_API int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *n
 
 /* One update of every parameter that has a gradient, which is dropped. One pass over memory, in
  * parallel. Refuses while an error is pending. Only wg_optimizer_clip (max_norm 0 clips nothing)
- * looks whether gradients are finite: without it NaN and infinities reach the weights. [GRADIENT; ARGUMENT for a group without parameters]
+ * looks whether gradients are finite: without it NaN and infinities reach the weights. [GRADIENT;
+ * ARGUMENT for a group without parameters]
  */
 WG_API int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate);
 

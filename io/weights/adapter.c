@@ -148,7 +148,7 @@ static int check_config(const json_t *config, const char *name) {
     return 0;
 }
 
-/* Fills a list of names, borrowed from the JSON; a text stands for a list of one. */
+/* Fills a list of names, borrowed from the JSON: of an array, or of one string. */
 static int read_names(const json_t *value, const char **names, int *count, const char *key,
                       const char *name) {
     *count = 0;
@@ -277,7 +277,7 @@ static int write_folder(const tensors *list, const char *config, const char *fol
     return status;
 }
 
-/* What is trained: the adapters, and the modules that are trained whole. */
+/* Lists the tensors that are trained: adapters, and the modules that are trained whole. */
 static int list_module(tensors *list, const char *outer, wg_module *module) {
     wg_state_dict *state = wg_module_state(module);
     int status = state ? 0 : -1;

@@ -129,7 +129,8 @@ START_TEST(factors_of_any_size_multiply_to_the_matrix) {
         assert_close(wg_matmul(l, transposed(l)), square, 0, close);
         wg_tensor *diagonal = wg_log(wg_diagonal(l, 0, -2, -1));
         ck_assert_int_eq(wg_slogdet(square, &sign, &logarithm), 0);
-        assert_close(logarithm, wg_mul_scalar(wg_sum(diagonal, 1, (int64_t[]){1}, false), 2), 0, close);
+        assert_close(logarithm, wg_mul_scalar(wg_sum(diagonal, 1, (int64_t[]){1}, false), 2), 0,
+                     close);
         assert_close(sign, wg_ones(dtype, WG_DIMS(2)), 0, 0);
     }
     wg_tensor *swapped =
