@@ -499,6 +499,56 @@ static void explain_factor(const block *b, double factor, char *buffer, size_t s
     }
 }
 
+/* True if w^T (J t) by the op's own jvp is (w^T J) t by its vjp, for random tangents t. */
+static bool jvp_agrees_with_vjp(wg__gradcheck *c) {
+    if (!c->op->jvp || c->coordinate_count == 0)
+        return false;
+    wg_tensor **tangents =
+        wg__calloc((size_t)(c->argument_count + 2 * c->output_count) + 1, sizeof *tangents);
+    double *t = wg__alloc((size_t)(c->coordinate_count + c->value_count) * sizeof *t + 1);
+    wg_tensor **found = tangents ? tangents + c->argument_count : NULL;
+    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)9 << 40};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    for (int w = 0; tangents && t && w < c->wanted_count; w++) {
+        const wg_spec *x = &c->wanted_inputs[w]->spec;
+        tangents[c->wanted[w]] = wg_cast(wg_randn(&generator, WG_F64, x->ndim, x->shape), x->dtype);
+        wg__read_doubles(tangents[c->wanted[w]], t + c->wanted_at[w]);
+    }
+    bool agrees = tangents && t &&
+                  wg_jvp(c->function, c->context, c->argument_count, c->inputs, tangents,
+                         c->output_count, found + c->output_count, found) == 0;
+    double forward = 0, reverse = 0, scale = 1e-3;
+    for (int k = 0; agrees && k < c->weighted_count; k++) {
+        double *values = t + c->coordinate_count;
+        int64_t at = c->weighted_at[k], count = wg__spec_count(&c->output_specs[c->weighted[k]]);
+        agrees = found[c->weighted[k]] && wg_tensor_count(found[c->weighted[k]]) == count &&
+                 wg__read_doubles(found[c->weighted[k]], values) == 0;
+        for (int64_t i = 0; agrees && i < count; i++) {
+            forward += c->weight_values[at + i] * values[i];
+            scale += fabs(c->weight_values[at + i] * values[i]);
+        }
+    }
+    for (int64_t i = 0; agrees && i < c->coordinate_count; i++)
+        reverse += c->analytic[i] * t[i];
+    wg_scope_end(&scope, NULL);
+    wg_error_clear();
+    wg__free(tangents);
+    wg__free(t);
+    return agrees && fabs(forward - reverse) <= (c->dtype == WG_F64 ? 1e-8 : 1e-3) * scale;
+}
+
+/* Differences of forward disagree with the vjp by a factor. A decomposition, with which forward
+ * agrees, or a jvp, with which the vjp agrees, says which of the two is wrong. Returns what the
+ * report says of it. */
+static const char *suspect(wg__gradcheck *c) {
+    if (!c->op || c->order > 1 || c->op->decompose)
+        return "";
+    bool agrees = jvp_agrees_with_vjp(c);
+    c->blames = agrees ? "forward" : "vjp or forward";
+    return agrees ? "; the jvp agrees with the vjp" : "";
+}
+
 static int has_factor(const block *b) {
     double products = 0, squares = 0;
     int64_t significant = 0;
@@ -520,12 +570,13 @@ static int has_factor(const block *b) {
     explain_factor(b, factor, why, sizeof why);
     bool is_sign = fabs(factor + 1) < 1e-3;
     bool is_small = fabs(factor - 1) < 0.02;
+    const char *agrees = suspect(b->c);
     return found(b,
                  is_sign    ? WG_DIAGNOSIS_SIGN
                  : is_small ? WG_DIAGNOSIS_SMALL_FACTOR
                             : WG_DIAGNOSIS_FACTOR,
-                 "analytic = %.6g * numeric%s in all of its %lld coordinates", factor, why,
-                 (long long)b->rows);
+                 "analytic = %.6g * numeric%s in all of its %lld coordinates%s", factor, why,
+                 (long long)b->rows, agrees);
 }
 
 /* ---- Axes ---- */

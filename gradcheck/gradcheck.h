@@ -170,7 +170,8 @@ typedef struct wg_gradcheck_report {
     bool passed;
     wg_diagnosis diagnosis; /* NONE when it passed */
     const char *function;   /* of the op, to look at: "forward", "vjp", "jvp", "decompose",
-                               "sample"; "" when it passed, and where there is no op */
+                               "sample", or two, "vjp or forward", "forward or decompose"; ""
+                               when it passed, and where there is no op */
     uint64_t seed;          /* replays it */
 
     /* How much was checked: */
@@ -228,9 +229,9 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
  * wg_gradcheck, the vjp is run by itself: shapes and dtypes of gradients, and none for inputs that
  * want none. The report is that of the sample whose failure could be explained best. An op with
  * `no_gradient` passes with compared == 0 when its forward does all this well. Differences show
- * that forward and vjp disagree, not which of them is wrong: where a factor is off and there is no
- * decomposition to compare forward with, the report says so. Order 2 of a fused
- * op differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
+ * that forward and vjp disagree by a factor, not which of them is wrong: forward where the jvp
+ * agrees with the vjp, the vjp where forward agrees with decompose; else the report names both.
+ * Where forward and decompose differ, the vjp says which is wrong. Order 2 of a fused op differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
 WG_API int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
                            wg_gradcheck_report *report);
 

@@ -82,6 +82,49 @@ static double limit_of(const wg__gradcheck *c) {
     return c->dtype == WG_F64 ? 1e-8 : 1e-3;
 }
 
+/* Along a random direction, differences of forward agree with the vjp's gradient. */
+static bool agrees_with_forward(wg__gradcheck *c, const double *gradient, double *direction) {
+    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)8 << 40};
+    double numeric = 0, analytic = 0, scale = 1e-3;
+    for (int64_t at = 0; at < c->coordinate_count; at++) {
+        direction[at] = wg_random_normal(&generator) / sqrt((double)c->coordinate_count);
+        analytic += gradient[at] * direction[at];
+        scale += fabs(gradient[at] * direction[at]);
+    }
+    if (wg__gradcheck_slope(c, direction, -1, c->options.eps) < 0)
+        return false;
+    for (int64_t i = 0; i < c->value_count; i++)
+        numeric += c->weight_values[i] * c->slopes[i];
+    return fabs(numeric - analytic) <= (c->dtype == WG_F64 ? 1e-5 : 1e-2) * scale;
+}
+
+/* Forward and decompose give other values: the vjp says which of them is wrong, as far as it agrees
+ * with one alone. Sets c->blames, and returns what the report says of it. */
+static const char *vote_of_vjp(wg__gradcheck *c, wg__gradcheck *composite) {
+    const size_t count = (size_t)c->coordinate_count;
+    bool with_forward = false, with_decompose = false;
+    double *room = wg__alloc(3 * count * sizeof *room + 1);
+    wg_gradcheck_report kept = *c->report;
+    bool votes = room && count > 0 &&
+                 wg__gradcheck_gradient(c, &(wg__pull_options){0}, room) == 0 &&
+                 wg__gradcheck_gradient(composite, &(wg__pull_options){0}, room + count) == 0;
+    if (votes) {
+        with_decompose = worst_of(c->coordinate_count, room, room + count, 1e-5) < 0;
+        with_forward = agrees_with_forward(c, room, room + 2 * count);
+    }
+    wg__free(room);
+    wg_error_clear();
+    *c->report = kept;
+    c->blames = with_forward == with_decompose ? "forward or decompose"
+                : with_forward                 ? "decompose"
+                                               : "forward";
+    return !votes ? ""
+           : with_forward != with_decompose
+               ? with_forward ? "; the vjp agrees with forward" : "; the vjp agrees with decompose"
+           : with_forward ? "; the vjp agrees with both, which differ by a constant"
+                          : "; the vjp agrees with neither";
+}
+
 int wg__gradcheck_decomposed_values(wg__gradcheck *c) {
     if (!has_both(c))
         return 0;
@@ -96,11 +139,14 @@ int wg__gradcheck_decomposed_values(wg__gradcheck *c) {
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_DECOMPOSITION, -1, "decompose fails: %.300s",
                                   ignored.message);
     int64_t at = worst_of(c->value_count, c->values, c->plus, limit_of(c));
-    char what[192];
-    return at < 0 ? 0
-                  : wg__gradcheck_fail(
-                        c, WG_DIAGNOSIS_DECOMPOSITION, -1, "%s: forward gives %.9g, decompose %.9g",
-                        value_text(what, sizeof what, c, at), c->values[at], c->plus[at]);
+    if (at < 0)
+        return 0;
+    char what[192], values[128];
+    snprintf(values, sizeof values, "forward gives %.9g, decompose %.9g", c->values[at],
+             c->plus[at]);
+    const char *vote = vote_of_vjp(c, &again);
+    return wg__gradcheck_fail(c, WG_DIAGNOSIS_DECOMPOSITION, -1, "%s: %s%s",
+                              value_text(what, sizeof what, c, at), values, vote);
 }
 
 int wg__gradcheck_decomposed_gradient(wg__gradcheck *c) {

@@ -100,8 +100,7 @@ static void say_where(text *t, const wg__gradcheck *c) {
         say(t, "order %d: ", c->order);
 }
 
-/* Where to look. A function under check has no vjp of its own: its ops have. Without a
- * decomposition nothing tells whether a factor is off in forward or in the vjp. */
+/* Where to look. A function under check has no vjp of its own: its ops have. */
 static void say_advice(text *t, const wg__gradcheck *c, wg_diagnosis diagnosis,
                        const char *function) {
     const char *advice = wg__diagnosis_advice(diagnosis);
@@ -117,9 +116,8 @@ static void say_advice(text *t, const wg__gradcheck *c, wg_diagnosis diagnosis,
             advice);
     else
         say(t, ". Look at: %s", advice);
-    bool factor = diagnosis == WG_DIAGNOSIS_FACTOR || diagnosis == WG_DIAGNOSIS_SMALL_FACTOR;
-    if (factor && op && !op->decompose && c->order == 1)
-        say(t, "; or those of forward, which nothing here compares with its formula");
+    if (op && strcmp(function, "vjp or forward") == 0)
+        say(t, ". They disagree: without a decomposition or a jvp nothing says which one is wrong");
 }
 
 int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, const char *format,

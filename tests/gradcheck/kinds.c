@@ -290,13 +290,24 @@ END_TEST
 
 /* ---- Small factors ---- */
 
+static int square_decompose(wg_call *call) {
+    call->outputs[0] = wg_mul(call->inputs[0], call->inputs[0]);
+    return status_of(call->outputs[0]);
+}
+
 static int vjp_a_little_off(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     gradients[0] = wg_mul(wg_mul_scalar(call->inputs[0], 2 * 1.0005), cotangents[0]);
     return 0;
 }
 
 START_TEST(a_factor_of_1_0005_is_caught) {
-    assert_blamed(square_op(vjp_a_little_off), WG_DIAGNOSIS_SMALL_FACTOR, "vjp");
+    assert_blamed(square_op(vjp_a_little_off), WG_DIAGNOSIS_SMALL_FACTOR, "vjp or forward");
+    wg_op op = square_op(vjp_a_little_off);
+    op.decompose = square_decompose;
+    assert_blamed(op, WG_DIAGNOSIS_SMALL_FACTOR, "vjp");
+    op.decompose = NULL;
+    op.jvp = square_jvp;
+    assert_blamed(op, WG_DIAGNOSIS_SMALL_FACTOR, "vjp or forward");
 }
 END_TEST
 
@@ -304,12 +315,19 @@ static int forward_a_little_off(wg_call *call) {
     return square_forward(call) < 0 ? -1 : wg_scale_(call->outputs[0], 1.00005);
 }
 
-START_TEST(a_forward_off_by_a_factor_of_1_00005_is_caught) {
+/* The vjp is right. What else the op has says so; alone it is one against one. */
+START_TEST(a_forward_off_by_a_factor_of_1_00005_is_not_laid_to_the_vjp) {
     wg_op op = square_op(square_vjp);
     op.forward = forward_a_little_off;
-    assert_blamed(op, WG_DIAGNOSIS_SMALL_FACTOR, "vjp");
+    assert_blamed(op, WG_DIAGNOSIS_SMALL_FACTOR, "vjp or forward");
     assert_caught(op, WG_DIAGNOSIS_SMALL_FACTOR,
-                  "; or those of forward, which nothing here compares with its formula");
+                  "without a decomposition or a jvp nothing says which one is wrong");
+    op.jvp = square_jvp;
+    assert_blamed(op, WG_DIAGNOSIS_SMALL_FACTOR, "forward");
+    assert_caught(op, WG_DIAGNOSIS_SMALL_FACTOR, "the jvp agrees with the vjp");
+    op.decompose = square_decompose;
+    assert_blamed(op, WG_DIAGNOSIS_DECOMPOSITION, "forward");
+    assert_caught(op, WG_DIAGNOSIS_DECOMPOSITION, "the vjp agrees with decompose");
 }
 END_TEST
 
@@ -344,11 +362,6 @@ END_TEST
 
 /* ---- The decomposition ---- */
 
-static int square_decompose(wg_call *call) {
-    call->outputs[0] = wg_mul(call->inputs[0], call->inputs[0]);
-    return status_of(call->outputs[0]);
-}
-
 static int cube_decompose(wg_call *call) {
     call->outputs[0] = wg_mul(wg_mul(call->inputs[0], call->inputs[0]), call->inputs[0]);
     return status_of(call->outputs[0]);
@@ -369,10 +382,12 @@ START_TEST(a_forward_that_is_not_its_decomposition_is_caught) {
     op.decompose = square_decompose;
     assert_passes(op, NULL);
     op.forward = forward_plus_a_constant; /* its derivative is right */
-    assert_blamed(op, WG_DIAGNOSIS_DECOMPOSITION, "forward");
+    assert_blamed(op, WG_DIAGNOSIS_DECOMPOSITION, "forward or decompose");
+    assert_caught(op, WG_DIAGNOSIS_DECOMPOSITION, "the vjp agrees with both");
     op.forward = square_forward;
     op.decompose = cube_decompose;
-    assert_blamed(op, WG_DIAGNOSIS_DECOMPOSITION, "forward");
+    assert_blamed(op, WG_DIAGNOSIS_DECOMPOSITION, "decompose");
+    assert_caught(op, WG_DIAGNOSIS_DECOMPOSITION, "the vjp agrees with forward");
 }
 END_TEST
 
@@ -470,7 +485,7 @@ SUITES {
                                   a_slope_beyond_those_of_a_kink_is_caught,
                                   no_derivative_is_asked_for_where_none_is_declared,
                                   a_factor_of_1_0005_is_caught,
-                                  a_forward_off_by_a_factor_of_1_00005_is_caught,
+                                  a_forward_off_by_a_factor_of_1_00005_is_not_laid_to_the_vjp,
                                   equal_elements_of_a_long_quantile_are_no_false_alarm,
                                   kernels_that_are_wrong_in_f32_only_are_caught,
                                   a_forward_that_is_not_its_decomposition_is_caught,
