@@ -95,7 +95,8 @@ typedef struct wg_muon_options {
 /* Muon   (Jordan et al. 2024), of parameters with two axes:
  *     m = momentum m + (1 - momentum) g;   x = momentum m + (1 - momentum) g      (Nesterov)
  *     w = w - lr (scale NewtonSchulz5(x) + decay w)
- * and AdamW of the rest. State: "momentum_buffer"; AdamW's. */
+ * and AdamW of the rest. The products of the Newton-Schulz iteration round to bf16, as Jordan's do,
+ * where the step is taken under wg_set_matmul_dtype. State: "momentum_buffer"; AdamW's. */
 WG_API wg_optimizer *wg_muon_new(const wg_muon_options *options);
 
 /* An optimizer by its name on a command line; 0 leaves an option at its default. */

@@ -6,6 +6,7 @@
 
 #include "tensor/gemm/gemm.h"
 #include "tensor/iter.h"
+#include "tensor/ops.h"
 
 /* ---- Stochastic gradient descent, with momentum as PyTorch has it: the learning rate is not in
  * the momentum, so that a change of it acts at once   (Sutskever et al. 2013, for Nesterov's) ----
@@ -354,40 +355,44 @@ static void normalise(matrix_step *step) {
     wg__parallel_for(step->count, WG__GRAIN, scale, step);
 }
 
-static void add_to_diagonal(const matrix_step *step, int64_t size, double number) {
-    for (int64_t i = 0; i < size; i++) {
-        if (step->entry->dtype == WG_F64)
-            ((double *)step->b)[i * (size + 1)] += number;
-        else
-            ((float *)step->b)[i * (size + 1)] += (float)number;
-    }
+/* B = c B + b A */
+static void combine(int64_t begin, int64_t end, void *context) {
+    const matrix_step *step = context;
+    step->loops->apply(end - begin, coefficients[2], -coefficients[1],
+                       element(step, step->a, begin), element(step, step->b, begin));
 }
 
-/* X = (a + b A + c A^2) X */
+static void scale_to_next(int64_t begin, int64_t end, void *context) {
+    const matrix_step *step = context;
+    char *next = element(step, step->next, begin);
+    memcpy(next, element(step, step->x, begin),
+           (size_t)(end - begin) * wg_dtype_size(step->entry->dtype));
+    step->loops->scale(end - begin, coefficients[0], next);
+}
+
+/* X = a X + (b A + c A^2) X, in products of bf16 where wg_set_matmul_dtype says so. */
 static void orthogonalise(matrix_step *step) {
-    sides sides = sides_of(step->entry->parameter);
-    wg_dtype dtype = step->entry->dtype;
-    int64_t m = sides.shorter, n = sides.longer;
-    wg__matrix a = {step->a, m, 1}, b = {step->b, m, 1};
+    const sides sides = sides_of(step->entry->parameter);
+    const int64_t m = sides.shorter, n = sides.longer;
+    wg__product product = {.dtype = step->entry->dtype,
+                           .rounds = step->entry->dtype == WG_F32 && wg_matmul_dtype() == WG_BF16,
+                           .m = m,
+                           .alpha = 1};
+    const wg__matrix a = {step->a, m, 1}, b = {step->b, m, 1};
     for (int i = 0; i < ITERATIONS; i++) {
-        wg__matrix x = {step->x, sides.row_stride, sides.column_stride};
-        wg__matrix transposed = {step->x, sides.column_stride, sides.row_stride};
-        wg__matrix next = {step->next, sides.row_stride, sides.column_stride};
-        wg__gemm(&(wg__product){
-            .dtype = dtype, .m = m, .n = m, .k = n, .alpha = 1, .a = x, .b = transposed, .c = a});
-        memcpy(step->b, step->a, (size_t)(m * m) * wg_dtype_size(dtype));
-        wg__gemm(&(wg__product){.dtype = dtype,
-                                .m = m,
-                                .n = m,
-                                .k = m,
-                                .alpha = coefficients[2],
-                                .beta = coefficients[1],
-                                .a = a,
-                                .b = a,
-                                .c = b});
-        add_to_diagonal(step, m, coefficients[0]);
-        wg__gemm(&(wg__product){
-            .dtype = dtype, .m = m, .n = n, .k = m, .alpha = 1, .a = b, .b = x, .c = next});
+        const wg__matrix x = {step->x, sides.row_stride, sides.column_stride};
+        const wg__matrix next = {step->next, sides.row_stride, sides.column_stride};
+        product.n = m, product.k = n, product.beta = 0;
+        product.a = x, product.b = wg__transposed(x), product.c = a;
+        wg__gemm(&product);
+        product.k = m;
+        product.a = a, product.b = a, product.c = b;
+        wg__gemm(&product);
+        wg__parallel_for(m * m, WG__GRAIN, combine, step);
+        wg__parallel_for(step->count, WG__GRAIN, scale_to_next, step);
+        product.n = n, product.beta = 1;
+        product.a = b, product.b = x, product.c = next;
+        wg__gemm(&product);
         char *spare = step->x;
         step->x = step->next;
         step->next = spare;

@@ -187,8 +187,11 @@ static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, double share,
 static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
     const double most = trainer->options.clip > 0 ? trainer->options.clip : 0;
     int result = wg_optimizer_clip(trainer->optimizer, most, &measured->gradient_norm);
-    if (result == 0)
+    if (result == 0) {
+        const wg_dtype before = wg_set_matmul_dtype(trainer->options.matmul_dtype);
         result = wg_optimizer_step(trainer->optimizer, measured->rate);
+        wg_set_matmul_dtype(before);
+    }
     if (!wg__trainer_is_sharded(trainer))
         return result;
     if (wg__trainer_share(trainer, result) < 0)

@@ -303,6 +303,35 @@ START_TEST(large_parameters_step_as_composed_of_ops) {
 }
 END_TEST
 
+static double distance(wg_tensor *a, wg_tensor *b) {
+    return sqrt(wg_item(mean_square(wg_sub(a, b))));
+}
+
+/* The iteration spreads a rounding that falls on the other side over the whole matrix, so the step
+ * is not equal to the composition in bf16, but as far from f32. */
+START_TEST(muon_iterates_in_bf16_under_its_matmul_dtype) {
+    static const int64_t shapes[][2] = {{70, 300}, {150, 150}, {33, 65}};
+    for (size_t i = 0; i < WG_COUNT(shapes); i++) {
+        wg_generator generator = {.seed = 12};
+        wg_tensor *g = wg_randn(&generator, WG_F32, 2, shapes[i]);
+        wg_tensor *w = wg_zeros(WG_F32, 2, shapes[i]), *in_f32 = muon_update(w, g);
+        wg_optimizer *optimizer = wg_muon_new(NULL);
+        ck_assert_int_eq(wg_set_requires_grad(w, true), 0);
+        ck_assert_int_eq(wg_optimizer_add(optimizer, "w", w, false), 0);
+        set_gradient(w, g);
+        wg_set_matmul_dtype(WG_BF16);
+        wg_tensor *in_bf16 = muon_update(w, g);
+        ck_assert_int_eq(wg_optimizer_step(optimizer, 0.1), 0);
+        wg_set_matmul_dtype(WG_F32);
+        wg_tensor *step = wg_neg(wg_detach(w));
+        const double rounding = distance(in_bf16, in_f32);
+        ck_assert_double_gt(distance(step, in_f32), 0.4 * rounding);
+        ck_assert_double_lt(distance(step, in_f32), 2.5 * rounding);
+        wg_optimizer_free(optimizer);
+    }
+}
+END_TEST
+
 /* ---- Clipping, fading, refusals ---- */
 
 START_TEST(every_optimizer_scales_the_gradient_that_is_clipped) {
@@ -436,6 +465,7 @@ SUITES {
         any_number_of_threads_gives_the_same_bits,
         large_parameters_step_alike_in_f32_and_f64,
         large_parameters_step_as_composed_of_ops,
+        muon_iterates_in_bf16_under_its_matmul_dtype,
         every_optimizer_scales_the_gradient_that_is_clipped,
         a_gradient_of_zeros_leaves_finite_weights,
         parameters_of_no_elements_are_stepped,
