@@ -139,18 +139,24 @@ static int pinv_infer(wg_call *call) {
     return 0;
 }
 
+/* LAPACK's sums in f32 over more elements lose digits, which the condition magnifies: then the
+ * matrix is decomposed in f64. */
+enum { LONG_IN_F32 = 1024 };
+
 static int pinv_forward(wg_call *call) {
     const pinv_options *options = call->options;
-    const wg_dtype dtype = call->input_specs[0].dtype;
+    const wg_spec *a = &call->input_specs[0];
+    const int64_t longest = wg__larger(a->shape[a->ndim - 1], a->shape[a->ndim - 2]);
+    const wg_dtype dtype = longest > LONG_IN_F32 ? WG_F64 : a->dtype;
     wg_tensor *u, *s, *vt;
     if (wg__spec_count(&call->output_specs[0]) == 0)
         return wg__set_output(call, wg__tensor_new(&call->output_specs[0]));
-    if (wg_svd(call->inputs[0], false, &u, &s, &vt) < 0)
+    if (wg_svd(wg_cast(call->inputs[0], dtype), false, &u, &s, &vt) < 0)
         return -1;
     wg_tensor *least = wg_mul_scalar(wg_max(s, 1, (int64_t[]){-1}, true), options->rtol);
     wg_tensor *inverse = wg_where(wg_gt(s, least), wg_reciprocal(s), wg_scalar(dtype, 0));
     wg_tensor *v = wg_mul(wg__transposed(vt), wg_unsqueeze(inverse, -2));
-    return wg__set_output(call, wg_matmul(v, wg__transposed(u)));
+    return wg__set_output(call, wg_cast(wg_matmul(v, wg__transposed(u)), a->dtype));
 }
 
 /* x y z, with first the product that has fewer elements: of a tall or wide matrix never the large
