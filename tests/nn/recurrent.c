@@ -191,12 +191,56 @@ START_TEST(what_does_not_fit_is_refused) {
 }
 END_TEST
 
+/* A batch of 37 is walked in three parts. Outputs, then the gradients of the input and of the
+ * weight of the states. */
+enum { MANY = 37, WIDE = 40 };
+
+static void run_many(bool is_gru, int threads, bool first_alone, double *results) {
+    wg_generator generator = {.seed = 5};
+    wg_manual_seed(5);
+    wg_recurrent *layer =
+        is_gru ? wg_gru_new(NULL, "", IN, WIDE, NULL) : wg_lstm_new(NULL, "", IN, WIDE, NULL);
+    const int before = wg_threads();
+    wg_set_threads(threads);
+    wg_tensor *weight = layer->weights[0].weight_hh;
+    wg_copy_(wg_detach(weight), wg_randn(&generator, WG_F32, 2, wg_tensor_shape(weight)));
+    wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(T, MANY, IN));
+    x = first_alone ? wg_clone(wg_slice(x, 1, 0, 1, 1)) : x;
+    wg_set_requires_grad(x, true);
+    wg_tensor *y = is_gru ? wg_gru_forward(layer, x, NULL) : wg_lstm_forward(layer, x, NULL, NULL);
+    wg_backward(wg_sum(wg_mul(y, y), WG_ALL, false), NULL);
+    wg_tensor *all =
+        wg_cat(WG_TENSORS(flat(wg_select(y, 1, 0)), flat(wg_select(wg_gradient(x), 1, 0)), flat(y),
+                          flat(wg_gradient(x)), flat(wg_gradient(weight))),
+               0);
+    wg_to_array(wg_cast(wg_detach(all), WG_F64), results);
+    wg_set_threads(before);
+    wg_module_free(&layer->module);
+}
+
+START_TEST(a_batch_walked_in_parts_has_the_same_bits_at_any_number_of_threads) {
+    enum { FIRST = T * (WIDE + IN), ALL = FIRST + T * MANY * (WIDE + IN) + 4 * WIDE * WIDE };
+    static double one[ALL], many[ALL], alone[ALL];
+    for (int is_gru = 0; is_gru < 2; is_gru++) {
+        run_many(is_gru, 1, false, one);
+        for (int threads = 2; threads <= 3; threads++) {
+            run_many(is_gru, threads, false, many);
+            ck_assert_int_eq(memcmp(one, many, sizeof one), 0);
+        }
+        run_many(is_gru, 2, true, alone);
+        for (int i = 0; i < FIRST; i++)
+            ck_assert_double_eq_tol(alone[i], one[i], 1e-4);
+    }
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         parameters_have_pytorchs_names,
         a_sequence_read_in_parts_gives_the_same,
         a_sequence_of_no_places_keeps_the_state,
         what_does_not_fit_is_refused,
+        a_batch_walked_in_parts_has_the_same_bits_at_any_number_of_threads,
     };
     add_suite("recurrent", tests);
     add_layer_suite("recurrent_forms", WG_COUNT(forms), forms);

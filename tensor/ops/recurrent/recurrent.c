@@ -6,7 +6,8 @@
  *     h_(t-1) (B, H) -- product --> (+) --> the cell --> h_t (B, H)      place by place
  *
  * The gates of all places are kept for backward, which needs one product a place; the gradient of
- * the weight is one product over all places. */
+ * the weight is one product over all places. Rows of a batch do not meet: threads walk some rows
+ * each over all places, and wait for each other only in the end. */
 #include <string.h>
 
 #include "tensor/gemm/gemm.h"
@@ -75,8 +76,9 @@ typedef struct job {
     sizes s;
     size_t size; /* bytes of an element */
     char *weight;
+    wg__matrix turned; /* its transpose, (H, G); only forward needs it */
     /* Of the place that is under way, (B, ...) each; which of them are there, the cell knows. */
-    const char *a, *bias, *before, *cell_before, *dy;
+    const char *a, *before, *cell_before, *dy;
     char *gates, *hidden, *cell, *from_hidden, *dgates, *dhidden, *dcell;
 } job;
 
@@ -104,31 +106,37 @@ static wg__matrix matrix(const void *data, int64_t columns) {
     return (wg__matrix){(void *)data, columns, 1};
 }
 
-/* c (B, G) = before W^T + beta c, or + bias. */
-static void from_before(const job *j, double beta, const void *row, char *c) {
+/* Rows from `row` on of a place, (B, width). */
+static wg__matrix rows_from(const job *j, const char *x, int64_t row, int64_t width) {
+    return matrix(x + (size_t)(row * width) * j->size, width);
+}
+
+/* Rows of c (B, G) = before W^T + beta c, or + bias. */
+static void from_before(const job *j, int64_t begin, int64_t end, double beta, const void *bias,
+                        char *c) {
     wg__gemm(&(wg__product){.dtype = j->dtype,
-                            .m = j->s.b,
+                            .m = end - begin,
                             .n = j->s.g,
                             .k = j->s.h,
                             .alpha = 1,
                             .beta = beta,
-                            .a = matrix(j->before, j->s.h),
-                            .b = wg__transposed(matrix(j->weight, j->s.h)),
-                            .c = matrix(c, j->s.g),
-                            .row = row});
+                            .a = rows_from(j, j->before, begin, j->s.h),
+                            .b = j->turned,
+                            .c = rows_from(j, c, begin, j->s.g),
+                            .row = bias});
 }
 
-/* dhidden (B, H) = g W + beta dhidden. */
-static void to_before(const job *j, const char *g, double beta) {
+/* Rows of dhidden (B, H) = g W + beta dhidden. */
+static void to_before(const job *j, int64_t begin, int64_t end, const char *g, double beta) {
     wg__gemm(&(wg__product){.dtype = j->dtype,
-                            .m = j->s.b,
+                            .m = end - begin,
                             .n = j->s.h,
                             .k = j->s.g,
                             .alpha = 1,
                             .beta = beta,
-                            .a = matrix(g, j->s.g),
+                            .a = rows_from(j, g, begin, j->s.g),
                             .b = matrix(j->weight, j->s.h),
-                            .c = matrix(j->dhidden, j->s.h)});
+                            .c = rows_from(j, j->dhidden, begin, j->s.h)});
 }
 
 /* dW = sum over places of g_t^T h_before: those of the outputs, and the initial one. */
@@ -159,9 +167,41 @@ static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
     return gradient;
 }
 
-/* Runs the rows of a place, each alone, in parallel where there is enough to do. */
-static void run_rows(job *j, wg__range_body body) {
-    wg__parallel_for(j->s.b, WG__GRAIN / (j->s.g + 1) + 1, body, j);
+/* Rows that a thread walks together. Where the weight is larger than CACHED elements, it is read
+ * from memory for each place, and all rows use what was read: then threads share each product. */
+enum { ROWS = 16, CACHED = 1 << 20 };
+
+/* A walk over all places, of some rows each time. */
+typedef struct walk {
+    const wg_call *call;
+    job job;
+    char *a, *bias, *h0, *c0, *gates, *cells, *hidden, *product, *dy, *dgates; /* of all places */
+} walk;
+
+/* Rows of h times rows of the weight are dot products, which are slow when they are short: then the
+ * weight is transposed in memory. */
+static int turn_weight(job *j, wg_tensor *weight) {
+    const int64_t h = j->s.h, most = 128;
+    wg_tensor *turned = h <= most ? wg_contiguous(wg_transpose(weight, 0, 1)) : weight;
+    j->turned = h <= most ? matrix(address(turned), j->s.g) : wg__transposed(matrix(j->weight, h));
+    return turned ? 0 : -1;
+}
+
+static void walk_rows(walk *w, wg__range_body body) {
+    const sizes *s = &w->job.s;
+    const double flops = wg__product_flops;
+    if (s->b * s->h == 0)
+        return;
+    wg__parallel_for(s->b, s->g * s->h <= CACHED ? ROWS : s->b, body, w);
+    wg__product_flops = flops + 2 * (double)s->t * (double)s->b * (double)s->g * (double)s->h;
+}
+
+/* Runs rows of a place, each alone; all of them in parallel where there is enough to do. */
+static void run_rows(job *j, int64_t begin, int64_t end, wg__range_body body) {
+    if (end - begin == j->s.b)
+        wg__parallel_for(j->s.b, WG__GRAIN / (j->s.g + 1) + 1, body, j);
+    else
+        body(begin, end, j);
 }
 
 /* Defines NAME for both dtypes by NAME_OF(REAL, SUFFIX). */
@@ -221,37 +261,55 @@ static int lstm_op_infer(wg_call *call) {
     return infer(call, 4, 2);
 }
 
+static void lstm_walk(int64_t begin, int64_t end, void *context) {
+    const walk *w = context;
+    const wg_call *call = w->call;
+    job j = w->job;
+    const sizes s = j.s;
+    j.before = w->h0;
+    j.cell_before = w->c0;
+    for (int64_t step = 0; step < s.t; step++) {
+        const int64_t t = place_at(call, step), at = call->wants ? t : 0;
+        j.gates = at_place(&j, w->gates, at, s.g);
+        j.cell = at_place(&j, w->cells, at, s.h);
+        j.hidden = at_place(&j, w->hidden, t, s.h);
+        memcpy(rows_from(&j, j.gates, begin, s.g).data,
+               rows_from(&j, at_place(&j, w->a, t, s.g), begin, s.g).data,
+               (size_t)((end - begin) * s.g) * j.size);
+        from_before(&j, begin, end, 1, NULL, j.gates);
+        run_rows(&j, begin, end, j.dtype == WG_F64 ? lstm_rows_f64 : lstm_rows_f32);
+        j.before = j.hidden;
+        j.cell_before = j.cell;
+    }
+}
+
 static int lstm_op_forward(wg_call *call) {
-    job j;
+    walk w = {.call = call};
     const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
     const wg_tensor *c0 = wg_contiguous(call->inputs[3]);
-    if (begin(&j, call) < 0 || !a || !h0 || !c0)
+    if (begin(&w.job, call) < 0 || turn_weight(&w.job, call->inputs[1]) < 0 || !a || !h0 || !c0)
         return -1;
-    const sizes s = j.s;
+    const sizes s = w.job.s;
     const int64_t kept = call->wants ? s.t : 1; /* places whose gates and cells are kept */
-    wg_tensor *gates = wg_empty(j.dtype, 3, (int64_t[]){kept, s.b, s.g});
-    wg_tensor *cells = wg_empty(j.dtype, 3, (int64_t[]){kept, s.b, s.h});
+    wg_tensor *gates = wg_empty(w.job.dtype, 3, (int64_t[]){kept, s.b, s.g});
+    wg_tensor *cells = wg_empty(w.job.dtype, 3, (int64_t[]){kept, s.b, s.h});
     if (!gates || !cells)
         return -1;
     if (call->wants) {
         call->saved[0] = gates;
         call->saved[1] = cells;
     }
-    j.before = address(h0);
-    j.cell_before = address(c0);
-    for (int64_t step = 0; step < s.t && s.b * s.h > 0; step++) {
-        const int64_t t = place_at(call, step), at = call->wants ? t : 0;
-        j.gates = at_place(&j, address(gates), at, s.g);
-        j.cell = at_place(&j, address(cells), at, s.h);
-        j.hidden = at_place(&j, address(call->outputs[0]), t, s.h);
-        memcpy(j.gates, at_place(&j, address(a), t, s.g), (size_t)(s.b * s.g) * j.size);
-        from_before(&j, 1, NULL, j.gates);
-        run_rows(&j, j.dtype == WG_F64 ? lstm_rows_f64 : lstm_rows_f32);
-        j.before = j.hidden;
-        j.cell_before = j.cell;
-    }
+    w.a = address(a);
+    w.h0 = address(h0);
+    w.c0 = address(c0);
+    w.gates = address(gates);
+    w.cells = address(cells);
+    w.hidden = address(call->outputs[0]);
+    walk_rows(&w, lstm_walk);
+    const int64_t last = call->wants && s.t > 0 ? place_at(call, s.t - 1) : 0;
     if (s.b * s.h > 0)
-        memcpy(address(call->outputs[1]), j.cell_before, (size_t)(s.b * s.h) * j.size);
+        memcpy(address(call->outputs[1]), s.t > 0 ? at_place(&w.job, w.cells, last, s.h) : w.c0,
+               (size_t)(s.b * s.h) * w.job.size);
     return 0;
 }
 
@@ -260,34 +318,46 @@ static wg_tensor *copy_or_zeros(const job *j, wg_tensor *x) {
     return x ? wg_clone(x) : wg_zeros(j->dtype, 2, (int64_t[]){j->s.b, j->s.h});
 }
 
+static void lstm_walk_back(int64_t begin, int64_t end, void *context) {
+    const walk *w = context;
+    job j = w->job;
+    const sizes s = j.s;
+    for (int64_t step = s.t - 1; step >= 0; step--) {
+        const int64_t t = place_at(w->call, step);
+        j.gates = at_place(&j, w->gates, t, s.g);
+        j.cell = at_place(&j, w->cells, t, s.h);
+        j.cell_before =
+            step == 0 ? w->c0 : at_place(&j, w->cells, place_at(w->call, step - 1), s.h);
+        j.dy = at_place(&j, w->dy, t, s.h);
+        j.dgates = at_place(&j, w->dgates, t, s.g);
+        run_rows(&j, begin, end, j.dtype == WG_F64 ? lstm_vjp_rows_f64 : lstm_vjp_rows_f32);
+        to_before(&j, begin, end, j.dgates, 0);
+    }
+}
+
 static int lstm_op_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    job j;
+    walk w = {.call = call};
+    job *j = &w.job;
     const wg_tensor *c0 = wg_contiguous(call->inputs[3]);
     wg_tensor *dy = cotangents[0] ? wg_contiguous(cotangents[0]) : NULL;
-    if (begin(&j, call) < 0 || !c0 || (cotangents[0] && !dy))
+    if (begin(j, call) < 0 || !c0 || (cotangents[0] && !dy))
         return -1;
-    const sizes s = j.s;
-    wg_tensor *dgates = wg_empty(j.dtype, 3, (int64_t[]){s.t, s.b, s.g});
-    wg_tensor *dh = copy_or_zeros(&j, NULL), *dc = copy_or_zeros(&j, cotangents[1]);
+    const sizes s = j->s;
+    wg_tensor *dgates = wg_empty(j->dtype, 3, (int64_t[]){s.t, s.b, s.g});
+    wg_tensor *dh = copy_or_zeros(j, NULL), *dc = copy_or_zeros(j, cotangents[1]);
     if (!dgates || !dh || !dc)
         return -1;
-    j.dhidden = address(dh);
-    j.dcell = address(dc);
-    for (int64_t step = s.t - 1; step >= 0 && s.b * s.h > 0; step--) {
-        const int64_t t = place_at(call, step);
-        j.gates = at_place(&j, address(call->saved[0]), t, s.g);
-        j.cell = at_place(&j, address(call->saved[1]), t, s.h);
-        j.cell_before = step == 0
-                            ? address(c0)
-                            : at_place(&j, address(call->saved[1]), place_at(call, step - 1), s.h);
-        j.dy = at_place(&j, address(dy), t, s.h);
-        j.dgates = at_place(&j, address(dgates), t, s.g);
-        run_rows(&j, j.dtype == WG_F64 ? lstm_vjp_rows_f64 : lstm_vjp_rows_f32);
-        to_before(&j, j.dgates, 0);
-    }
+    j->dhidden = address(dh);
+    j->dcell = address(dc);
+    w.c0 = address(c0);
+    w.gates = address(call->saved[0]);
+    w.cells = address(call->saved[1]);
+    w.dy = address(dy);
+    w.dgates = address(dgates);
+    walk_rows(&w, lstm_walk_back);
     wg_tensor *of_inputs[] = {dgates, NULL, dh, dc};
     if (wg__wants(call, 1))
-        of_inputs[1] = weight_gradient(&j, call, address(dgates));
+        of_inputs[1] = weight_gradient(j, call, address(dgates));
     for (int i = 0; i < 4; i++)
         if (wg__wants(call, i))
             gradients[i] = of_inputs[i];
@@ -468,61 +538,88 @@ static wg_tensor *bias_of(const wg_call *call) {
     return call->input_count > 3 ? call->inputs[3] : NULL;
 }
 
+static void gru_walk(int64_t begin, int64_t end, void *context) {
+    const walk *w = context;
+    job j = w->job;
+    const sizes s = j.s;
+    j.before = w->h0;
+    j.from_hidden = w->product;
+    for (int64_t step = 0; step < s.t; step++) {
+        const int64_t t = place_at(w->call, step);
+        j.a = at_place(&j, w->a, t, s.g);
+        j.gates = at_place(&j, w->gates, w->call->wants ? t : 0, 4 * s.h);
+        j.hidden = at_place(&j, w->hidden, t, s.h);
+        from_before(&j, begin, end, 0, w->bias, j.from_hidden);
+        run_rows(&j, begin, end, j.dtype == WG_F64 ? gru_rows_f64 : gru_rows_f32);
+        j.before = j.hidden;
+    }
+}
+
 static int gru_op_forward(wg_call *call) {
-    job j;
+    walk w = {.call = call};
     const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
     const wg_tensor *bias = bias_of(call) ? wg_contiguous(bias_of(call)) : NULL;
-    if (begin(&j, call) < 0 || !a || !h0 || (bias_of(call) && !bias))
+    if (begin(&w.job, call) < 0 || turn_weight(&w.job, call->inputs[1]) < 0 || !a || !h0 ||
+        (bias_of(call) && !bias))
         return -1;
-    const sizes s = j.s;
+    const sizes s = w.job.s;
     const int64_t kept = call->wants ? s.t : 1;
-    wg_tensor *gates = wg_empty(j.dtype, 3, (int64_t[]){kept, s.b, 4 * s.h});
-    wg_tensor *product = wg_empty(j.dtype, 2, (int64_t[]){s.b, s.g});
+    wg_tensor *gates = wg_empty(w.job.dtype, 3, (int64_t[]){kept, s.b, 4 * s.h});
+    wg_tensor *product = wg_empty(w.job.dtype, 2, (int64_t[]){s.b, s.g});
     if (!gates || !product)
         return -1;
     if (call->wants)
         call->saved[0] = gates;
-    j.before = address(h0);
-    j.from_hidden = address(product);
-    for (int64_t step = 0; step < s.t && s.b * s.h > 0; step++) {
-        const int64_t t = place_at(call, step);
-        j.a = at_place(&j, address(a), t, s.g);
-        j.gates = at_place(&j, address(gates), call->wants ? t : 0, 4 * s.h);
-        j.hidden = at_place(&j, address(call->outputs[0]), t, s.h);
-        from_before(&j, 0, address(bias), j.from_hidden);
-        run_rows(&j, j.dtype == WG_F64 ? gru_rows_f64 : gru_rows_f32);
-        j.before = j.hidden;
-    }
+    w.a = address(a);
+    w.bias = address(bias);
+    w.h0 = address(h0);
+    w.gates = address(gates);
+    w.product = address(product);
+    w.hidden = address(call->outputs[0]);
+    walk_rows(&w, gru_walk);
     return 0;
 }
 
+static void gru_walk_back(int64_t begin, int64_t end, void *context) {
+    const walk *w = context;
+    job j = w->job;
+    const sizes s = j.s;
+    for (int64_t step = s.t - 1; step >= 0; step--) {
+        const int64_t t = place_at(w->call, step);
+        j.gates = at_place(&j, w->gates, t, 4 * s.h);
+        j.before = step == 0 ? w->h0 : at_place(&j, w->hidden, place_at(w->call, step - 1), s.h);
+        j.dy = at_place(&j, w->dy, t, s.h);
+        j.dgates = at_place(&j, w->dgates, t, s.g);
+        j.from_hidden = at_place(&j, w->product, t, s.g);
+        run_rows(&j, begin, end, j.dtype == WG_F64 ? gru_vjp_rows_f64 : gru_vjp_rows_f32);
+        to_before(&j, begin, end, j.from_hidden, 1);
+    }
+}
+
 static int gru_op_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    job j;
+    walk w = {.call = call};
+    job *j = &w.job;
     const wg_tensor *h0 = wg_contiguous(call->inputs[2]);
     const wg_tensor *hidden = wg_contiguous(call->outputs[0]);
     wg_tensor *dy = wg_contiguous(cotangents[0]);
-    if (begin(&j, call) < 0 || !h0 || !hidden || !dy)
+    if (begin(j, call) < 0 || !h0 || !hidden || !dy)
         return -1;
-    const sizes s = j.s;
-    wg_tensor *da = wg_empty(j.dtype, 3, (int64_t[]){s.t, s.b, s.g}), *du = wg_empty_like(da);
-    wg_tensor *dh = copy_or_zeros(&j, NULL);
+    const sizes s = j->s;
+    wg_tensor *da = wg_empty(j->dtype, 3, (int64_t[]){s.t, s.b, s.g}), *du = wg_empty_like(da);
+    wg_tensor *dh = copy_or_zeros(j, NULL);
     if (!da || !du || !dh)
         return -1;
-    j.dhidden = address(dh);
-    for (int64_t step = s.t - 1; step >= 0 && s.b * s.h > 0; step--) {
-        const int64_t t = place_at(call, step);
-        j.gates = at_place(&j, address(call->saved[0]), t, 4 * s.h);
-        j.before =
-            step == 0 ? address(h0) : at_place(&j, address(hidden), place_at(call, step - 1), s.h);
-        j.dy = at_place(&j, address(dy), t, s.h);
-        j.dgates = at_place(&j, address(da), t, s.g);
-        j.from_hidden = at_place(&j, address(du), t, s.g);
-        run_rows(&j, j.dtype == WG_F64 ? gru_vjp_rows_f64 : gru_vjp_rows_f32);
-        to_before(&j, j.from_hidden, 1);
-    }
+    j->dhidden = address(dh);
+    w.h0 = address(h0);
+    w.hidden = address(hidden);
+    w.gates = address(call->saved[0]);
+    w.dy = address(dy);
+    w.dgates = address(da);
+    w.product = address(du);
+    walk_rows(&w, gru_walk_back);
     wg_tensor *of_inputs[] = {da, NULL, dh, NULL};
     if (wg__wants(call, 1))
-        of_inputs[1] = weight_gradient(&j, call, address(du));
+        of_inputs[1] = weight_gradient(j, call, address(du));
     if (wg__wants(call, 3))
         of_inputs[3] = wg_sum(du, 2, (int64_t[]){0, 1}, false);
     for (int i = 0; i < 4; i++)
