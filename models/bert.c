@@ -196,22 +196,6 @@ wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config 
     return wg_module_finish(&bert->module);
 }
 
-/* cls.predictions: the head of the masked language model. Its bias stands in the head itself, and
- * once more, tied, in the decoder. */
-static void add_predictions(wg_bert_for_pretraining *model, const wg_bert_config *config) {
-    wg_module *head = wg_module_new(&model->module, "cls.predictions", sizeof *head);
-    if (!head)
-        return;
-    wg_tensor *bias = wg__vector_parameter(head, "bias", config->vocab_size, 0);
-    model->transform = dense(head, "transform.dense", config->hidden_size, config);
-    const wg_layer_norm_options norm = {.eps = config->layer_norm_eps};
-    model->transform_norm =
-        wg_layer_norm_new(head, "transform.LayerNorm", config->hidden_size, &norm);
-    const wg_linear_options tied = {.tied_weight = model->bert->word_embeddings->weight,
-                                    .tied_bias = bias};
-    model->decoder = wg_linear_new(head, "decoder", config->hidden_size, config->vocab_size, &tied);
-}
-
 wg_bert_for_pretraining *wg_bert_for_pretraining_new(const wg_bert_config *config, uint64_t seed) {
     wg_bert_for_pretraining *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
@@ -219,7 +203,9 @@ wg_bert_for_pretraining *wg_bert_for_pretraining_new(const wg_bert_config *confi
     model->module.generator = (wg_generator){.seed = seed};
     model->bert = wg__bert_new(&model->module, "bert", config, NULL);
     if (model->bert)
-        add_predictions(model, config);
+        model->predictions =
+            wg__bert_predictions_new(&model->module, "cls.predictions", model->bert,
+                                     config->hidden_act, "transform.dense", "transform.LayerNorm");
     model->next_sentence = dense(&model->module, "cls.seq_relationship", 2, config);
     return wg_module_finish(&model->module);
 }
@@ -286,24 +272,52 @@ wg_tensor *wg__bert_pool(wg_bert *bert, wg_tensor *sequence) {
 
 /* ---- The masked language model ---- */
 
-/* LayerNorm(act(W x + b)), of which the decoder makes logits. */
-static wg_tensor *transform(wg_bert_for_pretraining *model, wg_tensor *x) {
+/* The bias stands in the head itself, and once more, tied, in the decoder. */
+wg_bert_predictions *wg__bert_predictions_new(wg_module *parent, const char *name,
+                                              const wg_bert *bert, wg_activation activation,
+                                              const char *dense_name, const char *norm_name) {
+    const wg_bert_config *config = &bert->config;
+    wg_bert_predictions *head = wg_module_new(parent, name, sizeof *head);
+    if (!head)
+        return NULL;
+    wg_module *module = &head->module;
+    head->activation = activation;
+    wg_tensor *bias = wg__vector_parameter(module, "bias", config->vocab_size, 0);
+    head->dense = dense(module, dense_name, config->hidden_size, config);
+    head->norm = wg_layer_norm_new(module, norm_name, config->hidden_size,
+                                   &(wg_layer_norm_options){.eps = config->layer_norm_eps});
+    const wg_linear_options tied = {.tied_weight = bert->word_embeddings->weight,
+                                    .tied_bias = bias};
+    head->decoder =
+        wg_linear_new(module, "decoder", config->hidden_size, config->vocab_size, &tied);
+    return wg_module_finish(module);
+}
+
+/* What the decoder makes logits of. */
+static wg_tensor *transform(wg_bert_predictions *head, wg_tensor *x) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    x = wg_activate(model->bert->config.hidden_act, wg_linear_forward(model->transform, x));
-    return wg_scope_end(&scope, wg_layer_norm_forward(model->transform_norm, x));
+    x = wg_activate(head->activation, wg_linear_forward(head->dense, x));
+    return wg_scope_end(&scope, wg_layer_norm_forward(head->norm, x));
+}
+
+wg_tensor *wg__bert_predictions_forward(wg_bert_predictions *head, wg_tensor *hidden) {
+    return wg_linear_forward(head->decoder, transform(head, hidden));
+}
+
+wg_tensor *wg__bert_predictions_loss(wg_bert_predictions *head, wg_tensor *hidden,
+                                     wg_tensor *labels, const wg_cross_entropy_options *options) {
+    return wg_linear_loss(head->decoder, transform(head, hidden), labels, WG_IGNORE_INDEX, options);
 }
 
 static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
-    wg_bert_for_pretraining *model = (wg_bert_for_pretraining *)module;
-    return wg_linear_forward(model->decoder, transform(model, hidden));
+    return wg__bert_predictions_forward(((wg_bert_for_pretraining *)module)->predictions, hidden);
 }
 
 static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
                        const wg_cross_entropy_options *options) {
-    wg_bert_for_pretraining *model = (wg_bert_for_pretraining *)module;
-    return wg_linear_loss(model->decoder, transform(model, hidden), labels, WG_IGNORE_INDEX,
-                          options);
+    return wg__bert_predictions_loss(((wg_bert_for_pretraining *)module)->predictions, hidden,
+                                     labels, options);
 }
 
 /* ---- The record ---- */

@@ -83,13 +83,34 @@ wg_tensor *wg__bert_pool(wg_bert *bert, wg_tensor *sequence);
 
 /* ---- Pre-training: masked language model and next sentence ---- */
 
+/* The masked language model's head on a BERT: logits = decoder(LayerNorm(act(dense(hidden)))). */
+typedef struct wg_bert_predictions {
+    wg_module module;
+    wg_activation activation;
+    wg_linear *dense; /* (C, C) */
+    wg_layer_norm *norm;
+    wg_linear *decoder; /* weight tied to the word table, bias to the head's "bias" (V) */
+} wg_bert_predictions;
+
+/* A head named `name` of `parent`, which owns it and the encoder; its dense layer and its norm have
+ * the names given. NULL with [MEMORY] */
+wg_bert_predictions *wg__bert_predictions_new(wg_module *parent, const char *name,
+                                              const wg_bert *bert, wg_activation activation,
+                                              const char *dense_name, const char *norm_name);
+
+/* (..., C)   ->   logits (..., V). [scope; SHAPE, DTYPE] */
+wg_tensor *wg__bert_predictions_forward(wg_bert_predictions *head, wg_tensor *hidden);
+
+/* The cross-entropy of those logits with labels of the leading shape, without storing them;
+ * WG_IGNORE_INDEX counts nothing. [scope; SHAPE, DTYPE, INDEX] */
+wg_tensor *wg__bert_predictions_loss(wg_bert_predictions *head, wg_tensor *hidden,
+                                     wg_tensor *labels, const wg_cross_entropy_options *options);
+
 typedef struct wg_bert_for_pretraining {
     wg_module module;
     wg_bert *bert;
-    wg_linear *transform; /* cls.predictions.transform.dense */
-    wg_layer_norm *transform_norm;
-    wg_linear *decoder;       /* weight tied to the word table, bias to cls.predictions.bias */
-    wg_linear *next_sentence; /* cls.seq_relationship */
+    wg_bert_predictions *predictions; /* "cls.predictions" */
+    wg_linear *next_sentence;         /* "cls.seq_relationship" */
 } wg_bert_for_pretraining;
 
 /* A root, freed with wg_module_free(&model->module); its generator, for initial values and dropout,

@@ -151,11 +151,6 @@ static wg_model_sizes sizes_of(const void *measured) {
 
 /* ---- Construction ---- */
 
-static wg_linear *square(wg_module *parent, const char *name, const wg_roberta_config *config) {
-    return wg_linear_new(parent, name, config->bert.hidden_size, config->bert.hidden_size,
-                         &(wg_linear_options){.init = weight_init(config)});
-}
-
 static wg_roberta *roberta_new(wg_module *parent, const char *name, const wg_roberta_config *config,
                                bool pooler) {
     if (wg_model_config_check(&wg_roberta_type, config) < 0)
@@ -168,23 +163,10 @@ static wg_roberta *roberta_new(wg_module *parent, const char *name, const wg_rob
         &model->module, "roberta", &config->bert,
         &(wg_bert_options){.no_pooler = true, .first_position = first_position(config)});
     if (pooler)
-        model->dense = square(&model->module, "classifier.dense", config);
+        model->dense = wg_linear_new(&model->module, "classifier.dense", config->bert.hidden_size,
+                                     config->bert.hidden_size,
+                                     &(wg_linear_options){.init = weight_init(config)});
     return wg_module_finish(&model->module);
-}
-
-/* The head's bias stands in the head itself, and once more, tied, in the decoder. */
-static void add_head(wg_roberta_for_masked_lm *model, const wg_roberta_config *config) {
-    wg_module *head = wg_module_new(&model->module, "lm_head", sizeof *head);
-    if (!head)
-        return;
-    wg_tensor *bias = wg__vector_parameter(head, "bias", config->bert.vocab_size, 0);
-    model->dense = square(head, "dense", config);
-    model->norm = wg_layer_norm_new(head, "layer_norm", config->bert.hidden_size,
-                                    &(wg_layer_norm_options){.eps = config->bert.layer_norm_eps});
-    const wg_linear_options tied = {.tied_weight = model->encoder->bert->word_embeddings->weight,
-                                    .tied_bias = bias};
-    model->decoder =
-        wg_linear_new(head, "decoder", config->bert.hidden_size, config->bert.vocab_size, &tied);
 }
 
 wg_roberta_for_masked_lm *wg_roberta_for_masked_lm_new(const wg_roberta_config *config,
@@ -195,7 +177,8 @@ wg_roberta_for_masked_lm *wg_roberta_for_masked_lm_new(const wg_roberta_config *
     model->module.generator = (wg_generator){.seed = seed};
     model->encoder = roberta_new(&model->module, "", config, false);
     if (model->encoder)
-        add_head(model, config);
+        model->head = wg__bert_predictions_new(&model->module, "lm_head", model->encoder->bert,
+                                               WG_ACTIVATION_GELU, "dense", "layer_norm");
     return wg_module_finish(&model->module);
 }
 
@@ -221,24 +204,14 @@ static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor 
     return wg_scope_end(&scope, wg_tanh(wg_linear_forward(model->dense, first)));
 }
 
-/* LayerNorm(GELU(W x + b)), of which the decoder makes logits. */
-static wg_tensor *transform(wg_roberta_for_masked_lm *model, wg_tensor *x) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    x = wg_activate(WG_ACTIVATION_GELU, wg_linear_forward(model->dense, x));
-    return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
-}
-
 static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
-    wg_roberta_for_masked_lm *model = (wg_roberta_for_masked_lm *)module;
-    return wg_linear_forward(model->decoder, transform(model, hidden));
+    return wg__bert_predictions_forward(((wg_roberta_for_masked_lm *)module)->head, hidden);
 }
 
 static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
                        const wg_cross_entropy_options *options) {
-    wg_roberta_for_masked_lm *model = (wg_roberta_for_masked_lm *)module;
-    return wg_linear_loss(model->decoder, transform(model, hidden), labels, WG_IGNORE_INDEX,
-                          options);
+    return wg__bert_predictions_loss(((wg_roberta_for_masked_lm *)module)->head, hidden, labels,
+                                     options);
 }
 
 /* ---- The record ---- */

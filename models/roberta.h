@@ -41,9 +41,7 @@ typedef struct wg_roberta {
 typedef struct wg_roberta_for_masked_lm {
     wg_module module;
     wg_roberta *encoder;
-    wg_linear *dense;    /* lm_head.dense */
-    wg_layer_norm *norm; /* lm_head.layer_norm */
-    wg_linear *decoder;  /* weight tied to the word table, bias to lm_head.bias */
+    wg_bert_predictions *head; /* "lm_head" */
 } wg_roberta_for_masked_lm;
 
 /* A root, freed with wg_module_free(&model->module); its generator, for initial values and dropout,

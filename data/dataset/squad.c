@@ -17,7 +17,8 @@
 
 #define WHERE "squad"
 
-/* A token of a context, and the bytes of the word that it belongs to. */
+/* A token of a context, and its bytes; those of the word that it belongs to where tokens of words
+ * have no bytes of their own. */
 typedef struct context_token {
     int32_t id;
     int32_t begin, end;
@@ -64,6 +65,7 @@ typedef struct reading {
     wg__squad *squad;
     char place[128]; /* "data[0].paragraphs[2]" */
     wg_token_list scratch;
+    wg__text word;
 } reading;
 
 /* ---- JSON, with the place of an error ---- */
@@ -118,11 +120,8 @@ static int read_list(reading *r, const json_t *object, const char *key, element_
 
 /* ---- Contexts ---- */
 
-static int add_word(reading *r, const char *context, int64_t begin, int64_t end) {
+static int append_tokens(reading *r, int64_t begin, int64_t end) {
     wg__squad *squad = r->squad;
-    r->scratch.count = 0;
-    if (wg_tokenizer_encode(r->tokenizer, context + begin, end - begin, NULL, &r->scratch) < 0)
-        return -1;
     const int64_t count = squad->token_count + r->scratch.count;
     if (wg__reserve(&squad->tokens, squad->token_count, &squad->token_capacity, count,
                     sizeof *squad->tokens) < 0)
@@ -131,6 +130,13 @@ static int add_word(reading *r, const char *context, int64_t begin, int64_t end)
         squad->tokens[squad->token_count++] =
             (context_token){r->scratch.ids[i], (int32_t)begin, (int32_t)end};
     return 0;
+}
+
+static int add_word(reading *r, const char *context, int64_t begin, int64_t end) {
+    r->scratch.count = 0;
+    if (wg_tokenizer_encode(r->tokenizer, context + begin, end - begin, NULL, &r->scratch) < 0)
+        return -1;
+    return append_tokens(r, begin, end);
 }
 
 /* Words are split as the first half of BERT's tokenizer does; each is tokenised by itself. */
@@ -152,6 +158,60 @@ static int add_words(reading *r, const char *context, int64_t length) {
     return length > begin ? add_word(r, context, begin, length) : 0;
 }
 
+/* Narrows each of the last tokens to its own bytes of the word, if they decode to its text. One
+ * that ends within a character has the rest of it. */
+static int narrow(reading *r, const char *word) {
+    const int64_t count = r->scratch.count;
+    context_token *tokens = r->squad->tokens + r->squad->token_count - count;
+    wg_decode_stream *stream = wg_decode_stream_new(r->tokenizer, NULL);
+    const int32_t first = count ? tokens[0].begin : 0;
+    int32_t at = first;
+    bool same = stream != NULL;
+    for (int64_t i = 0; i < count && same; i++) {
+        int64_t length;
+        const char *text = wg_decode_stream_next(stream, tokens[i].id, &length);
+        const int64_t spaces = text && at == first && length > 0 && *text == ' ';
+        same = text && at + length - spaces <= tokens[i].end &&
+               memcmp(text + spaces, word + (at - first), (size_t)(length - spaces)) == 0;
+        tokens[i].begin = at;
+        at += same ? (int32_t)(length - spaces) : 0;
+    }
+    wg_decode_stream_free(stream);
+    same = same && count && at == tokens[count - 1].end;
+    for (int64_t i = count - 1; i >= 0; i--)
+        if (!same)
+            tokens[i].begin = first;
+        else if (i + 1 < count)
+            tokens[i].end =
+                tokens[i + 1].begin > tokens[i].begin ? tokens[i + 1].begin : tokens[i + 1].end;
+    return wg_error_pending() ? -1 : 0;
+}
+
+/* Words between spaces, each with the space before it, as such tokenizers learnt them. */
+static int add_spaced_words(reading *r, const char *context, int64_t length) {
+    int64_t begin = 0;
+    for (int64_t at = 0; at <= length;) {
+        int32_t c = ' ';
+        const int64_t size = at == length ? 1
+                                          : utf8proc_iterate((const utf8proc_uint8_t *)context + at,
+                                                             length - at, &c);
+        const bool is_space = wg__basic_class_of(c) == WG__BASIC_SPACE;
+        if (is_space && at > begin) {
+            r->word.length = r->scratch.count = 0;
+            if ((begin > 0 && wg__text_append(&r->word, " ", 1) < 0) ||
+                wg__text_append(&r->word, context + begin, at - begin) < 0 ||
+                wg_tokenizer_encode(r->tokenizer, r->word.bytes, r->word.length, NULL,
+                                    &r->scratch) < 0 ||
+                append_tokens(r, begin, at) < 0 || narrow(r, context + begin) < 0)
+                return -1;
+        }
+        at += size;
+        if (is_space)
+            begin = at;
+    }
+    return 0;
+}
+
 static int add_paragraph(reading *r, const char *context) {
     wg__squad *squad = r->squad;
     const size_t length = strlen(context);
@@ -162,7 +222,10 @@ static int add_paragraph(reading *r, const char *context) {
     paragraph *p = &squad->paragraphs[squad->paragraph_count - 1];
     if (length > INT32_MAX)
         return fail_at(r, ".context has %zu bytes; at most 2^31 - 1 are read", length);
-    if (add_words(r, context, (int64_t)length) < 0)
+    const char *kind = wg_tokenizer_kind(r->tokenizer);
+    const bool spaced = strcmp(kind, "bpe") == 0 || strcmp(kind, "sentencepiece") == 0 ||
+                        strcmp(kind, "llama2c") == 0;
+    if ((spaced ? add_spaced_words : add_words)(r, context, (int64_t)length) < 0)
         return -1;
     p->count = squad->token_count - p->first;
     return p->count > 0 ? 0 : fail_at(r, ".context has no words");
@@ -335,6 +398,7 @@ wg__squad *wg__squad_load(const char *path, const wg_tokenizer *tokenizer,
     r.squad->doubled = wg__doubles_separators(tokenizer);
     const int status = set_options(r.squad, options) < 0 ? -1 : read_all(&r);
     wg_token_list_free(&r.scratch);
+    wg__free(r.word.bytes);
     if (status == 0)
         return r.squad;
     wg__squad_free(r.squad);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "data/score/score.h"
+#include "data/tokenizer/bpe.h"
 #include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"
@@ -79,6 +80,33 @@ START_TEST(an_answer_within_a_word_becomes_the_word) {
     ck_assert_int_eq(w.end, 3 + 3);
     assert_text(squad, 1, 3, "bdd");
     wg__squad_free(squad);
+}
+END_TEST
+
+/* Bytes, merged to "\u0120bo" (the space belongs to the word) by what is repeated. */
+START_TEST(tokens_of_bpe_have_the_space_of_their_word_and_bytes_of_their_own) {
+    static const char learnt[] = "a bo bo bo bo bo bo bo bo";
+    wg_tokenizer *bpe = wg_bpe_train(learnt, -1, &(wg_bpe_training){.vocabulary_size = 260});
+    const char *path =
+        write_text("squad.json", one_question("o bo, \\n bo\xc3\xa9.", "a",
+                                              "{\"text\": \"bo\", \"answer_start\": 2}"));
+    wg__squad *squad = wg__squad_load(path, bpe, NULL);
+    assert_no_error();
+    const int32_t whole = wg_tokenizer_id(bpe, "\u0120bo");
+    ck_assert_int_ge(whole, 0);
+    const wg__squad_window w = wg__squad_window_at(squad, 0);
+    ck_assert_int_eq(w.count, 7); /* o, " bo", the comma, " bo", two bytes of e', the dot */
+    ck_assert_int_eq(w.start, w.offset + 1);
+    ck_assert_int_eq(w.end, w.offset + 1);
+    assert_text(squad, 0, 0, "o");
+    assert_text(squad, 1, 1, "bo");
+    assert_text(squad, 1, 2, "bo,");
+    assert_text(squad, 3, 3, "bo");
+    assert_text(squad, 4, 4, "\xc3\xa9");
+    assert_text(squad, 3, 5, "bo\xc3\xa9");
+    assert_text(squad, 6, 6, ".");
+    wg__squad_free(squad);
+    wg_tokenizer_free(bpe);
 }
 END_TEST
 
@@ -262,6 +290,7 @@ SUITES {
     const TTest *const tests[] = {
         answers_are_found_by_characters,
         an_answer_within_a_word_becomes_the_word,
+        tokens_of_bpe_have_the_space_of_their_word_and_bytes_of_their_own,
         bad_files_are_refused_with_the_place,
         a_file_that_finds_no_memory_leaves_nothing,
         a_long_context_is_read_through_windows,
