@@ -202,8 +202,8 @@ START_TEST(a_bare_encoder_gets_heads_and_is_said_to) {
     wg_bert_for_pretraining *model = load_bert(in_scratch("encoder.h5"));
     wg_set_grad_enabled(false);
     assert_close(sequence_of(model), wg_cast(load("bert/sequence.npy"), WG_F32), 1e-5, 1e-5);
-    assert_close(model->transform_norm->weight, wg_ones(WG_F32, 1, (int64_t[]){16}), 0, 0);
-    const double deviation = wg_item(wg_std(model->transform->weight, WG_ALL, 0, false));
+    assert_close(model->predictions->norm->weight, wg_ones(WG_F32, 1, (int64_t[]){16}), 0, 0);
+    const double deviation = wg_item(wg_std(model->predictions->dense->weight, WG_ALL, 0, false));
     ck_assert_double_gt(deviation, 0.01);
     ck_assert_double_lt(deviation, 0.03);
     wg_set_grad_enabled(true);
