@@ -369,7 +369,8 @@ static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **input
     for (int i = 0; i < node->input_count; i++)
         if (check_saved(node, &node->inputs[i], "input", i) < 0)
             return -1;
-    if (widen_rounded(p, node, inputs) < 0)
+    if (wg__tensors_fetch(node->input_count, inputs, node->op->name) < 0 ||
+        widen_rounded(p, node, inputs) < 0)
         return -1;
     for (int j = 0; j < node->output_count; j++) {
         wg__saved *saved = &node->outputs[j];

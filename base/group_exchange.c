@@ -303,6 +303,17 @@ int wg__group_progress(wg_group *group, wg__exchange **exchange) {
     return 0;
 }
 
+int wg__group_test(wg_group *group, wg__exchange **exchange, bool *done) {
+    *done = !*exchange;
+    if (*done || wg__group_progress(group, exchange) < 0)
+        return *done ? 0 : -1;
+#ifdef WG_MPI
+    if (!(*exchange)->returns)
+        return wg__mpi_test(&(*exchange)->request, done);
+#endif
+    return 0;
+}
+
 int wg__group_end_exchange(wg_group *group, wg__exchange **exchange) {
     int status = 0;
 #ifdef WG_MPI

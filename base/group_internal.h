@@ -46,6 +46,9 @@ int wg__group_end_exchange(wg_group *group, wg__exchange **exchange);
 /* Lets an exchange that is under way go on. MPI does so only while it is called. */
 int wg__group_progress(wg_group *group, wg__exchange **exchange);
 
+/* The same, and whether it could be ended without waiting. Of a sum in bf16: never true. */
+int wg__group_test(wg_group *group, wg__exchange **exchange, bool *done);
+
 /* ---- To one rank ---- */
 
 /* Rank 0 receives part r of `data`, counts[r] bytes, from rank r; the others send theirs, which is

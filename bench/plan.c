@@ -72,7 +72,7 @@ static const struct argp_option options[] = {
      0},
     {"accumulate", KEY_ACCUMULATE, "N", 0,
      "Batches of a step, which the ranks share out (default: one for each rank)", 0},
-    {"zero", KEY_ZERO, "STAGE", 0, "0, 1 or 2, as `pretrain --zero' (default 0)", 0},
+    {"zero", KEY_ZERO, "STAGE", 0, "0 to 3, as `pretrain --zero' (default 0)", 0},
     {"communication-dtype", KEY_DTYPE, "TYPE", 0, "f32 or bf16, as `pretrain' (default f32)", 0},
     {"tokens", KEY_TOKENS, "N", 0, "Tell the hours that so many tokens of training take (1e9)", 0},
     {"price", KEY_PRICE, "N", 0, "Of a machine an hour: tell the cost of these tokens", 0},
@@ -101,7 +101,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         a->accumulate = wg__cli_integer(state, "accumulate", text, 1, INT32_MAX);
         return 0;
     case KEY_ZERO:
-        a->zero = (int)wg__cli_integer(state, "zero", text, 0, 2);
+        a->zero = (int)wg__cli_integer(state, "zero", text, 0, 3);
         return 0;
     case KEY_DTYPE:
         a->bf16 = strcmp(text, "bf16") == 0;
@@ -305,9 +305,12 @@ static double larger(double a, double b) {
 static void plan_exchange(const arguments *a, const measured *m, planned *p) {
     const double n = (double)p->ranks, part = (n - 1) / n, bytes = m->weights;
     const double gradient_bytes = bytes / (a->bf16 ? 2 : 1);
-    const double rounds = a->zero == 2 ? ceil((double)p->batches / n) : 1;
+    const double rounds = a->zero >= 2 ? ceil((double)p->batches / n) : 1;
     const double there = part * gradient_bytes * (a->zero ? rounds : 1);
-    const double back = part * (a->zero ? bytes : gradient_bytes);
+    /* Stage 3 sends weights forward and backward of each batch, the others after the step. */
+    const double back = part * (a->zero == 3 ? 2 * rounds * bytes
+                                : a->zero    ? bytes
+                                             : gradient_bytes);
     const double on_machine = larger(1, n / (double)p->machines);
     const double pieces = ceil(bytes / PIECE_BYTES) * (a->zero ? rounds + 1 : 1);
     p->sent = there + back;
@@ -336,7 +339,9 @@ static void plan_memory(const arguments *a, const measured *m, planned *p) {
         p->gradients = all / n + 2 * UNDER_WAY * bucket + (adds_up ? all : 0);
         working = larger(m->kept, m->working - all) + p->gradients;
     }
-    p->memory = m->process + m->weights + p->state + working;
+    /* The layers that are there for a time are not known here. */
+    const double weights = a->zero == 3 && p->ranks > 1 ? all / n : all;
+    p->memory = m->process + weights + p->state + working;
 }
 
 static planned plan(const arguments *a, const wg__workload *w, const measured *alone,
@@ -351,7 +356,7 @@ static planned plan(const arguments *a, const wg__workload *w, const measured *a
     p.optimizer = m->step / (a->zero ? n : 1);
     if (ranks > 1) {
         plan_exchange(a, m, &p);
-        p.copies = 2 * (2 * m->weights / m->bandwidth) * (a->zero == 2 ? rounds : 1);
+        p.copies = 2 * (2 * m->weights / m->bandwidth) * (a->zero >= 2 ? rounds : 1);
         p.hidden = hidden_share * (p.exchange < m->backward ? p.exchange : m->backward);
     }
     p.step = p.compute + p.optimizer + p.copies + p.exchange - p.hidden;

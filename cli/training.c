@@ -655,15 +655,18 @@ static int prepare(run *r, const wg__profiling *profiling) {
     return wg_group_check(group, status);
 }
 
-/* What each rank holds beside the weights. */
+/* What each rank holds between batches. */
 static void describe_memory(const run *r) {
     int64_t state, gradients;
+    char stage[32] = "";
     wg_trainer_memory(r->trainer, &state, &gradients);
-    fprintf(stderr, "memory %.2f MiB of optimizer state and %.2f MiB of gradients a rank%s\n",
-            (double)state / (1 << 20), (double)gradients / (1 << 20),
-            r->settings.training.zero == 1   ? " (ZeRO 1)"
-            : r->settings.training.zero == 2 ? " (ZeRO 2)"
-                                             : "");
+    if (r->settings.training.zero > 0)
+        snprintf(stage, sizeof stage, " (ZeRO %d)", (int)r->settings.training.zero);
+    fprintf(stderr,
+            "memory %.2f MiB of optimizer state and %.2f MiB of gradients a rank%s, beside %.2f "
+            "MiB of trained weights\n",
+            (double)state / (1 << 20), (double)gradients / (1 << 20), stage,
+            (double)wg_trainer_weight_bytes(r->trainer) / (1 << 20));
 }
 
 /* Prints how many parameters are trained, and their share of all. */
@@ -695,7 +698,7 @@ static void describe(const run *r) {
             (long long)wg_model_sizes_of(&r->model).vocabulary, of, wg_threads());
     if (r->settings.training.lora)
         describe_adapters(r);
-    if (ranks > 1)
+    if (ranks > 1 || r->settings.training.zero > 0)
         describe_memory(r);
     if (done > 0)
         fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->out, (long long)done,

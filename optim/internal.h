@@ -149,9 +149,14 @@ typedef struct wg__optimizer_group {
 typedef struct wg__optimizer_shard {
     wg_group *group; /* borrowed; NULL: this process steps everything */
     int64_t *bounds; /* (count, ranks + 1): rank r steps elements [bounds[r], bounds[r + 1]) */
+    /* What rank 0 may ask for beside states: a number below -1. NULL: nothing. */
+    int (*serve)(void *context, int64_t number);
+    void *context;   /* of it */
     char *gradients; /* of this rank's elements, one entry after the other; f32 or f64 */
     int64_t *starts; /* (count) where those of each entry begin, in elements */
     int64_t elements;
+    bool has_weights; /* stage 3: the weights that are stepped stand here, not in the parameters */
+    wg_tensor *weights; /* (elements) in that case, laid out as the gradients; kept */
 } wg__optimizer_shard;
 
 struct wg_optimizer {
@@ -247,8 +252,9 @@ void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
 /* ---- Sharding (shard.c) ---- */
 
 /* Before anything is added: only the share of this rank gets state, by wg__optimizer_shard_state
- * when all is added. A group of one changes nothing. */
-void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group);
+ * when all is added; and with `weights` a place for its share of the weights, which is what steps
+ * change. A group of one changes nothing. */
+void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group, bool weights);
 
 /* Divides the elements, the same on all ranks, and makes the state and the gradients of this rank's
  * share: zeros. [DTYPE for parameters of several dtypes; MEMORY] */
@@ -270,6 +276,9 @@ void wg__optimizer_shard_clear(wg_optimizer *optimizer);
 wg_tensor *wg__optimizer_gather_state(const wg_optimizer *optimizer, int64_t index);
 int wg__optimizer_send_states(const wg_optimizer *optimizer);
 int wg__optimizer_end_gather(const wg_optimizer *optimizer);
+
+/* Rank 0 asks those that wait there for something else: they call shard.serve with the number. */
+int wg__optimizer_ask(const wg_optimizer *optimizer, int64_t number);
 
 /* Copies this rank's part of a whole state into place. */
 void wg__optimizer_set_state(wg_optimizer *optimizer, int64_t index, const wg_tensor *whole);

@@ -23,15 +23,18 @@
 
 #define WHERE "shard"
 
-void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group) {
-    if (wg_group_size(group) > 1)
-        optimizer->shard.group = group;
+void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group, bool weights) {
+    if (wg_group_size(group) == 1)
+        return;
+    optimizer->shard.group = group;
+    optimizer->shard.has_weights = weights;
 }
 
 void wg__optimizer_shard_clear(wg_optimizer *optimizer) {
     wg__free(optimizer->shard.bounds);
     wg__free(optimizer->shard.gradients);
     wg__free(optimizer->shard.starts);
+    wg_release(optimizer->shard.weights);
     optimizer->shard = (wg__optimizer_shard){0};
 }
 
@@ -144,7 +147,9 @@ int wg__optimizer_shard_state(wg_optimizer *optimizer) {
     }
     shard->gradients =
         wg__calloc((size_t)shard->elements + 1, wg_dtype_size(optimizer->entries[0].dtype));
-    return shard->gradients ? 0 : -1;
+    if (shard->has_weights)
+        shard->weights = wg_keep(wg_zeros(optimizer->entries[0].dtype, 1, &shard->elements));
+    return shard->gradients && (shard->weights || !shard->has_weights) ? 0 : -1;
 }
 
 int64_t wg__optimizer_state_bytes(const wg_optimizer *optimizer) {
@@ -193,11 +198,20 @@ int wg__optimizer_end_gather(const wg_optimizer *optimizer) {
     return tell(optimizer, &none);
 }
 
+int wg__optimizer_ask(const wg_optimizer *optimizer, int64_t number) {
+    return tell(optimizer, &number);
+}
+
 int wg__optimizer_send_states(const wg_optimizer *optimizer) {
     for (int64_t index;;) {
         int state, status = -1;
         if (tell(optimizer, &index) < 0)
             return -1;
+        if (index < -1 && optimizer->shard.serve) {
+            if (optimizer->shard.serve(optimizer->shard.context, index) < 0)
+                return -1;
+            continue;
+        }
         const wg__optimizer_entry *entry =
             index < 0 ? NULL : wg__optimizer_state_entry(optimizer, index, &state);
         if (!entry)

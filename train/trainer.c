@@ -56,6 +56,10 @@ static int make_average(wg_trainer *trainer) {
     wg_state_dict *state = wg_module_state(trainer->task.module);
     trainer->average = state ? wg_average_new(trainer->options.average_decay) : NULL;
     int result = trainer->average ? 0 : -1;
+    if (result == 0 && wg__trainer_shards_weights(trainer)) {
+        wg_state_dict_free(state);
+        return wg_average_add(trainer->average, trainer->optimizer->shard.weights);
+    }
     for (int64_t i = 0; result == 0 && i < state->count; i++) {
         const wg_slot *slot = state->entries[i].slot;
         if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
@@ -71,7 +75,7 @@ static int make_parts(wg_trainer *trainer) {
     if (check_options(options) < 0 || wg__trainer_check_group(trainer) < 0)
         return -1;
     if (shards)
-        wg__optimizer_begin_sharding(trainer->optimizer, options->group);
+        wg__optimizer_begin_sharding(trainer->optimizer, options->group, options->zero == 3);
     if (wg_optimizer_add_module(trainer->optimizer, trainer->task.module) < 0 ||
         wg__optimizer_shard_state(trainer->optimizer) < 0 ||
         (shards && wg__zero_make(trainer) < 0) ||
@@ -196,7 +200,7 @@ static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
         return result;
     if (wg__trainer_share(trainer, result) < 0)
         return -1;
-    return wg__zero_gather_weights(trainer);
+    return wg__trainer_shards_weights(trainer) ? 0 : wg__zero_gather_weights(trainer);
 }
 
 int64_t wg_trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
@@ -249,9 +253,9 @@ static int share_draws(wg_trainer *trainer, int status, uint64_t begun) {
 
 /* ---- Sums of gradients, sharded or not ---- */
 
-/* Stage 2 of ZeRO sums the gradients of each batch, so that they need not be kept. */
+/* Stages 2 and 3 of ZeRO sum the gradients of each batch, so that they need not be kept. */
 static bool sums_each_batch(const wg_trainer *trainer) {
-    return wg__trainer_is_sharded(trainer) && trainer->options.zero == 2;
+    return wg__trainer_is_sharded(trainer) && trainer->options.zero >= 2;
 }
 
 static void begin_round(wg_trainer *trainer, bool is_first) {
@@ -282,6 +286,63 @@ static int take_sums(wg_trainer *trainer) {
                                            : wg__trainer_take_sums(trainer);
 }
 
+/* Buffers such as running statistics, copied, and put back. */
+static int copy_buffers(wg_module *module, wg_state_dict **state, wg_tensor ***copies) {
+    *state = wg_module_state(module);
+    *copies = *state ? wg__calloc((size_t)(*state)->count + 1, sizeof **copies) : NULL;
+    int status = *copies ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < (*state)->count; i++) {
+        const wg_slot *slot = (*state)->entries[i].slot;
+        if (slot->kind == WG_SLOT_BUFFER && !slot->tied) {
+            (*copies)[i] = wg_clone(slot->tensor);
+            status = (*copies)[i] ? 0 : -1;
+        }
+    }
+    return status;
+}
+
+static void put_back_buffers(wg_state_dict *state, wg_tensor **copies) {
+    for (int64_t i = 0; copies && i < state->count; i++)
+        if (copies[i])
+            memcpy(wg_tensor_data(state->entries[i].slot->tensor), wg_tensor_data(copies[i]),
+                   (size_t)wg_tensor_count(copies[i]) * wg_dtype_size(wg_tensor_dtype(copies[i])));
+    wg__free(copies);
+    wg_state_dict_free(state);
+}
+
+/* Rank 0 runs the first batch, and leaves everything as it was. */
+static int run_first_batch(wg_trainer *trainer) {
+    const uint64_t begun = wg_module_generator(trainer->task.module)->offset;
+    wg_state_dict *state = NULL;
+    wg_tensor **copies = NULL;
+    measured_step ignored = {0};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = copy_buffers(trainer->task.module, &state, &copies);
+    if (status == 0)
+        status = wg__zero_begin_learning(trainer);
+    if (status == 0)
+        status = run_batch(trainer, 1, false, &ignored);
+    trainer->draws = (int64_t)(wg_module_generator(trainer->task.module)->offset - begun);
+    wg__zero_end_learning(trainer);
+    wg_optimizer_zero_grad(trainer->optimizer);
+    put_back_buffers(state, copies);
+    wg_scope_end(&scope, NULL);
+    if (wg__trainer_go_to(trainer, &trainer->begun_step) < 0)
+        status = -1;
+    return wg__optimizer_end_gather(trainer->optimizer) < 0 ? -1 : status;
+}
+
+/* Stage 3 of ZeRO: how many random numbers a batch takes, and the order in which it reads weights,
+ * are learnt from a run of the first batch by rank 0. */
+static int learn_batch(wg_trainer *trainer) {
+    const int status = wg__trainer_leads(trainer) ? run_first_batch(trainer)
+                                                  : wg__optimizer_send_states(trainer->optimizer);
+    if (wg__trainer_share(trainer, status) < 0 || wg__zero_share_order(trainer) < 0)
+        return -1;
+    return wg_group_broadcast(trainer->options.group, 0, sizeof trainer->draws, &trainer->draws);
+}
+
 /* The batches of a step that are this rank's. Each draws the random numbers that it would draw if
  * one process ran all of them. A rank that fails takes part in all rounds. */
 static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measured) {
@@ -292,7 +353,8 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
     int64_t round = 0;
     int result = 0;
     /* A rank that could not write the last step takes no part in the sums of this one. */
-    if (wg__trainer_share(trainer, 0) < 0)
+    if (wg__trainer_share(trainer, 0) < 0 ||
+        (wg__trainer_shards_weights(trainer) && trainer->draws < 0 && learn_batch(trainer) < 0))
         return -1;
     begin_round(trainer, true);
     for (int64_t i = 0; result == 0 && i < batches; i++) {
@@ -380,8 +442,30 @@ int wg__task_evaluate(const wg_task *task, wg_metrics *metrics) {
 }
 
 void wg_trainer_swap_average(wg_trainer *trainer) {
-    if (trainer->average && wg__average_updates(trainer->average) > 0)
+    if (!trainer->average || wg__average_updates(trainer->average) == 0)
+        return;
+    if (wg__trainer_shards_weights(trainer))
+        wg__zero_swap_average(trainer);
+    else
         wg_average_swap(trainer->average);
+}
+
+/* Weights that are sharded are whole for an evaluation, on all ranks. */
+static int evaluate(wg_trainer *trainer, wg_metrics *metrics) {
+    const bool takes_part = wg__trainer_leads(trainer) || trainer->task.shares_evaluation,
+               shards = wg__trainer_shards_weights(trainer);
+    int result = 0;
+    if (takes_part || shards)
+        wg_trainer_swap_average(trainer);
+    if (shards)
+        result = wg__zero_join_weights(trainer);
+    if (result == 0 && takes_part)
+        result = wg__task_evaluate(&trainer->task, metrics);
+    if (shards && wg__zero_part_weights(trainer) < 0)
+        result = -1;
+    if (takes_part || shards)
+        wg_trainer_swap_average(trainer);
+    return result;
 }
 
 static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
@@ -390,12 +474,7 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
     if (!due || !trainer->task.evaluate)
         return 0;
     measured->evaluated = true;
-    int result = 0;
-    if (wg__trainer_leads(trainer) || trainer->task.shares_evaluation) {
-        wg_trainer_swap_average(trainer);
-        result = wg__task_evaluate(&trainer->task, &measured->evaluation);
-        wg_trainer_swap_average(trainer);
-    }
+    const int result = evaluate(trainer, &measured->evaluation);
     if (wg__trainer_share(trainer, result) < 0)
         return -1;
     return wg_group_broadcast(trainer->options.group, 0, sizeof measured->evaluation,
@@ -597,7 +676,10 @@ int wg_trainer_run(wg_trainer *trainer) {
     const int outcome = run_steps(trainer);
     if (trainer->is_told) /* the others know, and go no further either */
         return -1;
-    return wg__trainer_share(trainer, outcome < 0 ? -1 : 0) < 0 ? -1 : outcome;
+    if (wg__trainer_share(trainer, outcome < 0 ? -1 : 0) < 0 ||
+        (wg__trainer_shards_weights(trainer) && wg__zero_join_weights(trainer) < 0))
+        return -1;
+    return outcome;
 }
 
 int64_t wg_trainer_steps(const wg_trainer *trainer) {

@@ -56,7 +56,7 @@ wg__trainer_place wg__trainer_here(const wg_trainer *trainer) {
     return place;
 }
 
-static int go_to(const wg_trainer *trainer, const wg__trainer_place *place) {
+int wg__trainer_go_to(const wg_trainer *trainer, const wg__trainer_place *place) {
     *wg_module_generator(trainer->task.module) = place->module;
     *wg_default_generator() = place->own;
     return wg_batches_seek(trainer->task.batches, &place->data);
@@ -84,7 +84,7 @@ static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
     const int64_t batches =
         wg_trainer_batches(options->accumulate, options->accumulate_ramp, trainer->step);
     wg_optimizer_zero_grad(trainer->optimizer);
-    int status = go_to(trainer, &trainer->begun_step);
+    int status = wg__trainer_go_to(trainer, &trainer->begun_step);
     const bool was = wg__set_nonfinite_mode(true);
     const wg_dtype before = wg_set_matmul_dtype(options->matmul_dtype);
     for (int64_t i = 0; status == 0 && i < batches; i++)
@@ -95,11 +95,17 @@ static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
         snprintf(text, size, "%.*s", (int)size - 1, wg_error_pending()->message);
     wg_error_clear();
     wg_optimizer_zero_grad(trainer->optimizer);
-    go_to(trainer, &after);
+    wg__trainer_go_to(trainer, &after);
 }
 
 void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size) {
     char path[200] = "", op[500] = "";
+    if (wg__trainer_shards_weights(trainer)) { /* no rank can read all of them */
+        snprintf(hint, size,
+                 "lower the learning rate, or run it without --zero 3, which looks at "
+                 "the weights");
+        return;
+    }
     if (!trainer->is_torn) { /* the weights are those before the step */
         find_bad_weight(trainer->task.module, path, sizeof path);
         if (!*path)

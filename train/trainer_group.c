@@ -35,10 +35,10 @@ int wg__trainer_share(wg_trainer *trainer, int status) {
 int wg__trainer_check_group(const wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
     const int ranks = wg_group_size(options->group);
-    if (options->zero < 0 || options->zero > 2)
+    if (options->zero < 0 || options->zero > 3)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "stage %d of ZeRO; 1 (optimizer state is sharded) and 2 (gradients too) are "
-                       "there, and 0 for none",
+                       "stage %d of ZeRO; 1 (optimizer state is sharded), 2 (gradients too) and 3 "
+                       "(weights too) are there, and 0 for none",
                        options->zero);
     if (ranks == 1)
         return 0;
@@ -373,6 +373,8 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
     if (status == 0)
         status = agree(trainer, state) < 0 || take_state(trainer, state) < 0 ? -1 : 0;
     wg_state_dict_free(state);
+    if (status == 0 && wg__trainer_shards_weights(trainer))
+        status = wg__trainer_share(trainer, wg__zero_part_weights(trainer));
     return status;
 }
 
@@ -405,4 +407,16 @@ void wg_trainer_memory(const wg_trainer *trainer, int64_t *state, int64_t *gradi
             (adds_up ? all : 0) + wg__zero_buffer_bytes(trainer->zero) +
             optimizer->shard.elements * (int64_t)wg_dtype_size(optimizer->entries[0].dtype);
     }
+}
+
+int64_t wg_trainer_weight_bytes(const wg_trainer *trainer) {
+    const wg_optimizer *optimizer = trainer->optimizer;
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        const wg__optimizer_entry *entry = &optimizer->entries[i];
+        bytes += (int64_t)wg_dtype_size(entry->dtype) *
+                 (wg__trainer_shards_weights(trainer) ? entry->end - entry->begin
+                                                      : wg_tensor_count(entry->parameter));
+    }
+    return bytes;
 }

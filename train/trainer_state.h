@@ -20,10 +20,10 @@ struct wg_trainer {
     wg_task task;
     wg_trainer_options options;
     wg_optimizer *optimizer;
-    wg_average *average; /* NULL: none */
-    wg__metric_log *log; /* NULL: none */
-    int64_t step;        /* steps done */
-    bool is_torn;        /* the next one failed when some weights had been stepped */
+    wg_average *average;          /* NULL: none */
+    wg__metric_log *log;          /* NULL: none */
+    int64_t step;                 /* steps done */
+    bool is_torn;                 /* the next one failed when some weights had been stepped */
     wg__trainer_place begun_step; /* the place before the step that is under way */
     wg_history training, evaluations;
     double begun; /* when this part of the run began, and at which step */
@@ -55,6 +55,11 @@ static inline bool wg__trainer_holds(const wg_trainer *trainer, int64_t batch) {
 /* Whether each rank has a share of the optimizer's state. */
 static inline bool wg__trainer_is_sharded(const wg_trainer *trainer) {
     return trainer->zero != NULL;
+}
+
+/* Whether each rank has a share of the weights, too: stage 3. */
+static inline bool wg__trainer_shards_weights(const wg_trainer *trainer) {
+    return trainer->options.zero == 3 && wg__trainer_is_shared(trainer);
 }
 
 static inline wg__transit wg__trainer_transit(const wg_trainer *trainer) {
@@ -93,8 +98,34 @@ int wg__zero_end_round(wg_trainer *trainer);
 int wg__zero_end_step(wg_trainer *trainer);
 int wg__zero_take_sums(wg_trainer *trainer);
 
-/* After the optimizer's step: all ranks get the weights that each has stepped. */
+/* After the optimizer's step of stages 1 and 2: all ranks get the weights that each has stepped. */
 int wg__zero_gather_weights(wg_trainer *trainer);
+
+/* ---- Stage 3, whose weights are in shares while a run goes on. Where they are apart, a parameter
+ * can be read in a round, and by rank 0 while the others wait in wg__optimizer_send_states. ---- */
+
+/* Takes this rank's share of weights that are whole. */
+void wg__zero_take_weights(wg_trainer *trainer);
+
+/* The same, and drops the parameters' elements; brings those of all parameters back; and whether
+ * they are back, as before the first run. Joining is collective. */
+int wg__zero_part_weights(wg_trainer *trainer);
+int wg__zero_join_weights(wg_trainer *trainer);
+bool wg__zero_is_whole(const wg_trainer *trainer);
+
+/* Rank 0: between these parameters can be read, and the others are served by
+ * wg__optimizer_send_states. */
+void wg__zero_begin_served(wg_trainer *trainer);
+void wg__zero_end_served(wg_trainer *trainer);
+
+/* wg_average_swap of the shares. Collective, unless the others serve rank 0. */
+void wg__zero_swap_average(wg_trainer *trainer);
+
+/* Rank 0, in the same way: runs a batch between these, which drops its gradients, for the order in
+ * which layers are read; then all take that order. */
+int wg__zero_begin_learning(wg_trainer *trainer);
+void wg__zero_end_learning(wg_trainer *trainer);
+int wg__zero_share_order(wg_trainer *trainer);
 
 /* Bytes of the buckets that are under way, and of what comes in for them from other ranks. */
 int64_t wg__zero_buffer_bytes(const wg__zero *zero);
@@ -102,8 +133,9 @@ int64_t wg__zero_buffer_bytes(const wg__zero *zero);
 /* Adds up what the ranks measured in a step, in the order of rank 0's metrics. */
 int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics);
 
-/* The place where the trainer stands. */
+/* The place where the trainer stands, and going back to one. */
 wg__trainer_place wg__trainer_here(const wg_trainer *trainer);
+int wg__trainer_go_to(const wg_trainer *trainer, const wg__trainer_place *place);
 
 /* What may be behind a loss or a gradient that is not finite in the step after the last that is
  * done: one clause into `hint`. Runs the step's batches again in anomaly mode, so that the first op

@@ -1,5 +1,5 @@
-/* ZeRO stages 1 and 2   (Rajbhandari et al. 2020): gradients are summed at the rank that steps
- * them, and the stepped weights go to all.
+/* ZeRO   (Rajbhandari et al. 2020): gradients are summed at the rank that steps them, and the
+ * stepped weights go to all.
  *
  *     bucket    | rank 0's | rank 1's | rank 2's |   of some parameters, the last ones first
  *
@@ -9,9 +9,23 @@
  *
  * Stage 2 sends the gradients of each batch, so no rank ever has all of them. Stage 1 adds up those
  * of a rank's batches first, and sends them once a step. Few buckets are under way at a time: they
- * are begun in order, and one that finds none free waits for the oldest. */
+ * are begun in order, and one that finds none free waits for the oldest.
+ *
+ * Stage 3 also keeps the weights in shares, and the parameters have no memory. A layer's weights
+ * come from all ranks when an op reads the first of them:
+ *
+ *     forward   | layer 1 | layer 2 | layer 3 | loss | layer 3 | layer 2 | layer 1 |  backward
+ *     network   | 2       | 3       | head    |      | 2       | 1       |
+ *     memory    | 1, 2    | 1, 2, 3 | 2, 3 .. |      the layers read last, and the next one
+ *
+ * The order in which layers are read is learnt from the first batch, which rank 0 runs alone while
+ * the others only send, and is then that of each batch on each rank, so that the next layer's
+ * weights are under way while one computes, and a rank that has no batch, or has failed, knows what
+ * the others wait for. Gathers depend on nothing but gathers: a bucket of gradients that finds no
+ * buffer free takes one more instead of waiting for ranks that may wait for this one's weights. */
 #include "train/trainer_state.h"
 
+#include "base/array.h"
 #include "base/group_internal.h"
 #include "optim/internal.h"
 #include "tensor/internal.h"
@@ -37,10 +51,45 @@ typedef struct bucket {
 
 /* A bucket that is under way. */
 typedef struct slot {
-    char *buffer;
+    char *buffer; /* stage 3: NULL while it is free */
     wg__exchange *exchange;
     int64_t bucket; /* -1: the slot is free */
 } slot;
+
+/* A layer of a stack, or what stands between stacks: the entries, and the buckets, that hold it. */
+typedef struct layer {
+    int64_t first_entry, last_entry;   /* [first, last) */
+    int64_t first_bucket, last_bucket; /* [first, last) */
+    bool is_here;                      /* its parameters have elements */
+} layer;
+
+/* Weights of a layer on their way to all ranks. */
+typedef struct gather {
+    int64_t layer; /* -1: none */
+    slot *slots;   /* one for each of its buckets */
+} gather;
+
+/* Stage 3: where the weights are. */
+typedef enum weights_mode {
+    WEIGHTS_WHOLE,  /* in the parameters, of each rank: outside of a run, and for an evaluation */
+    WEIGHTS_APART,  /* in shares, and nobody may read a parameter */
+    WEIGHTS_SERVED, /* the same; rank 0 reads parameters, and the others send it what it asks for */
+    WEIGHTS_ROUND   /* the same; all ranks read parameters, in the order that was learnt */
+} weights_mode;
+
+/* The order in which a batch reads layers. */
+typedef struct schedule {
+    int64_t *layers;
+    int64_t count, capacity;
+    bool learns;          /* reads are added to it */
+    int64_t ended, begun; /* in this round: how many gathers have ended, and been begun */
+} schedule;
+
+typedef struct fetcher {
+    wg__fetcher base; /* first, so that it is its address */
+    wg_trainer *trainer;
+    int64_t layer;
+} fetcher;
 
 typedef struct hooked {
     wg_trainer *trainer;
@@ -58,17 +107,43 @@ struct wg__zero {
     hooked *hooks;                       /* (entries) */
     bool *is_taken; /* (entries) this round's gradient is whole, or will not come */
     bool *used;     /* (entries) it was there in some round of the step */
-    slot slots[UNDER_WAY];
-    int64_t begun; /* buckets of this round */
+    slot *slots;    /* (slot_count) a bucket takes the next one, in a ring */
+    int64_t slot_count;
+    int64_t begun;          /* buckets of this round */
+    int64_t sent, received; /* buckets of all rounds that were begun, and have ended */
+    /* Of stage 3: */
+    layer *layers;
+    int64_t layer_count;
+    fetcher *fetchers; /* (layer_count) */
+    weights_mode mode;
+    int64_t before; /* the layer that was fetched last; -1: none */
+    gather gather;  /* the one that is under way */
+    schedule order;
 };
+
+/* Parameters without elements stay so: nobody brings them back any more. */
+static void forget_fetchers(wg__zero *zero) {
+    if (zero->layer_count == 0)
+        return;
+    const wg_optimizer *optimizer = zero->fetchers[0].trainer->optimizer;
+    for (int64_t i = 0; i < optimizer->count; i++)
+        wg__tensor_set_fetcher(optimizer->entries[i].parameter, NULL, WHERE);
+}
 
 void wg__zero_free(wg__zero *zero) {
     if (!zero)
         return;
+    if (zero->mode != WEIGHTS_WHOLE)
+        forget_fetchers(zero);
     for (int64_t i = 0; zero->buckets && i < zero->bucket_count; i++)
         wg__free(zero->buckets[i].counts);
-    for (int i = 0; i < UNDER_WAY; i++)
+    for (int64_t i = 0; zero->slots && i < zero->slot_count; i++)
         wg__free(zero->slots[i].buffer);
+    wg__free(zero->slots);
+    wg__free(zero->layers);
+    wg__free(zero->fetchers);
+    wg__free(zero->order.layers);
+    wg__free(zero->gather.slots);
     wg__free(zero->items);
     wg__free(zero->buckets);
     wg__free(zero->first_bucket);
@@ -162,13 +237,41 @@ static void note_entries(wg__zero *zero, int64_t number) {
     }
 }
 
+/* The layer that an entry is in. */
+static int64_t layer_of(const wg__zero *zero, int64_t entry) {
+    int64_t i = 0;
+    while (entry >= zero->layers[i].last_entry)
+        i++;
+    return i;
+}
+
+/* Whether an item may stand in the bucket of the one before it: those of stage 3 hold one layer. */
+static bool is_near(const wg__zero *zero, int64_t index) {
+    return !zero->layers ||
+           layer_of(zero, zero->items[index].entry) == layer_of(zero, zero->items[index - 1].entry);
+}
+
+static int make_slots(wg__zero *zero) {
+    zero->slot_count = zero->layers ? wg__larger(UNDER_WAY, zero->bucket_count) : UNDER_WAY;
+    zero->slots = wg__calloc((size_t)zero->slot_count, sizeof *zero->slots);
+    for (int64_t i = 0; zero->slots && i < zero->slot_count; i++) {
+        zero->slots[i].bucket = -1;
+        if (zero->layers)
+            continue;
+        zero->slots[i].buffer = wg__alloc((size_t)zero->largest * zero->size + 1);
+        if (!zero->slots[i].buffer)
+            return -1;
+    }
+    return zero->slots ? 0 : -1;
+}
+
 static int make_buckets(const wg_trainer *trainer, wg__zero *zero, int64_t limit) {
     for (int64_t i = 0; i < zero->item_count;) {
         bucket *b = &zero->buckets[zero->bucket_count++];
         *b = (bucket){.first = i};
         do
             b->elements += elements_of(trainer, &zero->items[i++]);
-        while (i < zero->item_count &&
+        while (i < zero->item_count && is_near(zero, i) &&
                b->elements + elements_of(trainer, &zero->items[i]) <= limit);
         b->last = i;
         note_entries(zero, zero->bucket_count - 1);
@@ -176,13 +279,62 @@ static int make_buckets(const wg_trainer *trainer, wg__zero *zero, int64_t limit
         if (count_parts(trainer, zero, b) < 0)
             return -1;
     }
-    for (int i = 0; i < UNDER_WAY; i++) {
-        zero->slots[i].bucket = -1;
-        zero->slots[i].buffer = wg__alloc((size_t)zero->largest * zero->size + 1);
-        if (!zero->slots[i].buffer)
-            return -1;
+    return make_slots(zero);
+}
+
+/* ---- Layers ---- */
+
+/* The part of a parameter's path that names its layer, "encoder.layer.3", by its length: up to the
+ * first number. 0: it is in no stack. */
+static size_t layer_name(const char *path) {
+    for (const char *at = path; *at;) {
+        const size_t length = strcspn(at, ".");
+        if (length > 0 && strspn(at, "0123456789") == length)
+            return (size_t)(at - path) + length;
+        at += length + (at[length] == '.');
     }
     return 0;
+}
+
+static bool is_same_layer(const char *a, const char *b) {
+    const size_t length = layer_name(a);
+    return length == layer_name(b) && strncmp(a, b, length) == 0;
+}
+
+static int fetch_layer(wg__fetcher *base);
+static int touch_layer(wg__fetcher *base);
+
+static int find_layers(wg_trainer *trainer, wg__zero *zero) {
+    const wg__optimizer_entry *entries = trainer->optimizer->entries;
+    const size_t count = (size_t)trainer->optimizer->count;
+    zero->before = -1;
+    zero->layers = wg__calloc(count, sizeof *zero->layers);
+    zero->fetchers = wg__calloc(count, sizeof *zero->fetchers);
+    if (!zero->layers || !zero->fetchers)
+        return -1;
+    for (int64_t i = 0; i < trainer->optimizer->count; i++) {
+        if (i == 0 || !is_same_layer(entries[i - 1].name, entries[i].name)) {
+            zero->fetchers[zero->layer_count] =
+                (fetcher){{fetch_layer, touch_layer}, trainer, zero->layer_count};
+            zero->layers[zero->layer_count++] = (layer){.first_entry = i, .is_here = true};
+        }
+        zero->layers[zero->layer_count - 1].last_entry = i + 1;
+    }
+    return 0;
+}
+
+/* The buckets of each layer, and room for as many that are under way. */
+static int make_gathers(wg__zero *zero) {
+    int64_t most = 0;
+    for (int64_t b = 0; b < zero->bucket_count; b++) {
+        layer *of = &zero->layers[layer_of(zero, zero->items[zero->buckets[b].first].entry)];
+        if (of->last_bucket == 0)
+            of->first_bucket = b;
+        of->last_bucket = b + 1;
+        most = wg__larger(most, of->last_bucket - of->first_bucket);
+    }
+    zero->gather = (gather){-1, wg__calloc((size_t)most, sizeof(slot))};
+    return zero->gather.slots ? 0 : -1;
 }
 
 int wg__zero_make(wg_trainer *trainer) {
@@ -201,7 +353,10 @@ int wg__zero_make(wg_trainer *trainer) {
     if (!zero->first_bucket || !zero->last_bucket || !zero->hooks || !zero->is_taken || !zero->used)
         return -1;
     const int64_t limit = bucket_limit(trainer, zero);
-    return make_items(trainer, zero, limit) < 0 ? -1 : make_buckets(trainer, zero, limit);
+    if ((wg__trainer_shards_weights(trainer) && find_layers(trainer, zero) < 0) ||
+        make_items(trainer, zero, limit) < 0 || make_buckets(trainer, zero, limit) < 0)
+        return -1;
+    return zero->layers ? make_gathers(zero) : 0;
 }
 
 int64_t wg__zero_buffer_bytes(const wg__zero *zero) {
@@ -259,8 +414,10 @@ static char *weights_at(const wg_trainer *trainer, int64_t entry, int64_t begin)
            (size_t)begin * trainer->zero->size;
 }
 
+/* From where a step changes them. */
 static void pack_weights(wg_trainer *trainer, int64_t entry, int64_t begin, int64_t end, char *at) {
-    memcpy(at, weights_at(trainer, entry, begin), (size_t)(end - begin) * trainer->zero->size);
+    memcpy(at, wg__entry_weight(&trainer->optimizer->entries[entry], begin),
+           (size_t)(end - begin) * trainer->zero->size);
 }
 
 static void unpack_weights(wg_trainer *trainer, int64_t entry, int64_t begin, int64_t end,
@@ -270,16 +427,48 @@ static void unpack_weights(wg_trainer *trainer, int64_t entry, int64_t begin, in
 
 /* ---- Gradients ---- */
 
-/* Waits for the bucket in a slot, and adds this rank's part to its gradients. */
-static int end_slot(wg_trainer *trainer, slot *s) {
-    if (s->bucket < 0)
-        return 0;
+/* Waits for the oldest bucket, and adds this rank's part to its gradients. Sums are added in the
+ * order in which they were begun, so that they are the same bits each time. */
+static int end_oldest(wg_trainer *trainer) {
+    wg__zero *zero = trainer->zero;
+    slot *s = &zero->slots[zero->received++ % zero->slot_count];
     const int status = wg__group_end_exchange(group_of(trainer), &s->exchange);
     if (status == 0)
-        for_slices(trainer, &trainer->zero->buckets[s->bucket], wg_group_rank(group_of(trainer)),
-                   s->buffer, add_sum);
+        for_slices(trainer, &zero->buckets[s->bucket], wg_group_rank(group_of(trainer)), s->buffer,
+                   add_sum);
     s->bucket = -1;
+    if (zero->layers) {
+        wg__free(s->buffer);
+        s->buffer = NULL;
+    }
     return status;
+}
+
+/* Ends those that have come in, and lets the others go on. */
+static int end_arrived(wg_trainer *trainer) {
+    wg__zero *zero = trainer->zero;
+    for (bool done = true; done && zero->received < zero->sent;) {
+        slot *s = &zero->slots[zero->received % zero->slot_count];
+        if (wg__group_test(group_of(trainer), &s->exchange, &done) < 0 ||
+            (done && end_oldest(trainer) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+/* A slot for one more bucket. With stage 3 that is never one to wait for, but for buckets of the
+ * round before, which all ranks have begun. */
+static slot *free_slot(wg_trainer *trainer) {
+    wg__zero *zero = trainer->zero;
+    while (zero->sent - zero->received >= zero->slot_count)
+        if (end_oldest(trainer) < 0)
+            return NULL;
+    slot *s = &zero->slots[zero->sent % zero->slot_count];
+    if (!s->buffer)
+        s->buffer = wg__alloc((size_t)zero->largest * zero->size + 1);
+    if (!s->buffer) /* the others wait for this bucket */
+        wg_group_abort(group_of(trainer), "there is no memory for a step");
+    return s;
 }
 
 /* Drops the gradients of which the last item is in the bucket. */
@@ -291,14 +480,18 @@ static void drop_gradients(wg_trainer *trainer, const bucket *b) {
     }
 }
 
-/* Sends the buckets that are whole, in order, and lets those under way go on. */
-static int begin_whole_buckets(wg_trainer *trainer) {
+/* Sends the buckets that are whole, in order, as long as less than `most` are under way, and lets
+ * those go on. */
+static int begin_whole_buckets(wg_trainer *trainer, int64_t most) {
     wg__zero *zero = trainer->zero;
-    for (; zero->begun < zero->bucket_count && zero->buckets[zero->begun].missing == 0;
+    if (end_arrived(trainer) < 0)
+        return -1;
+    for (; zero->begun < zero->bucket_count && zero->buckets[zero->begun].missing == 0 &&
+           zero->sent - zero->received < most;
          zero->begun++) {
         const bucket *b = &zero->buckets[zero->begun];
-        slot *s = &zero->slots[zero->begun % UNDER_WAY];
-        if (end_slot(trainer, s) < 0)
+        slot *s = free_slot(trainer);
+        if (!s)
             return -1;
         for_slices(trainer, b, -1, s->buffer, pack_gradient);
         drop_gradients(trainer, b);
@@ -307,11 +500,9 @@ static int begin_whole_buckets(wg_trainer *trainer) {
                                            &s->exchange) < 0)
             return -1;
         s->bucket = zero->begun;
+        zero->sent++;
     }
-    for (int i = 0; i < UNDER_WAY; i++)
-        if (wg__group_progress(group_of(trainer), &zero->slots[i].exchange) < 0)
-            return -1;
-    return 0;
+    return end_arrived(trainer);
 }
 
 static void take_gradient(wg_trainer *trainer, int64_t entry) {
@@ -329,7 +520,155 @@ static int take_in_backward(wg_tensor *leaf, void *context) {
     const hooked *of = context;
     (void)leaf; /* the entry's parameter */
     take_gradient(of->trainer, of->index);
-    return begin_whole_buckets(of->trainer);
+    return begin_whole_buckets(of->trainer, INT64_MAX);
+}
+
+/* ---- Stage 3: weights that come and go ---- */
+
+static int begin_gather(wg_trainer *trainer, int64_t number) {
+    wg__zero *zero = trainer->zero;
+    const layer *of = &zero->layers[number];
+    int status = 0;
+    zero->gather.layer = number;
+    for (int64_t i = of->first_bucket; i < of->last_bucket; i++) {
+        const bucket *b = &zero->buckets[i];
+        slot *s = &zero->gather.slots[i - of->first_bucket];
+        s->buffer = wg__alloc((size_t)b->elements * zero->size + 1);
+        if (!s->buffer) /* the others wait for this rank's part */
+            wg_group_abort(group_of(trainer), "there is no memory for the weights of a layer");
+        for_slices(trainer, b, wg_group_rank(group_of(trainer)), s->buffer, pack_weights);
+        if (wg__group_begin_all_gather(group_of(trainer), zero->element, b->counts, s->buffer,
+                                       &s->exchange) < 0)
+            status = -1;
+    }
+    return status;
+}
+
+static void drop_layer(wg_trainer *trainer, layer *of) {
+    for (int64_t i = of->first_entry; of->is_here && i < of->last_entry; i++)
+        wg__tensor_drop(trainer->optimizer->entries[i].parameter);
+    of->is_here = false;
+}
+
+static void drop_layers(wg_trainer *trainer) {
+    for (int64_t i = 0; i < trainer->zero->layer_count; i++)
+        drop_layer(trainer, &trainer->zero->layers[i]);
+    trainer->zero->before = -1;
+}
+
+static int restore_layer(wg_trainer *trainer, layer *of) {
+    of->is_here = true;
+    for (int64_t i = of->first_entry; i < of->last_entry; i++)
+        if (wg__tensor_restore(trainer->optimizer->entries[i].parameter) < 0)
+            return -1;
+    return 0;
+}
+
+/* Waits for the weights that are under way, and puts them into the parameters, or not. */
+static int end_gather(wg_trainer *trainer, bool keeps) {
+    wg__zero *zero = trainer->zero;
+    layer *of = &zero->layers[zero->gather.layer];
+    wg__span span;
+    wg__span_begin(&span, "gather weights", WG_PROFILE_REGION);
+    int status = keeps ? restore_layer(trainer, of) : 0;
+    for (int64_t i = of->first_bucket; i < of->last_bucket; i++) {
+        slot *s = &zero->gather.slots[i - of->first_bucket];
+        if (wg__group_end_exchange(group_of(trainer), &s->exchange) < 0)
+            status = -1;
+        if (keeps && status == 0)
+            for_slices(trainer, &zero->buckets[i], -1, s->buffer, unpack_weights);
+        wg__free(s->buffer);
+        s->buffer = NULL;
+    }
+    zero->gather.layer = -1;
+    wg__span_end(&span);
+    return status;
+}
+
+static int begin_ahead(wg_trainer *trainer) {
+    schedule *order = &trainer->zero->order;
+    if (order->begun > order->ended || order->begun == order->count)
+        return 0;
+    return begin_gather(trainer, order->layers[order->begun++]);
+}
+
+/* The next layer of the order comes in, and the one after it is begun. */
+static int read_next(wg_trainer *trainer, bool keeps) {
+    int status = begin_ahead(trainer);
+    if (end_gather(trainer, keeps) < 0)
+        status = -1;
+    trainer->zero->order.ended++;
+    return begin_ahead(trainer) < 0 ? -1 : status;
+}
+
+/* A batch may pass over layers, such as those of a part of the model that it has no use for. */
+static int read_in_order(wg_trainer *trainer, int64_t number) {
+    schedule *order = &trainer->zero->order;
+    int64_t at = order->ended;
+    while (at < order->count && order->layers[at] != number)
+        at++;
+    if (at == order->count)
+        return wg_fail(WG_ERROR_STATE, WHERE,
+                       "the model reads the layer of \"%s\" where the first batch of the run did "
+                       "not; weights that are sharded by layer (ZeRO 3) want the order of layers "
+                       "to be the same in all batches: use stage 2",
+                       trainer->optimizer->entries[trainer->zero->layers[number].first_entry].name);
+    while (order->ended < at)
+        if (read_next(trainer, false) < 0)
+            return -1;
+    return read_next(trainer, true);
+}
+
+/* Rank 0's alone: the others are in wg__optimizer_send_states. */
+static int read_served(wg_trainer *trainer, int64_t number) {
+    if (wg__optimizer_ask(trainer->optimizer, -2 - number) < 0 || begin_gather(trainer, number) < 0)
+        return -1;
+    return end_gather(trainer, true);
+}
+
+static int fetch_layer(wg__fetcher *base) {
+    const fetcher *of = (const fetcher *)base;
+    wg__zero *zero = of->trainer->zero;
+    if (zero->mode != WEIGHTS_SERVED && zero->mode != WEIGHTS_ROUND)
+        return wg_fail(WG_ERROR_STATE, WHERE,
+                       "the weights are sharded over the ranks (ZeRO 3), and there during a "
+                       "training step, an evaluation, and after a run alone");
+    for (int64_t i = 0; i < zero->layer_count; i++)
+        if (i != zero->before)
+            drop_layer(of->trainer, &zero->layers[i]);
+    zero->before = of->layer;
+    if ((zero->mode == WEIGHTS_SERVED ? read_served : read_in_order)(of->trainer, of->layer) < 0)
+        return -1;
+    return zero->order.learns ? wg__append(&zero->order.layers, &zero->order.count,
+                                           &zero->order.capacity, &of->layer, sizeof of->layer)
+                              : 0;
+}
+
+/* MPI goes on while it is called, so ops that read weights call it. */
+static int touch_layer(wg__fetcher *base) {
+    wg_trainer *trainer = ((const fetcher *)base)->trainer;
+    return trainer->zero->gather.layer < 0
+               ? 0
+               : wg__group_progress(group_of(trainer), &trainer->zero->gather.slots[0].exchange);
+}
+
+static void begin_reading(wg_trainer *trainer) {
+    wg__zero *zero = trainer->zero;
+    zero->order.begun = zero->order.ended = 0;
+    zero->mode = WEIGHTS_ROUND;
+    begin_ahead(trainer); /* what fails here fails in the first read, too */
+}
+
+/* Takes part in the gathers that this rank has not read, for those that do. */
+static int end_reading(wg_trainer *trainer) {
+    wg__zero *zero = trainer->zero;
+    int status = 0;
+    drop_layers(trainer);
+    while (zero->order.ended < zero->order.count)
+        if (begin_whole_buckets(trainer, UNDER_WAY) < 0 || read_next(trainer, false) < 0)
+            status = -1;
+    zero->mode = WEIGHTS_APART;
+    return status;
 }
 
 static void remove_hooks(wg_trainer *trainer) {
@@ -355,16 +694,18 @@ void wg__zero_begin_round(wg_trainer *trainer) {
         zero->is_taken[i] = false;
     for (int64_t i = 0; i < zero->bucket_count; i++)
         zero->buckets[i].missing = zero->buckets[i].entries;
+    if (zero->layers)
+        begin_reading(trainer);
 }
 
-int wg__zero_sum_in_backward(wg_trainer *trainer) {
+static int add_hooks(wg_trainer *trainer, wg_post_accumulate_grad_hook hook) {
     for (int64_t i = 0; i < trainer->optimizer->count; i++) {
         wg_tensor *parameter = trainer->optimizer->entries[i].parameter;
         if (!wg_requires_grad(parameter))
             continue;
         hooked *of = &trainer->zero->hooks[i];
         *of = (hooked){.trainer = trainer, .index = i};
-        of->hook = wg_register_post_accumulate_grad_hook(parameter, take_in_backward, of);
+        of->hook = wg_register_post_accumulate_grad_hook(parameter, hook, of);
         if (of->hook < 0) {
             remove_hooks(trainer);
             return -1;
@@ -373,13 +714,19 @@ int wg__zero_sum_in_backward(wg_trainer *trainer) {
     return 0;
 }
 
+int wg__zero_sum_in_backward(wg_trainer *trainer) {
+    return add_hooks(trainer, take_in_backward);
+}
+
 int wg__zero_end_round(wg_trainer *trainer) {
     wg__span span;
     wg__span_begin(&span, "sum gradients", WG_PROFILE_REGION);
     remove_hooks(trainer);
     for (int64_t i = trainer->optimizer->count; i-- > 0;)
         take_gradient(trainer, i);
-    const int status = begin_whole_buckets(trainer);
+    int status = trainer->zero->layers ? end_reading(trainer) : 0;
+    if (begin_whole_buckets(trainer, INT64_MAX) < 0)
+        status = -1;
     wg__span_end(&span);
     return status;
 }
@@ -389,8 +736,8 @@ int wg__zero_end_step(wg_trainer *trainer) {
     int status = 0;
     wg__span span;
     wg__span_begin(&span, "sum gradients", WG_PROFILE_REGION);
-    for (int64_t i = 0; i < UNDER_WAY; i++) /* the oldest first: they were begun in this order */
-        if (end_slot(trainer, &zero->slots[(zero->begun + i) % UNDER_WAY]) < 0)
+    while (zero->received < zero->sent)
+        if (end_oldest(trainer) < 0)
             status = -1;
     wg__span_end(&span);
     return status;
@@ -444,4 +791,118 @@ int wg__zero_gather_weights(wg_trainer *trainer) {
         wg_tensor_touch(trainer->optimizer->entries[i].parameter);
     wg__span_end(&span);
     return status;
+}
+
+/* ---- Stage 3: whole, apart, and what rank 0 reads alone ---- */
+
+static int serve(void *context, int64_t number) {
+    wg_trainer *trainer = context;
+    if (-2 - number == trainer->zero->layer_count) {
+        wg_average_swap(trainer->average);
+        return 0;
+    }
+    return begin_gather(trainer, -2 - number) < 0 || end_gather(trainer, false) < 0 ? -1 : 0;
+}
+
+void wg__zero_take_weights(wg_trainer *trainer) {
+    const wg_optimizer *optimizer = trainer->optimizer;
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        const wg__optimizer_entry *entry = &optimizer->entries[i];
+        if (entry->end > entry->begin)
+            memcpy(wg__entry_weight(entry, entry->begin), weights_at(trainer, i, entry->begin),
+                   (size_t)(entry->end - entry->begin) * trainer->zero->size);
+    }
+}
+
+int wg__zero_part_weights(wg_trainer *trainer) {
+    wg__zero *zero = trainer->zero;
+    wg_optimizer *optimizer = trainer->optimizer;
+    if (zero->mode != WEIGHTS_WHOLE)
+        return 0;
+    for (int64_t l = 0; l < zero->layer_count; l++)
+        for (int64_t i = zero->layers[l].first_entry; i < zero->layers[l].last_entry; i++)
+            if (wg__tensor_set_fetcher(optimizer->entries[i].parameter, &zero->fetchers[l].base,
+                                       WHERE) < 0) {
+                forget_fetchers(zero);
+                return -1;
+            }
+    wg__zero_take_weights(trainer);
+    drop_layers(trainer);
+    optimizer->shard.serve = serve;
+    optimizer->shard.context = trainer;
+    zero->mode = WEIGHTS_APART;
+    return 0;
+}
+
+int wg__zero_join_weights(wg_trainer *trainer) {
+    wg__zero *zero = trainer->zero;
+    int status = 0;
+    if (zero->mode == WEIGHTS_WHOLE)
+        return 0;
+    for (int64_t l = 0; l < zero->layer_count; l++)
+        if (begin_gather(trainer, l) < 0 || end_gather(trainer, true) < 0)
+            status = -1;
+    if (status < 0)
+        return -1;
+    forget_fetchers(zero);
+    zero->mode = WEIGHTS_WHOLE;
+    return 0;
+}
+
+bool wg__zero_is_whole(const wg_trainer *trainer) {
+    return trainer->zero->mode == WEIGHTS_WHOLE;
+}
+
+void wg__zero_begin_served(wg_trainer *trainer) {
+    trainer->zero->mode = WEIGHTS_SERVED;
+}
+
+void wg__zero_end_served(wg_trainer *trainer) {
+    drop_layers(trainer);
+    trainer->zero->mode = WEIGHTS_APART;
+}
+
+void wg__zero_swap_average(wg_trainer *trainer) {
+    const weights_mode mode = trainer->zero->mode;
+    if (mode == WEIGHTS_SERVED) {
+        wg__optimizer_ask(trainer->optimizer, -2 - trainer->zero->layer_count);
+        drop_layers(trainer);
+    }
+    if (mode == WEIGHTS_WHOLE && wg__zero_part_weights(trainer) < 0)
+        return;
+    wg_average_swap(trainer->average);
+    if (mode == WEIGHTS_WHOLE)
+        wg__zero_join_weights(trainer);
+}
+
+static int drop_in_backward(wg_tensor *leaf, void *context) {
+    (void)context;
+    wg_zero_grad(leaf);
+    return 0;
+}
+
+int wg__zero_begin_learning(wg_trainer *trainer) {
+    trainer->zero->order.count = 0;
+    trainer->zero->order.learns = true;
+    wg__zero_begin_served(trainer);
+    return add_hooks(trainer, drop_in_backward);
+}
+
+void wg__zero_end_learning(wg_trainer *trainer) {
+    remove_hooks(trainer);
+    trainer->zero->order.learns = false;
+    wg__zero_end_served(trainer);
+}
+
+int wg__zero_share_order(wg_trainer *trainer) {
+    schedule *order = &trainer->zero->order;
+    int64_t count = order->count;
+    if (wg_group_broadcast(group_of(trainer), 0, sizeof count, &count) < 0)
+        return -1;
+    if (wg__reserve(&order->layers, order->count, &order->capacity, count, sizeof *order->layers) <
+        0) /* the others are in the broadcast below */
+        wg_group_abort(group_of(trainer), "there is no memory for a step");
+    order->count = count;
+    return wg_group_broadcast(group_of(trainer), 0, (size_t)count * sizeof *order->layers,
+                              order->layers);
 }

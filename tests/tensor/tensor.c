@@ -531,6 +531,116 @@ START_TEST(the_number_of_threads_can_be_set) {
 }
 END_TEST
 
+/* ---- Elements that come and go ---- */
+
+/* Fills with a number what it fetches, and keeps the `most` that were fetched last. */
+typedef struct recaller {
+    wg__fetcher base;
+    wg_tensor *x;
+    double value;
+    int fetched, touched;
+} recaller;
+
+static recaller *recalled[8];
+static int recalled_count, most_recalled;
+
+static int recall(wg__fetcher *base) {
+    recaller *own = (recaller *)base;
+    for (; recalled_count >= most_recalled; recalled_count--) {
+        wg__tensor_drop(recalled[0]->x);
+        memmove(recalled, recalled + 1, sizeof recalled - sizeof *recalled);
+    }
+    recalled[recalled_count++] = own;
+    own->fetched++;
+    if (wg__tensor_restore(own->x) < 0)
+        return -1;
+    float *element = wg__tensor_address(own->x);
+    for (int64_t i = 0; i < wg_tensor_count(own->x); i++)
+        element[i] = (float)own->value;
+    return 0;
+}
+
+static int count_touches(wg__fetcher *base) {
+    ((recaller *)base)->touched++;
+    return 0;
+}
+
+/* Three tensors, the first of so few elements that they stand in the block of the storage. */
+static void make_recallers(recaller *all, bool requires_grad) {
+    const int64_t sizes[] = {4, 1000, 1000};
+    recalled_count = 0;
+    for (int i = 0; i < 3; i++) {
+        const int64_t shape[] = {sizes[i] / 4, 4};
+        all[i] = (recaller){{recall, count_touches}, wg_zeros(WG_F32, 2, shape), i + 1, 0, 0};
+        if (requires_grad)
+            wg_set_requires_grad(all[i].x, true);
+        ck_assert_int_eq(wg__tensor_set_fetcher(all[i].x, &all[i].base, "test"), 0);
+        wg__tensor_drop(all[i].x);
+    }
+}
+
+static void forget_recallers(recaller *all) {
+    for (int i = 0; i < 3; i++)
+        wg__tensor_set_fetcher(all[i].x, NULL, "test");
+}
+
+START_TEST(an_op_fetches_elements_that_were_dropped) {
+    recaller all[3];
+    make_recallers(all, false);
+    most_recalled = 2;
+    wg_tensor *sum = wg_add(all[0].x, all[1].x);
+    ck_assert_double_eq(wg_item(wg_max(sum, 0, NULL, false)), 3);
+    ck_assert_int_eq(all[0].fetched, 1);
+    ck_assert_double_eq(wg_item(wg_max(wg_mul(all[1].x, all[2].x), 0, NULL, false)), 6);
+    ck_assert_int_eq(all[1].fetched, 1); /* it was still there, and was said to be read */
+    ck_assert_int_gt(all[1].touched, 0);
+    ck_assert_ptr_null(all[0].x->storage->data);
+    ck_assert_double_eq(((float *)wg_tensor_data(all[0].x))[3], 1);
+    forget_recallers(all);
+}
+END_TEST
+
+START_TEST(backward_fetches_what_forward_saved) {
+    recaller all[3];
+    make_recallers(all, true);
+    most_recalled = 1;
+    wg_tensor *squares = wg_mul(all[1].x, all[1].x), *cubes = wg_mul(squares, wg_sin(all[1].x));
+    wg_tensor *other = wg_sum(wg_mul(all[2].x, all[2].x), 0, NULL, false);
+    ck_assert_ptr_null(all[1].x->storage->data);
+    ck_assert_int_eq(wg_backward(wg_add(wg_sum(cubes, 0, NULL, false), other), NULL), 0);
+    ck_assert_double_eq_tol(((float *)wg_tensor_data(wg_gradient(all[1].x)))[7],
+                            4 * sin(2) + 4 * cos(2), 1e-5);
+    ck_assert_double_eq(((float *)wg_tensor_data(wg_gradient(all[2].x)))[7], 6);
+    forget_recallers(all);
+}
+END_TEST
+
+START_TEST(an_op_on_more_than_can_be_there_at_once_is_refused) {
+    recaller all[3];
+    make_recallers(all, false);
+    most_recalled = 1;
+    ck_assert_ptr_null(wg_mul(all[1].x, all[2].x));
+    ck_assert_ptr_nonnull(strstr(wg_error_pending()->message, "more layers"));
+    wg_error_clear();
+    forget_recallers(all);
+}
+END_TEST
+
+START_TEST(parts_and_blobs_cannot_be_dropped) {
+    float memory[4] = {0};
+    recaller all[3];
+    make_recallers(all, false);
+    wg_tensor *blob = wg_from_blob(WG_F32, WG_DIMS(4), NULL, memory, NULL, NULL);
+    wg_tensor *part = wg_narrow(wg_zeros(WG_F32, WG_DIMS(8)), 0, 2, 2);
+    ck_assert_int_eq(wg__tensor_set_fetcher(blob, &all[0].base, "test"), -1);
+    wg_error_clear();
+    ck_assert_int_eq(wg__tensor_set_fetcher(part, &all[0].base, "test"), -1);
+    ck_assert_ptr_nonnull(strstr(wg_error_pending()->message, "part of another"));
+    wg_error_clear();
+    forget_recallers(all);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {dtypes_have_names_and_sizes,
                                   dtypes_promote_to_the_higher,
@@ -573,4 +683,8 @@ SUITES {
                                   errors_belong_to_their_thread,
                                   the_number_of_threads_can_be_set};
     add_suite("tensor", tests);
+    const TTest *const coming[] = {
+        an_op_fetches_elements_that_were_dropped, backward_fetches_what_forward_saved,
+        an_op_on_more_than_can_be_there_at_once_is_refused, parts_and_blobs_cannot_be_dropped};
+    add_suite("dropped_elements", coming);
 }

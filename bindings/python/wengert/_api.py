@@ -3215,6 +3215,7 @@ FUNCTIONS = {
     "wg_trainer_save": (c_int, [c_void_p, c_char_p]),
     "wg_trainer_steps": (c_int64, [c_void_p]),
     "wg_trainer_swap_average": (None, [c_void_p]),
+    "wg_trainer_weight_bytes": (c_int64, [c_void_p]),
     "wg_training_evaluate": (c_int, [c_void_p, c_void_p]),
     "wg_training_free": (None, [c_void_p]),
     "wg_training_new": (c_void_p, [c_void_p, c_void_p]),
