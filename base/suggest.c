@@ -50,7 +50,7 @@ const char *wg_suggestion(char *text, size_t size, const char *typed,
                           const char *(*name)(const void *context, int index),
                           const void *context) {
     const size_t length = strlen(typed);
-    int least = (int)(length < 4 ? 1 : length / 3) + 1;
+    int least = (int)(length < 7 ? 1 : (length + 1) / 4) + 1; /* a quarter may be wrong */
     const char *nearest = NULL, *candidate;
     for (int i = 0; length > 0 && length <= LONGEST && (candidate = name(context, i)); i++) {
         if (strlen(candidate) > LONGEST)

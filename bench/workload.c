@@ -21,9 +21,14 @@ static const wg_model_preset *find_preset(const wg_model_type *type, const char 
     return NULL;
 }
 
-static const char *preset_name(const void *context, int index) {
+/* The models, then their presets. */
+static const char *name_at(const void *context, int index) {
     (void)context;
-    return wg_model_preset_name(index);
+    int types = 0;
+    for (; wg_model_type_at(types); types++)
+        if (types == index)
+            return wg_model_type_at(types)->name;
+    return wg_model_preset_name(index - types);
 }
 
 static int fail_to_find(const char *name) {
@@ -33,7 +38,7 @@ static int fail_to_find(const char *name) {
                  wg_model_type_at(i)->name);
     return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                    "there is no model '%s'; there are%s mlp, and the presets of each%s", name,
-                   names, wg_suggestion(suggestion, sizeof suggestion, name, preset_name, NULL));
+                   names, wg_suggestion(suggestion, sizeof suggestion, name, name_at, NULL));
 }
 
 /* Two layers of width 32, so small that what is timed is all but the arithmetic. */

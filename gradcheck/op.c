@@ -1,6 +1,7 @@
 /* Ops on their samples and on variants of them, and libraries of ops. See gradcheck.h for the
  * mathematics. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -375,7 +376,8 @@ int wg_gradcheck_library_open(const char *path, const wg_op *const **ops,
     char with_slash[4096]; /* without one, dlopen would search the system's folders */
     snprintf(with_slash, sizeof with_slash, "%s%s", strchr(path, '/') ? "" : "./", path);
     if (access(with_slash, R_OK) < 0)
-        return wg_fail(WG_ERROR_NOT_FOUND, "op_library", "%s cannot be read", path);
+        return wg_fail(WG_ERROR_NOT_FOUND, "op_library", "%s cannot be read: %s", path,
+                       strerror(errno));
     void *handle = dlopen(with_slash, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         return wg_fail(

@@ -10,9 +10,9 @@ static const char *name_at(const void *context, int index) {
 }
 
 static void assert_suggested(const char *typed, const char *wanted) {
-    static const char *const names[] = {
-        "pretrain",  "finetune",        "eval", "info",        "bert-tiny",
-        "gelu_tanh", "bert-base-cased", "add",  "log_softmax", NULL};
+    static const char *const names[] = {"pretrain",  "finetune",    "eval",      "info",
+                                        "bert-tiny", "gpt2-xl",     "gelu_tanh", "bert-base-cased",
+                                        "add",       "log_softmax", NULL};
     char text[80], wanted_text[80];
     snprintf(wanted_text, sizeof wanted_text, wanted ? "; did you mean '%s'?" : "", wanted);
     ck_assert_str_eq(wg_suggestion(text, sizeof text, typed, name_at, names), wanted_text);
@@ -42,6 +42,7 @@ END_TEST
 START_TEST(what_is_like_no_name_has_no_suggestion) {
     assert_suggested("translate", NULL);
     assert_suggested("x", NULL);
+    assert_suggested("gpt2-smal", NULL); /* three of nine letters from gpt2-xl */
     assert_suggested("", NULL);
     assert_suggested("eval-eval-eval-eval-eval-eval-eval-eval-eval-eval-eval-eval-eval-eval", NULL);
 }
