@@ -44,6 +44,7 @@ suggests cosine 2 pretrain bert --corpus text.txt --schedule cosien --out x.h5
 suggests softmax 2 gradcheck sofmax
 suggests matmul 2 bench ops matmull
 suggests gpt2-124m 1 bench train gpt2-124
+suggests llama 1 plan lama
 suggests sentencepiece-bpe 2 tokenizer train --kind sentencpiece-bpe --corpus text.txt --out x.json
 suggests hidden_dropout_prob 1 pretrain bert --config config.json --corpus text.txt --out x.h5
 suggests steps 1 pretrain bert --settings wrong.json --corpus text.txt --out x.h5
