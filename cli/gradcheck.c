@@ -1,5 +1,5 @@
-/* wengert gradcheck: compares the gradients of ops, models and modules, the library's or the
- * user's, with central differences. --list prints the table of ops of docs/ops.md. */
+/* wengert gradcheck: compares the gradients of ops, layers, models and modules, the library's or
+ * the user's, with central differences. --list prints the table of ops of docs/ops.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@ typedef struct subject {
     const wg_op *op;
     const wg_module_example *example;
     const wg_model_type *model;
+    bool is_layer; /* the example is a layer of the library */
 } subject;
 
 typedef struct arguments {
@@ -73,19 +74,44 @@ static void add_library(arguments *a, const char *path, const struct argp_state 
         add_subject(a, (subject){.example = *examples}, state);
 }
 
-/* Adds the op or the model of that name, or a library. */
+static const wg_module_example *layer_of_name(const char *name) {
+    for (int i = 0; wg_gradcheck_layer_at(i); i++)
+        if (strcmp(wg_gradcheck_layer_at(i)->name, name) == 0)
+            return wg_gradcheck_layer_at(i);
+    return NULL;
+}
+
+const char *wg__cli_checked_name(int index) {
+    int layers = 0;
+    if (index < wg_op_count())
+        return wg_op_at(index)->name;
+    for (index -= wg_op_count(); wg_gradcheck_layer_at(layers); layers++)
+        if (layers == index)
+            return wg_gradcheck_layer_at(layers)->name;
+    const wg_model_type *model = wg_model_type_at(index - layers);
+    return model ? model->name : NULL;
+}
+
+/* Adds what has that name, an op, a layer, or both, or a model; or a library. */
 static void add(arguments *a, const char *text, const struct argp_state *state) {
     if (is_path(text)) {
         add_library(a, text, state);
         return;
     }
-    const subject found = {.op = wg_op_find(text), .model = model_of_name(text)};
+    const wg_op *op = wg_op_find(text);
+    const wg_module_example *layer = layer_of_name(text);
+    const wg_model_type *model = model_of_name(text);
     char suggestion[96];
-    if (!found.op && !found.model)
-        argp_error(state,
-                   "no op and no model is named '%s'; wengert gradcheck --list prints all ops%s",
-                   text, wg__cli_suggestion(suggestion, sizeof suggestion, text, wg__cli_op_name));
-    add_subject(a, found, state);
+    if (!op && !layer && !model)
+        argp_error(
+            state, "no op, layer or model is named '%s'; wengert gradcheck --list prints all ops%s",
+            text, wg__cli_suggestion(suggestion, sizeof suggestion, text, wg__cli_checked_name));
+    if (op)
+        add_subject(a, (subject){.op = op}, state);
+    if (layer)
+        add_subject(a, (subject){.example = layer, .is_layer = true}, state);
+    if (model)
+        add_subject(a, (subject){.model = model}, state);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -127,9 +153,14 @@ typedef struct finding {
     wg_gradcheck_report report;
 } finding;
 
-static const char *name_of(const finding *found) {
-    const subject *of = &found->of;
-    return of->op ? of->op->name : of->example ? of->example->name : of->model->name;
+/* "softmax"; of a layer "lstm layer", as an op may have its name. Returns buffer. */
+static const char *name_of(const subject *of, char *buffer, size_t size) {
+    snprintf(buffer, size, "%s%s",
+             of->op        ? of->op->name
+             : of->example ? of->example->name
+                           : of->model->name,
+             of->is_layer ? " layer" : "");
+    return buffer;
 }
 
 /* The written reason of an op without a gradient, or NULL. */
@@ -186,11 +217,11 @@ static void print_paragraph(const char *text) {
 static void print_row(const finding *found) {
     const wg_gradcheck_report *report = &found->report;
     const char *const orders[] = {"-", "1", "1, 2"};
-    char error[32] = "-";
+    char error[32] = "-", name[96];
     if (report->compared > 0)
         snprintf(error, sizeof error, "%.1e", report->largest_absolute_error);
-    printf("%-18s %-6s %-7s %7d %8d %8lld %5lld %13s  %s", name_of(found), orders[report->order],
-           report->forward ? "yes" : "-", report->samples, report->variants,
+    printf("%-18s %-6s %-7s %7d %8d %8lld %5lld %13s  %s", name_of(&found->of, name, sizeof name),
+           orders[report->order], report->forward ? "yes" : "-", report->samples, report->variants,
            (long long)report->compared, (long long)report->kinks, error, verdict_of(found));
     if (!report->passed)
         printf(": %s", wg_diagnosis_words(report->diagnosis));
@@ -207,15 +238,17 @@ static void print_row(const finding *found) {
 static json_t *row_of(const finding *found) {
     const wg_gradcheck_report *report = &found->report;
     json_t *orders = json_array();
+    char name[96];
     for (int order = 1; order <= report->order; order++)
         json_array_append_new(orders, json_integer(order));
     return json_pack("{s:s, s:o, s:b, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:s, s:s, s:I, s:s}", "op",
-                     name_of(found), "orders", orders, "forward", report->forward, "samples",
-                     report->samples, "variants", report->variants, "refused", report->refused,
-                     "compared", (json_int_t)report->compared, "kinks", (json_int_t)report->kinks,
-                     "largest_error", wg__json_number(report->largest_absolute_error),
-                     "share_of_tolerance", wg__json_number(report->largest_error), "verdict",
-                     verdict_of(found), "diagnosis", wg_diagnosis_name(report->diagnosis), "seed",
+                     name_of(&found->of, name, sizeof name), "orders", orders, "forward",
+                     report->forward, "samples", report->samples, "variants", report->variants,
+                     "refused", report->refused, "compared", (json_int_t)report->compared, "kinks",
+                     (json_int_t)report->kinks, "largest_error",
+                     wg__json_number(report->largest_absolute_error), "share_of_tolerance",
+                     wg__json_number(report->largest_error), "verdict", verdict_of(found),
+                     "diagnosis", wg_diagnosis_name(report->diagnosis), "seed",
                      (json_int_t)report->seed, "message", report->message);
 }
 
@@ -355,13 +388,16 @@ int wg__verb_gradcheck(int argc, char **argv) {
     static const struct argp parser = {
         .options = options,
         .parser = parse,
-        .args_doc = "[OP | MODEL | ./LIBRARY.so]...",
+        .args_doc = "[OP | LAYER | MODEL | ./LIBRARY.so]...",
         .doc =
             "Checks the gradients of ops on their samples and on variants of them (memory layouts, "
             "sizes of 0 and 1, broadcasting): compares backward with central differences in f64, "
             "and checks the other properties of a gradient. A failure is reported with a "
             "diagnosis. The ops are all ops of the library, the named ones, or those that a "
-            "shared library exports by WG_EXPORT_OPS. A model (bert, gpt...) is checked by every "
+            "shared library exports by WG_EXPORT_OPS. A layer (linear, lstm, multi_head_attention, "
+            "batch_norm...) is checked by its inputs and parameters in its forms, very small ones; "
+            "a name that an op has, too, stands for both. A model (bert, gpt...) is checked by "
+            "every "
             "parameter of a very small one, with dropout that drops the same in each run; so are "
             "the modules that a shared library exports by WG_EXPORT_MODULES, and a failure names "
             "the parameter by its path. The largest error is the largest "

@@ -173,7 +173,7 @@ static const struct {
     {"--dtype", dtype_name, false},
     {"--pooling", pooling_name, false},
     {"wengert pretrain", model_name, true}, /* a corpus may follow */
-    {"wengert gradcheck", wg__cli_op_name, true},
+    {"wengert gradcheck", wg__cli_checked_name, true},
     {"wengert bench ops", wg__cli_op_name, false},
     {"wengert bench train", wg_model_preset_name, false},
     {"wengert bench generate", wg_model_preset_name, true},

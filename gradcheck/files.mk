@@ -7,6 +7,7 @@ gradcheck_sources = \
 	gradcheck/differences.c \
 	gradcheck/gradcheck.c \
 	gradcheck/grown.c \
+	gradcheck/layers.c \
 	gradcheck/op.c \
 	gradcheck/oracles.c \
 	gradcheck/points.c \

@@ -272,6 +272,10 @@ typedef struct wg_module_example {
 WG_API int wg_gradcheck_example(const wg_module_example *example,
                                 const wg_gradcheck_options *options, wg_gradcheck_report *report);
 
+/* The library's own layers in small forms, named as their constructors are ("linear", "lstm",
+ * "multi_head_attention"): number `index`, in alphabetical order; NULL after the last. */
+WG_API const wg_module_example *wg_gradcheck_layer_at(int index);
+
 /* What a library with modules exports under the name `wengert_modules`: its examples, and the
  * struct sizes that show whether it was compiled against the same headers. */
 typedef struct wg_module_library {

@@ -38,7 +38,12 @@ expect 'several ops are checked' 0 'add mul' '^add .*passed$' '^mul .*passed$'
 expect 'JSON tells the same' 0 'add --json --seed 3' '"op": "add"' '"verdict": "passed"' \
     '"diagnosis": "NONE"' '"seed": 3' '"failed": 0'
 expect 'a model is checked by its name' 0 'gpt' '^gpt  *1  .*passed$'
-expect 'an op that is not there is wrong usage' 2 'nosuch' "no op and no model is named 'nosuch'"
+expect 'layers are checked by their names' 0 'lstm conv2d --order 2' '^lstm  *1.*passed$' \
+    '^lstm layer  *1, 2 .*passed$' '^conv2d layer  *1, 2 .*passed$'
+expect 'all layers pass' 0 "$(sed -n 's/^    {"\([a-z0-9_]*\)", .*_sample},$/\1/p' \
+    "$(dirname "$0")/../../gradcheck/layers.c") --fast" '^mamba layer .*passed$'
+expect 'an op that is not there is wrong usage' 2 'nosuch' "no op, layer or model is named 'nosuch'"
+expect 'a misspelt layer is suggested' 2 'multihead_attention' "did you mean 'multi_head_attention'"
 expect 'a third order is wrong usage' 2 'add --order 3' 'order'
 expect 'help is given' 0 '--help' 'WG_EXPORT_OPS'
 expect 'a library that is not there is told' 1 './nosuch.so' 'nosuch.so cannot be read'
