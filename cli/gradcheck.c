@@ -6,6 +6,7 @@
 
 #include "gradcheck/gradcheck.h"
 #include "cli/cli.h"
+#include "cli/jacobian.h"
 #include "cli/output.h"
 #include "models/model.h"
 #include "tensor/ops.h"
@@ -21,11 +22,13 @@ typedef struct subject {
 typedef struct arguments {
     wg_gradcheck_options options;
     bool json, list;
-    int count; /* of `subjects`; 0: all ops of the library */
+    bool jacobian;       /* draw Jacobians instead of checking, */
+    const char *picture; /* into this file; NULL: on the terminal */
+    int count;           /* of `subjects`; 0: all ops of the library */
     subject *subjects;
 } arguments;
 
-enum { KEY_ORDER = WG__KEY_OWN, KEY_FORWARD, KEY_FAST, KEY_F32, KEY_SEED, KEY_LIST };
+enum { KEY_ORDER = WG__KEY_OWN, KEY_FORWARD, KEY_FAST, KEY_F32, KEY_SEED, KEY_LIST, KEY_JACOBIAN };
 
 static const struct argp_option options[] = {
     {"order", KEY_ORDER, "N", 0,
@@ -39,6 +42,11 @@ static const struct argp_option options[] = {
     {"f32", KEY_F32, NULL, 0, "Compute in f32 instead of f64, with wider tolerances", 0},
     {"seed", KEY_SEED, "N", 0, "The seed of samples, cotangents and directions (default 0)", 0},
     {"list", KEY_LIST, NULL, 0, "Only print the library's ops as a table in Markdown", 0},
+    {"jacobian", KEY_JACOBIAN, "FILE.svg", OPTION_ARG_OPTIONAL,
+     "Instead of checking, draw the Jacobian of the first sample of the named ops and layers, on "
+     "the terminal or into FILE.svg: which output depends on which input (. 0, - up to a 16th of "
+     "the largest entry, + up to a quarter, # more)",
+     0},
     WG__OPTION_JSON,
     {0}};
 
@@ -134,6 +142,12 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_LIST:
         a->list = true;
+        return 0;
+    case KEY_JACOBIAN:
+        a->jacobian = true;
+        a->picture = text;
+        if (text && !(strlen(text) > 4 && strcmp(text + strlen(text) - 4, ".svg") == 0))
+            argp_error(state, "--jacobian=%s: the file's name must end in .svg", text);
         return 0;
     case WG__KEY_JSON:
         a->json = true;
@@ -277,6 +291,83 @@ static int check_all(const arguments *a, json_t *rows) {
     return failed;
 }
 
+/* ---- --jacobian ---- */
+
+/* The function of an op with its options, or of a module that draws the same each time. */
+typedef struct drawn {
+    const wg_op *op;
+    wg_sample of_op;
+    wg_module_sample of_module;
+    wg_generator generator;
+} drawn;
+
+static int run_drawn(int input_count, wg_tensor *const *inputs, int output_count,
+                     wg_tensor **outputs, void *context) {
+    drawn *d = context;
+    const wg_module_sample *m = &d->of_module;
+    if (d->op)
+        return wg_apply(d->op, input_count, inputs, d->of_op.options, outputs);
+    *wg_module_generator(m->module) = d->generator;
+    return m->forward(input_count, inputs, output_count, outputs,
+                      m->context ? m->context : m->module);
+}
+
+/* Draws the first sample. Returns as wg__show_jacobians. */
+static int draw(wg__jacobian_picture *picture, const subject *of, const arguments *a) {
+    wg_generator generator = {.seed = a->options.seed};
+    drawn d = {.op = of->op};
+    char name[96];
+    int made, shown = -1;
+    name_of(of, name, sizeof name);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (of->op) {
+        made = of->op->sample(0, &generator, &d.of_op);
+        if (made > 0)
+            shown = wg__show_jacobians(picture, name, run_drawn, &d, d.of_op.input_count,
+                                       d.of_op.inputs, of->op->output_count);
+    } else {
+        made = of->example->sample(0, &generator, &d.of_module);
+        if (made > 0 && wg_module_to(d.of_module.module, WG_F64) == 0) {
+            d.generator = *wg_module_generator(d.of_module.module);
+            shown = wg__show_jacobians(picture, name, run_drawn, &d, d.of_module.input_count,
+                                       d.of_module.inputs,
+                                       d.of_module.output_count ? d.of_module.output_count : 1);
+        }
+        wg_module_free(d.of_module.module);
+    }
+    wg_scope_end(&scope, NULL);
+    return shown;
+}
+
+/* Returns the exit code. */
+static int draw_all(const arguments *a) {
+    wg__jacobian_picture picture;
+    if (wg__jacobian_picture_begin(&picture, a->picture) < 0)
+        return wg__cli_fail_pending();
+    int failed = 0;
+    for (int i = 0; i < a->count && !failed; i++) {
+        const subject *of = &a->subjects[i];
+        char name[96];
+        name_of(of, name, sizeof name);
+        if (of->model)
+            failed = wg__cli_fail("%s is a model; --jacobian draws ops and layers", name);
+        else if (of->op && !of->op->differentiable)
+            failed = wg__cli_fail("%s has no gradient: %s", name, of->op->no_gradient);
+        else {
+            const int shown = draw(&picture, of, a);
+            if (shown < 0)
+                failed = wg__cli_fail_pending();
+            else if (shown == 0)
+                failed = wg__cli_fail("%s has no input to draw", name);
+        }
+    }
+    if (wg__jacobian_picture_end(&picture) < 0 && !failed)
+        failed = wg__cli_fail_pending();
+    wg_error_clear();
+    return failed;
+}
+
 /* ---- --list: the table of ops ---- */
 
 static const char *kind_of(const wg_op *op) {
@@ -409,6 +500,12 @@ int wg__verb_gradcheck(int argc, char **argv) {
         print_op_table();
         free(a.subjects);
         return 0;
+    }
+    if (a.jacobian) {
+        const int code =
+            a.count ? draw_all(&a) : wg__cli_fail("--jacobian wants the name of an op or a layer");
+        free(a.subjects);
+        return code;
     }
     json_t *rows = a.json ? json_array() : NULL;
     int failed = check_all(&a, rows);

@@ -42,6 +42,21 @@ expect 'layers are checked by their names' 0 'lstm conv2d --order 2' '^lstm  *1.
     '^lstm layer  *1, 2 .*passed$' '^conv2d layer  *1, 2 .*passed$'
 expect 'all layers pass' 0 "$(sed -n 's/^    {"\([a-z0-9_]*\)", .*_sample},$/\1/p' \
     "$(dirname "$0")/../../gradcheck/layers.c") --fast" '^mamba layer .*passed$'
+expect 'a Jacobian is drawn on the terminal' 0 'cumsum --jacobian' 'block diagonal, 2 blocks of 8 x 8, lower tri' \
+    '^    \.#\.#\.#\.#\.\.\.\.\.\.\.\.$'
+expect 'the Jacobian of a layer is one by its inputs' 0 'linear --jacobian' \
+    '^linear layer: d output 0 (2, 3, 3) / d input 0 (2, 3, 4): 18 x 24, 72 entries are not 0: block diagonal'
+expect 'Jacobians are drawn into a file' 0 "flip --jacobian=$work/flip.svg" 'flip: d output 0 (2, 3)'
+expect 'a file of another kind is wrong usage' 2 "flip --jacobian=$work/flip.png" 'must end in .svg'
+expect 'a Jacobian of no op is refused' 1 '--jacobian' 'wants the name of an op or a layer'
+expect 'a Jacobian of an op without gradient is refused' 1 'eq --jacobian' 'eq has no gradient'
+number=$((number + 1))
+if test "$(grep -c 'fill="#c0392b"' "$work/flip.svg")" = 6 && grep -q '^</svg>$' "$work/flip.svg"; then
+    echo "ok $number - the file has a rectangle for each entry"
+else
+    echo "not ok $number - the file has a rectangle for each entry"
+    failed=1
+fi
 expect 'an op that is not there is wrong usage' 2 'nosuch' "no op, layer or model is named 'nosuch'"
 expect 'a misspelt layer is suggested' 2 'multihead_attention' "did you mean 'multi_head_attention'"
 expect 'a third order is wrong usage' 2 'add --order 3' 'order'

@@ -2793,6 +2793,7 @@ FUNCTIONS = {
     "wg_grad_enabled": (c_bool, []),
     "wg_gradcheck": (c_int, [wg_function, c_void_p, c_int, c_void_p, c_int, c_void_p, c_void_p]),
     "wg_gradcheck_example": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "wg_gradcheck_layer_at": (c_void_p, [c_int]),
     "wg_gradcheck_library_open": (c_int, [c_char_p, c_void_p, c_void_p]),
     "wg_gradcheck_model": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_gradcheck_module": (c_int, [c_void_p, wg_function, c_void_p, c_int, c_void_p, c_int, c_void_p, c_void_p]),
