@@ -92,8 +92,8 @@ wg_tensor *wg__stand_in(wg_tensor *x) {
 
 static int grow(pass *p) {
     int64_t capacity = p->capacity ? p->capacity * 2 : 64;
-    pass_entry *entries = wg__alloc((size_t)capacity * sizeof *entries);
-    int64_t *stack = wg__alloc((size_t)capacity * sizeof *stack);
+    pass_entry *entries = wg__alloc_array(capacity, sizeof *entries);
+    int64_t *stack = wg__alloc_array(capacity, sizeof *stack);
     if (!entries || !stack) {
         wg__free(entries);
         wg__free(stack);
@@ -198,7 +198,7 @@ static void mark_needed(pass *p, const int64_t *order) {
 static int64_t *make_plan(pass *p, int output_count, wg_tensor *const *outputs) {
     if (collect(p, output_count, outputs) < 0)
         return NULL;
-    int64_t *order = wg__alloc((size_t)p->count * sizeof *order);
+    int64_t *order = wg__alloc_array(p->count, sizeof *order);
     if (!order)
         return NULL;
     sort_nodes(p, order);

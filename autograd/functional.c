@@ -129,7 +129,7 @@ typedef struct recorded_run {
 /* The gradients of its inputs, NULL for those that do not vary; outputs may depend on none. */
 static int pull_back(const recorded_run *run, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const int n = run->input_count, m = run->output_count;
-    wg_tensor **room = wg__calloc((size_t)(2 * m + 2 * n), sizeof *room);
+    wg_tensor **room = wg__calloc((size_t)(wg__times(2, m) + wg__times(2, n)), sizeof *room);
     if (!room)
         return -1;
     wg_tensor **ys = room, **weights = ys + m, **xs = weights + m, **found = xs + n;
@@ -249,7 +249,8 @@ int wg_hvp(wg_function function, void *context, int input_count, wg_tensor *cons
         *output = NULL;
     if (wg_error_pending())
         return -1;
-    wg_tensor **room = wg__calloc(3 * (size_t)input_count + 1, sizeof *room), *value = NULL;
+    wg_tensor **room = wg__calloc((size_t)(wg__times(3, input_count) + 1), sizeof *room),
+              *value = NULL;
     if (!room)
         return -1;
     const hessian_of of = {function, context, options && options->create_graph};
@@ -390,7 +391,7 @@ static int one_slice(int input_count, wg_tensor *const *inputs, int output_count
     const pass_job *p = context;
     const jacobian_job *job = p->job;
     const int n = job->input_count, m = job->output_count;
-    wg_tensor **room = wg__calloc((size_t)(n + m) * 2 + 1, sizeof *room);
+    wg_tensor **room = wg__calloc((size_t)(wg__times(n + m, 2) + 1), sizeof *room);
     if (!room)
         return -1;
     wg_tensor **given = room, **found = room + n + m;
@@ -455,7 +456,7 @@ static int make_slices_at_once(const jacobian_job *job, wg_tensor *const *inputs
     const int64_t passes = each > 0 ? (count + each - 1) / each : 0;
     if (count < 2 || each < 4 || passes > MOST_PASSES || of->spec.ndim == WG_MAX_DIMS)
         return -1;
-    wg_tensor **found = wg__calloc((size_t)((passes + 1) * varying) + 1, sizeof *found);
+    wg_tensor **found = wg__calloc((size_t)(wg__times(passes + 1, varying) + 1), sizeof *found);
     wg_tensor **slices = found ? found + passes * varying : NULL;
     pass_job pass = {job, inputs, rows, k};
     int status = found ? 0 : -1;
@@ -490,7 +491,7 @@ static int make_slices(const jacobian_job *job, wg_tensor *const *inputs, bool r
     if (make_slices_at_once(job, inputs, rows, k) == 0)
         return 0;
     wg_tensor **tangents = wg__calloc((size_t)(n + others) + 1, sizeof *tangents);
-    wg_tensor **slices = wg__calloc((size_t)(others * count) + 1, sizeof *slices);
+    wg_tensor **slices = wg__calloc((size_t)(wg__times(others, count) + 1), sizeof *slices);
     wg_tensor **found = tangents ? tangents + n : NULL;
     int status = tangents && slices ? 0 : -1;
     for (int64_t e = 0; e < count && status == 0; e++) {
@@ -597,7 +598,7 @@ int wg_hessian(wg_function function, void *context, int input_count, wg_tensor *
     int varying = 0, status;
     for (int i = 0; i < n; i++)
         varying += varies(inputs[i]);
-    wg_tensor **found = wg__calloc((size_t)(varying * n) + 1, sizeof *found);
+    wg_tensor **found = wg__calloc((size_t)(wg__times(varying, n) + 1), sizeof *found);
     if (!found)
         return -1;
     differentiated gradient = {function, context};

@@ -630,12 +630,32 @@ void *wg__try_alloc(size_t bytes) {
 }
 
 void *wg__calloc(size_t count, size_t size) {
-    if (size && count > SIZE_MAX / size) {
-        wg_fail(WG_ERROR_MEMORY, "alloc", "no memory for %zu times %zu bytes", count, size);
+    void *block = wg__alloc_array(count > INT64_MAX ? -1 : (int64_t)count, size);
+    return block ? memset(block, 0, count * size) : NULL;
+}
+
+int64_t wg__times(int64_t a, int64_t b) {
+    const int64_t most = (int64_t)1 << 60;
+    int64_t product;
+    const bool is_counted = a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, &product);
+    return is_counted && product < most ? product : most;
+}
+
+void *wg__try_alloc_array(int64_t count, size_t element_size) {
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, element_size, &bytes))
+        return NULL;
+    return wg__try_alloc(bytes);
+}
+
+void *wg__alloc_array(int64_t count, size_t element_size) {
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, element_size, &bytes)) {
+        wg_fail(WG_ERROR_MEMORY, "alloc", "no memory for %lld times %zu bytes", (long long)count,
+                element_size);
         return NULL;
     }
-    void *block = wg__alloc(count * size);
-    return block ? memset(block, 0, count * size) : NULL;
+    return wg__alloc(bytes);
 }
 
 char *wg__strdup(const char *text) {

@@ -4,16 +4,6 @@
 #include "base/array.h"
 #include "base/internal.h"
 
-void *wg__alloc_array(int64_t count, size_t element_size) {
-    size_t bytes;
-    if (count < 0 || __builtin_mul_overflow((size_t)count, element_size, &bytes)) {
-        wg_fail(WG_ERROR_MEMORY, "alloc", "no memory for %lld times %zu bytes", (long long)count,
-                element_size);
-        return NULL;
-    }
-    return wg__alloc(bytes);
-}
-
 void *wg__grow(void *block, int64_t used, int64_t *capacity, int64_t wanted, size_t element_size) {
     if (block && wanted <= *capacity)
         return block;

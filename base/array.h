@@ -6,10 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Memory for `count` elements, where sizes are multiplied: NULL with MEMORY, naming both, if there
- * are fewer than none or more bytes than can be counted. */
-void *wg__alloc_array(int64_t count, size_t element_size);
-
 /* Makes room for `wanted` elements. Returns `block` if its capacity is enough; otherwise frees it
  * and returns a block at least twice as large with its first `used` elements. NULL with MEMORY;
  * `block` is then unchanged. */

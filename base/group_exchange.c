@@ -154,7 +154,7 @@ static wg__exchange *new_exchange(const wg_group *group, wg_group_element elemen
     if (!x)
         return NULL;
     *x = (wg__exchange){.element = element, .transit = transit, .data = data, .sent = data};
-    x->own_bytes = wg__calloc(4 * ranks, sizeof *x->own_bytes);
+    x->own_bytes = wg__calloc((size_t)wg__times(4, ranks), sizeof *x->own_bytes);
     if (!x->own_bytes) {
         free_exchange(x);
         return NULL;
@@ -179,9 +179,9 @@ static wg__exchange *new_exchange(const wg_group *group, wg_group_element elemen
 static int begin_all_to_all(wg_group *group, wg__exchange *x) {
     const size_t size = size_in_transit(x);
     x->adds = true;
-    x->received = wg__alloc((size_t)x->own_count * (size_t)group->size * size + 1);
+    x->received = wg__alloc_array(wg__times(wg__times(x->own_count, group->size), size) + 1, 1);
     if (x->transit == WG__TRANSIT_BF16)
-        x->sent = wg__alloc((size_t)x->count * size + 1);
+        x->sent = wg__alloc_array(wg__times(x->count, size) + 1, 1);
     if (!x->received || !x->sent)
         return -1;
     if (x->transit == WG__TRANSIT_BF16)
@@ -208,7 +208,7 @@ static int finish_beginning(wg__exchange *x, int status, wg__exchange **exchange
 /* Equal parts, as nearly as may be. */
 static int begin_sum_in_bf16(wg_group *group, wg_group_element element, int count, void *data,
                              wg__exchange **exchange) {
-    int *counts = wg__alloc((size_t)group->size * sizeof *counts);
+    int *counts = wg__alloc_array(group->size, sizeof *counts);
     for (int rank = 0; counts && rank < group->size; rank++)
         counts[rank] = count / group->size + (rank < count % group->size);
     wg__exchange *x = counts ? new_exchange(group, element, WG__TRANSIT_BF16, counts, data) : NULL;

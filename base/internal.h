@@ -35,6 +35,18 @@ void wg__error_place_now(char *text, size_t size);
 void *wg__alloc(size_t bytes);
 void *wg__try_alloc(size_t bytes); /* NULL and no error */
 void *wg__calloc(size_t count, size_t size);
+
+/* Memory for `count` elements: NULL with MEMORY, naming both, if count is negative or there are
+ * more bytes than can be counted. Sizes are multiplied here and in wg__times alone
+ * (tests/sizes.sh). */
+void *wg__alloc_array(int64_t count, size_t element_size);
+void *wg__try_alloc_array(int64_t count, size_t element_size); /* NULL and no error */
+
+/* a b, the number of elements of a block that wg__alloc_array is asked for; 2^60, of which there
+ * are never so many, if the product is larger or a factor is negative. A few such numbers can be
+ * added. */
+int64_t wg__times(int64_t a, int64_t b);
+
 char *wg__strdup(const char *text);
 void wg__free(void *block); /* NULL is allowed */
 

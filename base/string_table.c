@@ -59,7 +59,7 @@ static int grow_slots(wg__strings *strings) {
     if ((uint64_t)(strings->count + 1) * 2 <= slots)
         return 0;
     slots = slots ? slots * 2 : 64;
-    wg__strings_slot *grown = wg__alloc(slots * sizeof *grown);
+    wg__strings_slot *grown = wg__alloc_array(slots, sizeof *grown);
     if (!grown)
         return -1;
     memset(grown, 0xff, slots * sizeof *grown); /* every number -1 */

@@ -274,8 +274,8 @@ static int read_pairs(const material *m, sentence_pairs *p) {
     p->batch = m->arguments->batch;
     if (p->count == 0)
         return wg_fail(WG_ERROR_ARGUMENT, "bench", "the text has one sentence alone");
-    p->ids = malloc((size_t)tokens * sizeof *p->ids);
-    p->pairs = malloc((size_t)p->count * sizeof *p->pairs);
+    p->ids = calloc((size_t)tokens, sizeof *p->ids);
+    p->pairs = calloc((size_t)p->count, sizeof *p->pairs);
     if (!p->ids || !p->pairs)
         return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld tokens", (long long)tokens);
     if (wg_dataset_read(m->sentences, 0, tokens, p->ids) < 0)

@@ -71,7 +71,7 @@ static void add_product(arguments *a, const char *text, const struct argp_state 
         k < 1 || m > MAX_SIZE || n > MAX_SIZE || k > MAX_SIZE)
         argp_error(state, "'%s' is no shape: three sizes from 1 to %d, as 256x3072x768", text,
                    MAX_SIZE);
-    product *named = realloc(a->named, (a->count + 1) * sizeof *named);
+    product *named = reallocarray(a->named, a->count + 1, sizeof *named);
     if (!named)
         argp_failure(state, 1, 0, "no memory");
     a->named = named;

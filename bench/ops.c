@@ -47,7 +47,7 @@ static void add_op(arguments *a, const char *name, const struct argp_state *stat
     if (!op)
         argp_error(state, "there is no op '%s'; wengert bench ops without one lists them%s", name,
                    wg__cli_suggestion(suggestion, sizeof suggestion, name, wg__cli_op_name));
-    const wg_op **ops = realloc(a->ops, (size_t)(a->count + 1) * sizeof *ops);
+    const wg_op **ops = reallocarray(a->ops, (size_t)a->count + 1, sizeof *ops);
     if (!ops)
         argp_failure(state, 1, 0, "no memory");
     a->ops = ops;

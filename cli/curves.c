@@ -72,7 +72,7 @@ static void take_points(const wg_history *history, const double *values, wg__cur
 
 /* Each value becomes the mean of those in (step - smooth, step], by their weights. */
 static void smooth_values(wg__curve *curve, const double *weights, double smooth) {
-    double *means = malloc(((size_t)curve->count + 1) * sizeof *means), sum = 0, weight = 0;
+    double *means = calloc((size_t)curve->count + 1, sizeof *means), sum = 0, weight = 0;
     int64_t first = 0;
     for (int64_t i = 0; means && i < curve->count; i++) {
         sum += weights[i] * curve->values[i];

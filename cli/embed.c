@@ -131,7 +131,7 @@ static int add_text(void *context, const char *file, int64_t line, const char *t
     job *j = context;
     if (j->count == j->capacity) {
         const int64_t capacity = 2 * j->capacity + 64;
-        wg_text_source *texts = realloc(j->texts, (size_t)capacity * sizeof *texts);
+        wg_text_source *texts = reallocarray(j->texts, (size_t)capacity, sizeof *texts);
         if (!texts)
             return fail_memory();
         j->texts = texts;
@@ -206,7 +206,7 @@ static json_t *ranked_json(const job *j, const ranked *list, int64_t count) {
 static int print_similar(const job *j) {
     enum { USUAL_TOP = 10 };
     const int64_t lines = line_count(j), wanted = j->arguments->top ? j->arguments->top : USUAL_TOP;
-    ranked *list = malloc((size_t)lines * sizeof *list);
+    ranked *list = calloc((size_t)lines, sizeof *list);
     if (!list)
         return fail_memory();
     for (int64_t i = 0; i < lines; i++)
@@ -236,7 +236,8 @@ static int run(job *j) {
         wg__trained_load(&j->trained, objective, a->run) < 0)
         return -1;
     j->width = wg_model_sizes_of(&j->trained.model).width;
-    j->vectors = malloc((size_t)(j->count * j->width) * sizeof *j->vectors);
+    const size_t row = (size_t)j->width * sizeof *j->vectors; /* of a model that is loaded */
+    j->vectors = reallocarray(NULL, (size_t)j->count, row);
     if (!j->vectors)
         return fail_memory();
     wg__listen_for_stop();

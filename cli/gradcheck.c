@@ -51,7 +51,7 @@ static const struct argp_option options[] = {
     {0}};
 
 static void add_subject(arguments *a, subject added, const struct argp_state *state) {
-    subject *subjects = realloc(a->subjects, (size_t)(a->count + 1) * sizeof *subjects);
+    subject *subjects = reallocarray(a->subjects, (size_t)a->count + 1, sizeof *subjects);
     if (!subjects)
         argp_failure(state, 1, 0, "no memory");
     a->subjects = subjects;

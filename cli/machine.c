@@ -66,7 +66,7 @@ static double best_rate(void *(*run)(void *), int threads, size_t bytes) {
     const size_t each = COPIED / (size_t)threads / 64 * 64;
     char *to = aligned_alloc(HUGE_PAGE, COPIED), *from = aligned_alloc(HUGE_PAGE, COPIED);
     share *shares = calloc((size_t)threads, sizeof *shares);
-    pthread_t *ids = malloc((size_t)threads * sizeof *ids);
+    pthread_t *ids = calloc((size_t)threads, sizeof *ids);
     double best = 0;
     if (to && from && shares && ids) {
         madvise(to, COPIED, MADV_HUGEPAGE);
@@ -113,7 +113,7 @@ wg__reader *wg__reader_new(void) {
         const size_t threads = (size_t)(reader->threads = wg_threads());
         reader->memory = aligned_alloc(HUGE_PAGE, READ);
         reader->shares = calloc(threads, sizeof *reader->shares);
-        reader->ids = malloc(threads * sizeof *reader->ids);
+        reader->ids = calloc(threads, sizeof *reader->ids);
     }
     if (!reader || !reader->memory || !reader->shares || !reader->ids) {
         wg__reader_free(reader);

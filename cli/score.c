@@ -128,7 +128,7 @@ static int fail_memory(void) {
 static int add_text(job *j, const json_t *text, const char *file, int64_t line) {
     if (j->count == j->capacity) {
         const int64_t capacity = 2 * j->capacity + 64;
-        wg_text_source *texts = realloc(j->texts, (size_t)capacity * sizeof *texts);
+        wg_text_source *texts = reallocarray(j->texts, (size_t)capacity, sizeof *texts);
         if (!texts)
             return fail_memory();
         j->texts = texts;

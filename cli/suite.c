@@ -105,7 +105,7 @@ static int is_folder(const char *path) {
 }
 
 static int add_task(suite *s, const char *name) {
-    task *tasks = realloc(s->tasks, ((size_t)s->count + 1) * sizeof *tasks);
+    task *tasks = reallocarray(s->tasks, (size_t)s->count + 1, sizeof *tasks);
     if (!tasks)
         return fail_memory();
     s->tasks = tasks;

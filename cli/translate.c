@@ -142,11 +142,11 @@ typedef struct input {
 static int read_more(input *in) {
     enum { LEAST = 65536 };
     if (in->capacity - in->length < LEAST) {
-        char *grown = realloc(in->bytes, 2 * in->capacity + LEAST);
+        char *grown = reallocarray(in->bytes, (size_t)in->capacity + LEAST, 2);
         if (!grown)
             return no_memory();
         in->bytes = grown;
-        in->capacity = 2 * in->capacity + LEAST;
+        in->capacity = 2 * (in->capacity + LEAST);
     }
     ssize_t got;
     do

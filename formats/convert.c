@@ -428,9 +428,9 @@ static void match_wanted(conversion *c, wg__differences *differences, wg__differ
 
 static int match(conversion *c, const char *in) {
     const size_t count = (size_t)c->state->count + 1;
-    c->source = wg__alloc(count * sizeof *c->source);
-    c->entries = wg__alloc(count * sizeof *c->entries);
-    c->infos = wg__alloc(count * sizeof *c->infos);
+    c->source = wg__alloc_array(count, sizeof *c->source);
+    c->entries = wg__alloc_array(count, sizeof *c->entries);
+    c->infos = wg__alloc_array(count, sizeof *c->infos);
     if (!c->source || !c->entries || !c->infos)
         return -1;
     for (size_t i = 0; i < count; i++)
@@ -513,7 +513,7 @@ static int read_adapter(conversion *c) {
     wg__free(json);
     c->adapter = status == 0 ? wg__lora_open(folder) : NULL;
     for (int i = PART_A; c->adapter && i <= PART_WHOLE; i++) {
-        c->parts[i] = wg__alloc((size_t)(c->state->count + 1) * sizeof *c->parts[i]);
+        c->parts[i] = wg__alloc_array(c->state->count + 1, sizeof *c->parts[i]);
         if (!c->parts[i])
             return -1;
         for (int64_t j = 0; j < c->state->count; j++)

@@ -274,7 +274,7 @@ static int write_header(wg_weights_writer *writer, const wg_llama_config *config
 /* Version 0 has tables of the rotation, which readers skip. */
 static int write_tables(wg_weights_writer *writer, const wg_llama_config *config, int64_t offset) {
     const int64_t pairs = config->hidden_size / config->num_attention_heads / 2, row = 4 * pairs;
-    uint8_t *bytes = wg__alloc((size_t)(2 * row));
+    uint8_t *bytes = wg__alloc_array(wg__times(2, row), 1);
     int status = bytes ? 0 : -1;
     for (int64_t t = 0; status == 0 && t < config->max_position_embeddings; t++) {
         for (int64_t i = 0; i < pairs; i++) {

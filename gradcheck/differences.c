@@ -87,7 +87,8 @@ static int settle_kinks(wg__gradcheck *c, int64_t at) {
     if (!any)
         return 0;
     size_t bytes = (size_t)c->value_count * sizeof(double);
-    double *slopes = wg__alloc(2 * bytes), *spreads = slopes + c->value_count;
+    double *slopes = wg__alloc_array(wg__times(2, c->value_count), sizeof(double)),
+           *spreads = slopes + c->value_count;
     if (!slopes)
         return wg__gradcheck_no_memory(c);
     memcpy(slopes, c->slopes, bytes);
@@ -140,7 +141,8 @@ static int refine(wg__gradcheck *c, int64_t at) {
     if (c->dtype != WG_F64 || c->kinks_at[at] > 0 || c->jumps || slopes_agree(c, at))
         return 0;
     size_t bytes = (size_t)c->value_count * sizeof(double);
-    double *first = wg__alloc(2 * bytes), *far = first + c->value_count, h = 1e3 * c->options.eps;
+    double *first = wg__alloc_array(wg__times(2, c->value_count), sizeof(double)),
+           *far = first + c->value_count, h = 1e3 * c->options.eps;
     if (!first)
         return wg__gradcheck_no_memory(c);
     memcpy(first, c->slopes, bytes);
@@ -181,7 +183,7 @@ static int difference_rows(wg__gradcheck *c) {
 /* The unit cotangent of each value in turn, through one graph. */
 static int pull_columns(wg__gradcheck *c) {
     wg_tensor **units = wg__calloc((size_t)c->weighted_count + 1, sizeof *units);
-    double *gradients = wg__alloc((size_t)c->coordinate_count * sizeof *gradients + 1);
+    double *gradients = wg__alloc_array(c->coordinate_count + 1, sizeof *gradients);
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = units && gradients ? wg__gradcheck_run(c) : -1;
@@ -436,7 +438,7 @@ static int pull_elsewhere(const block *b, double *gradient, bool *differs) {
 /* Puts the inputs back from copies that were made before. */
 static int pull_elsewhere_and_back(const block *b, double *gradient, bool *differs) {
     wg__gradcheck *c = b->c;
-    double *before = wg__alloc((size_t)c->coordinate_count * sizeof *before + 1);
+    double *before = wg__alloc_array(c->coordinate_count + 1, sizeof *before);
     if (!before)
         return -1;
     for (int w = 0; w < c->wanted_count; w++)
@@ -462,7 +464,7 @@ static int does_not_depend(const block *b, bool *ignores_inputs) {
     wg__gradcheck *c = b->c;
     wg_gradcheck_report saved = *c->report;
     bool differs = false, same_inputs = false, same_cotangents = false;
-    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
     wg_scope scope;
     wg_scope_begin(&scope);
     if (gradient && pull_others(c, gradient) == 0)
@@ -504,8 +506,8 @@ static bool jvp_agrees_with_vjp(wg__gradcheck *c) {
     if (!c->op->jvp || c->coordinate_count == 0)
         return false;
     wg_tensor **tangents =
-        wg__calloc((size_t)(c->argument_count + 2 * c->output_count) + 1, sizeof *tangents);
-    double *t = wg__alloc((size_t)(c->coordinate_count + c->value_count) * sizeof *t + 1);
+        wg__calloc((size_t)(c->argument_count + wg__times(2, c->output_count) + 1), sizeof *tangents);
+    double *t = wg__alloc_array(c->coordinate_count + c->value_count + 1, sizeof *t);
     wg_tensor **found = tangents ? tangents + c->argument_count : NULL;
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)9 << 40};
     wg_scope scope;
@@ -850,7 +852,7 @@ static int compare_direction(wg__gradcheck *c, const double *direction) {
 
 static int compare_fast(wg__gradcheck *c) {
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)c->order << 40};
-    double *direction = wg__alloc((size_t)c->coordinate_count * sizeof *direction + 1);
+    double *direction = wg__alloc_array(c->coordinate_count + 1, sizeof *direction);
     int agrees = direction ? 1 : -1;
     for (int w = 0; w < c->wanted_count; w++)
         for (int r = 0; r < DIRECTIONS && agrees > 0 && wg_tensor_count(c->wanted_inputs[w]) > 0;

@@ -107,7 +107,7 @@ static int check_second(wg__gradcheck *second, const wg__gradcheck *first) {
 
 static int order2(wg__gradcheck *first) {
     int weights = first->weighted_count, inputs = first->input_count;
-    wg_tensor **all = wg__calloc((size_t)(inputs + 2 * weights) + 1, sizeof *all);
+    wg_tensor **all = wg__calloc((size_t)(inputs + wg__times(2, weights) + 1), sizeof *all);
     if (!all)
         return wg__gradcheck_fail(first, WG_DIAGNOSIS_FAILED, -1, "the check itself");
     wg_tensor **plain = all + inputs + weights;

@@ -245,7 +245,7 @@ static int explain(projection *p, int64_t from, int64_t to) {
 
 static int compare_long(wg__gradcheck *c, const wg__growth *growth) {
     projection p = {.c = c, .growth = growth};
-    p.direction = wg__alloc((size_t)c->coordinate_count * sizeof(double) + 1);
+    p.direction = wg__alloc_array(c->coordinate_count + 1, sizeof(double));
     if (!p.direction)
         return wg__gradcheck_no_memory(c);
     int64_t end = growth->length;

@@ -103,7 +103,7 @@ static bool agrees_with_forward(wg__gradcheck *c, const double *gradient, double
 static const char *vote_of_vjp(wg__gradcheck *c, wg__gradcheck *composite) {
     const size_t count = (size_t)c->coordinate_count;
     bool with_forward = false, with_decompose = false;
-    double *room = wg__alloc(3 * count * sizeof *room + 1);
+    double *room = wg__alloc_array(wg__times(3, count) + 1, sizeof *room);
     wg_gradcheck_report kept = *c->report;
     bool votes = room && count > 0 &&
                  wg__gradcheck_gradient(c, &(wg__pull_options){0}, room) == 0 &&
@@ -156,7 +156,7 @@ int wg__gradcheck_decomposed_gradient(wg__gradcheck *c) {
     wg__sampled_op sampled = {&composite, ((const wg__sampled_op *)c->context)->options};
     wg__gradcheck again = *c;
     again.context = &sampled;
-    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
     int status = gradient ? wg__gradcheck_gradient(&again, &(wg__pull_options){0}, gradient)
                           : wg__gradcheck_no_memory(c);
     int64_t at =
@@ -373,10 +373,10 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
     size_t inputs = (size_t)c->input_count, all = (size_t)c->all_count;
     size_t coordinates = (size_t)c->coordinate_count;
     f32_check f = {.c = c, .only_finite = only_finite};
-    f.inputs = wg__calloc(3 * inputs + (size_t)c->wanted_count + 1, sizeof *f.inputs);
-    f.weights = wg__calloc(2 * (size_t)c->weighted_count + 1, sizeof *f.weights);
+    f.inputs = wg__calloc((size_t)(wg__times(3, inputs) + c->wanted_count + 1), sizeof *f.inputs);
+    f.weights = wg__calloc((size_t)(wg__times(2, c->weighted_count) + 1), sizeof *f.weights);
     f.specs = wg__calloc((size_t)c->output_count + 1, sizeof *f.specs);
-    double *room = wg__calloc(4 * (all + coordinates) + 1, sizeof *room);
+    double *room = wg__calloc((size_t)(wg__times(4, all + coordinates) + 1), sizeof *room);
     int status = -1;
     if (f.inputs && f.weights && f.specs && room) {
         f.wide = (results){room, room + all};
@@ -473,8 +473,8 @@ static int compare_values(forward *f, wg_tensor *const *outputs) {
 
 static int run_forward_mode(forward *f, int only) {
     wg__gradcheck *c = f->c;
-    wg_tensor **tangents =
-        wg__calloc((size_t)(c->argument_count + 2 * c->output_count) + 1, sizeof *tangents);
+    wg_tensor **tangents = wg__calloc(
+        (size_t)(c->argument_count + wg__times(2, c->output_count) + 1), sizeof *tangents);
     if (!tangents)
         return wg__gradcheck_no_memory(c);
     wg_tensor **found = tangents + c->argument_count, **outputs = found + c->output_count;
@@ -564,7 +564,7 @@ static int compare_tangents(forward *f, int only) {
 
 int wg__gradcheck_forward_mode(wg__gradcheck *c, bool numeric) {
     size_t values = (size_t)c->value_count, coordinates = (size_t)c->coordinate_count;
-    double *room = wg__alloc((coordinates + 3 * values + 1) * sizeof *room);
+    double *room = wg__alloc_array(coordinates + wg__times(3, values) + 1, sizeof *room);
     if (!room)
         return wg__gradcheck_no_memory(c);
     forward f = {c, room, room + coordinates, NULL, NULL};

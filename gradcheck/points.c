@@ -225,7 +225,7 @@ static int compare_point(wg__gradcheck *c, const wg__point *p, bool *all_smooth)
     int w = 0;
     while (w < c->wanted_count && c->wanted[w] != p->input)
         w++;
-    double *room = wg__alloc((4 * (size_t)c->value_count + 1) * sizeof *room);
+    double *room = wg__alloc_array(wg__times(4, c->value_count) + 1, sizeof *room);
     if (!room)
         return wg__gradcheck_no_memory(c);
     side up = {room, room + c->value_count};

@@ -198,7 +198,7 @@ int wg__snapshot_take(wg__snapshot *snapshot, wg_tensor *x) {
     if (!x)
         return 0;
     snapshot->version = wg__tensor_version(x);
-    snapshot->bytes = wg__alloc((size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x)) + 1);
+    snapshot->bytes = wg__alloc_array(wg_tensor_count(x) + 1, wg_dtype_size(wg_tensor_dtype(x)));
     return snapshot->bytes ? wg_to_array(x, snapshot->bytes) : -1;
 }
 
@@ -421,9 +421,9 @@ static void count_values(wg__gradcheck *c) {
 static int make_arrays(wg__gradcheck *c) {
     size_t values = (size_t)c->value_count, all = (size_t)c->all_count;
     size_t coordinates = (size_t)c->coordinate_count;
-    c->weight_values = wg__calloc(3 * values + 1, sizeof(double));
-    c->values = wg__calloc(3 * all + 1, sizeof(double));
-    c->analytic = wg__calloc(3 * coordinates + 1, sizeof(double));
+    c->weight_values = wg__calloc((size_t)(wg__times(3, values) + 1), sizeof(double));
+    c->values = wg__calloc((size_t)(wg__times(3, all) + 1), sizeof(double));
+    c->analytic = wg__calloc((size_t)(wg__times(3, coordinates) + 1), sizeof(double));
     c->kinks_at = wg__calloc(coordinates + 1, sizeof(int64_t));
     if (wg_error_pending())
         return wg__gradcheck_no_memory(c);
@@ -482,7 +482,7 @@ static int list_roots(const wg__gradcheck *c, wg_tensor *const *weights, wg_tens
 
 int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull_options *pull,
                                wg_tensor **gradients) {
-    wg_tensor **roots = wg__calloc((size_t)c->weighted_count * 2 + 1, sizeof *roots);
+    wg_tensor **roots = wg__calloc((size_t)(wg__times(c->weighted_count, 2) + 1), sizeof *roots);
     if (!roots)
         return wg__gradcheck_no_memory(c);
     wg_tensor **cotangents = roots + c->weighted_count;

@@ -272,7 +272,7 @@ static void run_on(wg__gradcheck *c, wg_tensor **others, wg_tensor **outputs) {
 
 static void run_on_others(wg__gradcheck *c) {
     size_t inputs = (size_t)c->input_count, outputs = (size_t)c->output_count;
-    wg_tensor **space = wg__calloc(3 * inputs + outputs + 1, sizeof *space);
+    wg_tensor **space = wg__calloc((size_t)(wg__times(3, inputs) + outputs + 1), sizeof *space);
     wg_scope scope;
     wg_scope_begin(&scope);
     if (space)
@@ -306,7 +306,7 @@ int wg__gradcheck_conduct_before(wg__gradcheck *c) {
         return 0;
     if (first_backward(c) < 0)
         return -1;
-    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
     if (!gradient)
         return wg__gradcheck_no_memory(c);
     int status = backward_twice(c, gradient);
@@ -319,7 +319,7 @@ int wg__gradcheck_conduct_before(wg__gradcheck *c) {
 /* ---- Threads ---- */
 
 int wg__gradcheck_threads(wg__gradcheck *c) {
-    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
     int before = wg_threads(), status = gradient ? 0 : -1;
     for (int threads = 1; threads <= 3 && status == 0; threads++) {
         wg_set_threads(threads);
@@ -376,7 +376,7 @@ static int one_output_alone(wg__gradcheck *c, int k, double *missing, double *ze
 
 /* Asked of no output (k = -1) too: then all gradients are 0. */
 static int zero_and_missing_cotangents(wg__gradcheck *c, double *missing) {
-    double *zeros = wg__alloc((size_t)c->coordinate_count * sizeof *zeros + 1);
+    double *zeros = wg__alloc_array(c->coordinate_count + 1, sizeof *zeros);
     int status = zeros ? 0 : -1;
     for (int k = -1; k < (c->weighted_count > 1 ? c->weighted_count : 0) && status == 0; k++) {
         status = one_output_alone(c, k, missing, zeros);
@@ -463,7 +463,7 @@ static int no_tensor_stays(wg__gradcheck *c, double *gradient) {
 int wg__gradcheck_conduct_after(wg__gradcheck *c) {
     if (wg__gradcheck_threads(c) < 0)
         return -1;
-    double *gradient = wg__alloc((size_t)c->coordinate_count * sizeof *gradient + 1);
+    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
     if (!gradient)
         return wg__gradcheck_no_memory(c);
     int status = no_tensor_stays(c, gradient);
@@ -486,8 +486,8 @@ typedef struct results {
 } results;
 
 static results results_new(const wg__gradcheck *c) {
-    results r = {wg__alloc((size_t)c->all_count * sizeof(double) + 1),
-                 wg__alloc((size_t)c->coordinate_count * sizeof(double) + 1)};
+    results r = {wg__alloc_array(c->all_count + 1, sizeof(double)),
+                 wg__alloc_array(c->coordinate_count + 1, sizeof(double))};
     return r;
 }
 

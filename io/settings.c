@@ -141,7 +141,7 @@ static int read_list(const wg_setting *row, wg_config *json, wg_setting_list *va
     if (pairs ? !json_is_object(found) : !json_is_array(found))
         return wg__config_refuse_value(json, row->name, found, pairs ? "an object" : "a list");
     const size_t count = pairs ? json_object_size(found) : json_array_size(found);
-    wg_setting_list list = {.items = wg__alloc((count + 1) * sizeof *list.items)};
+    wg_setting_list list = {.items = wg__alloc_array(count + 1, sizeof *list.items)};
     void *at = json_object_iter(found); /* NULL of a list */
     int result = list.items ? 0 : -1;
     for (size_t i = 0; result == 0 && i < count; i++) {
@@ -165,7 +165,7 @@ static int read_numbers(const wg_setting *row, wg_config *json, wg_setting_numbe
     if (!json_is_array(found))
         return wg__config_refuse_value(json, row->name, found, "a list of numbers");
     const size_t count = json_array_size(found);
-    double *items = wg__alloc((count + 1) * sizeof *items);
+    double *items = wg__alloc_array(count + 1, sizeof *items);
     for (size_t i = 0; items && i < count; i++) {
         const json_t *item = json_array_get(found, i);
         if (!json_is_number(item)) {

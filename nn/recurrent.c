@@ -60,7 +60,7 @@ static wg_recurrent *recurrent_new(const char *kind, int64_t gates, wg_module *p
     layer->options = chosen;
     layer->module.destroy = free_weights;
     layer->weights =
-        wg__calloc((size_t)(chosen.layers * directions_of(layer)), sizeof *layer->weights);
+        wg__calloc((size_t)wg__times(chosen.layers, directions_of(layer)), sizeof *layer->weights);
     for (int64_t k = 0; layer->weights && k < chosen.layers; k++)
         for (int reverse = 0; reverse < directions_of(layer); reverse++)
             add_weights(layer, gates, k, reverse);
@@ -175,7 +175,7 @@ static wg_tensor *forward(wg_recurrent *layer, const char *kind, run_direction r
     wg_scope scope;
     wg_scope_begin(&scope);
     states hidden = {.first = h ? *h : NULL}, cells = {.first = c ? *c : NULL};
-    hidden.last = wg__calloc(count, 2 * sizeof *hidden.last);
+    hidden.last = wg__calloc((size_t)wg__times(count, 2), sizeof *hidden.last);
     cells.last = hidden.last + count;
     wg_tensor *y = NULL;
     if (hidden.last && check_input(layer, kind, x) == 0) {

@@ -535,10 +535,10 @@ static void set_span_chances(blanking *batches) {
 
 static int allocate(blanking *batches) {
     const size_t rows = (size_t)batches->options.batch, room = (size_t)batches->options.sequence;
-    batches->blanks = wg__alloc(rows * sizeof *batches->blanks);
-    batches->ids = wg__alloc(rows * room * sizeof *batches->ids);
-    batches->spans = wg__alloc(rows * room * sizeof *batches->spans);
-    batches->lengths = wg__alloc(room * sizeof *batches->lengths);
+    batches->blanks = wg__alloc_array(rows, sizeof *batches->blanks);
+    batches->ids = wg__alloc_array(wg__times(rows, room), sizeof *batches->ids);
+    batches->spans = wg__alloc_array(wg__times(rows, room), sizeof *batches->spans);
+    batches->lengths = wg__alloc_array(room, sizeof *batches->lengths);
     return batches->blanks && batches->ids && batches->spans && batches->lengths ? 0 : -1;
 }
 

@@ -293,7 +293,7 @@ static int begin_filling(filling *f, int64_t blanks) {
     const int64_t room = f->sizes.positions - 1; /* 1 is the start token's */
     f->most = wanted > 0 && wanted < room ? wanted : room;
     f->caches = wg__calloc((size_t)layers, sizeof *f->caches);
-    f->logits = wg__alloc((size_t)f->sizes.vocabulary * sizeof *f->logits);
+    f->logits = wg__alloc_array(f->sizes.vocabulary, sizeof *f->logits);
     for (int64_t i = 0; f->caches && i < layers; i++)
         wg_kv_cache_init(&f->caches[i], f->part_a + blanks * (1 + f->most));
     return f->caches && f->logits ? 0 : -1;
@@ -681,14 +681,14 @@ static int score_words(scoring *s, const wg_text_batch *texts, int64_t first, in
 static int score(const wg_model *model, const wg_tokenizer *tokenizer,
                  const wg_score_options *options, const wg_text_batch *texts, wg_score *scores) {
     const int64_t n = texts->length, most = wg__score_rows(options, n + 3);
-    const size_t all = (size_t)(texts->count * n);
+    const size_t all = (size_t)wg__times(texts->count, n);
     scoring s = {.model = model, .options = options};
     if (wg__blank_tokens_of(tokenizer, &s.tokens) < 0 ||
         wg__blank_check_model("score", model, &s.tokens) < 0)
         return -1;
-    s.words = wg__alloc(all * sizeof *s.words);
-    s.blanks = wg__alloc(all * sizeof *s.blanks);
-    s.losses = wg__alloc((size_t)(most * (n + 1)) * sizeof *s.losses);
+    s.words = wg__alloc_array(all, sizeof *s.words);
+    s.blanks = wg__alloc_array(all, sizeof *s.blanks);
+    s.losses = wg__alloc_array(wg__times(most, n + 1), sizeof *s.losses);
     int status = s.words && s.blanks && s.losses ? 0 : -1;
     if (status == 0)
         find_words(&s, tokenizer, texts);

@@ -39,9 +39,9 @@ static int64_t read_window(const wg_dataset *stream, wg_token_window window, int
 
 static int read_windows(const wg_dataset *stream, int64_t count, const wg_token_window *windows,
                         int64_t sequence, wg_causal_batch *batch) {
-    const size_t size = (size_t)(count * sequence);
-    int64_t *ids = wg__alloc(2 * size * sizeof *ids), *labels = ids + size;
-    int32_t *tokens = wg__alloc((size_t)(sequence + 1) * sizeof *tokens);
+    const size_t size = (size_t)wg__times(count, sequence);
+    int64_t *ids = wg__alloc_array(wg__times(2, size), sizeof *ids), *labels = ids + size;
+    int32_t *tokens = wg__alloc_array(sequence + 1, sizeof *tokens);
     int64_t status = ids && tokens ? 0 : -1;
     *batch = (wg_causal_batch){0};
     for (int64_t i = 0; status >= 0 && i < count; i++) {
@@ -102,7 +102,7 @@ static int prepare(causal_source *s, const wg_dataset *stream, int64_t batch, in
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld sequences of %lld tokens",
                        (long long)batch, (long long)sequence);
     s->sequence = sequence;
-    s->chosen = wg__alloc((size_t)batch * sizeof *s->chosen);
+    s->chosen = wg__alloc_array(batch, sizeof *s->chosen);
     return s->chosen ? wg__windows_begin(&s->windows, WHERE, stream, sequence, batch) : -1;
 }
 
@@ -155,7 +155,7 @@ static int begin(wg_training *t) {
     causal *mine = t->context = wg__calloc(1, sizeof *mine);
     if (!mine)
         return -1;
-    mine->windows = wg__alloc((size_t)setup->batch * sizeof *mine->windows);
+    mine->windows = wg__alloc_array(setup->batch, sizeof *mine->windows);
     if (!mine->windows)
         return -1;
     if (setup->held_out && wg_dataset_tokens(setup->held_out) < 2)
@@ -334,8 +334,8 @@ int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_scor
     const int64_t length = n - first, size = rows * length;
     if (length == 0)
         return 0;
-    int32_t *ids = wg__alloc(2 * (size_t)size * sizeof *ids), *labels = ids + size;
-    double *losses = wg__alloc((size_t)size * sizeof *losses);
+    int32_t *ids = wg__alloc_array(wg__times(2, size), sizeof *ids), *labels = ids + size;
+    double *losses = wg__alloc_array(size, sizeof *losses);
     int status = ids && losses ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < size; i++) {
         const int32_t *next = texts->ids + i / length * n + first + i % length;

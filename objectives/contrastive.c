@@ -112,8 +112,8 @@ static int begin(wg_training *t) {
     if (!mine || wg_pair_frame_of(t->setup.tokenizer, t->setup.sequence, &mine->frame) < 0)
         return -1;
     mine->options = *(const wg_contrastive_options *)t->setup.options;
-    mine->chosen = wg__alloc(batch * sizeof *mine->chosen);
-    mine->pairs = wg__alloc(2 * batch * sizeof *mine->pairs);
+    mine->chosen = wg__alloc_array(batch, sizeof *mine->chosen);
+    mine->pairs = wg__alloc_array(wg__times(2, batch), sizeof *mine->pairs);
     if (!mine->chosen || !mine->pairs || (t->setup.held_out_path && read_held_out(t, mine) < 0))
         return -1;
     if (!t->setup.training_path)
@@ -261,7 +261,7 @@ static int write_cosines(const char *path, int64_t count, const double *cosines)
 static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *metrics) {
     const contrastive *mine = t->context;
     const int64_t count = wg__labelled_text_examples(mine->scored);
-    double *cosines = wg__alloc(2 * (size_t)count * sizeof *cosines), spearman = 0;
+    double *cosines = wg__alloc_array(wg__times(2, count), sizeof *cosines), spearman = 0;
     int status = wg_group_check(t->setup.group, cosines ? 0 : -1);
     if (status == 0)
         status = measure_all(t, count, cosines, metrics);

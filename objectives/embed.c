@@ -26,7 +26,7 @@ typedef struct embedding {
 /* (B, T) with the tokens around each text. */
 static wg_tensor *frame(const embedding *e, const wg_text_batch *batch) {
     const int64_t first = e->before >= 0, length = first + batch->length + (e->behind >= 0);
-    int32_t *ids = wg__alloc((size_t)(batch->count * length) * sizeof *ids);
+    int32_t *ids = wg__alloc_array(wg__times(batch->count, length), sizeof *ids);
     for (int64_t b = 0; ids && b < batch->count; b++) {
         int32_t *row = ids + b * length;
         row[0] = e->before;

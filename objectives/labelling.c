@@ -36,7 +36,7 @@ wg__labelled_text_options wg__labelling_reading(const wg_training_setup *setup) 
 int wg__labelling_begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
     wg__labelling *mine = t->context;
-    mine->chosen = wg__alloc((size_t)setup->batch * sizeof *mine->chosen);
+    mine->chosen = wg__alloc_array(setup->batch, sizeof *mine->chosen);
     if (!mine->chosen ||
         (setup->training_path && !(mine->text = mine->read(t, setup->training_path))) ||
         (setup->held_out_path && !(mine->held_out = mine->read(t, setup->held_out_path))))
@@ -174,7 +174,7 @@ static int write_predictions(const wg__labelling *mine, const char *path,
 int wg__labelling_evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const wg__labelling *mine = t->context;
     const size_t examples = (size_t)wg__labelled_text_examples(mine->held_out);
-    int64_t *predictions = wg__alloc(examples * sizeof *predictions);
+    int64_t *predictions = wg__alloc_array(examples, sizeof *predictions);
     int status = evaluate_all(t, predictions, metrics);
     if (status == 0 && wg__writes_predictions(t, batches))
         status = write_predictions(mine, t->setup.evaluation->predictions, predictions);

@@ -306,12 +306,12 @@ static int set_tokens(masking *batches, const wg_tokenizer *tokenizer) {
 
 static int allocate(masking *batches) {
     size_t sequence = (size_t)batches->options.sequence;
-    size_t masked = (size_t)batches->options.batch * (size_t)batches->options.max_predictions;
-    batches->tokens = wg__alloc(sequence * sizeof *batches->tokens);
-    batches->candidates = wg__alloc(sequence * sizeof *batches->candidates);
-    batches->taken = wg__alloc((size_t)batches->options.batch * sizeof *batches->taken);
-    batches->places = wg__alloc(masked * sizeof *batches->places);
-    batches->labels = wg__alloc(masked * sizeof *batches->labels);
+    size_t masked = (size_t)wg__times(batches->options.batch, batches->options.max_predictions);
+    batches->tokens = wg__alloc_array(sequence, sizeof *batches->tokens);
+    batches->candidates = wg__alloc_array(sequence, sizeof *batches->candidates);
+    batches->taken = wg__alloc_array(batches->options.batch, sizeof *batches->taken);
+    batches->places = wg__alloc_array(masked, sizeof *batches->places);
+    batches->labels = wg__alloc_array(masked, sizeof *batches->labels);
     return batches->tokens && batches->candidates && batches->taken && batches->places &&
                    batches->labels
                ? 0
@@ -542,7 +542,7 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, wg_token_list
 static wg_tensor *find_masks(const wg_tokenizer *tokenizer, const wg_token_list *list,
                              bool from_before) {
     const int32_t mask = wg_tokenizer_special(tokenizer, WG_TOKEN_MASK);
-    int64_t *places = wg__alloc((size_t)list->count * sizeof *places);
+    int64_t *places = wg__alloc_array(list->count, sizeof *places);
     int64_t count = 0;
     for (int64_t i = 0; places && i < list->count; i++)
         if (list->ids[i] == mask)
@@ -582,7 +582,7 @@ static int rank_all(const wg_tokenizer *tokenizer, const wg_use_options *options
     const int64_t masks = wg_tensor_size(probabilities, 0);
     const int64_t vocabulary = wg_tensor_size(probabilities, 1);
     const int64_t known = wg_tokenizer_size(tokenizer);
-    float *values = wg__alloc((size_t)(masks * vocabulary) * sizeof *values);
+    float *values = wg__alloc_array(wg__times(masks, vocabulary), sizeof *values);
     int status = values ? wg_to_array(probabilities, values) : -1;
     filled->blanks = status == 0 ? wg__calloc((size_t)masks, sizeof *filled->blanks) : NULL;
     filled->blank_count = filled->blanks ? masks : 0;
@@ -641,17 +641,17 @@ typedef struct scoring {
 } scoring;
 
 static int begin_scoring(scoring *s, int64_t rows) {
-    const size_t size = (size_t)(rows * (s->texts->length + 2));
+    const size_t size = (size_t)wg__times(rows, s->texts->length + 2);
     s->class = wg_tokenizer_special(s->tokenizer, WG_TOKEN_CLASS);
     s->separator = wg_tokenizer_special(s->tokenizer, WG_TOKEN_SEPARATOR);
     s->mask = wg_tokenizer_special(s->tokenizer, WG_TOKEN_MASK);
     if (s->class < 0 || s->separator < 0 || s->mask < 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the vocabulary lacks [CLS], [SEP] or [MASK], with which texts are scored");
-    s->ids = wg__alloc(size * sizeof *s->ids);
-    s->labels = wg__alloc((size_t)rows * sizeof *s->labels);
-    s->positions = wg__alloc((size_t)rows * sizeof *s->positions);
-    s->losses = wg__alloc((size_t)rows * sizeof *s->losses);
+    s->ids = wg__alloc_array(size, sizeof *s->ids);
+    s->labels = wg__alloc_array(rows, sizeof *s->labels);
+    s->positions = wg__alloc_array(rows, sizeof *s->positions);
+    s->losses = wg__alloc_array(rows, sizeof *s->losses);
     return s->ids && s->labels && s->positions && s->losses ? 0 : -1;
 }
 

@@ -309,7 +309,7 @@ static int set_tokens(packing *p, const wg_tokenizer *tokenizer) {
     const int64_t size = wg_tokenizer_size(tokenizer);
     if (wg__batch_vocabulary(WHERE, p->text, size) < 0)
         return -1;
-    p->begins_word = wg__alloc((size_t)size * sizeof *p->begins_word);
+    p->begins_word = wg__alloc_array(size, sizeof *p->begins_word);
     for (int32_t id = 0; p->begins_word && id < size; id++)
         p->begins_word[id] = wg__token_begins_word(tokenizer, id);
     return p->begins_word ? 0 : -1;
@@ -317,7 +317,7 @@ static int set_tokens(packing *p, const wg_tokenizer *tokenizer) {
 
 static int find_documents(packing *p) {
     const int64_t count = wg_dataset_documents(p->text);
-    p->document_ends = wg__alloc((size_t)count * sizeof *p->document_ends);
+    p->document_ends = wg__alloc_array(count, sizeof *p->document_ends);
     for (int64_t d = 0; p->document_ends && d < count; d++)
         p->document_ends[d] = wg__document_token(p->text, d + 1);
     return p->document_ends && !wg_error_pending() ? 0 : -1;
@@ -325,14 +325,14 @@ static int find_documents(packing *p) {
 
 static int allocate(packing *p) {
     const size_t length = (size_t)p->options.sequence + 1;
-    const size_t all = (size_t)(p->options.batch * p->options.sequence);
-    p->read = wg__alloc(length * sizeof *p->read);
-    p->tokens = wg__alloc(length * sizeof *p->tokens);
-    p->units = wg__alloc(length * sizeof *p->units);
-    p->masked = wg__alloc(length * sizeof *p->masked);
-    p->ids = wg__alloc(all * sizeof *p->ids);
-    p->positions = wg__alloc(all * sizeof *p->positions);
-    p->labels = wg__alloc(all * sizeof *p->labels);
+    const size_t all = (size_t)wg__times(p->options.batch, p->options.sequence);
+    p->read = wg__alloc_array(length, sizeof *p->read);
+    p->tokens = wg__alloc_array(length, sizeof *p->tokens);
+    p->units = wg__alloc_array(length, sizeof *p->units);
+    p->masked = wg__alloc_array(length, sizeof *p->masked);
+    p->ids = wg__alloc_array(all, sizeof *p->ids);
+    p->positions = wg__alloc_array(all, sizeof *p->positions);
+    p->labels = wg__alloc_array(all, sizeof *p->labels);
     return p->read && p->tokens && p->units && p->masked && p->ids && p->positions && p->labels
                ? 0
                : -1;

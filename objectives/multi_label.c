@@ -220,7 +220,8 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const int64_t examples = wg__labelled_text_examples(mine->labelling.held_out);
     const int64_t kinds = mine->labelling.labels->count, batch = t->setup.batch;
     totals all = {.labels = wg__calloc((size_t)kinds, sizeof *all.labels),
-                  .predictions = wg__calloc((size_t)(examples * kinds), sizeof *all.predictions)};
+                  .predictions =
+                      wg__calloc((size_t)wg__times(examples, kinds), sizeof *all.predictions)};
     int status = all.labels && all.predictions ? 0 : -1;
     for (int64_t first = 0; status == 0 && first < examples; first += batch) {
         if (!wg__evaluates(t, first / batch))

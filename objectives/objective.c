@@ -406,7 +406,7 @@ int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t
     wg_group *group = t->setup.group;
     if (wg_group_size(group) == 1)
         return 0;
-    int *owners = wg__alloc((size_t)(count + 1) * sizeof *owners);
+    int *owners = wg__alloc_array(count + 1, sizeof *owners);
     for (int64_t i = 0; owners && i < count; i++)
         owners[i] = (int)(i / batch % wg_group_size(group));
     int status = wg_group_check(group, owners ? 0 : -1);

@@ -77,7 +77,7 @@ static int begin(wg_training *t) {
     answering *mine = t->context = wg__calloc(1, sizeof *mine);
     if (!mine || wg_pair_frame_of(setup->tokenizer, setup->sequence, &mine->frame) < 0)
         return -1;
-    mine->chosen = wg__alloc((size_t)setup->batch * sizeof *mine->chosen);
+    mine->chosen = wg__alloc_array(setup->batch, sizeof *mine->chosen);
     if (setup->training_path)
         mine->training = wg__squad_load(setup->training_path, setup->tokenizer, &reading);
     if (setup->held_out_path && (mine->training || !setup->training_path))
@@ -253,7 +253,7 @@ static void choose_answers(const wg__squad *held_out, const answer_span *found,
 static int find_answers(const wg_training *t, answer_span *answers, wg_metrics *metrics) {
     const answering *mine = t->context;
     const int64_t windows = wg__squad_windows(mine->held_out), batch = t->setup.batch;
-    answer_span *found = wg__alloc((size_t)windows * sizeof *found);
+    answer_span *found = wg__alloc_array(windows, sizeof *found);
     int status = answers && found ? 0 : -1;
     for (int64_t first = 0; status == 0 && first < windows; first += batch) {
         if (!wg__evaluates(t, first / batch))
@@ -295,7 +295,7 @@ static int write_predictions(const char *path, const wg__squad *squad, const ans
 /* All of the held-out questions, also during training. */
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const answering *mine = t->context;
-    answer_span *answers = wg__alloc((size_t)wg__squad_questions(mine->held_out) * sizeof *answers);
+    answer_span *answers = wg__alloc_array(wg__squad_questions(mine->held_out), sizeof *answers);
     int status = find_answers(t, answers, metrics);
     if (status == 0 && wg__writes_predictions(t, batches))
         status = write_predictions(t->setup.evaluation->predictions, mine->held_out, answers);

@@ -143,7 +143,7 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const regression *mine = t->context;
     const wg__labelled_text *text = mine->labelling.held_out;
     const int64_t examples = wg__labelled_text_examples(text), batch = t->setup.batch;
-    double *predictions = wg__alloc((size_t)examples * 2 * sizeof *predictions);
+    double *predictions = wg__alloc_array(wg__times(examples, 2), sizeof *predictions);
     int status = predictions ? 0 : -1;
     for (int64_t first = 0; status == 0 && first < examples; first += batch) {
         if (!wg__evaluates(t, first / batch))

@@ -119,7 +119,7 @@ int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, in
         lengths.noise += spans[i].end - spans[i].start;
     lengths.inputs = count - lengths.noise + span_count + 1;
     lengths.targets = lengths.noise + span_count + 2;
-    int64_t *ids = wg__alloc((size_t)(lengths.inputs + lengths.targets + count) * sizeof *ids);
+    int64_t *ids = wg__alloc_array(lengths.inputs + lengths.targets + count, sizeof *ids);
     if (!ids)
         return -1;
     int64_t *wide = ids + lengths.inputs + lengths.targets;
@@ -229,10 +229,10 @@ static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *
         wg__windows_begin(&c->windows, WHERE, stream, c->lengths.text, o->batch) < 0)
         return -1;
     const int64_t row = c->lengths.inputs + c->lengths.targets;
-    c->read = wg__alloc((size_t)c->lengths.text * sizeof *c->read);
-    c->text = wg__alloc((size_t)c->lengths.text * sizeof *c->text);
-    c->ids = wg__alloc((size_t)(o->batch * row) * sizeof *c->ids);
-    c->spans = wg__alloc((size_t)c->lengths.spans * sizeof *c->spans);
+    c->read = wg__alloc_array(c->lengths.text, sizeof *c->read);
+    c->text = wg__alloc_array(c->lengths.text, sizeof *c->text);
+    c->ids = wg__alloc_array(wg__times(o->batch, row), sizeof *c->ids);
+    c->spans = wg__alloc_array(c->lengths.spans, sizeof *c->spans);
     return c->read && c->text && c->ids && c->spans ? 0 : -1;
 }
 
@@ -553,9 +553,9 @@ static int64_t count_blanks(const wg__sentinels *tokens, const int64_t *ids, int
 static int begin_rules(rules *r, wg_tensor *ids, int64_t beam) {
     const int64_t texts = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);
     r->is_text = wg__calloc((size_t)r->vocabulary, sizeof *r->is_text);
-    r->rows = wg__calloc((size_t)(texts * beam), sizeof *r->rows);
-    r->new_rows = wg__calloc((size_t)(texts * beam), sizeof *r->new_rows);
-    int64_t *read = wg__alloc((size_t)(texts * length) * sizeof *read);
+    r->rows = wg__calloc((size_t)wg__times(texts, beam), sizeof *r->rows);
+    r->new_rows = wg__calloc((size_t)wg__times(texts, beam), sizeof *r->new_rows);
+    int64_t *read = wg__alloc_array(wg__times(texts, length), sizeof *read);
     int result = r->is_text && r->rows && r->new_rows && read ? 0 : -1;
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -606,7 +606,7 @@ int wg__span_fill(const wg_model *model, const wg__sentinels *tokens, wg_tensor 
     rules r = {.tokens = tokens, .vocabulary = wg_model_sizes_of(model).vocabulary};
     const wg_beam_rules said = {.context = &r, .restrict_rows = restrict_all, .reorder = reorder};
     how.rules = &said;
-    int64_t *lengths = wg__alloc((size_t)texts * sizeof *lengths);
+    int64_t *lengths = wg__alloc_array(texts, sizeof *lengths);
     int result = lengths ? begin_rules(&r, ids, how.beam) : -1;
     for (int64_t b = 0; result == 0 && b < texts; b++)
         lengths[b] = max_tokens;

@@ -145,9 +145,9 @@ static int run_all(batching *b, char *results) {
     qsort(b->texts, (size_t)b->count, sizeof *b->texts, compare);
     const int64_t longest = b->count ? b->texts[0].count : 1;
     const int64_t most = wg__texts_in_batch(job->batch_tokens, 1);
-    b->ids = wg__alloc((size_t)(most > longest ? most : longest) * sizeof *b->ids);
+    b->ids = wg__alloc_array(most > longest ? most : longest, sizeof *b->ids);
     b->rows = wg__alloc_array(most, job->result_size);
-    b->owners = wg__alloc((size_t)(b->count + 1) * sizeof *b->owners);
+    b->owners = wg__alloc_array(b->count + 1, sizeof *b->owners);
     if (!b->ids || !b->rows || !b->owners)
         return -1;
     int64_t next = 0;
@@ -187,7 +187,7 @@ int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *
     wg_module *module = job->model->module;
     const bool training = wg_module_is_training(module);
     wg_module_train(module, false);
-    b.texts = wg__alloc((size_t)(count + 1) * sizeof *b.texts);
+    b.texts = wg__alloc_array(count + 1, sizeof *b.texts);
     int status = b.texts && encode(&b, texts) == 0 ? run_all(&b, results) : -1;
     status = share_results(&b, status, results);
     wg_module_train(module, training);

@@ -84,7 +84,7 @@ static int begin(wg_training *t) {
     tagging *mine = t->context = wg__calloc(1, sizeof *mine);
     if (!mine || wg_pair_frame_of(setup->tokenizer, setup->sequence, &mine->frame) < 0)
         return -1;
-    mine->chosen = wg__alloc((size_t)setup->batch * sizeof *mine->chosen);
+    mine->chosen = wg__alloc_array(setup->batch, sizeof *mine->chosen);
     if (setup->training_path)
         mine->training = read_words(setup, setup->training_path, setup->tokenizer, labels);
     if (setup->held_out_path && (mine->training || !setup->training_path))
@@ -190,7 +190,7 @@ static int add_spans(const tagging *mine, const wg__labels *labels, const int64_
                      wg_metrics *metrics) {
     wg__span_counts counts = {0};
     const char **tags =
-        wg__alloc((size_t)wg__tagged_words_count(mine->held_out) * 2 * sizeof *tags);
+        wg__alloc_array(wg__times(wg__tagged_words_count(mine->held_out), 2), sizeof *tags);
     if (!tags)
         return -1;
     count_spans(mine, labels, predicted, tags, &counts);

@@ -31,10 +31,10 @@ typedef struct table {
 } table;
 
 static int table_begin(table *t, int64_t rows, int64_t columns) {
-    const size_t size = (size_t)(rows * columns);
+    const size_t size = (size_t)wg__times(rows, columns);
     *t = (table){.rows = rows,
                  .columns = columns,
-                 .ids = wg__alloc((size + 1) * sizeof *t->ids),
+                 .ids = wg__alloc_array(size + 1, sizeof *t->ids),
                  .keep = wg__alloc(size + 1)};
     return t->ids && t->keep ? 0 : -1;
 }
@@ -98,7 +98,7 @@ static int rows_begin(rows *r, const wg_dataset *pairs, wg_side side, int64_t co
                            (long long)wg_dataset_documents(pairs));
         r->longest = length > r->longest ? length : r->longest;
     }
-    r->ids = wg__alloc((size_t)(r->longest + 1) * sizeof *r->ids);
+    r->ids = wg__alloc_array(r->longest + 1, sizeof *r->ids);
     return r->ids ? 0 : -1;
 }
 
@@ -337,7 +337,7 @@ static int find_candidates(bucketing *b) {
     const int64_t pairs = wg_dataset_documents(b->pairs);
     if (pairs > UINT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld pairs are more than 2^32", (long long)pairs);
-    b->candidates = wg__alloc((size_t)pairs * sizeof *b->candidates);
+    b->candidates = wg__alloc_array(pairs, sizeof *b->candidates);
     if (!b->candidates)
         return -1;
     for (int64_t i = 0, source = 0; i < pairs; i++) {
@@ -357,15 +357,15 @@ static int allocate(bucketing *b) {
     const int64_t count = b->candidate_count;
     const int64_t least = b->options.tokens / b->options.longest, largest = b->options.tokens / 2;
     const size_t size = (size_t)count, most = (size_t)((count + least - 1) / least);
-    b->starts = wg__alloc((most + 1) * sizeof *b->starts);
-    b->indices = wg__alloc((size_t)(largest < count ? largest : count) * sizeof *b->indices);
+    b->starts = wg__alloc_array(most + 1, sizeof *b->starts);
+    b->indices = wg__alloc_array(largest < count ? largest : count, sizeof *b->indices);
     b->drawn = b->candidates;
     if (!b->starts || !b->indices)
         return -1;
     if (b->sources == 0)
         return 0;
-    b->chosen = wg__alloc(size * sizeof *b->chosen);
-    b->drawn = wg__alloc(size * sizeof *b->drawn);
+    b->chosen = wg__alloc_array(size, sizeof *b->chosen);
+    b->drawn = wg__alloc_array(size, sizeof *b->drawn);
     return b->chosen && b->drawn ? 0 : -1;
 }
 
@@ -374,7 +374,7 @@ static int copy_weights(bucketing *b) {
     if (!weights)
         return 0;
     b->sources = wg_dataset_sources(b->pairs);
-    b->weights = wg__alloc((size_t)b->sources * sizeof *b->weights);
+    b->weights = wg__alloc_array(b->sources, sizeof *b->weights);
     b->source_ends = wg__calloc((size_t)b->sources, sizeof *b->source_ends);
     if (!b->weights || !b->source_ends)
         return -1;
@@ -596,7 +596,7 @@ int wg__translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *kee
                        wg_tensor_ndim(source));
     for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)
         results[i] = (wg_beam_result){0};
-    int64_t *lengths = wg__alloc((size_t)wg_tensor_size(source, 0) * sizeof *lengths);
+    int64_t *lengths = wg__alloc_array(wg_tensor_size(source, 0), sizeof *lengths);
     int result = lengths ? limit_lengths(model, source, keep, lengths) : -1;
     if (result == 0)
         result = wg_model_search(model, source, keep, lengths, options, results);
@@ -737,9 +737,9 @@ static int begin_translator(translator *t) {
                        (long long)t->options.batch);
     t->tokens = model_tokens(t->model);
     t->sentences = wg__calloc((size_t)t->count + 1, sizeof *t->sentences);
-    t->rows = wg__alloc((size_t)t->options.batch * sizeof *t->rows);
-    t->results = wg__alloc((size_t)t->options.batch * sizeof *t->results);
-    t->owners = wg__alloc((size_t)(t->count + 1) * sizeof *t->owners);
+    t->rows = wg__alloc_array(t->options.batch, sizeof *t->rows);
+    t->results = wg__alloc_array(t->options.batch, sizeof *t->results);
+    t->owners = wg__alloc_array(t->count + 1, sizeof *t->owners);
     return t->sentences && t->rows && t->results && t->owners ? 0 : -1;
 }
 

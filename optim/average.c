@@ -63,7 +63,7 @@ static int reserve(wg_average *average) {
     if (average->count < average->capacity)
         return 0;
     int64_t capacity = 2 * average->capacity + 16;
-    entry *entries = wg__alloc((size_t)capacity * sizeof *entries);
+    entry *entries = wg__alloc_array(capacity, sizeof *entries);
     if (!entries)
         return -1;
     if (average->count)

@@ -109,7 +109,7 @@ static int place_all(wg_optimizer *optimizer) {
     int64_t *loads = wg__calloc((size_t)ranks, sizeof *loads);
     bool *is_placed = wg__calloc((size_t)optimizer->count, sizeof *is_placed);
     optimizer->shard.bounds =
-        wg__calloc((size_t)optimizer->count, (size_t)(ranks + 1) * sizeof(int64_t));
+        wg__calloc((size_t)wg__times(optimizer->count, ranks + 1), sizeof(int64_t));
     optimizer->shard.starts = wg__calloc((size_t)optimizer->count, sizeof(int64_t));
     const int status =
         loads && is_placed && optimizer->shard.bounds && optimizer->shard.starts ? 0 : -1;
@@ -177,7 +177,7 @@ static int64_t *parts_of(const wg_optimizer *optimizer, const wg__optimizer_entr
     const int ranks = wg_group_size(optimizer->shard.group);
     const int64_t size = (int64_t)wg_dtype_size(entry->dtype);
     const int64_t all = wg_tensor_count(entry->parameter);
-    int64_t *parts = wg__alloc((size_t)ranks * sizeof *parts);
+    int64_t *parts = wg__alloc_array(ranks, sizeof *parts);
     for (int rank = 0; parts && rank < ranks; rank++) {
         int64_t begin, end;
         wg__optimizer_share(optimizer, entry - optimizer->entries, rank, &begin, &end);

@@ -100,8 +100,9 @@ double wg__bytes_of(int count, wg_tensor *const *tensors) {
 
 int wg_profile_begin(bool wants_events) {
     wg_profile_free();
-    wg_profile_row *new_rows = wg__alloc(MAX_ROWS * sizeof *rows);
-    wg_profile_event *new_events = wants_events ? wg__alloc(MAX_EVENTS * sizeof *events) : NULL;
+    wg_profile_row *new_rows = wg__alloc_array(MAX_ROWS, sizeof *rows);
+    wg_profile_event *new_events =
+        wants_events ? wg__alloc_array(MAX_EVENTS, sizeof *events) : NULL;
     if (!new_rows || (wants_events && !new_events)) {
         wg__free(new_rows);
         wg__free(new_events);

@@ -305,6 +305,7 @@ tree_tests = \
 	tests/ops_table.sh \
 	tests/python.sh \
 	tests/site.sh \
+	tests/sizes.sh \
 	tests/symbols.sh \
 	tests/tutorials.sh \
 	tests/typed_array.sh \

@@ -23,7 +23,7 @@ static int column_index(const wg_history *history, const char *name) {
 /* Gives every column room for `capacity` rows. */
 static int resize(wg_history *history, int64_t capacity) {
     for (int i = 0; i < history->column_count; i++) {
-        double *column = wg__alloc((size_t)capacity * sizeof *column);
+        double *column = wg__alloc_array(capacity, sizeof *column);
         if (!column)
             return -1;
         memcpy(column, history->columns[i], (size_t)history->row_count * sizeof *column);
@@ -49,7 +49,7 @@ static int add_column(wg_history *history, const char *name) {
         return wg_fail(WG_ERROR_ARGUMENT, "history",
                        "no room for '%s': %d columns with names of %d bytes are kept", name,
                        WG_HISTORY_COLUMNS, WG_METRIC_NAME_SIZE - 1);
-    double *column = wg__alloc((size_t)history->capacity * sizeof *column);
+    double *column = wg__alloc_array(history->capacity, sizeof *column);
     if (!column)
         return -1;
     for (int64_t row = 0; row < history->row_count; row++)

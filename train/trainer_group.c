@@ -71,7 +71,7 @@ static int make_zero_gradient(wg_tensor *parameter) {
 /* Parameters that have a gradient on any rank, into `used`. */
 static int find_used(wg_trainer *trainer, bool *used) {
     const wg_optimizer *optimizer = trainer->optimizer;
-    double *flags = wg__alloc((size_t)optimizer->count * sizeof *flags);
+    double *flags = wg__alloc_array(optimizer->count, sizeof *flags);
     if (!flags)
         return -1;
     for (int64_t i = 0; i < optimizer->count; i++)

@@ -258,7 +258,7 @@ static int make_slots(wg__zero *zero) {
         zero->slots[i].bucket = -1;
         if (zero->layers)
             continue;
-        zero->slots[i].buffer = wg__alloc((size_t)zero->largest * zero->size + 1);
+        zero->slots[i].buffer = wg__alloc_array(wg__times(zero->largest, zero->size) + 1, 1);
         if (!zero->slots[i].buffer)
             return -1;
     }
@@ -465,7 +465,7 @@ static slot *free_slot(wg_trainer *trainer) {
             return NULL;
     slot *s = &zero->slots[zero->sent % zero->slot_count];
     if (!s->buffer)
-        s->buffer = wg__alloc((size_t)zero->largest * zero->size + 1);
+        s->buffer = wg__alloc_array(wg__times(zero->largest, zero->size) + 1, 1);
     if (!s->buffer) /* the others wait for this bucket */
         wg_group_abort(group_of(trainer), "there is no memory for a step");
     return s;
@@ -533,7 +533,7 @@ static int begin_gather(wg_trainer *trainer, int64_t number) {
     for (int64_t i = of->first_bucket; i < of->last_bucket; i++) {
         const bucket *b = &zero->buckets[i];
         slot *s = &zero->gather.slots[i - of->first_bucket];
-        s->buffer = wg__alloc((size_t)b->elements * zero->size + 1);
+        s->buffer = wg__alloc_array(wg__times(b->elements, zero->size) + 1, 1);
         if (!s->buffer) /* the others wait for this rank's part */
             wg_group_abort(group_of(trainer), "there is no memory for the weights of a layer");
         for_slices(trainer, b, wg_group_rank(group_of(trainer)), s->buffer, pack_weights);
@@ -745,7 +745,7 @@ int wg__zero_end_step(wg_trainer *trainer) {
 
 int wg__zero_take_sums(wg_trainer *trainer) {
     const wg_optimizer *optimizer = trainer->optimizer;
-    double *flags = wg__alloc((size_t)optimizer->count * sizeof *flags);
+    double *flags = wg__alloc_array(optimizer->count, sizeof *flags);
     if (!flags) /* the others are in the exchange below */
         wg_group_abort(group_of(trainer), "there is no memory for a step");
     for (int64_t i = 0; i < optimizer->count; i++)

@@ -243,7 +243,7 @@ int wg__batches_skip_of_epoch(wg_batches *batches) {
 
 static int copy_sources(wg_batches_options *o) {
     const size_t count = (size_t)o->sources;
-    double *weights = wg__alloc(count * sizeof *weights);
+    double *weights = wg__alloc_array(count, sizeof *weights);
     int64_t *ends = wg__calloc(count, sizeof *ends);
     if (weights && o->weights)
         memcpy(weights, o->weights, count * sizeof *weights);
@@ -268,7 +268,7 @@ static int prepare(wg_batches *batches, const wg_batches_options *options) {
         return -1;
     if (o->batch < 1 || o->batch > INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld examples", (long long)o->batch);
-    batches->examples = wg__alloc((size_t)o->batch * sizeof *batches->examples);
+    batches->examples = wg__alloc_array(o->batch, sizeof *batches->examples);
     return batches->examples ? plan(batches, (wg_data_position){.seed = o->seed}) : -1;
 }
 
@@ -360,7 +360,7 @@ int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset 
                        (long long)length + 1);
     windows->text = text;
     windows->length = length;
-    windows->starts = wg__alloc((size_t)batch * sizeof *windows->starts);
+    windows->starts = wg__alloc_array(batch, sizeof *windows->starts);
     return windows->starts ? 0 : -1;
 }
 

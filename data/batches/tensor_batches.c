@@ -25,7 +25,7 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     wg_scope scope;
     for (int i = 0; i < own->count; i++)
         built[i] = NULL;
-    int64_t *numbers = wg__alloc((size_t)count * sizeof *numbers);
+    int64_t *numbers = wg__alloc_array(count, sizeof *numbers);
     if (!numbers)
         return -1;
     for (int64_t row = 0; row < count; row++)

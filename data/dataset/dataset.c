@@ -285,7 +285,7 @@ int wg_dataset_weigh(wg_dataset *dataset, int count, const double *weights) {
         if (!(weights[i] > 0 && weights[i] <= 1e9))
             return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a weight of %g; it must be above 0",
                            weights[i]);
-    double *copy = wg__alloc((size_t)count * sizeof *copy);
+    double *copy = wg__alloc_array(count, sizeof *copy);
     if (!copy)
         return -1;
     memcpy(copy, weights, (size_t)count * sizeof *copy);
@@ -532,8 +532,8 @@ static int load(const request *r, int count, const char *const *paths,
                 wg_dataset *parts[WG__TOKEN_PARTS]) {
     if (count < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "no file is given");
-    bool *given = wg__alloc((size_t)count * sizeof *given);
-    const char **texts = wg__alloc((size_t)count * sizeof *texts);
+    bool *given = wg__alloc_array(count, sizeof *given);
+    const char **texts = wg__alloc_array(count, sizeof *texts);
     int status = given && texts && new_parts(r->rules.kind, parts) == 0
                      ? load_paths(r, count, paths, given, texts, parts)
                      : -1;
@@ -793,7 +793,7 @@ static int hash_sentences(const wg_dataset *pairs, int side, uint64_t *hash, int
 
 static int hash_side(const wg_dataset *pairs, int side, uint64_t *hash) {
     const int64_t longest = hash_starts(pairs, side, hash);
-    int32_t *ids = longest < 0 ? NULL : wg__alloc((size_t)(longest + 1) * sizeof *ids);
+    int32_t *ids = longest < 0 ? NULL : wg__alloc_array(longest + 1, sizeof *ids);
     const int status = ids ? hash_sentences(pairs, side, hash, ids) : -1;
     wg__free(ids);
     return status;

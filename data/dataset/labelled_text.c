@@ -271,7 +271,7 @@ uint64_t wg__labelled_text_fingerprint(const wg__labelled_text *text) {
 
 int wg__labelled_batch_read(const wg__labelled_text *text, const wg_pair_frame *frame,
                             int64_t count, const int64_t *examples, wg__labelled_batch *batch) {
-    wg_token_pair *pairs = wg__alloc((size_t)count * sizeof *pairs);
+    wg_token_pair *pairs = wg__alloc_array(count, sizeof *pairs);
     *batch = (wg__labelled_batch){0};
     for (int64_t i = 0; pairs && i < count; i++)
         pairs[i] = wg__labelled_text_pair(text, examples[i]);

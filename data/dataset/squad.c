@@ -374,7 +374,7 @@ static int parse(reading *r) {
 
 /* The ids by themselves, as batches take them. */
 static int gather_ids(wg__squad *squad) {
-    squad->ids = wg__alloc((size_t)squad->token_count * sizeof *squad->ids);
+    squad->ids = wg__alloc_array(squad->token_count, sizeof *squad->ids);
     for (int64_t i = 0; squad->ids && i < squad->token_count; i++)
         squad->ids[i] = squad->tokens[i].id;
     return squad->ids ? 0 : -1;
@@ -518,8 +518,8 @@ uint64_t wg__squad_fingerprint(const wg__squad *squad) {
 
 int wg__squad_batch_read(const wg__squad *squad, const wg_pair_frame *frame, int64_t count,
                          const int64_t *windows, wg__squad_batch *batch) {
-    wg_token_pair *pairs = wg__alloc((size_t)count * sizeof *pairs);
-    int64_t *starts = wg__alloc(2 * (size_t)count * sizeof *starts), *ends = starts + count;
+    wg_token_pair *pairs = wg__alloc_array(count, sizeof *pairs);
+    int64_t *starts = wg__alloc_array(wg__times(2, count), sizeof *starts), *ends = starts + count;
     *batch = (wg__squad_batch){0};
     for (int64_t i = 0; pairs && starts && i < count; i++) {
         const wg__squad_window w = wg__squad_window_at(squad, windows[i]);

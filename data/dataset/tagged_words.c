@@ -379,7 +379,7 @@ static void fill_tags(const wg__tagged_words *words, int64_t window, int64_t *ro
 
 int wg__tagged_batch_read(const wg__tagged_words *words, const wg_pair_frame *frame, int64_t count,
                           const int64_t *windows, wg__tagged_batch *batch) {
-    wg_token_pair *pairs = wg__alloc((size_t)count * sizeof *pairs);
+    wg_token_pair *pairs = wg__alloc_array(count, sizeof *pairs);
     *batch = (wg__tagged_batch){0};
     for (int64_t i = 0; pairs && i < count; i++)
         pairs[i] = window_pieces(words, windows[i]);

@@ -93,7 +93,7 @@ static int lower(texts *t, const int32_t *characters, int64_t count) {
 }
 
 static int make_lower(texts *t) {
-    int32_t *characters = wg__alloc((size_t)(t->current.length + 1) * sizeof *characters);
+    int32_t *characters = wg__alloc_array(t->current.length + 1, sizeof *characters);
     if (!characters)
         return -1;
     const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)t->current.bytes;
@@ -331,7 +331,7 @@ static int64_t count_common(const gram *a, int64_t a_count, const gram *b, int64
 
 static int count_grams(wg__bleu *bleu, const wg_token_list *hypothesis,
                        const wg_token_list *reference) {
-    gram *grams = wg__alloc((size_t)(hypothesis->count + reference->count + 1) * sizeof *grams);
+    gram *grams = wg__alloc_array(hypothesis->count + reference->count + 1, sizeof *grams);
     if (!grams)
         return -1;
     gram *others = grams + hypothesis->count;

@@ -45,8 +45,8 @@ static void rank(int64_t count, const double *values, placed *sorted, double *ra
 }
 
 int wg__spearman(int64_t count, const double *x, const double *y, double *correlation) {
-    placed *sorted = wg__alloc((size_t)count * sizeof *sorted);
-    double *ranks = wg__alloc((size_t)count * 2 * sizeof *ranks);
+    placed *sorted = wg__alloc_array(count, sizeof *sorted);
+    double *ranks = wg__alloc_array(wg__times(count, 2), sizeof *ranks);
     if (sorted && ranks) {
         rank(count, x, sorted, ranks);
         rank(count, y, sorted, ranks + count);

@@ -89,8 +89,9 @@ static void encode(const int32_t *characters, int64_t count, char *text) {
 
 char *wg__squad_normalize(const char *text) {
     const int64_t length = (int64_t)strlen(text);
-    int32_t *characters = wg__alloc((size_t)(3 * length + 1) * sizeof *characters);
-    char *normal = wg__alloc((size_t)(8 * length + 1)); /* a space and four bytes for each */
+    int32_t *characters = wg__alloc_array(wg__times(3, length) + 1, sizeof *characters);
+    char *normal =
+        wg__alloc_array(wg__times(8, length) + 1, 1); /* a space and four bytes for each */
     if (characters && normal) {
         int32_t *lower = characters + length;
         const int64_t count =
@@ -184,7 +185,7 @@ typedef struct folded_text {
 
 static int fold_mixed(const char *text, folded_text *folded) {
     const int64_t length = (int64_t)strlen(text);
-    int32_t *characters = wg__alloc((size_t)(3 * length + 1) * sizeof *characters);
+    int32_t *characters = wg__alloc_array(wg__times(3, length) + 1, sizeof *characters);
     *folded = (folded_text){.characters = characters, .first = length};
     if (!characters)
         return -1;

@@ -123,7 +123,7 @@ static int add_merge(wg__pair_table *table, const wg__strings *vocabulary, int64
 
 int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t count,
                    const int32_t (*merges)[2], const char *where) {
-    list->pairs = wg__alloc((size_t)(count + 1) * sizeof *list->pairs);
+    list->pairs = wg__alloc_array(count + 1, sizeof *list->pairs);
     if (!list->pairs)
         return -1;
     list->count = count;
@@ -570,7 +570,7 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
 
 static wg_tokenizer *make_tokenizer(const trainer *t) {
     int64_t pieces = t->words.pieces.count;
-    const char **tokens = wg__alloc((size_t)(pieces + SPECIAL_COUNT) * sizeof *tokens);
+    const char **tokens = wg__alloc_array(pieces + SPECIAL_COUNT, sizeof *tokens);
     if (!tokens)
         return NULL;
     for (int64_t i = 0; i < pieces; i++)

@@ -165,7 +165,7 @@ static int add_text(void *context, const char *text, int64_t length, const char 
 
 static wg_tokenizer *make(const trainer *t, bool unknown) {
     char(*texts)[8] = wg__calloc((size_t)t->count + 1, sizeof *texts);
-    const char **tokens = wg__alloc((size_t)(t->count + 1) * sizeof *tokens);
+    const char **tokens = wg__alloc_array(t->count + 1, sizeof *tokens);
     wg_tokenizer *tokenizer = NULL;
     int64_t count = 0;
     if (texts && tokens && unknown)

@@ -104,7 +104,7 @@ static const char **tokens_of_json(const json_t *vocabulary) {
         return NULL;
     }
     size_t count = json_array_size(vocabulary);
-    const char **tokens = wg__alloc((count + 1) * sizeof *tokens);
+    const char **tokens = wg__alloc_array(count + 1, sizeof *tokens);
     for (size_t i = 0; tokens && i < count; i++) {
         tokens[i] = json_string_value(json_array_get(vocabulary, i));
         if (!tokens[i]) {

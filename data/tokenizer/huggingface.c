@@ -368,7 +368,7 @@ static int read_merges(const reading *r, int32_t (**merges)[2], int64_t *count) 
     if (status == 0 && known.count != r->count)
         status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s: a token occurs twice", r->name);
     *count = (int64_t)json_array_size(list);
-    *merges = wg__alloc((size_t)(*count + 1) * sizeof **merges);
+    *merges = wg__alloc_array(*count + 1, sizeof **merges);
     if (!*merges)
         status = -1;
     size_t i;

@@ -274,7 +274,7 @@ static int compare_scores(const void *a, const void *b, void *context) {
 /* The scores as a list of merges, the best pieces first. */
 static json_t *merges_of_scores(const wg__pieces *p) {
     const int64_t count = p->base.vocabulary.count;
-    int64_t *order = wg__alloc((size_t)(count + 1) * sizeof *order);
+    int64_t *order = wg__alloc_array(count + 1, sizeof *order);
     json_t *list = order ? json_array() : NULL;
     for (int64_t i = 0; list && i < count; i++)
         order[i] = i;

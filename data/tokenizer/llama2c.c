@@ -87,7 +87,7 @@ static int add_pairs(llama2c *l, int32_t id, int32_t rank) {
 
 static int make_merges(llama2c *l) {
     int64_t count = l->base.vocabulary.count;
-    int32_t *ranks = wg__alloc((size_t)(count + 1) * sizeof *ranks);
+    int32_t *ranks = wg__alloc_array(count + 1, sizeof *ranks);
     int status = ranks ? wg__rank_scores(count, l->scores, ranks) : -1;
     for (int64_t i = FIRST_BYTE; status == 0 && i < count; i++)
         if (l->scores[i] > WORST_SCORE)
@@ -99,7 +99,7 @@ static int make_merges(llama2c *l) {
 }
 
 static int fill(llama2c *l, int64_t count, const char *const *tokens, const double *scores) {
-    l->scores = wg__alloc((size_t)(count + 1) * sizeof *l->scores);
+    l->scores = wg__alloc_array(count + 1, sizeof *l->scores);
     if (!l->scores)
         return -1;
     for (int64_t i = 0; i < count; i++) {
@@ -169,8 +169,8 @@ wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *na
                  .at = bytes + 4, /* behind the length of the longest token */
                  .end = bytes + length,
                  .text = texts,
-                 .tokens = wg__alloc(most * sizeof *r.tokens),
-                 .scores = wg__alloc(most * sizeof *r.scores)};
+                 .tokens = wg__alloc_array(most, sizeof *r.tokens),
+                 .scores = wg__alloc_array(most, sizeof *r.scores)};
     int status = texts && r.tokens && r.scores ? 0 : -1;
     while (status == 0 && r.at < r.end)
         status = read_token(&r);
@@ -188,7 +188,7 @@ wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *na
 static int replace_spaces(const wg__strings *vocabulary, const char *from, const char *to,
                           const char *const special[FIRST_BYTE], wg__text *texts,
                           const char **tokens) {
-    int64_t *starts = wg__alloc((size_t)(vocabulary->count + 1) * sizeof *starts);
+    int64_t *starts = wg__alloc_array(vocabulary->count + 1, sizeof *starts);
     int status = starts ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < vocabulary->count; i++) {
         const char *text = i < FIRST_BYTE ? special[i] : wg__strings_text(vocabulary, i);
@@ -214,7 +214,7 @@ wg_tokenizer *wg__llama2c_to_sentencepiece(const wg_tokenizer *tokenizer) {
     static const char *const special[] = {"<unk>", "<s>", "</s>"};
     const llama2c *l = (const llama2c *)tokenizer;
     const int64_t count = tokenizer->vocabulary.count;
-    const char **tokens = wg__alloc((size_t)(count + 1) * sizeof *tokens);
+    const char **tokens = wg__alloc_array(count + 1, sizeof *tokens);
     uint8_t *types = wg__alloc((size_t)count + 1);
     wg__text texts = {0};
     wg_tokenizer *pieces = NULL;
@@ -283,7 +283,7 @@ int wg__llama2c_write(const wg_tokenizer *tokenizer, wg__text *out) {
     if (!own && (!pieces || !has_llama_layout(pieces)))
         return 0;
     const int64_t count = tokenizer->vocabulary.count;
-    const char **tokens = wg__alloc((size_t)(count + 1) * sizeof *tokens);
+    const char **tokens = wg__alloc_array(count + 1, sizeof *tokens);
     wg__text texts = {0};
     int status = -1;
     if (tokens && replace_spaces(&tokenizer->vocabulary, WG__SPACE_SYMBOL,

@@ -27,7 +27,7 @@ static int make_room(wg__pair_table *table) {
     if ((uint64_t)(table->count + 1) * 2 <= size)
         return 0;
     size = size ? size * 2 : 64;
-    wg__pair *slots = wg__alloc(size * sizeof *slots);
+    wg__pair *slots = wg__alloc_array(size, sizeof *slots);
     if (!slots)
         return -1;
     memset(slots, 0xff, size * sizeof *slots); /* every number -1 */
@@ -211,7 +211,7 @@ static int compare_scores(const void *a, const void *b) {
 }
 
 int wg__rank_scores(int64_t count, const double *scores, int32_t *ranks) {
-    double *sorted = wg__alloc((size_t)(count + 1) * sizeof *sorted);
+    double *sorted = wg__alloc_array(count + 1, sizeof *sorted);
     if (!sorted)
         return -1;
     memcpy(sorted, scores, (size_t)count * sizeof *sorted);
@@ -359,9 +359,9 @@ static int count_pairs(trainer *t, int64_t word, int sign, bool note, int32_t fr
 
 static int split_words(trainer *t, wg__word_splitter split) {
     int64_t words = t->words.count, total = words ? t->words.starts[words] : 0;
-    t->symbols = wg__alloc((size_t)(total + 1) * sizeof *t->symbols);
-    t->word_starts = wg__alloc((size_t)(words + 1) * sizeof *t->word_starts);
-    t->word_lengths = wg__alloc((size_t)(words + 1) * sizeof *t->word_lengths);
+    t->symbols = wg__alloc_array(total + 1, sizeof *t->symbols);
+    t->word_starts = wg__alloc_array(words + 1, sizeof *t->word_starts);
+    t->word_lengths = wg__alloc_array(words + 1, sizeof *t->word_lengths);
     if (!t->symbols || !t->word_starts || !t->word_lengths)
         return -1;
     for (int64_t w = 0; w < words; w++) {

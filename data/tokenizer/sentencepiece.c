@@ -58,7 +58,7 @@ static int find_bytes(wg__pieces *p) {
 
 static int keep_user_defined(wg__pieces *p) {
     int64_t count = p->base.vocabulary.count;
-    p->kept_ids = wg__alloc((size_t)(count + 1) * sizeof *p->kept_ids);
+    p->kept_ids = wg__alloc_array(count + 1, sizeof *p->kept_ids);
     if (!p->kept_ids)
         return -1;
     for (int64_t i = 0; i < count; i++) {
@@ -169,7 +169,7 @@ static int add_extra_characters(wg__pieces *p) {
 
 static int merge_by_scores(wg__pieces *p) {
     int64_t count = p->base.vocabulary.count;
-    int32_t *ranks = wg__alloc((size_t)(count + 1) * sizeof *ranks);
+    int32_t *ranks = wg__alloc_array(count + 1, sizeof *ranks);
     int status = ranks ? wg__rank_scores(count, p->scores, ranks) : -1;
     if (status == 0)
         status = add_extra_characters(p);
@@ -609,7 +609,7 @@ static int extend_options(const wg_tokenizer *tokenizer, const wg__merge_trainin
                           json_t *options) {
     const wg__pieces *p = (const wg__pieces *)tokenizer;
     const int64_t old = p->base.vocabulary.count, count = words->pieces.count;
-    double *scores = wg__alloc((size_t)count * sizeof *scores), worst = 0;
+    double *scores = wg__alloc_array(count, sizeof *scores), worst = 0;
     if (!scores)
         return -1;
     for (int64_t i = 0; i < count; i++) {

@@ -266,7 +266,7 @@ static int name_special(const model *m, wg_tokenizer *tokenizer) {
 }
 
 static wg_tokenizer *make_tokenizer(model *m) {
-    const char **texts = wg__alloc((size_t)(m->texts.count + 1) * sizeof *texts);
+    const char **texts = wg__alloc_array(m->texts.count + 1, sizeof *texts);
     if (!texts)
         return NULL;
     for (int64_t i = 0; i < m->texts.count; i++)
@@ -283,7 +283,7 @@ static wg_tokenizer *make_tokenizer(model *m) {
 wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const char *name) {
     const unsigned char *begin = (const unsigned char *)bytes;
     model m = {.name = name,
-               .scores = wg__alloc(((size_t)length / 5 + 1) * sizeof *m.scores),
+               .scores = wg__alloc_array(length / 5 + 1, sizeof *m.scores),
                .types = wg__alloc((size_t)length / 5 + 1),
                .type = UNIGRAM,
                .special_ids = {0, 1, 2, -1},

@@ -178,8 +178,8 @@ static void fill(const trainer *t, char (*bytes)[8], const char **texts, double 
 static wg_tokenizer *make_tokenizer(const trainer *t) {
     const int64_t count = first_piece(t) + learnt_pieces(t);
     char bytes[BYTE_COUNT][8];
-    const char **texts = wg__alloc((size_t)count * sizeof *texts);
-    double *scores = wg__alloc((size_t)count * sizeof *scores);
+    const char **texts = wg__alloc_array(count, sizeof *texts);
+    double *scores = wg__alloc_array(count, sizeof *scores);
     uint8_t *types = wg__alloc((size_t)count);
     wg_tokenizer *tokenizer = NULL;
     if (texts && scores && types) {

@@ -532,7 +532,7 @@ json_t *wg__numbers_to_json(int64_t count, const double *numbers) {
 
 double *wg__numbers_of_json(const json_t *json, int64_t count, const char *key, const char *where) {
     bool good = json_is_array(json) && (int64_t)json_array_size(json) == count;
-    double *numbers = good ? wg__alloc((size_t)(count + 1) * sizeof *numbers) : NULL;
+    double *numbers = good ? wg__alloc_array(count + 1, sizeof *numbers) : NULL;
     for (int64_t i = 0; numbers && good && i < count; i++) {
         const json_t *number = json_array_get(json, (size_t)i);
         good = json_is_number(number);

@@ -179,9 +179,9 @@ static int reserve_places(learner *l, int64_t count) {
     wg__free(l->forward);
     wg__free(l->backward);
     wg__free(l->best);
-    l->forward = wg__alloc((size_t)count * sizeof *l->forward);
-    l->backward = wg__alloc((size_t)count * sizeof *l->backward);
-    l->best = wg__alloc((size_t)count * sizeof *l->best);
+    l->forward = wg__alloc_array(count, sizeof *l->forward);
+    l->backward = wg__alloc_array(count, sizeof *l->backward);
+    l->best = wg__alloc_array(count, sizeof *l->best);
     l->place_capacity = count;
     return l->forward && l->backward && l->best ? 0 : -1;
 }
@@ -389,7 +389,7 @@ static int collect_seeds(const wg__unigram_training *t, suffix **suffixes, seeds
     int64_t count = 0, at = 0;
     for (int64_t w = 0; w < t->words->count; w++)
         count += characters(wg__strings_text(t->words, w), wg__strings_length(t->words, w));
-    *suffixes = wg__alloc((size_t)(count + 1) * sizeof **suffixes);
+    *suffixes = wg__alloc_array(count + 1, sizeof **suffixes);
     if (!*suffixes)
         return -1;
     for (int64_t w = 0; w < t->words->count; w++)
@@ -439,8 +439,8 @@ static int begin(learner *l) {
     const wg__unigram_training *t = l->training;
     l->letter_count = t->letters->count;
     const int64_t most = l->letter_count + SEEDS_PER_PIECE * t->piece_count;
-    l->scores = wg__alloc((size_t)(most + 1) * sizeof *l->scores);
-    l->expected = wg__alloc((size_t)(most + 1) * sizeof *l->expected);
+    l->scores = wg__alloc_array(most + 1, sizeof *l->scores);
+    l->expected = wg__alloc_array(most + 1, sizeof *l->expected);
     if (!l->scores || !l->expected)
         return -1;
     suffix *suffixes = NULL;
@@ -464,8 +464,8 @@ static int begin(learner *l) {
 
 static int improve(learner *l) {
     const int64_t wanted = (int64_t)(SPARE * (double)l->training->piece_count);
-    bool *kept = wg__alloc((size_t)(l->pieces.count + 1) * sizeof *kept);
-    loss *losses = wg__alloc((size_t)(l->pieces.count + 1) * sizeof *losses);
+    bool *kept = wg__alloc_array(l->pieces.count + 1, sizeof *kept);
+    loss *losses = wg__alloc_array(l->pieces.count + 1, sizeof *losses);
     int status = kept && losses ? 0 : -1;
     for (bool done = false; status == 0 && !done;) {
         for (int i = 0; status == 0 && i < EM_STEPS; i++) {
@@ -486,8 +486,8 @@ static int improve(learner *l) {
 /* The result: all characters and the most probable others, the most probable first. */
 static int finish(learner *l, wg__unigram_training *t) {
     const int64_t count = l->pieces.count;
-    loss *order = wg__alloc((size_t)(count + 1) * sizeof *order);
-    t->scores = wg__alloc((size_t)(count + 1) * sizeof *t->scores);
+    loss *order = wg__alloc_array(count + 1, sizeof *order);
+    t->scores = wg__alloc_array(count + 1, sizeof *t->scores);
     int status = order && t->scores ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < count; i++)
         order[i] = (loss){l->scores[i], i};

@@ -465,8 +465,7 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
 }
 
 static wg_tokenizer *make_tokenizer(const trainer *t) {
-    const char **tokens =
-        wg__alloc((size_t)(SPECIAL_COUNT + t->words.pieces.count) * sizeof *tokens);
+    const char **tokens = wg__alloc_array(SPECIAL_COUNT + t->words.pieces.count, sizeof *tokens);
     if (!tokens)
         return NULL;
     memcpy(tokens, special_names, sizeof special_names);

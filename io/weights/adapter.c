@@ -187,7 +187,7 @@ int wg__lora_parse(const char *json, const char *name, wg__lora_config *parsed) 
         options->alpha *= sqrt((double)options->rank);
     parsed->scale = options->alpha / (double)options->rank;
     parsed->transposed = json_is_true(json_object_get(config, "fan_in_fan_out"));
-    parsed->names = wg__alloc(2 * (size_t)MOST_NAMES * sizeof *parsed->names);
+    parsed->names = wg__alloc_array(wg__times(2, MOST_NAMES), sizeof *parsed->names);
     if (!parsed->names)
         return -1;
     options->targets = parsed->names;
@@ -248,7 +248,7 @@ static void clear_tensors(tensors *list) {
 
 static int write_tensors(const tensors *list, const char *path) {
     const wg_weights_options options = {0};
-    wg_weights_info *infos = wg__alloc((size_t)(list->count + 1) * sizeof *infos);
+    wg_weights_info *infos = wg__alloc_array(list->count + 1, sizeof *infos);
     for (int64_t i = 0; infos && i < list->count; i++)
         infos[i] = (wg_weights_info){list->items[i].name, list->items[i].x->spec};
     wg_weights_writer *writer =

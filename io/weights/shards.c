@@ -289,7 +289,7 @@ static int begin_file(wg_weights_writer *writer, int64_t shard, const wg_weights
 static int begin_files(wg_weights_writer *writer, const wg_weights_info *infos) {
     shard_list *shards = writer->own;
     shards->writers = wg__calloc((size_t)shards->count, sizeof(wg_weights_writer *));
-    wg_weights_info *mine = wg__alloc((size_t)(writer->count + 1) * sizeof *mine);
+    wg_weights_info *mine = wg__alloc_array(writer->count + 1, sizeof *mine);
     int status = shards->writers && mine ? name_files(shards, writer->path) : -1;
     for (int64_t i = 0; status == 0 && i < shards->count; i++)
         status = begin_file(writer, i, infos, mine);
@@ -302,7 +302,7 @@ static int begin_shards(wg_weights_writer *writer, const wg_weights_options *opt
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "shards of %lld bytes; wanted at least 1",
                        (long long)options->shard_bytes);
     shard_list *shards = writer->own = wg__calloc(1, sizeof *shards);
-    wg_weights_info *infos = wg__alloc((size_t)(writer->count + 1) * sizeof *infos);
+    wg_weights_info *infos = wg__alloc_array(writer->count + 1, sizeof *infos);
     if (shards)
         shards->places = wg__calloc((size_t)writer->count + 1, sizeof *shards->places);
     int status = infos && shards && shards->places ? 0 : -1;

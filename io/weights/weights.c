@@ -92,7 +92,7 @@ static int compare_by_offset(const void *a, const void *b, void *context) {
 /* The indices of the tensors from `first` on in an order, freed with wg__free. NULL with MEMORY. */
 static int64_t *sorted(const wg_weights *file, int64_t first, comparison compare) {
     const size_t count = (size_t)(file->count - first);
-    int64_t *order = wg__alloc((count + 1) * sizeof *order);
+    int64_t *order = wg__alloc_array(count + 1, sizeof *order);
     for (size_t i = 0; order && i < count; i++)
         order[i] = first + (int64_t)i;
     if (order)
@@ -298,7 +298,7 @@ static wg_tensor *read_run(const wg_weights *file, const wg__weights_entry *entr
     const int64_t block = wg__storage_block(entry->storage),
                   block_bytes = wg__storage_block_bytes(entry->storage), most = 32768,
                   blocks = entry->bytes / block_bytes;
-    uint8_t *bytes = x ? wg__alloc((size_t)(most * block_bytes)) : NULL;
+    uint8_t *bytes = x ? wg__alloc_array(wg__times(most, block_bytes), 1) : NULL;
     char *out = bytes ? wg__tensor_address(x) : NULL;
     const size_t size = wg_dtype_size(spec->dtype);
     int status = bytes ? 0 : -1;

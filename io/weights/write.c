@@ -103,7 +103,7 @@ static int put_runs(wg_weights_writer *writer, const wg__weights_slot *slot, con
     const int64_t block = wg__storage_block(slot->storage),
                   block_bytes = wg__storage_block_bytes(slot->storage), most = 32768,
                   blocks = slot->bytes / block_bytes;
-    uint8_t *bytes = wg__alloc((size_t)(most * block_bytes));
+    uint8_t *bytes = wg__alloc_array(wg__times(most, block_bytes), 1);
     if (!bytes)
         return -1;
     const char *from = wg__tensor_address(x);

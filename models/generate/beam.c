@@ -74,17 +74,17 @@ static int check(const wg_beam_model *model, int64_t sentences, const int64_t *m
 }
 
 static int allocate(search *s, int64_t sentences) {
-    const size_t beam = (size_t)s->options.beam, rows = (size_t)sentences * beam;
-    s->alive = wg__alloc(rows * sizeof *s->alive);
-    s->new_alive = wg__alloc(rows * sizeof *s->new_alive);
-    s->tokens = wg__alloc(rows * (size_t)s->longest * sizeof *s->tokens);
-    s->new_tokens = wg__alloc(rows * (size_t)s->longest * sizeof *s->new_tokens);
-    s->last = wg__alloc(rows * sizeof *s->last);
-    s->from = wg__alloc(rows * sizeof *s->from);
+    const size_t beam = (size_t)s->options.beam, rows = (size_t)wg__times(sentences, s->options.beam);
+    s->alive = wg__alloc_array(rows, sizeof *s->alive);
+    s->new_alive = wg__alloc_array(rows, sizeof *s->new_alive);
+    s->tokens = wg__alloc_array(wg__times(rows, s->longest), sizeof *s->tokens);
+    s->new_tokens = wg__alloc_array(wg__times(rows, s->longest), sizeof *s->new_tokens);
+    s->last = wg__alloc_array(rows, sizeof *s->last);
+    s->from = wg__alloc_array(rows, sizeof *s->from);
     s->ended = wg__calloc((size_t)sentences, sizeof *s->ended);
     s->log_probabilities =
-        wg__alloc(rows * (size_t)s->model->vocabulary * sizeof *s->log_probabilities);
-    s->candidates = wg__alloc(2 * beam * sizeof *s->candidates);
+        wg__alloc_array(wg__times(rows, s->model->vocabulary), sizeof *s->log_probabilities);
+    s->candidates = wg__alloc_array(wg__times(2, beam), sizeof *s->candidates);
     return s->alive && s->new_alive && s->tokens && s->new_tokens && s->last && s->from &&
                    s->ended && s->log_probabilities && s->candidates
                ? 0
@@ -358,7 +358,7 @@ static int search_sources(model_search *s, wg_tensor *source, wg_tensor *keep,
     const size_t layers = (size_t)s->layers;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_kv_cache *caches = wg__calloc(2 * layers, sizeof *caches);
+    wg_kv_cache *caches = wg__calloc((size_t)wg__times(2, layers), sizeof *caches);
     s->inputs.caches = caches;
     s->inputs.memory_caches = caches ? caches + layers : NULL;
     int result = caches ? encode_sources(s, source, keep, max_lengths) : -1;

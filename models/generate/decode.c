@@ -101,7 +101,7 @@ static int64_t count_kept(const wg_sampling *sampling, int64_t count, const cand
 
 /* Takes the weight of all but the likeliest away, as top_k and top_p say. */
 static int keep_likeliest(const wg_sampling *sampling, int64_t count, double *weights) {
-    candidate *sorted = wg__alloc((size_t)count * sizeof *sorted);
+    candidate *sorted = wg__alloc_array(count, sizeof *sorted);
     if (!sorted)
         return -1;
     for (int64_t i = 0; i < count; i++)
@@ -200,7 +200,7 @@ int32_t wg_sample_token(const wg_sampling *sampling, int64_t count, const float 
         if (id >= 0)
             return (int32_t)id;
     }
-    double *probabilities = wg__alloc((size_t)count * sizeof *probabilities);
+    double *probabilities = wg__alloc_array(count, sizeof *probabilities);
     if (!probabilities)
         return -1;
     int64_t id = -1;
@@ -269,10 +269,10 @@ static int check(const decoding *d, int64_t count) {
 
 static int allocate(decoding *d) {
     const size_t rows = (size_t)d->rows;
-    d->text_of = wg__alloc(rows * sizeof *d->text_of);
+    d->text_of = wg__alloc_array(rows, sizeof *d->text_of);
     d->padding = wg__calloc(rows, sizeof *d->padding);
-    d->kept = wg__alloc(rows * sizeof *d->kept);
-    d->logits = wg__alloc(rows * (size_t)d->model->vocabulary * sizeof *d->logits);
+    d->kept = wg__alloc_array(rows, sizeof *d->kept);
+    d->logits = wg__alloc_array(wg__times(rows, d->model->vocabulary), sizeof *d->logits);
     return d->text_of && d->padding && d->kept && d->logits ? 0 : -1;
 }
 
@@ -341,7 +341,8 @@ static bool is_padded(const decoding *d) {
 
 /* The ids (R, T) of the next t positions, and the position of each in its own text. */
 static wg_new_tokens gather_new(const decoding *d, int64_t t) {
-    int64_t *ids = wg__calloc((size_t)(d->rows * t), 2 * sizeof *ids), *positions = ids;
+    int64_t *ids = wg__calloc((size_t)wg__times(wg__times(d->rows, t), 2), sizeof *ids),
+            *positions = ids;
     if (!ids)
         return (wg_new_tokens){0};
     positions += d->rows * t;
@@ -362,7 +363,7 @@ static wg_new_tokens gather_new(const decoding *d, int64_t t) {
 
 /* (R, T) bool: true for all positions so far that are not padding. */
 static wg_tensor *keep_mask(const decoding *d, int64_t t) {
-    bool *keep = wg__alloc((size_t)(d->rows * t) * sizeof *keep);
+    bool *keep = wg__alloc_array(wg__times(d->rows, t), sizeof *keep);
     if (!keep)
         return NULL;
     for (int64_t r = 0; r < d->rows; r++)
@@ -525,7 +526,7 @@ typedef struct caches {
 
 static void *begin_caches(void *context, int64_t texts, int64_t length) {
     const int64_t layers = wg_model_sizes_of(context).layers;
-    caches *c = wg__calloc(1, sizeof *c + (size_t)layers * sizeof *c->of_layer);
+    caches *c = wg__alloc_array(wg__times(layers, sizeof *c->of_layer) + sizeof *c, 1);
     (void)texts;
     if (!c)
         return NULL;

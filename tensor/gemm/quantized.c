@@ -152,7 +152,7 @@ int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
     if (j.panels == 0 || x_rows == 0)
         return 0;
     j.parts = wg__ceil_divide(j.tiles, BF16_ROWS / kernels->tile_rows);
-    j.x = wg__alloc((size_t)(x_rows * pairs(n) * kernels->pair_bytes));
+    j.x = wg__alloc_array(wg__times(wg__times(x_rows, pairs(n)), kernels->pair_bytes), 1);
     if (!j.x)
         return -1;
     wg__parallel_for(j.tiles, 1 + WORK / (n * kernels->tile_rows + 1), lay_tiles, &j);
@@ -291,7 +291,7 @@ int wg__block_product(wg_quantization quantization, int count,
         j.groups += groups_of(&products[i]);
     if (j.groups == 0 || x_rows == 0)
         return 0;
-    j.tiles = wg__alloc((size_t)(x_rows * j.blocks * WG__TILE_BLOCK));
+    j.tiles = wg__alloc_array(wg__times(wg__times(x_rows, j.blocks), WG__TILE_BLOCK), 1);
     if (!j.tiles)
         return -1;
     const int64_t tiles = wg__ceil_divide(x_rows, kernels->tile_rows),

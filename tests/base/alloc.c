@@ -501,6 +501,18 @@ START_TEST(arrays_of_impossible_sizes_are_refused) {
         ck_assert_ptr_null(wg__alloc_array(bad[i].count, bad[i].size));
         assert_error(WG_ERROR_MEMORY, "no memory for");
     }
+    ck_assert_int_eq(wg__times(3, INT64_C(1) << 40), INT64_C(3) << 40);
+    ck_assert_int_eq(wg__times(0, INT64_MAX), 0);
+    static const int64_t unlike[][2] = {
+        {INT64_C(1) << 32, INT64_C(1) << 32}, {INT64_MAX, 2}, {-1, -1}, {-1, 8}, {INT64_MIN, -1}};
+    for (size_t i = 0; i < WG_COUNT(unlike); i++) {
+        const int64_t product = wg__times(unlike[i][0], unlike[i][1]);
+        ck_assert_int_eq(wg__times(product, 8), product); /* which larger factors leave as it is */
+        ck_assert_ptr_null(wg__alloc_array(product + 1, 16));
+        assert_error(WG_ERROR_MEMORY, "no memory for");
+    }
+    ck_assert_ptr_null(wg__calloc(SIZE_MAX, 1));
+    assert_error(WG_ERROR_MEMORY, "no memory for");
     int64_t capacity = INT64_MAX / 2 + 1;
     ck_assert_ptr_null(wg__grow(NULL, 0, &capacity, INT64_MAX, 16));
     assert_error(WG_ERROR_MEMORY, "no memory for");

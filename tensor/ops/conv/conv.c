@@ -348,7 +348,7 @@ static int conv_transpose_forward(wg_call *call) {
     if (failed || wg__spec_count(&call->output_specs[0]) == 0)
         return failed ? -1 : 0;
     char *weight =
-        wg__alloc((size_t)wg__spec_count(&call->input_specs[1]) * wg_dtype_size(c.dtype) + 1);
+        wg__alloc_array(wg__spec_count(&call->input_specs[1]) + 1, wg_dtype_size(c.dtype));
     if (!weight)
         return -1;
     int status = 0;

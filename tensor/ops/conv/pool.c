@@ -329,7 +329,7 @@ static int run(wg_call *call, const wg_spec *x, const wg_spec *y, wg_tensor *sou
         job.outputs *= job.axes[i].count;
         count += job.axes[i].count;
     }
-    window *windows = wg__alloc((size_t)count * sizeof *windows + 1);
+    window *windows = wg__alloc_array(count + 1, sizeof *windows);
     if (!windows)
         return -1;
     for (int axis = 0, done = 0; axis < AXES; done += (int)job.axes[axis++].count) {

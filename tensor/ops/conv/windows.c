@@ -96,7 +96,7 @@ static int lay_out(windows *w, const wg__correlation *c, int64_t images) {
         w->vectors *= a->taps;
     }
     w->image = w->channel * c->in_channels;
-    w->offsets = wg__try_alloc((size_t)w->vectors * sizeof *w->offsets);
+    w->offsets = wg__try_alloc_array(w->vectors, sizeof *w->offsets);
     if (!w->offsets)
         return -1;
     set_offsets(w);
@@ -393,7 +393,7 @@ static void multiply_image(const wg__correlation *c, wg__product p, int64_t imag
 /* The outputs of several images, or of outputs that are not dense, are placed from a buffer. */
 static bool multiply_images(const wg__correlation *c, const windows *w, wg__product p,
                             int64_t first, int64_t images, int64_t group) {
-    char *buffer = wg__try_alloc((size_t)(p.m * p.n * w->size));
+    char *buffer = wg__try_alloc_array(wg__times(p.m, p.n), w->size);
     if (!buffer)
         return false;
     p.c = (wg__matrix){buffer, p.n, 1};
@@ -454,7 +454,7 @@ static void sum_planes(int64_t begin, int64_t end, void *context) {
     const wg__correlation *c = job->c;
     const windows w = with_memory(&job->layout);
     const int64_t n = wide_outputs(&w), row = w.length[2], plane = w.length[1] * row;
-    char *wide = wg__try_alloc((size_t)(n * w.size));
+    char *wide = wg__try_alloc_array(n, w.size);
     for (int64_t part = begin; w.data && wide && part < end; part++) {
         const int64_t image = part / c->groups, group = part % c->groups;
         copy_images(&w, image, 1, group);
@@ -488,7 +488,7 @@ static void dot_planes(int64_t begin, int64_t end, void *context) {
     const wg__correlation *c = job->c;
     const windows w = with_memory(&job->layout);
     const int64_t n = wide_outputs(&w), channels = c->groups * c->out_channels;
-    char *wide = wg__try_alloc((size_t)(n * w.size));
+    char *wide = wg__try_alloc_array(n, w.size);
     for (int64_t part = begin; w.data && wide && part < end; part++) {
         const int64_t group = part % c->groups, block = part / c->groups;
         const int64_t last = wg__smaller((block + 1) * job->block, c->images);
@@ -514,7 +514,7 @@ static void dot_all_planes(job *job, int64_t weights) {
     char *gradient = job->gradient;
     job->block = wg__ceil_divide(c->images, wg__ceil_divide(SUMS, c->groups));
     job->blocks = wg__ceil_divide(c->images, job->block);
-    job->gradient = wg__try_alloc((size_t)(job->blocks * weights * job->layout.size));
+    job->gradient = wg__try_alloc_array(wg__times(job->blocks, weights), job->layout.size);
     if (!job->gradient) {
         atomic_store(&job->failed, true);
         return;
@@ -571,7 +571,8 @@ static void multiply_gradient(job *job, const windows *w, int64_t group, char *b
 static void multiply_gradients(int64_t begin, int64_t end, void *context) {
     job *job = context;
     const windows w = with_memory(&job->layout);
-    char *buffer = wg__try_alloc((size_t)(job->block * job->c->out_channels * w.outputs * w.size));
+    char *buffer = wg__try_alloc_array(
+        wg__times(wg__times(job->block, job->c->out_channels), w.outputs), w.size);
     for (int64_t group = begin; w.data && buffer && group < end; group++)
         multiply_gradient(job, &w, group, buffer);
     if (!w.data || !buffer)

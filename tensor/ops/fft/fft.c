@@ -32,8 +32,8 @@ static void *roots_of_one(wg_dtype dtype, int64_t n) {
     while (low * low < n)
         low *= 2;
     const int64_t high = n / low + 1;
-    void *roots = wg__alloc((size_t)(2 * (n + 1)) * wg_dtype_size(dtype));
-    double *parts = wg__alloc((size_t)(2 * (low + high)) * sizeof *parts);
+    void *roots = wg__alloc_array(wg__times(2, n + 1), wg_dtype_size(dtype));
+    double *parts = wg__alloc_array(wg__times(2, low + high), sizeof *parts);
     if (roots == NULL || parts == NULL) {
         wg__free(roots);
         wg__free(parts);
@@ -93,9 +93,9 @@ static int plan_convolution(wg_dtype dtype, tables *all) {
     const size_t pair = 2 * wg_dtype_size(dtype);
     all->convolution = (wg__fft_plan){.n = m, .real = m, .step = 1};
     factor(&all->convolution);
-    char *roots = roots_of_one(dtype, 2 * n), *chirp = wg__alloc((size_t)n * pair);
+    char *roots = roots_of_one(dtype, 2 * n), *chirp = wg__alloc_array(n, pair);
     void *conjugate = wg__calloc((size_t)m, pair), *room = wg__alloc(room_size(dtype, m));
-    void *spectrum = wg__alloc((size_t)m * pair);
+    void *spectrum = wg__alloc_array(m, pair);
     all->memory[1] = roots_of_one(dtype, m);
     all->memory[2] = chirp;
     all->memory[3] = spectrum;
@@ -197,7 +197,7 @@ static int run_list(task_list *list, int64_t elements) {
     list->tasks = wg__smaller(wg_threads(), list->groups);
     list->tasks = wg__smaller(list->tasks, list->groups * lanes * elements / 4096 + 1);
     list->size = room_size(list->dtype, list->job.room);
-    list->room = wg__alloc((size_t)list->tasks * list->size);
+    list->room = wg__alloc_array(wg__times(list->tasks, list->size), 1);
     if (list->room)
         wg__parallel_for(list->tasks, 1, run_tasks, list);
     wg__free(list->room);
@@ -238,7 +238,7 @@ static double *parts_of(twiddle_job *job) {
     for (job->low = 1; job->low * job->low < job->n;)
         job->low *= 2;
     const int64_t count = job->low + job->n / job->low + 1;
-    double *parts = wg__alloc((size_t)(2 * count) * sizeof *parts);
+    double *parts = wg__alloc_array(wg__times(2, count), sizeof *parts);
     for (int64_t i = 0; parts && i < count; i++) {
         const int64_t exponent = i < job->low ? i : (i - job->low) * job->low;
         const double turn = -2 * M_PI * ((double)exponent / (double)job->n);

@@ -135,7 +135,7 @@ static int reduce_segments(wg_call *call, wg__range_body f32, wg__range_body f64
     if (x == NULL || ids == NULL)
         return -1;
     const int64_t rows = x->spec.shape[0], segments = options->segments;
-    int64_t *block = wg__alloc((size_t)(segments + 1 + rows) * sizeof *block);
+    int64_t *block = wg__alloc_array(segments + 1 + rows, sizeof *block);
     if (block == NULL)
         return -1;
     int64_t *order = block + segments + 1;

@@ -689,7 +689,7 @@ static int unique_forward(wg_call *call) {
         return -1;
     const int64_t n = wg__spec_count(&x->spec);
     const size_t room = order_room(x->spec.dtype, n);
-    char *block = wg__alloc(room + (size_t)n * sizeof(int64_t));
+    char *block = wg__alloc_array(wg__times(n, sizeof(int64_t)) + (int64_t)room, 1);
     if (block == NULL)
         return -1;
     int64_t *order = (int64_t *)(block + room);

@@ -94,9 +94,9 @@ static int run(wg__lapack *job, routine routine, int64_t reals, int64_t integers
         return wg_fail(WG_ERROR_MEMORY, "lapack",
                        "a matrix of %lld x %lld needs more working memory than LAPACK can address",
                        (long long)job->m, (long long)job->n);
-    batch.space.real = wg__alloc((size_t)(chunks * reals * size) + 1);
+    batch.space.real = wg__alloc_array(wg__times(wg__times(chunks, reals), size) + 1, 1);
     batch.space.integer =
-        integers ? wg__alloc((size_t)(chunks * integers) * sizeof(lapack_int)) : NULL;
+        integers ? wg__alloc_array(wg__times(chunks, integers), sizeof(lapack_int)) : NULL;
     const bool ready = batch.space.real && (integers == 0 || batch.space.integer);
     if (ready)
         wg__parallel_calls(chunks, run_chunks, &batch);

@@ -378,7 +378,7 @@ static wg_tensor *stacked(const wg_call *call, int64_t count, wg_tensor **hidden
 
 static int lstm_op_decompose(wg_call *call) {
     const sizes s = sizes_of(call);
-    wg_tensor **hidden = wg__alloc((size_t)(s.t + 1) * sizeof *hidden);
+    wg_tensor **hidden = wg__alloc_array(s.t + 1, sizeof *hidden);
     wg_tensor *h = call->inputs[2], *c = call->inputs[3];
     if (!hidden)
         return -1;
@@ -630,7 +630,7 @@ static int gru_op_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
 
 static int gru_op_decompose(wg_call *call) {
     const sizes s = sizes_of(call);
-    wg_tensor **hidden = wg__alloc((size_t)(s.t + 1) * sizeof *hidden);
+    wg_tensor **hidden = wg__alloc_array(s.t + 1, sizeof *hidden);
     wg_tensor *h = call->inputs[2];
     if (!hidden)
         return -1;

@@ -527,7 +527,7 @@ static int logsumexp_forward(wg_call *call) {
                  .x = wg__tensor_address(x),
                  .n = n,
                  .parts = (n + PART - 1) / PART};
-    rows.part = wg__alloc((size_t)(count * rows.parts) * sizeof *rows.part);
+    rows.part = wg__alloc_array(wg__times(count, rows.parts), sizeof *rows.part);
     if (rows.part == NULL)
         return -1;
     if (n > 0)

@@ -232,8 +232,8 @@ int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, w
         return 0;
     plan_items(&plan);
     if (plan.parts > 1) {
-        plan.partials = wg__alloc((size_t)(plan.blocks.count * plan.parts * plan.blocks.width) *
-                                  sizeof(double));
+        plan.partials = wg__alloc_array(
+            wg__times(wg__times(plan.blocks.count, plan.parts), plan.blocks.width), sizeof(double));
         if (plan.partials == NULL)
             return -1;
     }

@@ -110,7 +110,7 @@ static wg_tensor *join(int count, wg_tensor **tensors, int axis) {
 
 /* The operands in a new array, cast to their common dtype; NULL if one is NULL. */
 static wg_tensor **promoted(int count, wg_tensor *const *tensors) {
-    wg_tensor **all = wg__alloc((size_t)count * sizeof *all);
+    wg_tensor **all = wg__alloc_array(count, sizeof *all);
     wg_dtype dtype = WG_BOOL;
     for (int i = 0; i < count; i++)
         dtype = wg__dtype_promote(dtype, wg_tensor_dtype(tensors[i]));
@@ -140,7 +140,7 @@ wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis) {
 
 /* Adds an axis of size 1 to every operand and joins them along it. */
 static wg_tensor *stack(int count, wg_tensor *const *tensors, int axis) {
-    wg_tensor **all = wg__alloc((size_t)count * sizeof *all);
+    wg_tensor **all = wg__alloc_array(count, sizeof *all);
     wg_tensor *y = NULL;
     for (int i = 0; i < count && all != NULL; i++)
         all[i] = wg_unsqueeze(tensors[i], axis);
