@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "io/checkpoint/checkpoint.h"
+#include "io/file_kind.h"
 #include "io/weights/weights.h"
 #include "io/weights/binary_file.h"
 #include "models/heads.h"
@@ -78,17 +79,8 @@ static char *read_of_checkpoint(const char *path) {
     return text;
 }
 
-static bool is_checkpoint(const char *path) {
-    unsigned char begin[8] = {0};
-    FILE *file = is_file(path) ? fopen(path, "rb") : NULL;
-    const bool read = file && fread(begin, 1, sizeof begin, file) == sizeof begin;
-    if (file)
-        fclose(file);
-    return read && memcmp(begin, "\211HDF\r\n\032\n", sizeof begin) == 0;
-}
-
 char *wg__find_generation_config(const char *in) {
-    if (is_checkpoint(in))
+    if (wg__is_hdf5_file(in))
         return checked(read_of_checkpoint(in), in);
     return checked(read_of_folder(in, GENERATION, MOST_CONFIG), in);
 }
@@ -278,7 +270,7 @@ static void add_training(wg__text *card, const wg__card *c, wg_checkpoint *file)
 }
 
 static void add_training_of(wg__text *card, const wg__card *c) {
-    wg_checkpoint *file = is_checkpoint(c->in) ? wg_checkpoint_open(c->in) : NULL;
+    wg_checkpoint *file = wg__is_hdf5_file(c->in) ? wg_checkpoint_open(c->in) : NULL;
     if (file && wg_checkpoint_has(file, "/train/step") && wg_checkpoint_has(file, "/objective"))
         add_training(card, c, file);
     wg_checkpoint_close(file);

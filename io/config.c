@@ -6,6 +6,7 @@
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,11 +85,12 @@ wg_config *wg_config_load(const char *path) {
     }
     json_error_t error;
     json_t *root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);
-    bool unread = ferror(stream);
+    const int reason = ferror(stream) ? errno : 0;
     fclose(stream);
-    if (unread) {
+    if (reason) {
         json_decref(root);
-        wg_fail(WG_ERROR_IO, "config", "%s cannot be read", path);
+        errno = reason;
+        wg__fail_with_errno(path, "config");
         return NULL;
     }
     return config_of_root(root, &error, path);

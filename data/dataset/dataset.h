@@ -117,7 +117,8 @@ WG_API int wg_dataset_split(const wg_dataset *dataset, double share, wg_dataset 
 /* Frees a dataset; NULL is allowed. */
 WG_API void wg_dataset_free(wg_dataset *dataset);
 
-/* True if there is an HDF5 file of that name, as token files are, and no text. */
+/* True if there is an HDF5 file of that name, as token files are, and no text. False with [IO] if a
+ * read of it failed. */
 WG_API bool wg_dataset_is_token_file(const char *path);
 
 /* ---- Contents ---- */

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/string_table.h"
 #include "io/checkpoint/file.h"
+#include "io/file_kind.h"
 #include "tensor/internal.h"
 
 #define WHERE "token_file"
@@ -312,18 +313,7 @@ int wg__token_file_finish(wg__token_file *file) {
 }
 
 bool wg_dataset_is_token_file(const char *path) {
-    static const char signature[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
-    char begin[sizeof signature];
-    struct stat status;
-    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode)) /* a pipe can be read once only */
-        return false;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return false;
-    const bool is = fread(begin, 1, sizeof begin, file) == sizeof begin &&
-                    memcmp(begin, signature, sizeof begin) == 0;
-    fclose(file);
-    return is;
+    return wg__is_hdf5_file(path);
 }
 
 /* Starts go up from 0 to `end`: of sentences in every step, since none is empty. */

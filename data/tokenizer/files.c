@@ -10,6 +10,7 @@
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/wordpiece.h"
 #include "io/checkpoint/checkpoint.h"
+#include "io/file_kind.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
@@ -213,20 +214,6 @@ static const char *const special_keys[WG_TOKEN_SPECIAL_COUNT] = {
     [WG_TOKEN_END] = "eos_token",
 };
 
-/* HDF5's signature never begins a text: 0x89 is not UTF-8. */
-static const char checkpoint_signature[8] = "\x89HDF\r\n\x1a\n";
-
-static bool is_checkpoint(const char *path) {
-    char begin[sizeof checkpoint_signature] = {0};
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return false;
-    bool same = fread(begin, sizeof begin, 1, file) == 1 &&
-                memcmp(begin, checkpoint_signature, sizeof begin) == 0;
-    fclose(file);
-    return same;
-}
-
 static wg_tokenizer *load_from_checkpoint(const char *path) {
     wg_checkpoint *file = wg_checkpoint_open(path);
     char *json = file ? wg_checkpoint_get_text(file, "/tokenizer") : NULL;
@@ -342,7 +329,7 @@ static int read_names_beside(wg_tokenizer *tokenizer, const char *path) {
 }
 
 static wg_tokenizer *load_file(const char *path) {
-    if (is_checkpoint(path))
+    if (wg__is_hdf5_file(path))
         return load_from_checkpoint(path);
     int64_t length;
     char *bytes = wg__text_file_read(path, &length, LOAD);

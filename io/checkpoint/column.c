@@ -185,7 +185,10 @@ int wg__column_end(wg__column *column) {
 
 /* ---- Reading ---- */
 
+/* FORMAT; IO if a read failed, after which HDF5's answers are those of a damaged file. */
 static int refuse(const wg__column *column, const char *reason) {
+    if (column->file->disk.error)
+        return wg__checkpoint_fail(column->file, column->name, "checkpoint_column");
     return wg_fail(WG_ERROR_FORMAT, "checkpoint_column", "%s: %s %s", column->file->path,
                    column->name, reason);
 }

@@ -366,8 +366,11 @@ int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *te
 
 /* ---- Reading: the dataset ---- */
 
-/* -1 with FORMAT: the dataset is of another kind than the caller asked for, or damaged. */
-static int refuse(const wg_checkpoint *file, const char *name, const char *reason) {
+/* -1 with FORMAT: the dataset is of another kind than the caller asked for, or damaged; with IO if a
+ * read failed, after which HDF5's answers are those of a damaged file. */
+static int refuse(wg_checkpoint *file, const char *name, const char *reason) {
+    if (file->disk.error)
+        return wg__checkpoint_fail(file, name, "checkpoint_get");
     return wg_fail(WG_ERROR_FORMAT, "checkpoint_get", "%s: %s %s", file->path, name, reason);
 }
 
@@ -438,7 +441,10 @@ static int open_dataset(wg_checkpoint *file, const char *name, dataset *d) {
     d->id = H5Dopen2(file->file, name, H5P_DEFAULT);
     if (d->id < 0)
         return wg__checkpoint_fail(file, name, "checkpoint_get");
-    if (describe(file, name, d) == 0)
+    int status = describe(file, name, d);
+    if (status == 0 && file->disk.error) /* an attribute may have been passed over */
+        status = wg__checkpoint_fail(file, name, "checkpoint_get");
+    if (status == 0)
         return 0;
     H5Dclose(d->id);
     return -1;
@@ -526,8 +532,9 @@ int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, double *valu
 /* -1 if the text differs from its checksum. Texts of other programs have none. */
 static int check_crc(wg_checkpoint *file, const char *name, hid_t dataset, const char *text) {
     uint32_t crc = 0;
-    if (H5Aexists(dataset, "crc32") <= 0)
-        return 0;
+    const htri_t found = H5Aexists(dataset, "crc32");
+    if (found <= 0)
+        return found == 0 ? 0 : refuse(file, name, "is damaged: its attributes cannot be read");
     hid_t attribute = H5Aopen(dataset, "crc32", H5P_DEFAULT);
     hid_t space = H5Aget_space(attribute);
     bool read = H5Sget_simple_extent_npoints(space) == 1 &&
