@@ -162,7 +162,9 @@ static int run_batch(wg__workload *w, double *seconds, double *kept) {
     wg_tensor *loss = wg__workload_loss(w);
     const double forward = time_now();
     *kept = (double)wg_alloc_get_stats().live_bytes - before;
+    const wg_dtype dtype = wg_set_matmul_dtype(w->dtype); /* of layers that run again */
     wg_backward(loss, NULL);
+    wg_set_matmul_dtype(dtype);
     wg_scope_end(&scope, NULL);
     const double backward = time_now();
     if (wg_error_pending() || wg_optimizer_clip(w->optimizer, 1, NULL) < 0 ||
@@ -406,16 +408,18 @@ static void report(const arguments *a, const wg__workload *w, const measured *al
     counts[rows++] = a->ranks;
     json_t *list = a->json ? json_array() : NULL;
     if (!list)
-        printf("%s, %lld parameters, batches of %lld x %lld tokens, %d thread%s a rank\n"
+        printf("%s, %lld parameters, %lld tokens in its vocabulary, batches of %lld x %lld tokens, "
+               "%d thread%s a rank\n"
                "measured here: forward %.1f ms, backward %.1f ms, optimizer %.1f ms; beside %lld "
                "other%s %.1f, %.1f, %.1f; memcpy %.1f GB/s\n\n"
                " ranks machines MiB a rank  ms a step   exchange    hidden    tokens/s efficiency "
                "    hours%s\n",
-               w->preset, (long long)(alone->weights / 4), (long long)w->batch,
-               (long long)w->sequence, a->threads, a->threads == 1 ? "" : "s", 1e3 * alone->forward,
-               1e3 * alone->backward, 1e3 * alone->step, (long long)beside->beside,
-               beside->beside == 1 ? "" : "s", 1e3 * beside->forward, 1e3 * beside->backward,
-               1e3 * beside->step, 1e-9 * alone->bandwidth, a->price > 0 ? "      cost" : "");
+               w->preset, (long long)(alone->weights / 4), (long long)w->vocabulary,
+               (long long)w->batch, (long long)w->sequence, a->threads, a->threads == 1 ? "" : "s",
+               1e3 * alone->forward, 1e3 * alone->backward, 1e3 * alone->step,
+               (long long)beside->beside, beside->beside == 1 ? "" : "s", 1e3 * beside->forward,
+               1e3 * beside->backward, 1e3 * beside->step, 1e-9 * alone->bandwidth,
+               a->price > 0 ? "      cost" : "");
     for (int i = 0; i < rows; i++) {
         const planned p = plan(a, w, alone, beside, counts[i]);
         if (list)
@@ -425,13 +429,14 @@ static void report(const arguments *a, const wg__workload *w, const measured *al
     }
     if (list)
         wg__print_json(json_pack(
-            "{s:s, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "preset",
-            w->preset, "parameters", (json_int_t)(alone->weights / 4), "batch",
-            (json_int_t)w->batch, "seq", (json_int_t)w->sequence, "threads", a->threads,
-            "forward_ms", 1e3 * alone->forward, "backward_ms", 1e3 * alone->backward,
-            "optimizer_ms", 1e3 * alone->step, "forward_beside_ms", 1e3 * beside->forward,
-            "backward_beside_ms", 1e3 * beside->backward, "optimizer_beside_ms", 1e3 * beside->step,
-            "memcpy_gb_per_s", 1e-9 * alone->bandwidth, "tokens", a->tokens, "plan", list));
+            "{s:s, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "preset",
+            w->preset, "parameters", (json_int_t)(alone->weights / 4), "vocabulary",
+            (json_int_t)w->vocabulary, "batch", (json_int_t)w->batch, "seq",
+            (json_int_t)w->sequence, "threads", a->threads, "forward_ms", 1e3 * alone->forward,
+            "backward_ms", 1e3 * alone->backward, "optimizer_ms", 1e3 * alone->step,
+            "forward_beside_ms", 1e3 * beside->forward, "backward_beside_ms",
+            1e3 * beside->backward, "optimizer_beside_ms", 1e3 * beside->step, "memcpy_gb_per_s",
+            1e-9 * alone->bandwidth, "tokens", a->tokens, "plan", list));
 }
 
 /* The cores here bound what can be measured of a machine. */
@@ -461,7 +466,9 @@ int wg__verb_plan(int argc, char **argv) {
             "backward goes on. An exchange between machines takes the bytes that a rank sends by "
             "--bandwidth, and --latency for each message; on one machine, the memory's bandwidth, "
             "which is measured. Efficiency is the tokens a second of the ranks by those of as many "
-            "times one rank that runs all batches. Machines are taken to be as this one. While "
+            "times one rank that runs all batches. Machines are taken to be as this one. The "
+            "vocabulary is that of the published model unless --vocab tells the size of the run's "
+            "own: a text of few words gives a smaller one, and a head that is faster. While "
             "batches are timed, as many processes train as a machine has ranks. The time of one "
             "thread is that "
             "of the processor, so that other programs count little; that of several is the "

@@ -84,5 +84,7 @@ for model in "$@"; do
     else
         echo "skipped: $python has no PyTorch with gloo"
     fi
-    "$wengert" plan "$model" --batch $batch --seq $sequence --ranks 2 --accumulate 2
+    # The plan is of the model that was trained: a small text has fewer words than a preset.
+    "$wengert" plan "$model" --batch $batch --seq $sequence --ranks 2 --accumulate 2 \
+        --vocab "$(sed -n 's/^model .* parameters, \([0-9]*\) tokens in its vocabulary.*/\1/p' err)"
 done

@@ -228,7 +228,8 @@ static bool gives_vectors(const wg_objective *objective) {
     return !objective->finetunes || objective == &wg_contrastive;
 }
 
-static int run(job *j) {
+/* Model and texts. */
+static int prepare(job *j) {
     const arguments *a = j->arguments;
     const wg_objective *objective = wg__trained_objective(a->run, "embed", gives_vectors);
     if (!objective || wg__cli_read_lines("embed", a->text, a->limit, add_text, j) < 0 ||
@@ -238,12 +239,20 @@ static int run(job *j) {
     j->width = wg_model_sizes_of(&j->trained.model).width;
     const size_t row = (size_t)j->width * sizeof *j->vectors; /* of a model that is loaded */
     j->vectors = reallocarray(NULL, (size_t)j->count, row);
-    if (!j->vectors)
-        return fail_memory();
-    wg__listen_for_stop();
-    if (wg_embed_texts(&j->trained.model, j->trained.tokenizer, &a->how, j->count, j->texts,
-                       j->vectors) != 0)
+    return j->vectors ? 0 : fail_memory();
+}
+
+/* 0, 1 if a signal ended it, -1. */
+static int run(job *j) {
+    const arguments *a = j->arguments;
+    if (wg_group_check(wg__cli_group(), prepare(j)) < 0 || wg__cli_agree_on_file(a->run) < 0 ||
+        wg__cli_agree_on_file(a->text) < 0)
         return -1;
+    wg__listen_for_stop();
+    const int status = wg_embed_texts(&j->trained.model, j->trained.tokenizer, &a->how, j->count,
+                                      j->texts, j->vectors);
+    if (status || !wg__cli_leads())
+        return status;
     if (a->out && write_vectors(j, a->out) < 0)
         return -1;
     if (a->out)
@@ -262,16 +271,16 @@ int wg__verb_embed(int argc, char **argv) {
     };
     arguments a = {.how.stop = wg__stop_signal()};
     wg__cli_parse(&parser, argc, argv, &a);
-    if (a.threads)
-        wg_set_threads(a.threads);
+    wg__cli_use_threads(a.threads);
+    a.how.group = wg__cli_group();
     job j = {.arguments = &a};
-    const int status = run(&j);
+    const int status = wg__cli_agree(argc, argv) < 0 ? -1 : run(&j);
     for (int64_t i = 0; i < j.count; i++)
         free((char *)j.texts[i].text);
     free(j.texts);
     free(j.vectors);
     wg__trained_clear(&j.trained);
-    if (*wg__stop_signal())
-        return 128 + *wg__stop_signal();
-    return status < 0 ? wg__cli_fail_pending() : 0;
+    if (status < 0)
+        return wg__cli_fail_pending();
+    return status > 0 ? 128 + *wg__stop_signal() : 0;
 }

@@ -21,7 +21,7 @@ static const wg__verb verbs[] = {
     {"finetune", "train a pretrained model for a task", wg__verb_finetune, true},
     {"eval", "measure a trained model on text", wg__verb_eval, true},
     {"score", "measure how likely a model finds texts", wg__verb_score, true},
-    {"embed", "turn each line of a text into a vector", wg__verb_embed, false},
+    {"embed", "turn each line of a text into a vector", wg__verb_embed, true},
     {"fill", "fill each [MASK] of a text", wg__verb_fill, false},
     {"generate", "continue a text", wg__verb_generate, false},
     {"translate", "translate sentences", wg__verb_translate, true},

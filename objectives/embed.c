@@ -90,6 +90,7 @@ int wg_embed_texts(const wg_model *model, const wg_tokenizer *tokenizer,
                               .run = run,
                               .context = &e,
                               .result_size = (size_t)e.width * sizeof *vectors,
-                              .stop = e.options.stop};
+                              .stop = e.options.stop,
+                              .group = e.options.group};
     return wg__run_texts(&job, count, texts, vectors);
 }

@@ -210,6 +210,7 @@ typedef struct wg_embed_options {
     bool not_normalized;               /* keeps lengths; otherwise each vector has length 1 */
     int64_t batch_tokens;              /* of a forward, about; 0: 4096 */
     const volatile sig_atomic_t *stop; /* not 0: embed no more. NULL: none */
+    wg_group *group; /* whose ranks share out the batches: collective. NULL: none */
 } wg_embed_options;
 
 /* Fills `vectors`, (count, C), of an encoder or a decoder. `options` may be NULL. 0; 1 if

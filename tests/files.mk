@@ -227,6 +227,7 @@ tests_test_train_SOURCES = \
 	tests/train/divergence.c \
 	tests/train/history.c \
 	tests/train/own_parts.c \
+	tests/train/ranks.c \
 	tests/train/regression.c \
 	tests/train/regression.h \
 	tests/train/trainer.c \

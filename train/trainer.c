@@ -130,6 +130,7 @@ void wg_trainer_free(wg_trainer *trainer) {
     wg__metric_log_close(trainer->log);
     wg__gradient_sums_free(trainer->sums);
     wg__zero_free(trainer->zero);
+    wg__shared_buffers_free(trainer->buffers);
     wg_optimizer_free(trainer->optimizer);
     wg_average_free(trainer->average);
     wg_history_clear(&trainer->training);
@@ -385,7 +386,7 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
             begin_round(trainer, false);
     }
     if (wg__trainer_share(trainer, result) < 0 || share_stop(trainer, &measured->stopped) < 0 ||
-        take_sums(trainer) < 0)
+        take_sums(trainer) < 0 || wg__trainer_share_buffers(trainer) < 0)
         return -1;
     return wg__trainer_sum_metrics(trainer, &measured->loss, &measured->metrics);
 }

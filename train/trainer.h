@@ -22,11 +22,12 @@
  *                             rank 1: batches 1 3  '- sum of gradients, clip, optimizer step
  *
  * Rank 0 alone calls the listener and writes files; a run can be resumed by any number
- * of ranks. Buffers of the module, such as running statistics, are each rank's own, and rank 0's
- * are saved.
+ * of ranks. Buffers that batches write, such as running statistics, are each rank's own within a
+ * step, after which all have the mean of those that were written (of integers, rank 0's).
  *
- * With ZeRO (Rajbhandari et al. 2020) the ranks share the optimizer's state and the gradients, too:
- * each has, sums and steps its share, and all get the weights that each has stepped.
+ * With ZeRO (Rajbhandari et al. 2020) the ranks share the optimizer's state, the gradients and the
+ * weights, too: each has, sums and steps its share, and all get the weights that each has stepped,
+ * after the step or where a batch reads them.
  *
  * With an average of the weights it is the average that is evaluated, and that stands below /model
  * in checkpoints, for whoever uses the model; what is trained stands below /train/weights. */

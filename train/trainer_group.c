@@ -286,6 +286,106 @@ int wg__trainer_take_sums(wg_trainer *trainer) {
     return 0;
 }
 
+/* ---- Buffers ---- */
+
+static int broadcast(wg_group *group, wg_tensor *x) {
+    if (!wg_tensor_is_contiguous(x))
+        return wg_fail(WG_ERROR_STATE, WHERE, "a tensor of the module is not contiguous");
+    return wg_group_broadcast(group, 0, (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype),
+                              wg_tensor_data(x));
+}
+
+/* A buffer that training writes, such as a running mean. */
+typedef struct written {
+    wg_tensor *buffer; /* borrowed from the module */
+    uint64_t version;  /* when the ranks had it alike */
+} written;
+
+struct wg__shared_buffers {
+    written *buffers;
+    int64_t count, capacity;
+    double *sums; /* room for the flags of all, and for the elements of the largest */
+};
+
+void wg__shared_buffers_free(wg__shared_buffers *shared) {
+    if (!shared)
+        return;
+    wg__free(shared->buffers);
+    wg__free(shared->sums);
+    wg__free(shared);
+}
+
+/* Notes all buffers: at this moment the ranks have them alike. */
+static int make_shared_buffers(wg_trainer *trainer, const wg_state_dict *state) {
+    wg__shared_buffers_free(trainer->buffers);
+    wg__shared_buffers *shared = trainer->buffers = wg__calloc(1, sizeof *shared);
+    int64_t room = 1;
+    for (int64_t i = 0; shared && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind != WG_SLOT_BUFFER || slot->tied)
+            continue;
+        const written added = {slot->tensor, wg__tensor_version(slot->tensor)};
+        room = wg__larger(room, wg_tensor_count(slot->tensor));
+        if (wg__append(&shared->buffers, &shared->count, &shared->capacity, &added, sizeof added) <
+            0)
+            return -1;
+    }
+    if (shared)
+        shared->sums = wg__alloc_array(wg__larger(room, shared->count), sizeof(double));
+    return shared && shared->sums ? 0 : -1;
+}
+
+/* The mean over the ranks that have written it, of which there are `writers`. */
+static int average_buffer(wg_group *group, wg_tensor *x, bool has_written, double writers,
+                          double *sums) {
+    const int64_t count = wg_tensor_count(x);
+    void *data = wg_tensor_data(x);
+    for (int64_t i = 0; i < count; i++)
+        sums[i] = !has_written                   ? 0
+                  : wg_tensor_dtype(x) == WG_F32 ? ((const float *)data)[i]
+                                                 : ((const double *)data)[i];
+    if (wg_group_sum(group, WG_GROUP_F64, count, sums) < 0)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        if (wg_tensor_dtype(x) == WG_F32)
+            ((float *)data)[i] = (float)(sums[i] / writers);
+        else
+            ((double *)data)[i] = sums[i] / writers;
+    }
+    wg_tensor_touch(x);
+    return 0;
+}
+
+int wg__trainer_share_buffers(wg_trainer *trainer) {
+    wg__shared_buffers *shared = trainer->buffers;
+    wg_group *group = trainer->options.group;
+    for (int64_t i = 0; i < shared->count; i++)
+        shared->sums[i] =
+            wg__tensor_version(shared->buffers[i].buffer) != shared->buffers[i].version;
+    if (shared->count == 0)
+        return 0;
+    double *writers = wg__alloc_array(shared->count, sizeof *writers);
+    if (!writers) /* the others are in the sum below */
+        wg_group_abort(group, "there is no memory for a step");
+    memcpy(writers, shared->sums, (size_t)shared->count * sizeof *writers);
+    int status = wg_group_sum(group, WG_GROUP_F64, shared->count, writers);
+    for (int64_t i = 0; status == 0 && i < shared->count; i++) {
+        written *own = &shared->buffers[i];
+        const wg_dtype dtype = wg_tensor_dtype(own->buffer);
+        if (writers[i] == 0)
+            continue;
+        if (dtype == WG_F32 || dtype == WG_F64)
+            status =
+                average_buffer(group, own->buffer, wg__tensor_version(own->buffer) != own->version,
+                               writers[i], shared->sums);
+        else
+            status = broadcast(group, own->buffer);
+        own->version = wg__tensor_version(own->buffer);
+    }
+    wg__free(writers);
+    return status;
+}
+
 /* ---- Before the first step ---- */
 
 /* Names and shapes of parameters and buffers. */
@@ -340,13 +440,6 @@ static int agree(wg_trainer *trainer, const wg_state_dict *state) {
     return wg_group_agree(group, "the place in the run", text);
 }
 
-static int broadcast(wg_group *group, wg_tensor *x) {
-    if (!wg_tensor_is_contiguous(x))
-        return wg_fail(WG_ERROR_STATE, WHERE, "a tensor of the module is not contiguous");
-    return wg_group_broadcast(group, 0, (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype),
-                              wg_tensor_data(x));
-}
-
 /* All ranks begin with the weights, buffers, optimizer state and random numbers of rank 0. */
 static int take_state(wg_trainer *trainer, const wg_state_dict *state) {
     wg_group *group = trainer->options.group;
@@ -368,7 +461,10 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
     if (!wg__trainer_is_shared(trainer))
         return 0;
     wg_state_dict *state = wg_module_state(trainer->task.module);
-    int status = state && (trainer->zero || trainer->sums || make_sums(trainer) == 0) ? 0 : -1;
+    int status = state && (trainer->zero || trainer->sums || make_sums(trainer) == 0) &&
+                         make_shared_buffers(trainer, state) == 0
+                     ? 0
+                     : -1;
     status = wg__trainer_share(trainer, status);
     if (status == 0)
         status = agree(trainer, state) < 0 || take_state(trainer, state) < 0 ? -1 : 0;
@@ -414,9 +510,9 @@ int64_t wg_trainer_weight_bytes(const wg_trainer *trainer) {
     int64_t bytes = 0;
     for (int64_t i = 0; i < optimizer->count; i++) {
         const wg__optimizer_entry *entry = &optimizer->entries[i];
-        bytes += (int64_t)wg_dtype_size(entry->dtype) *
-                 (wg__trainer_shards_weights(trainer) ? entry->end - entry->begin
-                                                      : wg_tensor_count(entry->parameter));
+        bytes += (int64_t)wg_dtype_size(entry->dtype) * (wg__trainer_shards_weights(trainer)
+                                                             ? entry->end - entry->begin
+                                                             : wg_tensor_count(entry->parameter));
     }
     return bytes;
 }

@@ -7,8 +7,9 @@
 #include "optim/optimizer.h"
 #include "train/trainer.h"
 
-typedef struct wg__gradient_sums wg__gradient_sums; /* trainer_group.c */
-typedef struct wg__zero wg__zero;                   /* trainer_zero.c */
+typedef struct wg__gradient_sums wg__gradient_sums;   /* trainer_group.c */
+typedef struct wg__zero wg__zero;                     /* trainer_zero.c */
+typedef struct wg__shared_buffers wg__shared_buffers; /* trainer_group.c */
 
 /* Where the random numbers and the data stand. */
 typedef struct wg__trainer_place {
@@ -32,7 +33,8 @@ struct wg_trainer {
     int64_t draws;           /* that a batch takes from the module's generator; -1: not known yet */
     wg__gradient_sums *sums; /* of a group; made when the run begins */
     wg__zero *zero;          /* instead, where the optimizer is sharded; made with the trainer */
-    bool is_told;            /* the pending error is that of all ranks */
+    wg__shared_buffers *buffers; /* of a group; made when the run begins */
+    bool is_told;                /* the pending error is that of all ranks */
 };
 
 /* ---- The part of a group (trainer_group.c). All are collective but wg__trainer_holds. ---- */
@@ -85,6 +87,11 @@ int wg__trainer_end_sums(wg_trainer *trainer);
 int wg__trainer_take_sums(wg_trainer *trainer);
 
 void wg__gradient_sums_free(wg__gradient_sums *sums);
+
+/* After a step: buffers that it wrote, such as running statistics, become their mean over the ranks
+ * that wrote them; those of integers become rank 0's. */
+int wg__trainer_share_buffers(wg_trainer *trainer);
+void wg__shared_buffers_free(wg__shared_buffers *shared);
 
 /* ---- The same with a sharded optimizer (trainer_zero.c). A step has rounds, in each of which each
  * rank runs a batch, or none: of stage 2 one for each, of stage 1 only the last one. ---- */

@@ -4,7 +4,7 @@
 #
 # WENGERT: the command (default ./wengert).
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
+wengert=${WENGERT:-$PWD/wengert} test_train=$PWD/tests/test_train
 work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-ranks.XXXXXX") || exit 1
 mkdir "$work/.mpi" # of this mpirun: runs beside each other would share /tmp
 export TMPDIR="$work/.mpi"
@@ -231,6 +231,19 @@ clockless again >b
 check 'bf16: a second run has the same bits' cmp -s a b
 pretrain 3 llama bf16zero --communication-dtype bf16 --zero 2
 check 'bf16 and ZeRO' eval 'test $code = 0 && within 1e-3 llama1 bf16zero'
+
+# ---- Running statistics, of a model in C ----
+
+if test -x "$test_train"; then
+    for count in 2 3; do
+        CK_RUN_SUITE=ranks CK_FORK=no mpirun -n $count "$test_train" >out 2>err </dev/null
+        code=$?
+        check "$count ranks: running statistics are the mean of those of the ranks" eval \
+            'test $code = 0 && test "$(grep -c "^ok" out)" = $count'
+    done
+else
+    skip 'running statistics' "there is no $test_train"
+fi
 
 # ---- Resuming ----
 

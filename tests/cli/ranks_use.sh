@@ -1,5 +1,5 @@
 #!/bin/sh
-# Using trained models by several processes under mpirun: eval, score and translate give what one
+# Using trained models by several processes under mpirun: eval, score, embed and translate give what one
 # process gives, once; wrong usage is told once; other verbs run on one rank. Prints TAP.
 #
 # WENGERT: the command (default ./wengert).
@@ -178,6 +178,26 @@ for model in bert glm llama; do
     ranks 2 score $model.h5 --pairs pairs.jsonl
     check "score $model: 2 ranks choose the same sentences" eval 'test $code = 0 && cmp -s out wanted'
 done
+
+# ---- embed ----
+
+for model in bert llama; do
+    cut -c 1-30 lines.txt >short.txt
+    run embed $model.h5 --text short.txt --out one.npy
+    check "embed $model: one process embeds" eval 'test $code = 0 && test -s one.npy'
+    for several in 2 5; do
+        rm -f several.npy
+        ranks $several embed $model.h5 --text short.txt --out several.npy
+        check "embed $model: $several ranks have the same vectors" eval \
+            'test $code = 0 && cmp -s one.npy several.npy'
+    done
+    run embed $model.h5 --text short.txt --similar 'the cat'
+    cp out wanted
+    ranks 3 embed $model.h5 --text short.txt --similar 'the cat'
+    check "embed $model: 3 ranks rank the lines alike, once" eval 'test $code = 0 && cmp -s out wanted'
+done
+ranks 2 embed bert.h5 --text none.txt --out none.npy
+check 'embed: a text that is not there is told once' once 1 'none.txt'
 
 # ---- translate ----
 

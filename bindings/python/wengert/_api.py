@@ -1725,13 +1725,21 @@ class wg_bert_options(Structure):
     ]
 
 
+class wg_bert_predictions(Structure):
+    _fields_ = [
+        ("module", wg_module),
+        ("activation", c_int),
+        ("dense", c_void_p),
+        ("norm", c_void_p),
+        ("decoder", c_void_p),
+    ]
+
+
 class wg_bert_for_pretraining(Structure):
     _fields_ = [
         ("module", wg_module),
         ("bert", c_void_p),
-        ("transform", c_void_p),
-        ("transform_norm", c_void_p),
-        ("decoder", c_void_p),
+        ("predictions", c_void_p),
         ("next_sentence", c_void_p),
     ]
 
@@ -2033,9 +2041,7 @@ class wg_roberta_for_masked_lm(Structure):
     _fields_ = [
         ("module", wg_module),
         ("encoder", c_void_p),
-        ("dense", c_void_p),
-        ("norm", c_void_p),
-        ("decoder", c_void_p),
+        ("head", c_void_p),
     ]
 
 
@@ -2379,6 +2385,7 @@ class wg_embed_options(Structure):
         ("not_normalized", c_bool),
         ("batch_tokens", c_int64),
         ("stop", c_void_p),
+        ("group", c_void_p),
     ]
 
 

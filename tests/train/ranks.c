@@ -1,0 +1,161 @@
+/* The trainer in a group of processes, for models that the command has not: `mpirun -n 3
+ * tests/test_train` with CK_RUN_SUITE=ranks and CK_FORK=no. A process alone is a group of one. */
+#include <string.h>
+
+#include "base/group.h"
+#include "nn/linear.h"
+#include "nn/norm.h"
+#include "optim/optimizer.h"
+#include "tensor/ops.h"
+#include "tests/support/testing.h"
+#include "train/trainer.h"
+
+enum { ROWS = 96, WIDTH = 3, BATCH = 4, ACCUMULATE = 3, STEPS = 4, CHANNELS = 5 };
+
+/* Three layers, of which the second one normalises by batch; and a normalisation of the inputs,
+ * whose running statistics depend on no weight. */
+typedef struct run {
+    wg_module *module;
+    wg_linear *first, *last;
+    wg_batch_norm *norm, *inputs;
+    wg_batches *batches;
+    int calls, odd_call; /* the call of the loss that reads the last layer first; 0: none */
+} run;
+
+static wg_batches *make_batches(void) {
+    wg_generator generator = {.seed = 8};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(ROWS, WIDTH));
+    wg_tensor *y = wg_sum(x, WG_DIMS(1), true);
+    wg_batches *batches =
+        wg_tensor_batches_new(WG_TENSORS(x, y), &(wg_batches_options){.batch = BATCH});
+    wg_scope_end(&scope, NULL);
+    return batches;
+}
+
+static run make(void) {
+    run r = {.module = wg_module_new(NULL, "", sizeof(wg_module)), .batches = make_batches()};
+    wg_module_generator(r.module)->seed = 4;
+    r.first = wg_linear_new(r.module, "0", WIDTH, CHANNELS, NULL);
+    r.norm = wg_batch_norm_new(r.module, "1", CHANNELS, NULL);
+    r.last = wg_linear_new(r.module, "2", CHANNELS, 1, NULL);
+    r.inputs = wg_batch_norm_new(r.module, "inputs", WIDTH, NULL);
+    ck_assert_ptr_nonnull(wg_module_finish(r.module));
+    return r;
+}
+
+static void clear(run *r) {
+    wg_batches_free(r->batches);
+    wg_module_free(r->module);
+}
+
+static wg_tensor *loss_of(void *context, wg_metrics *metrics) {
+    run *r = context;
+    wg_tensor *batch[2];
+    (void)metrics;
+    if (wg_batches_next(r->batches, batch) < 0)
+        return NULL;
+    wg_tensor *early = ++r->calls == r->odd_call ? wg_sum(r->last->weight, WG_ALL, false) : NULL;
+    wg_tensor *x = wg_batch_norm_forward(r->inputs, batch[0]);
+    wg_tensor *hidden = wg_batch_norm_forward(r->norm, wg_linear_forward(r->first, x));
+    wg_tensor *error = wg_sub(wg_linear_forward(r->last, wg_tanh(hidden)), batch[1]);
+    wg_tensor *loss = wg_mean(wg_mul(error, error), WG_ALL, false);
+    return early ? wg_add(loss, early) : loss;
+}
+
+static int train(run *r, wg_group *group, int zero) {
+    const wg_task task = {
+        .context = r, .module = r->module, .loss = loss_of, .batches = r->batches};
+    const wg_trainer_options options = {.steps = STEPS,
+                                        .accumulate = ACCUMULATE,
+                                        .group = group,
+                                        .zero = zero,
+                                        .save_seconds = -1,
+                                        .schedule = {.peak = 0.01}};
+    wg_trainer *trainer = wg_trainer_new(&task, wg_adamw_new(NULL), &options);
+    ck_assert_ptr_nonnull(trainer);
+    const int outcome = wg_trainer_run(trainer);
+    wg_trainer_free(trainer);
+    return outcome;
+}
+
+/* The running mean of each input by its definition: each rank goes on from where all stand with
+ * each batch of its own, and a step ends at the mean of those ranks. */
+static void expected_means(int ranks, double *running) {
+    wg_batches *batches = make_batches();
+    for (int step = 0; step < STEPS; step++) {
+        double own[ACCUMULATE][WIDTH];
+        for (int rank = 0; rank < ranks; rank++)
+            memcpy(own[rank], running, sizeof own[rank]);
+        for (int i = 0; i < ACCUMULATE; i++) {
+            wg_tensor *batch[2];
+            wg_scope scope;
+            wg_scope_begin(&scope);
+            ck_assert_int_eq(wg_batches_next(batches, batch), 0);
+            const float *x = wg_tensor_data(batch[0]);
+            for (int c = 0; c < WIDTH; c++) {
+                double mean = 0;
+                for (int b = 0; b < BATCH; b++)
+                    mean += x[b * WIDTH + c] / (double)BATCH;
+                own[i % ranks][c] = 0.9 * own[i % ranks][c] + 0.1 * mean;
+            }
+            wg_scope_end(&scope, NULL);
+        }
+        memset(running, 0, WIDTH * sizeof *running);
+        for (int rank = 0; rank < ranks; rank++)
+            for (int c = 0; c < WIDTH; c++)
+                running[c] += own[rank][c] / ranks;
+    }
+    wg_batches_free(batches);
+}
+
+static void assert_alike(wg_group *group, wg_tensor *x) {
+    char text[128] = "";
+    for (int64_t i = 0; i < wg_tensor_count(x); i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%.9g ",
+                 ((const float *)wg_tensor_data(x))[i]);
+    ck_assert_int_eq(wg_group_agree(group, "a tensor", text), 0);
+}
+
+/* One test, because a process joins a group once. */
+START_TEST(statistics_are_shared_and_an_order_of_layers_that_changes_is_refused) {
+    wg_group *group = wg_group_join();
+    ck_assert_ptr_nonnull(group);
+    const int ranks = wg_group_size(group);
+    ck_assert_int_le(ranks, ACCUMULATE);
+    double wanted[WIDTH] = {0}, weight = 0;
+    expected_means(ranks, wanted);
+    for (int zero = 0; zero <= 3; zero++) {
+        run r = make();
+        ck_assert_int_eq(train(&r, group, zero), WG_TRAIN_FINISHED);
+        const float *mean = wg_tensor_data(r.inputs->running_mean);
+        for (int c = 0; c < WIDTH; c++)
+            ck_assert_double_eq_tol(mean[c], wanted[c], 1e-6);
+        assert_alike(group, r.norm->running_var);
+        assert_alike(group, r.last->weight); /* whole again, where it was sharded */
+        const double found = *(const float *)wg_tensor_data(r.last->weight);
+        ck_assert_double_eq_tol(found, zero ? weight : found, 1e-6);
+        weight = found;
+        clear(&r);
+    }
+    run r = make();
+    /* The probe of rank 0 is a call, too. */
+    r.odd_call = wg_group_rank(group) == ranks - 1 ? 2 : 0;
+    const int outcome = train(&r, group, 3);
+    ck_assert_int_eq(outcome, ranks == 1 ? WG_TRAIN_FINISHED : -1);
+    if (ranks > 1) {
+        ck_assert_ptr_nonnull(
+            strstr(wg_error_pending()->message, "reads the layer of \"0.weight\""));
+        wg_error_clear();
+    }
+    clear(&r);
+    wg_group_leave(group);
+}
+END_TEST
+
+SUITES {
+    const TTest *const tests[] = {
+        statistics_are_shared_and_an_order_of_layers_that_changes_is_refused};
+    add_suite("ranks", tests);
+}
