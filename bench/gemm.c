@@ -6,6 +6,7 @@
 #include "bench/bench.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "tensor/kernels.h"
 #include "tensor/tensor.h"
 
 enum { MAX_THREADS = 1024, MAX_SIZE = 1 << 20 };
@@ -107,12 +108,13 @@ static int time_one(const product *p, bool transposed, wg_dtype dtype, double sg
     if (seconds < 0)
         return -1;
     const double flops = 2 * (double)p->m * (double)p->n * (double)p->k / seconds;
-    wg__print_json_line(json_pack("{s:s, s:I, s:I, s:I, s:b, s:s, s:i, s:f, s:f, s:f, s:f}", "use",
-                                  p->use, "m", (json_int_t)p->m, "n", (json_int_t)p->n, "k",
-                                  (json_int_t)p->k, "transposed", transposed, "dtype",
-                                  wg_dtype_name(dtype), "threads", wg_threads(), "ms",
-                                  1e3 * seconds, "gflops", 1e-9 * flops, "sgemm_peak_gflops",
-                                  1e-9 * sgemm_flops, "share_of_peak", flops / sgemm_flops));
+    wg__print_json_line(
+        json_pack("{s:s, s:I, s:I, s:I, s:b, s:s, s:i, s:s, s:f, s:f, s:f, s:f}", "use", p->use,
+                  "m", (json_int_t)p->m, "n", (json_int_t)p->n, "k", (json_int_t)p->k, "transposed",
+                  transposed, "dtype", wg_dtype_name(dtype), "threads", wg_threads(), "kernels",
+                  dtype == WG_BF16 ? wg_kernels_in_use().bf16 : wg_kernels_in_use().vectors, "ms",
+                  1e3 * seconds, "gflops", 1e-9 * flops, "sgemm_peak_gflops", 1e-9 * sgemm_flops,
+                  "share_of_peak", flops / sgemm_flops));
     fflush(stdout);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "cli/profile.h"
 #include "cli/output.h"
 #include "base/alloc.h"
+#include "tensor/kernels.h"
 #include "tensor/profile.h"
 
 enum { MAX_THREADS = 1024, MAX_SIZE = 1 << 24, MAX_STEPS = 1000000, WARM_UP = 2 };
@@ -138,11 +139,12 @@ static void report(const arguments *a, const wg__workload *w, timing *found) {
     const double step = wg__median(a->steps, found->seconds);
     const double flops = found->product_flops / step;
     wg__print_json_line(json_pack(
-        "{s:s, s:I, s:I, s:I, s:s, s:b, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, "
-        "s:o}",
+        "{s:s, s:I, s:I, s:I, s:s, s:b, s:i, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:I, s:o}",
         "preset", w->preset, "parameters", (json_int_t)wg_module_parameter_count(w->module),
         "batch", (json_int_t)w->batch, "seq", (json_int_t)w->sequence, "dtype",
-        wg_dtype_name(w->dtype), "recompute", w->recompute, "threads", wg_threads(), "steps",
+        wg_dtype_name(w->dtype), "recompute", w->recompute, "threads", wg_threads(), "kernels",
+        w->dtype == WG_BF16 ? wg_kernels_in_use().bf16 : wg_kernels_in_use().vectors, "steps",
         (json_int_t)a->steps, "ms_per_step", 1e3 * step, "min_ms", 1e3 * found->seconds[0],
         "max_ms", 1e3 * found->seconds[a->steps - 1], "tokens_per_s", (double)w->tokens / step,
         "gflops", 1e-9 * flops, "sgemm_peak_gflops", 1e-9 * found->sgemm_flops, "share_of_peak",

@@ -106,8 +106,9 @@ static void WG_PRINTF(2, 3) advise(json_t *advice, const char *format, ...) {
 /* Those of the processor's features that kernels are made for. */
 static json_t *features(void) {
     static const char *const known[] = {
-        "sse4_2",   "avx",      "f16c",     "fma",         "bmi2",        "avx2",  "avx512f",
-        "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "asimd", "sve"};
+        "sse4_2",   "avx",      "f16c",     "fma",      "bmi2",        "avx2",
+        "avx512f",  "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
+        "amx_tile", "amx_bf16", "amx_int8", "asimd",    "sve"};
     char line[LONGEST_LINE], text[256] = "";
     if (!read_value("/proc/cpuinfo", "flags", line))
         read_value("/proc/cpuinfo", "Features", line);
@@ -159,9 +160,16 @@ static json_t *kernels(json_t *advice) {
                "BLIS %s has no kernels for this processor in this build; one that is built with "
                "`./configure auto' has, and configure takes it by --with-blis=PREFIX",
                used.blis);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors, "weights in bf16",
-                     used.bf16, "weights in 8 and 4 bits", used.blocks, "blis", used.blis,
-                     "blis kernels", used.blis_family);
+    if (strstr(used.tiles, "does not grant"))
+        advise(advice, "the processor has AMX, which Linux grants since 5.16; products in bf16 use "
+                       "AVX-512 instead");
+    if (strstr(used.tiles, "wrongly"))
+        advise(advice,
+               "AMX gave a wrong product when the library tried it, and is not used; please "
+               "report it with this text");
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors, "products in bf16",
+                     used.bf16, "tiles", used.tiles, "weights in 8 and 4 bits", used.blocks, "blis",
+                     used.blis, "blis kernels", used.blis_family);
 }
 
 static json_t *threads(json_t *advice) {

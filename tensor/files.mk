@@ -120,5 +120,6 @@ simd_kernels = \
 	tensor/simd/random_words.h \
 	tensor/simd/rows.h \
 	tensor/simd/table.h \
+	tensor/simd/tiles.h \
 	tensor/simd/vector.h \
 	$(nil)

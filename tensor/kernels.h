@@ -13,11 +13,12 @@ WG_BEGIN_DECLS
 typedef struct wg_kernels {
     const char *vectors; /* of elementwise ops, rows and attention: "base", "v3" (AVX2 and FMA),
                             "v4" (AVX-512) */
-    const char *bf16;    /* of products with weights in bf16: the same, or "bf16" (AVX512-BF16) */
+    const char *bf16;    /* of products in bf16: the same, "bf16" (AVX512-BF16) or "amx" (AMX) */
     const char *blocks;  /* of products with weights in 8 and 4 bits: the same, or "vnni" */
     const char *blis;    /* the version of BLIS */
     const char *blis_family; /* the processors for which BLIS has chosen its kernels: "zen",
                                 "haswell"; "none" in deterministic mode, which does without BLIS */
+    const char *tiles; /* AMX: "in use", or why not: "this processor has no AMX for bf16" */
 } wg_kernels;
 
 /* Those that the library has chosen for this processor. Cannot fail. */

@@ -654,7 +654,7 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
  * stay f32, as do all other ops, and f64 is not rounded. A sum begins with 0, the bias or what is
  * added onto, and for each pair of the inner axis the second product is added, then the first, each
  * with one rounding, so that the bits are the same on every processor with fused multiply-adds; but
- * AVX512-BF16 takes numbers and sums below 2^-126 for 0. NaN and infinities are those of IEEE 754.
+ * AVX512-BF16 takes numbers and sums below 2^-126 for 0, and AMX sums in another order. NaN and infinities are those of IEEE 754.
  * Returns the dtype that was set before; initially WG_F32.
  * [DTYPE for another dtype than f32 and bf16, which changes nothing] */
 WG_API wg_dtype wg_set_matmul_dtype(wg_dtype dtype);

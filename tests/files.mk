@@ -247,6 +247,7 @@ testing_sources = \
 	tests/support/model_fixture.h \
 	tests/support/testing.c \
 	tests/support/testing.h \
+	tests/support/tiles.h \
 	tests/support/word_corpus.c \
 	tests/support/word_corpus.h \
 	$(nil)

@@ -38,7 +38,13 @@ typedef struct wg__gather {
  *     for l = 0, 2, 4, ...:   c = fma(a_i(l+1), b_(l+1)j, c),   c = fma(a_il, b_lj, c)
  *
  * where numbers beyond an odd k are 0. This is the order of AVX512-BF16, which takes numbers and
- * sums below 2^-126 for 0; other processors keep them. */
+ * sums below 2^-126 for 0; other processors keep them. AMX has an order of its own, and takes them
+ * for 0, too: it adds 32 numbers of k at a time,
+ *
+ *     for l = 0, 32, 64, ...:
+ *         even = 0,  for s = 0, 2, ... 30:   even = fma(a_i(l+s), b_(l+s)j, even)
+ *         odd  = 0,  for s = 1, 3, ... 31:   odd  = fma(a_i(l+s), b_(l+s)j, odd)
+ *         c = c + (even + odd) */
 typedef struct wg__product {
     wg_dtype dtype;            /* f32, f64, i32, i64 or u8 */
     bool rounds;               /* f32 only, without a gather */

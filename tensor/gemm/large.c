@@ -150,14 +150,26 @@ wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype) {
     return blis;
 }
 
-/* Slivers of A are two tiles high. */
+/* Slivers of A are two tiles high, but for tiles as high as MOST_WIDTH. */
 wg__gemm_kernel wg__gemm_kernel_of_bf16(const wg__bf16_kernels *kernels) {
-    const int64_t rows = 2 * kernels->tile_rows, columns = kernels->columns;
+    const int64_t rows = wg__smaller(2 * kernels->tile_rows, MOST_WIDTH);
+    const int64_t columns = kernels->columns;
     return (wg__gemm_kernel){.dtype = WG_F32,
                              .a = {rows, rows},
                              .b = {columns, columns},
                              .by_rows = true,
                              .rounded = kernels};
+}
+
+/* What a thread does before and after its products. */
+static void begin_tiles(const wg__gemm_kernel *kernel) {
+    if (kernel->rounded && kernel->rounded->begin)
+        kernel->rounded->begin();
+}
+
+static void end_tiles(const wg__gemm_kernel *kernel) {
+    if (kernel->rounded && kernel->rounded->end)
+        kernel->rounded->end();
 }
 
 /* ---- A product in blocks ---- */
@@ -197,7 +209,9 @@ static int64_t source_size(const blocks *p, bool of_a) {
 
 /* The words of a piece of k, of a packed vector (kernel.rounded). */
 static int64_t words_of(const blocks *p, int64_t k) {
-    return wg__ceil_divide(k, 2) * p->kernel.rounded->pair_bytes / WORD;
+    const wg__bf16_kernels *rounded = p->kernel.rounded;
+    return wg__ceil_divide(k, 2 * rounded->block_pairs) * rounded->block_pairs *
+           rounded->pair_bytes / WORD;
 }
 
 /* The words from one packed row of A to the next: rows do not compete for lines of the cache. */
@@ -552,6 +566,7 @@ static source block_after(const blocks *p, range now, int64_t piece) {
 
 static void multiply_blocks(int64_t begin, int64_t end, void *context) {
     blocks *p = context;
+    begin_tiles(&p->kernel);
     for (int64_t worker = begin; worker < end; worker++) {
         const bool of_a = !p->shares_a;
         char *block = p->workspaces + worker * p->workspace_bytes;
@@ -564,6 +579,7 @@ static void multiply_blocks(int64_t begin, int64_t end, void *context) {
                 (of_a ? multiply_rows_of_a : multiply_columns_of_b)(p, piece, now, block, then);
             }
     }
+    end_tiles(&p->kernel);
 }
 
 /* ---- A product ---- */
@@ -604,6 +620,7 @@ static void multiply_tile_by_tile(blocks *p) {
     _Alignas(CACHE_LINE) char a[2 * ((PIECE + CACHE_LINE / WORD) * MOST_STEP * WORD + SLIVER_ROOM)];
     char *b = a + sliver_bytes(p, true);
     const int64_t rows = p->kernel.a.width, columns = p->kernel.b.width;
+    begin_tiles(&p->kernel);
     for (int64_t piece = 0; piece < p->pieces; piece++)
         for (int64_t i = 0; i * rows < p->product.m; i++)
             for (int64_t j = 0; j * columns < p->product.n; j++) {
@@ -612,6 +629,7 @@ static void multiply_tile_by_tile(blocks *p) {
                 pack_slivers(p, false, j, 1, piece, b);
                 multiply_sliver(p, piece, a, (range){i, 1}, b, j * columns, &(coming){0});
             }
+    end_tiles(&p->kernel);
 }
 
 void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
@@ -623,12 +641,15 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
     orient(&p);
     p.a_stands = kernel.reads_a && !p.gathers_a && stands_well(&p.product);
     p.shares_a = p.product.m <= p.product.n;
-    p.packs_along = kernel.rounded && p.product.a.column_stride == 1;
+    p.packs_along =
+        kernel.rounded && (kernel.rounded->packs_along || p.product.a.column_stride == 1);
     const int64_t packed = kernel.rounded ? kernel.rounded->pair_bytes / 2 : p.size;
     p.pieces = wg__ceil_divide(p.product.k, PIECE * WORD / packed);
     p.piece = wg__ceil_divide(p.product.k, p.pieces);
-    if (kernel.rounded)
-        p.piece += p.piece % 2; /* a pair is of one piece */
+    if (kernel.rounded) { /* a block of pairs is of one piece */
+        const int64_t block = 2 * kernel.rounded->block_pairs;
+        p.piece = wg__ceil_divide(p.piece, block) * block;
+    }
     p.pieces = wg__ceil_divide(p.product.k, p.piece);
     set_blocks(&p);
     const int64_t piece_bytes = shared_slivers(&p) * sliver_bytes(&p, p.shares_a);

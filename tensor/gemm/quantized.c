@@ -43,8 +43,9 @@ static int64_t first_tile(const bf16_job *j, int64_t part) {
     return part * j->tiles / j->parts;
 }
 
-static int64_t pairs(int64_t numbers) {
-    return wg__ceil_divide(numbers, 2);
+/* In whole blocks. */
+static int64_t pairs(const bf16_job *j, int64_t numbers) {
+    return wg__ceil_divide(numbers, 2 * j->kernels->block_pairs) * j->kernels->block_pairs;
 }
 
 static void lay_tiles(int64_t begin, int64_t end, void *context) {
@@ -52,7 +53,7 @@ static void lay_tiles(int64_t begin, int64_t end, void *context) {
     for (int64_t t = begin; t < end; t++) {
         const int64_t row = first_row(j, t), rows = first_row(j, t + 1) - row;
         j->kernels->lay_rows(rows, j->p->n, j->p->x + row * j->p->x_stride, j->p->x_stride,
-                             j->x + row * pairs(j->p->n) * j->kernels->pair_bytes);
+                             j->x + row * pairs(j, j->p->n) * j->kernels->pair_bytes);
     }
 }
 
@@ -95,9 +96,9 @@ static void multiply_piece(const bf16_job *j, bf16_unit *u, int64_t depth) {
         fetch(j, u, depth, t - u->from, u->to - u->from);
         kernels->multiply(&(wg__pair_product){
             .rows = rows,
-            .pairs = pairs(n),
+            .pairs = pairs(j, n),
             .panel = u->panel,
-            .tile = j->x + (row * pairs(p->n) + rows * depth / 2) * kernels->pair_bytes,
+            .tile = j->x + (row * pairs(j, p->n) + rows * depth / 2) * kernels->pair_bytes,
             .from = first ? u->bias : sums,
             .from_row = first ? 0 : kernels->columns,
             .to = to_y ? p->y + row * p->y_stride + u->output : sums,
@@ -131,6 +132,8 @@ static int64_t panels_of(const bf16_job *j, const wg__quantized_product *p) {
 static void multiply_bf16_units(int64_t begin, int64_t end, void *context) {
     const bf16_job *j = context;
     bf16_unit u;
+    if (j->kernels->begin)
+        j->kernels->begin();
     for (int64_t i = begin; i < end; i++) {
         int64_t panel = i % j->panels;
         const wg__quantized_product *p = j->p;
@@ -138,6 +141,8 @@ static void multiply_bf16_units(int64_t begin, int64_t end, void *context) {
             panel -= panels_of(j, p);
         multiply_bf16_unit(j, p, i / j->panels, panel * j->kernels->columns, &u);
     }
+    if (j->kernels->end)
+        j->kernels->end();
 }
 
 int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
@@ -152,9 +157,11 @@ int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
     if (j.panels == 0 || x_rows == 0)
         return 0;
     j.parts = wg__ceil_divide(j.tiles, BF16_ROWS / kernels->tile_rows);
-    j.x = wg__alloc_array(wg__times(wg__times(x_rows, pairs(n)), kernels->pair_bytes), 1);
+    j.x = wg__alloc_array(
+        wg__times(wg__times(x_rows, pairs(&j, n)), kernels->pair_bytes) + WG__TILE_ROOM, 1);
     if (!j.x)
         return -1;
+    memset(j.x + x_rows * pairs(&j, n) * kernels->pair_bytes, 0, WG__TILE_ROOM);
     wg__parallel_for(j.tiles, 1 + WORK / (n * kernels->tile_rows + 1), lay_tiles, &j);
     wg__parallel_for(j.parts * j.panels, 1, multiply_bf16_units, &j);
     wg__free(j.x);

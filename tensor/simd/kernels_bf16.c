@@ -6,15 +6,22 @@
  *     |2, 3|2, 3|         |2, 3|            |2, 3|2, 3|            32-bit word or, where x stays
  *     ...                                   ...                    f32, two words of f32.      */
 #define WG__BITS 32
+#include "tensor/convert.h"
 #include "tensor/simd/simd.h"
 #include "tensor/simd/vector.h"
 
+/* WG__TILES names the header with the intrinsics of tiles, for products by tiles (tiles.h). */
 #if defined(__AVX512BF16__)
 #include <immintrin.h>
 #endif
+#ifdef WG__TILES
+#include WG__TILES
+#endif
 
 /* As many rows as leave registers for a row of a panel and a word of x. */
-#if defined(__AVX512F__) || defined(__aarch64__)
+#if defined(WG__TILES)
+#define WG__PAIR_ROWS 32
+#elif defined(__AVX512F__) || defined(__aarch64__)
 #define WG__PAIR_ROWS 12
 #elif defined(__AVX2__)
 #define WG__PAIR_ROWS 6
@@ -24,7 +31,11 @@
 #define WG__PAIR_ROWS 4
 #endif
 
-enum { WORD = 4, VECTORS = 2, COLUMNS = VECTORS * LANES };
+#ifdef WG__TILES
+enum { WORD = 4, COLUMNS = 32, VECTORS = COLUMNS / LANES, BLOCK_PAIRS = 16 };
+#else
+enum { WORD = 4, VECTORS = 2, COLUMNS = VECTORS * LANES, BLOCK_PAIRS = 1 };
+#endif
 
 /* ---- Words ---- */
 
@@ -46,6 +57,24 @@ static inline vector words_of(const float *x) {
 static inline void split(vector pairs, vector *words) {
     words[0] = pairs;
 }
+#elif defined(WG__TILES)
+enum { PAIR_WORDS = 1 };
+
+/* A word of two numbers, rounded to bf16. */
+static inline lane word_of(float low, float high) {
+    return (lane)(wg__f32_to_bf16(low) | (uint32_t)wg__f32_to_bf16(high) << 16);
+}
+
+static inline vector words_of(const float *x) {
+    lanes words;
+    for (int i = 0; i < LANES; i++)
+        words[i] = word_of(x[2 * i], x[2 * i + 1]);
+    return (vector)words;
+}
+
+static inline void split(vector pairs, vector *words) {
+    words[0] = pairs;
+}
 #else
 enum { PAIR_WORDS = 2 };
 
@@ -63,6 +92,11 @@ static inline void split(vector pairs, vector *words) {
 
 enum { STEP = LANES * 2 / PAIR_WORDS };
 
+/* The words of k numbers, in whole blocks of pairs. */
+static inline int64_t words_in(int64_t k) {
+    return (k + 2 * BLOCK_PAIRS - 1) / (2 * BLOCK_PAIRS) * BLOCK_PAIRS * PAIR_WORDS;
+}
+
 /* LANES words of a row, from number `at` on; zeros beyond the last number. */
 static inline vector words_at(const float *x, int64_t at, int64_t n) {
     if (n - at >= STEP)
@@ -72,6 +106,19 @@ static inline vector words_at(const float *x, int64_t at, int64_t n) {
     return words_of(rest);
 }
 
+#ifdef WG__TILES
+/* Block after block, with the 16 pairs of row 0, of row 1... in each. */
+static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile) {
+    uint8_t *to = tile;
+    for (int64_t at = 0; at < n; at += 2 * BLOCK_PAIRS)
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t word = 0; word < BLOCK_PAIRS; word += LANES, to += WG__VECTOR_BYTES) {
+                const int64_t l = at + 2 * word;
+                const vector words = l < n ? words_at(x + row * x_stride, l, n) : (vector){0};
+                memcpy(to, &words, sizeof words);
+            }
+}
+#else
 /* Stores the first `count` of LANES words; each vector holds the same word of several rows. */
 static inline void store_words(const vector *words, int64_t count, int64_t rows, int64_t row,
                                uint8_t *to, const uint8_t *end) {
@@ -98,6 +145,7 @@ static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, 
                         (uint8_t *)tile + word * rows * WORD, end);
         }
 }
+#endif
 
 /* ---- Panels ---- */
 
@@ -154,10 +202,15 @@ static void lay_panel(int64_t outputs, int64_t n, const void *weight, int64_t we
             rows += WG__VECTOR_BYTES;
             to += LANES * PAIR_WORDS * COLUMNS * WORD;
         }
+        for (int64_t row = (n + 2 * LANES - 1) / (2 * LANES) * LANES * PAIR_WORDS;
+             row < words_in(n); row++, to += COLUMNS * WORD)
+            memset(to, 0, WG__VECTOR_BYTES);
     }
 }
 
 /* ---- Products ---- */
+
+#ifndef WG__TILES
 
 /* Adds a word of x times the same word of each output to the outputs' sums. */
 static inline vector add_product(vector sum, const uint8_t *x, vector column) {
@@ -203,6 +256,7 @@ static void multiply(const wg__pair_product *p) {
         return;
     }
 }
+#endif
 
 /* ---- Products of two operands that are rounded to bf16: packing ---- */
 
@@ -230,6 +284,28 @@ static inline vector join_narrow_rows(const uint16_t *x, const uint16_t *y) {
     const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)x));
     const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)y));
     return (vector)_mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+}
+#elif defined(WG__TILES)
+static inline vector rounded_words(const float *x) {
+    return words_of(x);
+}
+
+static inline vector narrow_words(const uint16_t *x) {
+    return load_words((const uint8_t *)x);
+}
+
+static inline vector join_rows(const float *x, const float *y) {
+    lanes words;
+    for (int i = 0; i < LANES; i++)
+        words[i] = word_of(x[i], y[i]);
+    return (vector)words;
+}
+
+static inline vector join_narrow_rows(const uint16_t *x, const uint16_t *y) {
+    lanes words;
+    for (int i = 0; i < LANES; i++)
+        words[i] = (lane)(x[i] | (uint32_t)y[i] << 16);
+    return (vector)words;
 }
 #else
 typedef uint32_t words __attribute__((vector_size(WG__VECTOR_BYTES)));
@@ -275,7 +351,7 @@ static inline vector words_of_operand(const wg__bf16_operand *x, int64_t i, int6
 /* Vectors whose numbers are adjacent: each becomes a row of words. */
 static void pack_along(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
                        float *to) {
-    const int64_t numbers = (k + 1) / 2 * PAIR_WORDS;
+    const int64_t numbers = words_in(k);
     for (int64_t i = 0; i < count; i++)
         for (int64_t word = 0, l = 0; word < numbers; word += LANES, l += STEP) {
             const vector v = words_of_operand(x, i, l, k);
@@ -287,7 +363,7 @@ static void pack_along(int64_t count, int64_t k, const wg__bf16_operand *x, int6
 /* A row of words for each number or pair, transposed from vectors of any stride. */
 static void pack_transposed(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
                             float *to) {
-    const int64_t rows = (k + 1) / 2 * PAIR_WORDS;
+    const int64_t rows = words_in(k);
     for (int64_t begin = 0; begin < step; begin += LANES)
         for (int64_t word = 0, l = 0; word < rows; word += LANES, l += STEP) {
             vector v[LANES];
@@ -302,7 +378,9 @@ static void pack_transposed(int64_t count, int64_t k, const wg__bf16_operand *x,
 
 /* The words of number or pair `row` of LANES vectors from vector i on, which are adjacent. */
 static inline vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t row, int64_t k) {
-#if defined(__AVX512BF16__)
+#if defined(__AVX512BF16__) || defined(WG__TILES)
+    if (2 * row >= k)
+        return (vector){0};
     const int64_t low = 2 * row * x->k_stride + i, high = low + x->k_stride;
     static const float zeros[LANES] = {0};
     const bool is_last = 2 * row + 1 == k; /* of an odd k: the pair's second number is 0 */
@@ -323,7 +401,7 @@ static inline vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t 
 /* The same from vectors that lie side by side. */
 static void pack_adjacent(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
                           float *to) {
-    const int64_t rows = (k + 1) / 2 * PAIR_WORDS, whole = count / LANES * LANES;
+    const int64_t rows = words_in(k), whole = count / LANES * LANES;
     for (int64_t row = 0; row < rows; row++)
         for (int64_t i = 0; i < whole; i += LANES) {
             const vector v = joined_words(x, i, row, k);
@@ -347,9 +425,36 @@ static void pack_adjacent(int64_t count, int64_t k, const wg__bf16_operand *x, i
     }
 }
 
+#ifdef WG__TILES
+/* Vectors that lie side by side become rows of words: transposed a block at a time. */
+static void pack_adjacent_along(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
+                                float *to) {
+    const int64_t whole = count / LANES * LANES;
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int64_t word = 0; word < words_in(k); word += LANES) {
+            vector v[LANES];
+            for (int r = 0; r < LANES; r++)
+                v[r] = joined_words(x, i, word + r, k);
+            transpose_vectors(v);
+            for (int r = 0; r < LANES; r++)
+                memcpy(to + (i + r) * step + word, &v[r], sizeof v[r]);
+        }
+    wg__bf16_operand rest = *x;
+    rest.data = (const char *)x->data + whole * (x->is_bf16 ? 2 : 4);
+    pack_along(count - whole, k, &rest, step, to + whole * step);
+}
+#endif
+
 static void pack_operand(int64_t count, int64_t k, const wg__bf16_operand *x, bool along,
                          int64_t step, void *to) {
-    if (along)
+#ifdef WG__TILES
+    for (int64_t i = count; along && i % BLOCK_PAIRS; i++)
+        memset((char *)to + i * step * WORD, 0, (size_t)words_in(k) * WORD);
+    if (along && x->stride == 1 && x->k_stride != 1)
+        pack_adjacent_along(count, k, x, step, to);
+    else
+#endif
+        if (along)
         pack_along(count, k, x, step, to);
     else if (x->stride == 1)
         pack_adjacent(count, k, x, step, to);
@@ -359,6 +464,9 @@ static void pack_operand(int64_t count, int64_t k, const wg__bf16_operand *x, bo
 
 /* ---- Products of two operands that are rounded to bf16: tiles ---- */
 
+#ifdef WG__TILES
+#include "tensor/simd/tiles.h"
+#else
 WG__OF_KNOWN void rounded_tile(const int rows, const int vectors, const bool along,
                                const wg__panel_product *p, const real *a, const real *b,
                                const real *d, real *c) {
@@ -417,6 +525,7 @@ static void rounded_product(const wg__panel_product *p) {
                    : rounded_column(VECTORS, false, p, b, d, c));
     }
 }
+#endif
 
 /* ---- The table ---- */
 
@@ -430,9 +539,15 @@ const wg__bf16_kernels WG__TABLE = {
     .tile_rows = WG__PAIR_ROWS,
     .columns = COLUMNS,
     .pair_bytes = PAIR_WORDS * WORD,
+    .block_pairs = BLOCK_PAIRS,
     .lay_rows = lay_rows,
     .lay_panel = lay_panel,
     .multiply = multiply,
     .pack_operand = pack_operand,
     .rounded_product = rounded_product,
+#ifdef WG__TILES
+    .packs_along = true,
+    .begin = configure_tiles,
+    .end = release_tiles,
+#endif
 };

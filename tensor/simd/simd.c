@@ -4,6 +4,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef WG_SIMD_AMX
+#include <cpuid.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "base/error.h"
 #include "tensor/gemm/blis.h"
@@ -19,6 +25,9 @@ extern const wg__simd wg__simd_f32_v3, wg__simd_f64_v3;
 extern const wg__simd wg__simd_f32_v4, wg__simd_f64_v4;
 extern const wg__block_kernels wg__block_kernels_v3, wg__block_kernels_v4, wg__block_kernels_vnni;
 extern const wg__bf16_kernels wg__bf16_kernels_v3, wg__bf16_kernels_v4, wg__bf16_kernels_bf16;
+#ifdef WG_SIMD_AMX
+extern const wg__bf16_kernels wg__bf16_kernels_amx;
+#endif
 /* libgcc reads the CPU once, before main; these are loads and tests of its flags. */
 #define CPU_HAS(instructions) (__builtin_cpu_supports(instructions) != 0)
 #else
@@ -54,9 +63,10 @@ static const wg__block_kernels *const of_blocks[] = {
 static const wg__bf16_kernels *const of_bf16[] = {
     &wg__bf16_kernels_base,
 #ifdef WG_SIMD_X86
-    &wg__bf16_kernels_v3,
-    &wg__bf16_kernels_v4,
-    &wg__bf16_kernels_bf16,
+    &wg__bf16_kernels_v3,   &wg__bf16_kernels_v4, &wg__bf16_kernels_bf16,
+#ifdef WG_SIMD_AMX
+    &wg__bf16_kernels_amx,
+#endif
 #endif
 };
 
@@ -72,6 +82,7 @@ static wg__simd_level level_of_cpu(void) {
 /* ---- The environment and deterministic mode: the level that is used is the least of three ---- */
 
 static wg__simd_level of_cpu_or_environment = WG__SIMD_BASE; /* set before main */
+static bool without_tiles;                                   /* by the environment */
 static atomic_bool deterministic;
 
 static bool is_set(const char *text) {
@@ -89,6 +100,7 @@ __attribute__((constructor)) static void read_environment(void) {
     if (most && strcmp(most, "base") == 0)
         level = WG__SIMD_BASE;
     of_cpu_or_environment = level;
+    without_tiles = most && *most;
     atomic_store(&deterministic, level >= WG__SIMD_V3 && is_set(getenv("WENGERT_DETERMINISTIC")));
 }
 
@@ -132,18 +144,120 @@ const wg__block_kernels *wg__block_kernels_for_cpu(void) {
     return of_blocks[best(CPU_HAS("avx512vnni"))];
 }
 
+/* ---- Tiles ---- */
+
+bool wg__bf16_kernels_agree(const wg__bf16_kernels *a, const wg__bf16_kernels *b) {
+    enum { M = 29, N = 64, K = 71, STEP = 128, ROWS = 32 };
+    const wg__bf16_kernels *const kernels[] = {a, b};
+    static const int64_t mixing = 40503;
+    float x[M * K], y[K * N], c[2][M * N];
+    for (int64_t i = 0; i < M * K; i++)
+        x[i] = (float)(i * mixing / 64 % 19 - 9);
+    for (int64_t i = 0; i < K * N; i++)
+        y[i] = (float)(i * mixing / 128 % 23 - 11);
+    for (int t = 0; t < 2; t++) {
+        const int64_t columns = kernels[t]->columns;
+        float words[ROWS * STEP], panels[WG__MOST_PAIR_COLUMNS * STEP];
+        const wg__bf16_operand of_x = {x, false, K, 1};
+        kernels[t]->pack_operand(M, K, &of_x, true, STEP, words);
+        if (kernels[t]->begin)
+            kernels[t]->begin();
+        for (int64_t j = 0; j < N; j += columns) {
+            const wg__bf16_operand of_y = {y + j, false, 1, N};
+            kernels[t]->pack_operand(columns, K, &of_y, false, columns, panels);
+            kernels[t]->rounded_product(&(wg__panel_product){.m = M,
+                                                             .n = columns,
+                                                             .k = (K + 1) / 2,
+                                                             .alpha = 1,
+                                                             .a = words,
+                                                             .a_row = STEP,
+                                                             .a_column = 1,
+                                                             .b = panels,
+                                                             .b_row = columns,
+                                                             .c = c[t] + j,
+                                                             .c_row = N});
+        }
+        if (kernels[t]->end)
+            kernels[t]->end();
+    }
+    return memcmp(c[0], c[1], sizeof c[0]) == 0;
+}
+
+#ifdef WG_SIMD_AMX
+static bool cpu_has_tiles(void) {
+    enum { OSXSAVE = 1 << 27, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, TILE_STATE = 3 << 17 };
+    unsigned a, b, c, d, enabled, upper;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE))
+        return false;
+    __asm__("xgetbv" : "=a"(enabled), "=d"(upper) : "c"(0));
+    if ((enabled & TILE_STATE) != TILE_STATE || !__get_cpuid_count(7, 0, &a, &b, &c, &d) ||
+        !(d & AMX_TILE) || !(d & AMX_BF16) || !__get_cpuid_count(0x1d, 1, &a, &b, &c, &d))
+        return false;
+    /* Palette 1: eight tiles or more, of 16 rows of 64 bytes. */
+    return b >> 16 >= 8 && (b & 0xffff) >= 64 && (c & 0xffff) >= 16;
+}
+
+/* Linux grants the tiles to a process that asks for them (Documentation/arch/x86/xstate.rst), and
+ * to all of its threads. */
+static bool system_grants_tiles(void) {
+    enum { REQUEST = 0x1023, TILE_DATA = 18 };
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+
+static const char *tiles = "in use"; /* or why not */
+
+static void try_tiles(void) {
+    if (!CPU_HAS("avx512bf16") || !cpu_has_tiles())
+        tiles = "this processor has no AMX for bf16";
+    else if (!system_grants_tiles())
+        tiles = "the system does not grant AMX to this process";
+    else if (!wg__bf16_kernels_agree(&wg__bf16_kernels_amx, &wg__bf16_kernels_base))
+        tiles = "AMX multiplied wrongly when it was tried";
+}
+
+static bool has_tiles(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static const char *const in_use = "in use";
+    pthread_once(&once, try_tiles);
+    return strcmp(tiles, in_use) == 0;
+}
+#else
+static const char *const tiles = "not in this build";
+
+static bool has_tiles(void) {
+    return false;
+}
+#endif
+
+/* Deterministic mode and WENGERT_SIMD exclude tiles, and then nothing asks the system for them. */
+static const char *tiles_in_use(void) {
+    if (without_tiles)
+        return "excluded by WENGERT_SIMD";
+    if (wg__simd_level_in_use() < WG__SIMD_V4)
+        return wg_is_deterministic() ? "not in deterministic mode"
+                                     : "this processor has no AMX for bf16";
+    has_tiles();
+    return tiles;
+}
+
+static int best_of_bf16(void) {
+    const int index = best(CPU_HAS("avx512bf16"));
+    return index == WG__SIMD_V4 + 1 && !without_tiles && has_tiles() ? index + 1 : index;
+}
+
 const wg__bf16_kernels *wg__bf16_kernels_at(int index) {
-    return index > best(CPU_HAS("avx512bf16")) ? NULL : of_bf16[index];
+    return index > best_of_bf16() ? NULL : of_bf16[index];
 }
 
 const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void) {
-    return of_bf16[best(CPU_HAS("avx512bf16"))];
+    return of_bf16[best_of_bf16()];
 }
 
 wg_kernels wg_kernels_in_use(void) {
     return (wg_kernels){
         .vectors = wg__simd_for(WG_F32)->name,
         .bf16 = wg__bf16_kernels_for_cpu()->name,
+        .tiles = tiles_in_use(),
         .blocks = wg__block_kernels_for_cpu()->name,
         .blis = wg__blis_version(),
         .blis_family = wg_is_deterministic() ? "none" : wg__blis_family(),

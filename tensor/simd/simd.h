@@ -318,7 +318,8 @@ typedef struct wg__simd {
 
 /* The instruction sets that the kernels are compiled for, and the best of them that is used: that
  * of this CPU, or a lower one in deterministic mode (kernels.h) or by WENGERT_SIMD=base, v3 or v4
- * in the environment, which makes the library take the CPU for a lesser one. */
+ * in the environment, which makes the library take the CPU for a lesser one (v4: AVX-512 and its
+ * extensions, without AMX). */
 typedef enum wg__simd_level { WG__SIMD_BASE, WG__SIMD_V3, WG__SIMD_V4 } wg__simd_level;
 
 wg__simd_level wg__simd_level_in_use(void);
@@ -335,7 +336,8 @@ const wg__simd *wg__simd_for(wg_dtype dtype);
  * Products of many rows of x with weights in bf16 (quantize.h), two numbers of a row at a time.
  *
  *     kernels_bf16.c   compiled for the instruction sets of simd.h, and once more for processors
- *                      that multiply pairs of bf16 (AVX512-BF16)
+ *                      that multiply pairs of bf16 (AVX512-BF16), and for those that multiply
+ *                      tiles of them (AMX: tiles.h)
  *     simd.c           chooses the table
  *
  * A lane of a vector sums the products of one output in the order of the row's numbers, so a row's
@@ -369,12 +371,27 @@ typedef struct wg__bf16_kernels {
     int64_t columns;    /* the outputs in a panel */
     int64_t pair_bytes; /* of two numbers of x in a tile */
 
+    /* A product adds 2 block_pairs numbers of k to its sums at a time, in the order of gemm.h: 1
+     * pair, or the 16 of an AMX tile. Packed rows are padded with zeros to whole blocks. */
+    int64_t block_pairs;
+
+    /* rounded_product takes A packed along, whatever its strides were, and pack_operand adds rows
+     * of zeros up to a multiple of 16 rows. */
+    bool packs_along;
+
+    /* What a thread calls before its first and after its last multiply or rounded_product in a
+     * loop: AMX needs its tiles configured, and released. NULL: nothing. */
+    void (*begin)(void);
+    void (*end)(void);
+
     /* Packs up to tile_rows rows of x, x_stride apart, of n numbers each, into a tile: the first
-     * pair of row 0, of row 1..., then the second pairs... An odd n is padded with a 0. */
+     * block of row 0, of row 1..., then the second blocks... `multiply` may read
+     * WG__TILE_ROOM bytes beyond a tile's end. */
+#define WG__TILE_ROOM 1024
     void (*lay_rows)(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile);
 
     /* Packs up to `columns` rows of the weight, weight_stride bytes apart, of n numbers each, into
-     * a panel in the same order, with zeros for missing rows. A panel has room for n rounded up to
+     * a panel: the first pair of row 0, of row 1..., with zeros for missing rows. A panel has room for n rounded up to
      * a multiple of `columns`. */
     void (*lay_panel)(int64_t outputs, int64_t n, const void *weight, int64_t weight_stride,
                       void *panel);
@@ -384,7 +401,7 @@ typedef struct wg__bf16_kernels {
     /* Packs `count` vectors of k numbers, rounded to bf16, as words: `words` of them a pair, two of
      * f32 where pair_bytes is 8. The words of a vector follow each other and vectors are `step`
      * words apart (`along`), or each word of all vectors is a row, `step` words from the next; the
-     * rows have zeros after the last vector. An odd k is padded with a 0. */
+     * rows have zeros after the last vector. k is padded with zeros to whole blocks. */
     void (*pack_operand)(int64_t count, int64_t k, const wg__bf16_operand *x, bool along,
                          int64_t step, void *words);
 
@@ -394,8 +411,13 @@ typedef struct wg__bf16_kernels {
 } wg__bf16_kernels;
 
 /* The tables that this CPU supports, from the base instruction set (index 0) to the best; NULL
- * beyond. */
+ * beyond. That for AMX is among them where the processor and the system have it, and where a small
+ * product by it was right when it was first asked for. Thread safe. */
 const wg__bf16_kernels *wg__bf16_kernels_at(int index);
+
+/* Multiplies small integers, whose sums are exact in any order, by both tables, and returns whether
+ * all results are equal. */
+bool wg__bf16_kernels_agree(const wg__bf16_kernels *a, const wg__bf16_kernels *b);
 
 /* The best of them. */
 const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void);

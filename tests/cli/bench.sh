@@ -45,7 +45,7 @@ for model in gpt2-tiny transformer-tiny; do
     expect "a step of $model is timed, in one line of JSON" 0 "train $model $sizes" \
         "^{\"preset\": \"$model\", .*}$" '"ms_per_step": [0-9]' '"tokens_per_s": [0-9]' \
         '"gflops": [0-9]' '"sgemm_peak_gflops": [0-9]' '"share_of_peak": [0-9]' \
-        '"max_rss_mb": [0-9]' '"allocations_after_warmup": 0,' '"threads": 1,' '"loss": [0-9]'
+        '"max_rss_mb": [0-9]' '"allocations_after_warmup": 0,' '"threads": 1,' '"kernels": "[a-z0-9]*",' '"loss": [0-9]'
 done
 expect 'layers that run twice are told' 0 "train gpt2-tiny $sizes --recompute" '"recompute": true,'
 expect 'two layers are no stack' 1 "train mlp $sizes --recompute" '^wengert: .*mlp is no stack'
@@ -84,7 +84,7 @@ expect 'two layers of width 32 are timed' 0 'train mlp --steps 20 --threads 1' \
     '^{"preset": "mlp-32", "parameters": 1386, "batch": 32, ' '"allocations_after_warmup": 0,'
 
 expect 'a product of a given shape is held against sgemm' 0 'gemm 64x32x16 --threads 1' \
-    '^{"use": "given", "m": 64, "n": 32, "k": 16, "transposed": false, "dtype": "f32", "threads": 1, .*}$' \
+    '^{"use": "given", "m": 64, "n": 32, "k": 16, "transposed": false, "dtype": "f32", "threads": 1, "kernels": "[a-z0-9]*", .*}$' \
     '"ms": [0-9]' '"gflops": [0-9]' '"sgemm_peak_gflops": [0-9]' '"share_of_peak": [0-9]'
 expect 'what is no shape is wrong usage' 2 'gemm 64x32' "'64x32' is no shape"
 expect 'nor is one that does not end' 2 'gemm 64x32x16x8' 'is no shape'

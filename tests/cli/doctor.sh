@@ -34,6 +34,13 @@ case " $flags " in
 *) vectors=base ;;
 esac
 check "its kernels are in use" says vectors "$vectors"
+case " $flags " in
+*" amx_bf16 "*) tiles="in use" products=amx ;;
+*" avx512_bf16 "*) tiles="this processor has no AMX for bf16" products=bf16 ;;
+*) tiles="this processor has no AMX for bf16" products=$vectors ;;
+esac
+check "tiles are in use where the processor has them" says tiles "$tiles"
+check "and multiply bf16" says 'products in bf16' "$products"
 check "BLIS has a version" eval 'sed -n "s/^    blis  *//p" out | grep -q "^[0-9]*\.[0-9]"'
 check "HDF5 has one" eval 'sed -n "s/^    hdf5  *//p" out | grep -q "^[0-9]*\.[0-9]*\.[0-9]*$"'
 check "the room for temporary files is told" says 'temporary folder' "${TMPDIR:-/tmp}"
@@ -58,6 +65,10 @@ else
     skip "of one processor alone" "there is one"
 fi
 
+WENGERT_SIMD=v4 "$wengert" doctor >out 2>err
+check "WENGERT_SIMD=v4 excludes tiles" says tiles 'excluded by WENGERT_SIMD'
+WENGERT_DETERMINISTIC=1 "$wengert" doctor >out 2>err
+check "deterministic mode does without them" says tiles 'not in deterministic mode'
 run doctor --json
 check "--json has the same parts" test "$(grep -c '^  "[a-z0-9]*": [{[]' out)" = 7
 check "and the version" grep -qF "\"version\": \"$("$wengert" --version | sed 's/wengert //')\"" out

@@ -6,6 +6,7 @@
 #include "tensor/ops.h"
 #include "tensor/random.h"
 #include "tests/support/testing.h"
+#include "tests/tensor/simd_tables.h"
 
 #include <math.h>
 #include <string.h>
@@ -132,7 +133,7 @@ static void assert_sums(const wg__bf16_kernels *kernels, const operands *o) {
 static void assert_product(int64_t rows, int64_t n, int64_t outputs, int64_t apart, bool bias) {
     const wg__bf16_kernels *kernels;
     operands o = draw(rows, n, outputs, apart, bias);
-    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+    for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++) {
         ck_assert_int_eq(run(kernels, &o), 0);
         assert_sums(kernels, &o);
     }
@@ -186,7 +187,7 @@ START_TEST(x_is_rounded_as_a_cast_rounds) {
     operands o = draw(COUNT, 1, 1, 0, false);
     memcpy(o.x, bits, sizeof bits);
     put_weight(&o, 0, 0, 1);
-    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+    for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++) {
         ck_assert_int_eq(run(kernels, &o), 0);
         const float *expected = met_by(kernels, COUNT, o.x);
         for (int r = 0; r < COUNT; r++)
@@ -203,7 +204,7 @@ START_TEST(what_is_not_finite_stays_in_its_row) {
     operands o = draw(20, 35, 37, 0, false);
     o.x[3 * o.x_stride + 5] = NAN;
     o.x[7 * o.x_stride + 34] = INFINITY;
-    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+    for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++) {
         ck_assert_int_eq(run(kernels, &o), 0);
         for (int64_t r = 0; r < o.rows; r++)
             for (int64_t output = 0; output < o.outputs; output++) {
@@ -228,7 +229,7 @@ static float *bits_of(const wg__bf16_kernels *kernels, const operands *o, int th
 START_TEST(any_number_of_threads_gives_the_same_bits) {
     const wg__bf16_kernels *kernels;
     operands o = draw(250, 300, 150, 1, true);
-    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+    for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++) {
         float *first = bits_of(kernels, &o, 1);
         for (int threads = 2; threads <= 3; threads++) {
             float *y = bits_of(kernels, &o, threads);
@@ -244,7 +245,7 @@ END_TEST
 START_TEST(a_row_gives_the_same_bits_among_any_others) {
     const wg__bf16_kernels *kernels;
     operands o = draw(250, 300, 70, 0, true);
-    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+    for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++) {
         float *all = bits_of(kernels, &o, 2);
         for (int64_t rows = 1; rows < 30; rows++) {
             operands some = o;
@@ -267,7 +268,7 @@ START_TEST(products_of_one_x_have_the_bits_of_each_alone) {
     enum { COUNT = 4 };
     const int64_t outputs[COUNT] = {70, 33, 0, 5};
     const wg__bf16_kernels *kernels;
-    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+    for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++) {
         operands o[COUNT];
         wg__quantized_product products[COUNT];
         for (int w = 0; w < COUNT; w++) {

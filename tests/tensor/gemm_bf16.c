@@ -1,13 +1,18 @@
 /* Products that round their operands to bf16, by the kernels of every instruction set that this CPU
- * has, against the definition in gemm.h, bit for bit, with operands and C in every layout. */
+ * has and by those of AMX with tiles in plain C (tests/support/tiles.h), against the definition in
+ * gemm.h, bit for bit, with operands and C in every layout. */
 #include "base/alloc.h"
 #include "tensor/convert.h"
 #include "tensor/gemm/large.h"
+#include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
+#include "tests/tensor/simd_tables.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* m, k and n: one and several pieces of k, even and odd, m or n the larger, with and without ragged
@@ -42,9 +47,37 @@ static float rounded(bool is_bf16, wg__matrix x, int64_t i, int64_t j) {
     return wg__bf16_to_f32(wg__f32_to_bf16(element(is_bf16, x, i, j)));
 }
 
+/* AMX takes numbers and sums below 2^-126 for 0. */
+static float flushed(float x) {
+    return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
+}
+
+/* Element (i, j) of C by AMX, from `sum`: 32 numbers of k at a time, the even and the odd apart. */
+static float defined_by_tiles(const wg__product *p, int64_t i, int64_t j, float sum) {
+    enum { BLOCK = 32 };
+    for (int64_t begin = 0; begin < p->k; begin += BLOCK) {
+        float of[2] = {0, 0};
+        for (int64_t l = begin; l < begin + BLOCK; l++) {
+            const bool is_there = l < p->k;
+            const float a = is_there ? flushed(rounded(p->a_is_bf16, p->a, i, l)) : 0,
+                        b = is_there ? flushed(rounded(p->b_is_bf16, p->b, l, j)) : 0;
+            of[l % 2] = flushed(fmaf(a, b, of[l % 2]));
+        }
+        sum = flushed(flushed(sum) + flushed(of[0] + of[1]));
+    }
+    return sum;
+}
+
+static bool has_tiles(const wg__gemm_kernel *kernel) {
+    return kernel->rounded->block_pairs > 1;
+}
+
 /* Element (i, j) of C by the definition, from its old value. */
-static float defined(const wg__product *p, int64_t i, int64_t j, float before) {
+static float defined(const wg__gemm_kernel *kernel, const wg__product *p, int64_t i, int64_t j,
+                     float before) {
     float sum = p->row ? ((const float *)p->row)[j] : p->beta == 1 ? before : 0;
+    if (has_tiles(kernel))
+        return defined_by_tiles(p, i, j, sum);
     for (int64_t l = 0; l < p->k; l += 2) {
         const bool whole = l + 1 < p->k;
         sum = fmaf(whole ? rounded(p->a_is_bf16, p->a, i, l + 1) : 0,
@@ -67,7 +100,7 @@ static void assert_defined(const wg__gemm_kernel *kernel, const wg__product *p,
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
             const int64_t place = i * r + j * c;
-            const float wanted = defined(p, i, j, then[place]);
+            const float wanted = defined(kernel, p, i, j, then[place]);
             is_of_c[place] = true;
             ck_assert_msg(same(now[place], wanted), "%s, %lldx%lldx%lld at %lld, %lld: %a, not %a",
                           kernel->rounded->name, (long long)p->m, (long long)p->n, (long long)p->k,
@@ -82,8 +115,8 @@ enum { A_IS_BF16 = 1, B_IS_BF16 = 2, FORMS = 4 };
 enum { FROM_ZERO, FROM_C, FROM_ROW, BEGINNINGS };
 
 /* C begins as noise, or as NaN where it must not be read. */
-static void check(const wg__gemm_kernel *kernel, const int64_t *size, int layouts, int forms,
-                  int beginning, bool finds_memory) {
+static void check_product(const wg__gemm_kernel *kernel, const int64_t *size, int layouts,
+                          int forms, int beginning, bool finds_memory) {
     const int64_t m = size[0], k = size[1], n = size[2];
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -115,17 +148,19 @@ static void check(const wg__gemm_kernel *kernel, const int64_t *size, int layout
 
 static void for_each_kernel(void (*body)(const wg__gemm_kernel *)) {
     const wg__bf16_kernels *kernels;
-    for (int i = 0; (kernels = wg__bf16_kernels_at(i)) != NULL; i++) {
+    for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++) {
         const wg__gemm_kernel kernel = wg__gemm_kernel_of_bf16(kernels);
         body(&kernel);
     }
 }
 
 static void check_layouts(const wg__gemm_kernel *kernel) {
+    const int apart = has_tiles(kernel) ? 13 : 4; /* tiles in plain C are slow */
     for (size_t s = 0; s < WG_COUNT(sizes); s++)
         for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts++)
-            if (s >= 5 || layouts % 4 == (int)s % 4)
-                check(kernel, sizes[s], layouts, layouts % FORMS, layouts % BEGINNINGS, true);
+            if (s >= 5 || layouts % apart == (int)s % 4)
+                check_product(kernel, sizes[s], layouts, layouts % FORMS, layouts % BEGINNINGS,
+                              true);
 }
 
 START_TEST(a_bf16_product_has_the_bits_of_its_definition_in_every_layout) {
@@ -137,8 +172,8 @@ static void check_forms(const wg__gemm_kernel *kernel) {
     for (int forms = 0; forms < FORMS; forms++)
         for (int beginning = 0; beginning < BEGINNINGS; beginning++)
             for (int layouts = 0; layouts < LAYOUTS * LAYOUTS; layouts++) {
-                check(kernel, sizes[5], layouts, forms, beginning, true);
-                check(kernel, sizes[7], layouts, forms, beginning, true);
+                check_product(kernel, sizes[5], layouts, forms, beginning, true);
+                check_product(kernel, sizes[7], layouts, forms, beginning, true);
             }
 }
 
@@ -148,8 +183,9 @@ START_TEST(a_bf16_product_reads_either_operand_in_bf16_and_begins_with_c_or_a_ro
 END_TEST
 
 static void check_without_memory(const wg__gemm_kernel *kernel) {
-    for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 3)
-        check(kernel, sizes[1], layouts, layouts % FORMS, layouts % BEGINNINGS, false);
+    for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS;
+         layouts += has_tiles(kernel) ? 8 : 3)
+        check_product(kernel, sizes[1], layouts, layouts % FORMS, layouts % BEGINNINGS, false);
 }
 
 START_TEST(a_bf16_product_does_without_memory_to_pack_into) {
@@ -167,6 +203,8 @@ static const float specials[] = {
 /* Whether a kernel adds a product with one rounding. A compiler fuses multiplications and additions
  * only where it optimises, which it does not in a build with sanitizers. */
 static bool fuses_products(const char *kernel) {
+    if (strncmp(kernel, "tiles", 5) == 0 || strcmp(kernel, "amx") == 0)
+        return true;
 #ifdef __SANITIZE_ADDRESS__
     return strcmp(kernel, "bf16") == 0;
 #else
@@ -199,7 +237,7 @@ static void check_specials(const wg__gemm_kernel *kernel) {
         wg__gemm_large(&p, *kernel);
         for (int i = 0; i < COUNT; i++)
             for (int j = 0; j < COUNT; j++) {
-                const float wanted = defined(&p, i, j, 0);
+                const float wanted = defined(kernel, &p, i, j, 0);
                 ck_assert_msg(same(c[i * COUNT + j], wanted), "%s: %a * %a beside %a: %a, not %a",
                               kernel->rounded->name, (double)specials[i], (double)specials[j],
                               (double)specials[beside], (double)c[i * COUNT + j], (double)wanted);
@@ -231,6 +269,88 @@ static void check_denormals(const wg__gemm_kernel *kernel) {
 
 START_TEST(a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers) {
     for_each_kernel(check_denormals);
+}
+END_TEST
+
+/* ---- Tiles ---- */
+
+/* Every m and n around the sizes of tiles and of pairs of tiles, and k around blocks. */
+static void check_edges(const wg__gemm_kernel *kernel) {
+    static const int64_t k[] = {1, 2, 31, 32, 33, 64, 95};
+    for (int64_t m = 1; m <= 66 && has_tiles(kernel); m += m % 16 == 1 ? 13 : 1)
+        for (int64_t n = 1; n <= 66; n += n % 16 == 1 ? 13 : 1) {
+            const int64_t size[] = {m, k[(m + 3 * n) % (int64_t)WG_COUNT(k)], n};
+            const int layouts = (int)((5 * m + n) % (LAYOUTS * LAYOUTS * LAYOUTS));
+            check_product(kernel, size, layouts, (int)(m % FORMS), (int)(n % BEGINNINGS), true);
+        }
+}
+
+START_TEST(a_product_by_tiles_has_the_bits_of_its_definition_at_every_edge) {
+    for_each_kernel(check_edges);
+}
+END_TEST
+
+/* Products and sums on both sides of 2^-126, from operands that are normal numbers and some that
+ * are not. */
+static void check_flushing(const wg__gemm_kernel *kernel) {
+    enum { M = 33, N = 40, K = 67 };
+    wg_generator generator = {.seed = 9};
+    wg_tensor *a = wg_mul_scalar(wg_randn(&generator, WG_F32, WG_DIMS(M, K)), 0x1p-63);
+    wg_tensor *b = wg_mul_scalar(wg_randn(&generator, WG_F32, WG_DIMS(K, N)), 0x1p-63);
+    wg_tensor *c = wg_mul_scalar(wg_randn(&generator, WG_F32, WG_DIMS(M, N)), 0x1p-126);
+    float *numbers = wg_tensor_data(a);
+    for (int i = 0; i < M * K; i += 5)
+        numbers[i] *= 0x1p-64F;
+    numbers[K + 1] = -0.0F;
+    wg_tensor *before = wg_clone(c);
+    const wg__product p = {.dtype = WG_F32,
+                           .rounds = true,
+                           .m = M,
+                           .n = N,
+                           .k = K,
+                           .alpha = 1,
+                           .beta = 1,
+                           .a = {wg_tensor_data(a), K, 1},
+                           .b = {wg_tensor_data(b), N, 1},
+                           .c = {wg_tensor_data(c), N, 1}};
+    if (!has_tiles(kernel))
+        return;
+    wg__gemm_large(&p, *kernel);
+    assert_defined(kernel, &p, c, before);
+}
+
+START_TEST(a_product_by_tiles_takes_what_is_below_the_normal_numbers_for_zero) {
+    for_each_kernel(check_flushing);
+}
+END_TEST
+
+static void product_with_a_wrong_sum(const wg__panel_product *p) {
+    wg__bf16_kernels_tiles_base.rounded_product(p);
+    ((float *)p->c)[(p->m - 1) * p->c_row + p->n - 1] += 1;
+}
+
+/* The check that the library makes before it uses AMX. */
+START_TEST(tables_that_multiply_integers_alike_agree) {
+    const wg__bf16_kernels *kernels, *base = wg__bf16_kernels_at(0);
+    for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++)
+        ck_assert_msg(wg__bf16_kernels_agree(kernels, base), "%s", kernels->name);
+    wg__bf16_kernels wrong = wg__bf16_kernels_tiles_base;
+    wrong.rounded_product = product_with_a_wrong_sum;
+    ck_assert(!wg__bf16_kernels_agree(&wrong, base));
+}
+END_TEST
+
+START_TEST(the_tiles_of_the_processor_do_what_the_manual_says) {
+    if (strcmp(wg_kernels_in_use().tiles, "in use") != 0) {
+        fprintf(stderr, "skipped: %s\n", wg_kernels_in_use().tiles);
+        return;
+    }
+    const wg__gemm_kernel kernel = wg__gemm_kernel_of_bf16(wg__bf16_kernels_for_cpu());
+    ck_assert_str_eq(kernel.rounded->name, "amx");
+    check_layouts(&kernel);
+    check_edges(&kernel);
+    check_flushing(&kernel);
+    check_specials(&kernel);
 }
 END_TEST
 
@@ -275,6 +395,10 @@ SUITES {
         a_bf16_product_does_without_memory_to_pack_into,
         infinities_and_nans_pass_through_a_bf16_product_as_ieee_754_says,
         a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers,
+        a_product_by_tiles_has_the_bits_of_its_definition_at_every_edge,
+        a_product_by_tiles_takes_what_is_below_the_normal_numbers_for_zero,
+        tables_that_multiply_integers_alike_agree,
+        the_tiles_of_the_processor_do_what_the_manual_says,
         a_bf16_product_has_the_same_bits_at_any_thread_count};
     add_suite("gemm_bf16", tests);
 }

@@ -3,8 +3,10 @@
 #ifndef WG_TESTS_SIMD_TABLES_H
 #define WG_TESTS_SIMD_TABLES_H
 
-#include "tensor/simd/simd.h"
+#include "config.h"
+
 #include "tensor/random.h"
+#include "tensor/simd/simd.h"
 #include "tests/support/testing.h"
 
 #include <math.h>
@@ -53,6 +55,26 @@ static inline void for_each_table(check check) {
         check(wg__simd_at(WG_F32, i), WG_F32);
         check(wg__simd_at(WG_F64, i), WG_F64);
     }
+}
+
+/* Those of products in bf16, and then the kernels of AMX compiled with tiles in plain C
+ * (tests/support/tiles.h), packed by the code for any processor and by that for AVX512-BF16; NULL
+ * beyond. */
+extern const wg__bf16_kernels wg__bf16_kernels_tiles_base, wg__bf16_kernels_tiles_bf16;
+
+static inline const wg__bf16_kernels *bf16_kernels_and_tiles_at(int index) {
+    int count = 0;
+    bool has_bf16 = false;
+    for (const wg__bf16_kernels *of_cpu; (of_cpu = wg__bf16_kernels_at(count)) != NULL; count++) {
+        if (count == index)
+            return of_cpu;
+        has_bf16 |= of_cpu->rounds_x;
+    }
+#ifdef WG_SIMD_X86
+    if (index == count + 1 && has_bf16)
+        return &wg__bf16_kernels_tiles_bf16;
+#endif
+    return index == count ? &wg__bf16_kernels_tiles_base : NULL;
 }
 
 /* Fails unless value and expected differ by a few roundings of a number of that size at most. */

@@ -400,6 +400,7 @@ class wg_kernels(Structure):
         ("blocks", c_char_p),
         ("blis", c_char_p),
         ("blis_family", c_char_p),
+        ("tiles", c_char_p),
     ]
 
 
