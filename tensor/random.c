@@ -385,6 +385,15 @@ wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int nd
     return x;
 }
 
+/* The number from 0 to i that element i of a permutation changes places with: by the first two
+ * words of block i, as in below(), which also has those that it rejects. */
+static int64_t partner(wg_generator draw, const uint32_t *words, int64_t i, int64_t at) {
+    const uint32_t *block = words + at / GROUP * WG__RANDOM_GROUP + at % GROUP;
+    const uint64_t bound = (uint64_t)i + 1, value = (uint64_t)block[0] << 32 | block[GROUP];
+    return (int64_t)(value < UINT64_MAX - bound ? value % bound : below(draw, (uint64_t)i, bound));
+}
+
+/* Fisher and Yates; the places of a stretch are fetched before they are exchanged. */
 wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
     if (n < 0) {
         wg_fail(WG_ERROR_ARGUMENT, "randperm", "n is %lld; wanted at least 0", (long long)n);
@@ -394,20 +403,23 @@ wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
     if (!x)
         return NULL;
     int64_t *order = wg_tensor_data(x);
-    wg_generator draw = next_draw(generator);
-    uint32_t words[WG__RANDOM_GROUP];
-    for (int64_t i = n - 1; i > 0; i--) {
-        if (i == n - 1 || i % GROUP == GROUP - 1)
-            wg__simd_for(WG_F32)->random_words(draw.seed, draw.offset, (uint64_t)(i / GROUP), 1,
-                                               words);
-        /* The first two words of block i, as in below(), which also has those that it rejects. */
-        const uint64_t bound = (uint64_t)i + 1;
-        const uint64_t value = (uint64_t)words[i % GROUP] << 32 | words[GROUP + i % GROUP];
-        const int64_t j =
-            (int64_t)(value < UINT64_MAX - bound ? value % bound : below(draw, (uint64_t)i, bound));
-        const int64_t held = order[i];
-        order[i] = order[j];
-        order[j] = held;
+    const wg_generator draw = next_draw(generator);
+    uint32_t words[GROUPS_AT_ONCE * WG__RANDOM_GROUP];
+    int64_t with[BLOCKS_AT_ONCE];
+    for (int64_t end = n; end > 1;) {
+        const int64_t begin = (end - 1) / BLOCKS_AT_ONCE * BLOCKS_AT_ONCE;
+        wg__simd_for(WG_F32)->random_words(draw.seed, draw.offset, (uint64_t)(begin / GROUP),
+                                           wg__ceil_divide(end - begin, GROUP), words);
+        for (int64_t i = end - 1; i >= begin && i > 0; i--) {
+            with[i - begin] = partner(draw, words, i, i - begin);
+            __builtin_prefetch(&order[with[i - begin]], 1);
+        }
+        for (int64_t i = end - 1; i >= begin && i > 0; i--) {
+            const int64_t held = order[i];
+            order[i] = order[with[i - begin]];
+            order[with[i - begin]] = held;
+        }
+        end = begin;
     }
     return x;
 }

@@ -461,8 +461,14 @@ DEFINE_2(categorical_kl, p_logits, q_logits, 3, (ROWS, ROWS),
 
 /* ---- Multivariate normal ---- */
 
-/* |L^-1 x|^2. */
+/* |L^-1 x|^2. All rows of x are solved at once where they share one factor. */
 static wg_tensor *squared_distance(wg_tensor *scale_tril, wg_tensor *x) {
+    const int ndim = x == NULL ? 0 : x->spec.ndim;
+    if (scale_tril != NULL && scale_tril->spec.ndim == 2 && ndim > 1) {
+        wg_tensor *columns = wg_transpose(wg_flatten(x, 0, ndim - 2), 0, 1);
+        wg_tensor *z = wg_solve_triangular(scale_tril, columns, false, false, false);
+        return wg_reshape(wg_sum(wg_square(z), WG_DIMS(0), false), ndim - 1, x->spec.shape);
+    }
     wg_tensor *z = wg_solve_triangular(scale_tril, wg_unsqueeze(x, -1), false, false, false);
     return wg_sum(wg_square(z), WG_DIMS(-2, -1), false);
 }

@@ -25,9 +25,19 @@ typedef struct range {
     atomic_llong outside; /* one of the indices outside */
 } range;
 
+static bool all_inside(const range *range, int64_t n, const int64_t *index) {
+    const uint64_t low = (uint64_t)range->low, size = (uint64_t)range->high - low;
+    uint64_t outside = 0;
+    for (int64_t i = 0; i < n; i++)
+        outside |= (uint64_t)index[i] - low >= size;
+    return outside == 0;
+}
+
 static void find_outside(int64_t n, char *const *data, const int64_t *strides,
                          const void *context) {
     range *range = (struct range *)context;
+    if (strides[0] == sizeof(int64_t) && all_inside(range, n, (const int64_t *)data[0]))
+        return;
     for (int64_t i = 0; i < n; i++) {
         const int64_t index = *(const int64_t *)(data[0] + i * strides[0]);
         if (index < range->low || index >= range->high) {
@@ -62,14 +72,14 @@ wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis,
     index = wg__index_as_i64(index);
     if (index == NULL)
         return NULL;
+    if (!wg__index_outside(index, 0, size, &found))
+        return index;
     if (wg__index_outside(index, -size, size, &found)) {
         wg__op_fail(call, WG_ERROR_INDEX,
                     "index %lld is out of range of axis %d; wanted %lld to %lld", found, axis,
                     (long long)-size, (long long)size - 1);
         return NULL;
     }
-    if (!wg__index_outside(index, 0, size, &found))
-        return index;
     wg_tensor *is_negative = wg_lt(index, wg_scalar(WG_I64, 0));
     return wg_where(is_negative, wg_add_scalar(index, (double)size), index);
 }
@@ -93,8 +103,8 @@ int wg__check_index_shape(const wg_call *call) {
 /* ---- The walk of gather and scatter ----
  *
  * `indexed` (x, or the tensor that is written to) is addressed by an index along `axis` and by its
- * place along the others; `index` and `values` have one shape. A row is a stretch of the last other
- * axis, the inner one. */
+ * place along the others; `index` and `values` have one shape. A row is a stretch of the inner
+ * axis: the last of the others, or, in a gather, the one along which values lie closest. */
 
 typedef struct walk {
     char *indexed;
@@ -161,7 +171,7 @@ static int64_t count_without(const walk *walk, int a, int b) {
 #define GATHER_ROW(NAME, TYPE)                                                                     \
     static void NAME(const walk *walk, place at) {                                                 \
         const int64_t n = walk->shape[walk->inner];                                                \
-        const int64_t sx = walk->indexed_strides[walk->inner];                                     \
+        const int64_t sx = walk->inner == walk->axis ? 0 : walk->indexed_strides[walk->inner];     \
         const int64_t si = walk->index_strides[walk->inner];                                       \
         const int64_t sy = walk->value_strides[walk->inner];                                       \
         const int64_t along = walk->indexed_strides[walk->axis];                                   \
@@ -205,6 +215,10 @@ void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
     if (wg__spec_count(&y->spec) == 0)
         return;
     walk walk = walk_make(x, axis, index, y);
+    for (int i = 0; i < walk.ndim; i++)
+        if (walk.shape[i] > 1 &&
+            (walk.shape[walk.inner] == 1 || walk.value_strides[i] < walk.value_strides[walk.inner]))
+            walk.inner = i;
     wg__parallel_for(count_without(&walk, walk.inner, walk.inner),
                      WG__GRAIN / walk.shape[walk.inner] + 1, gather_rows, &walk);
 }
@@ -213,7 +227,7 @@ void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
  *
  * An item covers a block of the inner axis, one place of the other axes and the whole indexed axis,
  * so that no two items write to one element and each element receives its values in the order of
- * the index. ---- */
+ * the index. It goes along the axis in which indices lie closer. ---- */
 
 #define SCATTER_ITEM(NAME, TYPE, STORE)                                                            \
     static void NAME(const walk *walk, place at, int64_t n) {                                      \
@@ -221,10 +235,19 @@ void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
         const int64_t si = walk->index_strides[walk->inner];                                       \
         const int64_t ss = walk->value_strides[walk->inner];                                       \
         const int64_t along = walk->indexed_strides[walk->axis];                                   \
-        for (int64_t k = 0; k < walk->shape[walk->axis]; k++) {                                    \
-            const int64_t *index = walk->index + at.index + k * walk->index_strides[walk->axis];   \
-            const TYPE *restrict src =                                                             \
-                (const TYPE *)walk->values + at.value + k * walk->value_strides[walk->axis];       \
+        const int64_t ai = walk->index_strides[walk->axis];                                        \
+        const int64_t as = walk->value_strides[walk->axis];                                        \
+        const bool by_rows = si > ai || (n == 1 && walk->skip < 0);                                \
+        for (int64_t i = 0; by_rows && i < n; i++) {                                               \
+            const int64_t *index = walk->index + at.index + i * si;                                \
+            const TYPE *restrict src = (const TYPE *)walk->values + at.value + i * ss;             \
+            TYPE *restrict y = (TYPE *)walk->indexed + at.indexed + i * sy;                        \
+            for (int64_t k = 0; k < walk->shape[walk->axis]; k++)                                  \
+                STORE(TYPE, y[index[k * ai] * along], src[k * as]);                                \
+        }                                                                                          \
+        for (int64_t k = 0; !by_rows && k < walk->shape[walk->axis]; k++) {                        \
+            const int64_t *index = walk->index + at.index + k * ai;                                \
+            const TYPE *restrict src = (const TYPE *)walk->values + at.value + k * as;             \
             TYPE *restrict y = (TYPE *)walk->indexed + at.indexed;                                 \
             if (si == 0 && *index == walk->skip)                                                   \
                 continue;                                                                          \
