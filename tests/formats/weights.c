@@ -498,6 +498,12 @@ START_TEST(bad_headers_of_gguf_are_refused_with_the_reason) {
 END_TEST
 
 START_TEST(deep_nesting_is_refused) {
+    ck_assert_ptr_null(wg_weights_open(fixture("../fuzz/seeds/pytorch/dicts-in-dicts.pt")));
+    assert_error(WG_ERROR_FORMAT, "nested more than 8 deep");
+    wg_weights *lists = wg_weights_open(fixture("../fuzz/seeds/pytorch/lists-in-lists.pt"));
+    ck_assert_int_eq(wg_weights_count(lists), 0); /* lists hold no tensors, and nobody goes into them */
+    wg_weights_close(lists);
+    assert_no_error();
     static char header[100001];
     memset(header, '[', sizeof header - 1);
     memcpy(header, "{\"x\":", 5);

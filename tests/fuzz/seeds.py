@@ -6,6 +6,7 @@ import collections
 import json
 import pathlib
 import struct
+import zipfile
 
 import torch
 
@@ -92,3 +93,15 @@ class Hostile:
 
 
 torch.save({"x": Hostile()}, HERE / "pytorch" / "hostile.pt")
+
+
+def nested(name, opening, closing, count=3000):
+    """A pickle whose value holds itself so many deep, in a zip as torch.save writes it."""
+    pickle = b"\x80\x02}X\x01\x00\x00\x00x" + opening * count + b"N" + closing * count + b"s."
+    with zipfile.ZipFile(HERE / "pytorch" / name, "w") as file:
+        for member, data in ("archive/data.pkl", pickle), ("archive/version", b"3\n"):
+            file.writestr(zipfile.ZipInfo(member), data)
+
+
+nested("dicts-in-dicts.pt", b"}X\x01\x00\x00\x00x", b"s")
+nested("lists-in-lists.pt", b"]", b"a")

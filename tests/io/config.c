@@ -120,6 +120,21 @@ START_TEST(what_is_no_json_object_is_refused_with_its_line) {
 }
 END_TEST
 
+START_TEST(deep_nesting_is_refused) {
+    static char json[200001];
+    memset(json, '[', sizeof json - 1);
+    memcpy(json, "{\"x\":", 5);
+    const char *path = in_scratch("deep.json");
+    write_file(path, json, sizeof json - 1);
+    ck_assert_ptr_null(wg_config_load(path));
+    assert_error(WG_ERROR_FORMAT, "maximum parsing depth reached");
+    for (size_t i = 5; i + 5 < sizeof json; i += 5) /* objects in objects */
+        memcpy(json + i, "{\"x\":", 5);
+    ck_assert_ptr_null(wg_config_parse(json, path));
+    assert_error(WG_ERROR_FORMAT, "maximum parsing depth reached");
+}
+END_TEST
+
 START_TEST(a_file_that_is_not_there_is_named) {
     ck_assert_ptr_null(wg_config_load("no/such.json"));
     assert_error(WG_ERROR_NOT_FOUND, "no/such.json: No such file");
@@ -314,6 +329,7 @@ SUITES {
         all_unknown_keys_are_named_at_once,
         a_long_list_of_unknown_keys_fits_into_the_message,
         what_is_no_json_object_is_refused_with_its_line,
+        deep_nesting_is_refused,
         a_file_that_is_not_there_is_named,
         readers_do_nothing_while_an_error_is_pending,
         what_is_written_reads_back_the_same,
