@@ -1,4 +1,5 @@
 /* wengert fill: what stands in the blanks of a text. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,16 +160,18 @@ static int fill(const job *j, const char *text) {
 static int fill_lines(const job *j) {
     char *line = NULL;
     size_t size = 0;
-    ssize_t length;
     int status = 0;
     bool any = false;
-    while (status == 0 && !*wg__stop_signal() && (length = getline(&line, &size, stdin)) >= 0) {
+    while (status == 0 && !*wg__stop_signal() && getline(&line, &size, stdin) >= 0) {
         line[strcspn(line, "\r\n")] = '\0';
         any |= line[0] != '\0';
         if (line[0])
             status = fill(j, line);
     }
+    const int reason = ferror(stdin) ? errno : 0;
     free(line);
+    if (status == 0 && reason)
+        return wg_fail(WG_ERROR_IO, "fill", "cannot read standard input: %s", strerror(reason));
     return any || *wg__stop_signal()
                ? status
                : wg_fail(WG_ERROR_ARGUMENT, "fill", "standard input has no text to fill");

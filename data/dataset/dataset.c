@@ -238,9 +238,13 @@ static int read_runs(const wg_dataset *dataset, int64_t first, int64_t count, in
 int wg_dataset_read(const wg_dataset *dataset, int64_t first, int64_t count, int32_t *ids) {
     if (!dataset)
         return -1;
-    if (first < 0 || count < 0 || count > dataset->tokens - first)
+    if (first < 0 || count < 0 || count > dataset->tokens - first) {
+        int64_t end;
+        if (__builtin_add_overflow(first, count, &end))
+            end = count < 0 ? INT64_MIN : INT64_MAX;
         return wg_fail(WG_ERROR_INDEX, WHERE, "tokens %lld to %lld of a text of %lld",
-                       (long long)first, (long long)(first + count), (long long)dataset->tokens);
+                       (long long)first, (long long)end, (long long)dataset->tokens);
+    }
     return read_runs(dataset, first, count, ids);
 }
 

@@ -278,6 +278,8 @@ START_TEST(tokens_of_large_vocabularies_are_kept_whole) {
     ck_assert_int_eq(wg_dataset_vocabulary(corpus), 70000);
     ck_assert_int_eq(wg_dataset_read(corpus, 1, 3, ids), -1);
     assert_error(WG_ERROR_INDEX, "tokens 1 to 4 of a text of 3");
+    ck_assert_int_eq(wg_dataset_read(corpus, 1, INT64_MAX, ids), -1);
+    assert_error(WG_ERROR_INDEX, "tokens 1 to 9223372036854775807 of a text of 3");
     wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }

@@ -53,6 +53,7 @@ grep . text.txt >lower.txt
 tr a-z A-Z <lower.txt >upper.txt
 printf '%s\n' 'one two	1' 'six ten	0' 'two one	1' 'ten six	0' >labels.tsv
 head -n 4 text.txt >lines.txt
+echo 'one [MASK] three' >masks.txt # standard input
 printf '%s\n' '{"sentence_good": "one two", "sentence_bad": "two one"}' >pairs.jsonl
 size='"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8'
 echo "{\"vocab_size\": 60, $size, \"max_position_embeddings\": 32}" >bert.json
@@ -99,7 +100,7 @@ tokenizer-wordpiece tokenizer-sentencepiece tokenizer-char encode pack corpus gr
 convert-hdf5 convert-safetensors convert-gguf convert-llama2c convert-shards convert-back'
 # The readers of what the commands above only write; short samples of other faults leave them out.
 if test "$what" = read || test "$tries" = 0; then
-    commands="$commands encode-model encode-words stream convert-from-llama2c"
+    commands="$commands encode-model encode-words stream convert-from-llama2c fill-lines encode-lines"
 fi
 
 of() {
@@ -135,6 +136,8 @@ of() {
     convert-gguf) echo convert llama.h5 old.gguf ;;
     convert-llama2c) echo convert shards old.bin ;;
     convert-shards) echo convert shards folder --shard-size 4KB ;;
+    fill-lines) echo fill bert.h5 ;; # of standard input
+    encode-lines) echo tokenizer encode words.json ;; # of standard input
     convert-from-llama2c) echo convert llama.bin old.h5 ;;
     convert-back) echo convert llama.gguf old.h5 ;;
     *) return 1 ;;
@@ -165,7 +168,7 @@ attempt() {
 again() {
     # shellcheck disable=SC2046
     LD_PRELOAD=$work/preload.so WENGERT_FAULT=$2 WENGERT_FAULT_SKIP=$skip \
-        WENGERT_FAULT_COUNTS=$3 "$wengert" $(of "$1") >"$work/try.out" 2>"$work/try.err" </dev/null
+        WENGERT_FAULT_COUNTS=$3 "$wengert" $(of "$1") >"$work/try.out" 2>"$work/try.err" <masks.txt
     code=$?
 }
 
