@@ -327,6 +327,7 @@ script_support = \
 	tests/install/CMakeLists.txt \
 	tests/install/consumer.c \
 	tests/install/consumer.cc \
+	tests/lint.h \
 	tests/soak.sh \
 	tests/targets.sh \
 	tests/tsan.supp \

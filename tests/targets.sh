@@ -6,7 +6,8 @@
 #                    check-reproducible|check-all
 #
 # Each builds in ./NAME (fuzz in ./fuzz), keeps its log in ./NAME.log and prints one line in the end.
-# TESTS, FUZZ_SECONDS, FAULT_TRIES and CK_RUN_SUITE narrow or widen what runs.
+# TESTS, FUZZ_SECONDS, FAULT_TRIES, CK_RUN_SUITE, LINT (names of checks) and LINT_FOLDERS narrow or widen what
+# runs.
 set -uo pipefail
 target=${1:?which target?}
 build=$PWD
@@ -125,19 +126,56 @@ coverage)
     summary "$failed" "${lines:-0} % of the lines of the library ran (at least 92 are wanted); by file: $PWD/coverage.txt"
     ;;
 lint)
-    needs cppcheck shellcheck
+    needs cppcheck shellcheck clang-tidy gcc
     cd "$source" || exit 1
-    failed=0
+    folders='base tensor autograd nn optim gradcheck io data train models objectives formats cli bench'
+    readers='base io data formats'
+    # shellcheck disable=SC2046 # flags are words
+    set -- -std=c11 -D_GNU_SOURCE -DNDEBUG -DWG_SIMD=base -I. -I"$build" -fopenmp \
+        $(pkg-config --cflags hdf5-serial hdf5 blis 2>/dev/null) -I/usr/include/hdf5/serial \
+        -I/usr/include/x86_64-linux-gnu/blis-openmp
     # SC1091: the files that scripts source are checked by themselves. SC2154: tap.sh sets $code. SC2034: the
     # texts that `check' evaluates use variables. SC3045: dash and bash know the limits of ulimit.
-    shellcheck -S warning -e SC1091,SC2154,SC2034,SC3045 quickstart autogen.sh .ci/run tests/*.sh tests/cli/*.sh \
-        tests/faults/*.sh tests/fuzz/*.sh man/*.sh bench/*.sh >>"$log" 2>&1 || failed=$((failed + 1))
-    # Reasons: -DWG_SIMD is set by the build; headers of the system are not ours.
-    cppcheck -q -j "$(nproc)" --enable=warning,portability --inline-suppr --error-exitcode=1 --std=c11 \
-        -DWG_SIMD=base -DWG_API= -I. \
-        base tensor autograd nn optim gradcheck io data train models objectives formats cli bench \
-        >>"$log" 2>&1 || failed=$((failed + 1))
-    summary "$failed" "$failed of 2 tools complain (shellcheck, cppcheck); see $log"
+    lint_scripts() {
+        shellcheck -S warning -e SC1091,SC2154,SC2034,SC3045 quickstart autogen.sh .ci/run tests/*.sh \
+            tests/cli/*.sh tests/faults/*.sh tests/fuzz/*.sh man/*.sh bench/*.sh
+    }
+    # -DWG_SIMD is set by the build; headers of the system are not ours.
+    lint_cppcheck() {
+        cppcheck -q -j "$(nproc)" --enable=warning,portability --inline-suppr --error-exitcode=1 --std=c11 \
+            -DWG_SIMD=base -DWG_API= -I. ${LINT_FOLDERS:-$folders}
+    }
+    sources() {
+        find "$@" -name '*.c' ! -name group_mpi.c | LC_ALL=C sort # which needs mpi.h
+    }
+    # No array has a size that is only known at run time.
+    lint_vla() {
+        sources $folders | xargs -P "$(nproc)" -n 8 gcc "${flags[@]}" -Werror=vla -fsyntax-only
+    }
+    # A reader of files calls itself only where a comment says how deep.
+    lint_recursion() {
+        sources $readers | xargs -P "$(nproc)" -n 20 sh -c 'clang-tidy --quiet \
+            --checks="-*,misc-no-recursion" --warnings-as-errors="*" "$@" -- $FLAGS 2>/dev/null' sh
+    }
+    lint_tidy() {
+        sources ${LINT_FOLDERS:-$folders} | xargs -P "$(nproc)" -n 4 sh -c 'clang-tidy --quiet \
+            --warnings-as-errors="*" "$@" -- $FLAGS -include tests/lint.h 2>/dev/null' sh
+    }
+    lint_analyzer() {
+        sources ${LINT_FOLDERS:-$folders} | xargs -P "$(nproc)" -n 4 sh -c 'for file; do
+            gcc $FLAGS -O1 -fanalyzer -Werror -c -o /dev/null "$file" || exit 1; done' sh
+    }
+    flags=("$@") FLAGS="$*"
+    export FLAGS
+    failed=0 tools=0 wrong=
+    for tool in ${LINT:-scripts cppcheck vla recursion tidy analyzer}; do
+        tools=$((tools + 1))
+        echo "#### $tool" >>"$log"
+        "lint_$tool" >>"$log" 2>&1 || {
+            failed=$((failed + 1)) wrong="$wrong $tool"
+        }
+    done
+    summary "$failed" "$failed of $tools checks complain${wrong:+:$wrong}; see $log"
     ;;
 check-reproducible)
     # Two clones of the tree as it is, in folders whose names have different lengths.

@@ -68,6 +68,7 @@ static int refuse_step(const step_reading *r, const char *type, const char *why)
 }
 
 /* Calls `read` for each step of a part. */
+/* NOLINTNEXTLINE(misc-no-recursion): at most DEEPEST deep */
 static int read_steps(step_reading *r, const json_t *part, const char *list, step_reader read,
                       int depth) {
     if (!part || json_is_null(part))

@@ -157,9 +157,8 @@ typedef struct learner {
 } learner;
 
 static double add_logarithms(double x, double y) {
-    if (x < y)
-        return add_logarithms(y, x);
-    return y == -INFINITY ? x : x + log1p(exp(y - x));
+    const double larger = x < y ? y : x, smaller = x < y ? x : y;
+    return smaller == -INFINITY ? larger : larger + log1p(exp(smaller - larger));
 }
 
 /* Makes the trie of the pieces. */

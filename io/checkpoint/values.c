@@ -434,6 +434,7 @@ static int describe(wg_checkpoint *file, const char *name, dataset *d) {
 
 /* -1, with nothing open, also if an error was pending before. */
 static int open_dataset(wg_checkpoint *file, const char *name, dataset *d) {
+    *d = (dataset){.id = -1};
     if (!file || wg_error_pending())
         return -1;
     if (!wg_checkpoint_has(file, name))

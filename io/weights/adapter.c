@@ -360,6 +360,7 @@ static int export_file(exporting *e, const char *path, const char *folder) {
         status = write_folder(&e->list, config, folder);
     wg_scope_end(&scope, NULL);
     clear_tensors(&e->list);
+    e->options = NULL;
     wg__lora_parsed_clear(&parsed);
     wg_text_free(config);
     return status;

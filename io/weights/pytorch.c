@@ -777,6 +777,7 @@ static int64_t enter(reading *r, const value *key) {
 
 /* Adds the tensors of a dict. A dict may hold itself, or another many times: depth and visits are
  * limited. */
+/* NOLINTNEXTLINE(misc-no-recursion): at most MOST_DEPTH deep */
 static int visit_dict(reading *r, const machine *m, const value *dict, int depth) {
     for (int64_t i = 0; i + 1 < dict->count; i += 2) {
         const value *key = &m->values[dict->items[i]], *held = &m->values[dict->items[i + 1]];
