@@ -204,7 +204,7 @@ static int show(wg__jacobian_picture *picture, const char *name, const flat *f, 
                 int input, wg_tensor *jacobian) {
     const int64_t rows_of = wg_tensor_size(jacobian, 0), columns_of = wg_tensor_size(jacobian, 1);
     char title[768], pattern[256], to[96], from[96];
-    double *entries = malloc((size_t)(rows_of * columns_of) * sizeof *entries + 1);
+    double *entries = calloc((size_t)wg_tensor_count(jacobian) + 1, sizeof *entries);
     const matrix m = {rows_of, columns_of, entries};
     if (!entries || wg_to_array(wg_cast(wg_detach(jacobian), WG_F64), entries) < 0) {
         free(entries);
