@@ -67,7 +67,12 @@ typedef uint32_t words __attribute__((vector_size(WG__VECTOR_BYTES)));
 /* With x = n log 2 + r, 2^n is made from its bits and e^r is a polynomial (that of the Cephes
  * library). Adding 1.5 2^23 rounds to an integer and leaves it in the low bits. For x below the
  * limit the exponent is meaningless; it is added in unsigned arithmetic, which may wrap around. */
-static inline vector exp_below(vector x) {
+typedef struct exponential {
+    vector part;    /* e^r - 1 */
+    words exponent; /* n, in the bits of the exponent */
+} exponential;
+
+static inline exponential reduce_exponential(vector x) {
     const real rounding = 0x1.8p23f;
     const vector shifted = x * (real)M_LOG2E + rounding, n = shifted - rounding;
     const vector r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
@@ -76,13 +81,28 @@ static inline vector exp_below(vector x) {
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r + (real)1;
-    const vector scaled = (vector)((words)p + ((words)shifted << 23));
+    return (exponential){p * (r * r) + r, (words)shifted << 23};
+}
+
+static inline vector exp_below(vector x) {
+    const exponential e = reduce_exponential(x);
+    const vector scaled = (vector)((words)(e.part + (real)1) + e.exponent);
     return choose(x < -87.33f + (vector){0}, (vector){0}, scaled);
+}
+
+/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) for such x, with an error below 1 ulp. */
+static inline vector expm1_below(vector x) {
+    const exponential e = reduce_exponential(x);
+    const vector one = (real)1 + (vector){0}, scale = (vector)((words)one + e.exponent);
+    return choose(x < -87.33f + (vector){0}, -one, scale * e.part + (scale - one));
 }
 #else
 static inline vector exp_below(vector x) {
     return vector_exp(x);
+}
+
+static inline vector expm1_below(vector x) {
+    return vector_expm1(x);
 }
 #endif
 
@@ -561,7 +581,7 @@ WG__VJP(hardswish,
 
 /* leaky_relu: a is the slope below 0. elu: a is alpha. softplus: a is beta, b the threshold. */
 WG__MAP_BY(leaky_relu, choose(x > all(0), x, a *x))
-WG__MAP_BY(elu, choose(x > all(0), x, a *vector_expm1(x)))
+WG__MAP_BY(elu, choose(x < all(0), a *expm1_below(x), x))
 WG__MAP_BY(softplus, choose(a *x > all(b), x, softplus(a *x) / a))
 #if WG__BITS == 64
 WG__MAP(digamma, vector_digamma(x))
@@ -613,7 +633,7 @@ static void normal_pairs(int64_t n, void *u, void *v) {
 #endif
 
 WG__VJP_BY(leaky_relu, choose(x > all(0), dy, a *dy))
-WG__VJP_BY(elu, choose(x > all(0), dy, dy *a *vector_exp(x)))
+WG__VJP_BY(elu, choose(x > all(0), dy, dy *a *exp_below(x)))
 WG__VJP_BY(softplus, choose(a *x > all(b), dy, dy *logistic_of(a *x).at))
 
 /* ---- Gates: y = f(gate) value.   d gate = dy value f'(gate), d value = dy f(gate). ---- */
