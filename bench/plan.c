@@ -56,6 +56,7 @@ enum {
     KEY_ACCUMULATE,
     KEY_ZERO,
     KEY_DTYPE,
+    KEY_OPTIMIZER,
     KEY_TOKENS,
     KEY_PRICE
 };
@@ -74,6 +75,8 @@ static const struct argp_option options[] = {
      "Batches of a step, which the ranks share out (default: one for each rank)", 0},
     {"zero", KEY_ZERO, "STAGE", 0, "0 to 3, as `pretrain --zero' (default 0)", 0},
     {"communication-dtype", KEY_DTYPE, "TYPE", 0, "f32 or bf16, as `pretrain' (default f32)", 0},
+    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "As `pretrain' (default: that of the preset, or adamw)",
+     0},
     {"tokens", KEY_TOKENS, "N", 0, "Tell the hours that so many tokens of training take (1e9)", 0},
     {"price", KEY_PRICE, "N", 0, "Of a machine an hour: tell the cost of these tokens", 0},
     WG__OPTION_JSON,
@@ -107,6 +110,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         a->bf16 = strcmp(text, "bf16") == 0;
         if (!a->bf16 && strcmp(text, "f32") != 0)
             argp_error(state, "--communication-dtype is '%s'; it must be f32 or bf16", text);
+        return 0;
+    case KEY_OPTIMIZER:
+        a->workload.rule = text;
         return 0;
     case KEY_TOKENS:
         a->tokens = wg__cli_number(state, "tokens", text, 1, 1e18);
@@ -410,13 +416,13 @@ static void report(const arguments *a, const wg__workload *w, const measured *al
     if (!list)
         printf("%s, %lld parameters, %lld tokens in its vocabulary, batches of %lld x %lld tokens, "
                "%d thread%s a rank\n"
-               "measured here: forward %.1f ms, backward %.1f ms, optimizer %.1f ms; beside %lld "
+               "measured here: forward %.1f ms, backward %.1f ms, %s %.1f ms; beside %lld "
                "other%s %.1f, %.1f, %.1f; memcpy %.1f GB/s\n\n"
                " ranks machines MiB a rank  ms a step   exchange    hidden    tokens/s efficiency "
                "    hours%s\n",
                w->preset, (long long)(alone->weights / 4), (long long)w->vocabulary,
                (long long)w->batch, (long long)w->sequence, a->threads, a->threads == 1 ? "" : "s",
-               1e3 * alone->forward, 1e3 * alone->backward, 1e3 * alone->step,
+               1e3 * alone->forward, 1e3 * alone->backward, w->rule, 1e3 * alone->step,
                (long long)beside->beside, beside->beside == 1 ? "" : "s", 1e3 * beside->forward,
                1e3 * beside->backward, 1e3 * beside->step, 1e-9 * alone->bandwidth,
                a->price > 0 ? "      cost" : "");
@@ -460,7 +466,8 @@ int wg__verb_plan(int argc, char **argv) {
             "Predicts memory, time and efficiency of a training on several ranks from a few "
             "batches "
             "that it runs here. MODEL is a kind, such as gpt or bert, or one of its presets.\v"
-            "A step is the batches of a rank, clipping and AdamW, the copies of gradients to and "
+            "A step is the batches of a rank, clipping and the optimizer, the copies of gradients "
+            "to and "
             "from their buffers, and the exchange between ranks, of which half is hidden as long "
             "as "
             "backward goes on. An exchange between machines takes the bytes that a rank sends by "
@@ -474,7 +481,12 @@ int wg__verb_plan(int argc, char **argv) {
             "of the processor, so that other programs count little; that of several is the "
             "clock's.",
     };
-    arguments a = {.ranks = 8, .threads = 1, .bandwidth = 1.25e9, .latency = 50e-6, .tokens = 1e9};
+    arguments a = {.workload = {.usual_rule = true},
+                   .ranks = 8,
+                   .threads = 1,
+                   .bandwidth = 1.25e9,
+                   .latency = 50e-6,
+                   .tokens = 1e9};
     measured alone, beside;
     wg__cli_parse(&parser, argc, argv, &a);
     choose_machine(&a);

@@ -2,6 +2,7 @@
  * names, position for position. */
 #include "bench/workload.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,8 +250,26 @@ static wg_tensor *model_loss(wg__workload *w) {
 
 /* ---- The whole ---- */
 
+/* The optimizer that settings of a training, as JSON, name; NULL if they name none. */
+static const char *named_optimizer(const char *settings) {
+    json_t *object = settings ? json_loads(settings, 0, NULL) : NULL;
+    const char *name = json_string_value(json_object_get(object, "optimizer")), *found = NULL;
+    for (int i = 0; name && wg_optimizer_name(i); i++)
+        if (strcmp(wg_optimizer_name(i), name) == 0)
+            found = wg_optimizer_name(i);
+    json_decref(object);
+    return found;
+}
+
 static int make_optimizer(wg__workload *w) {
-    w->optimizer = wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01});
+    const wg_model_preset *preset = w->type ? find_preset(w->type, w->preset) : NULL;
+    if (!w->rule && w->usual_rule && preset)
+        w->rule = named_optimizer(preset->training);
+    if (!w->rule && w->usual_rule && w->type)
+        w->rule = named_optimizer(w->type->training);
+    if (!w->rule)
+        w->rule = "adamw";
+    w->optimizer = wg_optimizer_new(&(wg_optimizer_choice){.name = w->rule, .weight_decay = 0.01});
     return wg_optimizer_add_module(w->optimizer, w->module);
 }
 

@@ -1,6 +1,6 @@
 /* A training of random tokens: what `wengert bench train' times.
  *
- * One batch is drawn and trained on again and again, without dropout, by AdamW and without
+ * One batch is drawn and trained on again and again, without dropout, usually by AdamW, and without
  * clipping: forward, backward and with it the step, as a trainer does without clipping. */
 #ifndef WG_BENCH_WORKLOAD_H
 #define WG_BENCH_WORKLOAD_H
@@ -8,7 +8,7 @@
 #include "optim/optimizer.h"
 #include "models/model.h"
 
-#define WG__WORKLOAD_RATE 1e-4 /* AdamW's */
+#define WG__WORKLOAD_RATE 1e-4 /* of learning */
 
 /* What is trained, and on how much. The caller fills in the first part. */
 typedef struct wg__workload {
@@ -19,6 +19,9 @@ typedef struct wg__workload {
     int64_t vocabulary;      /* 0: the preset's usual */
     bool recompute;          /* layers run again in backward, to keep less */
     wg_dtype dtype;          /* of products: f32 or bf16 */
+    const char *rule;        /* the name of the optimizer; NULL: "adamw" */
+    bool usual_rule;         /* instead, where `rule` is NULL: the one that `pretrain' takes, which
+                              * is then in `rule` */
 
     const wg_model_type *type; /* NULL: mlp */
     wg_model net;              /* of a type */
