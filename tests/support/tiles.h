@@ -14,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h> /* whose intrinsics are replaced at the end */
+#endif
 
 enum { TILES_COUNT = 8, TILES_ROWS = 16, TILES_ROW_BYTES = 64 };
 

@@ -8,6 +8,7 @@
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
+#include "tests/support/tiles.h"
 #include "tests/tensor/simd_tables.h"
 
 #include <float.h>
@@ -329,6 +330,41 @@ static void product_with_a_wrong_sum(const wg__panel_product *p) {
     ((float *)p->c)[(p->m - 1) * p->c_row + p->n - 1] += 1;
 }
 
+#ifdef __x86_64__
+/* Both signs, 24 bits, and an exponent from `least` on, of which 0 is that of denormals. */
+static float drawn(wg_generator *generator, uint32_t least, uint32_t exponents) {
+    const uint32_t word = (uint32_t)(wg_random_uniform(generator) * 0x1p32);
+    const uint32_t exponent = (uint32_t)(wg_random_uniform(generator) * exponents);
+    return tiles_f32((word & 0x807fffff) | (least + exponent) << 23);
+}
+
+__attribute__((target("fma"), noinline)) static float processor_fma(float a, float b, float c) {
+    return _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c)));
+}
+
+__attribute__((noinline)) static float processor_add(float a, float b) {
+    return _mm_cvtss_f32(_mm_add_ss(_mm_set_ss(a), _mm_set_ss(b)));
+}
+
+/* The processor's own FMA and addition, with denormals taken for 0 (DAZ) and flushed (FTZ). */
+START_TEST(tiles_in_plain_c_flush_as_the_processor_does) {
+    enum { FLUSH = 0x8040, TIMES = 200000 };
+    const unsigned before = _mm_getcsr();
+    wg_generator generator = {.seed = 3};
+    for (int i = 0; i < TIMES && __builtin_cpu_supports("fma"); i++) {
+        const float a = drawn(&generator, 61, 5), b = drawn(&generator, 61, 5),
+                    c = drawn(&generator, 0, 5), d = drawn(&generator, 0, 5);
+        _mm_setcsr(before | FLUSH);
+        const float product = processor_fma(a, b, c), sum = processor_add(c, d);
+        _mm_setcsr(before);
+        ck_assert_msg(same(tiles_fma(a, b, c), product), "%a %a + %a: %a", (double)a, (double)b,
+                      (double)c, (double)product);
+        ck_assert_msg(same(tiles_add(c, d), sum), "%a + %a: %a", (double)c, (double)d, (double)sum);
+    }
+}
+END_TEST
+#endif
+
 /* The check that the library makes before it uses AMX. */
 START_TEST(tables_that_multiply_integers_alike_agree) {
     const wg__bf16_kernels *kernels, *base = wg__bf16_kernels_at(0);
@@ -397,6 +433,9 @@ SUITES {
         a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers,
         a_product_by_tiles_has_the_bits_of_its_definition_at_every_edge,
         a_product_by_tiles_takes_what_is_below_the_normal_numbers_for_zero,
+#ifdef __x86_64__
+        tiles_in_plain_c_flush_as_the_processor_does,
+#endif
         tables_that_multiply_integers_alike_agree,
         the_tiles_of_the_processor_do_what_the_manual_says,
         a_bf16_product_has_the_same_bits_at_any_thread_count};
