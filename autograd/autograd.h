@@ -63,8 +63,8 @@ WG_API int wg_register_post_accumulate_grad_hook(wg_tensor *x, wg_post_accumulat
  * of x's] */
 WG_API int wg_remove_hook(wg_tensor *x, int id);
 
-/* A handle on the same storage that requires no gradient and, inside of wg_jvp, has no tangent.
- * [scope] */
+/* A handle on the same storage that requires no gradient and, inside of wg_jvp, has no tangent; so
+ * do, inside of wg_vmap, all samples around it. [scope] */
 WG_API wg_tensor *wg_detach(wg_tensor *x);
 
 typedef struct wg_backward_options {

@@ -66,13 +66,6 @@ static bool is_dual(const wg_tensor *x) {
     return highest(x) != NULL;
 }
 
-/* The handle of one sample begins with the entry of wg_vmap, so that it is the last. */
-static wg_tangent *samples_alone(wg_tangent *entry) {
-    while (entry && entry->lower)
-        entry = entry->lower;
-    return entry && entry->level && entry->level->run_batch ? tangents_share(entry) : NULL;
-}
-
 static void set_tangents(wg_tensor *x, wg_tangent *tangents) {
     wg_tangent *before = x->tangents;
     x->tangents = tangents_share(tangents);
@@ -105,6 +98,17 @@ int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent) {
 wg_tensor *wg__tangent_of(const wg_tensor *x, const wg__level *level) {
     const wg_tangent *entry = highest(x);
     return entry && entry->level == level ? entry->tensor : NULL;
+}
+
+/* The handle of one sample begins with the entry of wg_vmap, so that it is the last. All samples
+ * are detached, too: what is constant in a function is constant around its wg_vmap. */
+static int detach_samples(wg_tensor *y, const wg_tangent *entry) {
+    while (entry && entry->lower)
+        entry = entry->lower;
+    if (!entry || !entry->level || !entry->level->run_batch)
+        return 0;
+    wg_tensor *all = wg_detach(entry->tensor);
+    return all ? wg__tangent_push(y, entry->level, all) : -1;
 }
 
 wg_tensor *wg__primal(wg_tensor *x, const wg__level *level) {
@@ -300,7 +304,7 @@ static const wg__forward_hooks forward_hooks = {
     .share = tangents_share,
     .release = tangents_release,
     .is_dual = is_dual,
-    .samples = samples_alone,
+    .detach_samples = detach_samples,
 };
 
 void wg__level_begin(wg__level *level) {

@@ -440,9 +440,7 @@ int wg_retain_grad(wg_tensor *x) {
 
 wg_tensor *wg_detach(wg_tensor *x) {
     wg_tensor *y = x ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : NULL;
-    if (y && x->tangents)
-        y->tangents = wg__forward()->samples(x->tangents);
-    return y;
+    return y && x->tangents && wg__forward()->detach_samples(y, x->tangents) < 0 ? NULL : y;
 }
 
 /* ---- Hooks: a list on the node for the gradients of its outputs. Those on a leaf whose gradient

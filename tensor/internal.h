@@ -192,7 +192,8 @@ typedef struct wg__forward_hooks {
     wg_tangent *(*share)(wg_tangent *tangents);
     void (*release)(wg_tangent *tangents);
     bool (*is_dual)(const wg_tensor *x);
-    wg_tangent *(*samples)(wg_tangent *tangents); /* what wg_vmap gave alone, shared; or NULL */
+    /* Gives y, a detached view, the samples of the tensor with these tangents, detached. 0 or -1 */
+    int (*detach_samples)(wg_tensor *y, const wg_tangent *tangents);
 } wg__forward_hooks;
 
 void wg__install_forward(const wg__forward_hooks *hooks);

@@ -2,6 +2,7 @@
  * itself. */
 #include "autograd/functional.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,6 +133,52 @@ static void hold_against_each_alone(wg_function function, void *context, uint32_
     }
 }
 
+/* The op on all samples, as a function to be differentiated. */
+typedef struct on_all {
+    sampled *op;
+    const int *axes;
+} on_all;
+
+static int run_on_all(int input_count, wg_tensor *const *inputs, int output_count,
+                      wg_tensor **outputs, void *context) {
+    const on_all *all = context;
+    return wg_vmap(run_op, all->op, input_count, inputs, all->axes, output_count, outputs);
+}
+
+/* The gradient of vmap is the vmap of the gradient, which hold_against_each_alone compares with
+ * each sample's; of an input that is the same for all samples it is the sum over them. */
+static void hold_gradient_of_vmap(sampled *s, uint32_t batched, int n,
+                                  wg_tensor *samples[SAMPLES][16]) {
+    const wg_op *op = s->op;
+    const int all = n + op->output_count;
+    wg_tensor *inputs[16], *of_vmap[16], *inside[16];
+    int axes[16];
+    for (int i = 0; i < all; i++) {
+        const bool has = (batched >> i & 1) && samples[0][i];
+        wg_tensor *each[SAMPLES];
+        for (int b = 0; b < SAMPLES; b++)
+            each[b] = samples[b][i];
+        axes[i] = has ? 0 : WG_UNBATCHED;
+        inputs[i] = has ? wg_stack(SAMPLES, each, 0) : samples[0][i];
+    }
+    int status = wg_vjp(run_on_all, &(on_all){s, axes}, n, inputs, op->output_count, inputs + n,
+                        NULL, NULL, of_vmap);
+    if (status == 0)
+        status = wg_vmap(run_gradient, s, all, inputs, axes, n, inside);
+    if (status < 0 && is_partly_refused(op)) {
+        wg_error_clear();
+        return;
+    }
+    ck_assert_msg(status == 0, "inputs %x: %s", batched,
+                  wg_error_pending() ? wg_error_pending()->message : "no error");
+    for (int i = 0; i < n; i++) {
+        if (!of_vmap[i])
+            continue;
+        wg_tensor *expected = axes[i] == 0 ? inside[i] : wg_sum(inside[i], WG_DIMS(0), false);
+        assert_close(wg_cast(of_vmap[i], WG_F64), wg_cast(expected, WG_F64), 1e-10, 1e-10);
+    }
+}
+
 /* The op, and its gradients inside of the function, with those inputs batched. */
 static void check_pattern(sampled *s, uint32_t batched, int n, wg_tensor *samples[SAMPLES][16]) {
     const wg_op *op = s->op;
@@ -157,6 +204,7 @@ static void check_pattern(sampled *s, uint32_t batched, int n, wg_tensor *sample
                             with_cotangents, n, "gradients inside");
     hold_against_each_alone(run_gradient, s, cotangents, n + op->output_count, with_cotangents, n,
                             "gradients of batched cotangents");
+    hold_gradient_of_vmap(s, batched | cotangents, n, with_cotangents);
 }
 
 START_TEST(an_op_on_all_samples_is_the_op_on_each) {
@@ -340,6 +388,25 @@ static int ensemble(int input_count, wg_tensor *const *inputs, int output_count,
     return batched_net(input_count, inputs, output_count, outputs, context);
 }
 
+/* x x, where the second x is a constant. */
+static int half_constant(int input_count, wg_tensor *const *inputs, int output_count,
+                         wg_tensor **outputs, void *context) {
+    (void)input_count, (void)output_count, (void)context;
+    outputs[0] = wg_mul(inputs[0], wg_detach(inputs[0]));
+    return outputs[0] ? 0 : -1;
+}
+
+START_TEST(what_a_function_detaches_is_constant_around_vmap) {
+    const case_of_net c = new_case();
+    wg_tensor *x = wg_clone(c.x), *y, *gradient;
+    wg_set_requires_grad(x, true);
+    ck_assert_int_eq(wg_vmap(half_constant, NULL, 1, &x, NULL, 1, &y), 0);
+    y = wg_sum(y, WG_ALL, false);
+    ck_assert_int_eq(wg_grad(1, &y, NULL, 1, &x, NULL, &gradient), 0);
+    assert_close(gradient, c.x, 0, 0);
+}
+END_TEST
+
 START_TEST(vmap_stands_in_vmap) {
     const case_of_net c = new_case();
     wg_generator g = {.seed = 13};
@@ -424,6 +491,167 @@ START_TEST(errors_show_the_shapes_of_one_sample) {
 }
 END_TEST
 
+/* ---- Against torch.func: vmap of a function, of its Jacobian and of a Hessian. The functions are
+ * those of tests/fixtures/vmap.py. ---- */
+
+static wg_tensor *square3(wg_tensor *x) {
+    return wg_reshape(x, WG_DIMS(3, 3));
+}
+
+static wg_tensor *shifted(wg_tensor *x) {
+    return wg_add(square3(x), wg_mul_scalar(wg_eye(WG_F64, 3, 3), 4));
+}
+
+static wg_tensor *of_softmax(wg_tensor *x) {
+    return wg_softmax(square3(x), 1);
+}
+
+static wg_tensor *of_logsumexp(wg_tensor *x) {
+    return wg_logsumexp(square3(x), WG_DIMS(0), false);
+}
+
+static wg_tensor *of_layer_norm(wg_tensor *x) {
+    return wg_layer_norm_op(square3(x), NULL, NULL, 1e-5);
+}
+
+static wg_tensor *of_matmul(wg_tensor *x) {
+    return wg_tanh(wg_matmul(square3(x), wg_transpose(square3(x), 0, 1)));
+}
+
+static wg_tensor *of_cumsum(wg_tensor *x) {
+    return wg_cumsum(wg_sin(x), 0);
+}
+
+static wg_tensor *of_prod(wg_tensor *x) {
+    return wg_prod(square3(x), WG_DIMS(1), false);
+}
+
+static wg_tensor *of_norm(wg_tensor *x) {
+    return wg_norm(square3(x), 2, WG_DIMS(1), false);
+}
+
+static wg_tensor *of_sort(wg_tensor *x) {
+    wg_tensor *values = NULL;
+    wg_sort(x, 0, false, &values, NULL);
+    return wg_pow_scalar(values, 3);
+}
+
+static wg_tensor *of_gather(wg_tensor *x) {
+    static const int64_t index[] = {0, 2, 1, 1, 2, 0};
+    return wg_square(
+        wg_take_along_axis(square3(x), 1, wg_from_array(WG_I64, WG_DIMS(3, 2), index)));
+}
+
+static wg_tensor *of_solve(wg_tensor *x) {
+    wg_tensor *b = wg_slice(square3(x), 1, 0, 2, 1);
+    return wg_solve(shifted(x), wg_mul(b, b), false);
+}
+
+static wg_tensor *of_cholesky(wg_tensor *x) {
+    wg_tensor *product = wg_matmul(square3(x), wg_transpose(square3(x), 0, 1));
+    return wg_cholesky(wg_add(product, wg_eye(WG_F64, 3, 3)), false);
+}
+
+static wg_tensor *of_slogdet(wg_tensor *x) {
+    wg_tensor *sign = NULL, *logarithm = NULL;
+    wg_slogdet(shifted(x), &sign, &logarithm);
+    return logarithm;
+}
+
+static wg_tensor *of_conv2d(wg_tensor *x) {
+    wg_tensor *image = wg_reshape(wg_slice(x, 0, 0, 16, 1), WG_DIMS(1, 1, 4, 4));
+    wg_tensor *weight = wg_reshape(wg_slice(x, 0, 16, 24, 1), WG_DIMS(2, 1, 2, 2));
+    return wg_tanh(wg_conv2d(image, weight, NULL, &(wg_conv_options){.stride = {2, 2}}));
+}
+
+static wg_tensor *of_max_pool2d(wg_tensor *x) {
+    return wg_square(wg_max_pool2d(wg_reshape(x, WG_DIMS(1, 1, 4, 4)),
+                                   &(wg_pool_options){.kernel = {2, 2}}, NULL));
+}
+
+static wg_tensor *of_attention(wg_tensor *x) {
+    wg_tensor *all = wg_reshape(x, WG_DIMS(3, 1, 1, 3, 2));
+    return wg_attention(wg_select(all, 0, 0), wg_select(all, 0, 1), wg_select(all, 0, 2), NULL,
+                        NULL);
+}
+
+typedef struct of_torch {
+    const char *name;
+    wg_tensor *(*function)(wg_tensor *x);
+} of_torch;
+
+static const of_torch functions[] = {
+    {"softmax", of_softmax},     {"logsumexp", of_logsumexp}, {"layer_norm", of_layer_norm},
+    {"matmul", of_matmul},       {"cumsum", of_cumsum},       {"prod", of_prod},
+    {"norm", of_norm},           {"sort", of_sort},           {"gather", of_gather},
+    {"gelu", wg_gelu},           {"solve", of_solve},         {"cholesky", of_cholesky},
+    {"slogdet", of_slogdet},     {"conv2d", of_conv2d},       {"max_pool2d", of_max_pool2d},
+    {"attention", of_attention},
+};
+
+static const char *function_name(int index) {
+    return functions[index].name;
+}
+
+static int value_of(int input_count, wg_tensor *const *inputs, int output_count,
+                    wg_tensor **outputs, void *context) {
+    (void)input_count, (void)output_count;
+    outputs[0] = ((const of_torch *)context)->function(inputs[0]);
+    return outputs[0] ? 0 : -1;
+}
+
+static int squares_of(int input_count, wg_tensor *const *inputs, int output_count,
+                      wg_tensor **outputs, void *context) {
+    if (value_of(input_count, inputs, output_count, outputs, context) < 0)
+        return -1;
+    outputs[0] = wg_sum(wg_square(outputs[0]), WG_ALL, false);
+    return outputs[0] ? 0 : -1;
+}
+
+static int jacobian_of(int input_count, wg_tensor *const *inputs, int output_count,
+                       wg_tensor **outputs, void *context) {
+    return wg_jacobian(value_of, context, input_count, inputs, output_count, NULL, outputs);
+}
+
+static int hessian_of(int input_count, wg_tensor *const *inputs, int output_count,
+                      wg_tensor **outputs, void *context) {
+    (void)output_count;
+    return wg_hessian(squares_of, context, input_count, inputs, NULL, outputs);
+}
+
+static wg_tensor *tensor_of(const json_t *json) {
+    const json_t *sizes = json_object_get(json, "shape"), *list = json_object_get(json, "values");
+    static double values[4096];
+    int64_t shape[WG_MAX_DIMS];
+    ck_assert(list && json_array_size(list) <= WG_COUNT(values));
+    for (size_t d = 0; d < json_array_size(sizes); d++)
+        shape[d] = json_integer_value(json_array_get(sizes, d));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        values[i] = json_number_value(json_array_get(list, i));
+    return wg_from_array(WG_F64, (int)json_array_size(sizes), shape, values);
+}
+
+START_TEST(values_jacobians_and_hessians_of_samples_are_those_of_torch_func) {
+    static const struct {
+        const char *name;
+        wg_function function;
+    } transforms[] = {{"vmap", value_of}, {"jacrev", jacobian_of}, {"hessian", hessian_of}};
+    json_t *fixtures = json_load_file(fixture("vmap.json"), 0, NULL);
+    const json_t *wanted = json_object_get(fixtures, functions[_i].name);
+    ck_assert_ptr_nonnull(wanted);
+    wg_tensor *x = tensor_of(json_object_get(wanted, "x"));
+    for (size_t t = 0; t < WG_COUNT(transforms); t++) {
+        wg_tensor *found = NULL;
+        const int status =
+            wg_vmap(transforms[t].function, (void *)&functions[_i], 1, &x, NULL, 1, &found);
+        ck_assert_msg(status == 0, "%s: %s", transforms[t].name,
+                      wg_error_pending() ? wg_error_pending()->message : "no error");
+        assert_close(found, tensor_of(json_object_get(wanted, transforms[t].name)), 1e-10, 1e-10);
+    }
+    json_decref(fixtures);
+}
+END_TEST
+
 SUITES {
     const TTest *const of_each[] = {an_op_on_all_samples_is_the_op_on_each,
                                     an_op_without_rule_is_refused_by_name};
@@ -431,11 +659,16 @@ SUITES {
                                   a_gradient_goes_through_gradients_of_samples,
                                   forward_mode_over_directions_is_a_gradient,
                                   forward_mode_goes_through_vmap,
+                                  what_a_function_detaches_is_constant_around_vmap,
                                   vmap_stands_in_vmap,
                                   an_output_that_is_the_same_for_all_is_repeated,
                                   elements_of_one_sample_cannot_be_read,
                                   inputs_that_do_not_fit_are_refused,
                                   errors_show_the_shapes_of_one_sample};
     add_suite_of_range("vmap_ops", WG_COUNT(of_each), of_each, 0, wg_op_count(), op_name);
+    const TTest *const of_functions[] = {
+        values_jacobians_and_hessians_of_samples_are_those_of_torch_func};
+    add_suite_of_range("vmap_torch", WG_COUNT(of_functions), of_functions, 0,
+                       (int)WG_COUNT(functions), function_name);
     add_suite("vmap", tests);
 }
