@@ -81,6 +81,9 @@ fault() {
         share=$(sed -n 's/^right on new images: \([0-9]*\).*/\1/p' out)
         test "${share:-0}" -ge 92 || echo "only ${share:-no} % of new images are right"
         ;;
+    examples/fashion)
+        grep -q '^right on new pictures: 100.0 %$' out || echo 'black and white pictures are not told apart'
+        ;;
     examples/spiral)
         share=$(sed -n 's/^right on new points: \([0-9]*\).*/\1/p' out)
         test "${share:-0}" -ge 97 || echo "only ${share:-no} % of new points are right"
@@ -97,11 +100,30 @@ fault() {
     esac
 }
 
+# Files of 64 pictures of 28 x 28 points, black ones of class 0 and white ones of class 1 in turn.
+black_and_white() {
+    {
+        printf '\0\0\10\3\0\0\0\100\0\0\0\34\0\0\0\34'
+        for _ in $(seq 32); do
+            head -c 784 /dev/zero
+            head -c 784 /dev/zero | tr '\0' '\377'
+        done
+    } >"$1-images-idx3-ubyte"
+    {
+        printf '\0\0\10\1\0\0\0\100'
+        for _ in $(seq 32); do printf '\0\1'; done
+    } >"$1-labels-idx1-ubyte"
+}
+
 # The arguments of an example.
 arguments() {
     book=$source/corpus/books/alice-in-wonderland.txt
     case $1 in
     examples/new_model | examples/char_lstm) echo "$book" ;;
+    examples/fashion)
+        black_and_white train && black_and_white t10k
+        echo "cnn . 8"
+        ;;
     examples/warmup) echo "$book 3" ;; # steps: the gradients of the first are shown
     esac
 }
