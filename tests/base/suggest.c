@@ -13,8 +13,9 @@ static void assert_suggested(const char *typed, const char *wanted) {
     static const char *const names[] = {"pretrain",  "finetune",    "eval",      "info",
                                         "bert-tiny", "gpt2-xl",     "gelu_tanh", "bert-base-cased",
                                         "add",       "log_softmax", NULL};
-    char text[80], wanted_text[80];
-    snprintf(wanted_text, sizeof wanted_text, wanted ? "; did you mean '%s'?" : "", wanted);
+    char text[80], wanted_text[80] = "";
+    if (wanted)
+        snprintf(wanted_text, sizeof wanted_text, "; did you mean '%s'?", wanted);
     ck_assert_str_eq(wg_suggestion(text, sizeof text, typed, name_at, names), wanted_text);
 }
 
