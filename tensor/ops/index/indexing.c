@@ -182,6 +182,11 @@ static int64_t count_without(const walk *walk, int a, int b) {
             memcpy(y, x + *index * along, (size_t)n * sizeof(TYPE));                               \
             return;                                                                                \
         }                                                                                          \
+        if (si == 1 && sx == 0 && sy == 1 && along == 1) {                                         \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[i] = x[index[i]];                                                                \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = 0; i < n; i++)                                                            \
             y[i * sy] = x[index[i * si] * along + i * sx];                                         \
     }
