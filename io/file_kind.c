@@ -177,13 +177,13 @@ const char *wg__file_kind(const char *path, char *text, size_t size) {
 bool wg__is_hdf5_file(const char *path) {
     static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     struct stat status;
-    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    /* Opening and closing a pipe would end its writer. */
+    const bool regular = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    const int descriptor = regular ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (descriptor < 0)
         return false;
     uint8_t bytes[sizeof signature];
-    int64_t count = 0;
-    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))
-        count = wg__read_at(descriptor, bytes, sizeof bytes, 0);
+    const int64_t count = wg__read_at(descriptor, bytes, sizeof bytes, 0);
     if (count < 0)
         wg__fail_with_errno(path, "file");
     close(descriptor);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "data/tokenizer/characters.h"
@@ -155,6 +156,11 @@ START_TEST(a_pipe_is_read_as_a_file_is) {
         write_file(pipe, three, sizeof three - 1);
         _exit(0);
     }
+    /* Recognising a pipe takes nothing from its writer, which waits for a reader by now. */
+    const struct timespec moment = {.tv_nsec = 50000000};
+    nanosleep(&moment, NULL);
+    ck_assert(!wg_dataset_is_token_file(pipe));
+    nanosleep(&moment, NULL);
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_dataset *corpus = wg_dataset_load(1, &pipe, tokenizer, NULL);
     wg_dataset *expected = wg_dataset_from_text(three, -1, NULL, tokenizer, NULL);
