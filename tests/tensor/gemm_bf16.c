@@ -338,12 +338,15 @@ static float drawn(wg_generator *generator, uint32_t least, uint32_t exponents) 
     return tiles_f32((word & 0x807fffff) | (least + exponent) << 23);
 }
 
-__attribute__((target("fma"), noinline)) static float processor_fma(float a, float b, float c) {
-    return _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c)));
+/* As assembly, which compilers do not move over a change of MXCSR. */
+static float processor_fma(float a, float b, float c) {
+    __asm__ volatile("vfmadd231ss %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+    return c;
 }
 
-__attribute__((noinline)) static float processor_add(float a, float b) {
-    return _mm_cvtss_f32(_mm_add_ss(_mm_set_ss(a), _mm_set_ss(b)));
+static float processor_add(float a, float b) {
+    __asm__ volatile("addss %1, %0" : "+x"(a) : "x"(b));
+    return a;
 }
 
 /* The processor's own FMA and addition, with denormals taken for 0 (DAZ) and flushed (FTZ). */
