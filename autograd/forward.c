@@ -100,8 +100,8 @@ wg_tensor *wg__tangent_of(const wg_tensor *x, const wg__level *level) {
     return entry && entry->level == level ? entry->tensor : NULL;
 }
 
-/* The handle of one sample begins with the entry of wg_vmap, so that it is the last. All samples
- * are detached, too: what is constant in a function is constant around its wg_vmap. */
+/* The handle of one sample begins with the entry of wg_vmap, so that it is the last. The tensor of
+ * all samples is detached as well: no gradient around the wg_vmap passes through y. */
 static int detach_samples(wg_tensor *y, const wg_tangent *entry) {
     while (entry && entry->lower)
         entry = entry->lower;

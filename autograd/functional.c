@@ -605,7 +605,8 @@ int wg_hessian(wg_function function, void *context, int input_count, wg_tensor *
     status = wg_jacobian(gradient_function, &gradient, n, inputs, varying, options, found);
     for (int i = 0, row = 0; i < n && status == 0; i++)
         if (varies(inputs[i]))
-            memcpy(hessians + (int64_t)i * n, found + (int64_t)row++ * n, (size_t)n * sizeof *found);
+            memcpy(hessians + (int64_t)i * n, found + (int64_t)row++ * n,
+                   (size_t)n * sizeof *found);
     wg__free(found);
     return status;
 }

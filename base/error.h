@@ -56,9 +56,10 @@ WG_API void wg_error_clear(void);
 /* "SHAPE" for WG_ERROR_SHAPE, and so on; "NONE" for no error. Never NULL. */
 WG_API const char *wg_error_name(wg_error_code code);
 
+typedef void (*wg_error_handler)(const wg_error *error, void *context);
+
 /* Sets the handler of all threads; NULL removes it. The library calls it once for each error that
  * becomes pending, on the thread of the error. The handler may print the error and exit. */
-typedef void (*wg_error_handler)(const wg_error *error, void *context);
 WG_API void wg_error_set_handler(wg_error_handler handler, void *context);
 
 /* ---- Where an error happens ----

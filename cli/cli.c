@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "base/error.h"
@@ -371,4 +372,20 @@ int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
     free(text);
     fclose(file);
     return status;
+}
+
+int wg__cli_write_file(const char *path, const void *bytes, size_t size) {
+    char *beside = NULL;
+    if (asprintf(&beside, "%s.%ld", path, (long)getpid()) < 0)
+        return wg__cli_fail("no memory for a path");
+    FILE *file = fopen(beside, "wb");
+    bool written = file && fwrite(bytes, 1, size, file) == size;
+    if (file)
+        written &= fclose(file) == 0;
+    const int code =
+        written && rename(beside, path) == 0 ? 0 : wg__cli_fail("%s: %s", path, strerror(errno));
+    if (code && file)
+        unlink(beside);
+    free(beside);
+    return code;
 }

@@ -103,24 +103,30 @@ static void WG_PRINTF(2, 3) advise(json_t *advice, const char *format, ...) {
     json_array_append_new(advice, json_string(text));
 }
 
+/* Whether the kernel lists a feature of the processor, which is one word of a line. */
+static bool has_feature(const char *name) {
+    char line[LONGEST_LINE];
+    const size_t length = strlen(name);
+    if (!read_value("/proc/cpuinfo", "flags", line) &&
+        !read_value("/proc/cpuinfo", "Features", line))
+        return false;
+    for (const char *at = line; (at = strstr(at, name)); at += length)
+        if ((at == line || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return true;
+    return false;
+}
+
 /* Those of the processor's features that kernels are made for. */
 static json_t *features(void) {
     static const char *const known[] = {
         "sse4_2",   "avx",      "f16c",     "fma",      "bmi2",        "avx2",
         "avx512f",  "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
         "amx_tile", "amx_bf16", "amx_int8", "asimd",    "sve"};
-    char line[LONGEST_LINE], text[256] = "";
-    if (!read_value("/proc/cpuinfo", "flags", line))
-        read_value("/proc/cpuinfo", "Features", line);
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        const size_t length = strlen(known[i]);
-        for (const char *at = line; (at = strstr(at, known[i])); at += length)
-            if (at > line && at[-1] == ' ' && (at[length] == ' ' || !at[length])) {
-                snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? " " : "",
-                         known[i]);
-                break;
-            }
-    }
+    char text[256] = "";
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (has_feature(known[i]))
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? " " : "",
+                     known[i]);
     return json_string(text);
 }
 
@@ -160,13 +166,11 @@ static json_t *kernels(json_t *advice) {
                "BLIS %s has no kernels for this processor in this build; one that is built with "
                "`./configure auto' has, and configure takes it by --with-blis=PREFIX",
                used.blis);
-    if (strstr(used.tiles, "does not grant"))
-        advise(advice, "the processor has AMX, which Linux grants since 5.16; products in bf16 use "
-                       "AVX-512 instead");
-    if (strstr(used.tiles, "wrongly"))
+    if (has_feature("amx_bf16") && strcmp(used.tiles, "in use") != 0)
         advise(advice,
-               "AMX gave a wrong product when the library tried it, and is not used; please "
-               "report it with this text");
+               "the processor has AMX, and products in bf16 go without: %s (Linux grants it since "
+               "5.16; please report a wrong product)",
+               used.tiles);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors, "products in bf16",
                      used.bf16, "tiles", used.tiles, "weights in 8 and 4 bits", used.blocks, "blis",
                      used.blis, "blis kernels", used.blis_family);

@@ -18,8 +18,6 @@ cli_sources = \
 	cli/generate.c \
 	cli/gradcheck.c \
 	cli/info.c \
-	cli/jacobian.c \
-	cli/jacobian.h \
 	cli/learners.c \
 	cli/learners.h \
 	cli/live.c \

@@ -5,12 +5,10 @@
  *     --text      ->  attention of every layer and head, and what the model writes about it
  *
  * The page is written beside its place and renamed. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/output.h"
@@ -454,24 +452,18 @@ static int write_page(const report *r) {
     return status;
 }
 
-/* Writes beside the place and renames, so that no part of a page is left. */
 static int write_file(report *r) {
-    const char *out = r->arguments->out;
-    char *path = NULL;
-    if (asprintf(&path, "%s.%ld.html", out, (long)getpid()) < 0)
-        return wg__cli_fail("no memory for a path");
-    r->page = fopen(path, "w");
-    int code = r->page ? 0 : wg__cli_fail("%s: %s", out, strerror(errno));
+    char *bytes = NULL;
+    size_t size;
+    r->page = open_memstream(&bytes, &size);
+    int code = r->page ? 0 : wg__cli_fail("no memory for a page");
     if (code == 0 && write_page(r) < 0)
         code = wg__cli_fail_pending();
-    const bool bad = r->page && ferror(r->page);
-    if (r->page && (fclose(r->page) != 0 || bad) && code == 0)
-        code = wg__cli_fail("%s: %s", out, strerror(errno));
-    if (code == 0 && rename(path, out) < 0)
-        code = wg__cli_fail("%s: %s", out, strerror(errno));
-    if (code)
-        unlink(path);
-    free(path);
+    if (r->page && fclose(r->page) != 0 && code == 0)
+        code = wg__cli_fail("no memory for a page");
+    if (code == 0)
+        code = wg__cli_write_file(r->arguments->out, bytes, size);
+    free(bytes);
     return code;
 }
 

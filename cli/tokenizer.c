@@ -280,7 +280,8 @@ static int run_use(use *u, int (*work)(const use *u, const char *text)) {
         result = work(u, line);
     }
     if (result == 0 && !u->texts && ferror(stdin))
-        result = wg_fail(WG_ERROR_IO, "tokenizer", "cannot read standard input: %s", strerror(errno));
+        result =
+            wg_fail(WG_ERROR_IO, "tokenizer", "cannot read standard input: %s", strerror(errno));
     free(line);
     wg_tokenizer_free(u->tokenizer);
     if (result == 0 && u->json)

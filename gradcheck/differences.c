@@ -505,8 +505,8 @@ static void explain_factor(const block *b, double factor, char *buffer, size_t s
 static bool jvp_agrees_with_vjp(wg__gradcheck *c) {
     if (!c->op->jvp || c->coordinate_count == 0)
         return false;
-    wg_tensor **tangents =
-        wg__calloc((size_t)(c->argument_count + wg__times(2, c->output_count) + 1), sizeof *tangents);
+    wg_tensor **tangents = wg__calloc(
+        (size_t)(c->argument_count + wg__times(2, c->output_count) + 1), sizeof *tangents);
     double *t = wg__alloc_array(c->coordinate_count + c->value_count + 1, sizeof *t);
     wg_tensor **found = tangents ? tangents + c->argument_count : NULL;
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)9 << 40};

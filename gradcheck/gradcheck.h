@@ -231,7 +231,8 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
  * `no_gradient` passes with compared == 0 when its forward does all this well. Differences show
  * that forward and vjp disagree by a factor, not which of them is wrong: forward where the jvp
  * agrees with the vjp, the vjp where forward agrees with decompose; else the report names both.
- * Where forward and decompose differ, the vjp says which is wrong. Order 2 of a fused op differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
+ * Where forward and decompose differ, the vjp says which is wrong. Order 2 of a fused op
+ * differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
 WG_API int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
                            wg_gradcheck_report *report);
 

@@ -152,34 +152,32 @@ static const char *kind_of_folder(const char *path, char *text, size_t size) {
     return text;
 }
 
+/* Opens a file of bytes that stay. Any other is not opened: opening and closing a pipe would end
+ * its writer. -1 if it cannot be, and for others. */
+static int open_regular(const char *path, struct stat *status) {
+    const bool regular = stat(path, status) == 0 && S_ISREG(status->st_mode);
+    return regular ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
 const char *wg__file_kind(const char *path, char *text, size_t size) {
-    struct stat status;
-    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat status = {0};
+    const int descriptor = open_regular(path, &status);
+    if (S_ISDIR(status.st_mode))
+        return kind_of_folder(path, text, size);
+    if (status.st_mode && !S_ISREG(status.st_mode))
+        return strcpy(text, "not a regular file");
     if (descriptor < 0)
         return NULL;
-    const char *kind = NULL;
     uint8_t bytes[READ + 1] = {0};
-    if (fstat(descriptor, &status) < 0)
-        kind = NULL;
-    else if (S_ISDIR(status.st_mode))
-        kind = kind_of_folder(path, text, size);
-    else if (!S_ISREG(status.st_mode))
-        kind = strcpy(text, "not a regular file");
-    else {
-        const int64_t count = wg__read_at(descriptor, bytes, READ, 0);
-        if (count >= 0)
-            kind = kind_of_file(path, bytes, count, status.st_size, text, size);
-    }
+    const int64_t count = wg__read_at(descriptor, bytes, READ, 0);
     close(descriptor);
-    return kind;
+    return count < 0 ? NULL : kind_of_file(path, bytes, count, status.st_size, text, size);
 }
 
 bool wg__is_hdf5_file(const char *path) {
     static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     struct stat status;
-    /* Opening and closing a pipe would end its writer. */
-    const bool regular = stat(path, &status) == 0 && S_ISREG(status.st_mode);
-    const int descriptor = regular ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    const int descriptor = open_regular(path, &status);
     if (descriptor < 0)
         return false;
     uint8_t bytes[sizeof signature];

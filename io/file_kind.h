@@ -11,8 +11,9 @@
  * that begins as HDF5 does, and for one that cannot be read. */
 const char *wg__file_kind(const char *path, char *text, size_t size);
 
-/* Whether a regular file begins as HDF5's do: checkpoints and token files, and no text. False with IO
- * if a read failed; without an error if it cannot be opened, or is a pipe, which can be read once. */
+/* Whether a regular file begins as HDF5's do: checkpoints and token files, and no text. False with
+ * IO if a read failed; without an error if it cannot be opened, or is a pipe, which can be read
+ * once. */
 bool wg__is_hdf5_file(const char *path);
 
 #endif

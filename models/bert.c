@@ -272,7 +272,8 @@ wg_tensor *wg__bert_pool(wg_bert *bert, wg_tensor *sequence) {
 
 /* ---- The masked language model ---- */
 
-/* The bias stands in the head itself, and once more, tied, in the decoder. */
+/* Published files name the bias twice: the head's "bias" is the parameter, and "decoder.bias" is
+ * tied to it. */
 wg_bert_predictions *wg__bert_predictions_new(wg_module *parent, const char *name,
                                               const wg_bert *bert, wg_activation activation,
                                               const char *dense_name, const char *norm_name) {

@@ -234,12 +234,13 @@ typedef struct wg_model {
                          * NULL: type->config(module) */
 } wg_model;
 
-/* Makes the model of a preset (NULL: the first one), or of a configuration struct. Its generator
- * begins at `seed`. Freed with wg_model_free; after an error there is nothing to free. -1 with
- * [ARGUMENT; MEMORY, before any is taken for a model whose weights want more than is there, with
- * both numbers of bytes] */
+/* Makes the model of a preset (NULL: the first one). Its generator begins at `seed`. Freed with
+ * wg_model_free; after an error there is nothing to free. -1 with [ARGUMENT; MEMORY, before any is
+ * taken for a model whose weights want more than is there, with both numbers of bytes] */
 WG_API int wg_model_new(const wg_model_type *type, const char *preset, uint64_t seed,
                         wg_model *model);
+
+/* Makes the model of a configuration struct of the type; otherwise as wg_model_new. */
 WG_API int wg_model_from_config(const wg_model_type *type, const void *config, uint64_t seed,
                                 wg_model *model);
 

@@ -100,10 +100,11 @@ typedef struct wg_attention_inputs {
 WG_API wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, wg_tensor *x,
                                                   const wg_attention_inputs *inputs);
 
+typedef void (*wg_attention_watcher)(const char *path, const wg_tensor *weights, void *context);
+
 /* From now on this thread calls `watch` for every attention layer that runs, with the layer's path
  * in its model ("bert.encoder.layer.0.attention.self") and its weights (B, H, Tq, Tk), borrowed for
  * the call. NULL: no more. For looking at a model: layers run in the plain way meanwhile. */
-typedef void (*wg_attention_watcher)(const char *path, const wg_tensor *weights, void *context);
 WG_API void wg_watch_attention(wg_attention_watcher watch, void *context);
 
 /* The mask that hides padding: keep (B, Tk) bool, true at tokens   ->   (B, 1, 1, Tk), a view.

@@ -41,16 +41,26 @@ typedef struct wg_conv_layer_options {
  * channels, and for a padding_mode that does not apply; MEMORY] */
 WG_API wg_conv *wg_conv1d_new(wg_module *parent, const char *name, int64_t in, int64_t out,
                               const int64_t *kernel, const wg_conv_layer_options *options);
+
+/* A convolution of images; otherwise as wg_conv1d_new. */
 WG_API wg_conv *wg_conv2d_new(wg_module *parent, const char *name, int64_t in, int64_t out,
                               const int64_t *kernel, const wg_conv_layer_options *options);
+
+/* A convolution of volumes; otherwise as wg_conv1d_new. */
 WG_API wg_conv *wg_conv3d_new(wg_module *parent, const char *name, int64_t in, int64_t out,
                               const int64_t *kernel, const wg_conv_layer_options *options);
+
+/* A transposed convolution of lines; otherwise as wg_conv1d_new. */
 WG_API wg_conv *wg_conv_transpose1d_new(wg_module *parent, const char *name, int64_t in,
                                         int64_t out, const int64_t *kernel,
                                         const wg_conv_layer_options *options);
+
+/* A transposed convolution of images; otherwise as wg_conv1d_new. */
 WG_API wg_conv *wg_conv_transpose2d_new(wg_module *parent, const char *name, int64_t in,
                                         int64_t out, const int64_t *kernel,
                                         const wg_conv_layer_options *options);
+
+/* A transposed convolution of volumes; otherwise as wg_conv1d_new. */
 WG_API wg_conv *wg_conv_transpose3d_new(wg_module *parent, const char *name, int64_t in,
                                         int64_t out, const int64_t *kernel,
                                         const wg_conv_layer_options *options);

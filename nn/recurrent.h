@@ -51,6 +51,8 @@ typedef wg_recurrent wg_gru;  /* Cho et al. 2014 */
  * NULL. NULL with [ARGUMENT for a size below 1 or a dropout outside [0, 1); MEMORY] */
 WG_API wg_lstm *wg_lstm_new(wg_module *parent, const char *name, int64_t in, int64_t hidden,
                             const wg_recurrent_options *options);
+
+/* A GRU; otherwise as wg_lstm_new. */
 WG_API wg_gru *wg_gru_new(wg_module *parent, const char *name, int64_t in, int64_t hidden,
                           const wg_recurrent_options *options);
 

@@ -36,7 +36,8 @@ static wg_tensor *gradient_of(const wg_optimizer *optimizer, const wg__optimizer
                                           : wg_mul_scalar(gradient, optimizer->gradient_scale);
 }
 
-/* The weights that are stepped, which of a sharded model stand in no parameter. */
+/* The tensor that a step writes: the parameter or, where the weights are sharded (ZeRO 3), this
+ * rank's share of it. */
 static wg_tensor *weights_of(const wg_optimizer *optimizer, const wg__optimizer_entry *entry) {
     const wg_tensor *parameter = entry->parameter;
     if (!optimizer->shard.has_weights)

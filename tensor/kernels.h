@@ -18,7 +18,7 @@ typedef struct wg_kernels {
     const char *blis;    /* the version of BLIS */
     const char *blis_family; /* the processors for which BLIS has chosen its kernels: "zen",
                                 "haswell"; "none" in deterministic mode, which does without BLIS */
-    const char *tiles; /* AMX: "in use", or why not: "this processor has no AMX for bf16" */
+    const char *tiles;       /* AMX: "in use", or why not: "this processor has no AMX for bf16" */
 } wg_kernels;
 
 /* Those that the library has chosen for this processor. Cannot fail. */

@@ -265,11 +265,12 @@ WG_API wg_tensor *wg_movedim(wg_tensor *x, int count, const int64_t *from, const
 
 /* ---- Slices, diagonals and triangles (ops/shape/slice.c) ---- */
 
+#define WG_END INT64_MAX /* the end of an axis, in wg_slice */
+
 /* x[start:stop:step] along one axis, with Python's rules, as a view: negative start and stop count
  * from the end, and both are clamped to the axis. The step may be negative. WG_END means the end:
  * as stop of a positive step, the end of the axis; as start of a negative step, the last element;
  * as stop of a negative step, include element 0. [scope; INDEX, ARGUMENT for step 0] */
-#define WG_END INT64_MAX
 WG_API wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t step);
 
 /* x[start:start + length] along one axis, as a view. A negative start counts from the end; the
@@ -368,11 +369,13 @@ WG_API wg_tensor *wg_sum(wg_tensor *x, int axis_count, const int64_t *axes, bool
 /* The mean; integers are cast to f32. The mean of no elements is NaN. [scope; INDEX] */
 WG_API wg_tensor *wg_mean(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
 
-/* The variance, sum (x - mean)^2 / (n - correction), and its square root. Correction 1 gives the
- * unbiased variance, 0 that of the population. Integers are cast to f32; n - correction is at least
- * 0. Where the deviation is 0 its derivative is 0, as in PyTorch. [scope; INDEX] */
+/* The variance, sum (x - mean)^2 / (n - correction). Correction 1 gives the unbiased variance, 0
+ * that of the population. Integers are cast to f32; n - correction is at least 0. [scope; INDEX] */
 WG_API wg_tensor *wg_var(wg_tensor *x, int axis_count, const int64_t *axes, double correction,
                          bool keepdim);
+
+/* The standard deviation, the square root of wg_var. Where it is 0 its derivative is 0, as in
+ * PyTorch. [scope; INDEX] */
 WG_API wg_tensor *wg_std(wg_tensor *x, int axis_count, const int64_t *axes, double correction,
                          bool keepdim);
 
@@ -654,9 +657,9 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
  * stay f32, as do all other ops, and f64 is not rounded. A sum begins with 0, the bias or what is
  * added onto, and for each pair of the inner axis the second product is added, then the first, each
  * with one rounding, so that the bits are the same on every processor with fused multiply-adds; but
- * AVX512-BF16 takes numbers and sums below 2^-126 for 0, and AMX sums in another order. NaN and infinities are those of IEEE 754.
- * Returns the dtype that was set before; initially WG_F32.
- * [DTYPE for another dtype than f32 and bf16, which changes nothing] */
+ * AVX512-BF16 takes numbers and sums below 2^-126 for 0, and AMX sums in another order. NaN and
+ * infinities are those of IEEE 754. Returns the dtype that was set before; initially WG_F32. [DTYPE
+ * for another dtype than f32 and bf16, which changes nothing] */
 WG_API wg_dtype wg_set_matmul_dtype(wg_dtype dtype);
 WG_API wg_dtype wg_matmul_dtype(void);
 

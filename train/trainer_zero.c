@@ -56,7 +56,8 @@ typedef struct slot {
     int64_t bucket; /* -1: the slot is free */
 } slot;
 
-/* A layer of a stack, or what stands between stacks: the entries, and the buckets, that hold it. */
+/* The parameters of one layer of a stack, or those between two stacks: which entries of the
+ * optimizer they are, and which buckets they fill. */
 typedef struct layer {
     int64_t first_entry, last_entry;   /* [first, last) */
     int64_t first_bucket, last_bucket; /* [first, last) */
@@ -245,7 +246,8 @@ static int64_t layer_of(const wg__zero *zero, int64_t entry) {
     return i;
 }
 
-/* Whether an item may stand in the bucket of the one before it: those of stage 3 hold one layer. */
+/* Whether an item may go into the same bucket as the one before it. In stage 3 a bucket holds items
+ * of one layer only. */
 static bool is_near(const wg__zero *zero, int64_t index) {
     return !zero->layers ||
            layer_of(zero, zero->items[index].entry) == layer_of(zero, zero->items[index - 1].entry);

@@ -95,6 +95,8 @@ typedef struct wg_batches wg_batches;
  * as the source's plan] */
 WG_API wg_batches *wg_batches_new(const wg_batch_source *source, const wg_batches_options *options);
 
+#define WG_MAX_BATCH_TENSORS 16
+
 /* Batches of one's own arrays: of rows of tensors that belong together, such as images and labels,
  * or the columns of a table.
  *
@@ -107,7 +109,6 @@ WG_API wg_batches *wg_batches_new(const wg_batch_source *source, const wg_batche
  * options say. The tensors' memory is shared, not copied, and the caller may release its handles.
  * [as wg_batches_new; SHAPE for tensors without rows, or of different numbers of them; ARGUMENT for
  * none, or more than WG_MAX_BATCH_TENSORS] */
-#define WG_MAX_BATCH_TENSORS 16
 WG_API wg_batches *wg_tensor_batches_new(int count, wg_tensor *const *tensors,
                                          const wg_batches_options *options);
 

@@ -159,6 +159,7 @@ WG_API int64_t wg_dataset_fingerprint(const wg_dataset *dataset);
 
 /* ---- Sources: the files, or two files, that a dataset was loaded from ---- */
 
+/* How many there are; 0 for NULL. */
 WG_API int64_t wg_dataset_sources(const wg_dataset *dataset);
 
 /* The number of documents up to the end of a source; -1 out of range. */

@@ -100,10 +100,11 @@ WG_API int wg_checkpoint_average(int count, const char *const *paths, const char
  * without a model; as wg_checkpoint_average and wg_checkpoint_commit] */
 WG_API int wg_checkpoint_average_files(int count, const char *const *paths, const char *out);
 
+typedef int (*wg_checkpoint_visitor)(const char *name, const wg_spec *spec, void *context);
+
 /* Calls `visit` for every dataset of a file, by name within each group, with its spec: a
  * number has ndim 0, and a text too, of dtype u8. `visit` may read from the file. If it
  * returns a negative number, the walk stops and returns that number. [FORMAT, MEMORY] */
-typedef int (*wg_checkpoint_visitor)(const char *name, const wg_spec *spec, void *context);
 WG_API int wg_checkpoint_each(wg_checkpoint *file, wg_checkpoint_visitor visit, void *context);
 
 WG_END_DECLS

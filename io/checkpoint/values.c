@@ -366,8 +366,8 @@ int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *te
 
 /* ---- Reading: the dataset ---- */
 
-/* -1 with FORMAT: the dataset is of another kind than the caller asked for, or damaged; with IO if a
- * read failed, after which HDF5's answers are those of a damaged file. */
+/* -1 with FORMAT: the dataset is of another kind than the caller asked for, or damaged; with IO if
+ * a read failed, after which HDF5's answers are those of a damaged file. */
 static int refuse(wg_checkpoint *file, const char *name, const char *reason) {
     if (file->disk.error)
         return wg__checkpoint_fail(file, name, "checkpoint_get");

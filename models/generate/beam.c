@@ -74,7 +74,8 @@ static int check(const wg_beam_model *model, int64_t sentences, const int64_t *m
 }
 
 static int allocate(search *s, int64_t sentences) {
-    const size_t beam = (size_t)s->options.beam, rows = (size_t)wg__times(sentences, s->options.beam);
+    const size_t beam = (size_t)s->options.beam,
+                 rows = (size_t)wg__times(sentences, s->options.beam);
     s->alive = wg__alloc_array(rows, sizeof *s->alive);
     s->new_alive = wg__alloc_array(rows, sizeof *s->new_alive);
     s->tokens = wg__alloc_array(wg__times(rows, s->longest), sizeof *s->tokens);

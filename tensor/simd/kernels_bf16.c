@@ -45,21 +45,30 @@ static inline vector load_words(const uint8_t *from) {
     return words;
 }
 
-#if defined(__AVX512BF16__)
+/* A word is a pair of numbers in bf16, or a number in f32. */
+#if defined(__AVX512BF16__) || defined(WG__TILES)
+#define WG__WORDS_ARE_PAIRS
 enum { PAIR_WORDS = 1 };
-
-/* LANES words of x, rounded to bf16; NaN stays NaN. */
-static inline vector words_of(const float *x) {
-    return (vector)_mm512_cvtne2ps_pbh((__m512)load(x + LANES), (__m512)load(x));
-}
 
 /* The words of LANES pairs of the weight. */
 static inline void split(vector pairs, vector *words) {
     words[0] = pairs;
 }
-#elif defined(WG__TILES)
-enum { PAIR_WORDS = 1 };
+#else
+enum { PAIR_WORDS = 2 };
 
+static inline void split(vector pairs, vector *words) {
+    words[0] = (vector)((lanes)pairs << 16);
+    words[1] = (vector)((lanes)pairs & (lane)-0x10000);
+}
+#endif
+
+#if defined(__AVX512BF16__)
+/* LANES words of x, rounded to bf16; NaN stays NaN. */
+static inline vector words_of(const float *x) {
+    return (vector)_mm512_cvtne2ps_pbh((__m512)load(x + LANES), (__m512)load(x));
+}
+#elif defined(WG__TILES)
 /* A word of two numbers, rounded to bf16. */
 static inline lane word_of(float low, float high) {
     return (lane)(wg__f32_to_bf16(low) | (uint32_t)wg__f32_to_bf16(high) << 16);
@@ -71,20 +80,9 @@ static inline vector words_of(const float *x) {
         words[i] = word_of(x[2 * i], x[2 * i + 1]);
     return (vector)words;
 }
-
-static inline void split(vector pairs, vector *words) {
-    words[0] = pairs;
-}
 #else
-enum { PAIR_WORDS = 2 };
-
 static inline vector words_of(const float *x) {
     return load(x);
-}
-
-static inline void split(vector pairs, vector *words) {
-    words[0] = (vector)((lanes)pairs << 16);
-    words[1] = (vector)((lanes)pairs & (lane)-0x10000);
 }
 #endif
 
@@ -262,7 +260,7 @@ static void multiply(const wg__pair_product *p) {
 
 /* LANES words of a row from number `at` of its k numbers on, which are `step` apart; zeros beyond
  * the last. Numbers become bf16, in words of f32 where pairs are not multiplied at once. */
-#if defined(__AVX512BF16__)
+#ifdef WG__WORDS_ARE_PAIRS
 static inline vector rounded_words(const float *x) {
     return words_of(x);
 }
@@ -270,7 +268,9 @@ static inline vector rounded_words(const float *x) {
 static inline vector narrow_words(const uint16_t *x) {
     return load_words((const uint8_t *)x);
 }
+#endif
 
+#if defined(__AVX512BF16__)
 /* Words whose lower halves are the numbers of x and the upper those of y. */
 static inline vector join_rows(const float *x, const float *y) {
     const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh((__m512)load(y), (__m512)load(x));
@@ -286,14 +286,6 @@ static inline vector join_narrow_rows(const uint16_t *x, const uint16_t *y) {
     return (vector)_mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 #elif defined(WG__TILES)
-static inline vector rounded_words(const float *x) {
-    return words_of(x);
-}
-
-static inline vector narrow_words(const uint16_t *x) {
-    return load_words((const uint8_t *)x);
-}
-
 static inline vector join_rows(const float *x, const float *y) {
     lanes words;
     for (int i = 0; i < LANES; i++)
@@ -378,7 +370,7 @@ static void pack_transposed(int64_t count, int64_t k, const wg__bf16_operand *x,
 
 /* The words of number or pair `row` of LANES vectors from vector i on, which are adjacent. */
 static inline vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t row, int64_t k) {
-#if defined(__AVX512BF16__) || defined(WG__TILES)
+#ifdef WG__WORDS_ARE_PAIRS
     if (2 * row >= k)
         return (vector){0};
     const int64_t low = 2 * row * x->k_stride + i, high = low + x->k_stride;

@@ -146,6 +146,8 @@ const wg__block_kernels *wg__block_kernels_for_cpu(void) {
 
 /* ---- Tiles ---- */
 
+static const char no_tiles[] = "this processor has no AMX for bf16";
+
 bool wg__bf16_kernels_agree(const wg__bf16_kernels *a, const wg__bf16_kernels *b) {
     enum { M = 29, N = 64, K = 71, STEP = 128, ROWS = 32 };
     const wg__bf16_kernels *const kernels[] = {a, b};
@@ -204,45 +206,40 @@ static bool system_grants_tiles(void) {
     return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
 
-static const char *tiles = "in use"; /* or why not */
+static const char *tiles_problem; /* why tiles are not used; NULL: they are */
 
 static void try_tiles(void) {
     if (!CPU_HAS("avx512bf16") || !cpu_has_tiles())
-        tiles = "this processor has no AMX for bf16";
+        tiles_problem = no_tiles;
     else if (!system_grants_tiles())
-        tiles = "the system does not grant AMX to this process";
+        tiles_problem = "the system does not grant AMX to this process";
     else if (!wg__bf16_kernels_agree(&wg__bf16_kernels_amx, &wg__bf16_kernels_base))
-        tiles = "AMX multiplied wrongly when it was tried";
+        tiles_problem = "AMX multiplied wrongly when it was tried";
 }
 
-static bool has_tiles(void) {
+static const char *problem_of_tiles(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    static const char *const in_use = "in use";
     pthread_once(&once, try_tiles);
-    return strcmp(tiles, in_use) == 0;
+    return tiles_problem;
 }
 #else
-static const char *const tiles = "not in this build";
-
-static bool has_tiles(void) {
-    return false;
+static const char *problem_of_tiles(void) {
+    return "not in this build";
 }
 #endif
 
 /* Deterministic mode and WENGERT_SIMD exclude tiles, and then nothing asks the system for them. */
-static const char *tiles_in_use(void) {
+static const char *why_no_tiles(void) {
     if (without_tiles)
         return "excluded by WENGERT_SIMD";
-    if (wg__simd_level_in_use() < WG__SIMD_V4)
-        return wg_is_deterministic() ? "not in deterministic mode"
-                                     : "this processor has no AMX for bf16";
-    has_tiles();
-    return tiles;
+    if (wg_is_deterministic())
+        return "not in deterministic mode";
+    return wg__simd_level_in_use() < WG__SIMD_V4 ? no_tiles : problem_of_tiles();
 }
 
 static int best_of_bf16(void) {
     const int index = best(CPU_HAS("avx512bf16"));
-    return index == WG__SIMD_V4 + 1 && !without_tiles && has_tiles() ? index + 1 : index;
+    return index == WG__SIMD_V4 + 1 && !why_no_tiles() ? index + 1 : index;
 }
 
 const wg__bf16_kernels *wg__bf16_kernels_at(int index) {
@@ -254,10 +251,11 @@ const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void) {
 }
 
 wg_kernels wg_kernels_in_use(void) {
+    const char *problem = why_no_tiles();
     return (wg_kernels){
         .vectors = wg__simd_for(WG_F32)->name,
         .bf16 = wg__bf16_kernels_for_cpu()->name,
-        .tiles = tiles_in_use(),
+        .tiles = problem ? problem : "in use",
         .blocks = wg__block_kernels_for_cpu()->name,
         .blis = wg__blis_version(),
         .blis_family = wg_is_deterministic() ? "none" : wg__blis_family(),

@@ -391,8 +391,8 @@ typedef struct wg__bf16_kernels {
     void (*lay_rows)(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile);
 
     /* Packs up to `columns` rows of the weight, weight_stride bytes apart, of n numbers each, into
-     * a panel: the first pair of row 0, of row 1..., with zeros for missing rows. A panel has room for n rounded up to
-     * a multiple of `columns`. */
+     * a panel: the first pair of row 0, of row 1..., with zeros for missing rows. A panel has room
+     * for n rounded up to a multiple of `columns`. */
     void (*lay_panel)(int64_t outputs, int64_t n, const void *weight, int64_t weight_stride,
                       void *panel);
 

@@ -36,30 +36,18 @@ static int status_of(wg_tensor *const *outputs, int count) {
 
 static json_t *fixtures;
 
-static wg_tensor *tensor_of(const json_t *json) {
-    const json_t *sizes = json_object_get(json, "shape"), *list = json_object_get(json, "values");
-    int64_t shape[WG_MAX_DIMS];
-    double values[1024];
-    ck_assert(list && json_array_size(list) <= WG_COUNT(values));
-    for (size_t d = 0; d < json_array_size(sizes); d++)
-        shape[d] = json_integer_value(json_array_get(sizes, d));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        values[i] = json_number_value(json_array_get(list, i));
-    return wg_from_array(WG_F64, (int)json_array_size(sizes), shape, values);
-}
-
 static void read_list(const char *name, size_t count, wg_tensor **tensors) {
     const json_t *list = json_object_get(fixtures, name);
     ck_assert_uint_eq(json_array_size(list), count);
     for (size_t i = 0; i < count; i++)
-        tensors[i] = tensor_of(json_array_get(list, i));
+        tensors[i] = tensor_from_json(json_array_get(list, i));
 }
 
 static void assert_list(size_t count, wg_tensor *const *found, const json_t *list) {
     ck_assert_uint_eq(json_array_size(list), count);
     for (size_t i = 0; i < count; i++) {
         ck_assert(!wg_requires_grad(found[i]));
-        assert_close(found[i], tensor_of(json_array_get(list, i)), 1e-12, 1e-12);
+        assert_close(found[i], tensor_from_json(json_array_get(list, i)), 1e-12, 1e-12);
     }
 }
 
@@ -129,7 +117,7 @@ START_TEST(second_derivatives_are_those_of_pytorch) {
     wg_tensor *value, *products[INPUTS], *hessians[INPUTS * INPUTS];
     wg_hvp(loss, NULL, INPUTS, p.inputs, p.tangents, NULL, &value, products);
     assert_no_error();
-    assert_close(value, tensor_of(json_object_get(fixtures, "loss")), 1e-13, 0);
+    assert_close(value, tensor_from_json(json_object_get(fixtures, "loss")), 1e-13, 0);
     assert_list(INPUTS, products, json_object_get(fixtures, "hvp"));
     wg_hessian(loss, NULL, INPUTS, p.inputs, NULL, hessians);
     assert_no_error();

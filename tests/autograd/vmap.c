@@ -619,18 +619,6 @@ static int hessian_of(int input_count, wg_tensor *const *inputs, int output_coun
     return wg_hessian(squares_of, context, input_count, inputs, NULL, outputs);
 }
 
-static wg_tensor *tensor_of(const json_t *json) {
-    const json_t *sizes = json_object_get(json, "shape"), *list = json_object_get(json, "values");
-    static double values[4096];
-    int64_t shape[WG_MAX_DIMS];
-    ck_assert(list && json_array_size(list) <= WG_COUNT(values));
-    for (size_t d = 0; d < json_array_size(sizes); d++)
-        shape[d] = json_integer_value(json_array_get(sizes, d));
-    for (size_t i = 0; i < json_array_size(list); i++)
-        values[i] = json_number_value(json_array_get(list, i));
-    return wg_from_array(WG_F64, (int)json_array_size(sizes), shape, values);
-}
-
 START_TEST(values_jacobians_and_hessians_of_samples_are_those_of_torch_func) {
     static const struct {
         const char *name;
@@ -639,14 +627,15 @@ START_TEST(values_jacobians_and_hessians_of_samples_are_those_of_torch_func) {
     json_t *fixtures = json_load_file(fixture("vmap.json"), 0, NULL);
     const json_t *wanted = json_object_get(fixtures, functions[_i].name);
     ck_assert_ptr_nonnull(wanted);
-    wg_tensor *x = tensor_of(json_object_get(wanted, "x"));
+    wg_tensor *x = tensor_from_json(json_object_get(wanted, "x"));
     for (size_t t = 0; t < WG_COUNT(transforms); t++) {
         wg_tensor *found = NULL;
         const int status =
             wg_vmap(transforms[t].function, (void *)&functions[_i], 1, &x, NULL, 1, &found);
         ck_assert_msg(status == 0, "%s: %s", transforms[t].name,
                       wg_error_pending() ? wg_error_pending()->message : "no error");
-        assert_close(found, tensor_of(json_object_get(wanted, transforms[t].name)), 1e-10, 1e-10);
+        assert_close(found, tensor_from_json(json_object_get(wanted, transforms[t].name)), 1e-10,
+                     1e-10);
     }
     json_decref(fixtures);
 }

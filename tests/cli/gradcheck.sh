@@ -45,8 +45,9 @@ expect 'all layers pass' 0 "$(sed -n 's/^    {"\([a-z0-9_]*\)", .*_sample},$/\1/
 expect 'a Jacobian is drawn on the terminal' 0 'cumsum --jacobian' 'block diagonal, 2 blocks of 8 x 8, lower tri' \
     '^    \.#\.#\.#\.#\.\.\.\.\.\.\.\.$'
 expect 'the Jacobian of a layer is one by its inputs' 0 'linear --jacobian' \
-    '^linear layer: d output 0 (2, 3, 3) / d input 0 (2, 3, 4): 18 x 24, 72 entries are not 0: block diagonal'
-expect 'Jacobians are drawn into a file' 0 "flip --jacobian=$work/flip.svg" 'flip: d output 0 (2, 3)'
+    '^linear layer: d output 0 (2, 3, 3) f64 / d input 0 (2, 3, 4) f64: 18 x 24, 72 entries are not 0: block diagonal'
+expect 'Jacobians are drawn into a file' 0 "flip --jacobian=$work/flip.svg" 'flip: d output 0 (2, 3) f64'
+expect 'a file that cannot be written is told' 1 'flip --jacobian=no/flip.svg' 'no/flip.svg: No such file or directory'
 expect 'a file of another kind is wrong usage' 2 "flip --jacobian=$work/flip.png" 'must end in .svg'
 expect 'a Jacobian of no op is refused' 1 '--jacobian' 'wants the name of an op or a layer'
 expect 'a Jacobian of an op without gradient is refused' 1 'eq --jacobian' 'eq has no gradient'

@@ -83,7 +83,8 @@ START_TEST(an_answer_within_a_word_becomes_the_word) {
 }
 END_TEST
 
-/* Bytes, merged to "\u0120bo" (the space belongs to the word) by what is repeated. */
+/* The vocabulary has the 256 bytes and learns " bo" ("\u0120bo"), a word with the space before it.
+ */
 START_TEST(tokens_of_bpe_have_the_space_of_their_word_and_bytes_of_their_own) {
     static const char learnt[] = "a bo bo bo bo bo bo bo bo";
     wg_tokenizer *bpe = wg_bpe_train(learnt, -1, &(wg_bpe_training){.vocabulary_size = 260});

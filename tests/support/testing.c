@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "tensor/ops.h"
+#include "tensor/random.h"
 
 /* Seconds that one test may take, with sanitizers on a busy machine. */
 #define TIMEOUT 300
@@ -226,6 +229,31 @@ const char *in_scratch(const char *name) {
     char *path = paths[next++ % 16];
     snprintf(path, sizeof paths[0], "%s/%s", scratch(), name);
     return path;
+}
+
+wg_tensor *tensor_from_json(const json_t *json) {
+    const json_t *sizes = json_object_get(json, "shape"), *list = json_object_get(json, "values");
+    static double values[4096];
+    int64_t shape[WG_MAX_DIMS];
+    ck_assert(list && json_array_size(list) <= WG_COUNT(values) &&
+              json_array_size(sizes) <= WG_MAX_DIMS);
+    for (size_t d = 0; d < json_array_size(sizes); d++)
+        shape[d] = json_integer_value(json_array_get(sizes, d));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        values[i] = json_number_value(json_array_get(list, i));
+    return wg_from_array(WG_F64, (int)json_array_size(sizes), shape, values);
+}
+
+wg_batches *sums_of_rows(int64_t rows, int64_t width, int64_t batch) {
+    wg_generator generator = {.seed = 8};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(rows, width));
+    wg_tensor *y = wg_sum(x, WG_DIMS(1), true);
+    wg_batches *batches =
+        wg_tensor_batches_new(WG_TENSORS(x, y), &(wg_batches_options){.batch = batch});
+    wg_scope_end(&scope, NULL);
+    return batches;
 }
 
 void write_file(const char *path, const void *bytes, size_t count) {

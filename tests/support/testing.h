@@ -4,11 +4,13 @@
 #define WG_TESTS_TESTING_H
 
 #include <check.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/internal.h"
+#include "data/batches/batches.h"
 #include "tensor/easy.h"
 #include "tensor/tensor.h"
 
@@ -57,10 +59,19 @@ void assert_close(const char *file, int line, const wg_tensor *x, const wg_tenso
 #define assert_close(x, expected, rtol, atol)                                                      \
     (assert_close)(__FILE__, __LINE__, x, expected, rtol, atol)
 
+/* ---- Data ---- */
+
+/* Batches of two tensors to train on: rows of random numbers (rows, width), and their sums (rows,
+ * 1). Freed with wg_batches_free. */
+wg_batches *sums_of_rows(int64_t rows, int64_t width, int64_t batch);
+
 /* ---- Files ---- */
 
 /* The path of a file in tests/fixtures; a static buffer. */
 const char *fixture(const char *name);
+
+/* A tensor of f64 from a fixture, {"shape": [2, 1], "values": [0.5, 1]}. */
+wg_tensor *tensor_from_json(const json_t *json);
 
 /* The path of a file of the real data that some machines have in $WENGERT_DATA, by default
  * ../shared/data beside the source. Without the file: NULL, and a line that says what is skipped.

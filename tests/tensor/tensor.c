@@ -565,7 +565,8 @@ static int count_touches(wg__fetcher *base) {
     return 0;
 }
 
-/* Three tensors, the first of so few elements that they stand in the block of the storage. */
+/* Three tensors. The elements of the first are so few that the storage has them in its own block.
+ */
 static void make_recallers(recaller *all, bool requires_grad) {
     const int64_t sizes[] = {4, 1000, 1000};
     recalled_count = 0;

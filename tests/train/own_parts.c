@@ -26,13 +26,7 @@ static run make(void) {
     r.body = wg_linear_new(r.module, "body", 3, 5, NULL);
     r.head = wg_linear_new(r.module, "head", 5, 1, NULL);
     ck_assert_ptr_nonnull(wg_module_finish(r.module));
-    wg_generator generator = {.seed = 8};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(ROWS, 3));
-    wg_tensor *y = wg_sum(x, WG_DIMS(1), true);
-    r.batches = wg_tensor_batches_new(WG_TENSORS(x, y), &(wg_batches_options){.batch = 5});
-    wg_scope_end(&scope, NULL);
+    r.batches = sums_of_rows(ROWS, 3, 5);
     return r;
 }
 
@@ -119,7 +113,8 @@ START_TEST(a_group_that_names_nothing_stops_the_run_before_a_weight_moves) {
     run r = make();
     wg_trainer *trainer = make_trainer(&r, "tail.*", (wg_trainer_options){0});
     ck_assert_int_eq(wg_trainer_run(trainer), -1);
-    assert_error(WG_ERROR_ARGUMENT, "step 1: optimizer_step: the group \"tail.*\" matches none of the 4");
+    assert_error(WG_ERROR_ARGUMENT,
+                 "step 1: optimizer_step: the group \"tail.*\" matches none of the 4");
     wg_trainer_free(trainer);
     clear(&r);
 }

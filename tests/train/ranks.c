@@ -22,20 +22,9 @@ typedef struct run {
     int calls, odd_call; /* the call of the loss that reads the last layer first; 0: none */
 } run;
 
-static wg_batches *make_batches(void) {
-    wg_generator generator = {.seed = 8};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(ROWS, WIDTH));
-    wg_tensor *y = wg_sum(x, WG_DIMS(1), true);
-    wg_batches *batches =
-        wg_tensor_batches_new(WG_TENSORS(x, y), &(wg_batches_options){.batch = BATCH});
-    wg_scope_end(&scope, NULL);
-    return batches;
-}
-
 static run make(void) {
-    run r = {.module = wg_module_new(NULL, "", sizeof(wg_module)), .batches = make_batches()};
+    run r = {.module = wg_module_new(NULL, "", sizeof(wg_module)),
+             .batches = sums_of_rows(ROWS, WIDTH, BATCH)};
     wg_module_generator(r.module)->seed = 4;
     r.first = wg_linear_new(r.module, "0", WIDTH, CHANNELS, NULL);
     r.norm = wg_batch_norm_new(r.module, "1", CHANNELS, NULL);
@@ -83,7 +72,7 @@ static int train(run *r, wg_group *group, int zero) {
 /* The running mean of each input by its definition: each rank goes on from where all stand with
  * each batch of its own, and a step ends at the mean of those ranks. */
 static void expected_means(int ranks, double *running) {
-    wg_batches *batches = make_batches();
+    wg_batches *batches = sums_of_rows(ROWS, WIDTH, BATCH);
     for (int step = 0; step < STEPS; step++) {
         double own[ACCUMULATE][WIDTH];
         for (int rank = 0; rank < ranks; rank++)

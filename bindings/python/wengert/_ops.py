@@ -1016,9 +1016,8 @@ def mean(x, axis=None, keepdim=False):
 
 
 def var(x, axis=None, correction=1, keepdim=False):
-    """The variance, sum (x - mean)^2 / (n - correction), and its square root. Correction 1 gives the
-    unbiased variance, 0 that of the population. Integers are cast to f32; n - correction is at least
-    0. Where the deviation is 0 its derivative is 0, as in PyTorch.
+    """The variance, sum (x - mean)^2 / (n - correction). Correction 1 gives the unbiased variance, 0
+    that of the population. Integers are cast to f32; n - correction is at least 0.
 
     Errors: INDEX."""
     axis = _axes(axis)
@@ -1027,9 +1026,8 @@ def var(x, axis=None, correction=1, keepdim=False):
 
 
 def std(x, axis=None, correction=1, keepdim=False):
-    """The variance, sum (x - mean)^2 / (n - correction), and its square root. Correction 1 gives the
-    unbiased variance, 0 that of the population. Integers are cast to f32; n - correction is at least
-    0. Where the deviation is 0 its derivative is 0, as in PyTorch.
+    """The standard deviation, the square root of var. Where it is 0 its derivative is 0, as in
+    PyTorch.
 
     Errors: INDEX."""
     axis = _axes(axis)

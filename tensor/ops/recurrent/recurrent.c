@@ -167,8 +167,9 @@ static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
     return gradient;
 }
 
-/* Rows that a thread walks together. Where the weight is larger than CACHED elements, it is read
- * from memory for each place, and all rows use what was read: then threads share each product. */
+/* A thread walks ROWS rows of the batch over all places. A weight of more than CACHED elements does
+ * not stay in the cache from one place to the next; then all rows go from place to place together,
+ * and the threads share out each product. */
 enum { ROWS = 16, CACHED = 1 << 20 };
 
 /* A walk over all places, of some rows each time. */
