@@ -13,14 +13,16 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WHERE "group"
 
 /* Tags of the messages beside collective calls, and seconds: how often a waiting rank looks for
- * questions, and how long answers are waited for. */
-enum { QUESTION = 1, ANSWER = 2 };
-static const double look_every = 0.2, answers_within = 3;
+ * questions, how long answers are waited for, and when a rank that waits for long begins to sleep
+ * between two looks. */
+enum { QUESTION = 1, ANSWER = 2, SLEEP_NANOSECONDS = 100000 };
+static const double look_every = 0.2, answers_within = 3, sleeps_after = 0.5;
 
 /* Messages of its own communicator never meet those of a program that uses MPI, too. */
 static MPI_Comm everyone = MPI_COMM_NULL; /* exchanges that are waited for */
@@ -187,8 +189,10 @@ static void end_hanging_run(wg_group *group) {
     wg__mpi_abort(group, message);
 }
 
-/* Waits for a call. Ranks may share cores with others, so a waiting one yields its own. */
+/* Waits for a call. Ranks may share cores with others, so a waiting one yields its own; while
+ * rank 0 writes a checkpoint, the others sleep. */
 static int wait_for(wg_group *group, MPI_Request *request, const char *call) {
+    const struct timespec pause = {.tv_nsec = SLEEP_NANOSECONDS};
     double begun = 0, looked = 0;
     for (int tests = 0;; tests++) {
         int done = 0;
@@ -208,7 +212,10 @@ static int wait_for(wg_group *group, MPI_Request *request, const char *call) {
         }
         if (group->timeout > 0 && now - begun > group->timeout)
             end_hanging_run(group);
-        sched_yield();
+        if (now - begun > sleeps_after)
+            nanosleep(&pause, NULL);
+        else
+            sched_yield();
     }
 }
 
