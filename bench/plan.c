@@ -5,7 +5,13 @@
  *     step    = batches of a rank + optimizer + copies of gradients + exchange that is not hidden
  *
  * The ranks of a machine slow each other down, as they share its memory: while the batch is timed,
- * as many processes as a machine is to have ranks train the same model. */
+ * as many processes as a machine is to have ranks train the same model.
+ *
+ * Under mpirun the ranks are there, and their own row is measured instead:
+ *
+ *     rank 0    alone: memory, batches |  batches of all  | exchange | steps of the trainer
+ *     rank 1    sleeps                 |  at once         | alone    | that sums gradients
+ */
 #include <math.h>
 #include <signal.h>
 #include <spawn.h>
@@ -17,9 +23,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/group.h"
 #include "base/threads.h"
 #include "bench/bench.h"
 #include "cli/output.h"
+#include "tensor/easy.h"
+#include "train/trainer.h"
 
 extern char **environ;
 
@@ -65,7 +74,9 @@ static const struct argp_option options[] = {
     WG__OPTIONS_WORKLOAD,
     {"ranks", KEY_RANKS, "N", 0, "Plan for 1, 2, 4 ... N ranks (default 8)", 0},
     {"ranks-per-machine", KEY_ON_MACHINE, "N", 0,
-     "How many of them one machine has (default: as many as the cores here allow)", 0},
+     "How many of them one machine has (default: as many as the cores here allow, or mpirun "
+     "started on one)",
+     0},
     {"threads", KEY_THREADS, "N", 0, "Threads of a rank (default 1)", 0},
     {"bandwidth", KEY_BANDWIDTH, "GB/S", 0,
      "Of the network between machines, each way (default 1.25: 10 Gbit/s)", 0},
@@ -140,6 +151,17 @@ typedef struct measured {
     int64_t beside;                 /* processes that trained beside it */
 } measured;
 
+/* What the ranks of mpirun measured together, in seconds of the slowest. */
+typedef struct together {
+    int64_t ranks;      /* 1: there is no mpirun, and nothing was measured */
+    double exchange;    /* all-reduce of all gradients in f32, with nothing else to do */
+    double step, batch; /* a step of a batch a rank, and what another batch a rank adds */
+} together;
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
 static double resident_bytes(void) {
     long pages = 0, resident = 0;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -150,11 +172,12 @@ static double resident_bytes(void) {
     return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* One thread goes by the time that the processor gave it, in which other programs do not count; of
- * several only the clock knows how long they took. */
+/* One thread goes by the time that the processor gave it, in which other programs do not count. Of
+ * several, and of ranks that wait for each other, only the clock knows how long they took. */
 static double time_now(void) {
     struct timespec spent;
-    if (wg_threads() > 1 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent) != 0)
+    if (wg_threads() > 1 || wg_group_size(wg__cli_group()) > 1 ||
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent) != 0)
         return wg__now();
     return (double)spent.tv_sec + 1e-9 * (double)spent.tv_nsec;
 }
@@ -276,22 +299,158 @@ static int measure_beside(const arguments *a, wg__workload *w, measured *found) 
     return status;
 }
 
-static int measure(const arguments *a, wg__workload *w, measured *alone, measured *found) {
+/* What a process finds by itself. */
+static int measure_alone(wg__workload *w, measured *found) {
     wg__machine machine;
-    *alone = (measured){.process = resident_bytes()};
-    if (wg__workload_begin(w) < 0)
+    if (measure_memory(w, found) < 0 || time_batches(w, found) < 0 ||
+        wg__measure_machine(&machine) < 0)
         return -1;
-    int status = measure_memory(w, alone);
+    found->bandwidth = machine.bandwidth;
+    return 0;
+}
+
+/* ---- Measurements of the ranks of mpirun. All are collective. ---- */
+
+/* The batches of all ranks at once; the ranks of a step wait for the slowest. */
+static int measure_at_once(wg_group *group, wg__workload *w, measured *found) {
+    if (wg_group_barrier(group) < 0 || wg_group_check(group, time_batches(w, found)) < 0)
+        return -1;
+    found->beside = wg_group_size(group) - 1;
+    double seconds[] = {found->forward, found->backward, found->step};
+    if (wg_group_max(group, WG_GROUP_F64, 3, seconds) < 0)
+        return -1;
+    found->forward = seconds[0];
+    found->backward = seconds[1];
+    found->step = seconds[2];
+    return 0;
+}
+
+/* All gradients by themselves, a piece of the trainer's at a time. */
+static int sum_gradients(wg_group *group, int64_t count, float *gradients) {
+    enum { PIECE = PIECE_BYTES / sizeof(float) };
+    for (int64_t first = 0; first < count; first += PIECE) {
+        const int64_t left = count - first;
+        if (wg_group_sum(group, WG_GROUP_F32, left < PIECE ? left : PIECE, gradients + first) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int measure_exchange(const wg__workload *w, together *found) {
+    wg_group *group = wg__cli_group();
+    const int64_t count = wg_module_parameter_count(w->module);
+    float *gradients = calloc((size_t)count, sizeof *gradients);
+    const int own = gradients ? 0 : wg_fail(WG_ERROR_MEMORY, "plan", "no room for gradients");
+    double times[REPEATS];
+    int status = wg_group_check(group, own);
+    for (int i = -1; status == 0 && i < REPEATS; i++) { /* one warms up */
+        status = wg_group_barrier(group);
+        const double begun = wg__now();
+        if (status == 0)
+            status = sum_gradients(group, count, gradients);
+        if (i >= 0)
+            times[i] = wg__now() - begun;
+    }
+    free(gradients);
+    if (status < 0)
+        return -1;
+    found->exchange = wg__median(REPEATS, times);
+    return wg_group_max(group, WG_GROUP_F64, 1, &found->exchange);
+}
+
+/* A training of the workload's batch, and when rank 0 heard of each step. */
+typedef struct timed_run {
+    wg__workload *workload;
+    wg_batches *batches; /* of numbers that nothing reads: the trainer counts by them */
+    double heard[REPEATS + 3];
+    int count;
+} timed_run;
+
+static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
+    timed_run *run = context;
+    wg_tensor *number[1];
+    (void)metrics; /* of the loss itself */
+    return wg_batches_next(run->batches, number) == 0 ? wg__workload_loss(run->workload) : NULL;
+}
+
+static void hear(const wg_train_report *report, void *context) {
+    timed_run *run = context;
+    (void)report; /* the clock says all that is wanted */
+    run->heard[run->count++] = wg__now();
+}
+
+/* Steps of so many batches a rank, by the trainer, of which the first two warm up. */
+static int time_steps(const arguments *a, timed_run *run, int64_t batches, double *seconds) {
+    wg_group *group = wg__cli_group();
+    wg__workload *w = run->workload;
+    const wg_task task = {
+        .context = run, .module = w->module, .loss = next_loss, .batches = run->batches};
+    const wg_trainer_options options = {
+        .steps = REPEATS + 3,
+        .schedule = {.kind = WG_SCHEDULE_CONSTANT, .peak = WG__WORKLOAD_RATE},
+        .accumulate = batches * wg_group_size(group),
+        .save_seconds = -1,
+        .listener = hear,
+        .listener_context = run,
+        .group = group,
+        .zero = a->zero,
+        .bf16_gradients = a->bf16,
+        .matmul_dtype = w->dtype,
+    };
+    run->count = 0;
+    wg_trainer *trainer = wg_trainer_new(&task, wg__workload_optimizer(w), &options);
+    int status = wg_group_check(group, trainer ? 0 : -1);
     if (status == 0)
-        status = time_batches(w, alone);
-    *found = *alone;
-    found->beside = (a->on_machine < a->ranks ? a->on_machine : a->ranks) - 1;
-    if (status == 0 && found->beside > 0)
-        status = measure_beside(a, w, found);
+        status = wg_trainer_run(trainer) < 0 ? -1 : 0;
+    wg_trainer_free(trainer);
+    double times[REPEATS] = {0};
+    for (int i = 0; status == 0 && wg__cli_leads() && i < REPEATS; i++)
+        times[i] = run->heard[i + 3] - run->heard[i + 2];
+    *seconds = wg__median(REPEATS, times);
+    return status;
+}
+
+/* The trainer's optimizer takes the place of the workload's. */
+static int measure_steps(const arguments *a, wg__workload *w, together *found) {
+    wg_group *group = wg__cli_group();
+    double two = 0;
+    wg_optimizer_free(w->optimizer);
+    w->optimizer = NULL;
+    timed_run run = {.workload = w,
+                     .batches = wg_tensor_batches_new(WG_TENSORS(wg_zeros(WG_I64, WG_DIMS(1))),
+                                                      &(wg_batches_options){.batch = 1})};
+    int status = wg_group_check(group, run.batches ? 0 : -1);
+    if (status == 0)
+        status = time_steps(a, &run, 1, &found->step);
+    if (status == 0 && a->accumulate > wg_group_size(group)) {
+        status = time_steps(a, &run, 2, &two);
+        found->batch = larger(0, two - found->step);
+    }
+    wg_batches_free(run.batches);
+    return status;
+}
+
+/* ---- All measurements ---- */
+
+/* Without mpirun the ranks of a machine are other processes, which train by themselves. */
+static int measure(const arguments *a, wg__workload *w, measured *alone, measured *beside,
+                   together *all) {
+    wg_group *group = wg__cli_group();
+    *all = (together){.ranks = wg_group_size(group)};
+    *alone = (measured){.process = resident_bytes()};
+    if (wg_group_check(group, wg__workload_begin(w)) < 0)
+        return -1;
+    int status = wg_group_check(group, wg__cli_leads() ? measure_alone(w, alone) : 0);
+    *beside = *alone;
+    beside->beside = (a->on_machine < a->ranks ? a->on_machine : a->ranks) - 1;
+    if (status == 0 && all->ranks > 1)
+        status = measure_at_once(group, w, beside) < 0 || measure_exchange(w, all) < 0 ||
+                         measure_steps(a, w, all) < 0
+                     ? -1
+                     : 0;
+    else if (status == 0 && beside->beside > 0)
+        status = measure_beside(a, w, beside);
     wg__workload_end(w);
-    if (status == 0)
-        status = wg__measure_machine(&machine);
-    alone->bandwidth = found->bandwidth = status == 0 ? machine.bandwidth : 0;
     return status;
 }
 
@@ -305,15 +464,16 @@ typedef struct planned {
     double tokens, tokens_per_second, efficiency, hours, cost;
 } planned;
 
-static double larger(double a, double b) {
-    return a > b ? a : b;
+/* Batches of a step of the rank that has the most. */
+static double rounds_of(const planned *p) {
+    return ceil((double)p->batches / (double)p->ranks);
 }
 
 /* Seconds and bytes of the exchange of a step. Of one machine memory carries it, for all ranks. */
-static void plan_exchange(const arguments *a, const measured *m, planned *p) {
+static void plan_exchange(const arguments *a, const measured *m, const together *all, planned *p) {
     const double n = (double)p->ranks, part = (n - 1) / n, bytes = m->weights;
     const double gradient_bytes = bytes / (a->bf16 ? 2 : 1);
-    const double rounds = a->zero >= 2 ? ceil((double)p->batches / n) : 1;
+    const double rounds = a->zero >= 2 ? rounds_of(p) : 1;
     const double there = part * gradient_bytes * (a->zero ? rounds : 1);
     /* Stage 3 sends weights forward and backward of each batch, the others after the step. */
     const double back = part * (a->zero == 3 ? 2 * rounds * bytes
@@ -322,6 +482,11 @@ static void plan_exchange(const arguments *a, const measured *m, planned *p) {
     const double on_machine = larger(1, n / (double)p->machines);
     const double pieces = ceil(bytes / PIECE_BYTES) * (a->zero ? rounds + 1 : 1);
     p->sent = there + back;
+    if (p->ranks == all->ranks || (p->machines == 1 && all->ranks > 1)) {
+        const double measured_bytes = 2 * ((double)all->ranks - 1) * bytes; /* of all ranks */
+        p->exchange = p->sent * n * all->exchange / measured_bytes;
+        return;
+    }
     if (p->machines == 1) {
         p->exchange = p->sent * local_traffic * n / m->bandwidth;
         return;
@@ -353,21 +518,25 @@ static void plan_memory(const arguments *a, const measured *m, planned *p) {
 }
 
 static planned plan(const arguments *a, const wg__workload *w, const measured *alone,
-                    const measured *beside, int64_t ranks) {
+                    const measured *beside, const together *all, int64_t ranks) {
     const measured *m = ranks == 1 ? alone : beside;
     const double n = (double)ranks;
     planned p = {.ranks = ranks,
                  .machines = (ranks + a->on_machine - 1) / a->on_machine,
                  .batches = a->accumulate ? a->accumulate : ranks};
-    const double rounds = ceil((double)p.batches / n);
-    p.compute = rounds * (m->forward + m->backward);
+    p.compute = rounds_of(&p) * (m->forward + m->backward);
     p.optimizer = m->step / (a->zero ? n : 1);
     if (ranks > 1) {
-        plan_exchange(a, m, &p);
-        p.copies = 2 * (2 * m->weights / m->bandwidth) * (a->zero >= 2 ? rounds : 1);
+        plan_exchange(a, m, all, &p);
+        p.copies = 2 * (2 * m->weights / m->bandwidth) * (a->zero >= 2 ? rounds_of(&p) : 1);
         p.hidden = hidden_share * (p.exchange < m->backward ? p.exchange : m->backward);
     }
     p.step = p.compute + p.optimizer + p.copies + p.exchange - p.hidden;
+    if (ranks > 1 && ranks == all->ranks) { /* what the sum of the parts has too much was hidden */
+        const double parts = p.step + p.hidden;
+        p.step = all->step + (rounds_of(&p) - 1) * all->batch;
+        p.hidden = larger(0, parts - p.step);
+    }
     plan_memory(a, m, &p);
     p.tokens = (double)(p.batches * w->tokens);
     p.tokens_per_second = p.tokens / p.step;
@@ -405,56 +574,97 @@ static json_t *row_json(const arguments *a, const planned *p) {
     return row;
 }
 
-static void report(const arguments *a, const wg__workload *w, const measured *alone,
-                   const measured *beside) {
-    int64_t counts[MOST_ROWS];
+/* 1, 2, 4 ... ranks, the most that were asked for, and those that measured; how many there are. */
+static int choose_rows(const arguments *a, const together *all, int64_t *counts) {
     int rows = 0;
-    for (int64_t ranks = 1; ranks < a->ranks; ranks *= 2)
+    for (int64_t ranks = 1; ranks < a->ranks; ranks *= 2) {
         counts[rows++] = ranks;
+        if (ranks < all->ranks && all->ranks < 2 * ranks && all->ranks < a->ranks)
+            counts[rows++] = all->ranks;
+    }
     counts[rows++] = a->ranks;
+    return rows;
+}
+
+static void print_head(const arguments *a, const wg__workload *w, const measured *alone,
+                       const measured *beside, const together *all) {
+    printf("%s, %lld parameters, %lld tokens in its vocabulary, batches of %lld x %lld tokens, "
+           "%d thread%s a rank\n"
+           "measured here: forward %.1f ms, backward %.1f ms, %s %.1f ms; beside %lld other%s "
+           "%.1f, %.1f, %.1f; memcpy %.1f GB/s\n",
+           w->preset, (long long)(alone->weights / 4), (long long)w->vocabulary,
+           (long long)w->batch, (long long)w->sequence, a->threads, a->threads == 1 ? "" : "s",
+           1e3 * alone->forward, 1e3 * alone->backward, w->rule, 1e3 * alone->step,
+           (long long)beside->beside, beside->beside == 1 ? "" : "s", 1e3 * beside->forward,
+           1e3 * beside->backward, 1e3 * beside->step, 1e-9 * alone->bandwidth);
+    if (all->ranks > 1)
+        printf("measured together: %lld ranks make a step of one batch each in %.1f ms; the "
+               "exchange by itself takes %.1f ms\n",
+               (long long)all->ranks, 1e3 * all->step, 1e3 * all->exchange);
+    printf(
+        "\n ranks machines MiB a rank  ms a step   exchange    hidden    tokens/s efficiency     "
+        "hours%s\n",
+        a->price > 0 ? "      cost" : "");
+}
+
+static json_t *results_json(const arguments *a, const wg__workload *w, const measured *alone,
+                            const measured *beside, const together *all, json_t *rows) {
+    json_t *results = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "preset",
+        w->preset, "parameters", (json_int_t)(alone->weights / 4), "vocabulary",
+        (json_int_t)w->vocabulary, "batch", (json_int_t)w->batch, "seq", (json_int_t)w->sequence,
+        "threads", a->threads, "forward_ms", 1e3 * alone->forward, "backward_ms",
+        1e3 * alone->backward, "optimizer_ms", 1e3 * alone->step, "forward_beside_ms",
+        1e3 * beside->forward, "backward_beside_ms", 1e3 * beside->backward, "optimizer_beside_ms",
+        1e3 * beside->step, "memcpy_gb_per_s", 1e-9 * alone->bandwidth, "tokens", a->tokens,
+        "measured_ranks", (json_int_t)all->ranks);
+    json_object_set_new(results, "plan", rows);
+    return results;
+}
+
+static void report(const arguments *a, const wg__workload *w, const measured *alone,
+                   const measured *beside, const together *all) {
+    int64_t counts[MOST_ROWS];
+    const int rows = choose_rows(a, all, counts);
     json_t *list = a->json ? json_array() : NULL;
     if (!list)
-        printf("%s, %lld parameters, %lld tokens in its vocabulary, batches of %lld x %lld tokens, "
-               "%d thread%s a rank\n"
-               "measured here: forward %.1f ms, backward %.1f ms, %s %.1f ms; beside %lld "
-               "other%s %.1f, %.1f, %.1f; memcpy %.1f GB/s\n\n"
-               " ranks machines MiB a rank  ms a step   exchange    hidden    tokens/s efficiency "
-               "    hours%s\n",
-               w->preset, (long long)(alone->weights / 4), (long long)w->vocabulary,
-               (long long)w->batch, (long long)w->sequence, a->threads, a->threads == 1 ? "" : "s",
-               1e3 * alone->forward, 1e3 * alone->backward, w->rule, 1e3 * alone->step,
-               (long long)beside->beside, beside->beside == 1 ? "" : "s", 1e3 * beside->forward,
-               1e3 * beside->backward, 1e3 * beside->step, 1e-9 * alone->bandwidth,
-               a->price > 0 ? "      cost" : "");
+        print_head(a, w, alone, beside, all);
     for (int i = 0; i < rows; i++) {
-        const planned p = plan(a, w, alone, beside, counts[i]);
+        const planned p = plan(a, w, alone, beside, all, counts[i]);
         if (list)
             json_array_append_new(list, row_json(a, &p));
         else
             print_row(a, &p);
     }
     if (list)
-        wg__print_json(json_pack(
-            "{s:s, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "preset",
-            w->preset, "parameters", (json_int_t)(alone->weights / 4), "vocabulary",
-            (json_int_t)w->vocabulary, "batch", (json_int_t)w->batch, "seq",
-            (json_int_t)w->sequence, "threads", a->threads, "forward_ms", 1e3 * alone->forward,
-            "backward_ms", 1e3 * alone->backward, "optimizer_ms", 1e3 * alone->step,
-            "forward_beside_ms", 1e3 * beside->forward, "backward_beside_ms",
-            1e3 * beside->backward, "optimizer_beside_ms", 1e3 * beside->step, "memcpy_gb_per_s",
-            1e-9 * alone->bandwidth, "tokens", a->tokens, "plan", list));
+        wg__print_json(results_json(a, w, alone, beside, all, list));
 }
 
-/* The cores here bound what can be measured of a machine. */
-static void choose_machine(arguments *a) {
+/* Ranks of mpirun on the machine of rank 0. */
+static int64_t ranks_here(wg_group *group) {
+    char first[320] = "";
+    const char *own = strstr(wg_group_name(group), " on ");
+    snprintf(first, sizeof first, "%s", own ? own : "");
+    if (wg_group_broadcast(group, 0, sizeof first, first) < 0)
+        return -1;
+    double here = strcmp(first, own ? own : "") == 0;
+    return wg_group_sum(group, WG_GROUP_F64, 1, &here) < 0 ? -1 : (int64_t)here;
+}
+
+/* The cores here bound what can be measured of a machine. -1 with an error */
+static int choose_machine(arguments *a) {
+    wg_group *group = wg__cli_group();
     const int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t fit = cores > a->threads ? cores / a->threads : 1;
+    if (wg_group_size(group) > 1 && a->on_machine == 0 && (a->on_machine = ranks_here(group)) < 0)
+        return -1;
     if (a->on_machine > fit)
         wg__cli_note("%lld ranks of %d threads want more than the %lld cores here; a rank is "
                      "slower in this measurement than on such a machine",
                      (long long)a->on_machine, a->threads, (long long)cores);
     if (a->on_machine == 0)
         a->on_machine = fit;
+    return 0;
 }
 
 int wg__verb_plan(int argc, char **argv) {
@@ -464,22 +674,24 @@ int wg__verb_plan(int argc, char **argv) {
         .args_doc = "MODEL",
         .doc =
             "Predicts memory, time and efficiency of a training on several ranks from a few "
-            "batches "
-            "that it runs here. MODEL is a kind, such as gpt or bert, or one of its presets.\v"
+            "batches that it runs here, and under mpirun from steps of its ranks. MODEL is a kind, "
+            "such as gpt or bert, or one of its presets.\v"
             "A step is the batches of a rank, clipping and the optimizer, the copies of gradients "
-            "to and "
-            "from their buffers, and the exchange between ranks, of which half is hidden as long "
-            "as "
-            "backward goes on. An exchange between machines takes the bytes that a rank sends by "
-            "--bandwidth, and --latency for each message; on one machine, the memory's bandwidth, "
-            "which is measured. Efficiency is the tokens a second of the ranks by those of as many "
-            "times one rank that runs all batches. Machines are taken to be as this one. The "
-            "vocabulary is that of the published model unless --vocab tells the size of the run's "
-            "own: a text of few words gives a smaller one, and a head that is faster. While "
-            "batches are timed, as many processes train as a machine has ranks. The time of one "
-            "thread is that "
-            "of the processor, so that other programs count little; that of several is the "
-            "clock's.",
+            "to and from their buffers, and the exchange between ranks, of which half is hidden as "
+            "long as backward goes on. An exchange between machines takes the bytes that a rank "
+            "sends by --bandwidth, and --latency for each message; on one machine, the memory's "
+            "bandwidth, which is measured. Efficiency is the tokens a second of the ranks by those "
+            "of as many times one rank that runs all batches. Machines are taken to be as this "
+            "one. The vocabulary is that of the published model unless --vocab tells the size of "
+            "the run's own: a text of few words gives a smaller one, and a head that is faster. "
+            "While batches are timed, as many processes train as a machine has ranks. The time of "
+            "one thread is that of the processor, so that other programs count little; that of "
+            "several is the clock's.\n\n"
+            "Under `mpirun -n N' the row of N ranks is measured: the ranks run batches at once, "
+            "exchange gradients by themselves, and make steps as `pretrain' does, by the clock. "
+            "Rows of other numbers of ranks follow from these: an exchange on one machine takes "
+            "what the measured one took for its bytes, and one between machines what --bandwidth "
+            "and --latency say.",
     };
     arguments a = {.workload = {.usual_rule = true},
                    .ranks = 8,
@@ -488,11 +700,14 @@ int wg__verb_plan(int argc, char **argv) {
                    .latency = 50e-6,
                    .tokens = 1e9};
     measured alone, beside;
+    together all;
     wg__cli_parse(&parser, argc, argv, &a);
-    choose_machine(&a);
-    wg_set_threads(a.threads);
-    if (measure(&a, &a.workload, &alone, &beside) < 0)
+    if (wg__cli_agree(argc, argv) < 0 || choose_machine(&a) < 0)
         return wg__cli_fail_pending();
-    report(&a, &a.workload, &alone, &beside);
+    wg_set_threads(a.threads);
+    if (measure(&a, &a.workload, &alone, &beside, &all) < 0)
+        return wg__cli_fail_pending();
+    if (wg__cli_leads())
+        report(&a, &a.workload, &alone, &beside, &all);
     return 0;
 }

@@ -269,8 +269,12 @@ static int make_optimizer(wg__workload *w) {
         w->rule = named_optimizer(w->type->training);
     if (!w->rule)
         w->rule = "adamw";
-    w->optimizer = wg_optimizer_new(&(wg_optimizer_choice){.name = w->rule, .weight_decay = 0.01});
+    w->optimizer = wg__workload_optimizer(w);
     return wg_optimizer_add_module(w->optimizer, w->module);
+}
+
+wg_optimizer *wg__workload_optimizer(const wg__workload *w) {
+    return wg_optimizer_new(&(wg_optimizer_choice){.name = w->rule, .weight_decay = 0.01});
 }
 
 int wg__workload_begin(wg__workload *w) {

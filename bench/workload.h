@@ -43,6 +43,10 @@ typedef struct wg__workload {
 int wg__workload_begin(wg__workload *workload);
 void wg__workload_end(wg__workload *workload);
 
+/* An optimizer as that of the workload, without parameters, for a trainer of its own. Freed with
+ * wg_optimizer_free. [as wg_optimizer_new] */
+wg_optimizer *wg__workload_optimizer(const wg__workload *workload);
+
 /* The loss of the batch. [scope] */
 wg_tensor *wg__workload_loss(wg__workload *workload);
 

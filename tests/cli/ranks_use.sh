@@ -56,6 +56,26 @@ mpirun -n 1 "$wengert" eval a.h5 --corpus a : -n 1 "$wengert" eval a.h5 --corpus
 code=$?
 check 'wrong usage of one rank names it' once 2 'wengert: rank 1 on '
 
+# ---- The plan of a training, whose ranks measure themselves ----
+
+set -- plan gpt2-tiny --batch 2 --seq 16 --vocab 512 --ranks 8 --accumulate 6
+ranks 3 "$@" --ranks-per-machine 8 --json
+# row RANKS KEY: a figure of that row.
+row() {
+    tr -d '\n' <out | tr '{' '\n' | sed -n "s/.*\"ranks\": $1,.*\"$2\": \([^,} ]*\).*/\1/p"
+}
+check 'plan has a row of the ranks that measured' eval 'test $code = 0 && grep -q "\"measured_ranks\": 3," out &&
+    test "$(row 3 sent_mib)" != "" && test "$(row 8 sent_mib)" != ""'
+check 'an exchange of more ranks of the machine takes what its bytes do' awk "BEGIN {
+    found = $(row 8 exchange_ms) / $(row 3 exchange_ms); exit !(found > 3.49 && found < 3.51) }"
+for how in '--zero 1' '--zero 2 --communication-dtype bf16' '--zero 3'; do
+    # shellcheck disable=SC2086
+    ranks 2 "$@" $how
+    check "plan measures with $how" once 0 'measured together: 2 ranks'
+done
+ranks 2 plan gpt2-tiny --optimizer nix
+check 'what plan lacks is told once' once 1 "there is no 'nix'"
+
 # ---- Models ----
 
 head -n 900 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
