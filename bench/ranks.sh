@@ -4,9 +4,12 @@
 #
 #     sh bench/ranks.sh [WENGERT [MODEL...]]        bert-mini and gpt2-124m
 #
-# A step has two batches. Two runs of each kind, of STEPS (6) and of twice as many steps, tell the time of a
-# step by their difference: that of the clock, and that which the processor gave a rank, in which other
-# programs do not count. PYTHON (/usr/bin/python3) has PyTorch; without it that part is left out.
+# A step has two batches. Both train a vocabulary of the size that the text gives `pretrain': it is smaller than
+# that of the preset, and so is the model, of which the first line tells the parameters. TOKENIZER is a file
+# with another vocabulary, as `pretrain --tokenizer'. Two runs of each kind, of STEPS (6) and of twice as many
+# steps, tell the time of a step by their difference: that of the clock, and that which the processor gave a
+# rank, in which other programs do not count. PYTHON (/usr/bin/python3) has PyTorch; without it that part is
+# left out.
 set -u
 wengert=${1:-build/wengert}
 test $# -gt 0 && shift
@@ -60,14 +63,16 @@ for model in "$@"; do
     bert*) kind=bert batch=16 sequence=128 vocabulary='--vocab-size 30522' ;;
     *) kind=gpt batch=4 sequence=64 vocabulary= ;;
     esac
-    echo "$model, two batches of $batch x $sequence tokens a step; load $(cut -d ' ' -f 1-3 /proc/loadavg)"
     if test -n "${TOKENIZER:-}"; then vocabulary="--tokenizer $TOKENIZER"; fi
+    set_of="$kind --preset $model --corpus text.txt --eval held.txt --batch $batch --accumulate 2 --seq $sequence
+        --save-every 100000 --tokens $work/$model.tokens $vocabulary"
+    # shellcheck disable=SC2086
+    seconds 1 1 $set_of >/dev/null # writes the tokens
+    sed -n 's/^model  \([0-9]*\) parameters, \([0-9]*\) tokens in its vocabulary.*/\1 \2/p' err >size
+    read -r parameters words <size
+    echo "$model with a vocabulary of $words tokens: $parameters parameters; two batches of $batch x $sequence" \
+        "tokens a step; load $(cut -d ' ' -f 1-3 /proc/loadavg)"
     for ranks in 1 2; do
-        # shellcheck disable=SC2086
-        set_of="$kind --preset $model --corpus text.txt --eval held.txt --batch $batch --accumulate 2 --seq $sequence
-            --save-every 100000 --tokens $work/$model.tokens $vocabulary"
-        # shellcheck disable=SC2086
-        test -e "$model.tokens" || seconds 1 1 $set_of >/dev/null
         # shellcheck disable=SC2086
         { seconds $ranks "$steps" $set_of; seconds $ranks $((2 * steps)) $set_of; } |
             awk -v n="$steps" -v tokens=$((2 * batch * sequence)) -v ranks=$ranks '
@@ -80,11 +85,9 @@ for model in "$@"; do
         END { printf "wengert  2 ranks have %.2f times the tokens/s of 1 by the clock, %.2f times by the processor\n",
             clock[2] / clock[1], cpu[2] / cpu[1] }' wengert.1 wengert.2
     if "$python" -c 'import torch.distributed as d; raise SystemExit(not d.is_gloo_available())' 2>/dev/null; then
-        "$python" "$root/bench/torch_ddp.py" "$model" "$batch" "$sequence" "$steps"
+        "$python" "$root/bench/torch_ddp.py" "$model" "$batch" "$sequence" "$steps" "$words"
     else
         echo "skipped: $python has no PyTorch with gloo"
     fi
-    # The plan is of the model that was trained: a small text has fewer words than a preset.
-    "$wengert" plan "$model" --batch $batch --seq $sequence --ranks 2 --accumulate 2 \
-        --vocab "$(sed -n 's/^model .* parameters, \([0-9]*\) tokens in its vocabulary.*/\1/p' err)"
+    mpirun -n 2 "$wengert" plan "$model" --batch $batch --seq $sequence --ranks 2 --accumulate 2 --vocab "$words"
 done

@@ -1,7 +1,7 @@
 """DistributedDataParallel with gloo on one and on two processes of one thread: the same sizes as `sh
 bench/ranks.sh`, which runs this.
 
-    python3 bench/torch_ddp.py bert-mini|gpt2-124m BATCH SEQUENCE STEPS
+    python3 bench/torch_ddp.py bert-mini|gpt2-124m BATCH SEQUENCE STEPS VOCABULARY
 
 A step has two batches of random tokens, which the processes share out. Prints the median of the steps by
 the clock, and the processor's time of a process.
@@ -18,13 +18,13 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-SIZES = {"bert-mini": (4, 256, 4, 30522, False), "gpt2-124m": (12, 768, 12, 50257, True)}
+SIZES = {"bert-mini": (4, 256, 4, False), "gpt2-124m": (12, 768, 12, True)}
 
 
 class Transformer(nn.Module):
     """An encoder, or (causal) a decoder, whose output layer shares the embedding's weights."""
 
-    def __init__(self, layers, width, heads, vocabulary, causal, length):
+    def __init__(self, layers, width, heads, causal, vocabulary, length):
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(length, width)
@@ -44,14 +44,14 @@ class Transformer(nn.Module):
         return x @ self.tokens.weight.t()
 
 
-def train(rank, ranks, model, batch, sequence, steps, results):
+def train(rank, ranks, model, batch, sequence, steps, vocabulary, results):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29533")
     distributed.init_process_group("gloo", rank=rank, world_size=ranks)
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    net = DistributedDataParallel(Transformer(*SIZES[model], sequence))
+    net = DistributedDataParallel(Transformer(*SIZES[model], vocabulary, sequence))
     optimizer = torch.optim.AdamW(net.parameters(), 1e-4, foreach=True)
-    ids = torch.randint(1, SIZES[model][3], (batch, sequence))
+    ids = torch.randint(1, vocabulary, (batch, sequence))
     clock, processor = [], []
     for step in range(steps + 2):
         distributed.barrier()
@@ -78,11 +78,12 @@ def train(rank, ranks, model, batch, sequence, steps, results):
 
 
 def main():
-    model, (batch, sequence, steps) = sys.argv[1], map(int, sys.argv[2:5])
+    model, (batch, sequence, steps, vocabulary) = sys.argv[1], map(int, sys.argv[2:6])
     tokens, found = 2 * batch * sequence, []
     for ranks in 1, 2:
         results = multiprocessing.get_context("spawn").SimpleQueue()
-        multiprocessing.spawn(train, (ranks, model, batch, sequence, steps, results), ranks)
+        of = (ranks, model, batch, sequence, steps, vocabulary, results)
+        multiprocessing.spawn(train, of, ranks)
         clock, processor = results.get()
         found.append((clock, processor))
         print(
