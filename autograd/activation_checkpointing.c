@@ -57,8 +57,9 @@ static wg__region *region_new(wg_function function, void *context, int input_cou
                               wg_tensor *const *inputs, int output_count,
                               const wg_activation_checkpoint_options *options) {
     wg_generator *const usual = wg_default_generator();
-    wg_generator *const *generators = options && options->generators ? options->generators : &usual;
-    const int count = generators == &usual ? 1 : options->generator_count;
+    const bool own = options && options->generators;
+    wg_generator *const *generators = own ? options->generators : &usual;
+    const int count = own ? options->generator_count : 1;
     wg__region *region = wg__calloc(1, sizeof *region);
     if (!region)
         return NULL;

@@ -109,10 +109,10 @@ static wg_tensor *masked_positions(const wg__workload *w, int64_t masked, wg_gen
 /* 15 % of the positions are masked, and the head runs at these alone. The second half of a sequence
  * is its second segment; nothing is padding. */
 static int encoder_batch(wg__workload *w, wg_generator *generator) {
-    const int64_t t = w->sequence, masked = (15 * t + 50) / 100;
+    const int64_t t = w->sequence, masked = (15 * t + 50) / 100, middle = t / 2;
     if (check_sequence(w, 4) < 0)
         return -1;
-    wg_tensor *half = wg_full(WG_I64, WG_DIMS(1), (double)(t / 2));
+    wg_tensor *half = wg_full(WG_I64, WG_DIMS(1), (double)middle);
     wg_tensor *second = wg_cast(wg_ge(wg_arange(WG_I64, 0, (double)t, 1), half), WG_I64);
     w->inputs = (wg_model_inputs){
         .ids = random_ids(w, generator),

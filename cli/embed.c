@@ -141,6 +141,7 @@ static int add_text(void *context, const char *file, int64_t line, const char *t
     if (!copy)
         return fail_memory();
     j->texts[j->count++] = (wg_text_source){copy, file, line};
+    /* cppcheck-suppress memleak ; the text owns its copy */
     return 0;
 }
 

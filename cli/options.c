@@ -287,9 +287,8 @@ static void complete(const line *line, const char *verb, const char *typed,
     else if (name)
         for (int i = 0; name(context, i); i++)
             offer(name(context, i), NULL, typed);
-    else if (line->words > 0 && strcmp(verb, "wengert pretrain") == 0)
-        puts(":files");
-    else if (!offer_names(verb, typed, NULL))
+    else if ((line->words > 0 && strcmp(verb, "wengert pretrain") == 0) ||
+             !offer_names(verb, typed, NULL))
         puts(":files");
 }
 

@@ -314,7 +314,12 @@ static int start_gnuplot(pid_t *process, FILE **input) {
         return failure;
     }
     *input = fdopen(ends[1], "w");
-    return 0;
+    if (!*input) {
+        failure = errno;
+        close(ends[1]); /* gnuplot reads to the end of its script and leaves */
+        waitpid(*process, NULL, 0);
+    }
+    return failure;
 }
 
 /* Draws into `path`; returns the exit code. */
@@ -348,9 +353,9 @@ static int check_writable(const char *path) {
 static int plot(const picture_plan *plan) {
     const arguments *a = plan->arguments;
     const struct picture *picture = find_picture(a->out);
-    size_t size = strlen(a->out) + 32;
-    char *path = malloc(size);
-    snprintf(path, size, "%s.%ld%s", a->out, (long)getpid(), picture->suffix);
+    char *path;
+    if (asprintf(&path, "%s.%ld%s", a->out, (long)getpid(), picture->suffix) < 0)
+        return wg__cli_fail("no memory for the name of a temporary file");
     int code = check_writable(path);
     if (code == 0)
         code = draw(plan, path, picture);

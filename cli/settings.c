@@ -213,7 +213,8 @@ static struct wg__owned *add_owned(wg__run_settings *settings) {
     if (!owned)
         no_memory();
     owned->next = settings->owned;
-    return settings->owned = owned;
+    settings->owned = owned;
+    return owned;
 }
 
 /* Takes a block of malloc. */
@@ -651,8 +652,10 @@ const struct argp_option *wg__run_settings_options(const wg_setting_table *own, 
         count = add_option(options, count, &own->rows[i], WG__KEY_SETTING + i, finetunes, &group);
     const wg_setting *row;
     for (int n = 0; (row = objective_row(finetunes, n)); n++) {
-        if (n == 0)
-            options[count++] = (struct argp_option){.doc = "Objective:", .group = ++group};
+        if (n == 0) {
+            group++;
+            options[count++] = (struct argp_option){.doc = "Objective:", .group = group};
+        }
         count = add_option(options, count, row, KEY_OBJECTIVE + n, finetunes, &group);
     }
     for (int i = 0; i < wg__training_rows.count; i++)
@@ -700,8 +703,11 @@ static json_t *argument_json(const wg__run_settings_part *part, int index, struc
             json_decref(list);
         break;
     case WG_SETTING_NUMBERS:
+        copy = strdup(text);
+        if (!copy)
+            no_memory();
         list = json_array();
-        for (char *item = rest = copy = strdup(text); item && (item = strsep(&rest, ","));)
+        for (char *item = rest = copy; (item = strsep(&rest, ","));)
             json_array_append_new(
                 list, json_real(wg__cli_number(state, row->name, item, row->low, row->high)));
         free(copy);

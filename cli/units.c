@@ -13,7 +13,7 @@ static void print_digits(char *text, size_t size, double value, const char *unit
 }
 
 static wg__unit_text scaled(double value, double base, int count, const char *const *units) {
-    wg__unit_text out;
+    wg__unit_text out = {{0}};
     int unit = 0;
     /* 999.6 k would be printed as 1000 k */
     while (unit < count - 1 && value >= (base == 1000 ? 999.5 : 1023.5)) {
@@ -35,7 +35,7 @@ wg__unit_text wg__bytes(double bytes) {
 }
 
 wg__unit_text wg__seconds(double seconds) {
-    wg__unit_text out;
+    wg__unit_text out = {{0}};
     const int64_t whole = (int64_t)(seconds + 0.5);
     if (seconds < 0.9995e-3)
         print_digits(out.text, sizeof out.text, 1e6 * seconds, "us");

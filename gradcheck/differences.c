@@ -87,10 +87,10 @@ static int settle_kinks(wg__gradcheck *c, int64_t at) {
     if (!any)
         return 0;
     size_t bytes = (size_t)c->value_count * sizeof(double);
-    double *slopes = wg__alloc_array(wg__times(2, c->value_count), sizeof(double)),
-           *spreads = slopes + c->value_count;
+    double *slopes = wg__alloc_array(wg__times(2, c->value_count), sizeof(double));
     if (!slopes)
         return wg__gradcheck_no_memory(c);
+    double *spreads = slopes + c->value_count;
     memcpy(slopes, c->slopes, bytes);
     memcpy(spreads, c->spreads, bytes);
     int status = wg__gradcheck_slope(c, NULL, at, c->options.eps * refinement(c));
@@ -141,10 +141,11 @@ static int refine(wg__gradcheck *c, int64_t at) {
     if (c->dtype != WG_F64 || c->kinks_at[at] > 0 || c->jumps || slopes_agree(c, at))
         return 0;
     size_t bytes = (size_t)c->value_count * sizeof(double);
-    double *first = wg__alloc_array(wg__times(2, c->value_count), sizeof(double)),
-           *far = first + c->value_count, h = 1e3 * c->options.eps;
+    double *first = wg__alloc_array(wg__times(2, c->value_count), sizeof(double));
     if (!first)
         return wg__gradcheck_no_memory(c);
+    double *far = first + c->value_count;
+    const double h = 1e3 * c->options.eps;
     memcpy(first, c->slopes, bytes);
     int status = wg__gradcheck_slope(c, NULL, at, h);
     memcpy(far, c->slopes, bytes);

@@ -212,7 +212,7 @@ static int check_function(wg__gradcheck *c, wg_tensor *const *inputs) {
 int wg_gradcheck(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                  int output_count, const wg_gradcheck_options *options,
                  wg_gradcheck_report *report) {
-    wg_gradcheck_report own;
+    wg_gradcheck_report own = {0};
     wg__gradcheck c = {.function = function,
                        .context = context,
                        .argument_count = input_count,
@@ -292,7 +292,7 @@ int wg_gradcheck_module(wg_module *module, wg_function function, void *context, 
                         wg_tensor *const *inputs, int output_count,
                         const wg_gradcheck_options *options, wg_gradcheck_report *report) {
     wg_gradcheck_options given = options ? *options : (wg_gradcheck_options){0};
-    wg_gradcheck_report own;
+    wg_gradcheck_report own = {0};
     report = report ? report : &own;
     *report =
         (wg_gradcheck_report){.seed = given.seed, .function = "", .diagnosis = WG_DIAGNOSIS_FAILED};
@@ -361,7 +361,7 @@ static int check_example(wg_module_sample *sample, const wg_gradcheck_options *o
 int wg_gradcheck_example(const wg_module_example *example, const wg_gradcheck_options *options,
                          wg_gradcheck_report *report) {
     wg_gradcheck_options o = options ? *options : (wg_gradcheck_options){0};
-    wg_gradcheck_report own;
+    wg_gradcheck_report own = {0};
     report = report ? report : &own;
     if (!wg__gradcheck_begin(&o, report))
         return -1;

@@ -309,7 +309,7 @@ static int check_samples(op_check *o) {
 
 int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
                     wg_gradcheck_report *report) {
-    wg_gradcheck_report own;
+    wg_gradcheck_report own = {0};
     op_check o = {
         .op = op, .options = wg__gradcheck_defaults(options), .report = report ? report : &own};
     if (!options || options->order == 0)

@@ -147,7 +147,7 @@ static wg_tensor *run_layers(wg_recurrent *layer, run_direction run, wg_tensor *
     const int directions = directions_of(layer);
     const int64_t length = wg_tensor_size(x, 0);
     for (int64_t k = 0; x && k < layer->options.layers; k++) {
-        wg_tensor *y[2];
+        wg_tensor *y[2] = {NULL};
         for (int d = 0; d < directions; d++) {
             const int64_t i = k * directions + d;
             y[d] = run(layer, i, x, h, c);
@@ -176,7 +176,7 @@ static wg_tensor *forward(wg_recurrent *layer, const char *kind, run_direction r
     wg_scope_begin(&scope);
     states hidden = {.first = h ? *h : NULL}, cells = {.first = c ? *c : NULL};
     hidden.last = wg__calloc((size_t)wg__times(count, 2), sizeof *hidden.last);
-    cells.last = hidden.last + count;
+    cells.last = hidden.last ? hidden.last + count : NULL;
     wg_tensor *y = NULL;
     if (hidden.last && check_input(layer, kind, x) == 0) {
         x = layer->options.batch_first ? wg_transpose(x, 0, 1) : x;

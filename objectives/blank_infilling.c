@@ -415,6 +415,7 @@ static void normalise(int64_t count, float *logits) {
         most = fmax(most, (double)logits[v]);
     for (int64_t v = 0; v < count; v++)
         sum += exp((double)logits[v] - most);
+    /* cppcheck-suppress invalidFunctionArg ; the largest logit adds 1 to the sum */
     const double total = most + log(sum);
     for (int64_t v = 0; v < count; v++)
         logits[v] = (float)((double)logits[v] - total);

@@ -146,7 +146,7 @@ static void search_window(const wg__squad *held_out, int64_t index, const float 
                           const float *end, int64_t length, answer_span *answer) {
     const wg__squad_window w = wg__squad_window_at(held_out, index);
     *answer = (answer_span){.first = -1, .last = -1};
-    int64_t starts[BEST], ends[BEST];
+    int64_t starts[BEST] = {0}, ends[BEST] = {0};
     const int64_t start_count = find_best(start, length, starts),
                   end_count = find_best(end, length, ends);
     for (int64_t i = 0; i < start_count; i++) {

@@ -49,7 +49,8 @@ static int64_t next_part(wg_generator *generator, int64_t *items, int64_t *parts
 void wg__span_draw(const wg__span_lengths *lengths, wg_generator *generator,
                    wg_token_window *spans) {
     int64_t noise = lengths->noise, rest = lengths->text - noise;
-    int64_t noise_parts = lengths->spans, rest_parts = lengths->spans;
+    int64_t noise_parts = lengths->spans;
+    int64_t rest_parts = noise_parts;
     for (int64_t i = 0, at = 0; i < lengths->spans; i++) {
         spans[i].start = at + next_part(generator, &rest, &rest_parts);
         spans[i].end = at = spans[i].start + next_part(generator, &noise, &noise_parts);

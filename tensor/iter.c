@@ -42,6 +42,7 @@ static void order_axes(loop_plan *plan, const wg_spec *out) {
         }
         plan->shape[place] = size;
         for (int i = 0; i < plan->operand_count; i++)
+            /* cppcheck-suppress uninitvar ; the loop above set as many */
             plan->strides[i][place] = strides[i];
     }
     plan->ndim = ndim;

@@ -536,6 +536,7 @@ static void choose_with_replacement(int64_t begin, int64_t end, void *context) {
  * distribution of drawing one category after the other from those that are left. */
 
 static bool comes_later(const double *times, int64_t a, int64_t b) {
+    /* cppcheck-suppress arrayIndexThenCheck ; both are indices, a is the larger one */
     return times[a] > times[b] || (times[a] == times[b] && a > b);
 }
 

@@ -315,6 +315,7 @@ tree_tests = \
 
 # What the scripts and the maintainers use beside them; distributed.
 script_support = \
+	tests/analyzer.txt \
 	tests/cli/gguf_check.py \
 	tests/cli/mpirun.sh \
 	tests/cli/reversed_pairs.sh \

@@ -365,8 +365,10 @@ int wg__trainer_share_buffers(wg_trainer *trainer) {
     if (shared->count == 0)
         return 0;
     double *writers = wg__alloc_array(shared->count, sizeof *writers);
-    if (!writers) /* the others are in the sum below */
+    if (!writers) { /* the others are in the sum below */
         wg_group_abort(group, "there is no memory for a step");
+        return -1;
+    }
     memcpy(writers, shared->sums, (size_t)shared->count * sizeof *writers);
     int status = wg_group_sum(group, WG_GROUP_F64, shared->count, writers);
     for (int64_t i = 0; status == 0 && i < shared->count; i++) {

@@ -616,7 +616,8 @@ static int split_sentences(const wg_dataset *from, double share,
                        "the text has %lld documents; four are needed to hold two out",
                        (long long)from->documents);
     /* Two documents at least are held out: one in D / 2. */
-    const int64_t every = (int64_t)fmin(round(1 / share), (double)(from->documents / 2));
+    const int64_t rarest = from->documents / 2;
+    const int64_t every = (int64_t)fmin(round(1 / share), (double)rarest);
     for (int64_t i = 0, first = 0; i < from->source_count; first = from->source_ends[i++])
         if (split_documents(from, first, from->source_ends[i], every, parts) < 0)
             return -1;

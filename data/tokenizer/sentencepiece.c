@@ -328,7 +328,7 @@ static int find_symbols(segmenter *g, const char *text, int64_t length) {
             (size = wg__normalize_kept(&p->normalizer, text + at, length - at, &number)) > 0) {
             id = p->kept_ids[number];
         } else {
-            size = utf8proc_utf8class[byte];
+            size = (uint8_t)utf8proc_utf8class[byte];
             id = byte < 128 ? p->ascii[byte] : number_of_character(p, text + at, size);
         }
         symbols->ids[symbols->count++] = id;

@@ -150,10 +150,10 @@ static int compare_names(const void *a, const void *b) {
 static named_tensor *find(const tensor_list *list, const char *name) {
     named_tensor key;
     snprintf(key.name, sizeof key.name, "%s", name);
+    if (list->count == 0)
+        return NULL;
     /* cppcheck-suppress uninitvar ; compare_names reads the name alone */
-    return list->count
-               ? bsearch(&key, list->entries, (size_t)list->count, sizeof key, compare_names)
-               : NULL;
+    return bsearch(&key, list->entries, (size_t)list->count, sizeof key, compare_names);
 }
 
 /* Notes a tensor whose dataset is missing or has another shape or dtype. */

@@ -306,9 +306,9 @@ static int search_sample(int index, wg_generator *generator, wg_sample *sample) 
         return 0;
     const int *ndim = ndims[index / 2];
     sample->options = &sides[index % 2];
+    const int64_t sorted[] = {3, 4};
     wg_tensor *line = wg_arange(WG_F64, -2, 2, 1);
-    sample->inputs[0] =
-        wg_contiguous(wg_expand(line, ndim[0], ndim[0] == 1 ? (int64_t[]){4} : (int64_t[]){3, 4}));
+    sample->inputs[0] = wg_contiguous(wg_expand(line, ndim[0], sorted + 2 - ndim[0]));
     sample->inputs[1] = wg__sample_normal(generator, ndim[1], (int64_t[]){3, 2});
     return wg__sample_status(sample, 2);
 }

@@ -188,6 +188,7 @@ static void search_items(int64_t begin, int64_t end, void *context) {
             search->x + in * search->size, (part + 1) * search->n / search->parts - first,
             search->along, block.width, last->in, found);
         for (int64_t l = 0; l < block.width; l++)
+            /* cppcheck-suppress uninitvar ; the searcher set them */
             out[l * last->out] = first + found[l];
     }
 }
