@@ -114,6 +114,10 @@ def torch_rows():
     add("layer_norm", lambda x, w, b: F.layer_norm(x, (1024,), w, b), Z(4096, 1024), Z(1024), Z(1024))
     add("rms_norm", lambda x, w: F.rms_norm(x, (1024,), w, 1e-5) if hasattr(F, "rms_norm") else
         x * torch.rsqrt(x.square().mean(1, keepdim=True) + 1e-5) * w, Z(4096, 1024), Z(1024))
+    pictures, channels = Z(64, 64, 32, 32), Z(64)
+    add("batch_norm", lambda x, w, b: F.batch_norm(x, None, None, w, b, True), pictures, channels, channels)
+    add("normalize_channels", lambda x, m, v, w, b: F.batch_norm(x, m.detach(), v.detach(), w, b, False), pictures,
+        lambda: torch.zeros(64), lambda: torch.ones(64), channels, channels)
     # indices
     rows_of = I(2048, 2048, 1)
     square = R(2048, 2048)

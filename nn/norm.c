@@ -93,8 +93,7 @@ wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tensor *y) 
     return wg_module_leave(&place, wg_scope_end(&scope, sum));
 }
 
-/* ---- Batch normalisation. Letters: N examples, C channels. Statistics are (1, C), (1, C, 1) and
- * so on, as x ---- */
+/* ---- Batch normalisation ---- */
 
 static int check_batch_norm(int64_t channels, const wg_batch_norm_options *options) {
     if (wg__check_size("batch_norm", "channels", channels) < 0)
@@ -143,34 +142,24 @@ wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int64_t ch
     return wg_module_finish(&norm->module);
 }
 
-static wg_tensor *batch_mean(wg_tensor *x) {
-    return wg_mean(x, wg_tensor_ndim(x) - 1, (int64_t[]){0, 2, 3, 4}, true);
+/* running = (1 - share) running + share factor new. */
+static int move_running(wg_tensor *running, wg_tensor *new, double share, double factor) {
+    new = wg_cast(new, wg_tensor_dtype(running));
+    return new &&wg_scale_(running, 1 - share) == 0 ? wg_add_(running, new, share * factor) : -1;
 }
 
-static wg_tensor *batch_var(wg_tensor *x, double correction) {
-    return wg_var(x, wg_tensor_ndim(x) - 1, (int64_t[]){0, 2, 3, 4}, correction, true);
-}
-
-/* running = (1 - share) running + share new. */
-static int move_running(wg_tensor *running, wg_tensor *new, double share) {
-    wg_tensor *flat = wg_reshape(new, WG_DIMS(-1));
-    return flat && wg_scale_(running, 1 - share) == 0 ? wg_add_(running, flat, share) : -1;
-}
-
-/* Moves the running statistics towards those of a batch. */
-static int update_running(wg_batch_norm *norm, wg_tensor *x) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
+/* Moves the running statistics towards those of a batch, which has that many values a channel. */
+static int update_running(wg_batch_norm *norm, wg_tensor *mean, wg_tensor *variance,
+                          double values) {
     const bool recording = wg_set_grad_enabled(false);
     const double seen = wg_item(norm->num_batches_tracked) + 1;
     const double share = norm->cumulative ? 1 / seen : norm->momentum;
     int status = wg_fill_(norm->num_batches_tracked, seen);
     if (status == 0)
-        status = move_running(norm->running_mean, batch_mean(x), share);
-    if (status == 0)
-        status = move_running(norm->running_var, batch_var(x, 1), share);
+        status = move_running(norm->running_mean, mean, share, 1);
+    if (status == 0) /* by the unbiased variance */
+        status = move_running(norm->running_var, variance, share, values / (values - 1));
     wg_set_grad_enabled(recording);
-    wg_scope_end(&scope, NULL);
     return status;
 }
 
@@ -195,27 +184,22 @@ static int check_batch(int64_t channels, const wg_tensor *x, bool of_batch) {
     return 0;
 }
 
-/* (C)   ->   (1, C, 1...), as x. */
-static wg_tensor *as_channels(wg_tensor *vector, const wg_tensor *x) {
-    const int64_t shape[WG_MAX_DIMS] = {1, wg_tensor_size(x, 1), 1, 1, 1, 1, 1, 1};
-    return wg_reshape(vector, wg_tensor_ndim(x), shape);
-}
-
 static wg_tensor *normalise(wg_batch_norm *norm, wg_tensor *x) {
     const bool training = wg_module_is_training(&norm->module);
     const bool of_batch = training || !norm->running_mean;
     if (check_batch(norm->channels, x, of_batch) < 0)
         return NULL;
+    if (!of_batch)
+        return wg_normalize_channels(x, norm->running_mean, norm->running_var, norm->weight,
+                                     norm->bias, norm->eps);
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *mean = of_batch ? batch_mean(x) : as_channels(norm->running_mean, x);
-    wg_tensor *var = of_batch ? batch_var(x, 0) : as_channels(norm->running_var, x);
-    wg_tensor *y = wg_mul(wg_sub(x, mean), wg_rsqrt(wg_add_scalar(var, norm->eps)));
-    if (norm->weight)
-        y = wg_add(wg_mul(y, as_channels(norm->weight, x)), as_channels(norm->bias, x));
-    if (y && training && norm->running_mean && update_running(norm, x) < 0)
-        y = NULL;
-    return wg_scope_end(&scope, y);
+    wg_tensor *y, *mean, *variance;
+    int status = wg_batch_norm_op(x, norm->weight, norm->bias, norm->eps, &y, &mean, &variance);
+    if (status == 0 && training && norm->running_mean)
+        status = update_running(norm, mean, variance,
+                                (double)wg_tensor_count(x) / (double)norm->channels);
+    return wg_scope_end(&scope, status == 0 ? y : NULL);
 }
 
 wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x) {
@@ -250,6 +234,12 @@ wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t gr
         norm->bias = wg__vector_parameter(&norm->module, "bias", channels, 0);
     }
     return wg_module_finish(&norm->module);
+}
+
+/* (C)   ->   (1, C, 1...), as x. */
+static wg_tensor *as_channels(wg_tensor *vector, const wg_tensor *x) {
+    const int64_t shape[WG_MAX_DIMS] = {1, wg_tensor_size(x, 1), 1, 1, 1, 1, 1, 1};
+    return wg_reshape(vector, wg_tensor_ndim(x), shape);
 }
 
 static wg_tensor *normalise_groups(wg_group_norm *norm, wg_tensor *x) {

@@ -75,6 +75,7 @@ tensor_sources = \
 	tensor/ops/loss/linear_loss.c \
 	tensor/ops/loss/loss.c \
 	tensor/ops/loss/loss.h \
+	tensor/ops/reduce/batch_norm.c \
 	tensor/ops/reduce/minmax.c \
 	tensor/ops/reduce/norm.c \
 	tensor/ops/reduce/reduce.c \

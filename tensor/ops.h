@@ -499,6 +499,22 @@ WG_API wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *b
  * x: (..., C)   weight: (C) or NULL. Fused. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_rms_norm_op(wg_tensor *x, wg_tensor *weight, double eps, bool eps_outside);
 
+/* Normalises each channel over the batch, and over all places of it   (Ioffe & Szegedy 2015, alg.
+ * 1):
+ *
+ *     y = (x - mean) / sqrt(variance + eps) * weight + bias
+ *
+ * x: (B, C, ...)   weight, bias: (C), either may be NULL   ->   y as x, mean and (biased) variance
+ * (C), f32 for a bf16 x. Pass NULL for `mean` or `variance` if they are not needed. Fused. Returns
+ * 0 or -1. [scope; SHAPE, also for a channel without values; DTYPE] */
+WG_API int wg_batch_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, double eps,
+                            wg_tensor **y, wg_tensor **mean, wg_tensor **variance);
+
+/* The same by a given mean and variance of each channel, (C), as batch norm in evaluation. Fused.
+ * [scope; SHAPE, DTYPE] */
+WG_API wg_tensor *wg_normalize_channels(wg_tensor *x, wg_tensor *mean, wg_tensor *variance,
+                                        wg_tensor *weight, wg_tensor *bias, double eps);
+
 /* ---- Indexing along one axis (ops/index/index.c) ---- */
 
 /* Indices are i64 or i32. Negative ones are out of range, except in wg_take_along_axis and wg_take,

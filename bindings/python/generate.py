@@ -287,6 +287,8 @@ DEFAULTS = {
     "wg_pad": {"mode": '"constant"', "value": "0.0"}, "wg_interpolate": {"mode": '"nearest"'},
     "wg_norm": {"p": "2.0"}, "wg_softmax": {"axis": "-1"}, "wg_log_softmax": {"axis": "-1"},
     "wg_layer_norm_op": {"weight": "None", "bias": "None", "eps": "1e-5"},
+    "wg_batch_norm_op": {"weight": "None", "bias": "None", "eps": "1e-5"},
+    "wg_normalize_channels": {"weight": "None", "bias": "None", "eps": "1e-5"},
     "wg_rms_norm_op": {"weight": "None", "eps": "1e-6", "eps_outside": "False"},
     "wg_embedding_op": {"padding_index": "-1"}, "wg_cosine_similarity": {"axis": "1", "eps": "1e-8"},
     "wg_sort": {"axis": "-1"}, "wg_argsort": {"axis": "-1"}, "wg_topk": {"axis": "-1"},

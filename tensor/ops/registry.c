@@ -19,6 +19,7 @@ static const wg__op_table *const tables[] = {
     &wg__ops_scan,
     &wg__ops_statistics,
     &wg__ops_norm,
+    &wg__ops_batch_norm,
     &wg__ops_index,
     &wg__ops_advanced_index,
     &wg__ops_sort,

@@ -18,6 +18,7 @@ extern const wg__op_table wg__ops_minmax;
 extern const wg__op_table wg__ops_scan;
 extern const wg__op_table wg__ops_statistics;
 extern const wg__op_table wg__ops_norm;
+extern const wg__op_table wg__ops_batch_norm;
 extern const wg__op_table wg__ops_index;
 extern const wg__op_table wg__ops_advanced_index;
 extern const wg__op_table wg__ops_sort;

@@ -215,6 +215,100 @@ static void row_normalize_vjp(int64_t n, const void *x, double mean, double scal
     store_part(to + i, factor * (u - mean_u - h * mean_uh), n - i);
 }
 
+/* ---- Normalisation of channels, whose statistics are over other rows, too ---- */
+
+typedef struct affine_coefficients {
+    vector center, scale, shift, share;
+} affine_coefficients;
+
+/* Coefficients i to i + count - 1: of each element, or the ones of all elements. */
+WG__OF_KNOWN vector coefficient(const bool each, const void *of, int64_t i, int64_t count) {
+    const real *from = of;
+    if (!from)
+        return (vector){0};
+    if (!each)
+        return from[0] + (vector){0};
+    return count == LANES ? load(from + i) : load_part(from + i, count, 0);
+}
+
+WG__OF_KNOWN affine_coefficients coefficients_at(const bool each, const wg__affine_row *row,
+                                                 int64_t i, int64_t count) {
+    return (affine_coefficients){
+        coefficient(each, row->center, i, count), coefficient(each, row->scale, i, count),
+        coefficient(each, row->shift, i, count), coefficient(each, row->share, i, count)};
+}
+
+WG__OF_KNOWN void affine_elements(const bool each, const bool has_g, int64_t n,
+                                  const wg__affine_row *row) {
+    const real *x = row->x, *g = row->g;
+    real *y = row->y;
+    affine_coefficients k = coefficients_at(each, row, 0, n < LANES ? n : LANES);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        if (each)
+            k = coefficients_at(each, row, i, LANES);
+        const vector v = (load(x + i) - k.center) * k.scale + k.shift;
+        store(y + i, has_g ? v + load(g + i) * k.share : v);
+    }
+    if (i == n)
+        return;
+    if (each)
+        k = coefficients_at(each, row, i, n - i);
+    const vector v = (load_part(x + i, n - i, 0) - k.center) * k.scale + k.shift;
+    store_part(y + i, has_g ? v + load_part(g + i, n - i, 0) * k.share : v, n - i);
+}
+
+static void row_affine(int64_t n, bool each, const wg__affine_row *row) {
+    if (each && row->g)
+        affine_elements(true, true, n, row);
+    else if (each)
+        affine_elements(true, false, n, row);
+    else if (row->g)
+        affine_elements(false, true, n, row);
+    else
+        affine_elements(false, false, n, row);
+}
+
+static void row_centered_sums(int64_t n, const void *x, double center, const void *g, double *sum,
+                              double *sum_x) {
+    const real *from = x, *by = g, middle = (real)center;
+    *sum = *sum_x = 0;
+    for (int64_t i = 0; i < n;) {
+        const int64_t end = n - i < SUM_BLOCK ? n : i + SUM_BLOCK;
+        vector part = {0}, part_x = {0};
+        for (; i + LANES <= end; i += LANES) {
+            const vector v = load(by + i);
+            part += v;
+            part_x += v * (load(from + i) - middle);
+        }
+        if (i < end) {
+            const vector v = load_part(by + i, end - i, 0);
+            part += v;
+            part_x += v * (load_part(from + i, end - i, middle) - middle);
+            i = end;
+        }
+        *sum += (double)sum_lanes(part);
+        *sum_x += (double)sum_lanes(part_x);
+    }
+}
+
+static void add_centered_row(int64_t n, const void *x, const void *center, const void *g, void *sum,
+                             void *sum_x) {
+    const real *from = x, *middle = center, *by = g;
+    real *to = sum, *to_x = sum_x;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const vector d = load(from + i) - load(middle + i), v = by ? load(by + i) : d;
+        store(to + i, load(to + i) + v);
+        store(to_x + i, load(to_x + i) + v * d);
+    }
+    for (; i < n; i++) {
+        const real d = from[i] - middle[i], v = by ? by[i] : d;
+        to[i] += v;
+        to_x[i] += v * d;
+    }
+}
+
 /* ---- Sums over rows ----
  *
  * UNROLLED rows are added at a time, so that the sums are loaded and stored less often. */
@@ -306,26 +400,50 @@ static void tap_dots(int64_t n, int64_t taps, const int64_t *offsets, const void
 /* ---- Pooling ---- */
 
 #if WG__BITS == 32
-/* Elements 0, stride, 2 stride... */
-static inline vector load_steps(const real *from, int64_t stride) {
+/* The first `count` of elements 0, stride, 2 stride... */
+static inline vector load_steps(const real *from, int64_t stride, int64_t count) {
     vector v = {0};
-    for (int i = 0; i < LANES; i++)
+    for (int64_t i = 0; i < count; i++)
         v[i] = from[i * stride];
     return v;
 }
 
-/* Every second element of 2 LANES - 1. */
-static inline vector load_pairs(const real *from) {
+/* Every second element of 2 LANES - 1, or `count` of fewer. */
+WG__OF_KNOWN vector load_pairs(const bool whole, const real *from, int64_t count) {
+#if WG__LANES == 16 || WG__LANES == 8
+    const int64_t beyond = 2 * count - LANES; /* of the first LANES - 1 */
+    const vector low = whole || beyond > 0 ? load(from) : load_part(from, 2 * count - 1, 0);
+    const vector high = whole        ? load(from + LANES - 1)
+                        : beyond > 0 ? load_part(from + LANES - 1, beyond, 0)
+                                     : low;
 #if WG__LANES == 16
-    const vector low = load(from), high = load(from + LANES - 1);
     return __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29,
                                    31);
-#elif WG__LANES == 8
-    const vector low = load(from), high = load(from + LANES - 1);
-    return __builtin_shufflevector(low, high, 0, 2, 4, 6, 9, 11, 13, 15);
 #else
-    return load_steps(from, 2);
+    return __builtin_shufflevector(low, high, 0, 2, 4, 6, 9, 11, 13, 15);
 #endif
+#else
+    return load_steps(from, 2, whole ? LANES : count);
+#endif
+}
+
+/* A vector of outputs, or `count` of fewer; ahead[j] is j stride. */
+WG__OF_KNOWN void keep_larger_lanes(const bool whole, int64_t count, int64_t stride, const real *x,
+                                    lanes ahead, lane at, real *y, int32_t *place) {
+    const vector v = stride == 2   ? load_pairs(whole, x, count)
+                     : stride != 1 ? load_steps(x, stride, count)
+                     : whole       ? load(x)
+                                   : load_part(x, count, 0);
+    const vector most = whole ? load(y) : load_part(y, count, 0);
+    lanes best;
+    memcpy(&best, place, sizeof best);
+    const lanes better = (v > most) | (v != v);
+    best = (better & (ahead + at)) | (~better & best);
+    memcpy(place, &best, sizeof best);
+    if (whole)
+        store(y, choose(better, v, most));
+    else
+        store_part(y, choose(better, v, most), count);
 }
 
 static void keep_larger(int64_t n, int64_t stride, const void *from, int32_t at, void *to,
@@ -333,26 +451,14 @@ static void keep_larger(int64_t n, int64_t stride, const void *from, int32_t at,
     const real *x = from;
     real *y = to;
     lanes ahead = {0};
-    for (int i = 0; i < LANES; i++)
-        ahead[i] = (lane)(i * stride);
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        const real *here = x + i * stride;
-        const vector v = stride == 1   ? load(here)
-                         : stride == 2 ? load_pairs(here)
-                                       : load_steps(here, stride);
-        const vector most = load(y + i);
-        lanes best;
-        memcpy(&best, place + i, sizeof best);
-        const lanes better = (v > most) | (v != v);
-        best = (better & (ahead + (lane)(at + i * stride))) | (~better & best);
-        store(y + i, choose(better, v, most));
-        memcpy(place + i, &best, sizeof best);
-    }
-    for (; i < n; i++)
-        if (x[i * stride] > y[i] || x[i * stride] != x[i * stride]) {
-            y[i] = x[i * stride];
-            place[i] = (int32_t)(at + i * stride);
-        }
+    for (int k = 0; k < LANES; k++)
+        ahead[k] = (lane)(k * stride);
+    for (; i + LANES <= n; i += LANES)
+        keep_larger_lanes(true, LANES, stride, x + i * stride, ahead, (lane)(at + i * stride),
+                          y + i, place + i);
+    if (i < n)
+        keep_larger_lanes(false, n - i, stride, x + i * stride, ahead, (lane)(at + i * stride),
+                          y + i, place + i);
 }
 #endif

@@ -65,6 +65,15 @@ typedef struct wg__quantized_product {
     int64_t y_stride;
 } wg__quantized_product;
 
+/* y = (x - center) scale + shift + share g; y may be x or g. The coefficients are arrays, of an
+ * element for each of x, or of one for all. A NULL center or shift means zeros, a NULL g leaves its
+ * term out. */
+typedef struct wg__affine_row {
+    const void *x, *g;
+    const void *center, *scale, *shift, *share;
+    void *y;
+} wg__affine_row;
+
 /* C (m, n) = alpha A (m, k) B (k, n) + D. B is packed by pack_columns or pack_rows into panels that
  * are WG__PANEL_VECTORS vectors wide and b_panel elements apart. Rows of C and D have room for
  * whole vectors: the kernel writes and reads them beyond n. D may be C. */
@@ -170,7 +179,7 @@ typedef struct wg__simd {
     void (*normal_pairs)(int64_t n, void *u, void *v);
 
     /* For max_pool: y[i] = x[i stride], and place[i] = at + i stride, where that is larger than
-     * y[i] or NaN. Of f32 alone. */
+     * y[i] or NaN. `place` has room for whole vectors. Of f32 alone. */
     void (*keep_larger)(int64_t n, int64_t stride, const void *x, int32_t at, void *y,
                         int32_t *place);
 
@@ -215,6 +224,15 @@ typedef struct wg__simd {
     void (*row_normalize_vjp)(int64_t n, const void *x, double mean, double scale,
                               const void *weight, const void *dy, bool centered, double share,
                               void *dx, void *dweight, void *dbias);
+
+    /* Normalisation of channels: wg__affine_row, whose coefficients are of `each` element or of
+     * all; sums of g and of (x - center) g over a row; and the addition of g and (x - center) g to
+     * rows of sums, where a NULL g means x - center. */
+    void (*row_affine)(int64_t n, bool each, const wg__affine_row *row);
+    void (*row_centered_sums)(int64_t n, const void *x, double center, const void *g, double *sum,
+                              double *sum_x);
+    void (*add_centered_row)(int64_t n, const void *x, const void *center, const void *g, void *sum,
+                             void *sum_x);
 
     /* Attention: replaces the scores s of a row by e^(s + bias - max) keep. Returns the factor that
      * normalizes them, 1 / sum e^(s + bias - max), and sets log_sum_exp to log sum e^(s + bias).

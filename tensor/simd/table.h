@@ -108,6 +108,9 @@ const wg__simd WG__TABLE = {
     .row_moments = row_moments,
     .row_normalize = row_normalize,
     .row_normalize_vjp = row_normalize_vjp,
+    .row_affine = row_affine,
+    .row_centered_sums = row_centered_sums,
+    .add_centered_row = add_centered_row,
 
     .row_attention = row_attention,
     .row_attention_vjp = row_attention_vjp,

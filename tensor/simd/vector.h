@@ -143,7 +143,7 @@ static inline lanes lanes_before(int64_t n) {
 }
 #endif
 
-/* The first n < LANES elements, and `rest` beyond them. */
+/* The first n <= LANES elements, and `rest` beyond them. */
 static inline vector load_part(const real *from, int64_t n, real rest) {
     vector v = rest + (vector){0};
 #if defined(__AVX512F__) && WG__BITS == 32

@@ -1,5 +1,5 @@
-/* Layer normalisation against PyTorch and against its decomposition, far from zero, with the same
- * bits at any number of threads. */
+/* Normalisation of rows and of channels against PyTorch and against its decomposition, far from
+ * zero, with the same bits at any number of threads. */
 #include "autograd/autograd.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
@@ -96,6 +96,106 @@ START_TEST(layer_norm_adds_onto_the_gradients_that_are_there) {
 }
 END_TEST
 
+/* ---- Channels ---- */
+
+START_TEST(channels_are_normalised_as_by_the_decomposition) {
+    assert_fused("batch_norm", WG_F64, 1e-10, 1e-10);
+    assert_fused("batch_norm", WG_F32, 1e-3, 1e-4);
+    assert_fused("normalize_channels", WG_F64, 1e-11, 1e-11);
+    assert_fused("normalize_channels", WG_F32, 1e-4, 1e-5);
+}
+END_TEST
+
+/* Few places of a channel, where sums are by columns, and many, where they are by rows. */
+START_TEST(channels_far_from_zero_are_normalised_as_well) {
+    for (int64_t places = 1; places <= 3000; places += 2999) {
+        wg_tensor *x = normal(20, WG_DIMS(300, 3, places)), *y, *near, *mean, *variance;
+        ck_assert_int_eq(wg_batch_norm_op(x, NULL, NULL, 1e-5, &near, NULL, &variance), 0);
+        wg_tensor *far = wg_add_scalar(x, 4096), *variance_far;
+        ck_assert_int_eq(wg_batch_norm_op(far, NULL, NULL, 1e-5, &y, &mean, &variance_far), 0);
+        assert_close(y, near, 0, 2e-3);
+        assert_close(variance_far, variance, 1e-4, 0);
+        assert_close(mean, wg_full(WG_F32, WG_DIMS(3), 4096), 1e-4, 0);
+    }
+}
+END_TEST
+
+/* 300 x 3000 values a channel: sums in f32 alone would be off by 1e-5 and more. */
+START_TEST(statistics_of_many_values_are_those_in_f64) {
+    for (int64_t places = 1; places <= 3000; places += 2999) {
+        wg_tensor *x = normal(21, WG_DIMS(900000 / places, 2, places)), *y, *found[2], *wanted[2];
+        x = wg_add_scalar(x, 2);
+        ck_assert_int_eq(wg_batch_norm_op(x, NULL, NULL, 1e-5, &y, &found[0], &found[1]), 0);
+        ck_assert_int_eq(
+            wg_batch_norm_op(wg_cast(x, WG_F64), NULL, NULL, 1e-5, &y, &wanted[0], &wanted[1]), 0);
+        for (int i = 0; i < 2; i++)
+            assert_close(wg_cast(found[i], WG_F64), wanted[i], 3e-7, 0);
+    }
+}
+END_TEST
+
+static void batch_norms_and_gradients(int count, wg_tensor **results) {
+    (void)count;
+    for (int i = 0; i < 2; i++) {
+        const int64_t places = i == 0 ? 1 : 150;
+        wg_tensor *inputs[] = {normal(22, WG_DIMS(65, 300, places)), normal(23, WG_DIMS(300)),
+                               normal(24, WG_DIMS(300))};
+        for (int k = 0; k < 3; k++)
+            wg_set_requires_grad(inputs[k], true);
+        wg_tensor *g = normal(25, WG_DIMS(65, 300, places));
+        wg_batch_norm_op(inputs[0], inputs[1], inputs[2], 1e-5, &results[4 * i], NULL, NULL);
+        wg_grad(1, &results[4 * i], &g, 3, inputs, NULL, &results[4 * i + 1]);
+    }
+}
+
+START_TEST(batch_norm_has_the_same_bits_at_any_thread_count) {
+    assert_same_bits_at_any_thread_count(8, batch_norms_and_gradients);
+}
+END_TEST
+
+START_TEST(batch_norm_adds_onto_the_gradients_that_are_there) {
+    wg_tensor *x = normal(26, WG_DIMS(3, 8)), *y, *once = NULL;
+    wg_tensor *weight = normal(27, WG_DIMS(8)), *bias = normal(28, WG_DIMS(8));
+    wg_set_requires_grad(weight, true);
+    wg_set_requires_grad(bias, true);
+    wg_backward_options ramp = {.cotangent = normal(29, WG_DIMS(3, 8))};
+    for (int pass = 0; pass < 2; pass++) {
+        ck_assert_int_eq(wg_batch_norm_op(x, weight, bias, 1e-5, &y, NULL, NULL), 0);
+        ck_assert_int_eq(wg_backward(y, &ramp), 0);
+        if (pass == 0)
+            once = wg_clone(wg_gradient(weight));
+    }
+    assert_close(wg_gradient(weight), wg_mul_scalar(once, 2), 1e-6, 1e-6);
+}
+END_TEST
+
+START_TEST(no_channels_or_no_images_give_nothing) {
+    wg_tensor *y, *mean, *none = wg_ones(WG_F32, WG_DIMS(2, 0, 3)),
+                         *three = wg_ones(WG_F32, WG_DIMS(3));
+    ck_assert_int_eq(wg_batch_norm_op(none, NULL, NULL, 1e-5, &y, &mean, NULL), 0);
+    ck_assert_int_eq(wg_tensor_size(y, 1) + wg_tensor_size(mean, 0), 0);
+    y = wg_normalize_channels(wg_ones(WG_F32, WG_DIMS(0, 3)), three, three, NULL, NULL, 1e-5);
+    ck_assert_int_eq(wg_tensor_size(y, 0), 0);
+}
+END_TEST
+
+START_TEST(channels_that_do_not_fit_are_refused) {
+    wg_tensor *x = wg_ones(WG_F32, WG_DIMS(2, 3)), *y, *two = wg_ones(WG_F32, WG_DIMS(2));
+    ck_assert_int_eq(wg_batch_norm_op(x, two, NULL, 1e-5, &y, NULL, NULL), -1);
+    assert_error(WG_ERROR_SHAPE, "wanted vectors of 3, a value for each channel");
+    ck_assert_int_eq(
+        wg_batch_norm_op(wg_ones(WG_F32, WG_DIMS(2)), NULL, NULL, 1e-5, &y, NULL, NULL), -1);
+    assert_error(WG_ERROR_SHAPE, "wanted x of (B, C, ...)");
+    ck_assert_int_eq(
+        wg_batch_norm_op(wg_ones(WG_F32, WG_DIMS(0, 3)), NULL, NULL, 1e-5, &y, NULL, NULL), -1);
+    assert_error(WG_ERROR_SHAPE, "a channel has no values to normalise");
+    ck_assert_ptr_null(wg_normalize_channels(x, two, two, NULL, NULL, 1e-5));
+    assert_error(WG_ERROR_SHAPE, "wanted vectors of 3, a value for each channel");
+    ck_assert_ptr_null(wg_normalize_channels(wg_cast(x, WG_I64), two, two, NULL, NULL, 1e-5));
+    wg_error_clear();
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {layer_norm_is_that_of_pytorch,
                                   layer_norm_is_its_decomposition,
@@ -103,6 +203,13 @@ SUITES {
                                   a_constant_row_becomes_the_bias,
                                   layer_norm_takes_any_strides,
                                   layer_norm_has_the_same_bits_at_any_thread_count,
-                                  layer_norm_adds_onto_the_gradients_that_are_there};
+                                  layer_norm_adds_onto_the_gradients_that_are_there,
+                                  channels_are_normalised_as_by_the_decomposition,
+                                  channels_far_from_zero_are_normalised_as_well,
+                                  statistics_of_many_values_are_those_in_f64,
+                                  batch_norm_has_the_same_bits_at_any_thread_count,
+                                  batch_norm_adds_onto_the_gradients_that_are_there,
+                                  no_channels_or_no_images_give_nothing,
+                                  channels_that_do_not_fit_are_refused};
     add_suite("norm", tests);
 }

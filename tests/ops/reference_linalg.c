@@ -41,7 +41,7 @@ static const reference_op linear_ops[] = {
     {"outer", .binary = wg_outer},     {"dot", .binary = wg_dot}, {"addmm", .one = addmm},
 };
 
-/* ---- Softmax, log-softmax and layer normalisation ---- */
+/* ---- Softmax, log-softmax, and normalisation of rows and channels ---- */
 
 static wg_tensor *softmax(const reference_case *c, wg_tensor *const *in) {
     return wg_softmax(in[0], (int)reference_integer(c, "axis"));
@@ -55,10 +55,21 @@ static wg_tensor *layer_norm(const reference_case *c, wg_tensor *const *in) {
     return wg_layer_norm_op(in[0], in[1], in[2], reference_number(c, "eps"));
 }
 
+static int batch_norm(const reference_case *c, wg_tensor *const *in, wg_tensor **outputs) {
+    return wg_batch_norm_op(in[0], in[1], in[2], reference_number(c, "eps"), &outputs[0],
+                            &outputs[1], &outputs[2]);
+}
+
+static wg_tensor *normalize_channels(const reference_case *c, wg_tensor *const *in) {
+    return wg_normalize_channels(in[0], in[1], in[2], in[3], in[4], reference_number(c, "eps"));
+}
+
 static const reference_op rows_ops[] = {
     {"softmax", .one = softmax},
     {"log_softmax", .one = log_softmax},
     {"layer_norm", .one = layer_norm},
+    {"batch_norm", .call = batch_norm},
+    {"normalize_channels", .one = normalize_channels},
 };
 
 /* ---- Losses ---- */

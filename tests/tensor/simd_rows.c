@@ -104,6 +104,68 @@ START_TEST(rows_of_layer_norm_are_those_of_plain_c) {
 }
 END_TEST
 
+/* With a coefficient for each element and with one for all, with and without g. */
+static void check_affine_rows(const wg__simd *simd, wg_dtype dtype) {
+    array x = normal(dtype, 40), g = normal(dtype, 41), center = normal(dtype, 42);
+    array scale = normal(dtype, 43), shift = normal(dtype, 44), share = normal(dtype, 45);
+    for (size_t l = 0; l < 4 * WG_COUNT(lengths); l++) {
+        const int64_t n = lengths[l / 4];
+        const bool each = l % 2 != 0, has_g = l % 4 > 1;
+        array y = {.dtype = dtype};
+        const wg__affine_row row = {.x = place(&x, 0),
+                                    .g = has_g ? place(&g, 0) : NULL,
+                                    .center = has_g ? place(&center, 0) : NULL,
+                                    .scale = place(&scale, 0),
+                                    .shift = has_g ? place(&shift, 0) : NULL,
+                                    .share = place(&share, 0),
+                                    .y = place(&y, 0)};
+        set(&y, n, 42);
+        simd->row_affine(n, each, &row);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t k = each ? i : 0;
+            double wanted = (get(&x, i) - (has_g ? get(&center, k) : 0)) * get(&scale, k);
+            if (has_g)
+                wanted += get(&shift, k) + get(&g, i) * get(&share, k);
+            assert_near(simd, "row_affine", dtype, get(&y, i), wanted, 10);
+        }
+        ck_assert_double_eq(get(&y, n), 42);
+    }
+}
+
+static void check_centered_sums(const wg__simd *simd, wg_dtype dtype) {
+    array x = normal(dtype, 46), g = normal(dtype, 47), center = normal(dtype, 48);
+    for (size_t l = 0; l < 2 * WG_COUNT(lengths); l++) {
+        const int64_t n = lengths[l / 2];
+        const bool has_g = l % 2 != 0;
+        array sums = {.dtype = dtype}, sums_x = sums;
+        double sum = 0, sum_x = 0, found, found_x;
+        for (int64_t i = 0; i < n; i++) {
+            set(&sums, i, 1);
+            set(&sums_x, i, 2);
+            sum += get(&g, i);
+            sum_x += get(&g, i) * (get(&x, i) - 0.5);
+        }
+        simd->row_centered_sums(n, place(&x, 0), 0.5, place(&g, 0), &found, &found_x);
+        assert_near(simd, "a sum of g", dtype, found, sum, (double)n);
+        assert_near(simd, "a sum of x g", dtype, found_x, sum_x, (double)n);
+        set(&sums, n, 42);
+        simd->add_centered_row(n, place(&x, 0), place(&center, 0), has_g ? place(&g, 0) : NULL,
+                               place(&sums, 0), place(&sums_x, 0));
+        for (int64_t i = 0; i < n; i++) {
+            const double d = get(&x, i) - get(&center, i), v = has_g ? get(&g, i) : d;
+            assert_near(simd, "g added", dtype, get(&sums, i), 1 + v, 4);
+            assert_near(simd, "x g added", dtype, get(&sums_x, i), 2 + v * d, 20);
+        }
+        ck_assert_double_eq(get(&sums, n), 42);
+    }
+}
+
+START_TEST(rows_of_batch_norm_are_those_of_plain_c) {
+    for_each_table(check_affine_rows);
+    for_each_table(check_centered_sums);
+}
+END_TEST
+
 static void check_attention_rows(const wg__simd *simd, wg_dtype dtype) {
     array x = normal(dtype, 9), bias = {.dtype = dtype}, keep = bias, g = normal(dtype, 10);
     for (int64_t i = 0; i < LENGTH; i++) {
@@ -266,6 +328,34 @@ static void check_taps(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
+/* Places count from 5 at the first element; a NaN is kept. */
+static void check_larger(const wg__simd *simd, wg_dtype dtype) {
+    array x = normal(dtype, 50);
+    static int32_t place_of[LENGTH + 64]; /* whole vectors */
+    if (dtype != WG_F32)
+        return;
+    set(&x, 9, NAN);
+    for (size_t l = 0; l < 3 * WG_COUNT(lengths); l++) {
+        const int64_t n = lengths[l / 3], stride = 1 + (int64_t)l % 3;
+        array y = {.dtype = dtype};
+        for (int64_t i = 0; i < LENGTH; i++)
+            place_of[i] = -1;
+        simd->keep_larger(n, stride, place(&x, 0), 5, place(&y, 0), place_of);
+        for (int64_t i = 0; i < n; i++) {
+            const double element = get(&x, i * stride);
+            const bool kept = element > 0 || isnan(element);
+            assert_near(simd, "keep_larger", dtype, get(&y, i), kept ? element : 0, 0);
+            ck_assert_int_eq(place_of[i], kept ? 5 + i * stride : -1);
+        }
+        ck_assert_double_eq(get(&y, n), 0);
+    }
+}
+
+START_TEST(larger_elements_are_kept_with_their_places) {
+    for_each_table(check_larger);
+}
+END_TEST
+
 START_TEST(taps_of_planes_are_those_of_plain_c) {
     for_each_table(check_taps);
 }
@@ -273,14 +363,11 @@ END_TEST
 
 SUITES {
     const TTest *const tests[] = {
-        rows_of_softmax_are_those_of_plain_c,
-        weighted_rows_are_those_of_plain_c,
-        rows_of_layer_norm_are_those_of_plain_c,
-        rows_of_attention_are_those_of_plain_c,
-        masks_hide_by_minus_infinity,
-        sums_of_rows_are_added_onto_what_is_there,
-        taps_of_planes_are_those_of_plain_c,
-        random_words_are_those_of_random123,
+        rows_of_softmax_are_those_of_plain_c,       weighted_rows_are_those_of_plain_c,
+        rows_of_layer_norm_are_those_of_plain_c,    rows_of_batch_norm_are_those_of_plain_c,
+        rows_of_attention_are_those_of_plain_c,     masks_hide_by_minus_infinity,
+        sums_of_rows_are_added_onto_what_is_there,  taps_of_planes_are_those_of_plain_c,
+        larger_elements_are_kept_with_their_places, random_words_are_those_of_random123,
     };
     add_suite("simd_rows", tests);
 }

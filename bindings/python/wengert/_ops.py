@@ -1272,6 +1272,30 @@ def rms_norm(x, weight=None, eps=1e-6, eps_outside=False):
     return _one(_lib.wg_rms_norm_op, _tensor(x), _maybe(weight), eps, eps_outside)
 
 
+def batch_norm(x, weight=None, bias=None, eps=1e-5):
+    """Normalises each channel over the batch, and over all places of it   (Ioffe & Szegedy 2015, alg.
+    1):
+
+        y = (x - mean) / sqrt(variance + eps) * weight + bias
+
+    x: (B, C, ...)   weight, bias: (C), either may be NULL   ->   y as x, mean and (biased) variance
+    (C), f32 for a bf16 x. Pass NULL for `mean` or `variance` if they are not needed. Fused. Returns
+    0 or -1.
+
+    Errors: SHAPE, also for a channel without values; DTYPE."""
+    _y = _c_void_p()
+    _mean = _c_void_p()
+    _variance = _c_void_p()
+    return _several((_y, _mean, _variance,), _lib.wg_batch_norm_op, _tensor(x), _maybe(weight), _maybe(bias), eps, _byref(_y), _byref(_mean), _byref(_variance))
+
+
+def normalize_channels(x, mean, variance, weight=None, bias=None, eps=1e-5):
+    """The same by a given mean and variance of each channel, (C), as batch norm in evaluation. Fused.
+
+    Errors: SHAPE, DTYPE."""
+    return _one(_lib.wg_normalize_channels, _tensor(x), _tensor(mean), _tensor(variance), _maybe(weight), _maybe(bias), eps)
+
+
 def gather(x, axis, index):
     """y[..i..] = x[..index[..i..]..] along `axis`. index has the rank of x and, along the other axes,
     no size above that of x; y has the shape of index.
@@ -2558,6 +2582,8 @@ METHODS = [
     log_softmax,
     layer_norm,
     rms_norm,
+    batch_norm,
+    normalize_channels,
     gather,
     index_select,
     embedding,
@@ -2854,6 +2880,8 @@ __all__ = [
     "log_softmax",
     "layer_norm",
     "rms_norm",
+    "batch_norm",
+    "normalize_channels",
     "gather",
     "index_select",
     "embedding",

@@ -237,7 +237,7 @@ static void whole_windows(const pool_job *job, int64_t *first, int64_t *end) {
         room < 0 ? *first : wg__larger(*first, wg__smaller(room / axis->stride + 1, axis->count));
 }
 
-enum { STRETCH = 512 }; /* outputs along the last axis that vectors keep at a time */
+enum { STRETCH = 512 }; /* outputs along the last axis that vectors keep at a time: whole vectors */
 
 /* A stretch of f32 outputs of max_pool, whole windows of row (a, b), a vector of outputs at a time:
  * each place of a window is compared for all of them, in the order of a scalar loop. */
