@@ -71,8 +71,8 @@ WG_API wg_tensor *wg_gamma_log_prob(wg_tensor *value, wg_tensor *concentration, 
 /* The entropy, in nats. [scope; SHAPE] */
 WG_API wg_tensor *wg_gamma_entropy(wg_tensor *concentration, wg_tensor *rate);
 /* By Marsaglia and Tsang's method (2000). Reparameterized implicitly (Figurnov et al. 2018): the
- * derivative by the concentration is that of the quantile at a fixed probability. It has no further
- * derivative, as in PyTorch. [scope; SHAPE; GRADIENT in a second backward] */
+ * derivative by the concentration is that of the quantile at a fixed probability, and so are the
+ * second and the third. [scope; SHAPE; GRADIENT in a fourth backward] */
 WG_API wg_tensor *wg_gamma_sample(wg_generator *generator, wg_tensor *concentration,
                                   wg_tensor *rate);
 /* KL(p || q). [scope; SHAPE] */

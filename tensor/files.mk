@@ -40,6 +40,7 @@ tensor_sources = \
 	tensor/ops/conv/windows.c \
 	tensor/ops/conv/windows.h \
 	tensor/ops/distributions/distributions.c \
+	tensor/ops/distributions/gamma_slope.c \
 	tensor/ops/distributions/samples.c \
 	tensor/ops/elementwise/activation.c \
 	tensor/ops/elementwise/binary.c \

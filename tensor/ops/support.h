@@ -51,11 +51,12 @@ bool wg__promote_all(int count, wg_tensor **tensors);
 wg_tensor *wg__widen(wg_tensor *x);
 wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype);
 
-/* The derivative of ln Gamma(x) (ops/elementwise/special.c). */
+/* The derivative of ln Gamma(x), and that of order n > 0 of that (ops/elementwise/special.c). */
 double wg__digamma(double x);
+double wg__polygamma(int n, double x);
 
-/* dx/da of a sample x of the gamma distribution of concentration a and rate 1, of one shape; it has
- * no derivative (ops/distributions/samples.c). */
+/* dx/da of a sample x of the gamma distribution of concentration a and rate 1, of one shape; it can
+ * be differentiated twice more (ops/distributions/gamma_slope.c). */
 wg_tensor *wg__gamma_slope(wg_tensor *concentration, wg_tensor *x);
 
 /* ---- Backward ---- */

@@ -4,6 +4,7 @@
 #include "autograd/autograd.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
+#include "gradcheck/gradcheck.h"
 #include "tensor/ops/support.h"
 
 #include "tests/ops/reference.h"
@@ -44,6 +45,38 @@ CALL_4(multivariate_normal_kl)
 #define MORE(NAME)                                                                                 \
     { #NAME, .one = NAME }
 
+/* The slope of gamma samples, differentiated so often by concentration and sample. */
+static wg_tensor *differentiated_slope(wg_tensor *a, wg_tensor *x, int64_t by_a, int64_t by_x) {
+    const wg_backward_options options = {.create_graph = true};
+    wg_tensor *inputs[] = {wg_clone(a), wg_clone(x)};
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(wg_set_requires_grad(inputs[i], true), 0);
+    wg_tensor *y = wg__gamma_slope(inputs[0], inputs[1]);
+    for (int64_t i = 0; i < by_a + by_x && y; i++) {
+        wg_tensor *sum = wg_sum(y, WG_ALL, false);
+        ck_assert_int_eq(wg_grad(1, &sum, NULL, 1, &inputs[i < by_a ? 0 : 1], &options, &y), 0);
+    }
+    return wg_detach(y);
+}
+
+static wg_tensor *gamma_slope_derivative(const reference_case *c, wg_tensor *const *in) {
+    return differentiated_slope(in[0], in[1], reference_integer(c, "by_concentration"),
+                                reference_integer(c, "by_sample"));
+}
+
+/* By the chain rule along x(a), in f64: s_a + s s_x, and s_aa + 2 s s_ax + s^2 s_xx + (s_a + s s_x)
+ * s_x. */
+static wg_tensor *gamma_quantile_derivative(const reference_case *c, wg_tensor *const *in) {
+    wg_tensor *d[3][3], *a = wg_cast(in[0], WG_F64), *x = wg_cast(in[1], WG_F64);
+    for (int n = 0; n < 3; n++)
+        for (int m = 0; n + m < 3; m++)
+            d[n][m] = differentiated_slope(a, x, n, m);
+    wg_tensor *second = wg_add(d[1][0], wg_mul(d[0][0], d[0][1]));
+    wg_tensor *bend = wg_add(wg_mul_scalar(d[1][1], 2), wg_mul(d[0][0], d[0][2]));
+    wg_tensor *third = wg_add(wg_add(d[2][0], wg_mul(d[0][0], bend)), wg_mul(second, d[0][1]));
+    return wg_cast(reference_integer(c, "order") == 2 ? second : third, wg_tensor_dtype(in[0]));
+}
+
 static const reference_op distributions_ops[] = {
     MORE(normal_log_prob),
     ONE(normal_entropy),
@@ -78,6 +111,8 @@ static const reference_op distributions_ops[] = {
     ONE(multivariate_normal_entropy),
     MORE(multivariate_normal_kl),
     {"gamma_slope", .binary = wg__gamma_slope},
+    {"gamma_slope_derivative", .one = gamma_slope_derivative},
+    {"gamma_quantile_derivative", .one = gamma_quantile_derivative},
 };
 
 /* ---- Samples ---- */
@@ -146,15 +181,63 @@ START_TEST(gradients_go_through_samples) {
 }
 END_TEST
 
-START_TEST(a_gamma_sample_has_no_second_derivative) {
-    wg_generator g = {.seed = 9};
-    wg_tensor *a = parameter(2);
-    wg_tensor *x = wg_gamma_sample(&g, a, wg_ones_like(a)), *gradient = NULL;
-    wg_tensor *y = wg_sum(x, WG_ALL, false);
+/* Replaces y by the derivatives by a of the sum of its elements. */
+static void differentiate(wg_tensor **y, wg_tensor *a) {
     const wg_backward_options options = {.create_graph = true};
-    ck_assert_int_eq(wg_grad(1, &y, NULL, 1, &a, &options, &gradient), 0);
-    ck_assert_int_eq(wg_backward(wg_sum(gradient, WG_ALL, false), NULL), -1);
-    assert_error(WG_ERROR_GRADIENT, "a gamma sample has no second derivative");
+    wg_tensor *sum = wg_sum(*y, WG_ALL, false);
+    ck_assert_int_eq(wg_grad(1, &sum, NULL, 1, &a, &options, y), 0);
+}
+
+/* E x^2 = a (a + 1), E ln x = digamma(a), E x^3 = a (a + 1) (a + 2). */
+START_TEST(higher_derivatives_go_through_gamma_samples) {
+    wg_generator g = {.seed = 9};
+    const double concentrations[] = {0.4, 2.5};
+    for (int i = 0; i < 2; i++) {
+        wg_tensor *a = parameter(concentrations[i]), *x = wg_gamma_sample(&g, a, wg_ones_like(a));
+        wg_tensor *square = wg_square(x), *log = wg_log(x), *cube = wg_mul(x, square);
+        wg_tensor *first = x;
+        differentiate(&first, a);
+        ck_assert_double_lt(fabs(mean_of(first) - 1), 0.02);
+        for (int order = 0; order < 3; order++) {
+            if (order < 2) {
+                differentiate(&square, a);
+                differentiate(&log, a);
+            }
+            differentiate(&cube, a);
+        }
+        ck_assert_double_lt(fabs(mean_of(square) - 2), 0.02);
+        ck_assert_double_lt(fabs(mean_of(log) / mean_of(wg_polygamma(2, a)) - 1), 0.02);
+        ck_assert_double_lt(fabs(mean_of(cube) - 6), 0.1);
+    }
+}
+END_TEST
+
+/* Differences of the slope, and of its derivatives, in f64. */
+static int slope_of_samples(int input_count, wg_tensor *const *inputs, int output_count,
+                            wg_tensor **outputs, void *context) {
+    (void)input_count, (void)output_count, (void)context;
+    outputs[0] = wg__gamma_slope(inputs[0], inputs[1]);
+    return outputs[0] ? 0 : -1;
+}
+
+START_TEST(derivatives_of_gamma_slopes_are_their_differences) {
+    const double a[] = {0.3, 0.7, 1.5, 4, 9, 30}, x[] = {0.01, 2, 0.9, 6, 4, 35};
+    wg_tensor *inputs[] = {wg_from_array(WG_F64, WG_DIMS(6), a),
+                           wg_from_array(WG_F64, WG_DIMS(6), x)};
+    for (int i = 0; i < 2; i++)
+        wg_set_requires_grad(inputs[i], true);
+    const wg_gradcheck_options options = {.order = 2, .forward = true};
+    ck_assert_int_eq(wg_gradcheck(slope_of_samples, NULL, 2, inputs, 1, &options, NULL), 0);
+}
+END_TEST
+
+START_TEST(a_gamma_sample_has_no_fourth_derivative) {
+    wg_generator g = {.seed = 9};
+    wg_tensor *a = parameter(2), *y = wg_gamma_sample(&g, a, wg_ones_like(a));
+    for (int order = 0; order < 3; order++)
+        differentiate(&y, a);
+    ck_assert_int_eq(wg_backward(wg_sum(y, WG_ALL, false), NULL), -1);
+    assert_error(WG_ERROR_GRADIENT, "a gamma sample has no fourth derivative");
 }
 END_TEST
 
@@ -209,7 +292,9 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {samples_have_the_moments_of_their_distribution,
                                   gradients_go_through_samples,
-                                  a_gamma_sample_has_no_second_derivative,
+                                  higher_derivatives_go_through_gamma_samples,
+                                  derivatives_of_gamma_slopes_are_their_differences,
+                                  a_gamma_sample_has_no_fourth_derivative,
                                   shares_of_dirichlet_samples_sum_to_1,
                                   categories_come_as_often_as_their_probability_says,
                                   samples_of_a_multivariate_normal_have_its_covariance,

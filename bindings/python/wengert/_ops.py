@@ -2260,10 +2260,10 @@ def gamma_entropy(concentration, rate):
 
 def gamma_sample(concentration, rate, generator=None):
     """By Marsaglia and Tsang's method (2000). Reparameterized implicitly (Figurnov et al. 2018): the
-    derivative by the concentration is that of the quantile at a fixed probability. It has no further
-    derivative, as in PyTorch.
+    derivative by the concentration is that of the quantile at a fixed probability, and so are the
+    second and the third.
 
-    Errors: SHAPE; GRADIENT in a second backward."""
+    Errors: SHAPE; GRADIENT in a fourth backward."""
     return _one(_lib.wg_gamma_sample, _generator(generator), _tensor(concentration), _tensor(rate))
 
 

@@ -9,101 +9,8 @@
 #include "tensor/op.h"
 #include "tensor/ops/support.h"
 
-/* ---- The gamma distribution of rate 1, x, by its concentration a. With its distribution function
- * P(a, x) and density p, the derivative of the quantile of a fixed probability is
- * dx/da = -(dP/da) / p   (Figurnov et al. 2018). ---- */
-
-/* For x < a + 1, by the series P = x^a e^-x / Gamma(a + 1) sum_k x^k / ((a + 1) ... (a + k)). */
-static double slope_by_series(double a, double x) {
-    double term = 1, change = 0, sum = 1, sum_change = 0; /* and their derivatives by a */
-    for (int k = 1; k < 1000000; k++) {
-        change = (change - term / (a + k)) * x / (a + k);
-        term *= x / (a + k);
-        sum += term;
-        sum_change += change;
-        if (term < 1e-17 * sum && fabs(change) < 1e-17 * fabs(sum_change))
-            break;
-    }
-    return x / a * ((wg__digamma(a + 1) - log(x)) * sum - sum_change);
-}
-
-/* Else by the continued fraction h of 1 - P = x^a e^-x / Gamma(a) h, which Lentz's method evaluates
- * from the front, and its derivative. */
-static double slope_by_fraction(double a, double x) {
-    double b = x + 1 - a, c = DBL_MAX, c_change = 0, d = 1 / b, d_change = d * d;
-    double h = d, h_change = d_change;
-    for (int i = 1; i < 1000000; i++) {
-        const double factor = -i * (i - a), factor_change = i;
-        b += 2;
-        /* d = 1 / (factor d + b), c = b + factor / c, and b changes by -1 */
-        const double below = factor * d + b;
-        const double below_change = factor_change * d + factor * d_change - 1;
-        d = 1 / below;
-        d_change = -below_change * d * d;
-        c_change = factor_change / c - factor * c_change / (c * c) - 1;
-        c = b + factor / c;
-        const double step = c * d, step_change = c_change * d + c * d_change;
-        h_change = h_change * step + h * step_change;
-        h *= step;
-        if (fabs(step - 1) < 1e-15 && fabs(step_change) * fabs(h) < 1e-15 * fabs(h_change))
-            break;
-    }
-    return x * ((log(x) - wg__digamma(a)) * h + h_change);
-}
-
-static double gamma_slope(double a, double x) {
-    if (!(a > 0) || !(x >= 0))
-        return NAN;
-    if (x == 0 || isinf(x))
-        return x == 0 ? 0 : NAN;
-    return x < a + 1 ? slope_by_series(a, x) : slope_by_fraction(a, x);
-}
-
-#define SLOPES(NAME, TYPE)                                                                         \
-    static void NAME(int64_t begin, int64_t end, void *context) {                                  \
-        wg_tensor *const *tensors = context;                                                       \
-        const TYPE *a = wg__tensor_address(tensors[0]), *x = wg__tensor_address(tensors[1]);       \
-        TYPE *y = wg__tensor_address(tensors[2]);                                                  \
-        for (int64_t i = begin; i < end; i++)                                                      \
-            y[i] = (TYPE)gamma_slope((double)a[i], (double)x[i]);                                  \
-    }
-
-SLOPES(slopes_f32, float)
-SLOPES(slopes_f64, double)
-
-static int gamma_slope_infer(wg_call *call) {
-    return wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0
-               ? -1
-               : wg__infer_like(call);
-}
-
-static int gamma_slope_forward(wg_call *call) {
-    wg_tensor *tensors[] = {wg_contiguous(call->inputs[0]), wg_contiguous(call->inputs[1]),
-                            call->outputs[0]};
-    if (tensors[0] == NULL || tensors[1] == NULL)
-        return -1;
-    wg__parallel_for(wg__spec_count(&tensors[0]->spec), 256,
-                     tensors[0]->spec.dtype == WG_F32 ? slopes_f32 : slopes_f64, tensors);
-    return 0;
-}
-
-static int gamma_slope_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    (void)cotangents, (void)gradients;
-    return wg__op_fail(call, WG_ERROR_GRADIENT,
-                       "a gamma sample has no second derivative by its concentration; detach it "
-                       "before the first backward");
-}
-
-/* Internal, as standard_gamma is: finite differences of a sampler that rejects do not converge, so
- * tests compare both with PyTorch's in the place of the sweep over the registry. */
-static const wg_op gamma_slope_op = {
-    WG__OP("standard_gamma_slope", 2, "dx/da of a gamma sample x of concentration a."),
-    .differentiable = 3,
-    .saves_inputs = 3,
-    .infer = gamma_slope_infer,
-    .forward = gamma_slope_forward,
-    .vjp = gamma_slope_vjp,
-};
+/* ---- The gamma distribution of rate 1. Internal, as its derivative is (gamma_slope.c): finite
+ * differences of a sampler that rejects do not converge ---- */
 
 typedef struct gamma_options {
     uint64_t seed, offset;
@@ -148,10 +55,6 @@ static int standard_gamma_forward(wg_call *call) {
     wg__parallel_for(wg__ceil_divide(job.count, WG__GAMMAS_AT_ONCE), 8,
                      a->spec.dtype == WG_F32 ? gammas_f32 : gammas_f64, &job);
     return 0;
-}
-
-wg_tensor *wg__gamma_slope(wg_tensor *concentration, wg_tensor *x) {
-    return wg_apply_one(&gamma_slope_op, 2, (wg_tensor *[]){concentration, x}, NULL);
 }
 
 static int standard_gamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {

@@ -272,13 +272,13 @@ static double zeta(int s, double x) {
     return zeta_of_positive(s, right) + (s % 2 ? -mirrored : mirrored);
 }
 
-static double polygamma(int n, double x) {
+double wg__polygamma(int n, double x) {
     const double size = tgamma(n + 1.0) * zeta(n + 1, x);
     return n % 2 ? size : -size;
 }
 
-LOOP_WITH(polygamma_f32, float, polygamma_options, polygamma(o.n, (double)x))
-LOOP_WITH(polygamma_f64, double, polygamma_options, polygamma(o.n, x))
+LOOP_WITH(polygamma_f32, float, polygamma_options, wg__polygamma(o.n, (double)x))
+LOOP_WITH(polygamma_f64, double, polygamma_options, wg__polygamma(o.n, x))
 
 static int polygamma_infer(wg_call *call) {
     const int n = ((const polygamma_options *)call->options)->n;
