@@ -44,6 +44,14 @@ const char *wg__cli_suggestion(char *text, size_t size, const char *typed,
  * exit code, 1 after a message. */
 int wg__cli_write_file(const char *path, const void *bytes, size_t size);
 
+/* Draws a picture by gnuplot beside its place and renames it: `script` writes what gnuplot is told,
+ * with `path` as its output. Returns the exit code, 1 after a message (plot.c). */
+typedef void (*wg__gnuplot_script)(FILE *gnuplot, const char *path, const void *context);
+int wg__cli_gnuplot(const char *out, wg__gnuplot_script script, const void *context);
+
+/* Writes a text in gnuplot's single quotes. */
+void wg__gnuplot_text(FILE *gnuplot, const char *text);
+
 /* The name of the index-th op, or NULL. */
 const char *wg__cli_op_name(int index);
 

@@ -46,10 +46,10 @@ static const struct argp_option options[] = {
     {"f32", KEY_F32, NULL, 0, "Compute in f32 instead of f64, with wider tolerances", 0},
     {"seed", KEY_SEED, "N", 0, "The seed of samples, cotangents and directions (default 0)", 0},
     {"list", KEY_LIST, NULL, 0, "Only print the library's ops as a table in Markdown", 0},
-    {"jacobian", KEY_JACOBIAN, "FILE.svg", OPTION_ARG_OPTIONAL,
+    {"jacobian", KEY_JACOBIAN, "FILE", OPTION_ARG_OPTIONAL,
      "Instead of checking, draw the Jacobian of the first sample of the named ops and layers, on "
-     "the terminal or into FILE.svg: which output depends on which input (. 0, - up to a 16th of "
-     "the largest entry, + up to a quarter, # more)",
+     "the terminal or into FILE, .svg or .png: which output depends on which input (. 0, - up to a "
+     "16th of the largest entry, + up to a quarter, # more)",
      0},
     WG__OPTION_JSON,
     {0}};
@@ -127,6 +127,11 @@ static void add(arguments *a, const char *text, const struct argp_state *state) 
         add_subject(a, (subject){.model = model}, state);
 }
 
+static bool ends_in(const char *path, const char *suffix) {
+    const size_t length = strlen(path), of_suffix = strlen(suffix);
+    return length > of_suffix && strcmp(path + length - of_suffix, suffix) == 0;
+}
+
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
     switch (key) {
@@ -151,8 +156,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_JACOBIAN:
         a->jacobian = true;
         a->picture = text;
-        if (text && !(strlen(text) > 4 && strcmp(text + strlen(text) - 4, ".svg") == 0))
-            argp_error(state, "--jacobian=%s: the file's name must end in .svg", text);
+        if (text && !ends_in(text, ".svg") && !ends_in(text, ".png"))
+            argp_error(state, "--jacobian=%s: the file's name must end in .svg or .png", text);
         return 0;
     case WG__KEY_JSON:
         a->json = true;
@@ -308,11 +313,18 @@ static int check_all(const arguments *a, json_t *rows) {
  */
 
 /* Cells of the largest picture; a larger Jacobian has several entries a cell. */
-enum { MOST_COLUMNS = 72, MOST_ROWS = 48, CELL = 8 /* points of a cell in SVG */ };
+enum { MOST_COLUMNS = 72, MOST_ROWS = 48, CELL = 8 /* points of a cell in a file */ };
 
-/* The rows of an SVG file so far, without its head; NULL: pictures go to the terminal. */
+enum { WIDTH = 960, PAPER = 0xf4f4f4, FRAME = 0x999999, POSITIVE = 0xc0392b, NEGATIVE = 0x2c5aa0 };
+
+/* What a file shows so far, one Jacobian below the other: elements of SVG, or what gnuplot is told
+ * for a PNG. */
 typedef struct picture {
-    FILE *svg;
+    bool png;
+    FILE *cells;  /* rectangles, and titles of SVG; NULL: pictures go to the terminal */
+    FILE *titles; /* of a PNG */
+    char *cell_text, *title_text; /* theirs, when they are closed */
+    size_t cell_size, title_size;
     double height;
 } picture;
 
@@ -453,32 +465,60 @@ static void draw_text(const matrix *m, int64_t rows, int64_t columns) {
     }
 }
 
+/* The colour on paper. */
+static unsigned on_paper(unsigned colour, double opacity) {
+    unsigned mixed = 0;
+    for (int shift = 0; shift < 24; shift += 8) {
+        const double paper = PAPER >> shift & 255, ink = colour >> shift & 255;
+        mixed |= (unsigned)lrint(paper + opacity * (ink - paper)) << shift;
+    }
+    return mixed;
+}
+
+static void put_rectangle(const picture *picture, double x, double y, double width, double height,
+                          unsigned colour, double opacity) {
+    if (picture->png)
+        fprintf(picture->cells, "%g %g %g %g %u\n", x, x + width, y, y + height,
+                on_paper(colour, opacity));
+    else
+        fprintf(picture->cells,
+                "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"#%06x\" "
+                "fill-opacity=\"%.3f\"/>\n",
+                x, y, width, height, colour, opacity);
+}
+
+static void put_title(const picture *picture, double y, const char *title) {
+    if (picture->png) {
+        fputs("set label ", picture->titles);
+        wg__gnuplot_text(picture->titles, title);
+        fprintf(picture->titles, " at 10,%g left\n", y - 4);
+    } else {
+        fprintf(picture->cells, "<text x=\"10\" y=\"%g\">", y);
+        wg__page_text(picture->cells, title);
+        fputs("</text>\n", picture->cells);
+    }
+}
+
 /* Positive entries are red and negative ones blue, the larger the darker. */
-static void draw_svg(picture *picture, const matrix *m, int64_t rows, int64_t columns,
-                     const char *title) {
+static void draw_cells(picture *picture, const matrix *m, int64_t rows, int64_t columns,
+                       const char *title) {
     const double largest = largest_of(m), top = picture->height + 20;
-    fprintf(picture->svg, "<text x=\"10\" y=\"%g\">", top - 6);
-    wg__page_text(picture->svg, title);
-    fputs("</text>\n", picture->svg);
-    fprintf(picture->svg,
-            "<rect x=\"10\" y=\"%g\" width=\"%lld\" height=\"%lld\" fill=\"#f4f4f4\" "
-            "stroke=\"#999\"/>\n",
-            top, (long long)(CELL * columns), (long long)(CELL * rows));
+    const double width = (double)(CELL * columns), height = (double)(CELL * rows);
+    put_title(picture, top - 6, title);
+    put_rectangle(picture, 9, top - 1, width + 2, height + 2, FRAME, 1);
+    put_rectangle(picture, 10, top, width, height, PAPER, 1);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) {
             const double value = cell(m, rows, columns, i, j), size = fabs(value) / largest;
-            if (value == 0)
-                continue;
-            fprintf(picture->svg,
-                    "<rect x=\"%lld\" y=\"%g\" width=\"%d\" height=\"%d\" fill=\"%s\" "
-                    "fill-opacity=\"%.3f\"/>\n",
-                    (long long)(10 + CELL * j), top + (double)(CELL * i), CELL, CELL,
-                    !isfinite(value) ? "#000"
-                    : value > 0      ? "#c0392b"
-                                     : "#2c5aa0",
-                    isfinite(size) ? 0.15 + 0.85 * size : 1);
+            if (value != 0)
+                put_rectangle(picture, (double)(10 + CELL * j), top + (double)(CELL * i), CELL,
+                              CELL,
+                              !isfinite(value) ? 0
+                              : value > 0      ? POSITIVE
+                                               : NEGATIVE,
+                              isfinite(size) ? 0.15 + 0.85 * size : 1);
         }
-    picture->height = top + (double)(CELL * rows) + 16;
+    picture->height = top + height + 16;
 }
 
 static int show(picture *picture, const char *name, const flat *f, int output, int input,
@@ -500,8 +540,8 @@ static int show(picture *picture, const char *name, const flat *f, int output, i
     const int64_t rows = wg__smaller(m.rows, MOST_ROWS),
                   columns = wg__smaller(m.columns, MOST_COLUMNS);
     printf("%s\n", title);
-    if (picture->svg)
-        draw_svg(picture, &m, rows, columns, title);
+    if (picture->cells)
+        draw_cells(picture, &m, rows, columns, title);
     else
         draw_text(&m, rows, columns);
     free(entries);
@@ -583,47 +623,79 @@ static int draw(picture *picture, const subject *of, const arguments *a) {
     return shown;
 }
 
-/* Returns the exit code, as draw_all. */
-static int write_svg(const char *path, const char *rows, double height) {
+/* ---- Files of pictures ---- */
+
+/* Returns the exit code, as those below. */
+static int begin_picture(picture *picture, const char *path) {
+    picture->png = ends_in(path, ".png");
+    picture->cells = open_memstream(&picture->cell_text, &picture->cell_size);
+    picture->titles = open_memstream(&picture->title_text, &picture->title_size);
+    return picture->cells && picture->titles ? 0 : wg__cli_fail("no memory for a picture");
+}
+
+/* Closes the streams, so that their texts are there. */
+static int end_picture(picture *picture) {
+    FILE *const streams[] = {picture->cells, picture->titles};
+    int failed = 0;
+    for (int i = 0; i < 2; i++)
+        failed |= streams[i] && fclose(streams[i]) != 0;
+    return failed ? wg__cli_fail("no memory for a picture") : 0;
+}
+
+static int write_svg(const char *path, const picture *picture) {
     char *page = NULL;
     const int length =
         asprintf(&page,
-                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"960\" height=\"%g\" "
+                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%g\" "
                  "font-family=\"sans-serif\" font-size=\"12\">\n"
                  "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n%s</svg>\n",
-                 height + 10, rows);
+                 WIDTH, picture->height + 10, picture->cell_text);
     const int code = length < 0 ? wg__cli_fail("no memory for a picture")
                                 : wg__cli_write_file(path, page, (size_t)length);
     free(length < 0 ? NULL : page);
     return code;
 }
 
+/* A point of the picture is one of gnuplot's units, with y downwards. */
+static void write_png_script(FILE *gnuplot, const char *path, const void *context) {
+    const picture *picture = context;
+    const double height = picture->height + 10;
+    fprintf(gnuplot, "set terminal pngcairo size %d,%g noenhanced font 'sans,9'\nset output ",
+            WIDTH, height);
+    wg__gnuplot_text(gnuplot, path);
+    fprintf(gnuplot,
+            "\nset margins 0,0,0,0\nunset border\nunset tics\nunset key\n"
+            "set xrange [0:%d]\nset yrange [%g:0]\n%s$cells << EOD\n%sEOD\n"
+            "plot $cells using 1:3:1:2:3:4:5 with boxxyerror fillstyle solid 1 noborder "
+            "linecolor rgb variable\nunset output\n",
+            WIDTH, height, picture->title_text, picture->cell_text);
+}
+
+static int draw_subject(picture *picture, const subject *of, const arguments *a) {
+    char name[96];
+    name_of(of, name, sizeof name);
+    if (of->model)
+        return wg__cli_fail("%s is a model; --jacobian draws ops and layers", name);
+    if (of->op && !of->op->differentiable)
+        return wg__cli_fail("%s has no gradient: %s", name, of->op->no_gradient);
+    const int shown = draw(picture, of, a);
+    if (shown < 0)
+        return wg__cli_fail_pending();
+    return shown > 0 ? 0 : wg__cli_fail("%s has no input to draw", name);
+}
+
 static int draw_all(const arguments *a) {
-    char *rows = NULL;
-    size_t size;
-    picture picture = {.svg = a->picture ? open_memstream(&rows, &size) : NULL};
-    int failed = a->picture && !picture.svg ? wg__cli_fail("no memory for a picture") : 0;
-    for (int i = 0; i < a->count && !failed; i++) {
-        const subject *of = &a->subjects[i];
-        char name[96];
-        name_of(of, name, sizeof name);
-        if (of->model)
-            failed = wg__cli_fail("%s is a model; --jacobian draws ops and layers", name);
-        else if (of->op && !of->op->differentiable)
-            failed = wg__cli_fail("%s has no gradient: %s", name, of->op->no_gradient);
-        else {
-            const int shown = draw(&picture, of, a);
-            if (shown < 0)
-                failed = wg__cli_fail_pending();
-            else if (shown == 0)
-                failed = wg__cli_fail("%s has no input to draw", name);
-        }
-    }
-    if (picture.svg && fclose(picture.svg) != 0 && !failed)
-        failed = wg__cli_fail("no memory for a picture");
-    if (rows && !failed)
-        failed = write_svg(a->picture, rows, picture.height);
-    free(rows);
+    picture picture = {0};
+    int failed = a->picture ? begin_picture(&picture, a->picture) : 0;
+    for (int i = 0; i < a->count && !failed; i++)
+        failed = draw_subject(&picture, &a->subjects[i], a);
+    if (end_picture(&picture) != 0)
+        failed = failed ? failed : 1;
+    if (a->picture && !failed)
+        failed = picture.png ? wg__cli_gnuplot(a->picture, write_png_script, &picture)
+                             : write_svg(a->picture, &picture);
+    free(picture.cell_text);
+    free(picture.title_text);
     wg_error_clear();
     return failed;
 }

@@ -195,8 +195,7 @@ static void write_data(FILE *gnuplot, const picture_plan *plan) {
     }
 }
 
-/* Writes a text in gnuplot's single quotes. */
-static void write_quoted(FILE *gnuplot, const char *text) {
+void wg__gnuplot_text(FILE *gnuplot, const char *text) {
     fputc('\'', gnuplot);
     for (const char *c = text; *c; c++) {
         if (*c == '\'')
@@ -215,7 +214,7 @@ static void write_title(FILE *gnuplot, const picture_plan *plan, int run, const 
     snprintf(text, sizeof text, "%s%s%s, %s", several ? name : "", several ? ": " : "",
              wg__metric_title(metric, title, sizeof title), kind);
     fputs(" title ", gnuplot);
-    write_quoted(gnuplot, text);
+    wg__gnuplot_text(gnuplot, text);
 }
 
 /* The plot commands of a run in a panel: thin lines for training, marked lines for evaluations,
@@ -265,7 +264,7 @@ static void write_panel(FILE *gnuplot, const picture_plan *plan, const panel *pa
     const bool log_y = plan->arguments->log_y;
     if (panel->metric) {
         fputs("set ylabel ", gnuplot);
-        write_quoted(gnuplot, wg__metric_title(panel->metric, title, sizeof title));
+        wg__gnuplot_text(gnuplot, wg__metric_title(panel->metric, title, sizeof title));
         fputs("\nset yrange [*:*]\n", gnuplot);
     } else if (panel->kind == WG__PANEL_LOSSES) {
         fprintf(gnuplot, "set ylabel 'loss (nats)'\nset yrange [%s:*]\n", log_y ? "*" : "0");
@@ -277,10 +276,10 @@ static void write_panel(FILE *gnuplot, const picture_plan *plan, const panel *pa
     fputc('\n', gnuplot);
 }
 
-static void write_script(FILE *gnuplot, const picture_plan *plan, const char *path,
-                         const struct picture *picture) {
-    fprintf(gnuplot, "set terminal %s\nset output ", picture->terminal);
-    write_quoted(gnuplot, path);
+static void write_script(FILE *gnuplot, const char *path, const void *context) {
+    const picture_plan *plan = context;
+    fprintf(gnuplot, "set terminal %s\nset output ", find_picture(path)->terminal);
+    wg__gnuplot_text(gnuplot, path);
     fputs("\nset grid lt 1 lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset lmargin 9\n"
           "set key outside right top Left reverse samplen 2\nset xlabel 'step'\n",
           gnuplot);
@@ -323,7 +322,7 @@ static int start_gnuplot(pid_t *process, FILE **input) {
 }
 
 /* Draws into `path`; returns the exit code. */
-static int draw(const picture_plan *plan, const char *path, const struct picture *picture) {
+static int draw(const char *path, wg__gnuplot_script script, const void *context) {
     pid_t process;
     FILE *gnuplot = NULL;
     int failure = start_gnuplot(&process, &gnuplot);
@@ -333,7 +332,7 @@ static int draw(const picture_plan *plan, const char *path, const struct picture
     if (failure)
         return wg__cli_fail("gnuplot does not start: %s", strerror(failure));
     signal(SIGPIPE, SIG_IGN); /* a failure of gnuplot shows in its exit code */
-    write_script(gnuplot, plan, path, picture);
+    script(gnuplot, path, context);
     fclose(gnuplot);
     int status;
     waitpid(process, &status, 0);
@@ -349,18 +348,15 @@ static int check_writable(const char *path) {
     return 0;
 }
 
-/* Draws into a temporary file and renames it, so that no incomplete picture is left. */
-static int plot(const picture_plan *plan) {
-    const arguments *a = plan->arguments;
-    const struct picture *picture = find_picture(a->out);
+int wg__cli_gnuplot(const char *out, wg__gnuplot_script script, const void *context) {
     char *path;
-    if (asprintf(&path, "%s.%ld%s", a->out, (long)getpid(), picture->suffix) < 0)
+    if (asprintf(&path, "%s.%ld%s", out, (long)getpid(), strrchr(out, '.')) < 0)
         return wg__cli_fail("no memory for the name of a temporary file");
     int code = check_writable(path);
     if (code == 0)
-        code = draw(plan, path, picture);
-    if (code == 0 && rename(path, a->out) < 0)
-        code = wg__cli_fail("%s: %s", a->out, strerror(errno));
+        code = draw(path, script, context);
+    if (code == 0 && rename(path, out) < 0)
+        code = wg__cli_fail("%s: %s", out, strerror(errno));
     if (code)
         unlink(path);
     free(path);
@@ -373,7 +369,7 @@ static int read_and_plot(const arguments *a, wg__run_history *runs) {
         if (wg__run_history_read(&runs[i], a->runs[i]) < 0)
             return wg__cli_fail_pending();
     const int code = plan_panels(&plan);
-    return code ? code : plot(&plan);
+    return code ? code : wg__cli_gnuplot(a->out, write_script, &plan);
 }
 
 int wg__verb_plot(int argc, char **argv) {
