@@ -169,9 +169,26 @@ static void draw(canvas *c, const wg_trainer *trainer) {
 
 /* ---- The picture as text ---- */
 
+/* Bytes of the first characters of a text in UTF-8 that fit into so many columns, and the columns
+ * that they take: a character of three or four bytes may be two columns wide, and is taken to be. */
+static int fit(const char *text, int columns, int *taken) {
+    int bytes = 0;
+    for (*taken = 0; text[bytes];) {
+        const unsigned char lead = (unsigned char)text[bytes];
+        const int length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1,
+                  wide = length > 2 ? 2 : 1;
+        if (*taken + wide > columns || strnlen(text + bytes, (size_t)length) < (size_t)length)
+            break;
+        bytes += length;
+        *taken += wide;
+    }
+    return bytes;
+}
+
 /* One line: what does not fit is cut off, and what stood there is wiped out. */
 static void put_line(FILE *out, int width, const char *text) {
-    fprintf(out, "%.*s\033[K\r\n", width, text);
+    int taken;
+    fprintf(out, "%.*s\033[K\r\n", fit(text, width, &taken), text);
 }
 
 static void put_cell(FILE *out, const wg__live *live, uint8_t dots, bool held_out) {
@@ -213,7 +230,9 @@ static void put_picture(FILE *out, const wg__live *live, const canvas *c,
     snprintf(step, sizeof step, "step %lld of %lld, %.0f %%", (long long)report->step,
              (long long)report->total, 100 * (double)report->step / (double)report->total);
     const int room = width - (int)strlen(step) - 1;
-    snprintf(line, sizeof line, "%-*.*s %s", room, room, live->title, step);
+    int taken;
+    const int bytes = fit(live->title, room, &taken);
+    snprintf(line, sizeof line, "%.*s%*s %s", bytes, live->title, room - taken, "", step);
     put_line(out, width, line);
     for (int row = 0; row < c->rows; row++)
         put_row(out, live, c, row);

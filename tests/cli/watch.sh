@@ -67,6 +67,15 @@ if script -qec 'stty cols 70 rows 20' /dev/null >/dev/null 2>&1 </dev/null; then
     on_terminal "env LC_ALL=C.UTF-8 TERM=xterm NO_COLOR= $training --steps 12 --ui --out braille.h5"
     check 'a terminal of UTF-8 gets finer curves, and colour' eval 'test $code = 0 &&
         grep -q "$(printf "\342\240")" typescript && grep -q "$(printf "\033")\[36m" typescript'
+    # The title has 50 columns, of which these names fill 34: a cut at the 50th byte is within a character.
+    for name in xä 数; do
+        character=${name#x}
+        while test ${#name} -lt 120; do name=$name$character; done
+        on_terminal "env LC_ALL=C.UTF-8 TERM=xterm $training --steps 2 --ui --out ./$name.h5"
+        check "a title of $character is cut between two characters" eval 'test $code = 0 &&
+            grep -a "pretrain gpt: " typescript | iconv -f UTF-8 -t UTF-8 >/dev/null &&
+            grep -aq "pretrain gpt: ./x*$character$character.*$character  *step 2 of 2, 100 %" typescript'
+    done
     on_terminal "env TERM=dumb $training --steps 2 --ui --out dumb.h5"
     check 'a terminal that cannot be drawn on gets lines' eval 'test $code = 0 &&
         grep -q "ui draws nothing: TERM names none" typescript'
