@@ -655,22 +655,8 @@ static int prepare(run *r, const wg__profiling *profiling) {
     return wg_group_check(group, status);
 }
 
-/* What each rank holds between batches. */
-static void describe_memory(const run *r) {
-    int64_t state, gradients;
-    char stage[32] = "";
-    wg_trainer_memory(r->trainer, &state, &gradients);
-    if (r->settings.training.zero > 0)
-        snprintf(stage, sizeof stage, " (ZeRO %d)", (int)r->settings.training.zero);
-    fprintf(stderr,
-            "memory %.2f MiB of optimizer state and %.2f MiB of gradients a rank%s, beside %.2f "
-            "MiB of trained weights\n",
-            (double)state / (1 << 20), (double)gradients / (1 << 20), stage,
-            (double)wg_trainer_weight_bytes(r->trainer) / (1 << 20));
-}
-
-/* Prints how many parameters are trained, and their share of all. */
-static void describe_adapters(const run *r) {
+/* How many parameters are trained. */
+static double count_trained(const run *r) {
     wg_state_dict *state = wg_module_state(r->model.module);
     double trained = 0;
     for (int64_t i = 0; state && i < state->count; i++) {
@@ -679,7 +665,31 @@ static void describe_adapters(const run *r) {
             trained += (double)wg_tensor_count(slot->tensor);
     }
     wg_state_dict_free(state);
-    const double all = (double)wg_module_parameter_count(r->model.module);
+    return trained;
+}
+
+/* What each rank holds between batches. */
+static void describe_memory(const run *r) {
+    int64_t state, gradients;
+    char stage[32] = "", frozen[96] = "";
+    const double untrained = (double)wg_module_parameter_count(r->model.module) - count_trained(r);
+    wg_trainer_memory(r->trainer, &state, &gradients);
+    if (r->settings.training.zero > 0)
+        snprintf(stage, sizeof stage, " (ZeRO %d)", (int)r->settings.training.zero);
+    if (untrained > 0)
+        snprintf(frozen, sizeof frozen, "; each has the %.2f MiB of frozen weights whole",
+                 untrained * sizeof(float) / (1 << 20));
+    fprintf(stderr,
+            "memory %.2f MiB of optimizer state and %.2f MiB of gradients a rank%s, beside %.2f "
+            "MiB of trained weights%s\n",
+            (double)state / (1 << 20), (double)gradients / (1 << 20), stage,
+            (double)wg_trainer_weight_bytes(r->trainer) / (1 << 20), frozen);
+}
+
+/* Prints how many parameters are trained, and their share of all. */
+static void describe_adapters(const run *r) {
+    const double trained = count_trained(r),
+                 all = (double)wg_module_parameter_count(r->model.module);
     fprintf(stderr, "lora   rank %lld on %lld layers; %.0f parameters are trained (%.2g %%)\n",
             (long long)r->settings.training.lora, (long long)wg_lora_count(r->model.module),
             trained, 100 * trained / all);

@@ -158,6 +158,27 @@ done
 check 'ZeRO 3: in mixed precision, with an average of weights, it has those bits, too' eval \
     'test $code = 0 && grep -q eval_loss mixed3 && cmp -s mixed2 mixed3'
 
+# adapt RANKS OUT ARGUMENT...: trains adapters of the LLaMA for 20 steps.
+adapt() {
+    ranks_of=$1 name=$2
+    shift 2
+    ranks "$ranks_of" pretrain llama --init llama1.h5 --lora 4 --corpus text.txt --batch 4 --accumulate 6 --seq 24 \
+        --steps 20 --lr 0.01 --seed 3 --timeout 120 --overwrite --out "$name.h5" --log "$name.log" "$@"
+}
+adapt 1 adapted
+for stage in 2 3; do
+    adapt 3 adapted$stage --zero $stage
+    check "--lora with ZeRO $stage has the losses of one process" within 1e-5 adapted adapted$stage
+done
+check 'and says that frozen weights are whole' eval 'grep -q "^memory.* each has the 0.1[0-9] MiB of frozen weights whole$" err'
+clockless adapted2 >a
+clockless adapted3 >b
+check '--lora with ZeRO 3 has the bits of stage 2' cmp -s a b
+for stage in 2 3; do
+    run convert adapted$stage.h5 adapter$stage --adapter-only
+done
+check 'and its adapters, too' cmp -s adapter2/adapter_model.safetensors adapter3/adapter_model.safetensors
+
 # What a run of 50 steps wrote: numbers of the shape of the file, and the losses of going on.
 pretrain 2 llama sharded --zero 2 --keep-every 25
 pretrain 2 llama plain --keep-every 25
