@@ -240,11 +240,13 @@ static int share_stop(wg_trainer *trainer, bool *stopped) {
     return 0;
 }
 
-/* How many random numbers a batch takes, learnt by rank 0 from the first batch of the run, for
- * which the others wait. */
+/* How many random numbers a batch takes, and which parameters are tables, learnt by rank 0 from the
+ * first batch of the run, for which the others wait. */
 static int share_draws(wg_trainer *trainer, int status, uint64_t begun) {
     const wg_generator *generator = wg_module_generator(trainer->task.module);
     int64_t draws = (int64_t)(generator->offset - begun);
+    if (!wg__trainer_is_sharded(trainer) && wg__trainer_share_tables(trainer) < 0)
+        status = -1;
     if (wg__trainer_share(trainer, status) < 0 ||
         wg_group_broadcast(trainer->options.group, 0, sizeof draws, &draws) < 0)
         return -1;
@@ -370,6 +372,8 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
         const bool is_summed = rounds > 1 || i + ranks >= batches;
         if (result == 0 && mine && is_summed && trainer->draws >= 0)
             result = sum_in_backward(trainer);
+        if (trainer->draws < 0 && mine && !wg__trainer_is_sharded(trainer))
+            wg__trainer_begin_finding_tables(trainer);
         if (result == 0)
             result = mine ? run_batch(trainer, 1 / (double)batches, false, measured)
                           : wg_batches_skip(trainer->task.batches);

@@ -6,11 +6,21 @@
  *
  * As backward completes a gradient, it is copied into a buffer, from the last parameter to the
  * first; a piece that is full is summed over the ranks while backward goes on. All ranks sum all
- * pieces in each step, also one that has failed or has no batch, so that none waits in vain. */
+ * pieces in each step, also one that has failed or has no batch, so that none waits in vain.
+ *
+ * An embedding that is the output layer, too, is often the largest parameter, and complete last of
+ * all, when the lookups have added their rows to what the output layer gave it first. So it stands
+ * at the beginning of the buffer: what the output layer gave is taken out of the gradient and sent
+ * at once, and the rows of this rank's last batch follow when all else is there:
+ *
+ *     backward   | output layer | layer 3 | layer 2 | layer 1 | lookups |
+ *     network                   | embedding  | layer 3, 2, 1 ...        | rows |
+ */
 #include "train/trainer_state.h"
 
 #include <stdio.h>
 
+#include "autograd/internal.h"
 #include "base/array.h"
 #include "base/group_internal.h"
 #include "optim/internal.h"
@@ -89,10 +99,20 @@ static int find_used(wg_trainer *trainer, bool *used) {
 
 /* A parameter in a backward pass. */
 typedef struct hooked {
+    wg__rows_hook rows; /* first, so that it is its address */
     wg_trainer *trainer;
     int64_t index;
     int hook; /* 0: none */
 } hooked;
+
+/* The rows of a table's gradient, as the ranks exchange them. */
+typedef struct rows {
+    int64_t width; /* elements of a row */
+    size_t stride; /* bytes from one to the next: a number in the place of an element first */
+    int64_t begin; /* of this rank's own among those of all */
+    int64_t total; /* of all ranks */
+    int *elements; /* (ranks) that come from each, numbers included */
+} rows;
 
 struct wg__gradient_sums {
     wg_group_element element;
@@ -101,6 +121,9 @@ struct wg__gradient_sums {
     int64_t *starts; /* (count) where the gradient of each begins, in elements */
     hooked *hooks;   /* (count) */
     bool *is_taken;  /* (count) the gradient is in the buffer */
+    bool *is_table;  /* (count) ops use it as a whole, and others as a table that is looked up */
+    rows *rows;      /* (count) of tables, in the midst of an exchange */
+    bool *is_ahead;  /* (count) of such ones: in the buffer without the rows that lookups added */
     bool *used;      /* (count) it is one of any rank */
     int64_t elements, pieces, begun;
     char *buffer;             /* (elements) */
@@ -126,6 +149,9 @@ void wg__gradient_sums_free(wg__gradient_sums *sums) {
     wg__free(sums->starts);
     wg__free(sums->hooks);
     wg__free(sums->is_taken);
+    wg__free(sums->is_table);
+    wg__free(sums->is_ahead);
+    wg__free(sums->rows);
     wg__free(sums->used);
     wg__free(sums->buffer);
     wg__free(sums->missing);
@@ -133,21 +159,29 @@ void wg__gradient_sums_free(wg__gradient_sums *sums) {
     wg__free(sums);
 }
 
-/* Places the gradients, the last parameter first: backward completes them about in that order. */
-static int place_gradients(wg__gradient_sums *sums, const wg_optimizer *optimizer) {
+/* Places the gradients in the order in which backward completes them, about: tables without their
+ * rows, then the others, the last parameter first. */
+static void place_gradients(wg__gradient_sums *sums, const wg_optimizer *optimizer) {
+    sums->elements = 0;
+    for (int tables = 1; tables >= 0; tables--)
+        for (int64_t i = optimizer->count; i-- > 0;)
+            if (sums->is_table[i] == (tables == 1)) {
+                sums->starts[i] = sums->elements;
+                sums->elements += wg_tensor_count(optimizer->entries[i].parameter);
+            }
+    sums->pieces = piece_of(sums, sums->elements - 1) + 1;
+}
+
+static int find_element(wg__gradient_sums *sums, const wg_optimizer *optimizer) {
     if (optimizer->count == 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the module has no parameters");
     const wg_dtype dtype = wg_tensor_dtype(optimizer->entries[0].parameter);
     sums->element = dtype == WG_F32 ? WG_GROUP_F32 : WG_GROUP_F64;
     sums->size = wg_dtype_size(dtype);
-    for (int64_t i = optimizer->count; i-- > 0;) {
+    for (int64_t i = 0; i < optimizer->count; i++)
         if (wg_tensor_dtype(optimizer->entries[i].parameter) != dtype)
             return wg_fail(WG_ERROR_DTYPE, WHERE,
                            "parameters of several dtypes, which several ranks do not train");
-        sums->starts[i] = sums->elements;
-        sums->elements += wg_tensor_count(optimizer->entries[i].parameter);
-    }
-    sums->pieces = piece_of(sums, sums->elements - 1) + 1;
     return 0;
 }
 
@@ -161,10 +195,14 @@ static int make_sums(wg_trainer *trainer) {
     sums->starts = wg__calloc(count, sizeof *sums->starts);
     sums->hooks = wg__calloc(count, sizeof *sums->hooks);
     sums->is_taken = wg__calloc(count, sizeof *sums->is_taken);
+    sums->is_table = wg__calloc(count, sizeof *sums->is_table);
+    sums->is_ahead = wg__calloc(count, sizeof *sums->is_ahead);
+    sums->rows = wg__calloc(count, sizeof *sums->rows);
     sums->used = wg__calloc(count, sizeof *sums->used);
-    if (!sums->starts || !sums->hooks || !sums->is_taken || !sums->used ||
-        place_gradients(sums, optimizer) < 0)
+    if (!sums->starts || !sums->hooks || !sums->is_taken || !sums->is_table || !sums->is_ahead ||
+        !sums->rows || !sums->used || find_element(sums, optimizer) < 0)
         return -1;
+    place_gradients(sums, optimizer);
     sums->buffer = wg__alloc_array(sums->elements, sums->size);
     sums->missing = wg__calloc((size_t)sums->pieces, sizeof *sums->missing);
     sums->exchanges = wg__calloc((size_t)sums->pieces, sizeof *sums->exchanges);
@@ -188,11 +226,10 @@ static int begin_full_pieces(wg_trainer *trainer) {
     return 0;
 }
 
-/* Copies a gradient into the buffer, or zeros where there is none. */
-static void take_gradient(wg_trainer *trainer, int64_t index) {
+/* Copies the gradient of a parameter into the buffer, or zeros where there is none. */
+static void take_gradient(wg_trainer *trainer, int64_t index, const wg_tensor *gradient) {
     wg__gradient_sums *sums = trainer->sums;
     const wg_tensor *parameter = trainer->optimizer->entries[index].parameter;
-    const wg_tensor *gradient = wg_gradient(parameter);
     const int64_t first = sums->starts[index], end = first + wg_tensor_count(parameter);
     char *to = sums->buffer + (size_t)first * sums->size;
     const size_t bytes = (size_t)(end - first) * sums->size;
@@ -211,14 +248,26 @@ static void take_gradient(wg_trainer *trainer, int64_t index) {
 
 static int take_in_backward(wg_tensor *leaf, void *context) {
     const hooked *of = context;
-    (void)leaf; /* the parameter */
-    take_gradient(of->trainer, of->index);
+    if (!of->trainer->sums->is_ahead[of->index])
+        take_gradient(of->trainer, of->index, wg_gradient(leaf));
+    return begin_full_pieces(of->trainer);
+}
+
+/* Takes what a table has without its rows, which are then alone in the gradient. */
+static int take_ahead(wg__rows_hook *hook, wg_tensor *gradient) {
+    const hooked *of = (const hooked *)hook;
+    wg__gradient_sums *sums = of->trainer->sums;
+    take_gradient(of->trainer, of->index, gradient);
+    memset(wg_tensor_data(gradient), 0, (size_t)wg_tensor_count(gradient) * sums->size);
+    sums->is_ahead[of->index] = true;
     return begin_full_pieces(of->trainer);
 }
 
 static void remove_hooks(wg_trainer *trainer) {
     wg__gradient_sums *sums = trainer->sums;
     for (int64_t i = 0; i < sums->count; i++) {
+        if (wg_requires_grad(trainer->optimizer->entries[i].parameter))
+            wg__set_rows_hook(trainer->optimizer->entries[i].parameter, NULL);
         if (sums->hooks[i].hook > 0)
             wg_remove_hook(trainer->optimizer->entries[i].parameter, sums->hooks[i].hook);
         sums->hooks[i].hook = 0;
@@ -230,7 +279,7 @@ void wg__trainer_begin_sums(wg_trainer *trainer) {
     int64_t begin, end;
     sums->begun = 0;
     for (int64_t i = 0; i < sums->count; i++)
-        sums->is_taken[i] = false;
+        sums->is_taken[i] = sums->is_ahead[i] = false;
     for (int64_t i = 0; i < sums->pieces; i++) {
         piece_range(sums, i, &begin, &end);
         sums->missing[i] = end - begin;
@@ -244,7 +293,9 @@ int wg__trainer_sum_in_backward(wg_trainer *trainer) {
         if (!wg_requires_grad(parameter))
             continue;
         hooked *of = &sums->hooks[i];
-        *of = (hooked){.trainer = trainer, .index = i};
+        *of = (hooked){.rows = {take_ahead}, .trainer = trainer, .index = i};
+        if (sums->is_table[i])
+            wg__set_rows_hook(parameter, &of->rows);
         of->hook = wg_register_post_accumulate_grad_hook(parameter, take_in_backward, of);
         if (of->hook < 0) {
             remove_hooks(trainer);
@@ -252,6 +303,161 @@ int wg__trainer_sum_in_backward(wg_trainer *trainer) {
         }
     }
     return 0;
+}
+
+/* ---- Tables ---- */
+
+static int note_table(wg__rows_hook *hook, wg_tensor *gradient) {
+    const hooked *of = (const hooked *)hook;
+    (void)gradient; /* is complete later */
+    of->trainer->sums->is_table[of->index] = true;
+    return 0;
+}
+
+void wg__trainer_begin_finding_tables(wg_trainer *trainer) {
+    wg__gradient_sums *sums = trainer->sums;
+    for (int64_t i = 0; i < sums->count; i++) {
+        wg_tensor *parameter = trainer->optimizer->entries[i].parameter;
+        sums->hooks[i] = (hooked){.rows = {note_table}, .trainer = trainer, .index = i};
+        if (wg_requires_grad(parameter) && wg_tensor_ndim(parameter) > 1)
+            wg__set_rows_hook(parameter, &sums->hooks[i].rows);
+    }
+}
+
+int wg__trainer_share_tables(wg_trainer *trainer) {
+    wg__gradient_sums *sums = trainer->sums;
+    remove_hooks(trainer);
+    const int status = wg_group_broadcast(
+        trainer->options.group, 0, (size_t)sums->count * sizeof *sums->is_table, sums->is_table);
+    place_gradients(sums, trainer->optimizer);
+    return status;
+}
+
+static bool is_zero(const char *row, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        if (row[i])
+            return false;
+    return true;
+}
+
+/* Copies the rows that are not zero to `to`, unless it is NULL; how many there are. */
+static int64_t pack_rows(const wg_tensor *gradient, const rows *r, size_t size, char *to) {
+    const int64_t count = wg_tensor_count(gradient) / r->width;
+    const char *row = wg_tensor_data(gradient);
+    const size_t bytes = (size_t)r->width * size;
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++, row += bytes) {
+        const int32_t number = (int32_t)i;
+        if (is_zero(row, bytes))
+            continue;
+        if (to) {
+            memcpy(to, &number, sizeof number);
+            memcpy(to + size, row, bytes);
+            to += r->stride;
+        }
+        found++;
+    }
+    return found;
+}
+
+static void add_row(const wg__gradient_sums *sums, int64_t start, int64_t width, const char *row) {
+    if (sums->element == WG_GROUP_F32) {
+        float *to = (float *)sums->buffer + start;
+        for (int64_t i = 0; i < width; i++)
+            to[i] += ((const float *)row)[i];
+    } else {
+        double *to = (double *)sums->buffer + start;
+        for (int64_t i = 0; i < width; i++)
+            to[i] += ((const double *)row)[i];
+    }
+}
+
+/* The rows that this rank has added to a table since it sent it, or NULL. */
+static const wg_tensor *own_rows(const wg_trainer *trainer, int64_t index) {
+    return trainer->sums->is_ahead[index]
+               ? wg_gradient(trainer->optimizer->entries[index].parameter)
+               : NULL;
+}
+
+/* How many rows each rank has, and where this rank's stand. */
+static int count_rows(wg_trainer *trainer, int64_t index) {
+    wg__gradient_sums *sums = trainer->sums;
+    wg_group *group = trainer->options.group;
+    const wg_tensor *parameter = trainer->optimizer->entries[index].parameter;
+    const wg_tensor *own = own_rows(trainer, index);
+    const int ranks = wg_group_size(group), this = wg_group_rank(group);
+    rows *r = &sums->rows[index];
+    *r = (rows){.width = wg_tensor_count(parameter) / wg_tensor_shape(parameter)[0],
+                .elements = wg__calloc((size_t)ranks, sizeof *r->elements)};
+    r->stride = (size_t)(r->width + 1) * sums->size;
+    double *counts = wg__calloc((size_t)ranks, sizeof *counts);
+    if (!counts || !r->elements) /* the others are in the sum below */
+        wg_group_abort(group, "there is no memory for a step");
+    counts[this] = own ? (double)pack_rows(own, r, sums->size, NULL) : 0;
+    const int status = wg_group_sum(group, WG_GROUP_F64, ranks, counts);
+    for (int rank = 0; rank < ranks; rank++) {
+        r->begin += rank < this ? (int64_t)counts[rank] : 0;
+        r->total += (int64_t)counts[rank];
+        r->elements[rank] = (int)((int64_t)counts[rank] * (r->width + 1));
+    }
+    wg__free(counts);
+    return status;
+}
+
+/* Adds the rows of all ranks to the sums of the table, in the order of ranks. */
+static int sum_rows(wg_trainer *trainer, int64_t index) {
+    wg__gradient_sums *sums = trainer->sums;
+    wg_group *group = trainer->options.group;
+    const rows *r = &sums->rows[index];
+    const wg_tensor *own = own_rows(trainer, index);
+    wg__exchange *exchange = NULL;
+    char *data = wg__alloc_array(r->total, r->stride);
+    if (!data)
+        wg_group_abort(group, "there is no memory for a step");
+    if (own)
+        pack_rows(own, r, sums->size, data + (size_t)r->begin * r->stride);
+    int status = wg__group_begin_all_gather(group, sums->element, r->elements, data, &exchange);
+    if (status == 0)
+        status = wg__group_end_exchange(group, &exchange);
+    for (int64_t i = 0; status == 0 && i < r->total; i++) {
+        const char *row = data + (size_t)i * r->stride;
+        int32_t number;
+        memcpy(&number, row, sizeof number);
+        add_row(sums, sums->starts[index] + number * r->width, r->width, row + sums->size);
+    }
+    wg__free(data);
+    return status;
+}
+
+/* The same where they are so many that the whole is shorter. */
+static int sum_all_rows(wg_trainer *trainer, int64_t index) {
+    wg__gradient_sums *sums = trainer->sums;
+    wg_group *group = trainer->options.group;
+    const wg_tensor *own = own_rows(trainer, index);
+    const int64_t count = wg_tensor_count(trainer->optimizer->entries[index].parameter);
+    char *all = wg__calloc((size_t)count, sums->size);
+    if (!all)
+        wg_group_abort(group, "there is no memory for a step");
+    if (own)
+        memcpy(all, wg_tensor_data(own), (size_t)count * sums->size);
+    const int status = wg_group_sum(group, sums->element, count, all);
+    add_row(sums, sums->starts[index], count, all);
+    wg__free(all);
+    return status;
+}
+
+/* Sums the rows that ranks have added to a table. An all-gather sends each row to all ranks, an
+ * all-reduce each element of the table about twice. */
+static int add_rows(wg_trainer *trainer, int64_t index) {
+    rows *r = &trainer->sums->rows[index];
+    const int64_t count = wg_tensor_shape(trainer->optimizer->entries[index].parameter)[0];
+    const bool is_long = r->total >= count || (double)r->total * (double)r->stride > INT32_MAX;
+    const int status = r->total == 0 ? 0
+                       : is_long     ? sum_all_rows(trainer, index)
+                                     : sum_rows(trainer, index);
+    wg__free(r->elements);
+    r->elements = NULL;
+    return status;
 }
 
 int wg__trainer_end_sums(wg_trainer *trainer) {
@@ -262,11 +468,17 @@ int wg__trainer_end_sums(wg_trainer *trainer) {
     remove_hooks(trainer);
     for (int64_t i = sums->count; i-- > 0;)
         if (!sums->is_taken[i])
-            take_gradient(trainer, i);
+            take_gradient(trainer, i, wg_gradient(trainer->optimizer->entries[i].parameter));
     if (begin_full_pieces(trainer) < 0)
         status = -1;
+    for (int64_t i = 0; i < sums->count; i++)
+        if (sums->is_table[i] && count_rows(trainer, i) < 0)
+            status = -1;
     for (int64_t i = 0; i < sums->begun; i++)
         if (wg__group_end_exchange(trainer->options.group, &sums->exchanges[i]) < 0)
+            status = -1;
+    for (int64_t i = 0; i < sums->count; i++)
+        if (sums->is_table[i] && add_rows(trainer, i) < 0)
             status = -1;
     wg__span_end(&span);
     return status;

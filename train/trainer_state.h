@@ -86,6 +86,11 @@ int wg__trainer_sum_in_backward(wg_trainer *trainer);
 int wg__trainer_end_sums(wg_trainer *trainer);
 int wg__trainer_take_sums(wg_trainer *trainer);
 
+/* Rank 0: the batch that follows finds out which parameters are looked up as a table and used as a
+ * whole, too. All ranks get to know, and place the gradients by it. */
+void wg__trainer_begin_finding_tables(wg_trainer *trainer);
+int wg__trainer_share_tables(wg_trainer *trainer);
+
 void wg__gradient_sums_free(wg__gradient_sums *sums);
 
 /* After a step: buffers that it wrote, such as running statistics, become their mean over the ranks

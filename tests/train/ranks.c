@@ -1,5 +1,6 @@
 /* The trainer in a group of processes, for models that the command has not: `mpirun -n 3
  * tests/test_train` with CK_RUN_SUITE=ranks and CK_FORK=no. A process alone is a group of one. */
+#include <math.h>
 #include <string.h>
 
 #include "base/group.h"
@@ -53,20 +54,24 @@ static wg_tensor *loss_of(void *context, wg_metrics *metrics) {
     return early ? wg_add(loss, early) : loss;
 }
 
-static int train(run *r, wg_group *group, int zero) {
-    const wg_task task = {
-        .context = r, .module = r->module, .loss = loss_of, .batches = r->batches};
+static int run_task(const wg_task *task, wg_group *group, int zero) {
     const wg_trainer_options options = {.steps = STEPS,
                                         .accumulate = ACCUMULATE,
                                         .group = group,
                                         .zero = zero,
                                         .save_seconds = -1,
                                         .schedule = {.peak = 0.01}};
-    wg_trainer *trainer = wg_trainer_new(&task, wg_adamw_new(NULL), &options);
+    wg_trainer *trainer = wg_trainer_new(task, wg_adamw_new(NULL), &options);
     ck_assert_ptr_nonnull(trainer);
     const int outcome = wg_trainer_run(trainer);
     wg_trainer_free(trainer);
     return outcome;
+}
+
+static int train(run *r, wg_group *group, int zero) {
+    const wg_task task = {
+        .context = r, .module = r->module, .loss = loss_of, .batches = r->batches};
+    return run_task(&task, group, zero);
 }
 
 /* The running mean of each input by its definition: each rank goes on from where all stand with
@@ -107,8 +112,58 @@ static void assert_alike(wg_group *group, wg_tensor *x) {
     ck_assert_int_eq(wg_group_agree(group, "a tensor", text), 0);
 }
 
+/* A model of words whose output layer is its embedding. */
+typedef struct words_run {
+    wg_module *module;
+    wg_embedding *words;
+    wg_batches *batches;
+} words_run;
+
+static wg_tensor *loss_of_words(void *context, wg_metrics *metrics) {
+    words_run *r = context;
+    wg_tensor *batch[2];
+    (void)metrics;
+    if (wg_batches_next(r->batches, batch) < 0)
+        return NULL;
+    wg_tensor *table = r->words->weight;
+    wg_tensor *ids = wg_zeros(WG_I64, WG_DIMS(BATCH));
+    for (int64_t i = 0; i < BATCH; i++)
+        ((int64_t *)wg_tensor_data(ids))[i] =
+            (int64_t)(1000 * fabsf(((const float *)wg_tensor_data(batch[1]))[i])) %
+            wg_tensor_shape(table)[0];
+    wg_tensor *hidden = wg_tanh(wg_embedding_forward(r->words, ids));
+    return wg_cross_entropy(wg_linear_op(hidden, table, NULL), ids, WG_IGNORE_INDEX, NULL);
+}
+
+/* The table after training; sharded optimizers send it in one piece. Kept. */
+static wg_tensor *trained_words(wg_group *group, int64_t count, int zero) {
+    words_run r = {.module = wg_module_new(NULL, "", sizeof(wg_module)),
+                   .batches = sums_of_rows(ROWS, WIDTH, BATCH)};
+    wg_module_generator(r.module)->seed = 5;
+    r.words = wg_embedding_new(r.module, "words", count, CHANNELS, NULL);
+    ck_assert_ptr_nonnull(wg_module_finish(r.module));
+    const wg_task task = {
+        .context = &r, .module = r.module, .loss = loss_of_words, .batches = r.batches};
+    ck_assert_int_eq(run_task(&task, group, zero), WG_TRAIN_FINISHED);
+    assert_alike(group, r.words->weight);
+    wg_tensor *table = wg_keep(wg_detach(wg_clone(r.words->weight)));
+    wg_batches_free(r.batches);
+    wg_module_free(r.module);
+    return table;
+}
+
+/* In a large table few rows are looked up, in a small one most. */
+static void check_words(wg_group *group) {
+    for (int64_t count = 3; count < 1000; count *= 15) {
+        wg_tensor *ahead = trained_words(group, count, 0), *whole = trained_words(group, count, 2);
+        assert_close(ahead, whole, 1e-6, 1e-6);
+        wg_release(ahead);
+        wg_release(whole);
+    }
+}
+
 /* One test, because a process joins a group once. */
-START_TEST(statistics_are_shared_and_an_order_of_layers_that_changes_is_refused) {
+START_TEST(statistics_and_tables_are_shared_and_an_order_of_layers_that_changes_is_refused) {
     wg_group *group = wg_group_join();
     ck_assert_ptr_nonnull(group);
     const int ranks = wg_group_size(group);
@@ -139,12 +194,13 @@ START_TEST(statistics_are_shared_and_an_order_of_layers_that_changes_is_refused)
         wg_error_clear();
     }
     clear(&r);
+    check_words(group);
     wg_group_leave(group);
 }
 END_TEST
 
 SUITES {
     const TTest *const tests[] = {
-        statistics_are_shared_and_an_order_of_layers_that_changes_is_refused};
+        statistics_and_tables_are_shared_and_an_order_of_layers_that_changes_is_refused};
     add_suite("ranks", tests);
 }
