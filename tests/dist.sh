@@ -7,7 +7,8 @@ version=$(sed -n 's/.*define WG_VERSION "\(.*\)"/\1/p' "$source/base/api.h")
 check "debian/changelog begins with the version of base/api.h, $version" \
     eval 'head -n 1 "$source/debian/changelog" | grep -q "^wengert ($version) "'
 what="every file of the tree is in the distribution"
-if ! git -C "$source" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+# Sources that distcheck has unpacked below a checkout are none.
+if ! git -C "$source" ls-files --error-unmatch configure.ac >/dev/null 2>&1; then
     skip "$what" "this is no checkout of git"
     finish
 fi

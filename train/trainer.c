@@ -373,7 +373,7 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
         if (result == 0 && mine && is_summed && trainer->draws >= 0)
             result = sum_in_backward(trainer);
         if (trainer->draws < 0 && mine && !wg__trainer_is_sharded(trainer))
-            wg__trainer_begin_finding_tables(trainer);
+            wg__trainer_begin_finding_tables(trainer, is_summed);
         if (result == 0)
             result = mine ? run_batch(trainer, 1 / (double)batches, false, measured)
                           : wg_batches_skip(trainer->task.batches);

@@ -107,11 +107,13 @@ typedef struct hooked {
 
 /* The rows of a table's gradient, as the ranks exchange them. */
 typedef struct rows {
-    int64_t width; /* elements of a row */
-    size_t stride; /* bytes from one to the next: a number in the place of an element first */
-    int64_t begin; /* of this rank's own among those of all */
-    int64_t total; /* of all ranks */
-    int *elements; /* (ranks) that come from each, numbers included */
+    int64_t width;    /* elements of a row */
+    size_t stride;    /* bytes from one to the next: a number in the place of an element first */
+    int64_t own;      /* of this rank */
+    int32_t *numbers; /* (own) */
+    int64_t begin;    /* of this rank's among those of all */
+    int64_t total;    /* of all ranks */
+    int *elements;    /* (ranks) that come from each, numbers included */
 } rows;
 
 struct wg__gradient_sums {
@@ -124,7 +126,9 @@ struct wg__gradient_sums {
     bool *is_table;  /* (count) ops use it as a whole, and others as a table that is looked up */
     rows *rows;      /* (count) of tables, in the midst of an exchange */
     bool *is_ahead;  /* (count) of such ones: in the buffer without the rows that lookups added */
-    bool *used;      /* (count) it is one of any rank */
+    wg_tensor **wholes; /* (count) of such ones, until the tables are known: kept, or NULL */
+    bool keeps_whole;   /* while they are looked for */
+    bool *used;         /* (count) it is one of any rank */
     int64_t elements, pieces, begun;
     char *buffer;             /* (elements) */
     int64_t *missing;         /* (pieces) elements that are not yet there */
@@ -151,6 +155,7 @@ void wg__gradient_sums_free(wg__gradient_sums *sums) {
     wg__free(sums->is_taken);
     wg__free(sums->is_table);
     wg__free(sums->is_ahead);
+    wg__free(sums->wholes);
     wg__free(sums->rows);
     wg__free(sums->used);
     wg__free(sums->buffer);
@@ -198,6 +203,7 @@ static int make_sums(wg_trainer *trainer) {
     sums->is_table = wg__calloc(count, sizeof *sums->is_table);
     sums->is_ahead = wg__calloc(count, sizeof *sums->is_ahead);
     sums->rows = wg__calloc(count, sizeof *sums->rows);
+    sums->wholes = wg__calloc(count, sizeof(wg_tensor *));
     sums->used = wg__calloc(count, sizeof *sums->used);
     if (!sums->starts || !sums->hooks || !sums->is_taken || !sums->is_table || !sums->is_ahead ||
         !sums->rows || !sums->used || find_element(sums, optimizer) < 0)
@@ -253,13 +259,18 @@ static int take_in_backward(wg_tensor *leaf, void *context) {
     return begin_full_pieces(of->trainer);
 }
 
-/* Takes what a table has without its rows, which are then alone in the gradient. */
+/* Takes what a table has without its rows. */
+static void take_whole(wg_trainer *trainer, int64_t index, const wg_tensor *whole) {
+    take_gradient(trainer, index, whole);
+    trainer->sums->is_ahead[index] = true;
+}
+
+/* The rows are then alone in the gradient. */
 static int take_ahead(wg__rows_hook *hook, wg_tensor *gradient) {
     const hooked *of = (const hooked *)hook;
-    wg__gradient_sums *sums = of->trainer->sums;
-    take_gradient(of->trainer, of->index, gradient);
-    memset(wg_tensor_data(gradient), 0, (size_t)wg_tensor_count(gradient) * sums->size);
-    sums->is_ahead[of->index] = true;
+    take_whole(of->trainer, of->index, gradient);
+    memset(wg_tensor_data(gradient), 0,
+           (size_t)wg_tensor_count(gradient) * of->trainer->sums->size);
     return begin_full_pieces(of->trainer);
 }
 
@@ -307,15 +318,21 @@ int wg__trainer_sum_in_backward(wg_trainer *trainer) {
 
 /* ---- Tables ---- */
 
+/* What the table has without its rows is kept until it has a place, if this batch is sent. */
 static int note_table(wg__rows_hook *hook, wg_tensor *gradient) {
     const hooked *of = (const hooked *)hook;
-    (void)gradient; /* is complete later */
-    of->trainer->sums->is_table[of->index] = true;
-    return 0;
+    wg__gradient_sums *sums = of->trainer->sums;
+    sums->is_table[of->index] = true;
+    if (!sums->keeps_whole)
+        return 0;
+    sums->wholes[of->index] = wg_keep(wg_clone(gradient));
+    memset(wg_tensor_data(gradient), 0, (size_t)wg_tensor_count(gradient) * sums->size);
+    return sums->wholes[of->index] ? 0 : -1;
 }
 
-void wg__trainer_begin_finding_tables(wg_trainer *trainer) {
+void wg__trainer_begin_finding_tables(wg_trainer *trainer, bool is_last) {
     wg__gradient_sums *sums = trainer->sums;
+    sums->keeps_whole = is_last;
     for (int64_t i = 0; i < sums->count; i++) {
         wg_tensor *parameter = trainer->optimizer->entries[i].parameter;
         sums->hooks[i] = (hooked){.rows = {note_table}, .trainer = trainer, .index = i};
@@ -330,34 +347,36 @@ int wg__trainer_share_tables(wg_trainer *trainer) {
     const int status = wg_group_broadcast(
         trainer->options.group, 0, (size_t)sums->count * sizeof *sums->is_table, sums->is_table);
     place_gradients(sums, trainer->optimizer);
+    for (int64_t i = 0; i < sums->count; i++) {
+        if (sums->wholes[i])
+            take_whole(trainer, i, sums->wholes[i]);
+        wg_release(sums->wholes[i]);
+        sums->wholes[i] = NULL;
+    }
     return status;
 }
 
 static bool is_zero(const char *row, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++)
-        if (row[i])
-            return false;
-    return true;
+    return row[0] == 0 && memcmp(row, row + 1, bytes - 1) == 0;
 }
 
-/* Copies the rows that are not zero to `to`, unless it is NULL; how many there are. */
-static int64_t pack_rows(const wg_tensor *gradient, const rows *r, size_t size, char *to) {
+/* Numbers the rows of a gradient that are not zero. */
+static void find_rows(const wg_tensor *gradient, size_t size, rows *r) {
     const int64_t count = wg_tensor_count(gradient) / r->width;
-    const char *row = wg_tensor_data(gradient);
+    const char *data = wg_tensor_data(gradient);
     const size_t bytes = (size_t)r->width * size;
-    int64_t found = 0;
-    for (int64_t i = 0; i < count; i++, row += bytes) {
-        const int32_t number = (int32_t)i;
-        if (is_zero(row, bytes))
-            continue;
-        if (to) {
-            memcpy(to, &number, sizeof number);
-            memcpy(to + size, row, bytes);
-            to += r->stride;
-        }
-        found++;
+    for (int64_t i = 0; i < count; i++)
+        if (!is_zero(data + (size_t)i * bytes, bytes))
+            r->numbers[r->own++] = (int32_t)i;
+}
+
+static void pack_rows(const wg_tensor *gradient, size_t size, const rows *r, char *to) {
+    const char *data = wg_tensor_data(gradient);
+    const size_t bytes = (size_t)r->width * size;
+    for (int64_t i = 0; i < r->own; i++, to += r->stride) {
+        memcpy(to, &r->numbers[i], sizeof r->numbers[i]);
+        memcpy(to + size, data + (size_t)r->numbers[i] * bytes, bytes);
     }
-    return found;
 }
 
 static void add_row(const wg__gradient_sums *sums, int64_t start, int64_t width, const char *row) {
@@ -385,18 +404,22 @@ static int count_rows(wg_trainer *trainer, int64_t index) {
     wg_group *group = trainer->options.group;
     const wg_tensor *parameter = trainer->optimizer->entries[index].parameter;
     const wg_tensor *own = own_rows(trainer, index);
-    const int ranks = wg_group_size(group), this = wg_group_rank(group);
+    const int ranks = wg_group_size(group), mine = wg_group_rank(group);
     rows *r = &sums->rows[index];
-    *r = (rows){.width = wg_tensor_count(parameter) / wg_tensor_shape(parameter)[0],
+    const int64_t count = wg_tensor_shape(parameter)[0];
+    *r = (rows){.width = wg_tensor_count(parameter) / count,
+                .numbers = wg__alloc_array(count, sizeof *r->numbers),
                 .elements = wg__calloc((size_t)ranks, sizeof *r->elements)};
     r->stride = (size_t)(r->width + 1) * sums->size;
     double *counts = wg__calloc((size_t)ranks, sizeof *counts);
-    if (!counts || !r->elements) /* the others are in the sum below */
+    if (!counts || !r->numbers || !r->elements) /* the others are in the sum below */
         wg_group_abort(group, "there is no memory for a step");
-    counts[this] = own ? (double)pack_rows(own, r, sums->size, NULL) : 0;
+    if (own)
+        find_rows(own, sums->size, r);
+    counts[mine] = (double)r->own;
     const int status = wg_group_sum(group, WG_GROUP_F64, ranks, counts);
     for (int rank = 0; rank < ranks; rank++) {
-        r->begin += rank < this ? (int64_t)counts[rank] : 0;
+        r->begin += rank < mine ? (int64_t)counts[rank] : 0;
         r->total += (int64_t)counts[rank];
         r->elements[rank] = (int)((int64_t)counts[rank] * (r->width + 1));
     }
@@ -415,7 +438,7 @@ static int sum_rows(wg_trainer *trainer, int64_t index) {
     if (!data)
         wg_group_abort(group, "there is no memory for a step");
     if (own)
-        pack_rows(own, r, sums->size, data + (size_t)r->begin * r->stride);
+        pack_rows(own, sums->size, r, data + (size_t)r->begin * r->stride);
     int status = wg__group_begin_all_gather(group, sums->element, r->elements, data, &exchange);
     if (status == 0)
         status = wg__group_end_exchange(group, &exchange);
@@ -455,8 +478,9 @@ static int add_rows(wg_trainer *trainer, int64_t index) {
     const int status = r->total == 0 ? 0
                        : is_long     ? sum_all_rows(trainer, index)
                                      : sum_rows(trainer, index);
+    wg__free(r->numbers);
     wg__free(r->elements);
-    r->elements = NULL;
+    *r = (rows){0};
     return status;
 }
 

@@ -86,9 +86,10 @@ int wg__trainer_sum_in_backward(wg_trainer *trainer);
 int wg__trainer_end_sums(wg_trainer *trainer);
 int wg__trainer_take_sums(wg_trainer *trainer);
 
-/* Rank 0: the batch that follows finds out which parameters are looked up as a table and used as a
- * whole, too. All ranks get to know, and place the gradients by it. */
-void wg__trainer_begin_finding_tables(wg_trainer *trainer);
+/* Rank 0: the batch that follows, its last one of the step or not, finds out which parameters are
+ * looked up as a table and used as a whole, too. All ranks get to know, and place the gradients by
+ * it. The sums of the step are then those of one in which they were known. */
+void wg__trainer_begin_finding_tables(wg_trainer *trainer, bool is_last);
 int wg__trainer_share_tables(wg_trainer *trainer);
 
 void wg__gradient_sums_free(wg__gradient_sums *sums);

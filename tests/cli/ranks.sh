@@ -209,6 +209,15 @@ clockless go >b
 check 'ZeRO 3: a resumed run with an average has the bits of one that never stopped' eval \
     'test -s b && cmp -s a b'
 rm -f go.log
+# So does one whose embedding is the output layer, too, and sent in two parts from the first step on.
+pretrain 3 bert tied --accumulate 3 --keep-every 25
+clockless tied | tail -n 25 >a
+cp tied.25.h5 go.h5
+ranks 3 pretrain bert --resume --out go.h5 --log go.log
+clockless go >b
+check 'a resumed run with a tied embedding has the bits of one that never stopped' eval \
+    'test -s b && cmp -s a b'
+rm -f go.log
 cp muon1.h5 go.h5
 ranks 3 pretrain llama --resume --zero 2 --steps 55 --out go.h5
 check 'ZeRO: three ranks go on with the Muon of one' test "$code" = 0
