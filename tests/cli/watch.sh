@@ -70,7 +70,7 @@ if script -qec 'stty cols 70 rows 20' /dev/null >/dev/null 2>&1 </dev/null; then
     # The title has 50 columns, of which these names fill 34: a cut at the 50th byte is within a character.
     for name in xä 数; do
         character=${name#x}
-        while test ${#name} -lt 120; do name=$name$character; done
+        for _ in $(seq 40); do name=$name$character; done
         on_terminal "env LC_ALL=C.UTF-8 TERM=xterm $training --steps 2 --ui --out ./$name.h5"
         check "a title of $character is cut between two characters" eval 'test $code = 0 &&
             grep -a "pretrain gpt: " typescript | iconv -f UTF-8 -t UTF-8 >/dev/null &&
