@@ -1,10 +1,12 @@
-"""examples/fashion.c in PyTorch: the same networks, batches of 64, AdamW and schedule, on one thread.
+"""examples/fashion.c in PyTorch: the same networks, batches of 64, AdamW and schedule, on OMP_NUM_THREADS threads
+(default 1).
 
     /usr/bin/python3 bench/torch_fashion.py cnn|vit FOLDER [EPOCHS [SECONDS]]
 
 FOLDER has the four IDX files of Fashion-MNIST, not compressed. With SECONDS training ends after that time of the
 clock: that times a step.
 """
+import os
 import sys
 import time
 
@@ -58,7 +60,7 @@ def main():
     kind, folder = sys.argv[1:3]
     epochs = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     most = float(sys.argv[4]) if len(sys.argv) > 4 else float("inf")
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     torch.manual_seed(1)
     images, labels = read(folder, "train")
     net, peak = (ViT(), 0.001) if kind == "vit" else (CNN(), 0.002)

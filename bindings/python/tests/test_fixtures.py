@@ -18,7 +18,7 @@ NAMES = {"axes": "axis", "first": "first_axis", "last": "last_axis", "divisor": 
 KEEP_AXES = ("roll",)
 REDUCTIONS = ["mean", "sum", "none"]
 SEGMENT_REDUCTIONS = ["sum", "mean", "max", "min"]
-INTERNAL = ("gamma_slope",)  # has no public function
+INTERNAL = ("gamma_slope", "gamma_slope_derivative", "gamma_quantile_derivative")  # have no public functions
 
 
 def array(values, dtype, shape):
