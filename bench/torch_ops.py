@@ -12,6 +12,10 @@ An op with a large sample is timed by `wengert bench ops`, and its row here has 
 for PyTorch. The others, and uses of ops that the samples do not have (CASES), are timed by Wengert's
 Python module. On both sides a run begins with cold caches, and what is measured is processor time, so that
 other programs slow both down alike. A ratio is PyTorch's time by Wengert's: below 1 Wengert is slower.
+
+Backward of PyTorch is torch.autograd.backward, as training calls it, which leaves gradients that own their
+memory, as ours always do. torch.autograd.grad would return views of the cotangent for sum, add, cat or clone:
+these cost nothing, and whoever writes to or steps by the gradient pays for the copy later.
 """
 import argparse
 import json
@@ -485,9 +489,11 @@ def torch_times(title):
         leaves = [x.requires_grad_() for x in operands if x.is_floating_point()]
 
         def prepare():
+            for x in leaves:
+                x.grad = None
             outputs = [y for y in flat(function(*operands)) if y.requires_grad]
             weights = [torch.ones_like(y) for y in outputs]
-            return lambda: torch.autograd.grad(outputs, leaves, weights, allow_unused=True)
+            return lambda: torch.autograd.backward(outputs, weights)
 
         times["backward_ms"] = repeat(prepare, torch_times.evict)
     return times

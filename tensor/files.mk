@@ -79,6 +79,7 @@ tensor_sources = \
 	tensor/ops/reduce/batch_norm.c \
 	tensor/ops/reduce/minmax.c \
 	tensor/ops/reduce/norm.c \
+	tensor/ops/reduce/softmax.c \
 	tensor/ops/reduce/reduce.c \
 	tensor/ops/reduce/reduction.c \
 	tensor/ops/reduce/reduction.h \
@@ -121,6 +122,7 @@ simd_kernels = \
 	tensor/simd/quantized.h \
 	tensor/simd/random_words.h \
 	tensor/simd/rows.h \
+	tensor/simd/softmax.h \
 	tensor/simd/table.h \
 	tensor/simd/tiles.h \
 	tensor/simd/vector.h \

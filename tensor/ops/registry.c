@@ -18,6 +18,7 @@ static const wg__op_table *const tables[] = {
     &wg__ops_minmax,
     &wg__ops_scan,
     &wg__ops_statistics,
+    &wg__ops_softmax,
     &wg__ops_norm,
     &wg__ops_batch_norm,
     &wg__ops_index,

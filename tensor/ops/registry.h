@@ -17,6 +17,7 @@ extern const wg__op_table wg__ops_reduce;
 extern const wg__op_table wg__ops_minmax;
 extern const wg__op_table wg__ops_scan;
 extern const wg__op_table wg__ops_statistics;
+extern const wg__op_table wg__ops_softmax;
 extern const wg__op_table wg__ops_norm;
 extern const wg__op_table wg__ops_batch_norm;
 extern const wg__op_table wg__ops_index;

@@ -39,6 +39,12 @@ typedef void (*wg__simd_gate_vjp)(int64_t n, const void *gate, const void *value
 /* y = f(a, b), n elements; y may be a or b. */
 typedef void (*wg__simd_pair)(int64_t n, const void *a, const void *b, void *y);
 
+/* y from x, and dx from y and dy, along lines side by side. */
+typedef void (*wg__simd_columns)(int64_t n, int64_t columns, int64_t stride, const void *x,
+                                 void *y);
+typedef void (*wg__simd_columns_vjp)(int64_t n, int64_t columns, int64_t stride, const void *y,
+                                     const void *dy, void *dx);
+
 /* The random words in a group. Element i of a draw uses word i % 64 of group i / 64, which is word
  * (i % 64) / 16 of Philox block 16 (i / 64) + i % 16. */
 #define WG__RANDOM_GROUP 64
@@ -206,6 +212,18 @@ typedef struct wg__simd {
     double (*row_max)(int64_t n, const void *x);
     double (*row_sum_exp)(int64_t n, const void *x, double shift);
     void (*row_exp)(int64_t n, const void *x, double shift, double scale, void *y);
+
+    /* Gradients of softmax and its logarithm along a row, from y: dx = y (dy - sum dy y), or
+     * dy - e^y sum dy. dx may be dy. */
+    void (*row_softmax_vjp)(int64_t n, const void *y, const void *dy, void *dx);
+    void (*row_log_softmax_vjp)(int64_t n, const void *y, const void *dy, void *dx);
+
+    /* Softmax, its logarithm and their gradients along each of `columns` lines of n elements that
+     * lie side by side: element i of line j is x[i stride + j]. A line's result does not
+     * depend on the others of the call. A line of -inf has a softmax of 0 and a logarithm of NaN.
+     */
+    wg__simd_columns softmax_columns, log_softmax_columns;
+    wg__simd_columns_vjp softmax_columns_vjp, log_softmax_columns_vjp;
 
     /* With weights a b, where a NULL operand means ones: row_excess returns sum a b (shift - x) and
      * sets `total` to sum a b; row_subtract computes y -= scale a b. */

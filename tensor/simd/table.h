@@ -5,6 +5,7 @@
 #include "tensor/simd/functions.h"
 #include "tensor/simd/random_words.h"
 #include "tensor/simd/rows.h"
+#include "tensor/simd/softmax.h"
 
 #include "tensor/simd/attention.h"
 #include "tensor/simd/distances.h"
@@ -102,6 +103,12 @@ const wg__simd WG__TABLE = {
     .row_max = row_max,
     .row_sum_exp = row_sum_exp,
     .row_exp = row_exp,
+    .row_softmax_vjp = row_softmax_vjp,
+    .row_log_softmax_vjp = row_log_softmax_vjp,
+    .softmax_columns = softmax_columns,
+    .log_softmax_columns = log_softmax_columns,
+    .softmax_columns_vjp = softmax_columns_vjp,
+    .log_softmax_columns_vjp = log_softmax_columns_vjp,
     .row_excess = row_excess,
     .row_subtract = row_subtract,
 

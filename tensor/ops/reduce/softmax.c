@@ -1,0 +1,356 @@
+/* Softmax and its logarithm along any axis, and their gradients.
+ *
+ * An operand is `outer` blocks of n rows of `inner` columns; the axis runs down the columns:
+ *
+ *     axis         inner ->              the last axis: inner is 1, each line is a row of memory
+ *       |     x x x x x x x x            another one: lines lie side by side, and a block of
+ * columns v     x x x x x x x x            is computed at a time (tensor/simd/softmax.h) */
+#include "tensor/iter.h"
+#include "tensor/ops.h"
+#include "tensor/ops/registry.h"
+#include "tensor/ops/support.h"
+#include "tensor/simd/simd.h"
+
+#include <math.h>
+
+typedef struct softmax_options {
+    int axis; /* from 0 on */
+} softmax_options;
+
+/* ---- Shapes and lines ---- */
+
+static int softmax_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[0];
+    if (wg__check_kernel_dtype(call) < 0)
+        return -1;
+    if (x->ndim == 0)
+        return wg__op_fail(call, WG_ERROR_INDEX, "a scalar has no axis");
+    if (call->input_count == 2 &&
+        (wg__check_same_dtype(call, 0, 1) < 0 || !wg__same_shape(x, &call->input_specs[1])))
+        return wg_error_pending()
+                   ? -1
+                   : wg__op_fail(call, WG_ERROR_SHAPE, "result and cotangent have one shape");
+    return wg__infer_like(call);
+}
+
+typedef struct lines_job {
+    const wg__simd *simd;
+    size_t size; /* bytes of an element */
+    int64_t n, inner;
+    int64_t width, blocks; /* of columns, and how many there are beside each other */
+    bool logarithm;
+    const char *x, *dy; /* x, or the result y and its cotangent */
+    char *y;            /* what is written */
+} lines_job;
+
+/* 1 KiB of a row: the rows of a block stay in the caches, and each is read in one stretch. */
+enum { BLOCK_BYTES = 1024 };
+
+/* Runs one of two bodies over the lines of the call's inputs, of any layout: `rows` on line
+ * numbers, or `columns` on block numbers. */
+static int over_lines(wg_call *call, bool logarithm, wg__range_body rows, wg__range_body columns) {
+    const int axis = ((const softmax_options *)call->options)->axis;
+    wg_tensor *x = wg_contiguous(call->inputs[0]), *dy = NULL;
+    if (call->input_count == 2)
+        dy = wg_contiguous(call->inputs[1]);
+    if (x == NULL || (call->input_count == 2 && dy == NULL))
+        return -1;
+    const int64_t count = wg__spec_count(&x->spec);
+    if (count == 0)
+        return 0;
+    lines_job job = {.simd = wg__simd_for(x->spec.dtype),
+                     .size = wg_dtype_size(x->spec.dtype),
+                     .n = x->spec.shape[axis],
+                     .inner = 1,
+                     .logarithm = logarithm,
+                     .x = wg__tensor_address(x),
+                     .dy = dy == NULL ? NULL : wg__tensor_address(dy),
+                     .y = wg__tensor_address(call->outputs[0])};
+    for (int i = axis + 1; i < x->spec.ndim; i++)
+        job.inner *= x->spec.shape[i];
+    if (job.inner == 1) {
+        wg__parallel_for(count / job.n, 1 + WG__GRAIN / 4 / job.n, rows, &job);
+        return 0;
+    }
+    job.width = wg__smaller(job.inner, BLOCK_BYTES / (int64_t)job.size);
+    job.blocks = wg__ceil_divide(job.inner, job.width);
+    wg__parallel_for(count / job.n / job.inner * job.blocks, 1 + WG__GRAIN / 4 / job.n / job.width,
+                     columns, &job);
+    return 0;
+}
+
+/* Where block number `block` begins, in bytes, and its columns. */
+static size_t block_at(const lines_job *job, int64_t block, int64_t *columns) {
+    const int64_t first = block % job->blocks * job->width;
+    *columns = wg__smaller(job->width, job->inner - first);
+    return (size_t)(block / job->blocks * job->n * job->inner + first) * job->size;
+}
+
+/* ---- softmax: y_i = e^(x_i - max) / sum e^(x_j - max); a line of -inf gives zeros.
+ * log_softmax: y_i = x_i - max - log sum e^(x_j - max). ---- */
+
+static void softmax_row(const lines_job *job, const void *x, void *y) {
+    const double max = job->simd->row_max(job->n, x);
+    /* With a shift of 0, the exponentials of a row of -inf are all 0, and so is their sum. */
+    const double shift = max == -INFINITY ? 0 : max;
+    const double sum = job->simd->row_sum_exp(job->n, x, shift);
+    job->simd->row_exp(job->n, x, shift, sum == 0 ? 0 : 1 / sum, y);
+}
+
+static void log_softmax_row(const lines_job *job, const void *x, void *y) {
+    const double max = job->simd->row_max(job->n, x);
+    const double log_sum = max + log(job->simd->row_sum_exp(job->n, x, max));
+    if (job->size == sizeof(float))
+        for (int64_t i = 0; i < job->n; i++)
+            ((float *)y)[i] = (float)(((const float *)x)[i] - log_sum);
+    else
+        for (int64_t i = 0; i < job->n; i++)
+            ((double *)y)[i] = ((const double *)x)[i] - log_sum;
+}
+
+static void forward_rows(int64_t begin, int64_t end, void *context) {
+    const lines_job *job = context;
+    const size_t bytes = (size_t)job->n * job->size;
+    for (int64_t row = begin; row < end; row++)
+        (job->logarithm ? log_softmax_row : softmax_row)(job, job->x + (size_t)row * bytes,
+                                                         job->y + (size_t)row * bytes);
+}
+
+static void forward_columns(int64_t begin, int64_t end, void *context) {
+    const lines_job *job = context;
+    const wg__simd_columns run =
+        job->logarithm ? job->simd->log_softmax_columns : job->simd->softmax_columns;
+    for (int64_t block = begin; block < end; block++) {
+        int64_t columns;
+        const size_t at = block_at(job, block, &columns);
+        run(job->n, columns, job->inner, job->x + at, job->y + at);
+    }
+}
+
+static int softmax_forward(wg_call *call) {
+    return over_lines(call, false, forward_rows, forward_columns);
+}
+
+static int log_softmax_forward(wg_call *call) {
+    return over_lines(call, true, forward_rows, forward_columns);
+}
+
+/* ---- The gradients, from the result y and its cotangent g, as ops:
+ * softmax_input: dx = y (g - sum g y), and log_softmax_input: dx = g - e^y sum g. ---- */
+
+static void gradient_rows(int64_t begin, int64_t end, void *context) {
+    const lines_job *job = context;
+    const size_t bytes = (size_t)job->n * job->size;
+    for (int64_t row = begin; row < end; row++)
+        (job->logarithm ? job->simd->row_log_softmax_vjp : job->simd->row_softmax_vjp)(
+            job->n, job->x + (size_t)row * bytes, job->dy + (size_t)row * bytes,
+            job->y + (size_t)row * bytes);
+}
+
+static void gradient_columns(int64_t begin, int64_t end, void *context) {
+    const lines_job *job = context;
+    const wg__simd_columns_vjp run =
+        job->logarithm ? job->simd->log_softmax_columns_vjp : job->simd->softmax_columns_vjp;
+    for (int64_t block = begin; block < end; block++) {
+        int64_t columns;
+        const size_t at = block_at(job, block, &columns);
+        run(job->n, columns, job->inner, job->x + at, job->dy + at, job->y + at);
+    }
+}
+
+static int softmax_input_forward(wg_call *call) {
+    return over_lines(call, false, gradient_rows, gradient_columns);
+}
+
+static int log_softmax_input_forward(wg_call *call) {
+    return over_lines(call, true, gradient_rows, gradient_columns);
+}
+
+/* The sum of a b along the axis of the call. */
+static wg_tensor *sum_of(const wg_call *call, wg_tensor *a, wg_tensor *b) {
+    const int64_t axis = ((const softmax_options *)call->options)->axis;
+    return wg_sum(b == NULL ? a : wg_mul(a, b), 1, &axis, true);
+}
+
+/* With s = sum g y and a cotangent h: dg = y (h - sum h y), dy = h (g - s) - g sum h y. */
+static int softmax_input_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *y = call->inputs[0], *g = call->inputs[1], *h = cotangents[0];
+    if (wg__wants(call, 0))
+        gradients[0] =
+            wg_sub(wg_mul(h, wg_sub(g, sum_of(call, g, y))), wg_mul(g, sum_of(call, h, y)));
+    if (wg__wants(call, 1))
+        gradients[1] = wg_apply_one(call->op, 2, (wg_tensor *[]){y, h}, call->options);
+    return wg__vjp_status();
+}
+
+/* Of tangents u of y and t of g: u (g - s) + y (t - sum t y) - y sum g u. */
+static int softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
+                             wg_tensor **output_tangents) {
+    wg_tensor *y = call->inputs[0], *g = call->inputs[1], *u = tangents[0], *t = tangents[1];
+    wg_tensor *sum = NULL;
+    if (t != NULL)
+        sum = wg_apply_one(call->op, 2, (wg_tensor *[]){y, t}, call->options);
+    if (u != NULL) {
+        wg_tensor *of_y =
+            wg_sub(wg_mul(u, wg_sub(g, sum_of(call, g, y))), wg_mul(y, sum_of(call, g, u)));
+        sum = sum == NULL ? of_y : wg_add(sum, of_y);
+    }
+    output_tangents[0] = sum;
+    return wg__vjp_status();
+}
+
+/* With s = sum g and a cotangent h: dg = h - sum h e^y, dy = -h e^y s. */
+static int log_softmax_input_vjp(wg_call *call, wg_tensor *const *cotangents,
+                                 wg_tensor **gradients) {
+    wg_tensor *e = wg_exp(call->inputs[0]), *g = call->inputs[1], *h = cotangents[0];
+    if (wg__wants(call, 0))
+        gradients[0] = wg_neg(wg_mul(wg_mul(h, e), sum_of(call, g, NULL)));
+    if (wg__wants(call, 1))
+        gradients[1] = wg_sub(h, sum_of(call, h, e));
+    return wg__vjp_status();
+}
+
+/* Of tangents u of y and t of g: t - e^y (u s + sum t). */
+static int log_softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
+                                 wg_tensor **output_tangents) {
+    wg_tensor *y = call->inputs[0], *g = call->inputs[1], *u = tangents[0], *t = tangents[1];
+    wg_tensor *sum = NULL;
+    if (t != NULL)
+        sum = wg_apply_one(call->op, 2, (wg_tensor *[]){y, t}, call->options);
+    if (u != NULL) {
+        wg_tensor *of_y = wg_neg(wg_mul(wg_mul(wg_exp(y), u), sum_of(call, g, NULL)));
+        sum = sum == NULL ? of_y : wg_add(sum, of_y);
+    }
+    output_tangents[0] = sum;
+    return wg__vjp_status();
+}
+
+/* ---- Samples ---- */
+
+static int softmax_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const softmax_options options[] = {{2}, {1}, {2}, {0}, {1}};
+    static const int64_t shapes[][3] = {{2, 3, 5}, {1, 4, 1}, {2, 1, 33}, {4, 2, 3}, {2, 3, 17}};
+    if (index >= (int)(sizeof shapes / sizeof *shapes))
+        return 0;
+    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
+}
+
+/* A result and a cotangent: any numbers will do. */
+static int gradient_sample(int index, wg_generator *generator, wg_sample *sample) {
+    const int status = softmax_sample(index, generator, sample);
+    if (status <= 0)
+        return status;
+    const wg_spec *spec = &sample->inputs[0]->spec;
+    sample->inputs[1] = wg__sample_normal(generator, spec->ndim, spec->shape);
+    return wg__sample_status(sample, 2);
+}
+
+static int softmax_bench(wg_generator *generator, wg_sample *sample) {
+    static const softmax_options options = {1};
+    sample->options = &options;
+    sample->inputs[0] = wg_randn(generator, WG_F32, 2, (int64_t[]){1 << 12, 1 << 10});
+    return wg__sample_status(sample, 1);
+}
+
+/* ---- Records and functions ---- */
+
+static const wg_op softmax_input = {
+    WG__OP("softmax_input", 2,
+           "The gradient of the input of softmax along an axis, from its result and the cotangent: "
+           "dx = y (g - sum g y)."),
+    .options_size = sizeof(softmax_options),
+    .saves_inputs = 3,
+    .differentiable = 3,
+    .infer = softmax_infer,
+    .forward = softmax_input_forward,
+    .vjp = softmax_input_vjp,
+    .jvp = softmax_input_jvp,
+    .sample = gradient_sample,
+    .batch = wg__batch_axis};
+
+static const wg_op log_softmax_input = {
+    WG__OP("log_softmax_input", 2,
+           "The gradient of the input of log_softmax along an axis, from its result and the "
+           "cotangent: dx = g - e^y sum g."),
+    .options_size = sizeof(softmax_options),
+    .saves_inputs = 3,
+    .differentiable = 3,
+    .infer = softmax_infer,
+    .forward = log_softmax_input_forward,
+    .vjp = log_softmax_input_vjp,
+    .jvp = log_softmax_input_jvp,
+    .sample = gradient_sample,
+    .batch = wg__batch_axis};
+
+/* The Jacobian of softmax, diag(y) - y y^T, is its own transpose: this serves both modes. */
+static int softmax_derivative(wg_call *call, wg_tensor *const *directions, wg_tensor **results) {
+    if (directions[0] == NULL)
+        return 0;
+    results[0] = wg_apply_one(&softmax_input, 2, (wg_tensor *[]){call->outputs[0], directions[0]},
+                              call->options);
+    return wg__vjp_status();
+}
+
+static int log_softmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_apply_one(&log_softmax_input, 2,
+                                (wg_tensor *[]){call->outputs[0], cotangents[0]}, call->options);
+    return wg__vjp_status();
+}
+
+/* dy = t - sum e^y t. */
+static int log_softmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    if (tangents[0] == NULL)
+        return 0;
+    output_tangents[0] = wg_sub(tangents[0], sum_of(call, wg_exp(call->outputs[0]), tangents[0]));
+    return wg__vjp_status();
+}
+
+static const wg_op softmax = {
+    WG__OP("softmax", 1,
+           "y = e^x / sum e^x along an axis, from x - max; a line of -inf gives zeros"),
+    .options_size = sizeof(softmax_options),
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = softmax_infer,
+    .forward = softmax_forward,
+    .vjp = softmax_derivative,
+    .jvp = softmax_derivative,
+    .sample = softmax_sample,
+    .bench = softmax_bench,
+    .batch = wg__batch_axis};
+
+static const wg_op log_softmax = {WG__OP("log_softmax", 1, "y = x - log sum e^x along an axis"),
+                                  .options_size = sizeof(softmax_options),
+                                  .saves_outputs = 1,
+                                  .differentiable = 1,
+                                  .infer = softmax_infer,
+                                  .forward = log_softmax_forward,
+                                  .vjp = log_softmax_vjp,
+                                  .jvp = log_softmax_jvp,
+                                  .sample = softmax_sample,
+                                  .bench = softmax_bench,
+                                  .batch = wg__batch_axis};
+
+/* A scalar is a line of one element; bf16 is computed in f32. */
+static wg_tensor *apply_along(const wg_op *op, wg_tensor *x, int axis) {
+    if (x == NULL)
+        return NULL;
+    if (x->spec.dtype == WG_BF16)
+        return wg_cast(apply_along(op, wg_cast(x, WG_F32), axis), WG_BF16);
+    if (x->spec.ndim == 0 && (axis == 0 || axis == -1))
+        return wg_reshape(apply_along(op, wg_reshape(x, 1, (int64_t[]){1}), 0), 0, NULL);
+    const softmax_options options = {wg__axis(axis, x->spec.ndim, op->name)};
+    return options.axis < 0 ? NULL : wg_apply_one(op, 1, &x, &options);
+}
+
+wg_tensor *wg_softmax(wg_tensor *x, int axis) {
+    return apply_along(&softmax, x, axis);
+}
+
+wg_tensor *wg_log_softmax(wg_tensor *x, int axis) {
+    return apply_along(&log_softmax, x, axis);
+}
+
+static const wg_op *const ops[] = {&softmax, &log_softmax, &softmax_input, &log_softmax_input};
+
+const wg__op_table wg__ops_softmax = {ops, sizeof ops / sizeof *ops};

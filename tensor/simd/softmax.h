@@ -1,0 +1,182 @@
+/* Softmax of many lines at once, and the gradients of softmax and its logarithm.
+ *
+ *                     columns -->
+ *     n      x . . .  | LANES | LANES | ...       element i of line j is x[i stride + j]: the
+ *     rows   | . . .                              lines lie side by side, and a vector holds an
+ *            v . . .                              element of each of LANES of them
+ *
+ * A line's sums are added up in runs of SUM_RUN elements, in their order. */
+
+enum { COLUMN_VECTORS = 4, SUM_RUN = 256 };
+
+/* Where `count` is the constant LANES, the whole vector. */
+WG__OF_KNOWN vector load_first(const int64_t count, const real *from) {
+    return count == LANES ? load(from) : load_part(from, count, 0);
+}
+
+WG__OF_KNOWN void store_first(const int64_t count, real *to, vector v) {
+    if (count == LANES)
+        store(to, v);
+    else
+        store_part(to, v, count);
+}
+
+/* The largest element of each line, or NaN if it has one. */
+WG__OF_KNOWN void largest_of_columns(const int vectors, const int64_t count, int64_t n,
+                                     int64_t stride, const real *x, vector *most) {
+    lanes undefined[COLUMN_VECTORS] = {{0}};
+    for (int v = 0; v < vectors; v++)
+        most[v] = -(real)INFINITY + (vector){0};
+    for (int64_t i = 0; i < n; i++)
+        for (int v = 0; v < vectors; v++) {
+            const vector element = load_first(count, x + i * stride + v * LANES);
+            most[v] = larger(element, most[v]);
+            undefined[v] |= element != element;
+        }
+    for (int v = 0; v < vectors; v++)
+        most[v] = choose(undefined[v], (real)NAN + (vector){0}, most[v]);
+}
+
+/* With a shift of 0, the exponentials of a line of -inf are all 0, and so is their sum. */
+WG__OF_KNOWN void few_columns(const bool logarithm, const int vectors, const int64_t count,
+                              int64_t n, int64_t stride, const real *x, real *y) {
+    vector shift[COLUMN_VECTORS], sum[COLUMN_VECTORS], run[COLUMN_VECTORS];
+    largest_of_columns(vectors, count, n, stride, x, shift);
+    for (int v = 0; v < vectors; v++) {
+        sum[v] = (vector){0};
+        if (!logarithm)
+            shift[v] = choose(shift[v] == -(real)INFINITY, (vector){0}, shift[v]);
+    }
+    for (int64_t i = 0; i < n;) {
+        const int64_t end = n - i < SUM_RUN ? n : i + SUM_RUN;
+        memset(run, 0, sizeof run);
+        for (; i < end; i++)
+            for (int v = 0; v < vectors; v++) {
+                const int64_t at = i * stride + v * LANES;
+                const vector e = vector_exp(load_first(count, x + at) - shift[v]);
+                run[v] += e;
+                if (!logarithm)
+                    store_first(count, y + at, e);
+            }
+        for (int v = 0; v < vectors; v++)
+            sum[v] += run[v];
+    }
+    for (int v = 0; v < vectors; v++)
+        sum[v] =
+            logarithm ? vector_log(sum[v]) : choose(sum[v] == 0, (vector){0}, (real)1 / sum[v]);
+    for (int64_t i = 0; i < n; i++)
+        for (int v = 0; v < vectors; v++) {
+            const int64_t at = i * stride + v * LANES;
+            if (logarithm)
+                store_first(count, y + at, load_first(count, x + at) - shift[v] - sum[v]);
+            else
+                store_first(count, y + at, load_first(count, y + at) * sum[v]);
+        }
+}
+
+/* dx = y (dy - sum dy y), or, of the logarithm, dy - e^y sum dy. */
+WG__OF_KNOWN vector softmax_slope(const bool logarithm, vector y, vector dy, vector sum) {
+    return logarithm ? dy - vector_exp(y) * sum : y * (dy - sum);
+}
+
+WG__OF_KNOWN void few_columns_vjp(const bool logarithm, const int vectors, const int64_t count,
+                                  int64_t n, int64_t stride, const real *y, const real *dy,
+                                  real *dx) {
+    vector sum[COLUMN_VECTORS] = {{0}}, run[COLUMN_VECTORS];
+    for (int64_t i = 0; i < n;) {
+        const int64_t end = n - i < SUM_RUN ? n : i + SUM_RUN;
+        memset(run, 0, sizeof run);
+        for (; i < end; i++)
+            for (int v = 0; v < vectors; v++) {
+                const int64_t at = i * stride + v * LANES;
+                const vector g = load_first(count, dy + at);
+                run[v] += logarithm ? g : g * load_first(count, y + at);
+            }
+        for (int v = 0; v < vectors; v++)
+            sum[v] += run[v];
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int v = 0; v < vectors; v++) {
+            const int64_t at = i * stride + v * LANES;
+            const vector slope = softmax_slope(logarithm, load_first(count, y + at),
+                                               load_first(count, dy + at), sum[v]);
+            store_first(count, dx + at, slope);
+        }
+}
+
+/* Columns in groups of whole vectors; those beyond come last. */
+WG__OF_KNOWN void all_columns(const bool logarithm, int64_t n, int64_t columns, int64_t stride,
+                              const real *x, real *y) {
+    int64_t j = 0;
+    for (; j + COLUMN_VECTORS * LANES <= columns; j += COLUMN_VECTORS * LANES)
+        few_columns(logarithm, COLUMN_VECTORS, LANES, n, stride, x + j, y + j);
+    for (; j + LANES <= columns; j += LANES)
+        few_columns(logarithm, 1, LANES, n, stride, x + j, y + j);
+    if (j < columns)
+        few_columns(logarithm, 1, columns - j, n, stride, x + j, y + j);
+}
+
+WG__OF_KNOWN void all_columns_vjp(const bool logarithm, int64_t n, int64_t columns, int64_t stride,
+                                  const real *y, const real *dy, real *dx) {
+    int64_t j = 0;
+    for (; j + COLUMN_VECTORS * LANES <= columns; j += COLUMN_VECTORS * LANES)
+        few_columns_vjp(logarithm, COLUMN_VECTORS, LANES, n, stride, y + j, dy + j, dx + j);
+    for (; j + LANES <= columns; j += LANES)
+        few_columns_vjp(logarithm, 1, LANES, n, stride, y + j, dy + j, dx + j);
+    if (j < columns)
+        few_columns_vjp(logarithm, 1, columns - j, n, stride, y + j, dy + j, dx + j);
+}
+
+static void softmax_columns(int64_t n, int64_t columns, int64_t stride, const void *x, void *y) {
+    all_columns(false, n, columns, stride, x, y);
+}
+
+static void log_softmax_columns(int64_t n, int64_t columns, int64_t stride, const void *x,
+                                void *y) {
+    all_columns(true, n, columns, stride, x, y);
+}
+
+static void softmax_columns_vjp(int64_t n, int64_t columns, int64_t stride, const void *y,
+                                const void *dy, void *dx) {
+    all_columns_vjp(false, n, columns, stride, y, dy, dx);
+}
+
+static void log_softmax_columns_vjp(int64_t n, int64_t columns, int64_t stride, const void *y,
+                                    const void *dy, void *dx) {
+    all_columns_vjp(true, n, columns, stride, y, dy, dx);
+}
+
+/* ---- The gradients along one row ---- */
+
+WG__OF_KNOWN void along_row_vjp(const bool logarithm, int64_t n, const real *y, const real *dy,
+                                real *dx) {
+    double total = 0;
+    int64_t i = 0;
+    while (i + LANES <= n) {
+        const int64_t end = n - i < SUM_BLOCK ? n : i + SUM_BLOCK;
+        vector sum = {0};
+        for (; i + LANES <= end; i += LANES)
+            sum += logarithm ? load(dy + i) : load(dy + i) * load(y + i);
+        total += (double)sum_lanes(sum);
+    }
+    if (i < n) {
+        const vector g = load_part(dy + i, n - i, 0);
+        total += (double)sum_lanes(logarithm ? g : g * load_part(y + i, n - i, 0));
+    }
+    const vector sum = (real)total + (vector){0};
+    for (i = 0; i + LANES <= n; i += LANES)
+        store(dx + i, softmax_slope(logarithm, load(y + i), load(dy + i), sum));
+    if (i < n)
+        store_part(
+            dx + i,
+            softmax_slope(logarithm, load_part(y + i, n - i, 0), load_part(dy + i, n - i, 0), sum),
+            n - i);
+}
+
+static void row_softmax_vjp(int64_t n, const void *y, const void *dy, void *dx) {
+    along_row_vjp(false, n, y, dy, dx);
+}
+
+static void row_log_softmax_vjp(int64_t n, const void *y, const void *dy, void *dx) {
+    along_row_vjp(true, n, y, dy, dx);
+}
