@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tensor/iter.h"
+#include "tensor/simd/simd.h"
 
 /* ---- One element ---- */
 
@@ -118,7 +119,7 @@ double wg_at(const wg_tensor *x, const int64_t *index) {
 /* ---- Copies from one dtype to another: a loop for each pair ---- */
 
 /* One loop: TO is the stored type of dst, FROM of src, `x` the loaded element. The contiguous case
- * stands apart so that the compiler can vectorise it. */
+ * and that of one element repeated stand apart so that the compiler can vectorise them. */
 #define LOOP(name, TO, FROM, expression)                                                           \
     static void name(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
         (void)context;                                                                             \
@@ -129,6 +130,13 @@ double wg_at(const wg_tensor *x, const int64_t *index) {
                 FROM x = in[i];                                                                    \
                 out[i] = (expression);                                                             \
             }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        if (strides[0] == sizeof(TO) && strides[1] == 0) {                                         \
+            const FROM x = *(const FROM *)data[1];                                                 \
+            const TO repeated = (expression);                                                      \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                ((TO *)data[0])[i] = repeated;                                                     \
             return;                                                                                \
         }                                                                                          \
         for (int64_t i = 0; i < n; i++) {                                                          \
@@ -186,10 +194,27 @@ LOOP(bool_i32, uint8_t, int32_t, x != 0)
 LOOP(bool_i64, uint8_t, int64_t, x != 0)
 LOOP(bool_u8, uint8_t, uint8_t, x != 0)
 
+/* Mixed precision casts activations back and forth: vector kernels where both are contiguous. */
+static void round_numbers(int64_t n, char *const *data, const int64_t *strides,
+                          const void *context) {
+    if (strides[0] == sizeof(uint16_t) && strides[1] == sizeof(float))
+        wg__simd_for(WG_F32)->round_to_bf16(n, data[1], (uint16_t *)data[0]);
+    else
+        bf16_f32(n, data, strides, context);
+}
+
+static void widen_numbers(int64_t n, char *const *data, const int64_t *strides,
+                          const void *context) {
+    if (strides[0] == sizeof(float) && strides[1] == sizeof(uint16_t))
+        wg__simd_for(WG_F32)->widen_bf16(n, (const uint16_t *)data[1], data[0]);
+    else
+        f32_bf16(n, data, strides, context);
+}
+
 static const wg__loop loops[WG_DTYPE_COUNT][WG_DTYPE_COUNT] = {
-    [WG_F32] = {f32_f32, f32_f64, f32_bf16, f32_i32, f32_i64, f32_u8, f32_u8},
+    [WG_F32] = {f32_f32, f32_f64, widen_numbers, f32_i32, f32_i64, f32_u8, f32_u8},
     [WG_F64] = {f64_f32, f64_f64, f64_bf16, f64_i32, f64_i64, f64_u8, f64_u8},
-    [WG_BF16] = {bf16_f32, bf16_f64, bf16_bf16, bf16_i32, bf16_i64, bf16_u8, bf16_u8},
+    [WG_BF16] = {round_numbers, bf16_f64, bf16_bf16, bf16_i32, bf16_i64, bf16_u8, bf16_u8},
     [WG_I32] = {i32_f32, i32_f64, i32_bf16, i32_i32, i32_i64, i32_u8, i32_u8},
     [WG_I64] = {i64_f32, i64_f64, i64_bf16, i64_i32, i64_i64, i64_u8, i64_u8},
     [WG_U8] = {u8_f32, u8_f64, u8_bf16, u8_i32, u8_i64, u8_u8, u8_u8},
@@ -301,8 +326,8 @@ static bool copy_transposed(wg_tensor *dst, const wg_tensor *src) {
         return false;
     wg__broadcast_strides(src, spec, strides);
     const int across = unit_axis(spec, dst->strides), down = unit_axis(spec, strides);
-    if (across < 0 || down < 0 || strides[across] == 1 || spec->shape[across] < SHORTEST ||
-        spec->shape[down] < SHORTEST)
+    if (across < 0 || down < 0 || strides[across] == 1 || strides[across] == 0 ||
+        spec->shape[across] < SHORTEST || spec->shape[down] < SHORTEST)
         return false;
     transposition job = {.rows = spec->shape[down],
                          .columns = spec->shape[across],

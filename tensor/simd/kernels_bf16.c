@@ -272,8 +272,8 @@ static inline vector narrow_words(const uint16_t *x) {
 
 #if defined(__AVX512BF16__)
 /* Words whose lower halves are the numbers of x and the upper those of y. */
-static inline vector join_rows(const float *x, const float *y) {
-    const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh((__m512)load(y), (__m512)load(x));
+static inline vector join_rows(vector x, vector y) {
+    const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh((__m512)y, (__m512)x);
     static const uint16_t order[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                        21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                        11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -286,7 +286,7 @@ static inline vector join_narrow_rows(const uint16_t *x, const uint16_t *y) {
     return (vector)_mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 #elif defined(WG__TILES)
-static inline vector join_rows(const float *x, const float *y) {
+static inline vector join_rows(vector x, vector y) {
     lanes words;
     for (int i = 0; i < LANES; i++)
         words[i] = word_of(x[i], y[i]);
@@ -303,10 +303,13 @@ static inline vector join_narrow_rows(const uint16_t *x, const uint16_t *y) {
 typedef uint32_t words __attribute__((vector_size(WG__VECTOR_BYTES)));
 
 /* To nearest, ties to even; a NaN stays one. */
-static inline vector rounded_words(const float *x) {
-    const vector v = load(x);
+static inline vector round_words(vector v) {
     const words bits = (words)v, up = bits + 0x7fff + (bits >> 16 & 1);
     return choose(v != v, (vector)((bits | 0x400000) & 0xffff0000), (vector)(up & 0xffff0000));
+}
+
+static inline vector rounded_words(const float *x) {
+    return round_words(load(x));
 }
 
 static inline vector narrow_words(const uint16_t *x) {
@@ -368,25 +371,39 @@ static void pack_transposed(int64_t count, int64_t k, const wg__bf16_operand *x,
         }
 }
 
-/* The words of number or pair `row` of LANES vectors from vector i on, which are adjacent. */
-static inline vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t row, int64_t k) {
+/* The first `count` numbers from x on, of bf16: `room` has zeros beyond them. */
+static inline const uint16_t *first_narrow(int64_t count, const uint16_t *x, uint16_t *room) {
+    if (count == LANES)
+        return x;
+    memcpy(room, x, (size_t)count * sizeof *x);
+    return room;
+}
+
+/* The words of number or pair `row` of `count` vectors from vector i on, which are adjacent; zeros
+ * beyond them. */
+WG__OF_KNOWN vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t count, int64_t row,
+                                 int64_t k) {
+    uint16_t rooms[2][LANES] = {{0}};
 #ifdef WG__WORDS_ARE_PAIRS
     if (2 * row >= k)
         return (vector){0};
     const int64_t low = 2 * row * x->k_stride + i, high = low + x->k_stride;
-    static const float zeros[LANES] = {0};
     const bool is_last = 2 * row + 1 == k; /* of an odd k: the pair's second number is 0 */
-    if (x->is_bf16)
-        return join_narrow_rows((const uint16_t *)x->data + low,
-                                is_last ? (const uint16_t *)zeros
-                                        : (const uint16_t *)x->data + high);
-    return join_rows((const float *)x->data + low, is_last ? zeros : (const float *)x->data + high);
+    if (x->is_bf16) {
+        const uint16_t *numbers = x->data;
+        const uint16_t *first = first_narrow(count, numbers + low, rooms[0]);
+        return join_narrow_rows(first,
+                                is_last ? rooms[1] : first_narrow(count, numbers + high, rooms[1]));
+    }
+    const float *numbers = x->data;
+    return join_rows(load_first(count, numbers + low),
+                     is_last ? (vector){0} : load_first(count, numbers + high));
 #else
     if (row == k)
         return (vector){0};
     const int64_t at = row * x->k_stride + i;
-    return x->is_bf16 ? narrow_words((const uint16_t *)x->data + at)
-                      : rounded_words((const float *)x->data + at);
+    return x->is_bf16 ? narrow_words(first_narrow(count, (const uint16_t *)x->data + at, rooms[0]))
+                      : round_words(load_first(count, (const float *)x->data + at));
 #endif
 }
 
@@ -394,25 +411,15 @@ static inline vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t 
 static void pack_adjacent(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
                           float *to) {
     const int64_t rows = words_in(k), whole = count / LANES * LANES;
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t i = 0; i < whole; i += LANES) {
-            const vector v = joined_words(x, i, row, k);
-            memcpy(to + row * step + i, &v, sizeof v);
-        }
-    if (whole == step)
-        return;
-    wg__bf16_operand rest = *x;
-    rest.data = (const char *)x->data + whole * (x->is_bf16 ? 2 : 4);
-    for (int64_t word = 0, l = 0; word < rows; word += LANES, l += STEP) {
-        for (int64_t begin = 0; whole + begin < step; begin += LANES) {
-            vector v[LANES];
-            for (int i = 0; i < LANES; i++)
-                v[i] = whole + begin + i < count ? words_of_operand(&rest, begin + i, l, k)
-                                                 : (vector){0};
-            transpose_vectors(v);
-            const int64_t left = step - whole - begin, width = left < LANES ? left : LANES;
-            for (int64_t w = 0; w < LANES && word + w < rows; w++)
-                memcpy(to + (word + w) * step + whole + begin, &v[w], (size_t)width * WORD);
+    for (int64_t row = 0; row < rows; row++, to += step) {
+        for (int64_t i = 0; i < whole; i += LANES)
+            store(to + i, joined_words(x, i, LANES, row, k));
+        for (int64_t i = whole; i < step; i += LANES) {
+            const vector v = i < count ? joined_words(x, i, count - i, row, k) : (vector){0};
+            if (step - i < LANES)
+                store_part(to + i, v, step - i);
+            else
+                store(to + i, v);
         }
     }
 }
@@ -426,7 +433,7 @@ static void pack_adjacent_along(int64_t count, int64_t k, const wg__bf16_operand
         for (int64_t word = 0; word < words_in(k); word += LANES) {
             vector v[LANES];
             for (int r = 0; r < LANES; r++)
-                v[r] = joined_words(x, i, word + r, k);
+                v[r] = joined_words(x, i, LANES, word + r, k);
             transpose_vectors(v);
             for (int r = 0; r < LANES; r++)
                 memcpy(to + (i + r) * step + word, &v[r], sizeof v[r]);

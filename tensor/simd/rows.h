@@ -309,6 +309,76 @@ static void add_centered_row(int64_t n, const void *x, const void *center, const
     }
 }
 
+#if WG__BITS == 32
+/* ---- Sums of f32 in f64, and numbers of bf16 ---- */
+
+static double row_sum(int64_t n, const void *x) {
+    const real *from = x;
+    int64_t i = 0;
+    double total = 0;
+#if WG__LANES >= 8
+    typedef float half __attribute__((vector_size(WG__VECTOR_BYTES / 2)));
+    typedef double wide __attribute__((vector_size(WG__VECTOR_BYTES)));
+    enum { SUMS = 8, HALF = LANES / 2 };
+    wide sums[SUMS] = {{0}};
+    for (; i + SUMS * HALF <= n; i += SUMS * HALF)
+        WG__UNROLL for (int s = 0; s < SUMS; s++) {
+            half v;
+            memcpy(&v, from + i + s * HALF, sizeof v);
+            sums[s] += __builtin_convertvector(v, wide);
+        }
+    for (int s = 1; s < SUMS; s++)
+        sums[0] += sums[s];
+    for (int l = 0; l < HALF; l++)
+        total += sums[0][l];
+#endif
+    for (; i < n; i++)
+        total += (double)from[i];
+    return total;
+}
+
+typedef uint16_t row_halves __attribute__((vector_size(2 * LANES)));
+typedef uint32_t row_words __attribute__((vector_size(4 * LANES)));
+
+/* To nearest, ties to even; a NaN stays one. */
+static inline row_halves halves_of(vector v) {
+    const row_words bits = (row_words)v, up = bits + 0x7fff + (bits >> 16 & 1);
+    const row_words rounded = (row_words)choose(v != v, (vector)(bits | 0x400000), (vector)up);
+    return __builtin_convertvector(rounded >> 16, row_halves);
+}
+
+static void round_to_bf16(int64_t n, const void *x, uint16_t *y) {
+    const real *from = x;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const row_halves halves = halves_of(load(from + i));
+        memcpy(y + i, &halves, sizeof halves);
+    }
+    if (i < n) {
+        const row_halves halves = halves_of(load_part(from + i, n - i, 0));
+        memcpy(y + i, &halves, (size_t)(n - i) * sizeof *y);
+    }
+}
+
+static inline vector numbers_of_halves(row_halves halves) {
+    return (vector)(__builtin_convertvector(halves, row_words) << 16);
+}
+
+static void widen_bf16(int64_t n, const uint16_t *x, void *y) {
+    real *to = y;
+    int64_t i = 0;
+    row_halves halves = {0};
+    for (; i + LANES <= n; i += LANES) {
+        memcpy(&halves, x + i, sizeof halves);
+        store(to + i, numbers_of_halves(halves));
+    }
+    if (i < n) {
+        memcpy(&halves, x + i, (size_t)(n - i) * sizeof *x);
+        store_part(to + i, numbers_of_halves(halves), n - i);
+    }
+}
+#endif
+
 /* ---- Sums over rows ----
  *
  * UNROLLED rows are added at a time, so that the sums are loaded and stored less often. */

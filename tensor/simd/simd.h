@@ -213,6 +213,12 @@ typedef struct wg__simd {
     double (*row_sum_exp)(int64_t n, const void *x, double shift);
     void (*row_exp)(int64_t n, const void *x, double shift, double scale, void *y);
 
+    /* Of f32 alone: the sum of a row, in f64; and conversions by the rules of wg_cast, to nearest,
+     * ties to even, where a NaN stays one. */
+    double (*row_sum)(int64_t n, const void *x);
+    void (*round_to_bf16)(int64_t n, const void *x, uint16_t *y);
+    void (*widen_bf16)(int64_t n, const uint16_t *x, void *y);
+
     /* Gradients of softmax and its logarithm along a row, from y: dx = y (dy - sum dy y), or
      * dy - e^y sum dy. dx may be dy. */
     void (*row_softmax_vjp)(int64_t n, const void *y, const void *dy, void *dx);

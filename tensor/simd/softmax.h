@@ -9,18 +9,6 @@
 
 enum { COLUMN_VECTORS = 4, SUM_RUN = 256 };
 
-/* Where `count` is the constant LANES, the whole vector. */
-WG__OF_KNOWN vector load_first(const int64_t count, const real *from) {
-    return count == LANES ? load(from) : load_part(from, count, 0);
-}
-
-WG__OF_KNOWN void store_first(const int64_t count, real *to, vector v) {
-    if (count == LANES)
-        store(to, v);
-    else
-        store_part(to, v, count);
-}
-
 /* The largest element of each line, or NaN if it has one. */
 WG__OF_KNOWN void largest_of_columns(const int vectors, const int64_t count, int64_t n,
                                      int64_t stride, const real *x, vector *most) {

@@ -147,6 +147,9 @@ const wg__simd WG__TABLE = {
     .add_scaled_rows = add_scaled_rows,
     .small_product = small_product,
 #if WG__BITS == 32
+    .row_sum = row_sum,
+    .round_to_bf16 = round_to_bf16,
+    .widen_bf16 = widen_bf16,
     .bf16_product = bf16_product,
     .dequantize = {dequantize_bf16, dequantize_q8_0, dequantize_q4_0},
 #endif

@@ -176,6 +176,18 @@ static inline void store_part(real *to, vector v, int64_t n) {
 #endif
 }
 
+/* The first `count` elements, and zeros: where that is the constant LANES, the whole vector. */
+WG__OF_KNOWN vector load_first(const int64_t count, const real *from) {
+    return count == LANES ? load(from) : load_part(from, count, 0);
+}
+
+WG__OF_KNOWN void store_first(const int64_t count, real *to, vector v) {
+    if (count == LANES)
+        store(to, v);
+    else
+        store_part(to, v, count);
+}
+
 /* WG__TURNn: the vector rotated by n elements. */
 #if WG__LANES == 16
 #define WG__TURN8(v)                                                                               \

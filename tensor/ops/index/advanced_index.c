@@ -152,31 +152,60 @@ static int check_memory(const wg_call *call, int64_t highest) {
         (long long)highest, wanted, there);
 }
 
-/* Integer weights add up in f64, as in NumPy. */
-static wg_tensor *bin_weights(wg_tensor *x, wg_tensor *weights) {
-    if (weights == NULL)
-        return wg_ones_like(x);
-    return wg_dtype_is_float(weights->spec.dtype) ? weights : wg_cast(weights, WG_F64);
+/* How many bins the numbers of x, contiguous, need; -1 with an error. */
+static int64_t bins_of(const wg_call *call, const wg_tensor *x) {
+    const int64_t *number = wg__tensor_address(x);
+    int64_t low = 0, high = ((const bincount_options *)call->options)->min_length - 1;
+    for (int64_t i = 0; i < x->spec.shape[0]; i++) {
+        low = number[i] < low ? number[i] : low;
+        high = number[i] > high ? number[i] : high;
+    }
+    if (low < 0)
+        return wg__op_fail(call, WG_ERROR_INDEX, "%lld is negative; wanted numbers from 0 on",
+                           (long long)low);
+    return check_memory(call, high) < 0 ? -1 : high + 1;
 }
 
-static int bincount_decompose(wg_call *call) {
-    const int64_t min_length = ((const bincount_options *)call->options)->min_length;
-    wg_tensor *x = call->inputs[0];
-    int64_t length = min_length;
-    if (wg_tensor_count(x) > 0) {
-        wg_tensor *lowest = wg_min(x, 0, NULL, false), *highest = wg_max(x, 0, NULL, false);
-        if (lowest == NULL || highest == NULL || wg__check_memory(lowest, "bincount") < 0)
+/* Neighbours that are equal are counted in two places, so that no count waits for the one before.
+ */
+static int count_numbers(const wg_tensor *x, wg_tensor *counts) {
+    enum { MOST_BINS = 1 << 14 };
+    const int64_t *number = wg__tensor_address(x), n = x->spec.shape[0];
+    const int64_t bins = counts->spec.shape[0];
+    int64_t *count = wg__tensor_address(counts), i = 0;
+    if (n > bins && bins <= MOST_BINS) {
+        int64_t *other = wg__alloc_array(bins, sizeof *other);
+        if (other == NULL)
             return -1;
-        const int64_t low = *(const int64_t *)wg__tensor_address(lowest);
-        const int64_t high = *(const int64_t *)wg__tensor_address(highest);
-        if (low < 0)
-            return wg__op_fail(call, WG_ERROR_INDEX, "%lld is negative; wanted numbers from 0 on",
-                               (long long)low);
-        if (check_memory(call, high) < 0)
-            return -1;
-        length = high >= min_length ? high + 1 : min_length;
+        memset(other, 0, (size_t)bins * sizeof *other);
+        for (; i + 1 < n; i += 2) {
+            count[number[i]]++;
+            other[number[i + 1]]++;
+        }
+        for (int64_t k = 0; k < bins; k++)
+            count[k] += other[k];
+        wg__free(other);
     }
-    wg_tensor *weights = bin_weights(x, call->input_count > 1 ? call->inputs[1] : NULL);
+    for (; i < n; i++)
+        count[number[i]]++;
+    return 0;
+}
+
+/* Integer weights add up in f64, as in NumPy. */
+static int bincount_decompose(wg_call *call) {
+    wg_tensor *x = wg_contiguous(call->inputs[0]);
+    wg_tensor *weights = call->input_count > 1 ? call->inputs[1] : NULL;
+    if (x == NULL || wg__check_memory(x, "bincount") < 0)
+        return -1;
+    const int64_t length = bins_of(call, x);
+    if (length < 0)
+        return -1;
+    if (weights == NULL) {
+        wg_tensor *counts = wg_zeros(WG_I64, 1, &length);
+        return counts == NULL || count_numbers(x, counts) < 0 ? -1 : wg__set_output(call, counts);
+    }
+    if (!wg_dtype_is_float(weights->spec.dtype))
+        weights = wg_cast(weights, WG_F64);
     if (weights == NULL)
         return -1;
     return wg__set_output(call,

@@ -19,19 +19,22 @@ static int gather_infer(wg_call *call) {
 }
 
 static int gather_forward(wg_call *call) {
-    const int axis = ((const wg__index_options *)call->options)->axis;
+    const wg__index_options *options = call->options;
     const wg_tensor *x = call->inputs[0], *index = call->inputs[1];
-    if (wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
+    if (!options->checked && wg__check_index_range(call, 1, x->spec.shape[options->axis]) < 0)
         return -1;
-    wg__gather(x, axis, index, call->outputs[0]);
+    wg__gather(x, options->axis, index, call->outputs[0]);
     return 0;
 }
 
+static wg_tensor *add_scattered(wg_tensor *x, const wg__index_options *options, wg_tensor *index,
+                                wg_tensor *src);
+
 static int gather_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const int axis = ((const wg__index_options *)call->options)->axis;
+    const wg__index_options checked = {((const wg__index_options *)call->options)->axis, true};
     const wg_spec *x = &call->input_specs[0];
-    gradients[0] =
-        wg_scatter_add(wg_zeros(x->dtype, x->ndim, x->shape), axis, call->inputs[1], cotangents[0]);
+    gradients[0] = add_scattered(wg_zeros(x->dtype, x->ndim, x->shape), &checked, call->inputs[1],
+                                 cotangents[0]);
     return wg__vjp_status();
 }
 
@@ -62,7 +65,12 @@ wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index) {
     wg_scope_begin(&scope);
     return wg_scope_end(&scope,
                         wg_apply_one(&gather, 2, (wg_tensor *[]){x, wg__index_as_i64(index)},
-                                     &(wg__index_options){along}));
+                                     &(wg__index_options){.axis = along}));
+}
+
+/* wg_gather by i64 indices that are in range. */
+static wg_tensor *gather_checked(wg_tensor *x, int axis, wg_tensor *index) {
+    return wg_apply_one(&gather, 2, (wg_tensor *[]){x, index}, &(wg__index_options){axis, true});
 }
 
 /* index_select is a gather whose index is repeated, by strides of 0, along the other axes. */
@@ -74,7 +82,7 @@ static wg_tensor *index_select(wg_tensor *x, int axis, wg_tensor *index) {
         shape[i] = i == axis ? index->spec.shape[0] : x->spec.shape[i];
     }
     index = wg_expand(wg_reshape(index, x->spec.ndim, line), x->spec.ndim, shape);
-    return wg_gather(x, axis, index);
+    return gather_checked(x, axis, index);
 }
 
 /* Checks the index of index_select, so that errors carry its name. */
@@ -332,8 +340,8 @@ static int take_along_axis_decompose(wg_call *call) {
     if (take_shapes(call, &axis, x_shape, index_shape) < 0)
         return -1;
     wg_tensor *index = wg__index_from_front(call, call->inputs[1], axis, x_shape[axis]);
-    return wg__set_output(call, wg_gather(wg_expand(call->inputs[0], ndim, x_shape), axis,
-                                          wg_expand(index, ndim, index_shape)));
+    return wg__set_output(call, gather_checked(wg_expand(call->inputs[0], ndim, x_shape), axis,
+                                               wg_expand(index, ndim, index_shape)));
 }
 
 static int take_along_axis_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -341,8 +349,9 @@ static int take_along_axis_sample(int index, wg_generator *generator, wg_sample 
         wg__index_options options;
         int ndim;
         int64_t x[3], index[3];
-    } cases[] = {
-        {{1}, 2, {2, 3}, {2, 4}}, {{-1}, 2, {1, 4}, {3, 2}}, {{0}, 3, {3, 1, 2}, {2, 3, 1}}};
+    } cases[] = {{{.axis = 1}, 2, {2, 3}, {2, 4}},
+                 {{.axis = -1}, 2, {1, 4}, {3, 2}},
+                 {{.axis = 0}, 3, {3, 1, 2}, {2, 3, 1}}};
     if (index >= (int)(sizeof cases / sizeof *cases))
         return 0;
     const int ndim = cases[index].ndim, axis = (cases[index].options.axis + ndim) % ndim;
@@ -365,7 +374,8 @@ static const wg_op take_along_axis = {
 };
 
 wg_tensor *wg_take_along_axis(wg_tensor *x, int axis, wg_tensor *index) {
-    return wg_apply_one(&take_along_axis, 2, (wg_tensor *[]){x, index}, &(wg__index_options){axis});
+    return wg_apply_one(&take_along_axis, 2, (wg_tensor *[]){x, index},
+                        &(wg__index_options){.axis = axis});
 }
 
 /* ---- take: y[i] = the element number index[i] of x in row-major order. ---- */
@@ -375,7 +385,7 @@ static int take_decompose(wg_call *call) {
     wg_tensor *x = wg_reshape(call->inputs[0], 1, (int64_t[]){wg__spec_count(call->input_specs)});
     wg_tensor *index = wg__index_from_front(call, call->inputs[1], 0, wg_tensor_count(x));
     index = wg_reshape(index, 1, (int64_t[]){wg__spec_count(spec)});
-    return wg__set_output(call, wg_reshape(wg_gather(x, 0, index), spec->ndim, spec->shape));
+    return wg__set_output(call, wg_reshape(gather_checked(x, 0, index), spec->ndim, spec->shape));
 }
 
 static int take_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -450,10 +460,11 @@ static int scatter_add_infer(wg_call *call) {
 
 /* Copies x, and writes or adds src. */
 static int run_scatter(wg_call *call, bool adds) {
-    const int axis = ((const wg__index_options *)call->options)->axis;
+    const wg__index_options *options = call->options;
+    const int axis = options->axis;
     const wg_tensor *x = call->inputs[0], *index = call->inputs[1], *src = call->inputs[2];
     wg_tensor *y = call->outputs[0];
-    if (wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
+    if (!options->checked && wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
         return -1;
     wg__convert(y, x);
     if (adds)
@@ -472,7 +483,7 @@ static int scatter_add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tenso
     if (wg__wants(call, 0))
         gradients[0] = cotangents[0];
     if (wg__wants(call, 2))
-        gradients[2] = wg_gather(cotangents[0], axis, call->inputs[1]);
+        gradients[2] = gather_checked(cotangents[0], axis, call->inputs[1]);
     return wg__vjp_status();
 }
 
@@ -484,11 +495,9 @@ static const wg_op scatter_add = {
 
 /* Casts x and src to their common dtype and the index to i64. bf16 adds up in f32 and rounds
  * once. */
-static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tensor *index,
-                                wg_tensor *src) {
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
-    if (along < 0)
-        return NULL;
+static wg_tensor *run_on_common_dtype(const wg_op *op, wg_tensor *x,
+                                      const wg__index_options *options, wg_tensor *index,
+                                      wg_tensor *src) {
     wg_tensor *y = NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -498,12 +507,23 @@ static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tens
             x = wg__widen(x);
             src = wg__widen(src);
         }
-        y = wg_apply_one(op, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src},
-                         &(wg__index_options){along});
+        y = wg_apply_one(op, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src}, options);
         if (op == &scatter_add)
             y = wg__narrow(y, dtype);
     }
     return wg_scope_end(&scope, y);
+}
+
+static wg_tensor *add_scattered(wg_tensor *x, const wg__index_options *options, wg_tensor *index,
+                                wg_tensor *src) {
+    return run_on_common_dtype(&scatter_add, x, options, index, src);
+}
+
+static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tensor *index,
+                                wg_tensor *src) {
+    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
+    const wg__index_options options = {.axis = along};
+    return along < 0 ? NULL : run_on_common_dtype(op, x, &options, index, src);
 }
 
 wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {

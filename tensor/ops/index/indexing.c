@@ -347,8 +347,11 @@ typedef struct index_case {
 } index_case;
 
 static const index_case index_cases[] = {
-    {{1}, 2, {3, 4}, {3, 2}},       {{0}, 2, {3, 4}, {5, 3}},       {{0}, 1, {4}, {6}},
-    {{1}, 3, {2, 3, 2}, {2, 4, 2}}, {{2}, 3, {2, 1, 3}, {1, 1, 1}},
+    {{.axis = 1}, 2, {3, 4}, {3, 2}},
+    {{.axis = 0}, 2, {3, 4}, {5, 3}},
+    {{.axis = 0}, 1, {4}, {6}},
+    {{.axis = 1}, 3, {2, 3, 2}, {2, 4, 2}},
+    {{.axis = 2}, 3, {2, 1, 3}, {1, 1, 1}},
 };
 
 int wg__sample_index(int i, wg_generator *generator, wg_sample *sample, wg_spec *shape) {
@@ -368,7 +371,7 @@ int wg__sample_index(int i, wg_generator *generator, wg_sample *sample, wg_spec 
 #define BENCH_SIZE 2048
 
 int wg__bench_index(wg_generator *generator, wg_sample *sample) {
-    static const wg__index_options rows = {0};
+    static const wg__index_options rows = {.axis = 0};
     const int64_t shape[] = {BENCH_SIZE, BENCH_SIZE};
     sample->options = &rows;
     sample->inputs[0] = wg_rand(generator, WG_F32, 2, shape);

@@ -27,6 +27,7 @@ wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis,
 
 typedef struct wg__index_options {
     int axis;
+    bool checked; /* the indices are known to be in range */
 } wg__index_options;
 
 /* -1 with SHAPE unless input 1 has the rank of x, input 0, and no size beyond x's off the axis. */

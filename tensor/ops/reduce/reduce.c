@@ -12,7 +12,7 @@
 /* ---- sum: y = the sum over the axes; integers and bools in i64, wrapping around.
  * dx = g, repeated along the axes. ---- */
 
-/* The kernels and the forward of a sum or a product. */
+/* The kernels of a sum or a product. */
 #define TOTAL(NAME, NEUTRAL, JOIN)                                                                 \
     WG__REDUCTION(NAME##_f32, float, , double, NEUTRAL, JOIN, float, )                             \
     WG__REDUCTION(NAME##_f64, double, , double, NEUTRAL, JOIN, double, )                           \
@@ -20,10 +20,32 @@
                   wg__f64_to_bf16)                                                                 \
     WG__REDUCTION(NAME##_i32, int32_t, , uint64_t, NEUTRAL, JOIN, int64_t, )                       \
     WG__REDUCTION(NAME##_i64, int64_t, , uint64_t, NEUTRAL, JOIN, int64_t, )                       \
-    WG__REDUCTION(NAME##_u8, uint8_t, , uint64_t, NEUTRAL, JOIN, int64_t, )                        \
-    WG__REDUCE_FORWARD(NAME, double, double, uint64_t, uint64_t, uint64_t)
+    WG__REDUCTION(NAME##_u8, uint8_t, , uint64_t, NEUTRAL, JOIN, int64_t, )
 
 TOTAL(sum, 0, a + b)
+
+/* Runs of fewer elements are not worth a vector kernel. */
+enum { LONG_RUN = 64 };
+
+static void sum_run(int64_t count, void *to, const void *x, int64_t stride) {
+    if (stride == 1 && count >= LONG_RUN)
+        *(double *)to += wg__simd_for(WG_F32)->row_sum(count, x);
+    else
+        sum_f32_run(count, to, x, stride);
+}
+
+static int sum_forward(wg_call *call) {
+    static const wg__reduction kernels[WG_DTYPE_COUNT] = {
+        [WG_F32] = {sizeof(double), sum_f32_start, sum_f32_row, sum_run, sum_f32_join,
+                    sum_f32_finish},
+        [WG_F64] = WG__KERNELS(sum_f64, double),
+        [WG_BF16] = WG__KERNELS(sum_bf16, double),
+        [WG_I32] = WG__KERNELS(sum_i32, uint64_t),
+        [WG_I64] = WG__KERNELS(sum_i64, uint64_t),
+        [WG_U8] = WG__KERNELS(sum_u8, uint64_t),
+        [WG_BOOL] = WG__KERNELS(sum_u8, uint64_t)};
+    return wg__reduce_call(call, kernels);
+}
 
 static int sum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const wg_spec *x = &call->input_specs[0];
@@ -185,6 +207,7 @@ wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape) {
  * dx_i = g times the product of all others. ---- */
 
 TOTAL(prod, 1, a *b)
+WG__REDUCE_FORWARD(prod, double, double, uint64_t, uint64_t, uint64_t)
 
 /* For each element of a line, the last axis, the product of the elements before it: 1 for the
  * first. */
