@@ -193,3 +193,16 @@ const char *wg__blis_family(void) {
     bli_init();
     return bli_arch_string(bli_arch_query_id());
 }
+
+bool wg__blis_is_generic(void) {
+    enum { UNASKED, NO, YES };
+    static atomic_int found;
+    const int known = atomic_load_explicit(&found, memory_order_relaxed);
+    if (known != UNASKED)
+        return known == YES;
+    const char *family = wg__blis_family();
+    const bool is_generic = strcmp(family, "generic") == 0;
+    if (is_generic || strcmp(family, "unknown") != 0)
+        atomic_store_explicit(&found, is_generic ? YES : NO, memory_order_relaxed);
+    return is_generic;
+}

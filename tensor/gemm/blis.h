@@ -32,6 +32,10 @@ typedef struct wg__blis_kernel {
 const char *wg__blis_version(void);
 const char *wg__blis_family(void);
 
+/* Whether BLIS has only its portable kernels in C for this processor: BLIS 0.9 does not know those
+ * after Zen 4. */
+bool wg__blis_is_generic(void);
+
 /* dtype is f32 or f64. */
 wg__blis_kernel wg__blis_kernel_for(wg_dtype dtype);
 

@@ -7,6 +7,9 @@
  *     skinny  (a side below SKINNY)        strips of STRIP rows or columns, a call of BLIS each
  *     large, gathered, rounded to bf16     blocks of packed operands: large.c
  *
+ * BLIS 0.9 has only portable kernels for processors that it does not know (Zen 5); there large.c
+ * computes its share, too.
+ *
  * The choice and the strips depend on the shape alone, so the bits are the same at any number of
  * threads. In deterministic mode (kernels.h) large.c computes what BLIS would. */
 #include "tensor/gemm/gemm.h"
@@ -129,10 +132,11 @@ static bool packs_small(const wg__product *p) {
     return dots && p->k <= 128 && p->m >= SKINNY && p->n >= SKINNY;
 }
 
-/* In deterministic mode, and without memory for BLIS's buffers: the blocks of large.c, which can do
- * with none. */
+/* In deterministic mode, without memory for BLIS's buffers, and where our kernels have vectors and
+ * BLIS's have none: the blocks of large.c, which can do with no memory. */
 static void multiply_by_blis(const wg__product *p, bool packs) {
-    if (wg_is_deterministic() || !wg__blis_gemm(p, packs))
+    const bool is_slow = wg__simd_level_in_use() >= WG__SIMD_V3 && wg__blis_is_generic();
+    if (wg_is_deterministic() || is_slow || !wg__blis_gemm(p, packs))
         wg__gemm_large(p, wg__gemm_kernel_for(p->dtype));
 }
 

@@ -139,13 +139,16 @@ wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype) {
 }
 
 /* The kernel of tensor/simd has the larger tile if BLIS's does not use AVX-512: BLIS chooses its
- * kernel by the model of the processor, and BLIS 0.9 gives a Zen 4 the kernels of Zen 3. */
+ * kernel by the model of the processor, and BLIS 0.9 gives a Zen 4 the kernels of Zen 3, and a Zen
+ * 5 portable ones. */
 wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype) {
     if (wg_is_deterministic())
         return wg__gemm_kernel_of_panels(dtype);
     const wg__gemm_kernel blis = wg__gemm_kernel_of_blis(dtype);
     const int64_t bytes = blis.a.width * blis.b.width * (int64_t)wg_dtype_size(dtype);
-    if (wg__simd_level_in_use() == WG__SIMD_V4 && bytes < TILE_BYTES)
+    const wg__simd_level level = wg__simd_level_in_use();
+    if ((level == WG__SIMD_V4 && bytes < TILE_BYTES) ||
+        (level == WG__SIMD_V3 && wg__blis_is_generic()))
         return wg__gemm_kernel_of_panels(dtype);
     return blis;
 }
