@@ -161,22 +161,13 @@ typedef struct clamp_options {
     double low, high;
 } clamp_options;
 
-/* `context` holds the two limits as elements of the dtype. */
-#define CLAMP_LOOP(NAME, TYPE)                                                                     \
-    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
-        const TYPE low = ((const TYPE *)context)[0], high = ((const TYPE *)context)[1];            \
-        const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
-        TYPE *restrict y = (TYPE *)data[0];                                                        \
-        const TYPE *restrict px = (const TYPE *)data[1];                                           \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const TYPE x = px[i * sx];                                                             \
-            y[i * sy] = x < low ? low : x > high ? high : x;                                       \
-        }                                                                                          \
-    }
+/* The limits as elements of the dtype. */
+typedef struct limits_f32 {
+    float low, high;
+} limits_f32;
 
-CLAMP_LOOP(clamp_f32, float)
-CLAMP_LOOP(clamp_f64, double)
+LOOP_WITH(clamp_f32, float, limits_f32, x<o.low ? o.low : x> o.high ? o.high : x)
+LOOP_WITH(clamp_f64, double, clamp_options, x<o.low ? o.low : x> o.high ? o.high : x)
 
 static int clamp_infer(wg_call *call) {
     const clamp_options *options = call->options;
@@ -189,10 +180,9 @@ static int clamp_infer(wg_call *call) {
 static int clamp_forward(wg_call *call) {
     static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(clamp)};
     const clamp_options *options = call->options;
-    const float narrow[] = {(float)options->low, (float)options->high};
-    const double wide[] = {options->low, options->high};
+    const limits_f32 narrow = {(float)options->low, (float)options->high};
     const bool is_f64 = call->input_specs[0].dtype == WG_F64;
-    return wg__elementwise_call(call, loops, is_f64 ? (const void *)wide : narrow);
+    return wg__elementwise_call(call, loops, is_f64 ? (const void *)options : &narrow);
 }
 
 static int clamp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {

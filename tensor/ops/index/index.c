@@ -27,14 +27,9 @@ static int gather_forward(wg_call *call) {
     return 0;
 }
 
-static wg_tensor *add_scattered(wg_tensor *x, const wg__index_options *options, wg_tensor *index,
-                                wg_tensor *src);
-
 static int gather_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const wg__index_options checked = {((const wg__index_options *)call->options)->axis, true};
-    const wg_spec *x = &call->input_specs[0];
-    gradients[0] = add_scattered(wg_zeros(x->dtype, x->ndim, x->shape), &checked, call->inputs[1],
-                                 cotangents[0]);
+    const int axis = ((const wg__index_options *)call->options)->axis;
+    gradients[0] = wg__scattered(call, axis, call->inputs[1], cotangents[0]);
     return wg__vjp_status();
 }
 
@@ -460,11 +455,10 @@ static int scatter_add_infer(wg_call *call) {
 
 /* Copies x, and writes or adds src. */
 static int run_scatter(wg_call *call, bool adds) {
-    const wg__index_options *options = call->options;
-    const int axis = options->axis;
+    const int axis = ((const wg__index_options *)call->options)->axis;
     const wg_tensor *x = call->inputs[0], *index = call->inputs[1], *src = call->inputs[2];
     wg_tensor *y = call->outputs[0];
-    if (!options->checked && wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
+    if (wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
         return -1;
     wg__convert(y, x);
     if (adds)
@@ -495,9 +489,11 @@ static const wg_op scatter_add = {
 
 /* Casts x and src to their common dtype and the index to i64. bf16 adds up in f32 and rounds
  * once. */
-static wg_tensor *run_on_common_dtype(const wg_op *op, wg_tensor *x,
-                                      const wg__index_options *options, wg_tensor *index,
-                                      wg_tensor *src) {
+static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tensor *index,
+                                wg_tensor *src) {
+    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
+    if (along < 0)
+        return NULL;
     wg_tensor *y = NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -507,23 +503,12 @@ static wg_tensor *run_on_common_dtype(const wg_op *op, wg_tensor *x,
             x = wg__widen(x);
             src = wg__widen(src);
         }
-        y = wg_apply_one(op, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src}, options);
+        y = wg_apply_one(op, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src},
+                         &(wg__index_options){.axis = along});
         if (op == &scatter_add)
             y = wg__narrow(y, dtype);
     }
     return wg_scope_end(&scope, y);
-}
-
-static wg_tensor *add_scattered(wg_tensor *x, const wg__index_options *options, wg_tensor *index,
-                                wg_tensor *src) {
-    return run_on_common_dtype(&scatter_add, x, options, index, src);
-}
-
-static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tensor *index,
-                                wg_tensor *src) {
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
-    const wg__index_options options = {.axis = along};
-    return along < 0 ? NULL : run_on_common_dtype(op, x, &options, index, src);
 }
 
 wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {

@@ -329,6 +329,18 @@ void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_te
     run_scatter(&scatter, axis);
 }
 
+/* The op copies its zeros; it runs where the gradient is to be differentiated again. */
+wg_tensor *wg__scattered(const wg_call *call, int axis, wg_tensor *index, wg_tensor *g) {
+    const wg_spec *x = &call->input_specs[0];
+    wg_tensor *sum = wg_zeros(x->dtype, x->ndim, x->shape);
+    if (call->create_graph || x->dtype == WG_BF16)
+        return wg_scatter_add(sum, axis, index, g);
+    if (sum == NULL || index == NULL || g == NULL)
+        return NULL;
+    wg__scatter_add(sum, axis, index, g, -1);
+    return sum;
+}
+
 void wg__scatter(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src) {
     if (wg__spec_count(&src->spec) == 0)
         return;

@@ -27,7 +27,7 @@ wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis,
 
 typedef struct wg__index_options {
     int axis;
-    bool checked; /* the indices are known to be in range */
+    bool checked; /* of a gather: the indices are known to be in range */
 } wg__index_options;
 
 /* -1 with SHAPE unless input 1 has the rank of x, input 0, and no size beyond x's off the axis. */
@@ -41,6 +41,10 @@ void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
  * along the inner axis (-1: none). */
 void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
                      int64_t skip);
+
+/* For a vjp: zeros of the shape of input 0, of a floating dtype, with g added at [..index[..i..]..],
+ * where the i64 indices are known to be in range. NULL with an error. */
+wg_tensor *wg__scattered(const wg_call *call, int axis, wg_tensor *index, wg_tensor *g);
 
 /* y[..index[..i..]..] = src[..i..]: of several values for one place the last is stored. */
 void wg__scatter(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src);

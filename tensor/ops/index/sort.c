@@ -2,6 +2,7 @@
  * a NaN after all numbers and equal to every other NaN, and with -0 equal to 0. */
 #include "tensor/convert.h"
 #include "tensor/iter.h"
+#include "tensor/ops/index/indexing.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
@@ -384,9 +385,7 @@ static int64_t axis_of(const wg_call *call) {
 
 /* dx = g at the place that each value comes from. */
 static int chosen_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const wg_spec *x = &call->input_specs[0];
-    gradients[0] = wg_scatter_add(wg_zeros(x->dtype, x->ndim, x->shape), (int)axis_of(call),
-                                  call->outputs[1], cotangents[0]);
+    gradients[0] = wg__scattered(call, (int)axis_of(call), call->outputs[1], cotangents[0]);
     return wg__vjp_status();
 }
 
@@ -582,10 +581,8 @@ static wg_tensor *with_axis(wg_tensor *reduced, const wg_call *call) {
 }
 
 static int median_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const wg_spec *x = &call->input_specs[0];
-    gradients[0] =
-        wg_scatter_add(wg_zeros(x->dtype, x->ndim, x->shape), (int)axis_of(call),
-                       with_axis(call->outputs[1], call), with_axis(cotangents[0], call));
+    gradients[0] = wg__scattered(call, (int)axis_of(call), with_axis(call->outputs[1], call),
+                                 with_axis(cotangents[0], call));
     return wg__vjp_status();
 }
 
