@@ -53,9 +53,9 @@ enum { BLOCK_BYTES = 288 << 10, CHUNK_BYTES = 288 << 10, SHARED_BYTES = 4 << 20 
 /* The fewest rows of A, or columns of B, in a block. */
 enum { FEWEST_OF_A = 48, FEWEST_OF_B = 32 };
 
-/* The least size of a workspace. Most products need no more, so that each gets the memory of the
- * last one, which is still in the cache. */
-enum { USUAL_BYTES = 5 << 20 };
+/* The sizes of most workspaces, of products that need little and of the others: so each gets the
+ * memory of the last one, which is still in the cache. */
+enum { LITTLE_BYTES = 640 << 10, USUAL_BYTES = 5 << 20 };
 
 /* Addresses a multiple of SAME_LINES bytes apart compete for the same few lines of the cache. */
 enum { CACHE_LINE = 64, SAME_LINES = 2048, WORD = 4 };
@@ -662,7 +662,8 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
     const int64_t shared_bytes = shares ? at_once * piece_bytes : 0;
     const int64_t workers = wg__smaller(p.threads, p.slivers);
     const int64_t bytes = shared_bytes + workers * p.workspace_bytes;
-    p.shared = wg__try_alloc((size_t)(bytes < USUAL_BYTES ? USUAL_BYTES : bytes));
+    const int64_t usual = bytes <= LITTLE_BYTES ? LITTLE_BYTES : USUAL_BYTES;
+    p.shared = wg__try_alloc((size_t)(bytes < usual ? usual : bytes));
     if (!p.shared) {
         multiply_tile_by_tile(&p);
         return;
