@@ -412,8 +412,11 @@ static int count_rows(wg_trainer *trainer, int64_t index) {
                 .elements = wg__calloc((size_t)ranks, sizeof *r->elements)};
     r->stride = (size_t)(r->width + 1) * sums->size;
     double *counts = wg__calloc((size_t)ranks, sizeof *counts);
-    if (!counts || !r->numbers || !r->elements) /* the others are in the sum below */
+    if (!counts || !r->numbers || !r->elements) { /* the others are in the sum below */
         wg_group_abort(group, "there is no memory for a step");
+        wg__free(counts);
+        return -1;
+    }
     if (own)
         find_rows(own, sums->size, r);
     counts[mine] = (double)r->own;
@@ -435,8 +438,10 @@ static int sum_rows(wg_trainer *trainer, int64_t index) {
     const wg_tensor *own = own_rows(trainer, index);
     wg__exchange *exchange = NULL;
     char *data = wg__alloc_array(r->total, r->stride);
-    if (!data)
+    if (!data) {
         wg_group_abort(group, "there is no memory for a step");
+        return -1;
+    }
     if (own)
         pack_rows(own, sums->size, r, data + (size_t)r->begin * r->stride);
     int status = wg__group_begin_all_gather(group, sums->element, r->elements, data, &exchange);
@@ -459,8 +464,10 @@ static int sum_all_rows(wg_trainer *trainer, int64_t index) {
     const wg_tensor *own = own_rows(trainer, index);
     const int64_t count = wg_tensor_count(trainer->optimizer->entries[index].parameter);
     char *all = wg__calloc((size_t)count, sums->size);
-    if (!all)
+    if (!all) {
         wg_group_abort(group, "there is no memory for a step");
+        return -1;
+    }
     if (own)
         memcpy(all, wg_tensor_data(own), (size_t)count * sums->size);
     const int status = wg_group_sum(group, sums->element, count, all);
