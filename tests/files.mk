@@ -237,6 +237,7 @@ tests_test_train_SOURCES = \
 	$(nil)
 
 testing_sources = \
+	tests/fuzz/data.c \
 	tests/fuzz/weights.c \
 	tests/fuzz/weights.h \
 	tests/support/damage.c \

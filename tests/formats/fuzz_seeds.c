@@ -14,7 +14,9 @@ static const struct {
                {"llama2c", "x.bin"},
                {"pytorch", "x.pt"},
                {"gguf", "x.gguf"},
-               {"hdf5", "x.h5"}};
+               {"hdf5", "x.h5"},
+               {"index", "x.safetensors.index.json"},
+               {"data", NULL}};
 
 static const char *format_name(int index) {
     return formats[index].format;
@@ -26,7 +28,10 @@ static void run_seed(const char *path, const char *name) {
     static uint8_t bytes[1 << 20];
     const size_t count = fread(bytes, 1, sizeof bytes, stream);
     fclose(stream);
-    wg__fuzz_weights(name, bytes, count);
+    if (name)
+        wg__fuzz_weights(name, bytes, count);
+    else
+        wg__fuzz_data(bytes, count);
 }
 
 START_TEST(seeds_are_read_or_refused) {

@@ -3,8 +3,9 @@
 #
 #   tests/fuzz/run.sh build|FORMAT|all SECONDS [FOLDER]
 #
-# FORMAT is safetensors, llama2c, pytorch, gguf, tokenizer, config or hdf5; `all' takes each but hdf5
-# for so many seconds. (HDF5's own library leaks on damaged files.) `build' only configures a build in
+# FORMAT is safetensors, llama2c, pytorch, gguf, index (of shards), tokenizer, config, data (texts, tables,
+# questions, tagged words, arrays) or hdf5; `all' takes each but hdf5 for so many seconds. (HDF5's own
+# library leaks on damaged files.) dictionaries/FORMAT has words of a format, where it has some. `build' only configures a build in
 # FOLDER (default ./fuzz-build), which also keeps the corpora that grow and the inputs that failed:
 # crash-*. Reduce such an input and add it to tests/fuzz/seeds/FORMAT, which make check reads.
 # CONFIGURE in the environment holds further arguments for ./configure.
@@ -13,7 +14,7 @@ source=$(cd "$(dirname "$0")/../.." && pwd)
 formats=${1:?which format?}
 seconds=${2:?how many seconds?}
 folder=${3:-$PWD/fuzz-build}
-test "$formats" != all || formats='safetensors llama2c pytorch gguf tokenizer config'
+test "$formats" != all || formats='safetensors llama2c pytorch gguf index tokenizer config data'
 mkdir -p "$folder"
 cd "$folder"
 # clang takes minutes to instrument the vectors of the kernels, which read no files.
@@ -34,6 +35,8 @@ fuzz() {
     case $format in
     tokenizer) harness="-DWG_LIBFUZZER $source/tests/fuzz/fuzz_tokenizer.c" ;;
     config) harness=$source/tests/fuzz/config.c ;;
+    data) harness="-DWG_FUZZ_DATA $source/tests/fuzz/data.c $source/tests/fuzz/weights.c" ;;
+    index) name=x.safetensors.index.json ;;
     safetensors | gguf) name=x.$format ;;
     llama2c) name=x.bin ;;
     pytorch) name=x.pt ;;
@@ -44,12 +47,15 @@ fuzz() {
     # shellcheck disable=SC2089
     test -z "${name-}" || harness="-DWG_FUZZ_NAME=\"$name\" $source/tests/fuzz/weights.c"
     mkdir -p "$format"
+    dictionary=$source/tests/fuzz/dictionaries/$format
+    set --
+    test ! -f "$dictionary" || set -- "-dict=$dictionary"
     # shellcheck disable=SC2086,SC2090
     ./libtool --quiet --tag=CC --mode=link clang $flags -fsanitize=fuzzer -std=c11 -D_GNU_SOURCE \
         -I"$source" $harness libwengert_all.la -ljansson -o "fuzz-$format"
     ASAN_OPTIONS=detect_leaks=$leaks nice -n 19 "./fuzz-$format" -max_total_time="$seconds" \
         -max_len=65536 -timeout=60 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1 \
-        "$format" "$source/tests/fuzz/seeds/$format"
+        "$@" "$format" "$source/tests/fuzz/seeds/$format"
 }
 
 for format in $formats; do

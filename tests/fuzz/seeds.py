@@ -1,4 +1,4 @@
-"""Makes tests/fuzz/seeds/: a small good file of each format, from which the fuzzers begin.
+"""Makes tests/fuzz/seeds/: small good files of each format, from which the fuzzers begin.
 
     /usr/bin/python3 tests/fuzz/seeds.py        (PyTorch 1.13)
 """
@@ -8,6 +8,7 @@ import pathlib
 import struct
 import zipfile
 
+import numpy as np
 import torch
 
 HERE = pathlib.Path(__file__).parent / "seeds"
@@ -105,3 +106,38 @@ def nested(name, opening, closing, count=3000):
 
 nested("dicts-in-dicts.pt", b"}X\x01\x00\x00\x00x", b"s")
 nested("lists-in-lists.pt", b"]", b"a")
+
+(HERE / "index" / "two-shards").write_text(json.dumps({
+    "metadata": {"total_size": 12},
+    "weight_map": {"a": "x-00001-of-00002.safetensors", "b": "x-00002-of-00002.safetensors"}}))
+(HERE / "index" / "outside").write_text(json.dumps({"weight_map": {"a": "../x.safetensors"}}))
+
+QUESTIONS = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{
+    "context": "A man plays the flute. The dog runs.",
+    "qas": [{"id": "1", "question": "Who plays?", "answers": [
+        {"text": "A man", "answer_start": 0}, {"text": "man", "answer_start": 2}]},
+            {"id": "2", "question": "What runs?", "answers": [
+                {"text": "The dog", "answer_start": 23}]}]}]}]}
+DATA = {
+    "sentences": "sThe dog runs.\nA man plays.\n\nThe fox.\nIt is quick.\n\nA.\n\nB.\n\nC.\n\nD.\n",
+    "stream": "tThe dog runs.\n<|endoftext|>\nA man plays the flute.\n",
+    "pairs": "pA dog.\nA man.\n\0Ein Hund.\nEin Mann.\n",
+    "table": "lsentence\tlabel\nthe dog runs\t1\na man\t0\n",
+    "columns": "lA plane.\tA bird.\tyes\nThe dog.\tA fox.\tno\n",
+    "labels": 'm{"text": "the dog", "label": ["a", "b"]}\n{"text": "a man", "label": []}\n',
+    "numbers": 'r{"sentence1": "A", "sentence2": "B", "score": 1.25}\n',
+    "lines": "xA plane.\tA bird.\nA dog.\tA fox.\n",
+    "questions": "q" + json.dumps(QUESTIONS),
+    "words": "wA O\nman B-PER\n\nThe O\n",
+    "conllu": "u# text = A man\n1\tA\ta\tDET\t_\t_\t2\tdet\t_\t_\n2-3\tman\t_\t_\t_\t_\t_\t_\t_\t_\n"
+              "2\tman\tman\tNOUN\t_\t_\t0\troot\t_\t_\n\n",
+    "corpus": "cThe dog runs.\nThe dog runs.\n\nA\u00e9 man \u4e2d\u6587\u3002\n",
+}
+for name, text in DATA.items():
+    (HERE / "data" / name).write_bytes(text.encode())
+for name, array in {"matrix": np.arange(6, dtype=np.float32).reshape(2, 3),
+                    "fortran": np.asfortranarray(np.arange(4.0).reshape(2, 2)),
+                    "scalar": np.array(3), "bools": np.array([True, False])}.items():
+    with open(HERE / "data" / ("array-" + name), "wb") as file:
+        file.write(b"n")
+        np.save(file, array)

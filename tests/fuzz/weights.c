@@ -15,37 +15,26 @@
 #include "formats/weights_files.h"
 #include "models/model.h"
 
-/* The path of the file, in memory where the system has such a folder. */
-static const char *place(const char *name) {
-    static char path[256];
+static char path[256];
+
+static void remove_file(void) {
+    unlink(path);
+}
+
+const char *wg__fuzz_file(const char *name, const uint8_t *bytes, size_t count) {
     const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    if (!path[0])
+        atexit(remove_file);
     snprintf(path, sizeof path, "%s/wengert-fuzz-%ld-%s", folder, (long)getpid(), name);
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (descriptor < 0 || write(descriptor, bytes, count) != (ssize_t)count)
+        abort();
+    close(descriptor);
     return path;
 }
 
-static char *to_remove;
-
-static void remove_file(void) {
-    unlink(to_remove);
-}
-
-static int write_file(const char *path, const uint8_t *bytes, size_t count) {
-    if (!to_remove) {
-        to_remove = (char *)path;
-        atexit(remove_file);
-    }
-    const int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    const int status =
-        descriptor >= 0 && write(descriptor, bytes, count) == (ssize_t)count ? 0 : -1;
-    close(descriptor);
-    return status;
-}
-
 void wg__fuzz_weights(const char *name, const uint8_t *bytes, size_t count) {
-    const char *path = place(name);
-    if (write_file(path, bytes, count) < 0)
-        abort();
-    wg_weights *file = wg_weights_open(path);
+    wg_weights *file = wg_weights_open(wg__fuzz_file(name, bytes, count));
     for (int64_t i = 0; i < wg_weights_count(file); i++) {
         wg_scope scope;
         wg_scope_begin(&scope);
