@@ -151,10 +151,6 @@ lint)
     sources() {
         find "$@" -name '*.c' ! -name group_mpi.c | LC_ALL=C sort # which needs mpi.h
     }
-    # No array has a size that is only known at run time.
-    lint_vla() {
-        sources $folders | xargs -P "$(nproc)" -n 8 gcc "${flags[@]}" -Werror=vla -fsyntax-only
-    }
     # A reader of files calls itself only where a comment says how deep.
     lint_recursion() {
         sources $readers | xargs -P "$(nproc)" -n 20 sh -c 'clang-tidy --quiet \
@@ -184,10 +180,10 @@ lint)
             echo "gcc $FLAGS -O1 -fanalyzer" $(analyzer_options "$file") "-Werror -c -o /dev/null $file"
         done | xargs -P "$(nproc)" -I COMMAND sh -c COMMAND
     }
-    flags=("$@") FLAGS="$*"
+    FLAGS="$*"
     export FLAGS
     failed=0 tools=0 wrong=
-    for tool in ${LINT:-scripts cppcheck vla recursion tidy readers analyzer}; do
+    for tool in ${LINT:-scripts cppcheck recursion tidy readers analyzer}; do
         tools=$((tools + 1))
         echo "#### $tool" >>"$log"
         "lint_$tool" >>"$log" 2>&1 || {
