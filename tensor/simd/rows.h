@@ -218,7 +218,7 @@ static void row_normalize_vjp(int64_t n, const void *x, double mean, double scal
 /* ---- Normalisation of channels, whose statistics are over other rows, too ---- */
 
 typedef struct affine_coefficients {
-    vector center, scale, shift, share;
+    vector center, scale, shift, g_center, share;
 } affine_coefficients;
 
 /* Coefficients i to i + count - 1: of each element, or the ones of all elements. */
@@ -235,7 +235,8 @@ WG__OF_KNOWN affine_coefficients coefficients_at(const bool each, const wg__affi
                                                  int64_t i, int64_t count) {
     return (affine_coefficients){
         coefficient(each, row->center, i, count), coefficient(each, row->scale, i, count),
-        coefficient(each, row->shift, i, count), coefficient(each, row->share, i, count)};
+        coefficient(each, row->shift, i, count), coefficient(each, row->g_center, i, count),
+        coefficient(each, row->share, i, count)};
 }
 
 WG__OF_KNOWN void affine_elements(const bool each, const bool has_g, int64_t n,
@@ -248,14 +249,14 @@ WG__OF_KNOWN void affine_elements(const bool each, const bool has_g, int64_t n,
         if (each)
             k = coefficients_at(each, row, i, LANES);
         const vector v = (load(x + i) - k.center) * k.scale + k.shift;
-        store(y + i, has_g ? v + load(g + i) * k.share : v);
+        store(y + i, has_g ? v + (load(g + i) - k.g_center) * k.share : v);
     }
     if (i == n)
         return;
     if (each)
         k = coefficients_at(each, row, i, n - i);
     const vector v = (load_part(x + i, n - i, 0) - k.center) * k.scale + k.shift;
-    store_part(y + i, has_g ? v + load_part(g + i, n - i, 0) * k.share : v, n - i);
+    store_part(y + i, has_g ? v + (load_part(g + i, n - i, 0) - k.g_center) * k.share : v, n - i);
 }
 
 static void row_affine(int64_t n, bool each, const wg__affine_row *row) {

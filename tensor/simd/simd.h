@@ -71,12 +71,12 @@ typedef struct wg__quantized_product {
     int64_t y_stride;
 } wg__quantized_product;
 
-/* y = (x - center) scale + shift + share g; y may be x or g. The coefficients are arrays, of an
- * element for each of x, or of one for all. A NULL center or shift means zeros, a NULL g leaves its
- * term out. */
+/* y = (x - center) scale + shift + (g - g_center) share; y may be x or g. The coefficients are
+ * arrays, of an element for each of x, or of one for all. A NULL center, shift or g_center means
+ * zeros, a NULL g leaves its term out. */
 typedef struct wg__affine_row {
     const void *x, *g;
-    const void *center, *scale, *shift, *share;
+    const void *center, *scale, *shift, *g_center, *share;
     void *y;
 } wg__affine_row;
 

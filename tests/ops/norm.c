@@ -169,6 +169,18 @@ START_TEST(batch_norm_adds_onto_the_gradients_that_are_there) {
 }
 END_TEST
 
+/* What goes through y cancels: the gradient is that of the mean, and exactly. */
+START_TEST(one_value_a_channel_has_the_gradient_of_its_mean) {
+    wg_tensor *x = normal(30, WG_DIMS(1, 40)), *outputs[3], *gradient;
+    wg_tensor *g[] = {normal(31, WG_DIMS(1, 40)), normal(32, WG_DIMS(40))};
+    wg_set_requires_grad(x, true);
+    ck_assert_int_eq(wg_batch_norm_op(x, NULL, NULL, 1e-5, &outputs[0], &outputs[1], &outputs[2]),
+                     0);
+    ck_assert_int_eq(wg_grad(2, outputs, g, 1, &x, NULL, &gradient), 0);
+    assert_close(wg_reshape(gradient, WG_DIMS(40)), g[1], 0, 0);
+}
+END_TEST
+
 START_TEST(no_channels_or_no_images_give_nothing) {
     wg_tensor *y, *mean, *none = wg_ones(WG_F32, WG_DIMS(2, 0, 3)),
                          *three = wg_ones(WG_F32, WG_DIMS(3));
@@ -209,6 +221,7 @@ SUITES {
                                   statistics_of_many_values_are_those_in_f64,
                                   batch_norm_has_the_same_bits_at_any_thread_count,
                                   batch_norm_adds_onto_the_gradients_that_are_there,
+                                  one_value_a_channel_has_the_gradient_of_its_mean,
                                   no_channels_or_no_images_give_nothing,
                                   channels_that_do_not_fit_are_refused};
     add_suite("norm", tests);

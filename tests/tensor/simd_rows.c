@@ -108,6 +108,7 @@ END_TEST
 static void check_affine_rows(const wg__simd *simd, wg_dtype dtype) {
     array x = normal(dtype, 40), g = normal(dtype, 41), center = normal(dtype, 42);
     array scale = normal(dtype, 43), shift = normal(dtype, 44), share = normal(dtype, 45);
+    array g_center = normal(dtype, 51);
     for (size_t l = 0; l < 4 * WG_COUNT(lengths); l++) {
         const int64_t n = lengths[l / 4];
         const bool each = l % 2 != 0, has_g = l % 4 > 1;
@@ -117,6 +118,7 @@ static void check_affine_rows(const wg__simd *simd, wg_dtype dtype) {
                                     .center = has_g ? place(&center, 0) : NULL,
                                     .scale = place(&scale, 0),
                                     .shift = has_g ? place(&shift, 0) : NULL,
+                                    .g_center = place(&g_center, 0),
                                     .share = place(&share, 0),
                                     .y = place(&y, 0)};
         set(&y, n, 42);
@@ -125,7 +127,7 @@ static void check_affine_rows(const wg__simd *simd, wg_dtype dtype) {
             const int64_t k = each ? i : 0;
             double wanted = (get(&x, i) - (has_g ? get(&center, k) : 0)) * get(&scale, k);
             if (has_g)
-                wanted += get(&shift, k) + get(&g, i) * get(&share, k);
+                wanted += get(&shift, k) + (get(&g, i) - get(&g_center, k)) * get(&share, k);
             assert_near(simd, "row_affine", dtype, get(&y, i), wanted, 10);
         }
         ck_assert_double_eq(get(&y, n), 42);

@@ -200,16 +200,23 @@ static void gradient_sums(const block *b, const double *mean, const char *g, dou
     }
 }
 
-/* Writes (x - center) scale + shift + g share to all rows of the block; a NULL g has no share. */
+/* Writes (x - center) scale + shift + (g - g_center) share to all rows of the block, without the
+ * last term where g is NULL. */
 typedef struct columns {
-    column_row center, scale, shift, share;
+    column_row center, scale, shift, g_center, share;
 } columns;
 
 static void write_block(const block *b, const columns *k, const char *x, const char *g, char *y) {
     for (int64_t image = 0; image < b->job->images; image++) {
         const int64_t row = row_of(b, image);
-        const wg__affine_row affine = {x + row,   g ? g + row : NULL, &k->center, &k->scale,
-                                       &k->shift, &k->share,          y + row};
+        const wg__affine_row affine = {.x = x + row,
+                                       .g = g ? g + row : NULL,
+                                       .center = &k->center,
+                                       .scale = &k->scale,
+                                       .shift = &k->shift,
+                                       .g_center = &k->g_center,
+                                       .share = &k->share,
+                                       .y = y + row};
         b->job->simd->row_affine(width_of(b), b->job->by_columns, &affine);
     }
 }
@@ -395,7 +402,8 @@ static void batch_norm_gradients(const block *b) {
         set_columns(b, &k.center, channel, mean[channel]);
         set_columns(b, &k.share, channel, share);
         set_columns(b, &k.scale, channel, (2 * dvariance - share * s * s * sum_x[channel]) / n);
-        set_columns(b, &k.shift, channel, (dmean - share * sum[channel]) / n);
+        set_columns(b, &k.g_center, channel, sum[channel] / n);
+        set_columns(b, &k.shift, channel, dmean / n);
     }
     if (job->dx)
         write_block(b, &k, job->x, job->dy, job->dx);
