@@ -27,7 +27,7 @@ offers 'linear' pretrain --schedule lin
 offers 'squad' finetune run.h5 --task sq
 offers ':files' finetune --train ''
 offers ':files' info ''
-offers 'softmax' bench ops softma
+offers 'logsumexp' bench ops logsume
 offers 'train' tokenizer tr
 offers '--kind' tokenizer train --ki
 offers '' generate --prompt 'Once'
