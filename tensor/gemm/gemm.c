@@ -13,6 +13,7 @@
  * The choice and the strips depend on the shape alone, so the bits are the same at any number of
  * threads. In deterministic mode (kernels.h) large.c computes what BLIS would. */
 #include "tensor/gemm/gemm.h"
+#include "tensor/convert.h"
 
 #include "tensor/gemm/blis.h"
 #include "tensor/gemm/large.h"
@@ -155,6 +156,16 @@ static void multiply_strips(int64_t begin, int64_t end, void *context) {
 
 /* ---- The choice ---- */
 
+/* A sum of no products is 0: C = row or beta C. */
+static void multiply_nothing(wg__product *p) {
+    wg__product_place_row(p);
+    for (int64_t i = 0; i < p->m && p->beta != 1; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            void *c = wg__matrix_at(p->dtype, p->c, i, j).data;
+            wg__set_element(p->dtype, c, p->beta == 0 ? 0 : p->beta * wg__element(p->dtype, c));
+        }
+}
+
 void wg__gemm(const wg__product *product) {
     wg__product p = *product;
     if (p.m == 0 || p.n == 0)
@@ -167,9 +178,12 @@ void wg__gemm(const wg__product *product) {
                          &p);
         return;
     }
+    if (p.k == 0) {
+        multiply_nothing(&p);
+        return;
+    }
     const double multiply_adds = (double)p.m * (double)p.n * (double)p.k;
     wg__product_flops += 2 * multiply_adds;
-    p.rounds &= p.k > 0;
     if (p.rounds || p.gather) {
         wg__gemm_large(&p, p.rounds ? wg__gemm_kernel_of_bf16(wg__bf16_kernels_for_cpu())
                                     : wg__gemm_kernel_for(p.dtype));

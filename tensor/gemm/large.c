@@ -53,9 +53,9 @@ enum { BLOCK_BYTES = 288 << 10, CHUNK_BYTES = 288 << 10, SHARED_BYTES = 4 << 20 
 /* The fewest rows of A, or columns of B, in a block. */
 enum { FEWEST_OF_A = 48, FEWEST_OF_B = 32 };
 
-/* The sizes of most workspaces, of products that need little and of the others: so each gets the
- * memory of the last one, which is still in the cache. */
-enum { LITTLE_BYTES = 640 << 10, USUAL_BYTES = 5 << 20 };
+/* The sizes of most workspaces, so that each gets the memory of the last one of its size, which is
+ * still in the cache. */
+static const int64_t workspace_sizes[] = {128 << 10, 640 << 10, 5 << 20};
 
 /* Addresses a multiple of SAME_LINES bytes apart compete for the same few lines of the cache. */
 enum { CACHE_LINE = 64, SAME_LINES = 2048, WORD = 4 };
@@ -618,6 +618,14 @@ static void set_blocks(blocks *p) {
         p->workspace_bytes = 0;
 }
 
+/* The size of a workspace that is to have so many bytes at least. */
+static int64_t workspace_size(int64_t bytes) {
+    for (size_t i = 0; i < sizeof workspace_sizes / sizeof *workspace_sizes; i++)
+        if (bytes <= workspace_sizes[i])
+            return workspace_sizes[i];
+    return bytes;
+}
+
 /* If there is no memory for workspaces: computes one tile at a time, with the same bits. */
 static void multiply_tile_by_tile(blocks *p) {
     _Alignas(CACHE_LINE) char a[2 * ((PIECE + CACHE_LINE / WORD) * MOST_STEP * WORD + SLIVER_ROOM)];
@@ -662,8 +670,7 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
     const int64_t shared_bytes = shares ? at_once * piece_bytes : 0;
     const int64_t workers = wg__smaller(p.threads, p.slivers);
     const int64_t bytes = shared_bytes + workers * p.workspace_bytes;
-    const int64_t usual = bytes <= LITTLE_BYTES ? LITTLE_BYTES : USUAL_BYTES;
-    p.shared = wg__try_alloc((size_t)(bytes < usual ? usual : bytes));
+    p.shared = wg__try_alloc((size_t)workspace_size(bytes));
     if (!p.shared) {
         multiply_tile_by_tile(&p);
         return;

@@ -2,6 +2,7 @@
  * against plain sums, with operands and C in every layout. */
 #include "base/alloc.h"
 #include "tensor/gemm/large.h"
+#include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
@@ -250,12 +251,35 @@ START_TEST(a_large_product_has_the_same_bits_at_any_thread_count) {
 }
 END_TEST
 
+/* The sums have no terms, whichever kernel would add them. */
+START_TEST(a_product_of_nothing_is_beta_times_c_or_the_row) {
+    static const double betas[] = {0, 1, 0.5};
+    for (int tries = 0; tries < 24; tries++) {
+        const wg_dtype dtype = tries % 2 ? WG_F64 : WG_F32;
+        const int64_t side = tries / 2 % 2 ? 301 : 20;
+        wg_tensor *a, *b, *c, *row = wg_randn(NULL, dtype, WG_DIMS(side));
+        wg__product p = {.dtype = dtype, .m = side, .n = side, .alpha = 1};
+        p.a = laid_out(BY_ROWS, &a, 1, dtype, side, 1);
+        p.b = laid_out(BY_ROWS, &b, 2, dtype, 1, side);
+        p.c = laid_out(tries % LAYOUTS, &c, 3, dtype, side, side);
+        p.beta = betas[tries % 3];
+        p.row = tries / 4 % 3 == 0 ? wg_tensor_data(row) : NULL;
+        wg_tensor *before = wg_clone(c);
+        ck_assert_int_eq(wg_set_deterministic(tries >= 12), 0);
+        wg__gemm(&p);
+        ck_assert_int_eq(wg_set_deterministic(false), 0);
+        assert_is_the_sum(&p, c, before);
+    }
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {a_large_product_is_the_sum_in_every_layout,
                                   a_large_product_takes_alpha_and_beta,
                                   a_row_is_added_to_each_row_of_a_large_product,
                                   a_large_product_does_without_memory_to_pack_into,
                                   a_large_product_gathers_an_operand,
+                                  a_product_of_nothing_is_beta_times_c_or_the_row,
                                   a_large_product_has_the_same_bits_at_any_thread_count};
     add_suite("gemm_large", tests);
 }
