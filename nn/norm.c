@@ -142,10 +142,12 @@ wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int64_t ch
     return wg_module_finish(&norm->module);
 }
 
-/* running = (1 - share) running + share factor new. */
-static int move_running(wg_tensor *running, wg_tensor *new, double share, double factor) {
-    new = wg_cast(new, wg_tensor_dtype(running));
-    return new &&wg_scale_(running, 1 - share) == 0 ? wg_add_(running, new, share * factor) : -1;
+/* running = (1 - share) running + share factor of_batch. */
+static int move_running(wg_tensor *running, wg_tensor *of_batch, double share, double factor) {
+    of_batch = wg_cast(of_batch, wg_tensor_dtype(running));
+    return of_batch && wg_scale_(running, 1 - share) == 0
+               ? wg_add_(running, of_batch, share * factor)
+               : -1;
 }
 
 /* Moves the running statistics towards those of a batch, which has that many values a channel. */
