@@ -124,9 +124,9 @@ int wg__post_hooks_run(wg_node *node);
 /* A hook on a leaf that some ops use as a table and others as a whole, such as an embedding that is
  * the output layer, too. It is called in a wg_backward when those that use the whole have added
  * their gradients, and only ops that add rows (wg_op.adds_rows) are still to come. It may read and
- * write the running gradient, which holds the leaf's gradient of former passes, too; what stands
- * there is what goes on being added to. It is not called where the running gradient is not the
- * pass's own to write. 0, or -1 with an error. */
+ * write the running gradient, which includes the leaf's gradient of earlier passes; the rows are
+ * then added to what the hook left there. It is not called if the running gradient shares its
+ * memory with other tensors. 0, or -1 with an error. */
 struct wg__rows_hook {
     int (*run)(wg__rows_hook *hook, wg_tensor *gradient);
 };

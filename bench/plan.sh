@@ -8,28 +8,10 @@
 # 4096 words at most. ROUNDS (3) times in turns `mpirun -n 2 wengert plan' measures and predicts, and one rank
 # and two ranks train for STEPS (12), of which the first two are left out: the table has the medians.
 set -u
-wengert=${1:-build/wengert}
+. "$(dirname "$0")/mpirun.sh"
 test $# -gt 0 && shift
 test $# -gt 0 || set -- bert-mini gpt2-124m llama-3m
 steps=${STEPS:-12} rounds=${ROUNDS:-3}
-wengert=$(cd "$(dirname "$wengert")" && pwd)/$(basename "$wengert")
-root=$(cd "$(dirname "$0")/.." && pwd)
-command -v mpirun >/dev/null || {
-    echo 'skipped: there is no mpirun; Debian has it in openmpi-bin'
-    exit 0
-}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-plan-bench.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM
-cd "$work" || exit 1
-OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
-OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_rmaps_base_oversubscribe=1
-export OMP_NUM_THREADS OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
-export OMPI_MCA_hwloc_base_binding_policy OMPI_MCA_mpi_yield_when_idle
-export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_rmaps_base_oversubscribe
-cat "$root"/corpus/books/*.txt | head -n 20000 >text.txt
-head -n 200 text.txt >held.txt
 
 median() {
     sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'

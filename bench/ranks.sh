@@ -11,28 +11,10 @@
 # rank, in which other programs do not count. PYTHON (/usr/bin/python3) has PyTorch; without it that part is
 # left out.
 set -u
-wengert=${1:-build/wengert}
+. "$(dirname "$0")/mpirun.sh"
 test $# -gt 0 && shift
 test $# -gt 0 || set -- bert-mini gpt2-124m
 steps=${STEPS:-6} python=${PYTHON:-/usr/bin/python3}
-wengert=$(cd "$(dirname "$wengert")" && pwd)/$(basename "$wengert")
-root=$(cd "$(dirname "$0")/.." && pwd)
-command -v mpirun >/dev/null || {
-    echo 'skipped: there is no mpirun; Debian has it in openmpi-bin'
-    exit 0
-}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-ranks-bench.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM
-cd "$work" || exit 1
-OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
-OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_rmaps_base_oversubscribe=1
-export OMP_NUM_THREADS OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
-export OMPI_MCA_hwloc_base_binding_policy OMPI_MCA_mpi_yield_when_idle
-export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_rmaps_base_oversubscribe
-cat "$root"/corpus/books/*.txt | head -n 20000 >text.txt
-head -n 200 text.txt >held.txt
 
 # What each rank runs: a command, whose seconds of the processor and of the clock are added to a file.
 cat >timed <<'END'

@@ -15,7 +15,7 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
-/* What is checked. One of the three pointers is set. */
+/* An op, a layer or a model to check: exactly one of the three pointers is not NULL. */
 typedef struct subject {
     const wg_op *op;
     const wg_module_example *example;

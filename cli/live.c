@@ -170,12 +170,16 @@ static void draw(canvas *c, const wg_trainer *trainer) {
 /* ---- The picture as text ---- */
 
 /* Bytes of the first characters of a text in UTF-8 that fit into so many columns, and the columns
- * that they take: a character of three or four bytes may be two columns wide, and is taken to be. */
+ * that they take: a character of three or four bytes may be two columns wide, and is taken to be.
+ */
 static int fit(const char *text, int columns, int *taken) {
     int bytes = 0;
     for (*taken = 0; text[bytes];) {
         const unsigned char lead = (unsigned char)text[bytes];
-        const int length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1,
+        const int length = lead >= 0xf0   ? 4
+                           : lead >= 0xe0 ? 3
+                           : lead >= 0xc0 ? 2
+                                          : 1,
                   wide = length > 2 ? 2 : 1;
         if (*taken + wide > columns || strnlen(text + bytes, (size_t)length) < (size_t)length)
             break;

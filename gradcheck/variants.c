@@ -35,7 +35,7 @@ int64_t wg__gradcheck_unlike(const wg__gradcheck *c, int64_t count, const double
 
 static int64_t unlike_bits(int64_t count, const double *numbers, const double *expected) {
     for (int64_t i = 0; i < count; i++)
-        /* NOLINTNEXTLINE: bits are what shall be equal, of NaN and -0, too */
+        /* NOLINTNEXTLINE: compares the bits, so that NaN equals itself and -0 differs from 0 */
         if (memcmp(&numbers[i], &expected[i], sizeof(double)) != 0)
             return i;
     return -1;

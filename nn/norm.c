@@ -238,12 +238,6 @@ wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t gr
     return wg_module_finish(&norm->module);
 }
 
-/* (C)   ->   (1, C, 1...), as x. */
-static wg_tensor *as_channels(wg_tensor *vector, const wg_tensor *x) {
-    const int64_t shape[WG_MAX_DIMS] = {1, wg_tensor_size(x, 1), 1, 1, 1, 1, 1, 1};
-    return wg_reshape(vector, wg_tensor_ndim(x), shape);
-}
-
 static wg_tensor *normalise_groups(wg_group_norm *norm, wg_tensor *x) {
     if (!x)
         return NULL;
@@ -261,7 +255,7 @@ static wg_tensor *normalise_groups(wg_group_norm *norm, wg_tensor *x) {
     wg_tensor *y = wg_layer_norm_op(wg_reshape(x, 2, rows), NULL, NULL, norm->eps);
     y = wg_reshape(y, wg_tensor_ndim(x), shape);
     if (norm->weight)
-        y = wg_add(wg_mul(y, as_channels(norm->weight, x)), as_channels(norm->bias, x));
+        y = wg_add(wg_mul(y, wg__as_channels(norm->weight, x)), wg__as_channels(norm->bias, x));
     return wg_scope_end(&scope, y);
 }
 

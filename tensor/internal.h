@@ -220,4 +220,8 @@ typedef struct wg__op_table {
     int count;
 } wg__op_table;
 
+/* A vector of channels, (C), in the shape that broadcasts along axis 1 of x: (1, C, 1...). [scope]
+ */
+wg_tensor *wg__as_channels(wg_tensor *vector, const wg_tensor *x);
+
 #endif

@@ -430,6 +430,8 @@ typedef enum wg_quantile_interpolation {
  * not from 0 to 1] */
 WG_API wg_tensor *wg_quantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
                               wg_quantile_interpolation interpolation);
+
+/* wg_quantile without the NaN of each line. [scope; as wg_quantile] */
 WG_API wg_tensor *wg_nanquantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
                                  wg_quantile_interpolation interpolation);
 
@@ -724,11 +726,12 @@ WG_API wg_tensor *wg_dequantize(wg_tensor *quantized, wg_quantization quantizati
 WG_API wg_tensor *wg_quantized_linear(wg_tensor *x, wg_tensor *weight, wg_quantization quantization,
                                       wg_tensor *bias);
 
+#define WG_MAX_QUANTIZED_WEIGHTS 3
+
 /* wg_quantized_linear with `count` weights, 1 to WG_MAX_QUANTIZED_WEIGHTS, whose outputs stand side
  * by side: (..., O1 + O2 + O3). For x of one row this is faster than one call for each weight.
  * `biases` is NULL if there are none, and so is each missing bias. [scope; SHAPE, DTYPE, ARGUMENT]
  */
-#define WG_MAX_QUANTIZED_WEIGHTS 3
 WG_API wg_tensor *wg_quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
                                        wg_quantization quantization, wg_tensor *const *biases);
 
@@ -910,10 +913,16 @@ WG_API wg_tensor *wg_irfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
  * irfft2, axis_b is the one that is halved. [scope; INDEX, SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_fft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
                           wg_fft_norm norm);
+
+/* wg_ifft along two axes; otherwise as wg_fft2. */
 WG_API wg_tensor *wg_ifft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
                            wg_fft_norm norm);
+
+/* wg_rfft along two axes, of which axis_b is halved; otherwise as wg_fft2. */
 WG_API wg_tensor *wg_rfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
                            wg_fft_norm norm);
+
+/* The inverse of rfft2; otherwise as wg_fft2. */
 WG_API wg_tensor *wg_irfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
                             wg_fft_norm norm);
 
@@ -941,13 +950,17 @@ typedef struct wg_conv_options {
  * of its group, of the products of a kernel and the windows of x.
  * x: (N, C, L)   weight: (O, C / groups, K)   bias: (O) or NULL   ->   (N, O, P)
  *     P = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down
- * conv2d: (N, C, H, W) and (O, C / groups, KH, KW); conv3d: (N, C, D, H, W) likewise. x may lack N,
- * as y does then. Forward and gradients are packed products that read the windows from a few
- * images at a time. [scope; SHAPE, DTYPE, ARGUMENT] */
+ * x may lack N, as y does then. Forward and gradients are packed products that read the windows
+ * from a few images at a time. [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
                             const wg_conv_options *options);
+
+/* wg_conv1d of images: x: (N, C, H, W)   weight: (O, C / groups, KH, KW). [scope; as wg_conv1d] */
 WG_API wg_tensor *wg_conv2d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
                             const wg_conv_options *options);
+
+/* wg_conv1d of volumes: x: (N, C, D, H, W)   weight: (O, C / groups, KD, KH, KW).
+ * [scope; as wg_conv1d] */
 WG_API wg_tensor *wg_conv3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
                             const wg_conv_options *options);
 
@@ -958,8 +971,12 @@ WG_API wg_tensor *wg_conv3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
  * [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_conv_transpose1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
                                       const wg_conv_options *options);
+
+/* wg_conv_transpose1d of images, (N, C, H, W). [scope; as wg_conv_transpose1d] */
 WG_API wg_tensor *wg_conv_transpose2d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
                                       const wg_conv_options *options);
+
+/* wg_conv_transpose1d of volumes, (N, C, D, H, W). [scope; as wg_conv_transpose1d] */
 WG_API wg_tensor *wg_conv_transpose3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
                                       const wg_conv_options *options);
 

@@ -88,6 +88,7 @@ WG_API int64_t wg_tensors_alive(void);
 
 /* ---- What a tensor is. Given NULL these answer 0, WG_F32 or NULL. ---- */
 
+/* The dtype of its elements, and the number of its axes. */
 WG_API wg_dtype wg_tensor_dtype(const wg_tensor *x);
 WG_API int wg_tensor_ndim(const wg_tensor *x);
 
@@ -188,6 +189,8 @@ WG_ELEMENT(unsigned short, dtype == WG_BF16)
 WG_ELEMENT(unsigned char, dtype == WG_U8 || dtype == WG_BOOL)
 WG_ELEMENT(bool, dtype == WG_BOOL || dtype == WG_U8)
 #undef WG_ELEMENT
+
+/* The element type of an array, for WG_CHECK_ARRAY; declared, never defined. */
 template <typename T> wg_element<T> wg_element_of(const T *);
 wg_element<void> wg_element_of(decltype(nullptr));
 
@@ -303,6 +306,7 @@ WG_API wg_tensor *wg_alias(wg_tensor *x);
  * moves; GRADIENT if x belongs to a recorded graph or is a leaf that requires a gradient while
  * recording is on. ---- */
 
+/* Sets all elements to a value, cast to the dtype of x. 0, or -1 with [GRADIENT] */
 WG_API int wg_fill_(wg_tensor *x, double value);
 
 /* Copies src, broadcast to the shape of x and cast to its dtype. [SHAPE, GRADIENT] */

@@ -147,6 +147,8 @@ typedef enum wg_train_outcome {
  * its batches; MEMORY; IO for a log that cannot be opened] */
 WG_API wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
                                   const wg_trainer_options *options);
+
+/* Frees a trainer and its optimizer; NULL is allowed. */
 WG_API void wg_trainer_free(wg_trainer *trainer);
 
 /* Takes up the run that `path` holds, at its step. Before the first step only; after an error the

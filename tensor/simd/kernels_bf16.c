@@ -300,20 +300,12 @@ static inline vector join_narrow_rows(const uint16_t *x, const uint16_t *y) {
     return (vector)words;
 }
 #else
-typedef uint32_t words __attribute__((vector_size(WG__VECTOR_BYTES)));
-
-/* To nearest, ties to even; a NaN stays one. */
-static inline vector round_words(vector v) {
-    const words bits = (words)v, up = bits + 0x7fff + (bits >> 16 & 1);
-    return choose(v != v, (vector)((bits | 0x400000) & 0xffff0000), (vector)(up & 0xffff0000));
-}
-
 static inline vector rounded_words(const float *x) {
-    return round_words(load(x));
+    return rounded_to_bf16(load(x));
 }
 
 static inline vector narrow_words(const uint16_t *x) {
-    words wide = {0};
+    lane_bits wide = {0};
     for (int i = 0; i < LANES; i++)
         wide[i] = (uint32_t)x[i] << 16;
     return (vector)wide;
@@ -403,7 +395,7 @@ WG__OF_KNOWN vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t c
         return (vector){0};
     const int64_t at = row * x->k_stride + i;
     return x->is_bf16 ? narrow_words(first_narrow(count, (const uint16_t *)x->data + at, rooms[0]))
-                      : round_words(load_first(count, (const float *)x->data + at));
+                      : rounded_to_bf16(load_first(count, (const float *)x->data + at));
 #endif
 }
 

@@ -339,13 +339,9 @@ static double row_sum(int64_t n, const void *x) {
 }
 
 typedef uint16_t row_halves __attribute__((vector_size(2 * LANES)));
-typedef uint32_t row_words __attribute__((vector_size(4 * LANES)));
 
-/* To nearest, ties to even; a NaN stays one. */
 static inline row_halves halves_of(vector v) {
-    const row_words bits = (row_words)v, up = bits + 0x7fff + (bits >> 16 & 1);
-    const row_words rounded = (row_words)choose(v != v, (vector)(bits | 0x400000), (vector)up);
-    return __builtin_convertvector(rounded >> 16, row_halves);
+    return __builtin_convertvector((lane_bits)rounded_to_bf16(v) >> 16, row_halves);
 }
 
 static void round_to_bf16(int64_t n, const void *x, uint16_t *y) {
@@ -362,7 +358,7 @@ static void round_to_bf16(int64_t n, const void *x, uint16_t *y) {
 }
 
 static inline vector numbers_of_halves(row_halves halves) {
-    return (vector)(__builtin_convertvector(halves, row_words) << 16);
+    return (vector)(__builtin_convertvector(halves, lane_bits) << 16);
 }
 
 static void widen_bf16(int64_t n, const uint16_t *x, void *y) {

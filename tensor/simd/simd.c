@@ -182,7 +182,7 @@ bool wg__bf16_kernels_agree(const wg__bf16_kernels *a, const wg__bf16_kernels *b
         if (kernels[t]->end)
             kernels[t]->end();
     }
-    /* NOLINTNEXTLINE: bits are what shall be equal */
+    /* NOLINTNEXTLINE: compares the bits of both results */
     return memcmp(c[0], c[1], sizeof c[0]) == 0;
 }
 

@@ -99,6 +99,16 @@ static inline vector choose(lanes condition, vector a, vector b) {
     return (vector)((condition & (lanes)a) | (~condition & (lanes)b));
 }
 
+#if WG__BITS == 32
+typedef uint32_t lane_bits __attribute__((vector_size(WG__VECTOR_BYTES)));
+
+/* Numbers rounded to those of bf16, to nearest, ties to even; a NaN stays one. */
+static inline vector rounded_to_bf16(vector v) {
+    const lane_bits bits = (lane_bits)v, up = bits + 0x7fff + (bits >> 16 & 1);
+    return choose(v != v, (vector)((bits | 0x400000) & 0xffff0000), (vector)(up & 0xffff0000));
+}
+#endif
+
 static inline vector square_root(vector x) {
 #if defined(__AVX512F__) && WG__BITS == 32
     return (vector)_mm512_sqrt_ps((__m512)x);

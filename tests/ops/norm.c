@@ -169,7 +169,8 @@ START_TEST(batch_norm_adds_onto_the_gradients_that_are_there) {
 }
 END_TEST
 
-/* What goes through y cancels: the gradient is that of the mean, and exactly. */
+/* A constant cotangent of y contributes nothing to the gradient of x, which must be exactly that
+ * of the mean. */
 START_TEST(one_value_a_channel_has_the_gradient_of_its_mean) {
     wg_tensor *x = normal(30, WG_DIMS(1, 40)), *outputs[3], *gradient;
     wg_tensor *g[] = {normal(31, WG_DIMS(1, 40)), normal(32, WG_DIMS(40))};

@@ -1,6 +1,7 @@
 /* The vector kernels on rows: softmax, normalisation, attention, sums and random words, against
  * plain C in f64. */
 #include "tests/tensor/simd_tables.h"
+#include "tensor/convert.h"
 #include "tensor/internal.h"
 
 static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
@@ -363,13 +364,58 @@ START_TEST(taps_of_planes_are_those_of_plain_c) {
 }
 END_TEST
 
+/* Rows of every length up to a few vectors, with ties, the largest numbers, infinities and NaN. */
+static void check_bf16_rows(const wg__simd *simd, wg_dtype dtype) {
+    enum { MOST = 70 };
+    static const uint32_t corners[] = {0x3f808000, 0x3f818000, 0x3f808001, 0x7f7fffff, 0x7f800000,
+                                       0xff800000, 0x7f800001, 0xffc00001, 0x80000001, 0};
+    array numbers = normal(dtype, 33);
+    float x[MOST];
+    if (dtype != WG_F32)
+        return;
+    for (int i = 0; i < MOST; i++) {
+        x[i] = (float)get(&numbers, i);
+        if (i % 3 == 0)
+            memcpy(&x[i], &corners[i / 3 % WG_COUNT(corners)], sizeof x[i]);
+    }
+    for (int64_t n = 0; n < MOST; n++) {
+        uint16_t halves[MOST];
+        float wide[MOST];
+        double sum = 0;
+        memset(halves, 42, sizeof halves);
+        wide[n] = 42;
+        simd->round_to_bf16(n, x, halves);
+        simd->widen_bf16(n, halves, wide);
+        for (int64_t i = 0; i < n; i++) {
+            ck_assert_uint_eq(halves[i], wg__f32_to_bf16(x[i]));
+            const float expected = wg__bf16_to_f32(halves[i]);
+            ck_assert_mem_eq(&wide[i], &expected, sizeof expected);
+            sum += get(&numbers, i);
+        }
+        ck_assert_uint_eq(halves[n], 42 * 0x101);
+        ck_assert_float_eq(wide[n], 42);
+        assert_near(simd, "row_sum", dtype, simd->row_sum(n, place(&numbers, 0)), sum, 0);
+    }
+}
+
+START_TEST(rows_of_bf16_are_rounded_and_widened_as_numbers_are) {
+    for_each_table(check_bf16_rows);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
-        rows_of_softmax_are_those_of_plain_c,       weighted_rows_are_those_of_plain_c,
-        rows_of_layer_norm_are_those_of_plain_c,    rows_of_batch_norm_are_those_of_plain_c,
-        rows_of_attention_are_those_of_plain_c,     masks_hide_by_minus_infinity,
-        sums_of_rows_are_added_onto_what_is_there,  taps_of_planes_are_those_of_plain_c,
-        larger_elements_are_kept_with_their_places, random_words_are_those_of_random123,
+        rows_of_softmax_are_those_of_plain_c,
+        weighted_rows_are_those_of_plain_c,
+        rows_of_layer_norm_are_those_of_plain_c,
+        rows_of_batch_norm_are_those_of_plain_c,
+        rows_of_attention_are_those_of_plain_c,
+        masks_hide_by_minus_infinity,
+        sums_of_rows_are_added_onto_what_is_there,
+        taps_of_planes_are_those_of_plain_c,
+        larger_elements_are_kept_with_their_places,
+        random_words_are_those_of_random123,
+        rows_of_bf16_are_rounded_and_widened_as_numbers_are,
     };
     add_suite("simd_rows", tests);
 }

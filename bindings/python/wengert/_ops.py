@@ -170,7 +170,9 @@ def randperm(n, generator=None):
 
 
 def fill_(x, value):
-    """wg_fill_"""
+    """Sets all elements to a value, cast to the dtype of x. 0, or -1 with
+
+    Errors: GRADIENT."""
     _check(_lib.wg_fill_, _tensor(x), value)
 
 
@@ -1120,13 +1122,7 @@ def quantile(x, q, axis=-1, keepdim=False, interpolation="linear"):
 
 
 def nanquantile(x, q, axis=-1, keepdim=False, interpolation="linear"):
-    """The quantiles q, from 0 to 1, of the n elements along an axis: those at rank q (n - 1) in
-    ascending order. q: () or (Q)   ->   the shape of x without the axis, or with size 1 there
-    (keepdim), behind an axis Q for several. Integers are cast to f32; q is cast to the dtype of x. A
-    line with NaN has the quantile NaN; nanquantile leaves NaN out, and gives it for lines of nothing
-    else. Both x and q have gradients.
-
-    Errors: INDEX, SHAPE for no elements, ARGUMENT for a q that is not from 0 to 1."""
+    """quantile without the NaN of each line. [scope; as quantile]"""
     return _one(_lib.wg_nanquantile, _tensor(x), _tensor(q), axis, keepdim, _enum(_api.wg_quantile_interpolation, interpolation))
 
 
@@ -1760,26 +1756,17 @@ def fft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
 
 
 def ifft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
-    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
-    irfft2, axis_b is the one that is halved.
-
-    Errors: INDEX, SHAPE, ARGUMENT."""
+    """ifft along two axes; otherwise as fft2."""
     return _one(_lib.wg_ifft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
 
 
 def rfft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
-    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
-    irfft2, axis_b is the one that is halved.
-
-    Errors: INDEX, SHAPE, ARGUMENT."""
+    """rfft along two axes, of which axis_b is halved; otherwise as fft2."""
     return _one(_lib.wg_rfft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
 
 
 def irfft2(x, n_a=0, n_b=0, axis_a=-2, axis_b=-1, norm="backward"):
-    """The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
-    irfft2, axis_b is the one that is halved.
-
-    Errors: INDEX, SHAPE, ARGUMENT."""
+    """The inverse of rfft2; otherwise as fft2."""
     return _one(_lib.wg_irfft2, _tensor(x), n_a, n_b, axis_a, axis_b, _enum(_api.wg_fft_norm, norm))
 
 
@@ -1798,37 +1785,21 @@ def conv1d(x, weight, bias=None, **options):
     of its group, of the products of a kernel and the windows of x.
     x: (N, C, L)   weight: (O, C / groups, K)   bias: (O) or NULL   ->   (N, O, P)
         P = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down
-    conv2d: (N, C, H, W) and (O, C / groups, KH, KW); conv3d: (N, C, D, H, W) likewise. x may lack N,
-    as y does then. Forward and gradients are packed products that read the windows from a few
-    images at a time.
+    x may lack N, as y does then. Forward and gradients are packed products that read the windows
+    from a few images at a time.
 
     Errors: SHAPE, DTYPE, ARGUMENT."""
     return _one(_lib.wg_conv1d, _tensor(x), _tensor(weight), _maybe(bias), _options(_api.wg_conv_options, options, 1))
 
 
 def conv2d(x, weight, bias=None, **options):
-    """What networks call convolution, a correlation: each output channel is the sum, over the channels
-    of its group, of the products of a kernel and the windows of x.
-    x: (N, C, L)   weight: (O, C / groups, K)   bias: (O) or NULL   ->   (N, O, P)
-        P = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down
-    conv2d: (N, C, H, W) and (O, C / groups, KH, KW); conv3d: (N, C, D, H, W) likewise. x may lack N,
-    as y does then. Forward and gradients are packed products that read the windows from a few
-    images at a time.
-
-    Errors: SHAPE, DTYPE, ARGUMENT."""
+    """conv1d of images: x: (N, C, H, W)   weight: (O, C / groups, KH, KW). [scope; as conv1d]"""
     return _one(_lib.wg_conv2d, _tensor(x), _tensor(weight), _maybe(bias), _options(_api.wg_conv_options, options, 2))
 
 
 def conv3d(x, weight, bias=None, **options):
-    """What networks call convolution, a correlation: each output channel is the sum, over the channels
-    of its group, of the products of a kernel and the windows of x.
-    x: (N, C, L)   weight: (O, C / groups, K)   bias: (O) or NULL   ->   (N, O, P)
-        P = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down
-    conv2d: (N, C, H, W) and (O, C / groups, KH, KW); conv3d: (N, C, D, H, W) likewise. x may lack N,
-    as y does then. Forward and gradients are packed products that read the windows from a few
-    images at a time.
-
-    Errors: SHAPE, DTYPE, ARGUMENT."""
+    """conv1d of volumes: x: (N, C, D, H, W)   weight: (O, C / groups, KD, KH, KW).
+    [scope; as conv1d]"""
     return _one(_lib.wg_conv3d, _tensor(x), _tensor(weight), _maybe(bias), _options(_api.wg_conv_options, options, 3))
 
 
@@ -1843,22 +1814,12 @@ def conv_transpose1d(x, weight, bias=None, **options):
 
 
 def conv_transpose2d(x, weight, bias=None, **options):
-    """The transposed convolution, also called deconvolution: the adjoint in x of the convolution with
-    the same weight and options. Each element of x adds a kernel, times itself, to a window of y.
-    x: (N, C, L)   weight: (C, O / groups, K)   bias: (O) or NULL   ->   (N, O, P)
-        P = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1
-
-    Errors: SHAPE, DTYPE, ARGUMENT."""
+    """conv_transpose1d of images, (N, C, H, W). [scope; as conv_transpose1d]"""
     return _one(_lib.wg_conv_transpose2d, _tensor(x), _tensor(weight), _maybe(bias), _options(_api.wg_conv_options, options, 2))
 
 
 def conv_transpose3d(x, weight, bias=None, **options):
-    """The transposed convolution, also called deconvolution: the adjoint in x of the convolution with
-    the same weight and options. Each element of x adds a kernel, times itself, to a window of y.
-    x: (N, C, L)   weight: (C, O / groups, K)   bias: (O) or NULL   ->   (N, O, P)
-        P = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1
-
-    Errors: SHAPE, DTYPE, ARGUMENT."""
+    """conv_transpose1d of volumes, (N, C, D, H, W). [scope; as conv_transpose1d]"""
     return _one(_lib.wg_conv_transpose3d, _tensor(x), _tensor(weight), _maybe(bias), _options(_api.wg_conv_options, options, 3))
 
 

@@ -183,7 +183,7 @@ KIND(isfinite, x - x == 0, "y = (x is neither NaN nor infinite), bool.")
 /* Picks the loop for the size of a dtype's elements: 1, 2, 4 or 8 bytes. */
 static wg__loop loop_for(wg_dtype dtype, const wg__loop *loops) {
     const size_t size = wg_dtype_size(dtype);
-    /* cppcheck-suppress CastIntegerToAddressAtReturn ; a wg__loop is what is returned */
+    /* cppcheck-suppress CastIntegerToAddressAtReturn ; the array holds function pointers */
     return loops[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
 }
 

@@ -42,8 +42,8 @@ void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
 void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
                      int64_t skip);
 
-/* For a vjp: zeros of the shape of input 0, of a floating dtype, with g added at [..index[..i..]..],
- * where the i64 indices are known to be in range. NULL with an error. */
+/* For a vjp: zeros of the shape of input 0, of a floating dtype, with g added at
+ * [..index[..i..]..], where the i64 indices are known to be in range. NULL with an error. */
 wg_tensor *wg__scattered(const wg_call *call, int axis, wg_tensor *index, wg_tensor *g);
 
 /* y[..index[..i..]..] = src[..i..]: of several values for one place the last is stored. */

@@ -313,8 +313,7 @@ static void add_gradient(const block *b, int input, int64_t channel, double valu
         set_number(b, gradient, channel, number(b, gradient, channel, 0) + value);
 }
 
-/* (C)   ->   (1, C, 1...), as x. */
-static wg_tensor *as_channels(wg_tensor *vector, const wg_tensor *x) {
+wg_tensor *wg__as_channels(wg_tensor *vector, const wg_tensor *x) {
     const int64_t shape[WG_MAX_DIMS] = {1, x->spec.shape[1], 1, 1, 1, 1, 1, 1};
     return wg_reshape(vector, x->spec.ndim, shape);
 }
@@ -326,8 +325,8 @@ static wg_tensor *normalized(const wg_call *call, wg_tensor *centered, wg_tensor
     const wg_tensor *x = call->inputs[0];
     wg_tensor *y = wg_mul(centered, wg_rsqrt(wg_add_scalar(variance, options->eps)));
     if (weight)
-        y = wg_mul(y, as_channels(weight, x));
-    return bias ? wg_add(y, as_channels(bias, x)) : y;
+        y = wg_mul(y, wg__as_channels(weight, x));
+    return bias ? wg_add(y, wg__as_channels(bias, x)) : y;
 }
 
 /* ---- batch_norm: with n values of a channel, s = 1 / sqrt(variance + eps) and h = (x - mean) s,
@@ -606,11 +605,11 @@ static int normalize_channels_vjp(wg_call *call, wg_tensor *const *cotangents,
 
 static int normalize_channels_decompose(wg_call *call) {
     wg_tensor *const *in = call->inputs;
-    wg_tensor *centered = wg_sub(in[0], as_channels(in[GIVEN_MEAN], in[0]));
+    wg_tensor *centered = wg_sub(in[0], wg__as_channels(in[GIVEN_MEAN], in[0]));
     wg_tensor *bias = call->input_count > GIVEN_BIAS ? in[GIVEN_BIAS] : NULL;
     wg_tensor *weight = call->input_count > GIVEN_WEIGHT ? in[GIVEN_WEIGHT] : NULL;
     return wg__set_output(
-        call, normalized(call, centered, as_channels(in[GIVEN_VARIANCE], in[0]), weight, bias));
+        call, normalized(call, centered, wg__as_channels(in[GIVEN_VARIANCE], in[0]), weight, bias));
 }
 
 static int normalize_channels_sample(int index, wg_generator *generator, wg_sample *sample) {

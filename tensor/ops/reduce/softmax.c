@@ -183,22 +183,6 @@ static int softmax_input_vjp(wg_call *call, wg_tensor *const *cotangents, wg_ten
     return wg__vjp_status();
 }
 
-/* Of tangents u of y and t of g: u (g - s) + y (t - sum t y) - y sum g u. */
-static int softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
-                             wg_tensor **output_tangents) {
-    wg_tensor *y = call->inputs[0], *g = call->inputs[1], *u = tangents[0], *t = tangents[1];
-    wg_tensor *sum = NULL;
-    if (t != NULL)
-        sum = wg_apply_one(call->op, 2, (wg_tensor *[]){y, t}, call->options);
-    if (u != NULL) {
-        wg_tensor *of_y =
-            wg_sub(wg_mul(u, wg_sub(g, sum_of(call, g, y))), wg_mul(y, sum_of(call, g, u)));
-        sum = sum == NULL ? of_y : wg_add(sum, of_y);
-    }
-    output_tangents[0] = sum;
-    return wg__vjp_status();
-}
-
 /* With s = sum g and a cotangent h: dg = h - sum h e^y, dy = -h e^y s. */
 static int log_softmax_input_vjp(wg_call *call, wg_tensor *const *cotangents,
                                  wg_tensor **gradients) {
@@ -210,19 +194,37 @@ static int log_softmax_input_vjp(wg_call *call, wg_tensor *const *cotangents,
     return wg__vjp_status();
 }
 
-/* Of tangents u of y and t of g: t - e^y (u s + sum t). */
-static int log_softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
-                                 wg_tensor **output_tangents) {
-    wg_tensor *y = call->inputs[0], *g = call->inputs[1], *u = tangents[0], *t = tangents[1];
-    wg_tensor *sum = NULL;
+/* What a tangent of y gives, u (g - sum g y) - y sum g u. */
+static wg_tensor *softmax_by_result(const wg_call *call, wg_tensor *u) {
+    wg_tensor *y = call->inputs[0], *g = call->inputs[1];
+    return wg_sub(wg_mul(u, wg_sub(g, sum_of(call, g, y))), wg_mul(y, sum_of(call, g, u)));
+}
+
+/* The same of the logarithm: -e^y u sum g. */
+static wg_tensor *log_softmax_by_result(const wg_call *call, wg_tensor *u) {
+    return wg_neg(wg_mul(wg_mul(wg_exp(call->inputs[0]), u), sum_of(call, call->inputs[1], NULL)));
+}
+
+/* The op is linear in g, so a tangent of g gives the op of it. */
+static int input_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
+                     wg_tensor *(*by_result)(const wg_call *call, wg_tensor *u)) {
+    wg_tensor *u = tangents[0], *t = tangents[1], *sum = NULL;
     if (t != NULL)
-        sum = wg_apply_one(call->op, 2, (wg_tensor *[]){y, t}, call->options);
-    if (u != NULL) {
-        wg_tensor *of_y = wg_neg(wg_mul(wg_mul(wg_exp(y), u), sum_of(call, g, NULL)));
-        sum = sum == NULL ? of_y : wg_add(sum, of_y);
-    }
+        sum = wg_apply_one(call->op, 2, (wg_tensor *[]){call->inputs[0], t}, call->options);
+    if (u != NULL)
+        sum = sum == NULL ? by_result(call, u) : wg_add(sum, by_result(call, u));
     output_tangents[0] = sum;
     return wg__vjp_status();
+}
+
+static int softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
+                             wg_tensor **output_tangents) {
+    return input_jvp(call, tangents, output_tangents, softmax_by_result);
+}
+
+static int log_softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
+                                 wg_tensor **output_tangents) {
+    return input_jvp(call, tangents, output_tangents, log_softmax_by_result);
 }
 
 /* ---- Samples ---- */
