@@ -181,6 +181,11 @@ typedef struct wg__simd {
     wg__simd_map digamma;
     wg__simd_map_by polygamma;
 
+    /* Of f64 alone, but exact to 1e-8: the derivatives of gamma samples b of concentrations a by
+     * these, of whole vectors; by a series for b below a + 2 + sqrt(a), by a continued fraction
+     * from there on. */
+    wg__simd_pair gamma_slope_series, gamma_slope_fraction;
+
     /* Of f64 alone: two normals, written over two uniform numbers in [0, 1), of each of n pairs. */
     void (*normal_pairs)(int64_t n, void *u, void *v);
 

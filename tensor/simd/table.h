@@ -3,6 +3,7 @@
 #include "tensor/simd/vector.h"
 
 #include "tensor/simd/functions.h"
+#include "tensor/simd/gamma_slope.h"
 #include "tensor/simd/random_words.h"
 #include "tensor/simd/rows.h"
 #include "tensor/simd/softmax.h"
@@ -60,6 +61,8 @@ const wg__simd WG__TABLE = {
 #else
     .digamma = map_digamma,
     .polygamma = map_polygamma,
+    .gamma_slope_series = pair_gamma_slope_series,
+    .gamma_slope_fraction = pair_gamma_slope_fraction,
     .normal_pairs = normal_pairs,
 #endif
 

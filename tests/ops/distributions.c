@@ -231,6 +231,28 @@ START_TEST(derivatives_of_gamma_slopes_are_their_differences) {
 }
 END_TEST
 
+/* Small and large concentrations, and samples from their lower to their upper tails. */
+START_TEST(gamma_slopes_of_f32_are_those_of_f64_rounded) {
+    enum { CONCENTRATIONS = 400, QUANTILES = 24, COUNT = CONCENTRATIONS * QUANTILES };
+    float *a = malloc(COUNT * sizeof *a), *x = malloc(COUNT * sizeof *x);
+    for (int i = 0; i < COUNT; i++) {
+        const double concentration = 1e-3 * pow(1e8, (double)(i / QUANTILES) / CONCENTRATIONS);
+        const double t = -4 + 0.5 * (i % QUANTILES), root = sqrt(concentration);
+        a[i] = (float)concentration;
+        x[i] = (float)(concentration > 20 ? concentration + t * root
+                                          : concentration * exp(t < 0 ? 4 * t : t / (1 + root)));
+    }
+    wg_tensor *narrow[] = {wg_from_array(WG_F32, WG_DIMS(COUNT), a),
+                           wg_from_array(WG_F32, WG_DIMS(COUNT), x)};
+    wg_tensor *y = wg_cast(wg__gamma_slope(narrow[0], narrow[1]), WG_F64);
+    wg_tensor *exact = wg__gamma_slope(wg_cast(narrow[0], WG_F64), wg_cast(narrow[1], WG_F64));
+    wg_tensor *off = wg_abs(wg_add_scalar(wg_div(y, exact), -1));
+    ck_assert_double_lt(wg_item(wg_max(off, WG_ALL, false)), 8e-8);
+    free(a);
+    free(x);
+}
+END_TEST
+
 START_TEST(a_gamma_sample_has_no_fourth_derivative) {
     wg_generator g = {.seed = 9};
     wg_tensor *a = parameter(2), *y = wg_gamma_sample(&g, a, wg_ones_like(a));
@@ -294,6 +316,7 @@ SUITES {
                                   gradients_go_through_samples,
                                   higher_derivatives_go_through_gamma_samples,
                                   derivatives_of_gamma_slopes_are_their_differences,
+                                  gamma_slopes_of_f32_are_those_of_f64_rounded,
                                   a_gamma_sample_has_no_fourth_derivative,
                                   shares_of_dirichlet_samples_sum_to_1,
                                   categories_come_as_often_as_their_probability_says,

@@ -17,6 +17,7 @@
 #include "tensor/iter.h"
 #include "tensor/op.h"
 #include "tensor/ops/support.h"
+#include "tensor/simd/simd.h"
 
 /* The most derivatives of s, and the coefficients that they take: s has the derivative of P. */
 enum { ORDERS = 2, COEFFICIENTS = ORDERS + 2 };
@@ -166,16 +167,75 @@ typedef struct slope_job {
     void *y;
 } slope_job;
 
-#define SLOPES(NAME, TYPE)                                                                         \
-    static void NAME(int64_t begin, int64_t end, void *context) {                                  \
-        const slope_job *job = context;                                                            \
-        const TYPE *a = job->a, *x = job->x;                                                       \
-        for (int64_t i = begin; i < end; i++)                                                      \
-            ((TYPE *)job->y)[i] = (TYPE)slope(job->options, (double)a[i], (double)x[i]);           \
-    }
+static void slopes_f64(int64_t begin, int64_t end, void *context) {
+    const slope_job *job = context;
+    const double *a = job->a, *x = job->x;
+    for (int64_t i = begin; i < end; i++)
+        ((double *)job->y)[i] = slope(job->options, a[i], x[i]);
+}
 
-SLOPES(slopes_f32, float)
-SLOPES(slopes_f64, double)
+static void derivatives_f32(int64_t begin, int64_t end, void *context) {
+    const slope_job *job = context;
+    const float *a = job->a, *x = job->x;
+    for (int64_t i = begin; i < end; i++)
+        ((float *)job->y)[i] = (float)slope(job->options, (double)a[i], (double)x[i]);
+}
+
+enum { BLOCK = 256, WIDEST = 16 /* elements in a vector */ };
+
+/* Samples of a block that one expansion takes, and where they lie in it. */
+typedef struct samples {
+    int count;
+    int place[BLOCK];
+    double a[BLOCK + WIDEST], x[BLOCK + WIDEST], slope[BLOCK + WIDEST];
+} samples;
+
+static void add_sample(samples *s, int place, double a, double x) {
+    s->place[s->count] = place;
+    s->a[s->count] = a;
+    s->x[s->count++] = x;
+}
+
+static void run_samples(samples *s, wg__simd_pair kernel, float *y) {
+    if (s->count == 0)
+        return;
+    /* The last one again, up to a whole vector. */
+    for (int i = 0; i < WIDEST; i++) {
+        s->a[s->count + i] = s->a[s->count - 1];
+        s->x[s->count + i] = s->x[s->count - 1];
+    }
+    kernel((s->count + WIDEST - 1) / WIDEST * WIDEST, s->a, s->x, s->slope);
+    for (int i = 0; i < s->count; i++)
+        y[s->place[i]] = (float)s->slope[i];
+}
+
+/* Below this limit the series loses no digits that f32 has, and from there on the fraction takes
+ * fewer terms. */
+static double series_limit(double a) {
+    return a + 2 + sqrt(a);
+}
+
+/* The slopes themselves, in f32: sorted by their expansion, which vector kernels evaluate. */
+static void slopes_f32(int64_t begin, int64_t end, void *context) {
+    const slope_job *job = context;
+    const wg__simd *kernels = wg__simd_for(WG_F64);
+    samples series, fraction;
+    for (int64_t first = begin; first < end; first += BLOCK) {
+        const int count = (int)(end - first < BLOCK ? end - first : BLOCK);
+        float *y = (float *)job->y + first;
+        series.count = fraction.count = 0;
+        for (int i = 0; i < count; i++) {
+            const double a = (double)((const float *)job->a)[first + i];
+            const double x = (double)((const float *)job->x)[first + i];
+            if (!(a > 0 && x > 0 && x < INFINITY))
+                y[i] = (float)slope(job->options, a, x);
+            else
+                add_sample(x < series_limit(a) ? &series : &fraction, i, a, x);
+        }
+        run_samples(&series, kernels->gamma_slope_series, y);
+        run_samples(&fraction, kernels->gamma_slope_fraction, y);
+    }
+}
 
 static int gamma_slope_infer(wg_call *call) {
     return wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0
@@ -189,8 +249,12 @@ static int gamma_slope_forward(wg_call *call) {
         return -1;
     slope_job job = {*(const slope_options *)call->options, wg__tensor_address(a),
                      wg__tensor_address(x), wg__tensor_address(call->outputs[0])};
-    wg__parallel_for(wg__spec_count(&a->spec), 256,
-                     a->spec.dtype == WG_F32 ? slopes_f32 : slopes_f64, &job);
+    const bool is_slope = job.options.by_a + job.options.by_x == 0;
+    wg__parallel_for(wg__spec_count(&a->spec), BLOCK,
+                     a->spec.dtype == WG_F64 ? slopes_f64
+                     : is_slope              ? slopes_f32
+                                             : derivatives_f32,
+                     &job);
     return 0;
 }
 
