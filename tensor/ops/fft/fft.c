@@ -522,16 +522,19 @@ static wg_tensor *resized(wg_tensor *x, int axis, int64_t size) {
 static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double ends, double others) {
     if (x == NULL)
         return NULL;
-    int64_t shape[WG_MAX_DIMS], size = x->spec.shape[axis];
+    /* A weight for each number of a pair: where the axis is the one before the pairs, a line is
+     * multiplied in one loop. */
+    int64_t shape[WG_MAX_DIMS], size = 2 * x->spec.shape[axis];
     for (int i = 0; i < x->spec.ndim; i++)
-        shape[i] = i == axis ? size : 1;
+        shape[i] = i == axis ? x->spec.shape[axis] : 1;
+    shape[x->spec.ndim - 1] = 2;
     wg_tensor *weights = wg_full(WG_F64, 1, &size, others);
     if (weights == NULL)
         return NULL;
     double *weight = wg__tensor_address(weights);
-    weight[0] = ends;
+    weight[0] = weight[1] = ends;
     if (n % 2 == 0)
-        weight[n / 2] = ends;
+        weight[n] = weight[n + 1] = ends;
     return wg_mul(x, wg_reshape(wg_cast(weights, x->spec.dtype), x->spec.ndim, shape));
 }
 
