@@ -50,6 +50,37 @@ static void row_exp(int64_t n, const void *x, double shift, double scale, void *
         store_part(to + i, factor * vector_exp(load_part(from + i, n - i, 0) - down), n - i);
 }
 
+/* Each exponential is computed once: as row_exp of the sum of row_sum_exp, bit for bit. */
+static void row_softmax(int64_t n, const void *x, void *y) {
+    const real *from = x;
+    real *to = y;
+    const double most = row_max(n, x);
+    /* With a shift of 0, the exponentials of a row of -inf are all 0, and so is their sum. */
+    const real down = most == -INFINITY ? 0 : (real)most;
+    double total = 0;
+    int64_t i = 0;
+    while (i + LANES <= n) {
+        const int64_t end = n - i < SUM_BLOCK ? n : i + SUM_BLOCK;
+        vector sum = {0};
+        for (; i + LANES <= end; i += LANES) {
+            const vector e = vector_exp(load(from + i) - down);
+            store(to + i, e);
+            sum += e;
+        }
+        total += (double)sum_lanes(sum);
+    }
+    vector last = {0};
+    if (i < n) {
+        last = vector_exp(load_part(from + i, n - i, -(real)INFINITY) - down);
+        total += (double)sum_lanes(last);
+    }
+    const real factor = (real)(total == 0 ? 0 : 1 / total);
+    for (i = 0; i + LANES <= n; i += LANES)
+        store(to + i, factor * load(to + i));
+    if (i < n)
+        store_part(to + i, factor * last, n - i);
+}
+
 /* The products of elements i, i + 1... of a and b, where a NULL operand means ones: LANES products,
  * or n < LANES and zeros beyond. */
 static inline vector products(const real *a, const real *b, int64_t i, int64_t n) {

@@ -213,10 +213,12 @@ typedef struct wg__simd {
     wg__simd_gate_vjp glu_vjp, swiglu_vjp, geglu_vjp, reglu_vjp;
 
     /* Functions of one row: its largest element (-inf if the row is empty, NaN if it has a NaN);
-     * sum e^(x - shift); y = scale e^(x - shift), where y may be x. */
+     * sum e^(x - shift); y = scale e^(x - shift), where y may be x; softmax, zeros for a row of
+     * -inf, where y may be x. */
     double (*row_max)(int64_t n, const void *x);
     double (*row_sum_exp)(int64_t n, const void *x, double shift);
     void (*row_exp)(int64_t n, const void *x, double shift, double scale, void *y);
+    void (*row_softmax)(int64_t n, const void *x, void *y);
 
     /* Of f32 alone: the sum of a row, in f64; and conversions by the rules of wg_cast, to nearest,
      * ties to even, where a NaN stays one. */

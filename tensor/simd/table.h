@@ -106,6 +106,7 @@ const wg__simd WG__TABLE = {
     .row_max = row_max,
     .row_sum_exp = row_sum_exp,
     .row_exp = row_exp,
+    .row_softmax = row_softmax,
     .row_softmax_vjp = row_softmax_vjp,
     .row_log_softmax_vjp = row_log_softmax_vjp,
     .softmax_columns = softmax_columns,

@@ -20,6 +20,13 @@ static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
         for (int64_t i = 0; i < n; i++)
             assert_near(simd, "row_exp", dtype, get(&y, i), 3 * exp(get(&x, i) - 1), 0);
         ck_assert_double_eq(get(&y, n), 42);
+        array softmax = {.dtype = dtype};
+        const double shift = simd->row_max(n, place(&x, 0));
+        const double scale = 1 / simd->row_sum_exp(n, place(&x, 0), shift);
+        simd->row_exp(n, place(&x, 0), shift, scale, place(&y, 0));
+        simd->row_softmax(n, place(&x, 0), place(&softmax, 0));
+        for (int64_t i = 0; i < n; i++)
+            ck_assert_double_eq(get(&softmax, i), get(&y, i));
     }
     set(&x, 150, NAN);
     ck_assert(isnan(simd->row_max(LENGTH, place(&x, 0))));

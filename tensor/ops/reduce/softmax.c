@@ -90,11 +90,7 @@ static size_t block_at(const lines_job *job, int64_t block, int64_t *columns) {
  * log_softmax: y_i = x_i - max - log sum e^(x_j - max). ---- */
 
 static void softmax_row(const lines_job *job, const void *x, void *y) {
-    const double max = job->simd->row_max(job->n, x);
-    /* With a shift of 0, the exponentials of a row of -inf are all 0, and so is their sum. */
-    const double shift = max == -INFINITY ? 0 : max;
-    const double sum = job->simd->row_sum_exp(job->n, x, shift);
-    job->simd->row_exp(job->n, x, shift, sum == 0 ? 0 : 1 / sum, y);
+    job->simd->row_softmax(job->n, x, y);
 }
 
 static void log_softmax_row(const lines_job *job, const void *x, void *y) {
