@@ -90,10 +90,31 @@ static wg__row_products row_products_of(const wg__product *p) {
                               .y_step = p->c.row_stride};
 }
 
+/* y = alpha b a, with one rounding of alpha and one of each product, as add_scaled_rows has. */
+static void scale_column(const wg__product *p, int64_t n, const void *a, void *y) {
+    if (p->dtype == WG_F32) {
+        const float factor = (float)p->alpha * *(const float *)p->b.data;
+        const float *from = a;
+        float *to = y;
+        for (int64_t i = 0; i < n; i++)
+            to[i] = factor * from[i];
+    } else {
+        const double factor = p->alpha * *(const double *)p->b.data;
+        const double *from = a;
+        double *to = y;
+        for (int64_t i = 0; i < n; i++)
+            to[i] = factor * from[i];
+    }
+}
+
 /* Computes elements begin..end of a product with one vector, n = 1. C is contiguous. */
 static void add_columns(int64_t begin, int64_t end, void *context) {
     const wg__product *p = context;
     void *y = wg__matrix_at(p->dtype, p->c, begin, 0).data;
+    if (p->k == 1 && p->beta == 0) {
+        scale_column(p, end - begin, wg__matrix_at(p->dtype, p->a, begin, 0).data, y);
+        return;
+    }
     for (int64_t i = 0; p->beta != 1 && i < end - begin; i++)
         if (p->dtype == WG_F32)
             ((float *)y)[i] = (float)(p->beta == 0 ? 0 : p->beta * ((float *)y)[i]);
