@@ -221,6 +221,85 @@ static const wg__loop loops[WG_DTYPE_COUNT][WG_DTYPE_COUNT] = {
     [WG_BOOL] = {bool_f32, bool_f64, bool_bf16, bool_i32, bool_i64, bool_u8, bool_u8},
 };
 
+/* ---- Copies of short rows, such as windows, repeats and heads: without a call for each ---- */
+
+static inline __attribute__((always_inline)) void copy_rows(size_t bytes, int64_t rows, char *to,
+                                                            int64_t to_row, const char *from,
+                                                            int64_t from_row) {
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(to + i * to_row, from + i * from_row, bytes);
+}
+
+/* Rows that are contiguous on both sides: the size of the shortest is known when this is compiled,
+ * so that a row is a few moves. */
+static void copy_contiguous_rows(int64_t bytes, int64_t rows, char *to, int64_t to_row,
+                                 const char *from, int64_t from_row) {
+    switch (bytes) {
+#define BYTES(COUNT)                                                                               \
+    case COUNT:                                                                                    \
+        copy_rows(COUNT, rows, to, to_row, from, from_row);                                        \
+        return;
+        BYTES(2)
+        BYTES(4)
+        BYTES(8)
+        BYTES(12)
+        BYTES(16)
+        BYTES(32)
+        BYTES(64)
+        BYTES(128)
+        BYTES(256)
+#undef BYTES
+    default:
+        copy_rows((size_t)bytes, rows, to, to_row, from, from_row);
+    }
+}
+
+/* The plane loop NAME. In the order of dst, element by element; repeats of one element apart. */
+#define COPY_ROWS(NAME, TYPE)                                                                      \
+    static inline __attribute__((always_inline)) void NAME##_repeat(                               \
+        int64_t n, int64_t rows, char *to, int64_t to_row, const char *from, int64_t from_row) {   \
+        for (int64_t i = 0; i < rows; i++) {                                                       \
+            const TYPE x = *(const TYPE *)(from + i * from_row);                                   \
+            for (int64_t j = 0; j < n; j++)                                                        \
+                ((TYPE *)(to + i * to_row))[j] = x;                                                \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t rows, int64_t n, char *const *data, const int64_t *row_strides,       \
+                     const int64_t *strides) {                                                     \
+        const int64_t size = (int64_t)sizeof(TYPE), to_row = row_strides[0];                       \
+        const int64_t from_row = row_strides[1];                                                   \
+        char *to = data[0];                                                                        \
+        const char *from = data[1];                                                                \
+        if (strides[0] == size && strides[1] == size)                                              \
+            copy_contiguous_rows(n *size, rows, to, to_row, from, from_row);                       \
+        else if (strides[0] == size && strides[1] == 0 && n == 2)                                  \
+            NAME##_repeat(2, rows, to, to_row, from, from_row);                                    \
+        else if (strides[0] == size && strides[1] == 0 && n == 4)                                  \
+            NAME##_repeat(4, rows, to, to_row, from, from_row);                                    \
+        else if (strides[0] == size && strides[1] == 0)                                            \
+            NAME##_repeat(n, rows, to, to_row, from, from_row);                                    \
+        else                                                                                       \
+            for (int64_t i = 0; i < rows; i++)                                                     \
+                for (int64_t j = 0; j < n; j++)                                                    \
+                    *(TYPE *)(to + i * to_row + j * strides[0]) =                                  \
+                        *(const TYPE *)(from + i * from_row + j * strides[1]);                     \
+    }
+
+COPY_ROWS(copy_rows_1, uint8_t)
+COPY_ROWS(copy_rows_2, uint16_t)
+COPY_ROWS(copy_rows_4, uint32_t)
+COPY_ROWS(copy_rows_8, uint64_t)
+
+static wg__plane_loop plane_loop(const wg_tensor *dst, const wg_tensor *src) {
+    if (dst->spec.dtype != src->spec.dtype)
+        return NULL;
+    const size_t size = wg_dtype_size(dst->spec.dtype);
+    return size == 1   ? copy_rows_1
+           : size == 2 ? copy_rows_2
+           : size == 4 ? copy_rows_4
+                       : copy_rows_8;
+}
+
 /* ---- Copies between tensors whose memory runs along different axes ----
  *
  *                  columns: contiguous in dst
@@ -353,7 +432,8 @@ static bool copy_transposed(wg_tensor *dst, const wg_tensor *src) {
 void wg__convert(wg_tensor *dst, const wg_tensor *src) {
     wg_tensor *operands[] = {dst, (wg_tensor *)src};
     if (!copy_transposed(dst, src))
-        wg__iterate(2, operands, loops[dst->spec.dtype][src->spec.dtype], NULL);
+        wg__iterate_planes(2, operands, loops[dst->spec.dtype][src->spec.dtype],
+                           plane_loop(dst, src));
 }
 
 int wg_to_array(const wg_tensor *x, void *out) {

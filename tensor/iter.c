@@ -14,8 +14,11 @@ typedef struct loop_plan {
     int64_t strides[WG__MAX_OPERANDS][WG_MAX_DIMS]; /* in bytes */
     char *data[WG__MAX_OPERANDS];
     wg__loop loop;
+    wg__plane_loop plane; /* or NULL */
     const void *context;
 } loop_plan;
+
+enum { SHORT_ROW = 64 };
 
 static int64_t magnitude(int64_t value) {
     return value < 0 ? -value : value;
@@ -65,6 +68,28 @@ static void merge_axes(loop_plan *plan) {
         plan->ndim = kept + 1;
 }
 
+/* From the begin of a row to that of the next. */
+static void next_row(const loop_plan *plan, int64_t *index, char **data) {
+    for (int axis = plan->ndim - 2; axis >= 0; axis--) {
+        bool carries = ++index[axis] == plan->shape[axis];
+        for (int i = 0; i < plan->operand_count; i++)
+            data[i] += carries ? -(plan->shape[axis] - 1) * plan->strides[i][axis]
+                               : plan->strides[i][axis];
+        if (!carries)
+            break;
+        index[axis] = 0;
+    }
+}
+
+static void run_plane(const loop_plan *plan, int64_t rows, char *const *data) {
+    int64_t row_strides[WG__MAX_OPERANDS], strides[WG__MAX_OPERANDS];
+    for (int i = 0; i < plan->operand_count; i++) {
+        row_strides[i] = plan->strides[i][plan->ndim - 2];
+        strides[i] = plan->strides[i][plan->ndim - 1];
+    }
+    plan->plane(rows, plan->shape[plan->ndim - 1], data, row_strides, strides);
+}
+
 /* Elements [begin, end) of the whole, in the plan's order. */
 static void run_range(int64_t begin, int64_t end, void *context) {
     const loop_plan *plan = context;
@@ -81,7 +106,21 @@ static void run_range(int64_t begin, int64_t end, void *context) {
     }
     for (int i = 0; i < plan->operand_count; i++)
         inner_strides[i] = plan->strides[i][last];
+    const int64_t length = plan->shape[last];
     for (int64_t done = begin; done < end;) {
+        if (plan->plane != NULL && index[last] == 0 && end - done >= 2 * length) {
+            const int64_t rows =
+                wg__smaller(plan->shape[last - 1] - index[last - 1], (end - done) / length);
+            run_plane(plan, rows, data);
+            done += rows * length;
+            if (done >= end)
+                return;
+            index[last - 1] += rows - 1;
+            for (int i = 0; i < plan->operand_count; i++)
+                data[i] += (rows - 1) * plan->strides[i][last - 1];
+            next_row(plan, index, data);
+            continue;
+        }
         int64_t n = plan->shape[last] - index[last];
         if (n > end - done)
             n = end - done;
@@ -93,15 +132,7 @@ static void run_range(int64_t begin, int64_t end, void *context) {
         for (int i = 0; i < plan->operand_count; i++)
             data[i] -= index[last] * inner_strides[i];
         index[last] = 0;
-        for (int axis = last - 1; axis >= 0; axis--) {
-            bool carries = ++index[axis] == plan->shape[axis];
-            for (int i = 0; i < plan->operand_count; i++)
-                data[i] += carries ? -(plan->shape[axis] - 1) * plan->strides[i][axis]
-                                   : plan->strides[i][axis];
-            if (!carries)
-                break;
-            index[axis] = 0;
-        }
+        next_row(plan, index, data);
     }
 }
 
@@ -126,8 +157,8 @@ static void run_plain(int operand_count, wg_tensor *const *operands, wg__loop lo
     loop(count, data, strides, context);
 }
 
-void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
-                 const void *context) {
+static void iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
+                    wg__plane_loop plane, const void *context) {
     const wg_spec *out = &operands[0]->spec;
     int64_t count = wg__spec_count(out);
     if (count == 0)
@@ -146,10 +177,22 @@ void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
     }
     order_axes(&plan, out);
     merge_axes(&plan);
+    if (plan.ndim > 1 && plan.shape[plan.ndim - 1] <= SHORT_ROW)
+        plan.plane = plane;
     if (plan.ndim == 0) { /* one element */
         int64_t strides[WG__MAX_OPERANDS] = {0};
         loop(1, plan.data, strides, context);
         return;
     }
     wg__parallel_for(count, WG__GRAIN, run_range, &plan);
+}
+
+void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
+                 const void *context) {
+    iterate(operand_count, operands, loop, NULL, context);
+}
+
+void wg__iterate_planes(int operand_count, wg_tensor *const *operands, wg__loop loop,
+                        wg__plane_loop plane) {
+    iterate(operand_count, operands, loop, plane, NULL);
 }

@@ -228,6 +228,38 @@ START_TEST(copies_broadcast_and_cast) {
 }
 END_TEST
 
+/* Windows of a line, each element repeated, and rows apart; of every size of an element. */
+START_TEST(short_rows_are_copied_element_by_element) {
+    enum { ROWS = 3000, LONGEST = 66 };
+    const wg_dtype dtypes[] = {WG_U8, WG_BF16, WG_F32, WG_F64};
+    double *got = malloc(sizeof *got * ROWS * LONGEST);
+    for (size_t d = 0; d < WG_COUNT(dtypes); d++)
+        for (int64_t n = 1; n <= LONGEST; n += n < 18 ? 1 : 15) {
+            wg_scope scope;
+            wg_scope_begin(&scope);
+            wg_tensor *line =
+                wg_remainder(wg_arange(WG_F64, 0, ROWS + LONGEST, 1), wg_scalar(WG_F64, 101));
+            line = wg_cast(line, dtypes[d]);
+            wg_tensor *windows = wg_slice(wg_unfold(line, 0, n, 1), 0, 0, ROWS, 1);
+            wg_tensor *repeats = wg_expand(
+                wg_reshape(wg_slice(line, 0, 0, ROWS, 1), WG_DIMS(ROWS, 1)), WG_DIMS(ROWS, n));
+            wg_tensor *apart = wg_zeros(dtypes[d], WG_DIMS(ROWS, n + 1));
+            ck_assert_int_eq(wg_copy_(wg_slice(apart, 1, 0, n, 1), windows), 0);
+            wg_tensor *const all[] = {wg_clone(windows), wg_clone(repeats),
+                                      wg_slice(apart, 1, 0, n, 1)};
+            for (int k = 0; k < 3; k++) {
+                ck_assert_int_eq(wg_to_array(wg_cast(all[k], WG_F64), got), 0);
+                for (int64_t i = 0; i < ROWS; i++)
+                    for (int64_t j = 0; j < n; j++)
+                        ck_assert(got[i * n + j] == (double)((k == 1 ? i : i + j) % 101));
+            }
+            ck_assert_double_eq(wg_item(wg_sum(wg_slice(apart, 1, n, n + 1, 1), WG_ALL, false)), 0);
+            wg_scope_end(&scope, NULL);
+        }
+    free(got);
+}
+END_TEST
+
 START_TEST(writes_go_through_views) {
     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(2, 4));
     wg_tensor *part = wg_slice(wg_transpose(x, 0, 1), 0, WG_END, WG_END, -2); /* columns 3, 1 */
@@ -661,6 +693,7 @@ SUITES {
                                   null_is_answered_quietly,
                                   specs_are_told_in_messages,
                                   copies_broadcast_and_cast,
+                                  short_rows_are_copied_element_by_element,
                                   writes_go_through_views,
                                   sums_and_scales_are_written_in_place,
                                   writes_that_do_not_fit_are_refused,
