@@ -726,3 +726,31 @@ WG__GATE(glu)
 WG__GATE(swiglu)
 WG__GATE(geglu)
 WG__GATE(reglu)
+
+/* ---- Cross entropy of a logit x and a target t: y = t log(1 + e^-x) + (1 - t) log(1 + e^x), whose
+ * logarithms share one. dx = dy ((1 - t) sigmoid(x) - t sigmoid(-x)), dt = -dy x. ---- */
+
+static inline vector bce(vector x, vector t) {
+    const vector flat = vector_log1p(vector_exp(-magnitude(x)));
+    const lanes positive = x > all(0);
+    return t * (choose(positive, all(0), -x) + flat) +
+           ((real)1 - t) * (choose(positive, x, all(0)) + flat);
+}
+
+WG__OF_TWO(bce, gate_bce, x, t, bce(x, t))
+
+__attribute__((noinline)) static void bce_vjp_blocks(int64_t blocks, const real *x,
+                                                     const real *target, const real *dy, real *dx,
+                                                     real *dtarget) {
+    for (int64_t i = 0; i < blocks * LANES; i += LANES) {
+        const vector at = load(x + i), t = load(target + i), g = load(dy + i);
+        const logistic s = logistic_of(at);
+        store(dx + i, g * (((real)1 - t) * s.at - t * s.rest));
+        store(dtarget + i, -g * at);
+    }
+}
+
+static void gate_vjp_bce(int64_t n, const void *x, const void *target, const void *dy, void *dx,
+                         void *dtarget) {
+    run_gate_vjp(n, x, target, dy, dx, dtarget, bce_vjp_blocks);
+}

@@ -212,6 +212,10 @@ typedef struct wg__simd {
     wg__simd_gate glu, swiglu, geglu, reglu; /* f: sigmoid, silu, gelu, relu */
     wg__simd_gate_vjp glu_vjp, swiglu_vjp, geglu_vjp, reglu_vjp;
 
+    /* Cross entropy of logits and targets, in the places of gates and values (ops/loss.c). */
+    wg__simd_pair bce;
+    wg__simd_gate_vjp bce_vjp;
+
     /* Functions of one row: its largest element (-inf if the row is empty, NaN if it has a NaN);
      * sum e^(x - shift); y = scale e^(x - shift), where y may be x; softmax, zeros for a row of
      * -inf, where y may be x. */

@@ -102,6 +102,8 @@ const wg__simd WG__TABLE = {
     .geglu_vjp = gate_vjp_geglu,
     .reglu = gate_reglu,
     .reglu_vjp = gate_vjp_reglu,
+    .bce = gate_bce,
+    .bce_vjp = gate_vjp_bce,
 
     .row_max = row_max,
     .row_sum_exp = row_sum_exp,

@@ -420,6 +420,29 @@ START_TEST(gates_are_those_of_plain_c_and_may_be_overwritten) {
 }
 END_TEST
 
+/* The gradients are written over logits and targets. */
+static void check_cross_entropy(const wg__simd *simd, wg_dtype dtype) {
+    const array x = normal(dtype, 25), t = normal(dtype, 26), dy = normal(dtype, 27);
+    array logit = x, target = t, cotangent = dy, y = {.dtype = dtype};
+    simd->bce(LENGTH, place(&logit, 0), place(&target, 0), place(&y, 0));
+    simd->bce_vjp(LENGTH, place(&logit, 0), place(&target, 0), place(&cotangent, 0),
+                  place(&logit, 0), place(&target, 0));
+    for (int64_t i = 0; i < LENGTH; i++) {
+        const double at = get(&x, i), to = get(&t, i), g = get(&dy, i);
+        const double loss = to * log1p(exp(-at)) + (1 - to) * log1p(exp(at));
+        ck_assert_double_lt(fabs(get(&y, i) - loss), 1e-5);
+        ck_assert_double_lt(fabs(get(&logit, i) - g * (sigmoid(at) - to)), 1e-5);
+        ck_assert_double_lt(fabs(get(&target, i) + g * at), 1e-5);
+    }
+    ck_assert_double_eq(get(&logit, LENGTH), get(&x, LENGTH));
+    ck_assert_double_eq(get(&target, LENGTH), get(&t, LENGTH));
+}
+
+START_TEST(cross_entropies_of_logits_are_those_of_plain_c) {
+    for_each_table(check_cross_entropy);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         functions_are_those_of_the_math_library_wherever_an_element_stands,
@@ -430,6 +453,7 @@ SUITES {
         derivatives_are_those_of_the_functions,
         functions_by_numbers_are_those_of_plain_c,
         gates_are_those_of_plain_c_and_may_be_overwritten,
+        cross_entropies_of_logits_are_those_of_plain_c,
     };
     add_suite("simd_functions", tests);
 }

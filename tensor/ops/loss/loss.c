@@ -3,6 +3,7 @@
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/loss/loss.h"
 #include "tensor/ops/registry.h"
+#include "tensor/simd/simd.h"
 
 #include <math.h>
 
@@ -265,7 +266,7 @@ static int bce_with_logits_infer(wg_call *call) {
     return compare_infer(call);
 }
 
-static int bce_with_logits_decompose(wg_call *call) {
+static wg_tensor *weighted_bce(const wg_call *call) {
     wg_tensor *x = call->inputs[LOGITS], *t = call->inputs[TARGET];
     wg_tensor *weight = optional(call, WEIGHT), *pos_weight = optional(call, POS_WEIGHT);
     wg_tensor *positive = wg_mul(t, wg_softplus(wg_neg(x), 1, INFINITY));
@@ -273,7 +274,50 @@ static int bce_with_logits_decompose(wg_call *call) {
         positive = wg_mul(positive, pos_weight);
     wg_tensor *negative = wg_mul(wg_affine(t, -1, 1), wg_softplus(x, 1, INFINITY));
     wg_tensor *y = wg_add(positive, negative);
-    return wg__set_output(call, weight ? wg_mul(y, weight) : y);
+    return weight ? wg_mul(y, weight) : y;
+}
+
+static int bce_with_logits_decompose(wg_call *call) {
+    return wg__set_output(call, weighted_bce(call));
+}
+
+/* One kernel without weights, else the composition. */
+static int bce_with_logits_forward(wg_call *call) {
+    if (!optional(call, WEIGHT) && !optional(call, POS_WEIGHT)) {
+        wg_call pair = *call;
+        pair.input_count = 2;
+        return wg__run_pair(&pair, wg__call_simd(call)->bce);
+    }
+    const wg_tensor *y = weighted_bce(call);
+    return y ? wg_copy_(call->outputs[0], y) : -1;
+}
+
+/* y = w (p t a + (1 - t) b) with a = log(1 + e^-x) and b = log(1 + e^x):
+ * dx = g w ((1 - t) sigmoid(x) - p t sigmoid(-x)), dt = g w (p a - b),
+ * dw = g (p t a + (1 - t) b), dp = g w t a. */
+static int weighted_bce_vjp(wg_call *call, wg_tensor *g, wg_tensor **gradients) {
+    wg_tensor *x = call->inputs[LOGITS], *t = call->inputs[TARGET];
+    wg_tensor *weight = optional(call, WEIGHT), *pos_weight = optional(call, POS_WEIGHT);
+    wg_tensor *a = wg_softplus(wg_neg(x), 1, INFINITY), *b = wg_softplus(x, 1, INFINITY);
+    wg_tensor *none = wg_affine(t, -1, 1), *gw = weight ? wg_mul(g, weight) : g;
+    wg_tensor *pt = pos_weight ? wg_mul(t, pos_weight) : t;
+    if (wg__wants(call, LOGITS))
+        gradients[LOGITS] =
+            wg_mul(gw, wg_sub(wg_mul(none, wg_sigmoid(x)), wg_mul(pt, wg_sigmoid(wg_neg(x)))));
+    if (wg__wants(call, TARGET))
+        gradients[TARGET] = wg_mul(gw, wg_sub(pos_weight ? wg_mul(a, pos_weight) : a, b));
+    if (wg__wants(call, WEIGHT))
+        gradients[WEIGHT] =
+            wg__sum_like(wg_mul(g, wg_add(wg_mul(pt, a), wg_mul(none, b))), call, WEIGHT);
+    if (wg__wants(call, POS_WEIGHT))
+        gradients[POS_WEIGHT] = wg__sum_like(wg_mul(gw, wg_mul(t, a)), call, POS_WEIGHT);
+    return wg__vjp_status();
+}
+
+static int bce_with_logits_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    if (optional(call, WEIGHT) || optional(call, POS_WEIGHT))
+        return weighted_bce_vjp(call, cotangents[0], gradients);
+    return wg__run_gate_vjp(call, wg__call_simd(call)->bce_vjp, cotangents[0], gradients);
 }
 
 static int bce_with_logits_sample(int index, wg_generator *generator, wg_sample *sample) {
@@ -294,9 +338,12 @@ static const wg_op bce_with_logits = {
     WG__OP_OF(
         "bce_with_logits", 2, 4, 1,
         "y = weight (pos_weight t log(1 + e^-x) + (1 - t) log(1 + e^x)) of logits x and targets "
-        "t of one shape; weight and pos_weight are optional and broadcast"),
+        "t of one shape; weight and pos_weight are optional and broadcast. Fused without them."),
+    .saves_inputs = 15,
     .differentiable = 15,
     .infer = bce_with_logits_infer,
+    .forward = bce_with_logits_forward,
+    .vjp = bce_with_logits_vjp,
     .decompose = bce_with_logits_decompose,
     .sample = bce_with_logits_sample,
 };
