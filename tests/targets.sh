@@ -69,6 +69,7 @@ check-tsan)
     archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | head -n 1)
     test -n "$archer" || summary 1 'libarcher.so is missing; on Debian: apt-get install libomp-dev'
     export OMP_TOOL_LIBRARIES=$archer OMP_NUM_THREADS=3
+    export CK_TIMEOUT_MULTIPLIER=10 # instrumented tests are several times slower
     export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=0 \
 suppressions=$source/tests/tsan.supp"
     run_tests tests/test_base tests/test_train tests/test_io tests/test_autograd
@@ -193,7 +194,9 @@ lint)
     summary "$failed" "$failed of $tools checks complain${wrong:+:$wrong}; see $log"
     ;;
 check-reproducible)
-    # Two clones of the tree as it is, in folders whose names have different lengths.
+    # Two clones of the tree as it is, in folders whose names have different lengths. With ccache the second
+    # build would be given the objects of the first, and nothing would be compared.
+    export CCACHE_DISABLE=1
     work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
     for folder in "$work/a" "$work/another-folder"; do
         mkdir "$folder" && (cd "$source" && git ls-files -z | xargs -0 cp -P --parents -t "$folder") &&
