@@ -178,6 +178,7 @@ lint)
     }
     lint_analyzer() {
         sources ${LINT_FOLDERS:-$folders} | while read -r file; do
+            # shellcheck disable=SC2046 # options are words
             echo "gcc $FLAGS -O1 -fanalyzer" $(analyzer_options "$file") "-Werror -c -o /dev/null $file"
         done | xargs -P "$(nproc)" -I COMMAND sh -c COMMAND
     }
