@@ -16,6 +16,10 @@
 
 #define WG_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Says that sanitizers do not watch a function: the loop of a reference, whose sums would be most
+ * of the time of a test. */
+#define UNCHECKED __attribute__((no_sanitize("address", "undefined")))
+
 /* Opens the function in which a file adds its suites to the program, before main runs:
  *
  *     SUITES {

@@ -112,10 +112,13 @@ static inline float tiles_add(float a, float b) {
     return tiles_flushed(a + b, (double)a + (double)b);
 }
 
+typedef union tiles_number {
+    float number;
+    uint32_t bits;
+} tiles_number;
+
 static inline float tiles_f32(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return (tiles_number){.bits = bits}.number;
 }
 
 /* The numbers of a pair in bf16. */
@@ -145,7 +148,7 @@ static inline void tiles_dpbf16ps(int c, int a, int b) {
                 odd = tiles_fma(tiles_upper(x), tiles_upper(y), odd);
             }
             sum = tiles_add(sum, tiles_add(even, odd));
-            memcpy(&tiles_state.data[c][i][j], &sum, sizeof sum);
+            tiles_state.data[c][i][j] = (tiles_number){sum}.bits;
         }
 }
 

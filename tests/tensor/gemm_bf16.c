@@ -44,27 +44,54 @@ static float element(bool is_bf16, wg__matrix x, int64_t i, int64_t j) {
     return is_bf16 ? wg__bf16_to_f32(((uint16_t *)x.data)[place]) : ((float *)x.data)[place];
 }
 
-static float rounded(bool is_bf16, wg__matrix x, int64_t i, int64_t j) {
-    return wg__bf16_to_f32(wg__f32_to_bf16(element(is_bf16, x, i, j)));
+/* The operands of a product, rounded: the rows of A and the columns of B, of `k` numbers each. */
+typedef struct rounded {
+    int64_t k;
+    float *rows, *columns;
+} rounded;
+
+static rounded round_operands(const wg__product *p) {
+    const rounded r = {p->k, wg_tensor_data(wg_zeros(WG_F32, WG_DIMS(p->m, p->k))),
+                       wg_tensor_data(wg_zeros(WG_F32, WG_DIMS(p->n, p->k)))};
+    for (int64_t l = 0; l < p->k; l++) {
+        for (int64_t i = 0; i < p->m; i++)
+            r.rows[i * p->k + l] =
+                wg__bf16_to_f32(wg__f32_to_bf16(element(p->a_is_bf16, p->a, i, l)));
+        for (int64_t j = 0; j < p->n; j++)
+            r.columns[j * p->k + l] =
+                wg__bf16_to_f32(wg__f32_to_bf16(element(p->b_is_bf16, p->b, l, j)));
+    }
+    return r;
 }
 
 /* AMX takes numbers and sums below 2^-126 for 0. */
-static float flushed(float x) {
+UNCHECKED static float flushed(float x) {
     return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
 }
 
-/* Element (i, j) of C by AMX, from `sum`: 32 numbers of k at a time, the even and the odd apart. */
-static float defined_by_tiles(const wg__product *p, int64_t i, int64_t j, float sum) {
+/* The sum of a row and a column by AMX, from `sum`: 32 numbers of k at a time, the even and the odd
+ * apart. */
+UNCHECKED static float defined_by_tiles(int64_t k, const float *row, const float *column,
+                                        float sum) {
     enum { BLOCK = 32 };
-    for (int64_t begin = 0; begin < p->k; begin += BLOCK) {
+    for (int64_t begin = 0; begin < k; begin += BLOCK) {
         float of[2] = {0, 0};
         for (int64_t l = begin; l < begin + BLOCK; l++) {
-            const bool is_there = l < p->k;
-            const float a = is_there ? flushed(rounded(p->a_is_bf16, p->a, i, l)) : 0,
-                        b = is_there ? flushed(rounded(p->b_is_bf16, p->b, l, j)) : 0;
+            const float a = l < k ? flushed(row[l]) : 0, b = l < k ? flushed(column[l]) : 0;
             of[l % 2] = flushed(fmaf(a, b, of[l % 2]));
         }
         sum = flushed(flushed(sum) + flushed(of[0] + of[1]));
+    }
+    return sum;
+}
+
+/* The same by the kernels without tiles: of each pair the second product first. */
+UNCHECKED static float defined_by_pairs(int64_t k, const float *row, const float *column,
+                                        float sum) {
+    for (int64_t l = 0; l < k; l += 2) {
+        const bool whole = l + 1 < k;
+        sum = fmaf(whole ? row[l + 1] : 0, whole ? column[l + 1] : 0, sum);
+        sum = fmaf(row[l], column[l], sum);
     }
     return sum;
 }
@@ -74,18 +101,11 @@ static bool has_tiles(const wg__gemm_kernel *kernel) {
 }
 
 /* Element (i, j) of C by the definition, from its old value. */
-static float defined(const wg__gemm_kernel *kernel, const wg__product *p, int64_t i, int64_t j,
-                     float before) {
-    float sum = p->row ? ((const float *)p->row)[j] : p->beta == 1 ? before : 0;
-    if (has_tiles(kernel))
-        return defined_by_tiles(p, i, j, sum);
-    for (int64_t l = 0; l < p->k; l += 2) {
-        const bool whole = l + 1 < p->k;
-        sum = fmaf(whole ? rounded(p->a_is_bf16, p->a, i, l + 1) : 0,
-                   whole ? rounded(p->b_is_bf16, p->b, l + 1, j) : 0, sum);
-        sum = fmaf(rounded(p->a_is_bf16, p->a, i, l), rounded(p->b_is_bf16, p->b, l, j), sum);
-    }
-    return sum;
+static float defined(const wg__gemm_kernel *kernel, const wg__product *p, const rounded *r,
+                     int64_t i, int64_t j, float before) {
+    const float sum = p->row ? ((const float *)p->row)[j] : p->beta == 1 ? before : 0;
+    return (has_tiles(kernel) ? defined_by_tiles : defined_by_pairs)(r->k, r->rows + i * r->k,
+                                                                     r->columns + j * r->k, sum);
 }
 
 /* The same bits, or both NaN. */
@@ -98,10 +118,11 @@ static void assert_defined(const wg__gemm_kernel *kernel, const wg__product *p,
     const int64_t r = p->c.row_stride, c = p->c.column_stride;
     const float *now = wg_tensor_data(memory), *then = wg_tensor_data(before);
     bool *is_of_c = wg_tensor_data(wg_zeros(WG_BOOL, WG_DIMS(wg_tensor_count(memory))));
+    const rounded operands = round_operands(p);
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
             const int64_t place = i * r + j * c;
-            const float wanted = defined(kernel, p, i, j, then[place]);
+            const float wanted = defined(kernel, p, &operands, i, j, then[place]);
             is_of_c[place] = true;
             ck_assert_msg(same(now[place], wanted), "%s, %lldx%lldx%lld at %lld, %lld: %a, not %a",
                           kernel->rounded->name, (long long)p->m, (long long)p->n, (long long)p->k,
@@ -236,9 +257,10 @@ static void check_specials(const wg__gemm_kernel *kernel) {
                                .b = {b, COUNT, 1},
                                .c = {c, COUNT, 1}};
         wg__gemm_large(&p, *kernel);
+        const rounded operands = round_operands(&p);
         for (int i = 0; i < COUNT; i++)
             for (int j = 0; j < COUNT; j++) {
-                const float wanted = defined(kernel, &p, i, j, 0);
+                const float wanted = defined(kernel, &p, &operands, i, j, 0);
                 ck_assert_msg(same(c[i * COUNT + j], wanted), "%s: %a * %a beside %a: %a, not %a",
                               kernel->rounded->name, (double)specials[i], (double)specials[j],
                               (double)specials[beside], (double)c[i * COUNT + j], (double)wanted);
