@@ -23,7 +23,7 @@ within() {
     echo "$1 $2 $3" | awk '{ exit !($2 > 0 && $3 > 0 && 100 * ($2 / $3 - 1) <= $1 && 100 * ($3 / $2 - 1) <= $1) }'
 }
 
-# compares WHAT ARGUMENT...: a dry run, and a real one of 12 steps with evaluations.
+# compares WHAT ARGUMENT...: a dry run, and a real one of 4 steps with evaluations.
 compares() {
     what=$1
     shift
@@ -43,15 +43,15 @@ compares() {
     rm -f real.h5
 }
 
-set -- --corpus text.txt --vocab-size 400 --steps 12 --eval-every 4 --batch 8 --seq 64
-compares gpt pretrain gpt "$@"
+set -- --corpus text.txt --vocab-size 400 --steps 4 --eval-every 2 --batch 8 --seq 64
+compares gpt pretrain gpt --preset gpt2-tiny "$@"
 check 'gpt: tokens of a step' test "$(number_of step_tokens dry.json)" = 512.0
-compares 'bert, with SGD' pretrain bert "$@" --optimizer sgd
-compares 'llama, in two batches a step' pretrain llama "$@" --accumulate 2
+compares 'bert, with SGD' pretrain bert --preset bert-tiny "$@" --optimizer sgd
+compares 'llama, in two batches a step' pretrain llama --preset llama-260k "$@" --accumulate 2
 check 'tokens of two batches' test "$(number_of step_tokens dry.json)" = 1024.0
-compares 'gpt, recomputed' pretrain gpt "$@" --recompute
+compares 'gpt, recomputed' pretrain gpt --preset gpt2-tiny "$@" --recompute
 
-run pretrain bert "$@" --out run.h5
+run pretrain bert --preset bert-tiny "$@" --out run.h5
 printf 'a good day\tyes\na bad day\tno\n' >labels.tsv
 set -- finetune run.h5 --task classify --train labels.tsv --eval labels.tsv --batch 2 --seq 16 --steps 12
 compares 'fine-tuning' "$@"
@@ -59,7 +59,7 @@ check 'an epoch of two examples is one batch' test "$(number_of epoch_batches dr
 run "$@" --dry-run
 check 'in words' eval 'grep -q "nothing is written" out && grep -qE "weights +[0-9.]+ [KM]iB" out &&
     grep -q "a step of .*mean of 2 real steps" out'
-run pretrain gpt --corpus text.txt --vocab-size 400 --steps 1 --dry-run --tokens tokens.h5
+run pretrain gpt --preset gpt2-tiny --corpus text.txt --vocab-size 400 --steps 1 --dry-run --tokens tokens.h5
 check 'no token file is written' eval 'test $code = 0 && ! test -e tokens.h5'
 
 misused 'not for one that is resumed' pretrain gpt --resume --out run.h5 --dry-run
