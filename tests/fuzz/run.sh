@@ -4,17 +4,17 @@
 #   tests/fuzz/run.sh build|FORMAT|all SECONDS [FOLDER]
 #
 # FORMAT is safetensors, llama2c, pytorch, gguf, index (of shards), tokenizer, config, data (texts, tables,
-# questions, tagged words, arrays) or hdf5; `all' takes each but hdf5 for so many seconds. (HDF5's own
-# library leaks on damaged files.) dictionaries/FORMAT has words of a format, where it has some. `build' only configures a build in
-# FOLDER (default ./fuzz-build), which also keeps the corpora that grow and the inputs that failed:
-# crash-*. Reduce such an input and add it to tests/fuzz/seeds/FORMAT, which make check reads.
+# questions, tagged words, arrays) or hdf5; `all' takes each but hdf5 for so many seconds, as many at once as
+# there are processors. (HDF5's own library leaks on damaged files.) dictionaries/FORMAT has words of a format,
+# where it has some. `build' only configures a build in FOLDER (default ./fuzz-build), which also keeps the
+# corpora that grow and the inputs that failed: crash-*. Reduce such an input and add it to
+# tests/fuzz/seeds/FORMAT, which make check reads.
 # CONFIGURE in the environment holds further arguments for ./configure.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
 formats=${1:?which format?}
 seconds=${2:?how many seconds?}
 folder=${3:-$PWD/fuzz-build}
-test "$formats" != all || formats='safetensors llama2c pytorch gguf index tokenizer config data'
 mkdir -p "$folder"
 cd "$folder"
 # clang takes minutes to instrument the vectors of the kernels, which read no files.
@@ -58,6 +58,15 @@ fuzz() {
         "$@" "$format" "$source/tests/fuzz/seeds/$format"
 }
 
-for format in $formats; do
-    (fuzz "$format")
-done
+test "$formats" = all || {
+    fuzz "$formats"
+    exit
+}
+# The output of each stays together.
+# shellcheck disable=SC2016
+printf '%s\n' safetensors llama2c pytorch gguf index tokenizer config data |
+    xargs -P "$(nproc)" -I FORMAT sh -c '
+        "$0" FORMAT "$1" . >FORMAT.log 2>&1
+        code=$?
+        cat FORMAT.log
+        exit "$code"' "$source/tests/fuzz/run.sh" "$seconds"
