@@ -267,11 +267,11 @@ static void copy_contiguous_rows(int64_t bytes, int64_t rows, char *to, int64_t 
     static void NAME(int64_t rows, int64_t n, char *const *data, const int64_t *row_strides,       \
                      const int64_t *strides) {                                                     \
         const int64_t size = (int64_t)sizeof(TYPE), to_row = row_strides[0];                       \
-        const int64_t from_row = row_strides[1];                                                   \
+        const int64_t from_row = row_strides[1], bytes = size * n;                                 \
         char *to = data[0];                                                                        \
         const char *from = data[1];                                                                \
         if (strides[0] == size && strides[1] == size)                                              \
-            copy_contiguous_rows(n *size, rows, to, to_row, from, from_row);                       \
+            copy_contiguous_rows(bytes, rows, to, to_row, from, from_row);                         \
         else if (strides[0] == size && strides[1] == 0 && n == 2)                                  \
             NAME##_repeat(2, rows, to, to_row, from, from_row);                                    \
         else if (strides[0] == size && strides[1] == 0 && n == 4)                                  \
