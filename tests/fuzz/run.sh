@@ -17,8 +17,9 @@ seconds=${2:?how many seconds?}
 folder=${3:-$PWD/fuzz-build}
 mkdir -p "$folder"
 cd "$folder"
-# clang takes minutes to instrument the vectors of the kernels, which read no files.
-echo 'src:*/tensor/simd/*' >kernels
+# clang takes minutes to instrument the vectors of the kernels, which read no files. Every object depends on this list,
+# so it is not written again.
+test -f kernels || echo 'src:*/tensor/simd/*' >kernels
 flags="-g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
     -fsanitize-ignorelist=$PWD/kernels -fsanitize-coverage-ignorelist=$PWD/kernels"
 flags=$(echo $flags)
