@@ -67,7 +67,7 @@ test "$formats" = all || {
 # shellcheck disable=SC2016
 printf '%s\n' safetensors llama2c pytorch gguf index tokenizer config data |
     xargs -P "$(nproc)" -I FORMAT sh -c '
-        "$0" FORMAT "$1" . >FORMAT.log 2>&1
+        "$0" FORMAT "$1" . >fuzz-FORMAT.log 2>&1
         code=$?
-        cat FORMAT.log
+        cat fuzz-FORMAT.log
         exit "$code"' "$source/tests/fuzz/run.sh" "$seconds"
