@@ -114,7 +114,6 @@ simd_kernels = \
 	tensor/simd/factor.h \
 	tensor/simd/fft.h \
 	tensor/simd/functions.h \
-	tensor/simd/gamma_slope.h \
 	tensor/simd/kernels_bf16.c \
 	tensor/simd/kernels_f32.c \
 	tensor/simd/kernels_f64.c \

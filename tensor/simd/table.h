@@ -3,7 +3,6 @@
 #include "tensor/simd/vector.h"
 
 #include "tensor/simd/functions.h"
-#include "tensor/simd/gamma_slope.h"
 #include "tensor/simd/random_words.h"
 #include "tensor/simd/rows.h"
 #include "tensor/simd/softmax.h"
