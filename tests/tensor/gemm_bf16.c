@@ -222,16 +222,10 @@ static const float specials[] = {
     -0.0F, 0x1p127F, -0x1p127F, 0x1.fffffep127F, 0x1p-100F, 1.00390625F /* a tie */,
     3,     0x1.01p0F};
 
-/* Whether a kernel adds a product with one rounding. A compiler fuses multiplications and additions
- * only where it optimises, which it does not in a build with sanitizers. */
+/* Whether a kernel adds a product with one rounding: all that are compiled for instructions that
+ * do. */
 static bool fuses_products(const char *kernel) {
-    if (strncmp(kernel, "tiles", 5) == 0 || strcmp(kernel, "amx") == 0)
-        return true;
-#ifdef __SANITIZE_ADDRESS__
-    return strcmp(kernel, "bf16") == 0;
-#else
     return strcmp(kernel, "base") != 0;
-#endif
 }
 
 /* Every product of two of them, alone and beside another. The definition's own sums overflow where
