@@ -14,7 +14,7 @@ cd "$work" || exit 1
 
 sed -n 's/^    "\(wg_[a-z0-9_]*\)": (.*/\1/p' "$package/wengert/_api.py" | LC_ALL=C sort >prototypes
 # The records that headers declare as `extern' are data.
-find "$source" -name '*.h' ! -path '*/build*' ! -path '*/tests/*' -exec cat {} + | tr '\n' ' ' |
+(cd "$source" && find . -name '*.h' ! -path './build*' ! -path './tests/*' -exec cat {} +) | tr '\n' ' ' |
     grep -oE '(WG_API extern|extern WG_API) [^;]*;' | grep -oE 'wg_[a-z0-9_]+' | sort -u >data
 grep -v '^wg__' "$source/libwengert.symbols" | grep -vxFf data | LC_ALL=C sort >symbols
 agrees() {
