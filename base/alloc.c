@@ -15,10 +15,13 @@
  *              ^ before                         ^ piece                   ^ piece + piece->size
  *
  * A piece begins with a tag that knows its neighbours; no two free pieces are neighbours. A block
- * is cut from the smallest free piece that fits, the lowest address among equals, so that training
- * steps, which are alike, find their blocks at the same addresses. Free pieces are in a treap
- * (Seidel and Aragon 1996) ordered by size, then address. Stretches ask for huge pages, so that
- * memory bandwidth and not TLB misses limits reading a matrix once for each token. */
+ * is cut from the lowest free piece that fits, so that training steps, which are alike, find their
+ * blocks at the same addresses. Free pieces are in a treap (Seidel and Aragon 1996) ordered by
+ * address, each with the largest size below it. Stretches ask for huge pages, so that memory
+ * bandwidth and not TLB misses limits reading a matrix once for each token.
+ *
+ * Mixed precision frees f32 tensors and allocates bf16 ones of as many elements in their place.
+ * What a piece holds beside its block is therefore in proportion to it, so that two halves fit. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -80,9 +83,10 @@ typedef struct piece {
     struct piece *before; /* the neighbour at lower addresses; NULL: the stretch begins here */
     stretch *home;
     bool is_free;
-    size_t held;           /* if free: bytes with memory, an upper bound */
-    struct piece *smaller; /* if free: subtrees */
-    struct piece *larger;
+    size_t held;         /* if free: bytes with memory, an upper bound */
+    size_t largest;      /* if free: the largest size in the tree below it, its own included */
+    struct piece *lower; /* if free: subtrees */
+    struct piece *higher;
 } piece;
 
 struct stretch {
@@ -91,7 +95,7 @@ struct stretch {
     stretch *next;
 };
 
-enum { TAG = 64, LEAST_LARGE = 64 << 10, HUGE_PAGE = 2 << 20 };
+enum { TAG = 64, HEADER = 64, LEAST_LARGE = 64 << 10, HUGE_PAGE = 2 << 20 };
 
 /* Bytes that a stretch reserves: address space without memory costs nothing. Where it is limited, a
  * stretch is only as long as the request. */
@@ -115,78 +119,96 @@ static size_t round_up(size_t bytes, size_t step) {
 
 /* ---- The arena: free pieces ---- */
 
-static bool comes_before(const piece *a, const piece *b) {
-    return a->size != b->size ? a->size < b->size : (uintptr_t)a < (uintptr_t)b;
-}
-
 /* The treap's priority depends on the address alone, so that equal sets of pieces make equal
  * trees. */
 static uint64_t priority(const piece *p) {
     return (uint64_t)((uintptr_t)p / TAG) * 0x9e3779b97f4a7c15U;
 }
 
-/* Splits a tree into the pieces that come before p and the others. */
-static void split_tree(piece *tree, const piece *p, piece **smaller, piece **larger) {
-    while (tree) {
-        if (comes_before(tree, p)) {
-            *smaller = tree;
-            smaller = &tree->larger;
-            tree = tree->larger;
-        } else {
-            *larger = tree;
-            larger = &tree->smaller;
-            tree = tree->smaller;
-        }
-    }
-    *smaller = *larger = NULL;
+static size_t largest_of(const piece *tree) {
+    return tree ? tree->largest : 0;
 }
 
-/* All pieces of `smaller` come before those of `larger`. */
-static piece *join_trees(piece *smaller, piece *larger) {
-    piece *tree = NULL, **place = &tree;
-    while (smaller && larger) {
-        if (priority(smaller) > priority(larger)) {
-            *place = smaller;
-            place = &smaller->larger;
-            smaller = smaller->larger;
-        } else {
-            *place = larger;
-            place = &larger->smaller;
-            larger = larger->smaller;
-        }
-    }
-    *place = smaller ? smaller : larger;
-    return tree;
+static piece *with_subtrees(piece *p, piece *lower, piece *higher) {
+    const size_t below = largest_of(lower), above = largest_of(higher);
+    const size_t most = below > above ? below : above;
+    p->lower = lower;
+    p->higher = higher;
+    p->largest = p->size > most ? p->size : most;
+    return p;
 }
+
+static bool is_below(const piece *a, const piece *b) {
+    return (uintptr_t)a < (uintptr_t)b;
+}
+
+/* NOLINTBEGIN(misc-no-recursion): at most as deep as the tree, which is about 2 ln n for n pieces,
+ * 28 for a million. */
+
+/* Splits a tree into the pieces below p and those above it. */
+static void split_tree(piece *tree, const piece *p, piece **below, piece **above) {
+    piece *middle;
+    if (!tree) {
+        *below = *above = NULL;
+    } else if (is_below(tree, p)) {
+        split_tree(tree->higher, p, &middle, above);
+        *below = with_subtrees(tree, tree->lower, middle);
+    } else {
+        split_tree(tree->lower, p, below, &middle);
+        *above = with_subtrees(tree, middle, tree->higher);
+    }
+}
+
+/* All pieces of `below` are below those of `above`. */
+static piece *join_trees(piece *below, piece *above) {
+    if (!below || !above)
+        return below ? below : above;
+    if (priority(below) > priority(above))
+        return with_subtrees(below, below->lower, join_trees(below->higher, above));
+    return with_subtrees(above, join_trees(below, above->lower), above->higher);
+}
+
+static piece *tree_with(piece *tree, piece *p) {
+    piece *below, *above;
+    if (!tree || priority(tree) <= priority(p)) {
+        split_tree(tree, p, &below, &above);
+        return with_subtrees(p, below, above);
+    }
+    if (is_below(p, tree))
+        return with_subtrees(tree, tree_with(tree->lower, p), tree->higher);
+    return with_subtrees(tree, tree->lower, tree_with(tree->higher, p));
+}
+
+static piece *tree_without(piece *tree, const piece *p) {
+    if (tree == p)
+        return join_trees(tree->lower, tree->higher);
+    if (is_below(p, tree))
+        return with_subtrees(tree, tree_without(tree->lower, p), tree->higher);
+    return with_subtrees(tree, tree->lower, tree_without(tree->higher, p));
+}
+
+/* NOLINTEND(misc-no-recursion) */
 
 static void insert_free(piece *p) {
-    piece **place = &free_pieces;
-    while (*place && priority(*place) > priority(p))
-        place = comes_before(*place, p) ? &(*place)->larger : &(*place)->smaller;
-    split_tree(*place, p, &p->smaller, &p->larger);
-    *place = p;
+    free_pieces = tree_with(free_pieces, p);
     p->is_free = true;
     free_held += p->held;
 }
 
 static void remove_free(piece *p) {
-    piece **place = &free_pieces;
-    while (*place != p)
-        place = comes_before(*place, p) ? &(*place)->larger : &(*place)->smaller;
-    *place = join_trees(p->smaller, p->larger);
+    free_pieces = tree_without(free_pieces, p);
     p->is_free = false;
     free_held -= p->held;
 }
 
-/* The smallest free piece of at least `size` bytes, or NULL. */
-static piece *best_fit(size_t size) {
-    piece *best = NULL;
-    for (piece *p = free_pieces; p;) {
-        if (p->size >= size)
-            best = p;
-        p = p->size >= size ? p->smaller : p->larger;
-    }
-    return best;
+/* The lowest free piece of at least `size` bytes, or NULL. */
+static piece *first_fit(size_t size) {
+    piece *p = free_pieces;
+    if (largest_of(p) < size)
+        return NULL;
+    while (largest_of(p->lower) >= size || p->size < size)
+        p = largest_of(p->lower) >= size ? p->lower : p->higher;
+    return p;
 }
 
 /* ---- The arena: neighbours ---- */
@@ -320,18 +342,27 @@ static void lower_top(stretch *s) {
 
 /* ---- The arena: blocks ---- */
 
-/* A block of that many bytes, 64-byte aligned; NULL if out of memory. `asked` receives whether the
- * system had to supply memory. */
+/* The size of a piece for a block of that many bytes, which have a header before them. What is
+ * added doubles where the bytes do: a thousandth of them or two. */
+static size_t piece_size(size_t bytes) {
+    size_t added = TAG + HEADER;
+    while (added <= bytes >> 10)
+        added *= 2;
+    return added + round_up(bytes, 64) + RED_ZONE;
+}
+
+/* A block of that many bytes behind room for its header, 64-byte aligned; NULL if out of memory.
+ * `asked` receives whether the system had to supply memory. */
 static void *arena_alloc(size_t bytes, bool *asked) {
-    const size_t size = TAG + round_up(bytes, 64) + RED_ZONE;
-    piece *p = best_fit(size);
+    const size_t size = piece_size(bytes);
+    piece *p = first_fit(size);
     *asked = !p || p->held < size;
     p = p ? p : grow_arena(size);
     if (!p)
         return NULL;
     remove_free(p);
     split_piece(p, size);
-    ASAN_UNPOISON_MEMORY_REGION((char *)p + TAG, bytes);
+    ASAN_UNPOISON_MEMORY_REGION((char *)p + TAG, HEADER + bytes);
     return (char *)p + TAG;
 }
 
@@ -376,7 +407,7 @@ static void arena_trim(void) {
 
 /* ---- Small blocks: size classes ---- */
 
-enum { HEADER = 64, CLASSES = 256, OF_ARENA = -1 };
+enum { CLASSES = 256, OF_ARENA = -1 };
 
 /* A thread keeps free blocks of up to 2^11 bytes, such as handles and nodes, in lists of its own.
  */
@@ -522,8 +553,8 @@ static header *take_small(int size_class, size_t size, bool *asked) {
 
 static header *take_of_size(int size_class, size_t size) {
     bool asked;
-    header *block = size_class == OF_ARENA ? arena_alloc(HEADER + size, &asked)
-                                           : take_small(size_class, size, &asked);
+    header *block =
+        size_class == OF_ARENA ? arena_alloc(size, &asked) : take_small(size_class, size, &asked);
     if (!block)
         return NULL;
     system_allocations += asked;

@@ -179,16 +179,34 @@ START_TEST(neighbours_that_are_freed_serve_a_larger_block) {
 }
 END_TEST
 
-START_TEST(the_smallest_piece_that_fits_is_taken) {
+START_TEST(the_lowest_piece_that_fits_is_taken) {
     char *large = wg__alloc(4 * MIB), *wall = wg__alloc(MIB), *small = wg__alloc(MIB),
          *end = wg__alloc(3 * MIB / 2);
     wg__free(large);
     wg__free(small);
-    char *fitting = wg__alloc(MIB - 1000);
-    ck_assert_ptr_eq(fitting, small);
+    char *too_large = wg__alloc(5 * MIB), *fitting = wg__alloc(MIB - 1000);
+    ck_assert_ptr_eq(fitting, large);
+    ck_assert(too_large != large && too_large != small);
     wg__free(fitting);
+    wg__free(too_large);
     wg__free(wall);
     wg__free(end);
+}
+END_TEST
+
+/* Mixed precision puts two tensors of bf16 where one of f32 was. The wall keeps what is freed from
+ * merging with the memory behind it. */
+START_TEST(the_place_of_a_block_holds_two_of_half_its_size) {
+    for (size_t half = 65536; half < 20 * (size_t)MIB; half = (half * 7 / 4 + 63) / 64 * 64) {
+        char *whole = wg__alloc(2 * half), *wall = wg__alloc(half);
+        wg__free(whole);
+        char *first = wg__alloc(half), *second = wg__alloc(half);
+        ck_assert_ptr_eq(first, whole);
+        ck_assert(second > first && second < wall);
+        wg__free(first);
+        wg__free(second);
+        wg__free(wall);
+    }
 }
 END_TEST
 
@@ -533,7 +551,8 @@ SUITES {
         large_blocks_are_as_large_as_was_asked_for,
         a_large_block_is_cut_for_smaller_ones,
         neighbours_that_are_freed_serve_a_larger_block,
-        the_smallest_piece_that_fits_is_taken,
+        the_lowest_piece_that_fits_is_taken,
+        the_place_of_a_block_holds_two_of_half_its_size,
         little_more_is_held_than_was_ever_in_use,
         equal_steps_find_their_blocks_where_those_before_were,
         trimming_gives_memory_back_between_blocks_and_above_them,
