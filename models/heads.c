@@ -340,11 +340,12 @@ static wg_module *make_saved(const char *json, void *context) {
     return model ? &model->module : NULL;
 }
 
-int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg__headed_encoder **model,
+int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg_model *model,
                             wg_tokenizer **tokenizer) {
     head_loading l = {path, kind};
-    *model = (wg__headed_encoder *)wg__model_load(path, make_saved, &l, tokenizer);
-    return *model ? 0 : -1;
+    wg_module *module = wg__model_load(path, make_saved, &l, tokenizer);
+    *model = module ? wg__headed_encoder_model((wg__headed_encoder *)module) : (wg_model){0};
+    return module ? 0 : -1;
 }
 
 /* ---- From the checkpoint of an encoder ---- */
@@ -458,8 +459,7 @@ static int begin(adapting *a, wg__head_kind kind, const wg__labels *labels,
 }
 
 int wg__headed_encoder_adapt(const wg__head_origin *origin, wg__head_kind kind,
-                             const wg__labels *labels, wg__headed_encoder **model,
-                             wg_tokenizer **tokenizer) {
+                             const wg__labels *labels, wg_model *model, wg_tokenizer **tokenizer) {
     adapting a = {.origin = origin};
     *tokenizer = NULL;
     const int status = begin(&a, kind, labels, tokenizer) < 0 || fill(&a) < 0 ? -1 : 0;
@@ -471,6 +471,6 @@ int wg__headed_encoder_adapt(const wg__head_origin *origin, wg__head_kind kind,
         *tokenizer = NULL;
     }
     wg_weights_close(a.file);
-    *model = a.model;
+    *model = a.model ? wg__headed_encoder_model(a.model) : (wg_model){0};
     return status;
 }

@@ -84,9 +84,9 @@ int wg__labels_of_config(const char *json, wg__labels *labels);
 
 /* ---- From checkpoints ---- */
 
-/* Reads a fine-tuned model and its tokenizer. Both are NULL after an error.
- * [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
-int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg__headed_encoder **model,
+/* Reads a fine-tuned model, whose module is a wg__headed_encoder, and its tokenizer. After an error
+ * they are {0} and NULL. [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
+int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg_model *model,
                             wg_tokenizer **tokenizer);
 
 /* Where a model to be fine-tuned takes its encoder from. */
@@ -101,10 +101,9 @@ typedef struct wg__head_origin {
 
 /* Makes a model with the encoder and the tokenizer of a checkpoint, for labels, which are NULL for
  * kinds without. Its head is the checkpoint's if that is of the same kind and labels, else new; so
- * is a pooler that is missing. Both are NULL after an error. [as above; NOT_FOUND if the encoder is
- * not whole] */
+ * is a pooler that is missing. They are {0} and NULL after an error. [as above; NOT_FOUND if the
+ * encoder is not whole] */
 int wg__headed_encoder_adapt(const wg__head_origin *origin, wg__head_kind kind,
-                             const wg__labels *labels, wg__headed_encoder **model,
-                             wg_tokenizer **tokenizer);
+                             const wg__labels *labels, wg_model *model, wg_tokenizer **tokenizer);
 
 #endif

@@ -225,7 +225,9 @@ static wg_token_window window_at(const wg_training *t, int64_t index) {
 }
 
 /* Measures on `count` windows from number `first` on. */
-static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, wg_metrics *metrics) {
+static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, void *context,
+                          wg_metrics *metrics) {
+    (void)context;
     causal *mine = t->context;
     wg_causal_batch batch;
     for (int64_t i = 0; i < count; i++)
@@ -255,19 +257,9 @@ static int conclude(const wg_training *t, wg_metrics *metrics) {
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const int64_t batch = t->setup.batch, all = count_windows(t);
     const int64_t windows = batches > 0 && batches * batch < all ? batches * batch : all;
-    int status = 0;
-    for (int64_t first = 0; status == 0 && first < windows; first += batch) {
-        if (!wg__evaluates(t, first / batch))
-            continue;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int64_t left = windows - first;
-        status = evaluate_batch(t, first, left < batch ? left : batch, metrics);
-        wg_scope_end(&scope, NULL);
-        if (wg_error_pending())
-            status = -1;
-    }
-    return wg__share_metrics(t, status, metrics) < 0 ? -1 : conclude(t, metrics);
+    return wg__evaluate_examples(t, 0, windows, evaluate_batch, NULL, metrics) < 0
+               ? -1
+               : conclude(t, metrics);
 }
 
 /* ---- Results ---- */

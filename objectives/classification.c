@@ -27,32 +27,17 @@ static wg__headed_encoder *classifier_of(const wg_model *model) {
     return (wg__headed_encoder *)model->module;
 }
 
-/* The labels of a new model are those of its training text, which is tokenised as the checkpoint
- * says: so the tokenizer is read first. */
 static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
                  void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
     const wg__head_origin origin = {
         .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
-    wg__headed_encoder *made = NULL;
-    wg__labels labels = {0};
     const wg__labelled_text_options reading = wg__labelling_reading(setup);
-    wg_tokenizer *own = wg_tokenizer_load(setup->checkpoint);
-    wg__labelled_text *text =
-        own ? wg__labelled_text_load(setup->training_path, own, &labels, &reading) : NULL;
-    const int status =
-        text ? wg__headed_encoder_adapt(&origin, WG_HEAD_LABELS, &labels, &made, tokenizer) : -1;
-    wg__labelled_text_free(text);
-    wg_tokenizer_free(own);
-    wg__labels_free(&labels);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
-    return status;
+    return wg__labelling_adapt(&origin, WG_HEAD_LABELS, setup->training_path, &reading, model,
+                               tokenizer);
 }
 
 static int load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
-    wg__headed_encoder *made = NULL;
-    const int status = wg__headed_encoder_load(path, WG_HEAD_LABELS, &made, tokenizer);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
-    return status;
+    return wg__headed_encoder_load(path, WG_HEAD_LABELS, model, tokenizer);
 }
 
 static char *config(const wg_training *t) {

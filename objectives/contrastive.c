@@ -197,12 +197,10 @@ static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
 
 /* ---- Evaluation ---- */
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* The loss and the accuracy of a batch of held-out texts from `first` on. */
-static int measure_batch(const wg_training *t, int64_t first, int64_t count, wg_metrics *metrics) {
+static int measure_batch(const wg_training *t, int64_t first, int64_t count, void *context,
+                         wg_metrics *metrics) {
+    (void)context;
     const contrastive *mine = t->context;
     double right;
     for (int64_t i = 0; i < count; i++)
@@ -216,8 +214,9 @@ static int measure_batch(const wg_training *t, int64_t first, int64_t count, wg_
 }
 
 /* The cosines of a batch of held-out pairs from `first` on. */
-static int measure_cosines(const wg_training *t, int64_t first, int64_t count, double *cosines,
+static int measure_cosines(const wg_training *t, int64_t first, int64_t count, void *context,
                            wg_metrics *metrics) {
+    double *cosines = context;
     const contrastive *mine = t->context;
     for (int64_t i = 0; i < count; i++) {
         const wg_token_pair pair = wg__labelled_text_pair(mine->scored, first + i);
@@ -229,25 +228,6 @@ static int measure_cosines(const wg_training *t, int64_t first, int64_t count, d
     wg_tensor *all = vectors(t, 2 * count, mine->pairs, &metrics->tokens);
     wg_tensor *products = wg_mul(wg_narrow(all, 0, 0, count), wg_narrow(all, 0, count, count));
     return wg_to_array(wg_cast(wg_sum(products, 1, &axis, false), WG_F64), cosines + first);
-}
-
-/* Each batch in a scope of its own. */
-static int measure_all(const wg_training *t, int64_t count, double *cosines, wg_metrics *metrics) {
-    const int64_t batch = t->setup.batch;
-    int status = 0;
-    for (int64_t first = 0; status == 0 && first < count; first += batch) {
-        if (!wg__evaluates(t, first / batch))
-            continue;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int64_t rows = smaller(batch, count - first);
-        status = cosines ? measure_cosines(t, first, rows, cosines, metrics)
-                         : measure_batch(t, first, rows, metrics);
-        wg_scope_end(&scope, NULL);
-    }
-    status = wg__share_metrics(t, status, metrics);
-    return status == 0 && cosines ? wg__share_results(t, count, batch, sizeof *cosines, cosines)
-                                  : status;
 }
 
 static int write_cosines(const char *path, int64_t count, const double *cosines) {
@@ -262,9 +242,10 @@ static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *me
     const contrastive *mine = t->context;
     const int64_t count = wg__labelled_text_examples(mine->scored);
     double *cosines = wg__alloc_array(wg__times(2, count), sizeof *cosines), spearman = 0;
-    int status = wg_group_check(t->setup.group, cosines ? 0 : -1);
+    int status =
+        wg__evaluate_examples(t, cosines ? 0 : -1, count, measure_cosines, cosines, metrics);
     if (status == 0)
-        status = measure_all(t, count, cosines, metrics);
+        status = wg__share_results(t, count, t->setup.batch, sizeof *cosines, cosines);
     for (int64_t i = 0; status == 0 && i < count; i++)
         cosines[count + i] = wg__labelled_text_value(mine->scored, i);
     if (status == 0)
@@ -288,7 +269,7 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     if (how && how->predictions)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "--predictions are the cosines of pairs with numbers; the text has none");
-    return measure_all(t, mine->held_out.count, NULL, metrics);
+    return wg__evaluate_examples(t, 0, mine->held_out.count, measure_batch, NULL, metrics);
 }
 
 /* ---- Results ---- */

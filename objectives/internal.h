@@ -49,6 +49,14 @@ bool wg__evaluates(const wg_training *t, int64_t i);
 /* After the batches: shares the outcome of all ranks, and adds up their metrics. Collective. */
 int wg__share_metrics(const wg_training *t, int status, wg_metrics *metrics);
 
+/* Calls `evaluate`, in a scope each, for those of the batches of `count` held-out examples that are
+ * this rank's: `size` of them from number `first` on. Then it shares the outcome and the metrics.
+ * `status` is -1 if this rank has failed before. -1 when any rank has. Collective. */
+typedef int wg__evaluate_part(const wg_training *t, int64_t first, int64_t size, void *context,
+                              wg_metrics *metrics);
+int wg__evaluate_examples(const wg_training *t, int status, int64_t count,
+                          wg__evaluate_part *evaluate, void *context, wg_metrics *metrics);
+
 /* Gives all ranks the `count` results of `size` bytes each, of which each batch has `batch`. */
 int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t size, void *data);
 

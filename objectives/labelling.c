@@ -33,6 +33,21 @@ wg__labelled_text_options wg__labelling_reading(const wg_training_setup *setup) 
     return reading;
 }
 
+int wg__labelling_adapt(const wg__head_origin *origin, wg__head_kind kind,
+                        const char *training_path, const wg__labelled_text_options *reading,
+                        wg_model *model, wg_tokenizer **tokenizer) {
+    wg__labels labels = {0};
+    wg_tokenizer *own = wg_tokenizer_load(origin->path);
+    wg__labelled_text *text =
+        own ? wg__labelled_text_load(training_path, own, &labels, reading) : NULL;
+    const int status =
+        text ? wg__headed_encoder_adapt(origin, kind, &labels, model, tokenizer) : -1;
+    wg__labelled_text_free(text);
+    wg_tokenizer_free(own);
+    wg__labels_free(&labels);
+    return status;
+}
+
 int wg__labelling_begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
     wg__labelling *mine = t->context;
@@ -83,9 +98,17 @@ typedef struct totals {
     double right, loss;
 } totals;
 
-static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, totals *all,
-                          int64_t *predictions) {
+typedef struct evaluation {
+    totals totals;
+    int64_t *predictions; /* the number of the label of each example */
+} evaluation;
+
+static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, void *context,
+                          wg_metrics *metrics) {
+    (void)metrics; /* of all examples */
     const wg__labelling *mine = t->context;
+    evaluation *e = context;
+    totals *all = &e->totals;
     wg__scores s;
     for (int64_t i = 0; i < count; i++)
         mine->chosen[i] = first + i;
@@ -102,7 +125,7 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, to
         all->right += predicted == label;
         if (mine->labels->count == 2)
             all->counts[label][predicted]++;
-        predictions[first + i] = predicted;
+        e->predictions[first + i] = predicted;
     }
     return 0;
 }
@@ -135,29 +158,20 @@ static int add_binary(const totals *all, double examples, wg_metrics *metrics) {
 
 static int evaluate_all(const wg_training *t, int64_t *predictions, wg_metrics *metrics) {
     const wg__labelling *mine = t->context;
-    const int64_t examples = wg__labelled_text_examples(mine->held_out), batch = t->setup.batch;
-    totals all = {0};
-    int status = predictions ? 0 : -1;
-    for (int64_t first = 0; status == 0 && first < examples; first += batch) {
-        if (!wg__evaluates(t, first / batch))
-            continue;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int64_t left = examples - first;
-        status = evaluate_batch(t, first, left < batch ? left : batch, &all, predictions);
-        wg_scope_end(&scope, NULL);
-    }
-    if (wg__share_metrics(t, status, metrics) < 0 ||
-        wg_group_sum(t->setup.group, WG_GROUP_F64, sizeof all / sizeof(double), &all) < 0 ||
-        wg__share_results(t, examples, batch, sizeof *predictions, predictions) < 0)
+    const int64_t examples = wg__labelled_text_examples(mine->held_out);
+    evaluation e = {.predictions = predictions};
+    totals *all = &e.totals;
+    if (wg__evaluate_examples(t, predictions ? 0 : -1, examples, evaluate_batch, &e, metrics) < 0 ||
+        wg_group_sum(t->setup.group, WG_GROUP_F64, sizeof *all / sizeof(double), all) < 0 ||
+        wg__share_results(t, examples, t->setup.batch, sizeof *predictions, predictions) < 0)
         return -1;
     const double weight = (double)examples, most = majority(mine);
     metrics->tokens += wg__labelled_text_tokens(mine->held_out);
-    if (most < 0 || wg_metrics_add(metrics, "loss", all.loss / weight, weight) < 0 ||
-        wg_metrics_add(metrics, "accuracy", all.right / weight, weight) < 0 ||
+    if (most < 0 || wg_metrics_add(metrics, "loss", all->loss / weight, weight) < 0 ||
+        wg_metrics_add(metrics, "accuracy", all->right / weight, weight) < 0 ||
         wg_metrics_add(metrics, "majority", most, weight) < 0)
         return -1;
-    return mine->labels->count == 2 ? add_binary(&all, weight, metrics) : 0;
+    return mine->labels->count == 2 ? add_binary(all, weight, metrics) : 0;
 }
 
 /* One label a line, in the order of the examples. */

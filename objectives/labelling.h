@@ -4,6 +4,7 @@
 #define WG_OBJECTIVES_LABELLING_H
 
 #include "data/dataset/labelled_text.h"
+#include "models/heads.h"
 #include "objectives/internal.h"
 
 /* What a model says about a batch of B examples. */
@@ -28,6 +29,12 @@ typedef struct wg__labelling {
     wg__labelled_text *text, *held_out;
     int64_t *chosen; /* (B) the examples of a batch */
 } wg__labelling;
+
+/* wg__headed_encoder_adapt for the labels of a training text. It is tokenised as the checkpoint
+ * says, whose tokenizer is read first. [as there, and as wg__labelled_text_load] */
+int wg__labelling_adapt(const wg__head_origin *origin, wg__head_kind kind,
+                        const char *training_path, const wg__labelled_text_options *reading,
+                        wg_model *model, wg_tokenizer **tokenizer);
 
 /* Reads the files of the setup and makes the batches; frees all of it but the context. */
 int wg__labelling_begin(wg_training *training);

@@ -33,33 +33,17 @@ static wg__labelled_text_options reading_of(const wg_training_setup *setup) {
     return reading;
 }
 
-/* The labels of a new model are those of its training text, which is tokenised as the checkpoint
- * says: so the tokenizer is read first. */
 static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
                  void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
     const wg__head_origin origin = {
         .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
-    wg__headed_encoder *made = NULL;
-    wg__labels labels = {0};
     const wg__labelled_text_options reading = reading_of(setup);
-    wg_tokenizer *own = wg_tokenizer_load(setup->checkpoint);
-    wg__labelled_text *text =
-        own ? wg__labelled_text_load(setup->training_path, own, &labels, &reading) : NULL;
-    const int status =
-        text ? wg__headed_encoder_adapt(&origin, WG_HEAD_MULTI_LABEL, &labels, &made, tokenizer)
-             : -1;
-    wg__labelled_text_free(text);
-    wg_tokenizer_free(own);
-    wg__labels_free(&labels);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
-    return status;
+    return wg__labelling_adapt(&origin, WG_HEAD_MULTI_LABEL, setup->training_path, &reading, model,
+                               tokenizer);
 }
 
 static int load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
-    wg__headed_encoder *made = NULL;
-    const int status = wg__headed_encoder_load(path, WG_HEAD_MULTI_LABEL, &made, tokenizer);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
-    return status;
+    return wg__headed_encoder_load(path, WG_HEAD_MULTI_LABEL, model, tokenizer);
 }
 
 static char *config(const wg_training *t) {
@@ -151,8 +135,9 @@ static void count_text(const wg__labelled_text *text, int64_t number, int64_t ki
     all->exact += exact;
 }
 
-static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, totals *all,
+static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, void *context,
                           wg_metrics *metrics) {
+    totals *all = context;
     const multi_label *mine = t->context;
     const wg__labelled_text *text = mine->labelling.held_out;
     const int64_t kinds = mine->labelling.labels->count;
@@ -218,21 +203,12 @@ static int write_predictions(const char *path, const wg__labels *labels, int64_t
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const multi_label *mine = t->context;
     const int64_t examples = wg__labelled_text_examples(mine->labelling.held_out);
-    const int64_t kinds = mine->labelling.labels->count, batch = t->setup.batch;
+    const int64_t kinds = mine->labelling.labels->count;
     totals all = {.labels = wg__calloc((size_t)kinds, sizeof *all.labels),
                   .predictions =
                       wg__calloc((size_t)wg__times(examples, kinds), sizeof *all.predictions)};
     int status = all.labels && all.predictions ? 0 : -1;
-    for (int64_t first = 0; status == 0 && first < examples; first += batch) {
-        if (!wg__evaluates(t, first / batch))
-            continue;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int64_t left = examples - first;
-        status = evaluate_batch(t, first, left < batch ? left : batch, &all, metrics);
-        wg_scope_end(&scope, NULL);
-    }
-    status = wg__share_metrics(t, status, metrics);
+    status = wg__evaluate_examples(t, status, examples, evaluate_batch, &all, metrics);
     if (status == 0)
         status = share_totals(t, examples, kinds, &all);
     if (status == 0)

@@ -402,6 +402,22 @@ int wg__share_metrics(const wg_training *t, int status, wg_metrics *metrics) {
                                                       : wg__metrics_sum(t->setup.group, metrics);
 }
 
+int wg__evaluate_examples(const wg_training *t, int status, int64_t count,
+                          wg__evaluate_part *evaluate, void *context, wg_metrics *metrics) {
+    const int64_t batch = t->setup.batch;
+    for (int64_t first = 0; status == 0 && first < count; first += batch) {
+        if (!wg__evaluates(t, first / batch))
+            continue;
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        status = evaluate(t, first, wg__smaller(batch, count - first), context, metrics);
+        wg_scope_end(&scope, NULL);
+        if (wg_error_pending())
+            status = -1;
+    }
+    return wg__share_metrics(t, status, metrics);
+}
+
 int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t size, void *data) {
     wg_group *group = t->setup.group;
     if (wg_group_size(group) == 1)

@@ -45,17 +45,11 @@ static int adapt(const wg_training_setup *setup, void (*note)(const char *messag
                  void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
     const wg__head_origin origin = {
         .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
-    wg__headed_encoder *made = NULL;
-    const int status = wg__headed_encoder_adapt(&origin, WG_HEAD_ANSWERS, NULL, &made, tokenizer);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
-    return status;
+    return wg__headed_encoder_adapt(&origin, WG_HEAD_ANSWERS, NULL, model, tokenizer);
 }
 
 static int load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
-    wg__headed_encoder *made = NULL;
-    const int status = wg__headed_encoder_load(path, WG_HEAD_ANSWERS, &made, tokenizer);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
-    return status;
+    return wg__headed_encoder_load(path, WG_HEAD_ANSWERS, model, tokenizer);
 }
 
 static char *config(const wg_training *t) {
@@ -166,8 +160,9 @@ static void search_window(const wg__squad *held_out, int64_t index, const float 
 }
 
 /* Finds the answers of the windows from number `first` on. */
-static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, answer_span *answers,
+static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, void *context,
                           wg_metrics *metrics) {
+    answer_span *answers = context;
     const answering *mine = t->context;
     wg__squad_batch batch;
     wg_tensor *start, *end;
@@ -252,21 +247,12 @@ static void choose_answers(const wg__squad *held_out, const answer_span *found,
 
 static int find_answers(const wg_training *t, answer_span *answers, wg_metrics *metrics) {
     const answering *mine = t->context;
-    const int64_t windows = wg__squad_windows(mine->held_out), batch = t->setup.batch;
+    const int64_t windows = wg__squad_windows(mine->held_out);
     answer_span *found = wg__alloc_array(windows, sizeof *found);
     int status = answers && found ? 0 : -1;
-    for (int64_t first = 0; status == 0 && first < windows; first += batch) {
-        if (!wg__evaluates(t, first / batch))
-            continue;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int64_t left = windows - first;
-        status = evaluate_batch(t, first, left < batch ? left : batch, found, metrics);
-        wg_scope_end(&scope, NULL);
-    }
-    status = wg__share_metrics(t, status, metrics);
+    status = wg__evaluate_examples(t, status, windows, evaluate_batch, found, metrics);
     if (status == 0)
-        status = wg__share_results(t, windows, batch, sizeof *found, found);
+        status = wg__share_results(t, windows, t->setup.batch, sizeof *found, found);
     if (status == 0) {
         choose_answers(mine->held_out, found, answers);
         status = score(mine->held_out, answers, metrics);

@@ -31,17 +31,11 @@ static int adapt(const wg_training_setup *setup, void (*note)(const char *messag
                  void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
     const wg__head_origin origin = {
         .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
-    wg__headed_encoder *made = NULL;
-    const int status = wg__headed_encoder_adapt(&origin, WG_HEAD_SCORE, NULL, &made, tokenizer);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
-    return status;
+    return wg__headed_encoder_adapt(&origin, WG_HEAD_SCORE, NULL, model, tokenizer);
 }
 
 static int load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
-    wg__headed_encoder *made = NULL;
-    const int status = wg__headed_encoder_load(path, WG_HEAD_SCORE, &made, tokenizer);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
-    return status;
+    return wg__headed_encoder_load(path, WG_HEAD_SCORE, model, tokenizer);
 }
 
 static char *config(const wg_training *t) {
@@ -98,8 +92,9 @@ static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
 
 /* ---- Evaluation ---- */
 
-static int predict_batch(const wg_training *t, int64_t first, int64_t count, double *predictions,
+static int predict_batch(const wg_training *t, int64_t first, int64_t count, void *context,
                          wg_metrics *metrics) {
+    double *predictions = context;
     const regression *mine = t->context;
     for (int64_t i = 0; i < count; i++)
         mine->labelling.chosen[i] = first + i;
@@ -142,21 +137,12 @@ static int write_predictions(const char *path, int64_t count, const double *pred
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const regression *mine = t->context;
     const wg__labelled_text *text = mine->labelling.held_out;
-    const int64_t examples = wg__labelled_text_examples(text), batch = t->setup.batch;
+    const int64_t examples = wg__labelled_text_examples(text);
     double *predictions = wg__alloc_array(wg__times(examples, 2), sizeof *predictions);
-    int status = predictions ? 0 : -1;
-    for (int64_t first = 0; status == 0 && first < examples; first += batch) {
-        if (!wg__evaluates(t, first / batch))
-            continue;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int64_t left = examples - first;
-        status = predict_batch(t, first, left < batch ? left : batch, predictions, metrics);
-        wg_scope_end(&scope, NULL);
-    }
-    status = wg__share_metrics(t, status, metrics);
+    int status = wg__evaluate_examples(t, predictions ? 0 : -1, examples, predict_batch,
+                                       predictions, metrics);
     if (status == 0)
-        status = wg__share_results(t, examples, batch, sizeof *predictions, predictions);
+        status = wg__share_results(t, examples, t->setup.batch, sizeof *predictions, predictions);
     for (int64_t i = 0; status == 0 && i < examples; i++)
         predictions[examples + i] = wg__labelled_text_value(text, i);
     if (status == 0)

@@ -52,24 +52,19 @@ static int adapt(const wg_training_setup *setup, void (*note)(const char *messag
                  void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
     const wg__head_origin origin = {
         .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
-    wg__headed_encoder *made = NULL;
     wg__labels labels = {0};
     wg_tokenizer *own = wg_tokenizer_load(setup->checkpoint);
     wg__tagged_words *words = own ? read_words(setup, setup->training_path, own, &labels) : NULL;
     const int status =
-        words ? wg__headed_encoder_adapt(&origin, WG_HEAD_WORDS, &labels, &made, tokenizer) : -1;
+        words ? wg__headed_encoder_adapt(&origin, WG_HEAD_WORDS, &labels, model, tokenizer) : -1;
     wg__tagged_words_free(words);
     wg_tokenizer_free(own);
     wg__labels_free(&labels);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
     return status;
 }
 
 static int load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
-    wg__headed_encoder *made = NULL;
-    const int status = wg__headed_encoder_load(path, WG_HEAD_WORDS, &made, tokenizer);
-    *model = status == 0 ? wg__headed_encoder_model(made) : (wg_model){0};
-    return status;
+    return wg__headed_encoder_load(path, WG_HEAD_WORDS, model, tokenizer);
 }
 
 static char *config(const wg_training *t) {
@@ -140,8 +135,9 @@ static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
 /* ---- Evaluation ---- */
 
 /* Fills the predicted tags of the words of these windows; adds their loss. */
-static int predict_batch(const wg_training *t, int64_t first, int64_t count, int64_t *predicted,
+static int predict_batch(const wg_training *t, int64_t first, int64_t count, void *context,
                          wg_metrics *metrics) {
+    int64_t *predicted = context;
     const tagging *mine = t->context;
     wg__tagged_batch batch;
     wg_tensor *wanted;
@@ -244,20 +240,11 @@ static int write_predictions(const char *path, const tagging *mine, const wg__la
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const tagging *mine = t->context;
     const wg__labels *labels = &tagger_of(t->setup.model)->labels;
-    const int64_t windows = wg__tagged_words_windows(mine->held_out), batch = t->setup.batch;
+    const int64_t windows = wg__tagged_words_windows(mine->held_out);
     const int64_t words = wg__tagged_words_count(mine->held_out);
     int64_t *predicted = wg__calloc((size_t)words, sizeof *predicted);
-    int status = predicted ? 0 : -1;
-    for (int64_t first = 0; status == 0 && first < windows; first += batch) {
-        if (!wg__evaluates(t, first / batch))
-            continue;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int64_t left = windows - first;
-        status = predict_batch(t, first, left < batch ? left : batch, predicted, metrics);
-        wg_scope_end(&scope, NULL);
-    }
-    status = wg__share_metrics(t, status, metrics);
+    int status =
+        wg__evaluate_examples(t, predicted ? 0 : -1, windows, predict_batch, predicted, metrics);
     if (status == 0) /* each word is in one window */
         status = wg_group_sum(t->setup.group, WG_GROUP_I64, words, predicted);
     if (status == 0)

@@ -276,6 +276,19 @@ static void save(const char *path, wg_module *module, char *config) {
     wg_tokenizer_free(tokenizer);
 }
 
+static wg__headed_encoder *loaded(const char *path, wg__head_kind kind, wg_tokenizer **tokenizer) {
+    wg_model model;
+    ck_assert_int_eq(wg__headed_encoder_load(path, kind, &model, tokenizer), 0);
+    return (wg__headed_encoder *)model.module;
+}
+
+static wg__headed_encoder *adapted(const wg__head_origin *origin, wg__head_kind kind,
+                                   const wg__labels *labels, wg_tokenizer **tokenizer) {
+    wg_model model;
+    ck_assert_int_eq(wg__headed_encoder_adapt(origin, kind, labels, &model, tokenizer), 0);
+    return (wg__headed_encoder *)model.module;
+}
+
 START_TEST(what_python_saved_gives_the_same_logits) {
     const char *path = in_scratch("classifier.h5"), *vocabulary = in_scratch("tokenizer.json");
     wg_tokenizer *tokenizer = small_tokenizer();
@@ -284,7 +297,7 @@ START_TEST(what_python_saved_gives_the_same_logits) {
     const wg_convert_options options = {.tokenizer = vocabulary};
     ck_assert_int_eq(wg_convert(fixture("bert_heads/saved"), path, &options, NULL), 0);
     wg__headed_encoder *model;
-    ck_assert_int_eq(wg__headed_encoder_load(path, WG_HEAD_LABELS, &model, &tokenizer), 0);
+    model = loaded(path, WG_HEAD_LABELS, &tokenizer);
     ck_assert_str_eq(model->labels.names[1], "entailment");
     const wg_model_inputs inputs = load_inputs(CLASSIFIER);
     assert_relative(wg__headed_encoder_classify(model, &inputs),
@@ -305,7 +318,7 @@ START_TEST(a_fine_tuned_model_survives_the_published_folder) {
     save(first, &model->module, wg__headed_encoder_config(model));
     ck_assert_int_eq(wg_convert(first, folder, NULL, NULL), 0);
     ck_assert_int_eq(wg_convert(folder, second, NULL, NULL), 0);
-    ck_assert_int_eq(wg__headed_encoder_load(second, WG_HEAD_LABELS, &back, &tokenizer), 0);
+    back = loaded(second, WG_HEAD_LABELS, &tokenizer);
     ck_assert(back->dropout == 0.25);
     ck_assert(wg__labels_equal(&back->labels, &model->labels));
     assert_close(back->head->weight, model->head->weight, 0, 0);
@@ -317,8 +330,7 @@ START_TEST(a_fine_tuned_model_survives_the_published_folder) {
     save(first, &answerer->module, wg__headed_encoder_config(answerer));
     ck_assert_int_eq(wg_convert(first, folder, NULL, NULL), 0);
     ck_assert_int_eq(wg_convert(folder, second, NULL, NULL), 0);
-    ck_assert_int_eq(wg__headed_encoder_load(second, WG_HEAD_ANSWERS, &answerer_back, &tokenizer),
-                     0);
+    answerer_back = loaded(second, WG_HEAD_ANSWERS, &tokenizer);
     assert_close(answerer_back->head->weight, answerer->head->weight, 0, 0);
     wg_tokenizer_free(tokenizer);
     wg_module_free(&answerer_back->module);
@@ -340,8 +352,7 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
     wg__labels labels = three_labels();
     wg__headed_encoder *model;
     wg_tokenizer *tokenizer;
-    ck_assert_int_eq(wg__headed_encoder_adapt(&origin, WG_HEAD_LABELS, &labels, &model, &tokenizer),
-                     0);
+    model = adapted(&origin, WG_HEAD_LABELS, &labels, &tokenizer);
     assert_close(((wg_bert *)model->encoder)->pooler->weight, pretrained->bert->pooler->weight, 0,
                  0);
     ck_assert_ptr_nonnull(strstr(note, "begun anew: classifier.weight, classifier.bias"));
@@ -353,23 +364,20 @@ START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
     const wg__head_origin again = {.path = tuned, .seed = 5, .note = take_note, .context = note};
     wg__headed_encoder *second;
     note[0] = '\0';
-    ck_assert_int_eq(wg__headed_encoder_adapt(&again, WG_HEAD_LABELS, &labels, &second, &tokenizer),
-                     0);
+    second = adapted(&again, WG_HEAD_LABELS, &labels, &tokenizer);
     assert_close(second->head->weight, model->head->weight, 0, 0);
     ck_assert_str_eq(note, "");
     wg_tokenizer_free(tokenizer);
     wg_module_free(&second->module);
     wg__labels_add(&labels, "other");
-    ck_assert_int_eq(wg__headed_encoder_adapt(&again, WG_HEAD_LABELS, &labels, &second, &tokenizer),
-                     0);
+    second = adapted(&again, WG_HEAD_LABELS, &labels, &tokenizer);
     ck_assert_ptr_nonnull(strstr(note, "classifier.weight"));
     wg_tokenizer_free(tokenizer);
     wg_module_free(&second->module);
 
     /* A head of another kind needs no pooler. */
     wg__headed_encoder *answerer;
-    ck_assert_int_eq(wg__headed_encoder_adapt(&again, WG_HEAD_ANSWERS, NULL, &answerer, &tokenizer),
-                     0);
+    answerer = adapted(&again, WG_HEAD_ANSWERS, NULL, &tokenizer);
     ck_assert_ptr_nonnull(strstr(note, "begun anew: qa_outputs.weight, qa_outputs.bias"));
     wg_tokenizer_free(tokenizer);
     wg_module_free(&answerer->module);
@@ -382,7 +390,7 @@ END_TEST
 /* Creates a model with the n-th allocation failing. True if no allocation failed. */
 static bool begin_without_memory(int64_t n, const wg__head_origin *origin,
                                  const wg__labels *labels) {
-    wg__headed_encoder *model;
+    wg_model model;
     wg_tokenizer *tokenizer;
     wg__alloc_fail_after(n);
     const int status = wg__headed_encoder_adapt(origin, WG_HEAD_LABELS, labels, &model, &tokenizer);
@@ -390,7 +398,7 @@ static bool begin_without_memory(int64_t n, const wg__head_origin *origin,
     if (status < 0)
         return false;
     wg_tokenizer_free(tokenizer);
-    wg_module_free(&model->module);
+    wg_module_free(model.module);
     return true;
 }
 
