@@ -14,7 +14,7 @@
 #include "tensor/op.h"
 #include "tensor/quantize.h"
 
-/* ---- Suggestions ---- */
+/* ---- Names ---- */
 
 static const char *name_by_index(const void *name, int index) {
     return (*(const char *(*const *)(int))name)(index);
@@ -23,6 +23,14 @@ static const char *name_by_index(const void *name, int index) {
 const char *wg__cli_suggestion(char *text, size_t size, const char *typed,
                                const char *(*name)(int index)) {
     return wg_suggestion(text, size, typed, name_by_index, &name);
+}
+
+const char *wg__cli_names(char *list, size_t size, const char *(*name)(int index)) {
+    size_t length = 0;
+    list[0] = '\0';
+    for (int i = 0; name(i) && length < size; i++)
+        length += (size_t)snprintf(list + length, size - length, "%s%s", i ? ", " : "", name(i));
+    return list;
 }
 
 const char *wg__cli_op_name(int index) {

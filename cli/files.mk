@@ -34,6 +34,8 @@ cli_sources = \
 	cli/report.c \
 	cli/report_page.c \
 	cli/report_page.h \
+	cli/run.c \
+	cli/run.h \
 	cli/score.c \
 	cli/settings.c \
 	cli/settings.h \

@@ -1,868 +1,11 @@
-/* wengert pretrain and wengert finetune: text in, a trained model out.
- *
- *     arguments --> settings --> tokenizer, model, text --> training --> trainer --> results
- *
- * What differs between models and objectives is in their records. */
-#include <math.h>
+/* wengert pretrain and wengert finetune: their arguments. run.c does what they say. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "cli/dry_run.h"
-#include "cli/learners.h"
-#include "cli/live.h"
-#include "cli/output.h"
-#include "cli/profile.h"
-#include "cli/settings.h"
+#include "cli/run.h"
 #include "cli/trained.h"
-#include "io/checkpoint/checkpoint.h"
-#include "io/event_file.h"
-#include "io/weights/adapter.h"
-#include "optim/optimizer.h"
 #include "tensor/kernels.h"
-
-/* Batches in an evaluation during training; the one at the end takes the whole held-out text. */
-enum { EVALUATION_BATCHES = 16 };
-
-/* All that a run is made of. */
-typedef struct run {
-    /* What the arguments say. */
-    wg__run_settings settings;
-    const wg_model_type *type; /* of pretrain; NULL until it is known */
-    const wg_objective *objective;
-    const char *out, *log;   /* log NULL: none */
-    const char *tensorboard; /* a folder for event files; NULL: none */
-    const char *file;        /* of --settings; NULL: none */
-    int threads;             /* 0: as the library finds it */
-    double timeout;          /* seconds; of a group */
-    wg__profiling profiling;
-    bool resume, overwrite, json, show_batch, dry_run, ui;
-    bool objective_given; /* by --objective */
-    bool target_due;      /* the argument that comes next is the target of --eval SOURCE */
-
-    /* What is made of them. */
-    char command[64];     /* that resumes the run */
-    int64_t steps_before; /* of a resumed run: how long it was to be; 0 */
-    char *note;           /* the settings as text */
-    char *best;           /* where the best checkpoint goes; NULL: nowhere */
-    char *stem;           /* of RUN.h5, for checkpoints that are kept; NULL: none is */
-    wg_tokenizer *tokenizer;
-    wg_model model;
-    wg_dataset *text, *held_out;
-    wg_training *training;
-    wg_trainer *trainer;
-    wg__progress progress;
-    wg__live live;         /* of --ui; without a title there is none */
-    wg_event_file *events; /* of --tensorboard; NULL: none, or one that could not be written */
-    int64_t peak_bytes;    /* of memory, while the trainer ran */
-} run;
-
-static bool finetunes(const run *r) {
-    return r->settings.parts[0].table == &wg__tuning_rows;
-}
-
-/* ---- Checkpoints ---- */
-
-/* -1 with an error unless the checkpoint holds the model and the objective of this run. */
-static int require_same(const run *r, const char *path) {
-    const wg_objective *objective = wg_objective_of(path);
-    const wg_model_type *type = objective ? wg_model_type_of(path) : NULL;
-    if (!type)
-        return -1;
-    if (objective->finetunes == r->objective->finetunes &&
-        (objective == r->objective || !r->resume) && (!r->type || type == r->type))
-        return 0;
-    if (r->resume && type == r->type && !objective->finetunes && !finetunes(r))
-        return wg_fail(WG_ERROR_ARGUMENT, path,
-                       "the run was begun with --objective %s; leave --objective out",
-                       objective->name);
-    return wg__trained_refuse(path, r->command, finetunes(r) ? "its own" : r->type->name);
-}
-
-/* ---- The tokenizer ---- */
-
-enum { USUAL_VOCABULARY = 4096 };
-
-/* The tokenizer of a token file, with a note where another was to be learnt. */
-static wg_tokenizer *take_tokenizer(const char *tokens, const wg__text_settings *text,
-                                    const wg__learner *learner) {
-    wg_tokenizer *tokenizer = wg_tokenizer_load(tokens);
-    if (!tokenizer)
-        return NULL;
-    const char *kind = wg_tokenizer_kind(tokenizer);
-    const int64_t size = wg_tokenizer_size(tokenizer);
-    if (strcmp(kind, learner->stored) != 0 || (text->vocab_size && text->vocab_size != size))
-        wg__cli_note("no tokenizer is learnt: %s has its own, %s of %lld tokens", tokens, kind,
-                     (long long)size);
-    return tokenizer;
-}
-
-/* Learns the tokenizer, unless a token file of the corpus has one. */
-static wg_tokenizer *learn_tokenizer(const wg__text_settings *text, const wg__learner *learner,
-                                     int64_t size) {
-    const wg_setting_list *corpus = &text->corpus;
-    for (int64_t i = 0; i < corpus->count; i++)
-        if (wg_dataset_is_token_file(corpus->items[i]))
-            return take_tokenizer(corpus->items[i], text, learner);
-    wg__learning learning = {.count = (int)corpus->count,
-                             .paths = corpus->items,
-                             .vocab_size = learner->vocab_size ? size : 0,
-                             .alphabet = text->alphabet,
-                             .byte_fallback = learner->bytes_usual};
-    return wg__learn(learner, &learning);
-}
-
-/* The tokenizer that --tokenizer names: a kind to learn, of `size` tokens, or a file. */
-static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size) {
-    const wg__learner *learner = wg__learner_of(text->tokenizer);
-    if (text->alphabet > 0 && !(learner && learner->alphabet)) {
-        wg_fail(WG_ERROR_ARGUMENT, "tokenizer",
-                "--alphabet is for a WordPiece or SentencePiece vocabulary that is learnt, not for "
-                "--tokenizer %s",
-                text->tokenizer);
-        return NULL;
-    }
-    if (learner)
-        return learn_tokenizer(text, learner, size);
-    if (access(text->tokenizer, F_OK) == 0)
-        return wg_tokenizer_load(text->tokenizer);
-    wg_fail(WG_ERROR_NOT_FOUND, "tokenizer",
-            "'%s' is neither a file nor a kind that can be learnt: " WG__LEARNER_NAMES,
-            text->tokenizer);
-    return NULL;
-}
-
-/* ---- The model ---- */
-
-/* A new model: its configuration, a tokenizer of the size that this wants, and what the tokenizer
- * decides of the configuration. */
-static int create_from(run *r, void *config, wg_config *file) {
-    const wg__text_settings *text = &r->settings.text;
-    const uint64_t seed = (uint64_t)r->settings.training.seed;
-    wg_model_fit fit = {.sequence = r->settings.training.seq, .file = file};
-    if ((file ? wg_model_config_open(r->type, file, config)
-              : wg_model_preset_config(r->type, text->preset, config)) < 0 ||
-        r->type->fit(config, &fit) < 0)
-        return -1;
-    const int64_t size = text->vocab_size > 0 ? text->vocab_size
-                         : fit.learnt > 0     ? fit.learnt
-                                              : USUAL_VOCABULARY;
-    fit.tokenizer = r->tokenizer = make_tokenizer(text, size);
-    if (!r->tokenizer || r->type->fit(config, &fit) < 0)
-        return -1;
-    return wg_model_from_config(r->type, config, seed, &r->model);
-}
-
-static int create_model(run *r) {
-    const char *path = r->settings.text.config;
-    wg_config *file = path ? wg_config_load(path) : NULL;
-    void *config = calloc(1, r->type->settings.size);
-    const int status = !config || (path && !file) || create_from(r, config, file) < 0 ? -1 : 0;
-    free(config);
-    wg_config_free(file);
-    return status;
-}
-
-static void tell_note(const char *message, void *context) {
-    (void)context;
-    wg__cli_note("%s", message);
-}
-
-/* The setup that the arguments say, but for model, tokenizer and text. */
-static wg_training_setup setup_of(const run *r, const char *checkpoint) {
-    const wg__run_settings *s = &r->settings;
-    return (wg_training_setup){
-        .training_path = s->tuning.train,
-        .held_out_path = s->tuning.eval,
-        .checkpoint = checkpoint,
-        .options = s->objective,
-        .batch = s->training.batch,
-        .sequence = s->training.seq,
-        .seed = (uint64_t)s->training.seed,
-        .evaluation_batches = EVALUATION_BATCHES,
-        .group = wg__cli_group(),
-    };
-}
-
-/* A model to fine-tune, of the checkpoint that the arguments name. */
-static int adapt_model(run *r) {
-    const wg_training_setup setup = setup_of(r, r->settings.tuning.model);
-    const wg_model_type *type = wg_model_type_of(setup.checkpoint);
-    if (!type)
-        return -1;
-    if (!(type->shape & r->objective->shapes)) {
-        char takes[128] = "";
-        for (int i = 0; (type = wg_model_type_at(i)); i++)
-            if (type->shape & r->objective->shapes)
-                snprintf(takes + strlen(takes), sizeof takes - strlen(takes), "%s%s",
-                         *takes ? ", " : "", type->model_type);
-        return wg__trained_refuse(setup.checkpoint, r->command, takes);
-    }
-    return r->objective->adapt(&setup, tell_note, NULL, &r->model, &r->tokenizer);
-}
-
-/* Adds the tokens that --extend-vocab asks for to model and tokenizer. */
-static int extend_vocabulary(run *r) {
-    const wg__text_settings *text = &r->settings.text;
-    const wg_setting_list *corpus = &text->corpus;
-    for (int64_t i = 0; i < corpus->count; i++)
-        if (wg_dataset_is_token_file(corpus->items[i]))
-            return wg_fail(WG_ERROR_ARGUMENT, corpus->items[i],
-                           "--extend-vocab learns tokens from text, and this is a token file; give "
-                           "the texts that it was made of");
-    wg_vocabulary_extension extension;
-    if (wg_tokenizer_extend(r->tokenizer, (int)corpus->count, corpus->items, text->extend_vocab,
-                            &extension) < 0)
-        return -1;
-    const int status = wg_model_extend_vocabulary(&r->model, r->tokenizer, &extension);
-    if (status == 0) {
-        wg__cli_note("%lld tokens are added to the %lld of %s", (long long)extension.count,
-                     (long long)wg_tokenizer_size(r->tokenizer), text->init);
-        wg_tokenizer_free(r->tokenizer);
-        r->tokenizer = extension.tokenizer;
-        extension.tokenizer = NULL;
-    }
-    wg_vocabulary_extension_clear(&extension);
-    return status;
-}
-
-/* The model of the resumed run, of --init, or a new one. */
-static int make_model(run *r) {
-    const char *from = r->resume ? r->out : r->settings.text.init;
-    if (from) {
-        wg__trained trained;
-        if (require_same(r, from) < 0 || wg__trained_load(&trained, r->objective, from) < 0)
-            return -1;
-        r->model = trained.model;
-        r->tokenizer = trained.tokenizer;
-        return r->settings.text.extend_vocab && !r->resume ? extend_vocabulary(r) : 0;
-    }
-    if (r->settings.text.extend_vocab)
-        return wg_fail(WG_ERROR_ARGUMENT, "tokenizer",
-                       "--extend-vocab adds to the vocabulary of a checkpoint; name it by --init");
-    return finetunes(r) ? adapt_model(r) : create_model(r);
-}
-
-/* ---- The text ---- */
-
-/* The share of unknown tokens that is told of. */
-static const double MOST_UNKNOWN = 0.005;
-
-/* The shares that are held out where no text is given to measure on: of the documents, of the end
- * of each file, of the pairs of each two files. */
-static double held_out_share(wg_dataset_kind kind) {
-    return kind == WG_TEXT_STREAM ? 0.1 : 0.05;
-}
-
-static wg_dataset *load_held_out(const run *r) {
-    const wg__text_settings *text = &r->settings.text;
-    const char *paths[] = {text->eval, text->eval_target};
-    const wg_dataset_options options = {.kind = r->objective->text};
-    const bool two =
-        options.kind == WG_TEXT_PAIRS && text->eval_target && !wg_dataset_is_token_file(*paths);
-    return wg_dataset_load(two ? 2 : 1, paths, r->tokenizer, &options);
-}
-
-/* Tells what is wrong with the text of a run that begins. */
-static int warn_of_text(const run *r) {
-    const wg__text_settings *text = &r->settings.text;
-    if (r->resume || r->objective->text == WG_TEXT_PAIRS)
-        return 0;
-    wg__corpus_warn((int)text->corpus.count, text->corpus.items, text->eval);
-    const int64_t unknown =
-        wg_dataset_count(r->text, wg_tokenizer_special(r->tokenizer, WG_TOKEN_UNKNOWN));
-    const double share = (double)unknown / (double)wg_dataset_tokens(r->text);
-    if (share > MOST_UNKNOWN)
-        wg__cli_note(
-            "%.2f %% of the text's tokens are unknown to the tokenizer; one that is learnt "
-            "from this text, or of a kind that knows each byte (bpe), reads all of it",
-            100 * share);
-    return unknown < 0 ? -1 : 0;
-}
-
-static int load_text(run *r) {
-    const wg__text_settings *text = &r->settings.text;
-    const wg_token_storage storage = {.path = text->tokens, .note = wg__note_tokens};
-    const wg_dataset_options options = {.kind = r->objective->text, .storage = &storage};
-    const int count = (int)text->corpus.count;
-    const char *const *paths = text->corpus.items;
-    if (text->eval) {
-        r->text = wg_dataset_load(count, paths, r->tokenizer, &options);
-        r->held_out = r->text ? load_held_out(r) : NULL;
-    } else if (wg_dataset_load_split(count, paths, r->tokenizer, held_out_share(options.kind),
-                                     &options, &r->text, &r->held_out) < 0) {
-        return -1;
-    }
-    if (!r->text || !r->held_out || warn_of_text(r) < 0)
-        return -1;
-    const wg_setting_numbers *weights = &text->corpus_weights;
-    return weights->count > 0 ? wg_dataset_weigh(r->text, (int)weights->count, weights->items) : 0;
-}
-
-/* -1 if --seq-ramp cannot cut what the objective trains on. */
-static int check_ramp(const run *r) {
-    if (r->settings.training.seq_ramp == 0 || r->objective->cuts_sequences)
-        return 0;
-    char takers[128] = "";
-    const wg_objective *o;
-    for (int i = 0; (o = wg_objective_at(i)); i++)
-        if (o->cuts_sequences)
-            snprintf(takers + strlen(takers), sizeof takers - strlen(takers), "%s%s",
-                     *takers ? ", " : "", o->name);
-    return wg_fail(WG_ERROR_ARGUMENT, "seq-ramp",
-                   "--seq-ramp cuts sequences that any place of a text may begin (%s); those of %s "
-                   "cannot be cut",
-                   takers, r->objective->name);
-}
-
-static int check_ramped_sequence(const wg_training *training, int64_t ramp) {
-    const int64_t sequence = training->setup.sequence;
-    return ramp == 0 || sequence % 4 == 0
-               ? 0
-               : wg_fail(WG_ERROR_ARGUMENT, "seq-ramp",
-                         "--seq-ramp cuts sequences into four, and --seq %lld is no multiple of 4",
-                         (long long)sequence);
-}
-
-/* Model, tokenizer, text and training. Quick checks come before the text is read. */
-static int make_training(run *r) {
-    if (check_ramp(r) < 0 || make_model(r) < 0 || (!finetunes(r) && load_text(r) < 0))
-        return -1;
-    wg_training_setup setup = setup_of(r, r->resume ? r->out : NULL);
-    setup.model = &r->model;
-    setup.tokenizer = r->tokenizer;
-    setup.training = r->text;
-    setup.held_out = r->held_out;
-    r->training = wg_training_new(r->objective, &setup);
-    return r->training ? check_ramped_sequence(r->training, r->settings.training.seq_ramp) : -1;
-}
-
-/* ---- Before anything is computed ---- */
-
-/* A folder that cannot be written to is refused now, not after the training. */
-static int check_output(const run *r) {
-    const bool exists = access(r->out, F_OK) == 0;
-    if (r->resume && !exists)
-        return wg__cli_fail("%s is not there; leave out --resume to begin a run", r->out);
-    if (exists && !r->resume && !r->overwrite)
-        return wg__cli_fail("%s exists; --resume goes on with it, --overwrite begins anew", r->out);
-    wg_checkpoint *file = wg_checkpoint_create(r->out);
-    if (!file)
-        return wg__cli_fail_pending();
-    wg_checkpoint_abort(file);
-    return 0;
-}
-
-/* The settings that the run in r->out was begun with. -1 after an error was told. */
-static int take_note(run *r) {
-    wg_checkpoint *file = wg_checkpoint_open(r->out);
-    char *note = NULL;
-    if (file && !wg_checkpoint_has(file, "/train/note"))
-        wg__cli_fail("%s holds no run of `wengert %s' to go on with", r->out, r->command);
-    else
-        note = wg_checkpoint_get_text(file, "/train/note");
-    wg_checkpoint_close(file);
-    if (wg_error_pending())
-        wg__cli_fail_pending();
-    const int status = note ? wg__run_settings_take_note(&r->settings, note, r->out) : -1;
-    if (status == 0) {
-        json_t *kept = json_loads(note, 0, NULL);
-        r->steps_before = json_integer_value(json_object_get(kept, "steps"));
-        json_decref(kept);
-    }
-    wg_text_free(note);
-    return status;
-}
-
-/* The examples that a run of so many steps takes. */
-static int64_t examples_of(const wg__training_settings *s, int64_t steps) {
-    const int64_t ramp = steps < s->accumulate_ramp ? steps : s->accumulate_ramp;
-    int64_t batches = (steps - ramp) * wg_trainer_batches(s->accumulate, 0, 0);
-    for (int64_t step = 0; step < ramp; step++)
-        batches += wg_trainer_batches(s->accumulate, s->accumulate_ramp, step);
-    return batches * s->batch;
-}
-
-/* The steps that take so many examples, or a few more. */
-static int64_t steps_of(const wg__training_settings *s, double examples) {
-    double batches = ceil(examples / (double)s->batch);
-    int64_t steps = 0;
-    for (; steps < s->accumulate_ramp && batches > 0; steps++)
-        batches -= (double)wg_trainer_batches(s->accumulate, s->accumulate_ramp, steps);
-    const double most = (double)wg_trainer_batches(s->accumulate, 0, 0);
-    return (int64_t)fmin(fmax((double)steps + ceil(fmax(batches, 0) / most), 1), INT32_MAX);
-}
-
-/* The number of steps, if it is said in epochs, and the warm-up follow from the text. */
-static void decide_steps(run *r) {
-    wg__training_settings *s = &r->settings.training;
-    const int64_t examples = r->training->examples;
-    if (wg__run_settings_origin(&r->settings, &s->steps) == WG__UNSET) {
-        s->steps = steps_of(s, r->settings.tuning.epochs * (double)examples);
-        wg__run_settings_decide(&r->settings, &s->steps);
-    }
-    if (wg__run_settings_origin(&r->settings, &s->warmup) == WG__UNSET) {
-        const int64_t tenth = s->steps / 10, longest = s->longest_warmup;
-        s->warmup = longest > 0 && longest < tenth ? longest : tenth;
-        wg__run_settings_decide(&r->settings, &s->warmup);
-    }
-}
-
-static int complete_settings(run *r) {
-    decide_steps(r);
-    const wg__training_settings *s = &r->settings.training;
-    const int64_t steps = s->steps;
-    if (s->step_in_backward && s->clip > 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "settings",
-                       "--step-in-backward with --clip %g: clipping needs all gradients before a "
-                       "weight moves; add --clip 0",
-                       s->clip);
-    r->training->run_examples = examples_of(s, steps);
-    r->training->ramp_examples = examples_of(s, s->seq_ramp);
-    if (r->steps_before && r->steps_before != steps)
-        wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
-                     "follows that from here on",
-                     (long long)steps, (long long)r->steps_before);
-    r->note = wg__run_settings_note(&r->settings);
-    return r->note ? 0 : wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
-}
-
-/* ---- The trainer ---- */
-
-/* RUN and `ending` for RUN.h5; freed by free. */
-static char *path_beside(const char *out, const char *ending) {
-    const size_t length = strlen(out);
-    const bool has_ending = length > 3 && strcmp(out + length - 3, ".h5") == 0;
-    char *path = NULL;
-    const int stem = (int)(has_ending ? length - 3 : length);
-    return asprintf(&path, "%.*s%s", stem, out, ending) < 0 ? NULL : path;
-}
-
-/* ---- Event files ---- */
-
-static double seconds_since_1970(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* An event file that cannot be written does not end the training. */
-static void give_up_events(run *r) {
-    wg__live_clear(&r->live);
-    wg__cli_note("%s; the run goes on without event files", wg_error_pending()->message);
-    wg_error_clear();
-    wg_event_file_close(r->events);
-    r->events = NULL;
-}
-
-/* Writes the settings to TensorBoard as Markdown, in which four spaces begin a line of code. */
-static int write_settings_event(run *r) {
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    for (const char *line = r->note; stream && line && *line;) {
-        const size_t length = strcspn(line, "\n");
-        fprintf(stream, "    %.*s\n", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-    int status = stream && fclose(stream) == 0
-                     ? wg_event_file_text(r->events, "settings/text_summary", text)
-                     : wg_fail(WG_ERROR_MEMORY, "run", "no memory for the settings");
-    if (status == 0)
-        status = wg_event_file_end(r->events, wg_trainer_steps(r->trainer), seconds_since_1970());
-    free(text);
-    return status;
-}
-
-/* A resumed run adds a file to the folder, whose steps follow those before. */
-static int open_events(run *r) {
-    if (!r->tensorboard || !wg__cli_leads())
-        return 0;
-    r->events = wg_event_file_open(r->tensorboard, seconds_since_1970());
-    return r->events ? write_settings_event(r) : -1;
-}
-
-static void add_scalars(wg_event_file *events, const char *group, const wg_metrics *metrics) {
-    for (int i = 0; i < metrics->count; i++) {
-        char tag[WG_METRIC_NAME_SIZE + 16];
-        snprintf(tag, sizeof tag, "%s/%s", group, metrics->metrics[i].name);
-        wg_event_file_scalar(events, tag, wg_metric_value(&metrics->metrics[i]));
-    }
-}
-
-static void write_event(run *r, const wg_train_report *report) {
-    wg_event_file_scalar(r->events, "train/loss", report->loss);
-    wg_event_file_scalar(r->events, "train/lr", report->learning_rate);
-    wg_event_file_scalar(r->events, "train/grad_norm", report->gradient_norm);
-    wg_event_file_scalar(r->events, "train/tokens_per_s", report->tokens_per_second);
-    add_scalars(r->events, "train", report->metrics);
-    if (report->evaluation)
-        add_scalars(r->events, "eval", report->evaluation);
-    if (wg_event_file_end(r->events, report->step, seconds_since_1970()) < 0)
-        give_up_events(r);
-}
-
-/* Hears of each step. */
-static void listen(const wg_train_report *report, void *context) {
-    run *r = context;
-    if (r->live.title)
-        wg__live_report(&r->live, report);
-    else
-        wg__progress_report(report, &r->progress);
-    if (r->events)
-        write_event(r, report);
-}
-
-static wg_trainer_options trainer_options(run *r) {
-    const wg__training_settings *s = &r->settings.training;
-    return (wg_trainer_options){
-        .steps = s->steps,
-        .schedule = {.kind = (wg_schedule_kind)s->schedule,
-                     .peak = s->lr,
-                     .final = s->final,
-                     .warmup_steps = s->warmup,
-                     .total_steps = s->steps,
-                     .decay_steps = s->decay_steps},
-        .clip = s->clip > 0 ? s->clip : -1,
-        .accumulate = s->accumulate,
-        .accumulate_ramp = s->accumulate_ramp,
-        .average_decay = s->ema,
-        .patience = s->patience,
-        .evaluate_every = s->eval_every,
-        .path = r->out,
-        .best_path = r->best,
-        .keep_every = s->keep_every,
-        .keep_stem = r->stem,
-        .save_every = s->save_every,
-        .note = r->note,
-        .log_path = r->log,
-        .listener = listen,
-        .listener_context = r,
-        .stop = wg__stop_signal(),
-        .group = wg__cli_group(),
-        .zero = (int)s->zero,
-        .bf16_gradients = s->communication_dtype == 1,
-        .step_in_backward = s->step_in_backward,
-        .matmul_dtype = s->dtype == 1 ? WG_BF16 : WG_F32,
-    };
-}
-
-static wg_optimizer *make_optimizer(const wg__training_settings *s) {
-    return wg_optimizer_new(&(wg_optimizer_choice){.name = wg_optimizer_name(s->optimizer),
-                                                   .weight_decay = s->weight_decay,
-                                                   .momentum = s->momentum,
-                                                   .beta1 = s->beta1,
-                                                   .beta2 = s->beta2});
-}
-
-static int make_trainer(run *r) {
-    const wg__training_settings *s = &r->settings.training;
-    if ((s->keep_best && !(r->best = path_beside(r->out, ".best.h5"))) ||
-        (s->keep_every > 0 && !(r->stem = path_beside(r->out, ""))))
-        return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
-    const wg_trainer_options options = trainer_options(r);
-    const wg_task task = wg_training_task(r->training);
-    r->trainer = wg_trainer_new(&task, make_optimizer(s), &options);
-    if (!r->trainer)
-        return -1;
-    return r->resume ? wg_trainer_resume(r->trainer, r->out) : 0;
-}
-
-/* ---- Several processes ---- */
-
-static int make_run(run *r) {
-    return make_training(r) < 0 ? -1 : complete_settings(r);
-}
-
-/* A token file is made by rank 0, and then read by the others. */
-static int make_shared_run(run *r) {
-    wg_group *group = wg__cli_group();
-    if (wg_group_size(group) == 1 || !r->settings.text.tokens)
-        return make_run(r);
-    if (wg_group_check(group, wg__cli_leads() ? make_run(r) : 0) < 0)
-        return -1;
-    return wg__cli_leads() ? 0 : make_run(r);
-}
-
-/* Compares the command lines of the ranks, so that an option that differs is named; the trainer
- * compares the model and the data. */
-static int agree_on_command(const run *r) {
-    wg_group *group = wg__cli_group();
-    return wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
-                   wg_group_agree(group, "the command", r->command) < 0 ||
-                   wg_group_agree(group, "--out", r->out) < 0 ||
-                   wg_group_agree(group, "--resume", r->resume ? "given" : "not given") < 0
-               ? -1
-               : wg__run_settings_agree(&r->settings, group);
-}
-
-/* Takes a list of names apart at its commas, in place; at most `most`. */
-static int split_names(char *text, const char **names, int most) {
-    int count = 0;
-    char *rest = NULL;
-    for (char *name = strtok_r(text, ", ", &rest); name && count < most;
-         name = strtok_r(NULL, ", ", &rest))
-        names[count++] = name;
-    return count;
-}
-
-/* Attaches the adapters of a resumed run as its checkpoint describes them. */
-static int resume_adapters(const run *r) {
-    wg_checkpoint *file = wg_checkpoint_open(r->out);
-    char *config = file ? wg_checkpoint_get_text(file, "/lora") : NULL;
-    const int64_t count = config ? wg_lora_attach_config(r->model.module, config, r->out) : -1;
-    wg_text_free(config);
-    wg_checkpoint_close(file);
-    return count < 0 ? -1 : 0;
-}
-
-static int attach_adapters(const run *r) {
-    enum { MOST = 64 };
-    const wg__training_settings *s = &r->settings.training;
-    if (s->lora == 0 || r->resume)
-        return s->lora == 0 ? 0 : resume_adapters(r);
-    const char *targets[MOST];
-    char *text = strdup(s->lora_targets ? s->lora_targets : "");
-    if (!text)
-        return wg_fail(WG_ERROR_MEMORY, "run", "no memory for names");
-    const wg_lora_options options = {.rank = s->lora,
-                                     .alpha = s->lora_alpha,
-                                     .dropout = s->lora_dropout,
-                                     .target_count = split_names(text, targets, MOST),
-                                     .targets = targets};
-    const int64_t count = wg_model_attach_lora(&r->model, &options);
-    free(text);
-    return count < 0 ? -1 : 0;
-}
-
-static int prepare_module(run *r) {
-    wg_module *module = r->model.module;
-    wg_module_checkpoint_activations(module, r->settings.training.recompute);
-    if (!r->resume && r->settings.text.init) /* dropout begins at this run's seed */
-        module->generator = (wg_generator){.seed = (uint64_t)r->settings.training.seed};
-    return attach_adapters(r);
-}
-
-static int prepare(run *r, const wg__profiling *profiling) {
-    wg_group *group = wg__cli_group();
-    if (wg_group_check(group, make_shared_run(r)) < 0 || agree_on_command(r) < 0)
-        return -1;
-    const int status = prepare_module(r) < 0 || make_trainer(r) < 0 || open_events(r) < 0
-                           ? -1
-                           : wg__profiling_begin(profiling);
-    return wg_group_check(group, status);
-}
-
-/* How many parameters are trained. */
-static double count_trained(const run *r) {
-    wg_state_dict *state = wg_module_state(r->model.module);
-    double trained = 0;
-    for (int64_t i = 0; state && i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
-            trained += (double)wg_tensor_count(slot->tensor);
-    }
-    wg_state_dict_free(state);
-    return trained;
-}
-
-/* What each rank holds between batches. */
-static void describe_memory(const run *r) {
-    int64_t state, gradients;
-    char stage[32] = "", frozen[96] = "";
-    const double untrained = (double)wg_module_parameter_count(r->model.module) - count_trained(r);
-    wg_trainer_memory(r->trainer, &state, &gradients);
-    if (r->settings.training.zero > 0)
-        snprintf(stage, sizeof stage, " (ZeRO %d)", (int)r->settings.training.zero);
-    if (untrained > 0)
-        snprintf(frozen, sizeof frozen, "; each has the %.2f MiB of frozen weights whole",
-                 untrained * sizeof(float) / (1 << 20));
-    fprintf(stderr,
-            "memory %.2f MiB of optimizer state and %.2f MiB of gradients a rank%s, beside %.2f "
-            "MiB of trained weights%s\n",
-            (double)state / (1 << 20), (double)gradients / (1 << 20), stage,
-            (double)wg_trainer_weight_bytes(r->trainer) / (1 << 20), frozen);
-}
-
-/* Prints how many parameters are trained, and their share of all. */
-static void describe_adapters(const run *r) {
-    const double trained = count_trained(r),
-                 all = (double)wg_module_parameter_count(r->model.module);
-    fprintf(stderr, "lora   rank %lld on %lld layers; %.0f parameters are trained (%.2g %%)\n",
-            (long long)r->settings.training.lora, (long long)wg_lora_count(r->model.module),
-            trained, 100 * trained / all);
-}
-
-/* What the run is made of, on stderr. */
-static void describe(const run *r) {
-    const int64_t done = wg_trainer_steps(r->trainer), steps = r->settings.training.steps;
-    const int ranks = wg_group_size(wg__cli_group());
-    char of[32] = "";
-    if (ranks > 1)
-        snprintf(of, sizeof of, "%d ranks of ", ranks);
-    r->objective->describe(r->training, stderr);
-    fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %s%d threads\n",
-            (long long)wg_module_parameter_count(r->model.module),
-            (long long)wg_model_sizes_of(&r->model).vocabulary, of, wg_threads());
-    if (r->settings.training.lora)
-        describe_adapters(r);
-    if (ranks > 1 || r->settings.training.zero > 0)
-        describe_memory(r);
-    if (done > 0)
-        fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->out, (long long)done,
-                (long long)steps);
-    else if (finetunes(r))
-        fprintf(stderr, "run    %lld steps\n", (long long)steps);
-}
-
-/* ---- Results ---- */
-
-/* All ranks measure; rank 0 prints. */
-static int print_results(const run *r) {
-    wg_metrics metrics = {0};
-    if (wg_training_evaluate(r->training, &metrics) < 0)
-        return wg__cli_fail_pending();
-    if (!wg__cli_leads())
-        return 0;
-    if (!r->json) {
-        r->objective->print(&metrics, stdout);
-        return 0;
-    }
-    json_t *results = wg__json_metrics(r->objective->metrics, &metrics);
-    json_object_set_new(results, "steps", json_integer(wg_trainer_steps(r->trainer)));
-    json_object_set_new(results, "parameters",
-                        json_integer(wg_module_parameter_count(r->model.module)));
-    json_object_set_new(results, "peak_bytes", json_integer(r->peak_bytes));
-    json_object_set_new(results, "checkpoint", json_string(r->out));
-    wg__print_json(results);
-    return 0;
-}
-
-/* A shell shows by 128 + signal that a signal ended a process; another rank may have had it. */
-static int tell_interruption(const run *r) {
-    const int signal = *wg__stop_signal();
-    fprintf(stderr,
-            "wengert: interrupted at step %lld and saved; "
-            "`wengert %s --resume --out %s' goes on\n",
-            (long long)wg_trainer_steps(r->trainer), r->command, r->out);
-    return 128 + (signal ? signal : SIGTERM);
-}
-
-static void tell_early_stop(const run *r) {
-    int64_t step = 0;
-    double loss = 0;
-    wg_trainer_best(r->trainer, &step, &loss);
-    wg__cli_note("stopped at step %lld: %lld measurements brought no lower loss than %.4f at step "
-                 "%lld%s%s",
-                 (long long)wg_trainer_steps(r->trainer), (long long)r->settings.training.patience,
-                 loss, (long long)step, r->best ? ", which is kept in " : "",
-                 r->best ? r->best : "");
-}
-
-/* The trainer has told all ranks of an error of one. Only rank 0 measures its time and prints. */
-static int train(run *r) {
-    r->progress = wg__progress_begin();
-    const wg__profiling profiling = wg__cli_leads() ? r->profiling : (wg__profiling){0};
-    if (prepare(r, &profiling) < 0)
-        return wg__cli_fail_pending();
-    if (wg__cli_leads())
-        describe(r);
-    char title[256];
-    snprintf(title, sizeof title, "%s: %s", r->command, r->out);
-    if (r->ui && wg__cli_leads())
-        r->live = wg__live_begin(title, r->trainer);
-    wg__listen_for_stop(); /* the signal finishes the step and saves */
-    wg_group_set_timeout(wg__cli_group(), r->timeout);
-    wg_alloc_reset_peak();
-    const int outcome = wg_trainer_run(r->trainer);
-    r->peak_bytes = wg_alloc_get_stats().peak_bytes;
-    wg__progress_end(&r->progress);
-    if (outcome < 0)
-        return wg__cli_fail_pending();
-    if (wg_group_check(wg__cli_group(), wg__profiling_end(&profiling)) < 0)
-        return wg__cli_fail_pending();
-    if (outcome == WG_TRAIN_INTERRUPTED)
-        return wg__cli_leads() ? tell_interruption(r) : 0;
-    if (outcome == WG_TRAIN_OUT_OF_PATIENCE)
-        tell_early_stop(r);
-    wg_trainer_swap_average(r->trainer);
-    return print_results(r);
-}
-
-/* "bert, glm, t5" */
-static const char *list_names(char *list, size_t size, const char *(*name)(int index)) {
-    size_t length = 0;
-    list[0] = '\0';
-    for (int i = 0; name(i) && length < size; i++)
-        length += (size_t)snprintf(list + length, size - length, "%s%s", i ? ", " : "", name(i));
-    return list;
-}
-
-/* The name of the index-th objective whose batches can be shown. */
-static const char *shown_name(int index) {
-    const wg_objective *objective;
-    for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (objective->show_batch && index-- == 0)
-            return objective->name;
-    return NULL;
-}
-
-/* The name of the index-th objective of pretraining. */
-static const char *pretraining_name(int index) {
-    const wg_objective *objective;
-    for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (!objective->finetunes && index-- == 0)
-            return objective->name;
-    return NULL;
-}
-
-static int show_batch(run *r) {
-    char names[128];
-    if (!r->objective->show_batch)
-        return wg__cli_fail("the batches of %s are not shown; those of %s are", r->objective->name,
-                            list_names(names, sizeof names, shown_name));
-    if (make_training(r) < 0 || r->objective->show_batch(r->training, stdout) < 0)
-        return wg__cli_fail_pending();
-    return 0;
-}
-
-/* Token files are made in a temporary file, unless the one that is named is there. */
-static int dry_run(run *r) {
-    wg__text_settings *text = &r->settings.text;
-    if (text->tokens && access(text->tokens, F_OK) != 0)
-        text->tokens = NULL;
-    if (make_run(r) < 0)
-        return wg__cli_fail_pending();
-    if (prepare_module(r) < 0)
-        return wg__cli_fail_pending();
-    const wg__training_settings *s = &r->settings.training;
-    wg__dry_run_plan plan = {
-        .training = r->training,
-        .text = r->text,
-        .options = trainer_options(r),
-        .batches = examples_of(s, s->steps) / s->batch,
-        .batches_of_full_step = wg_trainer_batches(s->accumulate, 0, 0),
-        .optimizer = make_optimizer(s),
-        .json = r->json,
-    };
-    return wg__dry_run(&plan);
-}
-
-static void clear(run *r) {
-    wg_event_file_close(r->events);
-    wg_trainer_free(r->trainer);
-    wg_training_free(r->training);
-    wg_dataset_free(r->text);
-    wg_dataset_free(r->held_out);
-    wg_model_free(&r->model);
-    wg_tokenizer_free(r->tokenizer);
-    free(r->note);
-    free(r->best);
-    free(r->stem);
-    wg__run_settings_clear(&r->settings);
-}
 
 /* ---- Arguments ---- */
 
@@ -912,7 +55,7 @@ static const struct argp_option run_options[] = {
 };
 
 static error_t parse_run(int key, char *text, struct argp_state *state) {
-    run *r = state->input;
+    wg__run *r = state->input;
     switch (key) {
     case KEY_OUT:
         r->out = text;
@@ -960,7 +103,7 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
 }
 
 /* The options of LoRA want --lora, and --lora a model that was trained. */
-static void check_lora(struct argp_state *state, const run *r) {
+static void check_lora(struct argp_state *state, const wg__run *r) {
     const wg__training_settings *s = &r->settings.training;
     const struct {
         const char *name;
@@ -971,14 +114,14 @@ static void check_lora(struct argp_state *state, const run *r) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (wg__run_settings_given(&r->settings, rows[i].member) && s->lora == 0 && !r->resume)
             argp_error(state, "--%s is of LoRA; name its rank, too: --lora 8", rows[i].name);
-    if (s->lora && !finetunes(r) && !r->resume && !r->settings.text.init)
+    if (s->lora && !wg__run_finetunes(r) && !r->resume && !r->settings.text.init)
         argp_error(state, "--lora changes a model that was trained before; name it by --init");
     if (s->lora && r->settings.text.extend_vocab && !r->resume)
         argp_error(state, "--lora and --extend-vocab exclude each other: the vectors of new tokens "
                           "would not be trained");
 }
 
-static void check_run(struct argp_state *state, run *r) {
+static void check_run(struct argp_state *state, wg__run *r) {
     check_lora(state, r);
     if (r->show_batch && r->resume)
         argp_error(state, "--show-batch shows the first batch of a run that begins, not of one "
@@ -1001,6 +144,15 @@ static const char *model_name(int index) {
     return type ? type->name : NULL;
 }
 
+/* The name of the index-th objective of pretraining. */
+static const char *pretraining_name(int index) {
+    const wg_objective *objective;
+    for (int i = 0; (objective = wg_objective_at(i)); i++)
+        if (!objective->finetunes && index-- == 0)
+            return objective->name;
+    return NULL;
+}
+
 static const wg_model_type *find_model(const char *name) {
     for (int i = 0; wg_model_type_at(i); i++)
         if (strcmp(wg_model_type_at(i)->name, name) == 0)
@@ -1008,7 +160,7 @@ static const wg_model_type *find_model(const char *name) {
     return NULL;
 }
 
-static bool takes_pairs(const run *r) {
+static bool takes_pairs(const wg__run *r) {
     return r->objective && r->objective->text == WG_TEXT_PAIRS;
 }
 
@@ -1028,12 +180,12 @@ static void check_init(struct argp_state *state, const wg__run_settings *setting
             argp_error(state, "--init and --%s exclude each other", rivals[i].name);
 }
 
-static void check_pretrain(struct argp_state *state, run *r) {
+static void check_pretrain(struct argp_state *state, wg__run *r) {
     char models[128];
     const wg__text_settings *text = &r->settings.text;
     if (!r->type)
         argp_error(state, "which model? %s are there",
-                   list_names(models, sizeof models, model_name));
+                   wg__cli_names(models, sizeof models, model_name));
     if (r->resume && !r->objective_given && r->out) { /* a file that is not there is told later */
         const wg_objective *begun = wg_objective_of(r->out);
         wg_error_clear();
@@ -1053,7 +205,7 @@ static void check_pretrain(struct argp_state *state, run *r) {
 
 /* The first argument is the model; those after it belong to --corpus, as a shell makes several of
  * `--corpus *.txt', or are the target of --eval. */
-static void take_argument(struct argp_state *state, run *r, const char *text) {
+static void take_argument(struct argp_state *state, wg__run *r, const char *text) {
     char models[128], suggestion[96];
     if (r->target_due)
         wg__run_settings_give(&r->settings, state, "eval-target", text);
@@ -1061,7 +213,7 @@ static void take_argument(struct argp_state *state, run *r, const char *text) {
         wg__run_settings_give(&r->settings, state, "corpus", text);
     else if (!(r->type = find_model(text)))
         argp_error(state, "there is no model '%s'; %s are there%s", text,
-                   list_names(models, sizeof models, model_name),
+                   wg__cli_names(models, sizeof models, model_name),
                    wg__cli_suggestion(suggestion, sizeof suggestion, text, model_name));
     else if (!r->objective)
         r->objective = wg_objective_find(r->type->objectives);
@@ -1069,7 +221,7 @@ static void take_argument(struct argp_state *state, run *r, const char *text) {
 }
 
 static error_t parse_pretrain(int key, char *text, struct argp_state *state) {
-    run *r = state->input;
+    wg__run *r = state->input;
     const char *eval = r->settings.text.eval;
     char names[256], suggestion[96];
     switch (key) {
@@ -1085,7 +237,7 @@ static error_t parse_pretrain(int key, char *text, struct argp_state *state) {
                        text, text);
         if (!r->objective)
             argp_error(state, "--objective: there is no '%s'; %s are there%s", text,
-                       list_names(names, sizeof names, pretraining_name),
+                       wg__cli_names(names, sizeof names, pretraining_name),
                        wg__cli_suggestion(suggestion, sizeof suggestion, text, pretraining_name));
         return 0;
     case ARGP_KEY_ARG:
@@ -1107,7 +259,7 @@ static error_t parse_pretrain(int key, char *text, struct argp_state *state) {
 static char *list_records(int key, const char *text, void *input) {
     if (key != ARGP_KEY_HELP_EXTRA)
         return (char *)text;
-    const run *r = input;
+    const wg__run *r = input;
     char *list = NULL;
     size_t size;
     FILE *stream = open_memstream(&list, &size);
@@ -1115,19 +267,20 @@ static char *list_records(int key, const char *text, void *input) {
         return NULL;
     const wg_model_type *type;
     const wg_objective *objective;
-    fprintf(stream, finetunes(r) ? "Tasks:\n" : "Models:\n");
-    for (int i = 0; !finetunes(r) && (type = wg_model_type_at(i)); i++)
+    fprintf(stream, wg__run_finetunes(r) ? "Tasks:\n" : "Models:\n");
+    for (int i = 0; !wg__run_finetunes(r) && (type = wg_model_type_at(i)); i++)
         fprintf(stream, "  %-11s %s; %s\n", type->name, type->title, type->objectives);
     for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (finetunes(r) == objective->finetunes)
-            fprintf(stream, "%s  %-15s %s\n", i == 0 && !finetunes(r) ? "\nObjectives:\n" : "",
-                    objective->name, objective->title);
+        if (wg__run_finetunes(r) == objective->finetunes)
+            fprintf(stream, "%s  %-15s %s\n",
+                    i == 0 && !wg__run_finetunes(r) ? "\nObjectives:\n" : "", objective->name,
+                    objective->title);
     fclose(stream);
     return list;
 }
 
 /* What the model and its preset want of a run. */
-static void take_model_record(run *r) {
+static void take_model_record(wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
     if (!r->type)
         return;
@@ -1153,21 +306,21 @@ static int use_kernels(wg__run_settings *settings) {
 }
 
 /* Before anything is computed. */
-static int begin_run(run *r) {
+static int begin_run(wg__run *r) {
     wg_group *group = wg__cli_group();
     wg__cli_use_threads(r->threads);
     wg_group_set_timeout(group, 0); /* one rank may take long to read its text */
     const bool writes = !r->show_batch && !r->dry_run && wg__cli_leads();
-    const int code = writes ? check_output(r) : 0;
+    const int code = writes ? wg__run_check_output(r) : 0;
     if (code != 0)
         return code;
-    if (r->resume && take_note(r) < 0)
+    if (r->resume && wg__run_take_note(r) < 0)
         return EXIT_FAILURE;
     return use_kernels(&r->settings) < 0 ? wg__cli_fail_pending() : 0;
 }
 
 static int run_verb(const struct argp *parser, const wg_setting_table *own, int argc, char **argv) {
-    run r = {.timeout = 600};
+    wg__run r = {.timeout = 600};
     wg__run_settings_begin(&r.settings, own);
     wg__cli_parse_in_order(parser, argc, argv, &r);
     int code = wg__cli_check(begin_run(&r));
@@ -1177,13 +330,13 @@ static int run_verb(const struct argp *parser, const wg_setting_table *own, int 
         if (r.dry_run && wg_group_size(wg__cli_group()) > 1)
             code = wg__cli_fail("--dry-run measures one process; leave out mpirun");
         else if (r.dry_run)
-            code = dry_run(&r);
+            code = wg__run_dry(&r);
         else if (!r.show_batch)
-            code = train(&r);
+            code = wg__run_train(&r);
         else
-            code = wg__cli_leads() ? show_batch(&r) : 0;
+            code = wg__cli_leads() ? wg__run_show_batch(&r) : 0;
     }
-    clear(&r);
+    wg__run_clear(&r);
     return code;
 }
 
@@ -1226,7 +379,7 @@ static const char *task_name(int index) {
     return NULL;
 }
 
-static void check_finetune(struct argp_state *state, run *r) {
+static void check_finetune(struct argp_state *state, wg__run *r) {
     const wg__tuning_settings *s = &r->settings.tuning;
     if (!r->objective)
         argp_error(state, "--task NAME is missing: what shall the model learn?");
@@ -1243,7 +396,7 @@ static void check_finetune(struct argp_state *state, run *r) {
 }
 
 static error_t parse_finetune(int key, char *text, struct argp_state *state) {
-    run *r = state->input;
+    wg__run *r = state->input;
     char tasks[128], suggestion[96];
     switch (key) {
     case KEY_TASK:
@@ -1251,7 +404,7 @@ static error_t parse_finetune(int key, char *text, struct argp_state *state) {
         wg_error_clear();
         if (!r->objective || !r->objective->finetunes)
             argp_error(state, "--task: there is no '%s'; %s are there%s", text,
-                       list_names(tasks, sizeof tasks, task_name),
+                       wg__cli_names(tasks, sizeof tasks, task_name),
                        wg__cli_suggestion(suggestion, sizeof suggestion, text, task_name));
         return 0;
     case ARGP_KEY_ARG:
