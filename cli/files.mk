@@ -39,6 +39,7 @@ cli_sources = \
 	cli/score.c \
 	cli/settings.c \
 	cli/settings.h \
+	cli/settings_rows.c \
 	cli/suite.c \
 	cli/suite.h \
 	cli/tokenizer.c \
