@@ -32,5 +32,6 @@ objectives_sources = \
 	objectives/span_corruption.h \
 	objectives/token_labels.c \
 	objectives/translation.c \
+	objectives/translation_batches.c \
 	objectives/translation.h \
 	$(nil)
