@@ -45,6 +45,10 @@ typedef void (*wg__simd_columns)(int64_t n, int64_t columns, int64_t stride, con
 typedef void (*wg__simd_columns_vjp)(int64_t n, int64_t columns, int64_t stride, const void *y,
                                      const void *dy, void *dx);
 
+/* The same of contiguous rows of n elements each. */
+typedef void (*wg__simd_rows)(int64_t rows, int64_t n, const void *x, void *y);
+typedef void (*wg__simd_rows_vjp)(int64_t rows, int64_t n, const void *y, const void *dy, void *dx);
+
 /* The random words in a group. Element i of a draw uses word i % 64 of group i / 64, which is word
  * (i % 64) / 16 of Philox block 16 (i / 64) + i % 16. */
 #define WG__RANDOM_GROUP 64
@@ -241,6 +245,11 @@ typedef struct wg__simd {
      */
     wg__simd_columns softmax_columns, log_softmax_columns;
     wg__simd_columns_vjp softmax_columns_vjp, log_softmax_columns_vjp;
+
+    /* The same of rows of 1 to WG__SHORT_LINE elements, with the bits of lines side by side. */
+#define WG__SHORT_LINE 32
+    wg__simd_rows softmax_short_rows, log_softmax_short_rows;
+    wg__simd_rows_vjp softmax_short_rows_vjp, log_softmax_short_rows_vjp;
 
     /* With weights a b, where a NULL operand means ones: row_excess returns sum a b (shift - x) and
      * sets `total` to sum a b; row_subtract computes y -= scale a b. */

@@ -134,6 +134,86 @@ static void log_softmax_columns_vjp(int64_t n, int64_t columns, int64_t stride, 
     all_columns_vjp(true, n, columns, stride, y, dy, dx);
 }
 
+/* ---- Short rows: LANES of them at a time, transposed, so that their elements lie as those of
+ * lines side by side ---- */
+
+/* t[i LANES + r] = element i of row r of the `count` rows of x, and 0 for missing rows. */
+WG__OF_KNOWN void transpose_rows(const int64_t count, int64_t n, const real *x, real *t) {
+    for (int64_t i = 0; i < n; i += LANES) {
+        const int64_t width = n - i < LANES ? n - i : LANES;
+        vector v[LANES];
+        WG__UNROLL for (int r = 0; r < LANES; r++) v[r] =
+            r < count ? load_part(x + r * n + i, width, 0) : (vector){0};
+        transpose_vectors(v);
+        WG__UNROLL for (int e = 0; e < LANES; e++) store(t + (i + e) * LANES, v[e]);
+    }
+}
+
+/* The reverse, for `count` rows of y. */
+WG__OF_KNOWN void transpose_back(const int64_t count, int64_t n, const real *t, real *y) {
+    for (int64_t i = 0; i < n; i += LANES) {
+        const int64_t width = n - i < LANES ? n - i : LANES;
+        vector v[LANES];
+        WG__UNROLL for (int e = 0; e < LANES; e++) v[e] = load(t + (i + e) * LANES);
+        transpose_vectors(v);
+        WG__UNROLL for (int r = 0; r < LANES; r++) if (r < count)
+            store_part(y + r * n + i, v[r], width);
+    }
+}
+
+WG__OF_KNOWN void few_rows(const bool logarithm, const int64_t count, int64_t n, const real *x,
+                           real *y) {
+    real t[WG__SHORT_LINE * LANES];
+    transpose_rows(count, n, x, t);
+    few_columns(logarithm, 1, LANES, n, LANES, t, t);
+    transpose_back(count, n, t, y);
+}
+
+WG__OF_KNOWN void few_rows_vjp(const bool logarithm, const int64_t count, int64_t n, const real *y,
+                               const real *dy, real *dx) {
+    real ty[WG__SHORT_LINE * LANES], t[WG__SHORT_LINE * LANES];
+    transpose_rows(count, n, y, ty);
+    transpose_rows(count, n, dy, t);
+    few_columns_vjp(logarithm, 1, LANES, n, LANES, ty, t, t);
+    transpose_back(count, n, t, dx);
+}
+
+WG__OF_KNOWN void short_rows(const bool logarithm, int64_t rows, int64_t n, const real *x,
+                             real *y) {
+    int64_t r = 0;
+    for (; r + LANES <= rows; r += LANES)
+        few_rows(logarithm, LANES, n, x + r * n, y + r * n);
+    if (r < rows)
+        few_rows(logarithm, rows - r, n, x + r * n, y + r * n);
+}
+
+WG__OF_KNOWN void short_rows_vjp(const bool logarithm, int64_t rows, int64_t n, const real *y,
+                                 const real *dy, real *dx) {
+    int64_t r = 0;
+    for (; r + LANES <= rows; r += LANES)
+        few_rows_vjp(logarithm, LANES, n, y + r * n, dy + r * n, dx + r * n);
+    if (r < rows)
+        few_rows_vjp(logarithm, rows - r, n, y + r * n, dy + r * n, dx + r * n);
+}
+
+static void softmax_short_rows(int64_t rows, int64_t n, const void *x, void *y) {
+    short_rows(false, rows, n, x, y);
+}
+
+static void log_softmax_short_rows(int64_t rows, int64_t n, const void *x, void *y) {
+    short_rows(true, rows, n, x, y);
+}
+
+static void softmax_short_rows_vjp(int64_t rows, int64_t n, const void *y, const void *dy,
+                                   void *dx) {
+    short_rows_vjp(false, rows, n, y, dy, dx);
+}
+
+static void log_softmax_short_rows_vjp(int64_t rows, int64_t n, const void *y, const void *dy,
+                                       void *dx) {
+    short_rows_vjp(true, rows, n, y, dy, dx);
+}
+
 /* ---- The gradients along one row ---- */
 
 WG__OF_KNOWN void along_row_vjp(const bool logarithm, int64_t n, const real *y, const real *dy,

@@ -114,6 +114,10 @@ const wg__simd WG__TABLE = {
     .log_softmax_columns = log_softmax_columns,
     .softmax_columns_vjp = softmax_columns_vjp,
     .log_softmax_columns_vjp = log_softmax_columns_vjp,
+    .softmax_short_rows = softmax_short_rows,
+    .log_softmax_short_rows = log_softmax_short_rows,
+    .softmax_short_rows_vjp = softmax_short_rows_vjp,
+    .log_softmax_short_rows_vjp = log_softmax_short_rows_vjp,
     .row_excess = row_excess,
     .row_subtract = row_subtract,
 

@@ -38,6 +38,53 @@ START_TEST(rows_of_softmax_are_those_of_plain_c) {
 }
 END_TEST
 
+/* Rows of y against softmax, or its logarithm, of rows of x in f64; and dx against its gradient. */
+static void check_short_row(const wg__simd *simd, wg_dtype dtype, bool logarithm, int64_t n,
+                            const array *x, const array *y, const array *dy, const array *dx,
+                            int64_t at) {
+    double most = -INFINITY, sum = 0, of_dy = 0;
+    for (int64_t i = at; i < at + n; i++)
+        most = fmax(most, get(x, i));
+    for (int64_t i = at; i < at + n; i++) {
+        sum += exp(get(x, i) - most);
+        of_dy += get(dy, i) * (logarithm ? 1 : get(y, i));
+    }
+    for (int64_t i = at; i < at + n; i++) {
+        const double e = get(x, i) - most, value = get(y, i), g = get(dy, i);
+        assert_near(simd, "a short row of softmax", dtype, value,
+                    logarithm ? e - log(sum) : exp(e) / sum, logarithm ? 4 : exp(e) / sum);
+        assert_near(simd, "the gradient of a short row", dtype, get(dx, i),
+                    logarithm ? g - exp(value) * of_dy : value * (g - of_dy), (double)n);
+    }
+}
+
+/* From one row to more than two vectors of them. */
+static void check_short_rows(const wg__simd *simd, wg_dtype dtype) {
+    static const int64_t counts[] = {1, 3, 16, 23}, widths[] = {1, 3, 16, 17, WG__SHORT_LINE};
+    array x = normal(dtype, 50), dy = normal(dtype, 51);
+    for (size_t l = 0; l < 2 * WG_COUNT(counts) * WG_COUNT(widths); l++) {
+        const bool logarithm = l % 2;
+        const int64_t rows = counts[l / 2 % WG_COUNT(counts)];
+        const int64_t n = widths[l / 2 / WG_COUNT(counts)];
+        array y = {.dtype = dtype}, dx = {.dtype = dtype};
+        set(&y, rows * n, 42);
+        set(&dx, rows * n, 42);
+        (logarithm ? simd->log_softmax_short_rows : simd->softmax_short_rows)(rows, n, place(&x, 0),
+                                                                              place(&y, 0));
+        (logarithm ? simd->log_softmax_short_rows_vjp : simd->softmax_short_rows_vjp)(
+            rows, n, place(&y, 0), place(&dy, 0), place(&dx, 0));
+        for (int64_t row = 0; row < rows; row++)
+            check_short_row(simd, dtype, logarithm, n, &x, &y, &dy, &dx, row * n);
+        ck_assert_double_eq(get(&y, rows * n), 42);
+        ck_assert_double_eq(get(&dx, rows * n), 42);
+    }
+}
+
+START_TEST(short_rows_of_softmax_are_those_of_plain_c) {
+    for_each_table(check_short_rows);
+}
+END_TEST
+
 /* With no vector of weights, with one and with two. */
 static void check_weighted_rows(const wg__simd *simd, wg_dtype dtype) {
     const array x = normal(dtype, 30), a = normal(dtype, 31), b = normal(dtype, 32);
@@ -413,6 +460,7 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         rows_of_softmax_are_those_of_plain_c,
+        short_rows_of_softmax_are_those_of_plain_c,
         weighted_rows_are_those_of_plain_c,
         rows_of_layer_norm_are_those_of_plain_c,
         rows_of_batch_norm_are_those_of_plain_c,

@@ -446,7 +446,8 @@ static wg_tensor *finite_log_softmax(wg_tensor *logits) {
 }
 
 static wg_tensor *categorical_entropy(wg_tensor *logits) {
-    return wg_neg(sum_last(wg_mul(wg_softmax(logits, -1), finite_log_softmax(logits))));
+    wg_tensor *log_p = finite_log_softmax(logits);
+    return wg_neg(sum_last(wg_mul(wg_exp(log_p), log_p)));
 }
 
 DEFINE_1(categorical_entropy, logits, (ROWS), "-sum p log p with p = softmax(logits).")

@@ -4,7 +4,9 @@
  *
  *     axis         inner ->              the last axis: inner is 1, each line is a row of memory
  *       |     x x x x x x x x            another one: lines lie side by side, and a block of
- * columns v     x x x x x x x x            is computed at a time (tensor/simd/softmax.h) */
+ * columns v     x x x x x x x x            is computed at a time (tensor/simd/softmax.h)
+ *
+ * Short rows of the last axis are transposed there, many at a time, and computed as lines are. */
 #include "tensor/iter.h"
 #include "tensor/ops.h"
 #include "tensor/ops/registry.h"
@@ -106,7 +108,12 @@ static void log_softmax_row(const lines_job *job, const void *x, void *y) {
 
 static void forward_rows(int64_t begin, int64_t end, void *context) {
     const lines_job *job = context;
-    const size_t bytes = (size_t)job->n * job->size;
+    const size_t bytes = (size_t)job->n * job->size, at = (size_t)begin * bytes;
+    if (job->n <= WG__SHORT_LINE) {
+        (job->logarithm ? job->simd->log_softmax_short_rows : job->simd->softmax_short_rows)(
+            end - begin, job->n, job->x + at, job->y + at);
+        return;
+    }
     for (int64_t row = begin; row < end; row++)
         (job->logarithm ? log_softmax_row : softmax_row)(job, job->x + (size_t)row * bytes,
                                                          job->y + (size_t)row * bytes);
@@ -136,7 +143,13 @@ static int log_softmax_forward(wg_call *call) {
 
 static void gradient_rows(int64_t begin, int64_t end, void *context) {
     const lines_job *job = context;
-    const size_t bytes = (size_t)job->n * job->size;
+    const size_t bytes = (size_t)job->n * job->size, at = (size_t)begin * bytes;
+    if (job->n <= WG__SHORT_LINE) {
+        (job->logarithm ? job->simd->log_softmax_short_rows_vjp
+                        : job->simd->softmax_short_rows_vjp)(end - begin, job->n, job->x + at,
+                                                             job->dy + at, job->y + at);
+        return;
+    }
     for (int64_t row = begin; row < end; row++)
         (job->logarithm ? job->simd->row_log_softmax_vjp : job->simd->row_softmax_vjp)(
             job->n, job->x + (size_t)row * bytes, job->dy + (size_t)row * bytes,
