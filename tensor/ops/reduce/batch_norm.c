@@ -200,25 +200,29 @@ static void gradient_sums(const block *b, const double *mean, const char *g, dou
     }
 }
 
-/* Writes (x - center) scale + shift + (g - g_center) share to all rows of the block, without the
- * last term where g is NULL. */
+/* Writes (x - center) scale + shift + (g - g_center) share to the block's row of an image, without
+ * the last term where g is NULL. */
 typedef struct columns {
     column_row center, scale, shift, g_center, share;
 } columns;
 
+static void write_row(const block *b, const columns *k, int64_t image, const char *x, const char *g,
+                      char *y) {
+    const int64_t row = row_of(b, image);
+    const wg__affine_row affine = {.x = x + row,
+                                   .g = g ? g + row : NULL,
+                                   .center = &k->center,
+                                   .scale = &k->scale,
+                                   .shift = &k->shift,
+                                   .g_center = &k->g_center,
+                                   .share = &k->share,
+                                   .y = y + row};
+    b->job->simd->row_affine(width_of(b), b->job->by_columns, &affine);
+}
+
 static void write_block(const block *b, const columns *k, const char *x, const char *g, char *y) {
-    for (int64_t image = 0; image < b->job->images; image++) {
-        const int64_t row = row_of(b, image);
-        const wg__affine_row affine = {.x = x + row,
-                                       .g = g ? g + row : NULL,
-                                       .center = &k->center,
-                                       .scale = &k->scale,
-                                       .shift = &k->shift,
-                                       .g_center = &k->g_center,
-                                       .share = &k->share,
-                                       .y = y + row};
-        b->job->simd->row_affine(width_of(b), b->job->by_columns, &affine);
-    }
+    for (int64_t image = 0; image < b->job->images; image++)
+        write_row(b, k, image, x, g, y);
 }
 
 /* ---- Jobs ---- */
@@ -540,14 +544,29 @@ static void set_scale(const block *b, columns *k) {
     }
 }
 
+static void set_given(const block *b, columns *k) {
+    set_scale(b, k);
+    for (int64_t channel = 0; channel < b->count; channel++) {
+        set_columns(b, &k->center, channel, number(b, b->job->mean, channel, 0));
+        set_columns(b, &k->shift, channel, number(b, b->job->bias, channel, 0));
+    }
+}
+
 static void normalize_given_block(const block *b) {
     columns k;
-    set_scale(b, &k);
-    for (int64_t channel = 0; channel < b->count; channel++) {
-        set_columns(b, &k.center, channel, number(b, b->job->mean, channel, 0));
-        set_columns(b, &k.shift, channel, number(b, b->job->bias, channel, 0));
-    }
+    set_given(b, &k);
     write_block(b, &k, b->job->x, NULL, b->job->y);
+}
+
+/* Rows of many places, in the order of memory: there is no sum that wants a channel's together. */
+static void normalize_given_rows(int64_t begin, int64_t end, void *context) {
+    const channel_job *job = context;
+    for (int64_t row = begin; row < end; row++) {
+        const block b = {job, row % job->channels, 1};
+        columns k;
+        set_given(&b, &k);
+        write_row(&b, &k, row / job->channels, job->x, NULL, job->y);
+    }
 }
 
 static int begin_given(const wg_call *call, channel_job *job) {
@@ -564,7 +583,11 @@ static int normalize_channels_forward(wg_call *call) {
     if (begin_given(call, &job) < 0 || !read_input(call, GIVEN_BIAS, &job.bias))
         return -1;
     job.y = wg_tensor_data(call->outputs[0]);
-    run_job(&job, normalize_given_block);
+    if (job.by_columns)
+        run_job(&job, normalize_given_block);
+    else
+        wg__parallel_for(job.images * job.channels, 1 + WG__GRAIN / 4 / job.places,
+                         normalize_given_rows, &job);
     return 0;
 }
 
