@@ -1,6 +1,7 @@
 /* Matrix products: which algorithm computes which shape.
  *
  *     integers                             a loop; BLIS has no integers
+ *     an outer product (k = 1)             a scaled row of B for each row of C
  *     a matrix and one or a few vectors    dot products or sums of columns, in tensor/simd
  *     tiny    (up to TINY multiply-adds)   one kernel of tensor/simd, with less overhead than BLIS
  *     small   (up to SMALL)                one call of BLIS, which mostly does not pack
@@ -125,6 +126,22 @@ static void add_columns(int64_t begin, int64_t end, void *context) {
                                             p->b.data, p->b.row_stride, y);
 }
 
+/* Computes rows begin..end of the outer product of two vectors, k = 1, whose rows are contiguous.
+ */
+static void multiply_outer(int64_t begin, int64_t end, void *context) {
+    const wg__product *p = context;
+    for (int64_t i = begin; i < end; i++) {
+        wg__product row = *p;
+        row.b.data = wg__matrix_at(p->dtype, p->a, i, 0).data;
+        scale_column(&row, p->n, p->b.data, wg__matrix_at(p->dtype, p->c, i, 0).data);
+    }
+}
+
+static bool is_outer(const wg__product *p) {
+    return p->k == 1 && p->beta == 0 && !p->row && p->b.column_stride == 1 &&
+           p->c.column_stride == 1;
+}
+
 static bool has_dots(const wg__product *p) {
     return (p->a.column_stride == 1 && p->b.row_stride == 1) || p->k <= 1;
 }
@@ -215,6 +232,10 @@ void wg__gemm(const wg__product *product) {
         wg__simd_for(p.dtype)->small_product(p.m, p.n, p.k, p.alpha, p.a.data, p.a.row_stride,
                                              p.a.column_stride, p.b.data, p.b.row_stride,
                                              p.b.column_stride, p.beta, p.c.data, p.c.row_stride);
+        return;
+    }
+    if (is_outer(&p)) {
+        wg__parallel_for(p.m, 1 + CHUNK / p.n, multiply_outer, &p);
         return;
     }
     const bool transposes = p.n != 1 && (p.m == 1 || p.n >= p.m);
