@@ -524,13 +524,27 @@ static int scatter_forward(wg_call *call) {
     return run_scatter(call, false);
 }
 
+/* The index with one place of each axis along which it is broadcast. */
+static wg_tensor *without_copies(wg_tensor *index, int axis) {
+    for (int i = 0; index && i < index->spec.ndim; i++)
+        if (i != axis && index->strides[i] == 0 && index->spec.shape[i] > 1)
+            index = wg_narrow(index, i, 0, 1);
+    return index;
+}
+
 /* True for each index entry whose value was stored last: scattering the numbers of the entries
  * tells which. */
 static wg_tensor *has_stayed(const wg_spec *x, int axis, wg_tensor *index) {
+    index = without_copies(index, axis);
+    if (!index)
+        return NULL;
     const wg_spec *spec = &index->spec;
+    int64_t shape[WG_MAX_DIMS];
+    memcpy(shape, spec->shape, sizeof shape);
+    shape[axis] = x->shape[axis];
     wg_tensor *number = wg_arange(WG_I64, 0, (double)wg__spec_count(spec), 1);
     number = wg_reshape(number, spec->ndim, spec->shape);
-    wg_tensor *owner = wg_scatter(wg_zeros(WG_I64, x->ndim, x->shape), axis, index, number);
+    wg_tensor *owner = wg_scatter(wg_zeros(WG_I64, x->ndim, shape), axis, index, number);
     return wg_eq(wg_gather(owner, axis, index), number);
 }
 
@@ -538,12 +552,11 @@ static int scatter_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     const int axis = ((const wg__index_options *)call->options)->axis;
     const wg_spec *src = &call->input_specs[2];
     wg_tensor *g = cotangents[0], *index = call->inputs[1];
-    wg_tensor *zeros = wg_zeros(src->dtype, src->ndim, src->shape);
     if (wg__wants(call, 0))
-        gradients[0] = wg_scatter(g, axis, index, zeros);
+        gradients[0] = wg_scatter(g, axis, index, wg_zeros(src->dtype, src->ndim, src->shape));
     if (wg__wants(call, 2))
         gradients[2] = wg_where(has_stayed(&call->input_specs[0], axis, index),
-                                wg_gather(g, axis, index), zeros);
+                                wg_gather(g, axis, index), wg_scalar(src->dtype, 0));
     return wg__vjp_status();
 }
 
