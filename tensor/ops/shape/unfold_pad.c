@@ -246,15 +246,6 @@ static const wg_op pad_constant = {
     .bench = pad_constant_bench,
     .batch = pad_constant_batch};
 
-/* ---- pad: an axis longer, by a number or by its own elements; negative widths crop. ---- */
-
-typedef struct pad_options {
-    int count; /* of the last axes */
-    int64_t widths[2 * WG_MAX_DIMS];
-    wg_pad_mode mode;
-    double value;
-} pad_options;
-
 /* The largest width by which a mode can pad an axis of `size`. */
 static int64_t widest(wg_pad_mode mode, int64_t size) {
     switch (mode) {
@@ -266,6 +257,166 @@ static int64_t widest(wg_pad_mode mode, int64_t size) {
         return mode == WG_PAD_CONSTANT || size > 0 ? INT64_MAX : 0;
     }
 }
+
+/* ---- pad_edges: y = x with a border of its own elements, in reverse or from the other end.
+ * fold_edges: its adjoint, which adds each element of the border to the one that it is a copy of.
+ *
+ *     reflect, 2 before and 1 after      2 1 | 0 1 2 3 | 2
+ *     circular                           2 3 | 0 1 2 3 | 0
+ *
+ * Along each axis y has three parts, and so 3^ndim regions in all; each is a view of x. ---- */
+
+typedef struct edge_options {
+    int64_t before[WG_MAX_DIMS], after[WG_MAX_DIMS]; /* of each axis; at least 0 */
+    wg_pad_mode mode;                                /* reflect or circular */
+} edge_options;
+
+enum { INSIDE, BEFORE, AFTER, PARTS };
+
+static void flip_axis(wg_tensor *x, int axis) {
+    x->offset += (x->spec.shape[axis] - 1) * x->strides[axis];
+    x->strides[axis] = -x->strides[axis];
+}
+
+/* Restricts y to one of its regions, and x to the elements that it has copies of. Where they are in
+ * reverse, `read`, which is one of the two, is flipped. Returns false if the region is empty. */
+static bool take_region(const edge_options *options, int region, wg_tensor *x, wg_tensor *y,
+                        wg_tensor *read) {
+    for (int i = 0; i < x->spec.ndim; i++, region /= PARTS) {
+        const int part = region % PARTS;
+        const int64_t before = options->before[i], after = options->after[i];
+        const int64_t size = x->spec.shape[i], apart = options->mode == WG_PAD_REFLECT ? 1 : 0;
+        const int64_t count = part == INSIDE ? size : part == BEFORE ? before : after;
+        int64_t from = 0, to = before;
+        if (part == BEFORE) {
+            from = apart ? apart : size - before;
+            to = 0;
+        } else if (part == AFTER) {
+            from = apart ? size - apart - after : 0;
+            to = before + size;
+        }
+        if (count == 0)
+            return false;
+        take_part(x, i, from, count);
+        take_part(y, i, to, count);
+        if (part != INSIDE && apart)
+            flip_axis(read, i);
+    }
+    return true;
+}
+
+static int regions_of(const wg_tensor *x) {
+    int regions = 1;
+    for (int i = 0; i < x->spec.ndim; i++)
+        regions *= PARTS;
+    return regions;
+}
+
+static int check_edges(const wg_call *call, const int64_t *shape) {
+    const edge_options *options = call->options;
+    for (int i = 0; i < call->input_specs[0].ndim; i++) {
+        const int64_t most = widest(options->mode, shape[i]);
+        if (shape[i] < 0 || options->before[i] > most || options->after[i] > most)
+            return wg__op_fail(call, WG_ERROR_SHAPE, "borders of %lld and %lld at axis %d",
+                               (long long)options->before[i], (long long)options->after[i], i);
+    }
+    return 0;
+}
+
+static int pad_edges_infer(wg_call *call) {
+    const edge_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < x->ndim; i++)
+        shape[i] = x->shape[i] + options->before[i] + options->after[i];
+    return check_edges(call, x->shape) < 0
+               ? -1
+               : wg__spec_make(&call->output_specs[0], x->dtype, x->ndim, shape, call->op->name);
+}
+
+static int pad_edges_forward(wg_call *call) {
+    for (int region = 0; region < regions_of(call->inputs[0]); region++) {
+        wg_tensor x = *call->inputs[0], y = *call->outputs[0];
+        if (take_region(call->options, region, &x, &y, &x))
+            wg__convert(&y, &x);
+    }
+    return 0;
+}
+
+static int fold_edges_infer(wg_call *call) {
+    const edge_options *options = call->options;
+    const wg_spec *y = &call->input_specs[0];
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < y->ndim; i++)
+        shape[i] = y->shape[i] - options->before[i] - options->after[i];
+    return check_edges(call, shape) < 0
+               ? -1
+               : wg__spec_make(&call->output_specs[0], y->dtype, y->ndim, shape, call->op->name);
+}
+
+/* bf16 adds up in f32. Region 0 is the inside. */
+static int fold_edges_forward(wg_call *call) {
+    wg_tensor *to = call->outputs[0], *from = call->inputs[0], *sum = to;
+    if (to->spec.dtype == WG_BF16) {
+        from = wg_cast(from, WG_F32);
+        sum = wg_empty(WG_F32, to->spec.ndim, to->spec.shape);
+    }
+    if (!from || !sum)
+        return -1;
+    for (int region = 0; region < regions_of(to); region++) {
+        wg_tensor x = *sum, y = *from;
+        if (!take_region(call->options, region, &x, &y, &y))
+            continue;
+        if (region == 0)
+            wg__convert(&x, &y);
+        else if (wg_add_(&x, &y, 1) < 0)
+            return -1;
+    }
+    return sum == to ? 0 : wg_copy_(to, sum);
+}
+
+static const wg_op pad_edges, fold_edges;
+
+WG__VJP(pad_edges, wg_apply_one(&fold_edges, 1, &g, call->options))
+WG__VJP(fold_edges, wg_apply_one(&pad_edges, 1, &g, call->options))
+
+WG__SAMPLES(pad_edges, edge_options, 3, {{{0, 0, 2}, {0, 0, 1}, WG_PAD_REFLECT}, {1, 2, 3}},
+            {{{1, 0, 2}, {1, 1, 0}, WG_PAD_REFLECT}, {2, 2, 4}},
+            {{{0, 2, 0}, {0, 1, 3}, WG_PAD_CIRCULAR}, {1, 2, 3}})
+WG__SAMPLES(fold_edges, edge_options, 3, {{{0, 0, 2}, {0, 0, 1}, WG_PAD_REFLECT}, {1, 2, 6}},
+            {{{1, 0, 2}, {1, 1, 0}, WG_PAD_REFLECT}, {4, 3, 6}},
+            {{{0, 2, 0}, {0, 1, 3}, WG_PAD_CIRCULAR}, {1, 5, 6}})
+
+/* An axis of samples comes before those of one, and has no border. */
+static int edges_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    (void)samples, (void)batched;
+    const edge_options *one = call->options;
+    edge_options all = {.mode = one->mode};
+    memcpy(all.before + 1, one->before, sizeof one->before - sizeof *one->before);
+    memcpy(all.after + 1, one->after, sizeof one->after - sizeof *one->after);
+    return wg_apply(call->op, 1, call->inputs, &all, call->outputs);
+}
+
+#define EDGES(NAME, DOC)                                                                           \
+    WG__OP(#NAME, 1, DOC), .options_size = sizeof(edge_options), .differentiable = 1,              \
+                           .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp,    \
+                           .jvp = wg_jvp_linear, .sample = NAME##_sample, .batch = edges_batch
+
+static const wg_op pad_edges = {
+    EDGES(pad_edges, "y = x with a border of its own elements at each axis: in reverse (reflect) "
+                     "or from the other end (circular).")};
+static const wg_op fold_edges = {
+    EDGES(fold_edges, "y = the inside of x, with the border, that of pad_edges, added where its "
+                      "elements come from: the adjoint of pad_edges.")};
+
+/* ---- pad: an axis longer, by a number or by its own elements; negative widths crop. ---- */
+
+typedef struct pad_options {
+    int count; /* of the last axes */
+    int64_t widths[2 * WG_MAX_DIMS];
+    wg_pad_mode mode;
+    double value;
+} pad_options;
 
 static int check_widths(const wg_call *call, int axis, int64_t before, int64_t after) {
     const pad_options *options = call->options;
@@ -297,36 +448,25 @@ static int pad_infer(wg_call *call) {
     return 0;
 }
 
-/* The `count` elements that pad an axis of x at its beginning (or its end). */
-static wg_tensor *border(wg_tensor *x, int axis, wg_pad_mode mode, int64_t count, bool before) {
-    const int64_t size = wg_tensor_size(x, axis);
+/* Copies of the first or the last place of an axis, `count` of them. */
+static wg_tensor *copies(wg_tensor *x, int axis, int64_t count, bool first) {
+    const int64_t place = first ? 0 : wg_tensor_size(x, axis) - 1;
     int64_t shape[WG_MAX_DIMS];
-    switch (mode) {
-    case WG_PAD_REFLECT: /* of 0 1 2 3: (2 1) before, (2 1) after */
-        return before ? wg_flip(wg_slice(x, axis, 1, count + 1, 1), 1, (int64_t[]){axis})
-                      : wg_flip(wg_slice(x, axis, size - 1 - count, size - 1, 1), 1,
-                                (int64_t[]){axis});
-    case WG_PAD_CIRCULAR: /* (2 3) before, (0 1) after */
-        return before ? wg_slice(x, axis, size - count, size, 1) : wg_slice(x, axis, 0, count, 1);
-    default: /* (0 0) before, (3 3) after */
-        memcpy(shape, wg_tensor_shape(x), sizeof shape);
-        shape[axis] = count;
-        return wg_expand(wg_slice(x, axis, before ? 0 : size - 1, before ? 1 : size, 1),
-                         wg_tensor_ndim(x), shape);
-    }
+    memcpy(shape, wg_tensor_shape(x), sizeof shape);
+    shape[axis] = count;
+    return wg_expand(wg_slice(x, axis, place, place + 1, 1), wg_tensor_ndim(x), shape);
 }
 
-static wg_tensor *lengthen(wg_tensor *x, int axis, wg_pad_mode mode, int64_t before,
-                           int64_t after) {
+static wg_tensor *replicate(wg_tensor *x, int axis, int64_t before, int64_t after) {
     wg_tensor *parts[3];
     int count = 0;
     if (x == NULL || (before <= 0 && after <= 0))
         return x;
     if (before > 0)
-        parts[count++] = border(x, axis, mode, before, true);
+        parts[count++] = copies(x, axis, before, true);
     parts[count++] = x;
     if (after > 0)
-        parts[count++] = border(x, axis, mode, after, false);
+        parts[count++] = copies(x, axis, after, false);
     return wg_cat(count, parts, axis);
 }
 
@@ -334,6 +474,7 @@ static int pad_decompose(wg_call *call) {
     const pad_options *options = call->options;
     const int first = call->input_specs[0].ndim - options->count;
     border_options borders = {.value = options->value};
+    edge_options edges = {.mode = options->mode};
     wg_tensor *y = wg_alias(call->inputs[0]);
     for (int i = 0; i < options->count; i++) {
         const int64_t before = options->widths[2 * i], after = options->widths[2 * i + 1];
@@ -341,13 +482,15 @@ static int pad_decompose(wg_call *call) {
         if (before < 0 || after < 0)
             y = wg_slice(y, first + i, before < 0 ? -before : 0, after < 0 ? size + after : size,
                          1);
-        borders.before[first + i] = before > 0 ? before : 0;
-        borders.after[first + i] = after > 0 ? after : 0;
-        if (options->mode != WG_PAD_CONSTANT)
-            y = lengthen(y, first + i, options->mode, before, after);
+        edges.before[first + i] = borders.before[first + i] = before > 0 ? before : 0;
+        edges.after[first + i] = borders.after[first + i] = after > 0 ? after : 0;
+        if (options->mode == WG_PAD_REPLICATE)
+            y = replicate(y, first + i, before, after);
     }
     if (options->mode == WG_PAD_CONSTANT)
         y = wg_apply_one(&pad_constant, 1, &y, &borders);
+    else if (options->mode != WG_PAD_REPLICATE)
+        y = wg_apply_one(&pad_edges, 1, &y, &edges);
     return wg__set_output(call, y);
 }
 
@@ -376,6 +519,6 @@ wg_tensor *wg_pad(wg_tensor *x, int axis_count, const int64_t *widths, wg_pad_mo
     return wg_apply_one(&pad, 1, &x, &options);
 }
 
-static const wg_op *const ops[] = {&unfold, &fold, &pad_constant, &pad};
+static const wg_op *const ops[] = {&unfold, &fold, &pad_constant, &pad_edges, &fold_edges, &pad};
 
 const wg__op_table wg__ops_unfold_pad = {ops, sizeof ops / sizeof *ops};
