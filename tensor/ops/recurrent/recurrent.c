@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tensor/gemm/gemm.h"
+#include "tensor/gemm/large.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
@@ -76,7 +77,10 @@ typedef struct job {
     sizes s;
     size_t size; /* bytes of an element */
     char *weight;
-    wg__matrix turned; /* its transpose, (H, G); only forward needs it */
+    /* Its transpose, (H, G), which only forward needs; packed where that pays, or else as it lies.
+     */
+    char *panels;
+    wg__matrix turned;
     /* Of the place that is under way, (B, ...) each; which of them are there, the cell knows. */
     const char *a, *before, *cell_before, *dy;
     char *gates, *hidden, *cell, *from_hidden, *dgates, *dhidden, *dcell;
@@ -111,18 +115,42 @@ static wg__matrix rows_from(const job *j, const char *x, int64_t row, int64_t wi
     return matrix(x + (size_t)(row * width) * j->size, width);
 }
 
-/* Rows of c (B, G) = before W^T + beta c, or + bias. */
-static void from_before(const job *j, int64_t begin, int64_t end, double beta, const void *bias,
-                        char *c) {
+/* Rows of c (B, G) = before W^T, plus the same rows of `plus` (B, G) or plus a bias (G). Either may
+ * be NULL. */
+static void from_before(const job *j, int64_t begin, int64_t end, const char *plus,
+                        const char *bias, char *c) {
+    const wg__matrix rows = rows_from(j, c, begin, j->s.g);
+    const int64_t panel = WG__PANEL_VECTORS * j->simd->lanes;
+    if (j->panels) {
+        j->simd->panel_product(
+            &(wg__panel_product){.m = end - begin,
+                                 .n = j->s.g,
+                                 .k = j->s.h,
+                                 .alpha = 1,
+                                 .a = rows_from(j, j->before, begin, j->s.h).data,
+                                 .a_row = j->s.h,
+                                 .a_column = 1,
+                                 .b = j->panels,
+                                 .b_panel = panel * j->s.h,
+                                 .b_row = panel,
+                                 .d = plus ? rows_from(j, plus, begin, j->s.g).data : bias,
+                                 .d_row = plus ? j->s.g : 0,
+                                 .c = rows.data,
+                                 .c_row = j->s.g});
+        return;
+    }
+    if (plus)
+        memcpy(rows.data, rows_from(j, plus, begin, j->s.g).data,
+               (size_t)((end - begin) * j->s.g) * j->size);
     wg__gemm(&(wg__product){.dtype = j->dtype,
                             .m = end - begin,
                             .n = j->s.g,
                             .k = j->s.h,
                             .alpha = 1,
-                            .beta = beta,
+                            .beta = plus ? 1 : 0,
                             .a = rows_from(j, j->before, begin, j->s.h),
                             .b = j->turned,
-                            .c = rows_from(j, c, begin, j->s.g),
+                            .c = rows,
                             .row = bias});
 }
 
@@ -179,12 +207,32 @@ typedef struct walk {
     char *a, *bias, *h0, *c0, *gates, *cells, *hidden, *product, *dy, *dgates; /* of all places */
 } walk;
 
-/* Rows of h times rows of the weight are dot products, which are slow when they are short: then the
- * weight is transposed in memory. */
+/* Packs the weight for the kernel of panels if that is the faster one, all vectors are whole, and
+ * there are products enough to share the packing. */
+static int pack_weight(job *j) {
+    enum { FEWEST = 4 }; /* places, and rows */
+    const sizes *s = &j->s;
+    if (s->t < FEWEST || s->b < FEWEST || s->g * s->h > CACHED || s->g % j->simd->lanes != 0 ||
+        !wg__gemm_kernel_for(j->dtype).simd)
+        return 0;
+    const int64_t panel = WG__PANEL_VECTORS * j->simd->lanes;
+    const wg_tensor *panels =
+        wg_empty(j->dtype, 1, (int64_t[]){wg__ceil_divide(s->g, panel) * panel * s->h});
+    j->panels = address(panels);
+    if (j->panels)
+        j->simd->pack_columns(s->g, s->h, j->weight, s->h, 1, j->panels);
+    return panels ? 0 : -1;
+}
+
+/* Prepares the weight for forward. Rows of h times rows of the weight are dot products, which are
+ * slow when they are short: then the weight is transposed in memory. */
 static int turn_weight(job *j, wg_tensor *weight) {
     const int64_t h = j->s.h, most = 128;
-    wg_tensor *turned = h <= most ? wg_contiguous(wg_transpose(weight, 0, 1)) : weight;
-    j->turned = h <= most ? matrix(address(turned), j->s.g) : wg__transposed(matrix(j->weight, h));
+    if (pack_weight(j) < 0)
+        return -1;
+    const bool turns = h <= most && !j->panels;
+    wg_tensor *turned = turns ? wg_contiguous(wg_transpose(weight, 0, 1)) : weight;
+    j->turned = turns ? matrix(address(turned), j->s.g) : wg__transposed(matrix(j->weight, h));
     return turned ? 0 : -1;
 }
 
@@ -274,10 +322,7 @@ static void lstm_walk(int64_t begin, int64_t end, void *context) {
         j.gates = at_place(&j, w->gates, at, s.g);
         j.cell = at_place(&j, w->cells, at, s.h);
         j.hidden = at_place(&j, w->hidden, t, s.h);
-        memcpy(rows_from(&j, j.gates, begin, s.g).data,
-               rows_from(&j, at_place(&j, w->a, t, s.g), begin, s.g).data,
-               (size_t)((end - begin) * s.g) * j.size);
-        from_before(&j, begin, end, 1, NULL, j.gates);
+        from_before(&j, begin, end, at_place(&j, w->a, t, s.g), NULL, j.gates);
         run_rows(&j, begin, end, j.dtype == WG_F64 ? lstm_rows_f64 : lstm_rows_f32);
         j.before = j.hidden;
         j.cell_before = j.cell;
@@ -550,7 +595,7 @@ static void gru_walk(int64_t begin, int64_t end, void *context) {
         j.a = at_place(&j, w->a, t, s.g);
         j.gates = at_place(&j, w->gates, w->call->wants ? t : 0, 4 * s.h);
         j.hidden = at_place(&j, w->hidden, t, s.h);
-        from_before(&j, begin, end, 0, w->bias, j.from_hidden);
+        from_before(&j, begin, end, NULL, w->bias, j.from_hidden);
         run_rows(&j, begin, end, j.dtype == WG_F64 ? gru_rows_f64 : gru_rows_f32);
         j.before = j.hidden;
     }
