@@ -154,23 +154,59 @@ static double divisor_of(const pool_job *job, const window *a, const window *b, 
                                            : (double)(a->whole * b->whole * c->whole);
 }
 
-/* For each output of a plane, with its windows a, b and c: BEFORE, then PLACE for each place of the
- * window, element `at` of the plane, then AFTER. */
-#define FOR_EACH_OUTPUT(BEFORE, PLACE, AFTER)                                                      \
-    for (int64_t i = 0; i < job->axes[0].count; i++)                                               \
-        for (int64_t j = 0; j < job->axes[1].count; j++)                                           \
-            for (int64_t k = 0; k < job->axes[2].count; k++) {                                     \
+/* For outputs k to end of row (a, b), with their windows c: BEFORE, then PLACE for each place of
+ * the window, element `at` of the plane, then AFTER. */
+#define FOR_OUTPUTS(BEFORE, PLACE, AFTER)                                                          \
+    for (; k < end; k++) {                                                                         \
+        const window *c = &job->windows[2][k];                                                     \
+        BEFORE;                                                                                    \
+        for (int64_t p = a->begin; p < a->end; p += a->step)                                       \
+            for (int64_t q = b->begin; q < b->end; q += b->step) {                                 \
+                const int64_t row = (p * job->axes[1].size + q) * job->axes[2].size;               \
+                for (int64_t at = row + c->begin; at < row + c->end; at += c->step)                \
+                    PLACE;                                                                         \
+            }                                                                                      \
+        AFTER;                                                                                     \
+    }
+
+/* The first and last + 1 of the windows along the last axis that lie whole in x, `stride` apart. */
+static void whole_windows(const pool_job *job, int64_t *first, int64_t *end) {
+    const pool_axis *axis = &job->axes[AXES - 1];
+    const int64_t reach = (axis->kernel - 1) * axis->dilation;
+    *first = *end = 0;
+    if (axis->adaptive)
+        return;
+    *first = wg__smaller(wg__ceil_divide(axis->padding, axis->stride), axis->count);
+    const int64_t room = axis->size - 1 - reach + axis->padding;
+    *end =
+        room < 0 ? *first : wg__larger(*first, wg__smaller(room / axis->stride + 1, axis->count));
+}
+
+enum { STRETCH = 512 }; /* outputs along the last axis at a time: whole vectors */
+
+/* For each row (a, b) of outputs of a plane, whose first is number `at`: ONE of outputs k to end,
+ * or STRETCHED of n outputs from k on whose windows lie whole in x. */
+#define FOR_ROWS(ONE, STRETCHED)                                                                   \
+    do {                                                                                           \
+        const int64_t columns = job->axes[2].count;                                                \
+        int64_t first, last, at = 0;                                                               \
+        whole_windows(job, &first, &last);                                                         \
+        if (job->axes[2].dilation != 1)                                                            \
+            first = last = columns;                                                                \
+        for (int64_t i = 0; i < job->axes[0].count; i++)                                           \
+            for (int64_t j = 0; j < job->axes[1].count; j++, at += columns) {                      \
                 const window *a = &job->windows[0][i], *b = &job->windows[1][j];                   \
-                const window *c = &job->windows[2][k];                                             \
-                BEFORE;                                                                            \
-                for (int64_t p = a->begin; p < a->end; p += a->step)                               \
-                    for (int64_t q = b->begin; q < b->end; q += b->step) {                         \
-                        const int64_t row = (p * job->axes[1].size + q) * job->axes[2].size;       \
-                        for (int64_t at = row + c->begin; at < row + c->end; at += c->step)        \
-                            PLACE;                                                                 \
-                    }                                                                              \
-                AFTER;                                                                             \
-            }
+                int64_t k = 0, end = first;                                                        \
+                ONE;                                                                               \
+                for (k = first; k < last; k += STRETCH) {                                          \
+                    const int64_t n = wg__smaller(STRETCH, last - k);                              \
+                    STRETCHED;                                                                     \
+                }                                                                                  \
+                k = last;                                                                          \
+                end = columns;                                                                     \
+                ONE;                                                                               \
+            }                                                                                      \
+    } while (0)
 
 /* The three kernels for a dtype: of one plane. The largest is the first of equal ones, or the last
  * NaN, as PyTorch chooses. */
@@ -206,38 +242,72 @@ static double divisor_of(const pool_job *job, const window *a, const window *b, 
                 max_outputs_##NAME(job, x, &job->windows[0][i], &job->windows[1][j], 0, columns,   \
                                    (TYPE *)job->to + done, job->indices + done);                   \
     }                                                                                              \
+    static void mean_outputs_##NAME(const pool_job *job, const TYPE *x, const window *a,           \
+                                    const window *b, int64_t k, int64_t end, TYPE *y) {            \
+        FOR_OUTPUTS(double sum = 0, sum += (double)x[at],                                          \
+                    const double divisor = divisor_of(job, a, b, c);                               \
+                    *y++ = divisor == 0 ? 0 : (TYPE)(sum / divisor))                               \
+    }                                                                                              \
+    static void mean_stretch_##NAME(const pool_job *job, const TYPE *x, const window *a,           \
+                                    const window *b, int64_t k, int64_t n, TYPE *y) {              \
+        const pool_axis *last = &job->axes[2];                                                     \
+        const double divisor = divisor_of(job, a, b, &job->windows[2][k]);                         \
+        double sums[STRETCH];                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            sums[i] = 0;                                                                           \
+        for (int64_t p = a->begin; p < a->end; p += a->step)                                       \
+            for (int64_t q = b->begin; q < b->end; q += b->step)                                   \
+                for (int64_t r = 0; r < last->kernel; r++) {                                       \
+                    const TYPE *from = x + (p * job->axes[1].size + q) * last->size +              \
+                                       k * last->stride - last->padding + r;                       \
+                    for (int64_t i = 0; i < n; i++)                                                \
+                        sums[i] += (double)from[i * last->stride];                                 \
+                }                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = divisor == 0 ? 0 : (TYPE)(sums[i] / divisor);                                   \
+    }                                                                                              \
     static void mean_##NAME(const pool_job *job, int64_t plane) {                                  \
         const TYPE *x = (const TYPE *)job->from + plane * job->places;                             \
         TYPE *y = (TYPE *)job->to + plane * job->outputs;                                          \
-        FOR_EACH_OUTPUT(double sum = 0, sum += (double)x[at],                                      \
-                        const double divisor = divisor_of(job, a, b, c);                           \
-                        *y++ = divisor == 0 ? 0 : (TYPE)(sum / divisor))                           \
+        FOR_ROWS(mean_outputs_##NAME(job, x, a, b, k, end, y + at + k),                            \
+                 mean_stretch_##NAME(job, x, a, b, k, n, y + at + k));                             \
+    }                                                                                              \
+    static void spread_outputs_##NAME(const pool_job *job, const TYPE *y, const window *a,         \
+                                      const window *b, int64_t k, int64_t end, TYPE *x) {          \
+        FOR_OUTPUTS(const TYPE share = (TYPE)((double)*y++ / divisor_of(job, a, b, c)),            \
+                    x[at] += share, )                                                              \
+    }                                                                                              \
+    /* Not inlined: with the loop over taps within this one, each addition waits for the last. */  \
+    static __attribute__((noinline)) void add_steps_##NAME(int64_t n, const TYPE *from, TYPE *to,  \
+                                                           int64_t step) {                         \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i * step] += from[i];                                                               \
+    }                                                                                              \
+    static void spread_stretch_##NAME(const pool_job *job, const TYPE *y, const window *a,         \
+                                      const window *b, int64_t k, int64_t n, TYPE *x) {            \
+        const pool_axis *last = &job->axes[2];                                                     \
+        const double divisor = divisor_of(job, a, b, &job->windows[2][k]);                         \
+        TYPE shares[STRETCH];                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            shares[i] = (TYPE)((double)y[i] / divisor);                                            \
+        for (int64_t p = a->begin; p < a->end; p += a->step)                                       \
+            for (int64_t q = b->begin; q < b->end; q += b->step)                                   \
+                for (int64_t r = 0; r < last->kernel; r++)                                         \
+                    add_steps_##NAME(n, shares,                                                    \
+                                     x + (p * job->axes[1].size + q) * last->size +                \
+                                         k * last->stride - last->padding + r,                     \
+                                     last->stride);                                                \
     }                                                                                              \
     static void spread_##NAME(const pool_job *job, int64_t plane) {                                \
         const TYPE *y = (const TYPE *)job->from + plane * job->outputs;                            \
         TYPE *x = (TYPE *)job->to + plane * job->places;                                           \
         memset(x, 0, (size_t)job->places * sizeof *x);                                             \
-        FOR_EACH_OUTPUT(const TYPE share = (TYPE)((double)*y++ / divisor_of(job, a, b, c)),        \
-                        x[at] += share, )                                                          \
+        FOR_ROWS(spread_outputs_##NAME(job, y + at + k, a, b, k, end, x),                          \
+                 spread_stretch_##NAME(job, y + at + k, a, b, k, n, x));                           \
     }
 
 KERNELS(f32, float)
 KERNELS(f64, double)
-
-/* The first and last + 1 of the windows along the last axis that lie whole in x, `stride` apart. */
-static void whole_windows(const pool_job *job, int64_t *first, int64_t *end) {
-    const pool_axis *axis = &job->axes[AXES - 1];
-    const int64_t reach = (axis->kernel - 1) * axis->dilation;
-    *first = *end = 0;
-    if (axis->adaptive)
-        return;
-    *first = wg__smaller(wg__ceil_divide(axis->padding, axis->stride), axis->count);
-    const int64_t room = axis->size - 1 - reach + axis->padding;
-    *end =
-        room < 0 ? *first : wg__larger(*first, wg__smaller(room / axis->stride + 1, axis->count));
-}
-
-enum { STRETCH = 512 }; /* outputs along the last axis that vectors keep at a time: whole vectors */
 
 /* A stretch of f32 outputs of max_pool, whole windows of row (a, b), a vector of outputs at a time:
  * each place of a window is compared for all of them, in the order of a scalar loop. */
