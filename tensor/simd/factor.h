@@ -13,10 +13,10 @@ enum {
 };
 
 /* y[r] -= sum_k factor_(k, r) column_k for R columns y, V vectors of rows at a time. Factor (k, r)
- * is at factors[k step + r y_step]. Returns how many rows are done. */
+ * is at factors[k + r apart]. Returns how many rows are done. */
 WG__OF_KNOWN int64_t subtract_vectors(const int R, const int V, int64_t begin, int64_t n,
                                       int64_t count, const real *columns, int64_t leading,
-                                      const real *factors, int64_t step, real *y, int64_t y_step) {
+                                      const real *factors, int64_t apart, real *y, int64_t y_step) {
     for (; begin + V * LANES <= n; begin += V * LANES) {
         vector sums[4][4];
         WG__UNROLL for (int r = 0; r < R; r++) WG__UNROLL for (int v = 0; v < V; v++) sums[r][v] =
@@ -26,7 +26,7 @@ WG__OF_KNOWN int64_t subtract_vectors(const int R, const int V, int64_t begin, i
             vector x[4];
             WG__UNROLL for (int v = 0; v < V; v++) x[v] = load(column + v * LANES);
             WG__UNROLL for (int r = 0; r < R; r++) {
-                const real factor = factors[k * step + r * y_step];
+                const real factor = factors[k + r * apart];
                 WG__UNROLL for (int v = 0; v < V; v++) sums[r][v] -= factor * x[v];
             }
         }
@@ -37,47 +37,55 @@ WG__OF_KNOWN int64_t subtract_vectors(const int R, const int V, int64_t begin, i
 }
 
 WG__OF_KNOWN void subtract_columns(const int R, int64_t n, int64_t count, const real *columns,
-                                   int64_t leading, const real *factors, int64_t step, real *y,
+                                   int64_t leading, const real *factors, int64_t apart, real *y,
                                    int64_t y_step) {
-    int64_t done = subtract_vectors(R, R == 1 ? 4 : 2, 0, n, count, columns, leading, factors, step,
-                                    y, y_step);
-    done = subtract_vectors(R, 1, done, n, count, columns, leading, factors, step, y, y_step);
-    for (; done < n; done++)
-        for (int r = 0; r < R; r++) {
-            real sum = y[r * y_step + done];
-            for (int64_t k = 0; k < count; k++)
-                sum -= factors[k * step + r * y_step] * columns[k * leading + done];
-            y[r * y_step + done] = sum;
-        }
+    int64_t done = subtract_vectors(R, R == 1 ? 4 : 2, 0, n, count, columns, leading, factors,
+                                    apart, y, y_step);
+    done = subtract_vectors(R, 1, done, n, count, columns, leading, factors, apart, y, y_step);
+    if (done == n)
+        return;
+    const int64_t rest = n - done;
+    vector sums[4];
+    WG__UNROLL for (int r = 0; r < R; r++) sums[r] = load_part(y + r * y_step + done, rest, 0);
+    for (int64_t k = 0; k < count; k++) {
+        const vector x = load_part(columns + k * leading + done, rest, 0);
+        WG__UNROLL for (int r = 0; r < R; r++) sums[r] -= factors[k + r * apart] * x;
+    }
+    WG__UNROLL for (int r = 0; r < R; r++) store_part(y + r * y_step + done, sums[r], rest);
 }
 
-/* R columns of b replaced by L^-1 b, with L the unit lower triangle of the first `count` columns of
- * a; the first `zeros` rows of b are 0. Rows from `count` to n take the products, too. */
-WG__OF_KNOWN void solve_lower(const int R, int64_t n, int64_t count, int64_t zeros, const real *a,
-                              real *b, int64_t b_step) {
+/* R columns of b replaced by L^-1 b, with L the lower triangle of the first `count` columns of a,
+ * its diagonal taken as ones if `unit`; the first `zeros` rows of b are 0. Rows from `count` to n
+ * take the products, too. */
+WG__OF_KNOWN void solve_lower(const int R, bool unit, int64_t n, int64_t count, int64_t zeros,
+                              const real *a, real *b, int64_t b_step) {
     for (int64_t k = zeros / TRIANGLE * TRIANGLE; k < count; k += TRIANGLE) {
         const int64_t width = count - k < TRIANGLE ? count - k : TRIANGLE, end = k + width;
         for (int64_t column = k; column < end; column++)
             for (int r = 0; r < R; r++) {
                 real *y = b + r * b_step;
+                if (!unit)
+                    y[column] /= a[column * n + column];
                 for (int64_t row = column + 1; row < end; row++)
                     y[row] -= y[column] * a[column * n + row];
             }
-        subtract_columns(R, n - end, width, a + k * n + end, n, b + k, 1, b + end, b_step);
+        subtract_columns(R, n - end, width, a + k * n + end, n, b + k, b_step, b + end, b_step);
     }
 }
 
-WG__OF_KNOWN void solve_upper(const int R, int64_t n, const real *a, real *b, int64_t b_step) {
+WG__OF_KNOWN void solve_upper(const int R, bool unit, int64_t n, const real *a, real *b,
+                              int64_t b_step) {
     for (int64_t k = (n - 1) / TRIANGLE * TRIANGLE; k >= 0; k -= TRIANGLE) {
         const int64_t end = k + TRIANGLE < n ? k + TRIANGLE : n;
         for (int64_t column = end - 1; column >= k; column--)
             for (int r = 0; r < R; r++) {
                 real *y = b + r * b_step;
-                y[column] /= a[column * n + column];
+                if (!unit)
+                    y[column] /= a[column * n + column];
                 for (int64_t row = k; row < column; row++)
                     y[row] -= y[column] * a[column * n + row];
             }
-        subtract_columns(R, k, end - k, a + k * n, n, b + k, 1, b, b_step);
+        subtract_columns(R, k, end - k, a + k * n, n, b + k, b_step, b, b_step);
     }
 }
 
@@ -95,7 +103,7 @@ static int64_t lu_factors(int64_t n, void *matrix, int32_t *pivots) {
         real *column = a + j * n;
         for (int64_t i = 0; i < j; i++)
             exchange_rows(column, i, pivots[i] - 1);
-        solve_lower(1, n, j, 0, a, column, 0);
+        solve_lower(1, true, n, j, 0, a, column, 0);
         int64_t pivot = j;
         for (int64_t i = j + 1; i < n; i++)
             if ((column[i] < 0 ? -column[i] : column[i]) >
@@ -135,32 +143,67 @@ static void lu_solve(int64_t n, int64_t k, const void *factors, const int32_t *p
             zeros = first;
         }
         if (together == 4) {
-            solve_lower(4, n, n, zeros, a, here, n);
-            solve_upper(4, n, a, here, n);
+            solve_lower(4, true, n, n, zeros, a, here, n);
+            solve_upper(4, false, n, a, here, n);
         } else {
-            solve_lower(1, n, n, zeros, a, here, n);
-            solve_upper(1, n, a, here, n);
+            solve_lower(1, true, n, n, zeros, a, here, n);
+            solve_upper(1, false, n, a, here, n);
         }
         j += together;
     }
 }
 
-/* The lower triangle; returns LAPACK's INFO. */
+/* k columns of b. */
+static void triangular_solve(int64_t n, int64_t k, bool upper, bool unit, const void *triangle,
+                             void *right) {
+    const real *a = triangle;
+    real *b = right;
+    int64_t j = 0;
+    for (; j + 4 <= k; j += 4)
+        if (upper)
+            solve_upper(4, unit, n, a, b + j * n, n);
+        else
+            solve_lower(4, unit, n, n, 0, a, b + j * n, n);
+    for (; j < k; j++)
+        if (upper)
+            solve_upper(1, unit, n, a, b + j * n, n);
+        else
+            solve_lower(1, unit, n, n, 0, a, b + j * n, n);
+}
+
+/* Subtracts the products of `count` columns before them, from row j on, from R columns. */
+WG__OF_KNOWN void subtract_before(const int R, int64_t n, int64_t j, int64_t count,
+                                  const real *before, real *columns) {
+    real factors[4 * ROW];
+    for (int64_t k = 0; k < count; k += ROW) {
+        const int64_t here = count - k < ROW ? count - k : ROW;
+        for (int64_t i = 0; i < here; i++)
+            for (int r = 0; r < R; r++)
+                factors[r * ROW + i] = before[(k + i) * n + j + r];
+        subtract_columns(R, n - j, here, before + k * n + j, n, factors, ROW, columns + j, n);
+    }
+}
+
+/* The lower triangle; elements of the upper one are overwritten. Four columns take the products of
+ * those before them together. Returns LAPACK's INFO. */
 static int64_t cholesky_factor(int64_t n, void *matrix) {
-    real *a = matrix, row[ROW];
-    for (int64_t j = 0; j < n; j++) {
-        real *column = a + j * n;
-        for (int64_t k = 0; k < j; k += ROW) {
-            const int64_t count = j - k < ROW ? j - k : ROW;
-            for (int64_t i = 0; i < count; i++)
-                row[i] = a[(k + i) * n + j];
-            subtract_columns(1, n - j, count, a + k * n + j, n, row, 1, column + j, 0);
+    enum { TOGETHER = 4 };
+    real *a = matrix;
+    for (int64_t begin = 0; begin < n; begin += TOGETHER) {
+        const bool whole = begin + TOGETHER <= n;
+        const int64_t end = whole ? begin + TOGETHER : n;
+        if (whole)
+            subtract_before(TOGETHER, n, begin, begin, a, a + begin * n);
+        for (int64_t j = begin; j < end; j++) {
+            real *column = a + j * n;
+            const int64_t first = whole ? begin : 0; /* whose product is not taken yet */
+            subtract_before(1, n, j, j - first, a + first * n, column);
+            if (!(column[j] > 0))
+                return j + 1;
+            const real root = square_root(column[j] + (vector){0})[0];
+            for (int64_t i = j; i < n; i++)
+                column[i] /= root;
         }
-        if (!(column[j] > 0))
-            return j + 1;
-        const real root = square_root(column[j] + (vector){0})[0];
-        for (int64_t i = j; i < n; i++)
-            column[i] /= root;
     }
     return 0;
 }

@@ -335,9 +335,11 @@ typedef struct wg__simd {
     void (*fft_groups)(const wg__fft *job, int64_t begin, int64_t end, void *room);
 
     /* Factors of a small matrix (n, n) in column-major order, with LAPACK's arguments and INFO
-     * (getrf, getrs, potrf of a lower triangle): factor.h. b is (n, k). */
+     * (getrf, getrs, trtrs without its check, potrf of a lower triangle, which overwrites the upper
+     * one): factor.h. b is (n, k). */
     int64_t (*lu_factors)(int64_t n, void *a, int32_t *pivots);
     void (*lu_solve)(int64_t n, int64_t k, const void *a, const int32_t *pivots, void *b);
+    void (*triangular_solve)(int64_t n, int64_t k, bool upper, bool unit, const void *a, void *b);
     int64_t (*cholesky_factor)(int64_t n, void *a);
 
     /* y += scale sum_i x_i a_i over the rows a_i of a, of n elements each and row_stride apart. */

@@ -150,6 +150,7 @@ const wg__simd WG__TABLE = {
 
     .lu_factors = lu_factors,
     .lu_solve = lu_solve,
+    .triangular_solve = triangular_solve,
     .cholesky_factor = cholesky_factor,
 
     .row_products = row_products,

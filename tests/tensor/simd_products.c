@@ -216,6 +216,36 @@ START_TEST(products_of_panels_are_those_of_plain_c) {
 }
 END_TEST
 
+/* T x of the solution is what b was. */
+static void check_triangle(const wg__simd *simd, wg_dtype dtype, int64_t n, int64_t k, bool upper,
+                           bool unit) {
+    array a = normal(dtype, 11), b = normal(dtype, 12);
+    const array before = b;
+    for (int64_t i = 0; i < n * n; i++)
+        set(&a, i, i % (n + 1) ? 0.1 * get(&a, i) : 2 + get(&a, i) / 8);
+    simd->triangular_solve(n, k, upper, unit, place(&a, 0), place(&b, 0));
+    for (int64_t j = 0; j < k; j++)
+        for (int64_t i = 0; i < n; i++) {
+            double sum = unit ? get(&b, j * n + i) : 0;
+            for (int64_t l = upper ? i : 0; l <= (upper ? n - 1 : i); l++)
+                sum += unit && l == i ? 0 : get(&a, l * n + i) * get(&b, j * n + l);
+            assert_near(simd, "a triangular system", dtype, sum, get(&before, j * n + i), 10);
+        }
+    ck_assert_double_eq(get(&b, n * k), get(&before, n * k));
+}
+
+static void check_triangles(const wg__simd *simd, wg_dtype dtype) {
+    for (int64_t n = 1; n <= 27; n += n < 9 ? 1 : 6)
+        for (int64_t k = 1; k <= 6; k++)
+            for (int form = 0; form < 4; form++)
+                check_triangle(simd, dtype, n, k, form % 2, form / 2);
+}
+
+START_TEST(triangular_systems_are_solved) {
+    for_each_table(check_triangles);
+}
+END_TEST
+
 START_TEST(small_products_are_those_of_plain_c) {
     for_each_table(check_small_products);
 }
@@ -225,7 +255,7 @@ SUITES {
     const TTest *const tests[] = {
         products_with_vectors_are_those_of_plain_c, products_of_rows_are_those_of_plain_c,
         products_of_heads_are_those_of_plain_c,     small_products_are_those_of_plain_c,
-        products_of_panels_are_those_of_plain_c,
+        products_of_panels_are_those_of_plain_c,    triangular_systems_are_solved,
     };
     add_suite("simd_products", tests);
 }

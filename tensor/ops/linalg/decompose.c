@@ -143,7 +143,7 @@ static int cholesky_forward(wg_call *call) {
                            "positive; adding a small multiple of the identity may help",
                            wg__matrix_text(text, sizeof text, call, job.matrix),
                            (long long)job.info);
-    return wg__set_output(call, wg_tril(wg__transposed(a), 0));
+    return wg__set_output(call, wg__transposed(a));
 }
 
 static wg_tensor *phi(wg_tensor *x) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "tensor/convert.h"
 #include "tensor/simd/simd.h"
 
 /* A call of LAPACK's routine for the dtype, in column-major order, without LAPACKE's own memory and
@@ -183,9 +184,27 @@ int wg__lapack_inverse(wg__lapack *job) {
     return run(job, inverse, answered(job->dtype, &answer), 0);
 }
 
+/* The number, from 1, of the first 0 on the diagonal of a triangle that is not unit; 0 for none. */
+static lapack_int zero_on_diagonal(const wg__lapack *job, const void *a) {
+    for (int64_t i = 0; i < job->n && !job->unit; i++)
+        if (wg__element(job->dtype, (const char *)a +
+                                        i * (job->n + 1) * (int64_t)wg_dtype_size(job->dtype)) == 0)
+            return (lapack_int)i + 1;
+    return 0;
+}
+
 static lapack_int solve_triangular(const wg__lapack *job, int64_t matrix, const space *space) {
+    enum { TINY = 64 }; /* up to here the kernel is faster than BLAS */
     const lapack_int n = (lapack_int)job->n, k = (lapack_int)job->k;
     (void)space;
+    if (n <= TINY) {
+        const void *a = at(job, job->a, matrix, job->n * job->n);
+        const lapack_int info = zero_on_diagonal(job, a);
+        if (info == 0)
+            kernels_of(job)->triangular_solve(n, k, job->upper, job->unit, a,
+                                              at(job, job->b, matrix, job->n * job->k));
+        return info;
+    }
     return LAPACK(job->dtype, trtrs, job->upper ? 'U' : 'L', 'N', job->unit ? 'U' : 'N', n, k,
                   at(job, job->a, matrix, job->n * job->n), leading(n),
                   at(job, job->b, matrix, job->n * job->k), leading(n));
@@ -197,11 +216,14 @@ int wg__lapack_solve_triangular(wg__lapack *job) {
 
 static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *space) {
     const lapack_int n = (lapack_int)job->n;
+    char *a = at(job, job->a, matrix, job->n * job->n);
     (void)space;
-    if (n <= SMALL)
-        return (lapack_int)kernels_of(job)->cholesky_factor(
-            n, at(job, job->a, matrix, job->n * job->n));
-    return LAPACK(job->dtype, potrf, 'L', n, at(job, job->a, matrix, job->n * job->n), leading(n));
+    const lapack_int info = n <= SMALL ? (lapack_int)kernels_of(job)->cholesky_factor(n, a)
+                                       : LAPACK(job->dtype, potrf, 'L', n, (void *)a, leading(n));
+    const size_t size = wg_dtype_size(job->dtype);
+    for (int64_t j = 1; j < job->n; j++)
+        memset(a + (size_t)(j * job->n) * size, 0, (size_t)j * size);
+    return info;
 }
 
 int wg__lapack_cholesky(wg__lapack *job) {

@@ -44,8 +44,8 @@ int wg__lapack_inverse(wg__lapack *job);
  * diagonal that is 0, counted from 1. trtrs */
 int wg__lapack_solve_triangular(wg__lapack *job);
 
-/* a (n, n): its lower triangle is replaced by L with L L^T = a. INFO: the order of the first
- * leading minor that is not positive. potrf */
+/* a (n, n): its lower triangle is replaced by L with L L^T = a, and the other by zeros. INFO: the
+ * order of the first leading minor that is not positive. potrf */
 int wg__lapack_cholesky(wg__lapack *job);
 
 /* a (m, n): replaced by R in its upper triangle, with other numbers below; u (m, min(m, n), or m if
