@@ -315,6 +315,125 @@ static void panel_product(const wg__panel_product *p) {
     }
 }
 
+/* ---- Windows: panels whose rows of B are read where they lie ---- */
+
+/* As many vectors as leave registers for WG__TILE_ROWS rows of them. */
+#if defined(__AVX512F__)
+enum { WINDOW_VECTORS = 3 };
+#else
+enum { WINDOW_VECTORS = 2 };
+#endif
+
+/* Computes a tile whose last vector has `last` columns. */
+WG__OF_KNOWN void window_tile(const int rows, const int vectors, int64_t last,
+                              const wg__window_product *p, const real *a, const real *x,
+                              const real *bias, real *c) {
+    vector sums[WG__TILE_ROWS][WINDOW_VECTORS];
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
+        sums[r][v] = (vector){0};
+    for (int64_t l = 0; l < p->k; l++) {
+        const real *b = x + p->offsets[l];
+        vector row[WINDOW_VECTORS];
+        WG__UNROLL for (int v = 0; v < vectors; v++) row[v] = load(b + v * LANES);
+        WG__UNROLL for (int r = 0; r < rows; r++) {
+            const real factor = a[r * p->a_row + l];
+            WG__UNROLL for (int v = 0; v < vectors; v++) sums[r][v] += factor * row[v];
+        }
+    }
+    WG__UNROLL for (int r = 0; r < rows; r++, c += p->c_row) {
+        const vector start = (bias ? bias[r] : 0) + (vector){0};
+        WG__UNROLL for (int v = 0; v + 1 < vectors; v++) store(c + v * LANES, start + sums[r][v]);
+        store_part(c + (vectors - 1) * LANES, start + sums[r][vectors - 1], last);
+    }
+}
+
+#define WG__WINDOW_TILES(rows)                                                                     \
+    for (; i + (rows) <= p->m; i += (rows))                                                        \
+        window_tile(rows, vectors, last, p, a + i * p->a_row, x, bias ? bias + i : NULL,           \
+                    c + i * p->c_row);
+
+WG__OF_KNOWN void window_columns(const int vectors, int64_t last, const wg__window_product *p,
+                                 const real *x, real *c) {
+    const real *a = p->a, *bias = p->bias;
+    int64_t i = 0;
+    WG__WINDOW_TILES(WG__TILE_ROWS)
+#if WG__TILE_ROWS > 4
+    WG__WINDOW_TILES(4)
+#endif
+    WG__WINDOW_TILES(1)
+}
+
+static void window_product(const wg__window_product *p) {
+    const real *x = p->x;
+    real *c = p->c;
+    for (int64_t j = 0; j < p->n;) {
+        const int64_t rest = p->n - j, vectors = (rest + LANES - 1) / LANES;
+        const int64_t here = vectors == WINDOW_VECTORS + 1 ? 2
+                             : vectors < WINDOW_VECTORS    ? vectors
+                                                           : WINDOW_VECTORS;
+        const int64_t last = here < vectors ? (int64_t)LANES : rest - (here - 1) * LANES;
+        if (here == 1)
+            window_columns(1, last, p, x + j, c + j);
+        else if (here == 2)
+            window_columns(2, last, p, x + j, c + j);
+        else
+            window_columns(WINDOW_VECTORS, last, p, x + j, c + j);
+        j += here * LANES;
+    }
+}
+
+/* Sums that stay in registers: of so many rows of G by so many of W. */
+#if defined(__AVX512F__)
+enum { DOT_ROWS = 4, DOT_TAPS = 6 };
+#else
+enum { DOT_ROWS = 2, DOT_TAPS = 4 };
+#endif
+
+/* Adds the products of up to a vector of columns; `count` is LANES or fewer. */
+WG__OF_KNOWN void dot_columns(const int rows, const int taps, const int64_t count,
+                              const wg__window_dots *p, const real *g, const real *x,
+                              const int64_t *offsets, vector sums[DOT_ROWS][DOT_TAPS]) {
+    vector left[DOT_ROWS];
+    WG__UNROLL for (int r = 0; r < rows; r++) left[r] = load_first(count, g + r * p->g_row);
+    WG__UNROLL for (int t = 0; t < taps; t++) {
+        const vector right = load_first(count, x + offsets[t]);
+        WG__UNROLL for (int r = 0; r < rows; r++) sums[r][t] += left[r] * right;
+    }
+}
+
+WG__OF_KNOWN void dot_tile(const int rows, const int taps, const wg__window_dots *p, int64_t row,
+                           int64_t tap) {
+    const int64_t *offsets = p->offsets + tap;
+    const real *g = (const real *)p->g + row * p->g_row;
+    vector sums[DOT_ROWS][DOT_TAPS];
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int t = 0; t < taps; t++) sums[r][t] =
+        (vector){0};
+    for (int64_t i = 0; i < p->rows; i++, g += p->n) {
+        const real *x = (const real *)p->x + p->starts[i];
+        int64_t j = 0;
+        for (; j + LANES <= p->n; j += LANES)
+            dot_columns(rows, taps, LANES, p, g + j, x + j, offsets, sums);
+        if (j < p->n)
+            dot_columns(rows, taps, p->n - j, p, g + j, x + j, offsets, sums);
+    }
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int t = 0; t < taps; t++)(
+        (real *)p->sums)[(row + r) * p->sums_row + tap + t] += sum_lanes(sums[r][t]);
+}
+
+static void window_dots(const wg__window_dots *p) {
+    int64_t tap = 0;
+    for (; tap + DOT_TAPS <= p->k; tap += DOT_TAPS) {
+        int64_t row = 0;
+        for (; row + DOT_ROWS <= p->m; row += DOT_ROWS)
+            dot_tile(DOT_ROWS, DOT_TAPS, p, row, tap);
+        for (; row < p->m; row++)
+            dot_tile(1, DOT_TAPS, p, row, tap);
+    }
+    for (; tap < p->k; tap++)
+        for (int64_t row = 0; row < p->m; row++)
+            dot_tile(1, 1, p, row, tap);
+}
+
 /* ---- Packing ---- */
 
 /* Packs LANES rows of x as columns of a panel. */

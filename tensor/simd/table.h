@@ -136,6 +136,8 @@ const wg__simd WG__TABLE = {
 
     .lanes = LANES,
     .panel_product = panel_product,
+    .window_product = window_product,
+    .window_dots = window_dots,
     .pack_columns = pack_columns,
     .pack_rows = pack_rows,
 

@@ -28,8 +28,13 @@ enum { BLOCK_OUTPUTS = 2048, BLOCK_WORK = 1 << 22, BLOCK_BYTES = 4 << 20 };
  * more. Their gradient is summed over SUMS parts of all groups' images, side by side. */
 enum { FEW_OUTPUTS = 3, FEW_OF_ONE_INPUT = 16, SUMS = 32 };
 
-/* Copies are made of chunks of so many bytes, and may be read as far beyond their end. */
-enum { CHUNK = 16 };
+/* Copies are made of chunks of so many bytes. They may be read up to ROOM bytes beyond their end.
+ */
+enum { CHUNK = 16, ROOM = 64 };
+
+/* Windows are multiplied where they lie while the weight has at most so many bytes, half of an L2
+ * cache: it is read once for each row of outputs. */
+enum { NEAR_BYTES = 512 << 10, GRADIENT_BYTES = 256 << 10 };
 
 /* ---- Padded copies ---- */
 
@@ -110,9 +115,9 @@ static int64_t copy_bytes(const windows *w) {
 /* Copies for one worker; `data` is NULL for lack of memory. */
 static windows with_memory(const windows *layout) {
     windows w = *layout;
-    w.data = wg__try_alloc((size_t)copy_bytes(&w) + CHUNK);
+    w.data = wg__try_alloc((size_t)copy_bytes(&w) + ROOM);
     if (w.data)
-        memset(w.data + copy_bytes(&w), 0, CHUNK);
+        memset(w.data + copy_bytes(&w), 0, ROOM);
     return w;
 }
 
@@ -407,10 +412,68 @@ static bool multiply_images(const wg__correlation *c, const windows *w, wg__prod
     return true;
 }
 
+/* True if rows of outputs nearly fill their vectors of AVX-512, so that they and their windows are
+ * multiplied where they lie. */
+static bool fills_vectors(const wg__correlation *c) {
+    const int64_t lanes = wg__simd_for(c->dtype)->lanes, n = c->axes[2].count;
+    return wg__simd_level_in_use() == WG__SIMD_V4 && !is_pointwise(c) &&
+           4 * n >= 3 * wg__ceil_divide(n, lanes) * lanes;
+}
+
+/* Where the windows of row `row` of an image's outputs begin. */
+static int64_t row_start(const windows *w, int64_t row) {
+    const int64_t rows = w->of->axes[1].count;
+    return (row / rows * w->length[1] + row % rows) * w->length[2];
+}
+
+/* The rows of outputs of some images, of one group. */
+typedef struct rows_job {
+    const windows *w;
+    int64_t first_image, group;
+} rows_job;
+
+static void multiply_rows(int64_t begin, int64_t end, void *context) {
+    const rows_job *job = context;
+    const windows *w = job->w;
+    const wg__correlation *c = w->of;
+    const int64_t channel = job->group * c->out_channels, rows = c->axes[1].count;
+    for (int64_t number = begin; number < end; number++) {
+        const int64_t image = number / (rows * c->axes[0].count);
+        const int64_t row = number % (rows * c->axes[0].count);
+        const int64_t at = image * w->image + row_start(w, row);
+        wg__simd_for(c->dtype)->window_product(&(wg__window_product){
+            .m = c->out_channels,
+            .n = c->axes[2].count,
+            .k = w->vectors,
+            .a = (const char *)c->weight + channel * w->vectors * w->size,
+            .a_row = w->vectors,
+            .x = w->data + at * w->size,
+            .offsets = w->offsets,
+            .bias = c->bias ? (const char *)c->bias + channel * w->size : NULL,
+            .c = output_at(c, job->first_image + image, channel) +
+                 (row / rows * c->y_axes[0] + row % rows * c->y_axes[1]) * w->size,
+            .c_row = c->y_channel});
+    }
+}
+
+static void multiply_in_place(const wg__correlation *c, const windows *w, int64_t first,
+                              int64_t images, int64_t group) {
+    rows_job job = {w, first, group};
+    const int64_t work = c->out_channels * w->vectors * c->axes[2].count;
+    copy_images(w, first, images, group);
+    wg__parallel_for(images * c->axes[0].count * c->axes[1].count, 1 + 16 * WG__GRAIN / work,
+                     multiply_rows, &job);
+}
+
 static bool multiply_block(job *job, const windows *w, int64_t part) {
     const wg__correlation *c = job->c;
     const int64_t first = part / c->groups * job->block, group = part % c->groups;
     const int64_t images = wg__smaller(job->block, c->images - first);
+    if (fills_vectors(c) && c->y_axes[2] == 1 &&
+        c->out_channels * w->vectors * w->size <= NEAR_BYTES) {
+        multiply_in_place(c, w, first, images, group);
+        return true;
+    }
     const wg__gather gather = {read_windows, w, false};
     wg__product p = product_of(c, w, images, group);
     const bool in_place = images == 1 && is_pointwise(c);
@@ -542,6 +605,74 @@ static wg__matrix gradient_of_outputs(const wg__correlation *c, const windows *w
     return (wg__matrix){buffer, images * w->outputs, 1};
 }
 
+/* The gradient by dots of the outputs' rows and their windows, where both lie. */
+typedef struct dots_job {
+    const windows *w;
+    const char *g;         /* of the outputs of the first image, and the group's first channel */
+    const int64_t *starts; /* of the rows of an image */
+    int64_t images, block; /* rows of outputs in a block, which stays in the L2 cache */
+    char *gradient;
+} dots_job;
+
+/* Sums for windows begin to end. */
+static void dot_windows(int64_t begin, int64_t end, void *context) {
+    const dots_job *job = context;
+    const windows *w = job->w;
+    const wg__correlation *c = w->of;
+    const int64_t rows = c->axes[0].count * c->axes[1].count, n = c->axes[2].count;
+    for (int64_t image = 0; image < job->images; image++)
+        for (int64_t row = 0; row < rows; row += job->block)
+            wg__simd_for(c->dtype)->window_dots(&(wg__window_dots){
+                .m = c->out_channels,
+                .k = end - begin,
+                .rows = wg__smaller(job->block, rows - row),
+                .n = n,
+                .g =
+                    job->g + (image * c->groups * c->out_channels * w->outputs + row * n) * w->size,
+                .g_row = w->outputs,
+                .x = w->data + image * w->image * w->size,
+                .starts = job->starts + row,
+                .offsets = w->offsets + begin,
+                .sums = job->gradient + begin * w->size,
+                .sums_row = w->vectors});
+}
+
+/* Rows of outputs in a block of GRADIENT_BYTES of all channels. A block of few rows would have many
+ * sums for its products. */
+static int64_t rows_in_block(const windows *w) {
+    return GRADIENT_BYTES / (w->of->out_channels * w->of->axes[2].count * w->size);
+}
+
+static bool dots_in_place(const windows *w) {
+    enum { FEWEST = 1024 }; /* outputs in a block */
+    return fills_vectors(w->of) && rows_in_block(w) * w->of->axes[2].count >= FEWEST;
+}
+
+static bool dot_gradient(job *job, const windows *w, int64_t group) {
+    enum { WINDOWS = 24 }; /* of a chunk */
+    const wg__correlation *c = job->c;
+    const int64_t rows = c->axes[0].count * c->axes[1].count;
+    int64_t *starts = wg__try_alloc_array(rows, sizeof *starts);
+    if (!starts)
+        return false;
+    for (int64_t row = 0; row < rows; row++)
+        starts[row] = row_start(w, row);
+    for (int64_t first = 0; first < c->images; first += job->block) {
+        const int64_t channel = (first * c->groups + group) * c->out_channels;
+        dots_job dots = {.w = w,
+                         .g = (const char *)c->y + channel * w->outputs * w->size,
+                         .starts = starts,
+                         .images = wg__smaller(job->block, c->images - first),
+                         .block = rows_in_block(w),
+                         .gradient =
+                             job->gradient + group * c->out_channels * w->vectors * w->size};
+        copy_images(w, first, dots.images, group);
+        wg__parallel_for(w->vectors, WINDOWS, dot_windows, &dots);
+    }
+    wg__free(starts);
+    return true;
+}
+
 static void multiply_gradient(job *job, const windows *w, int64_t group, char *buffer) {
     const wg__correlation *c = job->c;
     const wg__gather gather = {read_transposed, w, true};
@@ -573,9 +704,13 @@ static void multiply_gradients(int64_t begin, int64_t end, void *context) {
     const windows w = with_memory(&job->layout);
     char *buffer = wg__try_alloc_array(
         wg__times(wg__times(job->block, job->c->out_channels), w.outputs), w.size);
-    for (int64_t group = begin; w.data && buffer && group < end; group++)
-        multiply_gradient(job, &w, group, buffer);
-    if (!w.data || !buffer)
+    bool failed = !w.data || !buffer;
+    for (int64_t group = begin; !failed && group < end; group++)
+        if (dots_in_place(&w))
+            failed = !dot_gradient(job, &w, group);
+        else
+            multiply_gradient(job, &w, group, buffer);
+    if (failed)
         atomic_store(&job->failed, true);
     wg__free(w.data);
     wg__free(buffer);
