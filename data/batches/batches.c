@@ -86,6 +86,17 @@ static void shuffle(wg_generator *g, bool from_last, int64_t count, int64_t *ord
     }
 }
 
+/* Numbers from a caller or a plan, by which examples are chosen. */
+static int check_sources(const wg_batches_options *o, const int64_t *ends, int64_t examples) {
+    int64_t first = 0;
+    for (int64_t i = 0; i < o->sources; first = ends[i++])
+        if (ends[i] < first || ends[i] > examples)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "source %lld has the examples %lld to %lld of %lld", (long long)i,
+                           (long long)first, (long long)ends[i] - 1, (long long)examples);
+    return first > 0 ? 0 : wg_fail(WG_ERROR_ARGUMENT, WHERE, "no source has an example");
+}
+
 /* Plans the epoch of `position`, which becomes the batches' own. */
 static int plan(wg_batches *batches, wg_data_position position) {
     const wg_batches_options *o = &batches->options;
@@ -99,12 +110,14 @@ static int plan(wg_batches *batches, wg_data_position position) {
         return -1;
     if (epoch.examples < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "an epoch has no example");
+    if (epoch.source_ends && check_sources(o, epoch.source_ends, epoch.examples) < 0)
+        return -1;
     if (wg__reserve(&batches->order, 0, &batches->order_capacity, epoch.examples,
                     sizeof *batches->order) < 0)
         return -1;
     int64_t *order = batches->order;
     batches->count = epoch.examples;
-    if (o->sources > 0)
+    if (epoch.source_ends)
         wg__weigh_examples(o, epoch.source_ends, epoch.examples, &epoch.generator, order);
     else
         for (int64_t i = 0; i < epoch.examples; i++)
@@ -241,17 +254,27 @@ int wg__batches_skip_of_epoch(wg_batches *batches) {
 
 /* ---- Making them ---- */
 
-static int copy_sources(wg_batches_options *o) {
+/* Weights and ends of the caller. */
+static int copy_sources(wg_batches_options *o, const double *weights, const int64_t *ends) {
     const size_t count = (size_t)o->sources;
-    double *weights = wg__alloc_array(count, sizeof *weights);
-    int64_t *ends = wg__calloc(count, sizeof *ends);
-    if (weights && o->weights)
-        memcpy(weights, o->weights, count * sizeof *weights);
-    if (ends && o->source_ends)
-        memcpy(ends, o->source_ends, count * sizeof *ends);
-    o->weights = weights;
-    o->source_ends = ends;
-    return weights && ends ? 0 : -1;
+    double total = 0;
+    for (size_t i = 0; i < count; i++) {
+        total += weights[i];
+        if (!(weights[i] > 0) || !isfinite(total))
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "source %zu has the weight %g; wanted one above 0, and a finite sum", i,
+                           weights[i]);
+    }
+    double *own_weights = wg__alloc_array(o->sources, sizeof *own_weights);
+    int64_t *own_ends = wg__calloc(count, sizeof *own_ends);
+    o->weights = own_weights;
+    o->source_ends = own_ends;
+    if (!own_weights || !own_ends)
+        return -1;
+    memcpy(own_weights, weights, count * sizeof *weights);
+    if (ends)
+        memcpy(own_ends, ends, count * sizeof *ends);
+    return 0;
 }
 
 static int prepare(wg_batches *batches, const wg_batches_options *options) {
@@ -260,11 +283,15 @@ static int prepare(wg_batches *batches, const wg_batches_options *options) {
         *o = *options;
     if (o->batch == 0)
         o->batch = 32;
-    if (o->sources == 0 || !o->weights) {
+    const double *weights = o->weights;
+    const int64_t *ends = o->source_ends;
+    o->weights = NULL; /* until they are the batches' own */
+    o->source_ends = NULL;
+    if (!weights)
         o->sources = 0;
-        o->weights = NULL;
-        o->source_ends = NULL;
-    } else if (copy_sources(o) < 0)
+    if (o->sources < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld sources", (long long)o->sources);
+    if (o->sources > 0 && copy_sources(o, weights, ends) < 0)
         return -1;
     if (o->batch < 1 || o->batch > INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld examples", (long long)o->batch);

@@ -91,8 +91,9 @@ typedef struct wg_batches_options {
 typedef struct wg_batches wg_batches;
 
 /* Batches of a source, which is copied; its context is freed in every case, also after an error.
- * Freed with wg_batches_free. NULL with [ARGUMENT for a batch or an epoch without examples; MEMORY;
- * as the source's plan] */
+ * Freed with wg_batches_free. NULL with [ARGUMENT for a batch or an epoch without examples, or for
+ * sources whose ends do not ascend up to the examples or whose weights are not above 0; MEMORY; as
+ * the source's plan] */
 WG_API wg_batches *wg_batches_new(const wg_batch_source *source, const wg_batches_options *options);
 
 #define WG_MAX_BATCH_TENSORS 16

@@ -1,4 +1,5 @@
 /* Weights of files: the proportions of an epoch, and resuming in the middle of one. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include "data/tokenizer/characters.h"
 #include "objectives/blank_infilling.h"
 #include "data/batches/builder.h"
+#include "data/batches/batches.h"
+#include "tensor/ops.h"
 #include "data/tokenizer/wordpiece.h"
 #include "tests/support/testing.h"
 
@@ -85,6 +88,31 @@ START_TEST(an_epoch_has_of_each_source_as_many_as_its_weight_asks) {
         ck_assert_int_eq(second, 12);
     }
     ck_assert_int_ne(memcmp(counts[0], counts[1], sizeof counts[0]), 0);
+}
+END_TEST
+
+static void assert_sources_refused(int64_t sources, const double *weights, const int64_t *ends) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *rows = wg_arange(WG_F32, 0, 10, 1);
+    const wg_batches_options options = {
+        .batch = 4, .sources = sources, .weights = weights, .source_ends = ends};
+    ck_assert_ptr_null(wg_tensor_batches_new(WG_TENSORS(rows), &options));
+    assert_error(WG_ERROR_ARGUMENT, "source");
+    wg_scope_end(&scope, NULL);
+}
+
+START_TEST(sources_that_do_not_fit_the_examples_are_refused) {
+    const double weights[] = {1, 1};
+    assert_sources_refused(2, weights, NULL);
+    assert_sources_refused(2, weights, (const int64_t[]){0, 0});
+    assert_sources_refused(2, weights, (const int64_t[]){5, 11});
+    assert_sources_refused(2, weights, (const int64_t[]){8, 5});
+    assert_sources_refused(2, weights, (const int64_t[]){-1, 10});
+    assert_sources_refused(-1, weights, (const int64_t[]){5, 10});
+    assert_sources_refused(2, (const double[]){1, 0}, (const int64_t[]){5, 10});
+    assert_sources_refused(2, (const double[]){1e308, 1e308}, (const int64_t[]){5, 10});
+    assert_sources_refused(2, (const double[]){NAN, 1}, (const int64_t[]){5, 10});
 }
 END_TEST
 
@@ -190,6 +218,7 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         an_epoch_has_of_each_source_as_many_as_its_weight_asks,
+        sources_that_do_not_fit_the_examples_are_refused,
         causal_windows_come_in_the_proportions_and_go_on_where_they_were,
         berts_first_segments_come_in_the_proportions_and_go_on_where_they_were,
         glms_texts_come_in_the_proportions_and_go_on_where_they_were,
