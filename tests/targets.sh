@@ -111,12 +111,19 @@ fuzz)
     CONFIGURE=--enable-werror "$source/tests/fuzz/run.sh" all "${FUZZ_SECONDS:-60}" "$build/fuzz" >>"$log" 2>&1
     status=$?
     runs=$(awk '/^stat::number_of_executed_units:/ { n += $2; f++ } END { printf "%d runs of %d fuzzers", n, f }' "$log")
-    summary $status "$runs of ${FUZZ_SECONDS:-60} s each, $(find "$build/fuzz" -maxdepth 1 -name 'crash-*' -o -maxdepth 1 -name 'timeout-*' | wc -l) inputs that failed"
+    failed=$(find "$build/fuzz" -maxdepth 1 \( -name 'crash-*' -o -name 'leak-*' -o -name 'oom-*' -o -name 'timeout-*' \) |
+        wc -l)
+    summary $status "$runs of ${FUZZ_SECONDS:-60} s each, $failed inputs that failed"
     ;;
 coverage)
     needs gcovr
     build_in coverage CFLAGS='-O1 -g0 --coverage' LDFLAGS=--coverage
+    # What an earlier run counted, and the lines of files that are gone since.
     find . -name '*.gcda' -delete
+    find . -name '*.gcno' | while read -r lines; do
+        file=$(dirname "$lines" | sed 's|/\.libs$||')/$(basename "${lines##*-}" .gcno).c
+        test -f "$source/$file" || rm "$lines"
+    done
     run_tests "$unit_tests $(cd "$source" && echo tests/cli/*.sh)"
     # Vector kernels are compiled for each instruction set, with functions of one name on other lines, at which
     # gcovr 5.2 ends; and sets that this machine does not have cannot run here.

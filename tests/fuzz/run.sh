@@ -8,7 +8,8 @@
 # there are processors. (HDF5's own library leaks on damaged files.) dictionaries/FORMAT has words of a format,
 # where it has some. `build' only configures a build in FOLDER (default ./fuzz-build), which also keeps the
 # corpora that grow and the inputs that failed: crash-*. Reduce such an input and add it to
-# tests/fuzz/seeds/FORMAT, which make check reads.
+# tests/fuzz/seeds/FORMAT, which make check reads. `all' begins without the results of an earlier run: it removes
+# the logs, and puts inputs that failed then into FOLDER/earlier.
 # CONFIGURE in the environment holds further arguments for ./configure.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -63,6 +64,10 @@ test "$formats" = all || {
     fuzz "$formats"
     exit
 }
+rm -f fuzz-*.log
+mkdir -p earlier
+find . -maxdepth 1 -type f \( -name 'crash-*' -o -name 'leak-*' -o -name 'oom-*' -o -name 'slow-unit-*' \
+    -o -name 'timeout-*' \) -exec mv {} earlier \;
 # The output of each stays together.
 # shellcheck disable=SC2016
 printf '%s\n' safetensors llama2c pytorch gguf index tokenizer config data |
