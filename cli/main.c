@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,11 +117,24 @@ static int check_kernels(void) {
 }
 
 /* The stack grows when it is used, and the system ends a program whose stack it cannot make larger;
- * so it is made as large as the library needs it while there is memory. */
-static void extend_stack(void) {
-    volatile char room[3 << 18];
+ * so it is made as large as the library needs it while there is memory. Whether there is, a mapping
+ * of as many bytes tells. */
+enum { STACK_BYTES = 3 << 18 };
+
+__attribute__((noinline)) static void use_stack(void) {
+    volatile char room[STACK_BYTES];
     room[0] = 0;
     (void)room[0];
+}
+
+static int extend_stack(void) {
+    const size_t tried = STACK_BYTES + (1 << 16);
+    void *room = mmap(NULL, tried, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return wg__cli_fail("no memory for a stack of %d bytes", STACK_BYTES);
+    munmap(room, tried);
+    use_stack();
+    return 0;
 }
 
 int main(int argc, char **argv) {
@@ -132,7 +146,8 @@ int main(int argc, char **argv) {
         .doc = "Trains and runs transformers on the CPU, and checks gradients.\v",
         .verbs = verbs,
     };
-    extend_stack();
+    if (extend_stack() != 0)
+        return EXIT_FAILURE;
     json_set_alloc_funcs(allocate_json, free);
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
     wg__cli_begin_completion(&argc, &argv);

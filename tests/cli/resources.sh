@@ -71,6 +71,19 @@ else
     check 'memory that runs out is told by the command' test ! -s foreign
     check 'some of these runs had too little memory, and some enough' test $refused -gt 3 -a $fine -gt 3
 
+    # Where the libraries just fit there is no memory for the stack. (A little below, libgfortran calls itself
+    # without end before main, as it reports its own lack of memory.)
+    limit=40000 code=127
+    : >foreign
+    while test $code != 0 && test $limit -lt 180000; do
+        (ulimit -c 0; ulimit -v $limit; "$wengert" --version >/dev/null 2>>foreign)
+        code=$?
+        limit=$((limit + 400))
+    done
+    cp foreign err
+    check 'a command of which only the libraries fit says that there is no memory' \
+        grep -q '^wengert: no memory for a stack' foreign
+
     # Threads that cannot be made are done without: the numbers are the same.
     pretrain --threads 2
     cp out two
