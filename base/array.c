@@ -13,7 +13,7 @@ void *wg__grow(void *block, int64_t used, int64_t *capacity, int64_t wanted, siz
     void *grown = wg__alloc_array(larger, element_size);
     if (!grown)
         return NULL;
-    if (used > 0)
+    if (block)
         memcpy(grown, block, (size_t)used * element_size);
     wg__free(block);
     *capacity = larger;

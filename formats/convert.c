@@ -164,7 +164,7 @@ static int make_model(conversion *c, const char *json, wg_config *object) {
     c->type = find_type(c, object);
     void *config = c->type ? wg__alloc(c->type->settings.size) : NULL;
     int status = config ? wg_model_config_from_json(c->type, json, config) : -1;
-    if (status == 0) {
+    if (status >= 0) {
         const wg_model_sizes sizes = c->sizes = c->type->sizes(config);
         c->vocabulary = wg__larger(sizes.vocabulary, sizes.source_vocabulary);
         status = check_layers(&sizes) < 0 ? -1 : make_module(c, json, object, config);

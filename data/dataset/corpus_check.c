@@ -202,11 +202,9 @@ static int64_t scan(check *c, line l, bool *valid) {
     *valid = true;
     find(c, &faults[WG_CORPUS_CRLF], l.carriage_return);
     for (int64_t at = 0, size; at < l.whole; at += size) {
-        int32_t character;
         const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)l.begin + at;
-        size = *bytes < 0x80 ? 1 : utf8proc_iterate(bytes, l.whole - at, &character);
-        if (*bytes < 0x80)
-            character = *bytes;
+        int32_t character = *bytes;
+        size = character < 0x80 ? 1 : utf8proc_iterate(bytes, l.whole - at, &character);
         if (size <= 0) {
             find(c, &faults[WG_CORPUS_INVALID], 1);
             *valid = false;

@@ -139,13 +139,11 @@ static void word_before(const paragraph *l, int64_t stop, char word[LONGEST_ABBR
 
 /* "e.g", "u.s.a": single letters between full stops. */
 static bool is_dotted(const char *word) {
-    size_t length = strlen(word);
-    if (length < 3 || length % 2 == 0)
-        return false;
-    for (size_t i = 0; i < length; i++)
-        if ((word[i] == '.') != (i % 2 == 1))
+    size_t length = 0;
+    for (; word[length] != '\0'; length++)
+        if ((word[length] == '.') != (length % 2 == 1))
             return false;
-    return true;
+    return length >= 3 && length % 2 == 1;
 }
 
 /* "1." at the beginning: the number of an item, which belongs to what follows. */

@@ -58,10 +58,6 @@ typedef struct reading {
     wg__tagged_words *words;
 } reading;
 
-static bool is_given(const char *name) {
-    return name && *name;
-}
-
 static int append_number(numbers *list, int64_t number) {
     return wg__append(&list->items, &list->count, &list->capacity, &number, sizeof number);
 }
@@ -99,7 +95,7 @@ static bool is_conllu_id(const char *text) {
 
 /* Which column an option says, or `standard`. -1 with an error. */
 static int choose(const reading *r, const char *option, const char *name, int standard) {
-    if (!is_given(name))
+    if (!name || !*name)
         return standard;
     char *end;
     const long number = strtol(name, &end, 10);
@@ -225,7 +221,7 @@ static int read_line(reading *r, char *line) {
         return 0;
     const bool tabs = strchr(line, '\t') != NULL;
     const int count = split(line, columns);
-    if (strcmp(columns[0], "-DOCSTART-") == 0)
+    if (count == 0 || strcmp(columns[0], "-DOCSTART-") == 0)
         return 0;
     if (r->columns == 0 && read_first(r, count, columns, tabs) < 0)
         return -1;

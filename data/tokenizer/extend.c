@@ -1,4 +1,5 @@
 /* Extending a vocabulary: merging goes on in a new text. See tokenizer.h. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ static int append_pieces(const wg_vocabulary_extension *x, int64_t old_size, int
                          wg_token_list *pieces) {
     if (id < old_size)
         return wg_token_list_append(pieces, id);
+    assert(pieces->ids); /* a new token was made of others, which are listed */
     for (int64_t i = x->starts[id - old_size]; i < x->starts[id - old_size + 1]; i++)
         if (wg_token_list_append(pieces, pieces->ids[i]) < 0)
             return -1;
