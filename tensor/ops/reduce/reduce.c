@@ -238,13 +238,71 @@ static wg_tensor *from_lines(wg_tensor *lines, const int64_t *order, const wg_sp
     return wg_permute(wg_reshape(lines, x->ndim, moved), x->ndim, back);
 }
 
+typedef struct others_job {
+    wg_dtype dtype;
+    int64_t n; /* elements of a line */
+    const void *x;
+    void *y;
+} others_job;
+
+enum { LINES = 4 }; /* side by side, so that no product waits for the one before */
+
+/* y = the products of the others, along `lines` lines. */
+#define OTHERS(NAME, TYPE)                                                                         \
+    static inline __attribute__((always_inline)) void NAME##_lines(const int lines, int64_t n,     \
+                                                                   const TYPE *x, TYPE *y) {       \
+        double before[LINES], after[LINES];                                                        \
+        for (int l = 0; l < lines; l++)                                                            \
+            before[l] = after[l] = 1;                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            for (int l = 0; l < lines; l++) {                                                      \
+                y[l * n + i] = (TYPE)before[l];                                                    \
+                before[l] *= (double)x[l * n + i];                                                 \
+            }                                                                                      \
+        for (int64_t i = n - 1; i >= 0; i--)                                                       \
+            for (int l = 0; l < lines; l++) {                                                      \
+                y[l * n + i] = (TYPE)((double)y[l * n + i] * after[l]);                            \
+                after[l] *= (double)x[l * n + i];                                                  \
+            }                                                                                      \
+    }                                                                                              \
+    static void NAME(int64_t begin, int64_t end, const others_job *job) {                          \
+        const TYPE *x = job->x;                                                                    \
+        TYPE *y = job->y;                                                                          \
+        for (; begin + LINES <= end; begin += LINES)                                               \
+            NAME##_lines(LINES, job->n, x + begin * job->n, y + begin * job->n);                   \
+        for (; begin < end; begin++)                                                               \
+            NAME##_lines(1, job->n, x + begin * job->n, y + begin * job->n);                       \
+    }
+
+OTHERS(others_f32, float)
+OTHERS(others_f64, double)
+
+static void run_others(int64_t begin, int64_t end, void *context) {
+    const others_job *job = context;
+    (job->dtype == WG_F32 ? others_f32 : others_f64)(begin, end, job);
+}
+
+/* The products of the others along the last axis by a kernel, which is not recorded. */
+static wg_tensor *others_of_lines(wg_tensor *lines) {
+    lines = lines ? wg_contiguous(lines) : NULL;
+    wg_tensor *y = lines ? wg__tensor_new(&lines->spec) : NULL;
+    if (!y || wg__spec_count(&y->spec) == 0)
+        return y;
+    others_job job = {lines->spec.dtype, lines->spec.shape[lines->spec.ndim - 1],
+                      wg__tensor_address(lines), wg__tensor_address(y)};
+    wg__parallel_for(wg__spec_count(&y->spec) / job.n, 1 + WG__GRAIN / job.n, run_others, &job);
+    return y;
+}
+
 /* For each element the product of the others over the axes, without a division: the product of
- * those before it times that of those after it. */
-static wg_tensor *products_of_others(const wg_call *call) {
+ * those before it times that of those after it. Recorded, unless it is `alone`. */
+static wg_tensor *products_of_others(const wg_call *call, bool alone) {
     wg_tensor *x = call->inputs[0];
     int64_t order[WG_MAX_DIMS], last = -1;
     const int kept = wg__reduced_last(x->spec.ndim, wg__reduce_options_of(call)->mask, order);
     wg_tensor *lines = as_lines(x, order, kept);
+    if (alone && (x->spec.dtype == WG_F32 || x->spec.dtype == WG_F64))
+        return from_lines(others_of_lines(lines), order, &x->spec);
     wg_tensor *after = wg_flip(products_before(wg_flip(lines, 1, &last)), 1, &last);
     return from_lines(wg_mul(products_before(lines), after), order, &x->spec);
 }
@@ -264,13 +322,20 @@ static bool is_regular(wg_tensor *y) {
 }
 
 /* dy/dx. */
-static wg_tensor *prod_derivative(const wg_call *call) {
+static wg_tensor *prod_derivative(const wg_call *call, bool alone) {
     if (!is_regular(call->outputs[0]))
-        return products_of_others(call);
+        return products_of_others(call, alone);
     return wg_div(wg__with_axes(call->outputs[0], call), call->inputs[0]);
 }
 
-WG__DERIVATIVES_BY(prod, prod_derivative(call))
+static int prod_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    return wg__vjp_by_derivative(call, prod_derivative(call, !call->create_graph), cotangents,
+                                 gradients);
+}
+
+static int prod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    return wg__jvp_by_derivative(call, prod_derivative(call, false), tangents, output_tangents);
+}
 
 /* The samples of all reductions (one has a 0, over all axes), then lines with no, one and two
  * zeros, along one axis and along two. */
