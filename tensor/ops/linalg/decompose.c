@@ -583,6 +583,10 @@ static int svd_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
         return -1;
     if (((gu && m > n) || (gv && n > m)) && check_full_rank(call, s) < 0)
         return -1;
+    if (!gu && !gv && cotangents[S]) {
+        gradients[0] = wg_matmul(wg_mul(u, wg_unsqueeze(cotangents[S], -2)), vt);
+        return wg__vjp_status();
+    }
     wg_tensor *of_columns = wg_unsqueeze(s, -2), *of_rows = wg_unsqueeze(s, -1);
     if (gu)
         inner = wg_mul(skew_over_differences(wg_matmul(wg__transposed(u), gu), s), of_columns);
@@ -668,14 +672,76 @@ int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_te
     return status;
 }
 
+/* ---- svdvals: S alone, without the vectors, which derivatives then compute. ---- */
+
+static int svdvals_infer(wg_call *call) {
+    const wg_spec *a = &call->input_specs[0];
+    if (wg__check_matrices(call, false) < 0)
+        return -1;
+    wg__infer_matrix(call, 0, 1, wg__smaller(a->shape[a->ndim - 2], a->shape[a->ndim - 1]), 0);
+    return 0;
+}
+
+static int svdvals_forward(wg_call *call) {
+    wg_tensor *a = wg__column_major(call->inputs[0]);
+    wg__lapack job = wg__lapack_job(call);
+    if (!a || check_finite(call, a) < 0)
+        return -1;
+    job.a = wg__tensor_address(a);
+    job.s = wg__tensor_address(call->outputs[0]);
+    if (job.m > 0 && job.n > 0 && wg__lapack_svd(&job) < 0)
+        return -1;
+    return job.info != 0 ? fail_converging(call, &job) : 0;
+}
+
+static int svdvals_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *u, *vt;
+    if (wg_svd(call->inputs[0], false, &u, NULL, &vt) < 0)
+        return -1;
+    gradients[0] = wg_matmul(wg_mul(u, wg_unsqueeze(cotangents[0], -2)), vt);
+    return wg__vjp_status();
+}
+
+static int svdvals_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *u, *vt;
+    if (wg_svd(call->inputs[0], false, &u, NULL, &vt) < 0)
+        return -1;
+    wg_tensor *p = wg_matmul(wg_matmul(wg__transposed(u), tangents[0]), wg__transposed(vt));
+    output_tangents[0] = diagonal_of(p);
+    return wg__vjp_status();
+}
+
+static int svdvals_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return svd_sample(index, generator, sample);
+}
+
+static const wg_op svdvals = {
+    WG__OP("svdvals", 1,
+           "The singular values S (..., min(M, N)), in descending order, of A (..., M, N)."),
+    .options_size = sizeof(svd_options),
+    .saves_inputs = 1,
+    .differentiable = 1,
+    .undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE,
+    .undefined_reason = "singular values that are equal, or 0, have kinks",
+    .infer = svdvals_infer,
+    .forward = svdvals_forward,
+    .vjp = svdvals_vjp,
+    .jvp = svdvals_jvp,
+    .sample = svdvals_sample,
+    .flops = cubic_flops,
+    .batch = wg_batch_aligned};
+
+/* Backward will want the vectors, so that they are computed at once where it is recorded. */
 wg_tensor *wg_svdvals(wg_tensor *a) {
     wg_tensor *values = NULL;
+    if (!a || !wg_requires_grad(a) || !wg_grad_enabled())
+        return wg__apply_matrix(&svdvals, a, &(svd_options){false});
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_svd(a, false, NULL, &values, NULL);
     return wg_scope_end(&scope, values);
 }
 
-static const wg_op *const ops[] = {&cholesky, &qr, &eigh, &svd};
+static const wg_op *const ops[] = {&cholesky, &qr, &eigh, &svd, &svdvals};
 
 const wg__op_table wg__ops_decompose = {ops, sizeof ops / sizeof *ops};

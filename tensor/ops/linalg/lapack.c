@@ -280,22 +280,26 @@ int wg__lapack_eigh(wg__lapack *job) {
     return run(job, eigh, answered(job->dtype, &answer), integers < 1 ? 1 : integers);
 }
 
+static char job_of_svd(const wg__lapack *job) {
+    return !job->u ? 'N' : job->full ? 'A' : 'S';
+}
+
 static lapack_int svd(const wg__lapack *job, int64_t matrix, const space *space) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
     const int64_t q = smaller_side(job), columns = job->full ? job->m : q;
     const int64_t rows = job->full ? job->n : q;
-    return LAPACK(job->dtype, gesdd, job->full ? 'A' : 'S', m, n,
+    return LAPACK(job->dtype, gesdd, job_of_svd(job), m, n,
                   at(job, job->a, matrix, job->m * job->n), leading(m), at(job, job->s, matrix, q),
-                  at(job, job->u, matrix, job->m * columns), leading(m),
-                  at(job, job->vt, matrix, rows * job->n), leading(rows), space->real,
-                  (lapack_int)space->reals, space->integer);
+                  job->u ? at(job, job->u, matrix, job->m * columns) : NULL, leading(m),
+                  job->u ? at(job, job->vt, matrix, rows * job->n) : NULL, leading(rows),
+                  space->real, (lapack_int)space->reals, space->integer);
 }
 
 int wg__lapack_svd(wg__lapack *job) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
     const lapack_int rows = (lapack_int)(job->full ? job->n : smaller_side(job));
     double answer = 0;
-    LAPACK(job->dtype, gesdd, job->full ? 'A' : 'S', m, n, job->a, leading(m), job->s, job->u,
-           leading(m), job->vt, leading(rows), (void *)&answer, -1, NULL);
+    LAPACK(job->dtype, gesdd, job_of_svd(job), m, n, job->a, leading(m), job->s, job->u, leading(m),
+           job->vt, leading(rows), (void *)&answer, -1, NULL);
     return run(job, svd, answered(job->dtype, &answer), 8 * smaller_side(job) + 1);
 }

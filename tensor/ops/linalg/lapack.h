@@ -57,7 +57,7 @@ int wg__lapack_qr(wg__lapack *job);
 int wg__lapack_eigh(wg__lapack *job);
 
 /* a (m, n): destroyed; u (m, r), s (q), vt (r', n) with q = min(m, n), r = r' = q, or m and n if
- * full. INFO: it has not converged. gesdd */
+ * full; without u and vt, which are NULL then, s alone. INFO: it has not converged. gesdd */
 int wg__lapack_svd(wg__lapack *job);
 
 #endif
