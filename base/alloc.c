@@ -180,6 +180,7 @@ static piece *tree_with(piece *tree, piece *p) {
 }
 
 static piece *tree_without(piece *tree, const piece *p) {
+    assert(tree); /* which holds p */
     if (tree == p)
         return join_trees(tree->lower, tree->higher);
     if (is_below(p, tree))
