@@ -137,9 +137,10 @@ static void multiply_outer(int64_t begin, int64_t end, void *context) {
     }
 }
 
+/* A single row or short rows are left to the others, who share out a vector. */
 static bool is_outer(const wg__product *p) {
-    return p->k == 1 && p->beta == 0 && !p->row && p->b.column_stride == 1 &&
-           p->c.column_stride == 1;
+    return p->k == 1 && p->beta == 0 && p->m > 1 && p->n >= SKINNY && !p->row &&
+           p->b.column_stride == 1 && p->c.column_stride == 1;
 }
 
 static bool has_dots(const wg__product *p) {
