@@ -727,6 +727,15 @@ wg_alloc_stats wg_alloc_get_stats(void) {
     return now;
 }
 
+int64_t wg__alloc_reserved(void) {
+    int64_t bytes = 0;
+    pthread_mutex_lock(&lock);
+    for (const stretch *s = stretches; s; s = s->next)
+        bytes += s->end - s->top;
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
 void wg_alloc_reset_peak(void) {
     pthread_mutex_lock(&lock);
     peak_bytes = live_bytes_locked();

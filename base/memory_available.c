@@ -3,7 +3,8 @@
  *
  *     system           /proc/meminfo       MemAvailable + SwapFree
  *     control group    memory.max          less what the group holds, without its file cache
- *     process          ulimit -v           less what is mapped for writing                    */
+ *     process          ulimit -v           less all that is mapped, but for addresses that the
+ *                                          allocator has reserved and not yet used            */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -71,8 +72,8 @@ static int64_t of_process(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur >= INT64_MAX)
         return INT64_MAX;
-    const int64_t mapped = wg__larger(number_of("/proc/self/status", "VmData:"), 0) * 1024;
-    return wg__larger((int64_t)limit.rlim_cur - mapped, 0);
+    const int64_t mapped = wg__larger(number_of("/proc/self/status", "VmSize:"), 0) * 1024;
+    return wg__larger((int64_t)limit.rlim_cur - mapped + wg__alloc_reserved(), 0);
 }
 
 int64_t wg_memory_available(void) {

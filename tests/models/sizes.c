@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "models/internal.h"
@@ -91,6 +93,24 @@ START_TEST(the_system_says_how_much_memory_there_is) {
 }
 END_TEST
 
+START_TEST(a_limit_of_addresses_counts_all_that_is_mapped) {
+    const int64_t more = 256 << 20;
+    struct rlimit before;
+    long pages = 0;
+    wg_alloc_trim();
+    FILE *file = fopen("/proc/self/statm", "r");
+    ck_assert(file && fscanf(file, "%ld", &pages) == 1);
+    fclose(file);
+    ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
+    const struct rlimit limit = {(rlim_t)(pages * sysconf(_SC_PAGESIZE) + more), before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    const int64_t there = wg_memory_available();
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
+    ck_assert_int_le(there, more + wg_alloc_get_stats().cached_bytes);
+    ck_assert_int_ge(there, more / 2);
+}
+END_TEST
+
 /* ---- Operations: wg_model_costs beside what products count when the model runs ---- */
 
 enum { LENGTH = 8, VOCABULARY = 300 };
@@ -169,6 +189,7 @@ SUITES {
         count++;
     add_suite_of_each("sizes", tests, count, model_name);
     const TTest *const once[] = {the_system_says_how_much_memory_there_is,
+                                 a_limit_of_addresses_counts_all_that_is_mapped,
                                  costs_of_a_configuration_are_those_of_its_model};
     add_suite("memory_available", once);
 }
