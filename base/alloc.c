@@ -344,12 +344,12 @@ static void lower_top(stretch *s) {
 /* ---- The arena: blocks ---- */
 
 /* The size of a piece for a block of that many bytes, which have a header before them. What is
- * added doubles where the bytes do: a thousandth of them or two. */
+ * added doubles where the bytes do: a thousandth of them or two, and a hundredth with red zones. */
 static size_t piece_size(size_t bytes) {
-    size_t added = TAG + HEADER;
-    while (added <= bytes >> 10)
-        added *= 2;
-    return added + round_up(bytes, 64) + RED_ZONE;
+    size_t times = 1;
+    while (times * 2 * LEAST_LARGE <= bytes)
+        times *= 2;
+    return times * (TAG + HEADER + RED_ZONE) + round_up(bytes, 64);
 }
 
 /* A block of that many bytes behind room for its header, 64-byte aligned; NULL if out of memory.
