@@ -219,7 +219,8 @@ static wg_dataset *load_held_out(const wg__run *r) {
     return wg_dataset_load(two ? 2 : 1, paths, r->tokenizer, &options);
 }
 
-/* Tells what is wrong with the text of a run that begins. */
+/* Warns of faults in the corpus, such as repeated lines, and of tokens that are [UNK], when a run
+ * begins. -1 with an error. */
 static int warn_of_text(const wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
     if (r->resume || r->objective->text == WG_TEXT_PAIRS)

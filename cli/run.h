@@ -31,7 +31,7 @@ typedef struct wg__run {
     bool objective_given; /* by --objective */
     bool target_due;      /* the argument that comes next is the target of --eval SOURCE */
 
-    /* What is made of them. */
+    /* What the run makes of the arguments. */
     char command[64];     /* that resumes the run */
     int64_t steps_before; /* of a resumed run: how long it was to be; 0 */
     char *note;           /* the settings as text */

@@ -477,7 +477,8 @@ const struct argp_option *wg__run_settings_options(const wg_setting_table *own, 
         count = add_option(options, count, row, KEY_OBJECTIVE + n, finetunes, &group);
     }
     for (int i = 0; i < wg__training_rows.count; i++)
-        count = add_option(options, count, &wg__training_rows.rows[i], KEY_TRAINING + i, finetunes, &group);
+        count = add_option(options, count, &wg__training_rows.rows[i], KEY_TRAINING + i, finetunes,
+                           &group);
     for (; after->name; after++)
         options[count++] = *after;
     options[count] = (struct argp_option){0};

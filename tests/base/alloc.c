@@ -194,8 +194,8 @@ START_TEST(the_lowest_piece_that_fits_is_taken) {
 }
 END_TEST
 
-/* Mixed precision puts two tensors of bf16 where one of f32 was. The wall keeps what is freed from
- * merging with the memory behind it. */
+/* As in mixed precision, where two bf16 tensors take the place of an f32 tensor that was freed. The
+ * block `wall` stays allocated, so that the freed place cannot grow. */
 START_TEST(the_place_of_a_block_holds_two_of_half_its_size) {
     for (size_t half = 65536; half < 20 * (size_t)MIB; half = (half * 7 / 4 + 63) / 64 * 64) {
         char *whole = wg__alloc(2 * half), *wall = wg__alloc(half);

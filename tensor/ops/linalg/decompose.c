@@ -572,6 +572,11 @@ static wg_tensor *skew_over_differences(wg_tensor *x, wg_tensor *s) {
     return over_differences(wg_sub(x, wg__transposed(x)), wg_square(s));
 }
 
+/* dA = U diag(gs) V^T, where S alone has a cotangent. */
+static wg_tensor *gradient_of_values(wg_tensor *u, wg_tensor *gs, wg_tensor *vt) {
+    return wg_matmul(wg_mul(u, wg_unsqueeze(gs, -2)), vt);
+}
+
 static int svd_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const wg_spec *a = &call->input_specs[0];
     const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1];
@@ -584,7 +589,7 @@ static int svd_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     if (((gu && m > n) || (gv && n > m)) && check_full_rank(call, s) < 0)
         return -1;
     if (!gu && !gv && cotangents[S]) {
-        gradients[0] = wg_matmul(wg_mul(u, wg_unsqueeze(cotangents[S], -2)), vt);
+        gradients[0] = gradient_of_values(u, cotangents[S], vt);
         return wg__vjp_status();
     }
     wg_tensor *of_columns = wg_unsqueeze(s, -2), *of_rows = wg_unsqueeze(s, -1);
@@ -698,7 +703,7 @@ static int svdvals_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     wg_tensor *u, *vt;
     if (wg_svd(call->inputs[0], false, &u, NULL, &vt) < 0)
         return -1;
-    gradients[0] = wg_matmul(wg_mul(u, wg_unsqueeze(cotangents[0], -2)), vt);
+    gradients[0] = gradient_of_values(u, cotangents[0], vt);
     return wg__vjp_status();
 }
 
@@ -709,10 +714,6 @@ static int svdvals_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **ou
     wg_tensor *p = wg_matmul(wg_matmul(wg__transposed(u), tangents[0]), wg__transposed(vt));
     output_tangents[0] = diagonal_of(p);
     return wg__vjp_status();
-}
-
-static int svdvals_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return svd_sample(index, generator, sample);
 }
 
 static const wg_op svdvals = {
@@ -727,7 +728,7 @@ static const wg_op svdvals = {
     .forward = svdvals_forward,
     .vjp = svdvals_vjp,
     .jvp = svdvals_jvp,
-    .sample = svdvals_sample,
+    .sample = svd_sample,
     .flops = cubic_flops,
     .batch = wg_batch_aligned};
 
