@@ -106,8 +106,9 @@ static wg_tensor *masked_positions(const wg__workload *w, int64_t masked, wg_gen
     return positions;
 }
 
-/* 15 % of the positions are masked, and the head runs at these alone. The second half of a sequence
- * is its second segment; nothing is padding. */
+/* 15 % of the positions are masked, and the head runs at these alone; a head for pairs reads the
+ * first position of each sequence. The second half of a sequence is its second segment; nothing is
+ * padding. */
 static int encoder_batch(wg__workload *w, wg_generator *generator) {
     const int64_t t = w->sequence, masked = (15 * t + 50) / 100, middle = t / 2;
     if (check_sequence(w, 4) < 0)
@@ -119,10 +120,14 @@ static int encoder_batch(wg__workload *w, wg_generator *generator) {
         .token_type_ids = wg_contiguous(wg_expand(second, WG_DIMS(w->batch, t))),
         .keep = keep_all(w),
     };
-    w->positions = masked_positions(w, masked, generator);
+    w->inputs.output_positions = masked_positions(w, masked, generator);
     w->labels = wg_randint(generator, 1, w->vocabulary, WG_DIMS(w->batch * masked));
-    if (w->type->next_sentence)
+    if (w->type->next_sentence) {
         w->pair_labels = wg_randint(generator, 0, 2, WG_DIMS(w->batch));
+        wg_tensor *first = wg_arange(WG_I64, 0, (double)(w->batch * t), (double)t);
+        w->inputs.output_positions =
+            wg_cat(2, (wg_tensor *[]){w->inputs.output_positions, first}, 0);
+    }
     return 0;
 }
 
@@ -161,8 +166,8 @@ static int prefix_batch(wg__workload *w, wg_generator *generator) {
         .position_ids = positions,
         .block_position_ids = blocks,
         .part_a = wg_full(WG_I64, WG_DIMS(w->batch), (double)part_a),
+        .output_positions = targets,
     };
-    w->positions = targets;
     w->labels = wg_randint(generator, 1, w->vocabulary, WG_DIMS(w->batch * part_b));
     return 0;
 }
@@ -240,10 +245,13 @@ static wg_tensor *model_loss(wg__workload *w) {
     if (w->source)
         inputs.memory = wg_model_encode(&w->net, w->source, inputs.memory_keep);
     wg_tensor *hidden = wg_model_forward(&w->net, &inputs);
-    wg_tensor *loss = wg_model_loss(&w->net, hidden, w->positions, w->labels, NULL);
     if (!w->pair_labels)
-        return loss;
-    wg_tensor *pooled = type->encoder_pool(type->encoder(w->module), hidden, inputs.keep);
+        return wg_model_loss(&w->net, hidden, NULL, w->labels, NULL);
+    const int64_t masked = wg_tensor_count(w->labels);
+    wg_tensor *loss =
+        wg_model_loss(&w->net, wg_slice(hidden, 0, 0, masked, 1), NULL, w->labels, NULL);
+    wg_tensor *first = wg_unsqueeze(wg_slice(hidden, 0, masked, WG_END, 1), 1); /* (B, 1, C) */
+    wg_tensor *pooled = type->encoder_pool(type->encoder(w->module), first, inputs.keep);
     return wg_add(loss, wg_linear_loss(type->next_sentence(w->module), pooled, w->pair_labels,
                                        WG_IGNORE_INDEX, NULL));
 }

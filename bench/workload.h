@@ -32,8 +32,8 @@ typedef struct wg__workload {
 
     /* The batch, and what of it is predicted. */
     wg_model_inputs inputs;
-    wg_tensor *source, *positions, *labels, *pair_labels; /* NULL where there are none */
-    struct wg_linear *hidden, *output;                    /* of mlp, whose input is `features` */
+    wg_tensor *source, *labels, *pair_labels; /* NULL where there are none */
+    struct wg_linear *hidden, *output;        /* of mlp, whose input is `features` */
     wg_tensor *features;
 } wg__workload;
 

@@ -511,15 +511,20 @@ wg_tensor *wg_model_encode(const wg_model *model, wg_tensor *ids, wg_tensor *kee
     return model->type->encode(model->module, ids, keep);
 }
 
-wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs *inputs) {
-    const wg_model_type *type = model->type;
-    return type->encoder ? type->encoder_forward(type->encoder(model->module), inputs)
-                         : type->forward(model->module, inputs);
-}
-
 /* The hidden states (N, C) at positions; NULL: all of them, as they are. */
 static wg_tensor *at_positions(wg_tensor *hidden, wg_tensor *positions) {
     return positions ? wg_index_select(wg_flatten(hidden, 0, -2), 0, positions) : hidden;
+}
+
+wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs *inputs) {
+    const wg_model_type *type = model->type;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *hidden = type->encoder ? type->encoder_forward(type->encoder(model->module), inputs)
+                                      : type->forward(model->module, inputs);
+    if (hidden && wg_tensor_ndim(hidden) == 3) /* the type computes all positions */
+        hidden = at_positions(hidden, inputs->output_positions);
+    return wg_scope_end(&scope, hidden);
 }
 
 wg_tensor *wg_model_logits(const wg_model *model, wg_tensor *hidden, wg_tensor *positions) {

@@ -54,6 +54,8 @@ typedef struct wg_model_inputs {
     wg_kv_cache *caches;        /* of generation, one a layer: the ids follow what these hold */
     wg_kv_cache *memory_caches; /* encoder-decoders: one a layer, filled at the first call */
     bool causal; /* encoders that can: a position sees itself and earlier ones only */
+    wg_tensor *output_positions; /* (N) flat b T + t: hidden states are wanted at these alone, and
+                                  * the last layer skips what the others do not need; NULL: all */
 } wg_model_inputs;
 
 /* The sizes of a model, which each configuration has under names of its own. */
@@ -153,7 +155,9 @@ struct wg_model_type {
 
     /* ---- Forward, by role; NULL for those that the shape does not have ---- */
     wg_tensor *(*encode)(wg_module *model, wg_tensor *ids, wg_tensor *keep); /* encoder-decoders */
-    wg_tensor *(*forward)(wg_module *model, const wg_model_inputs *inputs);  /* -> (B, T, C); of
+    wg_tensor *(*forward)(wg_module *model, const wg_model_inputs *inputs);  /* -> (B, T, C), or
+                                                                              * (N, C) at output
+                                                                              * positions; of
                                                                               * encoders NULL:
                                                                               * encoder_forward */
     wg_tensor *(*logits)(wg_module *model, wg_tensor *hidden); /* (.., C) -> (.., V) */
@@ -308,7 +312,8 @@ WG_API wg_tensor *wg_model_shift_right(const wg_model *model, wg_tensor *labels)
  */
 WG_API wg_tensor *wg_model_encode(const wg_model *model, wg_tensor *ids, wg_tensor *keep);
 
-/* -> (B, T, C). [scope; SHAPE, also beyond the model's positions; INDEX, DTYPE, ARGUMENT] */
+/* -> (B, T, C), or (N, C) at inputs->output_positions. [scope; SHAPE, also beyond the model's
+ * positions; INDEX, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs *inputs);
 
 /* hidden (B, T, C), positions (N) flat b T + t  ->  (N, V); NULL: everywhere  ->  (B, T, V).

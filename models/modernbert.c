@@ -321,7 +321,9 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
         layer->attention, normalise(layer->attention_norm, x), &around);
-    x = wg_add(x, wg_dropout(&layer->module, attended, layer->dropout));
+    attended = wg_stack_output_rows(attended, inputs);
+    x = wg_add(wg_stack_output_rows(x, inputs),
+               wg_dropout(&layer->module, attended, layer->dropout));
     wg_tensor *fed =
         wg_gated_feed_forward_forward(layer->feed_forward, normalise(layer->feed_forward_norm, x));
     return wg_scope_end(&scope, wg_add(x, fed));
@@ -368,7 +370,8 @@ static wg_tensor *encoder_forward(wg_module *module, const wg_model_inputs *inpu
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {.self = surroundings(model, 0, inputs, first, count),
                                     .memory = surroundings(model, 1, inputs, first, count),
-                                    .self_caches = inputs->caches};
+                                    .self_caches = inputs->caches,
+                                    .output_positions = inputs->output_positions};
     wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model,
                                     embed(model, inputs), &around);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->final_norm, x));

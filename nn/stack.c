@@ -3,10 +3,12 @@
 
 #include "autograd/activation_checkpointing.h"
 #include "nn/internal.h"
+#include "tensor/easy.h"
+#include "tensor/ops.h"
 
 /* ---- The inputs of a layer as a list of tensors, which activation checkpointing keeps ---- */
 
-enum { OF_ATTENTION = 5, TENSORS = 1 + 2 * OF_ATTENTION };
+enum { OF_ATTENTION = 5, TENSORS = 2 + 2 * OF_ATTENTION };
 
 static void list(const wg_attention_inputs *inputs, wg_tensor **tensors) {
     tensors[0] = inputs->memory;
@@ -41,7 +43,8 @@ static int run_call(int input_count, wg_tensor *const *tensors, int output_count
     (void)input_count, (void)output_count;
     const wg_stack_inputs inputs = {.self = unlist(&call->self, tensors + 1),
                                     .memory = unlist(&call->memory, tensors + 1 + OF_ATTENTION),
-                                    .dropout = call->dropout};
+                                    .dropout = call->dropout,
+                                    .output_positions = tensors[TENSORS - 1]};
     outputs[0] = call->layer(call->layers, call->index, tensors[0], &inputs);
     return outputs[0] ? 0 : -1;
 }
@@ -51,6 +54,7 @@ static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
     wg_tensor *tensors[TENSORS] = {x}, *y = NULL;
     list(&inputs->self, tensors + 1);
     list(&inputs->memory, tensors + 1 + OF_ATTENTION);
+    tensors[TENSORS - 1] = inputs->output_positions;
     wg_generator *generator = wg_module_generator(module);
     const wg_activation_checkpoint_options options = {
         .generator_count = 1, .generators = &generator, .context_size = sizeof *call};
@@ -59,6 +63,14 @@ static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
 }
 
 /* ---- The stack ---- */
+
+wg_tensor *wg_stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs) {
+    if (!inputs->output_positions)
+        return x;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    return wg_scope_end(&scope, wg_index_select(wg_flatten(x, 0, -2), 0, inputs->output_positions));
+}
 
 wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer, void *layers,
                             wg_tensor *x, const wg_stack_inputs *inputs) {
@@ -69,7 +81,8 @@ wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer lay
         layer_call call = {layer, layers, i, inputs->dropout, inputs->self, inputs->memory};
         own.self.cache = inputs->self_caches ? &inputs->self_caches[i] : NULL;
         own.memory.cache = inputs->memory_caches ? &inputs->memory_caches[i] : NULL;
-        wg_tensor *y = twice ? run_twice(module, &call, x, inputs) : layer(layers, i, x, &own);
+        own.output_positions = i == count - 1 ? inputs->output_positions : NULL;
+        wg_tensor *y = twice ? run_twice(module, &call, x, &own) : layer(layers, i, x, &own);
         y = wg_keep(y);
         wg_release(x); /* unless recorded, one layer's activations are alive at a time */
         x = y;

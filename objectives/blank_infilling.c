@@ -128,7 +128,8 @@ static wg_model_inputs inputs_of(const wg__blank_batch *batch) {
     return (wg_model_inputs){.ids = batch->input_ids,
                              .position_ids = batch->position_ids,
                              .block_position_ids = batch->block_position_ids,
-                             .part_a = batch->part_a};
+                             .part_a = batch->part_a,
+                             .output_positions = batch->target_positions};
 }
 
 static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
@@ -138,8 +139,8 @@ static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
     if (wg_batches_next(t->batches, &batch) < 0)
         return NULL;
     const wg_model_inputs inputs = inputs_of(&batch);
-    wg_tensor *loss = wg_model_loss(model, wg_model_forward(model, &inputs), batch.target_positions,
-                                    batch.labels, NULL);
+    wg_tensor *loss =
+        wg_model_loss(model, wg_model_forward(model, &inputs), NULL, batch.labels, NULL);
     metrics->tokens += batch.tokens;
     return wg_metrics_add(metrics, "perplexity", exp(wg_item(loss)), 1) < 0 ? NULL : loss;
 }
@@ -152,7 +153,7 @@ static int measure(const wg_training *t, const wg__blank_batch *batch, wg_metric
     const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
     const wg_model_inputs inputs = inputs_of(batch);
     wg_tensor *hidden = wg_model_forward(model, &inputs);
-    wg_tensor *logits = wg_model_logits(model, hidden, batch->target_positions);
+    wg_tensor *logits = wg_model_logits(model, hidden, NULL);
     wg_tensor *is_word = wg_ne(batch->labels, wg_full(WG_I64, 0, NULL, mine->tokens.end));
     wg_tensor *places = wg_reshape(wg_nonzero(is_word), 1, (int64_t[]){-1});
     wg_tensor *words = wg_index_select(batch->labels, 0, places);

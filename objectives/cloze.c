@@ -486,11 +486,12 @@ wg_tensor *wg__cloze_scores(const wg_model *model, const wg__cloze_batch *batch)
     const wg_model_inputs inputs = {.ids = blanks->input_ids,
                                     .position_ids = blanks->position_ids,
                                     .block_position_ids = blanks->block_position_ids,
-                                    .mask = batch->mask};
+                                    .mask = batch->mask,
+                                    .output_positions = blanks->target_positions};
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *hidden = wg_model_forward(model, &inputs);
-    wg_tensor *logits = wg_model_logits(model, hidden, blanks->target_positions); /* (B S, V) */
+    wg_tensor *logits = wg_model_logits(model, hidden, NULL); /* (B S, V) */
     wg_tensor *losses = wg_cross_entropy(logits, blanks->labels, WG_IGNORE_INDEX, &each);
     const int64_t examples = wg_tensor_size(batch->verbalized, 0);
     wg_tensor *none =

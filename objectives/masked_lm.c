@@ -360,13 +360,21 @@ static int64_t count_labels(wg_tensor *labels) {
     return count;
 }
 
-/* The cross-entropy of the head on the pooled output. */
-static wg_tensor *next_sentence_loss(const wg_model *model, wg_tensor *hidden,
+/* The masked positions (N), then the first of each sequence (B), which the pooled output reads. */
+static wg_tensor *with_first_positions(wg_tensor *masked, wg_tensor *ids) {
+    const int64_t sequences = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);
+    wg_tensor *first = wg_arange(WG_I64, 0, (double)(sequences * length), (double)length);
+    return wg_cat(2, (wg_tensor *[]){masked, first}, 0);
+}
+
+/* The cross-entropy of the head on the pooled output, for which `first` (B, C) is all that is read
+ * of the hidden states. */
+static wg_tensor *next_sentence_loss(const wg_model *model, wg_tensor *first,
                                      const wg__masked_batch *batch,
                                      const wg_cross_entropy_options *options) {
     const wg_model_type *type = model->type;
-    wg_tensor *pooled =
-        type->encoder_pool(type->encoder(model->module), hidden, batch->attention_mask);
+    wg_tensor *pooled = type->encoder_pool(type->encoder(model->module), wg_unsqueeze(first, 1),
+                                           batch->attention_mask);
     return wg_linear_loss(type->next_sentence(model->module), pooled, batch->next_sentence_labels,
                           WG_IGNORE_INDEX, options);
 }
@@ -376,9 +384,13 @@ int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, boo
     *loss = (wg__masked_loss){0};
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_model_inputs inputs = {.ids = batch->input_ids,
-                                    .token_type_ids = batch->token_type_ids,
-                                    .keep = batch->attention_mask};
+    const bool pairs = batch->next_sentence_labels && model->type->next_sentence;
+    wg_tensor *masked = batch->masked_positions;
+    const wg_model_inputs inputs = {
+        .ids = batch->input_ids,
+        .token_type_ids = batch->token_type_ids,
+        .keep = batch->attention_mask,
+        .output_positions = pairs ? with_first_positions(masked, batch->input_ids) : masked};
     const wg_cross_entropy_options mlm_options = {.correct =
                                                       count_correct ? &loss->mlm_correct : NULL};
     const wg_cross_entropy_options nsp_options = {.correct =
@@ -386,13 +398,13 @@ int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, boo
     wg_tensor *hidden = wg_model_forward(model, &inputs), *nsp = NULL;
     if (count_correct && batch->masked_labels)
         loss->mlm_count = count_labels(batch->masked_labels);
-    wg_tensor *mlm =
-        wg_model_loss(model, hidden, batch->masked_positions, batch->masked_labels, &mlm_options);
-    const bool pairs = batch->next_sentence_labels && model->type->next_sentence;
+    const int64_t words = masked ? wg_tensor_count(masked) : 0;
+    wg_tensor *mlm = wg_model_loss(model, wg_slice(hidden, 0, 0, words, 1), NULL,
+                                   batch->masked_labels, &mlm_options);
     if (pairs) {
         if (count_correct)
             loss->nsp_count = count_labels(batch->next_sentence_labels);
-        nsp = next_sentence_loss(model, hidden, batch, &nsp_options);
+        nsp = next_sentence_loss(model, wg_slice(hidden, 0, words, WG_END, 1), batch, &nsp_options);
     }
     wg_tensor *total = pairs ? wg_add(mlm, nsp) : wg_alias(mlm);
     const bool failed = !total || wg_error_pending();
@@ -555,8 +567,8 @@ static wg_tensor *find_masks(const wg_tokenizer *tokenizer, const wg_token_list 
 /* (N, V): the probabilities of every token at each of the N positions. */
 static wg_tensor *predict(const wg_model *model, const wg_token_list *list, wg_tensor *positions) {
     wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, list->count), list->ids);
-    wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = ids});
-    return wg_softmax(wg_model_logits(model, hidden, positions), -1);
+    const wg_model_inputs inputs = {.ids = ids, .output_positions = positions};
+    return wg_softmax(wg_model_logits(model, wg_model_forward(model, &inputs), NULL), -1);
 }
 
 /* The `top` likeliest of `count` tokens; those that were taken have probability -1. */

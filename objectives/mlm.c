@@ -462,8 +462,9 @@ static wg_tensor *batch_loss(const wg_training *t, const wg__mlm_batch *batch, i
     if (batch->ids) {
         int64_t correct = 0;
         wg_tensor *ids = wg__cut_sequences(batch->ids, parts); /* flat positions stay the same */
-        wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = ids});
-        masked = wg_model_loss(model, hidden, batch->positions, batch->labels,
+        wg_tensor *hidden = wg_model_forward(
+            model, &(wg_model_inputs){.ids = ids, .output_positions = batch->positions});
+        masked = wg_model_loss(model, hidden, NULL, batch->labels,
                                &(wg_cross_entropy_options){.correct = &correct});
         const double count = (double)wg_tensor_count(batch->labels);
         if (!masked || wg_metrics_add(metrics, "mlm_loss", wg_item(masked), count) < 0 ||

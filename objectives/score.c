@@ -16,8 +16,10 @@ int wg__score_losses(const wg_model *model, const wg_score_options *options,
     static const wg_cross_entropy_options each = {.reduction = WG_REDUCTION_NONE};
     if (options->stop && *options->stop)
         return -1;
-    wg_tensor *hidden = wg_model_forward(model, inputs);
-    wg_tensor *loss = wg_model_loss(model, hidden, positions, labels, &each);
+    wg_model_inputs at_positions = *inputs;
+    at_positions.output_positions = positions;
+    wg_tensor *hidden = wg_model_forward(model, &at_positions);
+    wg_tensor *loss = wg_model_loss(model, hidden, NULL, labels, &each);
     return loss ? wg_to_array(wg_cast(loss, WG_F64), losses) : -1;
 }
 

@@ -14,6 +14,7 @@
 #include "objectives/masked_lm.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
+#include "tensor/profile.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
 #include "nn/internal.h"
@@ -282,11 +283,114 @@ START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
 }
 END_TEST
 
+/* ---- Hidden states at some positions alone ---- */
+
+/* Positions that repeat, and that leave out all of some sequence. */
+static wg_tensor *some_positions(void) {
+    const int64_t places[] = {2, 5, 5, T, 2 * T + 1, 3 * T - 1};
+    return wg_from_array(WG_I64, WG_DIMS(WG_COUNT(places)), places);
+}
+
+static wg_tensor *hidden_of(int index, void *module, wg_tensor *output_positions) {
+    static const wg_model_type *const types[] = {
+        &wg_gpt_type, &wg_llama_type,       &wg_bert_type, &wg_modernbert_type,
+        &wg_glm_type, &wg_transformer_type, &wg_t5_type};
+    const wg_model model = {.type = types[index], .module = module};
+    wg_model_inputs inputs = {.ids = ids(1), .output_positions = output_positions};
+    if (types[index]->shape == WG_ENCODER)
+        inputs.keep = keep();
+    if (types[index]->shape == WG_PREFIX_DECODER)
+        inputs.part_a = wg_full(WG_I64, WG_DIMS(B), T / 2);
+    if (types[index]->shape == WG_ENCODER_DECODER)
+        inputs.memory = wg_model_encode(&model, ids(2), NULL);
+    return wg_model_forward(&model, &inputs);
+}
+
+/* A copy of the gradient, which is zeroed then; NULL: it has none. */
+static wg_tensor *take_gradient(const wg_state_entry *entry) {
+    wg_tensor *gradient =
+        entry->slot->kind == WG_SLOT_PARAMETER ? wg_gradient(entry->slot->tensor) : NULL;
+    wg_tensor *copy = gradient ? wg_clone(gradient) : NULL;
+    if (gradient)
+        wg_zero_grad(entry->slot->tensor);
+    return copy;
+}
+
+/* Hidden states there and the gradients of a function of them are those of the whole forward, of
+ * which these rows are selected afterwards; also where the last layer runs twice. */
+static void assert_same_at_output_positions(int index, bool recompute) {
+    wg_module *model = models[index].make();
+    wg_module_train(model, false);
+    wg_module_checkpoint_activations(model, recompute);
+    wg_state_dict *state = wg_module_state(model);
+    wg_tensor *all = hidden_of(index, model, NULL);
+    wg_tensor *expected = wg_index_select(wg_flatten(all, 0, -2), 0, some_positions());
+    wg_tensor *found = hidden_of(index, model, some_positions());
+    assert_close(found, expected, 1e-5, 1e-5);
+    ck_assert_int_eq(wg_backward(wg_sum(wg_square(expected), WG_ALL, false), NULL), 0);
+    wg_tensor **gradients = calloc((size_t)state->count, sizeof(wg_tensor *));
+    for (int64_t i = 0; i < state->count; i++)
+        gradients[i] = take_gradient(&state->entries[i]);
+    ck_assert_int_eq(wg_backward(wg_sum(wg_square(found), WG_ALL, false), NULL), 0);
+    for (int64_t i = 0; i < state->count; i++) {
+        wg_tensor *gradient = take_gradient(&state->entries[i]);
+        ck_assert_msg(!gradient == !gradients[i], "%s has a gradient in one of the two",
+                      state->entries[i].path);
+        if (gradient)
+            assert_close(gradient, gradients[i], 1e-4, 1e-4);
+    }
+    free(gradients);
+    wg_state_dict_free(state);
+    wg_module_free(model);
+}
+
+START_TEST(hidden_states_at_output_positions_are_those_of_the_whole_forward) {
+    assert_same_at_output_positions(_i, false);
+}
+END_TEST
+
+START_TEST(hidden_states_at_output_positions_are_the_same_with_checkpointing) {
+    assert_same_at_output_positions(_i, true);
+}
+END_TEST
+
+/* An encoder's last net, whose products are most of the work, runs on fewer rows. */
+START_TEST(output_positions_make_the_last_layer_cheaper) {
+    static const int pruned[] = {2, 3, 4};
+    for (size_t i = 0; i < WG_COUNT(pruned); i++) {
+        wg_module *model = models[pruned[i]].make();
+        double flops = wg_product_flops();
+        hidden_of(pruned[i], model, NULL);
+        const double whole = wg_product_flops() - flops;
+        flops = wg_product_flops();
+        hidden_of(pruned[i], model, some_positions());
+        const double at_positions = wg_product_flops() - flops;
+        const double net = whole - at_positions, layer = whole / LAYERS;
+        ck_assert_msg(net > layer / 2, "%s: %g of a layer's %g", model_name(pruned[i]), net, layer);
+        wg_module_free(model);
+    }
+}
+END_TEST
+
+START_TEST(output_positions_beyond_the_batch_are_an_error) {
+    wg_module *model = models[_i].make();
+    const int64_t beyond = B * T;
+    ck_assert_ptr_null(hidden_of(_i, model, wg_from_array(WG_I64, WG_DIMS(1), &beyond)));
+    assert_error(WG_ERROR_INDEX, "");
+    wg_module_free(model);
+}
+END_TEST
+
 SUITES {
     const TTest *const of_each[] = {
+        hidden_states_at_output_positions_are_those_of_the_whole_forward,
+        hidden_states_at_output_positions_are_the_same_with_checkpointing,
+        output_positions_beyond_the_batch_are_an_error,
         losses_gradients_and_draws_are_the_same_bits,
         the_peak_of_memory_falls,
         lack_of_memory_anywhere_is_an_error_and_no_leak,
     };
     add_suite_of_each("stack", of_each, WG_COUNT(models), model_name);
+    const TTest *const of_all[] = {output_positions_make_the_last_layer_cheaper};
+    add_suite("stack_positions", of_all);
 }

@@ -1097,6 +1097,7 @@ class wg_stack_inputs(Structure):
         ("self_caches", c_void_p),
         ("memory_caches", c_void_p),
         ("dropout", c_double),
+        ("output_positions", c_void_p),
     ]
 
 wg_stack_layer = CFUNCTYPE(c_void_p, c_void_p, c_int64, c_void_p, c_void_p)
@@ -1522,6 +1523,7 @@ class wg_model_inputs(Structure):
         ("caches", c_void_p),
         ("memory_caches", c_void_p),
         ("causal", c_bool),
+        ("output_positions", c_void_p),
     ]
 
 
@@ -3161,6 +3163,7 @@ FUNCTIONS = {
     "wg_squeeze": (c_void_p, [c_void_p, c_int]),
     "wg_stack": (c_void_p, [c_int, c_void_p, c_int]),
     "wg_stack_forward": (c_void_p, [c_void_p, c_int64, wg_stack_layer, c_void_p, c_void_p, c_void_p]),
+    "wg_stack_output_rows": (c_void_p, [c_void_p, c_void_p]),
     "wg_state_dict_free": (None, [c_void_p]),
     "wg_std": (c_void_p, [c_void_p, c_int, c_void_p, c_double, c_bool]),
     "wg_student_t_entropy": (c_void_p, [c_void_p, c_void_p]),
