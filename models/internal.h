@@ -62,7 +62,28 @@ void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t 
     "{\"optimizer\": \"muon\", \"lr\": 0.006, \"weight-decay\": 0.05, \"schedule\": \"linear\", "  \
     "\"final\": 0, \"longest-warmup\": 60, \"batch\": 16}"
 
+/* The key `bigram_vocab_size` of models that take it, which is written if it is not 0. -1 with
+ * [FORMAT; ARGUMENT for a number below 0; MEMORY] */
+int wg__read_bigrams(wg_config *json, const char *where, int64_t *rows);
+int wg__write_bigrams(wg_config *json, int64_t rows);
+
+/* The row of a table of settings that documents it. */
+#define WG__BIGRAM_ROW                                                                             \
+    {                                                                                              \
+        .name = "bigram_vocab_size", .kind = WG_SETTING_ONLY, .derived = "0, no table",            \
+        .help = "rows of a table whose vectors are added to those of the tokens, one for each "    \
+                "token with the one before it, by a hash; our own key, which no other program "    \
+                "reads"                                                                            \
+    }
+
 /* ---- Forward ---- */
+
+/* The table of bigrams of a model, of vectors that begin at 0. `rows` 0: none, NULL. */
+wg_embedding *wg__bigrams_new(wg_module *parent, const char *name, int64_t rows, int64_t width);
+
+/* words, (B, T, C), plus the bigrams of the ids; `table` may be NULL. [scope; ARGUMENT for
+ * embeddings in place of ids] */
+wg_tensor *wg__add_bigrams(wg_embedding *table, wg_tensor *words, const wg_model_inputs *inputs);
 
 /* The position of the first of inputs->ids, (B, T), or of inputs->embeddings, (B, T, C): behind
  * what the caches hold. -1 with SHAPE for ids of another rank, or if they reach beyond `longest`

@@ -75,6 +75,7 @@ static const wg_setting rows[] = {
      .help = "an object that stretches the rotary positions: `rope_type` (`linear` or `llama3`), "
              "`factor`, and for llama3 `low_freq_factor`, `high_freq_factor` and "
              "`original_max_position_embeddings`"},
+    WG__BIGRAM_ROW,
     {.name = "head_dim",
      .kind = WG_SETTING_ONLY,
      .derived = "`hidden_size` / `num_attention_heads`",
@@ -119,7 +120,8 @@ static int read_more(wg_config *json, void *read) {
     const int status = scaling ? read_scaling(scaling, &config->rope_scaling) : 0;
     wg_config_free(scaling);
     int64_t head = 0;
-    if (status < 0 || wg_config_integer(json, "head_dim", &head) < 0)
+    if (status < 0 || wg__read_bigrams(json, WHERE, &config->bigram_vocab_size) < 0 ||
+        wg_config_integer(json, "head_dim", &head) < 0)
         return -1;
     if (head == 0 || head * config->num_attention_heads == config->hidden_size)
         return 0;
@@ -128,7 +130,10 @@ static int read_more(wg_config *json, void *read) {
 }
 
 static int write_more(wg_config *json, const void *written) {
-    const wg_rotary_options *options = &((const wg_llama_config *)written)->rope_scaling;
+    const wg_llama_config *config = written;
+    const wg_rotary_options *options = &config->rope_scaling;
+    if (wg__write_bigrams(json, config->bigram_vocab_size) < 0)
+        return -1;
     if (options->factor == 0)
         return 0;
     const bool llama3 = options->original_positions > 0;
@@ -290,6 +295,8 @@ wg_llama *wg_llama_new(const wg_llama_config *config, uint64_t seed) {
     model->embedding =
         wg_embedding_new(module, "model.embed_tokens", config->vocab_size, config->hidden_size,
                          &(wg_embedding_options){.init = weight_init(config)});
+    model->bigrams = wg__bigrams_new(module, "model.embed_bigrams", config->bigram_vocab_size,
+                                     config->hidden_size);
     for (int64_t i = 0; model->layers && i < config->num_hidden_layers; i++)
         model->layers[i] = layer_new(module, i, config);
     model->norm = norm(module, "model.norm", config);
@@ -342,8 +349,9 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
                  .sin = table_rows(model->sin, inputs, first, dtype)},
         .self_caches = inputs->caches,
     };
+    wg_tensor *words = wg_embedding_forward(model->embedding, inputs->ids);
     wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model,
-                                    wg_embedding_forward(model->embedding, inputs->ids), &around);
+                                    wg__add_bigrams(model->bigrams, words, inputs), &around);
     return wg_scope_end(&scope, wg_rms_norm_forward(model->norm, x));
 }
 
@@ -359,7 +367,9 @@ static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
 static double token_bytes(const wg_module *module) {
     const wg_llama *model = (const wg_llama *)module;
     const wg_tensor *table = model->embedding->weight;
-    const double bytes = wg__state_bytes(module);
+    double bytes = wg__state_bytes(module);
+    if (model->bigrams)
+        bytes -= wg__tensor_bytes(model->bigrams->weight);
     return model->head->weight == table ? bytes : bytes - wg__tensor_bytes(table);
 }
 

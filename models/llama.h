@@ -5,7 +5,8 @@
  *
  * RMSNorm before each sublayer, rotary positions in every attention, no biases. Parameter paths are
  * those of the published PyTorch checkpoints (model.layers.0.self_attn.q_proj.weight ...
- * lm_head.weight), and pairs of the rotation are halves, as there. */
+ * lm_head.weight), and pairs of the rotation are halves, as there. A model of our own may add a
+ * table of hashed bigrams (model.embed_bigrams.weight) to the embedding. */
 #ifndef WG_MODELS_LLAMA_H
 #define WG_MODELS_LLAMA_H
 
@@ -33,6 +34,7 @@ typedef struct wg_llama_config {
     double initializer_range;
     bool tie_word_embeddings;
     int64_t bos_token_id, eos_token_id; /* -1: none */
+    int64_t bigram_vocab_size; /* rows of a table of hashed bigrams (../nn/linear.h); 0: none */
 } wg_llama_config;
 
 typedef struct wg_llama_layer {
@@ -46,6 +48,7 @@ typedef struct wg_llama {
     wg_module module;
     wg_llama_config config;
     wg_embedding *embedding;
+    wg_embedding *bigrams;   /* NULL: none */
     wg_llama_layer **layers; /* config.num_hidden_layers */
     wg_rms_norm *norm;
     wg_linear *head;      /* lm_head; its weight may be tied to the embedding */

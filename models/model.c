@@ -285,6 +285,19 @@ void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t 
     *end = *end < vocabulary ? *end : -1;
 }
 
+int wg__read_bigrams(wg_config *json, const char *where, int64_t *rows) {
+    *rows = 0;
+    if (wg_config_integer(json, "bigram_vocab_size", rows) < 0)
+        return -1;
+    return *rows >= 0
+               ? 0
+               : wg__settings_refuse(where, "bigram_vocab_size", (double)*rows, "at least 0");
+}
+
+int wg__write_bigrams(wg_config *json, int64_t rows) {
+    return rows ? wg_config_set_integer(json, "bigram_vocab_size", rows) : 0;
+}
+
 const char *const wg__fitted_of_decoders[] = {"vocab_size", "bos_token_id", "eos_token_id", NULL};
 
 /* ---- Models ---- */
@@ -456,6 +469,26 @@ int wg_model_load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
 }
 
 /* ---- Forward ---- */
+
+wg_embedding *wg__bigrams_new(wg_module *parent, const char *name, int64_t rows, int64_t width) {
+    const wg_embedding_options zeros = {.init = {.kind = WG_INIT_ZEROS}};
+    return rows > 0 ? wg_embedding_new(parent, name, rows, width, &zeros) : NULL;
+}
+
+wg_tensor *wg__add_bigrams(wg_embedding *table, wg_tensor *words, const wg_model_inputs *inputs) {
+    if (!table)
+        return words;
+    if (!inputs->ids) {
+        wg_fail(WG_ERROR_ARGUMENT, "bigrams",
+                "a model with bigrams reads ids; embeddings do not tell which tokens they are of");
+        return NULL;
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *rows = wg_bigram_rows(inputs->ids, inputs->previous_ids, inputs->keep,
+                                     wg_tensor_size(table->weight, 0));
+    return wg_scope_end(&scope, wg_add(words, wg_embedding_forward(table, rows)));
+}
 
 int64_t wg__first_position(const char *where, const wg_model_inputs *inputs, int64_t longest) {
     const wg_tensor *ids = inputs->embeddings ? inputs->embeddings : inputs->ids;

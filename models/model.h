@@ -53,6 +53,8 @@ typedef struct wg_model_inputs {
     wg_tensor *memory_keep;     /* (B, S) bool */
     wg_kv_cache *caches;        /* of generation, one a layer: the ids follow what these hold */
     wg_kv_cache *memory_caches; /* encoder-decoders: one a layer, filled at the first call */
+    wg_tensor *previous_ids;    /* models with bigrams: (B), the last tokens that the caches hold,
+                                 * -1 for none; NULL: none */
     bool causal; /* encoders that can: a position sees itself and earlier ones only */
     wg_tensor *output_positions; /* (N) flat b T + t: hidden states are wanted at these alone, and
                                   * the last layer skips what the others do not need; NULL: all */

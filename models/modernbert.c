@@ -98,6 +98,7 @@ static const wg_setting rows[] = {
      .help = "the first token of a sequence; likewise"},
     {AT(sep_token_id), WG__MAYBE_TOKEN, .standard = "50282",
      .help = "the token behind each text; likewise"},
+    WG__BIGRAM_ROW,
     WG__ONLY("initializer_cutoff_factor", "2"),
     WG__ONLY("tie_word_embeddings", "true"),
 };
@@ -111,6 +112,14 @@ static const char *const ignored[] = {
 static const char *const fitted[] = {
     "vocab_size", "pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id",
     NULL};
+
+static int read_more(wg_config *json, void *config) {
+    return wg__read_bigrams(json, WHERE, &((wg_modernbert_config *)config)->bigram_vocab_size);
+}
+
+static int write_more(wg_config *json, const void *config) {
+    return wg__write_bigrams(json, ((const wg_modernbert_config *)config)->bigram_vocab_size);
+}
 
 static int check(const void *checked) {
     const wg_modernbert_config *config = checked;
@@ -274,6 +283,8 @@ wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
                                         .padding_index = config->pad_token_id};
     model->embedding = wg_embedding_new(module, "model.embeddings.tok_embeddings",
                                         config->vocab_size, config->hidden_size, &words);
+    model->bigrams = wg__bigrams_new(module, "model.embeddings.bigram_embeddings",
+                                     config->bigram_vocab_size, config->hidden_size);
     model->embedding_norm = norm(module, "model.embeddings.norm", config);
     for (int64_t i = 0; model->layers && i < config->num_hidden_layers; i++)
         model->layers[i] = layer_new(module, i, config);
@@ -355,6 +366,7 @@ static wg_tensor *embed(wg_modernbert *model, const wg_model_inputs *inputs) {
     wg_scope_begin(&scope);
     wg_tensor *words = inputs->embeddings ? inputs->embeddings
                                           : wg_embedding_forward(model->embedding, inputs->ids);
+    words = wg__add_bigrams(model->bigrams, words, inputs);
     wg_tensor *x = wg_layer_norm_forward(model->embedding_norm, words);
     return wg_scope_end(&scope, wg_dropout(&model->module, x, model->config.embedding_dropout));
 }
@@ -474,6 +486,8 @@ const wg_model_type wg_modernbert_type = {
                 "\"embedding_dropout\": 0.1, \"pad_token_id\": 0, \"bos_token_id\": 1, "
                 "\"eos_token_id\": 2, \"cls_token_id\": 1, \"sep_token_id\": 2}",
     .objectives = "masked-lm",
+    .read_more = read_more,
+    .write_more = write_more,
     .check = check,
     .fitted = fitted,
     .fit = fit_config,

@@ -16,7 +16,9 @@
  *     attention  global  local  local  global  local  local  global
  *
  * Parameter paths are those of the published PyTorch checkpoints
- * (model.layers.0.attn.Wqkv.weight ... decoder.bias), and pairs of the rotation are halves. */
+ * (model.layers.0.attn.Wqkv.weight ... decoder.bias), and pairs of the rotation are halves. A model
+ * of our own may add a table of hashed bigrams (model.embeddings.bigram_embeddings.weight) to the
+ * word embeddings. */
 #ifndef WG_MODELS_MODERNBERT_H
 #define WG_MODELS_MODERNBERT_H
 
@@ -53,6 +55,7 @@ typedef struct wg_modernbert_config {
     wg_pooling classifier_pooling;
     int64_t pad_token_id;                                           /* -1: none, as the others */
     int64_t bos_token_id, eos_token_id, cls_token_id, sep_token_id; /* in no formula */
+    int64_t bigram_vocab_size; /* rows of a table of hashed bigrams (../nn/linear.h); 0: none */
 } wg_modernbert_config;
 
 /* The model type, that of wg_modernbert_for_masked_lm, with the presets "modernbert-mini" (6
@@ -76,6 +79,7 @@ typedef struct wg_modernbert {
     wg_module module;
     wg_modernbert_config config;
     wg_embedding *embedding;
+    wg_embedding *bigrams; /* NULL: none */
     wg_layer_norm *embedding_norm;
     wg_modernbert_layer **layers; /* config.num_hidden_layers */
     wg_layer_norm *final_norm;

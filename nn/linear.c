@@ -2,6 +2,7 @@
 #include "nn/linear.h"
 
 #include "nn/internal.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
@@ -238,4 +239,66 @@ wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *t
         loss =
             wg_linear_cross_entropy(rows, embedding->weight, target, NULL, ignore_index, options);
     return wg_module_leave(&place, wg_scope_end(&scope, loss));
+}
+
+/* ---- Hashed bigrams ---- */
+
+#define NO_TOKEN UINT32_MAX
+
+static uint64_t splitmix64(uint64_t state) {
+    uint64_t z = state + 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static int check_bigrams(const wg_tensor *ids, const wg_tensor *previous, const wg_tensor *keep,
+                         int64_t rows) {
+    if (!ids || wg_error_pending())
+        return -1;
+    char text[64];
+    if (wg_tensor_ndim(ids) != 2)
+        return wg_fail(WG_ERROR_SHAPE, "bigram_rows", "ids %s; wanted (B, T)",
+                       wg_spec_text(text, sizeof text, &ids->spec));
+    const int64_t count = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);
+    if (previous && (wg_tensor_ndim(previous) != 1 || wg_tensor_size(previous, 0) != count))
+        return wg_fail(WG_ERROR_SHAPE, "bigram_rows", "previous %s; wanted (%lld), one a sequence",
+                       wg_spec_text(text, sizeof text, &previous->spec), (long long)count);
+    if (keep && (wg_tensor_ndim(keep) != 2 || wg_tensor_size(keep, 0) != count ||
+                 wg_tensor_size(keep, 1) < length))
+        return wg_fail(
+            WG_ERROR_SHAPE, "bigram_rows", "keep %s; wanted (%lld, %lld) or with more columns",
+            wg_spec_text(text, sizeof text, &keep->spec), (long long)count, (long long)length);
+    if (keep && wg_tensor_dtype(keep) != WG_BOOL)
+        return wg_fail(WG_ERROR_DTYPE, "bigram_rows", "keep is %s; wanted bool",
+                       wg_dtype_name(wg_tensor_dtype(keep)));
+    return wg__check_size("bigram_rows", "rows", rows);
+}
+
+wg_tensor *wg_bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep, int64_t rows) {
+    if (check_bigrams(ids, previous, keep, rows) < 0)
+        return NULL;
+    const int64_t count = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *tokens = wg_contiguous(wg_cast(ids, WG_I64));
+    wg_tensor *before = previous ? wg_contiguous(wg_cast(previous, WG_I64)) : NULL;
+    wg_tensor *kept = keep ? wg_contiguous(keep) : NULL;
+    wg_tensor *hashed = wg_empty(WG_I64, WG_DIMS(count, length));
+    if (wg_error_pending())
+        return wg_scope_end(&scope, NULL);
+    const int64_t columns = kept ? wg_tensor_size(kept, 1) : 0, *id = wg_tensor_data(tokens);
+    const int64_t *first = before ? wg_tensor_data(before) : NULL;
+    const bool *real = kept ? (const bool *)wg_tensor_data(kept) + columns - length : NULL;
+    int64_t *row = wg_tensor_data(hashed);
+    for (int64_t b = 0; b < count; b++)
+        for (int64_t t = 0; t < length; t++) {
+            int64_t pair = t > 0 ? id[b * length + t - 1] : first ? first[b] : -1;
+            if (real && t + columns > length && !real[b * columns + t - 1])
+                pair = -1;
+            const uint64_t high = pair < 0 ? NO_TOKEN : (uint64_t)pair;
+            const uint64_t key = (high << 32) + (uint64_t)id[b * length + t];
+            row[b * length + t] = (int64_t)(splitmix64(key) % (uint64_t)rows);
+        }
+    return wg_scope_end(&scope, hashed);
 }

@@ -85,6 +85,25 @@ WG_API wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x);
 WG_API wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
                                     int64_t ignore_index, const wg_cross_entropy_options *options);
 
+/* ---- Hashed bigrams: the rows of a table of vectors for pairs of tokens, which a model adds to
+ * those of its tokens (Huang et al. 2025, "Over-Tokenized Transformer", arXiv:2501.16975). Pairs
+ * are too many for a row of their own; those with the same hash share one:
+ *
+ *     row of (previous, id) = splitmix64(2^32 previous + id) mod rows
+ *
+ * by the generator of Steele et al. 2014, whose state is the pair. Without a token before it,
+ * `previous` is 2^32 - 1. ---- */
+
+/* The row of each token with the one before it.
+ *
+ *     ids: (B, T) i64 or i32   ->   (B, T) i64, below `rows`
+ *
+ * `previous`: (B), the tokens before the first ones, -1 for none; NULL: there are none. `keep`:
+ * (B, S) bool, of which the last T columns belong to the ids; what is false is padding, and is
+ * nobody's token before. NULL: no padding. [scope; SHAPE, DTYPE; ARGUMENT for rows below 1] */
+WG_API wg_tensor *wg_bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep,
+                                 int64_t rows);
+
 WG_END_DECLS
 
 #endif

@@ -518,8 +518,9 @@ int wg_language_model_generate(const wg_language_model *model, int64_t count, wg
 
 /* ---- The decoders of the library ---- */
 
-/* The state of a decoder: a cache for each layer. */
+/* The state of a decoder: a cache for each layer, and the last tokens that they hold. */
 typedef struct caches {
+    wg_tensor *last; /* (R), kept; NULL before the first ones */
     int64_t layers;
     wg_kv_cache of_layer[];
 } caches;
@@ -530,10 +531,15 @@ static void *begin_caches(void *context, int64_t texts, int64_t length) {
     (void)texts;
     if (!c)
         return NULL;
-    c->layers = layers;
+    *c = (caches){.layers = layers};
     for (int64_t i = 0; i < layers; i++)
         wg_kv_cache_init(&c->of_layer[i], length);
     return c;
+}
+
+static void set_last(caches *c, wg_tensor *last) {
+    wg_release(c->last);
+    c->last = last ? wg_keep(last) : NULL;
 }
 
 /* A decoder has no encoder part, so there is nothing for wg_model_forward to choose. */
@@ -542,9 +548,11 @@ static wg_tensor *read_tokens(void *context, void *state, const wg_new_tokens *t
     caches *c = state;
     const wg_model_inputs inputs = {.ids = tokens->ids,
                                     .caches = c->of_layer,
+                                    .previous_ids = c->last,
                                     .position_ids = tokens->position_ids,
                                     .keep = tokens->keep};
     wg_tensor *hidden = model->type->forward(model->module, &inputs); /* (R, T, C) */
+    set_last(c, wg_contiguous(wg_select(tokens->ids, 1, -1)));
     return wg_model_logits(model, wg_select(hidden, 1, -1), NULL);
 }
 
@@ -554,7 +562,12 @@ static int reorder_caches(void *context, void *state, wg_tensor *index) {
     (void)context;
     for (int64_t i = 0; result == 0 && i < c->layers; i++)
         result = wg__kv_cache_reorder(&c->of_layer[i], index);
-    return result;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (result == 0 && c->last)
+        set_last(c, wg_index_select(c->last, 0, index));
+    wg_scope_end(&scope, NULL);
+    return wg_error_pending() ? -1 : result;
 }
 
 static void end_caches(void *context, void *state) {
@@ -562,6 +575,7 @@ static void end_caches(void *context, void *state) {
     (void)context;
     for (int64_t i = 0; i < c->layers; i++)
         wg_kv_cache_clear(&c->of_layer[i]);
+    wg_release(c->last);
     wg__free(c);
 }
 

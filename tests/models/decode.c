@@ -27,7 +27,7 @@ static wg_model gpt_new(void) {
     return (wg_model){.type = &wg_gpt_type, .module = &wg_gpt_new(&config, 1)->module};
 }
 
-static wg_model llama_new(void) {
+static wg_llama *llama_of(int64_t bigrams) {
     wg_llama_config config;
     wg_model_preset_config(&wg_llama_type, "llama-260k", &config);
     config.vocab_size = VOCAB;
@@ -38,13 +38,29 @@ static wg_model llama_new(void) {
     config.num_key_value_heads = 2;
     config.max_position_embeddings = POSITIONS;
     config.initializer_range = 0.4;
-    return (wg_model){.type = &wg_llama_type, .module = &wg_llama_new(&config, 1)->module};
+    config.bigram_vocab_size = bigrams;
+    return wg_llama_new(&config, 1);
+}
+
+static wg_model llama_new(void) {
+    return (wg_model){.type = &wg_llama_type, .module = &llama_of(0)->module};
+}
+
+/* The table of bigrams, which begins at 0, is as large as the other weights. */
+static wg_model llama_bigrams_new(void) {
+    wg_llama *model = llama_of(100);
+    wg_generator generator = {.seed = 3};
+    wg_set_grad_enabled(false);
+    const wg_initializer large = {WG_INIT_NORMAL, 0.4};
+    ck_assert_int_eq(wg_initialize(model->bigrams->weight, &large, &generator), 0);
+    wg_set_grad_enabled(true);
+    return (wg_model){.type = &wg_llama_type, .module = &model->module};
 }
 
 static const struct {
     const char *name;
     wg_model (*make)(void);
-} models[] = {{"gpt", gpt_new}, {"llama", llama_new}};
+} models[] = {{"gpt", gpt_new}, {"llama", llama_new}, {"llama-bigrams", llama_bigrams_new}};
 
 static const char *model_name(int index) {
     return models[index].name;

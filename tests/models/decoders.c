@@ -28,7 +28,7 @@ static wg_model gpt_new(void) {
     return (wg_model){.type = &wg_gpt_type, .module = &wg_gpt_new(&config, 1)->module};
 }
 
-static wg_model llama_new(void) {
+static wg_model llama_of(int64_t bigrams) {
     wg_llama_config config;
     wg_model_preset_config(&wg_llama_type, "llama-15m", &config);
     config.vocab_size = VOCAB;
@@ -39,13 +39,22 @@ static wg_model llama_new(void) {
     config.num_key_value_heads = 2;
     config.max_position_embeddings = POSITIONS;
     config.tie_word_embeddings = false;
+    config.bigram_vocab_size = bigrams;
     return (wg_model){.type = &wg_llama_type, .module = &wg_llama_new(&config, 1)->module};
+}
+
+static wg_model llama_new(void) {
+    return llama_of(0);
+}
+
+static wg_model llama_bigrams_new(void) {
+    return llama_of(40);
 }
 
 static const struct {
     const char *name;
     wg_model (*make)(void);
-} models[] = {{"gpt", gpt_new}, {"llama", llama_new}};
+} models[] = {{"gpt", gpt_new}, {"llama", llama_new}, {"llama-bigrams", llama_bigrams_new}};
 
 static const char *model_name(int index) {
     return models[index].name;
@@ -137,7 +146,9 @@ START_TEST(a_cache_gives_token_by_token_the_logits_of_all_at_once) {
     init_caches(caches, &model);
     int count = 0;
     for (int64_t begin = 0, step = 4; begin < T; begin += step, step = 1) {
+        wg_tensor *before = begin > 0 ? wg_select(ids, 1, begin - 1) : NULL;
         const wg_model_inputs inputs = {.ids = wg_slice(ids, 1, begin, begin + step, 1),
+                                        .previous_ids = before,
                                         .caches = caches};
         parts[count++] = wg_model_logits(&model, wg_model_forward(&model, &inputs), NULL);
     }
