@@ -49,6 +49,7 @@ typedef struct conversion {
     char *tokenizer_json; /* NULL: there is none */
     char *generation;     /* the generation_config.json of IN; NULL: there is none */
     int head;             /* a wg__head_kind; -1: none */
+    int64_t bigrams;      /* rows of the model's table of bigrams */
     wg_model_sizes sizes;
 } conversion;
 
@@ -168,6 +169,7 @@ static int make_model(conversion *c, const char *json, wg_config *object) {
         const wg_model_sizes sizes = c->sizes = c->type->sizes(config);
         c->vocabulary = wg__larger(sizes.vocabulary, sizes.source_vocabulary);
         status = check_layers(&sizes) < 0 ? -1 : make_module(c, json, object, config);
+        wg_config_integer(object, "bigram_vocab_size", &c->bigrams);
     }
     wg__free(config);
     return status;
@@ -708,6 +710,16 @@ static int choose_format(const char *out, const char **format) {
                    out);
 }
 
+/* Another program would read the file, leave out the table of bigrams, and compute something else.
+ */
+static int check_format(const conversion *c, const char *format) {
+    if (c->bigrams == 0 || (format && strcmp(format, "hdf5") == 0))
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                   "the model has a table of bigrams (bigram_vocab_size), which no other program "
+                   "reads; write it to a name that ends in .h5");
+}
+
 static bool keeps_tokenizer(const conversion *c, const char *format) {
     return format ? wg__weights_keeps_tokenizer(format, c->tokenizer_json) : c->tokenizer != NULL;
 }
@@ -804,9 +816,9 @@ static int convert(conversion *c, const char *in, const char *out, wg_convert_su
     if (choose_format(out, &format) < 0)
         return -1;
     c->in = wg_weights_open(in);
-    if (!c->in || read_model(c, in) < 0 || find_part(c) < 0 || match(c, in) < 0 ||
-        read_adapter(c) < 0 || read_generation(c, in) < 0 || read_tokenizer(c, in) < 0 ||
-        write_out(c, in, out, format) < 0)
+    if (!c->in || read_model(c, in) < 0 || check_format(c, format) < 0 || find_part(c) < 0 ||
+        match(c, in) < 0 || read_adapter(c) < 0 || read_generation(c, in) < 0 ||
+        read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
         return -1;
     if (summary)
         summarise(c, format, summary);

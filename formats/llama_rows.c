@@ -30,9 +30,6 @@ int wg__llama_config_for(wg_llama_config *config, const char *json, const char *
     if (config->rope_scaling.factor != 0)
         return wg_fail(WG_ERROR_ARGUMENT, where,
                        "this format is written without rope_scaling; safetensors and hdf5 keep it");
-    if (config->bigram_vocab_size != 0)
-        return wg_fail(WG_ERROR_ARGUMENT, where,
-                       "this format has no table of bigrams (bigram_vocab_size); hdf5 keeps it");
     if (wg__llama_config_fits(config, INT64_MAX) < 0)
         return wg_fail(WG_ERROR_ARGUMENT, where, "the configuration's sizes do not fit together");
     return 0;

@@ -442,6 +442,19 @@ START_TEST(what_cannot_be_converted_is_refused_with_the_reason) {
 }
 END_TEST
 
+START_TEST(a_model_with_bigrams_is_written_in_no_format_of_others) {
+    const wg_convert_options options = {
+        .config = write_text("bigrams.json",
+                             "{\"model_type\": \"llama\", \"vocab_size\": 9, \"hidden_size\": 8, "
+                             "\"intermediate_size\": 5, \"num_hidden_layers\": 1, "
+                             "\"num_attention_heads\": 2, \"bigram_vocab_size\": 16}")};
+    static const char *const outs[] = {"out", "out.safetensors", "out.gguf", "out.bin"};
+    for (size_t i = 0; i < WG_COUNT(outs); i++)
+        refuse(fixture("convert/llama"), in_scratch(outs[i]), &options, WG_ERROR_ARGUMENT,
+               "a table of bigrams (bigram_vocab_size), which no other program reads");
+}
+END_TEST
+
 START_TEST(a_model_that_is_not_here_or_not_of_its_configuration_is_refused) {
     const char *out = in_scratch("out.h5");
     const wg_convert_options marian = {
@@ -588,6 +601,7 @@ SUITES {
         a_model_goes_through_shards_and_back_bit_for_bit,
         several_tokens_that_end_a_text_are_noted,
         what_cannot_be_converted_is_refused_with_the_reason,
+        a_model_with_bigrams_is_written_in_no_format_of_others,
         a_model_that_is_not_here_or_not_of_its_configuration_is_refused,
         a_conversion_without_memory_says_so_and_leaks_nothing,
         stories260k_comes_back_bit_for_bit,

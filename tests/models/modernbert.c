@@ -279,6 +279,30 @@ START_TEST(an_encoder_begins_with_embeddings_as_with_the_ids_that_they_stand_for
 }
 END_TEST
 
+/* The table begins at 0, and what is in it is added to the words. */
+START_TEST(bigrams_are_added_to_the_words_before_their_norm) {
+    wg_modernbert_config config = config_of(_i);
+    wg_model plain = model_of(&config);
+    config.bigram_vocab_size = 30;
+    wg_model model = model_of(&config);
+    wg_model_inputs inputs = load_inputs(_i);
+    wg_set_grad_enabled(false);
+    assert_close(logits_of(&model, &inputs), logits_of(&plain, &inputs), 0, 0);
+    wg_tensor *vector = wg_randn(NULL, WG_F32, WG_DIMS(16));
+    wg_tensor *words = encoder_of(&plain)->embedding->weight;
+    wg_copy_(encoder_of(&model)->bigrams->weight, vector);
+    wg_copy_(words, wg_add(words, vector));
+    assert_relative(wg_model_forward(&model, &inputs), wg_model_forward(&plain, &inputs), 1e-5);
+    inputs.embeddings = wg_embedding_forward(encoder_of(&model)->embedding, inputs.ids);
+    inputs.ids = NULL;
+    ck_assert_ptr_null(logits_of(&model, &inputs));
+    assert_error(WG_ERROR_ARGUMENT, "a model with bigrams reads ids");
+    wg_set_grad_enabled(true);
+    free_model(&plain);
+    free_model(&model);
+}
+END_TEST
+
 START_TEST(bert_refuses_causal_attention) {
     wg_model model;
     ck_assert_int_eq(wg_model_new(&wg_bert_type, "bert-tiny", 1, &model), 0);
@@ -496,6 +520,7 @@ SUITES {
         a_window_that_covers_the_text_hides_nothing,
         a_text_that_is_too_long_is_refused,
         an_encoder_begins_with_embeddings_as_with_the_ids_that_they_stand_for,
+        bigrams_are_added_to_the_words_before_their_norm,
     };
     const TTest *const others[] = {
         bert_refuses_causal_attention,

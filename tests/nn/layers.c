@@ -213,6 +213,52 @@ START_TEST(constructing_a_layer_without_memory_fails_cleanly) {
 }
 END_TEST
 
+/* The row of (previous, id); previous -1: none. */
+static int64_t row_of(int64_t previous, int64_t id) {
+    wg_tensor *ids = wg_from_array(WG_I64, WG_DIMS(1, 1), (int64_t[]){id});
+    wg_tensor *before = wg_from_array(WG_I64, WG_DIMS(1), (int64_t[]){previous});
+    return (int64_t)wg_item(wg_bigram_rows(ids, before, NULL, 1 << 20));
+}
+
+/* Rows of splitmix64 as Java's SplittableRandom and NumPy's tests have it: its first number from
+ * the states 0 and 1234567. */
+START_TEST(bigrams_are_hashed_by_splitmix64) {
+    ck_assert_int_eq(row_of(0, 0), (int64_t)(0xe220a8397b1dcdafu & 0xfffff));
+    ck_assert_int_eq(row_of(0, 1234567), (int64_t)(6457827717110365317u & 0xfffff));
+}
+END_TEST
+
+START_TEST(a_bigram_reaches_over_calls_and_not_over_padding) {
+    wg_tensor *ids = wg_from_array(WG_I64, WG_DIMS(2, 3), (int64_t[]){7, 8, 9, 7, 8, 9});
+    wg_tensor *previous = wg_from_array(WG_I64, WG_DIMS(2), (int64_t[]){6, -1});
+    wg_tensor *keep = wg_from_array(WG_BOOL, WG_DIMS(2, 4),
+                                    (bool[]){true, true, true, true, false, false, true, true});
+    const int64_t wanted[] = {row_of(6, 7),  row_of(7, 8),  row_of(8, 9),
+                              row_of(-1, 7), row_of(-1, 8), row_of(8, 9)};
+    assert_close(wg_bigram_rows(ids, previous, keep, 1 << 20),
+                 wg_from_array(WG_I64, WG_DIMS(2, 3), wanted), 0, 0);
+    const int64_t alone[] = {row_of(-1, 7), row_of(7, 8), row_of(8, 9),
+                             row_of(-1, 7), row_of(7, 8), row_of(8, 9)};
+    assert_close(wg_bigram_rows(wg_cast(ids, WG_I32), NULL, NULL, 1 << 20),
+                 wg_from_array(WG_I64, WG_DIMS(2, 3), alone), 0, 0);
+}
+END_TEST
+
+START_TEST(bigrams_of_other_shapes_are_refused) {
+    wg_tensor *ids = wg_zeros(WG_I64, WG_DIMS(2, 3));
+    ck_assert_ptr_null(wg_bigram_rows(wg_zeros(WG_I64, WG_DIMS(3)), NULL, NULL, 9));
+    assert_error(WG_ERROR_SHAPE, "wanted (B, T)");
+    ck_assert_ptr_null(wg_bigram_rows(ids, wg_zeros(WG_I64, WG_DIMS(3)), NULL, 9));
+    assert_error(WG_ERROR_SHAPE, "wanted (2), one a sequence");
+    ck_assert_ptr_null(wg_bigram_rows(ids, NULL, wg_ones(WG_BOOL, WG_DIMS(2, 2)), 9));
+    assert_error(WG_ERROR_SHAPE, "wanted (2, 3) or with more columns");
+    ck_assert_ptr_null(wg_bigram_rows(ids, NULL, wg_ones(WG_I64, WG_DIMS(2, 3)), 9));
+    assert_error(WG_ERROR_DTYPE, "keep is i64; wanted bool");
+    ck_assert_ptr_null(wg_bigram_rows(ids, NULL, NULL, 0));
+    assert_error(WG_ERROR_ARGUMENT, "rows is 0");
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         dropout_rests_in_evaluation_and_without_probability,
@@ -223,6 +269,9 @@ SUITES {
         the_padding_row_begins_at_zero_and_gets_no_gradient,
         activations_go_by_their_published_names,
         impossible_sizes_are_refused_by_name,
+        bigrams_are_hashed_by_splitmix64,
+        a_bigram_reaches_over_calls_and_not_over_padding,
+        bigrams_of_other_shapes_are_refused,
         impossible_convolutions_are_refused_by_name,
         a_convolution_has_pytorchs_names_and_spares_its_bias,
         constructing_a_layer_without_memory_fails_cleanly,

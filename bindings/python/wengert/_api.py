@@ -1522,6 +1522,7 @@ class wg_model_inputs(Structure):
         ("memory_keep", c_void_p),
         ("caches", c_void_p),
         ("memory_caches", c_void_p),
+        ("previous_ids", c_void_p),
         ("causal", c_bool),
         ("output_positions", c_void_p),
     ]
@@ -1929,6 +1930,7 @@ class wg_llama_config(Structure):
         ("tie_word_embeddings", c_bool),
         ("bos_token_id", c_int64),
         ("eos_token_id", c_int64),
+        ("bigram_vocab_size", c_int64),
     ]
 
 
@@ -1947,6 +1949,7 @@ class wg_llama(Structure):
         ("module", wg_module),
         ("config", wg_llama_config),
         ("embedding", c_void_p),
+        ("bigrams", c_void_p),
         ("layers", c_void_p),
         ("norm", c_void_p),
         ("head", c_void_p),
@@ -1986,6 +1989,7 @@ class wg_modernbert_config(Structure):
         ("eos_token_id", c_int64),
         ("cls_token_id", c_int64),
         ("sep_token_id", c_int64),
+        ("bigram_vocab_size", c_int64),
     ]
 
 
@@ -2006,6 +2010,7 @@ class wg_modernbert(Structure):
         ("module", wg_module),
         ("config", wg_modernbert_config),
         ("embedding", c_void_p),
+        ("bigrams", c_void_p),
         ("embedding_norm", c_void_p),
         ("layers", c_void_p),
         ("final_norm", c_void_p),
@@ -2599,6 +2604,7 @@ FUNCTIONS = {
     "wg_beta_kl": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "wg_beta_log_prob": (c_void_p, [c_void_p, c_void_p, c_void_p]),
     "wg_beta_sample": (c_void_p, [c_void_p, c_void_p, c_void_p]),
+    "wg_bigram_rows": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int64]),
     "wg_bincount": (c_void_p, [c_void_p, c_void_p, c_int64]),
     "wg_bleu_tokens_find": (c_int, [c_char_p]),
     "wg_block_position_forward": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p]),
