@@ -1,4 +1,5 @@
-/* Sorting long rows, of every dtype, by every algorithm. */
+/* Sorting long rows, of every dtype, by every algorithm; gathering from and scattering to such
+ * rows. */
 #include "tensor/ops.h"
 
 #include <math.h>
@@ -117,6 +118,103 @@ START_TEST(any_number_of_threads_gives_the_same_order) {
 }
 END_TEST
 
+/* ---- Columns whose indices lie one after the other: the gradient of sort along the first axis.
+ * The number of columns is no multiple of those that are scattered together. ---- */
+
+enum { COLUMNS = 50, LENGTH = 40, TAKEN = 33 };
+
+static wg_tensor *whole_numbers(wg_generator *generator, wg_dtype dtype, int64_t rows,
+                                int64_t columns) {
+    return wg_cast(wg_randint(generator, 0, 20, WG_DIMS(rows, columns)), dtype);
+}
+
+static wg_tensor *turned(wg_tensor *x) {
+    return wg_transpose(x, 0, 1);
+}
+
+START_TEST(columns_are_scattered_as_rows_are) {
+    wg_generator generator = {.seed = 6};
+    for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++) {
+        if (dtype == WG_BOOL)
+            continue;
+        wg_tensor *y = whole_numbers(&generator, (wg_dtype)dtype, LENGTH, COLUMNS);
+        wg_tensor *x = whole_numbers(&generator, (wg_dtype)dtype, TAKEN, COLUMNS);
+        wg_tensor *repeated = wg_randint(&generator, 0, LENGTH, WG_DIMS(COLUMNS, TAKEN));
+        wg_tensor *rows = wg_contiguous(turned(y)), *added = wg_contiguous(turned(x));
+        assert_close(wg_scatter_add(y, 0, turned(repeated), x),
+                     turned(wg_scatter_add(rows, 1, repeated, added)), 0, 0);
+        wg_tensor *random = wg_rand(&generator, WG_F32, WG_DIMS(COLUMNS, LENGTH));
+        wg_tensor *distinct = wg_slice(wg_argsort(random, 1, false), 1, 0, TAKEN, 1);
+        assert_close(wg_scatter(y, 0, turned(distinct), x),
+                     turned(wg_scatter(rows, 1, distinct, added)), 0, 0);
+    }
+}
+END_TEST
+
+START_TEST(the_gradient_of_sorted_columns_is_that_of_sorted_rows) {
+    wg_generator generator = {.seed = 7};
+    for (int dtype = WG_F32; dtype <= WG_F64; dtype++) {
+        wg_tensor *x = wg_rand(&generator, (wg_dtype)dtype, WG_DIMS(LENGTH, COLUMNS));
+        wg_tensor *g = wg_rand(&generator, (wg_dtype)dtype, WG_DIMS(LENGTH, COLUMNS));
+        wg_tensor *across = wg_contiguous(turned(x)), *down = wg_clone(x), *values;
+        wg_set_requires_grad(across, true);
+        wg_set_requires_grad(down, true);
+        wg_sort(down, 0, false, &values, NULL);
+        ck_assert_int_eq(wg_backward(values, &(wg_backward_options){.cotangent = g}), 0);
+        wg_sort(across, 1, false, &values, NULL);
+        const wg_backward_options options = {.cotangent = wg_contiguous(turned(g))};
+        ck_assert_int_eq(wg_backward(values, &options), 0);
+        assert_close(wg_gradient(down), turned(wg_gradient(across)), 0, 0);
+    }
+}
+END_TEST
+
+/* ---- Indices are checked while a row is gathered ---- */
+
+enum { LONG = 5000 };
+
+/* (2, LONG): 0, but for one element. */
+static wg_tensor *zeros_but_one(int64_t row, int64_t column, int64_t value) {
+    wg_tensor *index = wg_zeros(WG_I64, WG_DIMS(2, LONG));
+    ((int64_t *)wg_tensor_data(index))[row * LONG + column] = value;
+    return index;
+}
+
+static const int64_t places[] = {0, 1023, 1024, LONG - 1};
+
+START_TEST(an_index_outside_is_found_anywhere_in_a_long_row) {
+    wg_tensor *x = wg_rand(&(wg_generator){.seed = 8}, WG_F32, WG_DIMS(2, LONG));
+    for (size_t i = 0; i < 2 * WG_COUNT(places); i++) {
+        const int64_t row = (int64_t)i % 2, column = places[i / 2];
+        ck_assert_ptr_null(wg_gather(x, 1, zeros_but_one(row, column, LONG)));
+        assert_error(WG_ERROR_INDEX, "index 5000 is out of range");
+        ck_assert_ptr_null(wg_gather(x, 1, zeros_but_one(row, column, -1)));
+        assert_error(WG_ERROR_INDEX, "index -1 is out of range");
+        ck_assert_ptr_null(wg_take_along_axis(x, 1, zeros_but_one(row, column, LONG)));
+        assert_error(WG_ERROR_INDEX, "index 5000 is out of range of axis 1");
+        ck_assert_ptr_null(wg_take_along_axis(x, 1, zeros_but_one(row, column, -LONG - 1)));
+        assert_error(WG_ERROR_INDEX, "index -5001 is out of range of axis 1");
+    }
+}
+END_TEST
+
+START_TEST(a_negative_index_anywhere_in_a_long_row_counts_from_the_end) {
+    for (size_t i = 0; i < 2 * WG_COUNT(places); i++) {
+        const int64_t row = (int64_t)i % 2, column = places[i / 2];
+        wg_tensor *x = wg_rand(&(wg_generator){.seed = 9}, WG_F32, WG_DIMS(2, LONG));
+        wg_set_requires_grad(x, true);
+        wg_tensor *y = wg_take_along_axis(x, 1, zeros_but_one(row, column, -1));
+        wg_tensor *same = wg_take_along_axis(x, 1, zeros_but_one(row, column, LONG - 1));
+        assert_close(y, same, 0, 0);
+        ck_assert_int_eq(wg_backward(wg_sum(y, WG_ALL, false), NULL), 0);
+        const float *g = wg_tensor_data(wg_gradient(x));
+        ck_assert_float_eq(g[row * LONG], LONG - 1);
+        ck_assert_float_eq(g[row * LONG + LONG - 1], 1);
+        ck_assert_float_eq(g[(1 - row) * LONG], LONG);
+    }
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         sorted_rows_are_in_order_and_stable,
@@ -124,6 +222,10 @@ SUITES {
         half_of_a_row_is_on_each_side_of_its_median,
         the_values_put_back_by_their_indices_are_the_operand,
         any_number_of_threads_gives_the_same_order,
+        columns_are_scattered_as_rows_are,
+        the_gradient_of_sorted_columns_is_that_of_sorted_rows,
+        an_index_outside_is_found_anywhere_in_a_long_row,
+        a_negative_index_anywhere_in_a_long_row_counts_from_the_end,
     };
     add_suite("ops_sort", tests);
 }

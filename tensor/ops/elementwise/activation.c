@@ -329,6 +329,15 @@ typedef struct dropout_job {
 
 enum { GROUPS_AT_ONCE = 16, WORDS_AT_ONCE = GROUPS_AT_ONCE * WG__RANDOM_GROUP };
 
+/* Asks for memory that will be read and written once the random words are computed. */
+static void prefetch(const char *x, char *y, int64_t bytes) {
+    enum { CACHE_LINE = 64 };
+    for (int64_t i = 0; i < bytes; i += CACHE_LINE) {
+        __builtin_prefetch(x + i, 0, 2);
+        __builtin_prefetch(y + i, 1, 2);
+    }
+}
+
 static void drop_groups(int64_t begin, int64_t end, void *context) {
     const dropout_job *job = context;
     const wg__simd *simd = wg__simd_for(job->dtype);
@@ -339,9 +348,10 @@ static void drop_groups(int64_t begin, int64_t end, void *context) {
         int64_t first = group * WG__RANDOM_GROUP, n = groups * WG__RANDOM_GROUP;
         if (n > job->count - first)
             n = job->count - first;
+        int64_t size = (int64_t)wg_dtype_size(job->dtype), at = first * size;
+        prefetch(job->x + at, job->y + at, n * size);
         simd->random_words(job->options->seed, job->options->offset, (uint64_t)group, groups,
                            words);
-        int64_t at = first * (int64_t)wg_dtype_size(job->dtype);
         simd->drop_below(n, words, limit, scale, job->x + at, job->y + at);
     }
 }

@@ -21,9 +21,19 @@ static int gather_infer(wg_call *call) {
 static int gather_forward(wg_call *call) {
     const wg__index_options *options = call->options;
     const wg_tensor *x = call->inputs[0], *index = call->inputs[1];
-    if (!options->checked && wg__check_index_range(call, 1, x->spec.shape[options->axis]) < 0)
-        return -1;
-    wg__gather(x, options->axis, index, call->outputs[0]);
+    wg_tensor *y = call->outputs[0];
+    long long found;
+    if (options->checked)
+        wg__gather(x, options->axis, index, y);
+    else if (!wg__gather_checking(x, options->axis, index, y, &found))
+        return 0;
+    else if (!options->outside)
+        return wg__fail_index_range(call, found, x->spec.shape[options->axis]);
+    else {
+        memset(wg__tensor_address(y), 0,
+               (size_t)wg__spec_count(&y->spec) * wg_dtype_size(y->spec.dtype));
+        *options->outside = true;
+    }
     return 0;
 }
 
@@ -65,7 +75,8 @@ wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index) {
 
 /* wg_gather by i64 indices that are in range. */
 static wg_tensor *gather_checked(wg_tensor *x, int axis, wg_tensor *index) {
-    return wg_apply_one(&gather, 2, (wg_tensor *[]){x, index}, &(wg__index_options){axis, true});
+    return wg_apply_one(&gather, 2, (wg_tensor *[]){x, index},
+                        &(wg__index_options){.axis = axis, .checked = true});
 }
 
 /* index_select is a gather whose index is repeated, by strides of 0, along the other axes. */
@@ -328,15 +339,30 @@ static int take_along_axis_infer(wg_call *call) {
     return check_take_index(call) < 0 ? -1 : take_shapes(call, &axis, x_shape, index_shape);
 }
 
+static int64_t index_count(int ndim, const int64_t *shape) {
+    int64_t count = 1;
+    for (int i = 0; i < ndim; i++)
+        count *= shape[i];
+    return count;
+}
+
+/* The indices are mostly in range from the front on, which the gather finds on its way. */
 static int take_along_axis_decompose(wg_call *call) {
     const int ndim = call->input_specs[0].ndim;
     int64_t x_shape[WG_MAX_DIMS], index_shape[WG_MAX_DIMS];
     int axis;
     if (take_shapes(call, &axis, x_shape, index_shape) < 0)
         return -1;
-    wg_tensor *index = wg__index_from_front(call, call->inputs[1], axis, x_shape[axis]);
-    return wg__set_output(call, gather_checked(wg_expand(call->inputs[0], ndim, x_shape), axis,
-                                               wg_expand(index, ndim, index_shape)));
+    wg_tensor *x = wg_expand(call->inputs[0], ndim, x_shape), *index = call->inputs[1];
+    if (wg__spec_count(&index->spec) == index_count(ndim, index_shape)) { /* nothing is repeated */
+        bool outside = false;
+        wg_tensor *y = wg_apply_one(&gather, 2, (wg_tensor *[]){x, wg__index_as_i64(index)},
+                                    &(wg__index_options){.axis = axis, .outside = &outside});
+        if (!y || !outside)
+            return wg__set_output(call, y);
+    }
+    index = wg__index_from_front(call, index, axis, x_shape[axis]);
+    return wg__set_output(call, gather_checked(x, axis, wg_expand(index, ndim, index_shape)));
 }
 
 static int take_along_axis_sample(int index, wg_generator *generator, wg_sample *sample) {

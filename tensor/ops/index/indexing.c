@@ -33,18 +33,26 @@ static bool all_inside(const range *range, int64_t n, const int64_t *index) {
     return outside == 0;
 }
 
-static void find_outside(int64_t n, char *const *data, const int64_t *strides,
-                         const void *context) {
-    range *range = (struct range *)context;
-    if (strides[0] == sizeof(int64_t) && all_inside(range, n, (const int64_t *)data[0]))
-        return;
+/* Whether n indices, `stride` elements apart, are in range. One that is not is kept. */
+static bool check_indices(range *range, int64_t n, const int64_t *index, int64_t stride) {
+    if (stride == 1 && all_inside(range, n, index))
+        return true;
+    bool inside = true;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t index = *(const int64_t *)(data[0] + i * strides[0]);
-        if (index < range->low || index >= range->high) {
-            atomic_store(&range->outside, index);
+        const int64_t at = index[i * stride];
+        if (at < range->low || at >= range->high) {
+            atomic_store(&range->outside, at);
             atomic_store(&range->has_outside, true);
+            inside = false;
         }
     }
+    return inside;
+}
+
+static void find_outside(int64_t n, char *const *data, const int64_t *strides,
+                         const void *context) {
+    check_indices((range *)context, n, (const int64_t *)(void *)data[0],
+                  strides[0] / (int64_t)sizeof(int64_t));
 }
 
 /* Repeated axes (of stride 0) are read once. */
@@ -59,12 +67,16 @@ bool wg__index_outside(const wg_tensor *index, int64_t low, int64_t high, long l
     return atomic_load(&range.has_outside);
 }
 
-int wg__check_index_range(const wg_call *call, int i, int64_t size) {
-    long long found;
-    if (!wg__index_outside(call->inputs[i], 0, size, &found))
-        return 0;
+int wg__fail_index_range(const wg_call *call, long long found, int64_t size) {
     return wg__op_fail(call, WG_ERROR_INDEX, "index %lld is out of range; wanted 0 to %lld", found,
                        (long long)size - 1);
+}
+
+int wg__check_index_range(const wg_call *call, int i, int64_t size) {
+    long long found;
+    return wg__index_outside(call->inputs[i], 0, size, &found)
+               ? wg__fail_index_range(call, found, size)
+               : 0;
 }
 
 wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis, int64_t size) {
@@ -114,7 +126,10 @@ typedef struct walk {
     int ndim, axis, inner;
     int64_t shape[WG_MAX_DIMS];
     int64_t indexed_strides[WG_MAX_DIMS], index_strides[WG_MAX_DIMS], value_strides[WG_MAX_DIMS];
-    int64_t skip; /* an index that is left out of a sum, or -1 */
+    int64_t skip;         /* an index that is left out of a sum, or -1 */
+    int64_t indexed_size; /* of the indexed tensor along the axis */
+    bool from_zeros;      /* `indexed` is all 0 before a scatter */
+    range *range;         /* that indices of a gather are checked against; NULL: they are known */
 } walk;
 
 static walk walk_make(const wg_tensor *indexed, int axis, const wg_tensor *index,
@@ -125,7 +140,8 @@ static walk walk_make(const wg_tensor *indexed, int axis, const wg_tensor *index
                  .size = wg_dtype_size(values->spec.dtype),
                  .ndim = index->spec.ndim,
                  .axis = axis,
-                 .skip = -1};
+                 .skip = -1,
+                 .indexed_size = indexed->spec.ndim ? indexed->spec.shape[axis] : 1};
     const size_t bytes = (size_t)walk.ndim * sizeof(int64_t);
     memcpy(walk.shape, index->spec.shape, bytes);
     memcpy(walk.indexed_strides, indexed->strides, bytes);
@@ -169,8 +185,7 @@ static int64_t count_without(const walk *walk, int a, int b) {
 
 /* Elements are copied as bits, so that one function serves all dtypes of a size. */
 #define GATHER_ROW(NAME, TYPE)                                                                     \
-    static void NAME(const walk *walk, place at) {                                                 \
-        const int64_t n = walk->shape[walk->inner];                                                \
+    static void NAME(const walk *walk, place at, int64_t n) {                                      \
         const int64_t sx = walk->inner == walk->axis ? 0 : walk->indexed_strides[walk->inner];     \
         const int64_t si = walk->index_strides[walk->inner];                                       \
         const int64_t sy = walk->value_strides[walk->inner];                                       \
@@ -196,30 +211,55 @@ GATHER_ROW(gather_row_2, uint16_t)
 GATHER_ROW(gather_row_4, uint32_t)
 GATHER_ROW(gather_row_8, uint64_t)
 
+static void gather_row(const walk *walk, place at, int64_t n) {
+    switch (walk->size) {
+    case 1:
+        gather_row_1(walk, at, n);
+        break;
+    case 2:
+        gather_row_2(walk, at, n);
+        break;
+    case 4:
+        gather_row_4(walk, at, n);
+        break;
+    default:
+        gather_row_8(walk, at, n);
+    }
+}
+
+/* In stretches so short that their indices are still in the first cache after they are checked. */
+static void gather_checked_row(const walk *walk, place at, int64_t n) {
+    enum { STRETCH = 1024 };
+    const int inner = walk->inner;
+    const int64_t indexed = inner == walk->axis ? 0 : walk->indexed_strides[inner];
+    const int64_t index = walk->index_strides[inner], value = walk->value_strides[inner];
+    const int64_t most = index == 0 ? n : STRETCH; /* one index for all of the row */
+    while (n > 0) {
+        const int64_t count = wg__smaller(n, most);
+        if (check_indices(walk->range, index == 0 ? 1 : count, walk->index + at.index, index))
+            gather_row(walk, at, count);
+        at.indexed += count * indexed, at.index += count * index, at.value += count * value;
+        n -= count;
+    }
+}
+
 static void gather_rows(int64_t begin, int64_t end, void *context) {
     const walk *walk = context;
     for (int64_t row = begin; row < end; row++) {
         const place at = place_at(walk, row, walk->inner, walk->inner);
-        switch (walk->size) {
-        case 1:
-            gather_row_1(walk, at);
-            break;
-        case 2:
-            gather_row_2(walk, at);
-            break;
-        case 4:
-            gather_row_4(walk, at);
-            break;
-        default:
-            gather_row_8(walk, at);
-        }
+        if (walk->range)
+            gather_checked_row(walk, at, walk->shape[walk->inner]);
+        else
+            gather_row(walk, at, walk->shape[walk->inner]);
     }
 }
 
-void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y) {
+static void run_gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y,
+                       range *range) {
     if (wg__spec_count(&y->spec) == 0)
         return;
     walk walk = walk_make(x, axis, index, y);
+    walk.range = range;
     for (int i = 0; i < walk.ndim; i++)
         if (walk.shape[i] > 1 &&
             (walk.shape[walk.inner] == 1 || walk.value_strides[i] < walk.value_strides[walk.inner]))
@@ -228,13 +268,74 @@ void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
                      WG__GRAIN / walk.shape[walk.inner] + 1, gather_rows, &walk);
 }
 
+void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y) {
+    run_gather(x, axis, index, y, NULL);
+}
+
+bool wg__gather_checking(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y,
+                         long long *found) {
+    range range = {.high = x->spec.shape[axis]};
+    run_gather(x, axis, index, y, &range);
+    *found = atomic_load(&range.outside);
+    return atomic_load(&range.has_outside);
+}
+
 /* ---- Scattering
  *
  * An item covers a block of the inner axis, one place of the other axes and the whole indexed axis,
  * so that no two items write to one element and each element receives its values in the order of
- * the index. It goes along the axis in which indices lie closer. ---- */
+ * the index. It goes along the axis in which indices lie closer.
+ *
+ * Where these are the columns of matrices (the gradient of sort along the first axis), LINES of
+ * them are copied to rows, scattered there, and copied back, so that each cache line is read and
+ * written once:
+ *
+ *     values (n, LINES) -> rows (LINES, n)  --index-->  sums (LINES, m) -> indexed (m, LINES)  ----
+ */
+
+enum {
+    LINES = 16,
+    LINE_GAP = 16, /* elements between rows, so that equal places lie in several cache sets */
+    MOST_IN_LINE = 1 << 16 /* elements of a row */
+};
+
+/* Memory for the rows and sums of LINES columns; NULL where a scatter has none or there is none. */
+static void *room_for_columns(const walk *walk, int64_t n) {
+    const int inner = walk->inner, axis = walk->axis;
+    const int64_t length = walk->shape[axis], size = walk->indexed_size;
+    if (n < LINES || walk->index_strides[axis] != 1 || walk->value_strides[inner] != 1 ||
+        walk->indexed_strides[inner] != 1 || length < LINES || length > MOST_IN_LINE ||
+        size > MOST_IN_LINE)
+        return NULL;
+    return wg__try_alloc((size_t)(LINES * (length + size + 2 * LINE_GAP)) * walk->size);
+}
 
 #define SCATTER_ITEM(NAME, TYPE, STORE)                                                            \
+    static void NAME##_columns(const walk *walk, place at, TYPE *restrict rows) {                  \
+        const int64_t n = walk->shape[walk->axis], m = walk->indexed_size;                         \
+        const int64_t row = n + LINE_GAP, sum = m + LINE_GAP;                                      \
+        const int64_t as = walk->value_strides[walk->axis];                                        \
+        const int64_t along = walk->indexed_strides[walk->axis];                                   \
+        const TYPE *src = (const TYPE *)walk->values + at.value;                                   \
+        TYPE *restrict sums = rows + LINES * row, *y = (TYPE *)walk->indexed + at.indexed;         \
+        for (int64_t k = 0; k < n; k++)                                                            \
+            for (int64_t i = 0; i < LINES; i++)                                                    \
+                rows[i * row + k] = src[k * as + i];                                               \
+        if (walk->from_zeros)                                                                      \
+            memset(sums, 0, (size_t)(LINES * sum) * sizeof(TYPE));                                 \
+        for (int64_t k = 0; !walk->from_zeros && k < m; k++)                                       \
+            for (int64_t i = 0; i < LINES; i++)                                                    \
+                sums[i * sum + k] = y[k * along + i];                                              \
+        for (int64_t i = 0; i < LINES; i++) {                                                      \
+            const int64_t *index = walk->index + at.index + i * walk->index_strides[walk->inner];  \
+            for (int64_t k = 0; k < n; k++)                                                        \
+                STORE(TYPE, sums[i * sum + index[k]], rows[i * row + k]);                          \
+        }                                                                                          \
+        for (int64_t k = 0; k < m; k++)                                                            \
+            for (int64_t i = 0; i < LINES; i++)                                                    \
+                y[k * along + i] = sums[i * sum + k];                                              \
+    }                                                                                              \
+                                                                                                   \
     static void NAME(const walk *walk, place at, int64_t n) {                                      \
         const int64_t sy = walk->indexed_strides[walk->inner];                                     \
         const int64_t si = walk->index_strides[walk->inner];                                       \
@@ -243,6 +344,12 @@ void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
         const int64_t ai = walk->index_strides[walk->axis];                                        \
         const int64_t as = walk->value_strides[walk->axis];                                        \
         const bool by_rows = si > ai || (n == 1 && walk->skip < 0);                                \
+        TYPE *room = by_rows ? room_for_columns(walk, n) : NULL;                                   \
+        for (; room != NULL && n >= LINES; n -= LINES) {                                           \
+            NAME##_columns(walk, at, room);                                                        \
+            at.index += LINES * si, at.value += LINES * ss, at.indexed += LINES * sy;              \
+        }                                                                                          \
+        wg__free(room);                                                                            \
         for (int64_t i = 0; by_rows && i < n; i++) {                                               \
             const int64_t *index = walk->index + at.index + i * si;                                \
             const TYPE *restrict src = (const TYPE *)walk->values + at.value + i * ss;             \
@@ -315,8 +422,8 @@ static void run_scatter(scatter *scatter, int axis) {
                      WG__GRAIN / (SCATTER_BLOCK * walk->shape[axis]) + 1, scatter_items, scatter);
 }
 
-void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
-                     int64_t skip) {
+static void scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
+                        int64_t skip, bool from_zeros) {
     static const scatter_item items[WG_DTYPE_COUNT] = {[WG_F32] = add_f32,
                                                        [WG_F64] = add_f64,
                                                        [WG_I32] = add_i32,
@@ -326,7 +433,13 @@ void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_te
         return;
     scatter scatter = {walk_make(y, axis, index, src), items[y->spec.dtype]};
     scatter.walk.skip = skip;
+    scatter.walk.from_zeros = from_zeros;
     run_scatter(&scatter, axis);
+}
+
+void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
+                     int64_t skip) {
+    scatter_add(y, axis, index, src, skip, false);
 }
 
 /* The op copies its zeros; it runs where the gradient is to be differentiated again. */
@@ -337,7 +450,7 @@ wg_tensor *wg__scattered(const wg_call *call, int axis, wg_tensor *index, wg_ten
         return wg_scatter_add(sum, axis, index, g);
     if (sum == NULL || index == NULL || g == NULL)
         return NULL;
-    wg__scatter_add(sum, axis, index, g, -1);
+    scatter_add(sum, axis, index, g, -1, true);
     return sum;
 }
 

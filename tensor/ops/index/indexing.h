@@ -19,6 +19,9 @@ bool wg__index_outside(const wg_tensor *index, int64_t low, int64_t high, long l
 /* -1 with INDEX unless the indices in input i are in [0, size). */
 int wg__check_index_range(const wg_call *call, int i, int64_t size);
 
+/* The error of an index outside [0, size): -1 with INDEX. */
+int wg__fail_index_range(const wg_call *call, long long found, int64_t size);
+
 /* i32 or i64 indices of an axis, where negative ones count from the end, as i64 indices from 0 on.
  * NULL with INDEX for an index outside [-size, size). */
 wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis, int64_t size);
@@ -27,7 +30,9 @@ wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis,
 
 typedef struct wg__index_options {
     int axis;
-    bool checked; /* of a gather: the indices are known to be in range */
+    bool checked;  /* of a gather: the indices are known to be in range */
+    bool *outside; /* of a gather: set to true where one is not, and the result is zeros; NULL: that
+                    * is an error */
 } wg__index_options;
 
 /* -1 with SHAPE unless input 1 has the rank of x, input 0, and no size beyond x's off the axis. */
@@ -35,6 +40,11 @@ int wg__check_index_shape(const wg_call *call);
 
 /* y[..i..] = x[..index[..i..]..]. y has the shape of index; the indices have been checked. */
 void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y);
+
+/* The same, and checks the indices on the way, so that they are read once. Returns whether some
+ * index is outside of x; if so, `found` becomes one of them, and elements of y are undefined. */
+bool wg__gather_checking(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y,
+                         long long *found);
 
 /* y[..index[..i..]..] += src[..i..], of a dtype other than bf16 and bool. Each element receives its
  * addends in the order of the index. An index equal to `skip` is left out if the index is repeated
