@@ -18,19 +18,27 @@
 
 /* ---- Configuration ---- */
 
-#define PRESET(vocabulary, width, inner, layers, heads, shared, positions, tied)                   \
+#define SIZES(vocabulary, width, inner, layers, heads, shared, positions, tied)                    \
+    .vocab_size = vocabulary, .hidden_size = width, .intermediate_size = inner,                    \
+    .num_hidden_layers = layers, .num_attention_heads = heads, .num_key_value_heads = shared,      \
+    .hidden_act = WG_GATE_SWIGLU, .max_position_embeddings = positions, .rms_norm_eps = 1e-5,      \
+    .rope_theta = 10000, .initializer_range = 0.02, .tie_word_embeddings = tied,                   \
+    .bos_token_id = 1, .eos_token_id = 2
+
+#define PRESET(...)                                                                                \
     &(const wg_llama_config) {                                                                     \
-        .vocab_size = vocabulary, .hidden_size = width, .intermediate_size = inner,                \
-        .num_hidden_layers = layers, .num_attention_heads = heads, .num_key_value_heads = shared,  \
-        .hidden_act = WG_GATE_SWIGLU, .max_position_embeddings = positions, .rms_norm_eps = 1e-5,  \
-        .rope_theta = 10000, .initializer_range = 0.02, .tie_word_embeddings = tied,               \
-        .bos_token_id = 1, .eos_token_id = 2                                                       \
+        SIZES(__VA_ARGS__)                                                                         \
     }
 
-/* A size for small corpora, those of llama2.c's stories models, and of LLaMA 7B. */
+/* Two sizes for small corpora, those of llama2.c's stories models, and of LLaMA 7B. */
 static const wg_model_preset presets[] = {
     {.name = "llama-3m",
      .config = PRESET(4096, 192, 512, 6, 3, 3, 256, true),
+     .training = WG__SMALL_TRAINING,
+     .bench = {16, 128, 4096}},
+    {.name = "llama-3m-bigrams",
+     .config = &(const wg_llama_config){SIZES(4096, 192, 512, 6, 3, 3, 256, true),
+                                        .bigram_vocab_size = 65536},
      .training = WG__SMALL_TRAINING,
      .bench = {16, 128, 4096}},
     {.name = "llama-260k",

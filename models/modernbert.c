@@ -16,23 +16,31 @@
 
 /* ---- Configuration ---- */
 
-#define PRESET(layers, width, heads, inner, positions, pooling)                                    \
+#define SIZES(layers, width, heads, inner, positions, pooling)                                     \
+    .vocab_size = 50368, .hidden_size = width, .intermediate_size = inner,                         \
+    .num_hidden_layers = layers, .num_attention_heads = heads, .hidden_activation = WG_GATE_GEGLU, \
+    .max_position_embeddings = positions, .initializer_range = 0.02, .norm_eps = 1e-5,             \
+    .global_rope_theta = 160000, .local_rope_theta = 10000, .local_attention = 128,                \
+    .global_attn_every_n_layers = 3, .decoder_bias = true, .pad_token_id = 50283,                  \
+    .bos_token_id = 50281, .eos_token_id = 50282, .cls_token_id = 50281, .sep_token_id = 50282,    \
+    .classifier_pooling = WG_POOLING_##pooling
+
+#define PRESET(...)                                                                                \
     &(const wg_modernbert_config) {                                                                \
-        .vocab_size = 50368, .hidden_size = width, .intermediate_size = inner,                     \
-        .num_hidden_layers = layers, .num_attention_heads = heads,                                 \
-        .hidden_activation = WG_GATE_GEGLU, .max_position_embeddings = positions,                  \
-        .initializer_range = 0.02, .norm_eps = 1e-5, .global_rope_theta = 160000,                  \
-        .local_rope_theta = 10000, .local_attention = 128, .global_attn_every_n_layers = 3,        \
-        .decoder_bias = true, .pad_token_id = 50283, .bos_token_id = 50281, .eos_token_id = 50282, \
-        .cls_token_id = 50281, .sep_token_id = 50282, .classifier_pooling = WG_POOLING_##pooling   \
+        SIZES(__VA_ARGS__)                                                                         \
     }
 
-/* A size for small corpora, two small ones, and that of answerdotai/ModernBERT-base. A classifier
- * of the first reads the mean of all positions: in a few hours [CLS] is not taught to sum up a
- * text. */
+/* Two sizes for small corpora, two small ones, and that of answerdotai/ModernBERT-base. A
+ * classifier of the first reads the mean of all positions: in a few hours [CLS] is not taught to
+ * sum up a text. */
 static const wg_model_preset presets[] = {
     {.name = "modernbert-3m",
      .config = PRESET(6, 192, 3, 512, 256, MEAN),
+     .training = WG__SMALL_TRAINING,
+     .bench = {16, 128, 4096}},
+    {.name = "modernbert-3m-bigrams",
+     .config = &(const wg_modernbert_config){SIZES(6, 192, 3, 512, 256, MEAN),
+                                             .bigram_vocab_size = 65536},
      .training = WG__SMALL_TRAINING,
      .bench = {16, 128, 4096}},
     {.name = "modernbert-mini",

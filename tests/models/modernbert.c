@@ -371,6 +371,7 @@ START_TEST(presets_have_their_numbers_of_parameters) {
         const char *name;
         int64_t parameters;
     } presets[] = {{"modernbert-3m", 12414784},
+                   {"modernbert-3m-bigrams", 12414784 + 65536 * 192},
                    {"modernbert-mini", 18125504},
                    {"modernbert-small", 34589632},
                    {"modernbert-base", 149655232}};
