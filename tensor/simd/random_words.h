@@ -1,72 +1,75 @@
 /* Philox4x32-10 (Salmon et al. 2011) on many counters at once; random.c defines a block.
  *
  * Random123, which wg__random_bits uses, computes one block at a time; the tests compare the two.
- * Here a vector holds one word of as many blocks as it has lanes. */
+ * Here a vector holds one word of several blocks, one in each 64 bits: a product of 32 by 32 bits
+ * fills these, its low half is the next factor where it lies, and bits above a word are ignored.
+ * The even blocks are one such vector and the odd ones another:
+ *
+ *     words of blocks    | 0 1 2 3 4 5 .. |   =   | 0 . 2 . 4 . .. |  with  | 1 . 3 . 5 . .. | */
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
-enum { BLOCKS = WG__VECTOR_BYTES < 16 ? 1 : WG__VECTOR_BYTES / 4, ROUNDS = 10, GROUP_BLOCKS = 16 };
+enum { BLOCKS = WG__VECTOR_BYTES < 16 ? 2 : WG__VECTOR_BYTES / 4, ROUNDS = 10, GROUP_BLOCKS = 16 };
+
+/* Chains of even and of odd blocks that are computed at once: the instructions of one wait for one
+ * another, and those of the others fill the gaps, as far as there are registers. */
+#if defined(__AVX512F__)
+enum { CHAINS = 4 };
+#else
+enum { CHAINS = 2 };
+#endif
+
+enum { BLOCKS_AT_ONCE = CHAINS / 2 * BLOCKS };
 
 typedef uint32_t words_of_blocks __attribute__((vector_size(4 * BLOCKS)));
+typedef uint64_t wide_words __attribute__((vector_size(4 * BLOCKS)));
 
-/* The halves of the 64-bit products of all words with a constant. x86 multiplies only the even
- * words; the odd ones are shifted into their place for a second product. */
-static inline void multiply_words(words_of_blocks words, uint32_t constant, words_of_blocks *high,
-                                  words_of_blocks *low) {
+/* The products of the low halves of all elements with a constant. */
+static inline wide_words multiply_words(wide_words words, uint32_t constant) {
 #if defined(__AVX512F__)
-    __m512i c = _mm512_set1_epi32((int)constant), w = (__m512i)words;
-    __m512i even = _mm512_mul_epu32(w, c), odd = _mm512_mul_epu32(_mm512_srli_epi64(w, 32), c);
-    *high = (words_of_blocks)_mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
-    *low = (words_of_blocks)_mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
+    return (wide_words)_mm512_mul_epu32((__m512i)words, _mm512_set1_epi64(constant));
 #elif defined(__AVX2__)
-    __m256i c = _mm256_set1_epi32((int)constant), w = (__m256i)words;
-    __m256i even = _mm256_mul_epu32(w, c), odd = _mm256_mul_epu32(_mm256_srli_epi64(w, 32), c);
-    *high = (words_of_blocks)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
-    *low = (words_of_blocks)_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+    return (wide_words)_mm256_mul_epu32((__m256i)words, _mm256_set1_epi64x(constant));
 #elif defined(__SSE2__)
-    __m128i c = _mm_set1_epi32((int)constant), w = (__m128i)words;
-    __m128i upper = _mm_set_epi32(-1, 0, -1, 0);
-    __m128i even = _mm_mul_epu32(w, c), odd = _mm_mul_epu32(_mm_srli_epi64(w, 32), c);
-    *high = (words_of_blocks)_mm_or_si128(_mm_srli_epi64(even, 32), _mm_and_si128(upper, odd));
-    *low = (words_of_blocks)_mm_or_si128(_mm_andnot_si128(upper, even), _mm_slli_epi64(odd, 32));
+    return (wide_words)_mm_mul_epu32((__m128i)words, _mm_set1_epi64x(constant));
 #else
-    for (int i = 0; i < BLOCKS; i++) {
-        uint64_t product = (uint64_t)words[i] * constant;
-        (*high)[i] = (uint32_t)(product >> 32);
-        (*low)[i] = (uint32_t)product;
-    }
+    return (words & UINT32_MAX) * constant;
 #endif
 }
 
 /* One round, with the paper's multipliers. */
-static inline void philox_round(words_of_blocks c[4], uint32_t key0, uint32_t key1) {
-    words_of_blocks high0, low0, high2, low2;
-    multiply_words(c[0], 0xD2511F53u, &high0, &low0);
-    multiply_words(c[2], 0xCD9E8D57u, &high2, &low2);
-    c[0] = high2 ^ c[1] ^ key0;
-    c[1] = low2;
-    c[2] = high0 ^ c[3] ^ key1;
-    c[3] = low0;
+static inline void philox_round(wide_words c[4], uint32_t key0, uint32_t key1) {
+    const wide_words product0 = multiply_words(c[0], 0xD2511F53u);
+    const wide_words product2 = multiply_words(c[2], 0xCD9E8D57u);
+    c[0] = (product2 >> 32) ^ c[1] ^ key0;
+    c[1] = product2;
+    c[2] = (product0 >> 32) ^ c[3] ^ key1;
+    c[3] = product0;
 }
 
-/* The words of 2 BLOCKS blocks from `first` on, as two independent chains: the instructions of one
- * wait for one another, and those of the other fill the gaps. */
+/* The words of BLOCKS_AT_ONCE blocks from `first` on, a multiple of BLOCKS. */
 static inline void philox_blocks(uint32_t key[ROUNDS][2], uint64_t offset, uint64_t first,
-                                 words_of_blocks c[2][4]) {
-    words_of_blocks zero = {0}, ahead = {0};
-    for (int i = 0; i < BLOCKS; i++)
-        ahead[i] = (uint32_t)i;
-    for (int half = 0; half < 2; half++) {
-        uint64_t block = first + (uint64_t)half * BLOCKS; /* BLOCKS divides 2^32: no carry */
-        c[half][0] = ahead + (uint32_t)block;
-        c[half][1] = zero + (uint32_t)(block >> 32);
-        c[half][2] = zero + (uint32_t)offset;
-        c[half][3] = zero + (uint32_t)(offset >> 32);
+                                 words_of_blocks words[CHAINS / 2][4]) {
+    wide_words c[CHAINS][4], zero = {0}, ahead = {0};
+    for (int i = 0; i < BLOCKS / 2; i++)
+        ahead[i] = 2 * (uint64_t)i;
+    for (int chain = 0; chain < CHAINS; chain++) {
+        /* BLOCKS divides 2^32: no carry */
+        const uint64_t block = first + (uint64_t)(chain / 2 * BLOCKS);
+        c[chain][0] = ahead + ((block & UINT32_MAX) + (uint64_t)(chain % 2));
+        c[chain][1] = zero + (block >> 32);
+        c[chain][2] = zero + (offset & UINT32_MAX);
+        c[chain][3] = zero + (offset >> 32);
     }
+#pragma GCC unroll 10
     for (int round = 0; round < ROUNDS; round++)
-        for (int half = 0; half < 2; half++)
-            philox_round(c[half], key[round][0], key[round][1]);
+        for (int chain = 0; chain < CHAINS; chain++)
+            philox_round(c[chain], key[round][0], key[round][1]);
+    for (int half = 0; half < CHAINS / 2; half++)
+        for (int word = 0; word < 4; word++)
+            words[half][word] =
+                (words_of_blocks)((c[2 * half][word] & UINT32_MAX) | c[2 * half + 1][word] << 32);
 }
 
 /* Word j of block b of a group is at index 16 j + b. */
@@ -78,10 +81,10 @@ static void random_words(uint64_t seed, uint64_t offset, uint64_t group, int64_t
         key[round][1] = key[round - 1][1] + 0xBB67AE85u;
     }
     int64_t blocks = groups * GROUP_BLOCKS;
-    for (int64_t done = 0; done < blocks; done += 2 * BLOCKS) {
-        words_of_blocks c[2][4];
+    for (int64_t done = 0; done < blocks; done += BLOCKS_AT_ONCE) {
+        words_of_blocks c[CHAINS / 2][4];
         philox_blocks(key, offset, group * GROUP_BLOCKS + (uint64_t)done, c);
-        for (int half = 0; half < 2; half++) {
+        for (int half = 0; half < CHAINS / 2; half++) {
             int64_t block = done + half * BLOCKS;
             uint32_t *to = words + block / GROUP_BLOCKS * WG__RANDOM_GROUP + block % GROUP_BLOCKS;
             for (int word = 0; word < 4 && block < blocks; word++)
