@@ -25,12 +25,14 @@ typedef struct range {
     atomic_llong outside; /* one of the indices outside */
 } range;
 
+/* An index below `low` or beyond the last makes one of two differences negative: vectors have no
+ * comparison of i64 without SSE4. */
 static bool all_inside(const range *range, int64_t n, const int64_t *index) {
-    const uint64_t low = (uint64_t)range->low, size = (uint64_t)range->high - low;
-    uint64_t outside = 0;
+    const uint64_t low = (uint64_t)range->low, last = (uint64_t)range->high - 1;
+    uint64_t sign = 0;
     for (int64_t i = 0; i < n; i++)
-        outside |= (uint64_t)index[i] - low >= size;
-    return outside == 0;
+        sign |= ((uint64_t)index[i] - low) | (last - (uint64_t)index[i]);
+    return sign >> 63 == 0;
 }
 
 /* Whether n indices, `stride` elements apart, are in range. One that is not is kept. */
