@@ -14,10 +14,15 @@ enum { B = 4, T = 32, V = 1000 };
 /* The floating-point operations of a forward pass, from the sizes of the presets: two for each
  * multiply-add of a matrix product. */
 
+/* Of the feed-forward nets, the last of which runs at `read` positions of each sequence alone. */
+static double net_flops(double layers, double c, double read) {
+    return 2 * B * ((layers - 1) * T + read) * 8 * c * c;
+}
+
 static double bert_flops(void) {
     const double layers = 2, c = 128, masked = 5;
-    return 2 * B * T * layers * (12 * c * c + 2 * T * c) + 2 * B * masked * (c * c + c * V) +
-           2 * B * (c * c + 2 * c);
+    return 2 * B * T * layers * (4 * c * c + 2 * T * c) + net_flops(layers, c, masked + 1) +
+           2 * B * masked * (c * c + c * V) + 2 * B * (c * c + 2 * c);
 }
 
 static double gpt_flops(void) {
@@ -32,7 +37,8 @@ static double llama_flops(void) {
 
 static double glm_flops(void) {
     const double layers = 2, c = 128, part_b = 3 * T / 16;
-    return 2 * B * (T * layers * (12 * c * c + 2 * T * c) + part_b * c * V);
+    return 2 * B * (T * layers * (4 * c * c + 2 * T * c) + part_b * c * V) +
+           net_flops(layers, c, part_b);
 }
 
 static double transformer_flops(void) {

@@ -143,7 +143,7 @@ check 'a resumed run in bf16 stays one' eval 'test $code = 0 && test "$(wc -l <m
 run pretrain bert --resume --out mixed.h5 --dtype f32
 check 'nor does bf16 become f32' left_with 1 '--dtype cannot change'
 
-pretrain --out tuned.h5 --steps 12 --eval-every 2 --lr 0.5 --optimizer adam --schedule cosine \
+pretrain --out tuned.h5 --steps 12 --eval-every 2 --lr 5 --optimizer adam --schedule cosine \
     --accumulate 2 --ema 0.5 --patience 1 --keep-best
 code=$?
 check 'a run stops early' eval 'test $code = 0 && grep -q "stopped at step .* kept in tuned.best.h5" err'

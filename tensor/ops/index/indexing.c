@@ -309,7 +309,8 @@ static void *room_for_columns(const walk *walk, int64_t n) {
         walk->indexed_strides[inner] != 1 || length < LINES || length > MOST_IN_LINE ||
         size > MOST_IN_LINE)
         return NULL;
-    return wg__try_alloc((size_t)(LINES * (length + size + 2 * LINE_GAP)) * walk->size);
+    const int64_t room = length + size + 2 * LINE_GAP; /* of a column, in elements */
+    return wg__try_alloc_array(wg__times(LINES, room), walk->size);
 }
 
 #define SCATTER_ITEM(NAME, TYPE, STORE)                                                            \
