@@ -287,7 +287,9 @@ static int write_row(const wg_setting *row, const void *values, wg_config *json)
     switch (row->kind) {
     case WG_SETTING_INTEGER:
     case WG_SETTING_TOKEN:
-        return wg_config_set_integer(json, row->name, *m.integer);
+        return row->unless_zero && *m.integer == 0
+                   ? 0
+                   : wg_config_set_integer(json, row->name, *m.integer);
     case WG_SETTING_NUMBER:
         return wg_config_set_number(json, row->name, *m.number);
     case WG_SETTING_FLAG:

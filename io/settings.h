@@ -55,6 +55,7 @@ typedef struct wg_setting {
     double low, high;  /* both 0: any value of the type; infinite where only one side is bounded */
     bool above, below; /* the value must be above low, below high, and not equal to it */
     bool fixed;        /* cannot change when a run is resumed */
+    bool unless_zero;  /* of an integer: written unless it is 0 */
     bool list;         /* JSON may have a list of integers, of which the first one is taken */
     const char *standard; /* the value when nothing is said, as JSON ("0.1", "\"gelu\"", "true");
                            * NULL: none, and the member is 0 or NULL */

@@ -62,18 +62,16 @@ void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t 
     "{\"optimizer\": \"muon\", \"lr\": 0.006, \"weight-decay\": 0.05, \"schedule\": \"linear\", "  \
     "\"final\": 0, \"longest-warmup\": 60, \"batch\": 16}"
 
-/* The key `bigram_vocab_size` of models that take it, which is written if it is not 0. -1 with
- * [FORMAT; ARGUMENT for a number below 0; MEMORY] */
-int wg__read_bigrams(wg_config *json, const char *where, int64_t *rows);
-int wg__write_bigrams(wg_config *json, int64_t rows);
-
-/* The row of a table of settings that documents it. */
+/* The row of a model's table of bigrams; published files have no such key, so that 0 is not
+ * written. */
 #define WG__BIGRAM_ROW                                                                             \
     {                                                                                              \
-        .name = "bigram_vocab_size", .kind = WG_SETTING_ONLY, .derived = "0, no table",            \
-        .help = "rows of a table whose vectors are added to those of the tokens, one for each "    \
-                "token with the one before it, by a hash; our own key, which no other program "    \
-                "reads"                                                                            \
+        AT(bigram_vocab_size),                                                                     \
+            .kind = WG_SETTING_INTEGER, .high = INFINITY, .standard = "0", .unless_zero = true,    \
+            .help =                                                                                \
+                "rows of a table whose vectors are added to those of the tokens, one for each "    \
+                "token with the one before it, by a hash; 0: no table; our own key, which no "     \
+                "other program reads"                                                              \
     }
 
 /* ---- Forward ---- */

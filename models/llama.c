@@ -128,8 +128,7 @@ static int read_more(wg_config *json, void *read) {
     const int status = scaling ? read_scaling(scaling, &config->rope_scaling) : 0;
     wg_config_free(scaling);
     int64_t head = 0;
-    if (status < 0 || wg__read_bigrams(json, WHERE, &config->bigram_vocab_size) < 0 ||
-        wg_config_integer(json, "head_dim", &head) < 0)
+    if (status < 0 || wg_config_integer(json, "head_dim", &head) < 0)
         return -1;
     if (head == 0 || head * config->num_attention_heads == config->hidden_size)
         return 0;
@@ -138,10 +137,7 @@ static int read_more(wg_config *json, void *read) {
 }
 
 static int write_more(wg_config *json, const void *written) {
-    const wg_llama_config *config = written;
-    const wg_rotary_options *options = &config->rope_scaling;
-    if (wg__write_bigrams(json, config->bigram_vocab_size) < 0)
-        return -1;
+    const wg_rotary_options *options = &((const wg_llama_config *)written)->rope_scaling;
     if (options->factor == 0)
         return 0;
     const bool llama3 = options->original_positions > 0;

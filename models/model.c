@@ -285,19 +285,6 @@ void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t 
     *end = *end < vocabulary ? *end : -1;
 }
 
-int wg__read_bigrams(wg_config *json, const char *where, int64_t *rows) {
-    *rows = 0;
-    if (wg_config_integer(json, "bigram_vocab_size", rows) < 0)
-        return -1;
-    return *rows >= 0
-               ? 0
-               : wg__settings_refuse(where, "bigram_vocab_size", (double)*rows, "at least 0");
-}
-
-int wg__write_bigrams(wg_config *json, int64_t rows) {
-    return rows ? wg_config_set_integer(json, "bigram_vocab_size", rows) : 0;
-}
-
 const char *const wg__fitted_of_decoders[] = {"vocab_size", "bos_token_id", "eos_token_id", NULL};
 
 /* ---- Models ---- */

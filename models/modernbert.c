@@ -121,14 +121,6 @@ static const char *const fitted[] = {
     "vocab_size", "pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id",
     NULL};
 
-static int read_more(wg_config *json, void *config) {
-    return wg__read_bigrams(json, WHERE, &((wg_modernbert_config *)config)->bigram_vocab_size);
-}
-
-static int write_more(wg_config *json, const void *config) {
-    return wg__write_bigrams(json, ((const wg_modernbert_config *)config)->bigram_vocab_size);
-}
-
 static int check(const void *checked) {
     const wg_modernbert_config *config = checked;
     if (wg__check_divides(WHERE, "num_attention_heads", config->num_attention_heads, "hidden_size",
@@ -494,8 +486,6 @@ const wg_model_type wg_modernbert_type = {
                 "\"embedding_dropout\": 0.1, \"pad_token_id\": 0, \"bos_token_id\": 1, "
                 "\"eos_token_id\": 2, \"cls_token_id\": 1, \"sep_token_id\": 2}",
     .objectives = "masked-lm",
-    .read_more = read_more,
-    .write_more = write_more,
     .check = check,
     .fitted = fitted,
     .fit = fit_config,

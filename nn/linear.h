@@ -99,8 +99,9 @@ WG_API wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_te
  *     ids: (B, T) i64 or i32   ->   (B, T) i64, below `rows`
  *
  * `previous`: (B), the tokens before the first ones, -1 for none; NULL: there are none. `keep`:
- * (B, S) bool, of which the last T columns belong to the ids; what is false is padding, and is
- * nobody's token before. NULL: no padding. [scope; SHAPE, DTYPE; ARGUMENT for rows below 1] */
+ * (B, S) bool, whose last T columns are those of the ids. A token behind padding, where it is
+ * false, has no token before it. NULL: no padding. [scope; SHAPE, DTYPE; ARGUMENT for rows below 1]
+ */
 WG_API wg_tensor *wg_bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep,
                                  int64_t rows);
 

@@ -279,7 +279,8 @@ START_TEST(an_encoder_begins_with_embeddings_as_with_the_ids_that_they_stand_for
 }
 END_TEST
 
-/* The table begins at 0, and what is in it is added to the words. */
+/* A new table holds zeros, which change nothing. With the same vector in all its rows, the model
+ * computes what one without a table does whose word embeddings are larger by that vector. */
 START_TEST(bigrams_are_added_to_the_words_before_their_norm) {
     wg_modernbert_config config = config_of(_i);
     wg_model plain = model_of(&config);
