@@ -237,8 +237,7 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, x, &inputs->self);
-    x = wg_add_norm_after(layer->attention_norm, wg_stack_output_rows(x, inputs),
-                          wg_stack_output_rows(attended, inputs));
+    x = wg_add_norm_after(layer->attention_norm, wg_stack_output_rows(x, inputs), attended);
     wg_tensor *fed = wg_feed_forward_forward(layer->feed_forward, x);
     return wg_scope_end(&scope, wg_add_norm_after(layer->output_norm, x, fed));
 }
@@ -255,7 +254,7 @@ static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inp
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {.self.mask = wg_padding_mask(inputs->keep),
-                                    .output_positions = inputs->output_positions};
+                                    .self.output_positions = inputs->output_positions};
     return wg_scope_end(&scope,
                         wg_stack_forward(&bert->module, bert->config.num_hidden_layers,
                                          layer_forward, bert, embed(bert, inputs), &around));

@@ -240,7 +240,6 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
         layer->attention, wg_layer_norm_forward(layer->attention_norm, x), &inputs->self);
-    attended = wg_stack_output_rows(attended, inputs);
     x = wg_add(wg_stack_output_rows(x, inputs),
                wg_dropout(&layer->module, attended, inputs->dropout));
     wg_tensor *fed = wg_feed_forward_forward(layer->mlp, wg_layer_norm_forward(layer->mlp_norm, x));
@@ -260,7 +259,7 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
         .self.mask = inputs->part_a ? wg_prefix_mask(inputs->part_a, first, count) : inputs->mask,
         .self_caches = inputs->caches,
         .dropout = config->output_dropout_prob,
-        .output_positions = inputs->output_positions,
+        .self.output_positions = inputs->output_positions,
     };
     wg_tensor *x = wg_stack_forward(module, config->num_layers, layer_forward, model,
                                     embed(model, inputs, first), &around);

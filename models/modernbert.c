@@ -328,11 +328,11 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     wg_modernbert_layer *layer = ((wg_modernbert *)model)->layers[index];
     wg_attention_inputs around = layer->local ? inputs->memory : inputs->self;
     around.cache = inputs->self.cache;
+    around.output_positions = inputs->self.output_positions;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
         layer->attention, normalise(layer->attention_norm, x), &around);
-    attended = wg_stack_output_rows(attended, inputs);
     x = wg_add(wg_stack_output_rows(x, inputs),
                wg_dropout(&layer->module, attended, layer->dropout));
     wg_tensor *fed =
@@ -358,7 +358,8 @@ static wg_attention_inputs surroundings(const wg_modernbert *model, int local,
                                  .causal = inputs->causal,
                                  .window = local ? model->config.local_attention / 2 : 0,
                                  .cos = table_rows(model->cos[local], inputs, first, count, dtype),
-                                 .sin = table_rows(model->sin[local], inputs, first, count, dtype)};
+                                 .sin = table_rows(model->sin[local], inputs, first, count, dtype),
+                                 .output_positions = inputs->output_positions};
 }
 
 static wg_tensor *embed(wg_modernbert *model, const wg_model_inputs *inputs) {
@@ -382,8 +383,7 @@ static wg_tensor *encoder_forward(wg_module *module, const wg_model_inputs *inpu
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {.self = surroundings(model, 0, inputs, first, count),
                                     .memory = surroundings(model, 1, inputs, first, count),
-                                    .self_caches = inputs->caches,
-                                    .output_positions = inputs->output_positions};
+                                    .self_caches = inputs->caches};
     wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model,
                                     embed(model, inputs), &around);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->final_norm, x));

@@ -2,6 +2,7 @@
 #include "nn/attention.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "nn/internal.h"
 #include "tensor/easy.h"
@@ -228,28 +229,62 @@ static wg_tensor *merge_heads(wg_tensor *x) {
 
 typedef struct projections {
     wg_tensor *q, *k, *v; /* (B, Tq, H D), (B, Tk, Hkv D) twice */
+    wg_tensor *cos, *sin; /* rotary positions of q; those of k are the inputs' */
 } projections;
+
+/* The rows of a joint projection from `begin` to `end`, a product of its own. */
+static wg_tensor *project_part(const wg_linear *joint, wg_tensor *x, int64_t begin, int64_t end) {
+    wg_tensor *bias = joint->bias ? wg_slice(joint->bias, 0, begin, end, 1) : NULL;
+    if (joint->bias && !bias)
+        return NULL;
+    return wg_linear_op(x, wg_slice(joint->weight, 0, begin, end, 1), bias);
+}
 
 /* Cross-attention's keys and values do not change from one token to the next. */
 static bool recalls(const wg_attention_inputs *inputs) {
     return inputs->cache && inputs->memory && inputs->cache->length > 0;
 }
 
-/* The parts of the joint projection, views. NULLs after an error. */
-static projections split_joint(const wg_multi_head_attention *a, wg_tensor *joint) {
+/* The parts of the joint projection, views; or two products, where queries are of other rows than
+ * keys and values. */
+static void project_jointly(const wg_multi_head_attention *a, wg_tensor *x_of_queries, wg_tensor *x,
+                            projections *p) {
     const int64_t queries = a->heads * a->head_width, shared = a->key_value_heads * a->head_width;
     wg_tensor *parts[3];
-    if (wg_split(joint, -1, 3, (int64_t[]){queries, shared, shared}, parts) < 0)
-        return (projections){0};
-    return (projections){parts[0], parts[1], parts[2]};
+    if (x_of_queries == x) {
+        wg_tensor *joint = wg_linear_forward(a->joint, x);
+        if (wg_split(joint, -1, 3, (int64_t[]){queries, shared, shared}, parts) == 0)
+            p->q = parts[0], p->k = parts[1], p->v = parts[2];
+    } else {
+        p->q = project_part(a->joint, x_of_queries, 0, queries);
+        wg_tensor *rest = project_part(a->joint, x, queries, queries + 2 * shared);
+        if (wg_split(rest, -1, 2, (int64_t[]){shared, shared}, parts) == 0)
+            p->k = parts[0], p->v = parts[1];
+    }
 }
 
-/* By three layers with quantized weights, in one product. NULLs after an error. */
-static projections project_quantized(wg_linear *const *layers, wg_tensor *x) {
-    wg_tensor *parts[3];
-    if (wg__quantized_linears_forward(3, layers, x, parts) < 0)
-        return (projections){0};
-    return (projections){parts[0], parts[1], parts[2]};
+/* x_of_queries (B, Tq, C) gives queries, and x (B, Tk, C), or the memory, keys and values. NULLs
+ * after an error. */
+static void project(const wg_multi_head_attention *a, wg_tensor *x_of_queries, wg_tensor *x,
+                    const wg_attention_inputs *inputs, projections *p) {
+    wg_linear *const layers[] = {a->query, a->key, a->value};
+    if (a->joint) {
+        project_jointly(a, x_of_queries, x, p);
+    } else if (!inputs->memory && !a->value_inner && x_of_queries == x &&
+               wg__linears_are_quantized_alike(3, layers)) {
+        wg_tensor *parts[3];
+        if (wg__quantized_linears_forward(3, layers, x, parts) == 0)
+            p->q = parts[0], p->k = parts[1], p->v = parts[2];
+    } else {
+        p->q = wg_linear_forward(a->query, x_of_queries);
+        if (recalls(inputs))
+            return;
+        wg_tensor *memory = inputs->memory ? inputs->memory : x;
+        p->k = wg_linear_forward(a->key, memory);
+        if (a->value_inner)
+            memory = wg_linear_forward(a->value_inner, memory);
+        p->v = wg_linear_forward(a->value, memory);
+    }
 }
 
 /* False after an error. */
@@ -267,8 +302,8 @@ static int split(const wg_multi_head_attention *a, const projections *p,
                  const wg_attention_inputs *inputs, heads *h) {
     wg_kv_cache *cache = inputs->cache;
     h->q = split_heads(p->q, a->heads);
-    if (inputs->cos)
-        h->q = wg_rotary(h->q, inputs->cos, inputs->sin, a->pairing);
+    if (p->cos)
+        h->q = wg_rotary(h->q, p->cos, p->sin, a->pairing);
     if (recalls(inputs)) {
         h->k = wg_slice(cache->key, 2, 0, cache->length, 1);
         h->v = wg_slice(cache->value, 2, 0, cache->length, 1);
@@ -375,6 +410,133 @@ static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
                            : wg_attention(h.q, h.k, h.v, inputs->mask, options));
 }
 
+/* ---- Queries of some positions alone ----
+ *
+ * Where few output positions are wanted, queries are made of these. They stand in rows of R, the
+ * most that a sequence has of them:
+ *
+ *     x (B, Tq, C) --rows--> (B, R, C) -> queries -> (B, R, H D) --places--> (N, H D) ---- */
+
+typedef struct some_queries {
+    int64_t most;      /* R; 0: queries are of all positions */
+    wg_tensor *rows;   /* (B R) i64: b Tq + t. A sequence with fewer has its first for the rest */
+    wg_tensor *times;  /* (B R) i64: t alone */
+    wg_tensor *places; /* (N) i64, of N output positions: where in (B R) each stands */
+} some_queries;
+
+static bool has_plain_weight(const wg_linear *linear) {
+    return !linear->quantized && !linear->transposed && !linear->adapter.a;
+}
+
+/* True for a table (Tq, X) or (1 or B, 1, 1 or Tq, X), whose rows rows_of finds; NULL is one. */
+static bool has_rows(const wg_tensor *table, int64_t batch, int64_t queries) {
+    if (!table)
+        return true;
+    const int ndim = wg_tensor_ndim(table);
+    if (ndim != 2 && ndim != 4)
+        return false;
+    const int64_t *shape = wg_tensor_shape(table), count = shape[ndim - 2];
+    return (count == 1 || count == queries) &&
+           (ndim == 2 || (shape[1] == 1 && (shape[0] == 1 || shape[0] == batch)));
+}
+
+/* How many output positions the sequence has that has most; -1: one of them is outside. */
+static int64_t most_of_a_sequence(const int64_t *positions, int64_t count, int64_t batch,
+                                  int64_t queries, int64_t *counts) {
+    int64_t most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (positions[i] < 0 || positions[i] >= batch * queries)
+            return -1;
+        const int64_t found = ++counts[positions[i] / queries];
+        most = found > most ? found : most;
+    }
+    return most;
+}
+
+static int fill_queries(some_queries *some, const int64_t *positions, int64_t count, int64_t batch,
+                        int64_t queries, int64_t *counts) {
+    const int64_t most = some->most, total = batch * most;
+    some->rows = wg_empty(WG_I64, WG_DIMS(total));
+    some->times = wg_zeros(WG_I64, WG_DIMS(total));
+    some->places = wg_empty(WG_I64, WG_DIMS(count));
+    if (!some->rows || !some->times || !some->places)
+        return -1;
+    int64_t *rows = wg_tensor_data(some->rows), *times = wg_tensor_data(some->times),
+            *places = wg_tensor_data(some->places);
+    for (int64_t i = 0; i < total; i++)
+        rows[i] = i / most * queries;
+    memset(counts, 0, (size_t)batch * sizeof *counts);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t sequence = positions[i] / queries;
+        const int64_t place = sequence * most + counts[sequence]++;
+        rows[place] = positions[i];
+        times[place] = positions[i] % queries;
+        places[i] = place;
+    }
+    return 0;
+}
+
+/* Chooses the queries of `inputs`: all, unless the output positions are fewer than half of them and
+ * nothing else is wanted of the others. -1 without memory. */
+static int choose_queries(const wg_multi_head_attention *a, const wg_tensor *x,
+                          const wg_attention_inputs *inputs, some_queries *some) {
+    *some = (some_queries){0};
+    wg_tensor *wanted = inputs->output_positions;
+    const int64_t batch = wg_tensor_size(x, 0), queries = wg_tensor_size(x, 1);
+    if (!wanted || wg_tensor_ndim(wanted) != 1 || wg_tensor_dtype(wanted) != WG_I64 ||
+        inputs->memory || inputs->bias || inputs->cache || inputs->weights ||
+        (a->joint && !has_plain_weight(a->joint)) || !has_rows(inputs->mask, batch, queries) ||
+        !has_rows(inputs->cos, batch, queries) || !has_rows(inputs->sin, batch, queries))
+        return 0;
+    int64_t *counts = wg__calloc((size_t)batch, sizeof *counts);
+    wanted = wg_contiguous(wanted);
+    int status = counts && wanted ? 0 : -1;
+    if (status == 0) {
+        const int64_t *positions = wg_tensor_data(wanted), count = wg_tensor_count(wanted);
+        const int64_t most = most_of_a_sequence(positions, count, batch, queries, counts);
+        some->most = most > 0 && most <= queries / 2 ? most : 0;
+        if (some->most)
+            status = fill_queries(some, positions, count, batch, queries, counts);
+    }
+    wg__free(counts);
+    return status;
+}
+
+/* The rows of a table for these queries: (B, 1, R, X), or the table itself where all are alike. */
+static wg_tensor *rows_of(const some_queries *some, wg_tensor *table) {
+    if (!table || wg_tensor_size(table, -2) == 1)
+        return table;
+    const bool each = wg_tensor_ndim(table) == 4 && wg_tensor_size(table, 0) > 1;
+    wg_tensor *rows = wg_index_select(wg_flatten(table, 0, -2), 0, each ? some->rows : some->times);
+    return wg_reshape(rows, WG_DIMS(-1, 1, some->most, wg_tensor_size(table, -1)));
+}
+
+/* (B, Tq, C)   ->   (B, R, C). */
+static wg_tensor *rows_of_x(const some_queries *some, wg_tensor *x) {
+    return wg_reshape(wg_index_select(wg_flatten(x, 0, 1), 0, some->rows),
+                      WG_DIMS(-1, some->most, wg_tensor_size(x, 2)));
+}
+
+/* Makes options and inputs those of these queries: which key each sees is the mask's to say. */
+static int look_from(const some_queries *some, const wg_tensor *x, wg_attention_options *options,
+                     wg_attention_inputs *inputs, projections *p) {
+    wg_tensor *const mask = inputs->mask;
+    const int64_t queries = wg_tensor_size(x, 1);
+    inputs->mask = rows_of(some, mask);
+    if (options->causal || options->window > 0) {
+        wg_tensor *seen = wg__attention_visible(options, queries, queries);
+        if (seen) {
+            seen = rows_of(some, seen);
+            inputs->mask = mask ? wg_logical_and(inputs->mask, seen) : seen;
+        }
+        options->causal = false;
+        options->window = 0;
+    }
+    p->cos = rows_of(some, inputs->cos);
+    p->sin = rows_of(some, inputs->sin);
+    return wg_error_pending() ? -1 : 0;
+}
+
 /* ---- Forward ---- */
 
 static int check_rank(const char *what, const wg_tensor *x) {
@@ -402,28 +564,23 @@ static wg_tensor *forward(wg_multi_head_attention *attention, wg_tensor *x,
                           const wg_attention_inputs *inputs) {
     if (check_inputs(attention, x, inputs) < 0)
         return NULL;
-    const wg_attention_options options = draw_options(attention, inputs);
+    wg_attention_options options = draw_options(attention, inputs);
     const int64_t seen = inputs->cache ? inputs->cache->length : 0;
     wg_scope scope;
     wg_scope_begin(&scope);
-    projections p = {0};
-    wg_linear *const layers[] = {attention->query, attention->key, attention->value};
-    if (attention->joint) {
-        p = split_joint(attention, wg_linear_forward(attention->joint, x));
-    } else if (!inputs->memory && !attention->value_inner &&
-               wg__linears_are_quantized_alike(3, layers)) {
-        p = project_quantized(layers, x);
-    } else {
-        p.q = wg_linear_forward(attention->query, x);
-        if (!recalls(inputs)) {
-            wg_tensor *memory = inputs->memory ? inputs->memory : x;
-            p.k = wg_linear_forward(attention->key, memory);
-            if (attention->value_inner)
-                memory = wg_linear_forward(attention->value_inner, memory);
-            p.v = wg_linear_forward(attention->value, memory);
-        }
+    wg_tensor *attended = NULL;
+    wg_attention_inputs own = *inputs;
+    projections p = {.cos = inputs->cos, .sin = inputs->sin};
+    some_queries some;
+    if (choose_queries(attention, x, inputs, &some) == 0 &&
+        (!some.most || look_from(&some, x, &options, &own, &p) == 0)) {
+        project(attention, some.most ? rows_of_x(&some, x) : x, x, &own, &p);
+        if (is_projected(&p, &own))
+            attended = attend(attention, &p, &own, &options);
+        if (inputs->output_positions)
+            attended = wg_index_select(wg_flatten(attended, 0, 1), 0,
+                                       some.most ? some.places : inputs->output_positions);
     }
-    wg_tensor *attended = is_projected(&p, inputs) ? attend(attention, &p, inputs, &options) : NULL;
     wg_tensor *y = wg_linear_forward(attention->output, attended);
     if (!y && inputs->cache)
         inputs->cache->length = seen;

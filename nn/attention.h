@@ -93,10 +93,15 @@ typedef struct wg_attention_inputs {
     /* Receives the attention weights (B, H, Tq, Tk), before dropout; then they are computed in the
      * plain way. [scope] */
     wg_tensor **weights;
+
+    /* (N) i64, flat b Tq + t: the result is wanted at these positions of x alone. Keys and values
+     * are of all of x; queries are of these positions where they are fewer than half. NULL: all */
+    wg_tensor *output_positions;
 } wg_attention_inputs;
 
-/* x: (B, Tq, C)   ->   (B, Tq, C). `inputs` may be NULL. [scope; SHAPE, DTYPE; of a cache
- * ARGUMENT beyond its capacity, GRADIENT for tensors of a recorded graph] */
+/* x: (B, Tq, C)   ->   (B, Tq, C), or (N, C) at output_positions. `inputs` may be NULL. [scope;
+ * SHAPE, DTYPE, INDEX; of a cache ARGUMENT beyond its capacity, GRADIENT for tensors of a recorded
+ * graph] */
 WG_API wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, wg_tensor *x,
                                                   const wg_attention_inputs *inputs);
 

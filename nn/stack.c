@@ -8,7 +8,7 @@
 
 /* ---- The inputs of a layer as a list of tensors, which activation checkpointing keeps ---- */
 
-enum { OF_ATTENTION = 5, TENSORS = 2 + 2 * OF_ATTENTION };
+enum { OF_ATTENTION = 6, TENSORS = 1 + 2 * OF_ATTENTION };
 
 static void list(const wg_attention_inputs *inputs, wg_tensor **tensors) {
     tensors[0] = inputs->memory;
@@ -16,6 +16,7 @@ static void list(const wg_attention_inputs *inputs, wg_tensor **tensors) {
     tensors[2] = inputs->bias;
     tensors[3] = inputs->cos;
     tensors[4] = inputs->sin;
+    tensors[5] = inputs->output_positions;
 }
 
 static wg_attention_inputs unlist(const wg_attention_inputs *rest, wg_tensor *const *tensors) {
@@ -24,6 +25,7 @@ static wg_attention_inputs unlist(const wg_attention_inputs *rest, wg_tensor *co
                                  .bias = tensors[2],
                                  .cos = tensors[3],
                                  .sin = tensors[4],
+                                 .output_positions = tensors[5],
                                  .causal = rest->causal,
                                  .window = rest->window};
 }
@@ -43,8 +45,7 @@ static int run_call(int input_count, wg_tensor *const *tensors, int output_count
     (void)input_count, (void)output_count;
     const wg_stack_inputs inputs = {.self = unlist(&call->self, tensors + 1),
                                     .memory = unlist(&call->memory, tensors + 1 + OF_ATTENTION),
-                                    .dropout = call->dropout,
-                                    .output_positions = tensors[TENSORS - 1]};
+                                    .dropout = call->dropout};
     outputs[0] = call->layer(call->layers, call->index, tensors[0], &inputs);
     return outputs[0] ? 0 : -1;
 }
@@ -54,7 +55,6 @@ static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
     wg_tensor *tensors[TENSORS] = {x}, *y = NULL;
     list(&inputs->self, tensors + 1);
     list(&inputs->memory, tensors + 1 + OF_ATTENTION);
-    tensors[TENSORS - 1] = inputs->output_positions;
     wg_generator *generator = wg_module_generator(module);
     const wg_activation_checkpoint_options options = {
         .generator_count = 1, .generators = &generator, .context_size = sizeof *call};
@@ -65,11 +65,12 @@ static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
 /* ---- The stack ---- */
 
 wg_tensor *wg_stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs) {
-    if (!inputs->output_positions)
+    wg_tensor *positions = inputs->self.output_positions;
+    if (!positions)
         return x;
     wg_scope scope;
     wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_index_select(wg_flatten(x, 0, -2), 0, inputs->output_positions));
+    return wg_scope_end(&scope, wg_index_select(wg_flatten(x, 0, -2), 0, positions));
 }
 
 wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer, void *layers,
@@ -81,7 +82,7 @@ wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer lay
         layer_call call = {layer, layers, i, inputs->dropout, inputs->self, inputs->memory};
         own.self.cache = inputs->self_caches ? &inputs->self_caches[i] : NULL;
         own.memory.cache = inputs->memory_caches ? &inputs->memory_caches[i] : NULL;
-        own.output_positions = i == count - 1 ? inputs->output_positions : NULL;
+        own.self.output_positions = i == count - 1 ? inputs->self.output_positions : NULL;
         wg_tensor *y = twice ? run_twice(module, &call, x, &own) : layer(layers, i, x, &own);
         y = wg_keep(y);
         wg_release(x); /* unless recorded, one layer's activations are alive at a time */

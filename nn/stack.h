@@ -16,16 +16,16 @@ WG_BEGIN_DECLS
 
 /* Inputs of every layer besides x; all may be left out. */
 typedef struct wg_stack_inputs {
-    wg_attention_inputs self, memory;         /* without caches and weights */
+    wg_attention_inputs self, memory; /* without caches and weights. self.output_positions, (N), are
+                                       * those of the last layer, which gives (N, C); other layers
+                                       * are given NULL there */
     wg_kv_cache *self_caches, *memory_caches; /* of generation: one a layer, or NULL */
     double dropout;                           /* of the layers, for those that have none of their
                                                  own */
-    wg_tensor *output_positions; /* (N) flat b T + t: the last layer gives these rows alone, (N, C);
-                                  * other layers are given NULL here. NULL: all */
 } wg_stack_inputs;
 
-/* The rows of x that a layer goes on with once attention has read all of them: x (B, T, C) -> x, or
- * (N, C) at the output positions. [scope; SHAPE, INDEX] */
+/* The rows of the residual stream that a layer adds what its attention gives to: x (B, T, C) -> x,
+ * or (N, C) at inputs->self.output_positions. [scope; SHAPE, INDEX] */
 WG_API wg_tensor *wg_stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs);
 
 /* Layer `index` of `layers`, a model or whatever holds them: x -> x. In `inputs` the caches of self

@@ -14,15 +14,17 @@ enum { B = 4, T = 32, V = 1000 };
 /* The floating-point operations of a forward pass, from the sizes of the presets: two for each
  * multiply-add of a matrix product. */
 
-/* Of the feed-forward nets, the last of which runs at `read` positions of each sequence alone. */
-static double net_flops(double layers, double c, double read) {
-    return 2 * B * ((layers - 1) * T + read) * 8 * c * c;
+/* Of the layers of an encoder. In the last one `read` positions of each sequence are wanted, at
+ * which alone it has queries, an output projection and a feed-forward net. */
+static double encoder_flops(double layers, double c, double read) {
+    const double rows = (layers - 1) * T + read;
+    return 2 * B * (rows * (10 * c * c + 2 * T * c) + layers * T * 2 * c * c);
 }
 
 static double bert_flops(void) {
     const double layers = 2, c = 128, masked = 5;
-    return 2 * B * T * layers * (4 * c * c + 2 * T * c) + net_flops(layers, c, masked + 1) +
-           2 * B * masked * (c * c + c * V) + 2 * B * (c * c + 2 * c);
+    return encoder_flops(layers, c, masked + 1) + 2 * B * masked * (c * c + c * V) +
+           2 * B * (c * c + 2 * c);
 }
 
 static double gpt_flops(void) {
@@ -37,8 +39,7 @@ static double llama_flops(void) {
 
 static double glm_flops(void) {
     const double layers = 2, c = 128, part_b = 3 * T / 16;
-    return 2 * B * (T * layers * (4 * c * c + 2 * T * c) + part_b * c * V) +
-           net_flops(layers, c, part_b);
+    return encoder_flops(layers, c, part_b) + 2 * B * part_b * c * V;
 }
 
 static double transformer_flops(void) {

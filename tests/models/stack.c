@@ -354,7 +354,7 @@ START_TEST(hidden_states_at_output_positions_are_the_same_with_checkpointing) {
 }
 END_TEST
 
-/* An encoder's last net, whose products are most of the work, runs on fewer rows. */
+/* Of an encoder's last layer all products but those of keys and values are of fewer rows. */
 START_TEST(output_positions_make_the_last_layer_cheaper) {
     static const int pruned[] = {2, 3, 4};
     for (size_t i = 0; i < WG_COUNT(pruned); i++) {
@@ -365,8 +365,9 @@ START_TEST(output_positions_make_the_last_layer_cheaper) {
         flops = wg_product_flops();
         hidden_of(pruned[i], model, some_positions());
         const double at_positions = wg_product_flops() - flops;
-        const double net = whole - at_positions, layer = whole / LAYERS;
-        ck_assert_msg(net > layer / 2, "%s: %g of a layer's %g", model_name(pruned[i]), net, layer);
+        const double saved = whole - at_positions, layer = whole / LAYERS;
+        ck_assert_msg(saved > 0.7 * layer, "%s: %g of a layer's %g", model_name(pruned[i]), saved,
+                      layer);
         wg_module_free(model);
     }
 }

@@ -2,6 +2,7 @@
 #include "nn/attention.h"
 
 #include "nn/positions.h"
+#include "tensor/profile.h"
 #include "tensor/ops.h"
 #include "tests/nn/layer_case.h"
 #include "tests/support/testing.h"
@@ -30,6 +31,8 @@ typedef struct given {
     const rotary_given *rotary;
     bool memory, bias; /* what the second input is */
     bool weights;      /* are asked for, and appended to the output */
+    int64_t window;
+    bool some; /* the output is wanted at some_positions alone */
 } given;
 
 static wg_tensor *padding(const bool *keep, int64_t length) {
@@ -65,6 +68,12 @@ static wg_tensor *mask_of(mask_given mask) {
     return NULL;
 }
 
+/* In no order, one of them twice, not as many of each sequence. */
+static wg_tensor *some_positions(void) {
+    static const int64_t positions[] = {T + 4, 1, T + 4};
+    return wg_from_array(WG_I64, WG_DIMS(WG_COUNT(positions)), positions);
+}
+
 /* Tables from position 3 on. */
 static void turn(const rotary_given *r, wg_dtype dtype, wg_attention_inputs *inputs) {
     enum { FIRST = 3, LATER = 7 };
@@ -85,7 +94,9 @@ static wg_tensor *attend(void *layer, wg_tensor *const *inputs, const void *cont
     wg_attention_inputs beside = {.mask = mask_of(g->mask),
                                   .memory = g->memory ? inputs[1] : NULL,
                                   .bias = g->bias ? inputs[1] : NULL,
-                                  .weights = g->weights ? &weights : NULL};
+                                  .weights = g->weights ? &weights : NULL,
+                                  .window = g->window,
+                                  .output_positions = g->some ? some_positions() : NULL};
     if (g->rotary)
         turn(g->rotary, wg_tensor_dtype(inputs[0]), &beside);
     wg_tensor *y = wg_multi_head_attention_forward(layer, inputs[0], &beside);
@@ -178,6 +189,89 @@ static const layer_case forms[] = {
     {"rotary_partial", FORM(two_heads_new, TURNED), GIVEN(.rotary = &partial), SELF},
 };
 
+/* ---- Outputs at some positions alone ---- */
+
+static const char *form_name(int index) {
+    return forms[index].name;
+}
+
+/* The gradient of a parameter or an input, which is zeroed then. */
+static wg_tensor *take_gradient(wg_tensor *x) {
+    wg_tensor *gradient = wg_clone(wg_gradient(x));
+    wg_zero_grad(x);
+    return gradient;
+}
+
+static void assert_rows_are_of_the_whole(const layer_case *form, given how) {
+    wg_multi_head_attention *layer = form->make(form->options);
+    wg_module_to(&layer->module, WG_F64);
+    wg_module_train(&layer->module, false);
+    wg_state_dict *state = wg_module_state(&layer->module);
+    wg_generator generator = {.seed = 5};
+    wg_tensor *leaves[16] = {0};
+    int count = 0;
+    for (; count < form->input_count; count++) {
+        const int64_t *shape = form->input_shapes[count];
+        leaves[count] = wg_randn(&generator, WG_F64, 3, shape);
+        wg_set_requires_grad(leaves[count], true);
+    }
+    for (int64_t i = 0; i < state->count; i++)
+        leaves[count++] = state->entries[i].slot->tensor;
+    wg_tensor *expected =
+        wg_index_select(wg_flatten(attend(layer, leaves, &how), 0, 1), 0, some_positions());
+    how.some = true;
+    wg_tensor *found = attend(layer, leaves, &how);
+    assert_no_error();
+    assert_close(found, expected, 1e-12, 1e-12);
+    ck_assert_int_eq(wg_backward(wg_sum(wg_square(expected), WG_ALL, false), NULL), 0);
+    wg_tensor *gradients[16];
+    for (int i = 0; i < count; i++)
+        gradients[i] = take_gradient(leaves[i]);
+    ck_assert_int_eq(wg_backward(wg_sum(wg_square(found), WG_ALL, false), NULL), 0);
+    for (int i = 0; i < count; i++)
+        assert_close(take_gradient(leaves[i]), gradients[i], 1e-11, 1e-11);
+    wg_state_dict_free(state);
+    wg_module_free(&layer->module);
+}
+
+START_TEST(outputs_at_some_positions_are_rows_of_the_whole) {
+    given how = *(const given *)forms[_i].given;
+    how.weights = false;
+    assert_rows_are_of_the_whole(&forms[_i], how);
+}
+END_TEST
+
+START_TEST(outputs_at_some_positions_are_rows_of_the_whole_in_a_window) {
+    given how = *(const given *)forms[_i].given;
+    how.weights = false;
+    how.window = 1;
+    assert_rows_are_of_the_whole(&forms[_i], how);
+}
+END_TEST
+
+/* Of 10 positions 3 are wanted, 2 of them of one sequence: queries and the output are of fewer
+ * rows, keys and values of all. */
+START_TEST(outputs_at_some_positions_take_fewer_products) {
+    const wg_multi_head_attention_options joint = {.joint = true};
+    wg_multi_head_attention *layers[] = {attention_new(NULL), attention_new(&joint)};
+    for (size_t i = 0; i < WG_COUNT(layers); i++) {
+        wg_tensor *x = wg_ones(WG_F32, WG_DIMS(B, T, C));
+        const double before = wg_product_flops();
+        attend(layers[i], &x, &(const given){.some = true});
+        const double rows = 4 + 2 * B * T + 3, scores = 2 * 4 * T;
+        ck_assert_double_eq(wg_product_flops() - before, 2 * (rows * C * C + scores * C));
+        wg_module_free(&layers[i]->module);
+    }
+}
+END_TEST
+
 SUITES {
     add_layer_suite("attention_forms", WG_COUNT(forms), forms);
+    const TTest *const of_each[] = {
+        outputs_at_some_positions_are_rows_of_the_whole,
+        outputs_at_some_positions_are_rows_of_the_whole_in_a_window,
+    };
+    add_suite_of_each("attention_positions", of_each, WG_COUNT(forms), form_name);
+    const TTest *const of_all[] = {outputs_at_some_positions_take_fewer_products};
+    add_suite("attention_positions_cost", of_all);
 }
