@@ -102,6 +102,7 @@ static wg_model_sizes sizes_of(const void *measured) {
                             .pad_id = config->pad_token_id,
                             .segments = config->type_vocab_size,
                             .head_dropout = config->hidden_dropout_prob,
+                            .pools_first = true,
                             .head_init = weight_init(config)};
 }
 

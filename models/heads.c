@@ -93,10 +93,22 @@ wg_model wg__headed_encoder_model(wg__headed_encoder *model) {
     return (wg_model){.type = model->type, .module = &model->module, .config = model->config};
 }
 
+/* The hidden states that the pooled output reads: (B, T, C), or (B, 1, C) of the first positions.
+ */
+static wg_tensor *states_to_pool(wg__headed_encoder *model, const wg_model_inputs *inputs) {
+    if (!model->type->sizes(model->config).pools_first)
+        return model->type->encoder_forward(model->encoder, inputs);
+    wg_model_inputs first = *inputs;
+    const wg_tensor *words = inputs->ids ? inputs->ids : inputs->embeddings;
+    const int64_t sequences = wg_tensor_size(words, 0), length = wg_tensor_size(words, 1);
+    first.output_positions = wg_arange(WG_I64, 0, (double)(sequences * length), (double)length);
+    return wg_unsqueeze(model->type->encoder_forward(model->encoder, &first), 1);
+}
+
 wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model_inputs *inputs) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
+    wg_tensor *sequence = states_to_pool(model, inputs);
     wg_tensor *pooled = model->type->encoder_pool(model->encoder, sequence, inputs->keep);
     return wg_scope_end(
         &scope, wg_linear_forward(model->head, wg_dropout(&model->module, pooled, model->dropout)));

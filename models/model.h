@@ -72,6 +72,7 @@ typedef struct wg_model_sizes {
     int64_t start_id, end_id, pad_id; /* tokens: a decoder begins with start_id; -1: none */
     int64_t segments;         /* encoders: of how many texts a sequence can be told to be; else 0 */
     double head_dropout;      /* encoders: of a new head's input */
+    bool pools_first;         /* encoders: the pooled output reads the first position alone */
     wg_initializer head_init; /* encoders: of a new head's weights */
 } wg_model_sizes;
 

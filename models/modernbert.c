@@ -192,6 +192,7 @@ static wg_model_sizes sizes_of(const void *measured) {
         .end_id = config->eos_token_id,
         .pad_id = config->pad_token_id,
         .head_dropout = config->classifier_dropout,
+        .pools_first = config->classifier_pooling == WG_POOLING_CLS,
         .head_init = {WG_INIT_TRUNCATED_NORMAL, 1 / sqrt((double)config->hidden_size)}};
 }
 

@@ -146,6 +146,7 @@ static wg_model_sizes sizes_of(const void *measured) {
                             .pad_id = config->bert.pad_token_id,
                             .segments = config->bert.type_vocab_size,
                             .head_dropout = config->bert.hidden_dropout_prob,
+                            .pools_first = true,
                             .head_init = weight_init(config)};
 }
 

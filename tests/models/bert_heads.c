@@ -14,6 +14,7 @@
 #include "objectives/internal.h"
 #include "formats/convert.h"
 #include "base/alloc.h"
+#include "tensor/profile.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 
@@ -86,6 +87,21 @@ START_TEST(a_classification_equals_pytorch_with_every_gradient) {
         wg_tensor *loss = wg_cross_entropy(logits, model_fixture(CLASSIFIER, "labels"), -100, NULL);
         finish(CLASSIFIER, loss, &model->module, precisions[i].tolerance);
     }
+}
+END_TEST
+
+/* The pooled output reads [CLS] alone, which spares more than half of the last layer. */
+START_TEST(a_classification_computes_the_last_layer_of_first_positions_alone) {
+    wg__headed_encoder *model = new_classifier();
+    const wg_model_inputs inputs = load_inputs(CLASSIFIER);
+    double before = wg_product_flops();
+    wg_bert_type.encoder_forward(model->encoder, &inputs);
+    const double whole = wg_product_flops() - before;
+    const double layer = whole / (double)bert_fixture_config().num_hidden_layers;
+    before = wg_product_flops();
+    wg__headed_encoder_classify(model, &inputs);
+    ck_assert_double_lt(wg_product_flops() - before, whole - layer / 2);
+    wg_module_free(&model->module);
 }
 END_TEST
 
@@ -424,6 +440,7 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         a_classification_equals_pytorch_with_every_gradient,
+        a_classification_computes_the_last_layer_of_first_positions_alone,
         answers_equal_pytorch_with_every_gradient,
         labels_of_words_equal_pytorch_with_every_gradient,
         several_labels_equal_pytorch_with_every_gradient,

@@ -1023,6 +1023,7 @@ class wg_attention_inputs(Structure):
         ("window", c_int64),
         ("cache", c_void_p),
         ("weights", c_void_p),
+        ("output_positions", c_void_p),
     ]
 
 wg_attention_watcher = CFUNCTYPE(None, c_char_p, c_void_p, c_void_p)
@@ -1097,7 +1098,6 @@ class wg_stack_inputs(Structure):
         ("self_caches", c_void_p),
         ("memory_caches", c_void_p),
         ("dropout", c_double),
-        ("output_positions", c_void_p),
     ]
 
 wg_stack_layer = CFUNCTYPE(c_void_p, c_void_p, c_int64, c_void_p, c_void_p)
@@ -1230,6 +1230,7 @@ class wg_setting(Structure):
         ("above", c_bool),
         ("below", c_bool),
         ("fixed", c_bool),
+        ("unless_zero", c_bool),
         ("list", c_bool),
         ("standard", c_char_p),
         ("derived", c_char_p),
@@ -1542,6 +1543,7 @@ class wg_model_sizes(Structure):
         ("pad_id", c_int64),
         ("segments", c_int64),
         ("head_dropout", c_double),
+        ("pools_first", c_bool),
         ("head_init", wg_initializer),
     ]
 
