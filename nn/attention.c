@@ -484,9 +484,10 @@ static int choose_queries(const wg_multi_head_attention *a, const wg_tensor *x,
     wg_tensor *wanted = inputs->output_positions;
     const int64_t batch = wg_tensor_size(x, 0), queries = wg_tensor_size(x, 1);
     if (!wanted || wg_tensor_ndim(wanted) != 1 || wg_tensor_dtype(wanted) != WG_I64 ||
-        inputs->memory || inputs->bias || inputs->cache || inputs->weights ||
-        (a->joint && !has_plain_weight(a->joint)) || !has_rows(inputs->mask, batch, queries) ||
-        !has_rows(inputs->cos, batch, queries) || !has_rows(inputs->sin, batch, queries))
+        wg_tensor_count(wanted) == 0 || batch == 0 || inputs->memory || inputs->bias ||
+        inputs->cache || inputs->weights || (a->joint && !has_plain_weight(a->joint)) ||
+        !has_rows(inputs->mask, batch, queries) || !has_rows(inputs->cos, batch, queries) ||
+        !has_rows(inputs->sin, batch, queries))
         return 0;
     int64_t *counts = wg__calloc((size_t)batch, sizeof *counts);
     wanted = wg_contiguous(wanted);
