@@ -61,6 +61,9 @@ const char *wg__cli_op_name(int index);
 /* The names that gradcheck takes: ops, layers and models, one after the other; NULL after them. */
 const char *wg__cli_checked_name(int index);
 
+/* The name of the index-th job of `wengert corpus', or NULL. */
+const char *wg__corpus_job_name(int index);
+
 /* From now on a line `wengert --complete WORD...' is not run: see options.c. */
 void wg__cli_begin_completion(int *argc, char ***argv);
 

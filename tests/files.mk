@@ -59,6 +59,7 @@ tests_test_data_SOURCES = \
 	tests/data/locale.c \
 	tests/data/long_text.c \
 	tests/data/mixture.c \
+	tests/data/questions.c \
 	tests/data/sentence_pairs.c \
 	tests/data/sentencepiece.c \
 	tests/data/sentencepiece_train.c \
@@ -266,6 +267,7 @@ command_tests = \
 	tests/cli/dry_run.sh \
 	tests/cli/embed.sh \
 	tests/cli/corpus_check.sh \
+	tests/cli/corpus_questions.sh \
 	tests/cli/finetune.sh \
 	tests/cli/generate.sh \
 	tests/cli/glm.sh \
