@@ -172,7 +172,7 @@ static const struct {
     {"--tokenizer", wg__learner_name, true},
     {"--dtype", dtype_name, false},
     {"--pooling", pooling_name, false},
-    {"wengert pretrain", model_name, true},    /* a corpus may follow */
+    {"wengert pretrain", model_name, true},        /* a corpus may follow */
     {"wengert corpus", wg__corpus_job_name, true}, /* texts may follow */
     {"wengert gradcheck", wg__cli_checked_name, true},
     {"wengert bench ops", wg__cli_op_name, false},
