@@ -23,6 +23,8 @@ static char scratch_path[512];
 
 /* ---- The runner ---- */
 
+static SRunner *runner;
+
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
     (void)status, (void)kind, (void)walk;
     return remove(path);
@@ -52,15 +54,41 @@ static void tear_down(void) {
         remove_tree(scratch_path);
 }
 
+/* A case is a process of its own, so that a crash is a failed case. Under AddressSanitizer each
+ * process would be searched for leaks when it ends, which takes longer than most cases: there all
+ * cases share one process, which is searched once, but for suites with cases that change what
+ * others see: the numbers of calls, limits of the process, memory in use, or that print in a child.
+ */
+#ifdef __SANITIZE_ADDRESS__
+static void fork_cases(void) {
+    srunner_set_fork_status(runner, CK_FORK);
+}
+
+static void share_process(void) {
+    srunner_set_fork_status(runner, CK_NOFORK);
+}
+
+static void set_process_of(TCase *tcase, const char *name) {
+    static const char *const apart[] = {"anomaly", "checkpoint_damage", "decoder_configs",
+                                        "token_file"};
+    for (size_t i = 0; i < WG_COUNT(apart); i++)
+        if (strcmp(name, apart[i]) == 0)
+            tcase_add_unchecked_fixture(tcase, fork_cases, share_process);
+}
+#else
+static void set_process_of(TCase *tcase, const char *name) {
+    (void)tcase, (void)name;
+}
+#endif
+
 static TCase *new_case(Suite *suite, const char *name) {
     TCase *tcase = tcase_create(name);
+    set_process_of(tcase, name);
     tcase_set_timeout(tcase, TIMEOUT);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     suite_add_tcase(suite, tcase);
     return tcase;
 }
-
-static SRunner *runner;
 
 static Suite *new_suite(const char *name) {
     Suite *suite = suite_create(name);
@@ -87,27 +115,11 @@ void add_suite_of_range(const char *name, size_t count, const TTest *const *test
     }
 }
 
-/* A case is a process of its own, so that a crash is a failed case. Under AddressSanitizer each
- * process would be searched for leaks when it ends, which takes longer than most cases: there all
- * cases share one process, which is searched once, but for programs with cases that change what
- * others see: the numbers of calls, the environment, the current locale, or that print in a child.
- */
-static bool cases_share_a_process(void) {
-#ifdef __SANITIZE_ADDRESS__
-    static const char *const apart[] = {"test_autograd", "test_data", "test_io", "test_models"};
-    for (size_t i = 0; i < WG_COUNT(apart); i++)
-        if (strcmp(program_invocation_short_name, apart[i]) == 0)
-            return false;
-    return true;
-#else
-    return false;
-#endif
-}
-
 int main(void) {
     srunner_set_tap(runner, "-");
-    if (cases_share_a_process() && !getenv("CK_FORK"))
-        srunner_set_fork_status(runner, CK_NOFORK);
+#ifdef __SANITIZE_ADDRESS__
+    share_process();
+#endif
     srunner_run_all(runner, CK_SILENT);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
