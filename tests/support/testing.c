@@ -69,7 +69,7 @@ static void share_process(void) {
 }
 
 static void set_process_of(TCase *tcase, const char *name) {
-    static const char *const apart[] = {"anomaly", "checkpoint_damage", "decoder_configs",
+    static const char *const apart[] = {"anomaly", "checkpoint_damage", "decoder_configs", "locale",
                                         "token_file"};
     for (size_t i = 0; i < WG_COUNT(apart); i++)
         if (strcmp(name, apart[i]) == 0)
