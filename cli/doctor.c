@@ -171,9 +171,10 @@ static json_t *kernels(json_t *advice) {
                "the processor has AMX, and products in bf16 go without: %s (Linux grants it since "
                "5.16; please report a wrong product)",
                used.tiles);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors, "products in bf16",
-                     used.bf16, "tiles", used.tiles, "weights in 8 and 4 bits", used.blocks, "blis",
-                     used.blis, "blis kernels", used.blis_family);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors,
+                     "products in bf16", used.bf16, "tiles", used.tiles, "weights in 8 and 4 bits",
+                     used.blocks, "blis", used.blis, "blis kernels", used.blis_family, "lapack",
+                     used.lapack);
 }
 
 static json_t *threads(json_t *advice) {

@@ -19,6 +19,8 @@ typedef struct wg_kernels {
     const char *blis_family; /* the processors for which BLIS has chosen its kernels: "zen",
                                 "haswell"; "none" in deterministic mode, which does without BLIS */
     const char *tiles;       /* AMX: "in use", or why not: "this processor has no AMX for bf16" */
+    const char *lapack; /* what computes decompositions: OpenBLAS's text about itself, "OpenBLAS
+                           0.3.21 NO_AFFINITY Zen ...", or "the system's LAPACK, on BLIS" */
 } wg_kernels;
 
 /* Those that the library has chosen for this processor. Cannot fail. */

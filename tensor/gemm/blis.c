@@ -87,8 +87,10 @@ static void make_buffers(void) {
              true);
 }
 
-bool wg__blis_gemm(const wg__product *product, bool packs) {
-    static atomic_int running;
+static atomic_int running;
+
+/* Begins a call of BLIS that end_call ends; false, with nothing to end, without memory. */
+static bool begin_call(void) {
     static atomic_bool begun;
     const int calls = atomic_fetch_add(&running, 1) + 1;
     bool can = atomic_load(&begun) || can_allocate(OTHER_BYTES); /* for BLIS itself */
@@ -97,12 +99,45 @@ bool wg__blis_gemm(const wg__product *product, bool packs) {
         if (can)
             make_buffers();
     }
-    if (can) {
+    if (can)
         atomic_store(&begun, true);
-        multiply(product, packs);
-    }
-    atomic_fetch_sub(&running, 1);
+    else
+        atomic_fetch_sub(&running, 1);
     return can;
+}
+
+static void end_call(void) {
+    atomic_fetch_sub(&running, 1);
+}
+
+bool wg__blis_gemm(const wg__product *product, bool packs) {
+    if (!begin_call())
+        return false;
+    multiply(product, packs);
+    end_call();
+    return true;
+}
+
+bool wg__blis_solve(wg_dtype dtype, bool upper, bool unit, int64_t n, int64_t k, void *triangle,
+                    void *right) {
+    const uplo_t half = upper ? BLIS_UPPER : BLIS_LOWER;
+    const diag_t diagonal = unit ? BLIS_UNIT_DIAG : BLIS_NONUNIT_DIAG;
+    if (!begin_call())
+        return false;
+    rntm_t runtime;
+    bli_rntm_init(&runtime);
+    bli_rntm_set_num_threads(1, &runtime);
+    if (dtype == WG_F32) {
+        float one = 1;
+        bli_strsm_ex(BLIS_LEFT, half, BLIS_NO_TRANSPOSE, diagonal, n, k, &one, triangle, 1, n,
+                     right, 1, n, NULL, &runtime);
+    } else {
+        double one = 1;
+        bli_dtrsm_ex(BLIS_LEFT, half, BLIS_NO_TRANSPOSE, diagonal, n, k, &one, triangle, 1, n,
+                     right, 1, n, NULL, &runtime);
+    }
+    end_call();
+    return true;
 }
 
 /* ---- Kernels ---- */

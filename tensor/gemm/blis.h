@@ -11,6 +11,11 @@
  * thread). */
 bool wg__blis_gemm(const wg__product *product, bool packs);
 
+/* b (n, k): replaced by T^-1 b, where T is a triangle of (n, n), which is not singular. Both are in
+ * column-major order, n and k at least 2. False, with nothing done, without memory as above. */
+bool wg__blis_solve(wg_dtype dtype, bool upper, bool unit, int64_t n, int64_t k, void *triangle,
+                    void *right);
+
 /* How the kernel for this processor reads one operand: slivers of `width` rows of A, or columns of
  * B, packed with `step` elements for each k. */
 typedef struct wg__blis_side {

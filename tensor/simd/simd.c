@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "tensor/gemm/blis.h"
 #include "tensor/kernels.h"
+#include "tensor/ops/linalg/lapack.h"
 #include "tensor/simd/simd.h"
 
 extern const wg__simd wg__simd_f32_base, wg__simd_f64_base;
@@ -260,5 +261,6 @@ wg_kernels wg_kernels_in_use(void) {
         .blocks = wg__block_kernels_for_cpu()->name,
         .blis = wg__blis_version(),
         .blis_family = wg_is_deterministic() ? "none" : wg__blis_family(),
+        .lapack = wg__lapack_library(),
     };
 }

@@ -401,6 +401,7 @@ class wg_kernels(Structure):
         ("blis", c_char_p),
         ("blis_family", c_char_p),
         ("tiles", c_char_p),
+        ("lapack", c_char_p),
     ]
 
 

@@ -3,10 +3,15 @@
 
 #include <lapacke.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/threads.h"
+#include "config.h"
 #include "tensor/convert.h"
+#include "tensor/gemm/blis.h"
 #include "tensor/simd/simd.h"
 
 /* A call of LAPACK's routine for the dtype, in column-major order, without LAPACKE's own memory and
@@ -110,6 +115,78 @@ static int run(wg__lapack *job, routine routine, int64_t reals, int64_t integers
     return ready ? 0 : -1;
 }
 
+/* ---- Memory for buffers ----
+ *
+ * OpenBLAS waits forever where it has no memory for the buffer that each of its calls at once
+ * takes. It keeps those that it has mapped. So where there are fewer than calls at once, it is
+ * tried whether there is memory, and then OpenBLAS maps them. Their pages take memory when they are
+ * written. */
+
+#ifdef WG_OPENBLAS
+void *blas_memory_alloc(int position);
+void blas_memory_free(void *buffer);
+
+static atomic_llong running, mapped; /* calls; buffers */
+
+static bool can_map(size_t bytes) {
+    for (int again = 0; again < 2; again++) {
+        void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (block != MAP_FAILED)
+            return munmap(block, bytes) == 0;
+        wg_alloc_trim();
+    }
+    return false;
+}
+
+/* Maps as many buffers as calls, of which those of others may be taken. */
+static bool map_buffers(int64_t calls) {
+    enum { BYTES = (128 << 20) + (1 << 16) }; /* of the largest, for AVX-512 */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    void **buffers = wg__alloc_array(calls, sizeof(void *));
+    if (!buffers)
+        return false;
+    pthread_mutex_lock(&lock);
+    const bool can = can_map((size_t)calls * BYTES);
+    for (int64_t i = 0; can && i < calls; i++)
+        buffers[i] = blas_memory_alloc(0);
+    for (int64_t i = 0; can && i < calls; i++)
+        blas_memory_free(buffers[i]);
+    if (can && calls > atomic_load(&mapped))
+        atomic_store(&mapped, calls);
+    pthread_mutex_unlock(&lock);
+    wg__free(buffers);
+    return can;
+}
+
+/* Begins calls of LAPACK that end_calls ends. */
+static bool begin_calls(int64_t calls) {
+    const int64_t all = atomic_fetch_add(&running, calls) + calls;
+    return all <= atomic_load(&mapped) || map_buffers(all);
+}
+
+static void end_calls(int64_t calls) {
+    atomic_fetch_sub(&running, calls);
+}
+#else
+static bool begin_calls(int64_t calls) {
+    return calls >= 0;
+}
+
+static void end_calls(int64_t calls) {
+    (void)calls;
+}
+#endif
+
+/* Runs a routine that calls LAPACK. */
+static int run_lapack(wg__lapack *job, routine routine, int64_t reals, int64_t integers) {
+    const int64_t calls = wg__smaller(wg__smaller(job->count, CHUNKS), wg_threads());
+    const int status = begin_calls(calls) ? run(job, routine, reals, integers)
+                                          : wg_fail(WG_ERROR_MEMORY, "lapack",
+                                                    "there is no memory for OpenBLAS's buffers");
+    end_calls(calls);
+    return status;
+}
+
 /* ---- General matrices ---- */
 
 /* Up to here the kernels' own factors are faster than LAPACK's calls of BLAS. */
@@ -130,7 +207,7 @@ static lapack_int lu(const wg__lapack *job, int64_t matrix, const space *space) 
 }
 
 int wg__lapack_lu(wg__lapack *job) {
-    return run(job, lu, 0, 0);
+    return (job->n <= SMALL ? run : run_lapack)(job, lu, 0, 0);
 }
 
 static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *space) {
@@ -150,7 +227,7 @@ static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *spac
 }
 
 int wg__lapack_solve(wg__lapack *job) {
-    return run(job, solve, 0, 0);
+    return (job->n <= SMALL ? run : run_lapack)(job, solve, 0, 0);
 }
 
 static lapack_int inverse(const wg__lapack *job, int64_t matrix, const space *space) {
@@ -181,7 +258,7 @@ int wg__lapack_inverse(wg__lapack *job) {
     if (n <= SMALL)
         return run(job, inverse, job->n * job->n + 1, 0);
     LAPACK(job->dtype, getri, n, job->a, leading(n), job->pivots, (void *)&answer, -1);
-    return run(job, inverse, answered(job->dtype, &answer), 0);
+    return run_lapack(job, inverse, answered(job->dtype, &answer), 0);
 }
 
 /* The number, from 1, of the first 0 on the diagonal of a triangle that is not unit; 0 for none. */
@@ -193,25 +270,28 @@ static lapack_int zero_on_diagonal(const wg__lapack *job, const void *a) {
     return 0;
 }
 
+enum { TINY = 64 }; /* up to here the kernel is faster than BLAS */
+
+/* BLIS's solver is the fastest where BLIS has kernels for the processor. */
 static lapack_int solve_triangular(const wg__lapack *job, int64_t matrix, const space *space) {
-    enum { TINY = 64 }; /* up to here the kernel is faster than BLAS */
     const lapack_int n = (lapack_int)job->n, k = (lapack_int)job->k;
+    void *a = at(job, job->a, matrix, job->n * job->n);
+    void *b = at(job, job->b, matrix, job->n * job->k);
     (void)space;
-    if (n <= TINY) {
-        const void *a = at(job, job->a, matrix, job->n * job->n);
-        const lapack_int info = zero_on_diagonal(job, a);
-        if (info == 0)
-            kernels_of(job)->triangular_solve(n, k, job->upper, job->unit, a,
-                                              at(job, job->b, matrix, job->n * job->k));
+    const lapack_int info = zero_on_diagonal(job, a);
+    if (info != 0)
         return info;
-    }
-    return LAPACK(job->dtype, trtrs, job->upper ? 'U' : 'L', 'N', job->unit ? 'U' : 'N', n, k,
-                  at(job, job->a, matrix, job->n * job->n), leading(n),
-                  at(job, job->b, matrix, job->n * job->k), leading(n));
+    if (n <= TINY)
+        kernels_of(job)->triangular_solve(n, k, job->upper, job->unit, a, b);
+    else if (k < 2 || wg__blis_is_generic() ||
+             !wg__blis_solve(job->dtype, job->upper, job->unit, n, k, a, b))
+        return LAPACK(job->dtype, trtrs, job->upper ? 'U' : 'L', 'N', job->unit ? 'U' : 'N', n, k,
+                      a, leading(n), b, leading(n));
+    return 0;
 }
 
 int wg__lapack_solve_triangular(wg__lapack *job) {
-    return run(job, solve_triangular, 0, 0);
+    return (job->n <= TINY ? run : run_lapack)(job, solve_triangular, 0, 0);
 }
 
 static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *space) {
@@ -227,7 +307,7 @@ static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *s
 }
 
 int wg__lapack_cholesky(wg__lapack *job) {
-    return run(job, cholesky, 0, 0);
+    return (job->n <= SMALL ? run : run_lapack)(job, cholesky, 0, 0);
 }
 
 /* ---- QR: geqrf leaves R above reflections, which orgqr multiplies out. The working memory begins
@@ -259,7 +339,7 @@ int wg__lapack_qr(wg__lapack *job) {
     LAPACK(job->dtype, orgqr, m, (lapack_int)qr_columns(job), q, job->u, leading(m), NULL,
            (void *)&second, -1);
     const int64_t reals = answered(job->dtype, &first), more = answered(job->dtype, &second);
-    return run(job, qr, q + (reals > more ? reals : more), 0);
+    return run_lapack(job, qr, q + (reals > more ? reals : more), 0);
 }
 
 /* ---- Eigenvalues and singular values ---- */
@@ -277,7 +357,7 @@ int wg__lapack_eigh(wg__lapack *job) {
     lapack_int integers = 0;
     LAPACK(job->dtype, syevd, 'V', 'L', n, job->a, leading(n), job->s, (void *)&answer, -1,
            &integers, -1);
-    return run(job, eigh, answered(job->dtype, &answer), integers < 1 ? 1 : integers);
+    return run_lapack(job, eigh, answered(job->dtype, &answer), integers < 1 ? 1 : integers);
 }
 
 static char job_of_svd(const wg__lapack *job) {
@@ -301,5 +381,20 @@ int wg__lapack_svd(wg__lapack *job) {
     double answer = 0;
     LAPACK(job->dtype, gesdd, job_of_svd(job), m, n, job->a, leading(m), job->s, job->u, leading(m),
            job->vt, leading(rows), (void *)&answer, -1, NULL);
-    return run(job, svd, answered(job->dtype, &answer), 8 * smaller_side(job) + 1);
+    return run_lapack(job, svd, answered(job->dtype, &answer), 8 * smaller_side(job) + 1);
 }
+
+/* ---- The library ---- */
+
+#ifdef WG_OPENBLAS
+char *openblas_get_config(void);
+
+/* This reference keeps linkers from leaving out OpenBLAS, which LAPACK alone calls. */
+const char *wg__lapack_library(void) {
+    return openblas_get_config();
+}
+#else
+const char *wg__lapack_library(void) {
+    return "the system's LAPACK, on BLIS";
+}
+#endif

@@ -41,7 +41,7 @@ int wg__lapack_solve(wg__lapack *job);
 int wg__lapack_inverse(wg__lapack *job);
 
 /* b (n, k): replaced by T^-1 b, where T is one triangle of a (n, n). INFO: the first element of the
- * diagonal that is 0, counted from 1. trtrs */
+ * diagonal that is 0, counted from 1. BLIS, or trtrs */
 int wg__lapack_solve_triangular(wg__lapack *job);
 
 /* a (n, n): its lower triangle is replaced by L with L L^T = a, and the other by zeros. INFO: the
@@ -59,5 +59,8 @@ int wg__lapack_eigh(wg__lapack *job);
 /* a (m, n): destroyed; u (m, r), s (q), vt (r', n) with q = min(m, n), r = r' = q, or m and n if
  * full; without u and vt, which are NULL then, s alone. INFO: it has not converged. gesdd */
 int wg__lapack_svd(wg__lapack *job);
+
+/* The library that has these routines, for people to read. */
+const char *wg__lapack_library(void);
 
 #endif
