@@ -54,7 +54,7 @@ check 'tasks run in the order of their names' eval 'test $code = 0 &&
 check 'labels are learnt, and the commonest label is told beside them' \
     grep -q '^animals  accuracy     100.00    50.00$' out
 check 'pairs are scored' grep -Eq '^grammar  accuracy    +(0|50).00$' out
-check 'the metric that a task names is taken' grep -Eq '^numbers  pearson  +[0-9.]+$' out
+check 'the metric that a task names is taken' grep -Eq '^numbers  pearson  +-?[0-9.]+$' out
 check 'named entities are measured by F1' grep -Eq '^tags     f1  +100.00$' out
 check 'the mean is that of the tasks' eval 'awk "/^mean/ { mean = \$2; next } NR > 1 { sum += \$3 }
     END { exit (sum / 4 - mean) ^ 2 > 1e-4 }" out'
