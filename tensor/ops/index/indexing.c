@@ -229,28 +229,56 @@ static void gather_row(const walk *walk, place at, int64_t n) {
     }
 }
 
-/* In stretches so short that their indices are still in the first cache after they are checked. */
-static void gather_checked_row(const walk *walk, place at, int64_t n) {
-    enum { STRETCH = 1024 };
+enum { LINE_BYTES = 64 };
+
+/* Fetches lines [begin, end) of what begins at an address. */
+static void fetch_lines(const char *from, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+        __builtin_prefetch(from + i * LINE_BYTES);
+}
+
+/* The lines of x that a row reads in the order of its indices, which the processor cannot foresee;
+ * 0 where they are too many or too few values of each are wanted. */
+static int64_t lines_of_row(const walk *walk) {
+    enum { MOST = 512 };
+    const int64_t bytes = walk->indexed_size * (int64_t)walk->size;
+    return walk->inner == walk->axis && walk->indexed_strides[walk->axis] == 1 &&
+                   walk->indexed_size <= 4 * walk->shape[walk->inner] && bytes <= MOST * LINE_BYTES
+               ? bytes / LINE_BYTES
+               : 0;
+}
+
+/* In stretches so short that their indices are still in the first cache after they are checked.
+ * Those of later stretches are fetched meanwhile, and `lines` lines from `next` on, for the next
+ * row. */
+static void gather_checked_row(const walk *walk, place at, const char *next, int64_t lines) {
+    enum { STRETCH = 128, INDEX_LINES = STRETCH * sizeof(int64_t) / LINE_BYTES };
     const int inner = walk->inner;
+    const int64_t n = walk->shape[inner];
     const int64_t indexed = inner == walk->axis ? 0 : walk->indexed_strides[inner];
     const int64_t index = walk->index_strides[inner], value = walk->value_strides[inner];
     const int64_t most = index == 0 ? n : STRETCH; /* one index for all of the row */
-    while (n > 0) {
-        const int64_t count = wg__smaller(n, most);
+    for (int64_t done = 0, count; done < n; done += count) {
+        count = wg__smaller(n - done, most);
+        if (index == 1 && n - done >= 5 * STRETCH)
+            fetch_lines((const char *)(walk->index + at.index), 4 * INDEX_LINES, 5 * INDEX_LINES);
+        fetch_lines(next, lines * done / n, lines * (done + count) / n);
         if (check_indices(walk->range, index == 0 ? 1 : count, walk->index + at.index, index))
             gather_row(walk, at, count);
         at.indexed += count * indexed, at.index += count * index, at.value += count * value;
-        n -= count;
     }
 }
 
 static void gather_rows(int64_t begin, int64_t end, void *context) {
     const walk *walk = context;
+    const int64_t lines = walk->range ? lines_of_row(walk) : 0;
+    place next = place_at(walk, begin, walk->inner, walk->inner);
     for (int64_t row = begin; row < end; row++) {
-        const place at = place_at(walk, row, walk->inner, walk->inner);
+        const place at = next;
+        if (row + 1 < end)
+            next = place_at(walk, row + 1, walk->inner, walk->inner);
         if (walk->range)
-            gather_checked_row(walk, at, walk->shape[walk->inner]);
+            gather_checked_row(walk, at, walk->indexed + next.indexed * (int64_t)walk->size, lines);
         else
             gather_row(walk, at, walk->shape[walk->inner]);
     }
