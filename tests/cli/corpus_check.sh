@@ -46,7 +46,8 @@ check 'what to do about each' test "$(grep -c '^  -> ' out)" = 8
 printf 'A\n\nB\n<|endoftext|>\nC\n' >marked.txt
 run corpus check marked.txt
 check 'documents end at marks' grep -q '3 lines in 2 documents' out
-mkfifo pipe && cat a.txt >pipe &
+mkfifo pipe
+cat a.txt >pipe &
 run corpus check pipe
 check 'a pipe is read' grep -q '6 lines in 3 documents' out
 
