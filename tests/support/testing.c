@@ -57,8 +57,9 @@ static void tear_down(void) {
 /* A case is a process of its own, so that a crash is a failed case. Under AddressSanitizer each
  * process would be searched for leaks when it ends, which takes longer than most cases: there all
  * cases share one process, which is searched once, but for suites with cases that change what
- * others see: the numbers of calls, limits of the process, memory in use, or that print in a child.
- */
+ * others see: the numbers of calls, limits of the process, memory in use, the locale. All cases of
+ * test_io have processes of their own, since one of them reads what a child prints, and a child of
+ * a process with threads prints complaints of the search for leaks. */
 #ifdef __SANITIZE_ADDRESS__
 static void fork_cases(void) {
     srunner_set_fork_status(runner, CK_FORK);
@@ -69,11 +70,12 @@ static void share_process(void) {
 }
 
 static void set_process_of(TCase *tcase, const char *name) {
-    static const char *const apart[] = {"anomaly", "checkpoint_damage", "decoder_configs", "locale",
-                                        "token_file"};
+    static const char *const apart[] = {"anomaly", "decoder_configs", "locale", "token_file"};
+    bool forks = strcmp(program_invocation_short_name, "test_io") == 0;
     for (size_t i = 0; i < WG_COUNT(apart); i++)
-        if (strcmp(name, apart[i]) == 0)
-            tcase_add_unchecked_fixture(tcase, fork_cases, share_process);
+        forks |= strcmp(name, apart[i]) == 0;
+    if (forks)
+        tcase_add_unchecked_fixture(tcase, fork_cases, share_process);
 }
 #else
 static void set_process_of(TCase *tcase, const char *name) {
