@@ -1,5 +1,5 @@
-/* wengert corpus check: what is wrong with a training text, and what to do about it.
- * wengert corpus questions: questions out of a text, to learn from. */
+/* `wengert corpus check' tells what is wrong with a training text and what to do about it.
+ * `wengert corpus questions' makes questions out of a text, from which a model learns to answer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,8 +293,6 @@ static int check(const arguments *a) {
 
 /* ---- questions ---- */
 
-enum { USUAL_COUNT = 10000 };
-
 static int make_questions(const arguments *a) {
     if (!a->overwrite && access(a->out, F_OK) == 0)
         return wg__cli_fail("%s exists; --overwrite replaces it", a->out);
@@ -380,7 +378,7 @@ int wg__verb_corpus(int argc, char **argv) {
                "the noisy clozes). The lists of function words and question words are English.",
     };
     arguments a = {.paths = wg__cli_calloc((size_t)argc + 1, sizeof *a.paths),
-                   .questions.count = USUAL_COUNT};
+                   .questions.count = WG_CORPUS_QUESTIONS_USUAL};
     if (!a.paths)
         return wg__cli_fail("no memory");
     wg__cli_parse(&parser, argc, argv, &a);

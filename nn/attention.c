@@ -412,15 +412,16 @@ static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
 
 /* ---- Queries of some positions alone ----
  *
- * Where few output positions are wanted, queries are made of these. They stand in rows of R, the
- * most that a sequence has of them:
+ * Where fewer than half of the positions are output positions, only these get queries. A batch
+ * holds R of them for each sequence, where R is the largest number of output positions of a
+ * sequence:
  *
  *     x (B, Tq, C) --rows--> (B, R, C) -> queries -> (B, R, H D) --places--> (N, H D) ---- */
 
 typedef struct some_queries {
-    int64_t most;      /* R; 0: queries are of all positions */
-    wg_tensor *rows;   /* (B R) i64: b Tq + t. A sequence with fewer has its first for the rest */
-    wg_tensor *times;  /* (B R) i64: t alone */
+    int64_t most;     /* R; 0: queries are of all positions */
+    wg_tensor *rows;  /* (B R) i64: b Tq + t. A sequence with fewer than R repeats its position 0 */
+    wg_tensor *times; /* (B R) i64: t alone */
     wg_tensor *places; /* (N) i64, of N output positions: where in (B R) each stands */
 } some_queries;
 
@@ -440,7 +441,7 @@ static bool has_rows(const wg_tensor *table, int64_t batch, int64_t queries) {
            (ndim == 2 || (shape[1] == 1 && (shape[0] == 1 || shape[0] == batch)));
 }
 
-/* How many output positions the sequence has that has most; -1: one of them is outside. */
+/* The largest number of output positions of a sequence; -1 if one of them is beyond the batch. */
 static int64_t most_of_a_sequence(const int64_t *positions, int64_t count, int64_t batch,
                                   int64_t queries, int64_t *counts) {
     int64_t most = 0;
@@ -518,7 +519,8 @@ static wg_tensor *rows_of_x(const some_queries *some, wg_tensor *x) {
                       WG_DIMS(-1, some->most, wg_tensor_size(x, 2)));
 }
 
-/* Makes options and inputs those of these queries: which key each sees is the mask's to say. */
+/* Restricts options and inputs to these queries. The mask alone then says which keys each of them
+ * sees, as causal attention and windows are for queries at all positions. */
 static int look_from(const some_queries *some, const wg_tensor *x, wg_attention_options *options,
                      wg_attention_inputs *inputs, projections *p) {
     wg_tensor *const mask = inputs->mask;

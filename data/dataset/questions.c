@@ -22,7 +22,6 @@
 #define WHERE "corpus_questions"
 
 enum {
-    USUAL_COUNT = 10000,
     SHORTEST_PARAGRAPH = 300, /* characters */
     LONGEST_PARAGRAPH = 2500,
     SHORTEST_CONTEXT = 250,
@@ -125,8 +124,8 @@ static int64_t count_characters(const char *text, int64_t length) {
     return count;
 }
 
-/* What would be an odd context: U+FFFD stands for text that was lost, and JSON texts have no NUL.
- */
+/* True if a text cannot be a context: it has U+FFFD, which stands for text that was lost, or a NUL,
+ * which JSON cannot hold. */
 static bool is_damaged(const char *text, int64_t length) {
     return memchr(text, '\0', (size_t)length) || memmem(text, (size_t)length, "\xef\xbf\xbd", 3);
 }
@@ -624,7 +623,7 @@ int wg_corpus_questions(int count, const char *const *paths, const char *out,
     maker *m = wg__calloc(1, sizeof *m);
     if (!m)
         return -1;
-    m->limit = options->count ? options->count : USUAL_COUNT;
+    m->limit = options->count ? options->count : WG_CORPUS_QUESTIONS_USUAL;
     m->generator.seed = options->seed;
     m->file_count = count;
     m->texts = wg__calloc((size_t)count + 1, sizeof *m->texts);

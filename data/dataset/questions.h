@@ -27,8 +27,11 @@
 
 WG_BEGIN_DECLS
 
+/* How many questions are made where no count is given. */
+enum { WG_CORPUS_QUESTIONS_USUAL = 10000 };
+
 typedef struct wg_corpus_questions_options {
-    int64_t count; /* questions at most; 0: 10000 */
+    int64_t count; /* questions at most; 0: the usual number */
     uint64_t seed; /* of all choices: the same one gives the same file */
 } wg_corpus_questions_options;
 
