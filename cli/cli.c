@@ -1,5 +1,6 @@
 /* What the verbs of the command share: see cli.h. */
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -160,6 +161,33 @@ int wg__cli_agree_on_file(const char *path) {
     return wg_group_agree(group, what, text);
 }
 
+/* ---- Memory for JSON ---- */
+
+/* Results are JSON objects, also where they are printed as text. A part that got no memory is
+ * missing from them, and functions of Jansson take the missing part without an error. Settings are
+ * JSON, too: without memory for one of them, the work would be another than what was asked for. */
+static bool has_begun, lacked_memory;
+
+static void *allocate_json(size_t size) {
+    void *block = malloc(size);
+    if (!block && !has_begun)
+        exit(wg__cli_fail("no memory is left to read the options and settings"));
+    lacked_memory |= !block;
+    return block;
+}
+
+void wg__cli_watch_memory(void) {
+    json_set_alloc_funcs(allocate_json, free);
+}
+
+void wg__cli_begin(void) {
+    has_begun = true;
+}
+
+bool wg__cli_lacks_memory(void) {
+    return lacked_memory;
+}
+
 /* ---- Arguments ---- */
 
 /* What the parser of a rank writes before it leaves the process; rank 0 writes it for all. */
@@ -256,6 +284,7 @@ static void parse(const struct argp *parser, int argc, char **argv, unsigned fla
 
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
     parse(parser, argc, argv, 0, input);
+    wg__cli_begin();
 }
 
 void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input) {

@@ -1,7 +1,6 @@
 /* wengert VERB ARGUMENT...: finds the verb and runs it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,23 +42,13 @@ static const wg__verb verbs[] = {
 /* Read by argp, so it is not hidden. */
 WG_API const char *argp_program_version = PACKAGE_STRING;
 
-/* Results are JSON objects, also where they are printed as text. A part that got no memory is
- * missing from them, and functions of Jansson take the missing part without an error. */
-static bool lacked_memory;
-
-static void *allocate_json(size_t size) {
-    void *block = malloc(size);
-    lacked_memory |= !block;
-    return block;
-}
-
 /* Results that are not whole are a failure: a full disk, a closed pipe, no memory. */
 static int finish_output(int code) {
     if (fflush(stdout) != 0 || ferror(stdout)) {
         int failed = wg__cli_fail("cannot write the results: %s", strerror(errno));
         return code ? code : failed;
     }
-    if (code == 0 && lacked_memory)
+    if (code == 0 && wg__cli_lacks_memory())
         return wg__cli_fail("no memory was left for some of the results");
     return code;
 }
@@ -148,7 +137,7 @@ int main(int argc, char **argv) {
     };
     if (extend_stack() != 0)
         return EXIT_FAILURE;
-    json_set_alloc_funcs(allocate_json, free);
+    wg__cli_watch_memory();
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
     wg__cli_begin_completion(&argc, &argv);
     const bool advises = argc > 1 && strcmp(argv[1], "doctor") == 0;

@@ -379,7 +379,9 @@ static int complete_settings(wg__run *r) {
                      "follows that from here on",
                      (long long)steps, (long long)r->steps_before);
     r->note = wg__run_settings_note(&r->settings);
-    return r->note ? 0 : wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
+    if (r->note && !wg__cli_lacks_memory())
+        return 0;
+    return wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
 }
 
 /* ---- The trainer ---- */
