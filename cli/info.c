@@ -251,10 +251,10 @@ static void print_members(const char *title, json_t *object) {
 static void print_tensors(const json_t *rows) {
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        char *shape = wg__shape_text(json_object_get(row, "shape"));
-        printf("    %-62s %s %s\n", json_string_value(json_object_get(row, "name")),
-               json_string_value(json_object_get(row, "dtype")), shape ? shape : "");
-        free(shape);
+        printf("    %-62s %s ", json_string_value(json_object_get(row, "name")),
+               json_string_value(json_object_get(row, "dtype")));
+        wg__shape_write(stdout, json_object_get(row, "shape"));
+        putchar('\n');
     }
 }
 

@@ -253,10 +253,10 @@ static void write_row(FILE *page, const json_t *node, double whole) {
     if (last)
         fprintf(page, " to %s, each", json_string_value(last));
     if (shape) {
-        char *text = wg__shape_text(shape);
-        fprintf(page, " <span style=\"color:var(--soft)\">%s %s</span>",
-                json_string_value(json_object_get(node, "dtype")), text ? text : "");
-        free(text);
+        fprintf(page, " <span style=\"color:var(--soft)\">%s ",
+                json_string_value(json_object_get(node, "dtype")));
+        wg__shape_write(page, shape);
+        fputs("</span>", page);
     }
     fprintf(page,
             "</span><i>%s</i><i>%s</i><span class=\"bar\"><u style=\"width:%.2f%%\"></u></span>"

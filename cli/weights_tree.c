@@ -18,20 +18,11 @@ json_t *wg__tensor_row(const char *name, const char *type, int ndim, const int64
                      "numbers", (json_int_t)numbers, "bytes", (json_int_t)bytes);
 }
 
-char *wg__shape_text(const json_t *shape) {
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    for (size_t i = 0; stream && i < json_array_size(shape); i++)
+void wg__shape_write(FILE *stream, const json_t *shape) {
+    for (size_t i = 0; i < json_array_size(shape); i++)
         fprintf(stream, "%s%lld", i ? ", " : "(",
                 (long long)json_integer_value(json_array_get(shape, i)));
-    if (stream && json_array_size(shape) == 0)
-        fputc('(', stream);
-    if (stream) {
-        fputc(')', stream);
-        fclose(stream);
-    }
-    return text;
+    fputs(json_array_size(shape) == 0 ? "()" : ")", stream);
 }
 
 /* ---- Making the tree ---- */
@@ -86,24 +77,15 @@ static bool is_number(const char *text) {
 static void join(json_t *node) {
     json_t *children = json_object_get(node, "children");
     while (json_array_size(children) == 1 && !json_object_get(node, "shape")) {
-        json_t *child = json_incref(json_array_get(children, 0));
-        char *name = NULL;
-        size_t size;
-        FILE *stream = open_memstream(&name, &size);
-        if (!stream || is_number(name_of(child)) || is_number(name_of(node))) {
-            json_decref(child);
-            if (stream)
-                fclose(stream);
-            free(name);
+        json_t *child = json_array_get(children, 0), *name;
+        if (is_number(name_of(child)) || is_number(name_of(node)) ||
+            !(name = json_sprintf("%s.%s", name_of(node), name_of(child))))
             return;
-        }
-        fprintf(stream, "%s.%s", name_of(node), name_of(child));
-        fclose(stream);
+        json_incref(child);
         json_object_del(node, "children");
-        json_object_set_new(child, "name", json_string(name));
+        json_object_set_new(child, "name", name);
         json_object_update(node, child);
         json_decref(child);
-        free(name);
         children = json_object_get(node, "children");
     }
 }
@@ -160,11 +142,9 @@ static void print_node(const json_t *node, int depth, const wg__style *style, FI
     fprintf(stream, "  %*s%s%-*s%s %8s %10s", 2 * depth, "", shape ? "" : style->bold, width, name,
             style->plain, wg__count(numbers).text, wg__bytes(bytes).text);
     if (shape) {
-        char *sizes = wg__shape_text(shape);
-        fprintf(stream, "  %s%s %s%s", style->dim,
-                json_string_value(json_object_get(node, "dtype")), sizes ? sizes : "",
-                style->plain);
-        free(sizes);
+        fprintf(stream, "  %s%s ", style->dim, json_string_value(json_object_get(node, "dtype")));
+        wg__shape_write(stream, shape);
+        fputs(style->plain, stream);
     }
     if (count)
         fprintf(stream, "  %sx %lld%s", style->accent, (long long)count, style->plain);

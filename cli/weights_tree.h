@@ -15,8 +15,8 @@
 json_t *wg__tensor_row(const char *name, const char *type, int ndim, const int64_t *shape,
                        int64_t bytes);
 
-/* "(2, 3)" of a list of sizes; freed by free. */
-char *wg__shape_text(const json_t *shape);
+/* Writes a list of sizes as "(2, 3)". */
+void wg__shape_write(FILE *stream, const json_t *shape);
 
 /* The root, whose name is "", of a list of such rows. Parts with one child are joined by dots.
  * Neighbours whose names are numbers and that are alike in all but their names are one node, whose
