@@ -180,7 +180,7 @@ void wg__cli_watch_memory(void) {
     json_set_alloc_funcs(allocate_json, free);
 }
 
-void wg__cli_begin(void) {
+void wg__cli_begin_work(void) {
     has_begun = true;
 }
 
@@ -284,7 +284,7 @@ static void parse(const struct argp *parser, int argc, char **argv, unsigned fla
 
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
     parse(parser, argc, argv, 0, input);
-    wg__cli_begin();
+    wg__cli_begin_work();
 }
 
 void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input) {

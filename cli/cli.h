@@ -78,15 +78,15 @@ void wg__cli_look_at_options(const struct argp *parser, int argc, char **argv,
 /* Reads a verb's arguments into `input`. Does not return on wrong usage (exit 2), nor on --help. */
 void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input);
 
-/* Watches the memory of JSON from now on. Up to wg__cli_begin, which wg__cli_parse calls at its
- * end, lack of it ends the process with one line, since a setting may be missing. After that, when
- * there may be files to remove, wg__cli_lacks_memory is true for good. */
+/* Watches the memory of JSON from now on. Up to wg__cli_begin_work, which wg__cli_parse calls at
+ * its end, lack of it ends the process with one line, since a setting may be missing. After that,
+ * when there may be files to remove, wg__cli_lacks_memory is true for good. */
 void wg__cli_watch_memory(void);
-void wg__cli_begin(void);
+void wg__cli_begin_work(void);
 bool wg__cli_lacks_memory(void);
 
 /* As wg__cli_parse for a parser that wants arguments where they stand among the options, not after
- * them. The verb calls wg__cli_begin. */
+ * them. The verb calls wg__cli_begin_work. */
 void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input);
 
 /* Numbers in arguments. `option` is the option's name, for the message of wrong usage with which

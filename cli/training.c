@@ -327,7 +327,7 @@ static int run_verb(const struct argp *parser, const wg_setting_table *own, int 
     if (code == 0) {
         take_model_record(&r);
         wg__run_settings_take_record(&r.settings, r.objective->training);
-        wg__cli_begin();
+        wg__cli_begin_work();
         if (r.dry_run && wg_group_size(wg__cli_group()) > 1)
             code = wg__cli_fail("--dry-run measures one process; leave out mpirun");
         else if (r.dry_run)
