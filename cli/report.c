@@ -456,10 +456,12 @@ static int write_file(report *r) {
     char *bytes = NULL;
     size_t size;
     r->page = open_memstream(&bytes, &size);
-    int code = r->page ? 0 : wg__cli_fail("no memory for a page");
-    if (code == 0 && write_page(r) < 0)
+    int code = 0;
+    if (r->page && write_page(r) < 0)
         code = wg__cli_fail_pending();
-    if (r->page && fclose(r->page) != 0 && code == 0)
+    bool whole = !wg__cli_lacks_memory() && r->page && !ferror(r->page);
+    whole &= r->page && fclose(r->page) == 0;
+    if (code == 0 && !whole)
         code = wg__cli_fail("no memory for a page");
     if (code == 0)
         code = wg__cli_write_file(r->arguments->out, bytes, size);

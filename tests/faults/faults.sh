@@ -94,14 +94,14 @@ encoder='--corpus text.txt --config bert.json --batch 2 --seq 16 --seed 3'
 }
 cp bert.h5 old.h5
 echo 'the file that was there' | tee old.safetensors old.gguf old.bin old.json old.txt old.model \
-    old.npy >/dev/null
+    old.npy old.html >/dev/null
 setup tokenizer pack words.json lower.txt --out old.tokens.h5
 setup tokenizer pack words.json text.txt --out ids.tokens.h5
 
 # ---- The commands. $1 is a name; `of' prints the words of the command, whose output is the file
 # old.* or half.h5 if it names one. ----
 
-commands='pretrain resume finetune eval score embed fill generate translate average info tokenizer-bpe
+commands='pretrain resume finetune eval score embed fill generate translate average info report tokenizer-bpe
 tokenizer-wordpiece tokenizer-sentencepiece tokenizer-char encode pack corpus questions gradcheck doctor
 convert-hdf5 convert-safetensors convert-gguf convert-llama2c convert-shards convert-back'
 # The readers of what the commands above only write; short samples of other faults leave them out.
@@ -123,6 +123,7 @@ of() {
     translate) echo translate transformer.h5 one ;;
     average) echo average bert.h5 bert.h5 --overwrite --out old.h5 ;;
     info) echo info bert.h5 ;;
+    report) echo report bert.h5 --text one.two --corpus text.txt --out old.html ;;
     tokenizer-bpe) echo tokenizer train --kind bpe --vocab-size 300 --corpus text.txt --out old.json ;;
     tokenizer-wordpiece) echo tokenizer train --vocab-size 60 --corpus text.txt --out old.txt ;;
     tokenizer-sentencepiece) echo tokenizer train --kind sentencepiece-unigram --vocab-size 40 \
