@@ -1,11 +1,13 @@
 /* What the verbs of the command share: see cli.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -413,16 +415,26 @@ int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
 
 int wg__cli_write_file(const char *path, const void *bytes, size_t size) {
     char *beside = NULL;
-    if (asprintf(&beside, "%s.%ld", path, (long)getpid()) < 0)
+    if (asprintf(&beside, "%s.tmp", path) < 0)
         return wg__cli_fail("no memory for a path");
-    FILE *file = fopen(beside, "wb");
-    bool written = file && fwrite(bytes, 1, size, file) == size;
-    if (file)
-        written &= fclose(file) == 0;
-    const int code =
-        written && rename(beside, path) == 0 ? 0 : wg__cli_fail("%s: %s", path, strerror(errno));
-    if (code && file)
+    const int descriptor = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    const bool locked = descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+    bool written = locked && ftruncate(descriptor, 0) == 0;
+    for (size_t at = 0; written && at < size;) {
+        const ssize_t count = write(descriptor, (const char *)bytes + at, size - at);
+        written = count >= 0 || errno == EINTR;
+        at += count > 0 ? (size_t)count : 0;
+    }
+    written = written && rename(beside, path) == 0;
+    int code = 0;
+    if (!written && descriptor >= 0 && !locked)
+        code = wg__cli_fail("%s: another process writes it", path);
+    else if (!written)
+        code = wg__cli_fail("%s: %s", path, strerror(errno));
+    if (locked && !written)
         unlink(beside);
+    if (descriptor >= 0)
+        close(descriptor);
     free(beside);
     return code;
 }

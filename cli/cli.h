@@ -43,8 +43,8 @@ const char *wg__cli_suggestion(char *text, size_t size, const char *typed,
 /* All names by index, "bert, glm, t5", as far as they fit. */
 const char *wg__cli_names(char *list, size_t size, const char *(*name)(int index));
 
-/* Writes a whole file beside its place and renames it, so that no part of one is left. Returns the
- * exit code, 1 after a message. */
+/* Writes a whole file as PATH.tmp and renames it, so that no part of one is left; the next call
+ * takes over what a killed process left. Returns the exit code, 1 after a message. */
 int wg__cli_write_file(const char *path, const void *bytes, size_t size);
 
 /* Draws a picture by gnuplot beside its place and renames it: `script` writes what gnuplot is told,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
+
 /* ---- Reading ---- */
 
 int wg__run_history_read(wg__run_history *run, const char *path) {
@@ -72,9 +74,9 @@ static void take_points(const wg_history *history, const double *values, wg__cur
 
 /* Each value becomes the mean of those in (step - smooth, step], by their weights. */
 static void smooth_values(wg__curve *curve, const double *weights, double smooth) {
-    double *means = calloc((size_t)curve->count + 1, sizeof *means), sum = 0, weight = 0;
+    double *means = wg__cli_calloc((size_t)curve->count, sizeof *means), sum = 0, weight = 0;
     int64_t first = 0;
-    for (int64_t i = 0; means && i < curve->count; i++) {
+    for (int64_t i = 0; i < curve->count; i++) {
         sum += weights[i] * curve->values[i];
         weight += weights[i];
         for (; first < i && curve->steps[first] <= curve->steps[i] - smooth; first++) {
@@ -83,8 +85,7 @@ static void smooth_values(wg__curve *curve, const double *weights, double smooth
         }
         means[i] = first == i ? curve->values[i] : sum / weight;
     }
-    if (means)
-        memcpy(curve->values, means, (size_t)curve->count * sizeof *means);
+    memcpy(curve->values, means, (size_t)curve->count * sizeof *means);
     free(means);
 }
 
@@ -107,17 +108,17 @@ static void thin(wg__curve *curve, const double *weights, int64_t most) {
 
 wg__curve wg__curve_of(const wg_history *history, const char *metric, double smooth, int64_t most) {
     const double *values = wg_history_column(history, metric);
-    const size_t bytes = ((size_t)history->row_count + 1) * sizeof(double);
+    const size_t rows = (size_t)history->row_count;
     wg__curve curve = {0};
-    double *weights = values ? malloc(bytes) : NULL;
-    curve.steps = weights ? malloc(bytes) : NULL;
-    curve.values = weights ? malloc(bytes) : NULL;
-    if (curve.steps && curve.values) {
-        take_points(history, values, &curve, weights);
-        if (smooth > 1)
-            smooth_values(&curve, weights, smooth);
-        thin(&curve, weights, most);
-    }
+    if (!values)
+        return curve;
+    double *weights = wg__cli_calloc(rows, sizeof *weights);
+    curve.steps = wg__cli_calloc(rows, sizeof *curve.steps);
+    curve.values = wg__cli_calloc(rows, sizeof *curve.values);
+    take_points(history, values, &curve, weights);
+    if (smooth > 1)
+        smooth_values(&curve, weights, smooth);
+    thin(&curve, weights, most);
     free(weights);
     return curve;
 }

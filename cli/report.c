@@ -207,7 +207,7 @@ static int write_histograms(const report *r, const wg_state_dict *state, bool gr
         wg_tensor *x = gradients ? wg_gradient(slot->tensor) : slot->tensor;
         const bool shown =
             x && !slot->tied && slot->kind == WG_SLOT_PARAMETER && wg_tensor_ndim(x) >= 2;
-        float *values = shown ? calloc((size_t)wg_tensor_count(x) + 1, sizeof *values) : NULL;
+        float *values = shown ? wg__cli_calloc((size_t)wg_tensor_count(x), sizeof *values) : NULL;
         if (values && wg_to_array(wg_cast(x, WG_F32), values) == 0)
             wg__page_histogram(r->page, state->entries[i].path, wg_tensor_count(x), values,
                                gradients);
@@ -269,8 +269,8 @@ static void watch_attention(const char *path, const wg_tensor *weights, void *co
     const report *r = context;
     const int64_t heads = wg_tensor_size(weights, 1), queries = wg_tensor_size(weights, 2),
                   keys = wg_tensor_size(weights, 3);
-    float *values = calloc((size_t)wg_tensor_count(weights) + 1, sizeof *values);
-    if (values && queries <= MOST && keys <= MOST && wg_to_array(weights, values) == 0)
+    float *values = wg__cli_calloc((size_t)wg_tensor_count(weights), sizeof *values);
+    if (queries <= MOST && keys <= MOST && wg_to_array(weights, values) == 0)
         wg__page_attention(r->page, path, heads, queries, keys, values);
     free(values);
 }
@@ -314,8 +314,8 @@ static int write_attention(const report *r) {
         r->page, "Attention",
         "Each row is a token that looks, each column one that it looks at, from the "
         "first at the top left; the stronger the colour, the more. The tokens in order:");
-    float *vector = calloc((size_t)wg_model_sizes_of(model).width, sizeof *vector);
-    int status = vector ? write_tokens(r, model->type->shape == WG_ENCODER) : -1;
+    float *vector = wg__cli_calloc((size_t)wg_model_sizes_of(model).width, sizeof *vector);
+    int status = write_tokens(r, model->type->shape == WG_ENCODER);
     if (status == 0) {
         wg_watch_attention(watch_attention, (void *)r);
         status = wg_embed_texts(model, r->trained.tokenizer, NULL, 1, &source, vector);
@@ -355,7 +355,9 @@ static int write_fill(const report *r) {
     char *text = with_blank(r->arguments->text);
     wg_filled filled = {0};
     const wg_use_options how = {.generation.max_tokens = 32};
-    const int status = text ? t->objective->fill(&t->model, t->tokenizer, &how, text, &filled) : -1;
+    const int status =
+        text ? t->objective->fill(&t->model, t->tokenizer, &how, text, &filled)
+             : wg_fail(WG_ERROR_MEMORY, "report", "no memory for a text with a blank");
     if (status == 0) {
         wg__page_section(r->page, "Filled blanks", NULL);
         fputs("<div class=\"sample\">", r->page);
