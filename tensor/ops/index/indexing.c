@@ -284,6 +284,32 @@ static void gather_rows(int64_t begin, int64_t end, void *context) {
     }
 }
 
+/* Whether values are whole rows of a matrix, each named by one index: index_select. */
+static bool has_whole_rows(const walk *walk) {
+    return walk->ndim == 2 && walk->axis == 0 && walk->inner == 1 && walk->index_strides[1] == 0 &&
+           walk->indexed_strides[1] == 1 && walk->value_strides[1] == 1;
+}
+
+/* The rows that are named a little later are fetched meanwhile, wherever they are. */
+static void copy_rows(int64_t begin, int64_t end, void *context) {
+    enum { AHEAD = 8 };
+    const walk *walk = context;
+    const int64_t size = (int64_t)walk->size, stride = walk->index_strides[0];
+    const int64_t from = walk->indexed_strides[0] * size, to = walk->value_strides[0] * size;
+    const int64_t bytes = walk->shape[1] * size;
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t *index = walk->index + row * stride;
+        if (row + AHEAD < end) {
+            const uintptr_t later =
+                (uintptr_t)walk->indexed + (uintptr_t)index[AHEAD * stride] * (uintptr_t)from;
+            for (int64_t i = 0; i < bytes && i < 4 * LINE_BYTES; i += LINE_BYTES)
+                __builtin_prefetch((const char *)(later + (uintptr_t)i));
+        }
+        if (!walk->range || check_indices(walk->range, 1, index, 1))
+            memcpy(walk->values + row * to, walk->indexed + *index * from, (size_t)bytes);
+    }
+}
+
 static void run_gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y,
                        range *range) {
     if (wg__spec_count(&y->spec) == 0)
@@ -295,7 +321,8 @@ static void run_gather(const wg_tensor *x, int axis, const wg_tensor *index, con
             (walk.shape[walk.inner] == 1 || walk.value_strides[i] < walk.value_strides[walk.inner]))
             walk.inner = i;
     wg__parallel_for(count_without(&walk, walk.inner, walk.inner),
-                     WG__GRAIN / walk.shape[walk.inner] + 1, gather_rows, &walk);
+                     WG__GRAIN / walk.shape[walk.inner] + 1,
+                     has_whole_rows(&walk) ? copy_rows : gather_rows, &walk);
 }
 
 void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y) {
