@@ -364,18 +364,19 @@ int wg__verb_corpus(int argc, char **argv) {
         .options = options,
         .parser = parse,
         .args_doc = "check FILE...\nquestions FILE... --out QUESTIONS.json",
-        .doc = "Checks a training text: repeated lines and documents, overlap with the text to "
-               "measure on, tokens, encoding and lengths, with what to do about each finding. Or "
-               "makes questions out of an English text, as JSON of SQuAD 1.1, from which `wengert "
-               "finetune --task squad' learns to find answers.\v"
-               "check: lines are compared without the blanks at their ends. Documents end at lines "
-               "\"<|endoftext|>\"; in a file without these, at three blank lines; in one without "
-               "these, too, at each blank line. A word is what stands between spaces, or an "
-               "ideograph. Files of any size are read as streams.\n\n"
-               "questions: paragraphs are lines of 300 to 2500 characters. An answer is a name, a "
-               "number or a few other words of a sentence; the question is the clause around it, "
-               "of which words are left out, with a question word (Lewis, Denoyer and Riedel 2019, "
-               "the noisy clozes). The lists of function words and question words are English.",
+        .doc =
+            "Checks a training text: repeated lines and documents, overlap with the text to "
+            "measure on, tokens, encoding and lengths, with what to do about each finding. Or "
+            "makes questions out of an English text, as JSON of SQuAD 1.1, from which `wengert "
+            "finetune --task squad' learns to find answers.\v"
+            "check: lines are compared without the blanks at their ends. Documents end at lines "
+            "\"<|endoftext|>\"; in a file without these, at three blank lines; in one without "
+            "these, too, at each blank line. A word is what stands between spaces, or an "
+            "ideograph. Files of any size are read as streams.\n\n"
+            "questions: paragraphs are lines of 300 to 2500 characters. An answer is a name or a "
+            "number in a sentence; the question is the clause around it, of which words are "
+            "left out, with a question word (Lewis, Denoyer and Riedel 2019, the noisy clozes). "
+            "The lists of function words and question words are English.",
     };
     arguments a = {.paths = wg__cli_calloc((size_t)argc + 1, sizeof *a.paths),
                    .questions.count = WG_CORPUS_QUESTIONS_USUAL};

@@ -56,11 +56,6 @@ typedef struct range {
     int first, last;
 } range;
 
-typedef struct candidate {
-    range tokens;
-    int weight;
-} candidate;
-
 typedef struct piece {
     const char *text;
     int32_t length;
@@ -88,7 +83,7 @@ typedef struct maker {
     /* Of its sentence. */
     token tokens[MOST_TOKENS];
     int token_count;
-    candidate candidates[2 * MOST_TOKENS];
+    range candidates[2 * MOST_TOKENS]; /* answers */
     int candidate_count;
     piece pieces[MOST_PIECES]; /* of the question */
     int piece_count;
@@ -316,30 +311,27 @@ static bool is_rare(const maker *m, const sentence *answer) {
     return count <= MOST_OCCURRENCES;
 }
 
+/* A capital alone at the begin of a sentence does not make a name. */
 static void add_candidate(maker *m, int first, int last) {
     const range tokens = {first, last};
     const sentence answer = text_of(m, tokens);
-    const token *t = &m->tokens[first];
-    /* The capital of a sentence's first word says nothing. */
-    const bool names = t->number || (t->capital && first > 0);
+    if (first == 0 && last == 0 && !m->tokens[0].number)
+        return;
     if (last - first < MOST_ANSWER_WORDS && is_rare(m, &answer))
-        m->candidates[m->candidate_count++] = (candidate){tokens, names ? 3 : 1};
+        m->candidates[m->candidate_count++] = tokens;
 }
 
+/* Names and numbers. */
 static void find_candidates(maker *m) {
     m->candidate_count = 0;
-    for (int i = 0, last; i < m->token_count; i = last + 1) {
-        last = i;
-        if (!is_content(m, i))
+    for (int first = 0, last; first < m->token_count; first = last + 1) {
+        last = first;
+        if (!is_content(m, first) || !m->tokens[first].capital)
             continue;
-        last = run_end(m, i);
-        int first = i;
-        if (!m->tokens[i].capital)
-            first = last - (int)wg_random_below(&m->generator, 3);
-        else if (is_content(m, last + 2) && m->tokens[last + 2].capital &&
-                 is_in(&m->tokens[last + 1], joining) && chance(m, 50))
+        last = run_end(m, first);
+        if (is_content(m, last + 2) && m->tokens[last + 2].capital &&
+            is_in(&m->tokens[last + 1], joining) && chance(m, 50))
             last = run_end(m, last + 2);
-        first = first < i ? i : first;
         add_candidate(m, first, last);
         if (!chance(m, 20) || last + 1 >= m->token_count ||
             !is_in(&m->tokens[last + 1], prepositions))
@@ -350,17 +342,6 @@ static void find_candidates(maker *m) {
         if (is_content(m, noun))
             add_candidate(m, first, run_end(m, noun));
     }
-}
-
-static range choose_answer(maker *m) {
-    int64_t total = 0;
-    for (int i = 0; i < m->candidate_count; i++)
-        total += m->candidates[i].weight;
-    int64_t left = (int64_t)wg_random_below(&m->generator, (uint64_t)total);
-    const candidate *c = m->candidates;
-    while ((left -= c->weight) >= 0)
-        c++;
-    return c->tokens;
 }
 
 /* ---- Questions ---- */
@@ -550,7 +531,8 @@ static int ask(maker *m, json_t **questions) {
     find_candidates(m);
     if (m->candidate_count == 0)
         return 0;
-    const range tokens = choose_answer(m);
+    const range tokens =
+        m->candidates[wg_random_below(&m->generator, (uint64_t)m->candidate_count)];
     if (!compose(m, tokens))
         return 0;
     if (write_question(m) < 0)
@@ -569,7 +551,7 @@ static int ask_about(maker *m, const context *c) {
     m->text = m->texts[c->file].bytes + c->begin;
     m->length = c->length;
     split_sentences(m);
-    const int tries = wg_random_below(&m->generator, 3) == 0 ? 2 : 3;
+    const int tries = 1 + (int)wg_random_below(&m->generator, 2);
     json_t *questions = json_array();
     int status = questions ? 0 : wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for questions");
     for (int i = 0; status == 0 && i < tries && m->report.questions < m->limit; i++)

@@ -7,15 +7,16 @@
  *     question           Who abbey founded was 1128?
  *
  * A paragraph is a line of 300 to 2500 characters. A context is a run of at least two of its whole
- * sentences, of 250 to 950 characters. Contexts are chosen in random order from all files, and up
- * to three sentences of each, of 6 to 60 words, are asked about.
+ * sentences, of 250 to 950 characters. Contexts are chosen in random order from all files, and one
+ * or two sentences of each, of 6 to 60 words, are asked about.
  *
- * An answer is a run of capitalised words or numbers ("Bank of England"), or the last one to three
- * words of a run of other words between function words, now and then with what a preposition adds
- * to it. The former are chosen three times as often. It has at most seven words, and is at most
- * twice in its context. The question is the clause around it: words are left out, function words
- * more often, and some neighbours change places. A question word by the form of the answer stands
- * at the begin, or in the answer's place. At least three of the words are no function words.
+ * An answer is a name or a number: a run of capitalised words and numbers ("Bank of England"), now
+ * and then with what a preposition adds to it. The first word of a sentence makes no name alone. An
+ * answer has at most seven words, and is at most twice in its context. (Answers of other words
+ * taught a model less: docs/small-corpora.md.) The question is the clause around it: words are left
+ * out, function words more often, and some neighbours change places. A question word by the form of
+ * the answer stands at the begin, or in the answer's place. At least three of the words are no
+ * function words.
  *
  * The function words and the question words are English. */
 #ifndef WG_DATA_DATASET_QUESTIONS_H
