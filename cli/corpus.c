@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Options of questions:", 2},
     {"out", KEY_OUT, "QUESTIONS.json", 0, "The file to write, for `wengert finetune --task squad'",
      2},
-    {"count", KEY_COUNT, "N", 0, "So many questions, as far as the text has them (10000)", 2},
+    {"count", KEY_COUNT, "N", 0, "So many questions, as far as the text has them (25000)", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of all choices: the same one gives the same file (0)", 2},
     {"overwrite", KEY_OVERWRITE, NULL, 0, "Overwrite an existing QUESTIONS.json", 2},
     {NULL, 0, NULL, 0, "Options of both:", 3},

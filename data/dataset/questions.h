@@ -29,7 +29,7 @@
 WG_BEGIN_DECLS
 
 /* How many questions are made where no count is given. */
-enum { WG_CORPUS_QUESTIONS_USUAL = 10000 };
+enum { WG_CORPUS_QUESTIONS_USUAL = 25000 };
 
 typedef struct wg_corpus_questions_options {
     int64_t count; /* questions at most; 0: the usual number */

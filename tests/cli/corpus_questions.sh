@@ -43,8 +43,8 @@ run corpus questions text.txt --out other.json --count 20 --seed 2
 check 'another seed gives another file' eval '! cmp -s all.json other.json'
 
 run corpus questions one.txt --out few.json
-check 'a text that is not enough for 10000 questions' eval 'test "$code" = 0 &&
-    grep -q "^wengert: note: the text is enough for [0-9]* questions, not for 10000$" err'
+check 'a text that is not enough for 25000 questions' eval 'test "$code" = 0 &&
+    grep -q "^wengert: note: the text is enough for [0-9]* questions, not for 25000$" err'
 mkfifo pipe
 cat one.txt >pipe &
 run corpus questions pipe --out piped.json
