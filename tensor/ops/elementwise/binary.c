@@ -13,10 +13,9 @@
     WG__OP(#NAME, 2, DOC), .differentiable = 3, .forward = NAME##_forward, .vjp = NAME##_vjp,      \
                            .jvp = NAME##_jvp, .bench = wg__bench_two
 
-/* A function of two floats whose derivatives are NAME_partial, which reads both operands: all of
- * the op but its NAME_forward. SAVES_OUTPUTS is 1 if NAME_partial reads the result, too. */
-#define FLOAT_PAIR(NAME, SAVES_OUTPUTS, SAMPLE, DOC)                                               \
-    WG__DERIVATIVES_BY_PARTIALS(NAME)                                                              \
+/* A function of two floats whose derivatives read both operands: the op of its NAME_forward,
+ * NAME_vjp and NAME_jvp. SAVES_OUTPUTS is 1 if the derivatives read the result, too. */
+#define FLOAT_PAIR_OP(NAME, SAVES_OUTPUTS, SAMPLE, DOC)                                            \
     static const wg_op NAME##_op = {PAIR(NAME, DOC),                                               \
                                     .saves_inputs = 3,                                             \
                                     .saves_outputs = SAVES_OUTPUTS,                                \
@@ -26,6 +25,11 @@
     wg_tensor *wg_##NAME(wg_tensor *a, wg_tensor *b) {                                             \
         return wg__apply_two(&NAME##_op, a, b, true);                                              \
     }
+
+/* The same, with derivatives by NAME_partial. */
+#define FLOAT_PAIR(NAME, SAVES_OUTPUTS, SAMPLE, DOC)                                               \
+    WG__DERIVATIVES_BY_PARTIALS(NAME)                                                              \
+    FLOAT_PAIR_OP(NAME, SAVES_OUTPUTS, SAMPLE, DOC)
 
 PAIR_SAMPLE(sample_normal, wg__sample_normal, wg__sample_normal)
 PAIR_SAMPLE(sample_nonzero, wg__sample_nonzero, wg__sample_nonzero)
@@ -245,19 +249,33 @@ EXTREMUM(minimum, <, "smaller")
 /* ==== Functions of two operands ==== */
 
 /* ---- atan2: y = the angle of the point (b, a).
- * da = g b / (a^2 + b^2), db = -g a / (a^2 + b^2), with factors that do not overflow. ---- */
+ * da = (g / r) (b / r), db = -(g / r) (a / r), where r = hypot(a, b): no square overflows. ---- */
 
 PAIR_FORWARD(atan2)
 
-static wg_tensor *atan2_partial(wg_call *call, int i, wg_tensor *direction) {
-    wg_tensor *length = wg_hypot(call->inputs[0], call->inputs[1]);
-    wg_tensor *slope = wg_div(wg_div(call->inputs[1 - i], length), length);
-    return wg_mul(direction, i == 0 ? slope : wg_neg(slope));
+static int atan2_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *a = call->inputs[0], *b = call->inputs[1];
+    wg_tensor *r = wg_hypot(a, b), *turn = wg_div(cotangents[0], r);
+    if (wg__wants(call, 0))
+        gradients[0] = wg__sum_like(wg_mul(turn, wg_div(b, r)), call, 0);
+    if (wg__wants(call, 1))
+        gradients[1] = wg__sum_like(wg_neg(wg_mul(turn, wg_div(a, r))), call, 1);
+    return wg__vjp_status();
 }
 
-FLOAT_PAIR(atan2, 0, sample_nonzero,
-           "y = the angle of the point (b, a), -pi to pi, with broadcasting. Jumps where a is "
-           "0 and b < 0; the derivative at (0, 0) is NaN.")
+static wg_tensor *atan2_partial(wg_call *call, int i, wg_tensor *direction) {
+    wg_tensor *r = wg_hypot(call->inputs[0], call->inputs[1]);
+    wg_tensor *slope = wg_mul(wg_div(direction, r), wg_div(call->inputs[1 - i], r));
+    return i == 0 ? slope : wg_neg(slope);
+}
+
+static int atan2_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    return wg__jvp_by_partials(call, tangents, output_tangents, atan2_partial);
+}
+
+FLOAT_PAIR_OP(atan2, 0, sample_nonzero,
+              "y = the angle of the point (b, a), -pi to pi, with broadcasting. Jumps where a is "
+              "0 and b < 0; the derivative at (0, 0) is NaN.")
 
 /* ---- hypot: y = sqrt(a^2 + b^2).   da = g a / y, db = g b / y. ---- */
 
