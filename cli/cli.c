@@ -167,7 +167,7 @@ int wg__cli_agree_on_file(const char *path) {
 
 /* Results are JSON objects, also where they are printed as text. A part that got no memory is
  * missing from them, and functions of Jansson take the missing part without an error. Settings are
- * JSON, too: without memory for one of them, the work would be another than what was asked for. */
+ * JSON, too, and a setting that got no memory would keep its default, whatever the user gave. */
 static bool has_begun, lacked_memory;
 
 static void *allocate_json(size_t size) {
@@ -425,9 +425,9 @@ int wg__cli_write_file(const char *path, const void *bytes, size_t size) {
         written = count >= 0 || errno == EINTR;
         at += count > 0 ? (size_t)count : 0;
     }
-    written = written && rename(beside, path) == 0;
+    written = written && fsync(descriptor) == 0 && rename(beside, path) == 0;
     int code = 0;
-    if (!written && descriptor >= 0 && !locked)
+    if (descriptor >= 0 && !locked && errno == EWOULDBLOCK)
         code = wg__cli_fail("%s: another process writes it", path);
     else if (!written)
         code = wg__cli_fail("%s: %s", path, strerror(errno));

@@ -1,4 +1,4 @@
-/* `wengert corpus check' tells what is wrong with a training text and what to do about it.
+/* `wengert corpus check' reports the faults of a training text, and how to mend each.
  * `wengert corpus questions' makes questions out of a text, from which a model learns to answer. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -380,8 +380,6 @@ int wg__verb_corpus(int argc, char **argv) {
     };
     arguments a = {.paths = wg__cli_calloc((size_t)argc + 1, sizeof *a.paths),
                    .questions.count = WG_CORPUS_QUESTIONS_USUAL};
-    if (!a.paths)
-        return wg__cli_fail("no memory");
     wg__cli_parse(&parser, argc, argv, &a);
     const int code = is_job(&a, "check") ? check(&a) : make_questions(&a);
     free(a.paths);

@@ -119,8 +119,8 @@ static int64_t count_characters(const char *text, int64_t length) {
     return count;
 }
 
-/* True if a text cannot be a context: it has U+FFFD, which stands for text that was lost, or a NUL,
- * which JSON cannot hold. */
+/* True if a text cannot be a context. U+FFFD marks a character that could not be decoded, and JSON
+ * cannot hold a NUL. */
 static bool is_damaged(const char *text, int64_t length) {
     return memchr(text, '\0', (size_t)length) || memmem(text, (size_t)length, "\xef\xbf\xbd", 3);
 }
