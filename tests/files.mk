@@ -309,6 +309,7 @@ tree_tests = \
 	tests/names.sh \
 	tests/ops_table.sh \
 	tests/python.sh \
+	tests/quickstart.sh \
 	tests/site.sh \
 	tests/sizes.sh \
 	tests/symbols.sh \
