@@ -4,7 +4,8 @@
  *     run.c           verdicts in words; runs of the function, values and gradients as plain arrays
  *     differences.c   central differences, kinks, the comparison, and what a wrong gradient looks
  *                     like
- *     variants.c      the checks beside the values; other layouts and shapes
+ *     variants.c      the checks beside the values; other shapes
+ *     layouts.c       other layouts of memory
  *     oracles.c       decomposition, forward mode, and kernels in f32
  *     points.c        special values: 0, -0, ties, subnormal, large, kinks
  *     grown.c         long inputs
@@ -125,6 +126,11 @@ int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull_options *pull,
                                wg_tensor **gradients);
 int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull_options *pull, double *gradients);
 
+/* Runs the function in a scope of its own; reads all values unless `values` is NULL, and runs backward
+ * unless `gradients` is NULL. */
+int wg__gradcheck_values_and_gradient(wg__gradcheck *c, const wg__pull_options *pull,
+                                      double *values, double *gradients);
+
 /* Both: a run of its own, and backward. */
 int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull_options *pull, double *gradients);
 
@@ -152,20 +158,6 @@ void wg__unravel(int64_t number, int ndim, const int64_t *shape, int64_t *index)
  * is of. */
 int wg__gradcheck_input_of(const wg__gradcheck *c, int64_t coordinate);
 int wg__gradcheck_output_of(const wg__gradcheck *c, int64_t value);
-
-/* A layout of memory: gives a view with the elements of x, or NULL where x has no such layout. Gaps
- * hold NaN. */
-typedef struct wg__layout {
-    const char *name;
-    wg_tensor *(*view)(wg_tensor *x);
-} wg__layout;
-
-enum { WG__LAYOUTS = 4 };
-extern const wg__layout wg__layouts[WG__LAYOUTS];
-
-/* x as a view whose elements do not lie one after the other: transposed, or stepped if it has fewer
- * than two axes. */
-wg_tensor *wg__layout_strided(wg_tensor *x);
 
 /* ---- differences.c ---- */
 
@@ -197,14 +189,26 @@ int64_t wg__gradcheck_unlike(const wg__gradcheck *c, int64_t count, const double
 int wg__gradcheck_conduct_before(wg__gradcheck *c); /* checks without which numbers mean nothing */
 int wg__gradcheck_conduct_after(wg__gradcheck *c);
 int wg__gradcheck_threads(wg__gradcheck *c);
-/* Compares the values and gradients of an op, which c has, with those for other layouts of memory:
- * of its inputs, and of its cotangents. */
-int wg__gradcheck_layouts(wg__gradcheck *c);
+/* For an op: one input alone requires a gradient, already when the op runs forward. */
+int wg__gradcheck_leaves_alone(wg__gradcheck *c);
 
 /* The variants of a sample that have other shapes, by number: 1; 0 after the last; -1 when there is
  * nothing in this sample to derive it from. `name` gets a description of the variant. */
 int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
                          char *name, size_t size);
+
+/* ---- layouts.c: 0, or -1 with a verdict ---- */
+
+/* Compares values and gradients of an op, which c has, with values and gradients for other layouts of its
+ * inputs and cotangents. Pairs of layouts are tried on samples, not on variants of samples. */
+int wg__gradcheck_layouts(wg__gradcheck *c);
+
+/* The same in f32, for a check in f64 of an op that takes f32. */
+int wg__gradcheck_layouts_in_f32(wg__gradcheck *c);
+
+/* x as a view whose elements do not lie one after the other: transposed, or stepped if it has fewer
+ * than two axes. */
+wg_tensor *wg__layout_strided(wg_tensor *x);
 
 /* ---- oracles.c: 0, or -1 with a verdict ---- */
 

@@ -9,6 +9,7 @@ gradcheck_sources = \
 	gradcheck/grown.c \
 	gradcheck/layers.c \
 	gradcheck/op.c \
+	gradcheck/layouts.c \
 	gradcheck/oracles.c \
 	gradcheck/points.c \
 	gradcheck/run.c \

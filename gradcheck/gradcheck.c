@@ -154,7 +154,8 @@ int wg__gradcheck_all(wg__gradcheck *c) {
         c->report->order = 1;
     if (!c->derived && wg__gradcheck_conduct_after(c) < 0)
         return -1;
-    if (c->layouts && wg__gradcheck_layouts(c) < 0)
+    if (c->layouts && (wg__gradcheck_layouts(c) < 0 || wg__gradcheck_layouts_in_f32(c) < 0 ||
+                       wg__gradcheck_leaves_alone(c) < 0))
         return -1;
     if (wg__gradcheck_decomposed_gradient(c) < 0)
         return -1;

@@ -187,7 +187,7 @@ typedef struct wg_gradcheck_report {
 
     /* Where: the coordinate that disagrees most, of all if it passed. */
     int sample;       /* of an op; -1 before the first */
-    char variant[64]; /* "" for the sample itself */
+    char variant[128]; /* "" for the sample itself */
     int at_order;     /* 1 or 2 */
     int input;        /* -1: none in particular. Parameters come after the inputs; in order 2 the
                          cotangent of output j comes after both, as (their number) + j */
@@ -219,8 +219,9 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
 
 /* Checks an op, built-in or the user's own: on each of its samples, and on variants of them:
  *
- *     layouts   the same values in memory that is transposed, stepped, reversed or begins later,
- *               and with an axis that is expanded: outputs and gradients are those of the copy
+ *     layouts   each input and each cotangent expanded, flipped, stepped or padded along each axis,
+ *               transposed, or from the middle of its storage; pairs of these layouts; in f64 and f32:
+ *               outputs and gradients equal the outputs and gradients of contiguous copies
  *     shapes    axes of size 1 and 0, one input that broadcasts against the others, and rank 0 if
  *               the op has no options (which may name axes)
  *     grown     long inputs, enough for several threads: the same bits at any number

@@ -271,8 +271,9 @@ int wg__gradcheck_long(wg__gradcheck *c, const wg__growth *growth) {
         return -1;
     if (wg__gradcheck_f32(c, false) < 0)
         return -1;
-    return growth->length == lengths[0] && c->coordinate_count < 1024 ? wg__gradcheck_layouts(c)
-                                                                      : 0;
+    if (growth->length != lengths[0] || c->coordinate_count >= 1024)
+        return 0;
+    return wg__gradcheck_layouts(c) < 0 ? -1 : wg__gradcheck_leaves_alone(c);
 }
 
 /* ---- The longest ---- */

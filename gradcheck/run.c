@@ -249,55 +249,6 @@ int wg__gradcheck_inputs_unmodified(wg__gradcheck *c, const char *when) {
     return 0;
 }
 
-/* ---- Layouts: views with the elements of x. Gaps hold NaN. NULL: x has no such layout. ---- */
-
-/* Columns first: the first and the last axis exchanged in memory. */
-static wg_tensor *transposed(wg_tensor *x) {
-    int ndim = wg_tensor_ndim(x);
-    return ndim < 2 ? NULL : wg_transpose(wg_clone(wg_transpose(x, 0, ndim - 1)), 0, ndim - 1);
-}
-
-/* Every second element of a larger tensor, beginning behind its first. */
-static wg_tensor *stepped(wg_tensor *x) {
-    int ndim = wg_tensor_ndim(x);
-    int64_t shape[WG_MAX_DIMS];
-    if (ndim == 0)
-        return NULL;
-    memcpy(shape, wg_tensor_shape(x), (size_t)ndim * sizeof(int64_t));
-    shape[ndim - 1] = 2 * shape[ndim - 1] + 1;
-    wg_tensor *place = wg_slice(wg_full(wg_tensor_dtype(x), ndim, shape, NAN), -1, 1, WG_END, 2);
-    wg_copy_(place, x);
-    return place;
-}
-
-/* A view that walks memory backwards on its last axis. */
-static wg_tensor *reversed(wg_tensor *x) {
-    if (wg_tensor_ndim(x) == 0)
-        return NULL;
-    wg_tensor *copy = wg_clone(wg_slice(x, -1, WG_END, WG_END, -1));
-    return wg_slice(copy, -1, WG_END, WG_END, -1);
-}
-
-/* Contiguous, but not from the beginning of the storage. */
-static wg_tensor *offset(wg_tensor *x) {
-    int64_t count = wg_tensor_count(x), padded = count + 3;
-    wg_tensor *line = wg_full(wg_tensor_dtype(x), 1, &padded, NAN);
-    wg_tensor *place = wg_slice(line, 0, 3, WG_END, 1);
-    place = wg_reshape(place, wg_tensor_ndim(x), wg_tensor_shape(x));
-    wg_copy_(place, x);
-    return place;
-}
-
-const wg__layout wg__layouts[WG__LAYOUTS] = {
-    {"transposed", transposed}, {"stepped", stepped}, {"reversed", reversed}, {"offset", offset}};
-
-wg_tensor *wg__layout_strided(wg_tensor *x) {
-    wg_tensor *view = transposed(x);
-    if (!view)
-        view = stepped(x);
-    return view ? view : x;
-}
-
 /* ---- Space ---- */
 
 void wg__gradcheck_free(wg__gradcheck *c) {
@@ -390,16 +341,6 @@ static int read_values(wg__gradcheck *c, double *values) {
     return read_outputs(c, true, values, &used) < 0 || read_outputs(c, false, values, &used) < 0
                ? -1
                : 0;
-}
-
-int wg__gradcheck_evaluate(wg__gradcheck *c, double *values) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int status = wg__gradcheck_run(c);
-    if (status == 0)
-        status = read_values(c, values);
-    wg_scope_end(&scope, NULL);
-    return status;
 }
 
 /* ---- The first run ---- */
@@ -518,12 +459,23 @@ int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull_options *pull, double *g
                       : 0;
 }
 
-int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull_options *pull, double *gradients) {
+int wg__gradcheck_values_and_gradient(wg__gradcheck *c, const wg__pull_options *pull,
+                                      double *values, double *gradients) {
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = wg__gradcheck_run(c);
-    if (status == 0)
+    if (status == 0 && values)
+        status = read_values(c, values);
+    if (status == 0 && gradients)
         status = wg__gradcheck_pull(c, pull, gradients);
     wg_scope_end(&scope, NULL);
     return status;
+}
+
+int wg__gradcheck_evaluate(wg__gradcheck *c, double *values) {
+    return wg__gradcheck_values_and_gradient(c, NULL, values, NULL);
+}
+
+int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull_options *pull, double *gradients) {
+    return wg__gradcheck_values_and_gradient(c, pull, NULL, gradients);
 }

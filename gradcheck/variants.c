@@ -1,6 +1,5 @@
-/* What is checked beside the values: that a gradient does not depend on the order of calls, on
- * other runs, on threads, on the mask of wanted gradients, or on the layout of memory. And the
- * variants of an op's samples, in other shapes and sizes. */
+/* Checks beside the values: a gradient does not depend on the order of calls, on other runs, on
+ * threads, or on the mask of wanted gradients. And variants of an op's samples in other shapes. */
 #include "gradcheck/check.h"
 
 #include <math.h>
@@ -479,144 +478,9 @@ int wg__gradcheck_conduct_after(wg__gradcheck *c) {
     return status;
 }
 
-/* ---- The same check on other handles ---- */
+/* ---- One input alone requires a gradient, already when the op runs forward ---- */
 
-/* The results of a run on other handles. */
-typedef struct results {
-    double *values, *gradients;
-} results;
-
-static results results_new(const wg__gradcheck *c) {
-    results r = {wg__alloc_array(c->all_count + 1, sizeof(double)),
-                 wg__alloc_array(c->coordinate_count + 1, sizeof(double))};
-    return r;
-}
-
-static void results_free(results *r) {
-    wg__free(r->values);
-    wg__free(r->gradients);
-}
-
-/* Runs on these handles instead of c's own; wanted ones become leaves. */
-static int run_with(wg__gradcheck *c, wg_tensor **inputs, wg_tensor *const *weights, results *r) {
-    wg_tensor **wanted = wg__calloc((size_t)c->wanted_count + 1, sizeof *wanted);
-    if (!wanted || !r->values || !r->gradients) {
-        wg__free(wanted);
-        return wg__gradcheck_no_memory(c);
-    }
-    for (int w = 0; w < c->wanted_count; w++) {
-        wanted[w] = inputs[c->wanted[w]];
-        wg_set_requires_grad(wanted[w], true);
-    }
-    wg__gradcheck again = *c;
-    again.inputs = inputs;
-    again.wanted_inputs = wanted;
-    int status = wg__gradcheck_evaluate(&again, r->values);
-    if (status == 0 && c->wanted_count > 0)
-        status =
-            wg__gradcheck_gradient(&again, &(wg__pull_options){.weights = weights}, r->gradients);
-    wg__free(wanted);
-    return status;
-}
-
-static int compare_results(wg__gradcheck *c, const results *r, const double *values,
-                           const double *gradients) {
-    int64_t at = wg__gradcheck_unlike(c, c->all_count, r->values, values, 1);
-    if (at >= 0)
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_LAYOUT, -1,
-                                  "the function gives %.9g where a contiguous copy gives %.9g",
-                                  r->values[at], values[at]);
-    at = c->wanted_count ? wg__gradcheck_unlike(c, c->coordinate_count, r->gradients, gradients, 1)
-                         : -1;
-    if (at < 0)
-        return 0;
-    int w = wg__gradcheck_input_of(c, at);
-    const wg_tensor *x = c->wanted_inputs[w];
-    char index[128];
-    c->report->ndim = wg_tensor_ndim(x);
-    wg__unravel(at - c->wanted_at[w], c->report->ndim, wg_tensor_shape(x), c->report->coordinate);
-    return wg__gradcheck_fail(
-        c, WG_DIAGNOSIS_LAYOUT, c->wanted[w],
-        "the gradient of input %d at %s is %.9g where contiguous copies give %.9g", c->wanted[w],
-        wg__index_text(index, sizeof index, c->report->ndim, c->report->coordinate),
-        r->gradients[at], gradients[at]);
-}
-
-/* All inputs in one layout. */
-static int inputs_in_layout(wg__gradcheck *c, int l, wg_tensor **inputs, results *r) {
-    bool any = false;
-    for (int i = 0; i < c->input_count; i++) {
-        wg_tensor *x = c->inputs[i] ? wg_detach(c->inputs[i]) : NULL;
-        wg_tensor *view = x ? wg__layouts[l].view(x) : NULL;
-        any |= view != NULL;
-        inputs[i] = view ? view : x;
-    }
-    if (!any || wg_error_pending())
-        return wg_error_pending() ? wg__gradcheck_no_memory(c) : 0;
-    snprintf(c->report->variant, sizeof c->report->variant, "inputs %s", wg__layouts[l].name);
-    c->report->variants++;
-    int status = run_with(c, inputs, NULL, r);
-    return status < 0 ? -1 : compare_results(c, r, c->values, c->analytic);
-}
-
-static int cotangents_in_layout(wg__gradcheck *c, int l, wg_tensor **weights, results *r) {
-    bool any = false;
-    for (int k = 0; k < c->weighted_count; k++) {
-        wg_tensor *view = wg__layouts[l].view(c->weights[k]);
-        any |= view != NULL;
-        weights[k] = view ? view : c->weights[k];
-    }
-    if (!any || c->wanted_count == 0 || wg_error_pending())
-        return wg_error_pending() ? wg__gradcheck_no_memory(c) : 0;
-    snprintf(c->report->variant, sizeof c->report->variant, "cotangents %s", wg__layouts[l].name);
-    c->report->variants++;
-    if (wg__gradcheck_gradient(c, &(wg__pull_options){.weights = weights}, r->gradients) < 0)
-        return -1;
-    memcpy(r->values, c->values, (size_t)c->all_count * sizeof(double));
-    return compare_results(c, r, c->values, c->analytic);
-}
-
-/* One axis of one input is the first of its slices, over and over: a stride of 0. What it gives is
- * compared with the result for a copy of it, if the op takes such values. */
-static int input_expanded(wg__gradcheck *c, int input, int axis, wg_tensor **inputs, results *r) {
-    wg_tensor *x = wg_detach(c->inputs[input]);
-    for (int i = 0; i < c->input_count; i++)
-        inputs[i] = i == input ? NULL : c->inputs[i] ? wg_detach(c->inputs[i]) : NULL;
-    wg_tensor *view = wg_expand(wg_slice(x, axis, 0, 1, 1), wg_tensor_ndim(x), wg_tensor_shape(x));
-    snprintf(c->report->variant, sizeof c->report->variant, "input %d expanded along axis %d",
-             input, axis);
-    wg_gradcheck_report saved = *c->report;
-    results copied = results_new(c);
-    inputs[input] = wg_clone(view);
-    int status = run_with(c, inputs, NULL, &copied);
-    if (status < 0) { /* those values are not for this op */
-        *c->report = saved;
-        c->report->refused++;
-        results_free(&copied);
-        return 0;
-    }
-    c->report->variants++;
-    inputs[input] = view;
-    status = run_with(c, inputs, NULL, r);
-    if (status == 0)
-        status = compare_results(c, r, copied.values, copied.gradients);
-    results_free(&copied);
-    return status;
-}
-
-static int inputs_expanded(wg__gradcheck *c, wg_tensor **inputs, results *r) {
-    int status = 0;
-    for (int i = 0; i < c->input_count && status == 0; i++) {
-        int ndim = wg_tensor_ndim(c->inputs[i]);
-        for (int d = 0; d < ndim && status == 0; d += ndim > 1 ? ndim - 1 : 1)
-            if (wg_tensor_shape(c->inputs[i])[d] > 1)
-                status = input_expanded(c, i, d, inputs, r);
-    }
-    return status;
-}
-
-/* One input alone requires a gradient, already when the op runs forward. */
-static int one_leaf(wg__gradcheck *c, int w, wg_tensor **inputs, results *r) {
+static int leaf_alone(wg__gradcheck *c, int w, wg_tensor **inputs, double *gradient) {
     for (int i = 0; i < c->input_count; i++)
         inputs[i] = c->inputs[i] ? wg_detach(c->inputs[i]) : NULL;
     wg_tensor *x = inputs[c->wanted[w]];
@@ -626,39 +490,29 @@ static int one_leaf(wg__gradcheck *c, int w, wg_tensor **inputs, results *r) {
     again.wanted = &c->wanted[w];
     again.wanted_inputs = &x;
     again.wanted_count = 1;
-    if (wg__gradcheck_gradient(&again, &(wg__pull_options){0}, r->gradients) < 0)
+    if (wg__gradcheck_gradient(&again, &(wg__pull_options){0}, gradient) < 0)
         return -1;
     const double *expected = c->analytic + c->wanted_at[w];
-    int64_t at = wg__gradcheck_unlike(c, wg_tensor_count(x), r->gradients, expected, 1);
+    int64_t at = wg__gradcheck_unlike(c, wg_tensor_count(x), gradient, expected, 1);
     return at < 0 ? 0
                   : wg__gradcheck_fail(
                         c, WG_DIAGNOSIS_WANTS_IGNORED, c->wanted[w],
                         "where input %d alone requires a gradient, it gets %.9g instead "
                         "of %.9g",
-                        c->wanted[w], r->gradients[at], expected[at]);
+                        c->wanted[w], gradient[at], expected[at]);
 }
 
-int wg__gradcheck_layouts(wg__gradcheck *c) {
-    size_t count = (size_t)c->input_count + (size_t)c->weighted_count;
-    wg_tensor **handles = wg__calloc(count + 1, sizeof *handles);
-    results r = results_new(c);
+int wg__gradcheck_leaves_alone(wg__gradcheck *c) {
+    wg_tensor **inputs = wg__calloc((size_t)c->input_count + 1, sizeof *inputs);
+    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
+    int status = inputs && gradient ? 0 : wg__gradcheck_no_memory(c);
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = handles && r.values && r.gradients ? 0 : -1;
-    for (int l = 0; l < WG__LAYOUTS && status == 0; l++) {
-        status = inputs_in_layout(c, l, handles, &r);
-        if (status == 0)
-            status = cotangents_in_layout(c, l, handles, &r);
-    }
-    if (status == 0)
-        status = inputs_expanded(c, handles, &r);
-    if (status == 0)
-        c->report->variant[0] = '\0';
     for (int w = 0; w < c->wanted_count && c->wanted_count > 1 && status == 0; w++)
-        status = one_leaf(c, w, handles, &r);
+        status = leaf_alone(c, w, inputs, gradient);
     wg_scope_end(&scope, NULL);
-    results_free(&r);
-    wg__free(handles);
+    wg__free(inputs);
+    wg__free(gradient);
     return status;
 }
 

@@ -409,7 +409,7 @@ START_TEST(a_kernel_that_ignores_strides_is_named) {
     op.forward = forward_without_strides;
     assert_passes(op, &samples_alone);
     wg_gradcheck_report report = assert_caught(op, WG_DIAGNOSIS_LAYOUT, "contiguous copy");
-    ck_assert_str_eq(report.variant, "inputs transposed");
+    ck_assert_str_eq(report.variant, "input 0 transposed along axes 0 and 1");
 }
 END_TEST
 
@@ -425,7 +425,62 @@ static int vjp_without_strides(wg_call *call, wg_tensor *const *cotangents, wg_t
 START_TEST(a_backward_kernel_that_ignores_strides_is_named) {
     wg_gradcheck_report report =
         assert_caught(square_op(vjp_without_strides), WG_DIAGNOSIS_LAYOUT, "contiguous copies");
-    ck_assert_str_eq(report.variant, "cotangents transposed");
+    ck_assert_str_eq(report.variant, "cotangent 0 transposed along axes 0 and 1");
+}
+END_TEST
+
+/* Walks a matrix by its strides, but takes a stride of 0 along axis 0 for the stride of a
+ * contiguous matrix. */
+static int forward_without_zero_stride(wg_call *call) {
+    wg_tensor *x = call->inputs[0];
+    const int64_t *shape = wg_tensor_shape(x), *strides = wg_tensor_strides(x);
+    const int64_t row_stride = strides[0] ? strides[0] : shape[1];
+    wg_tensor *walked = wg_clone(x);
+    for (int64_t i = 0; wg_tensor_dtype(x) == WG_F64 && i < shape[0]; i++)
+        for (int64_t j = 0; j < shape[1]; j++)
+            ((double *)wg_tensor_data(walked))[i * shape[1] + j] =
+                ((const double *)wg_tensor_data(x))[i * row_stride + j * strides[1]];
+    return wg_copy_(call->outputs[0], wg_mul(walked, walked));
+}
+
+START_TEST(a_kernel_that_ignores_a_stride_of_0_is_named) {
+    wg_op op = square_op(square_vjp);
+    op.forward = forward_without_zero_stride;
+    wg_gradcheck_report report = assert_caught(op, WG_DIAGNOSIS_LAYOUT, "contiguous copy");
+    ck_assert_str_eq(report.variant, "input 0 expanded along axis 0");
+}
+END_TEST
+
+/* Takes a cotangent that is expanded along both axes for one that is expanded along the last alone.
+ */
+static int vjp_for_one_expansion(wg_call *call, wg_tensor *const *cotangents,
+                                 wg_tensor **gradients) {
+    const int64_t *strides = wg_tensor_strides(cotangents[0]);
+    double factor = strides[0] == 0 && strides[1] == 0 ? 4 : 2;
+    gradients[0] = wg_mul(wg_mul_scalar(call->inputs[0], factor), cotangents[0]);
+    return status_of(gradients[0]);
+}
+
+START_TEST(a_backward_kernel_for_one_expansion_is_named) {
+    wg_gradcheck_report report =
+        assert_caught(square_op(vjp_for_one_expansion), WG_DIAGNOSIS_LAYOUT, "contiguous copies");
+    ck_assert_str_eq(report.variant, "cotangent 0 expanded along all axes");
+}
+END_TEST
+
+/* Is wrong where two layouts meet: an input that is flipped, and a cotangent that is stepped. */
+static int vjp_for_one_layout(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    bool meet =
+        wg_tensor_strides(call->inputs[0])[0] < 0 && wg_tensor_strides(cotangents[0])[1] == 2;
+    gradients[0] = wg_mul(wg_mul_scalar(call->inputs[0], meet ? 4 : 2), cotangents[0]);
+    return status_of(gradients[0]);
+}
+
+START_TEST(a_backward_kernel_that_fails_for_a_pair_of_layouts_is_named) {
+    wg_gradcheck_report report =
+        assert_caught(square_op(vjp_for_one_layout), WG_DIAGNOSIS_LAYOUT, "contiguous copies");
+    ck_assert_str_eq(report.variant,
+                     "input 0 flipped along axis 0, cotangent 0 stepped along axis 1");
 }
 END_TEST
 
@@ -518,6 +573,9 @@ SUITES {
                                   missing_cotangents_that_are_not_zeros_are_caught,
                                   a_kernel_that_ignores_strides_is_named,
                                   a_backward_kernel_that_ignores_strides_is_named,
+                                  a_kernel_that_ignores_a_stride_of_0_is_named,
+                                  a_backward_kernel_for_one_expansion_is_named,
+                                  a_backward_kernel_that_fails_for_a_pair_of_layouts_is_named,
                                   results_that_depend_on_the_number_of_threads_are_caught,
                                   tensors_left_alive_are_counted,
                                   what_fits_no_pattern_is_said_to_be_wrong,

@@ -359,6 +359,36 @@ START_TEST(linear_takes_any_strides) {
 }
 END_TEST
 
+START_TEST(linear_takes_an_input_that_is_expanded_along_any_axis) {
+    for (int axis = 0; axis < 3; axis++) {
+        wg_tensor *x = wg_slice(normal(31, WG_F32, WG_DIMS(2, 5, 4)), axis, 0, 1, 1);
+        x = wg_expand(x, WG_DIMS(2, 5, 4));
+        wg_tensor *weight = normal(32, WG_F32, WG_DIMS(3, 4));
+        assert_close(wg_linear_op(x, weight, NULL), wg_linear_op(wg_clone(x), weight, NULL), 1e-6,
+                     1e-6);
+    }
+}
+END_TEST
+
+/* y = mean over T of x W^T, x (B, T, C): dL/dx = g W / T in each row, dL/dW = g^T mean of x. */
+START_TEST(a_pooled_linear_has_the_gradient_of_the_formula) {
+    static const wg_dtype dtypes[] = {WG_F32, WG_F64};
+    for (int d = 0; d < 2; d++) {
+        wg_tensor *x = normal(33, dtypes[d], WG_DIMS(2, 5, 4));
+        wg_tensor *weight = normal(34, dtypes[d], WG_DIMS(3, 4));
+        wg_tensor *g = normal(35, dtypes[d], WG_DIMS(2, 3));
+        wg_set_requires_grad(x, true);
+        wg_set_requires_grad(weight, true);
+        wg_tensor *pooled = wg_mean(wg_linear_op(x, weight, NULL), WG_DIMS(1), false);
+        ck_assert_int_eq(wg_backward(pooled, &(wg_backward_options){.cotangent = g}), 0);
+        wg_tensor *row = wg_unsqueeze(wg_mul_scalar(naive(g, wg_detach(weight)), 0.2), 1);
+        assert_close(wg_gradient(x), wg_clone(wg_expand(row, WG_DIMS(2, 5, 4))), 1e-5, 1e-5);
+        wg_tensor *mean = wg_mean(wg_detach(x), WG_DIMS(1), false);
+        assert_close(wg_gradient(weight), naive(wg_transpose(g, 0, 1), mean), 1e-5, 1e-5);
+    }
+}
+END_TEST
+
 START_TEST(linear_refuses_operands_that_do_not_fit) {
     wg_tensor *x = wg_ones(WG_F32, WG_DIMS(2, 4)), *weight = wg_ones(WG_F32, WG_DIMS(3, 5));
     ck_assert_ptr_null(wg_linear_op(x, weight, NULL));
@@ -390,6 +420,8 @@ SUITES {
                                   linear_adds_onto_the_gradients_that_are_there,
                                   linear_has_the_same_bits_at_any_thread_count,
                                   linear_takes_any_strides,
+                                  linear_takes_an_input_that_is_expanded_along_any_axis,
+                                  a_pooled_linear_has_the_gradient_of_the_formula,
                                   linear_refuses_operands_that_do_not_fit};
     add_suite("matmul", tests);
 }

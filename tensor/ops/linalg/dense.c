@@ -27,13 +27,14 @@ wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec) {
     return there ? there : wg_zeros(spec->dtype, spec->ndim, spec->shape);
 }
 
-/* The stride from row to row if all leading axes can be walked by one; 0 if they cannot. */
+/* The stride from row to row if one stride walks all leading axes, 0 if none does. The stride is 0,
+ * too, where rows are repeated. */
 static int64_t common_row_stride(const wg_tensor *x) {
     int64_t stride = 0, rows = 1;
     for (int axis = x->spec.ndim - 2; axis >= 0; axis--) {
         if (x->spec.shape[axis] == 1)
             continue;
-        if (stride == 0)
+        if (rows == 1)
             stride = x->strides[axis];
         else if (x->strides[axis] != stride * rows)
             return 0;

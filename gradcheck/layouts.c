@@ -1,0 +1,382 @@
+/* Layouts of memory: an op has to give for a view what it gives for a contiguous copy of that view.
+ *
+ *     expanded      the first slice, repeated by a stride of 0
+ *     flipped       a negative stride
+ *     stepped       every second slice of a larger tensor
+ *     padded        neighbouring slices of a larger tensor
+ *     transposed    two axes exchanged in memory
+ *     offset        contiguous, from the fourth element of the storage
+ *
+ * Each input and each cotangent is tried in each layout along each axis. Then pairs of layouts are
+ * tried: two layouts of one tensor, and one layout of each of two tensors. Memory beside the
+ * elements holds NaN. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gradcheck/check.h"
+#include "tensor/ops.h"
+
+/* ---- One layout ---- */
+
+typedef enum kind { OFFSET, TRANSPOSED, STEPPED, PADDED, FLIPPED, EXPANDED } kind;
+
+typedef struct layout {
+    kind kind;
+    int axis;  /* ALL_AXES is for EXPANDED */
+    int other; /* TRANSPOSED: the second axis */
+} layout;
+
+enum { ALL_AXES = -1, MAX_LAYOUTS = 2 + 4 * WG_MAX_DIMS + WG_MAX_DIMS * (WG_MAX_DIMS - 1) / 2 };
+
+/* Lists the layouts that x can have; returns their number. A kernel that ignores strides is caught
+ * by the first ones, which it reads within their storage. */
+static int list_layouts(const wg_tensor *x, layout *list) {
+    const int64_t *shape = wg_tensor_shape(x);
+    const int ndim = wg_tensor_ndim(x);
+    int count = 0;
+    list[count++] = (layout){OFFSET, 0, 0};
+    for (int axis = 0; axis < ndim; axis++)
+        for (int other = axis + 1; other < ndim; other++)
+            if (shape[axis] > 1 && shape[other] > 1)
+                list[count++] = (layout){TRANSPOSED, axis, other};
+    for (kind kind = STEPPED; kind <= EXPANDED; kind++)
+        for (int axis = 0; axis < ndim; axis++)
+            if (shape[axis] > 1 || kind < FLIPPED)
+                list[count++] = (layout){kind, axis, 0};
+    if (ndim > 1 && wg_tensor_count(x) > 1)
+        list[count++] = (layout){EXPANDED, ALL_AXES, 0};
+    return count;
+}
+
+/* A tensor of NaN with x at begin, begin + step, ... of the axis. */
+static wg_tensor *embed(wg_tensor *x, int axis, int64_t size, int64_t begin, int64_t step) {
+    if (!x)
+        return NULL;
+    int64_t shape[WG_MAX_DIMS];
+    memcpy(shape, wg_tensor_shape(x), sizeof shape);
+    const int64_t end = begin + step * (shape[axis] - 1) + 1;
+    shape[axis] = size;
+    wg_tensor *larger = wg_full(wg_tensor_dtype(x), wg_tensor_ndim(x), shape, NAN);
+    wg_copy_(wg_slice(larger, axis, begin, end, step), x);
+    return larger;
+}
+
+static wg_tensor *first_slices(wg_tensor *x, int axis) {
+    const int ndim = x ? wg_tensor_ndim(x) : 0;
+    for (int d = 0; d < ndim; d++)
+        if (axis == ALL_AXES || axis == d)
+            x = wg_slice(x, d, 0, 1, 1);
+    return x;
+}
+
+static wg_tensor *flip(wg_tensor *x, int axis) {
+    return wg_slice(x, axis, WG_END, WG_END, -1);
+}
+
+/* A view in the last layout of a tensor that has the layouts before it. Its elements are those of
+ * x; where the layout is EXPANDED, those of the first slice of x. */
+static wg_tensor *view_of(wg_tensor *x, int count, const layout *layouts) {
+    if (!x || count == 0)
+        return wg_clone(x);
+    const layout *l = &layouts[count - 1];
+    const int ndim = wg_tensor_ndim(x);
+    const int64_t size = ndim > 0 && l->axis >= 0 ? wg_tensor_size(x, l->axis) : 1;
+    const int64_t line = wg_tensor_count(x);
+    wg_tensor *base;
+    switch (l->kind) {
+    case OFFSET: /* the first of the list, so there are none before it */
+        base = embed(wg_reshape(x, 1, &line), 0, line + 3, 3, 1);
+        return wg_reshape(wg_slice(base, 0, 3, WG_END, 1), ndim, wg_tensor_shape(x));
+    case TRANSPOSED:
+        base = view_of(wg_transpose(x, l->axis, l->other), count - 1, layouts);
+        return wg_transpose(base, l->axis, l->other);
+    case STEPPED:
+        base = view_of(embed(x, l->axis, 2 * size + 1, 1, 2), count - 1, layouts);
+        return wg_slice(base, l->axis, 1, WG_END, 2);
+    case PADDED:
+        base = view_of(embed(x, l->axis, size + 3, 1, 1), count - 1, layouts);
+        return wg_slice(base, l->axis, 1, size + 1, 1);
+    case FLIPPED:
+        return flip(view_of(flip(x, l->axis), count - 1, layouts), l->axis);
+    default:
+        base = first_slices(view_of(x, count - 1, layouts), l->axis);
+        return wg_expand(base, ndim, wg_tensor_shape(x));
+    }
+}
+
+wg_tensor *wg__layout_strided(wg_tensor *x) {
+    const int ndim = wg_tensor_ndim(x);
+    const layout layout = {ndim > 1 ? TRANSPOSED : STEPPED, 0, ndim - 1};
+    return ndim > 0 ? view_of(x, 1, &layout) : x;
+}
+
+/* ---- A case: one or two layouts, run and compared ---- */
+
+/* A tensor in a layout. Targets are the inputs and, after them, the cotangents. */
+typedef struct place {
+    int target;
+    layout layout;
+} place;
+
+typedef struct results {
+    double *values, *gradients;
+} results;
+
+typedef struct sweep {
+    wg__gradcheck *c;
+    wg_tensor **views;              /* of each target, for the case at hand */
+    wg_tensor **wanted;             /* the views of the wanted inputs */
+    layout (*layouts)[MAX_LAYOUTS]; /* of each target */
+    int *layout_count;
+    results viewed, copied;
+} sweep;
+
+static wg_tensor *target_of(const wg__gradcheck *c, int target) {
+    if (target >= c->input_count)
+        return c->weights[target - c->input_count];
+    return c->inputs[target] ? wg_detach(c->inputs[target]) : NULL;
+}
+
+static int target_count(const wg__gradcheck *c) {
+    return c->input_count + (c->wanted_count > 0 ? c->weighted_count : 0);
+}
+
+/* "input 0 expanded along axis 1, cotangent 0 flipped along axis 0". */
+static void name_case(const wg__gradcheck *c, int count, const place *places) {
+    static const char *const kinds[] = {"offset", "transposed", "stepped",
+                                        "padded", "flipped",    "expanded"};
+    char *name = c->report->variant;
+    const size_t size = sizeof c->report->variant;
+    int used = 0;
+    for (int i = 0; i < count && used < (int)size; i++) {
+        const layout *l = &places[i].layout;
+        const int cotangent = places[i].target - c->input_count;
+        used += snprintf(name + used, size - (size_t)used, "%s%s %d %s", i ? ", " : "",
+                         cotangent < 0 ? "input" : "cotangent",
+                         cotangent < 0 ? places[i].target : cotangent, kinds[l->kind]);
+        if (used >= (int)size || l->kind == OFFSET)
+            continue;
+        if (l->axis == ALL_AXES)
+            used += snprintf(name + used, size - (size_t)used, " along all axes");
+        else if (l->kind == TRANSPOSED)
+            used += snprintf(name + used, size - (size_t)used, " along axes %d and %d", l->axis,
+                             l->other);
+        else
+            used += snprintf(name + used, size - (size_t)used, " along axis %d", l->axis);
+    }
+}
+
+/* Runs the op and its backward on the views. */
+static int run_views(sweep *s, const results *r) {
+    wg__gradcheck again = *s->c;
+    again.inputs = s->views;
+    again.wanted_inputs = s->wanted;
+    for (int w = 0; w < again.wanted_count; w++) {
+        s->wanted[w] = s->views[again.wanted[w]];
+        wg_set_requires_grad(s->wanted[w], true);
+    }
+    return wg__gradcheck_values_and_gradient(
+        &again, &(wg__pull_options){.weights = s->views + again.input_count}, r->values,
+        again.wanted_count ? r->gradients : NULL);
+}
+
+static int compare(wg__gradcheck *c, const results *r, const double *values,
+                   const double *gradients) {
+    int64_t at = wg__gradcheck_unlike(c, c->all_count, r->values, values, 1);
+    if (at >= 0)
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_LAYOUT, -1,
+                                  "the function gives %.9g where a contiguous copy gives %.9g",
+                                  r->values[at], values[at]);
+    at = c->wanted_count ? wg__gradcheck_unlike(c, c->coordinate_count, r->gradients, gradients, 1)
+                         : -1;
+    if (at < 0)
+        return 0;
+    const int w = wg__gradcheck_input_of(c, at);
+    const wg_tensor *x = c->wanted_inputs[w];
+    char index[128];
+    c->report->ndim = wg_tensor_ndim(x);
+    wg__unravel(at - c->wanted_at[w], c->report->ndim, wg_tensor_shape(x), c->report->coordinate);
+    return wg__gradcheck_fail(
+        c, WG_DIAGNOSIS_LAYOUT, c->wanted[w],
+        "the gradient of input %d at %s is %.9g where contiguous copies give %.9g", c->wanted[w],
+        wg__index_text(index, sizeof index, c->report->ndim, c->report->coordinate),
+        r->gradients[at], gradients[at]);
+}
+
+/* Makes the views of a case. With `copied`, the tensors of the case are contiguous copies of the
+ * views. */
+static int make_views(sweep *s, int count, const place *places, bool copied) {
+    for (int t = 0; t < target_count(s->c); t++) {
+        layout layouts[2];
+        int used = 0;
+        for (int i = 0; i < count; i++)
+            if (places[i].target == t)
+                layouts[used++] = places[i].layout;
+        wg_tensor *x = target_of(s->c, t);
+        if (used > 0)
+            x = view_of(x, used, layouts);
+        s->views[t] = used > 0 && copied ? wg_clone(x) : x;
+    }
+    return wg_error_pending() ? wg__gradcheck_no_memory(s->c) : 0;
+}
+
+/* An expanded tensor has other values than the sample, so the op is run on a copy of it, too. Where
+ * the op refuses the copy, its values are not for this op, and nothing is compared. */
+static int check_case(sweep *s, int count, const place *places) {
+    wg__gradcheck *c = s->c;
+    const wg_gradcheck_report before = *c->report;
+    const double *values = c->values, *gradients = c->analytic;
+    bool expanded = false;
+    for (int i = 0; i < count; i++)
+        expanded |= places[i].layout.kind == EXPANDED;
+    name_case(c, count, places);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = 0;
+    if (expanded) {
+        status = make_views(s, count, places, true);
+        if (status == 0 && run_views(s, &s->copied) < 0) {
+            *c->report = before;
+            c->report->refused++;
+            wg_scope_end(&scope, NULL);
+            return 0;
+        }
+        values = s->copied.values;
+        gradients = s->copied.gradients;
+    }
+    c->report->variants++;
+    if (status == 0)
+        status = make_views(s, count, places, false);
+    if (status == 0)
+        status = run_views(s, &s->viewed);
+    if (status == 0)
+        status = compare(c, &s->viewed, values, gradients);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+/* ---- All cases ---- */
+
+static int check_singles(sweep *s) {
+    int status = 0;
+    for (int t = 0; t < target_count(s->c); t++)
+        for (int i = 0; i < s->layout_count[t] && status == 0; i++)
+            status = check_case(s, 1, &(place){t, s->layouts[t][i]});
+    return status;
+}
+
+/* Every `step`-th of the pairs; returns 0, or -1 with a verdict. `total` counts all pairs. */
+static int check_pairs(sweep *s, int64_t step, int64_t *total) {
+    const int targets = target_count(s->c);
+    int status = 0;
+    *total = 0;
+    for (int t = 0; t < targets; t++)
+        for (int i = 0; i < s->layout_count[t]; i++)
+            for (int u = t; u < targets; u++)
+                for (int j = u == t ? i + 1 : 0; j < s->layout_count[u] && status == 0; j++)
+                    if ((*total)++ % step == 0 && step < INT64_MAX)
+                        status = check_case(
+                            s, 2, (place[]){{t, s->layouts[t][i]}, {u, s->layouts[u][j]}});
+    return status;
+}
+
+static int sweep_all(sweep *s) {
+    enum { MOST_PAIRS = 2000 }; /* of one sample */
+    wg__gradcheck *c = s->c;
+    int64_t total;
+    for (int t = 0; t < target_count(c); t++) {
+        const wg_tensor *x = target_of(c, t);
+        s->layout_count[t] = x ? list_layouts(x, s->layouts[t]) : 0;
+    }
+    if (check_singles(s) < 0)
+        return -1;
+    if (c->derived)
+        return 0;
+    check_pairs(s, INT64_MAX, &total);
+    return check_pairs(s, 1 + total / MOST_PAIRS, &total);
+}
+
+int wg__gradcheck_layouts(wg__gradcheck *c) {
+    const size_t targets = (size_t)target_count(c), all = (size_t)c->all_count;
+    const size_t coordinates = (size_t)c->coordinate_count;
+    char name[sizeof c->report->variant];
+    memcpy(name, c->report->variant, sizeof name);
+    sweep s = {.c = c};
+    s.views = wg__calloc(targets + (size_t)c->wanted_count + 1, sizeof(wg_tensor *));
+    s.layouts = wg__calloc(targets + 1, sizeof *s.layouts);
+    s.layout_count = wg__calloc(targets + 1, sizeof *s.layout_count);
+    double *numbers = wg__alloc_array(wg__times(2, all + coordinates) + 1, sizeof *numbers);
+    int status = -1;
+    if (s.views && s.layouts && s.layout_count && numbers) {
+        s.wanted = s.views + targets;
+        s.viewed = (results){numbers, numbers + all};
+        s.copied = (results){numbers + all + coordinates, numbers + 2 * all + coordinates};
+        status = sweep_all(&s);
+    } else {
+        wg__gradcheck_no_memory(c);
+    }
+    wg__free(s.views);
+    wg__free(s.layouts);
+    wg__free(s.layout_count);
+    wg__free(numbers);
+    if (status == 0)
+        memcpy(c->report->variant, name, sizeof name);
+    return status;
+}
+
+/* Whether the op takes inputs of f32. */
+static bool takes_f32(const wg__gradcheck *c, wg_tensor **inputs) {
+    const wg__sampled_op *sampled = c->context;
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    bool takes = wg_apply(c->op, c->input_count, inputs, sampled->options, outputs) == 0;
+    wg_error_clear();
+    return takes;
+}
+
+int wg__gradcheck_layouts_in_f32(wg__gradcheck *c) {
+    if (c->dtype != WG_F64)
+        return 0;
+    wg_tensor **inputs = wg__calloc((size_t)c->input_count + 1, sizeof *inputs);
+    if (!inputs)
+        return wg__gradcheck_no_memory(c);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    for (int i = 0; i < c->input_count; i++) {
+        wg_tensor *x = c->inputs[i];
+        inputs[i] = x && wg_tensor_dtype(x) == WG_F64 ? wg_cast(wg_detach(x), WG_F32) : x;
+        if (x != inputs[i] && wg_requires_grad(x)) {
+            inputs[i] = wg_detach(inputs[i]);
+            wg_set_requires_grad(inputs[i], true);
+        }
+    }
+    wg__gradcheck narrow = {.function = c->function,
+                            .context = c->context,
+                            .op = c->op,
+                            .argument_count = c->argument_count,
+                            .user_count = c->user_count,
+                            .input_count = c->input_count,
+                            .inputs = inputs,
+                            .output_count = c->output_count,
+                            .order = 1,
+                            .derived = c->derived,
+                            .dtype = WG_F32,
+                            .options = c->options,
+                            .report = c->report};
+    int status = 0;
+    if (wg_error_pending())
+        status = wg__gradcheck_no_memory(c);
+    else if (takes_f32(c, inputs)) {
+        status = wg__gradcheck_prepare(&narrow);
+        if (status == 0)
+            status = wg__gradcheck_measure(&narrow);
+        if (status == 0 && narrow.wanted_count > 0)
+            status = wg__gradcheck_gradient(&narrow, &(wg__pull_options){0}, narrow.analytic);
+        if (status == 0)
+            status = wg__gradcheck_layouts(&narrow);
+    }
+    wg__gradcheck_free(&narrow);
+    wg_scope_end(&scope, NULL);
+    wg__free(inputs);
+    return status;
+}
