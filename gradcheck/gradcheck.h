@@ -210,7 +210,7 @@ typedef struct wg_gradcheck_report {
 
 /* Checks the gradients of `function` for each input and parameter that is f64 (or f32, see options)
  * and requires grad. Those are moved in place, and are left as they were; they may be views, but
- * not expanded ones.
+ * none in which elements share an address, as in an expanded one.
  * Returns 0 when all is well; -1, with GRADIENT pending and the report's message in it, when it is
  * not; -1 while an error is pending. `report` (may be NULL) is filled in either case. [GRADIENT] */
 WG_API int wg_gradcheck(wg_function function, void *context, int input_count,

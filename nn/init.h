@@ -34,7 +34,8 @@ typedef struct wg_initializer {
 
 /* Fills a floating tensor, which may be a leaf that requires a gradient. NULL is the default
  * generator. Every random kind consumes one draw. -1 with [DTYPE; ARGUMENT for WG_INIT_DEFAULT, no
- * kind, or a scale that is negative or not finite; SHAPE below rank 2 for Xavier and Kaiming] */
+ * kind, a scale that is negative or not finite, or an expanded view; SHAPE below rank 2 for Xavier
+ * and Kaiming] */
 WG_API int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generator);
 
 WG_END_DECLS

@@ -388,7 +388,7 @@ wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
 }
 
 wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tensor) {
-    if (!module || !tensor || wg_error_pending())
+    if (!module || !tensor || wg_error_pending() || wg__check_apart(tensor, "module_buffer") < 0)
         return NULL;
     wg_tensor *kept = wg__meta_init() ? wg_keep(wg__meta_tensor_new(&tensor->spec))
                                       : wg__tensor_reference(tensor, true);

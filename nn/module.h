@@ -101,7 +101,8 @@ WG_API wg_tensor *wg_module_parameter(wg_module *module, const char *name, int n
                                       const int64_t *shape);
 
 /* Adds a buffer, a tensor that is saved but not trained: a kept handle on `tensor`'s storage, which
- * is returned and belongs to the module. [ARGUMENT, MEMORY] */
+ * is returned and belongs to the module. [MEMORY; ARGUMENT for a name taken, and for an expanded
+ * view or another whose elements share an address: loading writes to buffers] */
 WG_API wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tensor);
 
 /* Gives another module's parameter, or buffer, a second name here: tied weights are one tensor in

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tensor/iter.h"
+#include "tensor/overlap.h"
 #include "tensor/ops.h"
 
 typedef struct entry {
@@ -56,6 +57,12 @@ static int check_tensor(const wg_average *average, const wg_tensor *tensor) {
     if (!wg_tensor_is_contiguous(tensor))
         return wg_fail(WG_ERROR_ARGUMENT, "average_add",
                        "a tensor is a strided view; add a contiguous one");
+    for (int64_t i = 0; i < average->count; i++)
+        if (wg__overlap_of(tensor, average->entries[i].tensor) != WG__OVERLAP_NONE)
+            return wg_fail(WG_ERROR_ARGUMENT, "average_add",
+                           "the tensor shares memory with tensor %lld, and a swap would write it "
+                           "twice; add one tensor that has the elements of both",
+                           (long long)i);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "tensor/iter.h"
+#include "tensor/overlap.h"
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 
@@ -266,6 +267,11 @@ static int check_parameter(const wg_optimizer *optimizer, const char *name,
             return wg_fail(WG_ERROR_ARGUMENT, "optimizer_add", "\"%s\" is here already", name);
         if (optimizer->entries[i].parameter == parameter)
             return wg_fail(WG_ERROR_ARGUMENT, "optimizer_add", "\"%s\" is here already, as \"%s\"",
+                           name, optimizer->entries[i].name);
+        if (wg__overlap_of(parameter, optimizer->entries[i].parameter) != WG__OVERLAP_NONE)
+            return wg_fail(WG_ERROR_ARGUMENT, "optimizer_add",
+                           "\"%s\" shares memory with \"%s\", and a step would write it twice; "
+                           "add one tensor that has the elements of both",
                            name, optimizer->entries[i].name);
     }
     return 0;

@@ -182,7 +182,8 @@ WG_API void wg_optimizer_free(wg_optimizer *optimizer);
 
 /* Adds a leaf, to be updated by every step. Its state is made now, as zeros, and the name is
  * copied; the tensor is borrowed and must outlive the optimizer. no_decay: as biases and norms want
- * it. [ARGUMENT for a name or tensor given twice; GRADIENT for one that wants none; MEMORY] */
+ * it. [ARGUMENT for a name given twice, and for a tensor that shares memory with one that is here;
+ * GRADIENT for one that wants none; MEMORY] */
 WG_API int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *parameter,
                             bool no_decay);
 
@@ -301,7 +302,8 @@ WG_API void wg_average_free(wg_average *average);
 
 /* Takes a tensor in, f32 or f64 and contiguous, which is borrowed and must outlive the average. Its
  * average is zeros until the first update. Before the first update only.
- * [ARGUMENT, DTYPE, MEMORY; STATE after an update] */
+ * [ARGUMENT for a strided view, and for a tensor that shares memory with one that is here; DTYPE,
+ * MEMORY; STATE after an update] */
 WG_API int wg_average_add(wg_average *average, wg_tensor *tensor);
 
 /* Takes the tensors as they are now into their averages: one pass over memory, in parallel. */

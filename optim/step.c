@@ -4,9 +4,18 @@
 #include <math.h>
 
 #include "tensor/ops.h"
+#include "tensor/overlap.h"
 #include "tensor/span.h"
 
 /* ---- Gradients ---- */
+
+/* A gradient that is part of a graph may be a parameter's memory, which the step writes. */
+static bool lies_in_a_parameter(const wg_optimizer *optimizer, const wg_tensor *gradient) {
+    for (int64_t i = 0; i < optimizer->count && !wg__tensor_is_sole(gradient); i++)
+        if (wg__overlap_of(optimizer->entries[i].parameter, gradient) != WG__OVERLAP_NONE)
+            return true;
+    return false;
+}
 
 static int find_gradient(wg__optimizer_entry *entry, const char *where) {
     entry->gradient = NULL;
@@ -24,8 +33,8 @@ static int find_gradient(wg__optimizer_entry *entry, const char *where) {
     wg_tensor *gradient = wg_gradient(entry->parameter);
     if (!gradient)
         return 0;
-    if (!wg_tensor_is_contiguous(gradient))
-        gradient = wg_contiguous(wg_detach(gradient));
+    if (!wg_tensor_is_contiguous(gradient) || lies_in_a_parameter(entry->optimizer, gradient))
+        gradient = wg_clone(wg_detach(gradient));
     if (!gradient)
         return -1;
     entry->gradient = wg_tensor_data(gradient);

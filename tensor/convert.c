@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tensor/iter.h"
+#include "tensor/overlap.h"
 #include "tensor/simd/simd.h"
 
 /* ---- One element ---- */
@@ -436,22 +437,28 @@ void wg__convert(wg_tensor *dst, const wg_tensor *src) {
                            plane_loop(dst, src));
 }
 
+/* A contiguous copy in the innermost scope, of which autograd knows nothing. */
+static wg_tensor *copy_of(const wg_tensor *x) {
+    wg_tensor *copy = wg__tensor_new(&x->spec);
+    if (copy)
+        wg__convert(copy, x);
+    return copy;
+}
+
 int wg_to_array(const wg_tensor *x, void *out) {
     if (!x || wg__check_memory(x, "to_array") < 0)
         return -1;
     size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(x->spec.dtype);
     if (wg_tensor_is_contiguous(x)) {
         if (bytes)
-            memcpy(out, wg_tensor_data(x), bytes);
+            memmove(out, wg_tensor_data(x), bytes);
         return 0;
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *copy = wg__tensor_new(&x->spec);
-    if (copy) {
-        wg__convert(copy, x);
+    const wg_tensor *copy = copy_of(x);
+    if (copy)
         memcpy(out, wg_tensor_data(copy), bytes);
-    }
     wg_scope_end(&scope, NULL);
     return copy ? 0 : -1;
 }
@@ -461,6 +468,16 @@ int wg_to_array(const wg_tensor *x, void *out) {
 /* A tensor with memory takes elements only from one that has them. */
 static int check_source(const wg_tensor *x, const wg_tensor *source, const char *where) {
     return wg__tensor_is_meta(x) ? 0 : wg__check_memory(source, where);
+}
+
+/* Replaces a source that lies partly in the memory of x by a copy: x is written while it is read.
+ * The caller releases the copy, which is NULL where none is needed. [MEMORY] */
+static int separate_source(const wg_tensor *x, const wg_tensor **source, wg_tensor **copy) {
+    *copy = NULL;
+    if (wg__overlap_of(x, *source) != WG__OVERLAP_PARTIAL)
+        return 0;
+    *source = *copy = wg_keep(copy_of(*source));
+    return *copy ? 0 : -1;
 }
 
 /* The loop NAME, which writes one element to all places. */
@@ -511,7 +528,12 @@ int wg_copy_(wg_tensor *x, const wg_tensor *src) {
     }
     if (wg__tensor_is_meta(x))
         return 0;
-    wg__convert(x, src);
+    wg_tensor *copy;
+    if (separate_source(x, &src, &copy) < 0)
+        return -1;
+    if (wg__overlap_of(x, src) != WG__OVERLAP_SAME)
+        wg__convert(x, src);
+    wg_release(copy);
     wg_tensor_touch(x);
     return 0;
 }
@@ -562,6 +584,9 @@ int wg_add_(wg_tensor *x, const wg_tensor *y, double alpha) {
     }
     if (wg__tensor_is_meta(x))
         return 0;
+    wg_tensor *copy;
+    if (separate_source(x, &y, &copy) < 0)
+        return -1;
     wg_tensor *operands[] = {x, (wg_tensor *)y};
     any_add any = {x->spec.dtype, alpha};
     if (x->spec.dtype == WG_F32)
@@ -570,6 +595,7 @@ int wg_add_(wg_tensor *x, const wg_tensor *y, double alpha) {
         wg__iterate(2, operands, add_f64, &alpha);
     else
         wg__iterate(2, operands, add_any, &any);
+    wg_release(copy);
     wg_tensor_touch(x);
     return 0;
 }

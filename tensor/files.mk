@@ -93,6 +93,8 @@ tensor_sources = \
 	tensor/ops/shape/view.c \
 	tensor/ops/support.c \
 	tensor/ops/support.h \
+	tensor/overlap.c \
+	tensor/overlap.h \
 	tensor/print.c \
 	tensor/profile.c \
 	tensor/quantize.c \

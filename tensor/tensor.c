@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tensor/internal.h"
+#include "tensor/overlap.h"
 
 /* ---- Recording, and what autograd installs ---- */
 
@@ -565,6 +566,25 @@ bool wg__tensor_is_sole(const wg_tensor *x) {
     return wg__refcount_is_one(&x->storage->refcount) && !x->storage->release;
 }
 
+static const char *strides_text(char *buffer, size_t size, const wg_tensor *x) {
+    size_t used = 0;
+    for (int i = 0; i < x->spec.ndim && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", i ? ", " : "",
+                                 (long long)x->strides[i]);
+    return buffer;
+}
+
+int wg__check_apart(const wg_tensor *x, const char *where) {
+    char text[128], strides[WG_MAX_DIMS * 24];
+    if (!wg__overlaps_itself(x))
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where,
+                   "%s with strides (%s): elements share an address, as in an expanded view, and "
+                   "would be written several times; use a clone, or the tensor that the view is of",
+                   wg_spec_text(text, sizeof text, &x->spec),
+                   strides_text(strides, sizeof strides, x));
+}
+
 int wg__check_writable(const wg_tensor *x, const char *where) {
     if (!meta_init && wg__check_memory(x, where) < 0)
         return -1;
@@ -578,7 +598,7 @@ int wg__check_writable(const wg_tensor *x, const char *where) {
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "writing in place to a tensor that depends on an input of wg_jvp, whose "
                        "derivative would be lost; write to a clone that was detached");
-    return 0;
+    return wg__check_apart(x, where);
 }
 
 /* ---- Texts ---- */

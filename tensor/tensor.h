@@ -126,7 +126,7 @@ WG_API double wg_item(const wg_tensor *x);
 WG_API double wg_at(const wg_tensor *x, const int64_t *index);
 
 /* Copies all elements, in row-major order, into `out`, which holds wg_tensor_count elements of the
- * tensor's dtype. -1 with nothing done if x is NULL. */
+ * tensor's dtype, and may lie in the memory of x. -1 with nothing done if x is NULL. */
 WG_API int wg_to_array(const wg_tensor *x, void *out);
 
 /* ---- Making tensors: see ops.h for the operations on them. shape has ndim entries. ---- */
@@ -304,18 +304,25 @@ WG_API wg_tensor *wg_alias(wg_tensor *x);
 
 /* ---- Writing in place: only what optimizers, initialisers and fills need. The version counter
  * moves; GRADIENT if x belongs to a recorded graph or is a leaf that requires a gradient while
- * recording is on. ---- */
+ * recording is on.
+ *
+ * The source may lie in the memory of x, as x[:-1] in that of x[1:], or the transpose of x: the
+ * result is that of a clone of the source, which is made where the two overlap in part ([MEMORY]);
+ * x += x needs none. ARGUMENT if two elements of x share an address, as in an expanded view and in
+ * windows that overlap. ---- */
 
-/* Sets all elements to a value, cast to the dtype of x. 0, or -1 with [GRADIENT] */
+/* Sets all elements to a value, cast to the dtype of x. 0, or -1 with [ARGUMENT, GRADIENT] */
 WG_API int wg_fill_(wg_tensor *x, double value);
 
-/* Copies src, broadcast to the shape of x and cast to its dtype. [SHAPE, GRADIENT] */
+/* Copies src, broadcast to the shape of x and cast to its dtype; src may overlap x.
+ * [SHAPE, ARGUMENT, GRADIENT] */
 WG_API int wg_copy_(wg_tensor *x, const wg_tensor *src);
 
-/* x += alpha * y, with y of the same shape and dtype. [SHAPE, DTYPE, GRADIENT] */
+/* x += alpha * y, with y of the same shape and dtype, which may overlap x.
+ * [SHAPE, DTYPE, ARGUMENT, GRADIENT] */
 WG_API int wg_add_(wg_tensor *x, const wg_tensor *y, double alpha);
 
-/* x *= alpha, of a floating dtype. [DTYPE, GRADIENT] */
+/* x *= alpha, of a floating dtype. [DTYPE, ARGUMENT, GRADIENT] */
 WG_API int wg_scale_(wg_tensor *x, double alpha);
 
 /* ---- Printing, as NumPy prints ---- */

@@ -213,6 +213,7 @@ tests_test_tensor_SOURCES = \
 	tests/tensor/gemm_large.c \
 	tests/tensor/lifetimes.c \
 	tests/tensor/npy.c \
+	tests/tensor/overlap.c \
 	tests/tensor/print.c \
 	tests/tensor/profile.c \
 	tests/tensor/random.c \

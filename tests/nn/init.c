@@ -140,6 +140,17 @@ START_TEST(the_same_generator_gives_the_same_weights) {
 }
 END_TEST
 
+START_TEST(initialising_refuses_an_expanded_view) {
+    wg_tensor *x = wg_ones(WG_F32, WG_DIMS(1, 3)), *view = wg_expand(x, WG_DIMS(2, 3));
+    for (int kind = WG_INIT_ZEROS; kind <= WG_INIT_KAIMING_NORMAL; kind++) {
+        wg_initializer how = {kind, 0};
+        ck_assert_int_eq(wg_initialize(view, &how, NULL), -1);
+        assert_error(WG_ERROR_ARGUMENT, "share an address");
+        assert_close(x, wg_ones_like(x), 0, 0);
+    }
+}
+END_TEST
+
 START_TEST(initialising_refuses_what_it_cannot_do) {
     wg_tensor *vector = wg_zeros(WG_F32, WG_DIMS(3)), *ids = wg_zeros(WG_I64, WG_DIMS(3));
     wg_initialize(vector, &(wg_initializer){WG_INIT_XAVIER_NORMAL, 1}, NULL);
@@ -161,6 +172,7 @@ SUITES {
         new_layers_begin_as_pytorchs,
         constants_are_constants,
         the_same_generator_gives_the_same_weights,
+        initialising_refuses_an_expanded_view,
         initialising_refuses_what_it_cannot_do,
     };
     add_suite("init", tests);

@@ -67,6 +67,21 @@ START_TEST(a_parameter_wants_a_gradient_and_a_buffer_does_not) {
 }
 END_TEST
 
+/* Loading weights writes to buffers. */
+START_TEST(a_buffer_with_two_elements_at_one_address_is_refused) {
+    toy *model = toy_new();
+    wg_tensor *x = wg_ones(WG_F32, WG_DIMS(4));
+    wg_tensor *const views[] = {wg_expand(x, WG_DIMS(3, 4)), wg_unfold(x, 0, 2, 1)};
+    for (size_t i = 0; i < WG_COUNT(views); i++) {
+        ck_assert_ptr_null(wg_module_buffer(&model->module, "mask", views[i]));
+        assert_error(WG_ERROR_ARGUMENT, "share an address");
+        ck_assert_ptr_null(wg_module_find(&model->module, "mask"));
+    }
+    ck_assert_ptr_nonnull(wg_module_buffer(&model->module, "mask", wg_slice(x, 0, 0, 4, 2)));
+    wg_module_free(&model->module);
+}
+END_TEST
+
 START_TEST(only_what_is_marked_is_left_alone_by_decay) {
     toy *model = toy_new();
     ck_assert(wg_module_find(model->query, "bias")->no_decay);
@@ -467,6 +482,7 @@ SUITES {
     const TTest *const tests[] = {
         paths_follow_the_tree,
         a_parameter_wants_a_gradient_and_a_buffer_does_not,
+        a_buffer_with_two_elements_at_one_address_is_refused,
         only_what_is_marked_is_left_alone_by_decay,
         a_tied_weight_is_one_tensor_and_is_counted_once,
         only_a_tensor_of_the_same_tree_can_be_tied,

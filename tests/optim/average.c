@@ -94,6 +94,21 @@ START_TEST(what_cannot_be_averaged_is_refused) {
 }
 END_TEST
 
+/* Two swaps would not bring back what the two tensors share. */
+START_TEST(a_tensor_in_the_memory_of_another_is_not_averaged) {
+    wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(6));
+    wg_average *average = wg_average_new(0.5);
+    ck_assert_int_eq(wg_average_add(average, wg_slice(x, 0, 0, 4, 1)), 0);
+    ck_assert_int_eq(wg_average_add(average, wg_slice(x, 0, 4, WG_END, 1)), 0);
+    wg_tensor *const shared[] = {x, wg_slice(x, 0, 3, WG_END, 1), wg_slice(x, 0, 0, 4, 1)};
+    for (size_t i = 0; i < WG_COUNT(shared); i++) {
+        ck_assert_int_eq(wg_average_add(average, shared[i]), -1);
+        assert_error(WG_ERROR_ARGUMENT, "shares memory with tensor");
+    }
+    wg_average_free(average);
+}
+END_TEST
+
 START_TEST(no_memory_is_an_error_and_nothing_leaks) {
     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(20));
     int64_t blocks = wg_alloc_get_stats().live_blocks;
@@ -174,6 +189,7 @@ SUITES {
         an_average_without_decay_is_the_mean,
         a_swap_is_exact_at_any_size_and_counts_a_write,
         what_cannot_be_averaged_is_refused,
+        a_tensor_in_the_memory_of_another_is_not_averaged,
         no_memory_is_an_error_and_nothing_leaks,
         checkpoints_are_averaged,
         checkpoints_that_cannot_be_averaged_leave_the_weights,

@@ -370,6 +370,43 @@ START_TEST(what_cannot_be_stepped_is_not_added) {
 }
 END_TEST
 
+/* In a step one of them would be written while the other is. */
+START_TEST(a_parameter_in_the_memory_of_another_is_refused) {
+    wg_optimizer *optimizer = wg_adamw_new(NULL);
+    wg_tensor *w = wg_zeros(WG_F32, WG_DIMS(6));
+    wg_tensor *const parts[] = {
+        w, wg_slice(w, 0, 2, WG_END, 1), wg_slice(w, 0, 0, 1, 1),
+        wg_from_blob(WG_F32, WG_DIMS(6), NULL, wg_tensor_data(w), NULL, NULL)};
+    wg_tensor *first = leaf_of(wg_slice(w, 0, 0, 4, 1));
+    ck_assert_int_eq(wg_optimizer_add(optimizer, "first", first, false), 0);
+    for (size_t i = 0; i < WG_COUNT(parts); i++) {
+        wg_tensor *leaf = leaf_of(wg_detach(parts[i]));
+        ck_assert_int_eq(wg_optimizer_add(optimizer, "second", leaf, false), -1);
+        assert_error(WG_ERROR_ARGUMENT, "\"second\" shares memory with \"first\"");
+    }
+    wg_tensor *last = leaf_of(wg_slice(w, 0, 4, WG_END, 1));
+    ck_assert_int_eq(wg_optimizer_add(optimizer, "last", last, false), 0);
+    wg_optimizer_free(optimizer);
+}
+END_TEST
+
+/* With create_graph the gradient is the cotangent itself, here a parameter that is stepped before.
+ */
+START_TEST(a_gradient_that_is_a_parameter_is_read_before_the_step) {
+    wg_optimizer *optimizer = wg_sgd_new(NULL);
+    wg_tensor *w = full_leaf(3, 8), *x = full_leaf(3, 1);
+    wg_optimizer_add(optimizer, "w", w, false);
+    wg_optimizer_add(optimizer, "x", x, false);
+    const wg_backward_options options = {.cotangent = w, .create_graph = true};
+    ck_assert_int_eq(wg_backward(x, &options), 0);
+    set_full_gradient(w, 4);
+    ck_assert_int_eq(wg_optimizer_step(optimizer, 0.5), 0);
+    ck_assert_double_eq(wg_at(w, (int64_t[]){0}), 8 - 0.5 * 4);
+    ck_assert_double_eq(wg_at(x, (int64_t[]){0}), 1 - 0.5 * 8);
+    wg_optimizer_free(optimizer);
+}
+END_TEST
+
 START_TEST(rates_and_options_out_of_range_are_refused) {
     ck_assert_ptr_null(wg_adamw_new(&(wg_adamw_options){.beta1 = 1}));
     assert_error(WG_ERROR_ARGUMENT, "beta1 is 1");
@@ -465,6 +502,8 @@ SUITES {
         a_pending_error_stops_steps_and_clipping,
         a_step_without_any_gradient_is_refused,
         what_cannot_be_stepped_is_not_added,
+        a_parameter_in_the_memory_of_another_is_refused,
+        a_gradient_that_is_a_parameter_is_read_before_the_step,
         rates_and_options_out_of_range_are_refused,
         no_memory_is_an_error_and_nothing_leaks,
         a_module_is_added_with_its_paths_ties_and_decay,

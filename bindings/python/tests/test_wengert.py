@@ -195,6 +195,17 @@ class Indices(Case):
             x[index] = value
             self.same(x, a)
 
+    def test_an_assignment_from_overlapping_memory_is_numpys(self):
+        for to, source in ((np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[:], np.s_[::-1]),
+                           (np.s_[::2], np.s_[:5])):
+            a = np.arange(10.0)
+            x = wg.tensor(a.copy())
+            a[to] = a[source]
+            x[to] = x[source]
+            self.same(x, a)
+        with self.assertRaisesRegex(ValueError, "share an address"):
+            wg.tensor(np.ones(1)).expand(5).fill_(2)
+
     def test_what_is_no_index_is_refused(self):
         x = wg.tensor(X)
         for index in (2, (0, 3), (0, 0, 0), 1.5, "a", True, (Ellipsis, Ellipsis)):

@@ -115,7 +115,8 @@ class Tensor:
         return self
 
     def copy_(self, source):
-        """Copies `source` into this tensor, broadcast and cast."""
+        """Copies `source` into this tensor, broadcast and cast. The two may overlap: x[1:].copy_(
+        x[:-1]) shifts x by one. An expanded view cannot be written to."""
         _call._check(lib.wg_copy_(self, _call._tensor(source)))
         return self
 

@@ -1,0 +1,164 @@
+/* Which tensors share memory: see overlap.h.
+ *
+ * An address is a sum of strides, each times an index. Two elements share one if an equation has a
+ * solution in integers:
+ *
+ *     a[0] i[0] + a[1] i[1] + ... = target,    0 <= i[k] <= most[k],    a[k] > 0
+ *
+ * With the largest a first, few i[0] leave a rest that the others reach: one or two in a layout
+ * whose axes are nested. */
+#include "tensor/overlap.h"
+
+typedef struct term {
+    int64_t a, most;
+} term;
+
+/* Axes of two tensors, and the bytes within an element. */
+enum { MOST_TERMS = 2 * WG_MAX_DIMS + 1 };
+
+typedef struct equation {
+    int count;
+    term terms[MOST_TERMS]; /* the largest a first, each a once */
+} equation;
+
+/* The length of the search. */
+enum { MOST_STEPS = 10000 };
+
+static int64_t magnitude(int64_t value) {
+    return value < 0 ? -value : value;
+}
+
+static void add_term(equation *e, int64_t a, int64_t most) {
+    int at = e->count;
+    if (most == 0)
+        return;
+    while (at > 0 && e->terms[at - 1].a < a)
+        at--;
+    if (at > 0 && e->terms[at - 1].a == a) {
+        e->terms[at - 1].most += most;
+        return;
+    }
+    for (int i = e->count++; i > at; i--)
+        e->terms[i] = e->terms[i - 1];
+    e->terms[at] = (term){a, most};
+}
+
+/* Whether the terms from `first` on reach the target; true, too, where no steps are left. */
+static bool has_solution(const equation *e, int first, int64_t target, int *steps) {
+    if (target == 0 || --*steps < 0)
+        return true;
+    int64_t rest = 0;
+    for (int i = first + 1; i < e->count; i++)
+        rest += e->terms[i].a * e->terms[i].most;
+    if (first == e->count || target < 0)
+        return false;
+    const term *t = &e->terms[first];
+    const int64_t least = target > rest ? (target - rest + t->a - 1) / t->a : 0;
+    for (int64_t i = wg__smaller(t->most, target / t->a); i >= least; i--)
+        if (has_solution(e, first + 1, target - i * t->a, steps))
+            return true;
+    return false;
+}
+
+/* ---- Two tensors ---- */
+
+/* The address of the first element, as a number; without memory, its place in the storage. */
+static int64_t first_byte(const wg_tensor *x) {
+    return (int64_t)(uintptr_t)x->storage->data + x->offset * (int64_t)wg_dtype_size(x->spec.dtype);
+}
+
+static bool is_same(const wg_tensor *x, const wg_tensor *y) {
+    if (first_byte(x) != first_byte(y) || x->spec.dtype != y->spec.dtype ||
+        !wg__same_shape(&x->spec, &y->spec))
+        return false;
+    for (int i = 0; i < x->spec.ndim; i++)
+        if (x->strides[i] != y->strides[i] && x->spec.shape[i] > 1)
+            return false;
+    return true;
+}
+
+/* Takes the axes of x into the equation. Returns the distance in bytes from the first element to
+ * the lowest address, which is `sign` -1, or to the highest, 1. */
+static int64_t add_axes(equation *e, const wg_tensor *x, int sign) {
+    const int64_t size = (int64_t)wg_dtype_size(x->spec.dtype);
+    int64_t distance = 0;
+    for (int i = 0; i < x->spec.ndim; i++) {
+        const int64_t stride = x->strides[i] * size, most = x->spec.shape[i] - 1;
+        if (stride == 0)
+            continue;
+        add_term(e, magnitude(stride), most);
+        distance += sign * stride > 0 ? stride * most : 0;
+    }
+    return distance;
+}
+
+/* A byte of x is one of y where the distance from the lowest byte of x and that from the highest of
+ * y add up to the distance of these two. */
+static bool share_a_byte(const wg_tensor *x, const wg_tensor *y) {
+    const int64_t x_size = (int64_t)wg_dtype_size(x->spec.dtype),
+                  y_size = (int64_t)wg_dtype_size(y->spec.dtype);
+    equation e = {0};
+    int steps = MOST_STEPS;
+    const int64_t lowest = first_byte(x) + add_axes(&e, x, -1),
+                  highest = first_byte(y) + add_axes(&e, y, 1) + y_size - 1;
+    add_term(&e, 1, x_size + y_size - 2);
+    return has_solution(&e, 0, highest - lowest, &steps);
+}
+
+wg__overlap wg__overlap_of(const wg_tensor *x, const wg_tensor *y) {
+    if (x->storage != y->storage && !x->storage->release && !y->storage->release)
+        return WG__OVERLAP_NONE;
+    if (wg__spec_count(&x->spec) == 0 || wg__spec_count(&y->spec) == 0)
+        return WG__OVERLAP_NONE;
+    if (is_same(x, y))
+        return WG__OVERLAP_SAME;
+    return share_a_byte(x, y) ? WG__OVERLAP_PARTIAL : WG__OVERLAP_NONE;
+}
+
+/* ---- One tensor ---- */
+
+/* Every stride leads beyond the axes after it: contiguous tensors, and most views. */
+static bool is_nested(const wg_tensor *x) {
+    int64_t extent = 1;
+    for (int i = x->spec.ndim - 1; i >= 0; i--) {
+        if (x->spec.shape[i] == 1)
+            continue;
+        const int64_t stride = magnitude(x->strides[i]);
+        if (stride < extent)
+            return false;
+        extent += stride * (x->spec.shape[i] - 1);
+    }
+    return true;
+}
+
+/* Two indices that differ first at axis `first`, of those sorted by stride, lead to one address:
+ * the difference there, of 1 to `most`, is made up for by those of the axes after it, of -most to
+ * most. The unknowns are counted from the least. */
+static bool meets_along(const equation *axes, int first, int *steps) {
+    const term *t = &axes->terms[first];
+    equation e = {0};
+    int64_t target = -t->a;
+    add_term(&e, t->a, t->most - 1);
+    for (int i = first + 1; i < axes->count; i++) {
+        add_term(&e, axes->terms[i].a, 2 * axes->terms[i].most);
+        target += axes->terms[i].a * axes->terms[i].most;
+    }
+    return has_solution(&e, 0, target, steps);
+}
+
+bool wg__overlaps_itself(const wg_tensor *x) {
+    if (is_nested(x) || wg__spec_count(&x->spec) == 0)
+        return false;
+    equation axes = {0};
+    int steps = MOST_STEPS, long_axes = 0;
+    for (int i = 0; i < x->spec.ndim; i++) {
+        if (x->spec.shape[i] > 1 && x->strides[i] == 0)
+            return true;
+        long_axes += x->spec.shape[i] > 1;
+        add_term(&axes, magnitude(x->strides[i]), x->spec.shape[i] - 1);
+    }
+    bool meets = axes.count < long_axes; /* two axes have one stride */
+    for (int i = 0; i < axes.count && !meets; i++)
+        meets = meets_along(&axes, i, &steps);
+    return meets;
+}
