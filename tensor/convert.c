@@ -470,8 +470,8 @@ static int check_source(const wg_tensor *x, const wg_tensor *source, const char 
     return wg__tensor_is_meta(x) ? 0 : wg__check_memory(source, where);
 }
 
-/* Replaces a source that lies partly in the memory of x by a copy: x is written while it is read.
- * The caller releases the copy, which is NULL where none is needed. [MEMORY] */
+/* Replaces a source that overlaps x in part by a copy, since x is written while the source is read.
+ * The caller releases the copy, which is NULL if none is needed. [MEMORY] */
 static int separate_source(const wg_tensor *x, const wg_tensor **source, wg_tensor **copy) {
     *copy = NULL;
     if (wg__overlap_of(x, *source) != WG__OVERLAP_PARTIAL)

@@ -145,7 +145,7 @@ static inline void *wg__tensor_address(const wg_tensor *x) {
     return (char *)x->storage->data + x->offset * (int64_t)wg_dtype_size(x->spec.dtype);
 }
 
-/* What every write in place begins with: -1 with GRADIENT if it would break a recorded graph
+/* Checks x before a write in place: -1 with GRADIENT if the write would break a recorded graph
  * (tensor.h), with ARGUMENT if elements of x share an address, with STATE if x has no memory and
  * wg_set_meta_init is off. */
 int wg__check_writable(const wg_tensor *x, const char *where);

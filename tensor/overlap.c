@@ -1,12 +1,12 @@
 /* Which tensors share memory: see overlap.h.
  *
- * An address is a sum of strides, each times an index. Two elements share one if an equation has a
- * solution in integers:
+ * The address of an element is the sum of strides times indices. Two elements have the same address
+ * if this equation has a solution in integers:
  *
  *     a[0] i[0] + a[1] i[1] + ... = target,    0 <= i[k] <= most[k],    a[k] > 0
  *
- * With the largest a first, few i[0] leave a rest that the others reach: one or two in a layout
- * whose axes are nested. */
+ * The search tries the term with the largest a first. In a layout whose axes are nested, only one
+ * or two values of i[0] leave a rest that the other terms can reach. */
 #include "tensor/overlap.h"
 
 typedef struct term {
@@ -77,8 +77,8 @@ static bool is_same(const wg_tensor *x, const wg_tensor *y) {
     return true;
 }
 
-/* Takes the axes of x into the equation. Returns the distance in bytes from the first element to
- * the lowest address, which is `sign` -1, or to the highest, 1. */
+/* Adds the axes of x to the equation. Returns the distance in bytes from the first element of x to
+ * the element with the lowest address (`sign` is -1) or with the highest address (1). */
 static int64_t add_axes(equation *e, const wg_tensor *x, int sign) {
     const int64_t size = (int64_t)wg_dtype_size(x->spec.dtype);
     int64_t distance = 0;
@@ -92,8 +92,8 @@ static int64_t add_axes(equation *e, const wg_tensor *x, int sign) {
     return distance;
 }
 
-/* A byte of x is one of y where the distance from the lowest byte of x and that from the highest of
- * y add up to the distance of these two. */
+/* A byte of x lies `up` bytes above the lowest byte of x, and a byte of y lies `down` bytes below
+ * the highest byte of y. Both are the same byte if up + down = highest of y - lowest of x. */
 static bool share_a_byte(const wg_tensor *x, const wg_tensor *y) {
     const int64_t x_size = (int64_t)wg_dtype_size(x->spec.dtype),
                   y_size = (int64_t)wg_dtype_size(y->spec.dtype);
@@ -131,9 +131,10 @@ static bool is_nested(const wg_tensor *x) {
     return true;
 }
 
-/* Two indices that differ first at axis `first`, of those sorted by stride, lead to one address:
- * the difference there, of 1 to `most`, is made up for by those of the axes after it, of -most to
- * most. The unknowns are counted from the least. */
+/* Whether two elements whose indices are equal on the axes before `first` (the axes are sorted by
+ * stride) and differ on `first` have the same address. The differences of the indices are the
+ * unknowns: 1 to `most` on the axis `first`, -most to most on the axes after it, each counted from
+ * its least value. */
 static bool meets_along(const equation *axes, int first, int *steps) {
     const term *t = &axes->terms[first];
     equation e = {0};

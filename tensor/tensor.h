@@ -306,10 +306,9 @@ WG_API wg_tensor *wg_alias(wg_tensor *x);
  * moves; GRADIENT if x belongs to a recorded graph or is a leaf that requires a gradient while
  * recording is on.
  *
- * The source may lie in the memory of x, as x[:-1] in that of x[1:], or the transpose of x: the
- * result is that of a clone of the source, which is made where the two overlap in part ([MEMORY]);
- * x += x needs none. ARGUMENT if two elements of x share an address, as in an expanded view and in
- * windows that overlap. ---- */
+ * The source may overlap x, as x[:-1] overlaps x[1:] and as the transpose of x does: the result is
+ * the same as for a clone of the source ([MEMORY] if there is no memory for the clone). ARGUMENT if
+ * two elements of x share an address, as in an expanded view and in windows that overlap. ---- */
 
 /* Sets all elements to a value, cast to the dtype of x. 0, or -1 with [ARGUMENT, GRADIENT] */
 WG_API int wg_fill_(wg_tensor *x, double value);
