@@ -174,6 +174,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/errors.c \
 	tests/ops/extremes.c \
 	tests/ops/gradients.c \
+	tests/ops/linalg_threads.c \
 	tests/ops/linear_loss.c \
 	tests/ops/loss.c \
 	tests/ops/matmul.c \
@@ -321,6 +322,7 @@ tree_tests = \
 # What the scripts and the maintainers use beside them; distributed.
 script_support = \
 	tests/analyzer.txt \
+	tests/blas_alternatives.sh \
 	tests/cli/gguf_check.py \
 	tests/cli/mpirun.sh \
 	tests/cli/reversed_pairs.sh \
