@@ -202,7 +202,7 @@ typedef struct calls {
 } calls;
 
 /* BLIS asks for a number of threads, of which it gets 1 where no region may be active. OpenBLAS
- * asks how many there are. */
+ * with OpenMP, which may be the LAPACK of a machine, asks how many there are. */
 static void call_on_one_thread(int64_t begin, int64_t end, void *context) {
     const calls *calls = context;
     const int levels = omp_get_max_active_levels(), threads = omp_get_max_threads();

@@ -171,10 +171,18 @@ static json_t *kernels(json_t *advice) {
                "the processor has AMX, and products in bf16 go without: %s (Linux grants it since "
                "5.16; please report a wrong product)",
                used.tiles);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors,
+    if (!used.lapack_at_once)
+        advise(advice,
+               "%s is not known to allow calls of several threads at a time, so the matrices of a "
+               "batch are decomposed one after the other; the reference LAPACK takes all threads: "
+               "install liblapack3 and libblis4-openmp, and choose them by update-alternatives "
+               "--config liblapack.so.3-x86_64-linux-gnu, and libblas.so.3-x86_64-linux-gnu",
+               used.lapack_file);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors,
                      "products in bf16", used.bf16, "tiles", used.tiles, "weights in 8 and 4 bits",
                      used.blocks, "blis", used.blis, "blis kernels", used.blis_family, "lapack",
-                     used.lapack);
+                     used.lapack, "lapack file", used.lapack_file, "calls of lapack",
+                     used.lapack_at_once ? "several threads at a time" : "one after the other");
 }
 
 static json_t *threads(json_t *advice) {

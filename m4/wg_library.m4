@@ -78,44 +78,6 @@ AC_DEFUN([WG_BLIS], [
                 return bli_info_get_int_type_size() == 0;])
 ])
 
-# WG_FIND_OPENBLAS: OpenBLAS without threads, whose BLAS below LAPACK is faster than BLIS's where matrices are
-# small or meet vectors. It stands before BLIS among the libraries, so that LAPACK finds it first; our own
-# products call BLIS by functions that OpenBLAS does not have. Named by its folder as BLIS is, for Debian has
-# three builds of it, too. Left out where it is missing: then LAPACK runs on BLIS, with the same results but
-# for rounding. --with-openblas=PREFIX takes one built by hand (USE_THREAD=0 USE_LOCKING=1).
-AC_DEFUN([WG_FIND_OPENBLAS], [
-    AC_ARG_VAR([OPENBLAS_LIBS], [linker flags for OpenBLAS])
-    AC_ARG_WITH([openblas],
-                [AS_HELP_STRING([--with-openblas@<:@=PREFIX@:>@],
-                                [run LAPACK on OpenBLAS without threads (default: if it is there)])])
-    AS_CASE([${with_openblas:-auto}],
-            [no], [wg_openblas_lib=],
-            [auto|yes], [wg_openblas_lib=/usr/lib/`$CC -print-multiarch 2>/dev/null`/openblas-serial],
-            [wg_openblas_lib=$with_openblas/lib])
-    wg_has_openblas=no
-    AS_IF([test "x$with_openblas" != xno],
-          [AC_MSG_CHECKING([for OpenBLAS without threads])
-           AS_IF([test -z "${OPENBLAS_LIBS+set}" && test -d "$wg_openblas_lib"],
-                 [OPENBLAS_LIBS="-L$wg_openblas_lib -lopenblas"
-                  WG_LDFLAGS="$WG_LDFLAGS -Wl,-rpath,$wg_openblas_lib"])
-           wg_saved_LIBS=$LIBS
-           LIBS="$OPENBLAS_LIBS $LIBS"
-           AS_IF([test -n "$OPENBLAS_LIBS"],
-                 [AC_LINK_IFELSE([AC_LANG_PROGRAM([char *openblas_get_config(void);
-                                                   void *blas_memory_alloc(int);
-                                                   void blas_memory_free(void *);],
-                                                  [blas_memory_free(blas_memory_alloc(0));
-                                                   return openblas_get_config() == 0;])],
-                                 [wg_has_openblas=yes])])
-           LIBS=$wg_saved_LIBS
-           AC_MSG_RESULT([$wg_has_openblas])
-           AS_IF([test "${with_openblas:-auto}" != auto && test $wg_has_openblas = no],
-                 [WG_MISSING([OpenBLAS without threads], [libopenblas-serial-dev])])])
-    AS_IF([test $wg_has_openblas = yes],
-          [AC_DEFINE([WG_OPENBLAS], [1], [LAPACK runs on OpenBLAS.])],
-          [OPENBLAS_LIBS=])
-])
-
 # WG_FIND_MPI: MPI, found by its compiler wrapper, whose flags are taken over: mpicc, or what
 # --with-mpi=MPICC names. Left out where it is missing, unless --with-mpi asks for it.
 AC_DEFUN([WG_FIND_MPI], [

@@ -19,8 +19,11 @@ typedef struct wg_kernels {
     const char *blis_family; /* the processors for which BLIS has chosen its kernels: "zen",
                                 "haswell"; "none" in deterministic mode, which does without BLIS */
     const char *tiles;       /* AMX: "in use", or why not: "this processor has no AMX for bf16" */
-    const char *lapack; /* what computes decompositions: OpenBLAS's text about itself, "OpenBLAS
-                           0.3.21 NO_AFFINITY Zen ...", or "the system's LAPACK, on BLIS" */
+    const char *lapack; /* what computes decompositions: "the reference LAPACK", OpenBLAS's text
+                           about itself, "OpenBLAS 0.3.21 NO_AFFINITY Zen ...", or "unknown" */
+    const char *lapack_file; /* the path of its file, or "unknown" */
+    bool lapack_at_once; /* it is known to allow calls of several threads at a time. With another
+                            library the matrices of a batch are decomposed one after the other */
 } wg_kernels;
 
 /* Those that the library has chosen for this processor. Cannot fail. */

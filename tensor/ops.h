@@ -784,7 +784,8 @@ WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta
  * are those of torch.linalg. All has derivatives of any order and forward mode, but for what a
  * contract excepts; and a derivative that does not exist is an error of backward, GRADIENT.
  * Matrices of a batch are treated in parallel, each on one thread, so results do not depend on
- * threads. */
+ * threads. Those that LAPACK computes are treated one after the other where LAPACK is not known to
+ * allow calls of several threads at a time (lapack_at_once of wg_kernels_in_use). */
 
 /* X with A X = B, by LU with partial pivoting, or with from_right (PyTorch's left=False) X A = B.
  * a: (..., N, N)   b: (..., N, K)   ->   (..., N, K); or b: (..., N) -> (..., N), if b is of rank 1

@@ -89,11 +89,12 @@ static void make_buffers(void) {
 
 static atomic_int running;
 
-/* Begins a call of BLIS that end_call ends; false, with nothing to end, without memory. */
-static bool begin_call(void) {
+bool wg__blis_begin_call(void) {
     static atomic_bool begun;
     const int calls = atomic_fetch_add(&running, 1) + 1;
     bool can = atomic_load(&begun) || can_allocate(OTHER_BYTES); /* for BLIS itself */
+    if (can)
+        bli_init(); /* which finds out how large buffers are */
     if (can && !has_buffers(calls)) {
         can = can_allocate(buffer_bytes());
         if (can)
@@ -106,15 +107,15 @@ static bool begin_call(void) {
     return can;
 }
 
-static void end_call(void) {
+void wg__blis_end_call(void) {
     atomic_fetch_sub(&running, 1);
 }
 
 bool wg__blis_gemm(const wg__product *product, bool packs) {
-    if (!begin_call())
+    if (!wg__blis_begin_call())
         return false;
     multiply(product, packs);
-    end_call();
+    wg__blis_end_call();
     return true;
 }
 
@@ -122,7 +123,7 @@ bool wg__blis_solve(wg_dtype dtype, bool upper, bool unit, int64_t n, int64_t k,
                     void *right) {
     const uplo_t half = upper ? BLIS_UPPER : BLIS_LOWER;
     const diag_t diagonal = unit ? BLIS_UNIT_DIAG : BLIS_NONUNIT_DIAG;
-    if (!begin_call())
+    if (!wg__blis_begin_call())
         return false;
     rntm_t runtime;
     bli_rntm_init(&runtime);
@@ -136,7 +137,7 @@ bool wg__blis_solve(wg_dtype dtype, bool upper, bool unit, int64_t n, int64_t k,
         bli_dtrsm_ex(BLIS_LEFT, half, BLIS_NO_TRANSPOSE, diagonal, n, k, &one, triangle, 1, n,
                      right, 1, n, NULL, &runtime);
     }
-    end_call();
+    wg__blis_end_call();
     return true;
 }
 

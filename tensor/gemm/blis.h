@@ -16,6 +16,11 @@ bool wg__blis_gemm(const wg__product *product, bool packs);
 bool wg__blis_solve(wg_dtype dtype, bool upper, bool unit, int64_t n, int64_t k, void *triangle,
                     void *right);
 
+/* Brackets a call of another library that computes with BLIS, as LAPACK does. False, with nothing
+ * to end, if there is no memory for BLIS's buffers, without which BLIS ends the program. */
+bool wg__blis_begin_call(void);
+void wg__blis_end_call(void);
+
 /* How the kernel for this processor reads one operand: slivers of `width` rows of A, or columns of
  * B, packed with `step` elements for each k. */
 typedef struct wg__blis_side {

@@ -254,6 +254,7 @@ const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void) {
 
 wg_kernels wg_kernels_in_use(void) {
     const char *problem = why_no_tiles();
+    const wg__lapack_library *lapack = wg__lapack_in_use();
     return (wg_kernels){
         .vectors = wg__simd_for(WG_F32)->name,
         .bf16 = wg__bf16_kernels_for_cpu()->name,
@@ -261,6 +262,8 @@ wg_kernels wg_kernels_in_use(void) {
         .blocks = wg__block_kernels_for_cpu()->name,
         .blis = wg__blis_version(),
         .blis_family = wg_is_deterministic() ? "none" : wg__blis_family(),
-        .lapack = wg__lapack_library(),
+        .lapack = lapack->name,
+        .lapack_file = lapack->file,
+        .lapack_at_once = lapack->at_once,
     };
 }

@@ -42,6 +42,13 @@ esac
 check "tiles are in use where the processor has them" says tiles "$tiles"
 check "and multiply bf16" says 'products in bf16' "$products"
 check "BLIS has a version" eval 'sed -n "s/^    blis  *//p" out | grep -q "^[0-9]*\.[0-9]"'
+check "the file of LAPACK is told" test -e "$(sed -n 's/^    lapack file  *//p' out)"
+if says 'calls of lapack' 'one after the other'; then
+    check "where calls of LAPACK wait for each other, another library is advised" grep -q 'install liblapack3' out
+else
+    check "the reference LAPACK is called by several threads at a time" eval \
+        'says "calls of lapack" "several threads at a time" && says lapack "the reference LAPACK"'
+fi
 check "HDF5 has one" eval 'sed -n "s/^    hdf5  *//p" out | grep -q "^[0-9]*\.[0-9]*\.[0-9]*$"'
 check "the room for temporary files is told" says 'temporary folder' "${TMPDIR:-/tmp}"
 

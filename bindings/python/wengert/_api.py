@@ -403,6 +403,8 @@ class wg_kernels(Structure):
         ("blis_family", c_char_p),
         ("tiles", c_char_p),
         ("lapack", c_char_p),
+        ("lapack_file", c_char_p),
+        ("lapack_at_once", c_bool),
     ]
 
 

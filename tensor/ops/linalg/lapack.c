@@ -1,24 +1,104 @@
 /* Calls of LAPACKE: see lapack.h. */
 #include "tensor/ops/linalg/lapack.h"
 
+#include <dlfcn.h>
 #include <lapacke.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/threads.h"
-#include "config.h"
 #include "tensor/convert.h"
 #include "tensor/gemm/blis.h"
 #include "tensor/simd/simd.h"
 
-/* A call of LAPACK's routine for the dtype, in column-major order, without LAPACKE's own memory and
- * its checks for NaN. */
-#define LAPACK(DTYPE, ROUTINE, ...)                                                                \
+/* ---- The library that computes, which the loader picks when the program starts ----
+ *
+ * Several threads call it at once only if it is known to allow that: the reference LAPACK on BLIS
+ * or on the reference BLAS. Its routines share no variables when compiled with the "FFLAGS = -O2
+ * -frecursive" of its INSTALL/make.inc.gfortran. Debian's are: .bss, where gfortran would put their
+ * arrays, has 176 bytes. BLIS initialises itself and has locks around its buffers.
+ *
+ * OpenBLAS without threads of its own, as Debian builds it, computes wrong numbers then. Its FAQ:
+ * "race conditions when OpenBLAS was built single-threaded by USE_THREAD=0 and there are concurrent
+ * calls from multiple threads [...] it is vital to also specify USE_LOCKING=1". Nor is OpenBLAS
+ * with threads called so: "If your application is already multi-threaded, it will conflict with
+ * OpenBLAS multi-threading. Thus, you must set OpenBLAS to use single thread", which would also
+ * change it for NumPy in the same process. (Called so, batches of eigh took more than ten times as
+ * long as one call after the other.) */
+
+static wg__lapack_library library;
+
+static bool find_file(void *symbol, char file[PATH_MAX]) {
+    Dl_info found;
+    return symbol && dladdr(symbol, &found) && realpath(found.dli_fname, file);
+}
+
+static bool is_known_blas(void *dgemm) {
+    char file[PATH_MAX];
+    return find_file(dgemm, file) && (strstr(file, "/libblis.so.") || strstr(file, "/libblas.so."));
+}
+
+/* LAPACK's BLAS is the first dgemm_ in our order of libraries, or the first of its own dependencies
+ * where another library, such as NumPy, has loaded it before us. OpenBLAS as one of these libraries
+ * is recognised by a function that it alone has, the others by the names of their files. */
+static void find_library(void) {
+    static char name[256] = "unknown", file[PATH_MAX];
+    union {
+        void *object;
+        char *(*function)(void);
+    } config = {dlsym(RTLD_DEFAULT, "openblas_get_config")};
+    const bool found = find_file(dlsym(RTLD_DEFAULT, "dpotrf_"), file);
+    void *own = found ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (own && !config.object)
+        config.object = dlsym(own, "openblas_get_config");
+    if (config.object)
+        snprintf(name, sizeof name, "%s", config.function());
+    else
+        library.at_once = own && strstr(file, "/liblapack.so.") &&
+                          is_known_blas(dlsym(RTLD_DEFAULT, "dgemm_")) &&
+                          is_known_blas(dlsym(own, "dgemm_"));
+    if (library.at_once)
+        snprintf(name, sizeof name, "the reference LAPACK");
+    if (own)
+        dlclose(own);
+    library.name = name;
+    library.file = found ? file : "unknown";
+}
+
+const wg__lapack_library *wg__lapack_in_use(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_library);
+    return &library;
+}
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static bool begin_call(void) {
+    if (!wg__lapack_in_use()->at_once)
+        pthread_mutex_lock(&turn);
+    const bool can = wg__blis_begin_call();
+    if (!can && !library.at_once)
+        pthread_mutex_unlock(&turn);
+    return can;
+}
+
+static lapack_int end_call(lapack_int info) {
+    wg__blis_end_call();
+    if (!library.at_once)
+        pthread_mutex_unlock(&turn);
+    return info;
+}
+
+/* LAPACK's routine for the dtype, in column-major order, without LAPACKE's own memory and its
+ * checks for NaN. QUERY asks how much working memory it wants, which computes nothing. */
+#define QUERY(DTYPE, ROUTINE, ...)                                                                 \
     ((DTYPE) == WG_F32 ? LAPACKE_s##ROUTINE##_work(LAPACK_COL_MAJOR, __VA_ARGS__)                  \
                        : LAPACKE_d##ROUTINE##_work(LAPACK_COL_MAJOR, __VA_ARGS__))
+#define LAPACK(...) (begin_call() ? end_call(QUERY(__VA_ARGS__)) : LAPACK_WORK_MEMORY_ERROR)
 
 /* Working memory of one call. */
 typedef struct space {
@@ -79,7 +159,7 @@ static void run_chunks(int64_t begin, int64_t end, void *context) {
         const int64_t stop = wg__smaller((chunk + 1) * batch->chunk, job->count);
         for (int64_t matrix = chunk * batch->chunk; matrix < stop; matrix++) {
             const lapack_int info = batch->routine(job, matrix, &own);
-            if (info != 0 && batch->info[chunk] == 0) {
+            if (info != 0 && (batch->info[chunk] == 0 || info == LAPACK_WORK_MEMORY_ERROR)) {
                 batch->info[chunk] = info;
                 batch->matrix[chunk] = matrix;
             }
@@ -108,83 +188,15 @@ static int run(wg__lapack *job, routine routine, int64_t reals, int64_t integers
         wg__parallel_calls(chunks, run_chunks, &batch);
     wg__free(batch.space.real);
     wg__free(batch.space.integer);
-    for (int64_t chunk = 0; chunk < chunks && job->info == 0; chunk++) {
-        job->info = batch.info[chunk];
-        job->matrix = batch.matrix[chunk];
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        if (batch.info[chunk] == LAPACK_WORK_MEMORY_ERROR)
+            return wg_fail(WG_ERROR_MEMORY, "lapack", "there is no memory for BLIS's buffers");
+        if (job->info == 0) {
+            job->info = batch.info[chunk];
+            job->matrix = batch.matrix[chunk];
+        }
     }
     return ready ? 0 : -1;
-}
-
-/* ---- Memory for buffers ----
- *
- * OpenBLAS waits forever where it has no memory for the buffer that each of its calls at once
- * takes. It keeps those that it has mapped. So where there are fewer than calls at once, it is
- * tried whether there is memory, and then OpenBLAS maps them. Their pages take memory when they are
- * written. */
-
-#ifdef WG_OPENBLAS
-void *blas_memory_alloc(int position);
-void blas_memory_free(void *buffer);
-
-static atomic_llong running, mapped; /* calls; buffers */
-
-static bool can_map(size_t bytes) {
-    for (int again = 0; again < 2; again++) {
-        void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (block != MAP_FAILED)
-            return munmap(block, bytes) == 0;
-        wg_alloc_trim();
-    }
-    return false;
-}
-
-/* Maps as many buffers as calls, of which those of others may be taken. */
-static bool map_buffers(int64_t calls) {
-    enum { BYTES = (128 << 20) + (1 << 16) }; /* of the largest, for AVX-512 */
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    void **buffers = wg__alloc_array(calls, sizeof(void *));
-    if (!buffers)
-        return false;
-    pthread_mutex_lock(&lock);
-    const bool can = can_map((size_t)calls * BYTES);
-    for (int64_t i = 0; can && i < calls; i++)
-        buffers[i] = blas_memory_alloc(0);
-    for (int64_t i = 0; can && i < calls; i++)
-        blas_memory_free(buffers[i]);
-    if (can && calls > atomic_load(&mapped))
-        atomic_store(&mapped, calls);
-    pthread_mutex_unlock(&lock);
-    wg__free(buffers);
-    return can;
-}
-
-/* Begins calls of LAPACK that end_calls ends. */
-static bool begin_calls(int64_t calls) {
-    const int64_t all = atomic_fetch_add(&running, calls) + calls;
-    return all <= atomic_load(&mapped) || map_buffers(all);
-}
-
-static void end_calls(int64_t calls) {
-    atomic_fetch_sub(&running, calls);
-}
-#else
-static bool begin_calls(int64_t calls) {
-    return calls >= 0;
-}
-
-static void end_calls(int64_t calls) {
-    (void)calls;
-}
-#endif
-
-/* Runs a routine that calls LAPACK. */
-static int run_lapack(wg__lapack *job, routine routine, int64_t reals, int64_t integers) {
-    const int64_t calls = wg__smaller(wg__smaller(job->count, CHUNKS), wg_threads());
-    const int status = begin_calls(calls) ? run(job, routine, reals, integers)
-                                          : wg_fail(WG_ERROR_MEMORY, "lapack",
-                                                    "there is no memory for OpenBLAS's buffers");
-    end_calls(calls);
-    return status;
 }
 
 /* ---- General matrices ---- */
@@ -207,7 +219,7 @@ static lapack_int lu(const wg__lapack *job, int64_t matrix, const space *space) 
 }
 
 int wg__lapack_lu(wg__lapack *job) {
-    return (job->n <= SMALL ? run : run_lapack)(job, lu, 0, 0);
+    return run(job, lu, 0, 0);
 }
 
 static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *space) {
@@ -227,7 +239,7 @@ static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *spac
 }
 
 int wg__lapack_solve(wg__lapack *job) {
-    return (job->n <= SMALL ? run : run_lapack)(job, solve, 0, 0);
+    return run(job, solve, 0, 0);
 }
 
 static lapack_int inverse(const wg__lapack *job, int64_t matrix, const space *space) {
@@ -257,8 +269,8 @@ int wg__lapack_inverse(wg__lapack *job) {
     double answer = 0;
     if (n <= SMALL)
         return run(job, inverse, job->n * job->n + 1, 0);
-    LAPACK(job->dtype, getri, n, job->a, leading(n), job->pivots, (void *)&answer, -1);
-    return run_lapack(job, inverse, answered(job->dtype, &answer), 0);
+    QUERY(job->dtype, getri, n, job->a, leading(n), job->pivots, (void *)&answer, -1);
+    return run(job, inverse, answered(job->dtype, &answer), 0);
 }
 
 /* The number, from 1, of the first 0 on the diagonal of a triangle that is not unit; 0 for none. */
@@ -291,7 +303,7 @@ static lapack_int solve_triangular(const wg__lapack *job, int64_t matrix, const 
 }
 
 int wg__lapack_solve_triangular(wg__lapack *job) {
-    return (job->n <= TINY ? run : run_lapack)(job, solve_triangular, 0, 0);
+    return run(job, solve_triangular, 0, 0);
 }
 
 static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *space) {
@@ -307,7 +319,7 @@ static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *s
 }
 
 int wg__lapack_cholesky(wg__lapack *job) {
-    return (job->n <= SMALL ? run : run_lapack)(job, cholesky, 0, 0);
+    return run(job, cholesky, 0, 0);
 }
 
 /* ---- QR: geqrf leaves R above reflections, which orgqr multiplies out. The working memory begins
@@ -335,11 +347,11 @@ int wg__lapack_qr(wg__lapack *job) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
     const lapack_int q = (lapack_int)smaller_side(job);
     double first = 0, second = 0;
-    LAPACK(job->dtype, geqrf, m, n, job->a, leading(m), NULL, (void *)&first, -1);
-    LAPACK(job->dtype, orgqr, m, (lapack_int)qr_columns(job), q, job->u, leading(m), NULL,
-           (void *)&second, -1);
+    QUERY(job->dtype, geqrf, m, n, job->a, leading(m), NULL, (void *)&first, -1);
+    QUERY(job->dtype, orgqr, m, (lapack_int)qr_columns(job), q, job->u, leading(m), NULL,
+          (void *)&second, -1);
     const int64_t reals = answered(job->dtype, &first), more = answered(job->dtype, &second);
-    return run_lapack(job, qr, q + (reals > more ? reals : more), 0);
+    return run(job, qr, q + (reals > more ? reals : more), 0);
 }
 
 /* ---- Eigenvalues and singular values ---- */
@@ -355,9 +367,9 @@ int wg__lapack_eigh(wg__lapack *job) {
     const lapack_int n = (lapack_int)job->n;
     double answer = 0;
     lapack_int integers = 0;
-    LAPACK(job->dtype, syevd, 'V', 'L', n, job->a, leading(n), job->s, (void *)&answer, -1,
-           &integers, -1);
-    return run_lapack(job, eigh, answered(job->dtype, &answer), integers < 1 ? 1 : integers);
+    QUERY(job->dtype, syevd, 'V', 'L', n, job->a, leading(n), job->s, (void *)&answer, -1,
+          &integers, -1);
+    return run(job, eigh, answered(job->dtype, &answer), integers < 1 ? 1 : integers);
 }
 
 static char job_of_svd(const wg__lapack *job) {
@@ -379,22 +391,7 @@ int wg__lapack_svd(wg__lapack *job) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
     const lapack_int rows = (lapack_int)(job->full ? job->n : smaller_side(job));
     double answer = 0;
-    LAPACK(job->dtype, gesdd, job_of_svd(job), m, n, job->a, leading(m), job->s, job->u, leading(m),
-           job->vt, leading(rows), (void *)&answer, -1, NULL);
-    return run_lapack(job, svd, answered(job->dtype, &answer), 8 * smaller_side(job) + 1);
+    QUERY(job->dtype, gesdd, job_of_svd(job), m, n, job->a, leading(m), job->s, job->u, leading(m),
+          job->vt, leading(rows), (void *)&answer, -1, NULL);
+    return run(job, svd, answered(job->dtype, &answer), 8 * smaller_side(job) + 1);
 }
-
-/* ---- The library ---- */
-
-#ifdef WG_OPENBLAS
-char *openblas_get_config(void);
-
-/* This reference keeps linkers from leaving out OpenBLAS, which LAPACK alone calls. */
-const char *wg__lapack_library(void) {
-    return openblas_get_config();
-}
-#else
-const char *wg__lapack_library(void) {
-    return "the system's LAPACK, on BLIS";
-}
-#endif

@@ -5,7 +5,9 @@
  *
  *     a  [a00 a10 a20  a01 a11 a21  ...][a00 a10 ...   a batch of `count` matrices
  *
- * Each matrix is one call on one thread; the matrices of a batch are shared out among threads. */
+ * Each matrix is one call on one thread; the matrices of a batch are shared out among threads.
+ * Calls of LAPACK wait for each other, those of several threads of the program too, unless the
+ * library is known to allow several at a time. */
 #ifndef WG_TENSOR_OPS_LINALG_LAPACK_H
 #define WG_TENSOR_OPS_LINALG_LAPACK_H
 
@@ -60,7 +62,12 @@ int wg__lapack_eigh(wg__lapack *job);
  * full; without u and vt, which are NULL then, s alone. INFO: it has not converged. gesdd */
 int wg__lapack_svd(wg__lapack *job);
 
-/* The library that has these routines, for people to read. */
-const char *wg__lapack_library(void);
+/* The library that has these routines. */
+typedef struct wg__lapack_library {
+    const char *name, *file; /* for people to read */
+    bool at_once; /* several threads call it at a time; if not, calls wait for each other */
+} wg__lapack_library;
+
+const wg__lapack_library *wg__lapack_in_use(void);
 
 #endif
