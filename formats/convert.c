@@ -42,6 +42,7 @@ typedef struct conversion {
     wg_weights_info *infos; /* (count) */
     wg_weights *adapter;    /* NULL: none is added */
     double scale;           /* of its products */
+    int64_t rank;           /* of each of them */
     bool transposed;        /* the weights are (I, O) */
     int64_t *parts[3];      /* (state->count) each: indices in `adapter` of what is added to the
                              * entry, A and B, or of what stands in its place; -1: nothing */
@@ -182,7 +183,8 @@ static void note_lists(const conversion *c, const wg_config *object) {
     for (int i = 0; i < table->count; i++)
         if (table->rows[i].list && wg__config_list_length(object, table->rows[i].name) > 1) {
             snprintf(text, sizeof text,
-                     "config.json has several %s; the first one is kept, and the others do not end "
+                     "the configuration has several %s; the first one is kept, and the others do "
+                     "not end "
                      "a text",
                      table->rows[i].name);
             note(c, text);
@@ -202,7 +204,7 @@ static int read_model(conversion *c, const char *in) {
 
 /* ---- Names ---- */
 
-enum { NO_TENSOR = -1, REPEATED = -2 };
+enum { NO_TENSOR = -1, IGNORED = -2, COPY = -3 };
 
 /* The prefix that a file of the bare model leaves out of a name. */
 static const char *missing_prefix(const wg_model_names *names, const char *name) {
@@ -212,11 +214,27 @@ static const char *missing_prefix(const wg_model_names *names, const char *name)
     return !names->prefix || wg__starts_with(name, names->prefix) ? "" : names->prefix;
 }
 
+/* The entry of that path; NO_TENSOR: there is none. */
+static int64_t entry_of_path(const conversion *c, const char *path) {
+    for (int64_t i = 0; i < c->state->count; i++)
+        if (strcmp(path, c->state->entries[i].path) == 0)
+            return i;
+    return NO_TENSOR;
+}
+
+/* The entry whose tensor is that of a tied entry, too. */
+static int64_t entry_tied_to(const conversion *c, int64_t tied) {
+    int64_t i = 0;
+    while (c->state->entries[i].slot->tied ||
+           c->state->entries[i].slot->tensor != c->state->entries[tied].slot->tensor)
+        i++;
+    return i;
+}
+
 /* The entry of the state that a file calls `name`, which may lack a prefix ("wte.weight",
  * "embeddings..."), or have an old name (LayerNorm.gamma). NO_TENSOR: not one of this model;
- * REPEATED: a tied tensor, or one that only repeats what the model knows (masks).
- */
-static int64_t find_entry(const conversion *c, const char *name) {
+ * IGNORED: it says nothing here (masks); COPY: the model has *original, an entry, in its place. */
+static int64_t find_entry(const conversion *c, const char *name, int64_t *original) {
     const wg_model_names *names = &c->type->names;
     char full[160];
     if (strlen(name) > 140)
@@ -228,13 +246,25 @@ static int64_t find_entry(const conversion *c, const char *name) {
         strcpy(full + strlen(full) - strlen("gamma"), "weight");
     else if (wg__ends_with(full, "LayerNorm.beta"))
         strcpy(full + strlen(full) - strlen("beta"), "bias");
-    for (int64_t i = 0; i < c->state->count; i++)
-        if (strcmp(full, c->state->entries[i].path) == 0)
-            return c->state->entries[i].slot->tied ? REPEATED : i;
-    for (int i = 0; names->repeated[i]; i++)
-        if (wg__ends_with(full, names->repeated[i]))
-            return REPEATED;
+    const int64_t entry = entry_of_path(c, full);
+    if (entry >= 0 && !c->state->entries[entry].slot->tied)
+        return entry;
+    *original = entry >= 0 ? entry_tied_to(c, entry) : NO_TENSOR;
+    for (int i = 0; entry < 0 && names->copies[i].end; i++)
+        if (wg__ends_with(full, names->copies[i].end))
+            *original = entry_of_path(c, names->copies[i].of);
+    if (*original >= 0)
+        return COPY;
+    for (int i = 0; names->ignored[i]; i++)
+        if (wg__ends_with(full, names->ignored[i]))
+            return IGNORED;
     return NO_TENSOR;
+}
+
+/* Whether a tensor of the file becomes one of the model. */
+static bool is_of_model(const conversion *c, const char *name) {
+    int64_t original;
+    return find_entry(c, name, &original) >= 0;
 }
 
 /* ---- Which part of the file ----
@@ -275,7 +305,7 @@ static void find_prefixes(const conversion *c, prefixes *found) {
         const char *name = wg_weights_name(c->in, i), *dot = name;
         for (int dots = 0; dots < MOST_DOTS && (dot = strchr(dot, '.')); dots++) {
             dot++;
-            if (find_entry(c, dot) >= 0)
+            if (is_of_model(c, dot))
                 count_prefix(found, name, (size_t)(dot - name));
         }
     }
@@ -346,7 +376,7 @@ static int guess_prefix(conversion *c) {
     prefixes found = {0};
     char text[512];
     for (int64_t i = 0; i < wg_weights_count(c->in); i++)
-        if (find_entry(c, wg_weights_name(c->in, i)) >= 0)
+        if (is_of_model(c, wg_weights_name(c->in, i)))
             return 0;
     find_prefixes(c, &found);
     keep_best(&found);
@@ -388,11 +418,12 @@ static int find_part(conversion *c) {
 /* Fills `source`; notes what IN has too much. */
 static void match_found(conversion *c, wg__differences *differences) {
     char text[1200];
+    int64_t original;
     for (int64_t i = 0; i < wg_weights_count(c->in); i++) {
         const char *name = wg_weights_name(c->in, i);
         if (!wg__starts_with(name, c->prefix))
             continue;
-        const int64_t entry = find_entry(c, name + strlen(c->prefix));
+        const int64_t entry = find_entry(c, name + strlen(c->prefix), &original);
         if (entry == NO_TENSOR)
             wg__note_difference(&differences->unexpected, name);
         if (entry < 0)
@@ -428,6 +459,55 @@ static void match_wanted(conversion *c, wg__differences *differences, wg__differ
     }
 }
 
+/* Whether two tensors of IN have the same values: 1, 0 or -1. */
+static int compare(const conversion *c, int64_t a, int64_t b) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *x = wg_weights_read(c->in, a), *y = wg_weights_read(c->in, b);
+    if (x && y && wg_tensor_dtype(x) != wg_tensor_dtype(y)) {
+        x = wg_cast(x, WG_F64);
+        y = wg_cast(y, WG_F64);
+    }
+    int same = x && y ? wg__same_shape(&x->spec, &y->spec) : -1;
+    if (same == 1)
+        same = memcmp(wg__tensor_address(x), wg__tensor_address(y),
+                      (size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x))) == 0;
+    wg_scope_end(&scope, NULL);
+    return same;
+}
+
+static int refuse_copy(const conversion *c, const char *copy, const char *original) {
+    const wg_setting *row = wg__settings_find(&c->type->settings, "tie_word_embeddings");
+    if (row && row->kind == WG_SETTING_FLAG && wg__ends_with(copy, "lm_head.weight"))
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "%s differs from %s, though the configuration ties them: set "
+                       "\"tie_word_embeddings\": false in config.json to keep both, or take %s out "
+                       "of the file",
+                       copy, original, copy);
+    return wg_fail(
+        WG_ERROR_FORMAT, WHERE,
+        "%s differs from %s, and a %s has one tensor for both: keep the one that is meant "
+        "in the file, as %s",
+        copy, original, c->type->model_type, original);
+}
+
+/* A tensor that the model does not have, since it is tied to another, must equal that one: else the
+ * file holds another model than its configuration says. */
+static int check_copies(const conversion *c) {
+    for (int64_t i = 0; i < wg_weights_count(c->in); i++) {
+        const char *name = wg_weights_name(c->in, i);
+        int64_t original;
+        if (!wg__starts_with(name, c->prefix) ||
+            find_entry(c, name + strlen(c->prefix), &original) != COPY || c->source[original] < 0)
+            continue;
+        const int same = compare(c, i, c->source[original]);
+        if (same != 1)
+            return same < 0 ? -1
+                            : refuse_copy(c, name, wg_weights_name(c->in, c->source[original]));
+    }
+    return 0;
+}
+
 static int match(conversion *c, const char *in) {
     const size_t count = (size_t)c->state->count + 1;
     c->source = wg__alloc_array(count, sizeof *c->source);
@@ -441,7 +521,7 @@ static int match(conversion *c, const char *in) {
     wg__difference fresh = {0};
     match_found(c, &differences);
     match_wanted(c, &differences, &fresh);
-    if (wg__check_differences(&differences, in, WHERE) < 0)
+    if (wg__check_differences(&differences, in, WHERE) < 0 || check_copies(c) < 0)
         return -1;
     if (fresh.count > 0) {
         char text[1024];
@@ -469,7 +549,8 @@ static int64_t find_part_of(const conversion *c, const char *name, int *part) {
             *part = i;
             strcpy(path + strlen(path) - strlen(ends[i]), ".weight");
         }
-    return find_entry(c, path);
+    int64_t original;
+    return find_entry(c, path, &original);
 }
 
 /* Fills `parts`. Refuses an adapter whose tensors do not fit this model. */
@@ -490,6 +571,8 @@ static int match_adapter(conversion *c, const char *folder) {
                       *wanted = &c->state->entries[entry].slot->tensor->spec;
         if (part == PART_WHOLE)
             wg__note_spec(&differences, name, found, wanted);
+        else if (found->ndim != 2 || found->shape[part] != c->rank) /* A is (r, I), B (O, r) */
+            wg__note_difference(&differences.misshapen, name);
     }
     for (int64_t i = 0; i < c->state->count; i++)
         if ((c->parts[PART_A][i] < 0) != (c->parts[PART_B][i] < 0))
@@ -510,6 +593,7 @@ static int read_adapter(conversion *c) {
     wg__lora_config parsed = {0};
     const int status = json ? wg__lora_parse(json, folder, &parsed) : -1;
     c->scale = parsed.scale;
+    c->rank = parsed.options.rank;
     c->transposed = parsed.transposed;
     wg__lora_parsed_clear(&parsed);
     wg__free(json);
@@ -554,7 +638,12 @@ static int read_tokenizer(conversion *c, const char *in) {
     if (wg_error_pending())
         return -1;
     if (!c->tokenizer) {
-        note(c, "no tokenizer was found; name one by --tokenizer if it is to read and write text");
+        char text[320] = "no tokenizer was found";
+        if (c->in->tokenizer_refused)
+            snprintf(text, sizeof text, "the tokenizer of the file is left out: %.200s",
+                     c->in->tokenizer_refused);
+        strcat(text, "; name one by --tokenizer if it is to read and write text");
+        note(c, text);
         return 0;
     }
     if (wg_tokenizer_size(c->tokenizer) > c->vocabulary)

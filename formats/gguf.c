@@ -1,11 +1,14 @@
 /* A LLaMA in GGUF, read and written: its names, its configuration and its tensors. See gguf.h. */
 #include "formats/gguf.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "formats/llama_rows.h"
+#include "io/config_json.h"
 #include "tensor/internal.h"
 
 enum { ALIGNMENT = 32 };
@@ -110,7 +113,114 @@ static int take_vocabulary(const wg_weights *file, wg_llama_config *c) {
             c->vocab_size = file->entries[i].spec.shape[0];
         else if (strcmp(file->entries[i].name, "output.weight") == 0)
             c->tie_word_embeddings = false;
+        else if (strcmp(file->entries[i].name, "rope_freqs.weight") == 0)
+            return wg__weights_fail(file, "rope_freqs.weight scales the positions of each "
+                                          "frequency, as in LLaMA 3.1, and is not read from GGUF; "
+                                          "convert the model's folder");
     return c->vocab_size ? 0 : wg__weights_fail(file, "has no token_embd.weight");
+}
+
+/* Positions are divided by a factor. Without a type it is linear, also under the older key. */
+static int take_scaling(const wg_weights *file, const json_t *metadata, wg_llama_config *c) {
+    const json_t *type = json_object_get(metadata, "llama.rope.scaling.type");
+    const char *name = type ? json_string_value(type) : "linear";
+    double factor = 0;
+    if (!name || (strcmp(name, "linear") != 0 && strcmp(name, "none") != 0))
+        return wg__weights_fail(file,
+                                "llama.rope.scaling.type is \"%.64s\"; positions are scaled as "
+                                "\"linear\" or \"none\" only",
+                                name ? name : "no text");
+    if (take_number(file, metadata, "llama.rope.scale_linear", &factor) < 0 ||
+        take_number(file, metadata, "llama.rope.scaling.factor", &factor) < 0)
+        return -1;
+    if (strcmp(name, "linear") == 0 && factor != 1)
+        c->rope_scaling.factor = short_decimal(factor);
+    return 0;
+}
+
+/* Keys of a LLaMA that are read above, or that say nothing about what is computed. */
+static const char *const read_keys[] = {
+    "llama.attention.head_count",
+    "llama.attention.head_count_kv",
+    "llama.attention.layer_norm_epsilon", /* of models without RMS norms */
+    "llama.attention.layer_norm_rms_epsilon",
+    "llama.block_count",
+    "llama.context_length",
+    "llama.embedding_length",
+    "llama.feed_forward_length",
+    "llama.rope.freq_base",
+    "llama.rope.scale_linear",
+    "llama.rope.scaling.factor",
+    "llama.rope.scaling.finetuned",
+    "llama.rope.scaling.original_context_length", /* of other types of scaling */
+    "llama.rope.scaling.type",
+};
+
+/* -1 unless a key that is not read has the one value, or the other, with which a LLaMA computes
+ * what is computed here. */
+static int check_key(const wg_weights *file, const wg_llama_config *c, const char *key,
+                     const json_t *value) {
+    const double width = (double)(c->hidden_size / c->num_attention_heads),
+                 found = json_is_boolean(value) ? json_is_true(value) : json_number_value(value),
+                 all = found >= (double)c->max_position_embeddings ? found : 0;
+    const struct {
+        const char *key;
+        double value, other;
+    } known[] = {
+        {"llama.attention.causal", 1, 1},
+        {"llama.attention.clamp_kqv", 0, 0},
+        {"llama.attention.key_length", width, width},
+        {"llama.attention.max_alibi_bias", 0, 0},
+        {"llama.attention.scale", 1 / sqrt(width), 0},
+        {"llama.attention.sliding_window", 0, all},
+        {"llama.attention.value_length", width, width},
+        {"llama.expert_count", 0, 0},
+        {"llama.expert_used_count", 0, 0},
+        {"llama.rope.dimension_count", width, width},
+        {"llama.rope.scaling.attn_factor", 1, 0},
+        {"llama.use_parallel_residual", 0, 0},
+        {"llama.vocab_size", (double)c->vocab_size, (double)c->vocab_size},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(key, known[i].key) != 0)
+            continue;
+        return (float)found == (float)known[i].value || (float)found == (float)known[i].other
+                   ? 0
+                   : wg__weights_fail(file, "%s is %g; only %g is read", key, found,
+                                      known[i].value);
+    }
+    const char *layout = json_string_value(value);
+    if (strcmp(key, "llama.tensor_data_layout") == 0 && layout &&
+        strcmp(layout, "Meta AI original pth") == 0)
+        return 0;
+    return wg__weights_fail(file,
+                            "the key %.100s is not known here; it may change what the model "
+                            "computes",
+                            key);
+}
+
+/* Every key of the architecture is read, is known to change nothing, or is refused. Other programs
+ * add keys under names of their own. */
+static int check_keys(const wg_weights *file, const json_t *metadata, const wg_llama_config *c) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)metadata, key, value) {
+        bool read = strncmp(key, "llama.", 6) != 0;
+        for (size_t i = 0; !read && i < sizeof read_keys / sizeof read_keys[0]; i++)
+            read = strcmp(key, read_keys[i]) == 0;
+        if (!read && check_key(file, c, key, value) < 0)
+            return -1;
+    }
+    const json_t *type = json_object_get(metadata, "general.type"),
+                 *parts = json_object_get(metadata, "split.count");
+    if (type && strcmp(json_is_string(type) ? json_string_value(type) : "", "model") != 0)
+        return wg__weights_fail(file, "general.type is no \"model\": it holds something else");
+    if (json_integer_value(parts) > 1)
+        return wg__weights_fail(file,
+                                "split.count is %lld: it is one of several files; join them "
+                                "by llama-gguf-split --merge",
+                                (long long)json_integer_value(parts));
+    return 0;
 }
 
 static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_config *c) {
@@ -140,14 +250,7 @@ static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_
     c->eos_token_id = end < c->vocab_size ? end : -1;
     if (wg__llama_config_fits(c, file->files[0].size) < 0)
         return wg__weights_fail(file, "the sizes of its metadata do not fit each other");
-    const int64_t width = c->hidden_size / c->num_attention_heads;
-    int64_t rotated = width;
-    if (take_size(file, metadata, "llama.rope.dimension_count", &rotated) < 0)
-        return -1;
-    if (rotated != width || json_object_get(metadata, "llama.rope.scaling.type"))
-        return wg__weights_fail(file, "rotates a part of each head, or scales positions; that is "
-                                      "not read yet");
-    return 0;
+    return take_scaling(file, metadata, c) < 0 ? -1 : check_keys(file, metadata, c);
 }
 
 /* Gives the tensors their published names. */
@@ -171,12 +274,37 @@ static int rename_tensors(wg_weights *file, const wg_llama_config *config) {
     return 0;
 }
 
+/* Sets eos_token_id to a list where llama.cpp ends a text by other tokens, too. */
+static int add_ends(const json_t *metadata, const wg_llama_config *c, wg_config *config) {
+    static const char *const keys[] = {"tokenizer.ggml.eot_token_id",
+                                       "tokenizer.ggml.eom_token_id"};
+    json_t *ends = json_array();
+    if (c->eos_token_id >= 0)
+        wg__json_append(&ends, json_integer(c->eos_token_id));
+    for (int i = 0; i < 2; i++) {
+        const json_t *id = json_object_get(metadata, keys[i]);
+        if (json_is_integer(id) && json_integer_value(id) != c->eos_token_id)
+            wg__json_append(&ends, json_integer(json_integer_value(id)));
+    }
+    if (json_array_size(ends) > (size_t)(c->eos_token_id >= 0))
+        return wg__config_set(config, "eos_token_id", ends);
+    json_decref(ends);
+    return ends ? 0 : -1;
+}
+
 static int take_llama(wg_weights *file, const json_t *metadata) {
     wg_llama_config config;
     if (take_config(file, metadata, &config) < 0 || rename_tensors(file, &config) < 0)
         return -1;
-    file->config = wg_model_config_to_json(&wg_llama_type, &config);
-    return file->config ? wg__gguf_take_tokenizer(metadata, &file->tokenizer) : -1;
+    char *plain = wg_model_config_to_json(&wg_llama_type, &config);
+    wg_config *json = plain ? wg_config_parse(plain, file->path) : NULL;
+    if (json && add_ends(metadata, &config, json) == 0)
+        file->config = wg_config_to_json(json);
+    wg_config_free(json);
+    wg_text_free(plain);
+    return file->config
+               ? wg__gguf_take_tokenizer(metadata, &file->tokenizer, &file->tokenizer_refused)
+               : -1;
 }
 
 static int list_gguf(wg_weights *file, int index) {

@@ -34,6 +34,86 @@ static const char *text_of(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
+/* ---- Keys of any tokenizer ---- */
+
+/* Whether a text begins with the token of its begin: as objectives/causal_lm.c has it, unless that
+ * token also ends a text. */
+static bool adds_begin(const json_t *root) {
+    const json_t *special = json_object_get(root, "special"),
+                 *begin = json_object_get(special, "begin");
+    return json_is_integer(begin) && !json_equal(begin, json_object_get(special, "end"));
+}
+
+/* Keys that are read, here or in gguf.c, or that say nothing about the tokens of a text. */
+static bool is_known(const char *key) {
+    static const char *const keys[] = {
+        "model",
+        "pre",
+        "tokens",
+        "scores",
+        "token_type",
+        "merges",
+        "bos_token_id",
+        "eos_token_id",
+        "padding_token_id",
+        "eot_token_id",
+        "eom_token_id",
+        "unknown_token_id",
+        "cls_token_id",
+        "mask_token_id",
+        "separator_token_id",
+        "add_bos_token",
+        "add_eos_token",
+        "seperator_token_id",
+        "add_sep_token",
+        "fim_pre_token_id",
+        "fim_suf_token_id",
+        "fim_mid_token_id",
+        "fim_pad_token_id",
+        "fim_rep_token_id",
+        "fim_sep_token_id",
+        "prefix_token_id",
+        "suffix_token_id",
+        "middle_token_id",
+        "token_type_count",
+        "add_space_prefix",
+        "remove_extra_whitespaces",
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A reason why the tokenizer of the metadata would be read with another meaning than it was written
+ * with; false: there is none. */
+static bool find_reason(const json_t *metadata, char *reason, size_t size) {
+    static const char prefix[] = "tokenizer.ggml.";
+    static const char *const false_only[] = {"tokenizer.ggml.add_eos_token",
+                                             "tokenizer.ggml.add_sep_token",
+                                             "tokenizer.ggml.remove_extra_whitespaces"};
+    const char *key;
+    json_t *value;
+    for (int i = 0; i < 3; i++)
+        if (json_is_true(json_object_get(metadata, false_only[i]))) {
+            snprintf(reason, size, "%s is true; only false is read", false_only[i]);
+            return true;
+        }
+    json_object_foreach((json_t *)metadata, key, value) {
+        if (strncmp(key, prefix, strlen(prefix)) != 0 || is_known(key + strlen(prefix)))
+            continue;
+        snprintf(reason, size, "the key %.100s is not known here; it may change the tokens", key);
+        return true;
+    }
+    return false;
+}
+
+/* A flag of the metadata. */
+static bool flag(const json_t *metadata, const char *key, bool missing) {
+    const json_t *value = json_object_get(metadata, key);
+    return json_is_boolean(value) ? json_is_true(value) : missing;
+}
+
 /* ---- Byte-level BPE: writing ---- */
 
 /* The index of a tokenizer's split, or -1. */
@@ -116,7 +196,7 @@ static int put_bpe(wg__text *header, const json_t *root, int64_t vocabulary, int
         put_types(header, root, count, vocabulary) < 0 ||
         put_merges(header, tokens, json_object_get(options, "merges")) < 0)
         return -1;
-    return wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", splits[split].whole_words);
+    return wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", adds_begin(root));
 }
 
 /* ---- Byte-level BPE: reading ---- */
@@ -209,6 +289,10 @@ static json_t *special_of(const reading *r, const json_t *metadata) {
         if (json_is_integer(id) && json_integer_value(id) < r->count)
             wg__json_put(&object, keys[i][1], json_incref(id));
     }
+    /* a token that no text begins with; one that also ends texts is put before none */
+    if (!flag(metadata, "tokenizer.ggml.add_bos_token", splits[r->split].whole_words) && object &&
+        !json_equal(json_object_get(object, "begin"), json_object_get(object, "end")))
+        json_object_del(object, "begin");
     return object;
 }
 
@@ -244,15 +328,28 @@ typedef struct pieces {
     const json_t *tokens, *scores, *types; /* types NULL: as llama2.c has them */
     int64_t count;
     bool plain_spaces;
+    bool prefixed;  /* a space is put before a text */
+    bool add_begin; /* and the token of its begin */
 } pieces;
+
+/* Whether llama.cpp has the settings of a SentencePiece BPE: white space as it stands, or with one
+ * space before the text, and bytes for unknown characters. */
+static bool are_as_llama(const json_t *options) {
+    static const char *const off[] = {"unigram",      "by_merges",    "split_spaces", "split_words",
+                                      "prefix_first", "space_suffix", "remove_spaces"};
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
+        if (json_is_true(json_object_get(options, off[i])))
+            return false;
+    return json_is_true(json_object_get(options, "byte_fallback")) &&
+           json_integer_value(json_object_get(options, "prefix")) != WG__PREFIX_MISSING &&
+           *text_of(options, "charsmap") == '\0';
+}
 
 static bool find_pieces(const json_t *root, pieces *p) {
     const char *kind = json_string_value(json_object_get(root, "kind"));
     const json_t *options = json_object_get(root, "options");
     const bool is_llama2c = kind && strcmp(kind, "llama2c") == 0;
-    const bool is_bpe = kind && strcmp(kind, "sentencepiece") == 0 &&
-                        !json_is_true(json_object_get(options, "unigram")) &&
-                        !json_is_true(json_object_get(options, "by_merges"));
+    const bool is_bpe = kind && strcmp(kind, "sentencepiece") == 0 && are_as_llama(options);
     if (!is_llama2c && !is_bpe)
         return false;
     p->tokens = json_object_get(root, "vocabulary");
@@ -260,6 +357,9 @@ static bool find_pieces(const json_t *root, pieces *p) {
     p->types = is_bpe ? json_object_get(options, "types") : NULL;
     p->count = (int64_t)json_array_size(p->tokens);
     p->plain_spaces = is_llama2c || json_is_true(json_object_get(options, "plain_spaces"));
+    p->prefixed =
+        is_llama2c || json_integer_value(json_object_get(options, "prefix")) == WG__PREFIX_ALWAYS;
+    p->add_begin = adds_begin(root);
     return p->count > 0 && (int64_t)json_array_size(p->scores) == p->count &&
            (!is_bpe || (int64_t)json_array_size(p->types) == p->count);
 }
@@ -311,8 +411,8 @@ static int put_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
         wg__gguf_add_u32(header, type_of(p, i));
     wg__gguf_put_u32(header, "tokenizer.ggml.unknown_token_id", 0);
-    wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", true);
-    wg__gguf_put_bool(header, "tokenizer.ggml.add_space_prefix", true);
+    wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", p->add_begin);
+    wg__gguf_put_bool(header, "tokenizer.ggml.add_space_prefix", p->prefixed);
     return wg_error_pending() ? -1 : 0;
 }
 
@@ -383,37 +483,69 @@ static json_t *token_of(const json_t *metadata, size_t id) {
     return text;
 }
 
+/* The options of SentencePiece's kind, for a text without a space before it. */
+static json_t *unprefixed_options(const json_t *metadata, size_t count, json_t *scores) {
+    json_t *types = json_array();
+    for (size_t i = 0; i < count; i++)
+        wg__json_append(&types, json_incref(json_array_get(
+                                    json_object_get(metadata, "tokenizer.ggml.token_type"), i)));
+    return json_pack(
+        "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:b, s:b, s:b, s:b, s:i, s:s, s:s, s:o, "
+        "s:o, s:[]}",
+        "unigram", 0, "by_merges", 0, "byte_fallback", 1, "part_unknowns", 0, "split_spaces", 0,
+        "split_words", 0, "exact_sums", 0, "prefix", WG__PREFIX_NONE, "prefix_first", 0,
+        "space_suffix", 0, "remove_spaces", 0, "plain_spaces", 0, "by_grapheme", 0, "strip",
+        WG__STRIP_NONE, "unknown_text", " \u2047 ", "charsmap", "", "types", types, "scores",
+        scores, "merges");
+}
+
+/* llama2c's kind, or, for a text without a space before it, SentencePiece's. */
 static json_t *tokenizer_of(const json_t *metadata) {
+    const bool prefixed = flag(metadata, "tokenizer.ggml.add_space_prefix", true);
     const size_t count =
         (size_t)count_unpadded(json_object_get(metadata, "tokenizer.ggml.token_type"));
+    const json_t *texts = json_object_get(metadata, "tokenizer.ggml.tokens");
     json_t *tokens = json_array(), *scores = json_array(), *added = json_array();
     static const char *const specials[] = {"<unk>", "<s>", "</s>"};
     for (size_t i = 0; i < count; i++) {
         const json_t *score = json_array_get(json_object_get(metadata, "tokenizer.ggml.scores"), i);
-        wg__json_append(&tokens, token_of(metadata, i));
+        wg__json_append(&tokens,
+                        prefixed ? token_of(metadata, i) : json_incref(json_array_get(texts, i)));
         wg__json_append(&scores, json_real(json_number_value(score)));
     }
     for (int i = 0; i < FIRST_BYTE; i++)
         wg__json_append(&added, json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", i, "text", specials[i],
                                           "special", 1, "strip_left", 0, "strip_right", 0));
     json_t *root =
-        json_pack("{s:s, s:s, s:{s:o}, s:{s:i, s:i, s:i}, s:o, s:o}", "format", "wengert-tokenizer",
-                  "kind", "llama2c", "options", "scores", scores, "special", "unknown", 0, "begin",
-                  1, "end", 2, "added", added, "vocabulary", tokens);
+        json_pack("{s:s, s:s, s:o, s:{s:i, s:i}, s:o, s:o}", "format", "wengert-tokenizer", "kind",
+                  prefixed ? "llama2c" : "sentencepiece", "options",
+                  prefixed ? json_pack("{s:o}", "scores", scores)
+                           : unprefixed_options(metadata, count, scores),
+                  "special", "unknown", 0, "end", 2, "added", added, "vocabulary", tokens);
+    if (root && flag(metadata, "tokenizer.ggml.add_bos_token", true) &&
+        json_object_set_new(json_object_get(root, "special"), "begin", json_integer(1)) < 0) {
+        json_decref(root);
+        root = NULL;
+    }
     if (!root)
         wg_fail(WG_ERROR_MEMORY, "gguf", "no memory for the tokenizer");
     return root;
 }
 
-int wg__gguf_take_tokenizer(const json_t *metadata, char **json) {
-    *json = NULL;
+int wg__gguf_take_tokenizer(const json_t *metadata, char **json, char **refused) {
+    char reason[200];
+    *json = *refused = NULL;
     const char *model = json_string_value(json_object_get(metadata, "tokenizer.ggml.model"));
     json_t *root = model && strcmp(model, "gpt2") == 0 ? bpe_of(metadata)
                    : is_as_llama(metadata)             ? tokenizer_of(metadata)
                                                        : NULL;
     if (!root)
         return wg_error_pending() ? -1 : 0;
-    *json = wg__json_text(root, "{", ", ", "}\n");
+    const bool read = !find_reason(metadata, reason, sizeof reason);
+    if (read)
+        *json = wg__json_text(root, "{", ", ", "}\n");
+    else
+        *refused = wg__strdup(reason);
     json_decref(root);
-    return *json ? 0 : -1;
+    return *json || *refused ? 0 : -1;
 }

@@ -117,6 +117,10 @@ json_t *wg__config_value(wg_config *config, const char *key) {
     return json_is_null(value) ? NULL : value;
 }
 
+bool wg__config_is_null(const wg_config *config, const char *key) {
+    return json_is_null(json_object_get(config->object, key));
+}
+
 /* A value for messages: a short one as JSON, a long one by its type. */
 static const char *describe(const json_t *value, char *text, size_t size) {
     if (json_is_object(value))

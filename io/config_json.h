@@ -24,6 +24,9 @@ int wg__config_set_part(wg_config *config, const char *key, const wg_config *par
  * (wg_config_check). */
 json_t *wg__config_value(wg_config *config, const char *key);
 
+/* Whether the key is there with the value null. */
+bool wg__config_is_null(const wg_config *config, const char *key);
+
 /* Refuses a value: "NAME: "key" is VALUE; wanted WANTED". Returns -1 with [FORMAT] */
 int wg__config_refuse_value(const wg_config *config, const char *key, const json_t *value,
                             const char *wanted);

@@ -197,8 +197,14 @@ static int read_only(const wg_setting *row, wg_config *json) {
 static int read_row(const char *where, const wg_setting *row, wg_config *json, void *values) {
     const member m = member_of(values, row);
     switch (row->kind) {
-    case WG_SETTING_INTEGER:
     case WG_SETTING_TOKEN:
+        if (row->low < 0 && wg__config_is_null(json, row->name)) {
+            wg__config_value(json, row->name); /* it counts as read */
+            *m.integer = -1;
+            return 0;
+        }
+        /* fall through */
+    case WG_SETTING_INTEGER:
         return row->list ? wg__config_first_integer(json, row->name, m.integer)
                          : wg_config_integer(json, row->name, m.integer);
     case WG_SETTING_NUMBER:
@@ -285,8 +291,11 @@ static json_t *numbers_json(const wg_setting_numbers *numbers) {
 static int write_row(const wg_setting *row, const void *values, wg_config *json) {
     const member m = member_of(values, row);
     switch (row->kind) {
-    case WG_SETTING_INTEGER:
     case WG_SETTING_TOKEN:
+        if (*m.integer < 0)
+            return wg__config_set(json, row->name, json_null());
+        /* fall through */
+    case WG_SETTING_INTEGER:
         return row->unless_zero && *m.integer == 0
                    ? 0
                    : wg_config_set_integer(json, row->name, *m.integer);

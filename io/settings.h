@@ -27,7 +27,8 @@ typedef enum wg_setting_kind {
     WG_SETTING_NUMBER,  /* double, low to high */
     WG_SETTING_FLAG,    /* bool */
     WG_SETTING_CHOICE,  /* int of an enumeration, in text by the names that `choice` gives */
-    WG_SETTING_TOKEN,   /* int64_t, an id of the vocabulary; with low -1 also -1, for none */
+    WG_SETTING_TOKEN,   /* int64_t, an id of the vocabulary; with low -1 also -1, for none, which
+                         * is null in JSON */
     WG_SETTING_TEXT,    /* const char *; NULL: none */
     WG_SETTING_FILE,    /* const char *, an absolute path; NULL: none */
     WG_SETTING_FILES,   /* wg_setting_list of paths; on the command line one more each time */
@@ -96,8 +97,8 @@ void wg__settings_clear(const wg_setting_table *table, void *values);
 int wg__settings_require(const wg_setting_table *table, wg_config *json);
 
 /* Reads keys of a JSON object into a struct; a key that is not there, or null, leaves its member
- * alone. -1 with [FORMAT for a value of another type, ARGUMENT for a choice that there is not,
- * MEMORY] */
+ * alone, except that null makes a token that may be none none. -1 with [FORMAT for a value of
+ * another type, ARGUMENT for a choice that there is not, MEMORY] */
 int wg__settings_read(const wg_setting_table *table, wg_config *json, void *values);
 
 /* Writes every row that has a member into a JSON object; texts and lists that are NULL are left

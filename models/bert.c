@@ -52,10 +52,13 @@ static const wg_setting rows[] = {
     {AT(layer_norm_eps), WG__POSITIVE, .standard = "1e-12", .help = "added to the variance"},
     {AT(pad_token_id), WG__TOKEN, .standard = "0", .help = "the token whose embedding stays 0"},
     WG__ONLY("position_embedding_type", "\"absolute\""),
+    WG__ONLY("tie_word_embeddings", "true"),
 };
 
 /* Keys of published files that do not change what is computed here. */
-static const char *const ignored[] = {"directionality",
+static const char *const ignored[] = {"bos_token_id",
+                                      "directionality",
+                                      "eos_token_id",
                                       "finetuning_task",
                                       "gradient_checkpointing",
                                       "output_past",
@@ -378,7 +381,7 @@ const wg_model_type wg_bert_type = {
               .marker = "embeddings.word_embeddings.",
               .prefix = "bert.",
               .heads = {"cls.", "classifier.", "qa_outputs."},
-              .repeated = {"embeddings.position_ids", "embeddings.token_type_ids"},
+              .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
               .optional = {"cls."},
               .adapted = {"query", "value"}},
     .create = create,

@@ -63,6 +63,7 @@ static const wg_setting rows[] = {
 /* Keys of published files that do not change what is computed here. */
 static const char *const ignored[] = {"n_ctx",
                                       "output_past",
+                                      "pad_token_id",
                                       "reorder_and_upcast_attn",
                                       "summary_activation",
                                       "summary_first_dropout",
@@ -283,7 +284,8 @@ const wg_model_type wg_gpt_type = {
               .marker = ".attn.c_attn.",
               .prefix = "transformer.",
               .heads = {"lm_head."},
-              .repeated = {".attn.bias", ".attn.masked_bias", "lm_head.weight"},
+              .ignored = {".attn.bias", ".attn.masked_bias"},
+              .copies = {{"lm_head.weight", "transformer.wte.weight"}},
               .adapted = {"c_attn"}},
     .create = create,
     .forward = forward,

@@ -83,6 +83,10 @@ static const wg_setting rows[] = {
      .help = "an object that stretches the rotary positions: `rope_type` (`linear` or `llama3`), "
              "`factor`, and for llama3 `low_freq_factor`, `high_freq_factor` and "
              "`original_max_position_embeddings`"},
+    {.name = "rope_parameters",
+     .kind = WG_SETTING_ONLY,
+     .derived = "none",
+     .help = "the same as transformers 5 writes it, with `rope_theta` in it"},
     WG__BIGRAM_ROW,
     {.name = "head_dim",
      .kind = WG_SETTING_ONLY,
@@ -95,40 +99,60 @@ static const wg_setting rows[] = {
 /* Keys of published files that do not change what is computed here. */
 static const char *const ignored[] = {"attention_dropout", "pad_token_id", "pretraining_tp", NULL};
 
-/* Positions that are stretched: "linear", or "llama3" of LLaMA 3.1; older files say "type". */
-static int read_scaling(wg_config *scaling, wg_rotary_options *options) {
+/* rope_scaling, or rope_parameters of transformers 5, which has the base as well. Positions may be
+ * stretched: "linear", or "llama3" of LLaMA 3.1; older files say "type". */
+static int read_rope(wg_config *rope, wg_llama_config *config) {
+    wg_rotary_options *options = &config->rope_scaling;
     const char *type = "default";
-    wg_config_text(scaling, "type", &type);
-    if (wg_config_text(scaling, "rope_type", &type) < 0)
+    wg_config_number(rope, "rope_theta", &config->rope_theta);
+    wg_config_text(rope, "type", &type);
+    if (wg_config_text(rope, "rope_type", &type) < 0)
         return -1;
     if (strcmp(type, "default") == 0)
-        return wg_config_check(scaling, 0, NULL);
+        return wg_config_check(rope, 0, NULL);
     const bool llama3 = strcmp(type, "llama3") == 0;
     if (!llama3 && strcmp(type, "linear") != 0)
         return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "rope_scaling is of type \"%.64s\"; linear and llama3 are known", type);
+                       "its rope_type is \"%.64s\"; default, linear and llama3 are known", type);
     static const char *const keys[] = {"factor", "low_freq_factor", "high_freq_factor",
                                        "original_max_position_embeddings"};
-    if (wg_config_require(scaling, llama3 ? 4 : 1, keys) < 0)
+    if (wg_config_require(rope, llama3 ? 4 : 1, keys) < 0)
         return -1;
-    wg_config_number(scaling, keys[0], &options->factor);
+    wg_config_number(rope, keys[0], &options->factor);
     if (llama3) {
-        wg_config_number(scaling, keys[1], &options->low_frequency_factor);
-        wg_config_number(scaling, keys[2], &options->high_frequency_factor);
-        wg_config_integer(scaling, keys[3], &options->original_positions);
+        wg_config_number(rope, keys[1], &options->low_frequency_factor);
+        wg_config_number(rope, keys[2], &options->high_frequency_factor);
+        wg_config_integer(rope, keys[3], &options->original_positions);
     }
-    return wg_config_check(scaling, 0, NULL);
+    return wg_config_check(rope, 0, NULL);
+}
+
+/* A file has one of the two objects. */
+static int read_positions(wg_config *json, wg_llama_config *config) {
+    const double theta = config->rope_theta;
+    wg_config *scaling = wg__config_part(json, "rope_scaling"),
+              *parameters = wg__config_part(json, "rope_parameters");
+    int status = wg_error_pending() ? -1 : 0;
+    if (scaling && parameters)
+        status = wg_fail(WG_ERROR_FORMAT, WHERE,
+                         "it has both rope_scaling and rope_parameters; leave one of them out");
+    else if (scaling || parameters)
+        status = read_rope(scaling ? scaling : parameters, config);
+    if (status == 0 && wg_config_has(json, "rope_theta") && theta != config->rope_theta)
+        status = wg_fail(WG_ERROR_FORMAT, WHERE,
+                         "rope_theta is %g, and within rope_parameters %g; leave one of them out",
+                         theta, config->rope_theta);
+    wg_config_free(scaling);
+    wg_config_free(parameters);
+    return status;
 }
 
 static int read_more(wg_config *json, void *read) {
     wg_llama_config *config = read;
     if (!wg_config_has(json, "num_key_value_heads"))
         config->num_key_value_heads = config->num_attention_heads;
-    wg_config *scaling = wg__config_part(json, "rope_scaling");
-    const int status = scaling ? read_scaling(scaling, &config->rope_scaling) : 0;
-    wg_config_free(scaling);
     int64_t head = 0;
-    if (status < 0 || wg_config_integer(json, "head_dim", &head) < 0)
+    if (read_positions(json, config) < 0 || wg_config_integer(json, "head_dim", &head) < 0)
         return -1;
     if (head == 0 || head * config->num_attention_heads == config->hidden_size)
         return 0;
@@ -414,7 +438,7 @@ const wg_model_type wg_llama_type = {
               .marker = ".mlp.gate_proj.",
               .prefix = "model.",
               .heads = {"lm_head."},
-              .repeated = {".rotary_emb.inv_freq"},
+              .ignored = {".rotary_emb.inv_freq"},
               .adapted = {"q_proj", "v_proj"}},
     .create = create,
     .forward = forward,

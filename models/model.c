@@ -5,6 +5,7 @@
 
 #include "base/suggest.h"
 #include "io/checkpoint/checkpoint.h"
+#include "io/config_json.h"
 #include "io/weights/adapter.h"
 #include "models/bert.h"
 #include "models/glm.h"
@@ -161,26 +162,69 @@ bool wg__model_may_lack(const wg_model_type *type, const char *name) {
     return false;
 }
 
+/* Refuses another value of a key that says what kind of model the weights are of. */
+static int check_kind_key(wg_config *json, const char *key, bool known) {
+    const json_t *found = wg__config_value(json, key);
+    return !found || (json_is_boolean(found) && json_is_true(found) == known)
+               ? 0
+               : wg__config_refuse_value(json, key, found, known ? "true" : "false");
+}
+
+/* A published encoder may be used as a decoder, with a causal mask or with attention to another
+ * encoder; its weights have the same names. */
+static int check_kind(const wg_model_type *type, wg_config *json) {
+    if (check_kind_key(json, "is_encoder_decoder", type->shape == WG_ENCODER_DECODER) < 0 ||
+        check_kind_key(json, "tie_encoder_decoder", false) < 0 ||
+        check_kind_key(json, "add_cross_attention", false) < 0)
+        return -1;
+    return type->shape == WG_DECODER ? 0 : check_kind_key(json, "is_decoder", false);
+}
+
+/* Keys of published files of any type that do not change what is computed here. Weights say their
+ * own dtype: `dtype`, which transformers calls torch_dtype before 4.56, is not needed. */
+static const char *const ignored_of_all[] = {"_attn_implementation_autoset",
+                                             "_name_or_path",
+                                             "architectures",
+                                             "chunk_size_feed_forward",
+                                             "dtype",
+                                             "model_type",
+                                             "output_attentions",
+                                             "output_hidden_states",
+                                             "return_dict",
+                                             "tokenizer_class",
+                                             "torch_dtype",
+                                             "torchscript",
+                                             "transformers_version",
+                                             "use_cache",
+                                             NULL};
+static const char *const ignored_of_heads[] = {"classifier_dropout", "id2label",     "label2id",
+                                               "num_labels",         "problem_type", NULL};
+
+/* Appends names up to NULL. */
+static void add_names(const char **list, int most, int *count, const char *const *names) {
+    for (; names && *names && *count < most; names++)
+        list[(*count)++] = *names;
+}
+
 /* Refuses keys that were not read, but for those that published files have and that change nothing
  * here. */
 static int check_unknown(const wg_model_type *type, wg_config *json) {
     enum { MOST = 64 };
-    const char *ignored[MOST] = {"_name_or_path", "architectures",        "model_type",
-                                 "torch_dtype",   "transformers_version", "use_cache"};
-    static const char *const of_heads[] = {"classifier_dropout", "id2label", "label2id",
-                                           "num_labels", "problem_type"};
-    int count = 6;
-    for (int i = 0; type->shape == WG_ENCODER && i < 5; i++)
-        ignored[count++] = of_heads[i]; /* see models/heads.h */
-    for (int i = 0; type->ignored && type->ignored[i] && count < MOST; i++)
-        ignored[count++] = type->ignored[i];
+    const char *ignored[MOST];
+    int count = 0;
+    add_names(ignored, MOST, &count, ignored_of_all);
+    if (type->shape == WG_ENCODER)
+        add_names(ignored, MOST, &count, ignored_of_heads); /* see models/heads.h */
+    if (type->shape == WG_DECODER)
+        add_names(ignored, MOST, &count, (const char *const[]){"is_decoder", NULL});
+    add_names(ignored, MOST, &count, type->ignored);
     return wg_config_check(json, count, ignored);
 }
 
 static int read_config(const wg_model_type *type, wg_config *json, void *config) {
     if (wg__settings_standard(&type->settings, config) < 0 ||
         wg__settings_read(&type->settings, json, config) < 0 ||
-        (type->read_more && type->read_more(json, config) < 0))
+        (type->read_more && type->read_more(json, config) < 0) || check_kind(type, json) < 0)
         return -1;
     return check_unknown(type, json);
 }
@@ -338,12 +382,6 @@ double wg__state_bytes(const wg_module *module) {
 
 enum { MOST_NAMES = 12 };
 
-/* Appends names up to NULL. */
-static void add_names(const char **list, int *count, const char *const *names) {
-    for (; *names && *count < MOST_NAMES; names++)
-        list[(*count)++] = *names;
-}
-
 int64_t wg_model_attach_lora(const wg_model *model, const wg_lora_options *options) {
     const wg_model_names *names = &model->type->names;
     const char *whole[MOST_NAMES], *spared[MOST_NAMES];
@@ -355,8 +393,8 @@ int64_t wg_model_attach_lora(const wg_model *model, const wg_lora_options *optio
             all.target_count++;
     }
     if (all.spared_count == 0) {
-        add_names(spared, &spared_count, names->heads);
-        add_names(spared, &spared_count, (const char *const[]){"lm_head", NULL});
+        add_names(spared, MOST_NAMES, &spared_count, names->heads);
+        add_names(spared, MOST_NAMES, &spared_count, (const char *const[]){"lm_head", NULL});
         all.spared = spared;
         all.spared_count = spared_count;
     }

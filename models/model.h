@@ -110,7 +110,11 @@ typedef struct wg_model_names {
     const char *prefix;      /* what files of the bare model leave out of names; NULL: nothing */
     const char *heads[4];    /* how names begin that never have the prefix; NULL: no more */
     const char *outer;       /* what names may have before those of the module; NULL: nothing */
-    const char *repeated[5]; /* ends of names of tensors that repeat another or say nothing */
+    const char *ignored[5];  /* ends of names of tensors that say nothing here, such as masks */
+    struct {
+        const char *end, *of;
+    } copies[3]; /* ends of names of tensors that must equal another one, which the model reads in
+                  * their place: {"lm_head.weight", "transformer.wte.weight"} */
     const char *optional[5]; /* how names begin of tensors that a file may lack, beside those of an
                               * encoder's pooler and new heads */
     const char *kept[2];     /* keys of config.json that objectives read, and conversion keeps */

@@ -4,6 +4,9 @@
  * D = C / num_attention_heads, N layers, V = vocab_size. */
 #include "models/modernbert.h"
 
+#include <string.h>
+
+#include "io/config_json.h"
 #include "models/internal.h"
 #include "nn/internal.h"
 #include "nn/module.h"
@@ -107,6 +110,17 @@ static const wg_setting rows[] = {
     {AT(sep_token_id), WG__MAYBE_TOKEN, .standard = "50282",
      .help = "the token behind each text; likewise"},
     WG__BIGRAM_ROW,
+    {.name = "layer_types",
+     .kind = WG_SETTING_ONLY,
+     .derived = "as `global_attn_every_n_layers` says",
+     .help =
+         "as transformers 5 writes it: a list of `full_attention` and `sliding_attention`, with "
+         "every N-th layer the former"},
+    {.name = "rope_parameters",
+     .kind = WG_SETTING_ONLY,
+     .derived = "`global_rope_theta` and `local_rope_theta`",
+     .help = "as transformers 5 writes them: `rope_theta` of `full_attention` and of "
+             "`sliding_attention`"},
     WG__ONLY("initializer_cutoff_factor", "2"),
     WG__ONLY("tie_word_embeddings", "true"),
 };
@@ -120,6 +134,82 @@ static const char *const ignored[] = {
 static const char *const fitted[] = {
     "vocab_size", "pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id",
     NULL};
+
+/* What transformers 5 calls global and local layers. */
+static const char *const kinds[] = {"full_attention", "sliding_attention"};
+
+/* The base of the layers of one kind: {"rope_theta": 160000.0, "rope_type": "default"}. */
+static int read_theta(wg_config *rope, const char *kind, double *theta) {
+    const char *type = "default";
+    wg_config *part = wg__config_part(rope, kind);
+    int status = part ? wg_config_number(part, "rope_theta", theta) : 0;
+    if (part && wg_config_text(part, "rope_type", &type) == 0 && strcmp(type, "default") != 0)
+        status = wg_fail(WG_ERROR_FORMAT, WHERE,
+                         "rope_type of %s is \"%.64s\"; only default is known", kind, type);
+    if (part && status == 0)
+        status = wg_config_check(part, 0, NULL);
+    wg_config_free(part);
+    return wg_error_pending() ? -1 : status;
+}
+
+static int read_rope(wg_config *json, wg_modernbert_config *config) {
+    static const char *const keys[] = {"global_rope_theta", "local_rope_theta"};
+    double *const thetas[] = {&config->global_rope_theta, &config->local_rope_theta};
+    wg_config *rope = wg__config_part(json, "rope_parameters");
+    int status = wg_error_pending() ? -1 : 0;
+    for (int i = 0; rope && status == 0 && i < 2; i++) {
+        const double theta = *thetas[i];
+        status = read_theta(rope, kinds[i], thetas[i]);
+        if (status == 0 && wg_config_has(json, keys[i]) && theta != *thetas[i])
+            status = wg_fail(WG_ERROR_FORMAT, WHERE,
+                             "%s is %g, and rope_theta of %s %g; leave one of them out", keys[i],
+                             theta, kinds[i], *thetas[i]);
+    }
+    if (rope && status == 0)
+        status = wg_config_check(rope, 0, NULL);
+    wg_config_free(rope);
+    return status;
+}
+
+static const char *kind_at(const json_t *types, int64_t layer) {
+    const char *kind = json_string_value(json_array_get(types, (size_t)layer));
+    return kind ? kind : "";
+}
+
+/* The first global layer behind layer 0; the number of layers if there is none. */
+static int64_t second_global(const json_t *types) {
+    int64_t layer = 1;
+    while (layer < (int64_t)json_array_size(types) && strcmp(kind_at(types, layer), kinds[0]) != 0)
+        layer++;
+    return layer;
+}
+
+/* The kind of each layer. Only one pattern is known: every N-th is global. */
+static int read_layer_types(wg_config *json, wg_modernbert_config *config) {
+    const json_t *types = wg__config_value(json, "layer_types");
+    const int64_t layers = config->num_hidden_layers;
+    int64_t *every = &config->global_attn_every_n_layers;
+    if (!types)
+        return 0;
+    if ((int64_t)json_array_size(types) != layers)
+        return wg__config_refuse_value(json, "layer_types", types,
+                                       "a list of num_hidden_layers kinds");
+    if (!wg_config_has(json, "global_attn_every_n_layers"))
+        *every = second_global(types);
+    for (int64_t i = 0; i < layers; i++) {
+        const char *wanted = kinds[*every > 0 && i % *every != 0];
+        if (strcmp(kind_at(types, i), wanted) != 0)
+            return wg_fail(WG_ERROR_FORMAT, WHERE,
+                           "layer_types[%lld] is \"%.64s\"; wanted \"%s\", as every N-th layer is "
+                           "full_attention and the others are sliding_attention",
+                           (long long)i, kind_at(types, i), wanted);
+    }
+    return 0;
+}
+
+static int read_more(wg_config *json, void *read) {
+    return read_rope(json, read) < 0 ? -1 : read_layer_types(json, read);
+}
 
 static int check(const void *checked) {
     const wg_modernbert_config *config = checked;
@@ -487,6 +577,7 @@ const wg_model_type wg_modernbert_type = {
                 "\"embedding_dropout\": 0.1, \"pad_token_id\": 0, \"bos_token_id\": 1, "
                 "\"eos_token_id\": 2, \"cls_token_id\": 1, \"sep_token_id\": 2}",
     .objectives = "masked-lm",
+    .read_more = read_more,
     .check = check,
     .fitted = fitted,
     .fit = fit_config,

@@ -68,17 +68,30 @@ static const wg_setting rows[] = {
     {AT(decoder_start_token_id), WG__TOKEN, .standard = "0", .help = "likewise the padding"},
     {AT(feed_forward_proj), .kind = WG_SETTING_CHOICE, .choice = feed_forward_name,
      .standard = "\"relu\"", .help = "of 1.0; `gated-gelu` is that of 1.1"},
+    {.name = "scale_decoder_outputs",
+     .kind = WG_SETTING_ONLY,
+     .derived = "`tie_word_embeddings`",
+     .help = "as transformers 5 says it, with `tie_word_embeddings` true in any case: `false` is "
+             "the head of 1.1"},
 };
 
 /* Keys of published files that do not change what is computed here. */
 static const char *const ignored[] = {
-    "classifier_dropout", "dense_act_fn", "is_encoder_decoder",   "is_gated_act",
-    "n_positions",        "output_past",  "task_specific_params", NULL};
+    "bos_token_id", "classifier_dropout", "dense_act_fn",         "is_gated_act",
+    "n_positions",  "output_past",        "task_specific_params", NULL};
 
 static int read_more(wg_config *json, void *read) {
     wg_t5_config *config = read;
     if (!wg_config_has(json, "num_decoder_layers"))
         config->num_decoder_layers = config->num_layers;
+    bool scaled = config->tie_word_embeddings;
+    if (wg_config_boolean(json, "scale_decoder_outputs", &scaled) < 0)
+        return -1;
+    if (scaled && !config->tie_word_embeddings)
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "scale_decoder_outputs is true and tie_word_embeddings false; a head of its "
+                       "own reads the decoder's outputs as they are: make both true or both false");
+    config->tie_word_embeddings = scaled;
     return 0;
 }
 
@@ -380,8 +393,9 @@ const wg_model_type wg_t5_type = {
     .config = config_of,
     .names = {.architecture = "T5ForConditionalGeneration",
               .marker = ".SelfAttention.",
-              .repeated = {"coder.embed_tokens.weight",
-                           ".EncDecAttention.relative_attention_bias.weight", "lm_head.weight"},
+              .ignored = {".EncDecAttention.relative_attention_bias.weight"},
+              .copies = {{"coder.embed_tokens.weight", "shared.weight"},
+                         {"lm_head.weight", "shared.weight"}},
               .adapted = {"q", "v"}},
     .create = create,
     .encode = encode,

@@ -77,8 +77,10 @@ tests_test_data_SOURCES = \
 tests_test_formats_SOURCES = \
 	tests/formats/convert.c \
 	tests/formats/fuzz_seeds.c \
+	tests/formats/gguf.c \
 	tests/formats/shards.c \
 	tests/formats/stories.c \
+	tests/formats/tied.c \
 	tests/formats/weights.c \
 	$(nil)
 
@@ -117,6 +119,7 @@ tests_test_models_SOURCES = \
 	tests/models/gradients.c \
 	tests/models/language_model.c \
 	tests/models/modernbert.c \
+	tests/models/published_configs.c \
 	tests/models/roberta.c \
 	tests/models/sampling.c \
 	tests/models/sizes.c \

@@ -1,6 +1,7 @@
 /* Tokenizers as files: our own JSON, loading a file of any format, and exporting the files of other
  * programs. See tokenizer.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -53,10 +54,13 @@ static json_t *added_to_json(const wg_tokenizer *tokenizer) {
     json_t *list = json_array();
     for (int64_t i = 0; i < tokenizer->added_texts.count; i++) {
         const wg__added_token *token = &tokenizer->added[i];
-        wg__json_append(&list, json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", token->id, "text",
-                                         wg__strings_text(&tokenizer->added_texts, i), "special",
-                                         token->special, "strip_left", token->strip_left,
-                                         "strip_right", token->strip_right));
+        json_t *entry =
+            json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", token->id, "text",
+                      wg__strings_text(&tokenizer->added_texts, i), "special", token->special,
+                      "strip_left", token->strip_left, "strip_right", token->strip_right);
+        if (token->normalized)
+            wg__json_put(&entry, "normalized", json_true());
+        wg__json_append(&list, entry);
     }
     return list;
 }
@@ -122,13 +126,13 @@ static int read_added(wg_tokenizer *tokenizer, const json_t *added) {
     json_t *entry;
     json_array_foreach((json_t *)added, i, entry) {
         const char *text;
-        int id, special, strip_left, strip_right;
+        int id, special, strip_left, strip_right, normalized = false;
         json_error_t error;
-        if (json_unpack_ex(entry, &error, 0, "{s:i, s:s, s:b, s:b, s:b}", "id", &id, "text", &text,
-                           "special", &special, "strip_left", &strip_left, "strip_right",
-                           &strip_right) < 0)
+        if (json_unpack_ex(entry, &error, 0, "{s:i, s:s, s:b, s:b, s:b, s?b}", "id", &id, "text",
+                           &text, "special", &special, "strip_left", &strip_left, "strip_right",
+                           &strip_right, "normalized", &normalized) < 0)
             return wg_fail(WG_ERROR_FORMAT, "tokenizer", "added token %zu: %s", i + 1, error.text);
-        wg__added_token token = {id, special, strip_left, strip_right};
+        wg__added_token token = {id, special, strip_left, strip_right, normalized};
         if (wg__tokenizer_add(tokenizer, text, &token) < 0)
             return -1;
     }
@@ -267,17 +271,112 @@ static bool is_llama2c(const char *bytes, int64_t length) {
     return length >= 12 && bytes[2] == '\0' && bytes[3] == '\0';
 }
 
-/* A vocab.txt does not tell whether it is cased; a tokenizer_config.json beside it may. */
-static int read_case(const char *path, wg_wordpiece_options *options) {
-    char *beside = wg__path_beside(path, "tokenizer_config.json");
+/* The JSON of a file beside `path`; NULL if there is none, or with an error. */
+static json_t *load_beside(const char *path, const char *name) {
+    char *beside = wg__path_beside(path, name);
     int64_t length;
     char *bytes = beside && exists(beside) ? wg__text_file_read(beside, &length, LOAD) : NULL;
     json_t *root = bytes ? wg__json_parse(bytes, length, beside) : NULL;
-    options->cased = json_is_false(json_object_get(root, "do_lower_case"));
-    json_decref(root);
     wg__free(bytes);
     wg__free(beside);
-    return wg_error_pending() ? -1 : 0;
+    return root;
+}
+
+/* ---- tokenizer_config.json: settings of the classes of huggingface/transformers ---- */
+
+#define SETTINGS_FILE "tokenizer_config.json"
+
+/* Refuses a setting with which texts have other tokens. Returns -1 with FORMAT. */
+static int refuse_setting(const char *key, const json_t *value, const char *wanted) {
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    wg_fail(WG_ERROR_FORMAT, SETTINGS_FILE, "\"%s\" is %.100s; only %s is supported here", key,
+            text ? text : "?", wanted);
+    free(text);
+    return -1;
+}
+
+/* A flag must be as the tokenizer is; null is the same as left out. */
+static int check_flag(const json_t *settings, const char *key, bool is) {
+    const json_t *value = json_object_get(settings, key);
+    return !value || json_is_null(value) || (json_is_boolean(value) && json_is_true(value) == is)
+               ? 0
+               : refuse_setting(key, value, is ? "true" : "false");
+}
+
+/* A list or an object that must be empty. */
+static int check_empty(const json_t *settings, const char *key) {
+    const json_t *value = json_object_get(settings, key);
+    return json_array_size(value) + json_object_size(value) == 0
+               ? 0
+               : refuse_setting(key, value, "an empty one");
+}
+
+/* Accents are dropped if letters are lower-cased, and every ideograph is a word of its own. */
+static int check_wordpiece(const wg_tokenizer *tokenizer, const json_t *settings) {
+    json_t *options = tokenizer->kind->options_to_json(tokenizer);
+    const bool lower = json_is_true(json_object_get(options, "lower_case"));
+    json_decref(options);
+    if (check_flag(settings, "do_lower_case", lower) < 0 ||
+        check_flag(settings, "strip_accents", lower) < 0 ||
+        check_flag(settings, "tokenize_chinese_chars", true) < 0 ||
+        check_flag(settings, "do_basic_tokenize", true) < 0)
+        return -1;
+    return check_empty(settings, "never_split");
+}
+
+/* {"30522": {"content": "COVID-19", "special": false}}: a text has such a token as a whole. */
+static int check_added(const wg_tokenizer *tokenizer, const json_t *settings) {
+    const char *key;
+    json_t *token;
+    json_object_foreach(json_object_get(settings, "added_tokens_decoder"), key, token) {
+        const char *text = json_string_value(json_object_get(token, "content"));
+        if (!text || json_is_true(json_object_get(token, "special")) ||
+            wg__strings_find(&tokenizer->added_texts, text, (int64_t)strlen(text)) >= 0)
+            continue;
+        return wg_fail(
+            WG_ERROR_FORMAT, SETTINGS_FILE,
+            "added_tokens_decoder has the token \"%.64s\" (%.20s), which the tokenizer's "
+            "own file lacks; a tokenizer.json with it is read",
+            text, key);
+    }
+    return 0;
+}
+
+/* Refuses settings with which texts would have other tokens than this tokenizer gives. Other keys
+ * say nothing about them: names of special tokens, how texts are cut, padded and decoded, templates
+ * of chats. */
+static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
+    const wg__tokenizer_kind *kind = tokenizer->kind;
+    int32_t *special = tokenizer->special;
+    int status = check_flag(settings, "add_eos_token", false);
+    if (status == 0 && kind == &wg__wordpiece_kind)
+        status = check_wordpiece(tokenizer, settings);
+    if (status == 0 && kind == &wg__bpe_kind)
+        status =
+            check_flag(settings, "add_prefix_space", ((const wg__bpe *)tokenizer)->prefix_space);
+    if (status == 0 && kind == &wg__sentencepiece_kind)
+        status = check_flag(settings, "add_prefix_space",
+                            ((const wg__pieces *)tokenizer)->settings.prefix != WG__PREFIX_NONE);
+    if (status == 0)
+        status = check_empty(settings, "sp_model_kwargs");
+    if (status == 0)
+        status = check_added(tokenizer, settings);
+    if (json_is_false(json_object_get(settings, "add_bos_token")) &&
+        special[WG_TOKEN_BEGIN] != special[WG_TOKEN_END])
+        special[WG_TOKEN_BEGIN] = -1; /* no text begins with it */
+    return status;
+}
+
+/* A vocab.txt does not tell whether it is cased; a tokenizer_config.json beside it may. */
+static wg_tokenizer *load_vocabulary(const char *path) {
+    json_t *settings = load_beside(path, SETTINGS_FILE);
+    const wg_wordpiece_options options = {
+        .cased = json_is_false(json_object_get(settings, "do_lower_case"))};
+    wg_tokenizer *tokenizer = wg_error_pending() ? NULL : wg_wordpiece_load(path, &options);
+    if (tokenizer)
+        tokenizer = wg__tokenizer_checked(tokenizer, check_settings(tokenizer, settings));
+    json_decref(settings);
+    return tokenizer;
 }
 
 static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t length) {
@@ -293,8 +392,7 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
         return wg__llama2c_read(bytes, length, path);
     if (strncmp(bytes, "#version", 8) == 0)
         return load_bpe(path, true);
-    wg_wordpiece_options options = {0};
-    return read_case(path, &options) < 0 ? NULL : wg_wordpiece_load(path, &options);
+    return load_vocabulary(path);
 }
 
 /* Sets the tokens of encoders that the vocabulary's names have not told, such as RoBERTa's <s>,
@@ -312,19 +410,16 @@ static int name_missing(wg_tokenizer *tokenizer, const json_t *names) {
     return 0;
 }
 
-static int read_names_beside(wg_tokenizer *tokenizer, const char *path) {
-    static const char *const files[] = {"special_tokens_map.json", "tokenizer_config.json"};
-    int status = 0;
-    for (int i = 0; status == 0 && i < 2; i++) {
-        char *beside = wg__path_beside(path, files[i]);
-        int64_t length;
-        char *bytes = beside && exists(beside) ? wg__text_file_read(beside, &length, LOAD) : NULL;
-        json_t *root = bytes ? wg__json_parse(bytes, length, beside) : NULL;
-        status = wg_error_pending() ? -1 : name_missing(tokenizer, root);
-        json_decref(root);
-        wg__free(bytes);
-        wg__free(beside);
-    }
+static int read_beside(wg_tokenizer *tokenizer, const char *path) {
+    json_t *names = load_beside(path, "special_tokens_map.json"),
+           *settings = load_beside(path, SETTINGS_FILE);
+    int status = wg_error_pending() ? -1 : name_missing(tokenizer, names);
+    if (status == 0)
+        status = name_missing(tokenizer, settings);
+    if (status == 0)
+        status = check_settings(tokenizer, settings);
+    json_decref(names);
+    json_decref(settings);
     return status;
 }
 
@@ -366,7 +461,7 @@ wg_tokenizer *wg_tokenizer_load(const char *path) {
     char *file = find_in_folder(path);
     wg_tokenizer *tokenizer = file ? load_file(file) : NULL;
     if (tokenizer && !wg__ends_with(file, "wengert.json"))
-        tokenizer = wg__tokenizer_checked(tokenizer, read_names_beside(tokenizer, file));
+        tokenizer = wg__tokenizer_checked(tokenizer, read_beside(tokenizer, file));
     if (!file && !wg_error_pending())
         wg_fail(WG_ERROR_NOT_FOUND, LOAD,
                 "%s has none of wengert.json, tokenizer.json, tokenizer.model, vocab.json, "

@@ -67,6 +67,37 @@ static int refuse_step(const step_reading *r, const char *type, const char *why)
                    r->part, type, why);
 }
 
+/* The first member of an object that is not among `known`, up to NULL, and is not null; NULL: there
+ * is none. */
+static const char *unknown_member(const json_t *object, const char *const *known) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        const char *const *name = known;
+        while (*name && strcmp(*name, key) != 0)
+            name++;
+        if (!*name && !json_is_null(value))
+            return key;
+    }
+    return NULL;
+}
+
+/* Refuses a step with a member that no step is known to have. */
+static int check_members(const step_reading *r, const json_t *step, const char *type) {
+    static const char *const known[] = {
+        "type",      "normalizers",   "pretokenizers", "decoders",     "clean_text",
+        "lowercase", "strip_accents", "prepend",       "pattern",      "handle_chinese_chars",
+        "content",   "replacement",   "str_rep",       "split",        "precompiled_charsmap",
+        "behavior",  "invert",        "use_regex",     "trim_offsets", "add_prefix_space",
+        "start",     "stop",          "prefix",        "cleanup",      "prepend_scheme",
+        NULL};
+    const char *key = unknown_member(step, known);
+    return key ? wg_fail(WG_ERROR_FORMAT, WHERE,
+                         "%s: \"%.64s\" of the %s \"%.100s\" is not known here", r->name, key,
+                         r->part, type)
+               : 0;
+}
+
 /* Calls `read` for each step of a part. */
 /* NOLINTNEXTLINE(misc-no-recursion): at most DEEPEST deep */
 static int read_steps(step_reading *r, const json_t *part, const char *list, step_reader read,
@@ -74,6 +105,8 @@ static int read_steps(step_reading *r, const json_t *part, const char *list, ste
     if (!part || json_is_null(part))
         return 0;
     const char *type = text_of(part, "type");
+    if (check_members(r, part, type) < 0)
+        return -1;
     if (strcmp(type, "Sequence") != 0)
         return read(r, part, type);
     if (depth == DEEPEST)
@@ -252,6 +285,7 @@ typedef struct reading {
     double *scores;      /* Unigram's */
     int64_t model_count, count;
     int32_t unknown; /* -1: none */
+    bool normalizes; /* the file has a normalizer */
 } reading;
 
 /* ---- Vocabulary ---- */
@@ -526,28 +560,70 @@ static wg_tokenizer *make_tokenizer(reading *r) {
 /* ---- Added tokens ---- */
 
 static int add_tokens(const reading *r, wg_tokenizer *tokenizer) {
+    static const char *const known[] = {"id",     "content",    "single_word", "lstrip",
+                                        "rstrip", "normalized", "special",     NULL};
     size_t i;
     json_t *entry;
     json_array_foreach((json_t *)r->added, i, entry) {
+        const char *unknown = unknown_member(entry, known);
         if (json_is_true(json_object_get(entry, "single_word")))
+            unknown = "single_word";
+        wg__added_token token = {
+            (int32_t)added_id(entry), json_is_true(json_object_get(entry, "special")),
+            json_is_true(json_object_get(entry, "lstrip")),
+            json_is_true(json_object_get(entry, "rstrip")),
+            r->normalizes && json_is_true(json_object_get(entry, "normalized"))};
+        if (token.normalized && !token.special)
+            unknown = "normalized";
+        if (unknown)
             return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "%s: single_word of added token %zu is not supported", r->name, i + 1);
-        wg__added_token token = {(int32_t)added_id(entry),
-                                 json_is_true(json_object_get(entry, "special")),
-                                 json_is_true(json_object_get(entry, "lstrip")),
-                                 json_is_true(json_object_get(entry, "rstrip"))};
+                           "%s: \"%.64s\" of the added token \"%.64s\" is not supported; such "
+                           "tokens are found in the text as it stands",
+                           r->name, unknown, r->tokens[token.id]);
         if (wg__tokenizer_add(tokenizer, NULL, &token) < 0)
             return -1;
     }
     return wg__tokenizer_find_special(tokenizer);
 }
 
+/* Of the file, its truncation and padding are settings of a call there; special tokens around a
+ * text, the post_processor's, are what an objective puts around it here. */
+static int check_root(const json_t *root, const char *name) {
+    static const char *const parts[] = {"version",        "truncation",
+                                        "padding",        "added_tokens",
+                                        "normalizer",     "pre_tokenizer",
+                                        "post_processor", "decoder",
+                                        "model",          NULL},
+                             *const members[] = {"type",
+                                                 "vocab",
+                                                 "merges",
+                                                 "unk_token",
+                                                 "unk_id",
+                                                 "dropout",
+                                                 "continuing_subword_prefix",
+                                                 "end_of_word_suffix",
+                                                 "max_input_chars_per_word",
+                                                 "fuse_unk",
+                                                 "byte_fallback",
+                                                 "ignore_merges",
+                                                 NULL};
+    const char *key = unknown_member(root, parts), *member = NULL;
+    if (!key)
+        member = unknown_member(json_object_get(root, "model"), members);
+    return key || member ? wg_fail(WG_ERROR_FORMAT, WHERE, "%s: \"%.64s\"%s is not known here",
+                                   name, key ? key : member, key ? "" : " of the model")
+                         : 0;
+}
+
 wg_tokenizer *wg__huggingface_read(const json_t *root, const char *name) {
+    const json_t *normalizer = json_object_get(root, "normalizer");
     reading r = {.name = name,
                  .model = json_object_get(root, "model"),
-                 .added = json_object_get(root, "added_tokens")};
+                 .added = json_object_get(root, "added_tokens"),
+                 .normalizes = normalizer && !json_is_null(normalizer)};
     wg_tokenizer *tokenizer = NULL;
-    if (read_all_steps(root, name, &r.steps) == 0 && read_vocabulary(&r) == 0)
+    if (check_root(root, name) == 0 && read_all_steps(root, name, &r.steps) == 0 &&
+        read_vocabulary(&r) == 0)
         tokenizer = make_tokenizer(&r);
     if (tokenizer)
         tokenizer = wg__tokenizer_checked(tokenizer, add_tokens(&r, tokenizer));

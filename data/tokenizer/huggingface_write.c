@@ -45,11 +45,11 @@ static json_t *added_json(const wg_tokenizer *tokenizer) {
         if (number < 0)
             continue;
         const wg__added_token *token = &tokenizer->added[number];
-        wg__json_append(&list,
-                        json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)id,
-                                  "content", wg__strings_text(&tokenizer->added_texts, number),
-                                  "single_word", 0, "lstrip", token->strip_left, "rstrip",
-                                  token->strip_right, "normalized", 0, "special", token->special));
+        wg__json_append(
+            &list, json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)id, "content",
+                             wg__strings_text(&tokenizer->added_texts, number), "single_word", 0,
+                             "lstrip", token->strip_left, "rstrip", token->strip_right,
+                             "normalized", token->normalized, "special", token->special));
     }
     return list;
 }

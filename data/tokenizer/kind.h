@@ -85,6 +85,7 @@ typedef struct wg__added_token {
     bool special;     /* only found if the caller asks for special tokens */
     bool strip_left;  /* it includes the white space before it */
     bool strip_right; /* and after it */
+    bool normalized;  /* it would have to be found in the normalized text, which is refused */
 } wg__added_token;
 
 extern const wg__tokenizer_kind wg__bpe_kind;

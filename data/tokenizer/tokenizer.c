@@ -267,12 +267,30 @@ static int64_t strip_end(const encoding *e, int64_t start, int64_t end) {
     }
 }
 
+/* Marks the bytes that added tokens begin with: 1, 0 if there is none, or -1. */
+static int find_beginnings(encoding *e) {
+    int any = 0;
+    for (int64_t i = 0; i < e->tokenizer->added_texts.count; i++) {
+        const char *text = wg__strings_text(&e->tokenizer->added_texts, i);
+        if (!is_found(e, &e->tokenizer->added[i]))
+            continue;
+        if (e->tokenizer->added[i].normalized)
+            return wg_fail(
+                WG_ERROR_FORMAT, "tokenizer",
+                "the special token \"%.64s\" is \"normalized\" in its tokenizer.json, "
+                "which is not supported; encode without special tokens, or make it false "
+                "there",
+                text);
+        any = e->begins[(unsigned char)*text] = true;
+    }
+    return any;
+}
+
 static int encode_around_added(encoding *e) {
     int64_t start = 0, at = 0;
-    bool any = false;
-    for (int64_t i = 0; i < e->tokenizer->added_texts.count; i++)
-        if (is_found(e, &e->tokenizer->added[i]))
-            any = e->begins[(unsigned char)*wg__strings_text(&e->tokenizer->added_texts, i)] = true;
+    const int any = find_beginnings(e);
+    if (any < 0)
+        return -1;
     while (any && at < e->length) {
         int64_t length = 0;
         const wg__added_token *token =

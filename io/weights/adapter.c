@@ -123,29 +123,78 @@ char *wg_lora_config(wg_module *module) {
 
 /* ---- Reading a configuration ---- */
 
-/* Refuses what would change the computation and is not known here. */
+/* PEFT writes a key for every feature that it has; null, false and empty values say that it is off.
+ */
+static bool is_off(const json_t *value) {
+    return json_is_null(value) || json_is_false(value) ||
+           (json_is_string(value) && json_string_length(value) == 0) ||
+           (json_is_array(value) && json_array_size(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
+static bool is_among(const char *const *names, const char *name) {
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
+/* How the adapter began. Some beginnings take their part out of the base weights: such an adapter
+ * belongs to weights that are not published. */
+static int check_beginning(const json_t *config, const char *name) {
+    static const char *const known[] = {"gaussian", "orthogonal", "eva", NULL};
+    const char *kind = json_string_value(json_object_get(config, "init_lora_weights"));
+    if (!kind || is_among(known, kind))
+        return 0;
+    return wg_fail(WG_ERROR_FORMAT, name,
+                   "its init_lora_weights is \"%.32s\", which may change the base weights, too; "
+                   "save it in PEFT as plain LoRA, with path_initial_model_for_weight_conversion",
+                   kind);
+}
+
+/* Refuses what would change the computation and is not known here: every key is read, is known to
+ * change nothing, or is off. */
 static int check_config(const json_t *config, const char *name) {
-    static const char *const unknown[] = {
-        "use_dora",          "lora_bias",         "rank_pattern",
-        "alpha_pattern",     "layers_pattern",    "layers_to_transform",
-        "layer_replication", "target_parameters", "trainable_token_indices"};
-    const char *type = json_string_value(json_object_get(config, "peft_type"));
+    static const char *const read[] = {"bias",
+                                       "fan_in_fan_out",
+                                       "init_lora_weights",
+                                       "lora_alpha",
+                                       "lora_dropout",
+                                       "modules_to_save",
+                                       "peft_type",
+                                       "r",
+                                       "target_modules",
+                                       "use_rslora",
+                                       NULL},
+                             *const harmless[] = {"auto_mapping",
+                                                  "base_model_name_or_path",
+                                                  "inference_mode",
+                                                  "peft_version",
+                                                  "revision",
+                                                  "task_type",
+                                                  "corda_config",
+                                                  "eva_config", /* of init_lora_weights */
+                                                  "loftq_config",
+                                                  "lora_ga_config",
+                                                  "megatron_core", /* only with megatron_config */
+                                                  "qalora_group_size", /* only with use_qalora */
+                                                  NULL};
+    const char *type = json_string_value(json_object_get(config, "peft_type")), *key;
+    json_t *value;
     if (!type || strcmp(type, "LORA") != 0)
         return wg_fail(WG_ERROR_FORMAT, name, "its peft_type is \"%.32s\"; only \"LORA\" is read",
                        type ? type : "");
-    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
-        const json_t *value = json_object_get(config, unknown[i]);
-        if (json_is_true(value) || json_is_integer(value) || json_object_size(value) > 0 ||
-            json_array_size(value) > 0 || (json_is_string(value) && *json_string_value(value)))
+    json_object_foreach((json_t *)config, key, value) {
+        if (!is_off(value) && !is_among(read, key) && !is_among(harmless, key))
             return wg_fail(WG_ERROR_FORMAT, name,
-                           "it has \"%s\", which is not known here; only plain LoRA is read",
-                           unknown[i]);
+                           "it has \"%.64s\", which is not known here; only plain LoRA and rsLoRA "
+                           "are read",
+                           key);
     }
     const char *bias = json_string_value(json_object_get(config, "bias"));
     if (bias && strcmp(bias, "none") != 0)
         return wg_fail(WG_ERROR_FORMAT, name,
                        "it trains biases (\"bias\": \"%.32s\"); only \"none\" is read", bias);
-    return 0;
+    return check_beginning(config, name);
 }
 
 /* Fills a list of names, borrowed from the JSON: of an array, or of one string. */

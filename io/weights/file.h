@@ -56,8 +56,10 @@ struct wg_weights {
     wg__weights_entry *entries;
     int64_t *by_name; /* indices, sorted by name */
     char *config, *tokenizer;
-    char *metadata; /* a JSON object of what else the header says; NULL: nothing */
-    void *own;      /* the reader's */
+    char *tokenizer_refused; /* why the header's tokenizer is not read; NULL: it is, or there is
+                              * none */
+    char *metadata;          /* a JSON object of what else the header says; NULL: nothing */
+    void *own;               /* the reader's */
 };
 
 extern const wg__weights_reader wg__weights_hdf5, wg__weights_safetensors, wg__weights_pytorch,

@@ -206,6 +206,7 @@ void wg_weights_close(wg_weights *file) {
     wg__free(file->by_name);
     wg__free(file->config);
     wg__free(file->tokenizer);
+    wg__free(file->tokenizer_refused);
     wg__free(file->metadata);
     wg__free(file->path);
     wg__free(file);

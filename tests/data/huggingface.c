@@ -60,6 +60,69 @@ START_TEST(what_is_not_understood_is_refused_by_name) {
 }
 END_TEST
 
+START_TEST(a_key_that_is_not_known_is_refused_by_name) {
+    assert_refused("hf_bert", "", "something_new", "1", "\"something_new\" is not known");
+    assert_refused("hf_bert", "model", "something_new", "1", "\"something_new\" of the model");
+    assert_refused("hf_bert", "normalizer", "something_new", "1",
+                   "\"something_new\" of the normalizer \"BertNormalizer\"");
+    assert_refused("hf_bert", "pre_tokenizer", "something_new", "1",
+                   "\"something_new\" of the pre_tokenizer \"BertPreTokenizer\"");
+    assert_refused("hf_bert", "", "added_tokens",
+                   "[{\"id\": 0, \"content\": \"[PAD]\", \"special\": true, \"something_new\": 1}]",
+                   "\"something_new\" of the added token \"[PAD]\"");
+}
+END_TEST
+
+/* The fixture with its added tokens "normalized" or not, and one more, which is not special. */
+static json_t *with_added(const char *name, bool normalized, bool special) {
+    json_t *root = load_fixture(name), *tokens = json_object_get(root, "added_tokens"), *token;
+    size_t i;
+    json_array_foreach(tokens, i, token)
+        json_object_set_new(token, "normalized", json_boolean(normalized));
+    if (!special)
+        json_object_set_new(json_array_get(tokens, json_array_size(tokens) - 1), "special",
+                            json_false());
+    return root;
+}
+
+/* What is normalized is found in the normalized text, so that "Covid-19" is the token "COVID-19" of
+ * a lower-casing tokenizer. */
+START_TEST(an_added_token_that_is_normalized_is_refused_where_that_matters) {
+    static const wg_encode_options special = {.special_tokens = true};
+    static const struct {
+        const char *fixture;
+        bool normalized, special, loads, finds;
+    } cases[] = {
+        {"hf_bert", false, true, true, true},   {"hf_bert", false, false, true, true},
+        {"hf_bert", true, false, false, false}, {"hf_bert", true, true, true, false},
+        {"hf_gpt2", true, true, true, true}, /* nothing is normalized */
+        {"hf_gpt2", true, false, true, true},   {"hf_llama", true, true, true, false},
+        {"hf_t5", true, false, false, false},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        json_t *root = with_added(cases[i].fixture, cases[i].normalized, cases[i].special);
+        wg_tokenizer *tokenizer = wg__huggingface_read(root, "x");
+        ck_assert_msg(!tokenizer == !cases[i].loads, "case %zu", i);
+        if (!tokenizer)
+            assert_error(WG_ERROR_FORMAT, "\"normalized\" of the added token");
+        char *json = wg_tokenizer_to_json(tokenizer);
+        wg_tokenizer *kept = json ? wg_tokenizer_from_json(json) : NULL;
+        wg_token_list list = {0};
+        ck_assert_int_eq(kept ? wg_tokenizer_encode(kept, "the", -1, NULL, &list) : 0, 0);
+        if (kept && wg_tokenizer_encode(kept, "the", -1, &special, &list) < 0) {
+            ck_assert(!cases[i].finds);
+            assert_error(WG_ERROR_FORMAT, "is \"normalized\" in its tokenizer.json");
+        } else
+            ck_assert(!kept || cases[i].finds);
+        wg_token_list_free(&list);
+        wg_text_free(json);
+        wg_tokenizer_free(kept);
+        wg_tokenizer_free(tokenizer);
+        json_decref(root);
+    }
+}
+END_TEST
+
 START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
     assert_refused("hf_gpt2", "model", "vocab", "{}", "no vocabulary");
     assert_refused("hf_gpt2", "model", "vocab", "{\"a\": 1}", "id of \"a\"");
@@ -133,6 +196,8 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         what_is_not_understood_is_refused_by_name,
+        a_key_that_is_not_known_is_refused_by_name,
+        an_added_token_that_is_normalized_is_refused_where_that_matters,
         a_vocabulary_that_contradicts_itself_is_refused,
         a_file_that_is_cut_short_is_refused_wherever_it_is_cut,
         sequences_in_sequences_end_somewhere,

@@ -319,6 +319,48 @@ START_TEST(a_vocabulary_file_may_have_windows_lines_and_no_last_newline) {
 }
 END_TEST
 
+/* What huggingface/transformers writes beside a vocab.txt. */
+START_TEST(settings_beside_a_vocabulary_are_followed_or_refused) {
+    static const struct {
+        const char *settings, *tokens, *message;
+    } cases[] = {
+        {"{\"do_lower_case\": true}", "ich mochte the", NULL},
+        {"{\"do_lower_case\": false}", "[UNK] m\u00f6chte [UNK]", NULL},
+        {"{\"strip_accents\": true, \"tokenize_chinese_chars\": true, \"never_split\": []}",
+         "ich mochte the", NULL},
+        {"{\"strip_accents\": null, \"model_max_length\": 512}", "ich mochte the", NULL},
+        {"{\"do_lower_case\": false, \"strip_accents\": false}", "[UNK] m\u00f6chte [UNK]", NULL},
+        {"{\"strip_accents\": false}", NULL, "\"strip_accents\" is false; only true"},
+        {"{\"do_lower_case\": false, \"strip_accents\": true}", NULL,
+         "\"strip_accents\" is true; only false"},
+        {"{\"tokenize_chinese_chars\": false}", NULL, "\"tokenize_chinese_chars\" is false"},
+        {"{\"do_basic_tokenize\": false}", NULL, "\"do_basic_tokenize\" is false"},
+        {"{\"never_split\": [\"covid-19\"]}", NULL, "\"never_split\" is [\"covid-19\"]"},
+        {"{\"add_eos_token\": true}", NULL, "\"add_eos_token\" is true"},
+        {"{\"added_tokens_decoder\": {\"0\": {\"content\": \"[UNK]\", \"special\": true}}}",
+         "ich mochte the", NULL},
+        {"{\"added_tokens_decoder\": {\"5\": {\"content\": \"covid-19\", \"special\": false}}}",
+         NULL, "the token \"covid-19\" (5)"},
+    };
+    const char *path = write_text("vocab.txt", "[UNK]\nich\nmochte\nm\u00f6chte\nthe\n");
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        write_text("tokenizer_config.json", cases[i].settings);
+        wg_tokenizer *file = wg_tokenizer_load(path);
+        ck_assert_msg(!file == !cases[i].tokens, "%s", cases[i].settings);
+        if (!file)
+            assert_error(WG_ERROR_FORMAT, cases[i].message);
+        wg_tokenizer *folder = wg_tokenizer_load(scratch());
+        ck_assert_msg(!folder == !cases[i].tokens, "%s in a folder", cases[i].settings);
+        if (!folder)
+            assert_error(WG_ERROR_FORMAT, cases[i].message);
+        else
+            ck_assert_str_eq(tokens_of(file, "Ich m\u00f6chte The", NULL), cases[i].tokens);
+        wg_tokenizer_free(file);
+        wg_tokenizer_free(folder);
+    }
+}
+END_TEST
+
 START_TEST(a_saved_vocabulary_is_read_back_the_same) {
     char path[512];
     snprintf(path, sizeof path, "%s/vocab.txt", scratch());
@@ -417,6 +459,7 @@ SUITES {
         decoding_an_id_outside_the_vocabulary_is_an_error,
         a_bad_vocabulary_file_is_refused_with_its_reason,
         a_vocabulary_file_may_have_windows_lines_and_no_last_newline,
+        settings_beside_a_vocabulary_are_followed_or_refused,
         a_saved_vocabulary_is_read_back_the_same,
         a_tokenizer_survives_json,
         a_tokenizer_is_read_from_a_checkpoint,

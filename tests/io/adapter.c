@@ -1,6 +1,7 @@
 /* LoRA adapters in PEFT's files, and in checkpoints. */
 #include "io/weights/adapter.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,12 +188,91 @@ START_TEST(configurations_of_other_kinds_are_refused) {
 }
 END_TEST
 
+/* All keys that PEFT 0.18 writes, with one of them changed. */
+static int attach_peft(net *n, const char *key, const char *value) {
+    static const char published[] =
+        "{\"alpha_pattern\": {}, \"alora_invocation_tokens\": null, \"arrow_config\": null, "
+        "\"auto_mapping\": null, \"base_model_name_or_path\": \"x\", \"bias\": \"none\", "
+        "\"corda_config\": null, \"ensure_weight_tying\": false, \"eva_config\": null, "
+        "\"exclude_modules\": null, \"fan_in_fan_out\": false, \"inference_mode\": true, "
+        "\"init_lora_weights\": true, \"layer_replication\": null, \"layers_pattern\": null, "
+        "\"layers_to_transform\": null, \"loftq_config\": {}, \"lora_alpha\": 4, "
+        "\"lora_bias\": false, \"lora_dropout\": 0.0, \"megatron_config\": null, "
+        "\"megatron_core\": \"megatron.core\", \"modules_to_save\": null, \"peft_type\": "
+        "\"LORA\", \"peft_version\": \"0.18.0\", \"qalora_group_size\": 16, \"r\": 2, "
+        "\"rank_pattern\": {}, \"revision\": null, \"target_modules\": [\"query\"], "
+        "\"target_parameters\": null, \"task_type\": \"CAUSAL_LM\", "
+        "\"trainable_token_indices\": null, \"use_dora\": false, \"use_qalora\": false, "
+        "\"use_rslora\": false}";
+    json_t *config = json_loads(published, 0, NULL);
+    ck_assert_ptr_nonnull(config);
+    json_object_set_new(config, key, json_loads(value, JSON_DECODE_ANY, NULL));
+    char *text = json_dumps(config, 0);
+    const int status = (int)wg_lora_attach_config(&n->module, text, "adapter_config.json");
+    free(text);
+    json_decref(config);
+    return status;
+}
+
+START_TEST(every_key_of_peft_is_read_changes_nothing_or_is_refused) {
+    static const char *const refused[][2] = {
+        {"init_lora_weights", "\"pissa\""},
+        {"init_lora_weights", "\"pissa_niter_16\""},
+        {"init_lora_weights", "\"olora\""},
+        {"init_lora_weights", "\"loftq\""},
+        {"init_lora_weights", "\"corda\""},
+        {"init_lora_weights", "\"lora_ga\""},
+        {"init_lora_weights", "\"mica\""},
+        {"use_qalora", "true"},
+        {"use_dora", "true"},
+        {"use_bdlora", "{\"nblocks\": 2}"},
+        {"lora_bias", "true"},
+        {"ensure_weight_tying", "true"},
+        {"alora_invocation_tokens", "[5, 6]"},
+        {"arrow_config", "{\"top_k\": 3}"},
+        {"alpha_pattern", "{\"query\": 8}"},
+        {"rank_pattern", "{\"query\": 8}"},
+        {"layers_to_transform", "0"},
+        {"layer_replication", "[[0, 2]]"},
+        {"exclude_modules", "[\"value\"]"},
+        {"target_parameters", "[\"weight\"]"},
+        {"trainable_token_indices", "[1]"},
+        {"megatron_config", "{\"a\": 1}"},
+        {"something_new", "0.5"},
+    };
+    static const char *const read[][2] = {
+        {"init_lora_weights", "true"},
+        {"init_lora_weights", "false"},
+        {"init_lora_weights", "\"gaussian\""},
+        {"init_lora_weights", "\"orthogonal\""},
+        {"init_lora_weights", "\"eva\""},
+        {"eva_config", "{\"rho\": 1.0}"},
+        {"revision", "\"main\""},
+        {"something_new", "false"},
+    };
+    for (size_t i = 0; i < WG_COUNT(refused); i++) {
+        net *n = net_new();
+        ck_assert_msg(attach_peft(n, refused[i][0], refused[i][1]) < 0,
+                      "%s %s is added as plain LoRA", refused[i][0], refused[i][1]);
+        assert_error(WG_ERROR_FORMAT, refused[i][0]);
+        wg_module_free(&n->module);
+    }
+    for (size_t i = 0; i < WG_COUNT(read); i++) {
+        net *n = net_new();
+        ck_assert_int_eq(attach_peft(n, read[i][0], read[i][1]), 1);
+        ck_assert_double_eq(n->attention->query->adapter.scale, 2);
+        wg_module_free(&n->module);
+    }
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         a_saved_adapter_has_pefts_names_and_loads_as_it_was,
         an_adapter_of_another_model_is_refused_and_nothing_stays,
         a_checkpoint_reads_as_weights_with_the_adapters_added,
         configurations_of_other_kinds_are_refused,
+        every_key_of_peft_is_read_changes_nothing_or_is_refused,
     };
     add_suite("adapter", tests);
 }

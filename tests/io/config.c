@@ -273,7 +273,7 @@ START_TEST(a_struct_goes_through_json_and_back) {
     wg_config *config = wg_config_new();
     ck_assert_int_eq(wg__settings_write(&lamps, &values, config), 0);
     char *json = wg_config_to_json(config);
-    ck_assert_str_eq(json, "{\n  \"watts\": 9,\n  \"token\": -1,\n  \"share\": 0.25,\n"
+    ck_assert_str_eq(json, "{\n  \"watts\": 9,\n  \"token\": null,\n  \"share\": 0.25,\n"
                            "  \"on\": true,\n  \"shade\": \"light\",\n  \"name\": \"lamp\",\n"
                            "  \"labels\": {\"x\": \"y=z\"},\n  \"weights\": [2.0]\n}\n");
     wg__settings_standard(&lamps, &again);

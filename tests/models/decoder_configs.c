@@ -79,7 +79,7 @@ END_TEST
 START_TEST(what_stretches_positions_otherwise_is_refused) {
     wg_llama_config llama;
     ck_assert_int_lt(read_scaled(&llama, "{\"rope_type\": \"yarn\", \"factor\": 4.0}"), 0);
-    assert_error(WG_ERROR_FORMAT, "\"yarn\"; linear and llama3 are known");
+    assert_error(WG_ERROR_FORMAT, "\"yarn\"; default, linear and llama3 are known");
     ck_assert_int_lt(read_scaled(&llama, "{\"rope_type\": \"llama3\", \"factor\": 4.0}"), 0);
     assert_error(WG_ERROR_FORMAT, "rope_scaling has no \"low_freq_factor\", \"high_freq_factor\"");
     ck_assert_int_lt(read_scaled(&llama, "{\"type\": \"linear\", \"factor\": -1}"), 0);
