@@ -97,6 +97,12 @@ typedef struct wg_model_preset {
     } bench; /* of a step of `wengert bench train`; zeros: its usual ones */
 } wg_model_preset;
 
+/* A tensor that files may hold and the model does not have, since it equals another one. */
+typedef struct wg_model_copy {
+    const char *end; /* of its name: "lm_head.weight" */
+    const char *of;  /* the path of the other: "transformer.wte.weight" */
+} wg_model_copy;
+
 /* How published files name the tensors of this type: see formats/convert.c. */
 typedef struct wg_model_names {
     const char *architecture; /* of config.json ("BertForPreTraining"), or NULL */
@@ -111,10 +117,7 @@ typedef struct wg_model_names {
     const char *heads[4];    /* how names begin that never have the prefix; NULL: no more */
     const char *outer;       /* what names may have before those of the module; NULL: nothing */
     const char *ignored[5];  /* ends of names of tensors that say nothing here, such as masks */
-    struct {
-        const char *end, *of;
-    } copies[3]; /* ends of names of tensors that must equal another one, which the model reads in
-                  * their place: {"lm_head.weight", "transformer.wte.weight"} */
+    wg_model_copy copies[3]; /* up to one without `end` */
     const char *optional[5]; /* how names begin of tensors that a file may lack, beside those of an
                               * encoder's pooler and new heads */
     const char *kept[2];     /* keys of config.json that objectives read, and conversion keeps */

@@ -516,8 +516,8 @@ static json_t *class_json(const wg_tokenizer *tokenizer, bool model) {
     if (tokenizer->kind == &wg__sentencepiece_kind &&
         ((const wg__pieces *)tokenizer)->settings.unigram)
         return json_pack("{s:s, s:i}", "tokenizer_class", "T5Tokenizer", "extra_ids", 0);
-    return json_pack("{s:s, s:b, s:b}", "tokenizer_class", "LlamaTokenizer", "add_bos_token", 1,
-                     "add_eos_token", 0);
+    return json_pack("{s:s, s:b, s:b}", "tokenizer_class", "LlamaTokenizer", "add_bos_token",
+                     tokenizer->special[WG_TOKEN_BEGIN] >= 0, "add_eos_token", 0);
 }
 
 static int write_json(const wg_tokenizer *tokenizer, const char *folder, const char *name,

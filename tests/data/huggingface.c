@@ -123,6 +123,43 @@ START_TEST(an_added_token_that_is_normalized_is_refused_where_that_matters) {
 }
 END_TEST
 
+/* tokenizer_config.json beside a tokenizer.json: the classes of huggingface/transformers follow the
+ * former where the two differ. */
+START_TEST(settings_beside_a_tokenizer_are_followed_or_refused) {
+    static const struct {
+        const char *fixture, *settings, *message;
+        bool begins;
+    } cases[] = {
+        {"hf_llama", "{}", NULL, true},
+        {"hf_llama", "{\"add_bos_token\": true, \"add_eos_token\": false}", NULL, true},
+        {"hf_llama", "{\"add_bos_token\": false}", NULL, false},
+        {"hf_llama", "{\"add_eos_token\": true}", "\"add_eos_token\" is true", false},
+        {"hf_llama", "{\"add_prefix_space\": true, \"sp_model_kwargs\": {}}", NULL, true},
+        {"hf_llama", "{\"add_prefix_space\": false}", "\"add_prefix_space\" is false", false},
+        {"hf_llama", "{\"sp_model_kwargs\": {\"enable_sampling\": true}}", "\"sp_model_kwargs\"",
+         false},
+        {"hf_gpt2", "{\"add_prefix_space\": false, \"add_bos_token\": false}", NULL, true},
+        {"hf_gpt2", "{\"add_prefix_space\": true}", "\"add_prefix_space\" is true", false},
+        {"hf_bert", "{\"do_lower_case\": true, \"strip_accents\": null}", NULL, false},
+        {"hf_bert", "{\"do_lower_case\": false}", "\"do_lower_case\" is false; only true", false},
+        {"hf_bert_cased", "{\"do_lower_case\": true}", "\"do_lower_case\" is true", false},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        json_t *root = load_fixture(cases[i].fixture);
+        ck_assert_int_eq(json_dump_file(root, in_scratch("tokenizer.json"), 0), 0);
+        json_decref(root);
+        write_text("tokenizer_config.json", cases[i].settings);
+        wg_tokenizer *tokenizer = wg_tokenizer_load(scratch());
+        ck_assert_msg(!tokenizer == !!cases[i].message, "%s", cases[i].settings);
+        if (!tokenizer)
+            assert_error(WG_ERROR_FORMAT, cases[i].message);
+        ck_assert(cases[i].begins ==
+                  (tokenizer && wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN) >= 0));
+        wg_tokenizer_free(tokenizer);
+    }
+}
+END_TEST
+
 START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
     assert_refused("hf_gpt2", "model", "vocab", "{}", "no vocabulary");
     assert_refused("hf_gpt2", "model", "vocab", "{\"a\": 1}", "id of \"a\"");
@@ -198,6 +235,7 @@ SUITES {
         what_is_not_understood_is_refused_by_name,
         a_key_that_is_not_known_is_refused_by_name,
         an_added_token_that_is_normalized_is_refused_where_that_matters,
+        settings_beside_a_tokenizer_are_followed_or_refused,
         a_vocabulary_that_contradicts_itself_is_refused,
         a_file_that_is_cut_short_is_refused_wherever_it_is_cut,
         sequences_in_sequences_end_somewhere,

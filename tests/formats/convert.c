@@ -415,6 +415,65 @@ START_TEST(several_tokens_that_end_a_text_are_noted) {
 }
 END_TEST
 
+/* ---- LoRA adapters ---- */
+
+/* An adapter of rank 2 whose product is 1 at [0, 0] and [1, 1], for the queries of the first layer,
+ * with that configuration. */
+static const char *write_adapter(const char *keys) {
+    const char *folder = in_scratch("adapter");
+    char json[512];
+    const wg_weights_info infos[] = {
+        {"base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight", {WG_F32, 2, {2, 16}}},
+        {"base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight", {WG_F32, 2, {16, 2}}}};
+    mkdir(folder, 0777);
+    snprintf(json, sizeof json,
+             "{\"peft_type\": \"LORA\", \"lora_alpha\": 4, \"target_modules\": [\"q_proj\"], %s}",
+             keys);
+    write_text("adapter/adapter_config.json", json);
+    wg_weights_writer *writer = wg_weights_create(in_scratch("adapter/adapter_model.safetensors"),
+                                                  "safetensors", NULL, 2, infos);
+    wg_weights_put(writer, 0, wg_eye(WG_F32, 2, 16));
+    wg_weights_put(writer, 1, wg_eye(WG_F32, 16, 2));
+    ck_assert_int_eq(wg_weights_commit(writer), 0);
+    return folder;
+}
+
+START_TEST(an_adapter_is_added_at_its_scale_or_refused) {
+    static const struct {
+        const char *keys, *message;
+        double added;
+    } cases[] = {
+        {"\"r\": 2", NULL, 2},
+        {"\"r\": 2, \"use_rslora\": true", NULL, 2.82842712},
+        {"\"r\": 2, \"init_lora_weights\": \"pissa\"", "init_lora_weights is \"pissa\"", 0},
+        {"\"r\": 2, \"use_qalora\": true", "it has \"use_qalora\"", 0},
+        {"\"r\": 4", "lora_A.weight", 0}, /* the tensors are of rank 2 */
+    };
+    wg_weights *base = wg_weights_open(fixture("convert/llama"));
+    wg_tensor *before =
+        wg_weights_read(base, wg_weights_find(base, "model.layers.0.self_attn.q_proj.weight"));
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        const wg_convert_options options = {.adapter = write_adapter(cases[i].keys)};
+        const int status =
+            wg_convert(fixture("convert/llama"), in_scratch("sum.h5"), &options, NULL);
+        ck_assert_int_eq(status, cases[i].message ? -1 : 0);
+        if (cases[i].message) {
+            assert_error(WG_ERROR_FORMAT, cases[i].message);
+            continue;
+        }
+        wg_weights *sum = wg_weights_open(in_scratch("sum.h5"));
+        wg_tensor *after =
+            wg_weights_read(sum, wg_weights_find(sum, "model.layers.0.self_attn.q_proj.weight"));
+        wg_tensor *wanted =
+            wg_add(before, wg_mul_scalar(wg_matmul(wg_eye(WG_F32, 16, 2), wg_eye(WG_F32, 2, 16)),
+                                         cases[i].added));
+        assert_close(after, wanted, 1e-6, 1e-6);
+        wg_weights_close(sum);
+    }
+    wg_weights_close(base);
+}
+END_TEST
+
 /* ---- What is refused ---- */
 
 static void refuse(const char *in, const char *out, const wg_convert_options *options,
@@ -600,6 +659,7 @@ SUITES {
         a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note,
         a_model_goes_through_shards_and_back_bit_for_bit,
         several_tokens_that_end_a_text_are_noted,
+        an_adapter_is_added_at_its_scale_or_refused,
         what_cannot_be_converted_is_refused_with_the_reason,
         a_model_with_bigrams_is_written_in_no_format_of_others,
         a_model_that_is_not_here_or_not_of_its_configuration_is_refused,

@@ -1584,6 +1584,13 @@ class wg_model_preset(Structure):
     ]
 
 
+class wg_model_copy(Structure):
+    _fields_ = [
+        ("end", c_char_p),
+        ("of", c_char_p),
+    ]
+
+
 class wg_model_names(Structure):
     _fields_ = [
         ("architecture", c_char_p),
@@ -1596,7 +1603,8 @@ class wg_model_names(Structure):
         ("prefix", c_char_p),
         ("heads", c_char_p * 4),
         ("outer", c_char_p),
-        ("repeated", c_char_p * 5),
+        ("ignored", c_char_p * 5),
+        ("copies", wg_model_copy * 3),
         ("optional", c_char_p * 5),
         ("kept", c_char_p * 2),
         ("adapted", c_char_p * 3),
