@@ -44,45 +44,25 @@ static bool adds_begin(const json_t *root) {
     return json_is_integer(begin) && !json_equal(begin, json_object_get(special, "end"));
 }
 
-/* Keys that are read, here or in gguf.c, or that say nothing about the tokens of a text. */
+/* Keys that are read, here or in gguf.c, or that say nothing about the tokens of a text, as the ids
+ * of special tokens. */
 static bool is_known(const char *key) {
-    static const char *const keys[] = {
-        "model",
-        "pre",
-        "tokens",
-        "scores",
-        "token_type",
-        "merges",
-        "bos_token_id",
-        "eos_token_id",
-        "padding_token_id",
-        "eot_token_id",
-        "eom_token_id",
-        "unknown_token_id",
-        "cls_token_id",
-        "mask_token_id",
-        "separator_token_id",
-        "add_bos_token",
-        "add_eos_token",
-        "seperator_token_id",
-        "add_sep_token",
-        "fim_pre_token_id",
-        "fim_suf_token_id",
-        "fim_mid_token_id",
-        "fim_pad_token_id",
-        "fim_rep_token_id",
-        "fim_sep_token_id",
-        "prefix_token_id",
-        "suffix_token_id",
-        "middle_token_id",
-        "token_type_count",
-        "add_space_prefix",
-        "remove_extra_whitespaces",
-    };
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    return false;
+    static const char *const keys[] = {"model",
+                                       "pre",
+                                       "tokens",
+                                       "scores",
+                                       "token_type",
+                                       "merges",
+                                       "add_bos_token",
+                                       "add_eos_token",
+                                       "add_space_prefix",
+                                       "token_type_count",
+                                       "add_sep_token",
+                                       "remove_extra_whitespaces"};
+    bool known = wg__ends_with(key, "_token_id");
+    for (size_t i = 0; !known && i < sizeof keys / sizeof keys[0]; i++)
+        known = strcmp(key, keys[i]) == 0;
+    return known;
 }
 
 /* A reason why the tokenizer of the metadata would be read with another meaning than it was written
