@@ -227,7 +227,7 @@ static int backward_of(const report *r, wg_training *training) {
     wg_module_train(r->trained.model.module, true);
     const wg_task task = wg_training_task(training);
     wg_tensor *loss = task.loss(task.context, &metrics);
-    const int status = loss ? wg_backward(loss, NULL) : -1;
+    const int status = loss ? wg_backward(wg_sum(loss, 0, NULL, false), NULL) : -1;
     wg_module_train(r->trained.model.module, false);
     wg_scope_end(&scope, NULL);
     return status;

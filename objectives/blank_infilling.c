@@ -139,10 +139,17 @@ static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
     if (wg_batches_next(t->batches, &batch) < 0)
         return NULL;
     const wg_model_inputs inputs = inputs_of(&batch);
-    wg_tensor *loss =
-        wg_model_loss(model, wg_model_forward(model, &inputs), NULL, batch.labels, NULL);
     metrics->tokens += batch.tokens;
-    return wg_metrics_add(metrics, "perplexity", exp(wg_item(loss)), 1) < 0 ? NULL : loss;
+    return wg_model_loss(model, wg_model_forward(model, &inputs), NULL, batch.labels, NULL);
+}
+
+static int weigh(void *training, wg_loss_part *parts) {
+    const wg_training *t = training;
+    wg__blank_batch batch;
+    if (wg_batches_next(t->batches, &batch) < 0)
+        return -1;
+    parts[0].count = (double)wg_tensor_count(batch.labels);
+    return 0;
 }
 
 /* ---- Evaluation ---- */
@@ -718,6 +725,7 @@ const wg_objective wg_blank_infilling = {
     .begin = begin,
     .end = end,
     .loss = next_loss,
+    .weigh = weigh,
     .evaluate = evaluate,
     .describe = wg__describe_sentences,
     .metrics = rows,

@@ -22,10 +22,10 @@
  *
  * A document is gone through in order, in texts of whole sentences.
  *
- * Metric of a step, beside its loss: perplexity. An evaluation fills spans, [MASK], whatever the
- * mixture that is trained on: `loss` (the mean over all targets, the end of each blank among them),
- * `word_loss` (the mean over targets that are words of the text) and `unigram_loss` (what
- * predicting these by their frequency in the training text would lose). */
+ * An evaluation fills spans, [MASK], whatever the mixture that is trained on: `loss` (the mean over
+ * all targets, the end of each blank among them), `word_loss` (the mean over targets that are words
+ * of the text) and `unigram_loss` (what predicting these by their frequency in the training text
+ * would lose). */
 #ifndef WG_OBJECTIVES_BLANK_INFILLING_H
 #define WG_OBJECTIVES_BLANK_INFILLING_H
 

@@ -195,9 +195,8 @@ static wg_tensor *loss(void *training, wg_metrics *metrics) {
     const int64_t parts = wg__sequence_parts(t);
     if (wg_batches_next(t->batches, &batch) < 0)
         return NULL;
-    wg_tensor *value = batch_loss(t, &batch, parts);
     metrics->tokens += batch.tokens;
-    return wg_metrics_add(metrics, "perplexity", exp(wg_item(value)), 1) < 0 ? NULL : value;
+    return batch_loss(t, &batch, parts);
 }
 
 /* ---- Evaluation ---- */

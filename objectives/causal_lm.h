@@ -7,10 +7,10 @@
  * In each epoch windows are cut one behind the other, from an offset below T on that is drawn anew,
  * and taken in a shuffled order.
  *
- * Metric of a step, beside its loss: perplexity. Of an evaluation: `loss` (the mean over tokens),
- * `perplexity` (e to it), `bits_per_byte` (loss / log 2 x tokens / bytes of the held-out text,
- * whatever the tokenizer) and `unigram_loss` (what predicting the tokens of the held-out text by
- * their frequency in the training text would lose). */
+ * Metrics of an evaluation: `loss` (the mean over tokens), `perplexity` (e to it), `bits_per_byte`
+ * (loss / log 2 x tokens / bytes of the held-out text, whatever the tokenizer) and `unigram_loss`
+ * (what predicting the tokens of the held-out text by their frequency in the training text would
+ * lose). */
 #ifndef WG_OBJECTIVES_CAUSAL_LM_H
 #define WG_OBJECTIVES_CAUSAL_LM_H
 

@@ -6,6 +6,9 @@
  *     u, v (B, C)  -->  cosine of each u with each v, / temperature (B, B)  -->  cross-entropy,
  *                       the right v of a u being its own
  *
+ * The other texts of a batch are the wrong answers, so the loss depends on how the texts of a step
+ * are cut into batches: a step has the mean of its batches' losses.
+ *
  * A vector is what `wengert embed` gives: the mean of the hidden states, or that of [CLS]. The
  * model stays as it was pretrained, without a new head.
  *

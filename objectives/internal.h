@@ -15,10 +15,7 @@ static inline wg_model_inputs wg__pair_inputs(const wg_pair_batch *batch) {
                              .keep = batch->attention_mask};
 }
 
-/* The training examples that were taken so far. */
-double wg__examples_done(const wg_training *t);
-
-/* How many parts the sequences of the next batch are cut into, by ramp_examples: 4, 2 or 1. */
+/* How many parts the sequences of the step are cut into, by ramp_examples: 4, 2 or 1. */
 int64_t wg__sequence_parts(const wg_training *t);
 
 /* (B, T) -> (B parts, T / parts), the same numbers. [scope] */

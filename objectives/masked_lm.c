@@ -457,15 +457,26 @@ static int add_metrics(const wg__masked_batch *batch, const wg__masked_loss *los
     return 0;
 }
 
+/* Of the words and of the sentences: their means are over other numbers. */
 static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
     const wg_training *t = training;
     wg__masked_batch batch;
     wg__masked_loss loss;
-    return wg_batches_next(t->batches, &batch) < 0 ||
-                   wg__masked_lm_loss(t->setup.model, &batch, true, &loss) < 0 ||
-                   add_metrics(&batch, &loss, metrics) < 0
-               ? NULL
-               : loss.total;
+    if (wg_batches_next(t->batches, &batch) < 0 ||
+        wg__masked_lm_loss(t->setup.model, &batch, true, &loss) < 0 ||
+        add_metrics(&batch, &loss, metrics) < 0)
+        return NULL;
+    return loss.nsp ? wg_stack(2, (wg_tensor *[]){loss.mlm, loss.nsp}, 0) : loss.mlm;
+}
+
+static int weigh(void *training, wg_loss_part *parts) {
+    const wg_training *t = training;
+    wg__masked_batch batch;
+    if (wg_batches_next(t->batches, &batch) < 0)
+        return -1;
+    parts[0].count = (double)wg_tensor_count(batch.masked_labels);
+    parts[1].count = (double)wg_tensor_count(batch.next_sentence_labels);
+    return 0;
 }
 
 /* ---- Evaluation ---- */
@@ -741,6 +752,7 @@ const wg_objective wg_masked_lm = {
     .begin = begin,
     .end = end,
     .loss = next_loss,
+    .weigh = weigh,
     .evaluate = evaluate,
     .describe = wg__describe_sentences,
     .metrics = rows,

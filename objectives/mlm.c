@@ -219,40 +219,46 @@ static void mask_sequence(packing *p, int64_t row, wg_generator g, int64_t *coun
         }
 }
 
-/* How many of the sequences of a batch are causal: at least one of each kind where both are
- * wanted. */
-static int64_t causal_rows(const packing *p, int64_t rows) {
-    const double share = p->options.masking.causal_share;
-    if (share == 0 || rows == 1)
-        return share > 0.5 ? rows : 0;
-    const int64_t wanted = (int64_t)rint(share * (double)rows);
-    return wanted < 1 ? 1 : wanted > rows - 1 ? rows - 1 : wanted;
+/* Whether a sequence is causal: that share of each stretch of an epoch is, however the stretch is
+ * cut into batches. */
+static bool is_causal(const packing *p, const wg_example *example) {
+    const double share = p->options.masking.causal_share, place = (double)example->place;
+    return floor((place + 1) * share) > floor(place * share);
 }
 
-static int build_masked(packing *p, int64_t rows, const wg_example *examples,
-                        wg__mlm_batch *batch) {
-    int64_t count = 0;
-    for (int64_t r = 0; r < rows; r++) {
-        if (read_sequence(p, p->windows.starts[r]) < 0)
+static int build_masked(packing *p, int64_t all, const wg_example *examples, wg__mlm_batch *batch) {
+    int64_t rows = 0, count = 0;
+    for (int64_t i = 0; i < all; i++) {
+        if (is_causal(p, &examples[i]))
+            continue;
+        if (read_sequence(p, p->windows.starts[i]) < 0)
             return -1;
-        mask_sequence(p, r, examples[r].generator, &count);
+        mask_sequence(p, rows++, examples[i].generator, &count);
     }
+    if (rows == 0)
+        return 0;
     batch->ids = wg_from_array(WG_I64, WG_DIMS(rows, p->options.sequence), p->ids);
     batch->positions = wg_from_array(WG_I64, WG_DIMS(count), p->positions);
     batch->labels = wg_from_array(WG_I64, WG_DIMS(count), p->labels);
     return batch->ids && batch->positions && batch->labels ? 0 : -1;
 }
 
-static int build_causal(packing *p, int64_t first, int64_t rows, wg__mlm_batch *batch) {
+static int build_causal(packing *p, int64_t all, const wg_example *examples, wg__mlm_batch *batch) {
     const int64_t length = p->options.sequence;
-    for (int64_t r = 0; r < rows; r++) {
-        if (read_sequence(p, p->windows.starts[first + r]) < 0)
+    int64_t rows = 0;
+    for (int64_t i = 0; i < all; i++) {
+        if (!is_causal(p, &examples[i]))
+            continue;
+        if (read_sequence(p, p->windows.starts[i]) < 0)
             return -1;
         for (int64_t t = 0; t < length; t++) {
-            p->ids[r * length + t] = p->tokens[t];
-            p->labels[r * length + t] = p->tokens[t + 1];
+            p->ids[rows * length + t] = p->tokens[t];
+            p->labels[rows * length + t] = p->tokens[t + 1];
         }
+        rows++;
     }
+    if (rows == 0)
+        return 0;
     batch->causal_ids = wg_from_array(WG_I64, WG_DIMS(rows, length), p->ids);
     batch->causal_labels = wg_from_array(WG_I64, WG_DIMS(rows, length), p->labels);
     return batch->causal_ids && batch->causal_labels ? 0 : -1;
@@ -261,10 +267,9 @@ static int build_causal(packing *p, int64_t first, int64_t rows, wg__mlm_batch *
 static int build(void *context, int64_t count, const wg_example *examples, void *built) {
     packing *p = context;
     wg__mlm_batch *batch = built;
-    const int64_t causal = causal_rows(p, count);
     *batch = (wg__mlm_batch){.tokens = count * p->options.sequence};
-    if ((causal < count && build_masked(p, count - causal, examples, batch) < 0) ||
-        (causal > 0 && build_causal(p, count - causal, causal, batch) < 0)) {
+    if (build_masked(p, count, examples, batch) < 0 ||
+        build_causal(p, count, examples, batch) < 0) {
         *batch = (wg__mlm_batch){0};
         return -1;
     }
@@ -443,22 +448,33 @@ static void end(wg_training *t) {
     wg__free(mine);
 }
 
-/* The share of masked tokens at this point of the run. */
+/* The share of masked tokens in this step of the run. */
 static double share_now(const wg_training *t) {
     const wg_mlm_options *o = &((const mlm *)t->context)->options;
     if (o->final_masked_share == 0 || t->run_examples == 0)
         return o->masked_share;
-    const double done = wg__examples_done(t) / (double)t->run_examples;
+    const double done = (double)t->step_examples / (double)t->run_examples;
     return o->masked_share + fmin(done, 1) * (o->final_masked_share - o->masked_share);
 }
 
-/* The loss of a batch: the mean of those of the masked and the causal sequences, weighted by their
- * numbers; and its metrics. */
+/* How many of the sequences of a batch are masked, as a share. */
+static double masked_rows(const wg__mlm_batch *batch) {
+    const double masked = batch->ids ? (double)wg_tensor_count(batch->ids) : 0;
+    return masked / (double)batch->tokens;
+}
+
+/* The loss of a batch; and its metrics. That of hybrid has two parts, the mean losses of masked and
+ * of next tokens, each times the share of its sequences. */
 static wg_tensor *batch_loss(const wg_training *t, const wg__mlm_batch *batch, int64_t parts,
                              wg_metrics *metrics) {
     const wg_model *model = t->setup.model;
     wg_tensor *masked = NULL, *causal = NULL;
     metrics->tokens += batch->tokens;
+    /* All ranks name all metrics, also one whose batch has sequences of one kind only. */
+    if (is_hybrid(t) && (wg_metrics_add(metrics, "mlm_loss", NAN, 0) < 0 ||
+                         wg_metrics_add(metrics, "mlm_accuracy", NAN, 0) < 0 ||
+                         wg_metrics_add(metrics, "causal_loss", NAN, 0) < 0))
+        return NULL;
     if (batch->ids) {
         int64_t correct = 0;
         wg_tensor *ids = wg__cut_sequences(batch->ids, parts); /* flat positions stay the same */
@@ -480,20 +496,37 @@ static wg_tensor *batch_loss(const wg_training *t, const wg__mlm_batch *batch, i
         if (!causal || wg_metrics_add(metrics, "causal_loss", wg_item(causal), count) < 0)
             return NULL;
     }
-    if (!masked || !causal)
-        return masked ? masked : causal;
-    const double rows = (double)wg_tensor_size(batch->ids, 0);
-    const double causal_rows = (double)wg_tensor_size(batch->causal_ids, 0);
-    return wg_add(wg_mul_scalar(masked, rows / (rows + causal_rows)),
-                  wg_mul_scalar(causal, causal_rows / (rows + causal_rows)));
+    if (!is_hybrid(t))
+        return masked;
+    const double share = masked_rows(batch);
+    masked = masked ? wg_mul_scalar(masked, share) : wg_zeros_like(causal);
+    causal = causal ? wg_mul_scalar(causal, 1 - share) : wg_zeros_like(masked);
+    return wg_stack(2, (wg_tensor *[]){masked, causal}, 0);
+}
+
+static int next_batch(const wg_training *t, wg__mlm_batch *batch) {
+    wg__mlm_batches_set_share(t->batches, share_now(t));
+    return wg_batches_next(t->batches, batch);
 }
 
 static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
     const wg_training *t = training;
     wg__mlm_batch batch;
-    const int64_t parts = wg__sequence_parts(t);
-    wg__mlm_batches_set_share(t->batches, share_now(t));
-    return wg_batches_next(t->batches, &batch) < 0 ? NULL : batch_loss(t, &batch, parts, metrics);
+    return next_batch(t, &batch) < 0 ? NULL : batch_loss(t, &batch, wg__sequence_parts(t), metrics);
+}
+
+static int weigh(void *training, wg_loss_part *parts) {
+    wg__mlm_batch batch;
+    if (next_batch(training, &batch) < 0)
+        return -1;
+    const double share = masked_rows(&batch);
+    if (batch.labels)
+        parts[0].count = (double)wg_tensor_count(batch.labels);
+    if (batch.causal_labels)
+        parts[1].count = (double)wg_tensor_count(batch.causal_labels);
+    parts[0].share = share;
+    parts[1].share = 1 - share;
+    return 0;
 }
 
 /* ---- Evaluation ---- */
@@ -504,8 +537,7 @@ static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
     wg__mlm_batch batch;
     if (wg_batches_next(mine->held_out.batches, &batch) < 0)
         return -1;
-    wg_tensor *value = batch_loss(t, &batch, 1, metrics);
-    if (!value || wg_metrics_add(metrics, "loss", wg_item(value), (double)batch.tokens) < 0)
+    if (!batch_loss(t, &batch, 1, metrics))
         return -1;
     return !batch.labels ? 0
                          : wg_metrics_add(metrics, "unigram_loss",
@@ -513,9 +545,16 @@ static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
                                           (double)wg_tensor_count(batch.labels));
 }
 
+/* The loss of all sequences as one batch. */
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
-    return wg__evaluate_batches(t, &((const mlm *)t->context)->held_out, batches, evaluate_batch,
-                                metrics);
+    const wg__held_out *held_out = &((const mlm *)t->context)->held_out;
+    if (wg__evaluate_batches(t, held_out, batches, evaluate_batch, metrics) < 0)
+        return -1;
+    const double tokens = (double)metrics->tokens;
+    const double share = wg_metrics_weight(metrics, "causal_loss") / tokens;
+    const double masked = share < 1 ? (1 - share) * wg_metrics_get(metrics, "mlm_loss") : 0;
+    const double causal = share > 0 ? share * wg_metrics_get(metrics, "causal_loss") : 0;
+    return wg_metrics_add(metrics, "loss", masked + causal, tokens);
 }
 
 /* ---- Results ---- */
@@ -592,6 +631,7 @@ const wg_objective wg_mlm = {
     .begin = begin,
     .end = end,
     .loss = next_loss,
+    .weigh = weigh,
     .evaluate = evaluate,
     .describe = wg__describe_sentences,
     .metrics = rows,
@@ -616,6 +656,7 @@ const wg_objective wg_hybrid = {
     .begin = begin,
     .end = end,
     .loss = next_loss,
+    .weigh = weigh,
     .evaluate = evaluate,
     .describe = wg__describe_sentences,
     .metrics = rows,

@@ -18,17 +18,19 @@
  * objective mlm      the masked token at t is predicted from hidden state t
  * objective hybrid   the masked token at t is predicted from hidden state t - 1, and in a share of
  *                    the sequences, nothing is masked, attention is causal, and every next token is
- *                    predicted. One model then fills blanks and continues texts.
+ *                    predicted. One model then fills blanks and continues texts. Which
+ *                    sequences are causal depends on their places in the epoch: where the share is
+ *                    a quarter, every fourth is.
  *
  * Metrics of a step and an evaluation: mlm_loss and mlm_accuracy over the masked tokens, of hybrid
- * also causal_loss; of an evaluation: `loss` (the weighted sum) and `unigram_loss`, that of
- * predicting the masked tokens by their frequency in the training text. */
+ * also causal_loss; of an evaluation: `loss` (their mean, weighted by sequences) and
+ * `unigram_loss`, that of predicting the masked tokens by their frequency in the training text. */
 #ifndef WG_OBJECTIVES_MLM_H
 #define WG_OBJECTIVES_MLM_H
 
 #include "objective.h"
 
-/* B sequences of T tokens, the causal ones last; N masked tokens are predicted. Owned by the scope
+/* B sequences of T tokens, the causal ones apart; N masked tokens are predicted. Owned by the scope
  * that was open. */
 typedef struct wg__mlm_batch {
     wg_tensor *ids;           /* (B - Bc, T) i64, with masks; NULL if all are causal */

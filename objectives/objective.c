@@ -204,6 +204,13 @@ void wg_training_free(wg_training *training) {
 
 /* ---- The task ---- */
 
+/* What changes in the course of a run does so between steps, not between the batches of one. */
+static void task_begin_step(void *context) {
+    wg_training *training = context;
+    const wg_data_position at = wg_batches_position(training->batches);
+    training->step_examples = at.epoch * wg_batches_examples(training->batches) + at.next;
+}
+
 static int task_evaluate(void *context, wg_metrics *metrics) {
     wg_training *training = context;
     return training->objective->evaluate(training, training->setup.evaluation_batches, metrics);
@@ -320,6 +327,8 @@ wg_task wg_training_task(wg_training *training) {
         .context = training,
         .module = training->setup.model->module,
         .loss = training->objective->loss,
+        .weigh = training->objective->weigh,
+        .begin_step = task_begin_step,
         .evaluate = has_held_out(training) ? task_evaluate : NULL,
         .shares_evaluation = training->setup.group != NULL,
         .save = task_save,
@@ -356,15 +365,10 @@ void wg_filled_clear(wg_filled *filled) {
 
 /* ---- What objectives share ---- */
 
-double wg__examples_done(const wg_training *t) {
-    const wg_data_position at = wg_batches_position(t->batches);
-    return (double)at.epoch * (double)wg_batches_examples(t->batches) + (double)at.next;
-}
-
 int64_t wg__sequence_parts(const wg_training *t) {
     if (t->ramp_examples == 0)
         return 1;
-    const double done = wg__examples_done(t) / (double)t->ramp_examples;
+    const double done = (double)t->step_examples / (double)t->ramp_examples;
     return done < 0.5 ? 4 : done < 1 ? 2 : 1;
 }
 

@@ -83,6 +83,7 @@ typedef struct wg_training {
     wg_batches *batches;     /* of the training data; NULL without */
     int64_t fingerprint;     /* of the training data: a resumed run must have the same */
     int64_t examples;        /* of an epoch */
+    int64_t step_examples;   /* that were taken before the step */
     int64_t run_examples;    /* of the whole run, for what changes in its course; set before the
                               * first step; 0: nothing changes */
     int64_t ramp_examples;   /* the first half of so many examples are cut into quarters, the second
@@ -268,7 +269,10 @@ struct wg_objective {
      * `end` frees the context, also after a `begin` that failed. */
     int (*begin)(wg_training *training);
     void (*end)(wg_training *training);
-    wg_tensor *(*loss)(void *training, wg_metrics *metrics); /* as in wg_task, of a wg_training */
+    /* As in wg_task, of a wg_training. `weigh` is NULL where all batches of as many examples weigh
+     * the same. */
+    wg_tensor *(*loss)(void *training, wg_metrics *metrics);
+    int (*weigh)(void *training, wg_loss_part *parts);
     int (*evaluate)(wg_training *training, int64_t batches, wg_metrics *metrics); /* 0: all */
     char *(*config)(const wg_training *training); /* kept as /config; NULL: the model's own */
 

@@ -56,11 +56,18 @@ static char *config(const wg_training *t) {
     return wg__headed_encoder_config(answerer_of(t->setup.model));
 }
 
-/* Logits of the answers' first and last tokens. */
+/* Logits of the answers' first and last tokens. Those of padding say that it is neither, so that
+ * the loss of a window does not depend on how long the others of its batch are. */
 static int answer(const wg_training *t, const wg__squad_batch *batch, wg_tensor **start,
                   wg_tensor **end) {
+    const double never = -1e9;
     const wg_model_inputs inputs = wg__pair_inputs(&batch->inputs);
-    return wg__headed_encoder_answer(answerer_of(t->setup.model), &inputs, start, end);
+    if (wg__headed_encoder_answer(answerer_of(t->setup.model), &inputs, start, end) < 0)
+        return -1;
+    wg_tensor *padding = wg_logical_not(inputs.keep);
+    *start = wg_masked_fill(*start, padding, never);
+    *end = wg_masked_fill(*end, padding, never);
+    return wg_error_pending() ? -1 : 0;
 }
 
 /* ---- Training ---- */

@@ -144,11 +144,9 @@ typedef struct corruption {
     wg_token_window *spans; /* scratch, of one text */
 } corruption;
 
-/* All spans of a batch are drawn from the generator of its first example. */
 static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
     corruption *c = context;
     const wg__span_lengths *lengths = &c->lengths;
-    wg_generator generator = examples[0].generator;
     int64_t *labels = c->ids + count * lengths->inputs;
     *(wg__span_batch *)batch = (wg__span_batch){0};
     for (int64_t b = 0; b < count; b++) {
@@ -156,6 +154,7 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
             return -1;
         for (int64_t i = 0; i < lengths->text; i++)
             c->text[i] = c->read[i];
+        wg_generator generator = examples[b].generator;
         wg__span_draw(lengths, &generator, c->spans);
         corrupt(&c->tokens, c->text, lengths->text, c->spans, lengths->spans,
                 (row){c->ids + b * lengths->inputs, labels + b * lengths->targets});

@@ -132,6 +132,18 @@ static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
     return wg_cross_entropy(logits, wanted, WG_IGNORE_INDEX, NULL);
 }
 
+static int weigh(void *training, wg_loss_part *parts) {
+    const wg_training *t = training;
+    const tagging *mine = t->context;
+    wg__tagged_batch batch;
+    if (wg_batches_next(t->batches, mine->chosen) < 0 ||
+        wg__tagged_batch_read(mine->training, &mine->frame, t->setup.batch, mine->chosen, &batch) <
+            0)
+        return -1;
+    parts[0].count = (double)batch.words;
+    return 0;
+}
+
 /* ---- Evaluation ---- */
 
 /* Fills the predicted tags of the words of these windows; adds their loss. */
@@ -325,6 +337,7 @@ const wg_objective wg_token_labels = {
     .begin = begin,
     .end = end,
     .loss = next_loss,
+    .weigh = weigh,
     .evaluate = evaluate,
     .describe = describe,
     .metrics = rows,

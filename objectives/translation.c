@@ -142,6 +142,15 @@ static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
     return loss;
 }
 
+static int weigh(void *training, wg_loss_part *parts) {
+    const wg_training *t = training;
+    wg__translation_batch batch;
+    if (wg_batches_next(t->batches, &batch) < 0)
+        return -1;
+    parts[0].count = (double)batch.tokens;
+    return 0;
+}
+
 /* ---- Evaluation ---- */
 
 static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
@@ -574,6 +583,7 @@ const wg_objective wg_translation = {
     .begin = begin,
     .end = end,
     .loss = next_loss,
+    .weigh = weigh,
     .evaluate = evaluate,
     .describe = describe,
     .metrics = metric_rows,

@@ -162,6 +162,7 @@ tests_test_objectives_SOURCES = \
 	tests/objectives/masked_batch.c \
 	tests/objectives/span_batch.c \
 	tests/objectives/translation_batch.c \
+	tests/objectives/accumulation.c \
 	tests/objectives/task_run.c \
 	tests/objectives/task_run.h \
 	tests/objectives/translation.c \
@@ -285,6 +286,7 @@ command_tests = \
 	tests/cli/plot.sh \
 	tests/cli/ranks.sh \
 	tests/cli/ranks_kills.sh \
+	tests/cli/ranks_accumulate.sh \
 	tests/cli/ranks_use.sh \
 	tests/cli/report.sh \
 	tests/cli/resources.sh \

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/span.h"
@@ -92,9 +94,11 @@ static int check_arguments(const wg_task *task, const wg_optimizer *optimizer,
     const char *missing = !task           ? "task"
                           : !task->module ? "module in the task"
                           : !task->loss   ? "function `loss' in the task"
-                          : !optimizer    ? "optimizer"
-                          : !options      ? "options"
-                                          : NULL;
+                          : task->weigh && !task->batches
+                              ? "wg_task.batches, by which `weigh' of the task goes back"
+                          : !optimizer ? "optimizer"
+                          : !options   ? "options"
+                                       : NULL;
     return missing ? wg_fail(WG_ERROR_ARGUMENT, "trainer_new", "there is no %s", missing) : 0;
 }
 
@@ -133,6 +137,7 @@ void wg_trainer_free(wg_trainer *trainer) {
     wg__shared_buffers_free(trainer->buffers);
     wg_optimizer_free(trainer->optimizer);
     wg_average_free(trainer->average);
+    wg__free(trainer->weights);
     wg_history_clear(&trainer->training);
     wg_history_clear(&trainer->evaluations);
     wg__free(trainer);
@@ -153,6 +158,89 @@ static int fail_step(wg_trainer *trainer, bool diverged) {
                    error.message, *hint ? "; hint: " : "", hint);
 }
 
+/* ---- What each batch of a step weighs ---- */
+
+/* The parts of the losses of this rank's batches of a step, {1, 1} where batches weigh the same.
+ * Goes back to the first batch. */
+static int read_parts(wg_trainer *trainer, int64_t batches, wg_loss_part (*parts)[WG_LOSS_PARTS]) {
+    const wg_task *task = &trainer->task;
+    const bool weighs = task->weigh && batches > 1;
+    int status = 0;
+    for (int64_t i = 0; status == 0 && i < batches; i++) {
+        for (int p = 0; p < WG_LOSS_PARTS; p++)
+            parts[i][p] = (wg_loss_part){.count = !weighs, .share = 1};
+        if (!weighs)
+            continue;
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        status = wg__trainer_holds(trainer, i) ? task->weigh(task->context, parts[i])
+                                               : wg_batches_skip(task->batches);
+        wg_scope_end(&scope, NULL);
+    }
+    return weighs && wg__trainer_go_to(trainer, &trainer->begun_step) < 0 ? -1 : status;
+}
+
+/* Adds up the parts of all batches of a step. */
+static int sum_parts(const wg_trainer *trainer, int64_t batches,
+                     wg_loss_part (*parts)[WG_LOSS_PARTS], wg_loss_part *sums) {
+    double numbers[2 * WG_LOSS_PARTS] = {0};
+    for (int64_t i = 0; i < batches; i++)
+        for (int p = 0; wg__trainer_holds(trainer, i) && p < WG_LOSS_PARTS; p++) {
+            numbers[2 * p] += parts[i][p].count;
+            numbers[2 * p + 1] += parts[i][p].share;
+        }
+    const int status =
+        wg_group_sum(trainer->options.group, WG_GROUP_F64, 2 * WG_LOSS_PARTS, numbers);
+    for (int p = 0; p < WG_LOSS_PARTS; p++)
+        sums[p] = (wg_loss_part){numbers[2 * p], numbers[2 * p + 1]};
+    return status;
+}
+
+/* Finds the weights by which the losses of a step's batches, on all ranks, add up to that of one
+ * batch of all their examples. Collective, and the first exchange of a step: a rank that could not
+ * write the last one takes no part in this one. */
+static int weigh_batches(wg_trainer *trainer, int64_t batches) {
+    wg_loss_part(*parts)[WG_LOSS_PARTS] = wg__alloc_array(batches, sizeof *parts);
+    wg_loss_part sums[WG_LOSS_PARTS];
+    int status = parts ? wg__reserve(&trainer->weights, 0, &trainer->weight_capacity, batches,
+                                     sizeof *trainer->weights)
+                       : -1;
+    if (status == 0)
+        status = read_parts(trainer, batches, parts);
+    status = wg__trainer_share(trainer, status);
+    if (status == 0)
+        status = sum_parts(trainer, batches, parts, sums);
+    for (int64_t i = 0; status == 0 && i < batches; i++)
+        for (int p = 0; p < WG_LOSS_PARTS; p++) {
+            const double mean_share = sums[p].share / (double)batches;
+            const wg_loss_part *part = &parts[i][p];
+            trainer->weights[i][p] =
+                part->count == 0 ? 0 : part->count / sums[p].count * (mean_share / part->share);
+        }
+    wg__free(parts);
+    return status;
+}
+
+/* The sum of the parts of a loss, each times its weight. */
+static wg_tensor *weighted_loss(wg_tensor *parts, const double *weights) {
+    const int64_t count = wg_tensor_count(parts);
+    if (!parts || (wg_tensor_ndim(parts) == 0 && weights[0] == 1))
+        return parts;
+    if (wg_tensor_ndim(parts) == 0)
+        return wg_mul_scalar(parts, weights[0]);
+    if (wg_tensor_ndim(parts) > 1 || count > WG_LOSS_PARTS) {
+        wg_fail(WG_ERROR_SHAPE, "task",
+                "its loss has rank %d and %lld numbers; wanted one number, "
+                "or a vector of up to %d parts",
+                wg_tensor_ndim(parts), (long long)count, WG_LOSS_PARTS);
+        return NULL;
+    }
+    wg_tensor *each = wg_cast(wg_from_array(WG_F64, 1, &count, weights), wg_tensor_dtype(parts));
+    return wg_sum(wg_mul(parts, each), 0, NULL, false);
+}
+
+/* ---- A batch ---- */
+
 /* Errors of the forward pass stay as they are. */
 static int check_loss(const wg_tensor *loss, double value) {
     if (!loss)
@@ -162,26 +250,16 @@ static int check_loss(const wg_tensor *loss, double value) {
     return 0;
 }
 
-/* Adds the gradients of a micro-batch as its share of the step's. */
-static int backward(wg_tensor *loss, double share) {
-    wg_backward_options options = {0};
-    if (share != 1)
-        options.cotangent =
-            wg_full(wg_tensor_dtype(loss), wg_tensor_ndim(loss), wg_tensor_shape(loss), share);
-    return wg_backward(loss, &options);
-}
-
 /* The sum over ranks needs all gradients before any weight moves. */
 static bool steps_in_backward(const wg_trainer *trainer) {
     return trainer->options.step_in_backward && !wg__trainer_is_shared(trainer);
 }
 
-static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, double share,
-                             measured_step *measured) {
+static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, measured_step *measured) {
     if (wg_optimizer_step_begin(trainer->optimizer, measured->rate, &measured->gradient_norm) < 0)
         return -1;
     const int64_t steps = wg_optimizer_steps(trainer->optimizer);
-    backward(loss, share);
+    wg_backward(loss, NULL);
     const int result = wg_optimizer_step_end(trainer->optimizer);
     trainer->is_torn = result < 0 && wg_optimizer_steps(trainer->optimizer) > steps;
     return result;
@@ -209,19 +287,22 @@ int64_t wg_trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
     return step >= ramp ? most : 1 + (most - 1) * step / ramp;
 }
 
-/* Forward and backward of the next batch. The last one of a step may move the weights. */
-static int run_batch(wg_trainer *trainer, double share, bool is_last, measured_step *measured) {
+/* Forward and backward of the next batch, whose gradients are added. The last one of a step may
+ * move the weights. */
+static int run_batch(wg_trainer *trainer, const double *weights, bool is_last,
+                     measured_step *measured) {
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_dtype before = wg_set_matmul_dtype(trainer->options.matmul_dtype);
-    wg_tensor *loss = trainer->task.loss(trainer->task.context, &measured->metrics);
+    wg_tensor *loss =
+        weighted_loss(trainer->task.loss(trainer->task.context, &measured->metrics), weights);
     const double value = wg_item(loss);
-    measured->loss += share * value;
+    measured->loss += value;
     int result = check_loss(loss, value);
     if (result == 0 && is_last && steps_in_backward(trainer))
-        result = backward_and_step(trainer, loss, share, measured);
+        result = backward_and_step(trainer, loss, measured);
     else if (result == 0)
-        result = backward(loss, share);
+        result = wg_backward(loss, NULL);
     wg_set_matmul_dtype(before);
     wg_scope_end(&scope, NULL);
     return result;
@@ -315,6 +396,7 @@ static void put_back_buffers(wg_state_dict *state, wg_tensor **copies) {
 
 /* Rank 0 runs the first batch, and leaves everything as it was. */
 static int run_first_batch(wg_trainer *trainer) {
+    static const double whole[WG_LOSS_PARTS] = {1, 1};
     const uint64_t begun = wg_module_generator(trainer->task.module)->offset;
     wg_state_dict *state = NULL;
     wg_tensor **copies = NULL;
@@ -325,7 +407,7 @@ static int run_first_batch(wg_trainer *trainer) {
     if (status == 0)
         status = wg__zero_begin_learning(trainer);
     if (status == 0)
-        status = run_batch(trainer, 1, false, &ignored);
+        status = run_batch(trainer, whole, false, &ignored);
     trainer->draws = (int64_t)(wg_module_generator(trainer->task.module)->offset - begun);
     wg__zero_end_learning(trainer);
     wg_optimizer_zero_grad(trainer->optimizer);
@@ -355,9 +437,7 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
     const int64_t rounds = sums_each_batch(trainer) ? wg__ceil_divide(batches, ranks) : 1;
     int64_t round = 0;
     int result = 0;
-    /* A rank that could not write the last step takes no part in the sums of this one. */
-    if (wg__trainer_share(trainer, 0) < 0 ||
-        (wg__trainer_shards_weights(trainer) && trainer->draws < 0 && learn_batch(trainer) < 0))
+    if (wg__trainer_shards_weights(trainer) && trainer->draws < 0 && learn_batch(trainer) < 0)
         return -1;
     begin_round(trainer, true);
     for (int64_t i = 0; result == 0 && i < batches; i++) {
@@ -375,7 +455,7 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
         if (trainer->draws < 0 && mine && !wg__trainer_is_sharded(trainer))
             wg__trainer_begin_finding_tables(trainer, is_summed);
         if (result == 0)
-            result = mine ? run_batch(trainer, 1 / (double)batches, false, measured)
+            result = mine ? run_batch(trainer, trainer->weights[i], false, measured)
                           : wg_batches_skip(trainer->task.batches);
         if (trainer->draws < 0)
             result = share_draws(trainer, result, begun);
@@ -398,7 +478,7 @@ static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measur
 static int run_all(wg_trainer *trainer, int64_t batches, measured_step *measured) {
     int result = 0;
     for (int64_t i = 0; result == 0 && i < batches; i++)
-        result = run_batch(trainer, 1 / (double)batches, i == batches - 1, measured);
+        result = run_batch(trainer, trainer->weights[i], i == batches - 1, measured);
     return result;
 }
 
@@ -410,7 +490,11 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
     const double begun = wg__now();
     measured->rate = wg_schedule_rate(&options->schedule, trainer->step);
     trainer->begun_step = wg__trainer_here(trainer);
-    int result = wg__trainer_is_shared(trainer) ? run_share(trainer, batches, measured)
+    if (trainer->task.begin_step)
+        trainer->task.begin_step(trainer->task.context);
+    int result = weigh_batches(trainer, batches);
+    if (result == 0)
+        result = wg__trainer_is_shared(trainer) ? run_share(trainer, batches, measured)
                                                 : run_all(trainer, batches, measured);
     if (result == 0 && !steps_in_backward(trainer))
         result = clip_and_step(trainer, measured);

@@ -13,6 +13,13 @@
  * stopped: a checkpoint holds the weights, the optimizer's state, the step, the random counters and
  * what the task adds (its place in the data). Evaluations and saves leave all of these alone.
  *
+ * A step of several batches is that of one batch of all their examples, to rounding, if the loss is
+ * a mean over examples or tokens: the task says how many each batch has (`weigh`), and the trainer
+ * weighs the losses by these numbers before backward.
+ *
+ *     step, accumulate 2      batch 0: 1 token  '
+ *                             batch 1: 9 tokens '- 1/10 of the first loss, 9/10 of the second
+ *
  * With a group, its ranks train one model (data parallelism): each takes some of a step's batches,
  * and the gradients are summed, so that all make the same step. Which batches a step has, and which
  * random numbers each of them draws from the module's generator, does not depend on the number of
@@ -43,15 +50,39 @@
 
 WG_BEGIN_DECLS
 
+/* The loss of a batch has up to so many parts, such as those of masked words and of next sentences.
+ */
+enum { WG_LOSS_PARTS = 2 };
+
+/* A part of a batch's loss: `share` times the mean of `count` losses, such as those of the tokens
+ * that are predicted.
+ *
+ * Over the batches of a step, on all ranks, the part is the mean of all of these losses, times the
+ * mean of the shares: what it would be if the step were one batch. */
+typedef struct wg_loss_part {
+    double count; /* 0: this batch has no such loss */
+    double share;
+} wg_loss_part;
+
 /* What a model and its data give the loop. Functions return 0, or -1 (NULL) with an error. */
 typedef struct wg_task {
     void *context;     /* handed to every function */
     wg_module *module; /* what is trained; borrowed */
 
     /* Takes the next batch of the training data and gives its loss, one number that wants a
-     * gradient, in the scope that is open; adds to `metrics` what it measured beside it, and its
-     * tokens. */
+     * gradient, or up to WG_LOSS_PARTS numbers whose sum is the loss, in the scope that is open;
+     * adds to `metrics` what it measured beside it, and its tokens. */
     wg_tensor *(*loss)(void *context, wg_metrics *metrics);
+
+    /* Takes the next batch, too, and fills in the parts of its loss without computing it; each
+     * part is {0, 1} before. It is called for the batches of a step of several before the first of
+     * their losses; then the trainer goes back to the first by `batches`, which this function
+     * needs. NULL: each batch of a step weighs the same. */
+    int (*weigh)(void *context, wg_loss_part *parts);
+
+    /* Called before the batches of each step, for what changes in the course of a run. NULL:
+     * nothing. */
+    void (*begin_step)(void *context);
 
     /* Measures the model on the held-out data. It is called with recording off and the module in
      * evaluation mode, and must neither move the training data nor draw from the module's
@@ -69,8 +100,9 @@ typedef struct wg_task {
     /* Goes back to where `save` stood in the training data. NULL: nothing to do. */
     int (*restore)(void *context, wg_checkpoint *file);
 
-    /* For a group of several ranks: the batches of which each `loss` takes one, so that those of
-     * other ranks can be passed over. Borrowed. */
+    /* For `weigh`, and for a group of several ranks: the batches of which each `loss` takes one, so
+     * that the trainer can go back to the first of a step, and past those of other ranks. Borrowed.
+     */
     wg_batches *batches;
 
     /* Compares, by wg_group_agree, what the ranks must have alike beside the module: the data, the
@@ -98,7 +130,8 @@ typedef struct wg_trainer_options {
     int64_t steps;           /* at least 1 */
     wg_schedule schedule;    /* of the learning rate */
     double clip;             /* greatest global gradient norm; 0: 1.0; negative: no clipping */
-    int64_t accumulate;      /* batches whose gradients are averaged for a step; 0: 1 */
+    int64_t accumulate;      /* batches of a step; 0: 1. Their gradients add up to that of one batch
+                              * of all their examples, if the task weighs them */
     int64_t accumulate_ramp; /* steps in which their number rises from 1 to `accumulate`, in a
                               * straight line, rounded down; 0: it is the same from the start */
     double average_decay;    /* of an exponential average of the weights; 0: none is kept */

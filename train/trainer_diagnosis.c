@@ -68,7 +68,7 @@ static int try_batch(const wg_task *task) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *loss = task->loss(task->context, &metrics);
-    const int status = loss ? wg_backward(loss, NULL) : -1;
+    const int status = loss ? wg_backward(wg_sum(loss, 0, NULL, false), NULL) : -1;
     wg_scope_end(&scope, NULL);
     return status;
 }

@@ -21,11 +21,13 @@ struct wg_trainer {
     wg_task task;
     wg_trainer_options options;
     wg_optimizer *optimizer;
-    wg_average *average;          /* NULL: none */
-    wg__metric_log *log;          /* NULL: none */
-    int64_t step;                 /* steps done */
-    bool is_torn;                 /* the next one failed when some weights had been stepped */
-    wg__trainer_place begun_step; /* the place before the step that is under way */
+    wg_average *average;              /* NULL: none */
+    wg__metric_log *log;              /* NULL: none */
+    int64_t step;                     /* steps done */
+    bool is_torn;                     /* the next one failed when some weights had been stepped */
+    wg__trainer_place begun_step;     /* the place before the step that is under way */
+    double (*weights)[WG_LOSS_PARTS]; /* of the parts of each loss of the step */
+    int64_t weight_capacity;
     wg_history training, evaluations;
     double begun; /* when this part of the run began, and at which step */
     int64_t begun_at;

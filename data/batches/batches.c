@@ -205,6 +205,7 @@ static int take(wg_batches *batches, int64_t count) {
         wg_data_position *at = &batches->position;
         wg_example *example = &batches->examples[row];
         *example = (wg_example){.index = batches->order[at->next],
+                                .place = at->next,
                                 .generator = generator_of(at, (uint64_t)at->next + 1)};
         if (source->take)
             source->take(source->context, row, example);

@@ -36,6 +36,7 @@ typedef struct wg_data_position {
 
 typedef struct wg_example {
     int64_t index;          /* below the number of examples of its epoch */
+    int64_t place;          /* how many examples of its epoch come before it */
     wg_generator generator; /* random numbers of its own, other ones in each epoch */
 } wg_example;
 

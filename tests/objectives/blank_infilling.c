@@ -100,7 +100,6 @@ START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
                             wg_item(wg_model_loss(&s.net, wg_model_forward(&s.net, &inputs),
                                                   batch.target_positions, batch.labels, NULL)));
         ck_assert_int_eq(metrics.tokens, batch.tokens);
-        ck_assert_double_eq(wg_metrics_get(&metrics, "perplexity"), exp(wg_item(loss)));
     }
     wg_scope_clear_root();
     wg_batches_free(batches);

@@ -1,0 +1,434 @@
+/* A step is the same however its examples are cut into batches: one batch of eight, or eight of one
+ * whose gradients are accumulated. For every objective of the table, on examples that predict
+ * unequal numbers of tokens. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/tokenizer/wordpiece.h"
+#include "models/model.h"
+#include "objectives/objective.h"
+#include "tensor/ops.h"
+#include "tests/support/testing.h"
+
+enum { STEPS = 2, TOKENS = 40, SEQUENCE = 24, COLUMNS = 24 };
+
+/* ---- Texts and files ---- */
+
+/* The words w5 to w39; their ids are their numbers. */
+static wg_tokenizer *make_tokenizer(void) {
+    static const char *const specials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+    static char words[TOKENS][8];
+    const char *tokens[TOKENS];
+    for (int i = 0; i < TOKENS; i++) {
+        snprintf(words[i], sizeof words[i], "w%d", i);
+        tokens[i] = i < (int)WG_COUNT(specials) ? specials[i] : words[i];
+    }
+    return wg_wordpiece_new(TOKENS, tokens, NULL);
+}
+
+/* Appends `count` words. */
+static void append_words(char *text, int first, int count) {
+    for (int i = 0; i < count; i++)
+        sprintf(text + strlen(text), "%sw%d", i ? " " : "", 5 + (first + 3 * i) % 35);
+}
+
+/* 24 documents of 2 to 5 sentences of 1 to 9 words. */
+static const char *make_text(void) {
+    static char text[16384];
+    text[0] = '\0';
+    for (int document = 0; document < 24; document++) {
+        for (int sentence = 0; sentence < 2 + document % 4; sentence++) {
+            append_words(text, 7 * document + sentence, 1 + (5 * document + 3 * sentence) % 9);
+            strcat(text, "\n");
+        }
+        strcat(text, "\n");
+    }
+    return text;
+}
+
+/* Pairs of 5 to 8 words, whose targets have 1 to 4: each fills a batch of 9 tokens alone, and all
+ * four of them fit into one of 36. */
+static const char *make_side(bool source) {
+    static char sides[2][1024];
+    char *text = sides[source];
+    text[0] = '\0';
+    for (int pair = 0; pair < 4; pair++) {
+        append_words(text, 5 * pair, source ? 5 + pair : 1 + pair);
+        strcat(text, "\n");
+    }
+    return text;
+}
+
+/* Eight lines of 1 to 15 words, with what is in the table behind them. */
+static const char *write_lines(const char *const *labels) {
+    char text[2048] = "";
+    for (int line = 0; line < 8; line++) {
+        append_words(text, 4 * line, 1 + 2 * line);
+        sprintf(text + strlen(text), "%s%s\n", labels ? "\t" : "", labels ? labels[line % 3] : "");
+    }
+    return write_text("lines.tsv", text);
+}
+
+static const char *write_labels(void) {
+    return write_lines((const char *const[]){"x", "y", "x"});
+}
+
+static const char *write_sets(void) {
+    return write_lines((const char *const[]){"x,y", "y,z", "z"});
+}
+
+static const char *write_numbers(void) {
+    return write_lines((const char *const[]){"0.5", "2", "-1"});
+}
+
+static const char *write_texts(void) {
+    return write_lines(NULL);
+}
+
+/* Sentences of 1 to 15 words. */
+static const char *write_tags(void) {
+    char text[4096] = "";
+    for (int sentence = 0; sentence < 8; sentence++) {
+        for (int word = 0; word < 1 + 2 * sentence; word++)
+            sprintf(text + strlen(text), "w%d\t%s\n", 5 + (sentence + 5 * word) % 35,
+                    (sentence + word) % 3 ? "B-x" : "O");
+        strcat(text, "\n");
+    }
+    return write_text("tags.conll", text);
+}
+
+/* Paragraphs of 2 to 9 words, whose second word answers. */
+static const char *write_questions(void) {
+    char text[8192] = "{\"data\": [{\"paragraphs\": [";
+    for (int i = 0; i < 8; i++) {
+        char context[256] = "";
+        append_words(context, 3 * i, 2 + i);
+        const char *answer = strchr(context, ' ') + 1;
+        sprintf(
+            text + strlen(text),
+            "%s{\"context\": \"%s\", \"qas\": [{\"id\": \"%d\", \"question\": \"w5\", \"answers\": "
+            "[{\"text\": \"%.*s\", \"answer_start\": %d}]}]}",
+            i ? ", " : "", context, i, (int)strcspn(answer, " "), answer, (int)(answer - context));
+    }
+    strcat(text, "]}]}");
+    return write_text("questions.json", text);
+}
+
+/* ---- Objectives ---- */
+
+#define ENCODER                                                                                    \
+    "\"vocab_size\": 40, \"hidden_size\": 16, \"num_hidden_layers\": 1, \"num_attention_heads\": " \
+    "2, \"intermediate_size\": 24, \"max_position_embeddings\": 96, \"initializer_range\": 0.3"
+#define BERT                                                                                       \
+    "{\"model_type\": \"bert\", " ENCODER                                                          \
+    ", \"hidden_dropout_prob\": 0, \"attention_probs_dropout_prob\": 0}"
+#define MODERNBERT                                                                                 \
+    "{\"model_type\": \"modernbert\", " ENCODER                                                    \
+    ", \"pad_token_id\": 0, \"bos_token_id\": 2, \"eos_token_id\": 3, "                            \
+    "\"cls_token_id\": 2, \"sep_token_id\": 3}"
+#define GLM                                                                                        \
+    "{\"model_type\": \"glm\", \"vocab_size\": 64, \"hidden_size\": 16, \"num_layers\": 1, "       \
+    "\"num_attention_heads\": 2, \"max_sequence_length\": 24, \"embedding_dropout_prob\": 0, "     \
+    "\"attention_dropout_prob\": 0, \"output_dropout_prob\": 0}"
+#define LLAMA                                                                                      \
+    "{\"model_type\": \"llama\", \"vocab_size\": 40, \"hidden_size\": 16, "                        \
+    "\"intermediate_size\": 24, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "            \
+    "\"num_key_value_heads\": 1, \"max_position_embeddings\": 24, \"rms_norm_eps\": 1e-5, "        \
+    "\"rope_theta\": 10000.0, \"tie_word_embeddings\": false}"
+#define T5                                                                                         \
+    "{\"model_type\": \"t5\", \"vocab_size\": 160, \"d_model\": 16, \"d_kv\": 8, \"d_ff\": 24, "   \
+    "\"num_layers\": 1, \"num_heads\": 2, \"dropout_rate\": 0, \"eos_token_id\": 40}"
+#define TRANSFORMER                                                                                \
+    "{\"model_type\": \"transformer\", \"vocab_size\": 40, \"d_model\": 16, "                      \
+    "\"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_attention_heads\": 2, "               \
+    "\"decoder_attention_heads\": 2, \"encoder_ffn_dim\": 24, \"decoder_ffn_dim\": 24, "           \
+    "\"dropout\": 0, \"label_smoothing\": 0.1, \"max_position_embeddings\": 24, "                  \
+    "\"pad_token_id\": 0, \"eos_token_id\": 3, \"decoder_start_token_id\": 2}"
+
+static const char *const verbalizers[] = {"x=w20", "y=w21 w22 w23"};
+static const wg_cloze_options cloze_options = {
+    .pattern = "{text} w8 [MASK]",
+    .verbalizer = {WG_COUNT(verbalizers), (const char **)verbalizers}};
+static const wg_mlm_options masking = {
+    .masked_share = 0.3, .final_masked_share = 0.05, .span_mean = 3};
+static const wg_mlm_options hybrid_masking = {
+    .masked_share = 0.3, .final_masked_share = 0.05, .span_mean = 3, .causal_share = 0.25};
+static const wg_contrastive_options contrastive_options = {.temperature = 0.05};
+
+typedef struct cut {
+    int64_t batch, accumulate;
+} cut;
+
+typedef struct accumulated {
+    const wg_objective *objective;
+    const char *model;
+    const char *(*write)(void); /* the file of a fine-tuning; NULL: a pretraining */
+    const void *options;
+    cut whole, parts; /* 0: one batch of eight, eight of one */
+    int64_t sequence; /* 0: SEQUENCE */
+    bool needs_batch; /* its loss compares the examples of a batch, so that it cannot be cut */
+} accumulated;
+
+static const accumulated cases[] = {
+    {.objective = &wg_masked_lm, .model = BERT},
+    {.objective = &wg_mlm, .model = MODERNBERT, .options = &masking},
+    {.objective = &wg_hybrid, .model = MODERNBERT, .options = &hybrid_masking},
+    {.objective = &wg_blank_infilling, .model = GLM},
+    {.objective = &wg_causal_lm, .model = LLAMA},
+    {.objective = &wg_span_corruption, .model = T5},
+    {.objective = &wg_translation,
+     .model = TRANSFORMER,
+     .whole = {36, 1},
+     .parts = {9, 4},
+     .sequence = 9},
+    {.objective = &wg_classification, .model = BERT, .write = write_labels},
+    {.objective = &wg_multi_label, .model = BERT, .write = write_sets},
+    {.objective = &wg_regression, .model = BERT, .write = write_numbers},
+    {.objective = &wg_token_labels, .model = BERT, .write = write_tags},
+    {.objective = &wg_contrastive,
+     .model = BERT,
+     .write = write_texts,
+     .options = &contrastive_options,
+     .needs_batch = true},
+    {.objective = &wg_question_answering, .model = BERT, .write = write_questions, .sequence = 80},
+    {.objective = &wg_cloze_objective,
+     .model = GLM,
+     .write = write_labels,
+     .options = &cloze_options},
+};
+
+static const char *case_name(int index) {
+    return cases[index].objective->name;
+}
+
+/* ---- Runs ---- */
+
+typedef struct world {
+    wg_tokenizer *tokenizer;
+    wg_model model;
+    wg_dataset *text;
+    wg_training *training;
+} world;
+
+static wg_dataset *read_text(const wg_objective *objective, const wg_tokenizer *tokenizer) {
+    const bool pairs = objective->text == WG_TEXT_PAIRS;
+    return wg_dataset_from_text(
+        pairs ? make_side(true) : make_text(), -1, pairs ? make_side(false) : NULL, tokenizer,
+        &(wg_dataset_options){.kind = objective->text, .format = WG_SENTENCES_BY_LINE});
+}
+
+static wg_training *begin_training(world *w, const accumulated *c, wg_training_setup setup) {
+    w->text = c->write ? NULL : read_text(c->objective, w->tokenizer);
+    setup.model = &w->model;
+    setup.tokenizer = w->tokenizer;
+    setup.training = setup.held_out = w->text;
+    setup.sequence = c->sequence ? c->sequence : SEQUENCE;
+    return wg_training_new(c->objective, &setup);
+}
+
+/* A checkpoint of an untrained model, from which fine-tuning begins. */
+static const char *write_origin(const char *json) {
+    const accumulated c = {.objective = strcmp(json, GLM) == 0 ? &wg_blank_infilling : &wg_mlm,
+                           .model = json};
+    world w = {.tokenizer = make_tokenizer()};
+    ck_assert_int_eq(wg_model_from_json(json, 1, &w.model), 0);
+    w.training = begin_training(&w, &c, (wg_training_setup){.batch = 1});
+    assert_no_error();
+    const wg_task task = wg_training_task(w.training);
+    wg_trainer *trainer =
+        wg_trainer_new(&task, wg_adamw_new(NULL), &(wg_trainer_options){.steps = 1});
+    ck_assert_int_eq(wg_trainer_save(trainer, in_scratch("origin.h5")), 0);
+    wg_trainer_free(trainer);
+    wg_training_free(w.training);
+    wg_dataset_free(w.text);
+    wg_model_free(&w.model);
+    wg_tokenizer_free(w.tokenizer);
+    return in_scratch("origin.h5");
+}
+
+static void ignore_note(const char *message, void *context) {
+    (void)message, (void)context;
+}
+
+static world begin_world(const accumulated *c, int64_t batch) {
+    world w = {0};
+    wg_training_setup setup = {.batch = batch, .seed = 2, .options = c->options};
+    if (c->write) {
+        setup.training_path = setup.held_out_path = c->write();
+        setup.checkpoint = write_origin(c->model);
+        ck_assert_int_eq(c->objective->adapt(&setup, ignore_note, NULL, &w.model, &w.tokenizer), 0);
+        setup.checkpoint = NULL;
+    } else {
+        w.tokenizer = make_tokenizer();
+        wg_model_from_json(c->model, 1, &w.model);
+        assert_no_error();
+    }
+    w.training = begin_training(&w, c, setup);
+    return w;
+}
+
+static void end_world(world *w) {
+    wg_scope_clear_root();
+    wg_training_free(w->training);
+    wg_dataset_free(w->text);
+    wg_model_free(&w->model);
+    wg_tokenizer_free(w->tokenizer);
+}
+
+/* What a run leaves: its weights, its history, and an evaluation after it. */
+typedef struct outcome {
+    int64_t count;
+    double *weights; /* (count) */
+    int columns;
+    char names[COLUMNS][32];
+    double history[COLUMNS][STEPS];
+    wg_metrics evaluation;
+} outcome;
+
+static void read_weights(wg_module *module, outcome *o) {
+    wg_state_dict *state = wg_module_state(module);
+    o->weights = malloc((size_t)wg_module_parameter_count(module) * sizeof *o->weights);
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind != WG_SLOT_PARAMETER || slot->tied)
+            continue;
+        wg_to_array(wg_cast(slot->tensor, WG_F64), o->weights + o->count);
+        o->count += wg_tensor_count(slot->tensor);
+    }
+    wg_state_dict_free(state);
+}
+
+static void read_history(const wg_trainer *trainer, outcome *o) {
+    const wg_history *history = wg_trainer_history(trainer);
+    o->columns = history->column_count;
+    for (int i = 0; i < history->column_count; i++) {
+        strcpy(o->names[i], history->names[i]);
+        memcpy(o->history[i], history->columns[i], sizeof o->history[i]);
+    }
+}
+
+static outcome run(const accumulated *c, cut by, bool in_backward) {
+    outcome o = {0};
+    world w = begin_world(c, by.batch);
+    assert_no_error();
+    w.training->run_examples = w.training->ramp_examples = 12; /* changes in the second step */
+    const wg_task task = wg_training_task(w.training);
+    wg_trainer *trainer = wg_trainer_new(
+        &task, wg_optimizer_new(&(wg_optimizer_choice){.name = "sgd"}),
+        &(wg_trainer_options){.steps = STEPS,
+                              .schedule = {.kind = WG_SCHEDULE_CONSTANT, .peak = 0.1},
+                              .clip = -1,
+                              .evaluate_every = STEPS + 1,
+                              .accumulate = by.accumulate,
+                              .step_in_backward = in_backward,
+                              .save_seconds = -1});
+    const int status = wg_trainer_run(trainer);
+    assert_no_error();
+    ck_assert_int_eq(status, WG_TRAIN_FINISHED);
+    read_weights(w.model.module, &o);
+    read_history(trainer, &o);
+    wg_trainer_free(trainer);
+    wg_module_train(w.model.module, false);
+    wg_set_grad_enabled(false);
+    /* The same examples, however many batches they are. */
+    const int64_t batches = c->objective == &wg_translation ? 0 : by.accumulate;
+    ck_assert_int_eq(c->objective->evaluate(w.training, batches, &o.evaluation), 0);
+    wg_set_grad_enabled(true);
+    end_world(&w);
+    return o;
+}
+
+static cut whole_of(const accumulated *c) {
+    return c->whole.batch ? c->whole : (cut){8, 1};
+}
+
+static cut parts_of(const accumulated *c) {
+    return c->parts.batch ? c->parts : (cut){1, 8};
+}
+
+static void assert_same_weights(const outcome *a, const outcome *b, double limit) {
+    double most = 0;
+    ck_assert_int_eq(a->count, b->count);
+    for (int64_t i = 0; i < a->count; i++)
+        most = fmax(most, fabs(a->weights[i] - b->weights[i]));
+    ck_assert_msg(most <= limit, "weights differ by %.3g", most);
+}
+
+/* ---- Tests ---- */
+
+START_TEST(one_batch_and_its_parts_take_the_same_steps) {
+    const accumulated *c = &cases[_i];
+    if (c->needs_batch)
+        return;
+    outcome whole = run(c, whole_of(c), false), parts = run(c, parts_of(c), false);
+    ck_assert_int_eq(whole.columns, parts.columns);
+    for (int i = 0; i < whole.columns; i++)
+        for (int step = 0; step < STEPS; step++) {
+            const double a = whole.history[i][step], b = parts.history[i][step];
+            ck_assert_str_eq(whole.names[i], parts.names[i]);
+            ck_assert_msg(fabs(a - b) <= 2e-5 * fmax(1, fabs(a)), "%s of step %d: %.7g and %.7g",
+                          whole.names[i], step + 1, a, b);
+        }
+    assert_same_weights(&whole, &parts, 2e-6);
+    free(whole.weights);
+    free(parts.weights);
+}
+END_TEST
+
+START_TEST(an_evaluation_does_not_depend_on_its_batches) {
+    const accumulated *c = &cases[_i];
+    if (c->needs_batch)
+        return;
+    outcome whole = run(c, whole_of(c), false), parts = run(c, parts_of(c), false);
+    for (int i = 0; i < whole.evaluation.count; i++) {
+        const wg_metric *metric = &whole.evaluation.metrics[i];
+        ck_assert_msg(
+            fabs(wg_metric_value(metric) - wg_metrics_get(&parts.evaluation, metric->name)) <= 2e-5,
+            "%s: %.7g and %.7g", metric->name, wg_metric_value(metric),
+            wg_metrics_get(&parts.evaluation, metric->name));
+    }
+    free(whole.weights);
+    free(parts.weights);
+}
+END_TEST
+
+START_TEST(a_loss_that_compares_examples_refuses_a_batch_of_one) {
+    const accumulated *c = &cases[_i];
+    if (!c->needs_batch)
+        return;
+    world w = begin_world(c, 1);
+    ck_assert_ptr_null(w.training);
+    assert_error(WG_ERROR_ARGUMENT, "compared with the others of its batch");
+    end_world(&w);
+}
+END_TEST
+
+START_TEST(weights_that_step_in_backward_are_the_same) {
+    const accumulated *c = &cases[0];
+    outcome after = run(c, parts_of(c), false), within = run(c, parts_of(c), true);
+    assert_same_weights(&after, &within, 0);
+    free(after.weights);
+    free(within.weights);
+}
+END_TEST
+
+START_TEST(every_objective_is_among_the_cases) {
+    for (int i = 0; wg_objective_at(i); i++) {
+        bool found = false;
+        for (size_t c = 0; c < WG_COUNT(cases); c++)
+            found |= cases[c].objective == wg_objective_at(i);
+        ck_assert_msg(found, "%s is not", wg_objective_at(i)->name);
+    }
+}
+END_TEST
+
+SUITES {
+    const TTest *const each[] = {one_batch_and_its_parts_take_the_same_steps,
+                                 an_evaluation_does_not_depend_on_its_batches,
+                                 a_loss_that_compares_examples_refuses_a_batch_of_one};
+    add_suite_of_each("accumulation of each objective", each, WG_COUNT(cases), case_name);
+    const TTest *const all[] = {weights_that_step_in_backward_are_the_same,
+                                every_objective_is_among_the_cases};
+    add_suite("accumulation", all);
+}
