@@ -168,7 +168,7 @@ rm -f bad.h5
 
 # A log without the times, each step once.
 losses() {
-    sed 's/"tokens_per_s": [^,}]*, //' "$@" | sort -u | sort -t: -k2n
+    sed 's/, "tokens_per_s": [^,}]*//' "$@" | sort -u | sort -t: -k2n
 }
 
 # Waits until the log $2 has $1 lines, for half a minute at most.

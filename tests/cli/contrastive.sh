@@ -79,7 +79,7 @@ check 'a model of this task can be trained further' test $code = 0
 # ---- Resuming ----
 
 losses() {
-    sed 's/"tokens_per_s": [^,}]*, //' "$@" | sort -u | sort -t: -k2n
+    sed 's/, "tokens_per_s": [^,}]*//' "$@" | sort -u | sort -t: -k2n
 }
 contrast bert lines.txt lines.txt --epochs 3 --seed 4 --out whole.h5 --log whole.log
 "$wengert" finetune bert.h5 --task contrastive --train lines.txt --eval lines.txt --batch 8 --seq 32 --lr 0.01 \

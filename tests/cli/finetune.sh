@@ -60,7 +60,7 @@ check 'a model that has the labels keeps its head' eval 'test $code = 0 && ! gre
 
 # A resumed run may differ from an uninterrupted one in its times alone.
 losses() {
-    sed 's/"tokens_per_s": [^,}]*, //' "$@" | sort -u | sort -t: -k2n
+    sed 's/, "tokens_per_s": [^,}]*//' "$@" | sort -u | sort -t: -k2n
 }
 # Without the function, so that the signal reaches the command itself, not a shell.
 "$wengert" finetune bert.h5 --task classify --train animals.tsv --eval few.tsv --batch 4 --seq 32 \

@@ -41,7 +41,7 @@ for model in gpt llama; do
     # Activation checkpointing changes no loss, dropout included.
     pretrain $model --steps 12 --out twice.h5 --log twice.log --recompute
     for log in $model twice; do
-        sed 's/"tokens_per_s": [^,}]*, //' $log.log >$log.losses
+        sed 's/, "tokens_per_s": [^,}]*//' $log.log >$log.losses
     done
     check "$model: --recompute changes no loss and no gradient" cmp $model.losses twice.losses
     rm -f twice.* $model.losses
@@ -67,7 +67,7 @@ for model in gpt llama; do
     pretrain $model --schedule constant --warmup 2000 --steps $steps --out whole.h5 \
         --log whole.log --overwrite
     for log in stopped whole; do
-        sed 's/"tokens_per_s": [^,}]*, //' $log.log | grep -v '"eval_' >$log.losses
+        sed 's/, "tokens_per_s": [^,}]*//' $log.log | grep -v '"eval_' >$log.losses
     done
     check "$model: its losses are those of a run that was never stopped" eval \
         'test "$(head -n $((steps - 1)) stopped.losses)" = "$(head -n $((steps - 1)) whole.losses)"'

@@ -76,7 +76,7 @@ run pretrain glm --resume --out short.h5 --steps 12 --log short.log
 check 'a run goes on' test "$code" = 0
 pretrain --steps 12 --schedule constant --warmup 2 --out whole.h5 --log whole.log
 for log in short whole; do
-    sed 's/"tokens_per_s": [^,}]*, //' $log.log | grep -v '"eval_' >$log.losses
+    sed 's/, "tokens_per_s": [^,}]*//' $log.log | grep -v '"eval_' >$log.losses
 done
 sed -i 6d whole.losses # after which the other measured
 check 'its losses are those of a run that was never stopped' cmp -s short.losses whole.losses

@@ -88,7 +88,11 @@ train() {
     tokens) file=tags.conll ;;
     squad) file=questions.json ;;
     esac
-    test "$objective" = squad && length=80 || length=24
+    case $objective in
+    squad) length=80 ;;
+    span-corruption) length=48 ;; # several spans a sequence
+    *) length=24 ;;
+    esac
     case $objective in
     translation) set -- "$@" --config "$2.json" --tokenizer vocab.txt --corpus source.txt target.txt --eval source.txt \
         target.txt --seq 9 ;;
@@ -96,7 +100,7 @@ train() {
         --pattern '{text} . [MASK]' --verbalizer even=two --verbalizer 'odd=one three' "$@" ;;
     classify | multi-label | regression | tokens | squad)
         set -- finetune masked-lm.h5 --task "$objective" --train $file --eval $file --seq $length "$@" ;;
-    *) set -- "$@" --config "$2.json" --tokenizer vocab.txt --corpus text.txt --eval text.txt --seq 24 ;;
+    *) set -- "$@" --config "$2.json" --tokenizer vocab.txt --corpus text.txt --eval text.txt --seq $length ;;
     esac
     # shellcheck disable=SC2086
     ranks "$ranks_of" "$@" $how --steps "$steps" --batch "$batch" --accumulate "$accumulate" --out "$name.h5" --log "$name.log"

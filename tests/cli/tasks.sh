@@ -166,7 +166,7 @@ run eval names-back.h5 --corpus names.conll --seq 32
 check 'and read again' grep -q 'F1 100.00 % of 32' out
 # A resumed run may differ from an uninterrupted one in its times alone.
 losses() {
-    sed 's/"tokens_per_s": [^,}]*, //' "$@" | sort -u | sort -t: -k2n
+    sed 's/, "tokens_per_s": [^,}]*//' "$@" | sort -u | sort -t: -k2n
 }
 "$wengert" finetune bert.h5 --task tokens --train names.conll --eval names.conll --batch 4 --seq 32 --lr 0.01 \
     --epochs 20 --out parts.h5 --log parts.log --save-every 1 >out 2>err &

@@ -33,11 +33,11 @@ static void append_words(char *text, int first, int count) {
         sprintf(text + strlen(text), "%sw%d", i ? " " : "", 5 + (first + 3 * i) % 35);
 }
 
-/* 24 documents of 2 to 5 sentences of 1 to 9 words. */
+/* 60 documents of 2 to 5 sentences of 1 to 9 words. */
 static const char *make_text(void) {
     static char text[16384];
     text[0] = '\0';
-    for (int document = 0; document < 24; document++) {
+    for (int document = 0; document < 60; document++) {
         for (int sentence = 0; sentence < 2 + document % 4; sentence++) {
             append_words(text, 7 * document + sentence, 1 + (5 * document + 3 * sentence) % 9);
             strcat(text, "\n");
@@ -176,7 +176,7 @@ static const accumulated cases[] = {
     {.objective = &wg_hybrid, .model = MODERNBERT, .options = &hybrid_masking},
     {.objective = &wg_blank_infilling, .model = GLM},
     {.objective = &wg_causal_lm, .model = LLAMA},
-    {.objective = &wg_span_corruption, .model = T5},
+    {.objective = &wg_span_corruption, .model = T5, .sequence = 48}, /* several spans a sequence */
     {.objective = &wg_translation,
      .model = TRANSFORMER,
      .whole = {36, 1},

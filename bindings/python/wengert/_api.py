@@ -121,6 +121,7 @@ wg_profile_kind = {
 constants = {
     "WG_PROFILE_SHAPES": 96,
     "WG_CORPUS_QUESTIONS_USUAL": 25000,
+    "WG_LOSS_PARTS": 2,
     "WG_EVALUATES_BY_DOCUMENT": 1,
     "WG_EVALUATES_PREDICTIONS": 2,
     "WG_EVALUATES_TRANSLATIONS": 4,
@@ -1296,6 +1297,7 @@ class wg_data_position(Structure):
 class wg_example(Structure):
     _fields_ = [
         ("index", c_int64),
+        ("place", c_int64),
         ("generator", wg_generator),
     ]
 
@@ -2223,11 +2225,20 @@ class wg_history(Structure):
     ]
 
 
+class wg_loss_part(Structure):
+    _fields_ = [
+        ("count", c_double),
+        ("share", c_double),
+    ]
+
+
 class wg_task(Structure):
     _fields_ = [
         ("context", c_void_p),
         ("module", c_void_p),
         ("loss", CFUNCTYPE(c_void_p, c_void_p, c_void_p)),
+        ("weigh", CFUNCTYPE(c_int, c_void_p, c_void_p)),
+        ("begin_step", CFUNCTYPE(None, c_void_p)),
         ("evaluate", CFUNCTYPE(c_int, c_void_p, c_void_p)),
         ("shares_evaluation", c_bool),
         ("save", CFUNCTYPE(c_int, c_void_p, c_void_p)),
@@ -2321,6 +2332,7 @@ class wg_training(Structure):
         ("batches", c_void_p),
         ("fingerprint", c_int64),
         ("examples", c_int64),
+        ("step_examples", c_int64),
         ("run_examples", c_int64),
         ("ramp_examples", c_int64),
         ("context", c_void_p),
@@ -2460,6 +2472,7 @@ class wg_objective(Structure):
         ("begin", CFUNCTYPE(c_int, c_void_p)),
         ("end", CFUNCTYPE(None, c_void_p)),
         ("loss", CFUNCTYPE(c_void_p, c_void_p, c_void_p)),
+        ("weigh", CFUNCTYPE(c_int, c_void_p, c_void_p)),
         ("evaluate", CFUNCTYPE(c_int, c_void_p, c_int64, c_void_p)),
         ("config", CFUNCTYPE(c_char_p, c_void_p)),
         ("describe", CFUNCTYPE(None, c_void_p, c_void_p)),
