@@ -43,7 +43,8 @@ class Trainer:
     on_step     a function that is called with a Step after each step
 
     Options are those of wg_trainer_options: clip, accumulate, evaluate_every, patience, path,
-    save_every, log_path..."""
+    save_every, log_path... A step of several batches (accumulate) takes the mean of their losses, so
+    batches should be of equal sizes."""
 
     def __init__(self, model, optimizer, loss, batches=None, steps=1, schedule=None, evaluate=None,
                  on_step=None, **options):
