@@ -85,7 +85,7 @@ static const wg_setting training_rows[] = {
      .standard = "32", .argument = "N",
      .help = "Sequences in a batch; of pairs tokens of a side with their padding"},
     {"accumulate", WG_SETTING_INTEGER, TRAINING(accumulate), .low = 1, .high = INT32_MAX,
-     .fixed = true, .argument = "N", .help = "Take a step by N batches as by one of them all (1)"},
+     .fixed = true, .argument = "N", .help = "Step by N batches as by one of them all (1)"},
     {"accumulate-ramp", WG_SETTING_INTEGER, TRAINING(accumulate_ramp), .high = INT32_MAX,
      .fixed = true, .argument = "N",
      .help = "Begin with one batch in a step, and rise to those of --accumulate in N steps (0)"},
