@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/api.h"
 #include "base/error.h"
 
 /* For small thread-local variables that every op reads: an access needs no function call, even in
@@ -28,6 +29,18 @@ int wg__fail_again(const wg_error *error);
 /* Writes the place that an error of this thread would begin with now ("layers.3.mlp.up"); "" if
  * there is none. */
 void wg__error_place_now(char *text, size_t size);
+
+/* ---- Options ---- */
+
+/* The value of an option: 0 stands for `standard`, and WG_ZERO for 0. */
+static inline double wg__option(double value, double standard) {
+    return value == 0 ? standard : value == WG_ZERO ? 0 : value;
+}
+
+/* A number that a user gave, as an option: WG_ZERO for 0. */
+static inline double wg__given(double value) {
+    return value == 0 ? WG_ZERO : value;
+}
 
 /* ---- Memory. The library allocates through these functions only, so that the statistics and the
  * failure hook see every block. NULL with [MEMORY]. ---- */

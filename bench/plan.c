@@ -80,8 +80,8 @@ static const struct argp_option options[] = {
     {"threads", KEY_THREADS, "N", 0, "Threads of a rank (default 1)", 0},
     {"bandwidth", KEY_BANDWIDTH, "GB/S", 0,
      "Of the network between machines, each way (default 1.25: 10 Gbit/s)", 0},
-    {"latency", KEY_LATENCY, "US", 0, "Of a message between machines, in microseconds (default 50)",
-     0},
+    {"latency", KEY_LATENCY, "US", 0,
+     "Of a message between machines, in microseconds (default 50); 0: none", 0},
     {"accumulate", KEY_ACCUMULATE, "N", 0,
      "Batches of a step, which the ranks share out (default: one for each rank)", 0},
     {"zero", KEY_ZERO, "STAGE", 0, "0 to 3, as `pretrain --zero' (default 0)", 0},
@@ -129,7 +129,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         a->tokens = wg__cli_number(state, "tokens", text, 1, 1e18);
         return 0;
     case KEY_PRICE:
-        a->price = wg__cli_number(state, "price", text, 0, 1e9);
+        a->price = wg__cli_number(state, "price", text, 1e-9, 1e9);
         return 0;
     case WG__KEY_JSON:
         a->json = true;

@@ -336,11 +336,27 @@ int wg__cli_quantization(const struct argp_state *state, const char *text) {
     return -1;
 }
 
+bool wg__is_control(char byte) {
+    return (unsigned char)byte < 0x20 || byte == 0x7f;
+}
+
+void wg__replace_controls(char *text) {
+    for (char *c = text; *c; c++)
+        if (wg__is_control(*c))
+            *c = '?';
+        else if ((unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80 &&
+                 (unsigned char)c[1] < 0xa0) /* U+0080 to U+009F */
+            c[0] = c[1] = '?';
+}
+
 static void say(const char *kind, const char *format, va_list arguments) {
+    char *text = NULL;
     fflush(stdout);
-    fprintf(stderr, "wengert: %s", kind);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    if (vasprintf(&text, format, arguments) < 0)
+        return;
+    wg__replace_controls(text);
+    fprintf(stderr, "wengert: %s%s\n", kind, text);
+    free(text);
 }
 
 /* ---- Messages ---- */
@@ -348,10 +364,12 @@ static void say(const char *kind, const char *format, va_list arguments) {
 int wg__cli_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    if (wg_group_size(group) > 1)
+    if (wg_group_size(group) > 1) {
         vsnprintf(held_failure, sizeof held_failure, format, arguments);
-    else
+        wg__replace_controls(held_failure);
+    } else {
         say("", format, arguments);
+    }
     va_end(arguments);
     return EXIT_FAILURE;
 }

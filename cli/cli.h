@@ -48,11 +48,11 @@ const char *wg__cli_names(char *list, size_t size, const char *(*name)(int index
 int wg__cli_write_file(const char *path, const void *bytes, size_t size);
 
 /* Draws a picture by gnuplot beside its place and renames it: `script` writes what gnuplot is told,
- * with `path` as its output. Returns the exit code, 1 after a message (plot.c). */
-typedef void (*wg__gnuplot_script)(FILE *gnuplot, const char *path, const void *context);
+ * whose standard output is the picture. Returns the exit code, 1 after a message (plot.c). */
+typedef void (*wg__gnuplot_script)(FILE *gnuplot, const void *context);
 int wg__cli_gnuplot(const char *out, wg__gnuplot_script script, const void *context);
 
-/* Writes a text in gnuplot's single quotes. */
+/* Writes a text in gnuplot's single quotes, with `?' for control characters. */
 void wg__gnuplot_text(FILE *gnuplot, const char *text);
 
 /* The name of the index-th op, or NULL. */
@@ -113,7 +113,15 @@ void wg__cli_argp(const struct argp *parser, int argc, char **argv, unsigned fla
 /* Zeros; ends the process with one line if there is no memory. Freed with free. */
 void *wg__cli_calloc(size_t count, size_t size);
 
-/* Prints "wengert: MESSAGE" to stderr and returns 1, the exit code of a failure. */
+/* Whether a byte is an ASCII control character. */
+bool wg__is_control(char byte);
+
+/* Puts `?' in the place of control characters, those of Unicode too: names in files of others may
+ * hold some, which a terminal would obey. */
+void wg__replace_controls(char *text);
+
+/* Prints "wengert: MESSAGE" to stderr, without control characters, and returns 1, the exit code of
+ * a failure. */
 int wg__cli_fail(const char *format, ...) WG_PRINTF(1, 2);
 
 /* The same with the message of the library's pending error, which it clears. */

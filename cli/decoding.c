@@ -1,6 +1,7 @@
 /* The options by which texts are written: see decoding.h. */
 #include "cli/decoding.h"
 
+#include "base/internal.h"
 #include "cli/cli.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/config.h"
@@ -27,9 +28,11 @@ static const struct argp_option sampling_options[] = {
      0},
     {"top-k", KEY_TOP_K, "N", 0, "Choose among the N likeliest tokens only; 0: all (0)", 0},
     {"top-p", KEY_TOP_P, "X", 0,
-     "Choose among the likeliest tokens that together have probability X; 0 or 1: all (1)", 0},
+     "Choose among the likeliest tokens that together have probability X; 0: the likeliest alone; "
+     "1: all (1)",
+     0},
     {"min-p", KEY_MIN_P, "X", 0,
-     "Choose among tokens with X of the likeliest one's probability or more (0)", 0},
+     "Choose among tokens with X of the likeliest one's probability or more; 0: all (0)", 0},
     {"repetition-penalty", KEY_REPETITION_PENALTY, "X", 0,
      "Divide the logits of tokens that the text has already by X, multiply them if below 0 (1)", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of all choices: the same one gives the same text (0)", 0},
@@ -45,7 +48,7 @@ static int set_sampling(wg__drawing *d, struct argp_state *state, int key, const
         d->sampling.top_k = wg__cli_integer(state, "top-k", text, 0, INT32_MAX);
         return 0;
     case KEY_TOP_P:
-        d->sampling.top_p = wg__cli_number(state, "top-p", text, 0, 1);
+        d->sampling.top_p = wg__given(wg__cli_number(state, "top-p", text, 0, 1));
         return 0;
     case KEY_MIN_P:
         d->sampling.min_p = wg__cli_number(state, "min-p", text, 0, 1);
@@ -87,13 +90,26 @@ static int take_number(wg__drawing *d, wg_config *config, const char *name, int 
     return wg_config_number(config, name, value);
 }
 
+/* -1 if the file has 0 or less where that is no value, as Hugging Face's `generate` has it; in
+ * wg_sampling and wg__drawing 0 stands for one that is not given. */
+static int check_above_zero(wg_config *config, const char *name) {
+    double value = 1;
+    if (wg_config_number(config, name, &value) < 0)
+        return -1;
+    return value > 0 ? 0
+                     : wg_fail(WG_ERROR_ARGUMENT, "generation_config.json",
+                               "%s is %g; it must be above 0", name, value);
+}
+
 /* A model that is to take the likeliest token has a temperature of 0 here; its other members then
  * say nothing. */
 static int take_config(wg__drawing *d, wg_config *config) {
     wg_sampling *s = &d->sampling;
     bool samples = true;
     double top_k = (double)s->top_k;
-    if (wg_config_boolean(config, "do_sample", &samples) < 0 ||
+    if (check_above_zero(config, "repetition_penalty") < 0 ||
+        check_above_zero(config, "max_new_tokens") < 0 ||
+        wg_config_boolean(config, "do_sample", &samples) < 0 ||
         take_number(d, config, "repetition_penalty", KEY_REPETITION_PENALTY,
                     &s->repetition_penalty) < 0 ||
         wg_config_integer(config, "max_new_tokens", &d->usual_tokens) < 0)
@@ -109,6 +125,8 @@ static int take_config(wg__drawing *d, wg_config *config) {
         take_number(d, config, "top_p", KEY_TOP_P, &s->top_p) < 0 ||
         take_number(d, config, "min_p", KEY_MIN_P, &s->min_p) < 0)
         return -1;
+    if (s->top_p == 0 && wg_config_has(config, "top_p"))
+        s->top_p = WG_ZERO;
     s->top_k = top_k >= 0 && top_k <= INT32_MAX ? (int64_t)top_k : 0;
     return wg_sampling_validate(s);
 }
@@ -152,8 +170,7 @@ static error_t parse_beam(int key, char *text, struct argp_state *state) {
         beam->beam = wg__cli_integer(state, "beam", text, 1, 1024);
         return 0;
     case KEY_LENGTH_PENALTY:
-        beam->alpha = wg__cli_number(state, "length-penalty", text, 0, 100);
-        beam->no_length_penalty = beam->alpha == 0;
+        beam->alpha = wg__given(wg__cli_number(state, "length-penalty", text, 0, 100));
         return 0;
     case KEY_MAX_LENGTH:
         beam->max_length = wg__cli_integer(state, "max-length", text, 1, INT32_MAX);

@@ -174,8 +174,8 @@ static const wg_setting *column_row(const wg_objective *objective, int i) {
 /* Options that the objective does not take are refused, not passed over in silence. */
 static int check_options(const wg_objective *objective, const arguments *a) {
     const wg_beam_options *beam = &a->how.beam;
-    const bool translates = a->how.lowercase || a->tokenize || beam->beam || beam->alpha ||
-                            beam->no_length_penalty || beam->max_length;
+    const bool translates =
+        a->how.lowercase || a->tokenize || beam->beam || beam->alpha || beam->max_length;
     const wg_model_type *type = wg_model_type_of(a->run);
     if (!type)
         return -1;

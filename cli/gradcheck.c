@@ -657,17 +657,15 @@ static int write_svg(const char *path, const picture *picture) {
 }
 
 /* A point of the picture is one of gnuplot's units, with y downwards. */
-static void write_png_script(FILE *gnuplot, const char *path, const void *context) {
+static void write_png_script(FILE *gnuplot, const void *context) {
     const picture *picture = context;
     const double height = picture->height + 10;
-    fprintf(gnuplot, "set terminal pngcairo size %d,%g noenhanced font 'sans,9'\nset output ",
-            WIDTH, height);
-    wg__gnuplot_text(gnuplot, path);
+    fprintf(gnuplot, "set terminal pngcairo size %d,%g noenhanced font 'sans,9'\n", WIDTH, height);
     fprintf(gnuplot,
-            "\nset margins 0,0,0,0\nunset border\nunset tics\nunset key\n"
+            "set margins 0,0,0,0\nunset border\nunset tics\nunset key\n"
             "set xrange [0:%d]\nset yrange [%g:0]\n%s$cells << EOD\n%sEOD\n"
             "plot $cells using 1:3:1:2:3:4:5 with boxxyerror fillstyle solid 1 noborder "
-            "linecolor rgb variable\nunset output\n",
+            "linecolor rgb variable\n",
             WIDTH, height, picture->title_text, picture->cell_text);
 }
 

@@ -230,6 +230,36 @@ static int read_all(const arguments *a, json_t *object) {
 
 /* ---- Printing ---- */
 
+static char *printable_text(const char *text) {
+    char *copy = strdup(text);
+    if (!copy)
+        exit(wg__cli_fail("no memory for a name"));
+    wg__replace_controls(copy);
+    return copy;
+}
+
+/* A copy whose keys and texts have no control characters. */
+static json_t *printable(const json_t *value) {
+    json_t *copy = json_is_object(value)  ? json_object()
+                   : json_is_array(value) ? json_array()
+                                          : NULL;
+    const char *key;
+    json_t *item;
+    size_t i;
+    if (json_is_string(value)) {
+        char *text = printable_text(json_string_value(value));
+        copy = json_string(text);
+        free(text);
+    }
+    json_object_foreach((json_t *)value, key, item) {
+        char *name = printable_text(key);
+        json_object_set_new(copy, name, printable(item));
+        free(name);
+    }
+    json_array_foreach(value, i, item) json_array_append_new(copy, printable(item));
+    return copy ? copy : json_incref((json_t *)value);
+}
+
 static double number_at(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));
 }
@@ -336,8 +366,11 @@ int wg__verb_info(int argc, char **argv) {
     wg__cli_parse(&parser, argc, argv, &a);
     json_t *object = json_object();
     const int result = read_all(&a, object);
-    if (result == 0 && !a.json)
-        print_info(&a, object);
+    if (result == 0 && !a.json) {
+        json_t *shown = printable(object);
+        print_info(&a, shown);
+        json_decref(shown);
+    }
     if (result == 0 && a.json)
         wg__print_json(json_incref(object));
     json_decref(object);

@@ -4,6 +4,7 @@
  * by word frequency. The lower panel has the accuracies. With --metric there is a panel for each
  * metric that was named. Of several runs each has a colour. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <spawn.h>
@@ -195,12 +196,14 @@ static void write_data(FILE *gnuplot, const picture_plan *plan) {
     }
 }
 
+/* A line break would end the string, and what follows it would be a command. In single quotes
+ * gnuplot knows no other escape than two quotes for one, and runs no backquotes. */
 void wg__gnuplot_text(FILE *gnuplot, const char *text) {
     fputc('\'', gnuplot);
     for (const char *c = text; *c; c++) {
         if (*c == '\'')
             fputc('\'', gnuplot);
-        fputc(*c, gnuplot);
+        fputc(wg__is_control(*c) ? '?' : *c, gnuplot);
     }
     fputc('\'', gnuplot);
 }
@@ -276,11 +279,10 @@ static void write_panel(FILE *gnuplot, const picture_plan *plan, const panel *pa
     fputc('\n', gnuplot);
 }
 
-static void write_script(FILE *gnuplot, const char *path, const void *context) {
+static void write_script(FILE *gnuplot, const void *context) {
     const picture_plan *plan = context;
-    fprintf(gnuplot, "set terminal %s\nset output ", find_picture(path)->terminal);
-    wg__gnuplot_text(gnuplot, path);
-    fputs("\nset grid lt 1 lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset lmargin 9\n"
+    fprintf(gnuplot, "set terminal %s\n", find_picture(plan->arguments->out)->terminal);
+    fputs("set grid lt 1 lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset lmargin 9\n"
           "set key outside right top Left reverse samplen 2\nset xlabel 'step'\n",
           gnuplot);
     fprintf(gnuplot, "%s%s", plan->arguments->log_x ? "set logscale x\n" : "",
@@ -289,19 +291,21 @@ static void write_script(FILE *gnuplot, const char *path, const void *context) {
     fprintf(gnuplot, "set multiplot layout %d,1\n", plan->panel_count);
     for (int i = 0; i < plan->panel_count; i++)
         write_panel(gnuplot, plan, &plan->panels[i]);
-    fputs("unset multiplot\nunset output\n", gnuplot);
+    fputs("unset multiplot\n", gnuplot);
 }
 
 /* ---- gnuplot ---- */
 
-/* Starts gnuplot reading from the pipe that *input becomes. Returns 0 or an errno. */
-static int start_gnuplot(pid_t *process, FILE **input) {
+/* Starts gnuplot reading from the pipe that *input becomes, and writing to the descriptor `output`:
+ * a path that gnuplot is told may be a command ("|..."). Returns 0 or an errno. */
+static int start_gnuplot(int output, pid_t *process, FILE **input) {
     int ends[2];
     if (pipe(ends) < 0)
         return errno;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
     char *command[] = {"gnuplot", NULL};
@@ -323,38 +327,31 @@ static int start_gnuplot(pid_t *process, FILE **input) {
 
 /* Draws into `path`; returns the exit code. */
 static int draw(const char *path, wg__gnuplot_script script, const void *context) {
+    const int output = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (output < 0)
+        return wg__cli_fail("%s: %s", path, strerror(errno));
     pid_t process;
     FILE *gnuplot = NULL;
-    int failure = start_gnuplot(&process, &gnuplot);
+    const int failure = start_gnuplot(output, &process, &gnuplot);
+    close(output);
     if (failure == ENOENT)
         return wg__cli_fail("gnuplot, which draws the picture, is not installed; on Debian: "
                             "apt-get install gnuplot-nox");
     if (failure)
         return wg__cli_fail("gnuplot does not start: %s", strerror(failure));
     signal(SIGPIPE, SIG_IGN); /* a failure of gnuplot shows in its exit code */
-    script(gnuplot, path, context);
+    script(gnuplot, context);
     fclose(gnuplot);
     int status;
     waitpid(process, &status, 0);
     return status == 0 ? 0 : wg__cli_fail("gnuplot could not draw %s", path);
 }
 
-/* Reports an unwritable path in one line; gnuplot would print many. */
-static int check_writable(const char *path) {
-    FILE *file = fopen(path, "w");
-    if (!file)
-        return wg__cli_fail("%s: %s", path, strerror(errno));
-    fclose(file);
-    return 0;
-}
-
 int wg__cli_gnuplot(const char *out, wg__gnuplot_script script, const void *context) {
     char *path;
     if (asprintf(&path, "%s.%ld%s", out, (long)getpid(), strrchr(out, '.')) < 0)
         return wg__cli_fail("no memory for the name of a temporary file");
-    int code = check_writable(path);
-    if (code == 0)
-        code = draw(path, script, context);
+    int code = draw(path, script, context);
     if (code == 0 && rename(path, out) < 0)
         code = wg__cli_fail("%s: %s", out, strerror(errno));
     if (code)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/units.h"
 
 /* ---- The page ---- */
@@ -62,8 +63,12 @@ void wg__page_text(FILE *page, const char *text) {
         case '"':
             fputs("&quot;", page);
             break;
-        default:
+        case '\n':
+        case '\t':
             fputc(*c, page);
+            break;
+        default: /* XML has no other control characters */
+            fputc(wg__is_control(*c) ? '?' : *c, page);
         }
 }
 

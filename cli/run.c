@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/internal.h"
 #include "cli/dry_run.h"
 #include "cli/learners.h"
 #include "cli/run.h"
@@ -329,13 +330,20 @@ int wg__run_take_note(wg__run *r) {
     return status;
 }
 
+/* a b, or 2^62, more examples than any run takes. */
+static int64_t product(int64_t a, int64_t b) {
+    const int64_t most = (int64_t)1 << 62;
+    int64_t exact;
+    return __builtin_mul_overflow(a, b, &exact) || exact > most ? most : exact;
+}
+
 /* The examples that a run of so many steps takes. */
 static int64_t examples_of(const wg__training_settings *s, int64_t steps) {
     const int64_t ramp = steps < s->accumulate_ramp ? steps : s->accumulate_ramp;
-    int64_t batches = (steps - ramp) * wg_trainer_batches(s->accumulate, 0, 0);
+    int64_t batches = product(steps - ramp, wg_trainer_batches(s->accumulate, 0, 0));
     for (int64_t step = 0; step < ramp; step++)
         batches += wg_trainer_batches(s->accumulate, s->accumulate_ramp, step);
-    return batches * s->batch;
+    return product(batches, s->batch);
 }
 
 /* The steps that take so many examples, or a few more. */
@@ -504,12 +512,19 @@ static wg_trainer_options trainer_options(wg__run *r) {
     };
 }
 
-static wg_optimizer *make_optimizer(const wg__training_settings *s) {
+/* The value of a setting that has no standard value, as an option of the library. */
+static double option_of(const wg__run_settings *settings, const double *member) {
+    const bool set = wg__run_settings_origin(settings, member) != WG__UNSET;
+    return set ? wg__given(*member) : 0;
+}
+
+static wg_optimizer *make_optimizer(const wg__run_settings *settings) {
+    const wg__training_settings *s = &settings->training;
     return wg_optimizer_new(&(wg_optimizer_choice){.name = wg_optimizer_name(s->optimizer),
                                                    .weight_decay = s->weight_decay,
-                                                   .momentum = s->momentum,
-                                                   .beta1 = s->beta1,
-                                                   .beta2 = s->beta2});
+                                                   .momentum = option_of(settings, &s->momentum),
+                                                   .beta1 = option_of(settings, &s->beta1),
+                                                   .beta2 = option_of(settings, &s->beta2)});
 }
 
 static int make_trainer(wg__run *r) {
@@ -519,7 +534,7 @@ static int make_trainer(wg__run *r) {
         return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
     const wg_trainer_options options = trainer_options(r);
     const wg_task task = wg_training_task(r->training);
-    r->trainer = wg_trainer_new(&task, make_optimizer(s), &options);
+    r->trainer = wg_trainer_new(&task, make_optimizer(&r->settings), &options);
     if (!r->trainer)
         return -1;
     return r->resume ? wg_trainer_resume(r->trainer, r->out) : 0;
@@ -781,7 +796,7 @@ int wg__run_dry(wg__run *r) {
         .options = trainer_options(r),
         .batches = examples_of(s, s->steps) / s->batch,
         .batches_of_full_step = wg_trainer_batches(s->accumulate, 0, 0),
-        .optimizer = make_optimizer(s),
+        .optimizer = make_optimizer(&r->settings),
         .json = r->json,
     };
     return wg__dry_run(&plan);

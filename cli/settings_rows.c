@@ -73,8 +73,8 @@ static const wg_setting tuning_rows[] = {
          "tag a line; for squad JSON as of SQuAD 1.1"},
     {"eval", WG_SETTING_FILE, TUNING(eval), .argument = "FILE",
      .help = "Measure on this file of the same form"},
-    {"epochs", WG_SETTING_NUMBER, TUNING(epochs), .excludes = "steps", .high = 1e9, .argument = "X",
-     .help = "Go through the file X times"},
+    {"epochs", WG_SETTING_NUMBER, TUNING(epochs), .excludes = "steps", .high = 1e9, .above = true,
+     .argument = "X", .help = "Go through the file X times"},
 };
 
 static const wg_setting training_rows[] = {
@@ -112,13 +112,14 @@ static const wg_setting training_rows[] = {
     {"final", WG_SETTING_NUMBER, TRAINING(final), .high = 1, .fixed = true, .argument = "X",
      .help = "Where linear, cosine and wsd end, as a fraction of the peak (0)"},
     {"decay-steps", WG_SETTING_INTEGER, TRAINING(decay_steps), .low = 1, .high = INFINITY,
-     .fixed = true, .argument = "N", .help = "Steps in which wsd falls (a tenth of all)"},
+     .fixed = true, .argument = "N",
+     .help = "Steps in which wsd falls (a tenth of all, at least 1)"},
     {"optimizer", WG_SETTING_CHOICE, TRAINING(optimizer), .fixed = true, .standard = "\"adamw\"",
      .choice = wg_optimizer_name, .argument = "NAME",
      .help = "adamw, adam, adafactor, sgd, lion, or muon: matrices but embeddings by Muon, scaled "
              "to the rate of AdamW, which takes the rest"},
     {"momentum", WG_SETTING_NUMBER, TRAINING(momentum), .high = 1, .fixed = true, .argument = "X",
-     .help = "Momentum of sgd (0.9, Nesterov's) and muon (0.95)"},
+     .help = "Momentum of sgd (0.9, Nesterov's; 0: plain SGD) and muon (0.95)"},
     {"beta1", WG_SETTING_NUMBER, TRAINING(beta1), .high = 1, .fixed = true, .argument = "X",
      .help = "First decay of adam, adamw, muon's AdamW and lion (0.9)"},
     {"beta2", WG_SETTING_NUMBER, TRAINING(beta2), .high = 1, .fixed = true, .argument = "X",

@@ -90,7 +90,8 @@ static int visit_tensor(walk *w, const char *name) {
 
 /* Two tables of a number for each position and pair. */
 static int64_t table_bytes(const wg_llama_config *c) {
-    return 2 * c->max_position_embeddings * (c->hidden_size / c->num_attention_heads / 2) * 4;
+    const int64_t pairs = c->hidden_size / c->num_attention_heads / 2;
+    return wg__times(8, wg__times(c->max_position_embeddings, pairs));
 }
 
 static int visit_parts(walk *w, int version) {
@@ -317,8 +318,9 @@ static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *op
     const int64_t size = walk_tensors(&config, version, place_tensor, writer);
     if (size < 0 || check_slots(writer) < 0 || write_header(writer, &config, version) < 0)
         return -1;
-    const int64_t head =
-        config.tie_word_embeddings ? 0 : config.vocab_size * config.hidden_size * 4;
+    const int64_t head = config.tie_word_embeddings
+                             ? 0
+                             : wg__times(4, wg__times(config.vocab_size, config.hidden_size));
     return version == 0 ? write_tables(writer, &config, size - head - table_bytes(&config)) : 0;
 }
 

@@ -134,7 +134,8 @@ static const char *file_name(const char *path) {
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* A value as a word of a command line. */
+/* A word of a command line, in quotes where it needs some: names in a checkpoint may be anything.
+ */
 static void add_word(wg__text *card, const char *word) {
     const bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                              "0123456789_-.,/:=+@%") == strlen(word);
@@ -144,7 +145,7 @@ static void add_word(wg__text *card, const char *word) {
     }
     add(card, " '");
     for (const char *c = word; *c; c++)
-        add(card, *c == '\'' ? "'\\''" : "%c", *c);
+        add(card, *c == '\'' ? "'\\''" : "%c", (unsigned char)*c < ' ' ? '?' : *c);
     add(card, "'");
 }
 
@@ -159,19 +160,21 @@ static void add_value(wg__text *card, const json_t *value) {
         add(card, " %.10g", json_real_value(value));
 }
 
-static void add_pairs(wg__text *card, const char *key, const json_t *pairs) {
+static void add_pairs(wg__text *card, const char *option, const json_t *pairs) {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)pairs, name, value) {
         char pair[512];
         snprintf(pair, sizeof pair, "%s=%s", name,
                  json_is_string(value) ? json_string_value(value) : "");
-        add(card, " --%s", key);
+        add_word(card, option);
         add_word(card, pair);
     }
 }
 
 static void add_option(wg__text *card, const char *key, const json_t *value) {
+    char option[96];
+    snprintf(option, sizeof option, "--%s", key);
     /* a setting that no option gives, and one that is the second argument of the option before it
      */
     if (json_is_false(value) || json_is_null(value) || strcmp(key, "longest-warmup") == 0)
@@ -181,10 +184,10 @@ static void add_option(wg__text *card, const char *key, const json_t *value) {
         return;
     }
     if (json_is_object(value)) {
-        add_pairs(card, key, value);
+        add_pairs(card, option, value);
         return;
     }
-    add(card, " --%s", key);
+    add_word(card, option);
     for (size_t i = 0; i < json_array_size(value); i++)
         add_value(card, json_array_get(value, i));
     add_value(card, value);
@@ -222,7 +225,8 @@ static double last_of(wg_checkpoint *file, const char *group, const char *column
 
 static int64_t setting(const json_t *settings, const char *key, int64_t standard) {
     const json_t *value = json_object_get(settings, key);
-    return json_is_integer(value) ? json_integer_value(value) : standard;
+    const json_int_t number = json_is_integer(value) ? json_integer_value(value) : standard;
+    return number >= 0 && number <= INT32_MAX ? number : standard;
 }
 
 /* Tokens in the batches of so many steps, with their padding; a batch of pairs is a number of

@@ -227,13 +227,6 @@ static int read_row(const char *where, const wg_setting *row, wg_config *json, v
     return -1;
 }
 
-int wg__settings_read(const wg_setting_table *table, wg_config *json, void *values) {
-    int status = json ? 0 : -1;
-    for (int i = 0; status == 0 && i < table->count; i++)
-        status = read_row(table->where, &table->rows[i], json, values);
-    return status;
-}
-
 /* The standard value of a row is read like any other, from an object that has nothing else. */
 static int read_standard(const wg_setting_table *table, const wg_setting *row, void *values) {
     char text[160];
@@ -371,6 +364,17 @@ static int check_row(const char *where, const wg_setting *row, const void *value
     default:
         return 0;
     }
+}
+
+int wg__settings_read(const wg_setting_table *table, wg_config *json, void *values) {
+    int status = json ? 0 : -1;
+    for (int i = 0; status == 0 && i < table->count; i++) {
+        const wg_setting *row = &table->rows[i];
+        status = read_row(table->where, row, json, values);
+        if (status == 0 && wg_config_has(json, row->name))
+            status = check_row(table->where, row, values, INT64_MAX);
+    }
+    return status;
 }
 
 int wg__settings_check(const wg_setting_table *table, const void *values, int64_t vocabulary) {

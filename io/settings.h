@@ -98,7 +98,8 @@ int wg__settings_require(const wg_setting_table *table, wg_config *json);
 
 /* Reads keys of a JSON object into a struct; a key that is not there, or null, leaves its member
  * alone, except that null makes a token that may be none none. -1 with [FORMAT for a value of
- * another type, ARGUMENT for a choice that there is not, MEMORY] */
+ * another type, ARGUMENT for a choice that there is not, and for a number out of its row's range;
+ * MEMORY] */
 int wg__settings_read(const wg_setting_table *table, wg_config *json, void *values);
 
 /* Writes every row that has a member into a JSON object; texts and lists that are NULL are left

@@ -175,6 +175,9 @@ static int read_names(const json_t *names, wg__labels *labels) {
     return 0;
 }
 
+/* Each has a name in memory. */
+enum { MOST_LABELS = 1 << 20 };
+
 static int number_names(int64_t count, wg__labels *labels) {
     int status = 0;
     for (int64_t i = 0; status == 0 && i < count; i++) {
@@ -197,7 +200,11 @@ static int read_labels(wg_config *config, wg__labels *labels) {
     if (json_is_object(names))
         return read_names(names, labels);
     int64_t count = 2;
-    return wg_config_integer(config, "num_labels", &count) < 0 ? -1 : number_names(count, labels);
+    if (wg_config_integer(config, "num_labels", &count) < 0)
+        return -1;
+    return count >= 1 && count <= MOST_LABELS
+               ? number_names(count, labels)
+               : wg__settings_refuse(CONFIG, "num_labels", (double)count, "from 1 to 2^20");
 }
 
 int wg__labels_of_config(const char *json, wg__labels *labels) {
@@ -274,8 +281,10 @@ char *wg__headed_encoder_config(const wg__headed_encoder *model) {
 /* classifier_dropout; null, as published files have it, counts as left out. */
 static int read_dropout(const char *json, wg__headed_encoder *model) {
     wg_config *config = wg_config_parse(json, CONFIG);
-    const int status =
-        config ? wg_config_number(config, "classifier_dropout", &model->dropout) : -1;
+    int status = config ? wg_config_number(config, "classifier_dropout", &model->dropout) : -1;
+    if (status == 0 && !(model->dropout >= 0 && model->dropout < 1))
+        status = wg__settings_refuse(CONFIG, "classifier_dropout", model->dropout,
+                                     "at least 0 and below 1");
     wg_config_free(config);
     return status;
 }

@@ -11,7 +11,8 @@
 
 /* ---- Rows of a configuration: what follows the key and the offset of its member ---- */
 
-#define WG__SIZE .kind = WG_SETTING_INTEGER, .low = 1, .high = INFINITY
+/* Sizes end at 2^31 - 1, as those of other programs: products of two are numbers of 64 bits. */
+#define WG__SIZE .kind = WG_SETTING_INTEGER, .low = 1, .high = INT32_MAX
 #define WG__INTEGER .kind = WG_SETTING_INTEGER
 #define WG__TOKEN .kind = WG_SETTING_TOKEN
 #define WG__MAYBE_TOKEN .kind = WG_SETTING_TOKEN, .low = -1
@@ -67,7 +68,7 @@ void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t 
 #define WG__BIGRAM_ROW                                                                             \
     {                                                                                              \
         AT(bigram_vocab_size),                                                                     \
-            .kind = WG_SETTING_INTEGER, .high = INFINITY, .standard = "0", .unless_zero = true,    \
+            .kind = WG_SETTING_INTEGER, .high = INT32_MAX, .standard = "0", .unless_zero = true,   \
             .help =                                                                                \
                 "rows of a table whose vectors are added to those of the tokens, one for each "    \
                 "token with the one before it, by a hash; 0: no table; our own key, which no "     \

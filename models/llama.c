@@ -124,7 +124,14 @@ static int read_rope(wg_config *rope, wg_llama_config *config) {
         wg_config_number(rope, keys[2], &options->high_frequency_factor);
         wg_config_integer(rope, keys[3], &options->original_positions);
     }
-    return wg_config_check(rope, 0, NULL);
+    if (wg_config_check(rope, 0, NULL) < 0)
+        return -1;
+    if (options->factor == 0)
+        return wg__settings_refuse(WHERE, "rope_scaling.factor", 0, "above 0");
+    return llama3 && options->original_positions == 0
+               ? wg__settings_refuse(WHERE, "rope_scaling.original_max_position_embeddings", 0,
+                                     "at least 1")
+               : 0;
 }
 
 /* A file has one of the two objects. */
@@ -154,7 +161,8 @@ static int read_more(wg_config *json, void *read) {
     int64_t head = 0;
     if (read_positions(json, config) < 0 || wg_config_integer(json, "head_dim", &head) < 0)
         return -1;
-    if (head == 0 || head * config->num_attention_heads == config->hidden_size)
+    if (!wg_config_has(json, "head_dim") ||
+        wg__times(head, config->num_attention_heads) == config->hidden_size)
         return 0;
     return wg_fail(WG_ERROR_FORMAT, WHERE, "head_dim %lld is not hidden_size / num_attention_heads",
                    (long long)head);

@@ -143,8 +143,10 @@ int wg_model_preset_config(const wg_model_type *type, const char *name, void *co
     return preset ? 0 : -1;
 }
 
+/* `sizes` divides by sizes, which are checked first, as if all tokens were in the vocabulary. */
 int wg_model_config_check(const wg_model_type *type, const void *config) {
-    if (wg__settings_check(&type->settings, config, type->sizes(config).vocabulary) < 0)
+    if (wg__settings_check(&type->settings, config, INT64_MAX) < 0 ||
+        wg__settings_check(&type->settings, config, type->sizes(config).vocabulary) < 0)
         return -1;
     return type->check ? type->check(config) : 0;
 }

@@ -159,8 +159,8 @@ static void add_projections(wg_multi_head_attention *attention, int64_t width,
     if (options->output_init.kind != WG_INIT_DEFAULT)
         output.init = options->output_init;
     wg_module *module = &attention->module;
-    const int64_t queries = attention->heads * attention->head_width;
-    const int64_t shared = attention->key_value_heads * attention->head_width;
+    const int64_t queries = wg__times(attention->heads, attention->head_width);
+    const int64_t shared = wg__times(attention->key_value_heads, attention->head_width);
     int64_t memory = options->memory_width ? options->memory_width : width;
     if (options->joint) {
         attention->joint = wg_linear_new(module, or_else(options->joint_name, "qkv"), width,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/internal.h"
 #include "nn/internal.h"
 #include "tensor/ops.h"
 
@@ -158,7 +159,7 @@ wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *
     if (options->joint) {
         net->joint =
             wg_linear_new(module, options->joint_name ? options->joint_name : "gate_up_proj", width,
-                          2 * inner, &linear);
+                          wg__times(2, inner), &linear);
     } else {
         net->gate = wg_linear_new(module, options->gate_name ? options->gate_name : "gate_proj",
                                   width, inner, &linear);

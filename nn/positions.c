@@ -8,6 +8,35 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
+/* Bytes that are not asked for before they are taken. */
+#define SMALL_TABLE 0x1p26
+
+static int check_first(const char *where, int64_t first, int64_t positions) {
+    if (first < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "position %lld is negative", (long long)first);
+    return first <= INT64_MAX - positions
+               ? 0
+               : wg_fail(WG_ERROR_ARGUMENT, where, "%lld positions from %lld on cannot be counted",
+                         (long long)positions, (long long)first);
+}
+
+/* The spec of a table. -1 with SHAPE for one of more than 2^62 bytes, with MEMORY for one that is
+ * larger than what is there: two tables of f32, or one of f64, are computed. */
+static int check_table(const char *where, wg_spec *spec, wg_dtype dtype, int64_t positions,
+                       int64_t columns) {
+    if (wg__spec_make(spec, dtype, WG_DIMS(positions, columns), where) < 0)
+        return -1;
+    const double wanted = (double)positions * (double)columns * sizeof(double);
+    if (wg__meta_init() || wanted <= SMALL_TABLE)
+        return 0;
+    const double there = (double)wg_memory_available();
+    if (wanted <= there)
+        return 0;
+    return wg_fail(WG_ERROR_MEMORY, where,
+                   "a table of %lld positions wants %.3g GiB, and %.3g are there; take fewer",
+                   (long long)positions, wanted / 0x1p30, there / 0x1p30);
+}
+
 /* ---- Rotary ---- */
 
 static int check_rotary(int64_t width, int64_t first, int64_t positions,
@@ -17,8 +46,8 @@ static int check_rotary(int64_t width, int64_t first, int64_t positions,
     if (width < 2 || width % 2 != 0)
         return wg_fail(WG_ERROR_ARGUMENT, "rotary", "width %lld; wanted an even one, of pairs",
                        (long long)width);
-    if (first < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "rotary", "position %lld is negative", (long long)first);
+    if (check_first("rotary", first, positions) < 0)
+        return -1;
     if (options->base < 0 || options->factor < 0 || !isfinite(options->base) ||
         !isfinite(options->factor))
         return wg_fail(WG_ERROR_ARGUMENT, "rotary", "base %g, factor %g; wanted positive numbers",
@@ -65,7 +94,9 @@ int wg_rotary_tables(int64_t width, int64_t first, int64_t positions,
     if (check_rotary(width, first, positions, options) < 0)
         return -1;
     const int64_t pairs = width / 2;
-    const wg_spec spec = {WG_F32, 2, {positions, pairs}};
+    wg_spec spec;
+    if (check_table("rotary", &spec, WG_F32, positions, pairs) < 0)
+        return -1;
     wg_tensor *tables[2];
     for (int i = 0; i < 2; i++)
         if (!(tables[i] = wg__meta_init() ? wg__meta_tensor_new(&spec) : wg__tensor_new(&spec)))
@@ -85,9 +116,8 @@ static int check_sinusoidal(wg_dtype dtype, int64_t width, int64_t first, int64_
     if (wg__check_size("sinusoidal", "width", width) < 0 ||
         wg__check_size("sinusoidal", "positions", positions) < 0)
         return -1;
-    if (first < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "sinusoidal", "position %lld is negative",
-                       (long long)first);
+    if (check_first("sinusoidal", first, positions) < 0)
+        return -1;
     if (base < 0 || !isfinite(base))
         return wg_fail(WG_ERROR_ARGUMENT, "sinusoidal", "base %g; wanted a positive number", base);
     if (!wg_dtype_is_float(dtype))
@@ -101,10 +131,13 @@ wg_tensor *wg_sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, int
     double base = options ? options->base : 0;
     if (check_sinusoidal(dtype, width, first, positions, base) < 0)
         return NULL;
+    wg_spec spec;
+    if (check_table("sinusoidal", &spec, dtype, positions, width) < 0)
+        return NULL;
     if (base == 0)
         base = 10000;
     if (wg__meta_init())
-        return wg__meta_tensor_new(&(wg_spec){dtype, 2, {positions, width}});
+        return wg__meta_tensor_new(&spec);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *table = wg_empty(WG_F64, WG_DIMS(positions, width));

@@ -27,8 +27,8 @@ static wg_tensor *parameter(wg_recurrent *layer, const char *kind, int64_t k, bo
 }
 
 static void add_weights(wg_recurrent *layer, int64_t gates, int64_t k, bool reverse) {
-    const int64_t h = layer->hidden, rows = gates * h;
-    const int64_t in = k == 0 ? layer->in : h * directions_of(layer);
+    const int64_t h = layer->hidden, rows = wg__times(gates, h);
+    const int64_t in = k == 0 ? layer->in : wg__times(h, directions_of(layer));
     wg_recurrent_weights *w = &layer->weights[k * directions_of(layer) + reverse];
     w->weight_ih = parameter(layer, "weight_ih", k, reverse, WG_DIMS(rows, in));
     w->weight_hh = parameter(layer, "weight_hh", k, reverse, WG_DIMS(rows, h));
@@ -270,12 +270,12 @@ wg_mamba *wg_mamba_new(wg_module *parent, const char *name, int64_t width,
     wg_mamba *mamba = wg_module_new(parent, name, sizeof *mamba);
     if (!mamba)
         return NULL;
-    const int64_t inner = chosen.expand * width;
+    const int64_t inner = wg__times(chosen.expand, width);
     const wg_linear_options plain = {.no_bias = true};
     /* Uniform in [-R^-1/2, R^-1/2). */
     const wg_linear_options steps = {.init = {WG_INIT_UNIFORM, 1 / sqrt((double)chosen.rank)}};
     mamba->options = chosen;
-    mamba->in_proj = wg_linear_new(&mamba->module, "in_proj", width, 2 * inner, &plain);
+    mamba->in_proj = wg_linear_new(&mamba->module, "in_proj", width, wg__times(2, inner), &plain);
     mamba->conv1d = wg_conv1d_new(&mamba->module, "conv1d", inner, inner, &chosen.kernel,
                                   &(wg_conv_layer_options){.conv = {.groups = inner}});
     mamba->x_proj =

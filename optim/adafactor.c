@@ -316,14 +316,10 @@ static const wg__optimizer_rule adafactor = {
 wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options) {
     static const char where[] = "adafactor_new";
     wg_adafactor_options chosen = options ? *options : (wg_adafactor_options){0};
-    if (chosen.eps1 == 0)
-        chosen.eps1 = 1e-30;
-    if (chosen.eps2 == 0)
-        chosen.eps2 = 1e-3;
-    if (chosen.clip_threshold == 0)
-        chosen.clip_threshold = 1;
-    if (chosen.decay_rate == 0)
-        chosen.decay_rate = 0.8;
+    chosen.eps1 = wg__option(chosen.eps1, 1e-30);
+    chosen.eps2 = wg__option(chosen.eps2, 1e-3);
+    chosen.clip_threshold = wg__option(chosen.clip_threshold, 1);
+    chosen.decay_rate = wg__option(chosen.decay_rate, 0.8);
     if (wg__check_positive(where, "eps1", chosen.eps1) < 0 ||
         wg__check_positive(where, "eps2", chosen.eps2) < 0 ||
         wg__check_positive(where, "clip_threshold", chosen.clip_threshold) < 0 ||

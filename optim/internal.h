@@ -240,7 +240,7 @@ int wg__optimizer_check_outside(const wg_optimizer *optimizer, const char *where
 void wg__optimizer_leave_backward(wg_optimizer *optimizer);
 
 /* Checks of options; NaN is refused. -1 with ARGUMENT. */
-int wg__check_fraction(const char *where, const char *name, double value); /* 0 < value < 1 */
+int wg__check_fraction(const char *where, const char *name, double value); /* 0 <= value < 1 */
 int wg__check_positive(const char *where, const char *name, double value);
 int wg__check_not_negative(const char *where, const char *name, double value);
 

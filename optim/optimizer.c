@@ -103,8 +103,8 @@ void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at) {
 
 /* Negated comparisons, so that NaN is refused. */
 int wg__check_fraction(const char *where, const char *name, double value) {
-    if (!(value > 0 && value < 1))
-        return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted between 0 and 1", name, value);
+    if (!(value >= 0 && value < 1))
+        return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted from 0 to below 1", name, value);
     return 0;
 }
 

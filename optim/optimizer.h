@@ -17,9 +17,10 @@ WG_BEGIN_DECLS
 
 typedef struct wg_optimizer wg_optimizer;
 
-/* ---- Kinds. Options that are NULL or 0 mean the defaults. Freed with wg_optimizer_free. All give
- * NULL with MEMORY, ARGUMENT. In the formulas lr is the learning rate of the step and t its number,
- * from 1; the decay does not reach parameters added with no_decay. ---- */
+/* ---- Kinds. Options that are NULL or 0 mean the defaults; a momentum or beta of WG_ZERO is 0.
+ * Freed with wg_optimizer_free. All give NULL with MEMORY, ARGUMENT. In the formulas lr is the
+ * learning rate of the step and t its number, from 1; the decay does not reach parameters added
+ * with no_decay. ---- */
 
 typedef struct wg_adamw_options {
     double beta1;        /* 0: 0.9 */
@@ -99,11 +100,11 @@ typedef struct wg_muon_options {
  * where the step is taken under wg_set_matmul_dtype. State: "momentum_buffer"; AdamW's. */
 WG_API wg_optimizer *wg_muon_new(const wg_muon_options *options);
 
-/* An optimizer by its name on a command line; 0 leaves an option at its default. */
+/* An optimizer by its name on a command line; 0 leaves an option at its default, WG_ZERO is 0. */
 typedef struct wg_optimizer_choice {
     const char *name;         /* "sgd", "adam", "adamw", "adafactor", "lion", "muon" */
     double weight_decay;      /* of all */
-    double momentum;          /* of sgd (0: 0.9, Nesterov's) and muon */
+    double momentum;          /* of sgd (0: 0.9; Nesterov's, unless it is WG_ZERO) and muon */
     double beta1, beta2, eps; /* of adam, adamw, lion (but eps) and the AdamW in muon */
 } wg_optimizer_choice;
 
@@ -242,7 +243,8 @@ WG_API int64_t wg_optimizer_steps(const wg_optimizer *optimizer);
  *    /    \     /     `-    /           /      `---          `---   /        \ ---- */
 
 /* With t = step + 1, W = warmup_steps and T = total_steps. All but the last rise to their peak by
- * peak t / W while t <= W; then, p being (t - W) / (T - W) and at most 1: */
+ * peak t / W while t <= W; then, p being (t - W) / (T - W) and at most 1 (0 where T is 1, so that a
+ * run of one step takes it at the peak): */
 typedef enum wg_schedule_kind {
     WG_SCHEDULE_LINEAR,   /* peak (1 - (1 - final) p): down to `final` at the last step (BERT's) */
     WG_SCHEDULE_CONSTANT, /* peak */
@@ -264,7 +266,7 @@ typedef struct wg_schedule {
     double final;         /* the rate at the end, as a fraction of the peak */
     int64_t warmup_steps; /* 0: none; noam and inverse-sqrt take it as 1 */
     int64_t total_steps;
-    int64_t decay_steps; /* of wsd; 0: a tenth of all */
+    int64_t decay_steps; /* of wsd; 0: a tenth of all, at least 1 */
     int64_t width;       /* of noam: d_model; 0: see there */
     double (*rate)(const struct wg_schedule *schedule, int64_t step); /* of one's own: the rate of
                                                                        * step `step`, from 0 */

@@ -58,9 +58,9 @@ static const wg__optimizer_rule sgd = {.prepare = prepare_sgd, .step = step_sgd}
 wg_optimizer *wg_sgd_new(const wg_sgd_options *options) {
     static const char where[] = "sgd_new";
     wg_sgd_options chosen = options ? *options : (wg_sgd_options){0};
-    if (chosen.momentum != 0 && wg__check_fraction(where, "momentum", chosen.momentum) < 0)
-        return NULL;
-    if (wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0)
+    chosen.momentum = wg__option(chosen.momentum, 0);
+    if (wg__check_fraction(where, "momentum", chosen.momentum) < 0 ||
+        wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0)
         return NULL;
     if (chosen.nesterov && chosen.momentum == 0) {
         wg_fail(WG_ERROR_ARGUMENT, where, "Nesterov's step wants a momentum");
@@ -145,12 +145,9 @@ static const wg__optimizer_rule adamw = {.prepare = prepare_adam, .step = step_a
 static const wg__optimizer_rule adam = {.prepare = prepare_adam, .step = step_adam};
 
 static int fill_adamw_options(const char *where, wg_adamw_options *options) {
-    if (options->beta1 == 0)
-        options->beta1 = 0.9;
-    if (options->beta2 == 0)
-        options->beta2 = 0.999;
-    if (options->eps == 0)
-        options->eps = 1e-8;
+    options->beta1 = wg__option(options->beta1, 0.9);
+    options->beta2 = wg__option(options->beta2, 0.999);
+    options->eps = wg__option(options->eps, 1e-8);
     if (wg__check_fraction(where, "beta1", options->beta1) < 0 ||
         wg__check_fraction(where, "beta2", options->beta2) < 0 ||
         wg__check_positive(where, "eps", options->eps) < 0)
@@ -218,10 +215,8 @@ static const wg__optimizer_rule lion = {.prepare = prepare_lion, .step = step_li
 wg_optimizer *wg_lion_new(const wg_lion_options *options) {
     static const char where[] = "lion_new";
     wg_lion_options chosen = options ? *options : (wg_lion_options){0};
-    if (chosen.beta1 == 0)
-        chosen.beta1 = 0.9;
-    if (chosen.beta2 == 0)
-        chosen.beta2 = 0.99;
+    chosen.beta1 = wg__option(chosen.beta1, 0.9);
+    chosen.beta2 = wg__option(chosen.beta2, 0.99);
     if (wg__check_fraction(where, "beta1", chosen.beta1) < 0 ||
         wg__check_fraction(where, "beta2", chosen.beta2) < 0 ||
         wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0)
@@ -453,10 +448,8 @@ static const wg__optimizer_rule muon = {
 wg_optimizer *wg_muon_new(const wg_muon_options *options) {
     static const char where[] = "muon_new";
     wg_muon_options chosen = options ? *options : (wg_muon_options){0};
-    if (chosen.momentum == 0)
-        chosen.momentum = 0.95;
-    if (chosen.adamw_rate == 0)
-        chosen.adamw_rate = 1;
+    chosen.momentum = wg__option(chosen.momentum, 0.95);
+    chosen.adamw_rate = wg__option(chosen.adamw_rate, 1);
     if (!chosen.adamw_names)
         chosen.adamw_names = default_adamw_names;
     if (wg__check_fraction(where, "momentum", chosen.momentum) < 0 ||
@@ -473,9 +466,9 @@ wg_optimizer *wg_muon_new(const wg_muon_options *options) {
 /* ---- By name ---- */
 
 static wg_optimizer *new_sgd(const wg_optimizer_choice *choice) {
-    double momentum = choice->momentum == 0 ? 0.9 : choice->momentum;
+    const double momentum = wg__option(choice->momentum, 0.9);
     return wg_sgd_new(&(wg_sgd_options){
-        .momentum = momentum, .weight_decay = choice->weight_decay, .nesterov = true});
+        .momentum = momentum, .weight_decay = choice->weight_decay, .nesterov = momentum > 0});
 }
 
 static wg_adamw_options adam_options(const wg_optimizer_choice *choice) {

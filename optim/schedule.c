@@ -2,6 +2,8 @@
 #include "optim/optimizer.h"
 #include "optim/internal.h"
 
+#include "base/internal.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -17,9 +19,11 @@ static const char *const names[] = {
 
 #define KIND_COUNT ((int)(sizeof names / sizeof names[0]))
 
-/* 0 when `length` steps are left, 1 at the last step and beyond. */
+/* 0 when `length` steps are left, 1 at the last step and beyond; 0 for the one step of a run. */
 static double progress(const wg_schedule *schedule, int64_t length, int64_t step) {
     int64_t done = step + 1 - (schedule->total_steps - length);
+    if (schedule->total_steps == 1 && step == 0)
+        return 0.0;
     return done >= length ? 1.0 : (double)done / (double)length;
 }
 
@@ -29,7 +33,8 @@ static double falling(const wg_schedule *schedule, double progress) {
 }
 
 static double wsd(const wg_schedule *schedule, int64_t step) {
-    int64_t length = schedule->decay_steps > 0 ? schedule->decay_steps : schedule->total_steps / 10;
+    int64_t tenth = wg__larger(schedule->total_steps / 10, 1);
+    int64_t length = schedule->decay_steps > 0 ? schedule->decay_steps : tenth;
     bool is_stable = step + 1 <= schedule->total_steps - length;
     return is_stable ? 1.0 : falling(schedule, progress(schedule, length, step));
 }

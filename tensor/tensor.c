@@ -405,11 +405,28 @@ int64_t wg_scope_clear_root(void) {
 
 /* ---- New handles ---- */
 
+/* A size of 0 anywhere does not excuse the others from fitting: strides are their products. */
+static int check_sizes(const wg_spec *spec, const char *where) {
+    double bytes = (double)wg_dtype_size(spec->dtype);
+    for (int i = 0; i < spec->ndim; i++) {
+        const int64_t size = spec->shape[i];
+        if (size < 0)
+            return wg_fail(WG_ERROR_SHAPE, where, "size %lld of dimension %d is negative",
+                           (long long)size, i);
+        bytes *= size > 0 ? (double)size : 1;
+        if (bytes > 0x1p62)
+            return wg_fail(WG_ERROR_SHAPE, where, "more than 2^62 bytes");
+    }
+    return 0;
+}
+
 int64_t wg_tensors_alive(void) {
     return wg__counter_sum(WG__COUNT_TENSORS);
 }
 
 static wg_tensor *tensor_new(const wg_spec *spec, bool is_meta) {
+    if (check_sizes(spec, "tensor") < 0)
+        return NULL;
     wg_storage *storage =
         storage_new((size_t)wg__spec_count(spec) * wg_dtype_size(spec->dtype), is_meta);
     if (!storage)
@@ -640,20 +657,11 @@ int wg__spec_make(wg_spec *spec, wg_dtype dtype, int ndim, const int64_t *shape,
                        WG_MAX_DIMS);
     if (ndim > 0 && !shape)
         return wg_fail(WG_ERROR_ARGUMENT, where, "the shape of %d dimensions is NULL", ndim);
-    /* A size of 0 anywhere does not excuse the others from fitting: strides are their products. */
-    double bytes = (double)wg_dtype_size(dtype);
-    for (int i = 0; i < ndim; i++) {
-        if (shape[i] < 0)
-            return wg_fail(WG_ERROR_SHAPE, where, "size %lld of dimension %d is negative",
-                           (long long)shape[i], i);
-        bytes *= shape[i] > 0 ? (double)shape[i] : 1;
-        if (bytes > 0x1p62)
-            return wg_fail(WG_ERROR_SHAPE, where, "more than 2^62 bytes");
-        spec->shape[i] = shape[i];
-    }
     spec->dtype = dtype;
     spec->ndim = ndim;
-    return 0;
+    for (int i = 0; i < ndim; i++)
+        spec->shape[i] = shape[i];
+    return check_sizes(spec, where);
 }
 
 void wg__contiguous_strides(const wg_spec *spec, int64_t *strides) {

@@ -209,6 +209,7 @@ tests_test_optim_SOURCES = \
 	tests/optim/optimizers.c \
 	tests/optim/schedule.c \
 	tests/optim/step_in_backward.c \
+	tests/optim/zero.c \
 	$(nil)
 
 tests_test_tensor_SOURCES = \
@@ -275,6 +276,7 @@ command_tests = \
 	tests/cli/corpus_check.sh \
 	tests/cli/corpus_questions.sh \
 	tests/cli/finetune.sh \
+	tests/cli/foreign.sh \
 	tests/cli/generate.sh \
 	tests/cli/glm.sh \
 	tests/cli/gradcheck.sh \
@@ -299,6 +301,7 @@ command_tests = \
 	tests/cli/translate.sh \
 	tests/cli/verbs.sh \
 	tests/cli/watch.sh \
+	tests/cli/zero.sh \
 	tests/examples.sh \
 	tests/fuzz/seeds.sh \
 	$(nil)

@@ -166,8 +166,6 @@ static int64_t choose(search *s, int64_t first, int64_t stop) {
 /* ---- A step ---- */
 
 static double score(const search *s, double log_probability, int64_t length) {
-    if (s->options.no_length_penalty)
-        return log_probability;
     return log_probability / pow((5 + (double)length) / 6, s->options.alpha);
 }
 
@@ -276,8 +274,7 @@ int wg_beam_search(const wg_beam_model *model, int64_t sentences, const int64_t 
         .model = model, .options = *options, .max_lengths = max_lengths, .results = results};
     if (s.options.beam == 0)
         s.options.beam = 4;
-    if (s.options.alpha == 0)
-        s.options.alpha = 0.6;
+    s.options.alpha = wg__option(s.options.alpha, 0.6);
     int result = begin(&s, sentences);
     while (result == 0 && s.rows > 0)
         result = step(&s);

@@ -40,9 +40,8 @@ typedef struct wg_beam_rules {
 } wg_beam_rules;
 
 typedef struct wg_beam_options {
-    int64_t beam; /* 0: 4, as in Vaswani et al. 2017 */
-    double alpha; /* 0: 0.6, likewise */
-    bool no_length_penalty;
+    int64_t beam;       /* 0: 4, as in Vaswani et al. 2017 */
+    double alpha;       /* of the length penalty; 0: 0.6, likewise; WG_ZERO: none */
     int64_t max_length; /* tokens of a hypothesis at most, the end included, where max_lengths allow
                            more; 0: as they say */
     int32_t start_id, end_id;

@@ -30,7 +30,8 @@ typedef struct wg_sampling {
     double temperature; /* logits are divided by it; 0: the likeliest token, without a draw */
     int64_t top_k;      /* only the k likeliest (Fan et al. 2018); 0: all */
     double top_p;       /* only the likeliest that together have this probability, the one that
-                         * reaches it included (Holtzman et al. 2020); 0 or 1: all */
+                         * reaches it included (Holtzman et al. 2020); 0 or 1: all; WG_ZERO: the
+                         * likeliest alone */
     double min_p;       /* only those with this share of the likeliest one's probability or more
                          * (Nguyen et al. 2024); 0: all */
     double repetition_penalty; /* logits of tokens that were seen are divided by it if above 0,

@@ -31,7 +31,6 @@ mkdir fake
 cat >fake/gnuplot <<'END'
 #!/bin/sh
 cat >script.txt
-: >"$(sed -n "s/^set output '\(.*\)'/\1/p" script.txt)"
 END
 chmod +x fake/gnuplot
 script() {

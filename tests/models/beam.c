@@ -101,8 +101,8 @@ typedef struct best {
 
 static double score_of(double log_probability, int length, const wg_beam_options *options) {
     const double alpha = options->alpha == 0 ? 0.6 : options->alpha;
-    return options->no_length_penalty ? log_probability
-                                      : log_probability / (pow(5 + length, alpha) / pow(6, alpha));
+    return options->alpha == WG_ZERO ? log_probability
+                                     : log_probability / (pow(5 + length, alpha) / pow(6, alpha));
 }
 
 /* Visits all sequences that begin with h and end within LONGEST tokens. */
@@ -134,8 +134,7 @@ static best exhaust_all(uint64_t seed, const wg_beam_options *options) {
     return found;
 }
 
-static const wg_beam_options penalties[] = {
-    {0}, {.no_length_penalty = true}, {.alpha = 1}, {.alpha = 3}};
+static const wg_beam_options penalties[] = {{0}, {.alpha = WG_ZERO}, {.alpha = 1}, {.alpha = 3}};
 
 START_TEST(a_wide_beam_finds_what_exhaustive_search_finds) {
     for (size_t p = 0; p < WG_COUNT(penalties); p++)
@@ -161,7 +160,7 @@ START_TEST(a_length_penalty_leads_to_longer_results) {
         wg_beam_result result = run_one(seed, LONGEST, (wg_beam_options){.beam = WIDE, .alpha = 3});
         with += result.tokens.count;
         wg_token_list_free(&result.tokens);
-        result = run_one(seed, LONGEST, (wg_beam_options){.beam = WIDE, .no_length_penalty = true});
+        result = run_one(seed, LONGEST, (wg_beam_options){.beam = WIDE, .alpha = WG_ZERO});
         without += result.tokens.count;
         wg_token_list_free(&result.tokens);
     }
@@ -242,7 +241,7 @@ START_TEST(a_search_stops_when_nothing_can_become_better) {
     for (uint64_t seed = 1; seed <= 12; seed++) {
         toy *model = toy_of(seed);
         wg_beam_result result;
-        const wg_beam_options options = {.beam = WIDE, .no_length_penalty = true};
+        const wg_beam_options options = {.beam = WIDE, .alpha = WG_ZERO};
         ck_assert_int_eq(run(model, 1, &length, options, &result), 0);
         steps += model->steps;
         wg_token_list_free(&result.tokens);

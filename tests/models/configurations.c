@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "models/model.h"
+#include "models/internal.h"
 #include "tests/support/testing.h"
 
 static const char *model_name(int index) {
@@ -144,6 +144,126 @@ START_TEST(every_key_of_the_table_is_read_and_those_that_are_needed_are_asked_fo
 }
 END_TEST
 
+/* ---- Numbers out of range ---- */
+
+/* The smallest configuration with another value of a key, and what it means; NULL with an error. */
+static json_t *with(int model, const char *key, json_t *value) {
+    json_t *config = json_loads(wg_model_type_at(model)->smallest, 0, NULL);
+    json_object_set_new(config, key, value);
+    json_t *meaning = through(model, config);
+    json_decref(config);
+    return meaning;
+}
+
+/* Of whole numbers those that no key has, but for tokens that are -1 where there is none. */
+START_TEST(a_size_out_of_range_is_refused_by_its_name) {
+    static const int64_t values[] = {1LL << 62, 1LL << 31, 1LL << 32, INT64_MAX, INT64_MIN, -1};
+    const wg_setting_table *table = &wg_model_type_at(_i)->settings;
+    for (int i = 0; i < table->count; i++)
+        for (size_t v = 0; v < WG_COUNT(values); v++) {
+            const wg_setting *row = &table->rows[i];
+            const bool token = strstr(row->name, "token_id") != NULL;
+            if ((row->kind != WG_SETTING_INTEGER && row->kind != WG_SETTING_TOKEN) ||
+                (token && values[v] == -1))
+                continue;
+            json_t *meaning = with(_i, row->name, json_integer(values[v]));
+            ck_assert_msg(!meaning, "%s %lld is taken", row->name, (long long)values[v]);
+            assert_error(WG_ERROR_ARGUMENT, row->name);
+        }
+}
+END_TEST
+
+/* The largest sizes that are read: their products neither wrap nor take memory here. */
+START_TEST(the_memory_of_the_largest_sizes_is_counted) {
+    const wg_model_type *type = wg_model_type_at(_i);
+    void *config = malloc(type->settings.size);
+    for (int i = 0; i < type->settings.count; i++) {
+        const wg_setting *row = &type->settings.rows[i];
+        if (row->kind != WG_SETTING_INTEGER || strstr(row->name, "token_id"))
+            continue;
+        ck_assert_int_eq(wg_model_config_from_json(type, type->smallest, config), 0);
+        *(int64_t *)((char *)config + row->offset) = INT32_MAX / 4 * 4;
+        if (wg_model_config_check(type, config) < 0 || wg__model_bytes(type, config) < 0)
+            ck_assert_ptr_nonnull(wg_error_pending());
+        wg_error_clear();
+    }
+    free(config);
+}
+END_TEST
+
+/* 0 is a size of nothing: it is refused, or the key's help says what it means. */
+START_TEST(a_size_of_zero_is_refused_or_has_a_meaning) {
+    const wg_setting_table *table = &wg_model_type_at(_i)->settings;
+    for (int i = 0; i < table->count; i++) {
+        const wg_setting *row = &table->rows[i];
+        if (row->kind != WG_SETTING_INTEGER && row->kind != WG_SETTING_NUMBER)
+            continue;
+        json_t *meaning = with(_i, row->name, json_integer(0));
+        if (!meaning) {
+            assert_error(WG_ERROR_ARGUMENT, row->name);
+            continue;
+        }
+        const json_t *found = json_object_get(meaning, row->name);
+        ck_assert_msg(found ? json_number_value(found) == 0 : strstr(row->help, "0:") != NULL,
+                      "%s 0 becomes something else", row->name);
+        json_decref(meaning);
+    }
+}
+END_TEST
+
+START_TEST(parts_of_a_configuration_out_of_range_are_refused) {
+    static const struct {
+        const char *model, *key, *value, *message;
+        wg_error_code code;
+    } cases[] = {
+        {"llama", "head_dim", "0", "head_dim 0", WG_ERROR_FORMAT},
+        {"llama", "head_dim", "4611686018427387904", "head_dim", WG_ERROR_FORMAT},
+        {"llama", "rope_scaling", "{\"rope_type\": \"linear\", \"factor\": 0}",
+         "rope_scaling.factor is 0", WG_ERROR_ARGUMENT},
+        {"llama", "rope_scaling",
+         "{\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 1, "
+         "\"high_freq_factor\": 4, \"original_max_position_embeddings\": 0}",
+         "original_max_position_embeddings is 0", WG_ERROR_ARGUMENT},
+        {"llama", "rope_scaling",
+         "{\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 0, "
+         "\"high_freq_factor\": 4, \"original_max_position_embeddings\": 16}",
+         "low_freq_factor", WG_ERROR_ARGUMENT},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        int model = 0;
+        while (strcmp(model_name(model), cases[i].model) != 0)
+            model++;
+        json_t *value = json_loads(cases[i].value, JSON_DECODE_ANY, NULL);
+        ck_assert_ptr_nonnull(value);
+        ck_assert_msg(!with(model, cases[i].key, value), "%s is taken", cases[i].message);
+        assert_error(cases[i].code, cases[i].message);
+    }
+}
+END_TEST
+
+/* Labels have a name each, which would fill the memory. */
+START_TEST(a_number_of_labels_out_of_range_is_refused) {
+    static const char *const numbers[] = {"4611686018427387904", "2147483648", "0", "-1"};
+    for (size_t i = 0; i < WG_COUNT(numbers); i++) {
+        char json[64];
+        wg__labels labels;
+        snprintf(json, sizeof json, "{\"num_labels\": %s}", numbers[i]);
+        ck_assert_int_eq(wg__labels_of_config(json, &labels), -1);
+        assert_error(WG_ERROR_ARGUMENT, "num_labels");
+    }
+}
+END_TEST
+
+/* A program's own configuration is checked before it is divided by. */
+START_TEST(a_configuration_of_zeros_is_refused) {
+    const wg_model_type *type = wg_model_type_at(_i);
+    void *config = calloc(1, type->settings.size);
+    ck_assert_int_eq(wg_model_config_check(type, config), -1);
+    assert_error(WG_ERROR_ARGUMENT, "is 0");
+    free(config);
+}
+END_TEST
+
 /* ---- Every preset ---- */
 
 START_TEST(every_preset_makes_a_valid_configuration) {
@@ -163,10 +283,19 @@ SUITES {
         every_key_that_a_configuration_has_is_in_the_table,
         what_is_left_out_is_what_the_table_says,
         every_key_of_the_table_is_read_and_those_that_are_needed_are_asked_for,
+        a_size_out_of_range_is_refused_by_its_name,
+        the_memory_of_the_largest_sizes_is_counted,
+        a_size_of_zero_is_refused_or_has_a_meaning,
+        a_configuration_of_zeros_is_refused,
         every_preset_makes_a_valid_configuration,
+    };
+    const TTest *const of_parts[] = {
+        parts_of_a_configuration_out_of_range_are_refused,
+        a_number_of_labels_out_of_range_is_refused,
     };
     int count = 0;
     while (wg_model_type_at(count))
         count++;
     add_suite_of_each("configurations", of_each, count, model_name);
+    add_suite("configuration_parts", of_parts);
 }

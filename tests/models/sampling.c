@@ -46,6 +46,7 @@ START_TEST(top_p_keeps_the_least_that_reaches_it) {
     assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 0.71}, 0, NULL, three);
     assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 0.84}, 0, NULL, three);
     assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 1e-9}, 0, NULL, one);
+    assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = WG_ZERO}, 0, NULL, one);
     assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 1}, 0, NULL, plain);
     assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 0}, 0, NULL, plain);
 }

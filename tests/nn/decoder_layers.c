@@ -175,6 +175,24 @@ START_TEST(rotary_tables_stretch_as_published) {
 }
 END_TEST
 
+/* 2^62 positions of 8 f32 are 2^67 bytes, which wrap to none. */
+START_TEST(tables_of_more_positions_than_fit_are_refused) {
+    wg_tensor *cosines, *sines;
+    static const int64_t counts[] = {1LL << 62, 1LL << 61, INT64_MAX};
+    for (size_t i = 0; i < WG_COUNT(counts); i++) {
+        ck_assert_int_eq(wg_rotary_tables(16, 0, counts[i], NULL, &cosines, &sines), -1);
+        assert_error(WG_ERROR_SHAPE, "2^62");
+        ck_assert_ptr_null(cosines);
+        ck_assert_ptr_null(wg_sinusoidal_table(WG_F32, 16, 0, counts[i], NULL));
+        assert_error(WG_ERROR_SHAPE, "2^62");
+    }
+    ck_assert_int_eq(wg_rotary_tables(16, INT64_MAX, 2, NULL, &cosines, &sines), -1);
+    assert_error(WG_ERROR_ARGUMENT, "2 positions from");
+    ck_assert_int_eq(wg_rotary_tables(16, 0, 1LL << 50, NULL, &cosines, &sines), -1);
+    assert_error(WG_ERROR_MEMORY, "positions wants");
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_refused_by_name) {
     wg_tensor *cosines, *sines;
     ck_assert_int_eq(wg_rotary_tables(7, 0, 4, NULL, &cosines, &sines), -1);
@@ -200,6 +218,7 @@ SUITES {
         a_cache_is_cut_and_reordered,
         a_cache_refuses_what_does_not_fit,
         rotary_tables_stretch_as_published,
+        tables_of_more_positions_than_fit_are_refused,
         what_cannot_be_is_refused_by_name,
     };
     add_suite("decoder_layers", tests);

@@ -276,7 +276,7 @@ START_TEST(a_batch_of_texts_is_filled_as_each_alone_and_beams_are_likelier) {
     wg_tensor *both =
         wg_cat(2, (wg_tensor *[]){one, wg_cat(2, (wg_tensor *[]){two, padding}, 1)}, 0);
     wg_tensor *keep = wg_ne(both, wg_scalar(WG_I32, (double)s.tokens.pad));
-    const wg_beam_options beams = {.beam = 3, .no_length_penalty = true};
+    const wg_beam_options beams = {.beam = 3, .alpha = WG_ZERO};
     wg_beam_result together[2], alone[2], greedy[2];
     ck_assert_int_eq(wg__span_fill(&s.net, &s.tokens, both, keep, MOST, &beams, together), 0);
     ck_assert_int_eq(wg__span_fill(&s.net, &s.tokens, one, NULL, MOST, &beams, &alone[0]), 0);

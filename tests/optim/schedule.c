@@ -104,6 +104,30 @@ START_TEST(a_schedule_of_no_steps_or_all_warm_up_is_finite) {
 }
 END_TEST
 
+/* Its first step is its last: at the peak, not at the end. */
+START_TEST(a_run_of_one_step_takes_it_at_the_peak) {
+    for (int kind = 0; kind <= WG_SCHEDULE_INVERSE_SQRT; kind++)
+        for (int64_t warmup = 0; warmup < 2; warmup++) {
+            const wg_schedule schedule = {.kind = (wg_schedule_kind)kind,
+                                          .peak = 0.5,
+                                          .warmup_steps = warmup,
+                                          .total_steps = 1};
+            ck_assert_msg(wg_schedule_rate(&schedule, 0) == 0.5, "%s: %g",
+                          wg_schedule_name(schedule.kind), wg_schedule_rate(&schedule, 0));
+        }
+}
+END_TEST
+
+START_TEST(wsd_of_fewer_than_ten_steps_falls_in_the_last_one) {
+    for (int64_t total = 2; total < 10; total++) {
+        const wg_schedule schedule = {
+            .kind = WG_SCHEDULE_WSD, .peak = 1, .final = 0.25, .total_steps = total};
+        ck_assert(wg_schedule_rate(&schedule, total - 2) == 1);
+        ck_assert(wg_schedule_rate(&schedule, total - 1) == 0.25);
+    }
+}
+END_TEST
+
 START_TEST(schedules_are_found_by_name) {
     ck_assert_int_eq(wg_schedule_find("linear"), WG_SCHEDULE_LINEAR);
     ck_assert_int_eq(wg_schedule_find("constant"), WG_SCHEDULE_CONSTANT);
@@ -125,6 +149,8 @@ SUITES {
         the_inverse_square_root_schedule_is_that_of_t5,
         the_wsd_schedule_rises_stays_and_falls_in_its_last_steps,
         a_schedule_of_no_steps_or_all_warm_up_is_finite,
+        a_run_of_one_step_takes_it_at_the_peak,
+        wsd_of_fewer_than_ten_steps_falls_in_the_last_one,
         schedules_are_found_by_name,
     };
     add_suite("schedule", tests);

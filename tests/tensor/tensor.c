@@ -138,6 +138,13 @@ START_TEST(impossible_shapes_are_refused) {
     assert_error(WG_ERROR_SHAPE, "dimensions");
     ck_assert_ptr_null(wg_zeros((wg_dtype)99, WG_DIMS(2)));
     assert_error(WG_ERROR_ARGUMENT, "no dtype");
+    const wg_spec wraps = {WG_F32, 2, {(int64_t)1 << 62, 4}}, negative = {WG_F32, 1, {-1}};
+    ck_assert_ptr_null(wg__tensor_new(&wraps));
+    assert_error(WG_ERROR_SHAPE, "2^62");
+    ck_assert_ptr_null(wg__meta_tensor_new(&wraps));
+    assert_error(WG_ERROR_SHAPE, "2^62");
+    ck_assert_ptr_null(wg__tensor_new(&negative));
+    assert_error(WG_ERROR_SHAPE, "negative");
 }
 END_TEST
 

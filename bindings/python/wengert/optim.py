@@ -13,6 +13,10 @@ from ._library import lib
 from ._tensor import Tensor
 
 
+# 0 itself, where 0 stands for a default (base/api.h).
+WG_ZERO = 5e-324
+
+
 class Optimizer:
     """Updates the parameters of a Module, or a list of Tensors that require a gradient."""
 
@@ -67,6 +71,9 @@ def _optimizer(name, lr, doc):
     struct = getattr(_api, "wg_%s_options" % name.lower(), _api.wg_adamw_options)
 
     def init(self, parameters=None, lr=lr, **options):
+        for option in ("momentum", "beta1", "beta2"):
+            if options.get(option) == 0:
+                options[option] = WG_ZERO
         Optimizer.__init__(self, make(_call._options(struct, options)), parameters, lr)
 
     names = ", ".join(n for n, _ in struct._fields_)
