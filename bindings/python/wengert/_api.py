@@ -1694,7 +1694,6 @@ class wg_beam_options(Structure):
     _fields_ = [
         ("beam", c_int64),
         ("alpha", c_double),
-        ("no_length_penalty", c_bool),
         ("max_length", c_int64),
         ("start_id", c_int32),
         ("end_id", c_int32),
