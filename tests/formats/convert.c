@@ -532,9 +532,9 @@ START_TEST(a_model_that_is_not_here_or_not_of_its_configuration_is_refused) {
     const wg_convert_options deep = {
         .config = write_text("deep.json",
                              "{\"model_type\": \"gpt2\", \"vocab_size\": 48, \"n_embd\": 16, "
-                             "\"n_layer\": 1000000000000, \"n_head\": 4, \"bos_token_id\": 0, "
+                             "\"n_layer\": 2000000000, \"n_head\": 4, \"bos_token_id\": 0, "
                              "\"eos_token_id\": 0}")};
-    refuse(fixture("convert/gpt"), out, &deep, WG_ERROR_FORMAT, "1000000000000 layers");
+    refuse(fixture("convert/gpt"), out, &deep, WG_ERROR_FORMAT, "2000000000 layers");
     const wg_convert_options bert = {.config = write_text("bert.json", "{}")};
     refuse(fixture("convert/bert"), out, &bert, WG_ERROR_FORMAT, "vocab_size");
 }
