@@ -639,7 +639,7 @@ class wg_gradcheck_report(Structure):
         ("largest_error", c_double),
         ("largest_absolute_error", c_double),
         ("sample", c_int),
-        ("variant", c_char * 64),
+        ("variant", c_char * 128),
         ("at_order", c_int),
         ("input", c_int),
         ("name", c_char * 160),
