@@ -35,7 +35,7 @@ run pretrain bert --objective mlm --corpus text.txt --eval text.txt --tokenizer 
     --config bert.json --batch 8 --seq 24 --steps 3 --out bert.h5
 check "one document trains a BERT by mlm" test "$code" = 0
 run pretrain modernbert --objective mlm --corpus text.txt --eval text.txt --tokenizer vocab.txt \
-    --config modernbert.json --batch 8 --seq 24 --lr 0.01 --steps 300 --mask-unit word --json --out mlm.h5
+    --config modernbert.json --batch 8 --seq 24 --lr 0.01 --steps 600 --mask-unit word --json --out mlm.h5
 check "and a ModernBERT" test "$code" = 0
 check "the results have the masked loss and no pairs" \
     sh -c 'grep -q "\"mlm_loss\": [01]" out && grep -q "\"mlm_tokens\"" out && ! grep -q nsp out'
@@ -43,11 +43,11 @@ run fill mlm.h5 'seven eight nine [MASK] eleven twelve .'
 check "it fills a word" sh -c 'grep -q "^    ten" out'
 run eval mlm.h5 --corpus text.txt --seq 24
 check "it is measured as it was trained" sh -c 'grep -q "^masked words     loss [01]" out'
-run pretrain modernbert --resume --steps 320 --out mlm.h5
+run pretrain modernbert --resume --steps 620 --out mlm.h5
 check "it is resumed without naming the objective" test "$code" = 0
 
 run pretrain modernbert --objective hybrid --corpus text.txt --eval text.txt --tokenizer vocab.txt \
-    --config modernbert.json --batch 8 --seq 24 --lr 0.01 --steps 300 --causal-share 0.25 \
+    --config modernbert.json --batch 8 --seq 24 --lr 0.01 --steps 600 --causal-share 0.25 \
     --mask-unit span --span-mean 2 --json --out hybrid.h5
 check "a ModernBERT is trained by hybrid" test "$code" = 0
 check "the results have both losses" \

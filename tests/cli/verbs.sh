@@ -218,10 +218,12 @@ for file in none.txt empty.txt latin.json labels.tsv; do
     wrong "eval: $file for questions" "$file" eval squad.h5 --corpus "$file"
 done
 
-# Weights of width 16 are no whole blocks and become bf16, which changes every loss.
+# Weights of width 16 are no whole blocks and become bf16, which changes every loss. The changes of a yes
+# and a no would nearly cancel.
+grep yes labels.tsv >yes.tsv
 for model in $pretrained $tasks transformer; do
     case $model in
-    classify | cloze) set -- labels.tsv ;;
+    classify | cloze) set -- yes.tsv ;;
     squad) set -- questions.json ;;
     transformer) set -- lines.txt lines.txt --beam 1 --max-length 2 ;;
     *) set -- text.txt --seq 16 ;;
