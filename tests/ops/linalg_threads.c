@@ -1,10 +1,11 @@
 /* Decompositions and solvers on several threads give the bits of one thread: in batches that the
  * library shares out among its threads, and where two threads of the program call at once. LAPACK
  * libraries that must not be called from several threads have been seen to be wrong in a few calls
- * of a hundred, so each function is called often. tests/blas_alternatives.sh runs these tests with
- * each library of Debian's. */
+ * of a hundred, so each function is called often: LINALG_ROUNDS times (4) at each number of
+ * threads. tests/blas_alternatives.sh runs 20 rounds with each library of Debian's. */
 #include <math.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tensor/ops.h"
@@ -204,7 +205,8 @@ static void compare_threads(int function, int64_t count, int64_t n, int rounds) 
 }
 
 START_TEST(a_batch_has_the_bits_of_one_thread) {
-    compare_threads(_i, 64, 96, 20);
+    const char *rounds = getenv("LINALG_ROUNDS");
+    compare_threads(_i, 64, 96, rounds ? atoi(rounds) : 4);
 }
 END_TEST
 
