@@ -28,8 +28,9 @@
 #define WG_VERSION_MINOR 1
 #define WG_VERSION_PATCH 0
 
-/* A member of a struct of options is 0 where it is not given, which may stand for a default of
- * another value. WG_ZERO, the least number above 0, then asks for 0 itself: .beta1 = WG_ZERO. */
+/* In a struct of options, a member that is 0 counts as not given and means the default, which may
+ * be another value: beta1 of 0 means 0.9. WG_ZERO, the least number above 0, asks for 0 itself:
+ * .beta1 = WG_ZERO. */
 #define WG_ZERO 4.9406564584124654e-324
 
 WG_BEGIN_DECLS

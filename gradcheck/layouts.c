@@ -74,8 +74,9 @@ static wg_tensor *flip(wg_tensor *x, int axis) {
     return wg_slice(x, axis, WG_END, WG_END, -1);
 }
 
-/* A view in the last layout of a tensor that has the layouts before it. Its elements are those of
- * x; where the layout is EXPANDED, those of the first slice of x. */
+/* Makes a tensor in the layouts before the last, and returns a view of it in the last layout. The
+ * view has the elements of x; if the layout is EXPANDED, the elements of the first slice of x,
+ * repeated. */
 static wg_tensor *view_of(wg_tensor *x, int count, const layout *layouts) {
     if (!x || count == 0)
         return wg_clone(x);

@@ -22,8 +22,8 @@ typedef struct wg_kernels {
     const char *lapack; /* what computes decompositions: "the reference LAPACK", OpenBLAS's text
                            about itself, "OpenBLAS 0.3.21 NO_AFFINITY Zen ...", or "unknown" */
     const char *lapack_file; /* the path of its file, or "unknown" */
-    bool lapack_at_once; /* it is known to allow calls of several threads at a time. With another
-                            library the matrices of a batch are decomposed one after the other */
+    bool lapack_at_once; /* LAPACK is known to allow calls by several threads at a time; if false,
+                            the matrices of a batch are decomposed one after the other */
 } wg_kernels;
 
 /* Those that the library has chosen for this processor. Cannot fail. */

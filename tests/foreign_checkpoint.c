@@ -1,6 +1,6 @@
-/* Writes a checkpoint as somebody else may have made it, whose names are to do something where they
- * are printed or drawn, for tests/cli/foreign.sh: they end a line and begin a command of gnuplot's,
- * end a string, are run by a shell, or move a terminal's cursor.
+/* Writes a checkpoint with hostile names, for tests/cli/foreign.sh. Where a program prints or draws
+ * them without care, they end a line and begin a command of gnuplot's, end a string, run a shell
+ * command, or move a terminal's cursor.
  *
  *     foreign_checkpoint RUN.h5 COMMAND
  *
@@ -29,7 +29,10 @@ int main(int argc, char **argv) {
     int status = file ? 0 : -1;
     for (int i = -1; status == 0 && i < COLUMNS; i++) {
         char name[64];
-        snprintf(name, sizeof name, i < 0 ? "step" : columns[i], argv[2]);
+        if (i < 0)
+            snprintf(name, sizeof name, "step");
+        else
+            snprintf(name, sizeof name, columns[i], argv[2]);
         if (put(file, "/train/history/training", name) < 0 ||
             put(file, "/train/history/evaluation", name) < 0 ||
             (i >= 0 && put(file, "/model", name) < 0))

@@ -196,9 +196,9 @@ static int sum_parts(const wg_trainer *trainer, int64_t batches,
     return status;
 }
 
-/* Finds the weights by which the losses of a step's batches, on all ranks, add up to that of one
- * batch of all their examples. Collective, and the first exchange of a step: a rank that could not
- * write the last one takes no part in this one. */
+/* Computes the weights with which the losses of a step's batches, on all ranks, add up to the loss
+ * of one batch with all their examples. Collective, and the first exchange of a step: a rank that
+ * could not write the checkpoint of the step before reports its error here. */
 static int weigh_batches(wg_trainer *trainer, int64_t batches) {
     wg_loss_part(*parts)[WG_LOSS_PARTS] = wg__alloc_array(batches, sizeof *parts);
     wg_loss_part sums[WG_LOSS_PARTS];

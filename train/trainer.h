@@ -13,9 +13,9 @@
  * stopped: a checkpoint holds the weights, the optimizer's state, the step, the random counters and
  * what the task adds (its place in the data). Evaluations and saves leave all of these alone.
  *
- * A step of several batches is that of one batch of all their examples, to rounding, if the loss is
- * a mean over examples or tokens: the task says how many each batch has (`weigh`), and the trainer
- * weighs the losses by these numbers before backward.
+ * If the loss is a mean over examples or tokens, a step of several batches equals a step of one
+ * batch with all their examples, to rounding: the task says how many examples or tokens each batch
+ * has (`weigh`), and the trainer weighs the losses by these numbers before backward.
  *
  *     step, accumulate 2      batch 0: 1 token  '
  *                             batch 1: 9 tokens '- 1/10 of the first loss, 9/10 of the second
@@ -50,17 +50,17 @@
 
 WG_BEGIN_DECLS
 
-/* The loss of a batch has up to so many parts, such as those of masked words and of next sentences.
- */
+/* The most parts that the loss of a batch can have. BERT's has two: masked words, and next
+ * sentences. */
 enum { WG_LOSS_PARTS = 2 };
 
-/* A part of a batch's loss: `share` times the mean of `count` losses, such as those of the tokens
- * that are predicted.
+/* A part of a batch's loss: `share` times the mean of `count` losses, for instance the losses of
+ * the predicted tokens.
  *
- * Over the batches of a step, on all ranks, the part is the mean of all of these losses, times the
- * mean of the shares: what it would be if the step were one batch. */
+ * For a whole step the part is the mean over the losses of all batches of all ranks, times the mean
+ * of the shares: the same as if the step were one batch. */
 typedef struct wg_loss_part {
-    double count; /* 0: this batch has no such loss */
+    double count; /* 0: the batch has no losses of this part */
     double share;
 } wg_loss_part;
 
@@ -100,9 +100,9 @@ typedef struct wg_task {
     /* Goes back to where `save` stood in the training data. NULL: nothing to do. */
     int (*restore)(void *context, wg_checkpoint *file);
 
-    /* For `weigh`, and for a group of several ranks: the batches of which each `loss` takes one, so
-     * that the trainer can go back to the first of a step, and past those of other ranks. Borrowed.
-     */
+    /* The batches of which each call of `loss` takes one. With them the trainer goes back to the
+     * first batch of a step after `weigh`, and skips the batches of other ranks. Borrowed. NULL:
+     * the task has no `weigh`, and there is one rank. */
     wg_batches *batches;
 
     /* Compares, by wg_group_agree, what the ranks must have alike beside the module: the data, the

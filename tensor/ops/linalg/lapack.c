@@ -22,13 +22,13 @@
  * -frecursive" of its INSTALL/make.inc.gfortran. Debian's are: .bss, where gfortran would put their
  * arrays, has 176 bytes. BLIS initialises itself and has locks around its buffers.
  *
- * OpenBLAS without threads of its own, as Debian builds it, computes wrong numbers then. Its FAQ:
- * "race conditions when OpenBLAS was built single-threaded by USE_THREAD=0 and there are concurrent
- * calls from multiple threads [...] it is vital to also specify USE_LOCKING=1". Nor is OpenBLAS
- * with threads called so: "If your application is already multi-threaded, it will conflict with
- * OpenBLAS multi-threading. Thus, you must set OpenBLAS to use single thread", which would also
- * change it for NumPy in the same process. (Called so, batches of eigh took more than ten times as
- * long as one call after the other.) */
+ * OpenBLAS without threads, as Debian builds it, computes wrong numbers if several threads call it.
+ * Its FAQ: "race conditions when OpenBLAS was built single-threaded by USE_THREAD=0 and there are
+ * concurrent calls from multiple threads [...] it is vital to also specify USE_LOCKING=1". Nor is
+ * OpenBLAS with threads called by several: "If your application is already multi-threaded, it will
+ * conflict with OpenBLAS multi-threading. Thus, you must set OpenBLAS to use single thread", which
+ * would also change it for NumPy in the same process. (With calls by several threads, batches of
+ * eigh took more than ten times as long as with one call after the other.) */
 
 static wg__lapack_library library;
 
@@ -42,9 +42,10 @@ static bool is_known_blas(void *dgemm) {
     return find_file(dgemm, file) && (strstr(file, "/libblis.so.") || strstr(file, "/libblas.so."));
 }
 
-/* LAPACK's BLAS is the first dgemm_ in our order of libraries, or the first of its own dependencies
- * where another library, such as NumPy, has loaded it before us. OpenBLAS as one of these libraries
- * is recognised by a function that it alone has, the others by the names of their files. */
+/* LAPACK calls the first dgemm_ in our order of libraries. Where another library, NumPy for
+ * instance, has loaded LAPACK before us, LAPACK calls the first dgemm_ of its own dependencies.
+ * Both are looked at. OpenBLAS is recognised by its function openblas_get_config, BLIS and the
+ * reference BLAS by the names of their files. */
 static void find_library(void) {
     static char name[256] = "unknown", file[PATH_MAX];
     union {
