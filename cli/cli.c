@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -429,6 +430,18 @@ int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
     free(text);
     fclose(file);
     return status;
+}
+
+int wg__cli_check_apart(const char *out, int64_t count, const char *const *inputs) {
+    struct stat to, from;
+    if (!out || stat(out, &to) < 0)
+        return 0;
+    for (int64_t i = 0; i < count; i++)
+        if (inputs[i] && stat(inputs[i], &from) == 0 && from.st_dev == to.st_dev &&
+            from.st_ino == to.st_ino)
+            return wg__cli_fail("%s is read and would be replaced; give the output another name",
+                                out);
+    return 0;
 }
 
 int wg__cli_write_file(const char *path, const void *bytes, size_t size) {

@@ -47,6 +47,10 @@ const char *wg__cli_names(char *list, size_t size, const char *(*name)(int index
  * takes over what a killed process left. Returns the exit code, 1 after a message. */
 int wg__cli_write_file(const char *path, const void *bytes, size_t size);
 
+/* Refuses an output that is the same file as one of the inputs, and would replace it. Names that
+ * are NULL are skipped. Returns the exit code, 1 after a message. */
+int wg__cli_check_apart(const char *out, int64_t count, const char *const *inputs);
+
 /* Draws a picture by gnuplot beside its place and renames it: `script` writes what gnuplot is told,
  * whose standard output is the picture. Returns the exit code, 1 after a message (plot.c). */
 typedef void (*wg__gnuplot_script)(FILE *gnuplot, const void *context);

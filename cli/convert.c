@@ -170,6 +170,9 @@ int wg__verb_convert(int argc, char **argv) {
     };
     arguments a = {.options.note = print_note};
     wg__cli_parse(&parser, argc, argv, &a);
+    const char *const inputs[] = {a.in, a.options.tokenizer, a.options.config, a.options.adapter};
+    if (wg__cli_check_apart(a.out, 4, inputs) != 0)
+        return EXIT_FAILURE;
     wg_convert_summary summary;
     if (wg_convert(a.in, a.out, &a.options, &summary) < 0)
         return wg__cli_fail_pending();

@@ -272,6 +272,8 @@ int wg__verb_embed(int argc, char **argv) {
     };
     arguments a = {.how.stop = wg__stop_signal()};
     wg__cli_parse(&parser, argc, argv, &a);
+    if (wg__cli_check_apart(a.out, 2, (const char *const[]){a.run, a.text}) != 0)
+        return EXIT_FAILURE;
     wg__cli_use_threads(a.threads);
     a.how.group = wg__cli_group();
     job j = {.arguments = &a};

@@ -332,6 +332,11 @@ int wg__verb_eval(int argc, char **argv) {
         free(a.corpus);
         return code;
     }
+    if (wg__cli_check_apart(a.how.predictions, 1, &a.run) != 0 ||
+        wg__cli_check_apart(a.how.predictions, a.corpus_count, a.corpus) != 0) {
+        free(a.corpus);
+        return EXIT_FAILURE;
+    }
     wg_metrics metrics = {0};
     const wg_objective *objective = wg_objective_of(a.run);
     const int status = evaluate(objective, &a, &metrics);

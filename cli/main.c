@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,9 +106,9 @@ static int check_kernels(void) {
     return wg__cli_fail_pending();
 }
 
-/* The stack grows when it is used, and the system ends a program whose stack it cannot make larger;
- * so it is made as large as the library needs it while there is memory. Whether there is, a mapping
- * of as many bytes tells. */
+/* The stack grows when it is used, and the system ends a program whose stack it cannot make larger.
+ * So the command uses as much as the library needs while there is memory: a mapping of as many
+ * bytes tells whether there is, and the limit of the stack whether it may grow so far. */
 enum { STACK_BYTES = 3 << 18 };
 
 __attribute__((noinline)) static void use_stack(void) {
@@ -118,6 +119,10 @@ __attribute__((noinline)) static void use_stack(void) {
 
 static int extend_stack(void) {
     const size_t tried = STACK_BYTES + (1 << 16);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < tried + (1 << 16))
+        return wg__cli_fail("the stack may have %lld KiB, and %lld are wanted: raise ulimit -s",
+                            (long long)limit.rlim_cur >> 10, (long long)(tried + (1 << 16)) >> 10);
     void *room = mmap(NULL, tried, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return wg__cli_fail("no memory for a stack of %d bytes", STACK_BYTES);

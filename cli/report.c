@@ -484,7 +484,9 @@ int wg__verb_report(int argc, char **argv) {
     arguments a = {0};
     report r = {.arguments = &a};
     wg__cli_parse(&parser, argc, argv, &a);
-    const int code = open_report(&r) < 0 ? wg__cli_fail_pending() : write_file(&r);
+    int code = wg__cli_check_apart(a.out, 2, (const char *const[]){a.run, a.corpus});
+    if (code == 0)
+        code = open_report(&r) < 0 ? wg__cli_fail_pending() : write_file(&r);
     clear_report(&r);
     return code;
 }

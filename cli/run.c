@@ -297,7 +297,26 @@ static int make_training(wg__run *r) {
 
 /* ---- Before anything is computed ---- */
 
+/* Refuses a file to be written that the run reads. A run may replace the checkpoint that it begins
+ * with, by --overwrite. */
+static int check_apart(const wg__run *r) {
+    const wg__text_settings *text = &r->settings.text;
+    const wg__tuning_settings *tuning = &r->settings.tuning;
+    const char *const outputs[] = {r->out, r->log, r->profiling.trace};
+    const char *const inputs[] = {text->config,  text->tokenizer, text->eval, text->eval_target,
+                                  tuning->train, tuning->eval,    r->file};
+    int code = wg__cli_check_apart(r->log, 1, &r->out);
+    for (int i = 0; code == 0 && i < 3; i++) {
+        code = wg__cli_check_apart(outputs[i], 7, inputs);
+        if (code == 0)
+            code = wg__cli_check_apart(outputs[i], text->corpus.count, text->corpus.items);
+    }
+    return code;
+}
+
 int wg__run_check_output(const wg__run *r) {
+    if (check_apart(r) != 0)
+        return EXIT_FAILURE;
     const bool exists = access(r->out, F_OK) == 0;
     if (r->resume && !exists)
         return wg__cli_fail("%s is not there; leave out --resume to begin a run", r->out);

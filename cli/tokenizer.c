@@ -209,7 +209,9 @@ static int run_train(int argc, char **argv) {
         return wg__cli_fail("no memory");
     t.learning.paths = t.corpus;
     wg__cli_parse(&parser, argc, argv, &t);
-    int code = learn(&t);
+    int code = wg__cli_check_apart(t.out, t.learning.count, t.corpus);
+    if (code == 0)
+        code = learn(&t);
     free(t.corpus);
     return code;
 }

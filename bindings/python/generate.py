@@ -469,7 +469,8 @@ class Parameters:
             lines.append("    return _several((%s,), %s)" % (
                 ", ".join("_" + o for o in self.outputs), call))
         else:
-            lines.append("    _check(%s)" % call)
+            function, arguments = call.split(", ", 1)
+            lines.append("    _check(%s(%s))" % (function, arguments))
         return "\n".join(lines) + "\n"
 
 

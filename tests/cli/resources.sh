@@ -29,6 +29,16 @@ for type in foo 99 -3 '' 5x; do
 done
 unset BLIS_ARCH_TYPE
 
+# ---- The stack ----
+
+for kib in 64 256 700; do
+    (ulimit -s $kib && "$wengert" --version >out 2>err)
+    code=$?
+    check "a stack of $kib KiB is too small" left_with 1 'raise ulimit -s'
+done
+(ulimit -s 1024 && "$wengert" --version >out 2>err)
+check 'a stack of 1 MiB is enough' test $? = 0
+
 # ---- Memory ----
 
 # True if libgfortran, which begins before main, ended the command for want of memory. It says so in its own words.

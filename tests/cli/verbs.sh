@@ -310,4 +310,34 @@ no_checkpoint
 verb=plot
 no_checkpoint -o bad.svg
 
+# ---- An output that is also an input ----
+
+# kept NAME FILE ARGUMENT...: the command refuses to replace FILE, which it reads.
+kept() {
+    name=$1 file=$2
+    shift 2
+    cp "$file" before
+    run "$@"
+    check "$name" eval 'left_with 1 "$file is read and would be replaced" && cmp -s "$file" before'
+}
+cp gpt.h5 read.h5
+cp text.txt read.txt
+ln -s read.txt linked.txt
+kept 'report: its checkpoint' read.h5 report read.h5 -o read.h5
+kept 'report: its corpus' read.txt report read.h5 --corpus text.txt --corpus read.txt -o read.txt
+kept 'convert: IN' read.h5 convert read.h5 read.h5
+kept 'convert: its tokenizer' other.json convert read.h5 other.json --tokenizer other.json
+kept 'tokenizer train: a text' read.txt tokenizer train --corpus text.txt read.txt --out read.txt
+kept 'tokenizer train: a link to a text' linked.txt tokenizer train --corpus read.txt --out linked.txt
+kept 'embed: its checkpoint' read.h5 embed read.h5 --text read.txt --out read.h5
+kept 'eval: its corpus' labels.tsv eval classify.h5 --corpus labels.tsv --predictions labels.tsv
+for option in --log --trace; do
+    kept "pretrain $option: its corpus" read.txt pretrain gpt --config gpt.json --corpus text.txt read.txt \
+        --eval text.txt --out bad.h5 $option read.txt
+    kept "pretrain $option: its held-out text" read.txt pretrain gpt --config gpt.json --corpus text.txt \
+        --eval read.txt --out bad.h5 $option read.txt
+done
+kept 'pretrain --overwrite: its corpus' read.txt pretrain gpt --config gpt.json --corpus read.txt \
+    --out read.txt --overwrite
+
 finish

@@ -195,6 +195,17 @@ class Indices(Case):
             x[index] = value
             self.same(x, a)
 
+    def test_ops_in_place_are_functions_and_methods(self):
+        x, y = wg.tensor([1.0, 2.0, 3.0]), wg.tensor([10.0, 20.0, 30.0])
+        wg.add_(x, y, 2)
+        self.same(x, np.array([21, 42, 63]))
+        x.scale_(2)
+        self.same(x, np.array([42, 84, 126]))
+        wg.copy_(x, y)
+        self.same(x, np.array([10, 20, 30]))
+        wg.fill_(x, 5)
+        self.same(x, np.array([5, 5, 5]))
+
     def test_an_assignment_from_overlapping_memory_is_numpys(self):
         for to, source in ((np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[:], np.s_[::-1]),
                            (np.s_[::2], np.s_[:5])):

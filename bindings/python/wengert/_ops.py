@@ -173,28 +173,28 @@ def fill_(x, value):
     """Sets all elements to a value, cast to the dtype of x. 0, or -1 with
 
     Errors: ARGUMENT, GRADIENT."""
-    _check(_lib.wg_fill_, _tensor(x), value)
+    _check(_lib.wg_fill_(_tensor(x), value))
 
 
 def copy_(x, src):
     """Copies src, broadcast to the shape of x and cast to its dtype; src may overlap x.
 
     Errors: SHAPE, ARGUMENT, GRADIENT."""
-    _check(_lib.wg_copy_, _tensor(x), _tensor(src))
+    _check(_lib.wg_copy_(_tensor(x), _tensor(src)))
 
 
 def add_(x, y, alpha):
     """x += alpha * y, with y of the same shape and dtype, which may overlap x.
 
     Errors: SHAPE, DTYPE, ARGUMENT, GRADIENT."""
-    _check(_lib.wg_add_, _tensor(x), _tensor(y), alpha)
+    _check(_lib.wg_add_(_tensor(x), _tensor(y), alpha))
 
 
 def scale_(x, alpha):
     """x *= alpha, of a floating dtype.
 
     Errors: DTYPE, ARGUMENT, GRADIENT."""
-    _check(_lib.wg_scale_, _tensor(x), alpha)
+    _check(_lib.wg_scale_(_tensor(x), alpha))
 
 
 def cast(x, dtype):
