@@ -350,14 +350,13 @@ void wg__replace_controls(char *text) {
             c[0] = c[1] = '?';
 }
 
+/* Prints a message. It takes no memory, since the message may be that there is none. */
 static void say(const char *kind, const char *format, va_list arguments) {
-    char *text = NULL;
+    char text[1 << 14];
     fflush(stdout);
-    if (vasprintf(&text, format, arguments) < 0)
-        return;
+    vsnprintf(text, sizeof text, format, arguments);
     wg__replace_controls(text);
     fprintf(stderr, "wengert: %s%s\n", kind, text);
-    free(text);
 }
 
 /* ---- Messages ---- */
