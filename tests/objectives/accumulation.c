@@ -18,7 +18,7 @@ enum { STEPS = 2, TOKENS = 40, SEQUENCE = 24, COLUMNS = 24 };
 /* The words w5 to w39; their ids are their numbers. */
 static wg_tokenizer *make_tokenizer(void) {
     static const char *const specials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
-    static char words[TOKENS][8];
+    static char words[TOKENS][16];
     const char *tokens[TOKENS];
     for (int i = 0; i < TOKENS; i++) {
         snprintf(words[i], sizeof words[i], "w%d", i);
