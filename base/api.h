@@ -29,9 +29,9 @@
 #define WG_VERSION_PATCH 0
 
 /* In a struct of options, a member that is 0 counts as not given and means the default, which may
- * be another value: beta1 of 0 means 0.9. WG_ZERO, the least number above 0, asks for 0 itself:
- * .beta1 = WG_ZERO. */
-#define WG_ZERO 4.9406564584124654e-324
+ * be another value: beta1 of 0 means 0.9. WG_ZERO, the least normal number above 0, asks for 0
+ * itself: .beta1 = WG_ZERO. A denormal number would be 0 in threads that flush denormals. */
+#define WG_ZERO 2.2250738585072014e-308
 
 WG_BEGIN_DECLS
 

@@ -32,12 +32,12 @@ void wg__error_place_now(char *text, size_t size);
 
 /* ---- Options ---- */
 
-/* The value of an option: 0 stands for `standard`, and WG_ZERO for 0. */
+/* The number that an option means: `standard` if the option is 0, and 0 if it is WG_ZERO. */
 static inline double wg__option(double value, double standard) {
     return value == 0 ? standard : value == WG_ZERO ? 0 : value;
 }
 
-/* A number that a user gave, as an option: WG_ZERO for 0. */
+/* The option that means a number which a user gave: WG_ZERO if the number is 0. */
 static inline double wg__given(double value) {
     return value == 0 ? WG_ZERO : value;
 }

@@ -120,8 +120,8 @@ void *wg__cli_calloc(size_t count, size_t size);
 /* Whether a byte is an ASCII control character. */
 bool wg__is_control(char byte);
 
-/* Puts `?' in the place of control characters, those of Unicode too: names in files of others may
- * hold some, which a terminal would obey. */
+/* Replaces each control character, of ASCII and U+0080 to U+009F, by `?': a terminal would obey the
+ * ones that stand in the names of a foreign file. */
 void wg__replace_controls(char *text);
 
 /* Prints "wengert: MESSAGE" to stderr, without control characters, and returns 1, the exit code of

@@ -90,8 +90,8 @@ static int take_number(wg__drawing *d, wg_config *config, const char *name, int 
     return wg_config_number(config, name, value);
 }
 
-/* -1 if the file has 0 or less where that is no value, as Hugging Face's `generate` has it; in
- * wg_sampling and wg__drawing 0 stands for one that is not given. */
+/* Refuses a setting of the file that is 0 or less, as Hugging Face's `generate` does. Without this
+ * check a 0 would count as not given. */
 static int check_above_zero(wg_config *config, const char *name) {
     double value = 1;
     if (wg_config_number(config, name, &value) < 0)

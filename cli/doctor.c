@@ -175,8 +175,7 @@ static json_t *kernels(json_t *advice) {
         advise(advice,
                "%s is not known to allow calls of several threads at a time, so the matrices of a "
                "batch are decomposed one after the other; the reference LAPACK takes all threads: "
-               "install liblapack3 and libblis4-openmp, and choose them by update-alternatives "
-               "--config liblapack.so.3-x86_64-linux-gnu, and libblas.so.3-x86_64-linux-gnu",
+               "install liblapack3 and libblis4-openmp, and choose them by update-alternatives",
                used.lapack_file);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors,
                      "products in bf16", used.bf16, "tiles", used.tiles, "weights in 8 and 4 bits",

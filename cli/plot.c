@@ -196,8 +196,8 @@ static void write_data(FILE *gnuplot, const picture_plan *plan) {
     }
 }
 
-/* A line break would end the string, and what follows it would be a command. In single quotes
- * gnuplot knows no other escape than two quotes for one, and runs no backquotes. */
+/* Control characters are replaced: gnuplot would take the text after a line break for a command. In
+ * single quotes gnuplot has one escape, two quotes for a quote, and runs no backquotes. */
 void wg__gnuplot_text(FILE *gnuplot, const char *text) {
     fputc('\'', gnuplot);
     for (const char *c = text; *c; c++) {
@@ -296,8 +296,9 @@ static void write_script(FILE *gnuplot, const void *context) {
 
 /* ---- gnuplot ---- */
 
-/* Starts gnuplot reading from the pipe that *input becomes, and writing to the descriptor `output`:
- * a path that gnuplot is told may be a command ("|..."). Returns 0 or an errno. */
+/* Starts gnuplot, which reads from the pipe *input and writes to the descriptor `output`. It is
+ * given no path, since gnuplot runs a path that begins with "|" as a command. Returns 0 or an
+ * errno. */
 static int start_gnuplot(int output, pid_t *process, FILE **input) {
     int ends[2];
     if (pipe(ends) < 0)

@@ -222,7 +222,7 @@ static int64_t entry_of_path(const conversion *c, const char *path) {
     return NO_TENSOR;
 }
 
-/* The entry whose tensor is that of a tied entry, too. */
+/* The entry that owns the tensor of a tied entry. */
 static int64_t entry_tied_to(const conversion *c, int64_t tied) {
     int64_t i = 0;
     while (c->state->entries[i].slot->tied ||
@@ -233,7 +233,7 @@ static int64_t entry_tied_to(const conversion *c, int64_t tied) {
 
 /* The entry of the state that a file calls `name`, which may lack a prefix ("wte.weight",
  * "embeddings..."), or have an old name (LayerNorm.gamma). NO_TENSOR: not one of this model;
- * IGNORED: it says nothing here (masks); COPY: the model has *original, an entry, in its place. */
+ * IGNORED: nothing is computed with it (masks); COPY: the model ties it to the entry *original. */
 static int64_t find_entry(const conversion *c, const char *name, int64_t *original) {
     const wg_model_names *names = &c->type->names;
     char full[160];
@@ -492,8 +492,8 @@ static int refuse_copy(const conversion *c, const char *copy, const char *origin
         copy, original, c->type->model_type, original);
 }
 
-/* A tensor that the model does not have, since it is tied to another, must equal that one: else the
- * file holds another model than its configuration says. */
+/* The file may have a tensor that the model ties to another tensor. The two must be equal: else the
+ * file holds another model than its configuration describes. */
 static int check_copies(const conversion *c) {
     for (int64_t i = 0; i < wg_weights_count(c->in); i++) {
         const char *name = wg_weights_name(c->in, i);

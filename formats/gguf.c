@@ -138,7 +138,7 @@ static int take_scaling(const wg_weights *file, const json_t *metadata, wg_llama
     return 0;
 }
 
-/* Keys of a LLaMA that are read above, or that say nothing about what is computed. */
+/* Keys of a LLaMA that are read above, or that do not change the computation. */
 static const char *const read_keys[] = {
     "llama.attention.head_count",
     "llama.attention.head_count_kv",
@@ -156,8 +156,8 @@ static const char *const read_keys[] = {
     "llama.rope.scaling.type",
 };
 
-/* -1 unless a key that is not read has the one value, or the other, with which a LLaMA computes
- * what is computed here. */
+/* Checks a key that is not read. It must have one of the two values for which a LLaMA computes the
+ * same as our model. -1 with FORMAT. */
 static int check_key(const wg_weights *file, const wg_llama_config *c, const char *key,
                      const json_t *value) {
     const double width = (double)(c->hidden_size / c->num_attention_heads),
@@ -199,8 +199,8 @@ static int check_key(const wg_weights *file, const wg_llama_config *c, const cha
                             key);
 }
 
-/* Every key of the architecture is read, is known to change nothing, or is refused. Other programs
- * add keys under names of their own. */
+/* Every key of the architecture is read, is known to change nothing, or is refused. Keys that other
+ * programs add have other prefixes. */
 static int check_keys(const wg_weights *file, const json_t *metadata, const wg_llama_config *c) {
     const char *key;
     json_t *value;

@@ -126,8 +126,8 @@ int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull_options *pull,
                                wg_tensor **gradients);
 int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull_options *pull, double *gradients);
 
-/* Runs the function in a scope of its own; reads all values unless `values` is NULL, and runs backward
- * unless `gradients` is NULL. */
+/* Runs the function in a scope of its own; reads all values unless `values` is NULL, and runs
+ * backward unless `gradients` is NULL. */
 int wg__gradcheck_values_and_gradient(wg__gradcheck *c, const wg__pull_options *pull,
                                       double *values, double *gradients);
 
@@ -199,15 +199,16 @@ int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, w
 
 /* ---- layouts.c: 0, or -1 with a verdict ---- */
 
-/* Compares values and gradients of an op, which c has, with values and gradients for other layouts of its
- * inputs and cotangents. Pairs of layouts are tried on samples, not on variants of samples. */
+/* Compares values and gradients of an op, which c has, with values and gradients for other layouts
+ * of its inputs and cotangents. Pairs of layouts are tried on samples, not on variants of samples.
+ */
 int wg__gradcheck_layouts(wg__gradcheck *c);
 
 /* The same in f32, for a check in f64 of an op that takes f32. */
 int wg__gradcheck_layouts_in_f32(wg__gradcheck *c);
 
-/* x as a view whose elements do not lie one after the other: transposed, or stepped if it has fewer
- * than two axes. */
+/* A view with the elements of x that is not contiguous: transposed, or stepped if x has fewer than
+ * two axes. */
 wg_tensor *wg__layout_strided(wg_tensor *x);
 
 /* ---- oracles.c: 0, or -1 with a verdict ---- */

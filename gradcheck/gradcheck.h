@@ -186,13 +186,13 @@ typedef struct wg_gradcheck_report {
     double largest_absolute_error; /* |numeric - analytic| */
 
     /* Where: the coordinate that disagrees most, of all if it passed. */
-    int sample;       /* of an op; -1 before the first */
+    int sample;        /* of an op; -1 before the first */
     char variant[128]; /* "" for the sample itself */
-    int at_order;     /* 1 or 2 */
-    int input;        /* -1: none in particular. Parameters come after the inputs; in order 2 the
-                         cotangent of output j comes after both, as (their number) + j */
-    char name[160];   /* of the parameter that failed, or "" */
-    int ndim;         /* of the input, */
+    int at_order;      /* 1 or 2 */
+    int input;         /* -1: none in particular. Parameters come after the inputs; in order 2 the
+                          cotangent of output j comes after both, as (their number) + j */
+    char name[160];    /* of the parameter that failed, or "" */
+    int ndim;          /* of the input, */
     int64_t coordinate[WG_MAX_DIMS];
     int output; /* the output and the place in it whose derivative that is; -1: the sum of
                    all, weighted by a random cotangent */
@@ -220,11 +220,11 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
 /* Checks an op, built-in or the user's own: on each of its samples, and on variants of them:
  *
  *     layouts   each input and each cotangent expanded, flipped, stepped or padded along each axis,
- *               transposed, or from the middle of its storage; pairs of these layouts; in f64 and f32:
- *               outputs and gradients equal the outputs and gradients of contiguous copies
- *     shapes    axes of size 1 and 0, one input that broadcasts against the others, and rank 0 if
- *               the op has no options (which may name axes)
- *     grown     long inputs, enough for several threads: the same bits at any number
+ *               transposed, or from the middle of its storage; pairs of these layouts; in f64 and
+ * f32: outputs and gradients equal the outputs and gradients of contiguous copies shapes    axes of
+ * size 1 and 0, one input that broadcasts against the others, and rank 0 if the op has no options
+ * (which may name axes) grown     long inputs, enough for several threads: the same bits at any
+ * number
  *
  * Variants that the op refuses with an error are counted as refused. Besides the checks of
  * wg_gradcheck, the vjp is run by itself: shapes and dtypes of gradients, and none for inputs that

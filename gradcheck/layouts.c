@@ -143,13 +143,13 @@ static int target_count(const wg__gradcheck *c) {
     return c->input_count + (c->wanted_count > 0 ? c->weighted_count : 0);
 }
 
-/* "input 0 expanded along axis 1, cotangent 0 flipped along axis 0". */
+/* "input 0 expanded along axis 1, cotangent 0 flipped along axis 0"; in f32 with "f32: " before. */
 static void name_case(const wg__gradcheck *c, int count, const place *places) {
     static const char *const kinds[] = {"offset", "transposed", "stepped",
                                         "padded", "flipped",    "expanded"};
     char *name = c->report->variant;
     const size_t size = sizeof c->report->variant;
-    int used = 0;
+    int used = snprintf(name, size, "%s", c->dtype == WG_F32 && !c->options.f32 ? "f32: " : "");
     for (int i = 0; i < count && used < (int)size; i++) {
         const layout *l = &places[i].layout;
         const int cotangent = places[i].target - c->input_count;

@@ -11,7 +11,7 @@
 
 /* ---- Rows of a configuration: what follows the key and the offset of its member ---- */
 
-/* Sizes end at 2^31 - 1, as those of other programs: products of two are numbers of 64 bits. */
+/* A size is at most 2^31 - 1, so that the product of two sizes fits in 64 bits. */
 #define WG__SIZE .kind = WG_SETTING_INTEGER, .low = 1, .high = INT32_MAX
 #define WG__INTEGER .kind = WG_SETTING_INTEGER
 #define WG__TOKEN .kind = WG_SETTING_TOKEN

@@ -182,8 +182,8 @@ static int check_kind(const wg_model_type *type, wg_config *json) {
     return type->shape == WG_DECODER ? 0 : check_kind_key(json, "is_decoder", false);
 }
 
-/* Keys of published files of any type that do not change what is computed here. Weights say their
- * own dtype: `dtype`, which transformers calls torch_dtype before 4.56, is not needed. */
+/* Keys of published files of any model type that do not change the computation. `dtype`
+ * (torch_dtype before transformers 4.56) is one of them, since each tensor has its own dtype. */
 static const char *const ignored_of_all[] = {"_attn_implementation_autoset",
                                              "_name_or_path",
                                              "architectures",

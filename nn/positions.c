@@ -20,8 +20,8 @@ static int check_first(const char *where, int64_t first, int64_t positions) {
                          (long long)positions, (long long)first);
 }
 
-/* The spec of a table. -1 with SHAPE for one of more than 2^62 bytes, with MEMORY for one that is
- * larger than what is there: two tables of f32, or one of f64, are computed. */
+/* The spec of a table. -1 with SHAPE if the table has more than 2^62 bytes, with MEMORY if the free
+ * memory does not hold it. Two tables of f32, or one of f64, take 8 bytes an element. */
 static int check_table(const char *where, wg_spec *spec, wg_dtype dtype, int64_t positions,
                        int64_t columns) {
     if (wg__spec_make(spec, dtype, WG_DIMS(positions, columns), where) < 0)

@@ -24,7 +24,7 @@
  *
  * Metrics of a step and an evaluation: mlm_loss and mlm_accuracy over the masked tokens, of hybrid
  * also causal_loss; of an evaluation: `loss` (their mean, weighted by sequences) and
- * `unigram_loss`, that of predicting the masked tokens by their frequency in the training text. */
+ * `unigram_loss`, the loss of predicting masked tokens by their frequency in the training text. */
 #ifndef WG_OBJECTIVES_MLM_H
 #define WG_OBJECTIVES_MLM_H
 

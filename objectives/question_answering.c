@@ -56,8 +56,8 @@ static char *config(const wg_training *t) {
     return wg__headed_encoder_config(answerer_of(t->setup.model));
 }
 
-/* Logits of the answers' first and last tokens. Those of padding say that it is neither, so that
- * the loss of a window does not depend on how long the others of its batch are. */
+/* Logits of the answers' first and last tokens. Padding gets -1e9, so that the loss of a window
+ * does not depend on the lengths of the other windows in its batch. */
 static int answer(const wg_training *t, const wg__squad_batch *batch, wg_tensor **start,
                   wg_tensor **end) {
     const double never = -1e9;

@@ -217,17 +217,20 @@ static int weigh_batches(wg_trainer *trainer, int64_t batches) {
             trainer->weights[i][p] =
                 part->count == 0 ? 0 : part->count / sums[p].count * (mean_share / part->share);
         }
+    if (status == 0 && sums[0].count + sums[1].count == 0)
+        status = wg_fail(WG_ERROR_STATE, "task",
+                         "no batch of the step has anything to predict: look at the data and at "
+                         "what the objective chooses of it");
     wg__free(parts);
     return status;
 }
 
-/* The sum of the parts of a loss, each times its weight. */
+/* The sum of the parts of a loss, each times its weight. The mean of no losses is NaN, so a part
+ * that weighs nothing counts as 0. */
 static wg_tensor *weighted_loss(wg_tensor *parts, const double *weights) {
     const int64_t count = wg_tensor_count(parts);
     if (!parts || (wg_tensor_ndim(parts) == 0 && weights[0] == 1))
         return parts;
-    if (wg_tensor_ndim(parts) == 0)
-        return wg_mul_scalar(parts, weights[0]);
     if (wg_tensor_ndim(parts) > 1 || count > WG_LOSS_PARTS) {
         wg_fail(WG_ERROR_SHAPE, "task",
                 "its loss has rank %d and %lld numbers; wanted one number, "
@@ -235,8 +238,9 @@ static wg_tensor *weighted_loss(wg_tensor *parts, const double *weights) {
                 wg_tensor_ndim(parts), (long long)count, WG_LOSS_PARTS);
         return NULL;
     }
-    wg_tensor *each = wg_cast(wg_from_array(WG_F64, 1, &count, weights), wg_tensor_dtype(parts));
-    return wg_sum(wg_mul(parts, each), 0, NULL, false);
+    wg_tensor *each = wg_from_array(WG_F64, wg_tensor_ndim(parts), wg_tensor_shape(parts), weights);
+    parts = wg_masked_fill(parts, wg_eq(each, wg_scalar(WG_F64, 0)), 0);
+    return wg_sum(wg_mul(parts, wg_cast(each, wg_tensor_dtype(parts))), 0, NULL, false);
 }
 
 /* ---- A batch ---- */

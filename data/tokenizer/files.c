@@ -286,7 +286,7 @@ static json_t *load_beside(const char *path, const char *name) {
 
 #define SETTINGS_FILE "tokenizer_config.json"
 
-/* Refuses a setting with which texts have other tokens. Returns -1 with FORMAT. */
+/* Refuses a setting that asks for other tokens. Returns -1 with FORMAT. */
 static int refuse_setting(const char *key, const json_t *value, const char *wanted) {
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     wg_fail(WG_ERROR_FORMAT, SETTINGS_FILE, "\"%s\" is %.100s; only %s is supported here", key,
@@ -324,7 +324,8 @@ static int check_wordpiece(const wg_tokenizer *tokenizer, const json_t *settings
     return check_empty(settings, "never_split");
 }
 
-/* {"30522": {"content": "COVID-19", "special": false}}: a text has such a token as a whole. */
+/* Refuses added tokens that the tokenizer lacks: {"30522": {"content": "COVID-19", "special":
+ * false}}. The library of the file finds them in a text before it splits the text. */
 static int check_added(const wg_tokenizer *tokenizer, const json_t *settings) {
     const char *key;
     json_t *token;
@@ -342,9 +343,9 @@ static int check_added(const wg_tokenizer *tokenizer, const json_t *settings) {
     return 0;
 }
 
-/* Refuses settings with which texts would have other tokens than this tokenizer gives. Other keys
- * say nothing about them: names of special tokens, how texts are cut, padded and decoded, templates
- * of chats. */
+/* Refuses settings that ask for other tokens than this tokenizer gives. All other keys leave the
+ * tokens of a text alone: names of special tokens, truncation, padding, decoding, templates of
+ * chats. */
 static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
     const wg__tokenizer_kind *kind = tokenizer->kind;
     int32_t *special = tokenizer->special;

@@ -138,8 +138,8 @@ static bool is_among(const char *const *names, const char *name) {
     return *names;
 }
 
-/* How the adapter began. Some beginnings take their part out of the base weights: such an adapter
- * belongs to weights that are not published. */
+/* Checks how the adapter was initialised. PiSSA, OLoRA and others subtract the initial adapter from
+ * the base weights, so that the adapter fits those changed weights only. */
 static int check_beginning(const json_t *config, const char *name) {
     static const char *const known[] = {"gaussian", "orthogonal", "eva", NULL};
     const char *kind = json_string_value(json_object_get(config, "init_lora_weights"));
@@ -151,8 +151,7 @@ static int check_beginning(const json_t *config, const char *name) {
                    kind);
 }
 
-/* Refuses what would change the computation and is not known here: every key is read, is known to
- * change nothing, or is off. */
+/* Every key is read, is known to change nothing, is off, or is refused. */
 static int check_config(const json_t *config, const char *name) {
     static const char *const read[] = {"bias",
                                        "fan_in_fan_out",

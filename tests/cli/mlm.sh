@@ -102,4 +102,25 @@ run pretrain bert --objective mlm --corpus text.txt --masked-share 2 --out bad.h
 check "a share above 1 is wrong usage" left_with 2 "masked-share"
 misused '--causal-share: it must be above 0 and below 1, not 0' pretrain modernbert --objective hybrid \
     --corpus text.txt --causal-share 0 --out bad.h5
+# A word longer than a sequence: whole-word masking predicts nothing in such a sequence, which then weighs nothing
+# among the batches of a step.
+long=twel$(printf 've%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
+i=0
+while test $i -lt 40; do
+    printf 'one two three four five six .\nseven eight nine ten eleven twelve .\n%s %s %s\n' "$long" "$long" "$long"
+    i=$((i + 1))
+done >long.txt
+losses_of() {
+    rm -f long.log
+    run pretrain modernbert --objective mlm --corpus "$1" --eval text.txt --tokenizer vocab.txt --config modernbert.json \
+        --seq 24 --steps 4 --mask-unit word --overwrite --log long.log --out long.h5 --batch "$2" --accumulate "$3"
+    sed -n 's/.*"loss": *\([0-9.]\{6\}\).*/\1/p' long.log
+}
+whole=$(losses_of long.txt 4 1)
+check "a sequence of one long word has a loss beside others" test "$(echo "$whole" | wc -l)" = 4
+check "and weighs nothing as a batch of its own" test "$(losses_of long.txt 1 4)" = "$whole"
+run pretrain modernbert --objective mlm --corpus long.txt --eval text.txt --tokenizer vocab.txt --config modernbert.json \
+    --seq 8 --steps 20 --mask-unit word --overwrite --out long.h5 --batch 1 --accumulate 2
+check "a step that predicts nothing says so" left_with 1 'no batch of the step has anything to predict'
+
 finish

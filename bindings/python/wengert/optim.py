@@ -14,7 +14,7 @@ from ._tensor import Tensor
 
 
 # 0 itself, where 0 stands for a default (base/api.h).
-WG_ZERO = 5e-324
+WG_ZERO = 2.2250738585072014e-308
 
 
 class Optimizer:

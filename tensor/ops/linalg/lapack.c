@@ -37,9 +37,15 @@ static bool find_file(void *symbol, char file[PATH_MAX]) {
     return symbol && dladdr(symbol, &found) && realpath(found.dli_fname, file);
 }
 
+/* ATLAS has the same names of files, in a folder of its own. */
+static bool is_known_file(const char *file, const char *name) {
+    return strstr(file, name) && !strstr(file, "/atlas");
+}
+
 static bool is_known_blas(void *dgemm) {
     char file[PATH_MAX];
-    return find_file(dgemm, file) && (strstr(file, "/libblis.so.") || strstr(file, "/libblas.so."));
+    return find_file(dgemm, file) &&
+           (is_known_file(file, "/libblis.so.") || is_known_file(file, "/libblas.so."));
 }
 
 /* LAPACK calls the first dgemm_ in our order of libraries. Where another library, NumPy for
@@ -59,7 +65,7 @@ static void find_library(void) {
     if (config.object)
         snprintf(name, sizeof name, "%s", config.function());
     else
-        library.at_once = own && strstr(file, "/liblapack.so.") &&
+        library.at_once = own && is_known_file(file, "/liblapack.so.") &&
                           is_known_blas(dlsym(RTLD_DEFAULT, "dgemm_")) &&
                           is_known_blas(dlsym(own, "dgemm_"));
     if (library.at_once)
