@@ -67,8 +67,8 @@ copy_to() {
     commit=$(cd "$source" && export GIT_INDEX_FILE="$index" && git add -A && git -c user.name=elsewhere \
         -c user.email=elsewhere commit-tree -p HEAD -m elsewhere "$(git write-tree)") || return 1
     { test -d "$1/tree" || git init -q "$1/tree"; } &&
-        git -C "$source" push -q -f "$1/tree" "$commit:refs/elsewhere" &&
-        git -C "$1/tree" checkout -q -f --detach refs/elsewhere && git -C "$1/tree" clean -q -d -f
+        git -C "$source" push -q -f "$1/tree" "$commit:refs/heads/elsewhere" &&
+        git -C "$1/tree" checkout -q -f --detach elsewhere && git -C "$1/tree" clean -q -d -f
 }
 
 # build FOLDER CONFIGURE-ARGUMENT...: builds the tree and its tests in ELSEWHERE/FOLDER, and stays there. The small
