@@ -77,7 +77,9 @@ build() {
     echo "#### $*"
     mkdir -p "$here/$1" "$scratch/$1" && cd "$here/$1" && rm -rf scratch && ln -s "$scratch/$1" scratch || return 1
     shift
-    { test -x ../tree/configure || ../tree/autogen.sh; } && { test -f config.status || ../tree/configure -q "$@"; } &&
+    { test -f ../tree/configure && test -z "$(find ../tree/configure.ac ../tree/m4/wg_* -newer ../tree/configure)"; } ||
+        ../tree/autogen.sh || return 1
+    { test -f config.status || ../tree/configure -q "$@"; } &&
         make -j "$jobs" --no-print-directory all && make -j "$jobs" --no-print-directory check TESTS=
 }
 
@@ -101,13 +103,13 @@ in_debian13() {
 }
 
 make_debian13() {
-    test "$(id -u)" = 0 || skip 'it needs root'
+    test "$(id -u)" = 0 || skip 'needs root'
     test ! -f "$here/debian13/complete" || return 0
     needs apt-get debootstrap
     local mirror
     mirror=$(apt-get indextargets --format '$(LABEL) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
         awk '$1 == "Debian" && $2 == "main" { print $3; exit }')
-    test -n "$mirror" || skip 'the apt of this machine knows no mirror of Debian'
+    test -n "$mirror" || skip 'apt knows no mirror of Debian'
     rm -rf "$here/debian13"
     debootstrap --variant=minbase trixie "$here/debian13" "$mirror" && touch "$here/debian13/complete"
 }
@@ -210,7 +212,7 @@ run() {
     words="$(sed -n 's/^ran: //p' "$log"): $(count PASS: XFAIL:) passed, $(count FAIL: XPASS: ERROR:) failed, \
 $(count SKIP:) skipped"
     if test $status = 77; then
-        status=0 words=$(sed -n 's/^skipped: /skipped /p' "$log")
+        status=0 words=$(sed -n 's/^skipped: \(.*\)/skipped (\1)/p' "$log")
     elif test $status = 0 && test "$(count PASS:)" -gt 0; then
         words="ok      $words"
     else
