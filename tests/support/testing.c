@@ -309,20 +309,13 @@ int files_in(const char *path) {
 
 /* ---- Memory ---- */
 
-/* The allocator counts the peak of the whole process, so a ballast first raises what is in use to
- * that peak. */
-memory_peak peak_begin(void) {
-    const wg_alloc_stats now = wg_alloc_get_stats();
-    memory_peak peak;
-    peak.ballast = wg_keep(wg_empty(WG_U8, WG_DIMS(now.peak_bytes - now.live_bytes + 1)));
-    peak.before = wg_alloc_get_stats().live_bytes;
-    return peak;
+int64_t peak_begin(void) {
+    wg_alloc_reset_peak();
+    return wg_alloc_get_stats().live_bytes;
 }
 
-int64_t peak_end(const memory_peak *peak) {
-    const int64_t bytes = wg_alloc_get_stats().peak_bytes - peak->before;
-    wg_release(peak->ballast);
-    return bytes;
+int64_t peak_end(int64_t before) {
+    return wg_alloc_get_stats().peak_bytes - before;
 }
 
 int64_t peak_of_process(void) {

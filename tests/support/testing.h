@@ -115,15 +115,10 @@ bool take_decimal_comma(void);
 
 /* ---- Memory ---- */
 
-typedef struct memory_peak {
-    wg_tensor *ballast;
-    int64_t before;
-} memory_peak;
-
 /* The most bytes of the library's that were in use between the two calls, beyond those at the
- * first. */
-memory_peak peak_begin(void);
-int64_t peak_end(const memory_peak *peak);
+ * first, whose result the second is given. */
+int64_t peak_begin(void);
+int64_t peak_end(int64_t before);
 
 /* The most bytes that the process has had; 0 under AddressSanitizer, which needs memory of its own.
  */
