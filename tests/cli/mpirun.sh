@@ -21,3 +21,11 @@ ranks() {
     mpirun -n "$count" "$wengert" "$@" >out 2>err </dev/null
     code=$?
 }
+
+# each_rank COMMAND...: rank 0 runs the first shell command, rank 1 the second; as run. The mpirun of Open MPI 5.0.7
+# crashes at `-n 1 A : -n 1 B' (its issue 13303).
+each_rank() {
+    export wengert
+    mpirun -n $# sh -c 'shift "$OMPI_COMM_WORLD_RANK" && eval "exec $1"' sh "$@" >out 2>err </dev/null
+    code=$?
+}
