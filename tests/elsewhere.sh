@@ -95,7 +95,8 @@ check() {
 # in_debian13 FOLDER COMMAND: runs a shell command there, in a folder. The mounts end with it.
 in_debian13() {
     unshare --mount --pid --fork --kill-child sh -c '
-        mount -t proc proc "$0/proc" && mount -t devpts -o newinstance,ptmxmode=666 devpts "$0/dev/pts" &&
+        mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" &&
+            mount -t devpts -o newinstance,ptmxmode=666 devpts "$0/dev/pts" &&
             mkdir -p "$0/dev/shm" && mount -t tmpfs tmpfs "$0/dev/shm" &&
             mkdir -p "$0/$1/build" && rm -rf "$0/$1/build/scratch" && ln -s /dev/shm "$0/$1/build/scratch" &&
             exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin CONFIGURE=--enable-werror \
