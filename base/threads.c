@@ -16,16 +16,11 @@
 #include "base/threads.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/internal.h"
-
-static int wg__processors(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
+#include "base/system.h"
 
 enum { MOST_THREADS = 256, MOST_LOOPS = 4, CACHE_LINE = 64, PAUSES = 32 };
 static const size_t stack_bytes = 2 << 20;
