@@ -109,8 +109,8 @@ bytes read_bytes(const char *path);
 /* The number of files and folders in a folder. */
 int files_in(const char *path);
 
-/* Makes the German locale, with its decimal comma, in that folder (Debian: locales) and takes it.
- * False, with a line, where it cannot be made. */
+/* Makes a locale of a decimal comma in that folder and takes its numbers. False, with a line, where
+ * localedef cannot make it. */
 bool take_decimal_comma(void);
 
 /* ---- Memory ---- */
