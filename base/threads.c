@@ -1,122 +1,121 @@
-/* The threads of the library: see threads.h. */
+/* The threads of the library: see threads.h.
+ *
+ *     caller    run 0   0 1 2 3 . . . .      Each loop gives each thread a run of neighbouring
+ * chunks. ^ first ^ end    A thread takes its own run from the front. When its run worker 1  run 1
+ * 8 9 . . . . . .      is empty, the thread takes chunks from the back of the ^ first     ^ end
+ * other runs.
+ *
+ * The caller computes, too. A loop ends when all its chunks are done: a worker that the system has
+ * not yet scheduled holds no chunk, and nothing waits for it. So another program on the machine
+ * delays a loop by a chunk at most. A thread without work spins for SPIN seconds, then sleeps.
+ *
+ * Loops stand in a fixed array and are reused. A late worker may therefore look into a loop that
+ * has ended, or into the next loop in its place. The worker finds an empty run there, or takes a
+ * chunk of the next loop, which is as good: it reads what the loop computes only after it has taken
+ * a chunk. */
 #include "base/threads.h"
 
-#include <omp.h>
 #include <pthread.h>
-#include <stdint.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/internal.h"
 
-static atomic_int thread_count; /* 0: not yet set */
-static atomic_int thread_limit; /* as many as the system gave; 0: no limit is known */
-
-/* ---- fork ----
- *
- * The child of fork() has one thread. GNU's OpenMP still counts on the others that the parent had
- * made, and its next parallel region would wait for them for ever; so a child of a process that
- * has run one computes by its one thread, which gives the same bits. */
-
-static atomic_bool is_child; /* of a process that had run a parallel region */
-
-static void note_child(void) {
-    atomic_store(&is_child, true);
+static int wg__processors(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-static void watch_forks(void) {
-    pthread_atfork(NULL, NULL, note_child);
-}
+enum { MOST_THREADS = 256, MOST_LOOPS = 4, CACHE_LINE = 64, PAUSES = 32 };
+static const size_t stack_bytes = 2 << 20;
+static const double SPIN = 20e-6;
 
-static void begin_region(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+/* The chunks of a run that no thread has taken: the first in the low half of the word, their end in
+ * the high half, so that both change at once. */
+typedef struct run {
+    _Alignas(CACHE_LINE) _Atomic uint64_t left;
+} run;
+
+typedef struct loop {
+    atomic_bool is_used;
+    wg__range_body body;
+    void *context;
+    int64_t count, grain;
+    int64_t step;                   /* chunks that are taken at a time */
+    atomic_int threads;             /* the caller and workers 1 to threads - 1 take part */
+    atomic_int_fast64_t unfinished; /* takes of `step` chunks */
+    atomic_bool caller_sleeps;
+    run runs[MOST_THREADS];
+} loop;
+
+static loop loops[MOST_LOOPS];
+static atomic_int wanted_threads; /* by wg_set_threads; 0: not set */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t loop_began = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t loop_ended = PTHREAD_COND_INITIALIZER;
+static atomic_int workers;     /* threads that were made; changes with the mutex held */
+static atomic_bool is_refused; /* the system has refused a thread */
+static atomic_uint begun;      /* loops; wraps around */
+static atomic_int sleepers;    /* workers */
+
+static WG__THREAD_LOCAL bool is_in_loop;
+
+/* ---- How many threads ---- */
+
+static int default_threads(void) {
+    static atomic_int known;
+    int threads = atomic_load_explicit(&known, memory_order_relaxed);
+    if (threads == 0) {
+        const char *variable = getenv("OMP_NUM_THREADS");
+        const long number = variable ? strtol(variable, NULL, 10) : 0;
+        threads = number > 0 ? (int)wg__smaller(number, MOST_THREADS) : wg__processors();
+        atomic_store_explicit(&known, threads, memory_order_relaxed);
+    }
+    return threads;
 }
 
 int wg_threads(void) {
-    if (atomic_load_explicit(&is_child, memory_order_relaxed))
-        return 1;
-    const int wanted = atomic_load(&thread_count), limit = atomic_load(&thread_limit);
-    const int threads = wanted > 0 ? wanted : omp_get_max_threads();
-    return limit > 0 && limit < threads ? limit : threads;
+    const int wanted = atomic_load_explicit(&wanted_threads, memory_order_relaxed);
+    const int threads = wanted > 0 ? wanted : default_threads();
+    const int made = 1 + atomic_load_explicit(&workers, memory_order_relaxed);
+    return made < threads && atomic_load_explicit(&is_refused, memory_order_relaxed) ? made
+                                                                                     : threads;
 }
 
 int wg_set_threads(int threads) {
     if (threads < 1)
         return wg_fail(WG_ERROR_ARGUMENT, "set_threads", "%d threads; wanted at least 1", threads);
-    atomic_store(&thread_count, threads);
+    atomic_store(&wanted_threads, threads);
     return 0;
 }
 
-/* ---- Memory for threads ----
- *
- * GNU's OpenMP ends the program where it can make no thread or has no memory for a team of them. So
- * the threads of the first region, and the memory of each, are tried before: with fewer threads
- * than wanted a loop takes longer, and has the same bits. */
-
-enum { MOST_THREADS = 256, TEAM_BYTES = 4096, MEMBER_BYTES = 512 };
-
-/* Ends when the gate is opened. */
-static void *pass_gate(void *gate) {
-    pthread_mutex_lock(gate);
-    pthread_mutex_unlock(gate);
-    return NULL;
+int wg__gemm_threads(double multiply_adds) {
+    /* Below about 64^3, synchronising costs more than the threads save. */
+    return multiply_adds < 262144 || is_in_loop ? 1 : wg_threads();
 }
 
-/* How many of `count` further threads there can be at once. */
-static int try_threads(int count) {
-    pthread_t threads[2 * MOST_THREADS];
-    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-    int made = 0;
-    pthread_mutex_lock(&gate);
-    while (made < count && pthread_create(&threads[made], NULL, pass_gate, &gate) == 0)
-        made++;
-    pthread_mutex_unlock(&gate);
-    for (int i = 0; i < made; i++)
-        pthread_join(threads[i], NULL);
-    return made;
+/* ---- Waiting ---- */
+
+static void pause_processor(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
 }
 
-/* How many threads the region of a loop that has work for `wanted` gets. A region that is smaller
- * than the one before would end threads, and the next larger one make them again; so it has as many
- * as the largest before it, some with nothing to do. */
-static int region_threads(int wanted) {
-    static _Thread_local int kept = 1;
-    const int most = wg_threads();
-    if (wanted < kept)
-        wanted = (int)wg__smaller(kept, most);
-    if (wanted > kept) {
-        /* Half as many again, as OpenMP and the work take memory for themselves. */
-        const int more = wanted - kept, tried = more + more / 2 + 1, made = try_threads(tried);
-        if (made < tried) {
-            wanted = kept + made / 2;
-            atomic_store(&thread_limit, wanted);
-        }
-    }
-    void *team = wanted > 1 ? malloc(TEAM_BYTES + (size_t)wanted * MEMBER_BYTES) : NULL;
-    free(team);
-    if (!team)
-        return 1;
-    kept = wanted;
-    return wanted;
-}
+/* Spins while a condition holds, for SPIN seconds at most. */
+#define SPIN_WHILE(condition)                                                                      \
+    do {                                                                                           \
+        const double until = wg__now() + SPIN;                                                     \
+        while ((condition) && wg__now() < until)                                                   \
+            for (int i = 0; i < PAUSES && (condition); i++)                                        \
+                pause_processor();                                                                 \
+    } while (0)
 
-/* ---- A parallel loop, by work stealing ----
- *
- *     thread 0            thread 1
- *     0 1 2 3 . . . .     8 9 . . . . . .       chunks; each thread begins with a run of its own
- *         ^ next              ^ next      ^ end
- *
- * So a thread reads neighbouring chunks one after the other. A thread that has finished its run
- * steals the second half of the chunks left in another's: threads are seldom equally fast, least of
- * all when they share memory bandwidth, and the owner does not yet prefetch the end of its run. */
-
-enum { CACHE_LINE = 64 };
-
-/* The chunks of a run that no thread has begun, in one word so that they change atomically. */
-typedef struct run {
-    _Alignas(CACHE_LINE) _Atomic uint64_t left; /* low half: the first chunk; high half: the end */
-} run;
+/* ---- Taking chunks ---- */
 
 static uint64_t first_of(uint64_t left) {
     return (uint32_t)left;
@@ -130,94 +129,172 @@ static uint64_t from_to(uint64_t first, uint64_t end) {
     return first | end << 32;
 }
 
-/* Takes the next chunk of the thread's own run; false if none is left. */
-static bool take_next(run *own, uint64_t *next) {
-    uint64_t left = atomic_load_explicit(&own->left, memory_order_relaxed);
+/* Takes the first chunk of a run, or the last one; false if the run is empty. */
+static bool take(run *run, bool last, uint64_t *chunk) {
+    uint64_t left = atomic_load_explicit(&run->left, memory_order_relaxed), rest;
     do {
-        *next = first_of(left);
-        if (*next >= end_of(left))
+        const uint64_t first = first_of(left), end = end_of(left);
+        if (first >= end)
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(&own->left, &left, left + 1,
-                                                    memory_order_relaxed, memory_order_relaxed));
+        *chunk = last ? end - 1 : first;
+        rest = last ? from_to(first, end - 1) : from_to(first + 1, end);
+    } while (!atomic_compare_exchange_weak_explicit(&run->left, &left, rest, memory_order_acquire,
+                                                    memory_order_relaxed));
     return true;
 }
 
-/* Moves the second half of the chunks of `other` into `own`, which is empty. */
-static bool steal_half(run *other, run *own) {
-    uint64_t left = atomic_load_explicit(&other->left, memory_order_relaxed), middle;
-    do {
-        if (first_of(left) >= end_of(left))
-            return false;
-        middle = (first_of(left) + end_of(left)) / 2;
-    } while (!atomic_compare_exchange_weak_explicit(&other->left, &left,
-                                                    from_to(first_of(left), middle),
-                                                    memory_order_relaxed, memory_order_relaxed));
-    atomic_store_explicit(&own->left, from_to(middle, end_of(left)), memory_order_relaxed);
-    return true;
+static void finish_take(loop *l) {
+    if (atomic_fetch_sub(&l->unfinished, 1) == 1 && atomic_load(&l->caller_sleeps)) {
+        pthread_mutex_lock(&mutex);
+        pthread_cond_broadcast(&loop_ended);
+        pthread_mutex_unlock(&mutex);
+    }
 }
 
-static bool steal(run *runs, int count, int me) {
-    for (int i = 1; i < count; i++)
-        if (steal_half(&runs[(me + i) % count], &runs[me]))
-            return true;
-    return false;
+/* Computes chunks of a loop until none is left to take. */
+static void take_part(loop *l, int me) {
+    const int threads = atomic_load_explicit(&l->threads, memory_order_acquire);
+    for (int i = 0; i < threads && me < threads;) {
+        uint64_t chunk;
+        if (!take(&l->runs[(me + i) % threads], i > 0, &chunk)) {
+            i++;
+            continue;
+        }
+        const int64_t stop = wg__smaller((int64_t)(chunk + 1) * l->step * l->grain, l->count);
+        for (int64_t begin = (int64_t)chunk * l->step * l->grain; begin < stop; begin += l->grain)
+            l->body(begin, wg__smaller(begin + l->grain, l->count), l->context);
+        finish_take(l);
+    }
+}
+
+/* ---- Workers ---- */
+
+static void wait_for_loop(unsigned seen) {
+    SPIN_WHILE(atomic_load_explicit(&begun, memory_order_relaxed) == seen);
+    if (atomic_load(&begun) != seen)
+        return;
+    pthread_mutex_lock(&mutex);
+    atomic_fetch_add(&sleepers, 1);
+    while (atomic_load(&begun) == seen)
+        pthread_cond_wait(&loop_began, &mutex);
+    atomic_fetch_sub(&sleepers, 1);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void *work(void *number) {
+    is_in_loop = true;
+    for (;;) {
+        const unsigned seen = atomic_load(&begun);
+        for (int i = 0; i < MOST_LOOPS; i++)
+            take_part(&loops[i], (int)(intptr_t)number);
+        wait_for_loop(seen);
+    }
+    return NULL;
+}
+
+/* The child of fork() has the calling thread alone, and makes workers of its own. */
+static void begin_again(void) {
+    pthread_mutex_init(&mutex, NULL);
+    pthread_cond_init(&loop_began, NULL);
+    pthread_cond_init(&loop_ended, NULL);
+    atomic_store(&workers, 0);
+    atomic_store(&sleepers, 0);
+    for (int i = 0; i < MOST_LOOPS; i++) {
+        for (int r = 0; r < MOST_THREADS; r++)
+            atomic_store(&loops[i].runs[r].left, 0);
+        atomic_store(&loops[i].is_used, false);
+    }
+}
+
+static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, begin_again);
+}
+
+/* Makes workers up to `count`, which get no signals. Where the system refuses one, loops have fewer
+ * threads, and the same bits. */
+static void make_workers(int count) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    sigfillset(&all);
+    pthread_mutex_lock(&mutex);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_made = pthread_attr_init(&attributes) == 0;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, stack_bytes);
+    while (is_made && atomic_load(&workers) < count) {
+        const int number = atomic_load(&workers) + 1;
+        pthread_t thread;
+        is_made = pthread_create(&thread, &attributes, work, (void *)(intptr_t)number) == 0;
+        atomic_fetch_add(&workers, is_made);
+    }
+    if (!is_made)
+        atomic_store(&is_refused, true);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* ---- A loop ---- */
+
+static loop *free_loop(void) {
+    for (int i = 0; i < MOST_LOOPS; i++)
+        if (!atomic_exchange(&loops[i].is_used, true))
+            return &loops[i];
+    return NULL;
+}
+
+static void begin_loop(loop *l, uint64_t takes, int threads) {
+    atomic_store(&l->unfinished, (int64_t)takes);
+    atomic_store(&l->threads, threads);
+    for (int i = 0; i < threads; i++)
+        atomic_store_explicit(&l->runs[i].left,
+                              from_to(takes * (uint64_t)i / (uint64_t)threads,
+                                      takes * (uint64_t)(i + 1) / (uint64_t)threads),
+                              memory_order_release);
+    atomic_fetch_add(&begun, 1);
+    if (atomic_load(&sleepers) > 0) {
+        pthread_mutex_lock(&mutex);
+        pthread_cond_broadcast(&loop_began);
+        pthread_mutex_unlock(&mutex);
+    }
+}
+
+static void wait_for_end(loop *l) {
+    SPIN_WHILE(atomic_load(&l->unfinished) > 0);
+    if (atomic_load(&l->unfinished) == 0)
+        return;
+    pthread_mutex_lock(&mutex);
+    atomic_store(&l->caller_sleeps, true);
+    while (atomic_load(&l->unfinished) > 0)
+        pthread_cond_wait(&loop_ended, &mutex);
+    atomic_store(&l->caller_sleeps, false);
+    pthread_mutex_unlock(&mutex);
 }
 
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
     const int64_t chunks = wg__ceil_divide(count, grain);
     int threads = (int)wg__smaller(wg__smaller(chunks, wg_threads()), MOST_THREADS);
-    if (threads > 1 && !omp_in_parallel())
-        threads = region_threads(threads);
-    if (threads <= 1 || omp_in_parallel()) {
+    if (threads > 1 && !is_in_loop && atomic_load(&workers) < threads - 1) {
+        make_workers(threads - 1);
+        threads = (int)wg__smaller(threads, 1 + atomic_load(&workers));
+    }
+    loop *l = threads > 1 && !is_in_loop ? free_loop() : NULL;
+    if (!l) {
         for (int64_t begin = 0; begin < count; begin += grain)
             body(begin, wg__smaller(begin + grain, count), context);
         return;
     }
-    /* Threads take `step` chunks at a time, so that their numbers fit in 32 bits. */
-    const int64_t step = 1 + chunks / UINT32_MAX, takes = wg__ceil_divide(chunks, step);
-    run runs[MOST_THREADS];
-    begin_region();
-    for (int i = 0; i < threads; i++)
-        atomic_init(&runs[i].left, from_to((uint64_t)(takes * i / threads),
-                                           (uint64_t)(takes * (i + 1) / threads)));
-#pragma omp parallel num_threads(threads)
-    {
-        const int me = omp_get_thread_num();
-        uint64_t next;
-        do
-            while (take_next(&runs[me], &next)) {
-                const int64_t end = wg__smaller((int64_t)(next + 1) * step * grain, count);
-                for (int64_t begin = (int64_t)next * step * grain; begin < end; begin += grain)
-                    body(begin, wg__smaller(begin + grain, count), context);
-            }
-        while (steal(runs, threads, me));
-    }
-}
-
-/* ---- Calls of other libraries ---- */
-
-typedef struct calls {
-    wg__range_body body;
-    void *context;
-} calls;
-
-/* BLIS asks for a number of threads, of which it gets 1 where no region may be active. OpenBLAS
- * with OpenMP, which may be the LAPACK of a machine, asks how many there are. */
-static void call_on_one_thread(int64_t begin, int64_t end, void *context) {
-    const calls *calls = context;
-    const int levels = omp_get_max_active_levels(), threads = omp_get_max_threads();
-    omp_set_max_active_levels(0);
-    omp_set_num_threads(1);
-    calls->body(begin, end, calls->context);
-    omp_set_num_threads(threads);
-    omp_set_max_active_levels(levels);
-}
-
-void wg__parallel_calls(int64_t count, wg__range_body body, void *context) {
-    wg__parallel_for(count, 1, call_on_one_thread, &(calls){body, context});
-}
-
-int wg__gemm_threads(double multiply_adds) {
-    /* Below about 64^3, synchronising costs more than the threads save. */
-    return multiply_adds < 262144 || omp_in_parallel() ? 1 : wg_threads();
+    l->body = body;
+    l->context = context;
+    l->count = count;
+    l->grain = grain;
+    l->step = 1 + chunks / UINT32_MAX;
+    is_in_loop = true;
+    begin_loop(l, (uint64_t)wg__ceil_divide(chunks, l->step), threads);
+    take_part(l, 0);
+    wait_for_end(l);
+    is_in_loop = false;
+    atomic_store(&l->is_used, false);
 }

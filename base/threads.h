@@ -1,4 +1,4 @@
-/* Parallel loops. Only threads.c uses OpenMP.
+/* Parallel loops, on threads of the library's own.
  *
  * The chunks of a loop do not depend on the number of threads, so that reductions over chunks give
  * the same bits at any thread count. */
@@ -10,15 +10,11 @@
 /* The elements in a chunk of an elementwise loop. */
 #define WG__GRAIN 16384
 
-/* Runs body on [0, count) in chunks of `grain`, in parallel if there are several chunks. Each
- * thread begins with a run of neighbouring chunks; idle threads steal from the runs of others. Must
- * not be nested; body must not record errors or make tensors. */
+/* Runs body on [0, count) in chunks of `grain`, in parallel if there are several chunks. A loop
+ * inside a body runs on the calling thread alone. Several threads may call this at the same time.
+ * body must not record errors or make tensors. */
 typedef void (*wg__range_body)(int64_t begin, int64_t end, void *context);
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context);
-
-/* Runs body on [0, count), one index a chunk, for a body that calls a library with parallel loops
- * of its own, by OpenMP: those run on the calling thread alone. */
-void wg__parallel_calls(int64_t count, wg__range_body body, void *context);
 
 /* How many threads a GEMM of that many multiply-adds should use; 1 inside a parallel loop. */
 int wg__gemm_threads(double multiply_adds);

@@ -175,7 +175,7 @@ static json_t *kernels(json_t *advice) {
         advise(advice,
                "%s is not known to allow calls of several threads at a time, so the matrices of a "
                "batch are decomposed one after the other; the reference LAPACK takes all threads: "
-               "install liblapack3 and libblis4-openmp, and choose them by update-alternatives",
+               "install liblapack3 and libblis4-serial, and choose them by update-alternatives",
                used.lapack_file);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors,
                      "products in bf16", used.bf16, "tiles", used.tiles, "weights in 8 and 4 bits",
@@ -185,7 +185,7 @@ static json_t *kernels(json_t *advice) {
 }
 
 static json_t *threads(json_t *advice) {
-    const char *number = getenv("OMP_NUM_THREADS"), *policy = getenv("OMP_WAIT_POLICY");
+    const char *number = getenv("OMP_NUM_THREADS");
     const int used = wg_threads(), allowed = allowed_processors();
     const double quota = processor_quota();
     double load = 0;
@@ -202,14 +202,8 @@ static json_t *threads(json_t *advice) {
                "the container gives %.2g processors to %d threads and stops them by turns; set "
                "OMP_NUM_THREADS=%d",
                quota, used, quota < 1 ? 1 : (int)quota);
-    if (load > 1 && !policy)
-        advise(advice,
-               "other programs compute here (load %.1f); set OMP_WAIT_POLICY=passive, or threads "
-               "that wait for each other take their time",
-               load);
-    return json_pack("{s:i, s:s, s:s, s:f}", "threads", used, "OMP_NUM_THREADS",
-                     number ? number : "unset", "OMP_WAIT_POLICY", policy ? policy : "unset",
-                     "load", load);
+    return json_pack("{s:i, s:s, s:f}", "threads", used, "OMP_NUM_THREADS",
+                     number ? number : "unset", "load", load);
 }
 
 static json_t *memory(json_t *advice) {

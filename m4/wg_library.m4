@@ -50,32 +50,35 @@ AC_DEFUN([WG_LIBRARY], [
     LIBS=$wg_saved_LIBS
 ])
 
-# WG_BLIS: the OpenMP build of BLIS, whose GEMM takes a thread count with each call. Debian has
-# three builds that update-alternatives can stand under the plain name, so the folder of this one is
-# named to compiler, linker and loader. --with-blis=PREFIX takes one built by hand.
-AC_DEFUN([WG_BLIS], [
+# WG_FIND_BLIS: any build of BLIS, which is called on one thread. Debian has three builds, and
+# update-alternatives chooses which of them has the plain name, so the folder of one is named to
+# compiler, linker and loader. --with-blis=PREFIX takes one built by hand.
+AC_DEFUN([WG_FIND_BLIS], [
     AC_ARG_WITH([blis],
-                [AS_HELP_STRING([--with-blis=PREFIX], [where BLIS is (default: the system's)])])
-    AS_CASE([${with_blis:-yes}],
-            [yes],
-            [wg_multiarch=`$CC -print-multiarch 2>/dev/null`
-             wg_blis_include=/usr/include/$wg_multiarch/blis-openmp
-             wg_blis_lib=/usr/lib/$wg_multiarch/blis-openmp],
-            [wg_blis_include=$with_blis/include/blis
-             wg_blis_lib=$with_blis/lib])
-    AS_IF([test -z "${BLIS_CFLAGS+set}" && test -f "$wg_blis_include/blis.h"],
-          [BLIS_CFLAGS="-isystem $wg_blis_include"])
-    AS_IF([test -z "${BLIS_LIBS+set}" && test -d "$wg_blis_lib"],
-          [BLIS_LIBS="-L$wg_blis_lib -lblis"
-           WG_LDFLAGS="$WG_LDFLAGS -Wl,-rpath,$wg_blis_lib"])
-    WG_LIBRARY([BLIS], [BLIS with OpenMP], [], [-lblis], [libblis-openmp-dev],
-               [#include <blis.h>
-                #ifndef BLIS_ENABLE_OPENMP
-                #error "this BLIS is built without OpenMP"
-                #endif],
-               [rntm_t threads = BLIS_RNTM_INITIALIZER;
-                bli_rntm_set_num_threads(1, &threads);
-                return bli_info_get_int_type_size() == 0;])
+                [AS_HELP_STRING([--with-blis=PREFIX], [where BLIS is (default: the system's)])
+AS_HELP_STRING([--without-blis], [compute all products by the library's own kernels])])
+    AS_IF([test "x$with_blis" != xno], [
+        AS_CASE([${with_blis:-yes}],
+                [yes],
+                [wg_multiarch=`$CC -print-multiarch 2>/dev/null`
+                 for wg_build in serial pthread openmp; do
+                     wg_blis_include=/usr/include/$wg_multiarch/blis-$wg_build
+                     wg_blis_lib=/usr/lib/$wg_multiarch/blis-$wg_build
+                     AS_IF([test -f "$wg_blis_include/blis.h"], [break])
+                 done],
+                [wg_blis_include=$with_blis/include/blis
+                 wg_blis_lib=$with_blis/lib])
+        AS_IF([test -z "${BLIS_CFLAGS+set}" && test -f "$wg_blis_include/blis.h"],
+              [BLIS_CFLAGS="-isystem $wg_blis_include"])
+        AS_IF([test -z "${BLIS_LIBS+set}" && test -d "$wg_blis_lib"],
+              [BLIS_LIBS="-L$wg_blis_lib -lblis"
+               WG_LDFLAGS="$WG_LDFLAGS -Wl,-rpath,$wg_blis_lib"])
+        WG_LIBRARY([BLIS], [BLIS], [blis], [-lblis], [libblis-serial-dev],
+                   [#include <blis.h>],
+                   [rntm_t threads = BLIS_RNTM_INITIALIZER;
+                    bli_rntm_set_num_threads(1, &threads);
+                    return bli_info_get_int_type_size() == 0;])
+        AC_DEFINE([WG_BLIS], [1], [Small products are computed by BLIS.])])
 ])
 
 # WG_FIND_MPI: MPI, found by its compiler wrapper, whose flags are taken over: mpicc, or what

@@ -94,7 +94,7 @@ try_all() {
 }
 
 python_program >"$work/both.py"
-export OMP_WAIT_POLICY=passive LINALG_ROUNDS=20
+export LINALG_ROUNDS=20
 for blas in reference blis-serial blis-pthread blis-openmp openblas-serial openblas-pthread openblas-openmp; do
     for lapack in reference openblas-serial openblas-pthread openblas-openmp; do
         case " ${COMBINATIONS:-$blas+$lapack} " in *" $blas+$lapack "*) ;; *) continue ;; esac

@@ -38,7 +38,6 @@ test -e "$library" || why="there is no $library"
 nm -D "$library" 2>/dev/null | grep -q '__asan_\|__tsan_' && why="the library has a sanitizer"
 
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$package" WENGERT_LIBRARY="$library"
-export OMP_WAIT_POLICY=passive
 
 python_check() {
     if test -n "$why"; then

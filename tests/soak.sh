@@ -32,8 +32,6 @@ process=
 trap 'test -n "$process" && kill "$process" 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 cd "$work" || exit 1
-OMP_WAIT_POLICY=passive
-export OMP_WAIT_POLICY
 
 # The processor time of the process so far, in hundredths of a second, its children left out.
 ticks() {

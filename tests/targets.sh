@@ -64,11 +64,7 @@ check-asan)
 check-tsan)
     needs clang
     build_in tsan CC=clang CFLAGS='-g -O1 -fsanitize=thread' LDFLAGS=-fsanitize=thread
-    # Archer tells ThreadSanitizer how OpenMP's threads wait for each other; without it every parallel
-    # loop seems to race.
-    archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | head -n 1)
-    test -n "$archer" || summary 1 'libarcher.so is missing; on Debian: apt-get install libomp-dev'
-    export OMP_TOOL_LIBRARIES=$archer OMP_NUM_THREADS=3
+    export OMP_NUM_THREADS=3
     export CK_TIMEOUT_MULTIPLIER=10 # instrumented tests are several times slower
     export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=0 \
 suppressions=$source/tests/tsan.supp"
@@ -143,9 +139,9 @@ lint)
     readers='base io data formats'
     mpi=$(pkg-config --cflags mpi-c 2>/dev/null)
     # shellcheck disable=SC2046,SC2086 # flags are words
-    set -- -std=c11 -D_GNU_SOURCE -DNDEBUG -DWG_SIMD=base -I. -I"$build" -fopenmp \
-        $(pkg-config --cflags hdf5-serial hdf5 blis 2>/dev/null) -I/usr/include/hdf5/serial \
-        -I/usr/include/x86_64-linux-gnu/blis-openmp $mpi
+    set -- -std=c11 -D_GNU_SOURCE -DNDEBUG -DWG_SIMD=base -I. -I"$build" \
+        $(sed -n 's/^BLIS_CFLAGS = //p' "$build/Makefile") \
+        $(pkg-config --cflags hdf5-serial hdf5 2>/dev/null) -I/usr/include/hdf5/serial $mpi
     # SC1091: the files that scripts source are checked by themselves. SC2154: tap.sh sets $code. SC2034: the
     # texts that `check' evaluates use variables. SC3045: dash and bash know the limits of ulimit.
     lint_scripts() {

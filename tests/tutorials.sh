@@ -31,10 +31,9 @@ fi
 PKG_CONFIG_PATH=$(dirname "$(find "$work/root" -name wengert.pc)")
 LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
 PATH=$(dirname "$(find "$work/root" -path '*/bin/wengert')"):$PATH
-OMP_WAIT_POLICY=passive
 # In a sanitized build the sanitizer's library would have to be loaded first, and cc does not do that.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
-export PKG_CONFIG_PATH LD_LIBRARY_PATH PATH OMP_WAIT_POLICY ASAN_OPTIONS
+export PKG_CONFIG_PATH LD_LIBRARY_PATH PATH ASAN_OPTIONS
 
 # Writes the files and commands of a page into the current folder: N.console for its N-th block.
 unpack() {

@@ -4,15 +4,15 @@
  *     an outer product (k = 1)             a scaled row of B for each row of C
  *     a matrix and one or a few vectors    dot products or sums of columns, in tensor/simd
  *     tiny    (up to TINY multiply-adds)   one kernel of tensor/simd, with less overhead than BLIS
- *     small   (up to SMALL)                one call of BLIS, which mostly does not pack
+ *     small   (up to SMALL)                one call of BLIS, which does not pack them
  *     skinny  (a side below SKINNY)        strips of STRIP rows or columns, a call of BLIS each
  *     large, gathered, rounded to bf16     blocks of packed operands: large.c
  *
- * BLIS 0.9 has only portable kernels for processors that it does not know (Zen 5); there large.c
- * computes its share, too.
+ * Where BLIS has only portable kernels for this processor (BLIS 0.9 and Zen 5), in a build without
+ * BLIS and in deterministic mode (kernels.h), large.c computes BLIS's share, too.
  *
  * The choice and the strips depend on the shape alone, so the bits are the same at any number of
- * threads. In deterministic mode (kernels.h) large.c computes what BLIS would. */
+ * threads. */
 #include "tensor/gemm/gemm.h"
 #include "tensor/convert.h"
 
@@ -165,19 +165,18 @@ static bool is_tiny(const wg__product *p) {
 
 /* ---- By BLIS ---- */
 
-/* Whether BLIS should pack: without packing, contiguous rows of A times contiguous columns of B are
- * dot products, which are slow when short. */
-static bool packs_small(const wg__product *p) {
+/* Short dot products: contiguous rows of A times contiguous columns of B. BLIS does not pack small
+ * products, and the columns of B would have to be. */
+static bool has_short_dots(const wg__product *p) {
     const bool dots = p->a.column_stride == 1 && p->b.row_stride == 1 && p->b.column_stride != 1;
     return dots && p->k <= 128 && p->m >= SKINNY && p->n >= SKINNY;
 }
 
-/* In deterministic mode, without memory for BLIS's buffers, and where our kernels have vectors and
- * BLIS's have none: the blocks of large.c, which can do with no memory. */
-static void multiply_by_blis(const wg__product *p, bool packs) {
-    const bool is_slow = wg__simd_level_in_use() >= WG__SIMD_V3 && wg__blis_is_generic();
-    if (wg_is_deterministic() || is_slow || !wg__blis_gemm(p, packs))
-        wg__gemm_large(p, wg__gemm_kernel_for(p->dtype));
+/* Computes a small product by BLIS, or by the blocks of large.c: in deterministic mode, and where
+ * BLIS cannot compute it. */
+static void multiply_by_blis(const wg__product *p) {
+    if (wg_is_deterministic() || has_short_dots(p) || !wg__blis_gemm(p))
+        wg__gemm_large(p, wg__gemm_kernel_of_panels(p->dtype));
 }
 
 /* Multiplies strips of a skinny product, cut along its longer side. */
@@ -189,7 +188,7 @@ static void multiply_strips(int64_t begin, int64_t end, void *context) {
                                ? wg__product_part(p, at, wg__smaller(STRIP, p->m - at), 0, p->n)
                                : wg__product_part(p, 0, p->m, at, wg__smaller(STRIP, p->n - at));
         wg__product_place_row(&part);
-        multiply_by_blis(&part, false);
+        multiply_by_blis(&part);
     }
 }
 
@@ -225,7 +224,7 @@ void wg__gemm(const wg__product *product) {
     wg__product_flops += 2 * multiply_adds;
     if (p.rounds || p.gather) {
         wg__gemm_large(&p, p.rounds ? wg__gemm_kernel_of_bf16(wg__bf16_kernels_for_cpu())
-                                    : wg__gemm_kernel_for(p.dtype));
+                                    : wg__gemm_kernel_of_panels(p.dtype));
         return;
     }
     if (is_tiny(&p)) {
@@ -252,9 +251,9 @@ void wg__gemm(const wg__product *product) {
     } else if (few) /* also with k = 1, where a dot product of one element would be slower */
         wg__parallel_for(with_vectors.m, COLUMN_CHUNK, add_columns, &with_vectors);
     else if (multiply_adds <= SMALL)
-        multiply_by_blis(&p, packs_small(&p));
+        multiply_by_blis(&p);
     else if (wg__smaller(p.m, p.n) < SKINNY)
         wg__parallel_for(wg__ceil_divide(wg__larger(p.m, p.n), STRIP), 1, multiply_strips, &p);
     else
-        wg__gemm_large(&p, wg__gemm_kernel_for(p.dtype));
+        wg__gemm_large(&p, wg__gemm_kernel_of_panels(p.dtype));
 }

@@ -12,19 +12,17 @@
  * A block and a CHUNK of A stay in the L2 cache of a core, and one sliver of the block, as wide as
  * a tile, in its L1 cache.
  *
- * BLIS works nearly in the same way, but here threads synchronise only once for each group of
- * pieces, and the next block is prefetched from memory while this one is multiplied: packing an
- * operand that is in no cache takes two to three times as long. `row` is added to the tiles of the
- * first piece, so a product of one piece writes C once and does not read it.
+ * The next block is prefetched from memory while this one is multiplied: packing an operand that is
+ * in no cache takes two to three times as long. `row` is added to the tiles of the first piece, so
+ * a product of one piece writes C once and does not read it.
  *
- * Workers take the next free block and wait for each other only for the shared operand. The pieces
- * depend on k alone, and the order of a tile's sums on the pieces alone, so the bits are the same
- * at any number of threads.
+ * Workers pack the shared operand together; then each takes the next free block until none is left.
+ * The pieces depend on k alone, and the order of a tile's sums on the pieces alone, so the bits are
+ * the same at any number of threads.
  *
- * Two kernels can compute the tiles: BLIS's, in assembly for many processors, and that of
- * tensor/simd/products.h, compiled for several instruction sets, AVX-512 among them. The latter
- * reads A one number at a time, at any stride, so in most products of a training step only the
- * weight, the smaller operand, is packed:
+ * The kernel is compiled for several instruction sets (tensor/simd/products.h). It reads A one
+ * number at a time, at any stride, so in most products of a training step only the weight, the
+ * smaller operand, is packed:
  *
  *     B, packed: a panel of whole vectors      +---+
  *                                              |   |
@@ -36,7 +34,6 @@
 #include "tensor/gemm/large.h"
 
 #include <assert.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -60,8 +57,11 @@ static const int64_t workspace_sizes[] = {128 << 10, 640 << 10, 5 << 20};
 /* Addresses a multiple of SAME_LINES bytes apart compete for the same few lines of the cache. */
 enum { CACHE_LINE = 64, SAME_LINES = 2048, WORD = 4 };
 
-/* A packed sliver: the largest step, and how far beyond its end a kernel may read. */
-enum { MOST_STEP = 64, SLIVER_ROOM = 64 };
+/* About the bytes that a thread packs of the shared operand at a time. */
+enum { PACK_BYTES = 32 << 10 };
+
+/* How far beyond the end of a packed sliver a kernel may read. */
+enum { SLIVER_ROOM = 64 };
 
 /* ---- Parts of products ---- */
 
@@ -114,53 +114,20 @@ void wg__product_place_row(wg__product *product) {
 
 /* ---- Kernels ---- */
 
-/* The tile that the kernel of tensor/simd sums in registers: 8 rows of two vectors of 512 bits. */
-enum { TILE_BYTES = 8 * WG__PANEL_VECTORS * 64 };
-
 /* The largest tile: as many rows as columns. */
 enum { MOST_WIDTH_BYTES = WG__PANEL_VECTORS * 64, MOST_WIDTH = MOST_WIDTH_BYTES / 4 };
 
-wg__gemm_kernel wg__gemm_kernel_of_blis(wg_dtype dtype) {
-    const wg__blis_kernel blis = wg__blis_kernel_for(dtype);
-    assert(blis.a.step <= MOST_STEP && blis.b.step <= MOST_STEP);
-    return (wg__gemm_kernel){.dtype = dtype,
-                             .a = {blis.a.width, blis.a.step},
-                             .b = {blis.b.width, blis.b.step},
-                             .by_rows = blis.by_rows,
-                             .blis = blis};
-}
-
 wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype) {
     const wg__simd *simd = wg__simd_for(dtype);
-    const wg__kernel_side panel = {WG__PANEL_VECTORS * simd->lanes,
-                                   WG__PANEL_VECTORS * simd->lanes};
-    return (wg__gemm_kernel){
-        .dtype = dtype, .a = panel, .b = panel, .by_rows = true, .reads_a = true, .simd = simd};
-}
-
-/* The kernel of tensor/simd has the larger tile if BLIS's does not use AVX-512: BLIS chooses its
- * kernel by the model of the processor, and BLIS 0.9 gives a Zen 4 the kernels of Zen 3, and a Zen
- * 5 portable ones. */
-wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype) {
-    if (wg_is_deterministic())
-        return wg__gemm_kernel_of_panels(dtype);
-    const wg__gemm_kernel blis = wg__gemm_kernel_of_blis(dtype);
-    const int64_t bytes = blis.a.width * blis.b.width * (int64_t)wg_dtype_size(dtype);
-    const wg__simd_level level = wg__simd_level_in_use();
-    if ((level == WG__SIMD_V4 && bytes < TILE_BYTES) ||
-        (level == WG__SIMD_V3 && wg__blis_is_generic()))
-        return wg__gemm_kernel_of_panels(dtype);
-    return blis;
+    const int64_t panel = WG__PANEL_VECTORS * simd->lanes;
+    return (wg__gemm_kernel){.dtype = dtype, .a_width = panel, .b_width = panel, .simd = simd};
 }
 
 /* Slivers of A are two tiles high, but for tiles as high as MOST_WIDTH. */
 wg__gemm_kernel wg__gemm_kernel_of_bf16(const wg__bf16_kernels *kernels) {
-    const int64_t rows = wg__smaller(2 * kernels->tile_rows, MOST_WIDTH);
-    const int64_t columns = kernels->columns;
     return (wg__gemm_kernel){.dtype = WG_F32,
-                             .a = {rows, rows},
-                             .b = {columns, columns},
-                             .by_rows = true,
+                             .a_width = wg__smaller(2 * kernels->tile_rows, MOST_WIDTH),
+                             .b_width = kernels->columns,
                              .rounded = kernels};
 }
 
@@ -193,13 +160,13 @@ typedef struct blocks {
     int threads;
     char *workspaces;
     int64_t workspace_bytes; /* of one worker */
-    atomic_int_fast64_t next_shared, packed, next_sliver;
+    atomic_int_fast64_t next_sliver;
 } blocks;
 
 /* ---- Slivers ---- */
 
-static const wg__kernel_side *kernel_side(const blocks *p, bool of_a) {
-    return of_a ? &p->kernel.a : &p->kernel.b;
+static int64_t width_of(const blocks *p, bool of_a) {
+    return of_a ? p->kernel.a_width : p->kernel.b_width;
 }
 
 static bool is_packed(const blocks *p, bool of_a) {
@@ -223,10 +190,10 @@ static int64_t words_along(const blocks *p) {
 }
 
 static int64_t sliver_bytes(const blocks *p, bool of_a) {
-    const int64_t step = kernel_side(p, of_a)->step;
-    const int64_t bytes = !p->kernel.rounded       ? step * p->piece * p->size
-                          : of_a && p->packs_along ? step * words_along(p) * WORD
-                                                   : step * words_of(p, p->piece) * WORD;
+    const int64_t width = width_of(p, of_a);
+    const int64_t bytes = !p->kernel.rounded       ? width * p->piece * p->size
+                          : of_a && p->packs_along ? width * words_along(p) * WORD
+                                                   : width * words_of(p, p->piece) * WORD;
     return wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + SLIVER_ROOM;
 }
 
@@ -253,7 +220,7 @@ static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t sliv
                         int64_t piece) {
     if (is_gathered(p, of_a))
         return (source){0};
-    const int64_t width = kernel_side(p, of_a)->width, begin = sliver * width;
+    const int64_t width = width_of(p, of_a), begin = sliver * width;
     const int64_t l = piece * p->piece;
     const wg_dtype dtype = dtype_of_operand(&p->product, of_a);
     const wg__matrix x = of_a ? wg__matrix_at(dtype, p->product.a, begin, l)
@@ -273,11 +240,8 @@ static void pack_source(const blocks *p, bool of_a, source x, char *to) {
             x.count, x.k,
             &(wg__bf16_operand){x.data, of_a ? p->product.a_is_bf16 : p->product.b_is_bf16,
                                 x.stride, x.k_stride},
-            along, along ? words_along(p) : kernel_side(p, of_a)->step, to);
-    } else if (!kernel->simd)
-        wg__blis_pack(&kernel->blis, of_a ? &kernel->blis.a : &kernel->blis.b, x.count, x.k, x.data,
-                      x.stride, x.k_stride, to);
-    else if (x.stride == 1 && x.count == kernel->b.width)
+            along, along ? words_along(p) : width_of(p, of_a), to);
+    } else if (x.stride == 1 && x.count == kernel->b_width)
         kernel->simd->pack_rows(x.k, x.count, x.data, x.k_stride, 1, to);
     else
         kernel->simd->pack_columns(x.count, x.k, x.data, x.stride, x.k_stride, to);
@@ -286,20 +250,19 @@ static void pack_source(const blocks *p, bool of_a, source x, char *to) {
 /* Vectors of contiguous elements are gathered into a buffer in the L1 cache and packed from
  * there. */
 static void gather_sliver(const blocks *p, bool of_a, int64_t sliver, int64_t piece, char *to) {
-    _Alignas(CACHE_LINE) char buffer[(PIECE + 1) * MOST_STEP * 4 + SLIVER_ROOM];
-    const wg__kernel_side *side_of = kernel_side(p, of_a);
+    _Alignas(CACHE_LINE) char buffer[(PIECE + 1) * MOST_WIDTH_BYTES + SLIVER_ROOM];
     const wg__gather *gather = p->product.gather;
-    const int64_t begin = sliver * side_of->width, l = piece * p->piece;
-    const int64_t count = wg__smaller(side_of->width, side(p, of_a) - begin);
+    const int64_t width = width_of(p, of_a), begin = sliver * width, l = piece * p->piece;
+    const int64_t count = wg__smaller(width, side(p, of_a) - begin);
     const int64_t k = piece_length(p, piece);
     if (gather->down) {
         gather->read(gather->context, l, k, begin, count, k, buffer);
         pack_source(p, of_a, (source){buffer, count, k, k, 1}, to);
         return;
     }
-    if (count < side_of->width)
-        memset(to, 0, (size_t)(k * side_of->step * p->size));
-    gather->read(gather->context, l, k, begin, count, side_of->step, to);
+    if (count < width)
+        memset(to, 0, (size_t)(k * width * p->size));
+    gather->read(gather->context, l, k, begin, count, width, to);
 }
 
 static void pack_slivers(const blocks *p, bool of_a, int64_t sliver, int64_t slivers, int64_t piece,
@@ -312,7 +275,7 @@ static void pack_slivers(const blocks *p, bool of_a, int64_t sliver, int64_t sli
 }
 
 static int64_t shared_slivers(const blocks *p) {
-    return wg__ceil_divide(side(p, p->shares_a), kernel_side(p, p->shares_a)->width);
+    return wg__ceil_divide(side(p, p->shares_a), width_of(p, p->shares_a));
 }
 
 static char *shared_sliver(const blocks *p, int64_t sliver, int64_t piece) {
@@ -353,13 +316,12 @@ static void fetch_some(ahead *next) {
     }
 }
 
-/* Packs shared slivers until none is left, then waits for those that other workers are packing. */
-static void pack_shared(blocks *p) {
-    if (!is_packed(p, p->shares_a))
-        return;
+/* Packs some of the shared slivers, and prefetches those that are packed next. */
+static void pack_shared(int64_t begin, int64_t end, void *context) {
+    const blocks *p = context;
     const int64_t slivers = shared_slivers(p), count = (p->last_piece - p->first_piece) * slivers;
-    for (int64_t i; (i = atomic_fetch_add(&p->next_shared, 1)) < count;) {
-        const int64_t piece = p->first_piece + i / slivers, later = i + p->threads;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t piece = p->first_piece + i / slivers, later = i + 1;
         if (later < count) {
             ahead next = fetch_in(
                 1, source_of(p, p->shares_a, later % slivers, 1, p->first_piece + later / slivers),
@@ -367,10 +329,7 @@ static void pack_shared(blocks *p) {
             fetch_some(&next);
         }
         pack_slivers(p, p->shares_a, i % slivers, 1, piece, shared_sliver(p, i % slivers, piece));
-        atomic_fetch_add(&p->packed, 1);
     }
-    while (atomic_load(&p->packed) < count)
-        sched_yield();
 }
 
 /* ---- Tiles ---- */
@@ -400,24 +359,16 @@ static void copy_scaled(wg_dtype dtype, int64_t m, int64_t n, double factor, wg_
         }
 }
 
-/* Computes a tile with BLIS's kernel. */
-static void multiply_blis_tile(const wg__gemm_kernel *kernel, const wg__product *tile) {
-    wg__product without_row = *tile;
-    wg__product_place_row(&without_row);
-    wg__blis_multiply(&kernel->blis, &without_row);
-}
-
-/* Computes a tile with the kernel of tensor/simd. */
 static void multiply_panels(const wg__gemm_kernel *kernel, const wg__panel_product *tile) {
     (kernel->rounded ? kernel->rounded->rounded_product : kernel->simd->panel_product)(tile);
 }
 
-/* Computes a tile that the kernel of tensor/simd cannot write into C, because C has no room for
+/* Computes a tile that the kernel cannot write into C, because C has no room for
  * whole vectors, its columns are not adjacent, or beta is neither 0 nor 1. */
 static void multiply_odd_tile(const wg__gemm_kernel *kernel, const wg__product *p,
                               wg__panel_product tile) {
     _Alignas(CACHE_LINE) char whole[MOST_WIDTH * MOST_WIDTH_BYTES];
-    const wg__matrix c = {whole, kernel->b.width, 1};
+    const wg__matrix c = {whole, kernel->b_width, 1};
     const wg__matrix added = p->row ? (wg__matrix){(void *)p->row, 0, 1} : p->c;
     if (tile.d)
         copy_scaled(p->dtype, p->m, p->n, p->row ? 1 : p->beta, added, c);
@@ -428,24 +379,21 @@ static void multiply_odd_tile(const wg__gemm_kernel *kernel, const wg__product *
     copy_scaled(p->dtype, p->m, p->n, 1, c, p->c);
 }
 
-/* Of the kernel of tensor/simd; 0 for that of BLIS. */
 static int64_t lanes_of(const wg__gemm_kernel *kernel) {
-    return kernel->rounded ? kernel->rounded->columns / WG__PANEL_VECTORS
-           : kernel->simd  ? kernel->simd->lanes
-                           : 0;
+    return kernel->rounded ? kernel->rounded->columns / WG__PANEL_VECTORS : kernel->simd->lanes;
 }
 
 static wg__panel_product panel_product_of(const blocks *p, const wg__product *tile) {
     const wg__gemm_kernel *kernel = &p->kernel;
     const int64_t a_row = p->packs_along ? words_along(p) : 1;
-    const int64_t a_column = p->packs_along ? 1 : kernel->a.step;
+    const int64_t a_column = p->packs_along ? 1 : kernel->a_width;
     return (wg__panel_product){.n = tile->n,
                                .k = kernel->rounded ? wg__ceil_divide(tile->k, 2) : tile->k,
                                .alpha = tile->alpha,
                                .a_row = p->a_stands ? tile->a.row_stride : a_row,
                                .a_column = p->a_stands ? tile->a.column_stride : a_column,
                                .b = tile->b.data,
-                               .b_row = kernel->b.step,
+                               .b_row = kernel->b_width,
                                .d_row = tile->row ? 0 : tile->c.row_stride,
                                .c_row = tile->c.row_stride};
 }
@@ -456,10 +404,10 @@ static void multiply_sliver(const blocks *p, int64_t piece, const char *a, range
                             const char *b, int64_t j, coming *next) {
     const wg__product *all = &p->product;
     const wg__gemm_kernel *kernel = &p->kernel;
-    const int64_t rows = kernel->a.width, begin = of_a.first * rows;
+    const int64_t rows = kernel->a_width, begin = of_a.first * rows;
     const int64_t end = wg__smaller(begin + of_a.slivers * rows, all->m);
     wg__product tile =
-        wg__product_part(all, begin, end - begin, j, wg__smaller(kernel->b.width, all->n - j));
+        wg__product_part(all, begin, end - begin, j, wg__smaller(kernel->b_width, all->n - j));
     tile.a = p->a_stands ? wg__matrix_at(all->dtype, tile.a, 0, piece * p->piece)
                          : (wg__matrix){.data = (void *)a};
     tile.b.data = (void *)b;
@@ -469,8 +417,7 @@ static void multiply_sliver(const blocks *p, int64_t piece, const char *a, range
         tile.row = NULL;
     }
     const bool adds = tile.row || tile.beta != 0;
-    const bool writes_c = lanes_of(kernel) && tile.n % lanes_of(kernel) == 0 &&
-                          tile.c.column_stride == 1 &&
+    const bool writes_c = tile.n % lanes_of(kernel) == 0 && tile.c.column_stride == 1 &&
                           (tile.row || tile.beta == 0 || tile.beta == 1);
     const int64_t a_bytes =
         p->a_stands ? rows * all->a.row_stride * p->size : sliver_bytes(p, true);
@@ -484,10 +431,8 @@ static void multiply_sliver(const blocks *p, int64_t piece, const char *a, range
         fetch_some(&next->chunk);
         if (writes_c)
             multiply_panels(kernel, &panel);
-        else if (lanes_of(kernel))
-            multiply_odd_tile(kernel, &tile, panel);
         else
-            multiply_blis_tile(kernel, &tile);
+            multiply_odd_tile(kernel, &tile, panel);
         tile.a.data = (char *)tile.a.data + a_bytes;
         tile.c.data = (char *)tile.c.data + rows * all->c.row_stride * p->size;
     }
@@ -526,7 +471,7 @@ static void multiply_columns_of_b(const blocks *p, int64_t piece, range now, con
         for (int64_t t = 0; t < now.slivers; t++)
             multiply_sliver(p, piece, p->a_stands ? NULL : shared_sliver(p, chunk.first, piece),
                             chunk, block + t * sliver_bytes(p, false),
-                            (now.first + t) * p->kernel.b.width, &next);
+                            (now.first + t) * p->kernel.b_width, &next);
     }
 }
 
@@ -536,7 +481,7 @@ static void multiply_rows_of_a(const blocks *p, int64_t piece, range now, const 
     const int64_t of_b = shared_slivers(p);
     coming next = {.block = fetch_in(of_b * now.slivers, then, source_size(p, true))};
     for (int64_t s = 0; s < of_b; s++)
-        multiply_sliver(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b.width,
+        multiply_sliver(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b_width,
                         &next);
 }
 
@@ -573,7 +518,6 @@ static void multiply_blocks(int64_t begin, int64_t end, void *context) {
     for (int64_t worker = begin; worker < end; worker++) {
         const bool of_a = !p->shares_a;
         char *block = p->workspaces + worker * p->workspace_bytes;
-        pack_shared(p);
         for (range now; (now = take_block(p)).slivers > 0;)
             for (int64_t piece = p->first_piece; piece < p->last_piece; piece++) {
                 if (is_packed(p, of_a))
@@ -587,11 +531,10 @@ static void multiply_blocks(int64_t begin, int64_t end, void *context) {
 
 /* ---- A product ---- */
 
-/* Transposes the product where the kernel prefers the other order of C. */
+/* The kernel wants the rows of C contiguous: transposes the product where only its columns are. */
 static void orient(blocks *blocks) {
     wg__product *p = &blocks->product;
-    const int64_t row = p->c.row_stride, column = p->c.column_stride;
-    const bool stays = blocks->kernel.by_rows ? column == 1 || row != 1 : row == 1 || column != 1;
+    const bool stays = p->c.column_stride == 1 || p->c.row_stride != 1;
     blocks->gathers_a = p->gather && !stays;
     blocks->gathers_b = p->gather && stays;
     if (stays)
@@ -609,7 +552,7 @@ static bool stands_well(const wg__product *p) {
 
 static void set_blocks(blocks *p) {
     const bool of_a = !p->shares_a;
-    const int64_t bytes = sliver_bytes(p, of_a), width = kernel_side(p, of_a)->width;
+    const int64_t bytes = sliver_bytes(p, of_a), width = width_of(p, of_a);
     p->slivers = wg__ceil_divide(side(p, of_a), width);
     p->fewest = wg__ceil_divide(of_a ? FEWEST_OF_A : FEWEST_OF_B, width);
     p->most = wg__smaller(1 + (BLOCK_BYTES - 1) / bytes, p->slivers);
@@ -628,9 +571,9 @@ static int64_t workspace_size(int64_t bytes) {
 
 /* If there is no memory for workspaces: computes one tile at a time, with the same bits. */
 static void multiply_tile_by_tile(blocks *p) {
-    _Alignas(CACHE_LINE) char a[2 * ((PIECE + CACHE_LINE / WORD) * MOST_STEP * WORD + SLIVER_ROOM)];
+    _Alignas(CACHE_LINE) char a[2 * ((PIECE + CACHE_LINE / WORD) * MOST_WIDTH_BYTES + SLIVER_ROOM)];
     char *b = a + sliver_bytes(p, true);
-    const int64_t rows = p->kernel.a.width, columns = p->kernel.b.width;
+    const int64_t rows = p->kernel.a_width, columns = p->kernel.b_width;
     begin_tiles(&p->kernel);
     for (int64_t piece = 0; piece < p->pieces; piece++)
         for (int64_t i = 0; i * rows < p->product.m; i++)
@@ -650,7 +593,7 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
                 .size = (int64_t)wg_dtype_size(product->dtype),
                 .threads = wg__gemm_threads(multiply_adds)};
     orient(&p);
-    p.a_stands = kernel.reads_a && !p.gathers_a && stands_well(&p.product);
+    p.a_stands = !kernel.rounded && !p.gathers_a && stands_well(&p.product);
     p.shares_a = p.product.m <= p.product.n;
     p.packs_along =
         kernel.rounded && (kernel.rounded->packs_along || p.product.a.column_stride == 1);
@@ -678,8 +621,10 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
     p.workspaces = p.shared + shared_bytes;
     for (p.first_piece = 0; p.first_piece < p.pieces; p.first_piece = p.last_piece) {
         p.last_piece = wg__smaller(p.first_piece + at_once, p.pieces);
-        atomic_store(&p.next_shared, 0);
-        atomic_store(&p.packed, 0);
+        if (shares)
+            wg__parallel_for((p.last_piece - p.first_piece) * shared_slivers(&p),
+                             wg__ceil_divide(PACK_BYTES, sliver_bytes(&p, p.shares_a)), pack_shared,
+                             &p);
         atomic_store(&p.next_sliver, 0);
         wg__parallel_for(workers, 1, multiply_blocks, &p);
     }

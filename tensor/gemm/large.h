@@ -2,7 +2,7 @@
 #ifndef WG_TENSOR_GEMM_LARGE_H
 #define WG_TENSOR_GEMM_LARGE_H
 
-#include "tensor/gemm/blis.h"
+#include "tensor/gemm/gemm.h"
 #include "tensor/simd/simd.h"
 
 #include <stdbool.h>
@@ -22,28 +22,17 @@ void wg__product_place_row(wg__product *product);
 
 /* ---- Kernels ---- */
 
-/* A kernel reads an operand in slivers: `width` rows of A, or columns of B. A packed sliver has one
- * vector for each k, `step` elements apart. */
-typedef struct wg__kernel_side {
-    int64_t width, step;
-} wg__kernel_side;
-
-/* Computes a tile of C, a.width rows by b.width columns, from two slivers. */
+/* Computes a tile of C, a_width rows by b_width columns, from two slivers: a_width rows of A and
+ * b_width columns of B. A packed sliver has one vector of that width for each k. */
 typedef struct wg__gemm_kernel {
     wg_dtype dtype;
-    wg__kernel_side a, b;
-    bool by_rows;                    /* wants the rows of C contiguous, otherwise its columns */
-    bool reads_a;                    /* can read A unpacked */
-    const wg__simd *simd;            /* the kernel of tensor/simd; NULL: that of BLIS */
-    const wg__bf16_kernels *rounded; /* if not NULL: that of products that round to bf16 */
-    wg__blis_kernel blis;
+    int64_t a_width, b_width;
+    const wg__simd *simd;            /* its panel_product computes, or */
+    const wg__bf16_kernels *rounded; /* if not NULL, the kernel of products that round to bf16 */
 } wg__gemm_kernel;
 
-/* BLIS's kernel for this processor, that of tensor/simd, and the faster of the two, or in
- * deterministic mode the latter. dtype is f32 or f64. */
-wg__gemm_kernel wg__gemm_kernel_of_blis(wg_dtype dtype);
+/* The panels of tensor/simd for this processor. dtype is f32 or f64. */
 wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype);
-wg__gemm_kernel wg__gemm_kernel_for(wg_dtype dtype);
 
 /* The kernel of products that round to bf16, from one of the tables of tensor/simd. */
 wg__gemm_kernel wg__gemm_kernel_of_bf16(const wg__bf16_kernels *kernels);

@@ -65,6 +65,11 @@ typedef int64_t lane;
 typedef real vector __attribute__((vector_size(WG__VECTOR_BYTES)));
 typedef lane lanes __attribute__((vector_size(WG__VECTOR_BYTES)));
 
+/* GCC 11 lacks __builtin_shufflevector. */
+#if !__has_builtin(__builtin_shufflevector)
+#define __builtin_shufflevector(a, b, ...) __builtin_shuffle(a, b, (lanes){__VA_ARGS__})
+#endif
+
 #define WG__LANES (WG__VECTOR_BYTES * 8 / WG__BITS)
 enum { LANES = WG__LANES };
 

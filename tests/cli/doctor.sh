@@ -8,7 +8,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-doctor.XXXXXX") || exit 1
 cd "$work" || exit 1
 trap 'rm -rf "$work"' EXIT
 . "$source/tests/cli/tap.sh"
-unset OMP_NUM_THREADS OMP_WAIT_POLICY BLIS_ARCH_TYPE
+unset OMP_NUM_THREADS BLIS_ARCH_TYPE
 
 # Succeeds if the report has a line of that member and value.
 says() {

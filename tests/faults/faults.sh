@@ -13,9 +13,9 @@
 # file up. That next run gives the bytes of one that never stopped.
 #
 # FAULT_TRIES=N tries about N events a case, spread evenly over all (default 12); 0 tries every one.
-# preload.c does the faults, by a seccomp filter. Allocations of three libraries are left out: libgomp
-# and BLIS end the program when they get no memory, and HDF5 1.10.8 crashes on several of its own
-# (double frees, property lists that are gone).
+# preload.c does the faults, by a seccomp filter. Allocations of two libraries are left out: BLIS
+# ends the program when it gets no memory, and HDF5 1.10.8 crashes on several of its own (double frees,
+# property lists that are gone).
 what=${1:?oom, crash or read?}
 shift
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -314,7 +314,7 @@ for command in ${*:-$commands}; do
     *) trains= ;;
     esac
     (cd "$work/start" && find . | sort) >"$work/files"
-    skip='libgomp libhdf5 libblis'
+    skip='libhdf5 libblis'
     rm -rf "$work/try" && cp -a "$work/start" "$work/try"
     : >"$work/try.out"
     remember "$work/old"

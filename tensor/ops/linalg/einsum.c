@@ -145,7 +145,7 @@ double wg__contraction_order(int count, const wg__index_set *operands, wg__index
         numbers[i] = i;
     }
     for (; count > FEW; count--) {
-        wg__contraction_step pair;
+        wg__contraction_step pair = {0, 1};
         if (!greedy_pair(count, rest, output, sizes, &pair))
             return INFINITY;
         multiply_adds += count_of(rest[pair.left] | rest[pair.right], sizes);

@@ -48,6 +48,21 @@ static bool is_known_blas(void *dgemm) {
            (is_known_file(file, "/libblis.so.") || is_known_file(file, "/libblas.so."));
 }
 
+/* Keeps loops of OpenMP, which LAPACK's BLAS may run (BLIS reads OMP_NUM_THREADS), on the calling
+ * thread while it is in a call. The library itself does not use OpenMP; these are the functions of
+ * whichever runtime the BLAS has loaded. Their settings are those of the calling thread. */
+static struct {
+    int (*threads)(void), (*levels)(void);
+    void (*set_threads)(int), (*set_levels)(int);
+} openmp;
+
+static void find_openmp(void) {
+    *(void **)&openmp.threads = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+    *(void **)&openmp.levels = dlsym(RTLD_DEFAULT, "omp_get_max_active_levels");
+    *(void **)&openmp.set_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+    *(void **)&openmp.set_levels = dlsym(RTLD_DEFAULT, "omp_set_max_active_levels");
+}
+
 /* LAPACK calls the first dgemm_ in our order of libraries. Where another library, NumPy for
  * instance, has loaded LAPACK before us, LAPACK calls the first dgemm_ of its own dependencies.
  * Both are looked at. OpenBLAS is recognised by its function openblas_get_config, BLIS and the
@@ -72,6 +87,7 @@ static void find_library(void) {
         snprintf(name, sizeof name, "the reference LAPACK");
     if (own)
         dlclose(own);
+    find_openmp();
     library.name = name;
     library.file = found ? file : "unknown";
 }
@@ -155,8 +171,7 @@ typedef struct batch {
     int64_t matrix[CHUNKS], info[CHUNKS];
 } batch;
 
-static void run_chunks(int64_t begin, int64_t end, void *context) {
-    batch *batch = context;
+static void compute_chunks(int64_t begin, int64_t end, batch *batch) {
     const wg__lapack *job = batch->job;
     for (int64_t chunk = begin; chunk < end; chunk++) {
         const space own = {
@@ -171,6 +186,20 @@ static void run_chunks(int64_t begin, int64_t end, void *context) {
                 batch->matrix[chunk] = matrix;
             }
         }
+    }
+}
+
+static void run_chunks(int64_t begin, int64_t end, void *context) {
+    const bool limits = openmp.threads && openmp.levels && openmp.set_threads && openmp.set_levels;
+    const int threads = limits ? openmp.threads() : 0, levels = limits ? openmp.levels() : 0;
+    if (limits) {
+        openmp.set_levels(0);
+        openmp.set_threads(1);
+    }
+    compute_chunks(begin, end, context);
+    if (limits) {
+        openmp.set_threads(threads);
+        openmp.set_levels(levels);
     }
 }
 
@@ -190,9 +219,10 @@ static int run(wg__lapack *job, routine routine, int64_t reals, int64_t integers
     batch.space.real = wg__alloc_array(wg__times(wg__times(chunks, reals), size) + 1, 1);
     batch.space.integer =
         integers ? wg__alloc_array(wg__times(chunks, integers), sizeof(lapack_int)) : NULL;
+    wg__lapack_in_use();
     const bool ready = batch.space.real && (integers == 0 || batch.space.integer);
     if (ready)
-        wg__parallel_calls(chunks, run_chunks, &batch);
+        wg__parallel_for(chunks, 1, run_chunks, &batch);
     wg__free(batch.space.real);
     wg__free(batch.space.integer);
     for (int64_t chunk = 0; chunk < chunks; chunk++) {
@@ -291,7 +321,6 @@ static lapack_int zero_on_diagonal(const wg__lapack *job, const void *a) {
 
 enum { TINY = 64 }; /* up to here the kernel is faster than BLAS */
 
-/* BLIS's solver is the fastest where BLIS has kernels for the processor. */
 static lapack_int solve_triangular(const wg__lapack *job, int64_t matrix, const space *space) {
     const lapack_int n = (lapack_int)job->n, k = (lapack_int)job->k;
     void *a = at(job, job->a, matrix, job->n * job->n);
@@ -300,12 +329,10 @@ static lapack_int solve_triangular(const wg__lapack *job, int64_t matrix, const 
     const lapack_int info = zero_on_diagonal(job, a);
     if (info != 0)
         return info;
-    if (n <= TINY)
-        kernels_of(job)->triangular_solve(n, k, job->upper, job->unit, a, b);
-    else if (k < 2 || wg__blis_is_generic() ||
-             !wg__blis_solve(job->dtype, job->upper, job->unit, n, k, a, b))
+    if (n > TINY)
         return LAPACK(job->dtype, trtrs, job->upper ? 'U' : 'L', 'N', job->unit ? 'U' : 'N', n, k,
                       a, leading(n), b, leading(n));
+    kernels_of(job)->triangular_solve(n, k, job->upper, job->unit, a, b);
     return 0;
 }
 

@@ -43,7 +43,7 @@ int wg__lapack_solve(wg__lapack *job);
 int wg__lapack_inverse(wg__lapack *job);
 
 /* b (n, k): replaced by T^-1 b, where T is one triangle of a (n, n). INFO: the first element of the
- * diagonal that is 0, counted from 1. BLIS, or trtrs */
+ * diagonal that is 0, counted from 1. trtrs */
 int wg__lapack_solve_triangular(wg__lapack *job);
 
 /* a (n, n): its lower triangle is replaced by L with L L^T = a, and the other by zeros. INFO: the

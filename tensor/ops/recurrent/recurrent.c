@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "tensor/gemm/gemm.h"
-#include "tensor/gemm/large.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
@@ -207,13 +206,12 @@ typedef struct walk {
     char *a, *bias, *h0, *c0, *gates, *cells, *hidden, *product, *dy, *dgates; /* of all places */
 } walk;
 
-/* Packs the weight for the kernel of panels if that is the faster one, all vectors are whole, and
- * there are products enough to share the packing. */
+/* Packs the weight for the kernel of panels if all vectors are whole and there are products enough
+ * to share the packing. */
 static int pack_weight(job *j) {
     enum { FEWEST = 4 }; /* places, and rows */
     const sizes *s = &j->s;
-    if (s->t < FEWEST || s->b < FEWEST || s->g * s->h > CACHED || s->g % j->simd->lanes != 0 ||
-        !wg__gemm_kernel_for(j->dtype).simd)
+    if (s->t < FEWEST || s->b < FEWEST || s->g * s->h > CACHED || s->g % j->simd->lanes != 0)
         return 0;
     const int64_t panel = WG__PANEL_VECTORS * j->simd->lanes;
     const wg_tensor *panels =

@@ -1,0 +1,256 @@
+#!/bin/bash
+# Builds and tests the tree on other systems, with other compilers, and under other loads:
+#
+#   tests/elsewhere.sh SYSTEM...|quick|all
+#
+#   debian13       Debian 13 (gcc 14.2, BLIS 1.1, HDF5 1.14.5, SLEEF 3.6), in a folder that debootstrap
+#                  fills: the README's two commands. Needs root
+#   dist           make dist, and the README's second command on what it packs: in Debian 13 where that
+#                  folder is there, else here
+#   gcc11          gcc 11, the compiler of Ubuntu 22.04 and RHEL 9
+#   clang14        the clang of Debian 12
+#   clang19        the clang of Debian 13
+#   lto            -flto
+#   native         -march=native
+#   without-blis   configure --without-blis
+#   base           WENGERT_SIMD=base, the kernels for any x86-64 processor
+#   v3             WENGERT_SIMD=v3, the kernels for AVX2
+#   threads-N      the library on N threads; `all' takes 1, 3, 4 and 8
+#   busy           two endless loops beside the tests
+#
+# `all' runs every system. `quick' runs the systems and tests that find most, in less than ten minutes on two
+# cores when the folders are there. A system prints one line: its name, ok, FAILED or skipped, what ran, the
+# counts and the seconds; the names of failed tests follow. The exit code is 1 if a system failed.
+#
+# ELSEWHERE is the folder of all systems, outside of the tree: ${XDG_CACHE_HOME:-~/.cache}/wengert-elsewhere
+# unless set. ELSEWHERE/tree is a copy of the tree with its uncommitted changes, ELSEWHERE/SYSTEM the build of a
+# system, ELSEWHERE/SYSTEM.log its log. Builds are taken up where they are. TESTS='tests/test_ops' runs those
+# tests alone. Debian 13 is fetched from the mirror of this machine's apt.
+set -uo pipefail
+source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+here=${ELSEWHERE:-${XDG_CACHE_HOME:-$HOME/.cache}/wengert-elsewhere}
+mkdir -p "$here" && here=$(cd "$here" && pwd) || exit 1
+all='debian13 dist gcc11 clang14 clang19 lto native without-blis base v3 threads-1 threads-3 threads-4 threads-8 busy'
+some='debian13 gcc11 clang19 without-blis v3 base threads-1 threads-3 busy'
+quick=
+# One more at once than there are processors: some tests wait for processes most of their time.
+jobs=$(($(nproc) + 1))
+# A user has none of these variables.
+unset CONFIGURE OPENBLAS_CORETYPE OPENBLAS_L2_SIZE OMP_NUM_THREADS OMP_WAIT_POLICY WENGERT_SIMD MAKEFLAGS
+test ! -d /usr/lib/ccache || PATH=/usr/lib/ccache:$PATH
+export CCACHE_BASEDIR=$here CCACHE_NOHASHDIR=1
+
+# The words of a list in tests/files.mk.
+list() {
+    sed -n "/^$1 = /,/nil/s|^\t\(tests/[^ ]*\) .*|\1|p" "$source/tests/files.mk" | xargs
+}
+
+# Tests that depend on how the library was compiled, and on what it runs; debian13 and dist run the others, too.
+compiled_tests="$(list unit_tests) $(list command_tests)"
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+needs() {
+    for program; do
+        command -v "$program" >/dev/null || skip "$program is missing"
+    done
+}
+
+# copy_to FOLDER: makes FOLDER/tree a copy of the tree. Unchanged files keep their times, so that make compiles
+# only what depends on a change.
+copy_to() {
+    local commit index=$scratch/index
+    cp "$(git -C "$source" rev-parse --path-format=absolute --git-path index)" "$index"
+    commit=$(cd "$source" && export GIT_INDEX_FILE="$index" && git add -A && git -c user.name=elsewhere \
+        -c user.email=elsewhere commit-tree -p HEAD -m elsewhere "$(git write-tree)") || return 1
+    { test -d "$1/tree" || git init -q "$1/tree"; } &&
+        git -C "$source" push -q -f "$1/tree" "$commit:refs/heads/elsewhere" &&
+        git -C "$1/tree" checkout -q -f --detach elsewhere && git -C "$1/tree" clean -q -d -f
+}
+
+# build FOLDER CONFIGURE-ARGUMENT...: builds the tree and its tests in ELSEWHERE/FOLDER, and stays there. The small
+# files of the tests are in memory where there is room.
+build() {
+    echo "#### $*"
+    mkdir -p "$here/$1" "$scratch/$1" && cd "$here/$1" && rm -rf scratch && ln -s "$scratch/$1" scratch || return 1
+    shift
+    { test -f ../tree/configure && test -z "$(find ../tree/configure.ac ../tree/m4/wg_* -newer ../tree/configure)"; } ||
+        ../tree/autogen.sh || return 1
+    { test -f config.status || ../tree/configure -q "$@"; } &&
+        make -j "$jobs" --no-print-directory all && make -j "$jobs" --no-print-directory check TESTS=
+}
+
+# check QUICK-TEST...: runs TESTS if set, else the tests that are named with `quick', else all compiled ones.
+check() {
+    local tests=${quick:+$*}
+    tests=${TESTS-${tests:-$compiled_tests}}
+    test "$tests" = "$compiled_tests" && echo 'ran: the tests' || echo "ran: ${tests//tests\//}"
+    make -j "$jobs" -k --no-print-directory check VERBOSE=1 TESTS="$tests"
+}
+
+# ---- The systems: each runs in a process of its own, with its output in the log. ----
+
+# in_debian13 FOLDER COMMAND: runs a shell command there, in a folder. The mounts end with it.
+in_debian13() {
+    unshare --mount --pid --fork --kill-child sh -c '
+        mount -t proc proc "$0/proc" && mkdir -p "$0/dev/shm" && mount -t tmpfs tmpfs "$0/dev/shm" &&
+            mkdir -p "$0/$1/build" && rm -rf "$0/$1/build/scratch" && ln -s /dev/shm "$0/$1/build/scratch" &&
+            exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin CONFIGURE=--enable-werror \
+                chroot "$0" /bin/sh -c "cd /$1 && $2"' "$here/debian13" "$@"
+}
+
+make_debian13() {
+    test "$(id -u)" = 0 || skip 'needs root'
+    test ! -f "$here/debian13/complete" || return 0
+    needs apt-get debootstrap
+    local mirror
+    mirror=$(apt-get indextargets --format '$(LABEL) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
+        awk '$1 == "Debian" && $2 == "main" { print $3; exit }')
+    test -n "$mirror" || skip 'apt knows no mirror of Debian'
+    rm -rf "$here/debian13"
+    debootstrap --variant=minbase trixie "$here/debian13" "$mirror" && touch "$here/debian13/complete"
+}
+
+# quickstart_check FOLDER: the README's second command, or its build and the tests of TESTS or `quick'.
+quickstart_check() {
+    local tests=${TESTS-${quick:+tests/test_nn tests/test_io}}
+    echo "ran: ${2-}quickstart check${tests:+ of $tests}"
+    in_debian13 "$1" "${tests:+MAKEFLAGS='TESTS=${tests// /\\ }'} ./quickstart check"
+}
+
+system_debian13() {
+    make_debian13 && copy_to "$here/debian13" &&
+        in_debian13 tree 'rm -f run.h5* loss.svg && STEPS=20 ./quickstart && test -s loss.svg' &&
+        quickstart_check tree 'quickstart of 20 steps, '
+}
+
+system_dist() {
+    build plain && rm -f wengert-*.tar.xz && make dist && cd "$here" || return 1
+    if test -f debian13/complete && test "$(id -u)" = 0; then
+        tar -xf plain/wengert-*.tar.xz -C debian13 && quickstart_check "$(basename plain/wengert-*.tar.xz .tar.xz)"
+    else
+        tar -xf plain/wengert-*.tar.xz --one-top-level=dist-tree --strip-components=1 && mkdir -p dist && cd dist &&
+            ../dist-tree/configure -q && make -j "$jobs" && check tests/test_nn tests/test_io
+    fi
+}
+
+system_gcc11() {
+    needs gcc-11
+    build gcc11 CC=gcc-11 --enable-werror && check tests/test_tensor
+}
+
+system_clang14() {
+    needs clang-14
+    build clang14 CC=clang-14 --enable-werror && check tests/test_tensor
+}
+
+system_clang19() {
+    needs clang-19
+    build clang19 CC=clang-19 --enable-werror && check tests/test_tensor
+}
+
+system_lto() {
+    build lto CFLAGS='-O3 -g -flto=auto' && check tests/test_nn
+}
+
+system_native() {
+    build native CFLAGS='-O3 -g -march=native' && check tests/test_nn
+}
+
+system_without-blis() {
+    build without-blis --without-blis && check tests/test_nn
+}
+
+system_base() {
+    build plain && WENGERT_SIMD=base check tests/test_nn
+}
+
+system_v3() {
+    build plain && WENGERT_SIMD=v3 check tests/test_nn
+}
+
+threads() {
+    build plain && OMP_NUM_THREADS=$1 check tests/test_models tests/test_train
+}
+
+system_busy() {
+    build plain || return 1
+    for _ in 1 2; do
+        while kill -0 $$; do :; done &
+    done
+    check tests/test_base tests/test_io
+    local status=$?
+    jobs -p | xargs kill
+    return $status
+}
+
+# ---- arm64: system_arm64 goes here, and its name into `all'. ----
+
+# ---- Running them, one after the other ----
+
+# Sums lines such as "# PASS:  12" of automake's summaries. The logs of failures follow with such lines, too.
+count() {
+    awk -v names=" $* " '
+        /^Testsuite summary/ { summary = 1 }
+        summary && $1 == "#" && index(names, " " $2 " ") { n += $3 }
+        $2 == "ERROR:" { summary = 0 }
+        END { print n + 0 }' "$log"
+}
+
+# run SYSTEM: prints its line. Fails if the system does.
+run() {
+    local log=$here/$1.log begin=$SECONDS status words
+    case $1 in
+    threads-*) set -- "$1" threads "${1#threads-}" ;;
+    *) set -- "$1" "system_$1" ;;
+    esac
+    ("${@:2}") >"$log" 2>&1 </dev/null 9>&-
+    status=$?
+    words="$(sed -n 's/^ran: //p' "$log"): $(count PASS: XFAIL:) passed, $(count FAIL: XPASS: ERROR:) failed, \
+$(count SKIP:) skipped"
+    if test $status = 77; then
+        status=0 words=$(sed -n 's/^skipped: \(.*\)/skipped (\1)/p' "$log")
+    elif test $status = 0 && test "$(count PASS:)" -gt 0; then
+        words="ok      $words"
+    else
+        status=1 words="FAILED  $words"
+    fi
+    printf '%-12s %s, %s s\n' "$1" "$words" $((SECONDS - begin))
+    test $status = 0 && return
+    grep -E '^(FAIL|XPASS|ERROR): | error: |^configure: error' "$log" | sort -u | head -n 20 | sed 's/^/    /'
+    return 1
+}
+
+case ${1:-} in
+'')
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+quick)
+    # shellcheck disable=SC2086 # names are words
+    quick=yes && set -- $some
+    ;;
+all)
+    # shellcheck disable=SC2086
+    set -- $all
+    ;;
+esac
+for system; do
+    case $system in threads-[1-9]*) continue ;; esac
+    declare -F "system_$system" >/dev/null || { echo "$0: no system $system" >&2 && exit 2; }
+done
+exec 9>"$here/lock"
+flock -n 9 || { echo "waiting for another run in $here" >&2 && flock 9; }
+memory=$here
+test "$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1)" -gt 4000000 2>/dev/null && memory=/dev/shm
+scratch=$(mktemp -d -p "$memory" wengert-elsewhere.XXXXXX) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+copy_to "$here" || exit 1
+failed=0
+for system; do
+    run "$system" || failed=1
+done
+exit $failed
