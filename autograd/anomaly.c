@@ -6,20 +6,13 @@
  * the op that the user called. */
 #include "autograd/internal.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "config.h"
+#include "base/system.h"
 #include "tensor/convert.h"
-
-#ifdef HAVE_EXECINFO_H
-#include <dlfcn.h>
-#include <elf.h>
-#include <execinfo.h>
-#include <link.h>
-#include <sys/auxv.h>
-#endif
 
 static WG__THREAD_LOCAL bool mode;
 static _Thread_local bool finds_infinities; /* and names layers in place of callers */
@@ -115,29 +108,15 @@ static int first_with_nan(int count, wg_tensor *const *tensors, char *where, siz
 
 enum { SHOWN = 3, MOST_FRAMES = sizeof((wg__origin){0}.frames) / sizeof(void *) };
 
-#ifdef HAVE_EXECINFO_H
+static bool is_named_ours(const Dl_info *info) {
+    return info->dli_sname && wg__starts_with(info->dli_sname, "wg_");
+}
 
 /* A call's place in its object, as addr2line takes it: from the object's beginning unless it was
  * linked for one address. Return addresses point behind the call. */
 static size_t offset_in_object(const Dl_info *info, const char *address) {
-    const ElfW(Ehdr) *header = info->dli_fbase;
-    const char *base = header->e_type == ET_EXEC ? NULL : (const char *)info->dli_fbase;
+    const char *base = wg__is_fixed(info->dli_fbase) ? NULL : info->dli_fbase;
     return (size_t)(address - 1 - base);
-}
-
-static bool is_named_ours(const Dl_info *info) {
-    return info->dli_sname && strncmp(info->dli_sname, "wg_", 3) == 0;
-}
-
-/* Where the object that the library is in was loaded; whether it is the program itself. */
-static const void *own_base(bool *is_static) {
-    static const char here;
-    Dl_info own, program;
-    if (!dladdr(&here, &own))
-        return NULL;
-    *is_static =
-        dladdr((const void *)getauxval(AT_PHDR), &program) && program.dli_fbase == own.dli_fbase;
-    return own.dli_fbase;
 }
 
 /* True for a frame of a function without a name that is the library's: it was called by a public
@@ -155,13 +134,14 @@ static bool is_internal(int count, const Dl_info *infos) {
  * program the object is the same for all, so names decide: skip up to the first name of ours, then
  * all names of ours and the internal functions between them. */
 static int first_outside(int count, const Dl_info *infos) {
-    bool is_static = false;
-    const void *base = own_base(&is_static);
+    static const char here;
+    Dl_info own = {0};
     int k = 0;
-    if (!is_static) {
-        while (k < count && infos[k].dli_fbase != base) /* a sanitizer's backtrace */
+    dladdr(&here, &own);
+    if (!wg__is_program(own.dli_fbase)) {
+        while (k < count && infos[k].dli_fbase != own.dli_fbase) /* a sanitizer's backtrace */
             k++;
-        while (k < count && infos[k].dli_fbase == base)
+        while (k < count && infos[k].dli_fbase == own.dli_fbase)
             k++;
         return k;
     }
@@ -195,21 +175,8 @@ static void describe(const wg__origin *origin, char *text, size_t size) {
 }
 
 static void note_frames(wg__origin *origin) {
-    origin->frame_count = backtrace(origin->frames, MOST_FRAMES);
+    origin->frame_count = wg__return_addresses(MOST_FRAMES, origin->frames);
 }
-
-#else
-
-static void describe(const wg__origin *origin, char *text, size_t size) {
-    (void)origin;
-    snprintf(text, size, "an unknown place");
-}
-
-static void note_frames(wg__origin *origin) {
-    (void)origin;
-}
-
-#endif
 
 int wg__origin_make(wg__origin **origin) {
     *origin = NULL;

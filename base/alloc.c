@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/internal.h"
+#include "base/system.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the arena and shared lists */
 
@@ -279,7 +280,7 @@ static stretch *reserve(size_t bytes) {
     if (begin > (char *)memory)
         munmap(memory, (size_t)(begin - (char *)memory));
     munmap(begin + bytes, (size_t)((char *)memory + HUGE_PAGE - begin));
-    madvise(begin, bytes, MADV_HUGEPAGE);
+    wg__prefer_huge_pages(begin, bytes);
     __lsan_register_root_region(begin, bytes);
     *s = (stretch){.begin = begin, .top = begin, .end = begin + bytes, .next = stretches};
     stretches = s;
@@ -333,7 +334,7 @@ static void lower_top(stretch *s) {
     if (bytes == 0 ||
         mmap(top, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
         return;
-    madvise(top, bytes, MADV_HUGEPAGE);
+    wg__prefer_huge_pages(top, bytes);
     s->top = top;
     if ((char *)last > top - TAG)
         s->last = last->before;
@@ -379,7 +380,7 @@ static void release_pages(piece *p) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = (uintptr_t)p + p->size;
     const uintptr_t first = round_up((uintptr_t)p + TAG, page), last = end / page * page;
     if (p->held > 0 && first < last)
-        madvise((void *)first, last - first, MADV_DONTNEED);
+        wg__release_pages((void *)first, last - first);
     free_held -= p->held;
     p->held = 0;
 }
@@ -727,13 +728,14 @@ wg_alloc_stats wg_alloc_get_stats(void) {
     return now;
 }
 
-int64_t wg__alloc_reserved(void) {
-    int64_t bytes = 0;
+int64_t wg_memory_available(void) {
+    int64_t reserved = 0;
     pthread_mutex_lock(&lock);
     for (const stretch *s = stretches; s; s = s->next)
-        bytes += s->end - s->top;
+        reserved += s->end - s->top;
     pthread_mutex_unlock(&lock);
-    return bytes;
+    const int64_t left = wg__memory_left(reserved);
+    return left == INT64_MAX ? left : left + wg_alloc_get_stats().cached_bytes;
 }
 
 void wg_alloc_reset_peak(void) {

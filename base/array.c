@@ -31,3 +31,30 @@ int wg__text_append(wg__text *text, const void *bytes, int64_t length) {
     grown[text->length] = '\0';
     return 0;
 }
+
+/* Merges runs of 1, 2, 4, ... indices back and forth between both halves of a block. */
+int64_t *wg__sorted_indices(int64_t first, int64_t end, wg__index_comparison compare,
+                            const void *context) {
+    const int64_t count = end - first;
+    int64_t *order = wg__alloc_array(wg__times(count + 1, 2), sizeof *order);
+    for (int64_t i = 0; order && i < count; i++)
+        order[i] = first + i;
+    for (int64_t run = 1; order && run < count; run *= 2) {
+        memcpy(order + count, order, (size_t)count * sizeof *order);
+        const int64_t *from = order + count;
+        for (int64_t begin = 0; begin < count; begin += 2 * run) {
+            const int64_t middle = wg__smaller(begin + run, count),
+                          stop = wg__smaller(begin + 2 * run, count);
+            for (int64_t i = begin, j = middle, k = begin; k < stop; k++)
+                order[k] = j == stop || (i < middle && compare(from[i], from[j], context) <= 0)
+                               ? from[i++]
+                               : from[j++];
+        }
+    }
+    return order;
+}
+
+int wg__largest_first(int64_t a, int64_t b, const void *values) {
+    const double x = ((const double *)values)[a], y = ((const double *)values)[b];
+    return (x < y) - (x > y);
+}

@@ -1,4 +1,4 @@
-/* Growing arrays and strings. */
+/* Growing arrays and strings, and sorting. */
 #ifndef WG_BASE_ARRAY_H
 #define WG_BASE_ARRAY_H
 
@@ -46,5 +46,15 @@ typedef struct wg__text {
 
 /* [MEMORY] */
 int wg__text_append(wg__text *text, const void *bytes, int64_t length);
+
+/* The indices from `first` up to `end` in the order of a comparison, equal ones in the order of
+ * their numbers; freed with wg__free. In place of qsort_r, whose arguments depend on the system.
+ * [MEMORY] */
+typedef int (*wg__index_comparison)(int64_t a, int64_t b, const void *context);
+int64_t *wg__sorted_indices(int64_t first, int64_t end, wg__index_comparison compare,
+                            const void *context);
+
+/* Compares two of an array of doubles: the largest come first. */
+int wg__largest_first(int64_t a, int64_t b, const void *values);
 
 #endif

@@ -17,12 +17,13 @@ base_sources = \
 	base/json.c \
 	base/internal.h \
 	base/json.h \
-	base/memory_available.c \
 	base/replacement.c \
 	base/replacement.h \
 	base/string_table.c \
 	base/string_table.h \
 	base/suggest.c \
+	base/system.c \
+	base/system.h \
 	base/threads.c \
 	base/threads.h \
 	$(nil)

@@ -8,6 +8,7 @@
  *     rank 2 hangs elsewhere                             does not: it is named, and the run ended
  */
 #include "base/group_internal.h"
+#include "base/system.h"
 
 #include <mpi.h>
 #include <sched.h>
@@ -44,25 +45,18 @@ static int fail_mpi(int code, const char *call) {
  * ranks bound to the same eight cores have four each. */
 static int share_of_cores(void) {
     enum { MOST = 4096 };
-    static int ranks_on[MOST];
-    cpu_set_t *cores = CPU_ALLOC(MOST);
-    const size_t size = CPU_ALLOC_SIZE(MOST);
+    static int ranks_on[MOST], own[MOST];
     MPI_Comm machine;
     double share = 0;
-    if (!cores || sched_getaffinity(0, size, cores) != 0 ||
-        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) !=
-            MPI_SUCCESS) {
-        CPU_FREE(cores);
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) !=
+        MPI_SUCCESS)
         return 1;
-    }
-    for (size_t i = 0; i < MOST; i++)
-        ranks_on[i] = CPU_ISSET_S(i, size, cores);
-    MPI_Allreduce(MPI_IN_PLACE, ranks_on, MOST, MPI_INT, MPI_SUM, machine);
-    for (size_t i = 0; i < MOST; i++)
-        if (CPU_ISSET_S(i, size, cores))
+    wg__allowed_processors(MOST, own);
+    MPI_Allreduce(own, ranks_on, MOST, MPI_INT, MPI_SUM, machine);
+    for (int i = 0; i < MOST; i++)
+        if (own[i])
             share += 1.0 / ranks_on[i];
     MPI_Comm_free(&machine);
-    CPU_FREE(cores);
     return share < 1 ? 1 : (int)(share + 1e-6);
 }
 

@@ -67,9 +67,6 @@ void wg__free(void *block); /* NULL is allowed */
  * the hook is reset by a negative n. Counts cached and fresh blocks alike. */
 void wg__alloc_fail_after(int64_t n);
 
-/* Addresses that are reserved for large blocks and have no memory yet. */
-int64_t wg__alloc_reserved(void);
-
 /* Under AddressSanitizer, cached blocks and the padding behind a block are poisoned. */
 #if defined(__SANITIZE_ADDRESS__)
 #define WG__POISONS 1

@@ -24,6 +24,7 @@
 
 #include "base/alloc.h"
 #include "base/group.h"
+#include "base/system.h"
 #include "base/threads.h"
 #include "bench/bench.h"
 #include "cli/output.h"
@@ -162,16 +163,6 @@ static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-static double resident_bytes(void) {
-    long pages = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%ld %ld", &pages, &resident) != 2)
-        resident = 0;
-    if (file)
-        fclose(file);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
 /* One thread goes by the time that the processor gave it, in which other programs do not count. Of
  * several, and of ranks that wait for each other, only the clock knows how long they took. */
 static double time_now(void) {
@@ -266,7 +257,7 @@ static pid_t train_beside(const arguments *a, const wg__workload *w) {
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", 1, 0);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
     const int failure =
-        posix_spawn(&process, "/proc/self/exe", &actions, NULL, (char **)words, environ);
+        posix_spawnp(&process, wg__own_path(), &actions, NULL, (char **)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     return failure ? -1 : process;
 }
@@ -437,7 +428,7 @@ static int measure(const arguments *a, wg__workload *w, measured *alone, measure
                    together *all) {
     wg_group *group = wg__cli_group();
     *all = (together){.ranks = wg_group_size(group)};
-    *alone = (measured){.process = resident_bytes()};
+    *alone = (measured){.process = (double)wg__resident_bytes()};
     if (wg_group_check(group, wg__workload_begin(w)) < 0)
         return -1;
     int status = wg_group_check(group, wg__cli_leads() ? measure_alone(w, alone) : 0);

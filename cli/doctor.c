@@ -2,8 +2,7 @@
  *
  *     {"wengert": {...}, "processor": {...}, "kernels": {...}, "threads": {...}, "memory": {...},
  *      "files": {...}, "advice": ["...", ...]} */
-#include <ctype.h>
-#include <sched.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,76 +12,18 @@
 #include <unistd.h>
 
 #include "base/api.h"
+#include "base/system.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/units.h"
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/kernels.h"
 
-#define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/enabled"
 #define GIB 0x1p30
-
-enum { LONGEST_LINE = 4096 };
-
-/* ---- Reading the system ---- */
-
-/* The first line of a file that begins with `key`, without its end; false if there is none. */
-static bool read_line(const char *path, const char *key, char line[LONGEST_LINE]) {
-    FILE *file = fopen(path, "r");
-    bool found = false;
-    while (file && !found && fgets(line, LONGEST_LINE, file))
-        found = strncmp(line, key, strlen(key)) == 0;
-    if (file)
-        fclose(file);
-    line[found ? strcspn(line, "\n") : 0] = '\0';
-    return found;
-}
-
-/* What follows "KEY :" in a file of /proc, or NULL. */
-static const char *read_value(const char *path, const char *key, char line[LONGEST_LINE]) {
-    if (!read_line(path, key, line))
-        return NULL;
-    const char *value = strchr(line, ':');
-    return value ? value + 1 + strspn(value + 1, " \t") : NULL;
-}
-
-/* "always [madvise] never" is set to "madvise". */
-static const char *huge_pages(char line[LONGEST_LINE]) {
-    if (!read_line(HUGE_PAGES, "", line))
-        return "unknown";
-    char *begin = strchr(line, '['), *end = begin ? strchr(begin, ']') : NULL;
-    if (!end)
-        return "unknown";
-    *end = '\0';
-    return begin + 1;
-}
-
-/* The processors that a container may use at a time, by its quota; 0: no quota. */
-static double processor_quota(void) {
-    char line[LONGEST_LINE];
-    double quota, period;
-    if (!read_line("/sys/fs/cgroup/cpu.max", "", line) ||
-        sscanf(line, "%lf %lf", &quota, &period) != 2 || period <= 0)
-        return 0;
-    return quota / period;
-}
-
-static int allowed_processors(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                       : (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-/* The bytes of "MemTotal: 8052596 kB". */
-static double memory_of(const char *key) {
-    char line[LONGEST_LINE];
-    const char *value = read_value("/proc/meminfo", key, line);
-    return value ? 1024 * atof(value) : 0;
-}
 
 static bool is_in_path(const char *program) {
     const char *path = getenv("PATH");
-    char place[LONGEST_LINE];
+    char place[4096];
     for (size_t length; path && *path; path += length + (path[length] == ':')) {
         length = strcspn(path, ":");
         snprintf(place, sizeof place, "%.*s/%s", (int)length, path, program);
@@ -103,19 +44,6 @@ static void WG_PRINTF(2, 3) advise(json_t *advice, const char *format, ...) {
     json_array_append_new(advice, json_string(text));
 }
 
-/* Whether the kernel lists a feature of the processor, which is one word of a line. */
-static bool has_feature(const char *name) {
-    char line[LONGEST_LINE];
-    const size_t length = strlen(name);
-    if (!read_value("/proc/cpuinfo", "flags", line) &&
-        !read_value("/proc/cpuinfo", "Features", line))
-        return false;
-    for (const char *at = line; (at = strstr(at, name)); at += length)
-        if ((at == line || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
-            return true;
-    return false;
-}
-
 /* Those of the processor's features that kernels are made for. */
 static json_t *features(void) {
     static const char *const known[] = {
@@ -124,19 +52,19 @@ static json_t *features(void) {
         "amx_tile", "amx_bf16", "amx_int8", "asimd",    "sve"};
     char text[256] = "";
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (has_feature(known[i]))
+        if (wg__processor_has(known[i]))
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? " " : "",
                      known[i]);
     return json_string(text);
 }
 
 static json_t *processor(json_t *advice) {
-    char line[LONGEST_LINE];
-    const char *model = read_value("/proc/cpuinfo", "model name", line);
-    const int online = (int)sysconf(_SC_NPROCESSORS_ONLN), allowed = allowed_processors();
-    const double quota = processor_quota();
-    json_t *object = json_pack("{s:s, s:i, s:i, s:o}", "model", model ? model : "unknown", "online",
-                               online, "allowed", allowed, "features", features());
+    char model[256];
+    const int online = (int)sysconf(_SC_NPROCESSORS_ONLN), allowed = wg__processors();
+    const double quota = wg__processor_quota();
+    wg__processor_name(model, sizeof model);
+    json_t *object = json_pack("{s:s, s:i, s:i, s:o}", "model", model, "online", online, "allowed",
+                               allowed, "features", features());
     if (quota > 0)
         json_object_set_new(object, "quota", json_real(quota));
     if (allowed < online)
@@ -166,7 +94,7 @@ static json_t *kernels(json_t *advice) {
                "BLIS %s has no kernels for this processor in this build; one that is built with "
                "`./configure auto' has, and configure takes it by --with-blis=PREFIX",
                used.blis);
-    if (has_feature("amx_bf16") && strcmp(used.tiles, "in use") != 0)
+    if (wg__processor_has("amx_bf16") && strcmp(used.tiles, "in use") != 0)
         advise(advice,
                "the processor has AMX, and products in bf16 go without: %s (Linux grants it since "
                "5.16; please report a wrong product)",
@@ -186,8 +114,8 @@ static json_t *kernels(json_t *advice) {
 
 static json_t *threads(json_t *advice) {
     const char *number = getenv("OMP_NUM_THREADS");
-    const int used = wg_threads(), allowed = allowed_processors();
-    const double quota = processor_quota();
+    const int used = wg_threads(), allowed = wg__processors();
+    const double quota = wg__processor_quota();
     double load = 0;
     getloadavg(&load, 1);
     if (used < allowed)
@@ -207,14 +135,15 @@ static json_t *threads(json_t *advice) {
 }
 
 static json_t *memory(json_t *advice) {
-    char line[LONGEST_LINE];
-    const char *pages = huge_pages(line);
-    const double total = memory_of("MemTotal"), available = memory_of("MemAvailable");
+    const char *pages = wg__huge_pages_mode();
+    const double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE),
+                 available = fmin((double)wg_memory_available(), total);
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
     getrlimit(RLIMIT_AS, &limit);
     if (strcmp(pages, "never") == 0)
-        advise(advice, "huge pages are off, which makes large tensors slower; as root: "
-                       "echo madvise >" HUGE_PAGES);
+        advise(
+            advice,
+            "huge pages are off, which makes large tensors slower; as root: " WG__ALLOW_HUGE_PAGES);
     if (available < GIB)
         advise(
             advice,

@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "base/system.h"
 #include "cli/machine.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
@@ -69,8 +69,8 @@ static double best_rate(void *(*run)(void *), int threads, size_t bytes) {
     pthread_t *ids = calloc((size_t)threads, sizeof *ids);
     double best = 0;
     if (to && from && shares && ids) {
-        madvise(to, COPIED, MADV_HUGEPAGE);
-        madvise(from, COPIED, MADV_HUGEPAGE);
+        wg__prefer_huge_pages(to, COPIED);
+        wg__prefer_huge_pages(from, COPIED);
         memset(to, 0, COPIED);
         memset(from, 0, COPIED);
         for (int i = 0; i < threads; i++)
@@ -120,7 +120,7 @@ wg__reader *wg__reader_new(void) {
         wg_fail(WG_ERROR_MEMORY, "bench", "no memory for a buffer of 256 MiB");
         return NULL;
     }
-    madvise(reader->memory, READ, MADV_HUGEPAGE);
+    wg__prefer_huge_pages(reader->memory, READ);
     memset(reader->memory, 1, READ);
     const size_t each = READ / (size_t)reader->threads / 256 * 256;
     for (int i = 0; i < reader->threads; i++)

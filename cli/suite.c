@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/system.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "objectives/objective.h"
@@ -228,7 +229,7 @@ static int spawn(const command *c, const char *folder, const char *out, const ch
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err, flags, mode);
     posix_spawn_file_actions_addchdir_np(&actions, folder);
     const int failure =
-        posix_spawn(process, "/proc/self/exe", &actions, NULL, (char **)c->words, environ);
+        posix_spawnp(process, wg__own_path(), &actions, NULL, (char **)c->words, environ);
     posix_spawn_file_actions_destroy(&actions);
     return failure;
 }

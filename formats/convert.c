@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "data/tokenizer/kind.h"
+#include "io/file_kind.h"
 #include "io/differences.h"
 #include "io/weights/file.h"
 #include "formats/model_card.h"
@@ -59,12 +60,6 @@ static void note(const conversion *c, const char *message) {
         c->options->note(message, c->options->context);
 }
 
-/* S_IFREG, S_IFDIR...; 0 if there is nothing. */
-static mode_t type_of(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 ? status.st_mode & S_IFMT : 0;
-}
-
 /* ---- Which model ---- */
 
 /* The JSON of the configuration; freed with wg__free. */
@@ -76,7 +71,7 @@ static char *find_config(const conversion *c, const char *in) {
         wg_fail(WG_ERROR_NOT_FOUND, WHERE,
                 "%s does not say its sizes, and there is no config.json %s it; name its "
                 "configuration by --config",
-                in, type_of(in) == S_IFDIR ? "in" : "beside");
+                in, wg__is_folder(in) ? "in" : "beside");
     return text;
 }
 
@@ -760,10 +755,10 @@ static int copy_files(const char *folder, const char *from, int *copied) {
     int status = 0;
     for (size_t i = 0; status == 0 && i < sizeof names / sizeof names[0]; i++) {
         const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from;
-        char *path = type_of(from) == S_IFDIR ? wg__path_in(from, names[i]) : NULL;
+        char *path = wg__is_folder(from) ? wg__path_in(from, names[i]) : NULL;
         if (!path && strcmp(base, names[i]) == 0 && is_enough(base))
             path = wg__strdup(from);
-        if (path && type_of(path) == S_IFREG) {
+        if (wg__is_file(path)) {
             status = copy_file(folder, path, names[i]);
             ++*copied;
         }
@@ -789,7 +784,7 @@ static int folder_tokenizer(const char *folder, const char *from, const wg_token
 static int choose_format(const char *out, const char **format) {
     *format = NULL;
     const char *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
-    if (type_of(out) == S_IFDIR || !*name)
+    if (wg__is_folder(out) || !*name)
         return 0;
     *format = wg__weights_format_by_suffix(name);
     if (*format || !strchr(name, '.'))

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/json.h"
@@ -25,16 +24,6 @@
 
 enum { MOST_CONFIG = 1 << 20, MOST_CARD = 1 << 24 };
 
-static bool is_file(const char *path) {
-    struct stat status;
-    return path && stat(path, &status) == 0 && S_ISREG(status.st_mode);
-}
-
-static bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static int write_text(const char *folder, const char *name, const char *text) {
     char *path = wg__path_in(folder, name);
     const int status =
@@ -45,8 +34,8 @@ static int write_text(const char *folder, const char *name, const char *text) {
 
 /* A file of a folder; NULL without an error if it is not there. */
 static char *read_of_folder(const char *folder, const char *name, int64_t most) {
-    char *path = is_folder(folder) ? wg__path_in(folder, name) : NULL;
-    char *text = is_file(path) ? wg__read_whole(path, most, NULL) : NULL;
+    char *path = wg__is_folder(folder) ? wg__path_in(folder, name) : NULL;
+    char *text = wg__is_file(path) ? wg__read_whole(path, most, NULL) : NULL;
     wg__free(path);
     return text;
 }
@@ -314,7 +303,7 @@ static void fill(wg__text *card, const wg__card *c) {
 
 int wg__write_model_card(const wg__card *card) {
     char *there = wg__path_in(card->folder, CARD);
-    const bool exists = is_file(there);
+    const bool exists = wg__is_file(there);
     wg__free(there);
     if (exists || !there)
         return there ? 0 : -1;

@@ -96,9 +96,7 @@ static char *file_of_folder(const char *folder) {
 wg_weights *wg_weights_open(const char *path) {
     if (!path || wg_error_pending())
         return NULL;
-    struct stat status;
-    char *file = stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? file_of_folder(path)
-                                                                     : wg__strdup(path);
+    char *file = wg__is_folder(path) ? file_of_folder(path) : wg__strdup(path);
     const wg__weights_reader *reader = file ? reader_of(file) : NULL;
     wg_weights *weights = reader ? wg__weights_open_as(file, reader) : NULL;
     wg__free(file);
@@ -109,17 +107,12 @@ wg_weights *wg_weights_open(const char *path) {
 
 enum { MOST_CONFIG = 1 << 24 };
 
-static bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 char *wg_weights_find_config(const wg_weights *file, const char *path) {
     static const char name[] = "config.json";
     struct stat status;
     if (wg_weights_config(file))
         return wg__strdup(wg_weights_config(file));
-    char *beside = is_folder(path) ? wg__path_in(path, name) : wg__path_beside(path, name);
+    char *beside = wg__is_folder(path) ? wg__path_in(path, name) : wg__path_beside(path, name);
     char *text =
         beside && stat(beside, &status) == 0 ? wg__read_whole(beside, MOST_CONFIG, NULL) : NULL;
     wg__free(beside);
@@ -129,7 +122,7 @@ char *wg_weights_find_config(const wg_weights *file, const char *path) {
 wg_tokenizer *wg_weights_find_tokenizer(const wg_weights *file, const char *path) {
     if (wg_weights_tokenizer(file))
         return wg_tokenizer_from_json(wg_weights_tokenizer(file));
-    return is_folder(path) && wg__tokenizer_is_in(path) ? wg_tokenizer_load(path) : NULL;
+    return wg__is_folder(path) && wg__tokenizer_is_in(path) ? wg_tokenizer_load(path) : NULL;
 }
 
 /* ---- Writing ---- */

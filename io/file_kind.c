@@ -187,3 +187,17 @@ bool wg__is_hdf5_file(const char *path) {
     close(descriptor);
     return count == sizeof bytes && memcmp(bytes, signature, sizeof bytes) == 0;
 }
+
+/* The kind of file, as in stat's st_mode; 0: there is none. */
+static mode_t kind_of(const char *path) {
+    struct stat status;
+    return path && stat(path, &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
+bool wg__is_file(const char *path) {
+    return kind_of(path) == S_IFREG;
+}
+
+bool wg__is_folder(const char *path) {
+    return kind_of(path) == S_IFDIR;
+}

@@ -16,4 +16,8 @@ const char *wg__file_kind(const char *path, char *text, size_t size);
  * once. */
 bool wg__is_hdf5_file(const char *path);
 
+/* False for NULL, too. */
+bool wg__is_file(const char *path);
+bool wg__is_folder(const char *path);
+
 #endif

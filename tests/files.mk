@@ -38,6 +38,7 @@ tests_test_base_SOURCES = \
 	tests/base/group.c \
 	tests/base/parallel.c \
 	tests/base/suggest.c \
+	tests/base/system.c \
 	$(nil)
 
 tests_test_bench_SOURCES = \

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 
+#include "base/system.h"
 #include "io/weights/adapter.h"
 #include "tensor/internal.h"
 #include "tensor/kernels.h"
@@ -88,30 +88,11 @@ static int get_weights(wg_checkpoint *file, wg_trainer *trainer) {
 
 /* ---- What the run was made with ---- */
 
-/* The name of the processor, as Linux tells it for x86; elsewhere its architecture. */
-static void name_processor(char *name, size_t size) {
-    struct utsname system = {.machine = "unknown"};
-    uname(&system);
-    snprintf(name, size, "%.*s", (int)size - 1, system.machine);
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[512];
-    while (file && fgets(line, sizeof line, file)) {
-        const char *value = strchr(line, ':');
-        if (value && strncmp(line, "model name", 10) == 0) {
-            value += 1 + strspn(value + 1, " \t");
-            snprintf(name, size, "%.*s", (int)strcspn(value, "\n"), value);
-            break;
-        }
-    }
-    if (file)
-        fclose(file);
-}
-
 /* Of the process that saves: a run that was resumed elsewhere has what it had last. */
 static int put_environment(wg_checkpoint *file) {
     const wg_kernels kernels = wg_kernels_in_use();
     char processor[256];
-    name_processor(processor, sizeof processor);
+    wg__processor_name(processor, sizeof processor);
     const struct {
         const char *name, *text;
     } rows[] = {

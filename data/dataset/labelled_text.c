@@ -1,13 +1,13 @@
 /* Texts with labels: see labelled_text.h. */
 #include "data/dataset/labelled_text.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/string_table.h"
+#include "base/system.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 
@@ -104,14 +104,6 @@ static int read_labels(reading *r, char *field, example *e) {
     return 0;
 }
 
-/* strtod with a decimal point, whatever the locale of the program. */
-static double read_number(const char *text, char **end) {
-    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    const double number = strtod_l(text, end, plain);
-    freelocale(plain);
-    return number;
-}
-
 /* Fills the label of an example, its labels, or its number. */
 static int read_label(reading *r, char *label, example *e) {
     if (r->options.several)
@@ -119,7 +111,7 @@ static int read_label(reading *r, char *label, example *e) {
     if (r->labels)
         return (e->label = number_label(r, label)) < 0 ? -1 : 0;
     char *end;
-    e->value = read_number(label, &end);
+    e->value = wg__parse_number(label, &end);
     if (end != label && *end == '\0' && isfinite(e->value))
         return 0;
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: \"%.80s\" is no number", r->path,

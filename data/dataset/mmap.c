@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "data/tokenizer/text_file.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
@@ -59,7 +60,7 @@ static int map_bytes(wg__text_map *map, int descriptor, int64_t length) {
     void *mapping = mmap(NULL, (size_t)length, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (mapping == MAP_FAILED)
         return -1;
-    madvise(mapping, (size_t)length, MADV_SEQUENTIAL);
+    wg__read_in_order(mapping, (size_t)length);
     map->mapping = mapping;
     map->bytes = mapping;
     map->length = length;
@@ -85,7 +86,7 @@ static int map_file(wg__text_map *map, int descriptor) {
     struct stat status;
     if (fstat(descriptor, &status) < 0)
         return -1;
-    map->modified = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
+    map->modified = wg__modified(&status);
     if (S_ISREG(status.st_mode) && status.st_size > 0 &&
         map_bytes(map, descriptor, status.st_size) == 0)
         return 0;
@@ -120,13 +121,13 @@ void wg__text_map_pass(wg__text_map *map, int64_t at) {
     if (at - map->passed < PASS_STEP)
         return;
     const int64_t until = at / PASS_STEP * PASS_STEP;
-    madvise((char *)map->mapping + map->passed, (size_t)(until - map->passed), MADV_DONTNEED);
+    wg__release_pages((char *)map->mapping + map->passed, (size_t)(until - map->passed));
     map->passed = until;
 }
 
 void wg__text_map_rest(wg__text_map *map) {
     if (map->mapping)
-        madvise(map->mapping, (size_t)map->length, MADV_DONTNEED);
+        wg__release_pages(map->mapping, (size_t)map->length);
 }
 
 int wg__text_map_check(wg__text_map *map, const char *name, const char *where) {

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/string_table.h"
+#include "base/system.h"
 #include "io/checkpoint/file.h"
 #include "io/file_kind.h"
 #include "tensor/internal.h"
@@ -257,7 +258,7 @@ static bool same_rules(const wg__token_rules *a, const wg__token_rules *b) {
 static bool source_found(const wg__token_source *source, const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && status.st_size == source->bytes &&
-           status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec == source->modified;
+           wg__modified(&status) == source->modified;
 }
 
 const char *wg__token_file_differs(const wg__token_file *file, const wg__token_rules *rules,

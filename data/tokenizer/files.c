@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/replacement.h"
 #include "data/tokenizer/bpe_kind.h"
@@ -201,11 +200,6 @@ wg_tokenizer *wg_tokenizer_from_json(const char *json) {
 
 /* ---- Paths ---- */
 
-static bool exists(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 /* ---- Loading ---- */
 
 #define LOAD "wg_tokenizer_load"
@@ -235,7 +229,7 @@ static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
         char *other = wg__path_beside(path, names[i]);
         if (!other)
             return NULL;
-        if (exists(other)) {
+        if (wg__is_file(other)) {
             wg_tokenizer *tokenizer =
                 wg__bpe_load(is_merges ? other : path, is_merges ? path : other, NULL);
             wg__free(other);
@@ -275,7 +269,7 @@ static bool is_llama2c(const char *bytes, int64_t length) {
 static json_t *load_beside(const char *path, const char *name) {
     char *beside = wg__path_beside(path, name);
     int64_t length;
-    char *bytes = beside && exists(beside) ? wg__text_file_read(beside, &length, LOAD) : NULL;
+    char *bytes = beside && wg__is_file(beside) ? wg__text_file_read(beside, &length, LOAD) : NULL;
     json_t *root = bytes ? wg__json_parse(bytes, length, beside) : NULL;
     wg__free(bytes);
     wg__free(beside);
@@ -441,7 +435,7 @@ static char *find_in_folder(const char *folder) {
                                         "tokenizer.bin"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char *path = wg__path_in(folder, names[i]);
-        if (!path || exists(path))
+        if (!path || wg__is_file(path))
             return path;
         wg__free(path);
     }
@@ -456,8 +450,7 @@ bool wg__tokenizer_is_in(const char *folder) {
 }
 
 wg_tokenizer *wg_tokenizer_load(const char *path) {
-    struct stat status;
-    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+    if (!wg__is_folder(path))
         return load_file(path);
     char *file = find_in_folder(path);
     wg_tokenizer *tokenizer = file ? load_file(file) : NULL;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/sentencepiece.h"
@@ -264,22 +265,11 @@ static void append_pairs(const wg__pieces *p, int64_t id, json_t **list) {
     }
 }
 
-static int compare_scores(const void *a, const void *b, void *context) {
-    const double *scores = context;
-    const int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
-    return scores[i] != scores[j] ? (scores[i] < scores[j]) - (scores[i] > scores[j])
-                                  : (i > j) - (i < j);
-}
-
 /* The scores as a list of merges, the best pieces first. */
 static json_t *merges_of_scores(const wg__pieces *p) {
     const int64_t count = p->base.vocabulary.count;
-    int64_t *order = wg__alloc_array(count + 1, sizeof *order);
+    int64_t *order = wg__sorted_indices(0, count, wg__largest_first, p->scores);
     json_t *list = order ? json_array() : NULL;
-    for (int64_t i = 0; list && i < count; i++)
-        order[i] = i;
-    if (list)
-        qsort_r(order, (size_t)count, sizeof *order, compare_scores, p->scores);
     for (int64_t i = 0; list && i < count; i++)
         if (p->types[order[i]] == WG__PIECE_NORMAL)
             append_pairs(p, order[i], &list);

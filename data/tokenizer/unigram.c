@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/unigram.h"
 #include "tensor/internal.h"
@@ -322,18 +323,6 @@ static int count_best(learner *l, const char *text, int64_t length, double count
     return 0;
 }
 
-typedef struct loss {
-    double value; /* of the likelihood, if the piece goes */
-    int64_t piece;
-} loss;
-
-static int compare_losses(const void *a, const void *b) {
-    const loss *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value > y->value ? -1 : 1;
-    return (x->piece > y->piece) - (x->piece < y->piece);
-}
-
 /* What a piece's loss would cost: its text is then segmented by the next best pieces, which become
  * more frequent. 0 for a piece that no best segmentation has, or whose text is better segmented. */
 static int measure_loss(learner *l, int64_t piece, double total, double *value) {
@@ -359,26 +348,28 @@ static int measure_loss(learner *l, int64_t piece, double total, double *value) 
     return 0;
 }
 
-static int prune(learner *l, int64_t wanted, bool *kept, loss *losses) {
+/* `losses` has room for the loss of each piece: of the likelihood, if the piece goes. */
+static int prune(learner *l, int64_t wanted, bool *kept, double *losses) {
     memset(l->expected, 0, (size_t)l->pieces.count * sizeof *l->expected);
     if (each_stretch(l, count_best) < 0)
         return -1;
     double total = 0;
     for (int64_t i = 0; i < l->pieces.count; i++)
         total += l->expected[i];
-    const int64_t others = l->pieces.count - l->letter_count;
-    for (int64_t i = 0; i < others; i++) {
-        losses[i].piece = l->letter_count + i;
-        if (measure_loss(l, l->letter_count + i, total, &losses[i].value) < 0)
+    for (int64_t piece = l->letter_count; piece < l->pieces.count; piece++)
+        if (measure_loss(l, piece, total, &losses[piece]) < 0)
             return -1;
-    }
-    qsort(losses, (size_t)others, sizeof *losses, compare_losses);
+    int64_t *order =
+        wg__sorted_indices(l->letter_count, l->pieces.count, wg__largest_first, losses);
+    if (!order)
+        return -1;
     int64_t left = (int64_t)(KEPT * (double)l->pieces.count);
     left = (left > wanted ? left : wanted) - l->letter_count;
     for (int64_t i = 0; i < l->letter_count; i++)
         kept[i] = true;
-    for (int64_t i = 0; i < others; i++)
-        kept[losses[i].piece] = i < left && losses[i].value > 0;
+    for (int64_t i = 0; i < l->pieces.count - l->letter_count; i++)
+        kept[order[i]] = i < left && losses[order[i]] > 0;
+    wg__free(order);
     return keep(l, kept);
 }
 
@@ -464,7 +455,7 @@ static int begin(learner *l) {
 static int improve(learner *l) {
     const int64_t wanted = (int64_t)(SPARE * (double)l->training->piece_count);
     bool *kept = wg__alloc_array(l->pieces.count + 1, sizeof *kept);
-    loss *losses = wg__alloc_array(l->pieces.count + 1, sizeof *losses);
+    double *losses = wg__alloc_array(l->pieces.count + 1, sizeof *losses);
     int status = kept && losses ? 0 : -1;
     for (bool done = false; status == 0 && !done;) {
         for (int i = 0; status == 0 && i < EM_STEPS; i++) {
@@ -485,19 +476,15 @@ static int improve(learner *l) {
 /* The result: all characters and the most probable others, the most probable first. */
 static int finish(learner *l, wg__unigram_training *t) {
     const int64_t count = l->pieces.count;
-    loss *order = wg__alloc_array(count + 1, sizeof *order);
+    int64_t *order = wg__sorted_indices(0, count, wg__largest_first, l->scores);
     t->scores = wg__alloc_array(count + 1, sizeof *t->scores);
     int status = order && t->scores ? 0 : -1;
-    for (int64_t i = 0; status == 0 && i < count; i++)
-        order[i] = (loss){l->scores[i], i};
-    if (status == 0)
-        qsort(order, (size_t)count, sizeof *order, compare_losses);
     int64_t others = t->piece_count - l->letter_count;
     for (int64_t i = 0; status == 0 && i < count; i++) {
-        const int64_t piece = order[i].piece;
+        const int64_t piece = order[i];
         if (piece >= l->letter_count && others-- <= 0)
             continue;
-        t->scores[t->pieces.count] = (double)(float)order[i].value;
+        t->scores[t->pieces.count] = (double)(float)l->scores[piece];
         status = wg__strings_add(&t->pieces, wg__strings_text(&l->pieces, piece),
                                  wg__strings_length(&l->pieces, piece)) < 0
                      ? -1

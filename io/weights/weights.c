@@ -74,44 +74,30 @@ int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry 
     return 0;
 }
 
-typedef int (*comparison)(const void *, const void *, void *);
-
-static int compare_by_name(const void *a, const void *b, void *context) {
+static int compare_by_name(int64_t a, int64_t b, const void *context) {
     const wg_weights *file = context;
-    return strcmp(file->entries[*(const int64_t *)a].name, file->entries[*(const int64_t *)b].name);
+    return strcmp(file->entries[a].name, file->entries[b].name);
 }
 
-static int compare_by_offset(const void *a, const void *b, void *context) {
+static int compare_by_offset(int64_t a, int64_t b, const void *context) {
     const wg_weights *file = context;
-    const wg__weights_entry *x = &file->entries[*(const int64_t *)a],
-                            *y = &file->entries[*(const int64_t *)b];
+    const wg__weights_entry *x = &file->entries[a], *y = &file->entries[b];
     return x->offset != y->offset ? (x->offset > y->offset) - (x->offset < y->offset)
                                   : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The indices of the tensors from `first` on in an order, freed with wg__free. NULL with MEMORY. */
-static int64_t *sorted(const wg_weights *file, int64_t first, comparison compare) {
-    const size_t count = (size_t)(file->count - first);
-    int64_t *order = wg__alloc_array(count + 1, sizeof *order);
-    for (size_t i = 0; order && i < count; i++)
-        order[i] = first + (int64_t)i;
-    if (order)
-        qsort_r(order, count, sizeof *order, compare, (void *)file);
-    return order;
-}
-
 /* Sorts the names; -1 with FORMAT if two are the same. */
 static int sort_names(wg_weights *file) {
-    file->by_name = sorted(file, 0, compare_by_name);
+    file->by_name = wg__sorted_indices(0, file->count, compare_by_name, file);
     for (int64_t i = 1; file->by_name && i < file->count; i++)
-        if (compare_by_name(&file->by_name[i - 1], &file->by_name[i], file) == 0)
+        if (compare_by_name(file->by_name[i - 1], file->by_name[i], file) == 0)
             return wg__weights_fail(file, "two tensors are called %.200s",
                                     file->entries[file->by_name[i]].name);
     return file->by_name ? 0 : -1;
 }
 
 int wg__weights_check_apart(const wg_weights *file) {
-    int64_t *order = sorted(file, 0, compare_by_offset), end = 0;
+    int64_t *order = wg__sorted_indices(0, file->count, compare_by_offset, file), end = 0;
     int status = order ? 0 : -1;
     for (int64_t i = 0; i < file->count && status == 0; i++) {
         const wg__weights_entry *entry = &file->entries[order[i]];
@@ -124,7 +110,7 @@ int wg__weights_check_apart(const wg_weights *file) {
 }
 
 int wg__weights_check_cover(const wg_weights *file, int64_t first, int64_t begin, int64_t end) {
-    int64_t *order = sorted(file, first, compare_by_offset);
+    int64_t *order = wg__sorted_indices(first, file->count, compare_by_offset, file);
     int status = order ? 0 : -1;
     for (int64_t i = 0; i < file->count - first && status == 0; i++) {
         const wg__weights_entry *entry = &file->entries[order[i]];

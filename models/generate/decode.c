@@ -73,43 +73,29 @@ static int64_t likeliest(int64_t count, const double *scores) {
 
 /* ---- Sampling: top k, top p, min p ---- */
 
-typedef struct candidate {
-    double weight;
-    int64_t id;
-} candidate;
-
-static int by_likelihood(const void *a, const void *b) {
-    const candidate *left = a, *right = b;
-    if (left->weight != right->weight)
-        return left->weight > right->weight ? -1 : 1;
-    return left->id < right->id ? -1 : left->id > right->id;
-}
-
-/* How many of the sorted candidates stay. */
-static int64_t count_kept(const wg_sampling *sampling, int64_t count, const candidate *sorted) {
+/* How many candidates stay, in the order of their weights. */
+static int64_t count_kept(const wg_sampling *sampling, int64_t count, const double *weights,
+                          const int64_t *order) {
     const int64_t kept = sampling->top_k > 0 && sampling->top_k < count ? sampling->top_k : count;
     if (sampling->top_p == 0 || sampling->top_p == 1)
         return kept;
     double total = 0, before = 0;
     for (int64_t i = 0; i < kept; i++)
-        total += sorted[i].weight;
+        total += weights[order[i]];
     int64_t i = 0;
     for (; i < kept && before < sampling->top_p * total; i++)
-        before += sorted[i].weight;
+        before += weights[order[i]];
     return i;
 }
 
 /* Takes the weight of all but the likeliest away, as top_k and top_p say. */
 static int keep_likeliest(const wg_sampling *sampling, int64_t count, double *weights) {
-    candidate *sorted = wg__alloc_array(count, sizeof *sorted);
-    if (!sorted)
+    int64_t *order = wg__sorted_indices(0, count, wg__largest_first, weights);
+    if (!order)
         return -1;
-    for (int64_t i = 0; i < count; i++)
-        sorted[i] = (candidate){.weight = weights[i], .id = i};
-    qsort(sorted, (size_t)count, sizeof *sorted, by_likelihood);
-    for (int64_t i = count_kept(sampling, count, sorted); i < count; i++)
-        weights[sorted[i].id] = 0;
-    wg__free(sorted);
+    for (int64_t i = count_kept(sampling, count, weights, order); i < count; i++)
+        weights[order[i]] = 0;
+    wg__free(order);
     return 0;
 }
 

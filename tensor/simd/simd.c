@@ -7,14 +7,13 @@
 #ifdef WG_SIMD_AMX
 #include <cpuid.h>
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 #ifdef WG_SIMD_ARM64
 #include <sys/auxv.h>
 #endif
 
 #include "base/error.h"
+#include "base/system.h"
 #include "tensor/gemm/blis.h"
 #include "tensor/kernels.h"
 #include "tensor/ops/linalg/lapack.h"
@@ -237,19 +236,12 @@ static bool cpu_has_tiles(void) {
     return b >> 16 >= 8 && (b & 0xffff) >= 64 && (c & 0xffff) >= 16;
 }
 
-/* Linux grants the tiles to a process that asks for them (Documentation/arch/x86/xstate.rst), and
- * to all of its threads. */
-static bool system_grants_tiles(void) {
-    enum { REQUEST = 0x1023, TILE_DATA = 18 };
-    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
-}
-
 static const char *tiles_problem; /* why tiles are not used; NULL: they are */
 
 static void try_tiles(void) {
     if (!CPU_HAS("avx512bf16") || !cpu_has_tiles())
         tiles_problem = no_tiles;
-    else if (!system_grants_tiles())
+    else if (!wg__system_grants_tiles())
         tiles_problem = "the system does not grant AMX to this process";
     else if (!wg__bf16_kernels_agree(&wg__bf16_kernels_amx, &wg__bf16_kernels_base))
         tiles_problem = "AMX multiplied wrongly when it was tried";

@@ -14,6 +14,7 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "base/internal.h"
+#include "base/system.h"
 #include "tests/support/testing.h"
 
 enum { MIB = 1 << 20 };
@@ -259,15 +260,6 @@ END_TEST
 
 /* ---- What the system gets back ---- */
 
-static int64_t resident(void) {
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%*d %ld", &pages), 1);
-    fclose(file);
-    return pages * sysconf(_SC_PAGESIZE);
-}
-
 static char *full_block(size_t size) {
     char *block = wg__alloc(size);
     ck_assert_ptr_nonnull(block);
@@ -277,14 +269,14 @@ static char *full_block(size_t size) {
 START_TEST(trimming_gives_memory_back_between_blocks_and_above_them) {
     enum { SIZE = 40 * MIB, MARGIN = 6 * MIB };
     char *between = full_block(SIZE), *wall = full_block(MIB), *above = full_block(SIZE);
-    int64_t before = resident();
+    int64_t before = wg__resident_bytes();
     wg__free(between);
     wg_alloc_trim();
-    ck_assert_int_le(resident(), before - SIZE + MARGIN);
-    before = resident();
+    ck_assert_int_le(wg__resident_bytes(), before - SIZE + MARGIN);
+    before = wg__resident_bytes();
     wg__free(above);
     wg_alloc_trim();
-    ck_assert_int_le(resident(), before - SIZE + MARGIN);
+    ck_assert_int_le(wg__resident_bytes(), before - SIZE + MARGIN);
     ck_assert(wall[0] == 1 && wall[MIB - 1] == 1);
     wg__free(wall);
 }
@@ -311,13 +303,10 @@ END_TEST
  * reserve. */
 START_TEST(a_limit_on_addresses_is_lived_with) {
     struct rlimit was, limited;
-    long pages;
     wg_alloc_trim();
-    FILE *file = fopen("/proc/self/statm", "r");
-    ck_assert(file && fscanf(file, "%ld", &pages) == 1 && fclose(file) == 0);
     getrlimit(RLIMIT_AS, &was);
     limited = was;
-    limited.rlim_cur = (rlim_t)(pages * sysconf(_SC_PAGESIZE) + 300 * MIB);
+    limited.rlim_cur = (rlim_t)(wg__mapped_bytes() + 300 * MIB);
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &limited), 0);
     char *first = full_block(100 * MIB), *second = full_block(100 * MIB);
     ck_assert_ptr_null(wg__alloc(200 * (size_t)MIB));

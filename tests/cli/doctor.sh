@@ -17,7 +17,7 @@ says() {
 run doctor
 check "it succeeds" test "$code" = 0
 model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
-check "the processor is that of /proc/cpuinfo" says model "${model:-unknown}"
+check "the processor is that of /proc/cpuinfo" says model "${model:-$(uname -m)}"
 check "all processors may be used" says allowed "$(nproc)"
 check "and all compute" says threads "$(nproc)"
 pages=$(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null)

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "autograd/autograd.h"
+#include "base/system.h"
 #include "tests/support/testing.h"
 
 #define refused(call, code, part)                                                                  \
@@ -73,17 +74,6 @@ START_TEST(eigenvectors_of_a_symmetric_matrix_diagonalise_it) {
 }
 END_TEST
 
-#ifndef __SANITIZE_ADDRESS__
-/* The address space that this process takes. */
-static rlim_t mapped_bytes(void) {
-    unsigned long long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    ck_assert(file && fscanf(file, "%llu", &pages) == 1);
-    fclose(file);
-    return (rlim_t)pages * 4096;
-}
-#endif
-
 /* BLIS, on which LAPACK computes, ends a program when it gets no memory for its buffers. */
 START_TEST(a_decomposition_without_memory_for_buffers_fails) {
 #ifndef __SANITIZE_ADDRESS__
@@ -91,7 +81,7 @@ START_TEST(a_decomposition_without_memory_for_buffers_fails) {
     wg_tensor *a = random_matrices(600, 600), *w, *v;
     ck_assert_int_eq(wg_set_threads(1), 0);
     ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
-    const rlim_t before = mapped_bytes();
+    const rlim_t before = (rlim_t)wg__mapped_bytes();
     int refused = 0, status = -1;
     for (int mib = 0; status < 0 && mib < 100; mib++) {
         limit.rlim_cur = before + ((rlim_t)mib << 20);

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <ftw.h>
 #include <jansson.h>
+#include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -331,4 +333,20 @@ int64_t peak_of_process(void) {
     getrusage(RUSAGE_SELF, &usage);
     return (int64_t)usage.ru_maxrss * 1024;
 #endif
+}
+
+/* ---- Locale ---- */
+
+bool take_decimal_comma(void) {
+    char command[512], number[8];
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1",
+             scratch());
+    if (system(command) != 0 || setenv("LOCPATH", scratch(), 1) != 0 ||
+        !setlocale(LC_ALL, "de_DE.UTF-8")) {
+        puts("# skipped: localedef cannot make de_DE.UTF-8 (Debian: locales)");
+        return false;
+    }
+    snprintf(number, sizeof number, "%.1f", 1.5);
+    ck_assert_str_eq(number, "1,5");
+    return true;
 }

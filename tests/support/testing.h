@@ -109,6 +109,10 @@ bytes read_bytes(const char *path);
 /* The number of files and folders in a folder. */
 int files_in(const char *path);
 
+/* Makes the German locale, with its decimal comma, in that folder (Debian: locales) and takes it.
+ * False, with a line, where it cannot be made. */
+bool take_decimal_comma(void);
+
 /* ---- Memory ---- */
 
 typedef struct memory_peak {

@@ -1,0 +1,286 @@
+/* Differences between systems: see system.h. A function asks for what a system has by a macro of
+ * its headers or of configure, and for files of Linux by opening them. */
+#include "base/system.h"
+
+#include <dlfcn.h>
+#include <locale.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/internal.h"
+#include "config.h"
+
+#ifdef HAVE_EXECINFO_H
+#include <execinfo.h>
+#endif
+#ifdef HAVE_LINK_H
+#include <link.h>
+#endif
+#ifdef HAVE_SYS_AUXV_H
+#include <sys/auxv.h>
+#endif
+#ifdef HAVE_XLOCALE_H
+#include <xlocale.h>
+#endif
+#ifdef WG_SIMD_AMX
+#include <sys/syscall.h>
+#endif
+
+/* ---- Reading files of lines ---- */
+
+enum { LONGEST_LINE = 4096 };
+
+/* What follows `key` in the first line that begins with it; NULL if there is none. */
+static const char *read_line(const char *path, const char *key, char line[LONGEST_LINE]) {
+    FILE *file = fopen(path, "re");
+    const char *found = NULL;
+    while (file && !found && fgets(line, LONGEST_LINE, file))
+        found = wg__starts_with(line, key) ? line + strlen(key) : NULL;
+    if (file)
+        fclose(file);
+    if (found)
+        line[strcspn(line, "\n")] = '\0';
+    return found;
+}
+
+/* What follows the colon of "key : value", or NULL. */
+static const char *read_value(const char *path, const char *key, char line[LONGEST_LINE]) {
+    const char *value = read_line(path, key, line);
+    value = value ? strchr(value, ':') : NULL;
+    return value ? value + 1 + strspn(value + 1, " \t") : NULL;
+}
+
+/* The number behind `key`, times its unit; -1 if it is not there. */
+static int64_t read_number(const char *path, const char *key, int64_t unit) {
+    char line[LONGEST_LINE];
+    const char *value = read_line(path, key, line);
+    return value ? (int64_t)strtoll(value, NULL, 10) * unit : -1;
+}
+
+/* ---- Memory ---- */
+
+void wg__prefer_huge_pages(void *memory, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    madvise(memory, bytes, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+
+void wg__read_in_order(void *mapping, size_t bytes) {
+    madvise(mapping, bytes, MADV_SEQUENTIAL);
+}
+
+void wg__release_pages(void *memory, size_t bytes) {
+    madvise(memory, bytes, MADV_DONTNEED);
+}
+
+int64_t wg__mapped_bytes(void) {
+    return read_number("/proc/self/status", "VmSize:", 1024);
+}
+
+int64_t wg__resident_bytes(void) {
+    return read_number("/proc/self/status", "VmRSS:", 1024);
+}
+
+/* The file has "always [madvise] never". */
+const char *wg__huge_pages_mode(void) {
+    static const char *const modes[] = {"always", "madvise", "never"};
+    char line[LONGEST_LINE];
+    const char *set = read_line("/sys/kernel/mm/transparent_hugepage/enabled", "", line);
+    set = set ? strchr(set, '[') : NULL;
+    for (size_t i = 0; set && i < sizeof modes / sizeof *modes; i++)
+        if (wg__starts_with(set + 1, modes[i]))
+            return modes[i];
+    return "unknown";
+}
+
+/* ---- How much memory the process can still be given, so that what cannot fit is refused before it
+ * is begun: Linux hands out addresses without memory, and ends a process that then uses them.
+ *
+ *     system           /proc/meminfo       MemAvailable + SwapFree
+ *     control group    memory.max          less what the group holds, without its file cache
+ *     process          ulimit -v           less all that is mapped, but for `reserved'      */
+
+static int64_t memory_of_system(void) {
+    const int64_t available = read_number("/proc/meminfo", "MemAvailable:", 1024);
+    const int64_t swap = read_number("/proc/meminfo", "SwapFree:", 1024);
+    return available < 0 ? INT64_MAX : available + wg__larger(swap, 0);
+}
+
+/* What a group's folder says; INT64_MAX: it has no limit. */
+static int64_t memory_of_folder(const char *folder) {
+    char path[600], line[LONGEST_LINE];
+    snprintf(path, sizeof path, "%s/memory.max", folder);
+    const char *limit = read_line(path, "", line);
+    if (!limit || *limit == 'm')
+        return INT64_MAX;
+    snprintf(path, sizeof path, "%s/memory.stat", folder);
+    const int64_t held = read_number(path, "anon ", 1);
+    return wg__larger((int64_t)strtoll(limit, NULL, 10) - wg__larger(held, 0), 0);
+}
+
+/* The least of the process's group and all groups around it (version 2 of control groups). */
+static int64_t memory_of_groups(void) {
+    static const char root[] = "/sys/fs/cgroup";
+    char line[LONGEST_LINE], folder[512];
+    const char *group = read_line("/proc/self/cgroup", "0::", line);
+    if (!group)
+        return INT64_MAX;
+    snprintf(folder, sizeof folder, "%s%.400s", root, group);
+    int64_t least = INT64_MAX;
+    while (strlen(folder) >= strlen(root)) {
+        least = wg__smaller(least, memory_of_folder(folder));
+        *strrchr(folder, '/') = '\0';
+    }
+    return least;
+}
+
+static int64_t memory_of_process(int64_t reserved) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur >= INT64_MAX)
+        return INT64_MAX;
+    const int64_t mapped = wg__larger(wg__mapped_bytes(), 0);
+    return wg__larger((int64_t)limit.rlim_cur - mapped + reserved, 0);
+}
+
+int64_t wg__memory_left(int64_t reserved) {
+    const int64_t least = wg__smaller(memory_of_system(), memory_of_groups());
+    return wg__smaller(least, memory_of_process(reserved));
+}
+
+/* ---- Processors ---- */
+
+int wg__allowed_processors(int most, int *allowed) {
+    int count = 0;
+#ifdef CPU_ALLOC
+    enum { MOST = 4096 };
+    cpu_set_t *set = CPU_ALLOC(MOST);
+    const size_t size = CPU_ALLOC_SIZE(MOST);
+    if (set && sched_getaffinity(0, size, set) == 0) {
+        count = CPU_COUNT_S(size, set);
+        for (int i = 0; i < most; i++)
+            allowed[i] = i < MOST && CPU_ISSET_S((size_t)i, size, set);
+    }
+    if (set)
+        CPU_FREE(set);
+#endif
+    if (count > 0)
+        return count;
+    count = (int)wg__larger(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    for (int i = 0; i < most; i++)
+        allowed[i] = i < count;
+    return count;
+}
+
+double wg__processor_quota(void) {
+    char line[LONGEST_LINE], *end;
+    if (!read_line("/sys/fs/cgroup/cpu.max", "", line))
+        return 0;
+    const double quota = wg__parse_number(line, &end), period = wg__parse_number(end, NULL);
+    return period > 0 ? quota / period : 0;
+}
+
+void wg__processor_name(char *name, size_t size) {
+    struct utsname system = {.machine = "unknown"};
+    char line[LONGEST_LINE];
+    const char *model = read_value("/proc/cpuinfo", "model name", line);
+    uname(&system);
+    snprintf(name, size, "%s", model ? model : system.machine);
+}
+
+/* The features are one line, of words with a blank between them. */
+bool wg__processor_has(const char *feature) {
+    char line[LONGEST_LINE];
+    const size_t length = strlen(feature);
+    const char *at = read_value("/proc/cpuinfo", "flags", line);
+    at = at ? at : read_value("/proc/cpuinfo", "Features", line); /* arm64 */
+    for (; at && (at = strstr(at, feature)); at += length)
+        if ((at[-1] == ' ' || at[-1] == '\t') && (at[length] == ' ' || !at[length]))
+            return true;
+    return false;
+}
+
+/* Linux grants the tiles to a process that asks for them (Documentation/arch/x86/xstate.rst). */
+bool wg__system_grants_tiles(void) {
+#ifdef SYS_arch_prctl
+    enum { REQUEST = 0x1023, TILE_DATA = 18 };
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+#else
+    return false;
+#endif
+}
+
+/* ---- Files ---- */
+
+int64_t wg__modified(const struct stat *status) {
+#ifdef HAVE_STRUCT_STAT_ST_MTIM
+    return status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec;
+#else
+    return status->st_mtime * INT64_C(1000000000);
+#endif
+}
+
+const char *wg__own_path(void) {
+    static const char own[] = "/proc/self/exe";
+    return access(own, X_OK) == 0 ? own : "wengert";
+}
+
+/* ---- Numbers ---- */
+
+static locale_t plain;
+
+static void make_plain(void) {
+    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+void *wg__begin_plain_numbers(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_plain);
+    return (void *)uselocale(plain);
+}
+
+void wg__end_plain_numbers(void *before) {
+    uselocale((locale_t)before);
+}
+
+double wg__parse_number(const char *text, char **end) {
+    void *before = wg__begin_plain_numbers();
+    const double number = strtod(text, end);
+    wg__end_plain_numbers(before);
+    return number;
+}
+
+/* ---- Calls ---- */
+
+int wg__return_addresses(int most, void **addresses) {
+#ifdef HAVE_EXECINFO_H
+    return backtrace(addresses, most);
+#else
+    (void)most, (void)addresses;
+    return 0;
+#endif
+}
+
+bool wg__is_fixed(const void *object) {
+#ifdef HAVE_LINK_H
+    return ((const ElfW(Ehdr) *)object)->e_type == ET_EXEC;
+#else
+    return object == NULL;
+#endif
+}
+
+bool wg__is_program(const void *object) {
+    Dl_info program = {0};
+#ifdef HAVE_GETAUXVAL
+    dladdr((const void *)getauxval(AT_PHDR), &program);
+#endif
+    return object && program.dli_fbase == object;
+}
