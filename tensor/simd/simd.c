@@ -8,9 +8,6 @@
 #include <cpuid.h>
 #include <pthread.h>
 #endif
-#ifdef WG_SIMD_ARM64
-#include <sys/auxv.h>
-#endif
 
 #include "base/error.h"
 #include "base/system.h"
@@ -104,6 +101,9 @@ static wg__simd_level level_of_cpu(void) {
 /* The highest level of this processor, or less by the environment, and the level that is used
  * outside of deterministic mode. Set before main. */
 static wg__simd_level highest = WG__SIMD_BASE, usual = WG__SIMD_BASE;
+#ifdef WG_SIMD_ARM64
+static bool has_dot_products;
+#endif
 static bool without_tiles; /* by the environment */
 static atomic_bool deterministic;
 
@@ -126,6 +126,7 @@ __attribute__((constructor)) static void read_environment(void) {
     /* The compiler keeps pairs of vectors in memory, single ones in registers. */
     if (!most || strcmp(most, "v3") != 0)
         usual = WG__SIMD_BASE;
+    has_dot_products = level > WG__SIMD_BASE && wg__processor_has("asimddp");
 #endif
     without_tiles = most && *most;
     atomic_store(&deterministic, level >= WG__SIMD_V3 && is_set(getenv("WENGERT_DETERMINISTIC")));
@@ -164,9 +165,10 @@ const wg__simd *wg__simd_for(wg_dtype dtype) {
     return (dtype == WG_F32 ? of_f32 : of_f64)[best(false)];
 }
 
+/* On arm64 the tables have the same bits, and so the mode has no part in the choice. */
 static int best_of_blocks(void) {
 #ifdef WG_SIMD_ARM64
-    return highest > WG__SIMD_BASE && (getauxval(AT_HWCAP) & HWCAP_ASIMDDP);
+    return has_dot_products;
 #else
     return best(CPU_HAS("avx512vnni"));
 #endif

@@ -73,6 +73,15 @@ typedef lane lanes __attribute__((vector_size(WG__VECTOR_BYTES)));
 #define WG__LANES (WG__VECTOR_BYTES * 8 / WG__BITS)
 enum { LANES = WG__LANES };
 
+/* What a register holds: a vector, or one of two. gcc keeps pairs in memory, so the kernels that
+ * take most of a training's time name their pieces. */
+#ifdef WG__NEON_PAIRS
+typedef real piece __attribute__((vector_size(16)));
+#else
+typedef vector piece;
+#endif
+enum { PIECES = sizeof(vector) / sizeof(piece), PIECE_LANES = LANES / PIECES };
+
 /* For functions that are inlined with some constant arguments, one copy for each. */
 #define WG__OF_KNOWN static inline __attribute__((always_inline))
 
@@ -106,6 +115,16 @@ static inline vector load_stream(const void *from) {
 
 static inline void store(real *to, vector v) {
     memcpy(to, &v, sizeof v);
+}
+
+static inline piece load_piece(const real *from) {
+    piece p;
+    memcpy(&p, from, sizeof p);
+    return p;
+}
+
+static inline void store_piece(real *to, piece p) {
+    memcpy(to, &p, sizeof p);
 }
 
 /* a where the condition holds, b elsewhere. */
@@ -285,10 +304,9 @@ static inline real largest_lane(vector v) {
         return (vector){WG__SLEEF(function, accuracy)(a[0], b[0])};                                \
     }
 #elif defined(WG__NEON_PAIRS)
-typedef real half __attribute__((vector_size(16)));
 typedef union halves {
     vector whole;
-    half half[2];
+    piece half[2];
 } halves;
 
 #define WG__FUNCTION(function, accuracy)                                                           \
