@@ -190,22 +190,36 @@ double wg__processor_quota(void) {
 
 void wg__processor_name(char *name, size_t size) {
     struct utsname system = {.machine = "unknown"};
-    char line[LONGEST_LINE];
+    char line[LONGEST_LINE], other[LONGEST_LINE];
     const char *model = read_value("/proc/cpuinfo", "model name", line);
+    const char *maker = model ? NULL : read_value("/proc/cpuinfo", "CPU implementer", line);
+    const char *part = maker ? read_value("/proc/cpuinfo", "CPU part", other) : NULL;
     uname(&system);
-    snprintf(name, size, "%s", model ? model : system.machine);
+    if (part)
+        snprintf(name, size, "%s, implementer %s, part %s", system.machine, maker, part);
+    else
+        snprintf(name, size, "%s", model ? model : system.machine);
 }
 
-/* The features are one line, of words with a blank between them. */
 bool wg__processor_has(const char *feature) {
+#ifdef HWCAP_ASIMDDP /* arm64, also emulated, where /proc/cpuinfo is of the other processor */
+    static const struct {
+        const char *name;
+        unsigned long bit;
+    } known[] = {{"asimd", HWCAP_ASIMD}, {"asimddp", HWCAP_ASIMDDP}, {"sve", HWCAP_SVE}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(feature, known[i].name) == 0)
+            return getauxval(AT_HWCAP) & known[i].bit;
+    return false;
+#else /* The features are one line, of words with a blank between them. */
     char line[LONGEST_LINE];
     const size_t length = strlen(feature);
     const char *at = read_value("/proc/cpuinfo", "flags", line);
-    at = at ? at : read_value("/proc/cpuinfo", "Features", line); /* arm64 */
     for (; at && (at = strstr(at, feature)); at += length)
         if ((at[-1] == ' ' || at[-1] == '\t') && (at[length] == ' ' || !at[length]))
             return true;
     return false;
+#endif
 }
 
 /* Linux grants the tiles to a process that asks for them (Documentation/arch/x86/xstate.rst). */

@@ -50,7 +50,8 @@ static inline int wg__processors(void) {
 /* How many processors a container may use at a time, by its quota; 0: it has none. */
 double wg__processor_quota(void);
 
-/* The model name of the processor, or its architecture. */
+/* The model name of the processor; on arm64 the numbers of its maker and model, for which there is
+ * no name; or its architecture. */
 void wg__processor_name(char *name, size_t size);
 
 /* Whether the system lists a feature of the processor, by Linux's name; false: unknown. */

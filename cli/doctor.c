@@ -49,7 +49,7 @@ static json_t *features(void) {
     static const char *const known[] = {
         "sse4_2",   "avx",      "f16c",     "fma",      "bmi2",        "avx2",
         "avx512f",  "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
-        "amx_tile", "amx_bf16", "amx_int8", "asimd",    "sve"};
+        "amx_tile", "amx_bf16", "amx_int8", "asimd",    "asimddp",     "sve"};
     char text[256] = "";
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (wg__processor_has(known[i]))
@@ -243,7 +243,8 @@ int wg__verb_doctor(int argc, char **argv) {
                "and what to change about it.\v"
                "Kernels are named after the instructions that they use: base (any processor), v3 "
                "(AVX2 "
-               "and FMA), v4 (AVX-512), vnni and bf16 (AVX-512's extensions). Advice is no "
+               "and FMA), v4 (AVX-512), vnni and bf16 (AVX-512's extensions); neon and dotprod on "
+               "arm64. Advice is no "
                "failure: the "
                "exit code is 0. `wengert bench' measures the machine.",
     };

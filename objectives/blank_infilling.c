@@ -418,13 +418,14 @@ static int draw(filling *f, int64_t number, wg__blank *blank) {
 
 /* Logits to logarithms of probabilities, in place. */
 static void normalise(int64_t count, float *logits) {
-    double most = -INFINITY, sum = 0;
+    float most = -INFINITY;
+    double sum = 0;
     for (int64_t v = 0; v < count; v++)
-        most = fmax(most, (double)logits[v]);
+        most = fmaxf(most, logits[v]);
     for (int64_t v = 0; v < count; v++)
-        sum += exp((double)logits[v] - most);
+        sum += exp((double)logits[v] - (double)most);
     /* cppcheck-suppress invalidFunctionArg ; the largest logit adds 1 to the sum */
-    const double total = most + log(sum);
+    const double total = (double)most + log(sum);
     for (int64_t v = 0; v < count; v++)
         logits[v] = (float)((double)logits[v] - total);
 }

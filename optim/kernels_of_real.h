@@ -11,6 +11,9 @@ static inline REAL NAME(sign)(REAL x) {
     return x > 0 ? 1 : x < 0 ? -1 : x;
 }
 
+/* Weights become keep w + rate x with a rate below 0: of a sum of two products each compiler fuses
+ * the first with the addition, of a difference gcc for arm64 fuses the second. */
+
 /* The sum of LANES columns, in which long sums are kept: an order that vector units can keep. */
 static inline double NAME(sum_lanes)(const double *lanes) {
     double sum = 0;
@@ -42,9 +45,9 @@ static void NAME(apply)(int64_t n, double keep, double step_size, const void *di
                         void *weights) {
     const REAL *restrict x = direction;
     REAL *restrict w = weights;
-    const REAL kept = (REAL)keep, rate = (REAL)step_size;
+    const REAL kept = (REAL)keep, rate = -(REAL)step_size;
     for (int64_t i = 0; i < n; i++)
-        w[i] = kept * w[i] - rate * x[i];
+        w[i] = kept * w[i] + rate * x[i];
 }
 
 /* ---- Adam, AdamW ---- */
@@ -57,14 +60,14 @@ static void NAME(adam)(int64_t n, const wg__adam_rates *rates, const void *gradi
     const REAL beta1 = (REAL)rates->beta1, rest1 = (REAL)(1 - rates->beta1);
     const REAL beta2 = (REAL)rates->beta2, rest2 = (REAL)(1 - rates->beta2);
     const REAL root_scale = (REAL)rates->root_scale, eps = (REAL)rates->eps;
-    const REAL step_size = (REAL)rates->step_size, keep = (REAL)rates->keep;
+    const REAL rate = -(REAL)rates->step_size, keep = (REAL)rates->keep;
     for (int64_t i = 0; i < n; i++) {
         REAL gradient = scale * g[i] + decay * w[i];
         REAL mean = beta1 * m[i] + rest1 * gradient;
         REAL square = beta2 * v[i] + rest2 * (gradient * gradient);
         m[i] = NAME(flushed)(mean);
         v[i] = NAME(flushed)(square);
-        w[i] = keep * w[i] - step_size * (mean / (root_scale * SQRT(square) + eps));
+        w[i] = keep * w[i] + rate * (mean / (root_scale * SQRT(square) + eps));
     }
 }
 
@@ -103,10 +106,10 @@ static void NAME(lion)(int64_t n, const wg__lion_rates *rates, const void *gradi
     const REAL scale = (REAL)rates->gradient_scale;
     const REAL beta1 = (REAL)rates->beta1, rest1 = (REAL)(1 - rates->beta1);
     const REAL beta2 = (REAL)rates->beta2, rest2 = (REAL)(1 - rates->beta2);
-    const REAL step_size = (REAL)rates->step_size, keep = (REAL)rates->keep;
+    const REAL rate = -(REAL)rates->step_size, keep = (REAL)rates->keep;
     for (int64_t i = 0; i < n; i++) {
         REAL gradient = scale * g[i];
-        w[i] = keep * w[i] - step_size * NAME(sign)(beta1 * m[i] + rest1 * gradient);
+        w[i] = keep * w[i] + rate * NAME(sign)(beta1 * m[i] + rest1 * gradient);
         m[i] = NAME(flushed)(beta2 * m[i] + rest2 * gradient);
     }
 }
@@ -173,9 +176,9 @@ static void NAME(factored_apply)(int64_t n, double keep, double factor, const vo
                                  const void *column_factors, void *weights) {
     const REAL *restrict g = gradients, *restrict c = column_factors;
     REAL *restrict w = weights;
-    const REAL kept = (REAL)keep, rate = (REAL)factor;
+    const REAL kept = (REAL)keep, rate = -(REAL)factor;
     for (int64_t i = 0; i < n; i++)
-        w[i] = kept * w[i] - rate * (g[i] * c[i]);
+        w[i] = kept * w[i] + rate * (g[i] * c[i]);
 }
 
 static double NAME(second_moment)(int64_t n, double gradient_scale, double beta2, double eps,
@@ -195,7 +198,7 @@ static void NAME(second_moment_apply)(int64_t n, double keep, double factor, con
                                       const void *squares, void *weights) {
     const REAL *restrict g = gradients, *restrict v = squares;
     REAL *restrict w = weights;
-    const REAL kept = (REAL)keep, rate = (REAL)factor;
+    const REAL kept = (REAL)keep, rate = -(REAL)factor;
     for (int64_t i = 0; i < n; i++)
-        w[i] = kept * w[i] - rate * (g[i] / SQRT(v[i]));
+        w[i] = kept * w[i] + rate * (g[i] / SQRT(v[i]));
 }

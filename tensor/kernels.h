@@ -12,9 +12,10 @@ WG_BEGIN_DECLS
 /* All texts live as long as the program. */
 typedef struct wg_kernels {
     const char *vectors; /* of elementwise ops, rows and attention: "base", "v3" (AVX2 and FMA),
-                            "v4" (AVX-512) */
+                            "v4" (AVX-512), "neon" (arm64) */
     const char *bf16;    /* of products in bf16: the same, "bf16" (AVX512-BF16) or "amx" (AMX) */
-    const char *blocks;  /* of products with weights in 8 and 4 bits: the same, or "vnni" */
+    const char *blocks;  /* of products with weights in 8 and 4 bits: the same, "vnni", or "dotprod"
+                            (arm64) */
     const char *blis;    /* the version of BLIS */
     const char *blis_family; /* the processors for which BLIS has chosen its kernels: "zen",
                                 "haswell"; "none" in deterministic mode, which does without BLIS */
@@ -29,14 +30,15 @@ typedef struct wg_kernels {
 /* Those that the library has chosen for this processor. Cannot fail. */
 WG_API wg_kernels wg_kernels_in_use(void);
 
-/* Deterministic mode: the same bits on every x86-64 processor with AVX2 and FMA. Kernels are those
- * for these instructions, whatever else the processor has, and products of matrices are ours, since
- * BLIS chooses its kernels by the processor. Off at first, but with WENGERT_DETERMINISTIC=1 in the
+/* Deterministic mode: the same bits on every x86-64 processor with AVX2 and FMA, and on arm64.
+ * Kernels are those for these instructions, whatever else the processor has (on arm64, kernels with
+ * their order of sums), and products of matrices are ours, since BLIS chooses its kernels by the
+ * processor. Off at first, but with WENGERT_DETERMINISTIC=1 in the
  * environment. At any number of threads results are the same without it, too.
  * Decompositions and solvers (docs/ops.md: linalg) are LAPACK's and not covered.
  * It holds for the process. Call it before anything is computed, while no other thread computes:
  * optimizers keep the kernels that they were made with. 0, or -1 and no change
- * [STATE: a processor without AVX2 and FMA, or of another kind] */
+ * [STATE: an x86-64 processor without AVX2 and FMA, or one that is neither x86-64 nor arm64] */
 WG_API int wg_set_deterministic(bool on);
 WG_API bool wg_is_deterministic(void);
 

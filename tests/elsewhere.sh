@@ -17,6 +17,8 @@
 #   v3             WENGERT_SIMD=v3, the kernels for AVX2
 #   threads-N      the library on N threads; `all' takes 1, 3, 4 and 8
 #   busy           two endless loops beside the tests
+#   arm64          Debian 12 on arm64, cross-built and emulated: five programs of tests, and 30 steps of each
+#                  objective with --deterministic, whose weights are those of x86-64
 #
 # `all' runs every system. `quick' runs the systems and tests that find most, in less than ten minutes on two
 # cores when the folders are there. A system prints one line: its name, ok, FAILED or skipped, what ran, the
@@ -30,8 +32,8 @@ set -uo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 here=${ELSEWHERE:-${XDG_CACHE_HOME:-$HOME/.cache}/wengert-elsewhere}
 mkdir -p "$here" && here=$(cd "$here" && pwd) || exit 1
-all='debian13 dist gcc11 clang14 clang19 lto native without-blis base v3 threads-1 threads-3 threads-4 threads-8 busy'
-some='debian13 gcc11 clang19 without-blis v3 base threads-1 threads-3 busy'
+all='debian13 dist gcc11 clang14 clang19 lto native without-blis base v3 threads-1 threads-3 threads-4 threads-8 busy arm64'
+some='debian13 gcc11 clang19 without-blis v3 base threads-1 threads-3 busy arm64'
 quick=
 # One more at once than there are processors: some tests wait for processes most of their time.
 jobs=$(($(nproc) + 1))
@@ -103,16 +105,17 @@ in_debian13() {
                 chroot "$0" /bin/sh -c "cd /$1 && $2"' "$here/debian13" "$@"
 }
 
+mirror() {
+    apt-get indextargets --format '$(LABEL) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
+        awk '$1 == "Debian" && $2 == "main" { print $3; exit }'
+}
+
 make_debian13() {
     test "$(id -u)" = 0 || skip 'needs root'
     test ! -f "$here/debian13/complete" || return 0
     needs apt-get debootstrap
-    local mirror
-    mirror=$(apt-get indextargets --format '$(LABEL) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
-        awk '$1 == "Debian" && $2 == "main" { print $3; exit }')
-    test -n "$mirror" || skip 'apt knows no mirror of Debian'
     rm -rf "$here/debian13"
-    debootstrap --variant=minbase trixie "$here/debian13" "$mirror" && touch "$here/debian13/complete"
+    debootstrap --variant=minbase trixie "$here/debian13" "$(mirror)" && touch "$here/debian13/complete"
 }
 
 # quickstart_check FOLDER: the README's second command, or its build and the tests of TESTS or `quick'.
@@ -188,7 +191,92 @@ system_busy() {
     return $status
 }
 
-# ---- arm64: system_arm64 goes here, and its name into `all'. ----
+# ---- arm64. Nothing runs as the other system but the programs of the tree, by qemu's user mode. ----
+
+# Unpacks Debian's packages into a folder for the cross compiler and the emulator. Links of the whole system
+# become those of the folder.
+make_arm64() {
+    local root=$here/arm64-root libraries=usr/lib/aarch64-linux-gnu package link
+    test ! -f "$root/complete" || return 0
+    test "$(id -u)" = 0 || skip 'needs root'
+    needs apt-get debootstrap
+    rm -rf "$root"
+    debootstrap --foreign --arch=arm64 --variant=minbase --include=check,libc6-dev,libhdf5-dev,libjansson-dev,\
+liblapacke-dev,libpcre2-dev,librandom123-dev,libsleef-dev,libutf8proc-dev bookworm "$root" "$(mirror)" || return 1
+    for package in "$root"/var/cache/apt/archives/*.deb; do
+        dpkg-deb -x "$package" "$root" || return 1
+    done
+    ln -sfn blas/libblas.so.3 "$root/$libraries/libblas.so.3"
+    ln -sfn lapack/liblapack.so.3 "$root/$libraries/liblapack.so.3"
+    find "$root/usr/lib" "$root/lib" -lname '/*' | while read -r link; do
+        ln -sfn "$root$(readlink "$link")" "$link"
+    done
+    touch "$root/complete"
+}
+
+# The objectives, each with a model that fits and its configuration.
+objectives() {
+    local size='"hidden_size": 32, "num_attention_heads": 2, "vocab_size": 400' sides
+    local encoder="$size, \"num_hidden_layers\": 1, \"intermediate_size\": 64, \"max_position_embeddings\": 64"
+    sides=$(printf '"%s_layers": 1, "%s_attention_heads": 2, "%s_ffn_dim": 64, ' \
+        encoder encoder encoder decoder decoder decoder)
+    cat <<END
+masked-lm bert {$encoder}
+mlm modernbert {$encoder}
+hybrid modernbert {$encoder}
+causal-lm llama {$encoder}
+blank-infilling glm {$size, "num_layers": 1, "max_sequence_length": 64}
+span-corruption t5 {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2, "vocab_size": 400}
+translation transformer {"d_model": 32, $sides "vocab_size": 300, "decoder_vocab_size": 300, "max_position_embeddings": 64}
+END
+}
+
+# train COMMAND...: 30 steps of each objective, of mlm alone with `quick'; the models go to the current folder.
+train() {
+    local objective model config texts held batch
+    objectives | while read -r objective model config; do
+        test -z "$quick" || test "$objective" = mlm || continue
+        texts="../alice.txt ../opticks.txt" held=../held.txt batch=2
+        test "$objective" != translation || texts='../source.txt ../target.txt' held=$texts batch=128
+        echo "$config" >config.json
+        # shellcheck disable=SC2086 # names of files
+        "$@" pretrain "$model" --objective "$objective" --config config.json --corpus $texts --eval $held \
+            --steps 30 --seq 32 --batch $batch --optimizer muon --deterministic --out "$objective.h5" \
+            --overwrite </dev/null || exit 1
+    done
+}
+
+same_models() {
+    local folder=$scratch/objectives model
+    rm -rf "$folder" && mkdir -p "$folder/native" "$folder/arm64" && cd "$folder" || return 1
+    head -c 60000 "$source/corpus/books/alice-in-wonderland.txt" >alice.txt
+    head -c 60000 "$source/corpus/books/opticks.txt" >opticks.txt
+    { head -c 3000 alice.txt && printf '\n\n\n\n' && head -c 3000 opticks.txt; } >held.txt
+    grep -E '^.{20,60}$' alice.txt | head -n 100 >source.txt
+    rev source.txt >target.txt
+    (cd native && train "$here/plain/wengert") && (cd arm64 && train "$here/arm64/emulator" .libs/wengert) || return 1
+    for model in native/*.h5; do
+        model=$(basename "$model" .h5)
+        for place in native arm64; do
+            "$here/plain/wengert" convert "$place/$model.h5" "$place/$model.safetensors" || return 1
+        done
+        cmp "native/$model.safetensors" "arm64/$model.safetensors" || return 1
+    done
+}
+
+system_arm64() {
+    local libraries=usr/lib/aarch64-linux-gnu
+    needs aarch64-linux-gnu-gcc pkg-config qemu-aarch64-static
+    make_arm64 && build plain || return 1
+    export PKG_CONFIG_SYSROOT_DIR=$here/arm64-root PKG_CONFIG_LIBDIR=$here/arm64-root/$libraries/pkgconfig
+    (build arm64 --host=aarch64-linux-gnu --without-blis --without-mpi --enable-werror \
+        CC="aarch64-linux-gnu-gcc --sysroot=$here/arm64-root") && cd "$here/arm64" || return 1
+    printf '#!/bin/sh\nprogram=$1\nshift\nexec %s -L %s -E LD_LIBRARY_PATH=%s/.libs "%s/$program" "$@"\n' \
+        "$(command -v qemu-aarch64-static)" "$here/arm64-root" "$PWD" "$PWD" >emulator && chmod +x emulator
+    same_models && cd "$here/arm64" && export MAKEFLAGS="LOG_COMPILER=$PWD/emulator" &&
+        TESTS=${TESTS-${quick:+tests/test_nn}} &&
+        TESTS=${TESTS:-tests/test_base tests/test_tensor tests/test_ops tests/test_nn tests/test_io} check
+}
 
 # ---- Running them, one after the other ----
 

@@ -745,7 +745,7 @@ __attribute__((noinline)) static void bce_vjp_blocks(int64_t blocks, const real 
     for (int64_t i = 0; i < blocks * LANES; i += LANES) {
         const vector at = load(x + i), t = load(target + i), g = load(dy + i);
         const logistic s = logistic_of(at);
-        store(dx + i, g * (((real)1 - t) * s.at - t * s.rest));
+        store(dx + i, g * (((real)1 - t) * s.at + -t * s.rest));
         store(dtarget + i, -g * at);
     }
 }
@@ -771,7 +771,7 @@ static inline vector slope_by_series(vector a, vector x) {
     for (int k = 1; k < WG__SLOPE_TERMS; k++) {
         const vector inverse = (real)1 / (a + (real)k), ratio = x * inverse;
         term = term * ratio;
-        slope = slope * ratio - term * inverse;
+        slope = slope * ratio + -term * inverse;
         sum += term;
         sum_of_slopes += slope;
         const lanes goes_on = (term > (real)1e-10 * sum) | (slope < (real)1e-10 * sum_of_slopes);

@@ -4,7 +4,10 @@
  *     +----+----+---- ... +----+            +----+----+ ...
  *     |0, 1|0, 1|         |0, 1|            |0, 1|0, 1|            A cell is a pair of bf16 in one
  *     |2, 3|2, 3|         |2, 3|            |2, 3|2, 3|            32-bit word or, where x stays
- *     ...                                   ...                    f32, two words of f32.      */
+ *     ...                                   ...                    f32, two words of f32.
+ *
+ * The BFDOT and BFMMLA of arm64 are not used: they round a sum to odd and take small numbers for 0,
+ * or, by FEAT_EBF16, round once for a pair, where gemm.h rounds once for each product. */
 #define WG__BITS 32
 #include "tensor/convert.h"
 #include "tensor/simd/simd.h"

@@ -240,9 +240,9 @@ static void small_product(int64_t m, int64_t n, int64_t k, double alpha, const v
 /* As many rows as leave registers for a row of a panel and a number of A. */
 #if defined(__AVX512F__)
 #define WG__TILE_ROWS 8
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(WG__NEON_PAIRS)
 #define WG__TILE_ROWS 12
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) || defined(WG__NEON_PAIRS)
 #define WG__TILE_ROWS 6
 #else
 #define WG__TILE_ROWS 4
@@ -252,24 +252,26 @@ WG__OF_KNOWN void panel_tile(const int rows, const int vectors, const bool a_by_
                              const wg__panel_product *p, const real *a, const real *b,
                              const real *d, real *c) {
     const int64_t a_row = a_by_columns ? 1 : p->a_row, a_column = p->a_column;
-    vector sums[WG__TILE_ROWS][WG__PANEL_VECTORS];
-    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
-        sums[r][v] = (vector){0};
+    const int pieces = vectors * PIECES;
+    piece sums[WG__TILE_ROWS][WG__PANEL_VECTORS * PIECES];
+    WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int i = 0; i < pieces; i++)
+        sums[r][i] = (piece){0};
     /* C is written after the sums, so there is time to fetch it from memory. */
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
         __builtin_prefetch(c + r * p->c_row + v * LANES, 1);
     for (int64_t l = 0; l < p->k; l++, a += a_column, b += p->b_row) {
-        vector row[WG__PANEL_VECTORS];
-        WG__UNROLL for (int v = 0; v < vectors; v++) row[v] = load(b + v * LANES);
+        piece row[WG__PANEL_VECTORS * PIECES];
+        WG__UNROLL for (int i = 0; i < pieces; i++) row[i] = load_piece(b + i * PIECE_LANES);
         WG__UNROLL for (int r = 0; r < rows; r++) {
             const real factor = a[r * a_row];
-            WG__UNROLL for (int v = 0; v < vectors; v++) sums[r][v] += factor * row[v];
+            WG__UNROLL for (int i = 0; i < pieces; i++) sums[r][i] += factor * row[i];
         }
     }
     const real alpha = (real)p->alpha;
     WG__UNROLL for (int r = 0; r < rows; r++, c += p->c_row) {
-        WG__UNROLL for (int v = 0; v < vectors; v++)
-            store(c + v * LANES, d ? load(d + v * LANES) + alpha * sums[r][v] : alpha * sums[r][v]);
+        WG__UNROLL for (int i = 0; i < pieces; i++) store_piece(
+            c + i * PIECE_LANES,
+            d ? load_piece(d + i * PIECE_LANES) + alpha * sums[r][i] : alpha * sums[r][i]);
         d = d ? d + p->d_row : NULL;
     }
 }

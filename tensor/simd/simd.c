@@ -33,13 +33,21 @@ extern const wg__bf16_kernels wg__bf16_kernels_amx;
 #else
 #define CPU_HAS(instructions) false
 #endif
+#ifdef WG_SIMD_ARM64
+extern const wg__simd wg__simd_f32_v3, wg__simd_f64_v3;
+extern const wg__block_kernels wg__block_kernels_dotprod;
+#endif
 
-/* In the order of the levels; then the tables for extensions of the last level. */
+/* In the order of the levels; then the tables for extensions of the last level. On arm64 the
+ * kernels without sums over lanes have the same bits at all levels, so that of base serves for v3.
+ */
 static const wg__simd *const of_f32[] = {
     &wg__simd_f32_base,
 #ifdef WG_SIMD_X86
     &wg__simd_f32_v3,
     &wg__simd_f32_v4,
+#elif defined(WG_SIMD_ARM64)
+    &wg__simd_f32_v3,
 #endif
 };
 
@@ -48,6 +56,8 @@ static const wg__simd *const of_f64[] = {
 #ifdef WG_SIMD_X86
     &wg__simd_f64_v3,
     &wg__simd_f64_v4,
+#elif defined(WG_SIMD_ARM64)
+    &wg__simd_f64_v3,
 #endif
 };
 
@@ -57,6 +67,8 @@ static const wg__block_kernels *const of_blocks[] = {
     &wg__block_kernels_v3,
     &wg__block_kernels_v4,
     &wg__block_kernels_vnni,
+#elif defined(WG_SIMD_ARM64)
+    &wg__block_kernels_dotprod,
 #endif
 };
 
@@ -67,6 +79,8 @@ static const wg__bf16_kernels *const of_bf16[] = {
 #ifdef WG_SIMD_AMX
     &wg__bf16_kernels_amx,
 #endif
+#elif defined(WG_SIMD_ARM64)
+    &wg__bf16_kernels_base,
 #endif
 };
 
@@ -76,13 +90,21 @@ static wg__simd_level level_of_cpu(void) {
         return WG__SIMD_V4;
     if (CPU_HAS("avx2") && CPU_HAS("fma") && CPU_HAS("bmi2"))
         return WG__SIMD_V3;
+#ifdef WG_SIMD_ARM64
+    return WG__SIMD_V3;
+#endif
     return WG__SIMD_BASE;
 }
 
-/* ---- The environment and deterministic mode: the level that is used is the least of three ---- */
+/* ---- The environment and deterministic mode ---- */
 
-static wg__simd_level of_cpu_or_environment = WG__SIMD_BASE; /* set before main */
-static bool without_tiles;                                   /* by the environment */
+/* The highest level of this processor, or less by the environment, and the level that is used
+ * outside of deterministic mode. Set before main. */
+static wg__simd_level highest = WG__SIMD_BASE, usual = WG__SIMD_BASE;
+#ifdef WG_SIMD_ARM64
+static bool has_dot_products;
+#endif
+static bool without_tiles; /* by the environment */
 static atomic_bool deterministic;
 
 static bool is_set(const char *text) {
@@ -99,13 +121,19 @@ __attribute__((constructor)) static void read_environment(void) {
         level = WG__SIMD_V3;
     if (most && strcmp(most, "base") == 0)
         level = WG__SIMD_BASE;
-    of_cpu_or_environment = level;
+    highest = usual = level;
+#ifdef WG_SIMD_ARM64
+    /* The compiler keeps pairs of vectors in memory, single ones in registers. */
+    if (!most || strcmp(most, "v3") != 0)
+        usual = WG__SIMD_BASE;
+    has_dot_products = level > WG__SIMD_BASE && wg__processor_has("asimddp");
+#endif
     without_tiles = most && *most;
     atomic_store(&deterministic, level >= WG__SIMD_V3 && is_set(getenv("WENGERT_DETERMINISTIC")));
 }
 
 wg__simd_level wg__simd_level_in_use(void) {
-    return wg_is_deterministic() ? WG__SIMD_V3 : of_cpu_or_environment;
+    return wg_is_deterministic() ? WG__SIMD_V3 : usual;
 }
 
 bool wg_is_deterministic(void) {
@@ -113,10 +141,11 @@ bool wg_is_deterministic(void) {
 }
 
 int wg_set_deterministic(bool on) {
-    if (on && of_cpu_or_environment < WG__SIMD_V3)
-        return wg_fail(WG_ERROR_STATE, "set_deterministic",
-                       "the kernels that give the same bits everywhere are those for AVX2 and FMA, "
-                       "which this processor does not have");
+    if (on && highest < WG__SIMD_V3)
+        return wg_fail(
+            WG_ERROR_STATE, "set_deterministic",
+            "the kernels that give the same bits everywhere need AVX2 and FMA, or arm64, "
+            "which this processor does not have");
     atomic_store(&deterministic, on);
     return 0;
 }
@@ -129,19 +158,28 @@ static int best(bool extends) {
 }
 
 const wg__simd *wg__simd_at(wg_dtype dtype, int index) {
-    return index > best(false) ? NULL : (dtype == WG_F32 ? of_f32 : of_f64)[index];
+    return index > (int)highest ? NULL : (dtype == WG_F32 ? of_f32 : of_f64)[index];
 }
 
 const wg__simd *wg__simd_for(wg_dtype dtype) {
     return (dtype == WG_F32 ? of_f32 : of_f64)[best(false)];
 }
 
+/* On arm64 the tables have the same bits, and so the mode has no part in the choice. */
+static int best_of_blocks(void) {
+#ifdef WG_SIMD_ARM64
+    return has_dot_products;
+#else
+    return best(CPU_HAS("avx512vnni"));
+#endif
+}
+
 const wg__block_kernels *wg__block_kernels_at(int index) {
-    return index > best(CPU_HAS("avx512vnni")) ? NULL : of_blocks[index];
+    return index > best_of_blocks() ? NULL : of_blocks[index];
 }
 
 const wg__block_kernels *wg__block_kernels_for_cpu(void) {
-    return of_blocks[best(CPU_HAS("avx512vnni"))];
+    return of_blocks[best_of_blocks()];
 }
 
 /* ---- Tiles ---- */
@@ -244,14 +282,23 @@ const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void) {
     return of_bf16[best_of_bf16()];
 }
 
+/* The name for users: those for any arm64 processor are for NEON. */
+static const char *named(const char *kernels) {
+#ifdef WG_SIMD_ARM64
+    if (strcmp(kernels, "base") == 0)
+        return "neon";
+#endif
+    return kernels;
+}
+
 wg_kernels wg_kernels_in_use(void) {
     const char *problem = why_no_tiles();
     const wg__lapack_library *lapack = wg__lapack_in_use();
     return (wg_kernels){
-        .vectors = wg__simd_for(WG_F32)->name,
-        .bf16 = wg__bf16_kernels_for_cpu()->name,
+        .vectors = named(wg__simd_for(WG_F32)->name),
+        .bf16 = named(wg__bf16_kernels_for_cpu()->name),
         .tiles = problem ? problem : "in use",
-        .blocks = wg__block_kernels_for_cpu()->name,
+        .blocks = named(wg__block_kernels_for_cpu()->name),
         .blis = wg__blis_version(),
         .blis_family = wg_is_deterministic() ? "none" : wg__blis_family(),
         .lapack = lapack->name,

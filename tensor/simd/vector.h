@@ -2,6 +2,13 @@
  * functions on it. The including file defines WG__BITS as 32 or 64, the size of the element type
  * `real`.
  *
+ * The build defines WG__VECTOR_BYTES as 32 for the table of deterministic mode on arm64: its
+ * vectors are two of NEON, and so its sums have the order of AVX2's.
+ *
+ * SLEEF's functions are the deterministic ones, finz_ (with fused multiply-add) and cinz_
+ * (without): an element's result does not depend on the other elements of its vector, as that of
+ * Sleef_sinf8_u10 does, and the finz_ ones have the same bits on all processors.
+ *
  * Vectors are the vector extension of gcc and clang: + - * / < work element by element, and a
  * comparison gives a `lanes` of -1 where it holds and 0 elsewhere. */
 #ifndef WG_TENSOR_SIMD_VECTOR_H
@@ -12,7 +19,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX512F__)
+#if defined(WG__VECTOR_BYTES)
+#define WG__NEON_PAIRS
+#elif defined(__AVX512F__)
 #define WG__VECTOR_BYTES 64
 #elif defined(__AVX2__)
 #define WG__VECTOR_BYTES 32
@@ -27,13 +36,13 @@
 typedef float real;
 typedef int32_t lane;
 #if defined(__AVX512F__)
-#define WG__SLEEF(function, accuracy) Sleef_##function##f16_##accuracy##avx512f
+#define WG__SLEEF(function, accuracy) Sleef_finz_##function##f16_##accuracy##avx512f
 #elif defined(__AVX2__)
-#define WG__SLEEF(function, accuracy) Sleef_##function##f8_##accuracy##avx2
+#define WG__SLEEF(function, accuracy) Sleef_finz_##function##f8_##accuracy##avx2
 #elif defined(__SSE2__)
-#define WG__SLEEF(function, accuracy) Sleef_##function##f4_##accuracy##sse2
+#define WG__SLEEF(function, accuracy) Sleef_cinz_##function##f4_##accuracy##sse2
 #elif !defined(WG__SCALAR)
-#define WG__SLEEF(function, accuracy) Sleef_##function##f4_##accuracy##advsimd
+#define WG__SLEEF(function, accuracy) Sleef_finz_##function##f4_##accuracy##advsimd
 #else
 #define WG__SLEEF(function, accuracy) Sleef_##function##f_##accuracy
 #endif
@@ -41,13 +50,13 @@ typedef int32_t lane;
 typedef double real;
 typedef int64_t lane;
 #if defined(__AVX512F__)
-#define WG__SLEEF(function, accuracy) Sleef_##function##d8_##accuracy##avx512f
+#define WG__SLEEF(function, accuracy) Sleef_finz_##function##d8_##accuracy##avx512f
 #elif defined(__AVX2__)
-#define WG__SLEEF(function, accuracy) Sleef_##function##d4_##accuracy##avx2
+#define WG__SLEEF(function, accuracy) Sleef_finz_##function##d4_##accuracy##avx2
 #elif defined(__SSE2__)
-#define WG__SLEEF(function, accuracy) Sleef_##function##d2_##accuracy##sse2
+#define WG__SLEEF(function, accuracy) Sleef_cinz_##function##d2_##accuracy##sse2
 #elif !defined(WG__SCALAR)
-#define WG__SLEEF(function, accuracy) Sleef_##function##d2_##accuracy##advsimd
+#define WG__SLEEF(function, accuracy) Sleef_finz_##function##d2_##accuracy##advsimd
 #else
 #define WG__SLEEF(function, accuracy) Sleef_##function##_##accuracy
 #endif
@@ -63,6 +72,15 @@ typedef lane lanes __attribute__((vector_size(WG__VECTOR_BYTES)));
 
 #define WG__LANES (WG__VECTOR_BYTES * 8 / WG__BITS)
 enum { LANES = WG__LANES };
+
+/* What a register holds: a vector, or one of two. gcc keeps pairs in memory, so the kernels that
+ * take most of a training's time name their pieces. */
+#ifdef WG__NEON_PAIRS
+typedef real piece __attribute__((vector_size(16)));
+#else
+typedef vector piece;
+#endif
+enum { PIECES = sizeof(vector) / sizeof(piece), PIECE_LANES = LANES / PIECES };
 
 /* For functions that are inlined with some constant arguments, one copy for each. */
 #define WG__OF_KNOWN static inline __attribute__((always_inline))
@@ -97,6 +115,16 @@ static inline vector load_stream(const void *from) {
 
 static inline void store(real *to, vector v) {
     memcpy(to, &v, sizeof v);
+}
+
+static inline piece load_piece(const real *from) {
+    piece p;
+    memcpy(&p, from, sizeof p);
+    return p;
+}
+
+static inline void store_piece(real *to, piece p) {
+    memcpy(to, &p, sizeof p);
 }
 
 /* a where the condition holds, b elsewhere. */
@@ -274,6 +302,27 @@ static inline real largest_lane(vector v) {
 #define WG__PAIR_FUNCTION(function, accuracy)                                                      \
     static inline vector vector_##function(vector a, vector b) {                                   \
         return (vector){WG__SLEEF(function, accuracy)(a[0], b[0])};                                \
+    }
+#elif defined(WG__NEON_PAIRS)
+typedef union halves {
+    vector whole;
+    piece half[2];
+} halves;
+
+#define WG__FUNCTION(function, accuracy)                                                           \
+    static inline vector vector_##function(vector x) {                                             \
+        halves y = {x};                                                                            \
+        for (int h = 0; h < 2; h++)                                                                \
+            y.half[h] = WG__SLEEF(function, accuracy)(y.half[h]);                                  \
+        return y.whole;                                                                            \
+    }
+#define WG__ROUNDING(function) WG__FUNCTION(function, )
+#define WG__PAIR_FUNCTION(function, accuracy)                                                      \
+    static inline vector vector_##function(vector a, vector b) {                                   \
+        halves y = {a}, other = {b};                                                               \
+        for (int h = 0; h < 2; h++)                                                                \
+            y.half[h] = WG__SLEEF(function, accuracy)(y.half[h], other.half[h]);                   \
+        return y.whole;                                                                            \
     }
 #else
 #define WG__FUNCTION(function, accuracy)                                                           \

@@ -17,7 +17,8 @@ says() {
 run doctor
 check "it succeeds" test "$code" = 0
 model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
-check "the processor is that of /proc/cpuinfo" says model "${model:-$(uname -m)}"
+numbers=$(sed -n 's/^CPU implementer[^:]*: */, implementer /p; s/^CPU part[^:]*: */, part /p' /proc/cpuinfo | head -n 2 | tr -d '\n')
+check "the processor is that of /proc/cpuinfo" says model "${model:-$(uname -m)$numbers}"
 check "all processors may be used" says allowed "$(nproc)"
 check "and all compute" says threads "$(nproc)"
 pages=$(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null)
@@ -31,7 +32,7 @@ done
 case " $flags " in
 *" avx512vl "*) vectors=v4 ;;
 *" avx2 "*) vectors=v3 ;;
-*) vectors=base ;;
+*) test "$(uname -m)" = aarch64 && vectors=neon || vectors=base ;;
 esac
 check "its kernels are in use" says vectors "$vectors"
 case " $flags " in

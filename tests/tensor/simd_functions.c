@@ -125,6 +125,30 @@ START_TEST(functions_are_those_of_the_math_library_wherever_an_element_stands) {
 }
 END_TEST
 
+/* SLEEF has other ways for large angles, and Sleef_sinf8_u10 takes them for a whole vector. */
+static void check_neighbours(const wg__simd *simd, wg_dtype dtype) {
+    function functions[MOST_FUNCTIONS];
+    const size_t count = functions_of(simd, functions);
+    array x = normal(dtype, 2), among = x, y = {.dtype = dtype}, z = y;
+    for (int64_t i = 0; i < LENGTH; i++) {
+        set(&x, i, 10 * get(&x, i));
+        set(&among, i, i % 2 ? 1e6 : get(&x, i));
+    }
+    for (size_t f = 0; f < count; f++) {
+        functions[f].kernel(LENGTH, place(&x, 0), place(&y, 0));
+        functions[f].kernel(LENGTH, place(&among, 0), place(&z, 0));
+        for (int64_t i = 0; i < LENGTH; i += 2)
+            ck_assert_msg(isnan(get(&y, i)) || get(&y, i) == get(&z, i),
+                          "%s of %s: %.9g alone, %.9g beside 1e6", functions[f].name, simd->name,
+                          get(&y, i), get(&z, i));
+    }
+}
+
+START_TEST(functions_of_an_element_do_not_depend_on_its_neighbours) {
+    for_each_table(check_neighbours);
+}
+END_TEST
+
 /* Zeros keep their sign; results are right wherever they are normal numbers of the dtype. */
 static void check_special_values(const wg__simd *simd, wg_dtype dtype) {
     const double values[] = {INFINITY, -INFINITY, NAN,   0,     -0.0,    1,      -1,     1e30,
@@ -446,6 +470,7 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         functions_are_those_of_the_math_library_wherever_an_element_stands,
+        functions_of_an_element_do_not_depend_on_its_neighbours,
         functions_treat_nan_and_infinities_as_the_math_library,
         functions_of_two_are_those_of_the_math_library,
         fmod_and_remainder_are_exact,
