@@ -49,8 +49,8 @@ static void multiply(const wg__product *p, bool packs) {
 /* ---- Memory for buffers ----
  *
  * BLIS ends the program where it has no memory for its buffers: a block of A and a panel of B for
- * each call that packs. It keeps the buffers that it has made. So the first time that so many calls
- * run at once, their memory is tried, and then BLIS makes them in a small product that packs. */
+ * each call that packs. It keeps the buffers that it has made. So before the first call their
+ * memory is tried, and BLIS makes the first ones in a small product that packs. */
 
 enum { CALL_BYTES = 24 << 20 };
 
@@ -79,25 +79,13 @@ static void make_buffers(void) {
              true);
 }
 
-static atomic_int running, most_at_once;
-
-bool wg__blis_begin_call(void) {
-    const int calls = atomic_fetch_add(&running, 1) + 1;
-    int most = atomic_load(&most_at_once);
-    if (calls <= most)
-        return true;
-    if (!can_allocate(CALL_BYTES)) {
-        atomic_fetch_sub(&running, 1);
-        return false;
+bool wg__blis_is_ready(void) {
+    static atomic_bool is_ready;
+    if (!atomic_load(&is_ready) && can_allocate((size_t)wg_threads() * CALL_BYTES)) {
+        make_buffers();
+        atomic_store(&is_ready, true);
     }
-    make_buffers();
-    while (most < calls && !atomic_compare_exchange_weak(&most_at_once, &most, calls))
-        ;
-    return true;
-}
-
-void wg__blis_end_call(void) {
-    atomic_fetch_sub(&running, 1);
+    return atomic_load(&is_ready);
 }
 
 /* ---- Products ---- */
@@ -131,10 +119,9 @@ static bool has_kernels(void) {
 }
 
 bool wg__blis_gemm(const wg__product *product) {
-    if (!has_kernels() || !wg__blis_begin_call())
+    if (!has_kernels() || !wg__blis_is_ready())
         return false;
     multiply(product, false);
-    wg__blis_end_call();
     return true;
 }
 
@@ -145,11 +132,8 @@ bool wg__blis_gemm(const wg__product *product) {
     return false;
 }
 
-bool wg__blis_begin_call(void) {
+bool wg__blis_is_ready(void) {
     return true;
-}
-
-void wg__blis_end_call(void) {
 }
 
 const char *wg__blis_version(void) {

@@ -12,10 +12,9 @@
  * for this processor or no memory for its buffers (some 20 MB for each thread). */
 bool wg__blis_gemm(const wg__product *product);
 
-/* Brackets a call of LAPACK, whose BLAS may be BLIS. False, with nothing to end, if there is no
- * memory for BLIS's buffers, without which BLIS ends the program. */
-bool wg__blis_begin_call(void);
-void wg__blis_end_call(void);
+/* Must be true before a call of LAPACK, whose BLAS may be BLIS: there is memory for BLIS's buffers,
+ * without which BLIS ends the program. */
+bool wg__blis_is_ready(void);
 
 /* The version of BLIS, and the processors for which it has chosen its kernels: "zen"; "generic" for
  * the portable kernels; "unknown" if there is no memory to begin with; "none" in a build without

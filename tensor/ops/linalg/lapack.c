@@ -48,21 +48,6 @@ static bool is_known_blas(void *dgemm) {
            (is_known_file(file, "/libblis.so.") || is_known_file(file, "/libblas.so."));
 }
 
-/* Keeps loops of OpenMP, which LAPACK's BLAS may run (BLIS reads OMP_NUM_THREADS), on the calling
- * thread while it is in a call. The library itself does not use OpenMP; these are the functions of
- * whichever runtime the BLAS has loaded. Their settings are those of the calling thread. */
-static struct {
-    int (*threads)(void), (*levels)(void);
-    void (*set_threads)(int), (*set_levels)(int);
-} openmp;
-
-static void find_openmp(void) {
-    *(void **)&openmp.threads = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
-    *(void **)&openmp.levels = dlsym(RTLD_DEFAULT, "omp_get_max_active_levels");
-    *(void **)&openmp.set_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-    *(void **)&openmp.set_levels = dlsym(RTLD_DEFAULT, "omp_set_max_active_levels");
-}
-
 /* LAPACK calls the first dgemm_ in our order of libraries. Where another library, NumPy for
  * instance, has loaded LAPACK before us, LAPACK calls the first dgemm_ of its own dependencies.
  * Both are looked at. OpenBLAS is recognised by its function openblas_get_config, BLIS and the
@@ -87,7 +72,6 @@ static void find_library(void) {
         snprintf(name, sizeof name, "the reference LAPACK");
     if (own)
         dlclose(own);
-    find_openmp();
     library.name = name;
     library.file = found ? file : "unknown";
 }
@@ -101,16 +85,14 @@ const wg__lapack_library *wg__lapack_in_use(void) {
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 static bool begin_call(void) {
+    if (!wg__blis_is_ready())
+        return false;
     if (!wg__lapack_in_use()->at_once)
         pthread_mutex_lock(&turn);
-    const bool can = wg__blis_begin_call();
-    if (!can && !library.at_once)
-        pthread_mutex_unlock(&turn);
-    return can;
+    return true;
 }
 
 static lapack_int end_call(lapack_int info) {
-    wg__blis_end_call();
     if (!library.at_once)
         pthread_mutex_unlock(&turn);
     return info;
@@ -171,7 +153,8 @@ typedef struct batch {
     int64_t matrix[CHUNKS], info[CHUNKS];
 } batch;
 
-static void compute_chunks(int64_t begin, int64_t end, batch *batch) {
+static void run_chunks(int64_t begin, int64_t end, void *context) {
+    batch *batch = context;
     const wg__lapack *job = batch->job;
     for (int64_t chunk = begin; chunk < end; chunk++) {
         const space own = {
@@ -186,20 +169,6 @@ static void compute_chunks(int64_t begin, int64_t end, batch *batch) {
                 batch->matrix[chunk] = matrix;
             }
         }
-    }
-}
-
-static void run_chunks(int64_t begin, int64_t end, void *context) {
-    const bool limits = openmp.threads && openmp.levels && openmp.set_threads && openmp.set_levels;
-    const int threads = limits ? openmp.threads() : 0, levels = limits ? openmp.levels() : 0;
-    if (limits) {
-        openmp.set_levels(0);
-        openmp.set_threads(1);
-    }
-    compute_chunks(begin, end, context);
-    if (limits) {
-        openmp.set_threads(threads);
-        openmp.set_levels(levels);
     }
 }
 
@@ -219,7 +188,6 @@ static int run(wg__lapack *job, routine routine, int64_t reals, int64_t integers
     batch.space.real = wg__alloc_array(wg__times(wg__times(chunks, reals), size) + 1, 1);
     batch.space.integer =
         integers ? wg__alloc_array(wg__times(chunks, integers), sizeof(lapack_int)) : NULL;
-    wg__lapack_in_use();
     const bool ready = batch.space.real && (integers == 0 || batch.space.integer);
     if (ready)
         wg__parallel_for(chunks, 1, run_chunks, &batch);
