@@ -1,9 +1,9 @@
 /* The threads of the library: see threads.h.
  *
- *     caller    run 0   0 1 2 3 . . . .      Each loop gives each thread a run of neighbouring
- * chunks. ^ first ^ end    A thread takes its own run from the front. When its run worker 1  run 1
- * 8 9 . . . . . .      is empty, the thread takes chunks from the back of the ^ first     ^ end
- * other runs.
+ *     caller     run 0    0 1 2 3 . . . .       Each thread has a run of neighbouring chunks,
+ *                              ^ first   ^ end    which it takes from the front. When its run is
+ *     worker 1   run 1    8 9 . . . . . .         empty, it takes chunks from the back of another
+ *                            ^ first     ^ end    thread's run.
  *
  * The caller computes, too. A loop ends when all its chunks are done: a worker that the system has
  * not yet scheduled holds no chunk, and nothing waits for it. So another program on the machine
@@ -16,16 +16,11 @@
 #include "base/threads.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/internal.h"
-
-static int wg__processors(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
+#include "base/system.h"
 
 enum { MOST_THREADS = 256, MOST_LOOPS = 4, CACHE_LINE = 64, PAUSES = 32 };
 static const size_t stack_bytes = 2 << 20;

@@ -75,15 +75,7 @@ static json_t *processor(json_t *advice) {
     return object;
 }
 
-/* BLIS aborts where BLIS_ARCH_TYPE is no number that it knows, so it is asked without that. */
 static json_t *kernels(json_t *advice) {
-    const char *forced = getenv("BLIS_ARCH_TYPE");
-    if (forced)
-        advise(advice,
-               "BLIS_ARCH_TYPE is set to %s, with which BLIS may be slow or abort; unset it, and "
-               "it chooses its kernels itself, as told here",
-               forced);
-    unsetenv("BLIS_ARCH_TYPE");
     const wg_kernels used = wg_kernels_in_use();
     if (strcmp(used.vectors, "base") == 0)
         advise(advice,

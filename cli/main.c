@@ -1,20 +1,16 @@
 /* wengert VERB ARGUMENT...: finds the verb and runs it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "config.h"
-#include "tensor/easy.h"
 #include "tensor/kernels.h"
-#include "tensor/ops.h"
 
 /* In the order of `wengert --help`. */
 static const wg__verb verbs[] = {
@@ -66,38 +62,6 @@ static int run_alone(const wg__verb *verb, int argc, char **argv) {
     return finish_output(verb->run(argc, argv));
 }
 
-/* BLIS ends the program where BLIS_ARCH_TYPE is no number of its own, and the processor does where
- * its kernels have instructions that it lacks; so a child tries a product first. */
-static bool can_multiply(void) {
-    fflush(NULL);
-    const pid_t child = fork();
-    if (child == 0) {
-        const int null = open("/dev/null", O_WRONLY);
-        if (null >= 0)
-            dup2(null, STDERR_FILENO);
-        wg_set_threads(1);
-        wg_tensor *x = wg_ones(WG_F32, WG_DIMS(64, 64));
-        _exit(wg_matmul(x, x) ? 0 : 1);
-    }
-    int status = 0;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    return child < 0 || status == 0;
-}
-
-static int check_blis(void) {
-    const char *type = getenv("BLIS_ARCH_TYPE");
-    char *end = "";
-    if (type)
-        strtol(type, &end, 10);
-    if (!type || (*type && !*end && can_multiply()))
-        return 0;
-    return wg__cli_fail(
-        "BLIS_ARCH_TYPE is '%s' in the environment, and BLIS has no kernels of that "
-        "number for this processor; unset it, and BLIS chooses them",
-        type);
-}
-
 /* The library takes no notice of a mode that this processor cannot have. */
 static int check_kernels(void) {
     const char *wanted = getenv("WENGERT_DETERMINISTIC");
@@ -143,10 +107,11 @@ int main(int argc, char **argv) {
     if (extend_stack() != 0)
         return EXIT_FAILURE;
     wg__cli_watch_memory();
+    unsetenv("BLIS_ARCH_TYPE"); /* BLIS ends the program where it cannot use that number */
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
     wg__cli_begin_completion(&argc, &argv);
     const bool advises = argc > 1 && strcmp(argv[1], "doctor") == 0;
-    if (!advises && (check_blis() != 0 || check_kernels() != 0))
+    if (!advises && check_kernels() != 0)
         return EXIT_FAILURE;
     if (wg__cli_join() != 0)
         return EXIT_FAILURE;

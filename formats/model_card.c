@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/json.h"
+#include "base/system.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/file_kind.h"
 #include "io/weights/weights.h"
@@ -110,9 +111,11 @@ static void add(wg__text *card, const char *format, ...) WG_PRINTF(2, 3);
 static void add(wg__text *card, const char *format, ...) {
     char line[1024];
     va_list arguments;
+    void *before = wg__begin_plain_numbers();
     va_start(arguments, format);
     const int length = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    wg__end_plain_numbers(before);
     if (length > 0)
         wg__text_append(card, line, length < (int)sizeof line ? length : (int)sizeof line - 1);
 }

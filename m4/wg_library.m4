@@ -60,7 +60,7 @@ AS_HELP_STRING([--without-blis], [compute all products by the library's own kern
     AS_IF([test "x$with_blis" != xno], [
         AS_CASE([${with_blis:-yes}],
                 [yes],
-                [wg_multiarch=`$CC -print-multiarch 2>/dev/null`
+                [wg_multiarch=$host_cpu-$host_os
                  for wg_build in serial pthread openmp; do
                      wg_blis_include=/usr/include/$wg_multiarch/blis-$wg_build
                      wg_blis_lib=/usr/lib/$wg_multiarch/blis-$wg_build

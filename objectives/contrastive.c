@@ -233,13 +233,6 @@ static int measure_cosines(const wg_training *t, int64_t first, int64_t count, v
     return wg_to_array(wg_cast(wg_sum(products, 1, &axis, false), WG_F64), cosines + first);
 }
 
-static int write_cosines(const char *path, int64_t count, const double *cosines) {
-    FILE *file = wg__predictions_open(path);
-    for (int64_t i = 0; file && i < count; i++)
-        fprintf(file, "%.6f\n", cosines[i]);
-    return file ? wg__predictions_close(file, path) : -1;
-}
-
 /* The loss is 1 less the correlation, so that the best checkpoint is the one of the highest. */
 static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *metrics) {
     const contrastive *mine = t->context;
@@ -258,7 +251,7 @@ static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *me
     if (status == 0)
         status = wg_metrics_add(metrics, "spearman", spearman, (double)count);
     if (status == 0 && wg__writes_predictions(t, batches))
-        status = write_cosines(t->setup.evaluation->predictions, count, cosines);
+        status = wg__write_numbers(t->setup.evaluation->predictions, "%.6f\n", count, cosines);
     wg__free(cosines);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/internal.h"
 #include "base/suggest.h"
+#include "base/system.h"
 #include "data/batches/builder.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/config_json.h"
@@ -507,4 +508,13 @@ int wg__predictions_close(FILE *file, const char *path) {
     if (!written)
         errno = reason;
     return written && closed ? 0 : fail_write(path);
+}
+
+int wg__write_numbers(const char *path, const char *format, int64_t count, const double *numbers) {
+    FILE *file = wg__predictions_open(path);
+    void *before = wg__begin_plain_numbers();
+    for (int64_t i = 0; file && i < count; i++)
+        fprintf(file, format, numbers[i]);
+    wg__end_plain_numbers(before);
+    return file ? wg__predictions_close(file, path) : -1;
 }

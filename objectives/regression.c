@@ -125,14 +125,6 @@ static int add_metrics(int64_t count, const double *predicted, const double *wan
     return wg_metrics_add(metrics, "variance", variance, examples);
 }
 
-/* One number a line, in the order of the examples. */
-static int write_predictions(const char *path, int64_t count, const double *predictions) {
-    FILE *file = wg__predictions_open(path);
-    for (int64_t i = 0; file && i < count; i++)
-        fprintf(file, "%.6g\n", predictions[i]);
-    return file ? wg__predictions_close(file, path) : -1;
-}
-
 /* All of the held-out text, whose numbers go behind the predictions, also during training. */
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const regression *mine = t->context;
@@ -148,7 +140,8 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     if (status == 0)
         status = add_metrics(examples, predictions, predictions + examples, metrics);
     if (status == 0 && wg__writes_predictions(t, batches))
-        status = write_predictions(t->setup.evaluation->predictions, examples, predictions);
+        status =
+            wg__write_numbers(t->setup.evaluation->predictions, "%.6g\n", examples, predictions);
     wg__free(predictions);
     return status;
 }

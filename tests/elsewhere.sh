@@ -25,9 +25,9 @@
 # counts and the seconds; the names of failed tests follow. The exit code is 1 if a system failed.
 #
 # ELSEWHERE is the folder of all systems, outside of the tree: ${XDG_CACHE_HOME:-~/.cache}/wengert-elsewhere
-# unless set. ELSEWHERE/tree is a copy of the tree with its uncommitted changes, ELSEWHERE/SYSTEM the build of a
-# system, ELSEWHERE/SYSTEM.log its log. Builds are taken up where they are. TESTS='tests/test_ops' runs those
-# tests alone. Debian 13 is fetched from the mirror of this machine's apt.
+# unless set. ELSEWHERE/tree is a copy of the tree with its uncommitted changes, and the builds are folders of it;
+# ELSEWHERE/SYSTEM.log is the log of a system. Builds are taken up where they are. TESTS='tests/test_ops' runs
+# those tests alone. Debian 13 is fetched from the mirror of this machine's apt.
 set -uo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 here=${ELSEWHERE:-${XDG_CACHE_HOME:-$HOME/.cache}/wengert-elsewhere}
@@ -40,7 +40,7 @@ jobs=$(($(nproc) + 1))
 # A user has none of these variables.
 unset CONFIGURE OPENBLAS_CORETYPE OPENBLAS_L2_SIZE OMP_NUM_THREADS OMP_WAIT_POLICY WENGERT_SIMD MAKEFLAGS
 test ! -d /usr/lib/ccache || PATH=/usr/lib/ccache:$PATH
-export CCACHE_BASEDIR=$here CCACHE_NOHASHDIR=1
+export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$here}" CCACHE_NOHASHDIR=1
 
 # The words of a list in tests/files.mk.
 list() {
@@ -73,16 +73,15 @@ copy_to() {
         git -C "$1/tree" checkout -q -f --detach elsewhere && git -C "$1/tree" clean -q -d -f
 }
 
-# build FOLDER CONFIGURE-ARGUMENT...: builds the tree and its tests in ELSEWHERE/FOLDER, and stays there. The small
-# files of the tests are in memory where there is room.
+# build NAME CONFIGURE-ARGUMENT...: builds the tree and its tests in ELSEWHERE/tree/build-NAME, and stays there. The
+# small files of the tests are in memory where there is room.
 build() {
-    echo "#### $*"
-    mkdir -p "$here/$1" "$scratch/$1" && cd "$here/$1" && rm -rf scratch && ln -s "$scratch/$1" scratch || return 1
+    cd "$here/tree" && mkdir -p "build-$1" "$scratch/$1" || return 1
+    test -f configure && test -z "$(find configure.ac m4/wg_* -newer configure)" || ./autogen.sh || return 1
+    cd "build-$1" && rm -rf scratch && ln -s "$scratch/$1" scratch || return 1
     shift
-    { test -f ../tree/configure && test -z "$(find ../tree/configure.ac ../tree/m4/wg_* -newer ../tree/configure)"; } ||
-        ../tree/autogen.sh || return 1
-    { test -f config.status || ../tree/configure -q "$@"; } &&
-        make -j "$jobs" --no-print-directory all && make -j "$jobs" --no-print-directory check TESTS=
+    { test -f config.status || ../configure -q "$@"; } && make -j "$jobs" --no-print-directory all &&
+        make -j "$jobs" --no-print-directory check TESTS=
 }
 
 # check QUICK-TEST...: runs TESTS if set, else the tests that are named with `quick', else all compiled ones.
@@ -98,7 +97,9 @@ check() {
 # in_debian13 FOLDER COMMAND: runs a shell command there, in a folder. The mounts end with it.
 in_debian13() {
     unshare --mount --pid --fork --kill-child sh -c '
-        mount -t proc proc "$0/proc" && mkdir -p "$0/dev/shm" && mount -t tmpfs tmpfs "$0/dev/shm" &&
+        mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" &&
+            mount -t devpts -o newinstance,ptmxmode=666 devpts "$0/dev/pts" &&
+            mkdir -p "$0/dev/shm" && mount -t tmpfs tmpfs "$0/dev/shm" &&
             mkdir -p "$0/$1/build" && rm -rf "$0/$1/build/scratch" && ln -s /dev/shm "$0/$1/build/scratch" &&
             exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin CONFIGURE=--enable-werror \
                 chroot "$0" /bin/sh -c "cd /$1 && $2"' "$here/debian13" "$@"
@@ -131,12 +132,12 @@ system_debian13() {
 }
 
 system_dist() {
-    build plain && rm -f wengert-*.tar.xz && make dist && cd "$here" || return 1
-    if test -f debian13/complete && test "$(id -u)" = 0; then
-        tar -xf plain/wengert-*.tar.xz -C debian13 && quickstart_check "$(basename plain/wengert-*.tar.xz .tar.xz)"
+    build plain && rm -f wengert-*.tar.xz && make dist || return 1
+    if test -f "$here/debian13/complete" && test "$(id -u)" = 0; then
+        tar -xf wengert-*.tar.xz -C "$here/debian13" && quickstart_check "$(basename wengert-*.tar.xz .tar.xz)"
     else
-        tar -xf plain/wengert-*.tar.xz --one-top-level=dist-tree --strip-components=1 && mkdir -p dist && cd dist &&
-            ../dist-tree/configure -q && make -j "$jobs" && check tests/test_nn tests/test_io
+        tar -xf wengert-*.tar.xz && mkdir -p wengert-*/build && cd wengert-*/build &&
+            { test -f config.status || ../configure -q; } && make -j "$jobs" && check tests/test_nn tests/test_io
     fi
 }
 

@@ -363,8 +363,8 @@ static void multiply_panels(const wg__gemm_kernel *kernel, const wg__panel_produ
     (kernel->rounded ? kernel->rounded->rounded_product : kernel->simd->panel_product)(tile);
 }
 
-/* Computes a tile that the kernel cannot write into C, because C has no room for
- * whole vectors, its columns are not adjacent, or beta is neither 0 nor 1. */
+/* Computes a tile that the kernel cannot write into C: C has no room for whole vectors, its columns
+ * are not adjacent, or beta is neither 0 nor 1. */
 static void multiply_odd_tile(const wg__gemm_kernel *kernel, const wg__product *p,
                               wg__panel_product tile) {
     _Alignas(CACHE_LINE) char whole[MOST_WIDTH * MOST_WIDTH_BYTES];

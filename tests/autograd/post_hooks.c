@@ -285,9 +285,9 @@ static int64_t peak_of_backward(wg_post_accumulate_grad_hook hook) {
         x = wg_matmul(x, w);
     }
     wg_tensor *loss = sum(x);
-    const memory_peak peak = peak_begin();
+    const int64_t before = peak_begin();
     wg_backward(loss, NULL);
-    const int64_t bytes = peak_end(&peak);
+    const int64_t bytes = peak_end(before);
     wg_scope_end(&scope, NULL);
     return bytes;
 }

@@ -1,4 +1,5 @@
 /* Chunks of a range and the threads that run them. */
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -87,9 +88,40 @@ START_TEST(a_child_of_fork_makes_its_own_threads) {
 }
 END_TEST
 
+enum { CALLERS = 6, LOOPS = 300, CHUNKS = 16 };
+
+static void count_chunk(int64_t begin, int64_t end, void *context) {
+    atomic_int *chunks = context;
+    (void)end;
+    atomic_fetch_add(&chunks[begin], 1);
+}
+
+static void *run_loops(void *failed) {
+    for (int i = 0; i < LOOPS; i++) {
+        atomic_int chunks[CHUNKS] = {0};
+        wg__parallel_for(CHUNKS, 1, count_chunk, chunks);
+        for (int c = 0; c < CHUNKS; c++)
+            atomic_fetch_add((atomic_int *)failed, atomic_load(&chunks[c]) != 1);
+    }
+    return NULL;
+}
+
+START_TEST(several_threads_run_loops_at_the_same_time) {
+    pthread_t callers[CALLERS];
+    atomic_int failed = 0;
+    ck_assert_int_eq(wg_set_threads(3), 0);
+    for (int i = 0; i < CALLERS; i++)
+        ck_assert_int_eq(pthread_create(&callers[i], NULL, run_loops, &failed), 0);
+    for (int i = 0; i < CALLERS; i++)
+        pthread_join(callers[i], NULL);
+    ck_assert_int_eq(atomic_load(&failed), 0);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {every_chunk_is_run_once, hundreds_of_threads_run_every_chunk_once,
                                   a_thread_that_has_done_its_own_helps_the_others,
-                                  a_child_of_fork_makes_its_own_threads};
+                                  a_child_of_fork_makes_its_own_threads,
+                                  several_threads_run_loops_at_the_same_time};
     add_suite("parallel", tests);
 }

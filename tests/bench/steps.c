@@ -169,9 +169,9 @@ static int64_t peak_of_step(int model, step_function step) {
     ck_assert_int_eq(wg__workload_begin(&w), 0);
     step(&w);
     step(&w);
-    const memory_peak peak = peak_begin();
+    const int64_t before = peak_begin();
     step(&w);
-    const int64_t bytes = peak_end(&peak);
+    const int64_t bytes = peak_end(before);
     wg__workload_end(&w);
     return bytes;
 }

@@ -8,7 +8,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-doctor.XXXXXX") || exit 1
 cd "$work" || exit 1
 trap 'rm -rf "$work"' EXIT
 . "$source/tests/cli/tap.sh"
-unset OMP_NUM_THREADS BLIS_ARCH_TYPE
+unset OMP_NUM_THREADS
 
 # Succeeds if the report has a line of that member and value.
 says() {
@@ -62,7 +62,6 @@ advises() {
 }
 more=$(($(nproc) + 3))
 advises "set OMP_NUM_THREADS=$(nproc)" OMP_NUM_THREADS=$more
-advises 'BLIS_ARCH_TYPE is set to zen9, with which BLIS may be slow or abort' BLIS_ARCH_TYPE=zen9
 advises 'TMPDIR is /nowhere, which is no folder' TMPDIR=/nowhere
 advises 'there is no gnuplot' PATH=/nowhere
 if test "$(nproc)" -gt 1; then

@@ -77,7 +77,7 @@ refuses 'a configuration that is no JSON' 'no JSON' info damaged.safetensors
 
 # ---- On a terminal ----
 
-if script -V >/dev/null 2>&1; then
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     terminal() {
         TERM=xterm script -qec "$* '$wengert' info model.h5" /dev/null </dev/null >out 2>err
     }
@@ -86,6 +86,6 @@ if script -V >/dev/null 2>&1; then
     check 'none with NO_COLOR' eval 'terminal NO_COLOR=1; grep -q llama out &&
         ! grep -q "$(printf "\033")" out'
 else
-    skip 'colours on a terminal' 'there is no script'
+    skip 'colours on a terminal' 'script(1) gets no terminal'
 fi
 finish

@@ -1,10 +1,12 @@
 # shellcheck shell=sh
 # Functions of the scripts that run the command under mpirun, which source this file after tap.sh.
 
-# More ranks than cores, by root, in a container: what Open MPI wants for that.
+# More ranks than cores, by root, in a container: what Open MPI 4 (OMPI_) and 5 (PRTE_) want for that.
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_rmaps_base_no_schedule_local=0
+PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+export PRTE_MCA_rmaps_default_mapping_policy PRTE_MCA_hwloc_default_binding_policy
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe
 export OMPI_MCA_hwloc_base_binding_policy OMPI_MCA_mpi_yield_when_idle
 export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_rmaps_base_no_schedule_local
@@ -17,5 +19,13 @@ ranks() {
     count=$1
     shift
     mpirun -n "$count" "$wengert" "$@" >out 2>err </dev/null
+    code=$?
+}
+
+# each_rank COMMAND...: rank 0 runs the first shell command, rank 1 the second; as run. The mpirun of Open MPI 5.0.7
+# crashes at `-n 1 A : -n 1 B' (its issue 13303).
+each_rank() {
+    export wengert
+    mpirun -n $# sh -c 'shift "$OMPI_COMM_WORLD_RANK" && eval "exec $1"' sh "$@" >out 2>err </dev/null
     code=$?
 }

@@ -307,10 +307,8 @@ base='pretrain bert --config bert.json --corpus text.txt --tokenizer vocab.txt -
 differs() {
     name=$1 text=$2
     shift 2
-    # shellcheck disable=SC2086
-    mpirun -n 1 "$wengert" $base --out bad.h5 : -n 1 "$wengert" $base --out bad.h5 "$@" \
-        >out 2>err </dev/null
-    code=$?
+    command="\"\$wengert\" $(echo $base) --out bad.h5"
+    each_rank "$command" "$command $*"
     refused_once "$name"
 }
 
@@ -340,10 +338,7 @@ mkdir -p there
 cp bert.json text.txt there
 sed 's/twelve/thirteen/' vocab.txt >there/vocab.txt
 text='in the vocabulary: it has'
-# shellcheck disable=SC2086
-mpirun -n 1 "$wengert" $base --out bad.h5 : -n 1 -wdir "$work/there" "$wengert" $base --out bad.h5 \
-    >out 2>err </dev/null
-code=$?
+each_rank "$command" "env -C there $command"
 refused_once 'another vocabulary'
 differs 'another checkpoint' 'in --out: it has' --out bad2.h5
 differs 'a corpus that one rank does not have' 'none.txt' --corpus none.txt

@@ -52,8 +52,7 @@ check '--version, too' eval 'test $code = 0 && test "$(wc -l <out)" = 1'
 ranks 3 info none.h5
 check 'other verbs run on rank 0, which says so' once 1 '`wengert info'"'"' runs on rank 0 alone; of 3 ranks'
 check 'their errors are told once' once 1 'none.h5: No such file'
-mpirun -n 1 "$wengert" eval a.h5 --corpus a : -n 1 "$wengert" eval a.h5 --corpus a --batch x >out 2>err </dev/null
-code=$?
+each_rank '"$wengert" eval a.h5 --corpus a' '"$wengert" eval a.h5 --corpus a --batch x'
 check 'wrong usage of one rank names it' once 2 'wengert: rank 1 on '
 
 # ---- The plan of a training, whose ranks measure themselves ----
@@ -244,21 +243,17 @@ check 'translate: a line that one rank cannot read is told once, with its number
 
 # ---- Ranks that differ ----
 
-mpirun -n 1 "$wengert" score llama.h5 --text lines.txt : -n 1 "$wengert" score llama.h5 --text held.txt \
-    >out 2>err </dev/null
-code=$?
+each_rank '"$wengert" score llama.h5 --text lines.txt' '"$wengert" score llama.h5 --text held.txt'
 check 'ranks with other commands are refused' once 1 'rank 1 on'
 mkdir -p there
 cp llama.h5 there
 sed 's/e/a/' lines.txt >there/lines.txt
-mpirun -n 1 "$wengert" score llama.h5 --text lines.txt : \
-    -n 1 -wdir "$work/there" "$wengert" score llama.h5 --text lines.txt >out 2>err </dev/null
-code=$?
+command='"$wengert" score llama.h5 --text lines.txt'
+each_rank "$command" "env -C there $command"
 check 'ranks with other texts, too' once 1 'in the contents of lines.txt: it has'
 cp bert.h5 there/llama.h5
-mpirun -n 1 "$wengert" eval llama.h5 --corpus lines.txt : \
-    -n 1 -wdir "$work/there" "$wengert" eval llama.h5 --corpus lines.txt >out 2>err </dev/null
-code=$?
+command='"$wengert" eval llama.h5 --corpus lines.txt'
+each_rank "$command" "env -C there $command"
 check 'ranks with other models, too' once 1 'in the contents of llama.h5: it has'
 ranks 2 eval llama.h5 --suite .
 check 'a suite wants one process' once 1 'run it without mpirun'

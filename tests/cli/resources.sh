@@ -21,11 +21,11 @@ pretrain() {
 
 # ---- Kernels ----
 
-for type in foo 99 -3 '' 5x; do
+for type in foo 99; do
     BLIS_ARCH_TYPE=$type
     export BLIS_ARCH_TYPE
-    refuses "BLIS_ARCH_TYPE='$type' is refused" "BLIS_ARCH_TYPE is '$type' in the environment, and BLIS has no kernels" \
-        pretrain gpt --config gpt.json --corpus text.txt --tokenizer byte --steps 1 --out bad.h5
+    pretrain
+    check "BLIS_ARCH_TYPE='$type' does not end the program" test "$code" = 0
 done
 unset BLIS_ARCH_TYPE
 

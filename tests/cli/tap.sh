@@ -14,8 +14,9 @@ not_ok() {
     number=$((number + 1))
     failed=1
     echo "not ok $number - $*"
-    sed 's/^/# stdout: /' out 2>/dev/null
-    sed 's/^/# stderr: /' err 2>/dev/null
+    # A last line without an end gets one: the next result begins a line.
+    sed -e 's/^/# stdout: /' -e '$a\' out 2>/dev/null
+    sed -e 's/^/# stderr: /' -e '$a\' err 2>/dev/null
 }
 
 skip() {

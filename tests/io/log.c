@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -170,10 +171,16 @@ START_TEST(nothing_is_logged_while_an_error_is_pending) {
 }
 END_TEST
 
+static int64_t size_of(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 ? (int64_t)status.st_size : 0;
+}
+
 /* A kernel may give up a write of a killed process between two pages. */
 START_TEST(a_killed_writer_leaves_whole_lines) {
     const char *path = in_scratch("run.jsonl");
     for (int round = 0; round < 5; round++) {
+        const int64_t before = size_of(path);
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0) {
@@ -181,7 +188,9 @@ START_TEST(a_killed_writer_leaves_whole_lines) {
             for (int64_t step = 1;; step++)
                 write_step(log, step);
         }
-        usleep(3000 + 1000 * (useconds_t)round);
+        while (size_of(path) == before) /* other processes may run before the child does */
+            usleep(1000);
+        usleep(1000 * (useconds_t)round);
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
     }

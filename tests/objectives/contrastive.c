@@ -2,6 +2,7 @@
 #include "objectives/contrastive.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/tokenizer/wordpiece.h"
@@ -187,6 +188,33 @@ START_TEST(a_batch_of_one_text_is_refused) {
 }
 END_TEST
 
+START_TEST(predictions_have_a_decimal_point_in_any_locale) {
+    world w = world_of("sun\nmoon\n", &usual, 2);
+    const wg_evaluation_options answers = {.predictions = in_scratch("cosines")};
+    const char *scored = write_text("scored.tsv", "sun\tmoon\t1.5\nsea\tsun\t0.5\n");
+    wg_training *training = wg_training_new(
+        &wg_contrastive, &(wg_training_setup){.model = &w.model,
+                                              .tokenizer = w.tokenizer,
+                                              .training_path = in_scratch("lines.txt"),
+                                              .held_out_path = scored,
+                                              .options = &usual,
+                                              .evaluation = &answers,
+                                              .batch = 2,
+                                              .sequence = 16});
+    wg_metrics metrics = {0};
+    assert_no_error();
+    if (take_decimal_comma()) {
+        ck_assert_int_eq(wg_training_evaluate(training, &metrics), 0);
+        bytes text = read_bytes(answers.predictions);
+        ck_assert_msg(!strchr((char *)text.data, ',') && strchr((char *)text.data, '.'), "%s",
+                      (char *)text.data);
+        free(text.data);
+    }
+    wg_training_free(training);
+    free_world(&w);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         the_loss_is_the_cross_entropy_of_the_diagonal,
@@ -197,6 +225,7 @@ SUITES {
         a_lower_temperature_sharpens_the_loss,
         files_that_are_no_texts_are_refused,
         a_batch_of_one_text_is_refused,
+        predictions_have_a_decimal_point_in_any_locale,
     };
     add_suite("contrastive", tests);
 }

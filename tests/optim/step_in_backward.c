@@ -231,13 +231,13 @@ static int64_t peak_of_step(bool in_backward) {
         x = wg_matmul(x, w);
     }
     wg_tensor *loss = wg_sum(x, WG_ALL, false);
-    const memory_peak peak = peak_begin();
+    const int64_t before = peak_begin();
     if (in_backward)
         ck_assert_int_eq(wg_optimizer_step_begin(optimizer, 0.01, NULL), 0);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     ck_assert_int_eq(
         in_backward ? wg_optimizer_step_end(optimizer) : wg_optimizer_step(optimizer, 0.01), 0);
-    const int64_t bytes = peak_end(&peak);
+    const int64_t bytes = peak_end(before);
     wg_optimizer_free(optimizer);
     wg_scope_end(&scope, NULL);
     return bytes;

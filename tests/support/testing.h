@@ -109,21 +109,16 @@ bytes read_bytes(const char *path);
 /* The number of files and folders in a folder. */
 int files_in(const char *path);
 
-/* Makes the German locale, with its decimal comma, in that folder (Debian: locales) and takes it.
- * False, with a line, where it cannot be made. */
+/* Makes a locale of a decimal comma in that folder and takes its numbers. False, with a line, where
+ * localedef cannot make it. */
 bool take_decimal_comma(void);
 
 /* ---- Memory ---- */
 
-typedef struct memory_peak {
-    wg_tensor *ballast;
-    int64_t before;
-} memory_peak;
-
 /* The most bytes of the library's that were in use between the two calls, beyond those at the
- * first. */
-memory_peak peak_begin(void);
-int64_t peak_end(const memory_peak *peak);
+ * first, whose result the second is given. */
+int64_t peak_begin(void);
+int64_t peak_end(int64_t before);
 
 /* The most bytes that the process has had; 0 under AddressSanitizer, which needs memory of its own.
  */
