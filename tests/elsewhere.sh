@@ -276,7 +276,7 @@ system_arm64() {
     # Tests have a time of their own, and an emulated one takes ten times as long.
     export CK_TIMEOUT_MULTIPLIER=20
     same_models && cd "$here/arm64" && export MAKEFLAGS="LOG_COMPILER=$PWD/emulator" &&
-        TESTS=${TESTS-${quick:+tests/test_nn}} &&
+        TESTS=${TESTS-${quick:+tests/test_base}} &&
         TESTS=${TESTS:-tests/test_base tests/test_tensor tests/test_ops tests/test_nn tests/test_io} check
 }
 
