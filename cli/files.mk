@@ -20,8 +20,6 @@ cli_sources = \
 	cli/info.c \
 	cli/learners.c \
 	cli/learners.h \
-	cli/live.c \
-	cli/live.h \
 	cli/machine.c \
 	cli/machine.h \
 	cli/main.c \

@@ -432,7 +432,6 @@ static double seconds_since_1970(void) {
 
 /* An event file that cannot be written does not end the training. */
 static void give_up_events(wg__run *r) {
-    wg__live_clear(&r->live);
     wg__cli_note("%s; the run goes on without event files", wg_error_pending()->message);
     wg_error_clear();
     wg_event_file_close(r->events);
@@ -489,10 +488,7 @@ static void write_event(wg__run *r, const wg_train_report *report) {
 /* Hears of each step. */
 static void listen(const wg_train_report *report, void *context) {
     wg__run *r = context;
-    if (r->live.title)
-        wg__live_report(&r->live, report);
-    else
-        wg__progress_report(report, &r->progress);
+    wg__progress_report(report, &r->progress);
     if (r->events)
         write_event(r, report);
 }
@@ -758,10 +754,6 @@ int wg__run_train(wg__run *r) {
         return wg__cli_fail_pending();
     if (wg__cli_leads())
         describe(r);
-    char title[256];
-    snprintf(title, sizeof title, "%s: %s", r->command, r->out);
-    if (r->ui && wg__cli_leads())
-        r->live = wg__live_begin(title, r->trainer);
     wg__listen_for_stop(); /* the signal finishes the step and saves */
     wg_group_set_timeout(wg__cli_group(), r->timeout);
     wg_alloc_reset_peak();

@@ -8,7 +8,6 @@
 #define WG_CLI_RUN_H
 
 #include "cli/cli.h"
-#include "cli/live.h"
 #include "cli/output.h"
 #include "cli/profile.h"
 #include "cli/settings.h"
@@ -27,7 +26,7 @@ typedef struct wg__run {
     int threads;             /* 0: as the library finds it */
     double timeout;          /* seconds; of a group */
     wg__profiling profiling;
-    bool resume, overwrite, json, show_batch, dry_run, ui;
+    bool resume, overwrite, json, show_batch, dry_run;
     bool objective_given; /* by --objective */
     bool target_due;      /* the argument that comes next is the target of --eval SOURCE */
 
@@ -43,7 +42,6 @@ typedef struct wg__run {
     wg_training *training;
     wg_trainer *trainer;
     wg__progress progress;
-    wg__live live;         /* of --ui; without a title there is none */
     wg_event_file *events; /* of --tensorboard; NULL: none, or one that could not be written */
     int64_t peak_bytes;    /* of memory, while the trainer ran */
 } wg__run;

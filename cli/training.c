@@ -15,7 +15,6 @@ enum {
     KEY_OVERWRITE,
     KEY_LOG,
     KEY_TENSORBOARD,
-    KEY_UI,
     KEY_THREADS,
     KEY_TIMEOUT,
     KEY_SETTINGS,
@@ -42,10 +41,6 @@ static const struct argp_option run_options[] = {
      "Write an event file for TensorBoard into this folder: `tensorboard --logdir FOLDER' shows "
      "the "
      "curves; a resumed run adds a file",
-     0},
-    {"ui", KEY_UI, NULL, 0,
-     "Draw the curves of the loss on the terminal while the run goes on, with its rate, speed and "
-     "the time left",
      0},
     {"dry-run", KEY_DRY_RUN, NULL, 0,
      "Write nothing: make a few steps, and print the memory and time that the run would take", 0},
@@ -75,9 +70,6 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_LOG:
         r->log = text;
-        return 0;
-    case KEY_UI:
-        r->ui = true;
         return 0;
     case KEY_TENSORBOARD:
         r->tensorboard = text;
