@@ -43,8 +43,9 @@ WG_API const char *wg_version(void);
 WG_API const char *wg_commit(void);
 
 /* Sets how many threads the library's loops and GEMM use; the default is OMP_NUM_THREADS or the
- * number of processors. The same seed gives the same bits at any number of threads. Returns -1
- * with [ARGUMENT below 1]. */
+ * number of processors. The threads live until the process ends, so main returns or calls exit, and
+ * does not call pthread_exit. The same seed gives the same bits at any number of threads. Returns
+ * -1 with [ARGUMENT below 1]. */
 WG_API int wg_set_threads(int threads);
 WG_API int wg_threads(void);
 

@@ -64,8 +64,11 @@ static int default_threads(void) {
     int threads = atomic_load_explicit(&known, memory_order_relaxed);
     if (threads == 0) {
         const char *variable = getenv("OMP_NUM_THREADS");
-        const long number = variable ? strtol(variable, NULL, 10) : 0;
-        threads = number > 0 ? (int)wg__smaller(number, MOST_THREADS) : wg__processors();
+        char *end = "x";
+        const long number = variable ? strtol(variable, &end, 10) : 0;
+        const bool is_number = *end == '\0' || *end == ','; /* OpenMP takes a list, for levels */
+        threads =
+            is_number && number > 0 ? (int)wg__smaller(number, MOST_THREADS) : wg__processors();
         atomic_store_explicit(&known, threads, memory_order_relaxed);
     }
     return threads;
@@ -281,6 +284,8 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
             body(begin, wg__smaller(begin + grain, count), context);
         return;
     }
+    int cancel_state; /* a thread that is cancelled in a loop would leave the mutex locked */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     l->body = body;
     l->context = context;
     l->count = count;
@@ -292,4 +297,5 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
     wait_for_end(l);
     is_in_loop = false;
     atomic_store(&l->is_used, false);
+    pthread_setcancelstate(cancel_state, NULL);
 }

@@ -50,7 +50,8 @@ static void multiply(const wg__product *p, bool packs) {
  *
  * BLIS ends the program where it has no memory for its buffers: a block of A and a panel of B for
  * each call that packs. It keeps the buffers that it has made. So before the first call their
- * memory is tried, and BLIS makes the first ones in a small product that packs. */
+ * memory is tried, and BLIS makes the first ones in a small product that packs. The bytes that are
+ * tried do not depend on the number of threads, because BLIS and our panels give other bits. */
 
 enum { CALL_BYTES = 24 << 20 };
 
@@ -81,7 +82,7 @@ static void make_buffers(void) {
 
 bool wg__blis_is_ready(void) {
     static atomic_bool is_ready;
-    if (!atomic_load(&is_ready) && can_allocate((size_t)wg_threads() * CALL_BYTES)) {
+    if (!atomic_load(&is_ready) && can_allocate(CALL_BYTES)) {
         make_buffers();
         atomic_store(&is_ready, true);
     }

@@ -118,10 +118,35 @@ START_TEST(several_threads_run_loops_at_the_same_time) {
 }
 END_TEST
 
+static void *run_loops_for_ever(void *failed) {
+    for (;;) {
+        run_loops(failed);
+        pthread_testcancel();
+    }
+    return NULL;
+}
+
+START_TEST(a_thread_that_is_cancelled_leaves_the_others_going) {
+    atomic_int failed = 0;
+    ck_assert_int_eq(wg_set_threads(3), 0);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        ck_assert_int_eq(pthread_create(&thread, NULL, run_loops_for_ever, &failed), 0);
+        usleep(1000);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+        run_loops(&failed);
+    }
+    ck_assert_int_eq(atomic_load(&failed), 0);
+}
+END_TEST
+
 SUITES {
-    const TTest *const tests[] = {every_chunk_is_run_once, hundreds_of_threads_run_every_chunk_once,
+    const TTest *const tests[] = {every_chunk_is_run_once,
+                                  hundreds_of_threads_run_every_chunk_once,
                                   a_thread_that_has_done_its_own_helps_the_others,
                                   a_child_of_fork_makes_its_own_threads,
-                                  several_threads_run_loops_at_the_same_time};
+                                  several_threads_run_loops_at_the_same_time,
+                                  a_thread_that_is_cancelled_leaves_the_others_going};
     add_suite("parallel", tests);
 }

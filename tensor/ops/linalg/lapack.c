@@ -42,9 +42,16 @@ static bool is_known_file(const char *file, const char *name) {
     return strstr(file, name) && !strstr(file, "/atlas");
 }
 
-static bool is_known_blas(void *dgemm) {
+/* BLIS that makes threads of its own, by OMP_NUM_THREADS or BLIS_NUM_THREADS, is called by one
+ * thread at a time. */
+static bool is_known_blas(void *handle) {
     char file[PATH_MAX];
-    return find_file(dgemm, file) &&
+    union {
+        void *object;
+        int64_t (*function)(void);
+    } threads = {dlsym(handle, "bli_thread_get_num_threads")};
+    return (!threads.object || threads.function() <= 1) &&
+           find_file(dlsym(handle, "dgemm_"), file) &&
            (is_known_file(file, "/libblis.so.") || is_known_file(file, "/libblas.so."));
 }
 
@@ -66,8 +73,7 @@ static void find_library(void) {
         snprintf(name, sizeof name, "%s", config.function());
     else
         library.at_once = own && is_known_file(file, "/liblapack.so.") &&
-                          is_known_blas(dlsym(RTLD_DEFAULT, "dgemm_")) &&
-                          is_known_blas(dlsym(own, "dgemm_"));
+                          is_known_blas(RTLD_DEFAULT) && is_known_blas(own);
     if (library.at_once)
         snprintf(name, sizeof name, "the reference LAPACK");
     if (own)
