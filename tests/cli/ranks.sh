@@ -153,10 +153,11 @@ check 'ZeRO 3 has the bits of ZeRO 2' cmp -s a b
 for stage in 2 3; do
     pretrain 2 bert mixed$stage --zero $stage --dtype bf16 --recompute --communication-dtype bf16 \
         --ema 0.9 --eval-every 10
+    check "ZeRO $stage: in mixed precision, with an average of weights" eval \
+        'test $code = 0 && grep -q eval_loss mixed$stage.log'
     sed 's/, "tokens_per_s": [^,}]*//' mixed$stage.log >mixed$stage
 done
-check 'ZeRO 3: in mixed precision, with an average of weights, it has those bits, too' eval \
-    'test $code = 0 && grep -q eval_loss mixed3 && cmp -s mixed2 mixed3'
+check 'ZeRO 3: it has those bits, too' cmp -s mixed2 mixed3
 
 # adapt RANKS OUT ARGUMENT...: trains adapters of the LLaMA for 20 steps.
 adapt() {
