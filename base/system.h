@@ -18,23 +18,22 @@ void wg__prefer_huge_pages(void *memory, size_t bytes);
 /* A hint: a file that is mapped there is read from its beginning to its end. */
 void wg__read_in_order(void *mapping, size_t bytes);
 
-/* Gives the memory of pages back to the system, but not their addresses. Pages of a file are read
- * again at the next access, and other pages have lost what was in them. */
+/* Gives the memory of pages back to the system and keeps their addresses. At the next access the
+ * system reads the page of a file again; any other page may have lost its content. */
 void wg__release_pages(void *memory, size_t bytes);
 
 /* Bytes of the process that are mapped, and those that are in memory; -1: unknown. */
 int64_t wg__mapped_bytes(void);
 int64_t wg__resident_bytes(void);
 
-/* Bytes that the process can still be given, without those of the library's cache. `reserved` of
- * the bytes that are mapped are addresses that the allocator has not yet used. INT64_MAX: unknown.
- */
+/* How many bytes the system can still give the process; INT64_MAX: unknown. The limit of ulimit
+ * counts mapped addresses, of which the allocator has mapped `reserved` bytes and not yet used. */
 int64_t wg__memory_left(int64_t reserved);
 
 /* How the system is set to give out huge pages: "always", "madvise", "never" or "unknown". */
 const char *wg__huge_pages_mode(void);
 
-/* The command by which an administrator lets the library have huge pages. */
+/* The shell command that allows huge pages; it needs root. */
 #define WG__ALLOW_HUGE_PAGES "echo madvise >/sys/kernel/mm/transparent_hugepage/enabled"
 
 /* ---- Processors ---- */

@@ -9,10 +9,10 @@
  * not yet scheduled holds no chunk, and nothing waits for it. So another program on the machine
  * delays a loop by a chunk at most. A thread without work spins for SPIN seconds, then sleeps.
  *
- * Loops stand in a fixed array and are reused. A late worker may therefore look into a loop that
- * has ended, or into the next loop in its place. The worker finds an empty run there, or takes a
- * chunk of the next loop, which is as good: it reads what the loop computes only after it has taken
- * a chunk. */
+ * The array of loops is never freed, and its elements are reused. A late worker may therefore look
+ * at a loop that has ended, or at the next loop in the same element. In the first case the worker
+ * finds empty runs. In the second case it helps the next loop: a worker reads body and context only
+ * after it has taken a chunk, and a loop with a chunk that is not done has not ended. */
 #include "base/threads.h"
 
 #include <pthread.h>
@@ -48,12 +48,17 @@ static loop loops[MOST_LOOPS];
 static atomic_int wanted_threads; /* by wg_set_threads; 0: not set */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t loop_began = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t loop_ended = PTHREAD_COND_INITIALIZER;
 static atomic_int workers;     /* threads that were made; changes with the mutex held */
 static atomic_bool is_refused; /* the system has refused a thread */
 static atomic_uint begun;      /* loops; wraps around */
-static atomic_int sleepers;    /* workers */
+
+/* Each worker sleeps on a condition of its own, so that a loop wakes only the workers that take
+ * part. */
+static struct {
+    _Alignas(CACHE_LINE) atomic_bool is_asleep;
+    pthread_cond_t wake;
+} sleepers[MOST_THREADS];
 
 static WG__THREAD_LOCAL bool is_in_loop;
 
@@ -167,25 +172,26 @@ static void take_part(loop *l, int me) {
 
 /* ---- Workers ---- */
 
-static void wait_for_loop(unsigned seen) {
+static void wait_for_loop(int me, unsigned seen) {
     SPIN_WHILE(atomic_load_explicit(&begun, memory_order_relaxed) == seen);
     if (atomic_load(&begun) != seen)
         return;
     pthread_mutex_lock(&mutex);
-    atomic_fetch_add(&sleepers, 1);
+    atomic_store(&sleepers[me].is_asleep, true);
     while (atomic_load(&begun) == seen)
-        pthread_cond_wait(&loop_began, &mutex);
-    atomic_fetch_sub(&sleepers, 1);
+        pthread_cond_wait(&sleepers[me].wake, &mutex);
+    atomic_store(&sleepers[me].is_asleep, false);
     pthread_mutex_unlock(&mutex);
 }
 
 static void *work(void *number) {
+    const int me = (int)(intptr_t)number;
     is_in_loop = true;
     for (;;) {
         const unsigned seen = atomic_load(&begun);
         for (int i = 0; i < MOST_LOOPS; i++)
-            take_part(&loops[i], (int)(intptr_t)number);
-        wait_for_loop(seen);
+            take_part(&loops[i], me);
+        wait_for_loop(me, seen);
     }
     return NULL;
 }
@@ -193,10 +199,10 @@ static void *work(void *number) {
 /* The child of fork() has the calling thread alone, and makes workers of its own. */
 static void begin_again(void) {
     pthread_mutex_init(&mutex, NULL);
-    pthread_cond_init(&loop_began, NULL);
     pthread_cond_init(&loop_ended, NULL);
     atomic_store(&workers, 0);
-    atomic_store(&sleepers, 0);
+    for (int i = 0; i < MOST_THREADS; i++)
+        atomic_store(&sleepers[i].is_asleep, false);
     for (int i = 0; i < MOST_LOOPS; i++) {
         for (int r = 0; r < MOST_THREADS; r++)
             atomic_store(&loops[i].runs[r].left, 0);
@@ -224,6 +230,7 @@ static void make_workers(int count) {
     while (is_made && atomic_load(&workers) < count) {
         const int number = atomic_load(&workers) + 1;
         pthread_t thread;
+        pthread_cond_init(&sleepers[number].wake, NULL);
         is_made = pthread_create(&thread, &attributes, work, (void *)(intptr_t)number) == 0;
         atomic_fetch_add(&workers, is_made);
     }
@@ -252,11 +259,12 @@ static void begin_loop(loop *l, uint64_t takes, int threads) {
                                       takes * (uint64_t)(i + 1) / (uint64_t)threads),
                               memory_order_release);
     atomic_fetch_add(&begun, 1);
-    if (atomic_load(&sleepers) > 0) {
-        pthread_mutex_lock(&mutex);
-        pthread_cond_broadcast(&loop_began);
-        pthread_mutex_unlock(&mutex);
-    }
+    for (int i = 1; i < threads; i++)
+        if (atomic_load(&sleepers[i].is_asleep)) {
+            pthread_mutex_lock(&mutex);
+            pthread_cond_signal(&sleepers[i].wake);
+            pthread_mutex_unlock(&mutex);
+        }
 }
 
 static void wait_for_end(loop *l) {

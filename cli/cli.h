@@ -120,8 +120,8 @@ void *wg__cli_calloc(size_t count, size_t size);
 /* Whether a byte is an ASCII control character. */
 bool wg__is_control(char byte);
 
-/* Replaces each control character, of ASCII and U+0080 to U+009F, by `?': a terminal would obey the
- * ones that stand in the names of a foreign file. */
+/* Replaces each control character (ASCII, and U+0080 to U+009F) by `?'. A foreign file may have
+ * control characters in its names, and a terminal would obey them. */
 void wg__replace_controls(char *text);
 
 /* Prints "wengert: MESSAGE" to stderr, without control characters, and returns 1, the exit code of

@@ -107,7 +107,8 @@ int main(int argc, char **argv) {
     if (extend_stack() != 0)
         return EXIT_FAILURE;
     wg__cli_watch_memory();
-    unsetenv("BLIS_ARCH_TYPE"); /* BLIS ends the program where it cannot use that number */
+    /* BLIS ends the program where it cannot use the number in this variable. */
+    unsetenv("BLIS_ARCH_TYPE");
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
     wg__cli_begin_completion(&argc, &argv);
     const bool advises = argc > 1 && strcmp(argv[1], "doctor") == 0;

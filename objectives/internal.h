@@ -117,7 +117,7 @@ int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_scor
 FILE *wg__predictions_open(const char *path);
 int wg__predictions_close(FILE *file, const char *path);
 
-/* Writes such a file of numbers, in that format of printf and with a decimal point. [IO] */
+/* Writes a file of predictions: each number in a format of printf, with a decimal point. [IO] */
 int wg__write_numbers(const char *path, const char *format, int64_t count, const double *numbers);
 
 #endif

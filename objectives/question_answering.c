@@ -56,8 +56,8 @@ static char *config(const wg_training *t) {
     return wg__headed_encoder_config(answerer_of(t->setup.model));
 }
 
-/* Logits of the answers' first and last tokens. Padding gets -1e9, so that the loss of a window
- * does not depend on the lengths of the other windows in its batch. */
+/* Logits of the answers' first and last tokens. Padding gets -1e9, so that it adds nothing to the
+ * softmax: the same window has the same loss in any batch. */
 static int answer(const wg_training *t, const wg__squad_batch *batch, wg_tensor **start,
                   wg_tensor **end) {
     const double never = -1e9;

@@ -1,6 +1,8 @@
 /* BLIS's products, on the calling thread alone. Only blis.c includes BLIS, and only its public
- * typed interface (BLIS 0.9 to 2.x, docs/BLISTypedAPI.md and docs/Multithreading.md). In a build
- * without BLIS, wg__blis_gemm always returns false. */
+ * typed interface, of BLIS 0.9 to 2.x. Its docs/Multithreading.md says of calls with a rntm_t,
+ * which are the ones used here: "This method has the benefit of being thread-safe [...] your
+ * application can spawn two threads at the application level, with each thread requesting different
+ * degrees of parallelism". In a build without BLIS, wg__blis_gemm always returns false. */
 #ifndef WG_TENSOR_GEMM_BLIS_H
 #define WG_TENSOR_GEMM_BLIS_H
 

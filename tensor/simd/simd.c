@@ -38,9 +38,9 @@ extern const wg__simd wg__simd_f32_v3, wg__simd_f64_v3;
 extern const wg__block_kernels wg__block_kernels_dotprod;
 #endif
 
-/* In the order of the levels; then the tables for extensions of the last level. On arm64 the
- * kernels without sums over lanes have the same bits at all levels, so that of base serves for v3.
- */
+/* In the order of the levels; then the tables for extensions of the last level. Kernels of bf16 and
+ * of blocks do not sum over lanes. On arm64 they have the same bits at all levels, so v3 has the
+ * kernels of base. */
 static const wg__simd *const of_f32[] = {
     &wg__simd_f32_base,
 #ifdef WG_SIMD_X86

@@ -62,6 +62,8 @@ advises() {
 }
 more=$(($(nproc) + 3))
 advises "set OMP_NUM_THREADS=$(nproc)" OMP_NUM_THREADS=$more
+OMP_NUM_THREADS=1e9 "$wengert" doctor >out 2>err
+check "OMP_NUM_THREADS=1e9 is no number" says threads "$(nproc)"
 advises 'TMPDIR is /nowhere, which is no folder' TMPDIR=/nowhere
 advises 'there is no gnuplot' PATH=/nowhere
 if test "$(nproc)" -gt 1; then

@@ -337,7 +337,7 @@ bool take_decimal_comma(void) {
                                                  "END LC_NUMERIC\n");
     snprintf(command, sizeof command, "localedef -c -i %s %s/comma >/dev/null 2>&1", source,
              scratch());
-    /* It fails, as the other categories are missing. */
+    /* localedef writes the locale (-c) and exits with 1, because it has LC_NUMERIC alone. */
     if (system(command) < 0 || setenv("LOCPATH", scratch(), 1) != 0 ||
         !setlocale(LC_NUMERIC, "comma")) {
         puts("# skipped: localedef cannot make a locale");

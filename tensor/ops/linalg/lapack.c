@@ -42,8 +42,8 @@ static bool is_known_file(const char *file, const char *name) {
     return strstr(file, name) && !strstr(file, "/atlas");
 }
 
-/* BLIS that makes threads of its own, by OMP_NUM_THREADS or BLIS_NUM_THREADS, is called by one
- * thread at a time. */
+/* A BLIS that makes threads of its own, by OMP_NUM_THREADS or BLIS_NUM_THREADS, is called by one
+ * thread at a time: beside our threads, it took 5.6 s for a batch of svd instead of 0.02 s. */
 static bool is_known_blas(void *handle) {
     char file[PATH_MAX];
     union {
