@@ -44,6 +44,8 @@ static void set_up(void) {
 
 static void tear_down(void) {
     wg__alloc_fail_after(-1);
+    setlocale(LC_NUMERIC, "C"); /* cases may share a process */
+    unsetenv("LOCPATH");
     const wg_error *error = wg_error_pending();
     if (error)
         ck_abort_msg("the test left an error pending: %s", error->message);

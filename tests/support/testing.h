@@ -109,8 +109,8 @@ bytes read_bytes(const char *path);
 /* The number of files and folders in a folder. */
 int files_in(const char *path);
 
-/* Makes a locale of a decimal comma in that folder and takes its numbers. False, with a line, where
- * localedef cannot make it. */
+/* Makes a locale with a decimal comma in the scratch folder and uses it for numbers until the case
+ * ends. Returns false and prints a line where localedef cannot make the locale. */
 bool take_decimal_comma(void);
 
 /* ---- Memory ---- */
