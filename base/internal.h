@@ -47,6 +47,10 @@ static inline double wg__given(double value) {
 
 void *wg__alloc(size_t bytes);
 void *wg__try_alloc(size_t bytes); /* NULL and no error */
+
+/* Whether malloc has `bytes` for a library that ends the program where malloc fails. Frees them
+ * again; returns cached blocks to the system if there is no memory without them. */
+bool wg__malloc_has(size_t bytes);
 void *wg__calloc(size_t count, size_t size);
 
 /* Memory for `count` elements: NULL with MEMORY, naming both, if count is negative or there are

@@ -47,8 +47,10 @@ list() {
     sed -n "/^$1 = /,/nil/s|^\t\(tests/[^ ]*\) .*|\1|p" "$source/tests/files.mk" | xargs
 }
 
-# Tests that depend on how the library was compiled, and on what it runs; debian13 and dist run the others, too.
-compiled_tests="$(list unit_tests) $(list command_tests)"
+# Tests that depend on how the library was compiled.
+compiled_tests="$(list unit_tests) tests/cli/cli.sh tests/cli/mlm.sh tests/cli/ranks.sh tests/cli/resources.sh tests/examples.sh"
+# Tests that depend on kernels, threads and load, too; debian13 and dist run the others as well.
+running_tests="$(list unit_tests) $(list command_tests)"
 
 skip() {
     echo "skipped: $*"
@@ -84,11 +86,17 @@ build() {
         make -j "$jobs" --no-print-directory check TESTS=
 }
 
-# check QUICK-TEST...: runs TESTS if set, else the tests that are named with `quick', else all compiled ones.
+# check ALL-TESTS QUICK-TEST...: runs TESTS if set, else the tests that are named with `quick', else all of them.
 check() {
-    local tests=${quick:+$*}
-    tests=${TESTS-${tests:-$compiled_tests}}
-    test "$tests" = "$compiled_tests" && echo 'ran: the tests' || echo "ran: ${tests//tests\//}"
+    local all_tests=$1 tests
+    shift
+    tests=${quick:+$*}
+    tests=${TESTS-${tests:-$all_tests}}
+    case $tests in
+    "$running_tests") echo 'ran: unit tests, command tests' ;;
+    "$compiled_tests") echo 'ran: unit tests, five command tests' ;;
+    *) echo "ran: ${tests//tests\//}" ;;
+    esac
     make -j "$jobs" -k --no-print-directory check VERBOSE=1 TESTS="$tests"
 }
 
@@ -137,47 +145,47 @@ system_dist() {
         tar -xf wengert-*.tar.xz -C "$here/debian13" && quickstart_check "$(basename wengert-*.tar.xz .tar.xz)"
     else
         tar -xf wengert-*.tar.xz && mkdir -p wengert-*/build && cd wengert-*/build &&
-            { test -f config.status || ../configure -q; } && make -j "$jobs" && check tests/test_nn tests/test_io
+            { test -f config.status || ../configure -q; } && make -j "$jobs" && check "$running_tests" tests/test_nn tests/test_io
     fi
 }
 
 system_gcc11() {
     needs gcc-11
-    build gcc11 CC=gcc-11 --enable-werror && check tests/test_tensor
+    build gcc11 CC=gcc-11 --enable-werror && check "$compiled_tests" tests/test_tensor
 }
 
 system_clang14() {
     needs clang-14
-    build clang14 CC=clang-14 --enable-werror && check tests/test_tensor
+    build clang14 CC=clang-14 --enable-werror && check "$compiled_tests" tests/test_tensor
 }
 
 system_clang19() {
     needs clang-19
-    build clang19 CC=clang-19 --enable-werror && check tests/test_tensor
+    build clang19 CC=clang-19 --enable-werror && check "$compiled_tests" tests/test_tensor
 }
 
 system_lto() {
-    build lto CFLAGS='-O3 -g -flto=auto' && check tests/test_nn
+    build lto CFLAGS='-O3 -g -flto=auto' && check "$compiled_tests" tests/test_nn
 }
 
 system_native() {
-    build native CFLAGS='-O3 -g -march=native' && check tests/test_nn
+    build native CFLAGS='-O3 -g -march=native' && check "$compiled_tests" tests/test_nn
 }
 
 system_without-blis() {
-    build without-blis --without-blis && check tests/test_nn
+    build without-blis --without-blis && check "$compiled_tests" tests/test_nn
 }
 
 system_base() {
-    build plain && WENGERT_SIMD=base check tests/test_nn
+    build plain && WENGERT_SIMD=base check "$running_tests" tests/test_nn
 }
 
 system_v3() {
-    build plain && WENGERT_SIMD=v3 check tests/test_nn
+    build plain && WENGERT_SIMD=v3 check "$running_tests" tests/test_nn
 }
 
 threads() {
-    build plain && OMP_NUM_THREADS=$1 check tests/test_models tests/test_train
+    build plain && OMP_NUM_THREADS=$1 check "$running_tests" tests/test_models tests/test_train
 }
 
 system_busy() {
@@ -185,7 +193,7 @@ system_busy() {
     for _ in 1 2; do
         while kill -0 $$; do :; done &
     done
-    check tests/test_base tests/test_io
+    check "$running_tests" tests/test_base tests/test_io
     local status=$?
     jobs -p | xargs kill
     return $status
@@ -277,8 +285,7 @@ system_arm64() {
     # for faults of LAPACK libraries; the emulated one is the reference.
     export CK_TIMEOUT_MULTIPLIER=20 LINALG_ROUNDS=1
     same_models && cd "$here/tree/build-arm64" && export MAKEFLAGS="LOG_COMPILER=$PWD/emulator" &&
-        TESTS=${TESTS-${quick:+tests/test_base}} &&
-        TESTS=${TESTS:-tests/test_base tests/test_tensor tests/test_ops tests/test_nn tests/test_io} check
+        check 'tests/test_base tests/test_tensor tests/test_ops tests/test_nn tests/test_io' tests/test_base
 }
 
 # ---- Running them, one after the other ----

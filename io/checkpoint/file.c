@@ -194,16 +194,11 @@ static hid_t registered_driver(void) {
  */
 static int check_memory(const char *path) {
     enum { CACHE_BYTES = 8 << 20 };
-    void *block = malloc(CACHE_BYTES);
-    if (!block) {
-        wg_alloc_trim();
-        block = malloc(CACHE_BYTES);
-    }
-    free(block);
-    return block ? 0
-                 : wg_fail(WG_ERROR_MEMORY, "checkpoint",
-                           "no memory for HDF5 to open %s, which takes some %d MB", path,
-                           CACHE_BYTES >> 20);
+    if (wg__malloc_has(CACHE_BYTES))
+        return 0;
+    return wg_fail(WG_ERROR_MEMORY, "checkpoint",
+                   "no memory for HDF5 to open %s, which takes some %d MB", path,
+                   CACHE_BYTES >> 20);
 }
 
 /* A file access property list for H5Fcreate and H5Fopen on `disk`, which must outlive the file; the

@@ -7,10 +7,9 @@
 
 #include <blis.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/internal.h"
 
 /* BLIS refuses a stride of 0 and strides that make rows overlap, even along an axis of size 1,
  * where the stride is never used. So such an axis gets a stride as long as the whole matrix. */
@@ -55,16 +54,6 @@ static void multiply(const wg__product *p, bool packs) {
 
 enum { CALL_BYTES = 24 << 20 };
 
-static bool can_allocate(size_t bytes) {
-    void *block = malloc(bytes);
-    if (!block) {
-        wg_alloc_trim();
-        block = malloc(bytes);
-    }
-    free(block);
-    return block != NULL;
-}
-
 static void make_buffers(void) {
     enum { SIDE = 4 };
     double x[SIDE * SIDE] = {0}, y[SIDE * SIDE] = {0};
@@ -82,7 +71,7 @@ static void make_buffers(void) {
 
 bool wg__blis_is_ready(void) {
     static atomic_bool is_ready;
-    if (!atomic_load(&is_ready) && can_allocate(CALL_BYTES)) {
+    if (!atomic_load(&is_ready) && wg__malloc_has(CALL_BYTES)) {
         make_buffers();
         atomic_store(&is_ready, true);
     }
@@ -98,7 +87,7 @@ const char *wg__blis_version(void) {
 /* Where BLIS_ARCH_TYPE is set, BLIS can be asked only once it is initialised, and else ends the
  * program. */
 const char *wg__blis_family(void) {
-    if (!can_allocate(CALL_BYTES))
+    if (!wg__malloc_has(CALL_BYTES))
         return "unknown";
     bli_init();
     return bli_arch_string(bli_arch_query_id());
