@@ -48,7 +48,10 @@ list() {
 }
 
 # Tests that depend on how the library was compiled.
-compiled_tests="$(list unit_tests) tests/cli/cli.sh tests/cli/mlm.sh tests/cli/ranks.sh tests/cli/resources.sh tests/examples.sh"
+some_command_tests='tests/cli/cli.sh tests/cli/mlm.sh tests/cli/ranks.sh tests/cli/resources.sh tests/examples.sh'
+compiled_tests="$(list unit_tests) $some_command_tests"
+# A program with -flto takes minutes to link.
+lto_tests="tests/test_ops tests/test_nn tests/test_io $some_command_tests"
 # Tests that depend on kernels, threads and load, too; debian13 and dist run the others as well.
 running_tests="$(list unit_tests) $(list command_tests)"
 
@@ -82,22 +85,38 @@ build() {
     test -f configure && test -z "$(find configure.ac m4/wg_* -newer configure)" || ./autogen.sh || return 1
     cd "build-$1" && rm -rf scratch && ln -s "$scratch/$1" scratch || return 1
     shift
-    { test -f config.status || ../configure -q "$@"; } && make -j "$jobs" --no-print-directory all &&
-        make -j "$jobs" --no-print-directory check TESTS=
+    { test -f config.status || ../configure -q "$@"; } && make -j "$jobs" --no-print-directory all
 }
 
-# check ALL-TESTS QUICK-TEST...: runs TESTS if set, else the tests that are named with `quick', else all of them.
+# The programs to build for tests: unit tests, and what scripts among them run.
+programs_of() {
+    local test
+    for test; do
+        case $test in *.sh) ;; *) echo "$test" ;; esac
+    done
+    case "$*" in
+    *.sh*) echo 'print: ; @echo $(filter-out $(unit_tests:=$(EXEEXT)),$(check_PROGRAMS))' |
+        make -s --no-print-directory -f Makefile -f - print ;;
+    esac
+}
+
+# check ALL-TESTS QUICK-TEST...: builds and runs TESTS if set, else the tests that are named with `quick', else all of
+# them. The function $load is called between.
 check() {
-    local all_tests=$1 tests
+    local all_tests=$1 tests programs
     shift
     tests=${quick:+$*}
     tests=${TESTS-${tests:-$all_tests}}
     case $tests in
     "$running_tests") echo 'ran: unit tests, command tests' ;;
-    "$compiled_tests") echo 'ran: unit tests, five command tests' ;;
+    "$compiled_tests") echo "ran: unit tests, ${some_command_tests//tests\//}" ;;
     *) echo "ran: ${tests//tests\//}" ;;
     esac
-    make -j "$jobs" -k --no-print-directory check VERBOSE=1 TESTS="$tests"
+    # shellcheck disable=SC2086 # names of files
+    programs=$(programs_of $tests | xargs) && make -j "$jobs" --no-print-directory check TESTS= \
+        check_PROGRAMS="$programs" || return 1
+    "${load:-:}"
+    make -j "$jobs" -k --no-print-directory check VERBOSE=1 TESTS="$tests" check_PROGRAMS="$programs"
 }
 
 # ---- The systems: each runs in a process of its own, with its output in the log. ----
@@ -165,7 +184,7 @@ system_clang19() {
 }
 
 system_lto() {
-    build lto CFLAGS='-O3 -g -flto=auto' && check "$compiled_tests" tests/test_nn
+    build lto CFLAGS='-O3 -g -flto=auto' && check "$lto_tests" tests/test_nn
 }
 
 system_native() {
@@ -188,14 +207,17 @@ threads() {
     build plain && OMP_NUM_THREADS=$1 check "$running_tests" tests/test_models tests/test_train
 }
 
-system_busy() {
-    build plain || return 1
+start_loops() {
     for _ in 1 2; do
         while kill -0 $$; do :; done &
     done
-    check "$running_tests" tests/test_base tests/test_io
+}
+
+system_busy() {
+    build plain || return 1
+    load=start_loops check "$running_tests" tests/test_base tests/test_io
     local status=$?
-    jobs -p | xargs kill
+    jobs -p | xargs -r kill
     return $status
 }
 
