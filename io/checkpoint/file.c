@@ -190,17 +190,6 @@ static hid_t registered_driver(void) {
     return driver;
 }
 
-/* HDF5 1.10 crashes where it finds no memory for the cache of a file that it opens (H5AC_create).
- */
-static int check_memory(const char *path) {
-    enum { CACHE_BYTES = 8 << 20 };
-    if (wg__malloc_has(CACHE_BYTES))
-        return 0;
-    return wg_fail(WG_ERROR_MEMORY, "checkpoint",
-                   "no memory for HDF5 to open %s, which takes some %d MB", path,
-                   CACHE_BYTES >> 20);
-}
-
 /* A file access property list for H5Fcreate and H5Fopen on `disk`, which must outlive the file; the
  * file name is ignored. The format version is the one with checksums on all metadata. The caller
  * closes it; negative with HDF5's error. */
@@ -283,8 +272,19 @@ static void free_checkpoint(wg_checkpoint *file) {
     unsilence();
 }
 
+/* HDF5 1.10 crashes where it has no memory: in its first call (H5CX_pop), and for the cache of a
+ * file that it opens (H5AC_create). */
+static int check_memory(const char *path) {
+    enum { CACHE_BYTES = 8 << 20 };
+    if (wg__malloc_has(CACHE_BYTES))
+        return 0;
+    return wg_fail(WG_ERROR_MEMORY, "checkpoint",
+                   "no memory for HDF5 to open %s, which takes some %d MB", path,
+                   CACHE_BYTES >> 20);
+}
+
 static wg_checkpoint *checkpoint_of(const char *path) {
-    wg_checkpoint *file = wg__calloc(1, sizeof *file);
+    wg_checkpoint *file = check_memory(path) == 0 ? wg__calloc(1, sizeof *file) : NULL;
     if (!file)
         return NULL;
     file->file = -1;
@@ -300,8 +300,6 @@ static wg_checkpoint *checkpoint_of(const char *path) {
 /* ---- Writing ---- */
 
 static int create_file(wg_checkpoint *file) {
-    if (check_memory(file->path) < 0)
-        return -1;
     hid_t access = disk_access(&file->disk), creation = H5Pcreate(H5P_FILE_CREATE);
     if (access >= 0 && creation >= 0 && wg__hdf5_plain_groups(creation) >= 0)
         file->file = H5Fcreate(file->path, H5F_ACC_TRUNC, creation, access);
@@ -409,8 +407,6 @@ static int refuse_file(wg_checkpoint *file) {
 
 /* Opens the descriptor's file with HDF5. */
 static int open_descriptor(wg_checkpoint *file) {
-    if (check_memory(file->path) < 0)
-        return -1;
     hid_t access = disk_access(&file->disk);
     if (access >= 0)
         file->file = H5Fopen(file->path, H5F_ACC_RDONLY, access);
