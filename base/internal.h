@@ -47,10 +47,6 @@ static inline double wg__given(double value) {
 
 void *wg__alloc(size_t bytes);
 void *wg__try_alloc(size_t bytes); /* NULL and no error */
-
-/* Whether malloc has `bytes` for a library that ends the program where malloc fails. Frees them
- * again; returns cached blocks to the system if there is no memory without them. */
-bool wg__malloc_has(size_t bytes);
 void *wg__calloc(size_t count, size_t size);
 
 /* Memory for `count` elements: NULL with MEMORY, naming both, if count is negative or there are
@@ -66,6 +62,10 @@ int64_t wg__times(int64_t a, int64_t b);
 
 char *wg__strdup(const char *text);
 void wg__free(void *block); /* NULL is allowed */
+
+/* Whether malloc has `bytes` for a library that ends the program where malloc fails. Where it has
+ * not, cached blocks go back to the system and malloc is asked again. */
+bool wg__malloc_has(size_t bytes);
 
 /* For tests: after n successful allocations, every further one fails with WG_ERROR_MEMORY, until
  * the hook is reset by a negative n. Counts cached and fresh blocks alike. */

@@ -26,8 +26,8 @@ void wg__release_pages(void *memory, size_t bytes);
 int64_t wg__mapped_bytes(void);
 int64_t wg__resident_bytes(void);
 
-/* How many bytes the system can still give the process; INT64_MAX: unknown. The limit of ulimit
- * counts mapped addresses, of which the allocator has mapped `reserved` bytes and not yet used. */
+/* How many bytes the system can still give the process; INT64_MAX: unknown. `reserved` is how many
+ * bytes of addresses the allocator has mapped and not yet used: ulimit counts them as used. */
 int64_t wg__memory_left(int64_t reserved);
 
 /* How the system is set to give out huge pages: "always", "madvise", "never" or "unknown". */

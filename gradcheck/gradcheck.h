@@ -222,8 +222,8 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
  *     layouts   each input and each cotangent expanded, flipped, stepped or padded along each axis,
  *               transposed, or from the middle of its storage; pairs of these layouts; in f64 and
  *               in f32: the same outputs and gradients as with contiguous copies
- *     shapes    axes of size 1 and 0, one input that broadcasts against the others, and rank 0 if
- *               the op has no options (which may name axes)
+ *     shapes    axes of size 1 and 0, an input that broadcasts against another one, and rank 0
+ *               if the op has no options (options may name axes)
  *     grown     long inputs, enough for several threads: the same bits at any number of threads
  *
  * Variants that the op refuses with an error are counted as refused. Besides the checks of

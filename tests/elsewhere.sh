@@ -20,6 +20,9 @@
 #   arm64          Debian 12 on arm64, cross-built and emulated: five programs of tests, and 30 steps of each
 #                  objective with --deterministic, whose weights are those of x86-64
 #
+# Compilers and their options run the unit tests and five command tests (lto: three programs, since a program takes
+# minutes to link); kernels, threads and busy run the unit tests and all command tests.
+#
 # `all' runs every system. `quick' runs the systems and tests that find most, in less than ten minutes on two
 # cores when the folders are there. A system prints one line: its name, ok, FAILED or skipped, what ran, the
 # counts and the seconds; the names of failed tests follow. The exit code is 1 if a system failed.
@@ -164,7 +167,8 @@ system_dist() {
         tar -xf wengert-*.tar.xz -C "$here/debian13" && quickstart_check "$(basename wengert-*.tar.xz .tar.xz)"
     else
         tar -xf wengert-*.tar.xz && mkdir -p wengert-*/build && cd wengert-*/build &&
-            { test -f config.status || ../configure -q; } && make -j "$jobs" && check "$running_tests" tests/test_nn tests/test_io
+            { test -f config.status || ../configure -q; } && make -j "$jobs" &&
+            check "$running_tests" tests/test_nn tests/test_io
     fi
 }
 
@@ -284,7 +288,8 @@ same_models() {
     { head -c 3000 alice.txt && printf '\n\n\n\n' && head -c 3000 opticks.txt; } >held.txt
     grep -E '^.{20,60}$' alice.txt | head -n 100 >source.txt
     rev source.txt >target.txt
-    (cd native && train "$here/tree/build-plain/wengert") && (cd arm64 && train "$here/tree/build-arm64/emulator" .libs/wengert) || return 1
+    (cd native && train "$here/tree/build-plain/wengert") &&
+        (cd arm64 && train "$here/tree/build-arm64/emulator" .libs/wengert) || return 1
     for model in native/*.h5; do
         model=$(basename "$model" .h5)
         for place in native arm64; do

@@ -5,9 +5,9 @@
  * The build defines WG__VECTOR_BYTES as 32 for the table of deterministic mode on arm64: its
  * vectors are two of NEON, and so its sums have the order of AVX2's.
  *
- * SLEEF's functions are the deterministic ones: finz_ with fused multiply-add, cinz_ without it. In
- * Sleef_sinf8_u10 the result of an element depends on the other elements of its vector; in
- * Sleef_finz_sinf8_u10 it does not. The finz_ functions have the same bits on all processors.
+ * SLEEF's functions are the deterministic ones: finz_ with fused multiply-add, cinz_ without it. A
+ * sine of Sleef_sinf8_u10 depends on its neighbours in the vector; a sine of Sleef_finz_sinf8_u10
+ * does not. The finz_ functions have the same bits on all processors.
  *
  * Vectors are the vector extension of gcc and clang: + - * / < work element by element, and a
  * comparison gives a `lanes` of -1 where it holds and 0 elsewhere. */
