@@ -51,14 +51,6 @@ int wg__cli_write_file(const char *path, const void *bytes, size_t size);
  * are NULL are skipped. Returns the exit code, 1 after a message. */
 int wg__cli_check_apart(const char *out, int64_t count, const char *const *inputs);
 
-/* Draws a picture by gnuplot beside its place and renames it: `script` writes what gnuplot is told,
- * whose standard output is the picture. Returns the exit code, 1 after a message (plot.c). */
-typedef void (*wg__gnuplot_script)(FILE *gnuplot, const void *context);
-int wg__cli_gnuplot(const char *out, wg__gnuplot_script script, const void *context);
-
-/* Writes a text in gnuplot's single quotes, with `?' for control characters. */
-void wg__gnuplot_text(FILE *gnuplot, const char *text);
-
 /* The name of the index-th op, or NULL. */
 const char *wg__cli_op_name(int index);
 

@@ -10,6 +10,8 @@ cli_sources = \
 	cli/decoding.h \
 	cli/dispatch.c \
 	cli/doctor.c \
+	cli/draw.c \
+	cli/draw.h \
 	cli/dry_run.c \
 	cli/dry_run.h \
 	cli/embed.c \
@@ -30,8 +32,6 @@ cli_sources = \
 	cli/profile.c \
 	cli/profile.h \
 	cli/report.c \
-	cli/report_page.c \
-	cli/report_page.h \
 	cli/run.c \
 	cli/run.h \
 	cli/score.c \

@@ -9,8 +9,8 @@
 #include "autograd/functional.h"
 #include "gradcheck/gradcheck.h"
 #include "cli/cli.h"
+#include "cli/draw.h"
 #include "cli/output.h"
-#include "cli/report_page.h"
 #include "models/model.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -48,7 +48,7 @@ static const struct argp_option options[] = {
     {"list", KEY_LIST, NULL, 0, "Only print the library's ops as a table in Markdown", 0},
     {"jacobian", KEY_JACOBIAN, "FILE", OPTION_ARG_OPTIONAL,
      "Instead of checking, draw the Jacobian of the first sample of the named ops and layers, on "
-     "the terminal or into FILE, .svg or .png: which output depends on which input (. 0, - up to a "
+     "the terminal or into FILE, an .svg: which output depends on which input (. 0, - up to a "
      "16th of the largest entry, + up to a quarter, # more)",
      0},
     WG__OPTION_JSON,
@@ -127,11 +127,6 @@ static void add(arguments *a, const char *text, const struct argp_state *state) 
         add_subject(a, (subject){.model = model}, state);
 }
 
-static bool ends_in(const char *path, const char *suffix) {
-    const size_t length = strlen(path), of_suffix = strlen(suffix);
-    return length > of_suffix && strcmp(path + length - of_suffix, suffix) == 0;
-}
-
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
     switch (key) {
@@ -156,8 +151,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_JACOBIAN:
         a->jacobian = true;
         a->picture = text;
-        if (text && !ends_in(text, ".svg") && !ends_in(text, ".png"))
-            argp_error(state, "--jacobian=%s: the file's name must end in .svg or .png", text);
+        if (text && (!strrchr(text, '.') || strcmp(strrchr(text, '.'), ".svg") != 0))
+            argp_error(state, "--jacobian=%s: the file's name must end in .svg", text);
         return 0;
     case WG__KEY_JSON:
         a->json = true;
@@ -216,11 +211,6 @@ static finding check(const subject *of, const arguments *a) {
 
 /* ---- Results as a table ---- */
 
-static void print_head(void) {
-    printf("%-18s %-6s %-7s %7s %8s %8s %5s %13s  %s\n", "op", "orders", "forward", "samples",
-           "variants", "compared", "kinks", "largest error", "verdict");
-}
-
 /* Prints a paragraph with its lines broken between words. */
 static void print_paragraph(const char *text) {
     enum { WIDTH = 92 };
@@ -276,28 +266,24 @@ static json_t *row_of(const finding *found) {
                      (json_int_t)report->seed, "message", report->message);
 }
 
-static bool only_ops(const arguments *a) {
-    for (int i = 0; i < a->count; i++)
-        if (!a->subjects[i].op)
-            return false;
-    return true;
-}
-
 static int check_all(const arguments *a, json_t *rows) {
     int count = a->count ? a->count : wg_op_count(), failed = 0;
+    bool only_ops = true;
     if (!rows)
-        print_head();
+        printf("%-18s %-6s %-7s %7s %8s %8s %5s %13s  %s\n", "op", "orders", "forward", "samples",
+               "variants", "compared", "kinks", "largest error", "verdict");
     for (int i = 0; i < count; i++) {
         const subject of = a->count ? a->subjects[i] : (subject){.op = wg_op_at(i)};
         finding found = check(&of, a);
         failed += !found.report.passed;
+        only_ops &= of.op != NULL;
         if (rows)
             json_array_append_new(rows, row_of(&found));
         else
             print_row(&found);
     }
     if (failed > 0)
-        wg__cli_fail("%d of %d %s failed", failed, count, only_ops(a) ? "ops" : "checks");
+        wg__cli_fail("%d of %d %s failed", failed, count, only_ops ? "ops" : "checks");
     return failed;
 }
 
@@ -315,21 +301,13 @@ static int check_all(const arguments *a, json_t *rows) {
 /* Cells of the largest picture; a larger Jacobian has several entries a cell. */
 enum { MOST_COLUMNS = 72, MOST_ROWS = 48, CELL = 8 /* points of a cell in a file */ };
 
-enum { WIDTH = 960, PAPER = 0xf4f4f4, FRAME = 0x999999, POSITIVE = 0xc0392b, NEGATIVE = 0x2c5aa0 };
-
-/* What a file shows so far, one Jacobian below the other: elements of SVG, or what gnuplot is told
- * for a PNG. */
+/* An SVG with one Jacobian below the other. */
 typedef struct picture {
-    bool png;
-    FILE *cells;  /* rectangles, and titles of SVG; NULL: pictures go to the terminal */
-    FILE *titles; /* of a PNG */
-    char *cell_text, *title_text; /* theirs, when they are closed */
-    size_t cell_size, title_size;
-    double height;
+    FILE *cells;   /* its elements so far; NULL: pictures go to the terminal */
+    double height; /* that they take */
 } picture;
 
 /* The function, of flat inputs with flat outputs: a Jacobian is a matrix then. */
-
 typedef struct flat {
     wg_function function;
     void *context;
@@ -361,55 +339,37 @@ static double entry(const matrix *m, int64_t i, int64_t j) {
     return m->entries[i * m->columns + j];
 }
 
-/* No entry lies outside of `blocks` equal blocks along the diagonal. */
-static bool has_blocks(const matrix *m, int64_t blocks) {
-    const int64_t height = m->rows / blocks, width = m->columns / blocks;
-    for (int64_t i = 0; i < m->rows; i++)
-        for (int64_t j = 0; j < m->columns; j++)
-            if (entry(m, i, j) != 0 && i / height != j / width)
-                return false;
-    return true;
-}
-
-/* The most entries of a row, or of a column. */
-static int64_t fullest(const matrix *m, bool of_rows) {
-    int64_t most = 0;
-    for (int64_t i = 0; i < (of_rows ? m->rows : m->columns); i++) {
+/* Describes which of the `filled` entries that are not 0 stand where. */
+static void describe_zeros(const matrix *m, int64_t filled, char *text, size_t size) {
+    int64_t below = 0, above = 0, of_row = 0, of_column = 0, blocks = 1;
+    for (int64_t i = 0; i < m->rows; i++) {
         int64_t count = 0;
-        for (int64_t j = 0; j < (of_rows ? m->columns : m->rows); j++)
-            count += (of_rows ? entry(m, i, j) : entry(m, j, i)) != 0;
-        most = count > most ? count : most;
-    }
-    return most;
-}
-
-/* How far entries lie below the diagonal, or above it. */
-static int64_t reach(const matrix *m, bool below) {
-    int64_t most = 0;
-    for (int64_t i = 0; i < m->rows; i++)
         for (int64_t j = 0; j < m->columns; j++)
-            if (entry(m, i, j) != 0)
-                most = wg__larger(most, below ? i - j : j - i);
-    return most;
-}
-
-static int64_t count_filled(const matrix *m) {
-    int64_t filled = 0;
-    for (int64_t k = 0; k < m->rows * m->columns; k++)
-        filled += m->entries[k] != 0;
-    return filled;
-}
-
-static void describe_zeros(const matrix *m, char *text, size_t size) {
-    const int64_t filled = count_filled(m), below = reach(m, true), above = reach(m, false);
+            if (entry(m, i, j) != 0) {
+                below = wg__larger(below, i - j);
+                above = wg__larger(above, j - i);
+                count++;
+            }
+        of_row = wg__larger(of_row, count);
+    }
+    for (int64_t j = 0; j < m->columns; j++) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < m->rows; i++)
+            count += entry(m, i, j) != 0;
+        of_column = wg__larger(of_column, count);
+    }
+    /* The most equal blocks along the diagonal outside of which no entry lies. */
+    for (int64_t n = 2; n <= m->rows && n <= m->columns; n++) {
+        bool holds = m->rows % n == 0 && m->columns % n == 0;
+        for (int64_t k = 0; holds && k < m->rows * m->columns; k++)
+            holds = m->entries[k] == 0 ||
+                    k / m->columns / (m->rows / n) == k % m->columns / (m->columns / n);
+        blocks = holds ? n : blocks;
+    }
     const bool is_square = m->rows == m->columns;
     const char *triangle = !is_square || (below > 0) == (above > 0) ? ""
                            : below > 0                              ? "lower triangular"
                                                                     : "upper triangular";
-    int64_t blocks = 1;
-    for (int64_t n = 2; n <= m->rows && n <= m->columns; n++)
-        if (m->rows % n == 0 && m->columns % n == 0 && has_blocks(m, n))
-            blocks = n;
     if (filled == 0)
         snprintf(text, size, "zero");
     else if (is_square && blocks == m->rows)
@@ -420,9 +380,9 @@ static void describe_zeros(const matrix *m, char *text, size_t size) {
                  *triangle ? ", " : "", triangle);
     else if (*triangle)
         snprintf(text, size, "%s", triangle);
-    else if (fullest(m, true) == 1)
+    else if (of_row == 1)
         snprintf(text, size, "each output depends on at most one input");
-    else if (fullest(m, false) == 1)
+    else if (of_column == 1)
         snprintf(text, size, "each input moves at most one output");
     else if (is_square && 2 * (below + above + 1) <= m->rows)
         snprintf(text, size, "a band of %lld below the diagonal and %lld above", (long long)below,
@@ -441,16 +401,7 @@ static double cell(const matrix *m, int64_t rows, int64_t columns, int64_t i, in
     return largest;
 }
 
-static double largest_of(const matrix *m) {
-    double largest = 0;
-    for (int64_t k = 0; k < m->rows * m->columns; k++)
-        if (isfinite(m->entries[k]))
-            largest = fmax(largest, fabs(m->entries[k]));
-    return largest;
-}
-
-static void draw_text(const matrix *m, int64_t rows, int64_t columns) {
-    const double largest = largest_of(m);
+static void draw_text(const matrix *m, int64_t rows, int64_t columns, double largest) {
     for (int64_t i = 0; i < rows; i++) {
         printf("    ");
         for (int64_t j = 0; j < columns; j++) {
@@ -465,85 +416,57 @@ static void draw_text(const matrix *m, int64_t rows, int64_t columns) {
     }
 }
 
-/* The colour on paper. */
-static unsigned on_paper(unsigned colour, double opacity) {
-    unsigned mixed = 0;
-    for (int shift = 0; shift < 24; shift += 8) {
-        const double paper = PAPER >> shift & 255, ink = colour >> shift & 255;
-        mixed |= (unsigned)lrint(paper + opacity * (ink - paper)) << shift;
-    }
-    return mixed;
-}
-
-static void put_rectangle(const picture *picture, double x, double y, double width, double height,
-                          unsigned colour, double opacity) {
-    if (picture->png)
-        fprintf(picture->cells, "%g %g %g %g %u\n", x, x + width, y, y + height,
-                on_paper(colour, opacity));
-    else
-        fprintf(picture->cells,
-                "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"#%06x\" "
-                "fill-opacity=\"%.3f\"/>\n",
-                x, y, width, height, colour, opacity);
-}
-
-static void put_title(const picture *picture, double y, const char *title) {
-    if (picture->png) {
-        fputs("set label ", picture->titles);
-        wg__gnuplot_text(picture->titles, title);
-        fprintf(picture->titles, " at 10,%g left\n", y - 4);
-    } else {
-        fprintf(picture->cells, "<text x=\"10\" y=\"%g\">", y);
-        wg__page_text(picture->cells, title);
-        fputs("</text>\n", picture->cells);
-    }
-}
-
 /* Positive entries are red and negative ones blue, the larger the darker. */
 static void draw_cells(picture *picture, const matrix *m, int64_t rows, int64_t columns,
-                       const char *title) {
-    const double largest = largest_of(m), top = picture->height + 20;
+                       double largest, const char *title) {
+    const double top = picture->height + 20;
     const double width = (double)(CELL * columns), height = (double)(CELL * rows);
-    put_title(picture, top - 6, title);
-    put_rectangle(picture, 9, top - 1, width + 2, height + 2, FRAME, 1);
-    put_rectangle(picture, 10, top, width, height, PAPER, 1);
+    fprintf(picture->cells, "<text x=\"10\" y=\"%g\">", top - 6);
+    wg__draw_text(picture->cells, title);
+    fputs("</text>\n", picture->cells);
+    wg__draw_rectangle(picture->cells, 9, top - 1, width + 2, height + 2, "#999999", 1);
+    wg__draw_rectangle(picture->cells, 10, top, width, height, "#f4f4f4", 1);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) {
             const double value = cell(m, rows, columns, i, j), size = fabs(value) / largest;
+            const char *colour = !isfinite(value) ? "#000000" : value > 0 ? "#c0392b" : "#2c5aa0";
             if (value != 0)
-                put_rectangle(picture, (double)(10 + CELL * j), top + (double)(CELL * i), CELL,
-                              CELL,
-                              !isfinite(value) ? 0
-                              : value > 0      ? POSITIVE
-                                               : NEGATIVE,
-                              isfinite(size) ? 0.15 + 0.85 * size : 1);
+                wg__draw_rectangle(picture->cells, (double)(10 + CELL * j),
+                                   top + (double)(CELL * i), CELL, CELL, colour,
+                                   isfinite(size) ? 0.15 + 0.85 * size : 1);
         }
     picture->height = top + height + 16;
 }
 
 static int show(picture *picture, const char *name, const flat *f, int output, int input,
                 wg_tensor *jacobian) {
-    const int64_t rows_of = wg_tensor_size(jacobian, 0), columns_of = wg_tensor_size(jacobian, 1);
     char title[768], pattern[256], to[96], from[96];
-    double *entries = calloc((size_t)wg_tensor_count(jacobian) + 1, sizeof *entries);
-    const matrix m = {rows_of, columns_of, entries};
-    if (!entries || wg_to_array(wg_cast(wg_detach(jacobian), WG_F64), entries) < 0) {
+    const int64_t count = wg_tensor_count(jacobian);
+    double *entries = wg__cli_calloc((size_t)count, sizeof *entries);
+    const matrix m = {wg_tensor_size(jacobian, 0), wg_tensor_size(jacobian, 1), entries};
+    if (wg_to_array(wg_cast(wg_detach(jacobian), WG_F64), entries) < 0) {
         free(entries);
-        return wg_error_pending() ? -1 : wg_fail(WG_ERROR_MEMORY, "jacobian", "no memory");
+        return -1;
     }
-    describe_zeros(&m, pattern, sizeof pattern);
+    int64_t filled = 0;
+    double largest = 0;
+    for (int64_t k = 0; k < count; k++) {
+        filled += entries[k] != 0;
+        largest = isfinite(entries[k]) ? fmax(largest, fabs(entries[k])) : largest;
+    }
+    describe_zeros(&m, filled, pattern, sizeof pattern);
     snprintf(title, sizeof title,
              "%s: d output %d %s / d input %d %s: %lld x %lld, %lld entries are not 0: %s", name,
              output, wg_spec_text(to, sizeof to, &f->outputs[output]), input,
              wg_spec_text(from, sizeof from, &f->inputs[input]), (long long)m.rows,
-             (long long)m.columns, (long long)count_filled(&m), pattern);
+             (long long)m.columns, (long long)filled, pattern);
     const int64_t rows = wg__smaller(m.rows, MOST_ROWS),
                   columns = wg__smaller(m.columns, MOST_COLUMNS);
     printf("%s\n", title);
     if (picture->cells)
-        draw_cells(picture, &m, rows, columns, title);
+        draw_cells(picture, &m, rows, columns, largest, title);
     else
-        draw_text(&m, rows, columns);
+        draw_text(&m, rows, columns, largest);
     free(entries);
     return 0;
 }
@@ -596,12 +519,10 @@ static int run_drawn(int input_count, wg_tensor *const *inputs, int output_count
 }
 
 /* Draws the first sample. Returns as show_jacobians. */
-static int draw(picture *picture, const subject *of, const arguments *a) {
+static int draw(picture *picture, const char *name, const subject *of, const arguments *a) {
     wg_generator generator = {.seed = a->options.seed};
     drawn d = {.op = of->op};
-    char name[96];
     int made, shown = -1;
-    name_of(of, name, sizeof name);
     wg_scope scope;
     wg_scope_begin(&scope);
     if (of->op) {
@@ -623,52 +544,6 @@ static int draw(picture *picture, const subject *of, const arguments *a) {
     return shown;
 }
 
-/* ---- Files of pictures ---- */
-
-/* Returns the exit code, as those below. */
-static int begin_picture(picture *picture, const char *path) {
-    picture->png = ends_in(path, ".png");
-    picture->cells = open_memstream(&picture->cell_text, &picture->cell_size);
-    picture->titles = open_memstream(&picture->title_text, &picture->title_size);
-    return picture->cells && picture->titles ? 0 : wg__cli_fail("no memory for a picture");
-}
-
-/* Closes the streams, so that their texts are there. */
-static int end_picture(picture *picture) {
-    FILE *const streams[] = {picture->cells, picture->titles};
-    int failed = 0;
-    for (int i = 0; i < 2; i++)
-        failed |= streams[i] && fclose(streams[i]) != 0;
-    return failed ? wg__cli_fail("no memory for a picture") : 0;
-}
-
-static int write_svg(const char *path, const picture *picture) {
-    char *page = NULL;
-    const int length =
-        asprintf(&page,
-                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%g\" "
-                 "font-family=\"sans-serif\" font-size=\"12\">\n"
-                 "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n%s</svg>\n",
-                 WIDTH, picture->height + 10, picture->cell_text);
-    const int code = length < 0 ? wg__cli_fail("no memory for a picture")
-                                : wg__cli_write_file(path, page, (size_t)length);
-    free(length < 0 ? NULL : page);
-    return code;
-}
-
-/* A point of the picture is one of gnuplot's units, with y downwards. */
-static void write_png_script(FILE *gnuplot, const void *context) {
-    const picture *picture = context;
-    const double height = picture->height + 10;
-    fprintf(gnuplot, "set terminal pngcairo size %d,%g noenhanced font 'sans,9'\n", WIDTH, height);
-    fprintf(gnuplot,
-            "set margins 0,0,0,0\nunset border\nunset tics\nunset key\n"
-            "set xrange [0:%d]\nset yrange [%g:0]\n%s$cells << EOD\n%sEOD\n"
-            "plot $cells using 1:3:1:2:3:4:5 with boxxyerror fillstyle solid 1 noborder "
-            "linecolor rgb variable\n",
-            WIDTH, height, picture->title_text, picture->cell_text);
-}
-
 static int draw_subject(picture *picture, const subject *of, const arguments *a) {
     char name[96];
     name_of(of, name, sizeof name);
@@ -676,24 +551,37 @@ static int draw_subject(picture *picture, const subject *of, const arguments *a)
         return wg__cli_fail("%s is a model; --jacobian draws ops and layers", name);
     if (of->op && !of->op->differentiable)
         return wg__cli_fail("%s has no gradient: %s", name, of->op->no_gradient);
-    const int shown = draw(picture, of, a);
+    const int shown = draw(picture, name, of, a);
     if (shown < 0)
         return wg__cli_fail_pending();
     return shown > 0 ? 0 : wg__cli_fail("%s has no input to draw", name);
 }
 
 static int draw_all(const arguments *a) {
+    enum { WIDTH = 960 };
     picture picture = {0};
-    int failed = a->picture ? begin_picture(&picture, a->picture) : 0;
+    char *cells = NULL, *page = NULL;
+    size_t size;
+    int failed = 0;
+    if (a->picture && !(picture.cells = open_memstream(&cells, &size)))
+        return wg__cli_fail("no memory for a picture");
     for (int i = 0; i < a->count && !failed; i++)
         failed = draw_subject(&picture, &a->subjects[i], a);
-    if (end_picture(&picture) != 0)
-        failed = failed ? failed : 1;
-    if (a->picture && !failed)
-        failed = picture.png ? wg__cli_gnuplot(a->picture, write_png_script, &picture)
-                             : write_svg(a->picture, &picture);
-    free(picture.cell_text);
-    free(picture.title_text);
+    if (picture.cells) {
+        int length = fclose(picture.cells);
+        if (length == 0)
+            length =
+                asprintf(&page,
+                         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%g\" "
+                         "font-family=\"sans-serif\" font-size=\"12\">\n"
+                         "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n%s</svg>\n",
+                         WIDTH, picture.height + 10, cells);
+        if (!failed)
+            failed = length < 0 ? wg__cli_fail("no memory for a picture")
+                                : wg__cli_write_file(a->picture, page, (size_t)length);
+        free(length < 0 ? NULL : page);
+        free(cells);
+    }
     wg_error_clear();
     return failed;
 }
@@ -708,25 +596,6 @@ static const char *kind_of(const wg_op *op) {
     return op->is_view ? "view" : "primitive";
 }
 
-static const char *orders_of(const wg_op *op) {
-    return !op->differentiable ? "none" : op->zero_gradient ? "any, zero" : "any";
-}
-
-static const char *forward_of(const wg_op *op) {
-    if (!op->differentiable)
-        return "no";
-    return op->jvp || op->decompose ? "yes" : "by its vjp";
-}
-
-static void print_inputs(const wg_op *op) {
-    if (op->min_inputs == op->max_inputs)
-        printf("%d", op->min_inputs);
-    else if (op->max_inputs == WG_MAX_INPUTS)
-        printf("%d or more", op->min_inputs);
-    else
-        printf("%d to %d", op->min_inputs, op->max_inputs);
-}
-
 /* The text of a cell in one line, with bars escaped. */
 static void print_cell(const char *text) {
     for (; *text; text++) {
@@ -736,23 +605,8 @@ static void print_cell(const char *text) {
     }
 }
 
-/* ---- --list: dtypes ---- */
-
-/* True if the op runs on a sample after all inputs of the first input's dtype are cast to `dtype`.
- */
-static bool runs_on(const wg_op *op, wg_sample *sample, wg_dtype dtype) {
-    wg_tensor *outputs[WG_MAX_OUTPUTS];
-    if (sample->input_count == 0 || !sample->inputs[0])
-        return false;
-    wg_dtype first = wg_tensor_dtype(sample->inputs[0]);
-    for (int i = 0; i < sample->input_count; i++)
-        if (sample->inputs[i] && wg_tensor_dtype(sample->inputs[i]) == first)
-            sample->inputs[i] = wg_cast(sample->inputs[i], dtype);
-    bool runs = wg_apply(op, sample->input_count, sample->inputs, sample->options, outputs) == 0;
-    wg_error_clear();
-    return runs;
-}
-
+/* Whether the op runs on one of its samples after all inputs of the first input's dtype are cast to
+ * `dtype`. */
 static bool takes(const wg_op *op, wg_dtype dtype) {
     bool taken = false;
     for (int k = 0, more = 1; more > 0 && !taken; k++) {
@@ -761,36 +615,47 @@ static bool takes(const wg_op *op, wg_dtype dtype) {
         wg_scope scope;
         wg_scope_begin(&scope);
         more = op->sample(k, &generator, &sample);
-        taken = more > 0 && runs_on(op, &sample, dtype);
+        if (more > 0 && sample.input_count > 0 && sample.inputs[0]) {
+            wg_tensor *outputs[WG_MAX_OUTPUTS];
+            const wg_dtype first = wg_tensor_dtype(sample.inputs[0]);
+            for (int i = 0; i < sample.input_count; i++)
+                if (sample.inputs[i] && wg_tensor_dtype(sample.inputs[i]) == first)
+                    sample.inputs[i] = wg_cast(sample.inputs[i], dtype);
+            taken = wg_apply(op, sample.input_count, sample.inputs, sample.options, outputs) == 0;
+            wg_error_clear();
+        }
         wg_scope_end(&scope, NULL);
     }
     return taken;
 }
 
-static void print_dtypes(const wg_op *op) {
+static void print_op_row(const wg_op *op) {
     static const wg_dtype dtypes[] = {WG_F32, WG_F64, WG_BF16, WG_I32, WG_I64, WG_U8, WG_BOOL};
-    const char *before = "";
+    const char *before = "", *why = op->no_gradient ? op->no_gradient : op->zero_gradient;
+    printf("| `%s` | %s | %d", op->name, kind_of(op), op->min_inputs);
+    if (op->max_inputs == WG_MAX_INPUTS && op->min_inputs < op->max_inputs)
+        printf(" or more");
+    else if (op->min_inputs < op->max_inputs)
+        printf(" to %d", op->max_inputs);
+    printf(" | ");
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (takes(op, dtypes[i])) {
             printf("%s%s", before, wg_dtype_name(dtypes[i]));
             before = " ";
         }
-}
-
-/* ---- --list: rows ---- */
-
-static void print_op_row(const wg_op *op) {
-    printf("| `%s` | %s | ", op->name, kind_of(op));
-    print_inputs(op);
-    printf(" | ");
-    print_dtypes(op);
-    printf(" | %s | %s | ", orders_of(op), forward_of(op));
+    printf(" | %s | %s | ",
+           !op->differentiable ? "none"
+           : op->zero_gradient ? "any, zero"
+                               : "any",
+           !op->differentiable        ? "no"
+           : op->jvp || op->decompose ? "yes"
+                                      : "by its vjp");
     print_cell(op->doc);
-    if (op->no_gradient || op->zero_gradient)
+    if (why) {
         printf("%s %s: ", op->doc[strlen(op->doc) - 1] == '.' ? "" : ".",
                op->no_gradient ? "No gradient" : "Its gradient is zero");
-    if (op->no_gradient || op->zero_gradient)
-        print_cell(op->no_gradient ? op->no_gradient : op->zero_gradient);
+        print_cell(why);
+    }
     printf(" |\n");
 }
 
@@ -826,21 +691,19 @@ int wg__verb_gradcheck(int argc, char **argv) {
     };
     arguments a = {0};
     wg__cli_parse(&parser, argc, argv, &a);
+    int code = 0;
     if (a.list) {
         print_op_table();
-        free(a.subjects);
-        return 0;
-    }
-    if (a.jacobian) {
-        const int code =
+    } else if (a.jacobian) {
+        code =
             a.count ? draw_all(&a) : wg__cli_fail("--jacobian wants the name of an op or a layer");
-        free(a.subjects);
-        return code;
+    } else {
+        json_t *rows = a.json ? json_array() : NULL;
+        const int failed = check_all(&a, rows);
+        code = failed > 0;
+        if (rows)
+            wg__print_json(json_pack("{s:o, s:i}", "ops", rows, "failed", failed));
     }
-    json_t *rows = a.json ? json_array() : NULL;
-    int failed = check_all(&a, rows);
-    if (rows)
-        wg__print_json(json_pack("{s:o, s:i}", "ops", rows, "failed", failed));
     free(a.subjects);
-    return failed ? 1 : 0;
+    return code;
 }

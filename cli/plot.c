@@ -120,10 +120,6 @@ static bool shows(const panel *panel, const wg__run_history *run, const char *me
                          : wg__belongs(run, metric, panel->kind);
 }
 
-static bool is_drawn(const char *name) {
-    return strcmp(name, "step") != 0 && strcmp(name, "count") != 0;
-}
-
 /* The index-th metric of a run that can be drawn, or NULL. */
 static const char *metric_name(const void *context, int index) {
     const wg__run_history *run = context;
@@ -131,8 +127,8 @@ static const char *metric_name(const void *context, int index) {
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < histories[h]->column_count; i++) {
             const char *name = histories[h]->names[i];
-            if (is_drawn(name) && !(h == 1 && wg_history_column(&run->training, name)) &&
-                index-- == 0)
+            if (strcmp(name, "step") != 0 && strcmp(name, "count") != 0 &&
+                !(h == 1 && wg_history_column(&run->training, name)) && index-- == 0)
                 return name;
         }
     return NULL;
@@ -173,32 +169,22 @@ static int plan_panels(picture_plan *plan) {
 
 /* ---- The script ---- */
 
-/* Writes a gnuplot data block, $training_RUN_COLUMN or $evaluation_RUN_COLUMN. */
-static void write_block(FILE *gnuplot, const char *kind, int run, const wg_history *history,
-                        int column, double smooth, int64_t most) {
-    wg__curve curve = wg__curve_of(history, history->names[column], smooth, most);
-    fprintf(gnuplot, "$%s_%d_%d << EOD\n", kind, run, column);
-    for (int64_t i = 0; i < curve.count; i++)
-        fprintf(gnuplot, "%.9g %.9g\n", curve.steps[i], curve.values[i]);
-    fputs("EOD\n", gnuplot);
-    wg__curve_clear(&curve);
-}
-
-static void write_data(FILE *gnuplot, const picture_plan *plan) {
-    const double smooth = plan->arguments->smooth;
-    for (int r = 0; r < plan->arguments->run_count; r++) {
-        const wg__run_history *run = &plan->runs[r];
-        for (int i = 0; i < run->training.column_count; i++)
-            write_block(gnuplot, "training", r, &run->training, i, smooth,
-                        smooth > 0 ? SMOOTH_POINTS : POINTS);
-        for (int i = 0; i < run->evaluation.column_count; i++)
-            write_block(gnuplot, "evaluation", r, &run->evaluation, i, 0, INT32_MAX);
+/* Writes gnuplot's data blocks $training_RUN_COLUMN or $evaluation_RUN_COLUMN. */
+static void write_blocks(FILE *gnuplot, const char *kind, int run, const wg_history *history,
+                         double smooth, int64_t most) {
+    for (int column = 0; column < history->column_count; column++) {
+        wg__curve curve = wg__curve_of(history, history->names[column], smooth, most);
+        fprintf(gnuplot, "$%s_%d_%d << EOD\n", kind, run, column);
+        for (int64_t i = 0; i < curve.count; i++)
+            fprintf(gnuplot, "%.9g %.9g\n", curve.steps[i], curve.values[i]);
+        fputs("EOD\n", gnuplot);
+        wg__curve_clear(&curve);
     }
 }
 
 /* Control characters are replaced: gnuplot would take the text after a line break for a command. In
  * single quotes gnuplot has one escape, two quotes for a quote, and runs no backquotes. */
-void wg__gnuplot_text(FILE *gnuplot, const char *text) {
+static void write_text(FILE *gnuplot, const char *text) {
     fputc('\'', gnuplot);
     for (const char *c = text; *c; c++) {
         if (*c == '\'')
@@ -217,7 +203,7 @@ static void write_title(FILE *gnuplot, const picture_plan *plan, int run, const 
     snprintf(text, sizeof text, "%s%s%s, %s", several ? name : "", several ? ": " : "",
              wg__metric_title(metric, title, sizeof title), kind);
     fputs(" title ", gnuplot);
-    wg__gnuplot_text(gnuplot, text);
+    write_text(gnuplot, text);
 }
 
 /* The plot commands of a run in a panel: thin lines for training, marked lines for evaluations,
@@ -267,7 +253,7 @@ static void write_panel(FILE *gnuplot, const picture_plan *plan, const panel *pa
     const bool log_y = plan->arguments->log_y;
     if (panel->metric) {
         fputs("set ylabel ", gnuplot);
-        wg__gnuplot_text(gnuplot, wg__metric_title(panel->metric, title, sizeof title));
+        write_text(gnuplot, wg__metric_title(panel->metric, title, sizeof title));
         fputs("\nset yrange [*:*]\n", gnuplot);
     } else if (panel->kind == WG__PANEL_LOSSES) {
         fprintf(gnuplot, "set ylabel 'loss (nats)'\nset yrange [%s:*]\n", log_y ? "*" : "0");
@@ -279,15 +265,19 @@ static void write_panel(FILE *gnuplot, const picture_plan *plan, const panel *pa
     fputc('\n', gnuplot);
 }
 
-static void write_script(FILE *gnuplot, const void *context) {
-    const picture_plan *plan = context;
+static void write_script(FILE *gnuplot, const picture_plan *plan) {
     fprintf(gnuplot, "set terminal %s\n", find_picture(plan->arguments->out)->terminal);
     fputs("set grid lt 1 lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset lmargin 9\n"
           "set key outside right top Left reverse samplen 2\nset xlabel 'step'\n",
           gnuplot);
     fprintf(gnuplot, "%s%s", plan->arguments->log_x ? "set logscale x\n" : "",
             plan->arguments->log_y ? "set logscale y\n" : "");
-    write_data(gnuplot, plan);
+    for (int r = 0; r < plan->arguments->run_count; r++) {
+        const double smooth = plan->arguments->smooth;
+        write_blocks(gnuplot, "training", r, &plan->runs[r].training, smooth,
+                     smooth > 0 ? SMOOTH_POINTS : POINTS);
+        write_blocks(gnuplot, "evaluation", r, &plan->runs[r].evaluation, 0, INT32_MAX);
+    }
     fprintf(gnuplot, "set multiplot layout %d,1\n", plan->panel_count);
     for (int i = 0; i < plan->panel_count; i++)
         write_panel(gnuplot, plan, &plan->panels[i]);
@@ -327,7 +317,7 @@ static int start_gnuplot(int output, pid_t *process, FILE **input) {
 }
 
 /* Draws into `path`; returns the exit code. */
-static int draw(const char *path, wg__gnuplot_script script, const void *context) {
+static int draw(const char *path, const picture_plan *plan) {
     const int output = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (output < 0)
         return wg__cli_fail("%s: %s", path, strerror(errno));
@@ -341,33 +331,32 @@ static int draw(const char *path, wg__gnuplot_script script, const void *context
     if (failure)
         return wg__cli_fail("gnuplot does not start: %s", strerror(failure));
     signal(SIGPIPE, SIG_IGN); /* a failure of gnuplot shows in its exit code */
-    script(gnuplot, context);
+    write_script(gnuplot, plan);
     fclose(gnuplot);
     int status;
     waitpid(process, &status, 0);
     return status == 0 ? 0 : wg__cli_fail("gnuplot could not draw %s", path);
 }
 
-int wg__cli_gnuplot(const char *out, wg__gnuplot_script script, const void *context) {
+/* Draws beside the picture's place and renames it. */
+static int read_and_plot(const arguments *a, wg__run_history *runs) {
+    picture_plan plan = {.arguments = a, .runs = runs};
     char *path;
-    if (asprintf(&path, "%s.%ld%s", out, (long)getpid(), strrchr(out, '.')) < 0)
+    for (int i = 0; i < a->run_count; i++)
+        if (wg__run_history_read(&runs[i], a->runs[i]) < 0)
+            return wg__cli_fail_pending();
+    int code = plan_panels(&plan);
+    if (code)
+        return code;
+    if (asprintf(&path, "%s.%ld%s", a->out, (long)getpid(), strrchr(a->out, '.')) < 0)
         return wg__cli_fail("no memory for the name of a temporary file");
-    int code = draw(path, script, context);
-    if (code == 0 && rename(path, out) < 0)
-        code = wg__cli_fail("%s: %s", out, strerror(errno));
+    code = draw(path, &plan);
+    if (code == 0 && rename(path, a->out) < 0)
+        code = wg__cli_fail("%s: %s", a->out, strerror(errno));
     if (code)
         unlink(path);
     free(path);
     return code;
-}
-
-static int read_and_plot(const arguments *a, wg__run_history *runs) {
-    picture_plan plan = {.arguments = a, .runs = runs};
-    for (int i = 0; i < a->run_count; i++)
-        if (wg__run_history_read(&runs[i], a->runs[i]) < 0)
-            return wg__cli_fail_pending();
-    const int code = plan_panels(&plan);
-    return code ? code : wg__cli_gnuplot(a->out, write_script, &plan);
 }
 
 int wg__verb_plot(int argc, char **argv) {

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/draw.h"
 #include "cli/output.h"
-#include "cli/report_page.h"
 #include "cli/trained.h"
+#include "cli/weights_tree.h"
 #include "nn/attention.h"
 #include "tensor/easy.h"
 
@@ -60,6 +61,91 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     }
 }
 
+/* ---- The page ---- */
+
+static const char style[] =
+    ":root{color-scheme:light dark;--ink:#1c2127;--soft:#5b6570;--line:#d8dde3;--paper:#fff;"
+    "--card:#f6f8fa;--c0:#0b6bb8;--c1:#c8500a;--c2:#0a7f5a;--c3:#a8497f;--c4:#6a51a3;--c5:#666}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--soft:#98a2ad;--line:#323a43;"
+    "--paper:#14181c;--card:#1c2228;--c0:#5db2f2;--c1:#f0905a;--c2:#45c79a;--c3:#e089bb;"
+    "--c4:#a995e0;--c5:#9aa3ad}.map img{filter:invert(1) hue-rotate(180deg)}}"
+    "body{margin:0 auto;max-width:1040px;padding:24px;background:var(--paper);color:var(--ink);"
+    "font:15px/1.5 system-ui,sans-serif}h1{font-size:26px;margin:0 0 4px}"
+    "h2{font-size:19px;margin:36px 0 4px;border-bottom:1px solid var(--line);padding-bottom:4px}"
+    "p.note{color:var(--soft);margin:4px 0 12px}"
+    ".cards{display:flex;flex-wrap:wrap;gap:12px;margin:16px 0}"
+    ".card{background:var(--card);border:1px solid var(--line);border-radius:8px;"
+    "padding:10px 16px;min-width:96px}.card b{display:block;font-size:20px}"
+    ".card span{color:var(--soft);font-size:13px}"
+    ".tables{display:grid;grid-template-columns:repeat(auto-fit,minmax(320px,1fr));gap:24px;"
+    "align-items:start}table{border-collapse:collapse;width:100%;font-size:14px}"
+    "caption{text-align:left;font-weight:600;padding:4px 0}"
+    "td{border-bottom:1px solid var(--line);padding:3px 8px 3px 0;vertical-align:top;"
+    "overflow-wrap:anywhere}td+td{text-align:right}"
+    "svg{max-width:100%;height:auto;display:block}svg text{fill:var(--soft);font-size:12px}"
+    ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(180px,1fr));gap:14px}"
+    ".cell{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:8px;"
+    "font-size:12px;overflow-wrap:anywhere}.cell em{color:var(--soft);font-style:normal}"
+    ".tree{font:13px/1.6 ui-monospace,monospace}.tree details{margin-left:18px}"
+    ".tree .leaf{margin-left:33px}.row{display:inline-grid;width:calc(100% - 20px);"
+    "grid-template-columns:minmax(0,1fr) 76px 84px 110px;gap:10px}.leaf .row{width:calc(100% - "
+    "5px)}.row i{font-style:normal;text-align:right;color:var(--soft)}"
+    ".bar{background:var(--line);height:7px;margin-top:8px;border-radius:4px}"
+    ".bar u{display:block;height:7px;background:var(--c0);border-radius:4px}"
+    ".heads{display:flex;flex-wrap:wrap;gap:10px;margin:6px 0 16px}.map{text-align:center;"
+    "font-size:12px;color:var(--soft)}.map img{width:132px;height:132px;image-rendering:pixelated;"
+    "border:1px solid var(--line);display:block;object-fit:fill}"
+    ".sample{background:var(--card);border:1px solid var(--line);border-left:4px solid var(--c0);"
+    "border-radius:6px;padding:10px 14px;margin:10px 0;white-space:pre-wrap;overflow-wrap:anywhere}"
+    ".tokens{color:var(--soft);font-size:13px;overflow-wrap:anywhere}.tokens b{font-weight:500;"
+    "color:var(--ink);background:var(--card);border:1px solid var(--line);border-radius:4px;"
+    "padding:0 4px;margin:0 2px 4px 0;display:inline-block}";
+
+static void begin_page(FILE *page, const char *title) {
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
+          page);
+    wg__draw_text(page, title);
+    fprintf(page, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>", style);
+    wg__draw_text(page, title);
+    fputs("</h1>\n", page);
+}
+
+/* A heading and a line below it (NULL: none). */
+static void write_section(FILE *page, const char *title, const char *note) {
+    fputs("<h2>", page);
+    wg__draw_text(page, title);
+    fputs("</h2>\n", page);
+    if (note) {
+        fputs("<p class=\"note\">", page);
+        wg__draw_text(page, note);
+        fputs("</p>\n", page);
+    }
+}
+
+/* A table of the members of an object; nothing for NULL. */
+static void write_table(FILE *page, const char *caption, const json_t *object) {
+    const char *key;
+    json_t *value;
+    if (json_object_size(object) == 0)
+        return;
+    fputs("<table><caption>", page);
+    wg__draw_text(page, caption);
+    fputs("</caption>\n", page);
+    json_object_foreach((json_t *)object, key, value) {
+        char *text = json_is_string(value)
+                         ? NULL
+                         : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        fputs("<tr><td>", page);
+        wg__draw_text(page, key);
+        fputs("</td><td>", page);
+        wg__draw_text(page, text ? text : json_is_string(value) ? json_string_value(value) : "");
+        fputs("</td></tr>\n", page);
+        free(text);
+    }
+    fputs("</table>\n", page);
+}
+
 /* ---- The sections of the page ---- */
 
 typedef struct report {
@@ -102,9 +188,9 @@ static void clear_report(report *r) {
 
 static void card(FILE *page, const char *value, const char *name) {
     fputs("<div class=\"card\"><b>", page);
-    wg__page_text(page, value);
+    wg__draw_text(page, value);
     fputs("</b><span>", page);
-    wg__page_text(page, name);
+    wg__draw_text(page, name);
     fputs("</span></div>\n", page);
 }
 
@@ -130,9 +216,9 @@ static void write_head(const report *r) {
     const double *steps = wg_history_column(training, "step");
     char text[64];
     fputs("<p class=\"note\">", r->page);
-    wg__page_text(r->page, model->type->title);
+    wg__draw_text(r->page, model->type->title);
     fputs("; ", r->page);
-    wg__page_text(r->page, r->trained.objective->title);
+    wg__draw_text(r->page, r->trained.objective->title);
     fputs("</p>\n<div class=\"cards\">\n", r->page);
     card(r->page, wg__count((double)costs.parameters).text, "parameters");
     card(r->page, wg__bytes((double)costs.weight_bytes).text, "of weights in f32");
@@ -150,30 +236,71 @@ static void write_head(const report *r) {
 
 static void write_curves(const report *r) {
     if (!wg__has_panel(&r->history, WG__PANEL_LOSSES)) {
-        wg__page_section(r->page, "Training", "The file has no history of a training.");
+        write_section(r->page, "Training", "The file has no history of a training.");
         return;
     }
-    wg__page_section(r->page, "Loss", NULL);
-    wg__page_curves(r->page, &r->history, WG__PANEL_LOSSES);
+    write_section(r->page, "Loss", NULL);
+    wg__draw_curves(r->page, &r->history, WG__PANEL_LOSSES);
     if (wg__has_panel(&r->history, WG__PANEL_ACCURACIES)) {
-        wg__page_section(r->page, "Accuracy", NULL);
-        wg__page_curves(r->page, &r->history, WG__PANEL_ACCURACIES);
+        write_section(r->page, "Accuracy", NULL);
+        wg__draw_curves(r->page, &r->history, WG__PANEL_ACCURACIES);
     }
 }
 
 static void write_configuration(const report *r) {
     char *text = wg_model_config_json(&r->trained.model);
     json_t *config = text ? json_loads(text, 0, NULL) : NULL;
-    wg__page_section(r->page, "Configuration", NULL);
+    write_section(r->page, "Configuration", NULL);
     fputs("<div class=\"tables\">\n", r->page);
-    wg__page_table(r->page, "Model", config);
-    wg__page_table(r->page, "Run", r->settings);
+    write_table(r->page, "Model", config);
+    write_table(r->page, "Run", r->settings);
     fputs("</div>\n", r->page);
     json_decref(config);
     wg_text_free(text);
 }
 
 /* ---- Parameters ---- */
+
+static double number_at(const json_t *node, const char *key) {
+    return (double)json_integer_value(json_object_get(node, key));
+}
+
+static void write_row(FILE *page, const json_t *node, double whole) {
+    const json_t *shape = json_object_get(node, "shape");
+    const json_t *last = json_object_get(node, "last");
+    const double bytes = number_at(node, "bytes"), times = last ? number_at(node, "alike") : 1;
+    fputs("<span class=\"row\"><span>", page);
+    wg__draw_text(page, json_string_value(json_object_get(node, "name")));
+    if (last)
+        fprintf(page, " to %s, each", json_string_value(last));
+    if (shape) {
+        fprintf(page, " <span style=\"color:var(--soft)\">%s ",
+                json_string_value(json_object_get(node, "dtype")));
+        wg__shape_write(page, shape);
+        fputs("</span>", page);
+    }
+    fprintf(page,
+            "</span><i>%s</i><i>%s</i><span class=\"bar\"><u style=\"width:%.2f%%\"></u></span>"
+            "</span>",
+            wg__count(number_at(node, "numbers")).text, wg__bytes(bytes).text,
+            whole > 0 ? 100 * bytes * times / whole : 0);
+}
+
+static void write_node(FILE *page, const json_t *node, double whole, int depth) {
+    const json_t *children = json_object_get(node, "children");
+    if (json_array_size(children) == 0) {
+        fputs("<div class=\"leaf\">", page);
+        write_row(page, node, whole);
+        fputs("</div>\n", page);
+        return;
+    }
+    fprintf(page, "<details%s><summary>", depth < 2 ? " open" : "");
+    write_row(page, node, whole);
+    fputs("</summary>\n", page);
+    for (size_t i = 0; i < json_array_size(children); i++)
+        write_node(page, json_array_get(children, i), whole, depth + 1);
+    fputs("</details>\n", page);
+}
 
 static void write_tree(const report *r, const wg_state_dict *state) {
     json_t *rows = json_array();
@@ -188,10 +315,13 @@ static void write_tree(const report *r, const wg_state_dict *state) {
                                              wg_tensor_count(x) * (int64_t)wg_dtype_size(dtype)));
     }
     json_t *tree = wg__weights_tree(rows);
-    wg__page_section(
-        r->page, "Parameters",
-        "Numbers, bytes and share of all bytes. Layers that are alike are shown once.");
-    wg__page_tree(r->page, tree);
+    write_section(r->page, "Parameters",
+                  "Numbers, bytes and share of all bytes. Layers that are alike are shown once.");
+    const json_t *children = json_object_get(tree, "children");
+    fputs("<div class=\"tree\">\n", r->page);
+    for (size_t i = 0; i < json_array_size(children); i++)
+        write_node(r->page, json_array_get(children, i), number_at(tree, "bytes"), 0);
+    fputs("</div>\n", r->page);
     json_decref(tree);
     json_decref(rows);
 }
@@ -199,7 +329,7 @@ static void write_tree(const report *r, const wg_state_dict *state) {
 /* Histograms of the matrices, or of their gradients. Vectors are left out: their few numbers say
  * little, and there are many. */
 static int write_histograms(const report *r, const wg_state_dict *state, bool gradients) {
-    wg__page_grid_begin(r->page);
+    fputs("<div class=\"grid\">\n", r->page);
     for (int64_t i = 0; i < state->count; i++) {
         const wg_slot *slot = state->entries[i].slot;
         wg_scope scope;
@@ -209,12 +339,12 @@ static int write_histograms(const report *r, const wg_state_dict *state, bool gr
             x && !slot->tied && slot->kind == WG_SLOT_PARAMETER && wg_tensor_ndim(x) >= 2;
         float *values = shown ? wg__cli_calloc((size_t)wg_tensor_count(x), sizeof *values) : NULL;
         if (values && wg_to_array(wg_cast(x, WG_F32), values) == 0)
-            wg__page_histogram(r->page, state->entries[i].path, wg_tensor_count(x), values,
+            wg__draw_histogram(r->page, state->entries[i].path, wg_tensor_count(x), values,
                                gradients);
         free(values);
         wg_scope_end(&scope, NULL);
     }
-    wg__page_grid_end(r->page);
+    fputs("</div>\n", r->page);
     return wg_error_pending() ? -1 : 0;
 }
 
@@ -253,8 +383,8 @@ static int write_gradients(const report *r, const wg_state_dict *state) {
     wg_training *training = wg_training_new(t->objective, &setup);
     int status = training ? backward_of(r, training) : -1;
     if (status == 0) {
-        wg__page_section(r->page, "Gradients",
-                         "Of the loss of one batch of eight sequences of the corpus.");
+        write_section(r->page, "Gradients",
+                      "Of the loss of one batch of eight sequences of the corpus.");
         status = write_histograms(r, state, true);
     }
     wg_training_free(training);
@@ -264,21 +394,31 @@ static int write_gradients(const report *r, const wg_state_dict *state) {
 
 /* ---- A text of the user's ---- */
 
+/* The heads of a layer as pictures of their weights (H, Tq, Tk). */
 static void watch_attention(const char *path, const wg_tensor *weights, void *context) {
     enum { MOST = 256 };
     const report *r = context;
     const int64_t heads = wg_tensor_size(weights, 1), queries = wg_tensor_size(weights, 2),
                   keys = wg_tensor_size(weights, 3);
     float *values = wg__cli_calloc((size_t)wg_tensor_count(weights), sizeof *values);
-    if (queries <= MOST && keys <= MOST && wg_to_array(weights, values) == 0)
-        wg__page_attention(r->page, path, heads, queries, keys, values);
+    if (queries <= MOST && keys <= MOST && wg_to_array(weights, values) == 0) {
+        fputs("<div><code>", r->page);
+        wg__draw_text(r->page, path);
+        fputs("</code><div class=\"heads\">\n", r->page);
+        for (int64_t h = 0; h < heads; h++) {
+            fputs("<div class=\"map\"><img alt=\"\" src=\"data:image/bmp;base64,", r->page);
+            wg__draw_bitmap(r->page, queries, keys, values + h * queries * keys);
+            fprintf(r->page, "\">head %lld</div>\n", (long long)h);
+        }
+        fputs("</div></div>\n", r->page);
+    }
     free(values);
 }
 
 static void write_token(const report *r, int32_t id) {
     const char *token = wg_tokenizer_token(r->trained.tokenizer, id);
     fputs("<b>", r->page);
-    wg__page_text(r->page, token ? token : "?");
+    wg__draw_text(r->page, token ? token : "?");
     fputs("</b>", r->page);
 }
 
@@ -307,13 +447,12 @@ static int write_attention(const report *r) {
     const wg_model *model = &r->trained.model;
     const wg_text_source source = {.text = r->arguments->text};
     if (!(model->type->shape & (WG_ENCODER | WG_DECODER))) {
-        wg__page_section(r->page, "Attention", "It is shown of encoders and decoders.");
+        write_section(r->page, "Attention", "It is shown of encoders and decoders.");
         return 0;
     }
-    wg__page_section(
-        r->page, "Attention",
-        "Each row is a token that looks, each column one that it looks at, from the "
-        "first at the top left; the stronger the colour, the more. The tokens in order:");
+    write_section(r->page, "Attention",
+                  "Each row is a token that looks, each column one that it looks at, from the "
+                  "first at the top left; the stronger the colour, the more. The tokens in order:");
     float *vector = wg__cli_calloc((size_t)wg_model_sizes_of(model).width, sizeof *vector);
     int status = write_tokens(r, model->type->shape == WG_ENCODER);
     if (status == 0) {
@@ -327,11 +466,11 @@ static int write_attention(const report *r) {
 
 static void write_candidates(const report *r, const wg_filled_blank *blank) {
     if (blank->text) {
-        wg__page_text(r->page, blank->text);
+        wg__draw_text(r->page, blank->text);
         fputc('\n', r->page);
     }
     for (int64_t i = 0; i < blank->candidate_count; i++) {
-        wg__page_text(r->page, blank->candidates[i].text);
+        wg__draw_text(r->page, blank->candidates[i].text);
         fprintf(r->page, "  %.1f %%\n", 100 * blank->candidates[i].probability);
     }
 }
@@ -359,14 +498,14 @@ static int write_fill(const report *r) {
         text ? t->objective->fill(&t->model, t->tokenizer, &how, text, &filled)
              : wg_fail(WG_ERROR_MEMORY, "report", "no memory for a text with a blank");
     if (status == 0) {
-        wg__page_section(r->page, "Filled blanks", NULL);
+        write_section(r->page, "Filled blanks", NULL);
         fputs("<div class=\"sample\">", r->page);
-        wg__page_text(r->page, text);
+        wg__draw_text(r->page, text);
         fputs("\n\n", r->page);
         for (int64_t i = 0; i < filled.blank_count; i++)
             write_candidates(r, &filled.blanks[i]);
         if (filled.text)
-            wg__page_text(r->page, filled.text);
+            wg__draw_text(r->page, filled.text);
         fputs("</div>\n", r->page);
     }
     wg_filled_clear(&filled);
@@ -394,9 +533,9 @@ static int write_sample(const report *r, const char *prompt, uint64_t seed) {
                                                      &(wg_decode_options){.skip_special = true});
     if (written) {
         fputs("<div class=\"sample\"><b>", r->page);
-        wg__page_text(r->page, prompt ? prompt : "");
+        wg__draw_text(r->page, prompt ? prompt : "");
         fputs("</b>", r->page);
-        wg__page_text(r->page, written);
+        wg__draw_text(r->page, written);
         fputs("</div>\n", r->page);
     }
     wg_text_free(written);
@@ -411,16 +550,16 @@ static int write_samples(const report *r) {
         return write_fill(r);
     if (!objective->generate || !objective->prompt)
         return 0;
-    wg__page_section(r->page, "Samples",
-                     "Drawn at temperature 0.8, each from a seed of its own; what was given is "
-                     "bold.");
+    write_section(r->page, "Samples",
+                  "Drawn at temperature 0.8, each from a seed of its own; what was given is "
+                  "bold.");
     int status = 0;
     for (uint64_t seed = 1; status == 0 && seed <= SAMPLES; seed++)
         status = write_sample(r, r->arguments->text, seed);
     return status;
 }
 
-/* ---- The page ---- */
+/* ---- All of it ---- */
 
 static int write_page(const report *r) {
     char name[256], title[300];
@@ -429,7 +568,7 @@ static int write_page(const report *r) {
         return -1;
     snprintf(title, sizeof title, "%s: %s", wg__run_title(r->arguments->run, name, sizeof name),
              r->trained.model.type->name);
-    wg__page_begin(r->page, title);
+    begin_page(r->page, title);
     write_head(r);
     write_curves(r);
     bool recording = wg_set_grad_enabled(false);
@@ -440,16 +579,16 @@ static int write_page(const report *r) {
     if (status == 0) {
         write_configuration(r);
         write_tree(r, state);
-        wg__page_section(r->page, "Weights",
-                         "The matrices; the tails beyond four standard "
-                         "deviations are cut off.");
+        write_section(r->page, "Weights",
+                      "The matrices; the tails beyond four standard "
+                      "deviations are cut off.");
         recording = wg_set_grad_enabled(false);
         status = write_histograms(r, state, false);
         wg_set_grad_enabled(recording);
     }
     if (status == 0 && r->arguments->corpus)
         status = write_gradients(r, state);
-    wg__page_end(r->page);
+    fputs("</body>\n</html>\n", r->page);
     wg_state_dict_free(state);
     return status;
 }

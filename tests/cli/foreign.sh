@@ -47,8 +47,7 @@ if command -v gnuplot >/dev/null; then
     done
     draws 'a metric that is named runs nothing' d.svg run.h5 --metric "b'$line_break!mark$line_break'_loss"
     check 'a name is drawn with question marks' grep -q "a?!mark? loss" a.svg
-    run gradcheck sub --jacobian="|mark;$line_break!mark.png"
-    check 'a picture of gradcheck runs nothing' eval 'test $code = 0 && ! test -e obeyed'
+    draws 'a picture whose name is a command runs nothing' "|mark;$line_break!mark.png" run.h5
 else
     skip 'gnuplot runs nothing' 'gnuplot is not installed'
 fi
