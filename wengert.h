@@ -47,7 +47,6 @@
 #include "data/tokenizer/characters.h"
 #include "data/dataset/corpus_check.h"
 #include "data/dataset/dataset.h"
-#include "data/dataset/questions.h"
 #include "data/tokenizer/sentencepiece_train.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/wordpiece.h"

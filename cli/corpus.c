@@ -1,121 +1,67 @@
-/* `wengert corpus check' reports the faults of a training text, and how to mend each.
- * `wengert corpus questions' makes questions out of a text, from which a model learns to answer. */
+/* wengert corpus check: reports the faults of a training text, and how to mend each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "data/dataset/corpus_check.h"
 #include "data/dataset/dataset.h"
-#include "data/dataset/questions.h"
 
-enum { KEY_HELD_OUT = WG__KEY_OWN, KEY_TOKENIZER, KEY_OUT, KEY_COUNT, KEY_SEED, KEY_OVERWRITE };
+enum { KEY_HELD_OUT = WG__KEY_OWN, KEY_TOKENIZER };
 
 typedef struct arguments {
-    const char **paths; /* room for all arguments; the first is the job */
+    const char **paths; /* room for all arguments */
     int count;
-    const char *job;
-    const char *held_out, *tokenizer; /* of check; NULL: not given */
-    const char *out;                  /* of questions */
-    wg_corpus_questions_options questions;
-    bool overwrite, json;
-    const char *of_check, *of_questions; /* an option of either that was given */
+    bool checks;                      /* the job was given */
+    const char *held_out, *tokenizer; /* NULL: not given */
+    bool json;
 } arguments;
 
 static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "Options of check:", 1},
     {"held-out", KEY_HELD_OUT, "FILE", 0,
-     "The text to measure on: tell how many of its lines are in the training text, too", 1},
+     "The text to measure on: tell how many of its lines are in the training text, too", 0},
     {"tokenizer", KEY_TOKENIZER, "FILE", 0,
      "Tell tokens a word and the share of [UNK] with this tokenizer: what `wengert tokenizer "
      "train' "
      "wrote, a checkpoint, or a published file",
-     1},
-    {NULL, 0, NULL, 0, "Options of questions:", 2},
-    {"out", KEY_OUT, "QUESTIONS.json", 0, "The file to write, for `wengert finetune --task squad'",
-     2},
-    {"count", KEY_COUNT, "N", 0, "So many questions, as far as the text has them (25000)", 2},
-    {"seed", KEY_SEED, "N", 0, "Seed of all choices: the same one gives the same file (0)", 2},
-    {"overwrite", KEY_OVERWRITE, NULL, 0, "Overwrite an existing QUESTIONS.json", 2},
-    {NULL, 0, NULL, 0, "Options of both:", 3},
-    {"json", WG__KEY_JSON, NULL, 0, "Print the results as one JSON object", 3},
+     0},
+    WG__OPTION_JSON,
     {0},
 };
 
 const char *wg__corpus_job_name(int index) {
-    static const char *const names[] = {"check", "questions", NULL};
-    return names[index];
-}
-
-static bool is_job(const arguments *a, const char *name) {
-    return strcmp(a->job, name) == 0;
-}
-
-static void take_argument(arguments *a, char *text, const struct argp_state *state) {
-    char suggestion[96];
-    if (a->job) {
-        a->paths[a->count++] = text;
-        return;
-    }
-    for (int i = 0; wg__corpus_job_name(i); i++)
-        if (strcmp(text, wg__corpus_job_name(i)) == 0)
-            a->job = text;
-    if (!a->job)
-        argp_error(state, "the job is '%s'; it must be check or questions%s", text,
-                   wg__cli_suggestion(suggestion, sizeof suggestion, text, wg__corpus_job_name));
-}
-
-static void check_arguments(const arguments *a, const struct argp_state *state) {
-    if (!a->job)
-        argp_error(state, "missing job: check or questions");
-    if (a->count == 0)
-        argp_error(state, "missing FILE");
-    const bool asks = is_job(a, "questions");
-    const char *other = asks ? a->of_check : a->of_questions;
-    if (other)
-        argp_error(state, "--%s is an option of %s", other, asks ? "check" : "questions");
-    if (asks && !a->out)
-        argp_error(state, "missing --out QUESTIONS.json");
+    return index == 0 ? "check" : NULL;
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
     arguments *a = state->input;
+    char suggestion[96];
     switch (key) {
     case KEY_HELD_OUT:
         a->held_out = text;
-        a->of_check = "held-out";
         return 0;
     case KEY_TOKENIZER:
         a->tokenizer = text;
-        a->of_check = "tokenizer";
-        return 0;
-    case KEY_OUT:
-        a->out = text;
-        a->of_questions = "out";
-        return 0;
-    case KEY_COUNT:
-        a->questions.count = wg__cli_integer(state, "count", text, 1, INT64_MAX);
-        a->of_questions = "count";
-        return 0;
-    case KEY_SEED:
-        a->questions.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
-        a->of_questions = "seed";
-        return 0;
-    case KEY_OVERWRITE:
-        a->overwrite = true;
-        a->of_questions = "overwrite";
         return 0;
     case WG__KEY_JSON:
         a->json = true;
         return 0;
     case ARGP_KEY_ARG:
-        take_argument(a, text, state);
+        if (a->checks)
+            a->paths[a->count++] = text;
+        else if (strcmp(text, "check") != 0)
+            argp_error(
+                state, "the job is '%s'; it must be check%s", text,
+                wg__cli_suggestion(suggestion, sizeof suggestion, text, wg__corpus_job_name));
+        a->checks = true;
         return 0;
     case ARGP_KEY_END:
-        check_arguments(a, state);
+        if (!a->checks)
+            argp_error(state, "missing job: check");
+        if (a->count == 0)
+            argp_error(state, "missing FILE");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -291,26 +237,6 @@ static int check(const arguments *a) {
     return 0;
 }
 
-/* ---- questions ---- */
-
-static int make_questions(const arguments *a) {
-    if (!a->overwrite && access(a->out, F_OK) == 0)
-        return wg__cli_fail("%s exists; --overwrite replaces it", a->out);
-    wg_corpus_questions_report report;
-    if (wg_corpus_questions(a->count, a->paths, a->out, &a->questions, &report) < 0)
-        return wg__cli_fail_pending();
-    if (report.questions < a->questions.count)
-        wg__cli_note("the text is enough for %lld questions, not for %lld",
-                     (long long)report.questions, (long long)a->questions.count);
-    if (a->json)
-        wg__print_json(json_pack("{s:I, s:I, s:s}", "questions", (json_int_t)report.questions,
-                                 "contexts", (json_int_t)report.contexts, "out", a->out));
-    else
-        printf("%s: %lld questions about %lld contexts\n", a->out, (long long)report.questions,
-               (long long)report.contexts);
-    return 0;
-}
-
 /* ---- What pretrain tells ---- */
 
 /* A corpus of more bytes is not read once more before it is trained on. */
@@ -363,25 +289,17 @@ int wg__verb_corpus(int argc, char **argv) {
     static const struct argp parser = {
         .options = options,
         .parser = parse,
-        .args_doc = "check FILE...\nquestions FILE... --out QUESTIONS.json",
-        .doc =
-            "Checks a training text: repeated lines and documents, overlap with the text to "
-            "measure on, tokens, encoding and lengths, with what to do about each finding. Or "
-            "makes questions out of an English text, as JSON of SQuAD 1.1, from which `wengert "
-            "finetune --task squad' learns to find answers.\v"
-            "check: lines are compared without the blanks at their ends. Documents end at lines "
-            "\"<|endoftext|>\"; in a file without these, at three blank lines; in one without "
-            "these, too, at each blank line. A word is what stands between spaces, or an "
-            "ideograph. Files of any size are read as streams.\n\n"
-            "questions: paragraphs are lines of 300 to 2500 characters. An answer is a name or a "
-            "number in a sentence; the question is the clause around it, of which words are "
-            "left out, with a question word (Lewis, Denoyer and Riedel 2019, the noisy clozes). "
-            "The lists of function words and question words are English.",
+        .args_doc = "check FILE...",
+        .doc = "Checks a training text: repeated lines and documents, overlap with the text to "
+               "measure on, tokens, encoding and lengths, with what to do about each finding.\v"
+               "Lines are compared without the blanks at their ends. Documents end at lines "
+               "\"<|endoftext|>\"; in a file without these, at three blank lines; in one without "
+               "these, too, at each blank line. A word is what stands between spaces, or an "
+               "ideograph. Files of any size are read as streams.",
     };
-    arguments a = {.paths = wg__cli_calloc((size_t)argc + 1, sizeof *a.paths),
-                   .questions.count = WG_CORPUS_QUESTIONS_USUAL};
+    arguments a = {.paths = wg__cli_calloc((size_t)argc + 1, sizeof *a.paths)};
     wg__cli_parse(&parser, argc, argv, &a);
-    const int code = is_job(&a, "check") ? check(&a) : make_questions(&a);
+    const int code = check(&a);
     free(a.paths);
     return code;
 }

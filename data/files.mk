@@ -3,7 +3,6 @@ data_public = \
 	data/batches/batches.h \
 	data/dataset/corpus_check.h \
 	data/dataset/dataset.h \
-	data/dataset/questions.h \
 	data/tokenizer/bpe.h \
 	data/tokenizer/characters.h \
 	data/tokenizer/sentencepiece_train.h \
@@ -24,7 +23,6 @@ data_sources = \
 	data/dataset/labels.h \
 	data/dataset/mmap.c \
 	data/dataset/mmap.h \
-	data/dataset/questions.c \
 	data/dataset/read_text.c \
 	data/dataset/read_text.h \
 	data/dataset/squad.c \

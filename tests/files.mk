@@ -60,7 +60,6 @@ tests_test_data_SOURCES = \
 	tests/data/locale.c \
 	tests/data/long_text.c \
 	tests/data/mixture.c \
-	tests/data/questions.c \
 	tests/data/sentence_pairs.c \
 	tests/data/sentencepiece.c \
 	tests/data/sentencepiece_train.c \
@@ -275,7 +274,6 @@ command_tests = \
 	tests/cli/dry_run.sh \
 	tests/cli/embed.sh \
 	tests/cli/corpus_check.sh \
-	tests/cli/corpus_questions.sh \
 	tests/cli/finetune.sh \
 	tests/cli/foreign.sh \
 	tests/cli/generate.sh \
@@ -320,6 +318,7 @@ tree_tests = \
 	tests/names.sh \
 	tests/ops_table.sh \
 	tests/python.sh \
+	tests/questions.sh \
 	tests/quickstart.sh \
 	tests/site.sh \
 	tests/sizes.sh \

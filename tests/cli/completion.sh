@@ -29,7 +29,7 @@ offers ':files' finetune --train ''
 offers ':files' info ''
 offers 'logsumexp' bench ops logsume
 offers 'train' tokenizer tr
-offers 'questions :files' corpus qu
+offers 'check :files' corpus ch
 offers '--kind' tokenizer train --ki
 offers '' generate --prompt 'Once'
 run --complete no-such-verb --he

@@ -96,10 +96,9 @@ refuses 'a held-out text without text' 'empty.txt has no text' corpus check a.tx
 refuses 'a held-out text that is not there' 'none.txt: No such file' corpus check a.txt --held-out none.txt
 refuses 'a folder' "$PWD" corpus check "$PWD"
 refuses 'a tokenizer that is none' 'a.txt' corpus check a.txt --tokenizer a.txt
-misused 'missing job: check or questions' corpus
+misused 'missing job: check' corpus
 misused 'missing FILE' corpus check
-misused "the job is 'clean'; it must be check or questions" corpus clean a.txt
-misused "the job is 'chek'; it must be check or questions; did you mean 'check'?" corpus chek a.txt
-misused '--seed is an option of questions' corpus check a.txt --seed 3
+misused "the job is 'clean'; it must be check" corpus clean a.txt
+misused "the job is 'chek'; it must be check; did you mean 'check'?" corpus chek a.txt
 
 finish

@@ -81,8 +81,8 @@ check_verb() {
     done <options
     check "each number of wengert $verb is refused as 0 or has a meaning" test ! -s err
 }
-for verb in pretrain finetune eval generate score embed fill translate 'corpus questions' \
-    'tokenizer train' 'tokenizer pack' gradcheck plan plot convert 'bench ops' 'bench train' 'bench generate' \
+for verb in pretrain finetune eval generate score embed fill translate 'tokenizer train' \
+    'tokenizer pack' gradcheck plan plot convert 'bench ops' 'bench train' 'bench generate' \
     'bench gemm' 'bench attention' 'bench data' 'bench checkpoint'; do
     check_verb "$verb"
 done

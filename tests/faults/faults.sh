@@ -53,12 +53,6 @@ grep . text.txt >lower.txt
 tr a-z A-Z <lower.txt >upper.txt
 printf '%s\n' 'one two	1' 'six ten	0' 'two one	1' 'ten six	0' >labels.tsv
 head -n 4 text.txt >lines.txt
-for name in Ada Bea Cleo; do
-    for place in Rome Bern Oslo Kyiv; do
-        printf '%s saw the old bridge of %s near a quiet river before the long winter of 1867. ' $name $place
-    done
-    echo
-done >paragraphs.txt
 echo 'one [MASK] three' >masks.txt # standard input
 printf '%s\n' '{"sentence_good": "one two", "sentence_bad": "two one"}' >pairs.jsonl
 size='"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8'
@@ -102,7 +96,7 @@ setup tokenizer pack words.json text.txt --out ids.tokens.h5
 # old.* or half.h5 if it names one. ----
 
 commands='pretrain resume finetune eval score embed fill generate translate average info report tokenizer-bpe
-tokenizer-wordpiece tokenizer-sentencepiece tokenizer-char encode pack corpus questions gradcheck doctor
+tokenizer-wordpiece tokenizer-sentencepiece tokenizer-char encode pack corpus gradcheck doctor
 convert-hdf5 convert-safetensors convert-gguf convert-llama2c convert-shards convert-back'
 # The readers of what the commands above only write; short samples of other faults leave them out.
 if test "$what" = read || test "$tries" = 0; then
@@ -136,7 +130,6 @@ of() {
         --batch 2 --seq 16 --steps 2 --out new.h5 ;;
     pack) echo tokenizer pack words.json text.txt --out old.tokens.h5 ;;
     corpus) echo corpus check text.txt ;;
-    questions) echo corpus questions paragraphs.txt --overwrite --out old.json ;;
     gradcheck) echo gradcheck add ;;
     doctor) echo doctor --json ;;
     convert-hdf5) echo convert published old.h5 ;;

@@ -120,7 +120,6 @@ wg_profile_kind = {
 
 constants = {
     "WG_PROFILE_SHAPES": 96,
-    "WG_CORPUS_QUESTIONS_USUAL": 25000,
     "WG_LOSS_PARTS": 2,
     "WG_EVALUATES_BY_DOCUMENT": 1,
     "WG_EVALUATES_PREDICTIONS": 2,
@@ -1477,20 +1476,6 @@ class wg_dataset_options(Structure):
     ]
 
 
-class wg_corpus_questions_options(Structure):
-    _fields_ = [
-        ("count", c_int64),
-        ("seed", c_uint64),
-    ]
-
-
-class wg_corpus_questions_report(Structure):
-    _fields_ = [
-        ("questions", c_int64),
-        ("contexts", c_int64),
-    ]
-
-
 class wg_sentencepiece_training(Structure):
     _fields_ = [
         ("unigram", c_bool),
@@ -2724,7 +2709,6 @@ FUNCTIONS = {
     "wg_convert": (c_int, [c_char_p, c_char_p, c_void_p, c_void_p]),
     "wg_copy_": (c_int, [c_void_p, c_void_p]),
     "wg_corpus_check": (c_int, [c_int, c_void_p, c_void_p, c_void_p]),
-    "wg_corpus_questions": (c_int, [c_int, c_void_p, c_char_p, c_void_p, c_void_p]),
     "wg_cos": (c_void_p, [c_void_p]),
     "wg_cosh": (c_void_p, [c_void_p]),
     "wg_cosine_similarity": (c_void_p, [c_void_p, c_void_p, c_int, c_double]),
