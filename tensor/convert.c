@@ -199,7 +199,7 @@ LOOP(bool_u8, uint8_t, uint8_t, x != 0)
 static void round_numbers(int64_t n, char *const *data, const int64_t *strides,
                           const void *context) {
     if (strides[0] == sizeof(uint16_t) && strides[1] == sizeof(float))
-        wg__simd_for(WG_F32)->round_to_bf16(n, data[1], (uint16_t *)data[0]);
+        wg__simd_for(WG_F32)->rows.round_to_bf16(n, data[1], (uint16_t *)data[0]);
     else
         bf16_f32(n, data, strides, context);
 }
@@ -207,7 +207,7 @@ static void round_numbers(int64_t n, char *const *data, const int64_t *strides,
 static void widen_numbers(int64_t n, char *const *data, const int64_t *strides,
                           const void *context) {
     if (strides[0] == sizeof(float) && strides[1] == sizeof(uint16_t))
-        wg__simd_for(WG_F32)->widen_bf16(n, (const uint16_t *)data[1], data[0]);
+        wg__simd_for(WG_F32)->rows.widen_bf16(n, (const uint16_t *)data[1], data[0]);
     else
         f32_bf16(n, data, strides, context);
 }

@@ -116,7 +116,7 @@ static double word_pair(const uint32_t *words, int64_t block, int first) {
 /* Sets u and v to the two numbers of each block of some groups. */
 static void uniform_pairs(wg_generator draw, int64_t group, int64_t groups, double *u, double *v) {
     uint32_t words[GROUPS_AT_ONCE * WG__RANDOM_GROUP];
-    wg__simd_for(WG_F32)->random_words(draw.seed, draw.offset, (uint64_t)group, groups, words);
+    wg__simd_for(WG_F32)->random.words(draw.seed, draw.offset, (uint64_t)group, groups, words);
     for (int64_t block = 0; block < groups * GROUP; block++) {
         u[block] = word_pair(words, block, 0);
         v[block] = word_pair(words, block, 2);
@@ -139,7 +139,7 @@ static void fill_uniform(int64_t begin, int64_t end, void *context) {
         } else {
             float *x = (float *)job->data + first;
             uint32_t words[GROUPS_AT_ONCE * WG__RANDOM_GROUP];
-            wg__simd_for(WG_F32)->random_words(job->draw.seed, job->draw.offset, (uint64_t)group,
+            wg__simd_for(WG_F32)->random.words(job->draw.seed, job->draw.offset, (uint64_t)group,
                                                groups, words);
             for (int64_t begun = 0; begun < n; begun += 2 * GROUP) {
                 const uint32_t *of = words + begun / (2 * GROUP) * WG__RANDOM_GROUP;
@@ -163,7 +163,7 @@ static void fill_normal(int64_t begin, int64_t end, void *context) {
         const int64_t first = group * 2 * GROUP, left = job->count - first;
         const int64_t n = left < groups * 2 * GROUP ? left : groups * 2 * GROUP;
         uniform_pairs(job->draw, group, groups, u, v);
-        wg__simd_for(WG_F64)->normal_pairs(groups * GROUP, u, v);
+        wg__simd_for(WG_F64)->random.normal_pairs(groups * GROUP, u, v);
         for (int64_t i = 0; i < n; i++) {
             const double x = job->mean + job->std * (i % 2 ? v : u)[i / 2];
             if (job->dtype == WG_F64)
@@ -270,7 +270,7 @@ void wg__random_gammas(uint64_t seed, uint64_t offset, int64_t first, int64_t n,
         normal[i] = u[2 * i];
         turn[i] = v[2 * i];
     }
-    wg__simd_for(WG_F64)->normal_pairs(WG__GAMMAS_AT_ONCE, normal, turn);
+    wg__simd_for(WG_F64)->random.normal_pairs(WG__GAMMAS_AT_ONCE, normal, turn);
     for (int64_t i = 0; i < n; i++) {
         if (!(concentration[i] > 0)) {
             x[i] = NAN;
@@ -408,7 +408,7 @@ wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
     int64_t with[BLOCKS_AT_ONCE];
     for (int64_t end = n; end > 1;) {
         const int64_t begin = (end - 1) / BLOCKS_AT_ONCE * BLOCKS_AT_ONCE;
-        wg__simd_for(WG_F32)->random_words(draw.seed, draw.offset, (uint64_t)(begin / GROUP),
+        wg__simd_for(WG_F32)->random.words(draw.seed, draw.offset, (uint64_t)(begin / GROUP),
                                            wg__ceil_divide(end - begin, GROUP), words);
         for (int64_t i = end - 1; i >= begin && i > 0; i--) {
             with[i - begin] = partner(draw, words, i, i - begin);

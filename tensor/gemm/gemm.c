@@ -121,9 +121,9 @@ static void add_columns(int64_t begin, int64_t end, void *context) {
             ((float *)y)[i] = (float)(p->beta == 0 ? 0 : p->beta * ((float *)y)[i]);
         else
             ((double *)y)[i] = p->beta == 0 ? 0 : p->beta * ((double *)y)[i];
-    wg__simd_for(p->dtype)->add_scaled_rows(p->k, end - begin, p->a.column_stride,
-                                            wg__matrix_at(p->dtype, p->a, begin, 0).data, p->alpha,
-                                            p->b.data, p->b.row_stride, y);
+    wg__simd_for(p->dtype)->products.add_scaled_rows(p->k, end - begin, p->a.column_stride,
+                                                     wg__matrix_at(p->dtype, p->a, begin, 0).data,
+                                                     p->alpha, p->b.data, p->b.row_stride, y);
 }
 
 /* Computes rows begin..end of the outer product of two vectors, k = 1, whose rows are contiguous.
@@ -229,9 +229,9 @@ void wg__gemm(const wg__product *product) {
     }
     if (is_tiny(&p)) {
         wg__product_place_row(&p);
-        wg__simd_for(p.dtype)->small_product(p.m, p.n, p.k, p.alpha, p.a.data, p.a.row_stride,
-                                             p.a.column_stride, p.b.data, p.b.row_stride,
-                                             p.b.column_stride, p.beta, p.c.data, p.c.row_stride);
+        wg__simd_for(p.dtype)->products.small(p.m, p.n, p.k, p.alpha, p.a.data, p.a.row_stride,
+                                              p.a.column_stride, p.b.data, p.b.row_stride,
+                                              p.b.column_stride, p.beta, p.c.data, p.c.row_stride);
         return;
     }
     if (is_outer(&p)) {
@@ -246,8 +246,8 @@ void wg__gemm(const wg__product *product) {
     with_vectors.beta = p.beta;
     if (few && has_dots(&with_vectors) && !(p.k <= 1 && has_columns(&with_vectors))) {
         wg__row_products rows = row_products_of(&with_vectors);
-        wg__parallel_for(with_vectors.m, 1 + CHUNK / (p.k + 1), wg__simd_for(p.dtype)->row_products,
-                         &rows);
+        wg__parallel_for(with_vectors.m, 1 + CHUNK / (p.k + 1),
+                         wg__simd_for(p.dtype)->products.row_products, &rows);
     } else if (few) /* also with k = 1, where a dot product of one element would be slower */
         wg__parallel_for(with_vectors.m, COLUMN_CHUNK, add_columns, &with_vectors);
     else if (multiply_adds <= SMALL)

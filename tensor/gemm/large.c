@@ -242,9 +242,9 @@ static void pack_source(const blocks *p, bool of_a, source x, char *to) {
                                 x.stride, x.k_stride},
             along, along ? words_along(p) : width_of(p, of_a), to);
     } else if (x.stride == 1 && x.count == kernel->b_width)
-        kernel->simd->pack_rows(x.k, x.count, x.data, x.k_stride, 1, to);
+        kernel->simd->products.pack_rows(x.k, x.count, x.data, x.k_stride, 1, to);
     else
-        kernel->simd->pack_columns(x.count, x.k, x.data, x.stride, x.k_stride, to);
+        kernel->simd->products.pack_columns(x.count, x.k, x.data, x.stride, x.k_stride, to);
 }
 
 /* Vectors of contiguous elements are gathered into a buffer in the L1 cache and packed from
@@ -360,7 +360,7 @@ static void copy_scaled(wg_dtype dtype, int64_t m, int64_t n, double factor, wg_
 }
 
 static void multiply_panels(const wg__gemm_kernel *kernel, const wg__panel_product *tile) {
-    (kernel->rounded ? kernel->rounded->rounded_product : kernel->simd->panel_product)(tile);
+    (kernel->rounded ? kernel->rounded->rounded_product : kernel->simd->products.panel)(tile);
 }
 
 /* Computes a tile that the kernel cannot write into C: C has no room for whole vectors, its columns

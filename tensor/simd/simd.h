@@ -39,16 +39,6 @@ typedef void (*wg__simd_gate_vjp)(int64_t n, const void *gate, const void *value
 /* y = f(a, b), n elements; y may be a or b. */
 typedef void (*wg__simd_pair)(int64_t n, const void *a, const void *b, void *y);
 
-/* y from x, and dx from y and dy, along lines side by side. */
-typedef void (*wg__simd_columns)(int64_t n, int64_t columns, int64_t stride, const void *x,
-                                 void *y);
-typedef void (*wg__simd_columns_vjp)(int64_t n, int64_t columns, int64_t stride, const void *y,
-                                     const void *dy, void *dx);
-
-/* The same of contiguous rows of n elements each. */
-typedef void (*wg__simd_rows)(int64_t rows, int64_t n, const void *x, void *y);
-typedef void (*wg__simd_rows_vjp)(int64_t rows, int64_t n, const void *y, const void *dy, void *dx);
-
 /* The random words in a group. Element i of a draw uses word i % 64 of group i / 64, which is word
  * (i % 64) / 16 of Philox block 16 (i / 64) + i % 16. */
 #define WG__RANDOM_GROUP 64
@@ -191,8 +181,191 @@ typedef struct wg__fft {
     int64_t room; /* elements of a line that a buffer needs */
 } wg__fft;
 
+/* Functions of one row of n elements, unless said otherwise. */
+typedef struct wg__simd_rows {
+    /* The largest element (-inf if the row is empty, NaN if it has a NaN); sum e^(x - shift);
+     * y = scale e^(x - shift), where y may be x; softmax, zeros for a row of -inf, where y may be
+     * x. */
+    double (*max)(int64_t n, const void *x);
+    double (*sum_exp)(int64_t n, const void *x, double shift);
+    void (*exp)(int64_t n, const void *x, double shift, double scale, void *y);
+    void (*softmax)(int64_t n, const void *x, void *y);
+
+    /* Of f32 alone: the sum, in f64; and conversions by the rules of wg_cast, to nearest, ties to
+     * even, where a NaN stays one. */
+    double (*sum)(int64_t n, const void *x);
+    void (*round_to_bf16)(int64_t n, const void *x, uint16_t *y);
+    void (*widen_bf16)(int64_t n, const uint16_t *x, void *y);
+
+    /* The gradient of softmax from y, dx = y (dy - sum dy y), or of its logarithm, dy - e^y sum dy.
+     * dx may be dy. */
+    void (*softmax_vjp)(bool logarithm, int64_t n, const void *y, const void *dy, void *dx);
+
+    /* Softmax, or its logarithm, and the gradients along each of `columns` lines of n elements that
+     * lie side by side: element i of line j is x[i stride + j]. A line's result does not depend on
+     * the others of the call. A line of -inf has a softmax of 0 and a logarithm of NaN. */
+    void (*softmax_columns)(bool logarithm, int64_t n, int64_t columns, int64_t stride,
+                            const void *x, void *y);
+    void (*softmax_columns_vjp)(bool logarithm, int64_t n, int64_t columns, int64_t stride,
+                                const void *y, const void *dy, void *dx);
+
+    /* The same of contiguous rows of 1 to WG__SHORT_LINE elements, with the bits of lines side by
+     * side. */
+#define WG__SHORT_LINE 32
+    void (*softmax_short)(bool logarithm, int64_t rows, int64_t n, const void *x, void *y);
+    void (*softmax_short_vjp)(bool logarithm, int64_t rows, int64_t n, const void *y,
+                              const void *dy, void *dx);
+
+    /* With weights a b, where a NULL operand means ones: excess returns sum a b (shift - x) and
+     * sets `total` to sum a b; subtract computes y -= scale a b. */
+    double (*excess)(int64_t n, const void *x, double shift, const void *a, const void *b,
+                     double *total);
+    void (*subtract)(int64_t n, double scale, const void *a, const void *b, void *y);
+
+    /* Normalisation of a row: its mean and (biased) variance; y = (x - mean) scale weight + bias,
+     * where y may be x and a NULL weight or bias is left out; and its gradients, where scale is a
+     * function of the row: dx is written, dweight and dbias are accumulated, each unless NULL. If
+     * `centered`, the mean is a function of the row, too. `share` multiplies the gradient through
+     * the scale; it is 1 for scale = 1 / sqrt(variance + eps). */
+    void (*moments)(int64_t n, const void *x, double *mean, double *variance);
+    void (*normalize)(int64_t n, const void *x, double mean, double scale, const void *weight,
+                      const void *bias, void *y);
+    void (*normalize_vjp)(int64_t n, const void *x, double mean, double scale, const void *weight,
+                          const void *dy, bool centered, double share, void *dx, void *dweight,
+                          void *dbias);
+
+    /* Normalisation of channels: wg__affine_row, whose coefficients are of `each` element or of
+     * all; sums of g and of (x - center) g over a row; and the addition of g and (x - center) g to
+     * rows of sums, where a NULL g means x - center. */
+    void (*affine)(int64_t n, bool each, const wg__affine_row *row);
+    void (*centered_sums)(int64_t n, const void *x, double center, const void *g, double *sum,
+                          double *sum_x);
+    void (*add_centered)(int64_t n, const void *x, const void *center, const void *g, void *sum,
+                         void *sum_x);
+
+    /* Attention: replaces the scores s of a row by e^(s + bias - max) keep. Returns the factor that
+     * normalizes them, 1 / sum e^(s + bias - max), and sets log_sum_exp to log sum e^(s + bias).
+     * If all s + bias are -inf, the row becomes 0, the factor 0 and log_sum_exp +inf. A NULL bias
+     * means zeros, a NULL keep ones. All rows have room for whole vectors; elements beyond n are
+     * overwritten. */
+    double (*attention)(int64_t n, const void *bias, const void *keep, void *scores,
+                        double *log_sum_exp);
+
+    /* With p = e^(s + bias - log_sum_exp) and g the gradient of the weights p keep: g becomes
+     * scale p (g keep - sum p g keep), the gradient of the scores before scaling, and s becomes
+     * p keep. Rows are as above. */
+    void (*attention_vjp)(int64_t n, const void *bias, const void *keep, double log_sum_exp,
+                          double scale, void *scores, void *gradient);
+
+    /* bias = 0 where the mask is true, -inf elsewhere. */
+    void (*mask_to_bias)(int64_t n, const bool *mask, int64_t step, void *bias);
+
+    /* Adds the rows of x, row_stride elements apart, to the row `sums`. */
+    void (*add)(int64_t rows, int64_t columns, int64_t row_stride, const void *x, void *sums);
+
+    /* For max_pool: y[i] = x[i stride], and place[i] = at + i stride, where that is larger than
+     * y[i] or NaN. `place` has room for whole vectors. Of f32 alone. */
+    void (*keep_larger)(int64_t n, int64_t stride, const void *x, int32_t at, void *y,
+                        int32_t *place);
+} wg__simd_rows;
+
+typedef struct wg__simd_products {
+    /* The product of matrices that fit in the L1 and L2 caches. pack_columns packs the `count`
+     * columns of B, of n elements each, into panels n WG__PANEL_VECTORS lanes elements apart, with
+     * zeros beyond the last column. pack_rows packs the `count` rows of B, of n elements each, with
+     * the panels side by side and zeros up to whole vectors. `stride` is the distance from one
+     * column or row of x to the next, and `step` that from one of its elements to the next. */
+    void (*panel)(const wg__panel_product *p);
+    void (*windows)(const wg__window_product *p);
+    void (*window_dots)(const wg__window_dots *p);
+    void (*pack_columns)(int64_t count, int64_t n, const void *x, int64_t stride, int64_t step,
+                         void *panels);
+    void (*pack_rows)(int64_t count, int64_t n, const void *x, int64_t stride, int64_t step,
+                      void *rows);
+
+    /* C (m, n) = alpha A (m, k) B (k, n) + beta C, where k is at most WG__SMALL_K and the rows of
+     * C are contiguous. With beta 0, C is not read. */
+#define WG__SMALL_K 64
+    void (*small)(int64_t m, int64_t n, int64_t k, double alpha, const void *a, int64_t a_row,
+                  int64_t a_column, const void *b, int64_t b_row, int64_t b_column, double beta,
+                  void *c, int64_t c_row);
+
+    /* For each head: y (rows) = scale A x of a vector x (width); and y (width) = scale x A of a
+     * vector x (rows). */
+    void (*head_dots)(int heads, const wg__head_products *p);
+    void (*head_sums)(int heads, const wg__head_products *p);
+
+    /* Computes elements begin..end of each row of y. `context` is a const wg__row_products *; the
+     * arguments are those of a body of wg__parallel_for. */
+    void (*row_products)(int64_t begin, int64_t end, void *context);
+
+    /* y += scale sum_i x_i a_i over the rows a_i of a, of n elements each and row_stride apart. */
+    void (*add_scaled_rows)(int64_t rows, int64_t n, int64_t row_stride, const void *a,
+                            double scale, const void *x, int64_t x_stride, void *y);
+
+    /* Computes elements begin..end of each row of y with W in bf16; a row of W is read once for up
+     * to WG__ROWS_AT_ONCE rows of x. dequantize writes the n numbers of a row (not one of a group
+     * of 16). Only in the table of f32. */
+    void (*bf16)(const wg__quantized_product *p, int64_t begin, int64_t end);
+    void (*dequantize[WG_QUANTIZATION_COUNT])(int64_t n, const void *row, void *numbers);
+
+    /* Convolution of planes that lie in memory as they are read: tap t of output i is element
+     * offsets[t] + i of x.
+     *
+     *     tap_sums   y_i = start + sum_t weights_t x[offsets_t + i]         n outputs
+     *     tap_dots   sums_t += sum_i g_i x[offsets_t + i]
+     */
+    void (*tap_sums)(int64_t n, int64_t taps, const int64_t *offsets, const void *x,
+                     const void *weights, double start, void *y);
+    void (*tap_dots)(int64_t n, int64_t taps, const int64_t *offsets, const void *x, const void *g,
+                     void *sums);
+} wg__simd_products;
+
+typedef struct wg__simd_matrices {
+    /* y_j = the sum or the maximum of the differences between the point a, of k coordinates, and
+     * each of n points b, whose coordinate c is b[c b_row + j]; no root is taken. */
+    void (*distances)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
+                      const void *b, int64_t b_row, void *y);
+
+    /* da += sum_j weights_j f(a - b_j) over the n rows b_j of b, with f the derivative of those
+     * differences, but for factors p and 2: sign(d) |d|^(p-1); for MAX sign(d) where |d| is
+     * distance_j. f(0) is 0. */
+    void (*distances_vjp)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
+                          const void *b, const void *weights, const void *distance, void *da);
+
+    /* Transforms groups begin..end of `lanes` lines each, or the rest of the inner lines; there are
+     * inner / lanes groups, rounded up, for each outer index. `room` has 4 room `lanes` reals. */
+    void (*fft_groups)(const wg__fft *job, int64_t begin, int64_t end, void *room);
+
+    /* Factors of a small matrix (n, n) in column-major order, with LAPACK's arguments and INFO
+     * (getrf, getrs, trtrs without its check, potrf of a lower triangle, which overwrites the upper
+     * one): factor.h. b is (n, k). */
+    int64_t (*lu_factors)(int64_t n, void *a, int32_t *pivots);
+    void (*lu_solve)(int64_t n, int64_t k, const void *a, const int32_t *pivots, void *b);
+    void (*triangular_solve)(int64_t n, int64_t k, bool upper, bool unit, const void *a, void *b);
+    int64_t (*cholesky_factor)(int64_t n, void *a);
+} wg__simd_matrices;
+
+typedef struct wg__simd_random {
+    /* Writes the words of `groups` groups of a draw, beginning with `group`. The same in both
+     * tables. */
+    void (*words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups, uint32_t *words);
+
+    /* y = 0 where the word is below the limit, x * scale elsewhere; y may be x. */
+    void (*drop_below)(int64_t n, const uint32_t *words, uint32_t limit, double scale,
+                       const void *x, void *y);
+
+    /* Of f64 alone: two normals, written over two uniform numbers in [0, 1), of each of n pairs. */
+    void (*normal_pairs)(int64_t n, void *u, void *v);
+} wg__simd_random;
+
 typedef struct wg__simd {
     const char *name; /* of the instruction set */
+    int64_t lanes;    /* elements of a vector */
+    wg__simd_rows rows;
+    wg__simd_products products;
+    wg__simd_matrices matrices;
+    wg__simd_random random;
 
     /* Functions of C's math library. */
     wg__simd_map exp, exp2, expm1, log, log2, log10, log1p;
@@ -216,14 +389,6 @@ typedef struct wg__simd {
      * from there on. */
     wg__simd_pair gamma_slope_series, gamma_slope_fraction;
 
-    /* Of f64 alone: two normals, written over two uniform numbers in [0, 1), of each of n pairs. */
-    void (*normal_pairs)(int64_t n, void *u, void *v);
-
-    /* For max_pool: y[i] = x[i stride], and place[i] = at + i stride, where that is larger than
-     * y[i] or NaN. `place` has room for whole vectors. Of f32 alone. */
-    void (*keep_larger)(int64_t n, int64_t stride, const void *x, int32_t at, void *y,
-                        int32_t *place);
-
     wg__simd_map sigmoid;
     wg__simd_map gelu;      /* x/2 (1 + erf(x / sqrt 2)) */
     wg__simd_map gelu_tanh; /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
@@ -245,167 +410,6 @@ typedef struct wg__simd {
     /* Cross entropy of logits and targets, in the places of gates and values (ops/loss.c). */
     wg__simd_pair bce;
     wg__simd_gate_vjp bce_vjp;
-
-    /* Functions of one row: its largest element (-inf if the row is empty, NaN if it has a NaN);
-     * sum e^(x - shift); y = scale e^(x - shift), where y may be x; softmax, zeros for a row of
-     * -inf, where y may be x. */
-    double (*row_max)(int64_t n, const void *x);
-    double (*row_sum_exp)(int64_t n, const void *x, double shift);
-    void (*row_exp)(int64_t n, const void *x, double shift, double scale, void *y);
-    void (*row_softmax)(int64_t n, const void *x, void *y);
-
-    /* Of f32 alone: the sum of a row, in f64; and conversions by the rules of wg_cast, to nearest,
-     * ties to even, where a NaN stays one. */
-    double (*row_sum)(int64_t n, const void *x);
-    void (*round_to_bf16)(int64_t n, const void *x, uint16_t *y);
-    void (*widen_bf16)(int64_t n, const uint16_t *x, void *y);
-
-    /* Gradients of softmax and its logarithm along a row, from y: dx = y (dy - sum dy y), or
-     * dy - e^y sum dy. dx may be dy. */
-    void (*row_softmax_vjp)(int64_t n, const void *y, const void *dy, void *dx);
-    void (*row_log_softmax_vjp)(int64_t n, const void *y, const void *dy, void *dx);
-
-    /* Softmax, its logarithm and their gradients along each of `columns` lines of n elements that
-     * lie side by side: element i of line j is x[i stride + j]. A line's result does not
-     * depend on the others of the call. A line of -inf has a softmax of 0 and a logarithm of NaN.
-     */
-    wg__simd_columns softmax_columns, log_softmax_columns;
-    wg__simd_columns_vjp softmax_columns_vjp, log_softmax_columns_vjp;
-
-    /* The same of rows of 1 to WG__SHORT_LINE elements, with the bits of lines side by side. */
-#define WG__SHORT_LINE 32
-    wg__simd_rows softmax_short_rows, log_softmax_short_rows;
-    wg__simd_rows_vjp softmax_short_rows_vjp, log_softmax_short_rows_vjp;
-
-    /* With weights a b, where a NULL operand means ones: row_excess returns sum a b (shift - x) and
-     * sets `total` to sum a b; row_subtract computes y -= scale a b. */
-    double (*row_excess)(int64_t n, const void *x, double shift, const void *a, const void *b,
-                         double *total);
-    void (*row_subtract)(int64_t n, double scale, const void *a, const void *b, void *y);
-
-    /* Normalisation of a row: its mean and (biased) variance; y = (x - mean) scale weight + bias,
-     * where y may be x and a NULL weight or bias is left out; and its gradients, where scale is a
-     * function of the row: dx is written, dweight and dbias are accumulated, each unless NULL. If
-     * `centered`, the mean is a function of the row, too. `share` multiplies the gradient through
-     * the scale; it is 1 for scale = 1 / sqrt(variance + eps). */
-    void (*row_moments)(int64_t n, const void *x, double *mean, double *variance);
-    void (*row_normalize)(int64_t n, const void *x, double mean, double scale, const void *weight,
-                          const void *bias, void *y);
-    void (*row_normalize_vjp)(int64_t n, const void *x, double mean, double scale,
-                              const void *weight, const void *dy, bool centered, double share,
-                              void *dx, void *dweight, void *dbias);
-
-    /* Normalisation of channels: wg__affine_row, whose coefficients are of `each` element or of
-     * all; sums of g and of (x - center) g over a row; and the addition of g and (x - center) g to
-     * rows of sums, where a NULL g means x - center. */
-    void (*row_affine)(int64_t n, bool each, const wg__affine_row *row);
-    void (*row_centered_sums)(int64_t n, const void *x, double center, const void *g, double *sum,
-                              double *sum_x);
-    void (*add_centered_row)(int64_t n, const void *x, const void *center, const void *g, void *sum,
-                             void *sum_x);
-
-    /* Attention: replaces the scores s of a row by e^(s + bias - max) keep. Returns the factor that
-     * normalizes them, 1 / sum e^(s + bias - max), and sets log_sum_exp to log sum e^(s + bias).
-     * If all s + bias are -inf, the row becomes 0, the factor 0 and log_sum_exp +inf. A NULL bias
-     * means zeros, a NULL keep ones. All rows have room for whole vectors; elements beyond n are
-     * overwritten. */
-    double (*row_attention)(int64_t n, const void *bias, const void *keep, void *scores,
-                            double *log_sum_exp);
-
-    /* With p = e^(s + bias - log_sum_exp) and g the gradient of the weights p keep: g becomes
-     * scale p (g keep - sum p g keep), the gradient of the scores before scaling, and s becomes
-     * p keep. Rows are as above. */
-    void (*row_attention_vjp)(int64_t n, const void *bias, const void *keep, double log_sum_exp,
-                              double scale, void *scores, void *gradient);
-
-    /* bias = 0 where the mask is true, -inf elsewhere. */
-    void (*mask_to_bias)(int64_t n, const bool *mask, int64_t step, void *bias);
-
-    /* The product of matrices that fit in the L1 and L2 caches. pack_columns packs the `count`
-     * columns of B, of n elements each, into panels n WG__PANEL_VECTORS lanes elements apart, with
-     * zeros beyond the last column. pack_rows packs the `count` rows of B, of n elements each, with
-     * the panels side by side and zeros up to whole vectors. `stride` is the distance from one
-     * column or row of x to the next, and `step` that from one of its elements to the next. */
-    int64_t lanes; /* elements of a vector */
-    void (*panel_product)(const wg__panel_product *p);
-    void (*window_product)(const wg__window_product *p);
-    void (*window_dots)(const wg__window_dots *p);
-    void (*pack_columns)(int64_t count, int64_t n, const void *x, int64_t stride, int64_t step,
-                         void *panels);
-    void (*pack_rows)(int64_t count, int64_t n, const void *x, int64_t stride, int64_t step,
-                      void *rows);
-
-    /* For each head: y (rows) = scale A x of a vector x (width); and y (width) = scale x A of a
-     * vector x (rows). */
-    void (*head_dots)(int heads, const wg__head_products *p);
-    void (*head_sums)(int heads, const wg__head_products *p);
-
-    /* Adds the rows of x, row_stride elements apart, to the row `sums`. */
-    void (*add_rows)(int64_t rows, int64_t columns, int64_t row_stride, const void *x, void *sums);
-
-    /* Computes elements begin..end of each row of y. `context` is a const wg__row_products *; the
-     * arguments are those of a body of wg__parallel_for. */
-    void (*row_products)(int64_t begin, int64_t end, void *context);
-
-    /* y_j = the sum or the maximum of the differences between the point a, of k coordinates, and
-     * each of n points b, whose coordinate c is b[c b_row + j]; no root is taken. */
-    void (*row_distances)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
-                          const void *b, int64_t b_row, void *y);
-
-    /* da += sum_j weights_j f(a - b_j) over the n rows b_j of b, with f the derivative of those
-     * differences, but for factors p and 2: sign(d) |d|^(p-1); for MAX sign(d) where |d| is
-     * distance_j. f(0) is 0. */
-    void (*row_distances_vjp)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
-                              const void *b, const void *weights, const void *distance, void *da);
-
-    /* Transforms groups begin..end of `lanes` lines each, or the rest of the inner lines; there are
-     * inner / lanes groups, rounded up, for each outer index. `room` has 4 room `lanes` reals. */
-    void (*fft_groups)(const wg__fft *job, int64_t begin, int64_t end, void *room);
-
-    /* Factors of a small matrix (n, n) in column-major order, with LAPACK's arguments and INFO
-     * (getrf, getrs, trtrs without its check, potrf of a lower triangle, which overwrites the upper
-     * one): factor.h. b is (n, k). */
-    int64_t (*lu_factors)(int64_t n, void *a, int32_t *pivots);
-    void (*lu_solve)(int64_t n, int64_t k, const void *a, const int32_t *pivots, void *b);
-    void (*triangular_solve)(int64_t n, int64_t k, bool upper, bool unit, const void *a, void *b);
-    int64_t (*cholesky_factor)(int64_t n, void *a);
-
-    /* y += scale sum_i x_i a_i over the rows a_i of a, of n elements each and row_stride apart. */
-    void (*add_scaled_rows)(int64_t rows, int64_t n, int64_t row_stride, const void *a,
-                            double scale, const void *x, int64_t x_stride, void *y);
-
-    /* Computes elements begin..end of each row of y with W in bf16; a row of W is read once for up
-     * to WG__ROWS_AT_ONCE rows of x. dequantize writes the n numbers of a row (not one of a group
-     * of 16). Only in the table of f32. */
-    void (*bf16_product)(const wg__quantized_product *p, int64_t begin, int64_t end);
-    void (*dequantize[WG_QUANTIZATION_COUNT])(int64_t n, const void *row, void *numbers);
-
-    /* C (m, n) = alpha A (m, k) B (k, n) + beta C, where k is at most WG__SMALL_K and the rows of
-     * C are contiguous. With beta 0, C is not read. */
-#define WG__SMALL_K 64
-    void (*small_product)(int64_t m, int64_t n, int64_t k, double alpha, const void *a,
-                          int64_t a_row, int64_t a_column, const void *b, int64_t b_row,
-                          int64_t b_column, double beta, void *c, int64_t c_row);
-
-    /* Convolution of planes that lie in memory as they are read: tap t of output i is element
-     * offsets[t] + i of x.
-     *
-     *     tap_sums   y_i = start + sum_t weights_t x[offsets_t + i]         n outputs
-     *     tap_dots   sums_t += sum_i g_i x[offsets_t + i]
-     */
-    void (*tap_sums)(int64_t n, int64_t taps, const int64_t *offsets, const void *x,
-                     const void *weights, double start, void *y);
-    void (*tap_dots)(int64_t n, int64_t taps, const int64_t *offsets, const void *x, const void *g,
-                     void *sums);
-
-    /* Writes the words of `groups` groups of a draw, beginning with `group`. The same in both
-     * tables. */
-    void (*random_words)(uint64_t seed, uint64_t offset, uint64_t group, int64_t groups,
-                         uint32_t *words);
-
-    /* y = 0 where the word is below the limit, x * scale elsewhere; y may be x. */
-    void (*drop_below)(int64_t n, const uint32_t *words, uint32_t limit, double scale,
-                       const void *x, void *y);
 } wg__simd;
 
 /* The instruction sets that the kernels are compiled for, and the best of them that is used: that

@@ -115,23 +115,20 @@ WG__OF_KNOWN void all_columns_vjp(const bool logarithm, int64_t n, int64_t colum
         few_columns_vjp(logarithm, 1, columns - j, n, stride, y + j, dy + j, dx + j);
 }
 
-static void softmax_columns(int64_t n, int64_t columns, int64_t stride, const void *x, void *y) {
-    all_columns(false, n, columns, stride, x, y);
+static void softmax_columns(bool logarithm, int64_t n, int64_t columns, int64_t stride,
+                            const void *x, void *y) {
+    if (logarithm)
+        all_columns(true, n, columns, stride, x, y);
+    else
+        all_columns(false, n, columns, stride, x, y);
 }
 
-static void log_softmax_columns(int64_t n, int64_t columns, int64_t stride, const void *x,
-                                void *y) {
-    all_columns(true, n, columns, stride, x, y);
-}
-
-static void softmax_columns_vjp(int64_t n, int64_t columns, int64_t stride, const void *y,
-                                const void *dy, void *dx) {
-    all_columns_vjp(false, n, columns, stride, y, dy, dx);
-}
-
-static void log_softmax_columns_vjp(int64_t n, int64_t columns, int64_t stride, const void *y,
-                                    const void *dy, void *dx) {
-    all_columns_vjp(true, n, columns, stride, y, dy, dx);
+static void softmax_columns_vjp(bool logarithm, int64_t n, int64_t columns, int64_t stride,
+                                const void *y, const void *dy, void *dx) {
+    if (logarithm)
+        all_columns_vjp(true, n, columns, stride, y, dy, dx);
+    else
+        all_columns_vjp(false, n, columns, stride, y, dy, dx);
 }
 
 /* ---- Short rows: LANES of them at a time, transposed, so that their elements lie as those of
@@ -196,22 +193,19 @@ WG__OF_KNOWN void short_rows_vjp(const bool logarithm, int64_t rows, int64_t n, 
         few_rows_vjp(logarithm, rows - r, n, y + r * n, dy + r * n, dx + r * n);
 }
 
-static void softmax_short_rows(int64_t rows, int64_t n, const void *x, void *y) {
-    short_rows(false, rows, n, x, y);
+static void softmax_short(bool logarithm, int64_t rows, int64_t n, const void *x, void *y) {
+    if (logarithm)
+        short_rows(true, rows, n, x, y);
+    else
+        short_rows(false, rows, n, x, y);
 }
 
-static void log_softmax_short_rows(int64_t rows, int64_t n, const void *x, void *y) {
-    short_rows(true, rows, n, x, y);
-}
-
-static void softmax_short_rows_vjp(int64_t rows, int64_t n, const void *y, const void *dy,
-                                   void *dx) {
-    short_rows_vjp(false, rows, n, y, dy, dx);
-}
-
-static void log_softmax_short_rows_vjp(int64_t rows, int64_t n, const void *y, const void *dy,
-                                       void *dx) {
-    short_rows_vjp(true, rows, n, y, dy, dx);
+static void softmax_short_vjp(bool logarithm, int64_t rows, int64_t n, const void *y,
+                              const void *dy, void *dx) {
+    if (logarithm)
+        short_rows_vjp(true, rows, n, y, dy, dx);
+    else
+        short_rows_vjp(false, rows, n, y, dy, dx);
 }
 
 /* ---- The gradients along one row ---- */
@@ -241,10 +235,9 @@ WG__OF_KNOWN void along_row_vjp(const bool logarithm, int64_t n, const real *y, 
             n - i);
 }
 
-static void row_softmax_vjp(int64_t n, const void *y, const void *dy, void *dx) {
-    along_row_vjp(false, n, y, dy, dx);
-}
-
-static void row_log_softmax_vjp(int64_t n, const void *y, const void *dy, void *dx) {
-    along_row_vjp(true, n, y, dy, dx);
+static void row_softmax_vjp(bool logarithm, int64_t n, const void *y, const void *dy, void *dx) {
+    if (logarithm)
+        along_row_vjp(true, n, y, dy, dx);
+    else
+        along_row_vjp(false, n, y, dy, dx);
 }

@@ -18,6 +18,7 @@ extern const wg__simd WG__TABLE;
 
 const wg__simd WG__TABLE = {
     .name = WG__TEXT(WG_SIMD),
+    .lanes = LANES,
 
     .exp = map_exp,
     .exp2 = map_exp2,
@@ -55,14 +56,11 @@ const wg__simd WG__TABLE = {
     .xlogy = pair_xlogy,
     .fmod = pair_fmod,
     .remainder = pair_remainder,
-#if WG__BITS == 32
-    .keep_larger = keep_larger,
-#else
+#if WG__BITS == 64
     .digamma = map_digamma,
     .polygamma = map_polygamma,
     .gamma_slope_series = pair_gamma_slope_series,
     .gamma_slope_fraction = pair_gamma_slope_fraction,
-    .normal_pairs = normal_pairs,
 #endif
 
     .sigmoid = map_sigmoid,
@@ -104,68 +102,71 @@ const wg__simd WG__TABLE = {
     .bce = gate_bce,
     .bce_vjp = gate_vjp_bce,
 
-    .row_max = row_max,
-    .row_sum_exp = row_sum_exp,
-    .row_exp = row_exp,
-    .row_softmax = row_softmax,
-    .row_softmax_vjp = row_softmax_vjp,
-    .row_log_softmax_vjp = row_log_softmax_vjp,
-    .softmax_columns = softmax_columns,
-    .log_softmax_columns = log_softmax_columns,
-    .softmax_columns_vjp = softmax_columns_vjp,
-    .log_softmax_columns_vjp = log_softmax_columns_vjp,
-    .softmax_short_rows = softmax_short_rows,
-    .log_softmax_short_rows = log_softmax_short_rows,
-    .softmax_short_rows_vjp = softmax_short_rows_vjp,
-    .log_softmax_short_rows_vjp = log_softmax_short_rows_vjp,
-    .row_excess = row_excess,
-    .row_subtract = row_subtract,
-
-    .row_moments = row_moments,
-    .row_normalize = row_normalize,
-    .row_normalize_vjp = row_normalize_vjp,
-    .row_affine = row_affine,
-    .row_centered_sums = row_centered_sums,
-    .add_centered_row = add_centered_row,
-
-    .row_attention = row_attention,
-    .row_attention_vjp = row_attention_vjp,
-    .mask_to_bias = mask_to_bias,
-    .head_dots = head_dots,
-    .head_sums = head_sums,
-
-    .lanes = LANES,
-    .panel_product = panel_product,
-    .window_product = window_product,
-    .window_dots = window_dots,
-    .pack_columns = pack_columns,
-    .pack_rows = pack_rows,
-
-    .add_rows = add_rows,
-    .tap_sums = tap_sums,
-    .tap_dots = tap_dots,
-
-    .row_distances = row_distances,
-    .row_distances_vjp = row_distances_vjp,
-
-    .fft_groups = fft_groups,
-
-    .lu_factors = lu_factors,
-    .lu_solve = lu_solve,
-    .triangular_solve = triangular_solve,
-    .cholesky_factor = cholesky_factor,
-
-    .row_products = row_products,
-    .add_scaled_rows = add_scaled_rows,
-    .small_product = small_product,
+    .rows =
+        {
+            .max = row_max,
+            .sum_exp = row_sum_exp,
+            .exp = row_exp,
+            .softmax = row_softmax,
 #if WG__BITS == 32
-    .row_sum = row_sum,
-    .round_to_bf16 = round_to_bf16,
-    .widen_bf16 = widen_bf16,
-    .bf16_product = bf16_product,
-    .dequantize = {dequantize_bf16, dequantize_q8_0, dequantize_q4_0},
+            .sum = row_sum,
+            .round_to_bf16 = round_to_bf16,
+            .widen_bf16 = widen_bf16,
+            .keep_larger = keep_larger,
 #endif
-
-    .random_words = random_words,
-    .drop_below = drop_below,
+            .softmax_vjp = row_softmax_vjp,
+            .softmax_columns = softmax_columns,
+            .softmax_columns_vjp = softmax_columns_vjp,
+            .softmax_short = softmax_short,
+            .softmax_short_vjp = softmax_short_vjp,
+            .excess = row_excess,
+            .subtract = row_subtract,
+            .moments = row_moments,
+            .normalize = row_normalize,
+            .normalize_vjp = row_normalize_vjp,
+            .affine = row_affine,
+            .centered_sums = row_centered_sums,
+            .add_centered = add_centered_row,
+            .attention = row_attention,
+            .attention_vjp = row_attention_vjp,
+            .mask_to_bias = mask_to_bias,
+            .add = add_rows,
+        },
+    .products =
+        {
+            .panel = panel_product,
+            .windows = window_product,
+            .window_dots = window_dots,
+            .pack_columns = pack_columns,
+            .pack_rows = pack_rows,
+            .small = small_product,
+            .head_dots = head_dots,
+            .head_sums = head_sums,
+            .row_products = row_products,
+            .add_scaled_rows = add_scaled_rows,
+#if WG__BITS == 32
+            .bf16 = bf16_product,
+            .dequantize = {dequantize_bf16, dequantize_q8_0, dequantize_q4_0},
+#endif
+            .tap_sums = tap_sums,
+            .tap_dots = tap_dots,
+        },
+    .matrices =
+        {
+            .distances = row_distances,
+            .distances_vjp = row_distances_vjp,
+            .fft_groups = fft_groups,
+            .lu_factors = lu_factors,
+            .lu_solve = lu_solve,
+            .triangular_solve = triangular_solve,
+            .cholesky_factor = cholesky_factor,
+        },
+    .random =
+        {
+            .words = random_words,
+            .drop_below = drop_below,
+#if WG__BITS == 64
+            .normal_pairs = normal_pairs,
+#endif
+        },
 };

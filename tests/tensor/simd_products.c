@@ -17,12 +17,12 @@ static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
         wg__row_products one = {.a = place(&x, 0), .x = place(&y, 0), .n = n, .x_rows = 1};
         one.alpha = 1;
         one.y = place(&product, 0);
-        simd->row_products(0, 1, &one);
+        simd->products.row_products(0, 1, &one);
         assert_near(simd, "a dot product", dtype, get(&product, 0), sum, size);
         one.alpha = scale;
         one.beta = 2;
         one.y = place(&product, 1);
-        simd->row_products(0, 1, &one);
+        simd->products.row_products(0, 1, &one);
         assert_near(simd, "a dot product that is added", dtype, get(&product, 1),
                     scale * sum + 2 * before, 2 * size);
     }
@@ -30,8 +30,8 @@ static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
     for (int64_t n = 0; n < STRIDE; n++) {
         array sums = normal(dtype, 23);
         const array before = sums;
-        simd->add_scaled_rows(ROWS, n, STRIDE, place(&x, 0), scale, place(&y, 0), 3,
-                              place(&sums, 0));
+        simd->products.add_scaled_rows(ROWS, n, STRIDE, place(&x, 0), scale, place(&y, 0), 3,
+                                       place(&sums, 0));
         for (int64_t j = 0; j < n; j++) {
             double sum = get(&before, j);
             for (int64_t i = 0; i < ROWS; i++)
@@ -66,7 +66,7 @@ static void check_row_products(const wg__simd *simd, wg_dtype dtype) {
                                         .y = place(&y, 0),
                                         .y_stride = 2 * ROWS,
                                         .y_step = 2};
-            simd->row_products(1, ROWS, &product);
+            simd->products.row_products(1, ROWS, &product);
             for (int64_t i = 0; i < x_rows * ROWS; i++) {
                 const int64_t r = i / ROWS, o = i % ROWS;
                 const double was = get(&before, 2 * i);
@@ -103,8 +103,8 @@ static void check_heads(const wg__simd *simd, wg_dtype dtype, int heads, int64_t
     q = p;
     for (int h = 0; h < heads; h++)
         q.y[h] = place(&sums[h], 0);
-    simd->head_dots(heads, &p);
-    simd->head_sums(heads, &q);
+    simd->products.head_dots(heads, &p);
+    simd->products.head_sums(heads, &q);
     for (int h = 0; h < heads; h++) {
         for (int64_t r = 0; r < ROWS; r++) {
             double sum = 0;
@@ -142,8 +142,8 @@ static void check_small(const wg__simd *simd, wg_dtype dtype, int64_t n, double 
     const array before = c;
     const bool transposed = n % 2;
     const int64_t b_row = transposed ? 1 : n, b_column = transposed ? K : 1;
-    simd->small_product(M, n, K, 0.5, place(&a, 0), 2, 11, place(&b, 0), b_row, b_column, beta,
-                        place(&c, 0), C_ROW);
+    simd->products.small(M, n, K, 0.5, place(&a, 0), 2, 11, place(&b, 0), b_row, b_column, beta,
+                         place(&c, 0), C_ROW);
     for (int64_t i = 0; i < M; i++) {
         for (int64_t j = 0; j < n; j++) {
             double sum = beta == 0 ? 0 : beta * get(&before, i * C_ROW + j);
@@ -175,22 +175,22 @@ static void check_panels(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_
     const int64_t d_row = onto_row ? 0 : ROW;
     array packed = {.dtype = dtype};
     const array before = c;
-    (across ? simd->pack_columns : simd->pack_rows)(across ? n : K, across ? K : n, place(&x, 0),
-                                                    stride, step, place(&packed, 0));
-    simd->panel_product(&(wg__panel_product){.m = m,
-                                             .n = n,
-                                             .k = K,
-                                             .alpha = 0.5,
-                                             .a = place(&a, 0),
-                                             .a_row = by_columns ? 1 : K + 2,
-                                             .a_column = by_columns ? m + 1 : 1,
-                                             .b = place(&packed, 0),
-                                             .b_panel = across ? K * panel : panel,
-                                             .b_row = across ? panel : vectors,
-                                             .d = d ? place(d, 0) : NULL,
-                                             .d_row = d_row,
-                                             .c = place(&c, 0),
-                                             .c_row = ROW});
+    (across ? simd->products.pack_columns : simd->products.pack_rows)(
+        across ? n : K, across ? K : n, place(&x, 0), stride, step, place(&packed, 0));
+    simd->products.panel(&(wg__panel_product){.m = m,
+                                              .n = n,
+                                              .k = K,
+                                              .alpha = 0.5,
+                                              .a = place(&a, 0),
+                                              .a_row = by_columns ? 1 : K + 2,
+                                              .a_column = by_columns ? m + 1 : 1,
+                                              .b = place(&packed, 0),
+                                              .b_panel = across ? K * panel : panel,
+                                              .b_row = across ? panel : vectors,
+                                              .d = d ? place(d, 0) : NULL,
+                                              .d_row = d_row,
+                                              .c = place(&c, 0),
+                                              .c_row = ROW});
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
             double sum = d ? get(onto_row ? &row : &before, i * d_row + j) : 0;
@@ -221,16 +221,16 @@ static void check_windows(const wg__simd *simd, wg_dtype dtype, int64_t m, int64
     enum { TAPS = 5, ROW = 66 };
     static const int64_t offsets[TAPS] = {0, 3, 90, 7, 50};
     array a = normal(dtype, 5), x = normal(dtype, 6), bias = normal(dtype, 7), c = {.dtype = dtype};
-    simd->window_product(&(wg__window_product){.m = m,
-                                               .n = n,
-                                               .k = TAPS,
-                                               .a = place(&a, 0),
-                                               .a_row = TAPS + 1,
-                                               .x = place(&x, 2),
-                                               .offsets = offsets,
-                                               .bias = biased ? place(&bias, 0) : NULL,
-                                               .c = place(&c, 0),
-                                               .c_row = ROW});
+    simd->products.windows(&(wg__window_product){.m = m,
+                                                 .n = n,
+                                                 .k = TAPS,
+                                                 .a = place(&a, 0),
+                                                 .a_row = TAPS + 1,
+                                                 .x = place(&x, 2),
+                                                 .offsets = offsets,
+                                                 .bias = biased ? place(&bias, 0) : NULL,
+                                                 .c = place(&c, 0),
+                                                 .c_row = ROW});
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < ROW; j++) {
             double sum = biased ? get(&bias, i) : 0;
@@ -247,17 +247,17 @@ static void check_dots(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_t 
     static const int64_t offsets[] = {0, 3, 90, 7, 50, 1, 2}, starts[ROWS] = {40, 5};
     array g = normal(dtype, 8), x = normal(dtype, 9), sums = normal(dtype, 10);
     const array before = sums;
-    simd->window_dots(&(wg__window_dots){.m = m,
-                                         .k = k,
-                                         .rows = ROWS,
-                                         .n = n,
-                                         .g = place(&g, 0),
-                                         .g_row = ROWS * n + 1,
-                                         .x = place(&x, 0),
-                                         .starts = starts,
-                                         .offsets = offsets,
-                                         .sums = place(&sums, 0),
-                                         .sums_row = k + 1});
+    simd->products.window_dots(&(wg__window_dots){.m = m,
+                                                  .k = k,
+                                                  .rows = ROWS,
+                                                  .n = n,
+                                                  .g = place(&g, 0),
+                                                  .g_row = ROWS * n + 1,
+                                                  .x = place(&x, 0),
+                                                  .starts = starts,
+                                                  .offsets = offsets,
+                                                  .sums = place(&sums, 0),
+                                                  .sums_row = k + 1});
     for (int64_t i = 0; i < m; i++)
         for (int64_t l = 0; l <= k; l++) {
             double sum = get(&before, i * (k + 1) + l);
@@ -288,7 +288,7 @@ static void check_triangle(const wg__simd *simd, wg_dtype dtype, int64_t n, int6
     const array before = b;
     for (int64_t i = 0; i < n * n; i++)
         set(&a, i, i % (n + 1) ? 0.1 * get(&a, i) : 2 + get(&a, i) / 8);
-    simd->triangular_solve(n, k, upper, unit, place(&a, 0), place(&b, 0));
+    simd->matrices.triangular_solve(n, k, upper, unit, place(&a, 0), place(&b, 0));
     for (int64_t j = 0; j < k; j++)
         for (int64_t i = 0; i < n; i++) {
             double sum = unit ? get(&b, j * n + i) : 0;

@@ -13,24 +13,24 @@ static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
             most = fmax(most, get(&x, i));
             sum += exp(get(&x, i) - 1);
         }
-        assert_near(simd, "row_max", dtype, simd->row_max(n, place(&x, 0)), most, 0);
-        assert_near(simd, "row_sum_exp", dtype, simd->row_sum_exp(n, place(&x, 0), 1), sum, 0);
+        assert_near(simd, "row_max", dtype, simd->rows.max(n, place(&x, 0)), most, 0);
+        assert_near(simd, "row_sum_exp", dtype, simd->rows.sum_exp(n, place(&x, 0), 1), sum, 0);
         set(&y, n, 42);
-        simd->row_exp(n, place(&x, 0), 1, 3, place(&y, 0));
+        simd->rows.exp(n, place(&x, 0), 1, 3, place(&y, 0));
         for (int64_t i = 0; i < n; i++)
             assert_near(simd, "row_exp", dtype, get(&y, i), 3 * exp(get(&x, i) - 1), 0);
         ck_assert_double_eq(get(&y, n), 42);
         array softmax = {.dtype = dtype};
-        const double shift = simd->row_max(n, place(&x, 0));
-        const double scale = 1 / simd->row_sum_exp(n, place(&x, 0), shift);
-        simd->row_exp(n, place(&x, 0), shift, scale, place(&y, 0));
-        simd->row_softmax(n, place(&x, 0), place(&softmax, 0));
+        const double shift = simd->rows.max(n, place(&x, 0));
+        const double scale = 1 / simd->rows.sum_exp(n, place(&x, 0), shift);
+        simd->rows.exp(n, place(&x, 0), shift, scale, place(&y, 0));
+        simd->rows.softmax(n, place(&x, 0), place(&softmax, 0));
         for (int64_t i = 0; i < n; i++)
             ck_assert_double_eq(get(&softmax, i), get(&y, i));
     }
     set(&x, 150, NAN);
-    ck_assert(isnan(simd->row_max(LENGTH, place(&x, 0))));
-    ck_assert(!isnan(simd->row_max(150, place(&x, 0))));
+    ck_assert(isnan(simd->rows.max(LENGTH, place(&x, 0))));
+    ck_assert(!isnan(simd->rows.max(150, place(&x, 0))));
 }
 
 START_TEST(rows_of_softmax_are_those_of_plain_c) {
@@ -70,10 +70,9 @@ static void check_short_rows(const wg__simd *simd, wg_dtype dtype) {
         array y = {.dtype = dtype}, dx = {.dtype = dtype};
         set(&y, rows * n, 42);
         set(&dx, rows * n, 42);
-        (logarithm ? simd->log_softmax_short_rows : simd->softmax_short_rows)(rows, n, place(&x, 0),
-                                                                              place(&y, 0));
-        (logarithm ? simd->log_softmax_short_rows_vjp : simd->softmax_short_rows_vjp)(
-            rows, n, place(&y, 0), place(&dy, 0), place(&dx, 0));
+        simd->rows.softmax_short(logarithm, rows, n, place(&x, 0), place(&y, 0));
+        simd->rows.softmax_short_vjp(logarithm, rows, n, place(&y, 0), place(&dy, 0),
+                                     place(&dx, 0));
         for (int64_t row = 0; row < rows; row++)
             check_short_row(simd, dtype, logarithm, n, &x, &y, &dy, &dx, row * n);
         ck_assert_double_eq(get(&y, rows * n), 42);
@@ -101,10 +100,10 @@ static void check_weighted_rows(const wg__simd *simd, wg_dtype dtype) {
             total += weight;
         }
         assert_near(simd, "row_excess", dtype,
-                    simd->row_excess(n, place(&from, 0), 4, first, second, &found), excess,
+                    simd->rows.excess(n, place(&from, 0), 4, first, second, &found), excess,
                     (double)n);
         assert_near(simd, "a sum of weights", dtype, found, total, (double)n);
-        simd->row_subtract(n, 0.5, first, second, place(&y, 0));
+        simd->rows.subtract(n, 0.5, first, second, place(&y, 0));
         for (int64_t i = 0; i < n; i++) {
             const double weight = (first ? get(&a, i) : 1) * (second ? get(&b, i) : 1);
             assert_near(simd, "row_subtract", dtype, get(&y, i), get(&x, i) - 0.5 * weight, 4);
@@ -128,12 +127,12 @@ static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
             mean += get(&x, i) / (double)n;
         for (int64_t i = 0; i < n; i++)
             variance += (get(&x, i) - mean) * (get(&x, i) - mean) / (double)n;
-        simd->row_moments(n, place(&x, 0), &found_mean, &found_variance);
+        simd->rows.moments(n, place(&x, 0), &found_mean, &found_variance);
         assert_near(simd, "a mean", dtype, found_mean, mean, 1);
         assert_near(simd, "a variance", dtype, found_variance, variance, 1);
         double scale = 1 / sqrt(variance + 0.1);
-        simd->row_normalize(n, place(&x, 0), mean, scale, place(&weight, 0), place(&bias, 0),
-                            place(&y, 0));
+        simd->rows.normalize(n, place(&x, 0), mean, scale, place(&weight, 0), place(&bias, 0),
+                             place(&y, 0));
         for (int64_t i = 0; i < n; i++) {
             double h = (get(&x, i) - mean) * scale;
             assert_near(simd, "row_normalize", dtype, get(&y, i),
@@ -143,8 +142,8 @@ static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
             set(&dweight, i, 1);
             set(&dbias, i, 2);
         }
-        simd->row_normalize_vjp(n, place(&x, 0), mean, scale, place(&weight, 0), place(&dy, 0),
-                                true, 1, place(&dx, 0), place(&dweight, 0), place(&dbias, 0));
+        simd->rows.normalize_vjp(n, place(&x, 0), mean, scale, place(&weight, 0), place(&dy, 0),
+                                 true, 1, place(&dx, 0), place(&dweight, 0), place(&dbias, 0));
         for (int64_t i = 0; i < n; i++) {
             double h = (get(&x, i) - mean) * scale, g = get(&dy, i);
             assert_near(simd, "dx", dtype, get(&dx, i), scale * (g * get(&weight, i) - u - h * uh),
@@ -178,7 +177,7 @@ static void check_affine_rows(const wg__simd *simd, wg_dtype dtype) {
                                     .share = place(&share, 0),
                                     .y = place(&y, 0)};
         set(&y, n, 42);
-        simd->row_affine(n, each, &row);
+        simd->rows.affine(n, each, &row);
         for (int64_t i = 0; i < n; i++) {
             const int64_t k = each ? i : 0;
             double wanted = (get(&x, i) - (has_g ? get(&center, k) : 0)) * get(&scale, k);
@@ -203,12 +202,12 @@ static void check_centered_sums(const wg__simd *simd, wg_dtype dtype) {
             sum += get(&g, i);
             sum_x += get(&g, i) * (get(&x, i) - 0.5);
         }
-        simd->row_centered_sums(n, place(&x, 0), 0.5, place(&g, 0), &found, &found_x);
+        simd->rows.centered_sums(n, place(&x, 0), 0.5, place(&g, 0), &found, &found_x);
         assert_near(simd, "a sum of g", dtype, found, sum, (double)n);
         assert_near(simd, "a sum of x g", dtype, found_x, sum_x, (double)n);
         set(&sums, n, 42);
-        simd->add_centered_row(n, place(&x, 0), place(&center, 0), has_g ? place(&g, 0) : NULL,
-                               place(&sums, 0), place(&sums_x, 0));
+        simd->rows.add_centered(n, place(&x, 0), place(&center, 0), has_g ? place(&g, 0) : NULL,
+                                place(&sums, 0), place(&sums_x, 0));
         for (int64_t i = 0; i < n; i++) {
             const double d = get(&x, i) - get(&center, i), v = has_g ? get(&g, i) : d;
             assert_near(simd, "g added", dtype, get(&sums, i), 1 + v, 4);
@@ -237,7 +236,7 @@ static void check_attention_rows(const wg__simd *simd, wg_dtype dtype) {
         for (int64_t i = 0; i < n; i++)
             sum += exp(get(&x, i) + get(&bias, i));
         double inverse =
-            simd->row_attention(n, place(&bias, 0), place(&keep, 0), place(&s, 0), &log_sum);
+            simd->rows.attention(n, place(&bias, 0), place(&keep, 0), place(&s, 0), &log_sum);
         assert_near(simd, "log_sum", dtype, log_sum, log(sum), 1);
         for (int64_t i = 0; i < n; i++) {
             double p = exp(get(&x, i) + get(&bias, i)) / sum;
@@ -245,8 +244,8 @@ static void check_attention_rows(const wg__simd *simd, wg_dtype dtype) {
             mean += p * get(&keep, i) * get(&g, i);
         }
         s = x;
-        simd->row_attention_vjp(n, place(&bias, 0), place(&keep, 0), log(sum), 0.5, place(&s, 0),
-                                place(&dw, 0));
+        simd->rows.attention_vjp(n, place(&bias, 0), place(&keep, 0), log(sum), 0.5, place(&s, 0),
+                                 place(&dw, 0));
         for (int64_t i = 0; i < n; i++) {
             double p = exp(get(&x, i) + get(&bias, i)) / sum;
             assert_near(simd, "a weight", dtype, get(&s, i), p * get(&keep, i), 1);
@@ -269,15 +268,15 @@ static void check_plain_attention_rows(const wg__simd *simd, wg_dtype dtype) {
             void *bias = form & 1 ? place(&zeros, 0) : NULL;
             void *keep = form & 2 ? place(&ones, 0) : NULL;
             double log_sum, log_sum_by;
-            ck_assert_double_eq(simd->row_attention(n, bias, keep, place(&s, 0), &log_sum),
-                                simd->row_attention(n, place(&zeros, 0), place(&ones, 0),
-                                                    place(&s_by, 0), &log_sum_by));
+            ck_assert_double_eq(simd->rows.attention(n, bias, keep, place(&s, 0), &log_sum),
+                                simd->rows.attention(n, place(&zeros, 0), place(&ones, 0),
+                                                     place(&s_by, 0), &log_sum_by));
             ck_assert_double_eq(log_sum, log_sum_by);
             ck_assert_mem_eq(place(&s, 0), place(&s_by, 0), (size_t)n * size);
             s = s_by = x;
-            simd->row_attention_vjp(n, bias, keep, log_sum, 0.5, place(&s, 0), place(&dw, 0));
-            simd->row_attention_vjp(n, place(&zeros, 0), place(&ones, 0), log_sum, 0.5,
-                                    place(&s_by, 0), place(&dw_by, 0));
+            simd->rows.attention_vjp(n, bias, keep, log_sum, 0.5, place(&s, 0), place(&dw, 0));
+            simd->rows.attention_vjp(n, place(&zeros, 0), place(&ones, 0), log_sum, 0.5,
+                                     place(&s_by, 0), place(&dw_by, 0));
             ck_assert_mem_eq(place(&s, 0), place(&s_by, 0), (size_t)n * size);
             ck_assert_mem_eq(place(&dw, 0), place(&dw_by, 0), (size_t)n * size);
         }
@@ -292,7 +291,7 @@ static void check_masks(const wg__simd *simd, wg_dtype dtype) {
     for (int64_t step = 1; step <= 2; step++) {
         const int64_t n = LENGTH / step;
         set(&bias, n, 7);
-        simd->mask_to_bias(n, mask, step, place(&bias, 0));
+        simd->rows.mask_to_bias(n, mask, step, place(&bias, 0));
         for (int64_t i = 0; i < n; i++)
             ck_assert_double_eq(get(&bias, i), mask[i * step] ? 0 : -INFINITY);
         ck_assert_double_eq(get(&bias, n), 7);
@@ -315,7 +314,7 @@ static void check_sums(const wg__simd *simd, wg_dtype dtype) {
     array x = normal(dtype, 11), sums = {.dtype = dtype};
     for (int64_t j = 0; j < WIDTH + 1; j++)
         set(&sums, j, 10);
-    simd->add_rows(ROWS, WIDTH, STRIDE, place(&x, 0), place(&sums, 0));
+    simd->rows.add(ROWS, WIDTH, STRIDE, place(&x, 0), place(&sums, 0));
     for (int64_t j = 0; j < WIDTH; j++) {
         double sum = 10;
         for (int64_t i = 0; i < ROWS; i++)
@@ -341,7 +340,7 @@ static void check_words(const wg__simd *simd, wg_dtype dtype) {
     for (size_t f = 0; f < WG_COUNT(firsts); f++) {
         uint32_t words[GROUPS * WG__RANDOM_GROUP + 1];
         words[GROUPS * WG__RANDOM_GROUP] = 42;
-        simd->random_words(seed, offset, firsts[f], GROUPS, words);
+        simd->random.words(seed, offset, firsts[f], GROUPS, words);
         for (uint64_t i = 0; i < GROUPS * WG__RANDOM_GROUP; i++) {
             uint64_t block = 16 * (firsts[f] + i / 64) + i % 16, word = i % 64 / 16;
             ck_assert_msg(words[i] == wg__random_bits(seed, offset, 4 * block + word),
@@ -368,8 +367,9 @@ static void check_taps(const wg__simd *simd, wg_dtype dtype) {
         set(&y, n, 42);
         for (int t = 0; t < TAPS; t++)
             set(&sums, t, t);
-        simd->tap_sums(n, TAPS, offsets, place(&from, 0), place(&by, 0), 0.5, place(&y, 0));
-        simd->tap_dots(n, TAPS, offsets, place(&from, 0), place(&dy, 0), place(&sums, 0));
+        simd->products.tap_sums(n, TAPS, offsets, place(&from, 0), place(&by, 0), 0.5,
+                                place(&y, 0));
+        simd->products.tap_dots(n, TAPS, offsets, place(&from, 0), place(&dy, 0), place(&sums, 0));
         for (int64_t i = 0; i < n; i++) {
             double wanted = 0.5;
             for (int t = 0; t < TAPS; t++)
@@ -398,7 +398,7 @@ static void check_larger(const wg__simd *simd, wg_dtype dtype) {
         array y = {.dtype = dtype};
         for (int64_t i = 0; i < LENGTH; i++)
             place_of[i] = -1;
-        simd->keep_larger(n, stride, place(&x, 0), 5, place(&y, 0), place_of);
+        simd->rows.keep_larger(n, stride, place(&x, 0), 5, place(&y, 0), place_of);
         for (int64_t i = 0; i < n; i++) {
             const double element = get(&x, i * stride);
             const bool kept = element > 0 || isnan(element);
@@ -439,8 +439,8 @@ static void check_bf16_rows(const wg__simd *simd, wg_dtype dtype) {
         double sum = 0;
         memset(halves, 42, sizeof halves);
         wide[n] = 42;
-        simd->round_to_bf16(n, x, halves);
-        simd->widen_bf16(n, halves, wide);
+        simd->rows.round_to_bf16(n, x, halves);
+        simd->rows.widen_bf16(n, halves, wide);
         for (int64_t i = 0; i < n; i++) {
             ck_assert_uint_eq(halves[i], wg__f32_to_bf16(x[i]));
             const float expected = wg__bf16_to_f32(halves[i]);
@@ -449,7 +449,7 @@ static void check_bf16_rows(const wg__simd *simd, wg_dtype dtype) {
         }
         ck_assert_uint_eq(halves[n], 42 * 0x101);
         ck_assert_float_eq(wide[n], 42);
-        assert_near(simd, "row_sum", dtype, simd->row_sum(n, place(&numbers, 0)), sum, 0);
+        assert_near(simd, "row_sum", dtype, simd->rows.sum(n, place(&numbers, 0)), sum, 0);
     }
 }
 

@@ -53,8 +53,8 @@ void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, i
         int64_t count = n - begin < WORDS ? n - begin : WORDS;
         int64_t groups = (count + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP;
         void *row = factors + begin * at->size;
-        kernels->random_words(options->seed, options->offset, group, groups, words);
-        kernels->drop_below(count, words, limit, 1 / (1 - options->dropout), row, row);
+        kernels->random.words(options->seed, options->offset, group, groups, words);
+        kernels->random.drop_below(count, words, limit, 1 / (1 - options->dropout), row, row);
     }
 }
 
@@ -331,9 +331,9 @@ typedef struct factors {
 static factors factors_of(const job *job, const tile *t, int64_t i, const workspace *w) {
     const wg__attention *at = job->at;
     if (at->mask && (i == t->begin || at->mask_strides[2] != 0))
-        job->kernels->mask_to_bias(t->keys,
-                                   mask_row(at, t->b, t->h, i) + t->first * at->mask_strides[3],
-                                   at->mask_strides[3], w->bias);
+        job->kernels->rows.mask_to_bias(
+            t->keys, mask_row(at, t->b, t->h, i) + t->first * at->mask_strides[3],
+            at->mask_strides[3], w->bias);
     if (at->options.dropout > 0)
         wg__attention_draw(at, query_number(at, t->b, t->h, i), t->first, t->keys, w->keep);
     return (factors){at->mask ? w->bias : NULL, at->options.dropout > 0 ? w->keep : NULL};
@@ -367,8 +367,8 @@ static void zero_tail(const job *job, const tile *t, char *row, int64_t seen) {
 /* ---- Products ---- */
 
 static void pack_across(const job *job, int64_t count, wg__matrix x, char *panels) {
-    job->kernels->pack_columns(count, job->at->width, x.data, x.row_stride, x.column_stride,
-                               panels);
+    job->kernels->products.pack_columns(count, job->at->width, x.data, x.row_stride,
+                                        x.column_stride, panels);
 }
 
 /* Key `index` of those that were packed. */
@@ -381,7 +381,8 @@ static char *packed_down(const job *job, char *rows, int64_t index) {
 }
 
 static void pack_down(const job *job, int64_t count, wg__matrix x, char *rows) {
-    job->kernels->pack_rows(count, job->at->width, x.data, x.row_stride, x.column_stride, rows);
+    job->kernels->products.pack_rows(count, job->at->width, x.data, x.row_stride, x.column_stride,
+                                     rows);
 }
 
 /* to = alpha A X^T, where A is (rows, D), a row for each query of the tile, and X is (keys, D), a
@@ -389,24 +390,24 @@ static void pack_down(const job *job, int64_t count, wg__matrix x, char *rows) {
 static void multiply_across(const job *job, const tile *t, double alpha, wg__matrix a,
                             const char *across, char *to) {
     const int64_t panel = WG__PANEL_VECTORS * job->kernels->lanes;
-    job->kernels->panel_product(&(wg__panel_product){.m = t->rows,
-                                                     .n = t->keys,
-                                                     .k = job->at->width,
-                                                     .alpha = alpha,
-                                                     .a = a.data,
-                                                     .a_row = a.row_stride,
-                                                     .a_column = a.column_stride,
-                                                     .b = across,
-                                                     .b_panel = panel * job->at->width,
-                                                     .b_row = panel,
-                                                     .c = to,
-                                                     .c_row = job->key_stride});
+    job->kernels->products.panel(&(wg__panel_product){.m = t->rows,
+                                                      .n = t->keys,
+                                                      .k = job->at->width,
+                                                      .alpha = alpha,
+                                                      .a = a.data,
+                                                      .a_row = a.row_stride,
+                                                      .a_column = a.column_stride,
+                                                      .b = across,
+                                                      .b_panel = panel * job->at->width,
+                                                      .b_row = panel,
+                                                      .c = to,
+                                                      .c_row = job->key_stride});
 }
 
 /* to (m, D) = A (m, k) X, or += if `adds`, where X is (k, D), packed down. */
 static void multiply_down(const job *job, int64_t m, int64_t k, wg__matrix a, const char *down,
                           bool adds, char *to) {
-    job->kernels->panel_product(
+    job->kernels->products.panel(
         &(wg__panel_product){.m = m,
                              .n = job->at->width,
                              .k = k,
@@ -441,7 +442,7 @@ static void weigh(const job *job, const tile *t, const workspace *w, double *inv
         double log_sum_exp;
         hide_head(job, row, seen.begin);
         inverse_sums[r] =
-            job->kernels->row_attention(seen.end, by.bias, by.keep, row, &log_sum_exp);
+            job->kernels->rows.attention(seen.end, by.bias, by.keep, row, &log_sum_exp);
         zero_tail(job, t, row, seen.end);
         set_log_sum(at, query_number(at, t->b, t->h, i), log_sum_exp);
     }
@@ -452,9 +453,9 @@ static void write_output(const job *job, const tile *t, const char *rows, int64_
                          const double *inverse_sums) {
     const wg__attention *at = job->at;
     for (int64_t r = 0; r < t->rows; r++)
-        job->kernels->row_normalize(at->width, rows + r * stride * at->size, 0, inverse_sums[r],
-                                    NULL, NULL,
-                                    head_rows(at, &at->out, t->b, t->h, t->begin + r).data);
+        job->kernels->rows.normalize(at->width, rows + r * stride * at->size, 0, inverse_sums[r],
+                                     NULL, NULL,
+                                     head_rows(at, &at->out, t->b, t->h, t->begin + r).data);
 }
 
 /* Keys and values are packed from key `packed` on. */
@@ -495,17 +496,17 @@ static void forward_heads(const job *job, int64_t b, int64_t first, int count, i
         sums.y[h] = head_rows(at, &at->out, b, first + h, query).data;
     }
     sums.rows = dots.rows;
-    job->kernels->head_dots(count, &dots);
+    job->kernels->products.head_dots(count, &dots);
     for (int h = 0; h < count; h++) {
         const workspace of_head = {.scores = dots.y[h], .bias = w->bias, .keep = w->keep};
         tiles[h].first = seen.begin;
         tiles[h].keys = dots.rows;
         weigh(job, &tiles[h], &of_head, &inverse_sums[h]);
     }
-    job->kernels->head_sums(count, &sums);
+    job->kernels->products.head_sums(count, &sums);
     for (int h = 0; h < count; h++)
-        job->kernels->row_normalize(at->width, sums.y[h], 0, inverse_sums[h], NULL, NULL,
-                                    sums.y[h]);
+        job->kernels->rows.normalize(at->width, sums.y[h], 0, inverse_sums[h], NULL, NULL,
+                                     sums.y[h]);
 }
 
 /* A task: all of the few queries of some heads. */
@@ -578,9 +579,9 @@ static void differentiate_weights(const job *job, const tile *t, const workspace
         char *weights = row_of_tile(job, w->scores, r);
         char *gradient = row_of_tile(job, w->gradient, r);
         hide_head(job, weights, seen.begin);
-        job->kernels->row_attention_vjp(seen.end, by.bias, by.keep,
-                                        log_sum_of(at, query_number(at, t->b, t->h, i)),
-                                        at->options.scale, weights, gradient);
+        job->kernels->rows.attention_vjp(seen.end, by.bias, by.keep,
+                                         log_sum_of(at, query_number(at, t->b, t->h, i)),
+                                         at->options.scale, weights, gradient);
         zero_tail(job, t, weights, seen.end);
         zero_tail(job, t, gradient, seen.end);
     }

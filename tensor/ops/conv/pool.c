@@ -327,7 +327,7 @@ static void max_stretch(const pool_job *job, const float *x, const window *a, co
             for (int64_t r = 0; r < last->kernel; r++) {
                 const int64_t at =
                     (p * job->axes[1].size + q) * last->size + begin + r * last->dilation;
-                simd->keep_larger(n, last->stride, x + at, (int32_t)at, y, best);
+                simd->rows.keep_larger(n, last->stride, x + at, (int32_t)at, y, best);
             }
     for (int64_t i = 0; i < n; i++)
         index[i] = best[i];

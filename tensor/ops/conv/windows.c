@@ -462,7 +462,7 @@ static void multiply_rows(int64_t begin, int64_t end, void *context) {
         const int64_t image = number / (rows * c->axes[0].count);
         const int64_t row = number % (rows * c->axes[0].count);
         const int64_t at = image * w->image + row_start(w, row);
-        wg__simd_for(c->dtype)->window_product(&(wg__window_product){
+        wg__simd_for(c->dtype)->products.windows(&(wg__window_product){
             .m = c->out_channels,
             .n = c->axes[2].count,
             .k = w->vectors,
@@ -544,7 +544,8 @@ static void sum_planes(int64_t begin, int64_t end, void *context) {
         copy_images(&w, image, 1, group);
         for (int64_t m = group * c->out_channels; m < (group + 1) * c->out_channels; m++) {
             const char *weight = (const char *)c->weight + m * w.vectors * w.size;
-            wg__simd_for(c->dtype)->tap_sums(n, w.vectors, w.offsets, w.data, weight, 0, wide);
+            wg__simd_for(c->dtype)->products.tap_sums(n, w.vectors, w.offsets, w.data, weight, 0,
+                                                      wide);
             place_outputs(c, wide, plane, row, image, m);
         }
     }
@@ -580,9 +581,9 @@ static void dot_planes(int64_t begin, int64_t end, void *context) {
             copy_images(&w, image, 1, group);
             for (int64_t m = group * c->out_channels; m < (group + 1) * c->out_channels; m++) {
                 widen(&w, (const char *)c->y + (image * channels + m) * w.outputs * w.size, wide);
-                wg__simd_for(c->dtype)->tap_dots(n, w.vectors, w.offsets, w.data, wide,
-                                                 job->gradient +
-                                                     (block * channels + m) * w.vectors * w.size);
+                wg__simd_for(c->dtype)->products.tap_dots(n, w.vectors, w.offsets, w.data, wide,
+                                                          job->gradient + (block * channels + m) *
+                                                                              w.vectors * w.size);
             }
         }
     }
@@ -605,7 +606,7 @@ static void dot_all_planes(job *job, int64_t weights) {
     }
     memset(job->gradient, 0, (size_t)(job->blocks * weights * job->layout.size));
     wg__parallel_for(job->blocks * c->groups, 1, dot_planes, job);
-    wg__simd_for(c->dtype)->add_rows(job->blocks, weights, weights, job->gradient, gradient);
+    wg__simd_for(c->dtype)->rows.add(job->blocks, weights, weights, job->gradient, gradient);
     wg__free(job->gradient);
 }
 
@@ -643,7 +644,7 @@ static void dot_windows(int64_t begin, int64_t end, void *context) {
     const int64_t rows = c->axes[0].count * c->axes[1].count, n = c->axes[2].count;
     for (int64_t image = 0; image < job->images; image++)
         for (int64_t row = 0; row < rows; row += job->block)
-            wg__simd_for(c->dtype)->window_dots(&(wg__window_dots){
+            wg__simd_for(c->dtype)->products.window_dots(&(wg__window_dots){
                 .m = c->out_channels,
                 .k = end - begin,
                 .rows = wg__smaller(job->block, rows - row),

@@ -350,9 +350,9 @@ static void drop_groups(int64_t begin, int64_t end, void *context) {
             n = job->count - first;
         int64_t size = (int64_t)wg_dtype_size(job->dtype), at = first * size;
         prefetch(job->x + at, job->y + at, n * size);
-        simd->random_words(job->options->seed, job->options->offset, (uint64_t)group, groups,
+        simd->random.words(job->options->seed, job->options->offset, (uint64_t)group, groups,
                            words);
-        simd->drop_below(n, words, limit, scale, job->x + at, job->y + at);
+        simd->random.drop_below(n, words, limit, scale, job->x + at, job->y + at);
     }
 }
 

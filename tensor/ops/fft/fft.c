@@ -79,7 +79,7 @@ static int64_t smooth_size(int64_t least) {
 }
 
 static void run_groups(wg_dtype dtype, const wg__fft *job, int64_t groups, void *room) {
-    wg__simd_for(dtype)->fft_groups(job, 0, groups, room);
+    wg__simd_for(dtype)->matrices.fft_groups(job, 0, groups, room);
 }
 
 /* Bytes of the two buffers of a kernel. */
@@ -187,8 +187,9 @@ static void run_tasks(int64_t begin, int64_t end, void *context) {
     const task_list *list = context;
     for (int64_t task = begin; task < end; task++)
         wg__simd_for(list->dtype)
-            ->fft_groups(&list->job, task * list->groups / list->tasks,
-                         (task + 1) * list->groups / list->tasks, list->room + task * list->size);
+            ->matrices.fft_groups(&list->job, task * list->groups / list->tasks,
+                                  (task + 1) * list->groups / list->tasks,
+                                  list->room + task * list->size);
 }
 
 /* Runs the groups of a job on all threads. */

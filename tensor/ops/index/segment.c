@@ -74,10 +74,10 @@ static inline int64_t row_at(const segment_job *job, int64_t place) {
                 if (first < stop)                                                                  \
                     *y = (TYPE)sum;                                                                \
             } else if (job->order == NULL)                                                         \
-                job->simd->add_rows(stop - first, columns, columns, x + first * columns, y);       \
+                job->simd->rows.add(stop - first, columns, columns, x + first * columns, y);       \
             else                                                                                   \
                 for (int64_t i = first; i < stop; i++)                                             \
-                    job->simd->add_rows(1, columns, columns, x + job->order[i] * columns, y);      \
+                    job->simd->rows.add(1, columns, columns, x + job->order[i] * columns, y);      \
             const TYPE count = (TYPE)(stop - first);                                               \
             for (int64_t c = 0; job->alternative && first < stop && c < columns; c++)              \
                 y[c] /= count;                                                                     \

@@ -80,7 +80,7 @@ static void sum_chunk(int64_t begin, int64_t end, void *context) {
     const sum_job *job = context;
     wg__rows sums = {.tensor = job->partial, .row_stride = job->rows->columns};
     wg__simd_for(job->partial->spec.dtype)
-        ->add_rows(end - begin, job->rows->columns, job->rows->row_stride,
+        ->rows.add(end - begin, job->rows->columns, job->rows->row_stride,
                    wg__row(job->rows, begin), wg__row(&sums, begin / job->chunk));
 }
 
@@ -97,7 +97,7 @@ int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums) {
     if (!job.partial)
         return -1;
     wg__parallel_for(rows->rows, job.chunk, sum_chunk, &job);
-    wg__simd_for(dtype)->add_rows(chunks, rows->columns, rows->columns,
+    wg__simd_for(dtype)->rows.add(chunks, rows->columns, rows->columns,
                                   wg__tensor_address(job.partial), wg__tensor_address(sums));
     return 0;
 }

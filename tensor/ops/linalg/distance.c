@@ -83,8 +83,8 @@ static void sum_differences(int64_t begin, int64_t end, void *context) {
     const pairs *job = context;
     for (int64_t i = begin; i < end; i++) {
         char *y = row_of(job, job->y, i, job->n);
-        job->simd->row_distances(job->kind, job->p, job->n, job->k, row_of(job, job->a, i, job->k),
-                                 job->down, job->n, y);
+        job->simd->matrices.distances(job->kind, job->p, job->n, job->k,
+                                      row_of(job, job->a, i, job->k), job->down, job->n, y);
         for (int64_t j = 0; j < job->n; j++) {
             if (job->kind == WG__DISTANCE_SQUARES && job->dtype == WG_F32)
                 ((float *)y)[j] = sqrtf(((float *)y)[j]);
@@ -267,7 +267,7 @@ static int cdist_forward(wg_call *call) {
     static void add_differences_##SUFFIX(int64_t begin, int64_t end, void *context) {              \
         const pairs *job = context;                                                                \
         for (int64_t i = begin; i < end; i++)                                                      \
-            job->simd->row_distances_vjp(                                                          \
+            job->simd->matrices.distances_vjp(                                                     \
                 job->kind, job->p, job->n, job->k, (const TYPE *)job->a + i * job->k, job->b,      \
                 (const TYPE *)job->weights + i * job->n, (const TYPE *)job->y + i * job->n,        \
                 (TYPE *)job->da + i * job->k);                                                     \

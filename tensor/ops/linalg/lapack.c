@@ -223,8 +223,8 @@ static lapack_int lu(const wg__lapack *job, int64_t matrix, const space *space) 
     const lapack_int n = (lapack_int)job->n;
     (void)space;
     if (n <= SMALL)
-        return (lapack_int)kernels_of(job)->lu_factors(n, at(job, job->a, matrix, job->n * job->n),
-                                                       job->pivots + matrix * job->n);
+        return (lapack_int)kernels_of(job)->matrices.lu_factors(
+            n, at(job, job->a, matrix, job->n * job->n), job->pivots + matrix * job->n);
     return LAPACK(job->dtype, getrf, n, n, at(job, job->a, matrix, job->n * job->n), leading(n),
                   job->pivots + matrix * job->n);
 }
@@ -239,9 +239,9 @@ static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *spac
     if (info != 0)
         return info;
     if (n <= SMALL) {
-        kernels_of(job)->lu_solve(n, k, at(job, job->a, matrix, job->n * job->n),
-                                  job->pivots + matrix * job->n,
-                                  at(job, job->b, matrix, job->n * job->k));
+        kernels_of(job)->matrices.lu_solve(n, k, at(job, job->a, matrix, job->n * job->n),
+                                           job->pivots + matrix * job->n,
+                                           at(job, job->b, matrix, job->n * job->k));
         return 0;
     }
     return LAPACK(job->dtype, getrs, 'N', n, k, at(job, job->a, matrix, job->n * job->n),
@@ -267,7 +267,7 @@ static lapack_int inverse(const wg__lapack *job, int64_t matrix, const space *sp
             else
                 ((double *)space->real)[i * (job->n + 1)] = 1;
         void *a = at(job, job->a, matrix, job->n * job->n);
-        kernels_of(job)->lu_solve(n, n, a, job->pivots + matrix * job->n, space->real);
+        kernels_of(job)->matrices.lu_solve(n, n, a, job->pivots + matrix * job->n, space->real);
         memcpy(a, space->real, size);
         return 0;
     }
@@ -306,7 +306,7 @@ static lapack_int solve_triangular(const wg__lapack *job, int64_t matrix, const 
     if (n > TINY)
         return LAPACK(job->dtype, trtrs, job->upper ? 'U' : 'L', 'N', job->unit ? 'U' : 'N', n, k,
                       a, leading(n), b, leading(n));
-    kernels_of(job)->triangular_solve(n, k, job->upper, job->unit, a, b);
+    kernels_of(job)->matrices.triangular_solve(n, k, job->upper, job->unit, a, b);
     return 0;
 }
 
@@ -318,7 +318,7 @@ static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *s
     const lapack_int n = (lapack_int)job->n;
     char *a = at(job, job->a, matrix, job->n * job->n);
     (void)space;
-    const lapack_int info = n <= SMALL ? (lapack_int)kernels_of(job)->cholesky_factor(n, a)
+    const lapack_int info = n <= SMALL ? (lapack_int)kernels_of(job)->matrices.cholesky_factor(n, a)
                                        : LAPACK(job->dtype, potrf, 'L', n, (void *)a, leading(n));
     const size_t size = wg_dtype_size(job->dtype);
     for (int64_t j = 1; j < job->n; j++)

@@ -182,7 +182,7 @@ static int dequantize_infer(wg_call *call) {
 static void dequantize_rows(int64_t begin, int64_t end, void *context) {
     const rows_job *job = context;
     void (*const dequantize)(int64_t, const void *, void *) =
-        wg__simd_for(WG_F32)->dequantize[job->quantization];
+        wg__simd_for(WG_F32)->products.dequantize[job->quantization];
     for (int64_t i = begin; i < end; i++) {
         float *numbers = wg__row(&job->numbers, i);
         if (i >= job->grouped) {
@@ -319,8 +319,8 @@ static void multiply_rows(int64_t begin, int64_t end, void *context) {
     for (int i = 0; i < p->count; i++) {
         const int64_t rows = p->of[i].outputs;
         if (begin < rows && end > 0)
-            wg__simd_for(WG_F32)->bf16_product(&p->of[i], begin < 0 ? 0 : begin,
-                                               wg__smaller(end, rows));
+            wg__simd_for(WG_F32)->products.bf16(&p->of[i], begin < 0 ? 0 : begin,
+                                                wg__smaller(end, rows));
         begin -= rows;
         end -= rows;
     }

@@ -107,8 +107,8 @@ static double shared(const wg__loss_rows *job) {
 /* Computes and stores log sum e^x of a row; `max` receives the largest x. */
 static double take_log_sum(const wg__loss_rows *job, int64_t row, double *max) {
     const char *x = row_of(job, job->x, row);
-    *max = job->simd->row_max(job->width, x);
-    double log_sum = *max + log(job->simd->row_sum_exp(job->width, x, *max));
+    *max = job->simd->rows.max(job->width, x);
+    double log_sum = *max + log(job->simd->rows.sum_exp(job->width, x, *max));
     set_element(job, job->log_sum, row, log_sum);
     return log_sum;
 }
@@ -147,10 +147,10 @@ static double scale_of(const wg__loss_rows *job, int64_t row) {
  * rest of the target. */
 static char *begin_gradient(const wg__loss_rows *job, int64_t row, double scale, double mass) {
     char *gradient = job->gradient + (row_of(job, job->x, row) - job->x);
-    job->simd->row_exp(job->width, row_of(job, job->x, row), element(job, job->log_sum, row),
-                       scale * mass, gradient);
+    job->simd->rows.exp(job->width, row_of(job, job->x, row), element(job, job->log_sum, row),
+                        scale * mass, gradient);
     if (job->options.smoothing != 0)
-        job->simd->row_subtract(job->width, scale * shared(job), job->weight, NULL, gradient);
+        job->simd->rows.subtract(job->width, scale * shared(job), job->weight, NULL, gradient);
     return gradient;
 }
 
@@ -223,8 +223,8 @@ void wg__class_losses(int64_t begin, int64_t end, void *context) {
         job->loss[row] =
             (1 - smoothing) * weight_at(job, class) * (log_sum - element(job, x, class));
         if (smoothing != 0)
-            job->loss[row] += shared(job) * job->simd->row_excess(job->width, x, log_sum,
-                                                                  job->weight, NULL, &total);
+            job->loss[row] += shared(job) * job->simd->rows.excess(job->width, x, log_sum,
+                                                                   job->weight, NULL, &total);
     }
 }
 
@@ -250,12 +250,12 @@ void wg__soft_losses(int64_t begin, int64_t end, void *context) {
     for (int64_t row = begin; row < end; row++) {
         const char *x = row_of(job, job->x, row);
         double max, log_sum = take_log_sum(job, row, &max), total;
-        double excess = job->simd->row_excess(job->width, x, log_sum, row_of(job, job->soft, row),
-                                              job->weight, &total);
+        double excess = job->simd->rows.excess(job->width, x, log_sum, row_of(job, job->soft, row),
+                                               job->weight, &total);
         job->loss[row] = (1 - smoothing) * excess;
         if (smoothing != 0) {
             double all;
-            excess = job->simd->row_excess(job->width, x, log_sum, job->weight, NULL, &all);
+            excess = job->simd->rows.excess(job->width, x, log_sum, job->weight, NULL, &all);
             job->loss[row] += shared(job) * excess;
             total = (1 - smoothing) * total + shared(job) * all;
         }
@@ -268,8 +268,8 @@ void wg__soft_gradients(int64_t begin, int64_t end, void *context) {
     for (int64_t row = begin; row < end; row++) {
         const double scale = scale_of(job, row);
         char *gradient = begin_gradient(job, row, scale, element(job, job->target_sum, row));
-        job->simd->row_subtract(job->width, scale * (1 - job->options.smoothing),
-                                row_of(job, job->soft, row), job->weight, gradient);
+        job->simd->rows.subtract(job->width, scale * (1 - job->options.smoothing),
+                                 row_of(job, job->soft, row), job->weight, gradient);
     }
 }
 

@@ -121,7 +121,7 @@ static void from_before(const job *j, int64_t begin, int64_t end, const char *pl
     const wg__matrix rows = rows_from(j, c, begin, j->s.g);
     const int64_t panel = WG__PANEL_VECTORS * j->simd->lanes;
     if (j->panels) {
-        j->simd->panel_product(
+        j->simd->products.panel(
             &(wg__panel_product){.m = end - begin,
                                  .n = j->s.g,
                                  .k = j->s.h,
@@ -218,7 +218,7 @@ static int pack_weight(job *j) {
         wg_empty(j->dtype, 1, (int64_t[]){wg__ceil_divide(s->g, panel) * panel * s->h});
     j->panels = address(panels);
     if (j->panels)
-        j->simd->pack_columns(s->g, s->h, j->weight, s->h, 1, j->panels);
+        j->simd->products.pack_columns(s->g, s->h, j->weight, s->h, 1, j->panels);
     return panels ? 0 : -1;
 }
 

@@ -126,8 +126,8 @@ static void moments_of_rows(const block *b, double *mean, double *variance) {
         for (int64_t i = 0; i < job->places; i += PIECE) {
             const int64_t n = job->places - i < PIECE ? job->places - i : PIECE;
             moments piece = {.count = (double)n};
-            job->simd->row_moments(n, job->x + row_of(b, image) + i * size_of(job), &piece.mean,
-                                   &piece.squares);
+            job->simd->rows.moments(n, job->x + row_of(b, image) + i * size_of(job), &piece.mean,
+                                    &piece.squares);
             piece.squares *= piece.count;
             all = join(all, piece);
         }
@@ -143,8 +143,8 @@ static void add_centered_columns(const block *b, const column_row *center, const
     column_row part = {{0}}, part_x = {{0}};
     for (int64_t image = 0; image < job->images; image++) {
         const int64_t row = row_of(b, image);
-        job->simd->add_centered_row(width_of(b), job->x + row, center, g ? g + row : NULL, &part,
-                                    &part_x);
+        job->simd->rows.add_centered(width_of(b), job->x + row, center, g ? g + row : NULL, &part,
+                                     &part_x);
         if ((image + 1) % SUM_ROWS == 0 || image + 1 == job->images) {
             take_sums(b, &part, sum);
             take_sums(b, &part_x, sum_x);
@@ -160,7 +160,7 @@ static void moments_of_columns(const block *b, double *mean, double *variance) {
     column_row center = {{0}};
     for (int64_t image = 0; image < job->images; image += SUM_ROWS) {
         const int64_t rows = job->images - image < SUM_ROWS ? job->images - image : SUM_ROWS;
-        job->simd->add_rows(rows, width_of(b), job->channels * job->places,
+        job->simd->rows.add(rows, width_of(b), job->channels * job->places,
                             job->x + row_of(b, image), &center);
         take_sums(b, &center, mean);
     }
@@ -194,7 +194,7 @@ static void gradient_sums(const block *b, const double *mean, const char *g, dou
     for (int64_t image = 0; image < job->images; image++) {
         const int64_t row = row_of(b, image);
         double part, part_x;
-        job->simd->row_centered_sums(job->places, job->x + row, mean[0], g + row, &part, &part_x);
+        job->simd->rows.centered_sums(job->places, job->x + row, mean[0], g + row, &part, &part_x);
         sum[0] += part;
         sum_x[0] += part_x;
     }
@@ -217,7 +217,7 @@ static void write_row(const block *b, const columns *k, int64_t image, const cha
                                    .g_center = &k->g_center,
                                    .share = &k->share,
                                    .y = y + row};
-    b->job->simd->row_affine(width_of(b), b->job->by_columns, &affine);
+    b->job->simd->rows.affine(width_of(b), b->job->by_columns, &affine);
 }
 
 static void write_block(const block *b, const columns *k, const char *x, const char *g, char *y) {

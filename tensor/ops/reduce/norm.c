@@ -42,14 +42,14 @@ static void normalize_rows(int64_t begin, int64_t end, void *context) {
     int64_t size = (int64_t)wg_dtype_size(job->dtype), stride = job->width * size;
     for (int64_t row = begin; row < end; row++) {
         double mean, variance;
-        job->simd->row_moments(job->width, job->x + row * stride, &mean, &variance);
+        job->simd->rows.moments(job->width, job->x + row * stride, &mean, &variance);
         if (!job->centered) {
             variance += mean * mean;
             mean = 0;
         }
         double scale = 1 / (job->outside ? sqrt(variance) + job->eps : sqrt(variance + job->eps));
-        job->simd->row_normalize(job->width, job->x + row * stride, mean, scale, job->weight,
-                                 job->bias, job->y + row * stride);
+        job->simd->rows.normalize(job->width, job->x + row * stride, mean, scale, job->weight,
+                                  job->bias, job->y + row * stride);
         wg__set_element(job->dtype, job->mean + row * size, mean);
         wg__set_element(job->dtype, job->scale + row * size, scale);
     }
@@ -69,7 +69,7 @@ static void gradient_chunks(int64_t begin, int64_t end, void *context) {
             /* (r + eps) / r; a row of zeros has h = 0, so that it does not matter there. */
             double inner = 1 - job->eps * scale;
             double share = job->outside && inner > 0 ? 1 / inner : 1;
-            job->simd->row_normalize_vjp(
+            job->simd->rows.normalize_vjp(
                 job->width, job->x + row * stride, wg__element(job->dtype, job->mean + row * size),
                 scale, job->weight, job->dy + row * stride, job->centered, share,
                 job->dx ? job->dx + row * stride : NULL, job->wants_weight ? dweight : NULL,

@@ -29,7 +29,7 @@ enum { LONG_RUN = 64 };
 
 static void sum_run(int64_t count, void *to, const void *x, int64_t stride) {
     if (stride == 1 && count >= LONG_RUN)
-        *(double *)to += wg__simd_for(WG_F32)->row_sum(count, x);
+        *(double *)to += wg__simd_for(WG_F32)->rows.sum(count, x);
     else
         sum_f32_run(count, to, x, stride);
 }
@@ -570,8 +570,8 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
         const int64_t count = rest < PART ? rest : PART;
         const char *x = rows->x + (size_t)(i / rows->parts * rows->n + first) * rows->size;
         part *part = &rows->part[i];
-        part->max = rows->simd->row_max(count, x);
-        part->sum = isfinite(part->max) ? rows->simd->row_sum_exp(count, x, part->max) : 0;
+        part->max = rows->simd->rows.max(count, x);
+        part->sum = isfinite(part->max) ? rows->simd->rows.sum_exp(count, x, part->max) : 0;
     }
 }
 

@@ -512,7 +512,7 @@ static double log_add_exp(double a, double b) {
  * e^(x - max) times e^max, unless the first running sums are much smaller than the last. */
 static double log_totals(int64_t n, double *x, double last) {
     const wg__simd *simd = wg__simd_for(WG_F64);
-    const double largest = simd->row_max(n, x), max = largest > last ? largest : last;
+    const double largest = simd->rows.max(n, x), max = largest > last ? largest : last;
     const double first = x[0] > last ? x[0] : last;
     if (isnan(largest) || isnan(last) || isinf(max) || first < max - EXP_RANGE) {
         for (int64_t i = 0; i < n; i++)
@@ -520,7 +520,7 @@ static double log_totals(int64_t n, double *x, double last) {
         return last;
     }
     double total = exp(last - max);
-    simd->row_exp(n, x, max, 1, x);
+    simd->rows.exp(n, x, max, 1, x);
     for (int64_t i = 0; i < n; i++)
         x[i] = total += x[i];
     simd->log(n, x, x);

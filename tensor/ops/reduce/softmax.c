@@ -92,12 +92,12 @@ static size_t block_at(const lines_job *job, int64_t block, int64_t *columns) {
  * log_softmax: y_i = x_i - max - log sum e^(x_j - max). ---- */
 
 static void softmax_row(const lines_job *job, const void *x, void *y) {
-    job->simd->row_softmax(job->n, x, y);
+    job->simd->rows.softmax(job->n, x, y);
 }
 
 static void log_softmax_row(const lines_job *job, const void *x, void *y) {
-    const double max = job->simd->row_max(job->n, x);
-    const double log_sum = max + log(job->simd->row_sum_exp(job->n, x, max));
+    const double max = job->simd->rows.max(job->n, x);
+    const double log_sum = max + log(job->simd->rows.sum_exp(job->n, x, max));
     if (job->size == sizeof(float))
         for (int64_t i = 0; i < job->n; i++)
             ((float *)y)[i] = (float)(((const float *)x)[i] - log_sum);
@@ -110,8 +110,8 @@ static void forward_rows(int64_t begin, int64_t end, void *context) {
     const lines_job *job = context;
     const size_t bytes = (size_t)job->n * job->size, at = (size_t)begin * bytes;
     if (job->n <= WG__SHORT_LINE) {
-        (job->logarithm ? job->simd->log_softmax_short_rows : job->simd->softmax_short_rows)(
-            end - begin, job->n, job->x + at, job->y + at);
+        job->simd->rows.softmax_short(job->logarithm, end - begin, job->n, job->x + at,
+                                      job->y + at);
         return;
     }
     for (int64_t row = begin; row < end; row++)
@@ -121,12 +121,11 @@ static void forward_rows(int64_t begin, int64_t end, void *context) {
 
 static void forward_columns(int64_t begin, int64_t end, void *context) {
     const lines_job *job = context;
-    const wg__simd_columns run =
-        job->logarithm ? job->simd->log_softmax_columns : job->simd->softmax_columns;
     for (int64_t block = begin; block < end; block++) {
         int64_t columns;
         const size_t at = block_at(job, block, &columns);
-        run(job->n, columns, job->inner, job->x + at, job->y + at);
+        job->simd->rows.softmax_columns(job->logarithm, job->n, columns, job->inner, job->x + at,
+                                        job->y + at);
     }
 }
 
@@ -145,25 +144,22 @@ static void gradient_rows(int64_t begin, int64_t end, void *context) {
     const lines_job *job = context;
     const size_t bytes = (size_t)job->n * job->size, at = (size_t)begin * bytes;
     if (job->n <= WG__SHORT_LINE) {
-        (job->logarithm ? job->simd->log_softmax_short_rows_vjp
-                        : job->simd->softmax_short_rows_vjp)(end - begin, job->n, job->x + at,
-                                                             job->dy + at, job->y + at);
+        job->simd->rows.softmax_short_vjp(job->logarithm, end - begin, job->n, job->x + at,
+                                          job->dy + at, job->y + at);
         return;
     }
     for (int64_t row = begin; row < end; row++)
-        (job->logarithm ? job->simd->row_log_softmax_vjp : job->simd->row_softmax_vjp)(
-            job->n, job->x + (size_t)row * bytes, job->dy + (size_t)row * bytes,
-            job->y + (size_t)row * bytes);
+        job->simd->rows.softmax_vjp(job->logarithm, job->n, job->x + (size_t)row * bytes,
+                                    job->dy + (size_t)row * bytes, job->y + (size_t)row * bytes);
 }
 
 static void gradient_columns(int64_t begin, int64_t end, void *context) {
     const lines_job *job = context;
-    const wg__simd_columns_vjp run =
-        job->logarithm ? job->simd->log_softmax_columns_vjp : job->simd->softmax_columns_vjp;
     for (int64_t block = begin; block < end; block++) {
         int64_t columns;
         const size_t at = block_at(job, block, &columns);
-        run(job->n, columns, job->inner, job->x + at, job->dy + at, job->y + at);
+        job->simd->rows.softmax_columns_vjp(job->logarithm, job->n, columns, job->inner,
+                                            job->x + at, job->dy + at, job->y + at);
     }
 }
 
