@@ -20,9 +20,7 @@
 
 typedef struct pass_entry {
     wg_node *node;
-    int64_t pending;     /* edges whose cotangents are still to come */
-    int64_t whole, rows; /* of a leaf with a rows hook: such edges of ops that use it as a whole,
-                          * and of ops that add rows */
+    int64_t pending; /* edges whose cotangents are still to come */
     bool needed;
     bool holds_gradient;  /* a leaf's own gradient stands in for its cotangent, to be added onto */
     uint64_t outer_visit; /* of the node before this pass: passes may nest, in a vjp */
@@ -141,15 +139,6 @@ static wg_node *target_of(const pass *p, const wg_node *node, int input) {
     return is_end(p, node) ? NULL : node->edges[input].node;
 }
 
-/* A leaf's uses, for its rows hook. */
-static void count_use(pass *p, const wg_node *node, int input, int change) {
-    const wg_node *target = target_of(p, node, input);
-    if (!target || !target->rows_hook)
-        return;
-    pass_entry *e = &p->entries[target->slot];
-    *(node->op->adds_rows >> input & 1 ? &e->rows : &e->whole) += change;
-}
-
 /* The table itself is the queue: nodes beyond `next` are still to be expanded. */
 static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
     for (int i = 0; i < output_count; i++)
@@ -164,7 +153,6 @@ static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
             if (is_new(p, target) && add_node(p, target) < 0)
                 return -1;
             p->entries[target->slot].pending++;
-            count_use(p, node, i, 1);
         }
     }
     return 0;
@@ -381,8 +369,7 @@ static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **input
     for (int i = 0; i < node->input_count; i++)
         if (check_saved(node, &node->inputs[i], "input", i) < 0)
             return -1;
-    if (wg__tensors_fetch(node->input_count, inputs, node->op->name) < 0 ||
-        widen_rounded(p, node, inputs) < 0)
+    if (widen_rounded(p, node, inputs) < 0)
         return -1;
     for (int j = 0; j < node->output_count; j++) {
         wg__saved *saved = &node->outputs[j];
@@ -460,20 +447,6 @@ static double bytes_of(const pass_entry *e, wg_tensor *const *inputs, wg_tensor 
            wg__bytes_of(WG_MAX_OUTPUTS, e->cotangents);
 }
 
-/* An input of the node has what the node gives it. If that was the last op which uses a leaf as a
- * whole, and others add rows to it, its rows hook runs. */
-static int end_use(pass *p, const wg_node *node, int input) {
-    const wg_node *target = target_of(p, node, input);
-    if (!target || !target->rows_hook)
-        return 0;
-    const pass_entry *e = &p->entries[target->slot];
-    count_use(p, node, input, -1);
-    if (e->whole > 0 || e->rows == 0 || node->op->adds_rows >> input & 1 || !e->holds_gradient ||
-        !e->cotangents[0] || !is_ours_to_write(p, e->cotangents[0]))
-        return 0;
-    return target->rows_hook->run(target->rows_hook, e->cotangents[0]);
-}
-
 static int run_op(pass *p, pass_entry *e) {
     wg_tensor *inputs[WG_MAX_INPUTS], *gradients[WG_MAX_INPUTS];
     wg_scope scope;
@@ -489,8 +462,6 @@ static int run_op(pass *p, pass_entry *e) {
     wg_scope_end(&scope, NULL);
     if (status == 0 && !p->retain_graph && !p->create_graph)
         wg__node_free_saved(e->node);
-    for (int i = 0; i < e->node->input_count && status == 0; i++)
-        status = end_use(p, e->node, i);
     return status;
 }
 

@@ -505,10 +505,6 @@ int wg_register_post_accumulate_grad_hook(wg_tensor *x, wg_post_accumulate_grad_
     return id;
 }
 
-void wg__set_rows_hook(wg_tensor *leaf, wg__rows_hook *hook) {
-    leaf->node->rows_hook = hook;
-}
-
 static bool remove_from(wg__hook **place, int output_index, int id) {
     for (; *place; place = &(*place)->next) {
         wg__hook *found = *place;

@@ -73,7 +73,6 @@ typedef struct wg__hook {
     struct wg__hook *next; /* registered later */
 } wg__hook;
 
-typedef struct wg__rows_hook wg__rows_hook;
 typedef struct wg__region wg__region;
 
 struct wg_node {
@@ -90,19 +89,18 @@ struct wg_node {
     void *options;         /* a copy */
     wg_tensor *extras[WG_MAX_SAVED];
     bool retains[WG_MAX_OUTPUTS];
-    bool freed;               /* backward has released what was saved */
-    wg__hook *hooks;          /* of its outputs */
-    wg__hook *post_hooks;     /* of a leaf, for when its gradient is complete */
-    wg__rows_hook *rows_hook; /* of a leaf, or NULL; borrowed */
-    wg__origin *origin;       /* anomaly mode's, or NULL */
-    wg__region *region;       /* the checkpointed region that made it, or NULL; counted */
-    int64_t region_call;      /* its number among the region's calls */
-    bool lacks;               /* its saved tensors were dropped: the region must run again first */
-    wg_tensor *rounded;       /* output 0 in bf16, for ops that save it so; kept, or NULL */
-    uint64_t rounded_from;    /* the version of output 0 that it was made of */
-    uint64_t visit;           /* of the backward pass that saw it last */
-    int64_t slot;             /* its place in that pass's table */
-    wg_node *next_to_free;    /* the list by which release walks instead of recursing */
+    bool freed;            /* backward has released what was saved */
+    wg__hook *hooks;       /* of its outputs */
+    wg__hook *post_hooks;  /* of a leaf, for when its gradient is complete */
+    wg__origin *origin;    /* anomaly mode's, or NULL */
+    wg__region *region;    /* the checkpointed region that made it, or NULL; counted */
+    int64_t region_call;   /* its number among the region's calls */
+    bool lacks;            /* its saved tensors were dropped: the region must run again first */
+    wg_tensor *rounded;    /* output 0 in bf16, for ops that save it so; kept, or NULL */
+    uint64_t rounded_from; /* the version of output 0 that it was made of */
+    uint64_t visit;        /* of the backward pass that saw it last */
+    int64_t slot;          /* its place in that pass's table */
+    wg_node *next_to_free; /* the list by which release walks instead of recursing */
 };
 
 void wg__node_retain(wg_node *node);
@@ -120,20 +118,6 @@ int wg__hooks_run(wg_node *node, int output_index, wg_tensor **gradient);
 
 /* Runs the hooks of a leaf that wait for its gradient. */
 int wg__post_hooks_run(wg_node *node);
-
-/* A hook on a leaf that some ops use as a table and others as a whole, such as an embedding that is
- * the output layer, too. It is called in a wg_backward when those that use the whole have added
- * their gradients, and only ops that add rows (wg_op.adds_rows) are still to come. It may read and
- * write the running gradient, which includes the leaf's gradient of earlier passes; the rows are
- * then added to what the hook left there. It is not called if the running gradient shares its
- * memory with other tensors. 0, or -1 with an error. */
-struct wg__rows_hook {
-    int (*run)(wg__rows_hook *hook, wg_tensor *gradient);
-};
-
-/* Sets the one hook of this kind of a leaf that requires a gradient; NULL takes it away. The hook
- * is borrowed, and its owner may embed it as a first member. */
-void wg__set_rows_hook(wg_tensor *leaf, wg__rows_hook *hook);
 
 /* ---- graph.c, continued: regions, functions that run twice under activation checkpointing.
  *

@@ -33,7 +33,7 @@
 
 extern char **environ;
 
-/* As the exchanges of train/trainer_group.c and train/trainer_zero.c. */
+/* As train/exchange.c. */
 enum { PIECE_BYTES = 4 << 20, UNDER_WAY = 3 };
 
 /* Of the time in which backward and an exchange go on together, the share that is saved: MPI moves
@@ -85,7 +85,7 @@ static const struct argp_option options[] = {
      "Of a message between machines, in microseconds (default 50); 0: none", 0},
     {"accumulate", KEY_ACCUMULATE, "N", 0,
      "Batches of a step, which the ranks share out (default: one for each rank)", 0},
-    {"zero", KEY_ZERO, "STAGE", 0, "0 to 3, as `pretrain --zero' (default 0)", 0},
+    {"zero", KEY_ZERO, "STAGE", 0, "0 to 2, as `pretrain --zero' (default 0)", 0},
     {"communication-dtype", KEY_DTYPE, "TYPE", 0, "f32 or bf16, as `pretrain' (default f32)", 0},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0, "As `pretrain' (default: that of the preset, or adamw)",
      0},
@@ -116,7 +116,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
         a->accumulate = wg__cli_integer(state, "accumulate", text, 1, INT32_MAX);
         return 0;
     case KEY_ZERO:
-        a->zero = (int)wg__cli_integer(state, "zero", text, 0, 3);
+        a->zero = (int)wg__cli_integer(state, "zero", text, 0, 2);
         return 0;
     case KEY_DTYPE:
         a->bf16 = strcmp(text, "bf16") == 0;
@@ -466,10 +466,7 @@ static void plan_exchange(const arguments *a, const measured *m, const together 
     const double gradient_bytes = bytes / (a->bf16 ? 2 : 1);
     const double rounds = a->zero >= 2 ? rounds_of(p) : 1;
     const double there = part * gradient_bytes * (a->zero ? rounds : 1);
-    /* Stage 3 sends weights forward and backward of each batch, the others after the step. */
-    const double back = part * (a->zero == 3 ? 2 * rounds * bytes
-                                : a->zero    ? bytes
-                                             : gradient_bytes);
+    const double back = part * (a->zero ? bytes : gradient_bytes);
     const double on_machine = larger(1, n / (double)p->machines);
     const double pieces = ceil(bytes / PIECE_BYTES) * (a->zero ? rounds + 1 : 1);
     p->sent = there + back;
@@ -503,9 +500,7 @@ static void plan_memory(const arguments *a, const measured *m, planned *p) {
         p->gradients = all / n + 2 * UNDER_WAY * bucket + (adds_up ? all : 0);
         working = larger(m->kept, m->working - all) + p->gradients;
     }
-    /* The layers that are there for a time are not known here. */
-    const double weights = a->zero == 3 && p->ranks > 1 ? all / n : all;
-    p->memory = m->process + weights + p->state + working;
+    p->memory = m->process + all + p->state + working;
 }
 
 static planned plan(const arguments *a, const wg__workload *w, const measured *alone,

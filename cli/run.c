@@ -340,6 +340,10 @@ int wg__run_take_note(wg__run *r) {
     if (wg_error_pending())
         wg__cli_fail_pending();
     const int status = note ? wg__run_settings_take_note(&r->settings, note, r->out) : -1;
+    if (status == 0 && r->settings.training.zero > 2) {
+        wg__cli_note("the run was begun with --zero 3, which is gone; it goes on with --zero 2");
+        r->settings.training.zero = 2;
+    }
     if (status == 0) {
         json_t *kept = json_loads(note, 0, NULL);
         r->steps_before = json_integer_value(json_object_get(kept, "steps"));

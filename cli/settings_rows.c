@@ -147,9 +147,9 @@ static const wg_setting training_rows[] = {
     {"deterministic", WG_SETTING_FLAG, TRAINING(deterministic), .fixed = true,
      .help = "The same bits on every x86-64 processor with AVX2: use the kernels for AVX2 alone, "
              "and none of BLIS"},
-    {"zero", WG_SETTING_INTEGER, TRAINING(zero), .high = 3, .argument = "STAGE",
-     .help = "Under mpirun: each rank has a share of the optimizer's state (1), of the gradients "
-             "(2), and of the weights (3), instead of all (0)"},
+    {"zero", WG_SETTING_INTEGER, TRAINING(zero), .high = 2, .argument = "STAGE",
+     .help = "Under mpirun: each rank has a share of the optimizer's state (1), and of the "
+             "gradients (2), instead of all (0)"},
     {"communication-dtype", WG_SETTING_CHOICE, TRAINING(communication_dtype), .choice = float_dtype,
      .argument = "TYPE",
      .help = "Under mpirun: send gradients as bf16, half the bytes, and add them up in f32 (f32)"},

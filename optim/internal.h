@@ -105,7 +105,7 @@ typedef struct wg__optimizer_entry {
     double decay;       /* of its group; -1: the optimizer's */
     bool as_matrix;     /* the rule's own: whether it is updated as a matrix */
     int64_t begin, end; /* the elements that are stepped here: all, unless it is sharded */
-    bool used;          /* sharded: it has a gradient in this step */
+    bool used;          /* summed over ranks: it has a gradient in this step */
     int state_count;
     const char *slots[WG__MAX_STATES];
     wg_tensor *states[WG__MAX_STATES];   /* kept; sharded: the part that is here, flat */
@@ -145,18 +145,14 @@ typedef struct wg__optimizer_group {
 } wg__optimizer_group;
 
 /* ZeRO   (Rajbhandari et al. 2020): each rank of a group has the state of its share of all
- * parameters, and steps that. See shard.c. */
+ * parameters, and steps that. See shard.c. Without it a rank steps everything. */
 typedef struct wg__optimizer_shard {
     wg_group *group; /* borrowed; NULL: this process steps everything */
     int64_t *bounds; /* (count, ranks + 1): rank r steps elements [bounds[r], bounds[r + 1]) */
-    /* What rank 0 may ask for beside states: a number below -1. NULL: nothing. */
-    int (*serve)(void *context, int64_t number);
-    void *context;   /* of it */
-    char *gradients; /* of this rank's elements, one entry after the other; f32 or f64 */
+    char *gradients; /* sums over ranks, f32 or f64, of the elements that are stepped here, one
+                      * entry after the other, the last one first; NULL: those of the parameters */
     int64_t *starts; /* (count) where those of each entry begin, in elements */
     int64_t elements;
-    bool has_weights; /* stage 3: the weights that are stepped stand here, not in the parameters */
-    wg_tensor *weights; /* (elements) in that case, laid out as the gradients; kept */
 } wg__optimizer_shard;
 
 struct wg_optimizer {
@@ -252,13 +248,16 @@ void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
 /* ---- Sharding (shard.c) ---- */
 
 /* Before anything is added: only the share of this rank gets state, by wg__optimizer_shard_state
- * when all is added; and with `weights` a place for its share of the weights, which is what steps
- * change. A group of one changes nothing. */
-void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group, bool weights);
+ * when all is added. A group of one changes nothing. */
+void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group);
 
-/* Divides the elements, the same on all ranks, and makes the state and the gradients of this rank's
- * share: zeros. [DTYPE for parameters of several dtypes; MEMORY] */
+/* Divides the elements, the same on all ranks, and makes the state of this rank's share. [MEMORY]
+ */
 int wg__optimizer_shard_state(wg_optimizer *optimizer);
+
+/* Makes a place for the sums of gradients, from which steps then read them: zeros. When all is
+ * added, and divided. [DTYPE for parameters of several dtypes; ARGUMENT for none; MEMORY] */
+int wg__optimizer_sum_gradients(wg_optimizer *optimizer);
 
 static inline bool wg__optimizer_is_sharded(const wg_optimizer *optimizer) {
     return optimizer->shard.group != NULL;
@@ -276,9 +275,6 @@ void wg__optimizer_shard_clear(wg_optimizer *optimizer);
 wg_tensor *wg__optimizer_gather_state(const wg_optimizer *optimizer, int64_t index);
 int wg__optimizer_send_states(const wg_optimizer *optimizer);
 int wg__optimizer_end_gather(const wg_optimizer *optimizer);
-
-/* Rank 0 asks those that wait there for something else: they call shard.serve with the number. */
-int wg__optimizer_ask(const wg_optimizer *optimizer, int64_t number);
 
 /* Copies this rank's part of a whole state into place. */
 void wg__optimizer_set_state(wg_optimizer *optimizer, int64_t index, const wg_tensor *whole);

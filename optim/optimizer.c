@@ -90,10 +90,6 @@ const void *wg__entry_gradient(const wg__optimizer_entry *entry, int64_t at) {
 }
 
 void *wg__entry_weight(const wg__optimizer_entry *entry, int64_t at) {
-    const wg__optimizer_shard *shard = &entry->optimizer->shard;
-    if (shard->has_weights)
-        return element(entry, wg_tensor_data(shard->weights),
-                       shard->starts[entry - entry->optimizer->entries] + at - entry->begin);
     return element(entry, wg_tensor_data(entry->parameter), at);
 }
 

@@ -36,30 +36,19 @@ static wg_tensor *gradient_of(const wg_optimizer *optimizer, const wg__optimizer
                                           : wg_mul_scalar(gradient, optimizer->gradient_scale);
 }
 
-/* The tensor that a step writes: the parameter or, where the weights are sharded (ZeRO 3), this
- * rank's share of it. */
-static wg_tensor *weights_of(const wg_optimizer *optimizer, const wg__optimizer_entry *entry) {
-    const wg_tensor *parameter = entry->parameter;
-    if (!optimizer->shard.has_weights)
-        return entry->parameter;
-    return wg_from_blob(entry->dtype, wg_tensor_ndim(parameter), wg_tensor_shape(parameter), NULL,
-                        wg__entry_weight(entry, 0), NULL, NULL);
-}
-
 static int step_one(const wg_optimizer *optimizer, const wg__optimizer_entry *entry,
                     double learning_rate) {
     const wg_update_rule *rule = &optimizer->options.own.rule;
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_parameter_step step = {.name = entry->name,
-                                    .parameter = weights_of(optimizer, entry),
+                                    .parameter = entry->parameter,
                                     .gradient = gradient_of(optimizer, entry),
                                     .states = entry->states,
                                     .learning_rate = learning_rate * entry->rate,
                                     .weight_decay = wg__entry_decay(entry, rule->weight_decay),
                                     .step = optimizer->steps};
-    int status =
-        step.gradient && step.parameter ? rule->step(optimizer->options.own.context, &step) : -1;
+    int status = step.gradient ? rule->step(optimizer->options.own.context, &step) : -1;
     wg_scope_end(&scope, NULL);
     if (status < 0 && !wg_error_pending())
         wg_fail(WG_ERROR_STATE, "optimizer_step", "the update rule failed at \"%s\"", entry->name);

@@ -23,22 +23,23 @@
 
 #define WHERE "shard"
 
-void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group, bool weights) {
-    if (wg_group_size(group) == 1)
-        return;
-    optimizer->shard.group = group;
-    optimizer->shard.has_weights = weights;
+void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group) {
+    if (wg_group_size(group) > 1)
+        optimizer->shard.group = group;
 }
 
 void wg__optimizer_shard_clear(wg_optimizer *optimizer) {
     wg__free(optimizer->shard.bounds);
     wg__free(optimizer->shard.gradients);
     wg__free(optimizer->shard.starts);
-    wg_release(optimizer->shard.weights);
     optimizer->shard = (wg__optimizer_shard){0};
 }
 
 /* ---- Who has what ---- */
+
+static int64_t count_of(const wg_optimizer *optimizer, int64_t index) {
+    return wg_tensor_count(optimizer->entries[index].parameter);
+}
 
 static int64_t *bounds_of(const wg_optimizer *optimizer, int64_t index) {
     const int ranks = wg_group_size(optimizer->shard.group);
@@ -47,9 +48,9 @@ static int64_t *bounds_of(const wg_optimizer *optimizer, int64_t index) {
 
 void wg__optimizer_share(const wg_optimizer *optimizer, int64_t index, int rank, int64_t *begin,
                          int64_t *end) {
-    const int64_t *bounds = bounds_of(optimizer, index);
-    *begin = bounds[rank];
-    *end = bounds[rank + 1];
+    const bool is_shared = optimizer->shard.bounds != NULL;
+    *begin = is_shared ? bounds_of(optimizer, index)[rank] : 0;
+    *end = is_shared ? bounds_of(optimizer, index)[rank + 1] : count_of(optimizer, index);
 }
 
 static int least_loaded(const int64_t *loads, int ranks) {
@@ -63,10 +64,6 @@ static int least_loaded(const int64_t *loads, int ranks) {
 static bool is_whole(const wg_optimizer *optimizer, int64_t index) {
     return optimizer->rule->is_whole &&
            optimizer->rule->is_whole(optimizer, &optimizer->entries[index]);
-}
-
-static int64_t count_of(const wg_optimizer *optimizer, int64_t index) {
-    return wg_tensor_count(optimizer->entries[index].parameter);
 }
 
 /* The largest whole parameter that no rank has yet; -1 if there is none. */
@@ -110,9 +107,7 @@ static int place_all(wg_optimizer *optimizer) {
     bool *is_placed = wg__calloc((size_t)optimizer->count, sizeof *is_placed);
     optimizer->shard.bounds =
         wg__calloc((size_t)wg__times(optimizer->count, ranks + 1), sizeof(int64_t));
-    optimizer->shard.starts = wg__calloc((size_t)optimizer->count, sizeof(int64_t));
-    const int status =
-        loads && is_placed && optimizer->shard.bounds && optimizer->shard.starts ? 0 : -1;
+    const int status = loads && is_placed && optimizer->shard.bounds ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < optimizer->count; i++)
         is_placed[i] = !is_whole(optimizer, i);
     if (status == 0)
@@ -129,27 +124,33 @@ int wg__optimizer_shard_state(wg_optimizer *optimizer) {
     wg__optimizer_shard *shard = &optimizer->shard;
     if (!shard->group)
         return 0;
-    for (int64_t i = 1; i < optimizer->count; i++)
-        if (optimizer->entries[i].dtype != optimizer->entries[0].dtype)
-            return wg_fail(WG_ERROR_DTYPE, WHERE,
-                           "parameters of several dtypes, which several ranks do not train");
-    if (optimizer->count == 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "there are no parameters");
     if (place_all(optimizer) < 0)
         return -1;
     for (int64_t i = 0; i < optimizer->count; i++) {
         wg__optimizer_entry *entry = &optimizer->entries[i];
         wg__optimizer_share(optimizer, i, wg_group_rank(shard->group), &entry->begin, &entry->end);
-        shard->starts[i] = shard->elements;
-        shard->elements += entry->end - entry->begin;
         if (optimizer->rule->prepare(optimizer, entry) < 0)
             return -1;
     }
-    shard->gradients =
-        wg__calloc((size_t)shard->elements + 1, wg_dtype_size(optimizer->entries[0].dtype));
-    if (shard->has_weights)
-        shard->weights = wg_keep(wg_zeros(optimizer->entries[0].dtype, 1, &shard->elements));
-    return shard->gradients && (shard->weights || !shard->has_weights) ? 0 : -1;
+    return 0;
+}
+
+int wg__optimizer_sum_gradients(wg_optimizer *optimizer) {
+    wg__optimizer_shard *shard = &optimizer->shard;
+    const wg__optimizer_entry *entries = optimizer->entries;
+    if (optimizer->count == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "there are no parameters");
+    for (int64_t i = 1; i < optimizer->count; i++)
+        if (entries[i].dtype != entries[0].dtype)
+            return wg_fail(WG_ERROR_DTYPE, WHERE,
+                           "parameters of several dtypes, which several ranks do not train");
+    shard->starts = wg__calloc((size_t)optimizer->count, sizeof *shard->starts);
+    for (int64_t i = optimizer->count; shard->starts && i-- > 0;) {
+        shard->starts[i] = shard->elements;
+        shard->elements += entries[i].end - entries[i].begin;
+    }
+    shard->gradients = wg__calloc((size_t)shard->elements + 1, wg_dtype_size(entries[0].dtype));
+    return shard->starts && shard->gradients ? 0 : -1;
 }
 
 int64_t wg__optimizer_state_bytes(const wg_optimizer *optimizer) {
@@ -198,20 +199,11 @@ int wg__optimizer_end_gather(const wg_optimizer *optimizer) {
     return tell(optimizer, &none);
 }
 
-int wg__optimizer_ask(const wg_optimizer *optimizer, int64_t number) {
-    return tell(optimizer, &number);
-}
-
 int wg__optimizer_send_states(const wg_optimizer *optimizer) {
     for (int64_t index;;) {
         int state, status = -1;
         if (tell(optimizer, &index) < 0)
             return -1;
-        if (index < -1 && optimizer->shard.serve) {
-            if (optimizer->shard.serve(optimizer->shard.context, index) < 0)
-                return -1;
-            continue;
-        }
         const wg__optimizer_entry *entry =
             index < 0 ? NULL : wg__optimizer_state_entry(optimizer, index, &state);
         if (!entry)

@@ -24,7 +24,7 @@ static int find_gradient(wg__optimizer_entry *entry, const char *where) {
                        "the dtype of \"%s\" was changed after it was added; make a new optimizer",
                        entry->name);
     const wg__optimizer_shard *shard = &entry->optimizer->shard;
-    if (shard->group) {
+    if (shard->gradients) {
         const int64_t start = shard->starts[entry - entry->optimizer->entries];
         if (entry->used && entry->end > entry->begin)
             entry->gradient = shard->gradients + (size_t)start * wg_dtype_size(entry->dtype);

@@ -9,10 +9,8 @@
 #include "tensor/op.h"
 #include "tensor/tensor.h"
 
-typedef struct wg__fetcher wg__fetcher;
-
 typedef struct wg_storage {
-    void *data; /* NULL: a tensor without memory (wg_set_meta_init), or one that is dropped */
+    void *data; /* NULL: a tensor without memory (wg_set_meta_init) */
     size_t bytes;
     atomic_int refcount;
     atomic_uint_fast64_t version;
@@ -20,18 +18,7 @@ typedef struct wg_storage {
     /* Of memory that is a caller's (wg_from_blob), else NULL. */
     void (*release)(void *context);
     void *context;
-
-    wg__fetcher *fetcher; /* brings the elements back when they are dropped; NULL: they never are */
 } wg_storage;
-
-/* What a storage calls whose elements are there only while they are read: a weight of which other
- * processes have parts (ZeRO 3). Calls are those of the thread that reads. */
-struct wg__fetcher {
-    /* Gives the elements back, by wg__tensor_restore. It may drop others. -1 with an error. */
-    int (*fetch)(wg__fetcher *fetcher);
-    /* An op is about to read the elements, which are there. -1 with an error. */
-    int (*touch)(wg__fetcher *fetcher);
-};
 
 typedef struct wg_node wg_node;       /* autograd/internal.h */
 typedef struct wg_tangent wg_tangent; /* autograd/forward.c */
@@ -114,19 +101,6 @@ void wg__free_later(void *memory);
 
 /* -1 with STATE if x has no memory, or is gone; for what reads elements outside of an op. */
 int wg__check_memory(const wg_tensor *x, const char *where);
-
-/* ---- Elements that come and go. The tensor has all of its storage, whose memory is the library's.
- * ---- */
-
-/* Sets who brings the elements back; NULL: nobody. -1 with STATE for another kind of tensor. */
-int wg__tensor_set_fetcher(wg_tensor *x, wg__fetcher *fetcher, const char *where);
-
-/* Frees the elements, and gives them memory again, uninitialised, if they have none. [MEMORY] */
-void wg__tensor_drop(wg_tensor *x);
-int wg__tensor_restore(wg_tensor *x);
-
-/* Fetches the elements of tensors (NULL ones are passed over) that were dropped, all at once. */
-int wg__tensors_fetch(int count, wg_tensor *const *tensors, const char *where);
 
 /* A handle in the innermost scope on `base`'s storage, with no node. View ops are made of it. */
 wg_tensor *wg__tensor_view(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,

@@ -82,19 +82,16 @@ WG__APART static void close_span(wg__span *span, const wg_call *call, int status
  * an input carries tangents. -1 with STATE if one has no memory. */
 static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor *const *inputs,
                       wg_spec *specs, const void *options) {
-    bool dual = false, fetches = false;
+    bool dual = false;
     for (int i = 0; i < input_count; i++) {
         specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
         if (!inputs[i])
             continue;
         dual |= inputs[i]->tangents != NULL;
-        fetches |= inputs[i]->storage->fetcher != NULL;
-        if (wg__tensor_is_meta(inputs[i]) && !inputs[i]->storage->fetcher &&
+        if (wg__tensor_is_meta(inputs[i]) &&
             !(inputs[i]->tangents && wg__forward()->is_dual(inputs[i])))
             return wg__check_memory(inputs[i], op->name);
     }
-    if (fetches && wg__tensors_fetch(input_count, inputs, op->name) < 0)
-        return -1;
     call->op = op;
     call->options = options;
     call->input_count = input_count;

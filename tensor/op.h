@@ -113,10 +113,6 @@ struct wg_op {
     /* Bit i says that vjp adds onto a gradient of input i that it finds in gradients[i]. */
     uint32_t accumulates;
 
-    /* Bit i says that the gradient of input i, a matrix or more, is zero but for some of its rows,
-     * as of a table that is looked up. */
-    uint32_t adds_rows;
-
     /* Fills call->output_specs from the input specs and the options; -1 after wg_fail. A composite
      * needs none; if it has one, to check what it is given, it may leave the specs alone. */
     int (*infer)(wg_call *call);

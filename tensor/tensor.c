@@ -113,7 +113,6 @@ static wg_storage *storage_new(size_t bytes, bool is_meta) {
     atomic_init(&storage->version, 0);
     storage->release = NULL;
     storage->context = NULL;
-    storage->fetcher = NULL;
     return storage;
 }
 
@@ -471,60 +470,9 @@ wg_tensor *wg_from_blob(wg_dtype dtype, int ndim, const int64_t *shape, const in
     return x;
 }
 
-int wg__tensor_set_fetcher(wg_tensor *x, wg__fetcher *fetcher, const char *where) {
-    char text[128];
-    const size_t bytes = (size_t)wg__spec_count(&x->spec) * wg_dtype_size(x->spec.dtype);
-    if (x->storage->release || x->storage->bytes != bytes)
-        return wg_fail(WG_ERROR_STATE, where,
-                       "%s is a part of another tensor, or its memory is the caller's: it cannot "
-                       "be sharded",
-                       wg_spec_text(text, sizeof text, &x->spec));
-    x->storage->fetcher = fetcher;
-    return 0;
-}
-
-void wg__tensor_drop(wg_tensor *x) {
-    wg_storage *storage = x->storage;
-    if (storage->bytes > SMALL_BYTES)
-        wg__free(storage->data);
-    storage->data = NULL;
-}
-
-int wg__tensor_restore(wg_tensor *x) {
-    wg_storage *storage = x->storage;
-    if (!storage->data)
-        storage->data =
-            storage->bytes > SMALL_BYTES ? wg__alloc(storage->bytes) : (char *)storage + BEHIND;
-    return storage->data ? 0 : -1;
-}
-
-/* Bringing one back may drop another, so all are looked at once more. */
-int wg__tensors_fetch(int count, wg_tensor *const *tensors, const char *where) {
-    enum { TRIES = 3 };
-    for (int try = 0; try < TRIES; try++) {
-        bool all = true;
-        for (int i = 0; i < count; i++) {
-            wg__fetcher *fetcher = tensors[i] ? tensors[i]->storage->fetcher : NULL;
-            if (!fetcher)
-                continue;
-            all = all && tensors[i]->storage->data;
-            if ((tensors[i]->storage->data ? fetcher->touch : fetcher->fetch)(fetcher) < 0)
-                return -1;
-        }
-        if (all)
-            return 0;
-    }
-    return wg_fail(
-        WG_ERROR_STATE, where,
-        "it reads the weights of more layers than are kept at once when they are sharded "
-        "by layer; two are");
-}
-
 int wg__check_memory(const wg_tensor *x, const char *where) {
     if (!wg__tensor_is_meta(x))
         return 0;
-    if (x->storage->fetcher)
-        return x->storage->fetcher->fetch(x->storage->fetcher);
     if (is_gone(x))
         return fail_gone(x, where);
     char text[128];

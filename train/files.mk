@@ -5,6 +5,7 @@ train_public = \
 	$(nil)
 
 train_sources = \
+	train/exchange.c \
 	train/history.c \
 	train/metrics.c \
 	train/trainer.c \
@@ -12,5 +13,4 @@ train_sources = \
 	train/trainer_diagnosis.c \
 	train/trainer_group.c \
 	train/trainer_state.h \
-	train/trainer_zero.c \
 	$(nil)

@@ -58,10 +58,6 @@ static int make_average(wg_trainer *trainer) {
     wg_state_dict *state = wg_module_state(trainer->task.module);
     trainer->average = state ? wg_average_new(trainer->options.average_decay) : NULL;
     int result = trainer->average ? 0 : -1;
-    if (result == 0 && wg__trainer_shards_weights(trainer)) {
-        wg_state_dict_free(state);
-        return wg_average_add(trainer->average, trainer->optimizer->shard.weights);
-    }
     for (int64_t i = 0; result == 0 && i < state->count; i++) {
         const wg_slot *slot = state->entries[i].slot;
         if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
@@ -73,15 +69,21 @@ static int make_average(wg_trainer *trainer) {
 
 static int make_parts(wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
-    const bool shards = options->zero > 0 && wg_group_size(options->group) > 1;
+    const bool is_shared = wg_group_size(options->group) > 1;
     if (check_options(options) < 0 || wg__trainer_check_group(trainer) < 0)
         return -1;
-    if (shards)
-        wg__optimizer_begin_sharding(trainer->optimizer, options->group, options->zero == 3);
+    trainer->shares_state = is_shared && options->zero > 0;
+    if (trainer->shares_state)
+        wg__optimizer_begin_sharding(trainer->optimizer, options->group);
     if (wg_optimizer_add_module(trainer->optimizer, trainer->task.module) < 0 ||
         wg__optimizer_shard_state(trainer->optimizer) < 0 ||
-        (shards && wg__zero_make(trainer) < 0) ||
         (options->average_decay != 0 && make_average(trainer) < 0))
+        return -1;
+    if (is_shared)
+        trainer->exchange =
+            wg__exchange_plan_new(trainer->optimizer, options->group, options->zero,
+                                  options->bf16_gradients ? WG__TRANSIT_BF16 : WG__TRANSIT_AS_IS);
+    if (is_shared && !trainer->exchange)
         return -1;
     if (!options->log_path || !wg__trainer_leads(trainer))
         return 0;
@@ -132,8 +134,7 @@ void wg_trainer_free(wg_trainer *trainer) {
     if (!trainer)
         return;
     wg__metric_log_close(trainer->log);
-    wg__gradient_sums_free(trainer->sums);
-    wg__zero_free(trainer->zero);
+    wg__exchange_plan_free(trainer->exchange);
     wg__shared_buffers_free(trainer->buffers);
     wg_optimizer_free(trainer->optimizer);
     wg_average_free(trainer->average);
@@ -256,7 +257,7 @@ static int check_loss(const wg_tensor *loss, double value) {
 
 /* The sum over ranks needs all gradients before any weight moves. */
 static bool steps_in_backward(const wg_trainer *trainer) {
-    return trainer->options.step_in_backward && !wg__trainer_is_shared(trainer);
+    return trainer->options.step_in_backward && !trainer->exchange;
 }
 
 static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, measured_step *measured) {
@@ -279,11 +280,10 @@ static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
         result = wg_optimizer_step(trainer->optimizer, measured->rate);
         wg_set_matmul_dtype(before);
     }
-    if (!wg__trainer_is_sharded(trainer))
+    if (!trainer->shares_state)
         return result;
-    if (wg__trainer_share(trainer, result) < 0)
-        return -1;
-    return wg__trainer_shards_weights(trainer) ? 0 : wg__zero_gather_weights(trainer);
+    return wg__trainer_share(trainer, result) < 0 ? -1
+                                                  : wg__exchange_give_weights(trainer->exchange);
 }
 
 int64_t wg_trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
@@ -325,13 +325,11 @@ static int share_stop(wg_trainer *trainer, bool *stopped) {
     return 0;
 }
 
-/* How many random numbers a batch takes, and which parameters are tables, learnt by rank 0 from the
- * first batch of the run, for which the others wait. */
+/* How many random numbers a batch takes, learnt by rank 0 from the first batch of the run, for
+ * which the others wait. */
 static int share_draws(wg_trainer *trainer, int status, uint64_t begun) {
     const wg_generator *generator = wg_module_generator(trainer->task.module);
     int64_t draws = (int64_t)(generator->offset - begun);
-    if (!wg__trainer_is_sharded(trainer) && wg__trainer_share_tables(trainer) < 0)
-        status = -1;
     if (wg__trainer_share(trainer, status) < 0 ||
         wg_group_broadcast(trainer->options.group, 0, sizeof draws, &draws) < 0)
         return -1;
@@ -339,151 +337,44 @@ static int share_draws(wg_trainer *trainer, int status, uint64_t begun) {
     return 0;
 }
 
-/* ---- Sums of gradients, sharded or not ---- */
-
-/* Stages 2 and 3 of ZeRO sum the gradients of each batch, so that they need not be kept. */
-static bool sums_each_batch(const wg_trainer *trainer) {
-    return wg__trainer_is_sharded(trainer) && trainer->options.zero >= 2;
-}
-
-static void begin_round(wg_trainer *trainer, bool is_first) {
-    if (!wg__trainer_is_sharded(trainer)) {
-        wg__trainer_begin_sums(trainer);
-        return;
-    }
-    if (is_first)
-        wg__zero_begin_step(trainer);
-    wg__zero_begin_round(trainer);
-}
-
-static int sum_in_backward(wg_trainer *trainer) {
-    return wg__trainer_is_sharded(trainer) ? wg__zero_sum_in_backward(trainer)
-                                           : wg__trainer_sum_in_backward(trainer);
-}
-
-/* All that is under way is waited for after the last round. */
-static int end_round(wg_trainer *trainer, bool is_last) {
-    if (!wg__trainer_is_sharded(trainer))
-        return wg__trainer_end_sums(trainer);
-    const int status = wg__zero_end_round(trainer);
-    return is_last && wg__zero_end_step(trainer) < 0 ? -1 : status;
-}
-
-static int take_sums(wg_trainer *trainer) {
-    return wg__trainer_is_sharded(trainer) ? wg__zero_take_sums(trainer)
-                                           : wg__trainer_take_sums(trainer);
-}
-
-/* Buffers such as running statistics, copied, and put back. */
-static int copy_buffers(wg_module *module, wg_state_dict **state, wg_tensor ***copies) {
-    *state = wg_module_state(module);
-    *copies = *state ? wg__calloc((size_t)(*state)->count + 1, sizeof **copies) : NULL;
-    int status = *copies ? 0 : -1;
-    for (int64_t i = 0; status == 0 && i < (*state)->count; i++) {
-        const wg_slot *slot = (*state)->entries[i].slot;
-        if (slot->kind == WG_SLOT_BUFFER && !slot->tied) {
-            (*copies)[i] = wg_clone(slot->tensor);
-            status = (*copies)[i] ? 0 : -1;
-        }
-    }
-    return status;
-}
-
-static void put_back_buffers(wg_state_dict *state, wg_tensor **copies) {
-    for (int64_t i = 0; copies && i < state->count; i++)
-        if (copies[i])
-            memcpy(wg_tensor_data(state->entries[i].slot->tensor), wg_tensor_data(copies[i]),
-                   (size_t)wg_tensor_count(copies[i]) * wg_dtype_size(wg_tensor_dtype(copies[i])));
-    wg__free(copies);
-    wg_state_dict_free(state);
-}
-
-/* Rank 0 runs the first batch, and leaves everything as it was. */
-static int run_first_batch(wg_trainer *trainer) {
-    static const double whole[WG_LOSS_PARTS] = {1, 1};
-    const uint64_t begun = wg_module_generator(trainer->task.module)->offset;
-    wg_state_dict *state = NULL;
-    wg_tensor **copies = NULL;
-    measured_step ignored = {0};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int status = copy_buffers(trainer->task.module, &state, &copies);
-    if (status == 0)
-        status = wg__zero_begin_learning(trainer);
-    if (status == 0)
-        status = run_batch(trainer, whole, false, &ignored);
-    trainer->draws = (int64_t)(wg_module_generator(trainer->task.module)->offset - begun);
-    wg__zero_end_learning(trainer);
-    wg_optimizer_zero_grad(trainer->optimizer);
-    put_back_buffers(state, copies);
-    wg_scope_end(&scope, NULL);
-    if (wg__trainer_go_to(trainer, &trainer->begun_step) < 0)
-        status = -1;
-    return wg__optimizer_end_gather(trainer->optimizer) < 0 ? -1 : status;
-}
-
-/* Stage 3 of ZeRO: how many random numbers a batch takes, and the order in which it reads weights,
- * are learnt from a run of the first batch by rank 0. */
-static int learn_batch(wg_trainer *trainer) {
-    const int status = wg__trainer_leads(trainer) ? run_first_batch(trainer)
-                                                  : wg__optimizer_send_states(trainer->optimizer);
-    if (wg__trainer_share(trainer, status) < 0 || wg__zero_share_order(trainer) < 0)
-        return -1;
-    return wg_group_broadcast(trainer->options.group, 0, sizeof trainer->draws, &trainer->draws);
-}
-
-/* The batches of a step that are this rank's. Each draws the random numbers that it would draw if
- * one process ran all of them. A rank that fails takes part in all rounds. */
-static int run_share(wg_trainer *trainer, int64_t batches, measured_step *measured) {
+/* Forward and backward of the batches of a step that are this rank's. Each draws the random numbers
+ * that it would draw if one process ran all of them. A rank that fails takes part in all rounds. */
+static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *measured) {
+    wg__exchange_plan *plan = trainer->exchange;
     wg_generator *generator = wg_module_generator(trainer->task.module);
     const uint64_t begun = generator->offset;
     const int64_t ranks = wg_group_size(trainer->options.group);
-    const int64_t rounds = sums_each_batch(trainer) ? wg__ceil_divide(batches, ranks) : 1;
-    int64_t round = 0;
+    const int64_t rounds = wg__exchange_rounds(plan, batches);
     int result = 0;
-    if (wg__trainer_shards_weights(trainer) && trainer->draws < 0 && learn_batch(trainer) < 0)
-        return -1;
-    begin_round(trainer, true);
-    for (int64_t i = 0; result == 0 && i < batches; i++) {
-        if (rounds > 1 && i > 0 && i % ranks == 0) {
-            result = end_round(trainer, false);
-            begin_round(trainer, false);
-            round++;
+    for (int64_t round = 0, i = 0; round < rounds; round++) {
+        const int64_t end = round == rounds - 1 ? batches : i + ranks;
+        if (plan)
+            wg__exchange_begin(plan, round == 0);
+        for (; result == 0 && i < end; i++) {
+            const bool mine = wg__trainer_holds(trainer, i);
+            if (plan && trainer->draws >= 0) {
+                generator->offset = begun + (uint64_t)(i * trainer->draws);
+                if (mine && i + ranks >= end)
+                    result = wg__exchange_in_backward(plan);
+            }
+            if (result == 0)
+                result = mine ? run_batch(trainer, trainer->weights[i], i == batches - 1, measured)
+                              : wg_batches_skip(trainer->task.batches);
+            if (plan && trainer->draws < 0)
+                result = share_draws(trainer, result, begun);
         }
-        if (trainer->draws >= 0)
-            generator->offset = begun + (uint64_t)(i * trainer->draws);
-        const bool mine = wg__trainer_holds(trainer, i);
-        const bool is_summed = rounds > 1 || i + ranks >= batches;
-        if (result == 0 && mine && is_summed && trainer->draws >= 0)
-            result = sum_in_backward(trainer);
-        if (trainer->draws < 0 && mine && !wg__trainer_is_sharded(trainer))
-            wg__trainer_begin_finding_tables(trainer, is_summed);
-        if (result == 0)
-            result = mine ? run_batch(trainer, trainer->weights[i], false, measured)
-                          : wg_batches_skip(trainer->task.batches);
-        if (trainer->draws < 0)
-            result = share_draws(trainer, result, begun);
-    }
-    if (trainer->is_told)
-        return -1;
-    generator->offset = begun + (uint64_t)(batches * trainer->draws);
-    for (; round < rounds; round++) {
-        if (end_round(trainer, round == rounds - 1) < 0)
+        if (trainer->is_told)
+            return -1;
+        if (plan && wg__exchange_end(plan, round == rounds - 1) < 0)
             result = -1;
-        if (round < rounds - 1)
-            begin_round(trainer, false);
     }
+    if (!plan)
+        return result;
+    generator->offset = begun + (uint64_t)(batches * trainer->draws);
     if (wg__trainer_share(trainer, result) < 0 || share_stop(trainer, &measured->stopped) < 0 ||
-        take_sums(trainer) < 0 || wg__trainer_share_buffers(trainer) < 0)
+        wg__exchange_mark_used(plan) < 0 || wg__trainer_share_buffers(trainer) < 0)
         return -1;
     return wg__trainer_sum_metrics(trainer, &measured->loss, &measured->metrics);
-}
-
-static int run_all(wg_trainer *trainer, int64_t batches, measured_step *measured) {
-    int result = 0;
-    for (int64_t i = 0; result == 0 && i < batches; i++)
-        result = run_batch(trainer, trainer->weights[i], i == batches - 1, measured);
-    return result;
 }
 
 /* A step: forward and backward of each micro-batch, and new weights. */
@@ -498,14 +389,13 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
         trainer->task.begin_step(trainer->task.context);
     int result = weigh_batches(trainer, batches);
     if (result == 0)
-        result = wg__trainer_is_shared(trainer) ? run_share(trainer, batches, measured)
-                                                : run_all(trainer, batches, measured);
+        result = run_batches(trainer, batches, measured);
     if (result == 0 && !steps_in_backward(trainer))
         result = clip_and_step(trainer, measured);
     if (result < 0) {
         /* Other errors about gradients, such as a loss that wants none, have other reasons. */
-        const bool diverged = !isfinite(measured->loss) || trainer->optimizer->not_finite ||
-                              wg__trainer_is_shared(trainer);
+        const bool diverged =
+            !isfinite(measured->loss) || trainer->optimizer->not_finite || trainer->exchange;
         wg_optimizer_zero_grad(trainer->optimizer);
         return fail_step(trainer, diverged && wg_error_pending()->code == WG_ERROR_GRADIENT);
     }
@@ -535,30 +425,8 @@ int wg__task_evaluate(const wg_task *task, wg_metrics *metrics) {
 }
 
 void wg_trainer_swap_average(wg_trainer *trainer) {
-    if (!trainer->average || wg__average_updates(trainer->average) == 0)
-        return;
-    if (wg__trainer_shards_weights(trainer))
-        wg__zero_swap_average(trainer);
-    else
+    if (trainer->average && wg__average_updates(trainer->average) > 0)
         wg_average_swap(trainer->average);
-}
-
-/* Weights that are sharded are whole for an evaluation, on all ranks. */
-static int evaluate(wg_trainer *trainer, wg_metrics *metrics) {
-    const bool takes_part = wg__trainer_leads(trainer) || trainer->task.shares_evaluation,
-               shards = wg__trainer_shards_weights(trainer);
-    int result = 0;
-    if (takes_part || shards)
-        wg_trainer_swap_average(trainer);
-    if (shards)
-        result = wg__zero_join_weights(trainer);
-    if (result == 0 && takes_part)
-        result = wg__task_evaluate(&trainer->task, metrics);
-    if (shards && wg__zero_part_weights(trainer) < 0)
-        result = -1;
-    if (takes_part || shards)
-        wg_trainer_swap_average(trainer);
-    return result;
 }
 
 static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
@@ -567,7 +435,12 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
     if (!due || !trainer->task.evaluate)
         return 0;
     measured->evaluated = true;
-    const int result = evaluate(trainer, &measured->evaluation);
+    int result = 0;
+    if (wg__trainer_leads(trainer) || trainer->task.shares_evaluation) {
+        wg_trainer_swap_average(trainer);
+        result = wg__task_evaluate(&trainer->task, &measured->evaluation);
+        wg_trainer_swap_average(trainer);
+    }
     if (wg__trainer_share(trainer, result) < 0)
         return -1;
     return wg_group_broadcast(trainer->options.group, 0, sizeof measured->evaluation,
@@ -710,28 +583,22 @@ static int keep(wg_trainer *trainer) {
     return result;
 }
 
-/* Whether the checkpoint is due. Of a sharded optimizer all ranks take part in saving, so they go
- * by the clock of rank 0. */
-static int decide_save(wg_trainer *trainer, const measured_step *measured, bool *saves) {
-    *saves = trainer->options.path && (measured->stopped || save_is_due(trainer));
-    return wg__trainer_is_sharded(trainer)
-               ? wg_group_broadcast(trainer->options.group, 0, sizeof *saves, saves)
-               : 0;
-}
-
-/* What is written after a step, by rank 0. */
+/* What is written after a step, by rank 0. If ranks share the optimizer's state, all take part in
+ * saving, so they go by the clock of rank 0. */
 static int write_step(wg_trainer *trainer, measured_step *measured) {
-    bool saves;
-    if (!wg__trainer_leads(trainer) && !wg__trainer_is_sharded(trainer))
+    if (!wg__trainer_leads(trainer) && !trainer->shares_state)
         return 0;
     int status = write_log(trainer, measured);
-    if (wg__trainer_is_sharded(trainer))
+    if (trainer->shares_state)
         status = wg__trainer_share(trainer, status);
     if (status < 0 || save_best(trainer, measured) < 0 || keep(trainer) < 0)
         return -1;
-    if (!wg__trainer_is_shared(trainer))
+    if (!trainer->exchange)
         measured->stopped = is_stopped(trainer);
-    if (decide_save(trainer, measured, &saves) < 0 || (saves && save(trainer) < 0))
+    bool saves = trainer->options.path && (measured->stopped || save_is_due(trainer));
+    if (trainer->shares_state)
+        status = wg_group_broadcast(trainer->options.group, 0, sizeof saves, &saves);
+    if (status < 0 || (saves && save(trainer) < 0))
         return -1;
     if (wg__trainer_leads(trainer))
         report(trainer, measured, saves);
@@ -740,7 +607,7 @@ static int write_step(wg_trainer *trainer, measured_step *measured) {
 
 static int run_steps(wg_trainer *trainer) {
     /* A run that cannot be saved shall be known before it has cost anything. */
-    const bool writes = wg__trainer_leads(trainer) || wg__trainer_is_sharded(trainer);
+    const bool writes = wg__trainer_leads(trainer) || trainer->shares_state;
     if (writes && trainer->step == 0 && trainer->options.path && save(trainer) < 0)
         return -1;
     bool stopped = false;
@@ -769,10 +636,7 @@ int wg_trainer_run(wg_trainer *trainer) {
     const int outcome = run_steps(trainer);
     if (trainer->is_told) /* the others know, and go no further either */
         return -1;
-    if (wg__trainer_share(trainer, outcome < 0 ? -1 : 0) < 0 ||
-        (wg__trainer_shards_weights(trainer) && wg__zero_join_weights(trainer) < 0))
-        return -1;
-    return outcome;
+    return wg__trainer_share(trainer, outcome < 0 ? -1 : 0) < 0 ? -1 : outcome;
 }
 
 int64_t wg_trainer_steps(const wg_trainer *trainer) {

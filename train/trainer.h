@@ -32,9 +32,8 @@
  * of ranks. Buffers that batches write, such as running statistics, are each rank's own within a
  * step, after which all have the mean of those that were written (of integers, rank 0's).
  *
- * With ZeRO (Rajbhandari et al. 2020) the ranks share the optimizer's state, the gradients and the
- * weights, too: each has, sums and steps its share, and all get the weights that each has stepped,
- * after the step or where a batch reads them.
+ * With ZeRO (Rajbhandari et al. 2020) the ranks share the optimizer's state and the gradients, too:
+ * each has, sums and steps its share, and all get the weights that each has stepped.
  *
  * With an average of the weights it is the average that is evaluated, and that stands below /model
  * in checkpoints, for whoever uses the model; what is trained stands below /train/weights. */
@@ -149,11 +148,8 @@ typedef struct wg_trainer_options {
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: finish the step, save and return; may be NULL */
     wg_group *group; /* the processes that train together; borrowed. NULL: this one alone */
-    int zero; /* stage of ZeRO: 1: each rank of the group has a share of the optimizer's state; 2:
-               * and of the gradients; 3: and of the weights, which are in the parameters where a
-               * batch or an evaluation reads them, and again when the run has ended without an
-               * error; the module then reads its layers in the same order in each batch. 0: each
-               * has all */
+    int zero;        /* stage of ZeRO: 1: each rank of the group has a share of the optimizer's
+                      * state; 2: and of the gradients; 0: each has all */
     bool bf16_gradients;   /* they travel between ranks as bf16, half the bytes; sums are in f32 */
     bool step_in_backward; /* each weight moves as soon as backward has its gradient, which takes
                             * less memory; without clipping only. Several ranks sum their gradients
@@ -205,8 +201,7 @@ WG_API int wg_trainer_run(wg_trainer *trainer);
  * in which gradients travel; the gradients that are in the midst of a backward pass come on top. */
 WG_API void wg_trainer_memory(const wg_trainer *trainer, int64_t *state, int64_t *gradients);
 
-/* Bytes of trained weights that this process holds between batches. With stage 3 of ZeRO a batch
- * has up to three layers more at a time: two that were read last, and one that is under way. */
+/* Bytes of trained weights that this process holds. */
 WG_API int64_t wg_trainer_weight_bytes(const wg_trainer *trainer);
 
 /* Writes a checkpoint of the run as it stands: the same file, whoever shares the optimizer's state.
@@ -241,8 +236,7 @@ WG_API bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *lo
 int wg__task_evaluate(const wg_task *task, wg_metrics *metrics);
 
 /* Puts the average of the weights, if the trainer keeps one, in their place, for measuring or using
- * the model; and back, which is due before the run goes on or is saved. With stage 3 of ZeRO all
- * ranks must call it. */
+ * the model; and back, which is due before the run goes on or is saved. */
 WG_API void wg_trainer_swap_average(wg_trainer *trainer);
 
 WG_END_DECLS

@@ -80,8 +80,6 @@ static int get_weights(wg_checkpoint *file, wg_trainer *trainer) {
                        has_average ? "with" : "without");
     if (wg_checkpoint_get_module(file, "/model", module) < 0 || !has_average)
         return wg_error_pending() ? -1 : 0;
-    if (wg__trainer_shards_weights(trainer))
-        wg__zero_take_weights(trainer);
     wg_average_swap(trainer->average);
     return wg_checkpoint_get_module(file, TRAINED, module);
 }
@@ -183,30 +181,18 @@ static int write_run(wg_trainer *trainer, const char *path) {
     return wg_checkpoint_commit(file);
 }
 
-/* Rank 0 writes, and the others send it their shares of the optimizer's state, and of weights. */
-static int save_sharded(wg_trainer *trainer, const char *path) {
-    const bool shards = wg__trainer_shards_weights(trainer),
-               was_whole = shards && wg__zero_is_whole(trainer);
+int wg_trainer_save(wg_trainer *trainer, const char *path) {
+    if (!trainer->shares_state)
+        return write_run(trainer, path);
     int status;
-    if (was_whole && wg__trainer_share(trainer, wg__zero_part_weights(trainer)) < 0)
-        return -1;
     if (wg__trainer_leads(trainer)) {
-        if (shards)
-            wg__zero_begin_served(trainer);
         status = write_run(trainer, path);
-        if (shards)
-            wg__zero_end_served(trainer);
         if (wg__optimizer_end_gather(trainer->optimizer) < 0)
             status = -1;
     } else {
         status = wg__optimizer_send_states(trainer->optimizer);
     }
-    status = wg__trainer_share(trainer, status);
-    return was_whole && wg__zero_join_weights(trainer) < 0 ? -1 : status;
-}
-
-int wg_trainer_save(wg_trainer *trainer, const char *path) {
-    return wg__trainer_is_sharded(trainer) ? save_sharded(trainer, path) : write_run(trainer, path);
+    return wg__trainer_share(trainer, status);
 }
 
 static int get_run(wg_checkpoint *file, wg_trainer *trainer) {

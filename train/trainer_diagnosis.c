@@ -78,7 +78,7 @@ static int try_batch(const wg_task *task) {
  * the task does not name its batches, or other ranks have some of them. */
 static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
     const wg_trainer_options *options = &trainer->options;
-    if (!trainer->task.batches || wg__trainer_is_shared(trainer))
+    if (!trainer->task.batches || trainer->exchange)
         return;
     const wg__trainer_place after = wg__trainer_here(trainer);
     const int64_t batches =
@@ -100,12 +100,6 @@ static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
 
 void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size) {
     char path[200] = "", op[500] = "";
-    if (wg__trainer_shards_weights(trainer)) { /* no rank can read all of them */
-        snprintf(hint, size,
-                 "lower the learning rate, or run it without --zero 3, which looks at "
-                 "the weights");
-        return;
-    }
     if (!trainer->is_torn) { /* the weights are those before the step */
         find_bad_weight(trainer->task.module, path, sizeof path);
         if (!*path)

@@ -177,70 +177,6 @@ START_TEST(a_hook_outlives_the_handle_that_it_was_registered_for) {
 }
 END_TEST
 
-/* ---- Tables that are also used as a whole ---- */
-
-typedef struct rows_watcher {
-    wg__rows_hook base; /* first */
-    int calls;
-    double seen[8];
-} rows_watcher;
-
-/* Notes the gradient, and leaves zeros. */
-static int move_whole(wg__rows_hook *hook, wg_tensor *gradient) {
-    rows_watcher *watcher = (rows_watcher *)hook;
-    watcher->calls++;
-    memcpy(watcher->seen, wg_tensor_data(gradient), sizeof watcher->seen);
-    return wg_fill_(gradient, 0);
-}
-
-/* Rows 2, 0 and 2 of a table, times the whole of another one. */
-static wg_tensor *scores(wg_tensor *table, wg_tensor *whole) {
-    wg_tensor *h =
-        wg_embedding_op(table, wg_from_array(WG_I64, WG_DIMS(3), (int64_t[]){2, 0, 2}), -1);
-    return sum(wg_exp(wg_linear_op(wg_tanh(h), whole, NULL)));
-}
-
-static wg_tensor *new_table(void) {
-    wg_tensor *x =
-        wg_from_array(WG_F64, WG_DIMS(4, 2), (double[]){0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, -0.8});
-    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
-    return x;
-}
-
-START_TEST(a_rows_hook_comes_between_the_uses_of_the_whole_and_the_lookups) {
-    wg_tensor *table = new_table(), *whole = new_table(), *tied = new_table();
-    rows_watcher watcher = {.base = {move_whole}};
-    wg_backward(scores(table, whole), NULL);
-    wg__set_rows_hook(tied, &watcher.base);
-    for (int pass = 1; pass <= 2; pass++) { /* of the second, the rows of the first are before it */
-        wg_backward(scores(tied, tied), NULL);
-        assert_no_error();
-        ck_assert_int_eq(watcher.calls, pass);
-        const double *head = wg_tensor_data(wg_gradient(whole)),
-                     *rows = wg_tensor_data(wg_gradient(table)),
-                     *left = wg_tensor_data(wg_gradient(tied));
-        for (int i = 0; i < 8; i++) {
-            ck_assert_double_eq_tol(watcher.seen[i], head[i] + (pass == 2 ? rows[i] : 0), 1e-12);
-            ck_assert_double_eq_tol(left[i], rows[i], 1e-12);
-        }
-    }
-    wg__set_rows_hook(tied, NULL);
-    wg_backward(scores(tied, tied), NULL);
-    ck_assert_int_eq(watcher.calls, 2);
-}
-END_TEST
-
-START_TEST(a_rows_hook_is_not_called_for_a_leaf_of_one_kind_of_use) {
-    wg_tensor *table = new_table(), *whole = new_table();
-    rows_watcher watcher = {.base = {move_whole}};
-    wg__set_rows_hook(table, &watcher.base);
-    wg__set_rows_hook(whole, &watcher.base);
-    wg_backward(scores(table, whole), NULL);
-    assert_no_error();
-    ck_assert_int_eq(watcher.calls, 0);
-}
-END_TEST
-
 /* ---- Writing to the leaf while the pass goes on ---- */
 
 START_TEST(a_leaf_that_is_stepped_at_once_is_as_one_stepped_after_the_pass) {
@@ -412,8 +348,6 @@ SUITES {
         a_hook_sees_what_a_hook_on_the_gradient_made_of_it,
         a_removed_hook_is_called_no_more_and_may_remove_itself,
         a_hook_outlives_the_handle_that_it_was_registered_for,
-        a_rows_hook_comes_between_the_uses_of_the_whole_and_the_lookups,
-        a_rows_hook_is_not_called_for_a_leaf_of_one_kind_of_use,
         a_leaf_that_is_stepped_at_once_is_as_one_stepped_after_the_pass,
         gradients_that_hooks_drop_are_never_all_in_memory,
         what_still_needs_the_leaf_as_it_was_is_an_error,

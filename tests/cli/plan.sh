@@ -54,5 +54,5 @@ check 'a table has the cost' eval 'test $code = 0 && grep -q " cost$" out && gre
 refuses 'a model that is not there' "there is no model 'gpt3'" plan gpt3
 misused 'which model' plan
 misused "--communication-dtype is 'f16'" plan gpt2-tiny --communication-dtype f16
-misused "--zero" plan gpt2-tiny --zero 4
+misused "--zero" plan gpt2-tiny --zero 3
 finish

@@ -455,7 +455,6 @@ class wg_op(Structure):
         ("is_view", c_bool),
         ("places_outputs", c_bool),
         ("accumulates", c_uint32),
-        ("adds_rows", c_uint32),
         ("infer", CFUNCTYPE(c_int, c_void_p)),
         ("forward", CFUNCTYPE(c_int, c_void_p)),
         ("vjp", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)),

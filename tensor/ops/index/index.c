@@ -217,7 +217,6 @@ static const wg_op embedding = {
     .saves_inputs = 3,
     .differentiable = 1,
     .accumulates = 1,
-    .adds_rows = 1,
     .infer = embedding_infer,
     .forward = embedding_forward,
     .vjp = embedding_vjp,

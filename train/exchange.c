@@ -1,0 +1,442 @@
+/* The sum of gradients over the ranks of a group, of all stages of ZeRO   (Rajbhandari et al.
+ * 2020).
+ *
+ *     bucket    | rank 0's | rank 1's | rank 2's |   of some parameters, the last ones first;
+ *                                                    of stage 0 all ranks have all of it
+ *     backward  | layer 3 | layer 2 | layer 1 | ... | clip, step |
+ *     network             | bucket 0: each part to its rank | 1 | 2 | ... | weights to all |
+ *     memory    gradients are dropped as their bucket is sent; a rank keeps the sums of its share
+ *
+ *     stage   a bucket ends with            a rank steps   rounds of a step   after the step
+ *     0       its sums at all ranks         everything     1                  -
+ *     1       the sums of a share at each   its share      1                  weights to all
+ *     2       the same                      its share      one a batch        weights to all
+ *
+ * Stage 2 sends the gradients of each batch, so no rank ever has all of them. The others add up
+ * those of a rank's batches first, and send them once a step. The sums stand in the optimizer
+ * (optim/shard.c), which steps from there: buckets of stage 0 are summed in place. Of the other
+ * stages few buckets are under way at a time: they are begun in order, and one that finds no slot
+ * free waits for the oldest. All ranks exchange all buckets of a round, also a rank that has failed
+ * or has no batch, so that none waits in vain. */
+#include "train/trainer_state.h"
+
+#include "optim/internal.h"
+#include "tensor/internal.h"
+#include "tensor/span.h"
+
+enum { BUCKET_BYTES = 4 << 20, LEAST_BUCKET_BYTES = 64 << 10, UNDER_WAY = 3 };
+
+/* Part number `part` of `parts` of what each rank steps of an entry. */
+typedef struct item {
+    int64_t entry, part, parts;
+} item;
+
+typedef struct bucket {
+    int64_t first, last; /* items [first, last) */
+    int64_t entries;     /* that have items in it */
+    int64_t missing;     /* of them, how many have no whole gradient as yet */
+    int *counts;         /* (shares) elements of each rank's part */
+    int64_t elements;
+} bucket;
+
+/* A bucket that is under way. */
+typedef struct slot {
+    char *buffer;
+    wg__exchange *exchange;
+} slot;
+
+/* The gradient of an entry. */
+typedef struct gradient {
+    wg__exchange_plan *plan;
+    int64_t entry;
+    int64_t first_bucket, last_bucket; /* that have items of it */
+    int hook;                          /* 0: none */
+    bool is_taken;                     /* this round's is whole, or will not come */
+    bool is_used;                      /* it was there in some round of the step */
+} gradient;
+
+struct wg__exchange_plan {
+    wg_optimizer *optimizer;
+    wg_group *group;
+    int stage;
+    int shares, own; /* of stage 0: one, which all ranks have */
+    wg__transit transit;
+    wg_group_element element;
+    size_t size; /* of an element */
+    int64_t item_count, bucket_count, largest;
+    item *items;
+    bucket *buckets;
+    gradient *gradients; /* (entries) */
+    slot *slots;         /* (slot_count) a bucket takes the next one, in a ring */
+    int64_t slot_count;
+    char *buffers;          /* of the slots; of stage 0 these are the optimizer's sums */
+    int64_t begun;          /* buckets of this round */
+    int64_t sent, received; /* buckets of all rounds that were begun, and have ended */
+};
+
+void wg__exchange_plan_free(wg__exchange_plan *plan) {
+    if (!plan)
+        return;
+    for (int64_t i = 0; plan->buckets && i < plan->bucket_count; i++)
+        wg__free(plan->buckets[i].counts);
+    wg__free(plan->items);
+    wg__free(plan->buckets);
+    wg__free(plan->gradients);
+    wg__free(plan->slots);
+    wg__free(plan->buffers);
+    wg__free(plan);
+}
+
+/* ---- Buckets ---- */
+
+static wg_tensor *parameter_of(const wg__exchange_plan *plan, int64_t entry) {
+    return plan->optimizer->entries[entry].parameter;
+}
+
+/* The elements [*begin, *end) of the item's entry that a share has. */
+static void slice_of(const wg__exchange_plan *plan, const item *it, int share, int64_t *begin,
+                     int64_t *end) {
+    int64_t first, last;
+    wg__optimizer_share(plan->optimizer, it->entry, share, &first, &last);
+    *begin = first + (last - first) / it->parts * it->part;
+    *end = it->part == it->parts - 1 ? last : *begin + (last - first) / it->parts;
+}
+
+static int64_t elements_of(const wg__exchange_plan *plan, const item *it) {
+    int64_t begin, end, sum = 0;
+    for (int share = 0; share < plan->shares; share++) {
+        slice_of(plan, it, share, &begin, &end);
+        sum += end - begin;
+    }
+    return sum;
+}
+
+/* Elements in a bucket, about: what is under way shall be little beside the model, and what comes
+ * in from all ranks fit an int. */
+static int64_t bucket_limit(const wg__exchange_plan *plan) {
+    int64_t all = 0;
+    for (int64_t i = 0; i < plan->optimizer->count; i++)
+        all += wg_tensor_count(parameter_of(plan, i));
+    int64_t bytes = wg__larger(all * (int64_t)plan->size / 16, LEAST_BUCKET_BYTES);
+    bytes = wg__smaller(wg__smaller(bytes, BUCKET_BYTES), (1 << 30) / wg_group_size(plan->group));
+    return wg__larger(bytes / (int64_t)plan->size, 1);
+}
+
+static int64_t parts_of(const wg__exchange_plan *plan, int64_t entry, int64_t limit) {
+    return wg__larger(wg__ceil_divide(wg_tensor_count(parameter_of(plan, entry)), limit), 1);
+}
+
+/* The items of all entries, the last entry first: backward completes them about in that order. */
+static int make_items(wg__exchange_plan *plan, int64_t limit) {
+    for (int64_t i = 0; i < plan->optimizer->count; i++)
+        plan->item_count += parts_of(plan, i, limit);
+    plan->items = wg__calloc((size_t)plan->item_count, sizeof *plan->items);
+    plan->buckets = wg__calloc((size_t)plan->item_count, sizeof *plan->buckets);
+    if (!plan->items || !plan->buckets)
+        return -1;
+    item *next = plan->items;
+    for (int64_t i = plan->optimizer->count; i-- > 0;)
+        for (int64_t part = 0, parts = parts_of(plan, i, limit); part < parts; part++)
+            *next++ = (item){i, part, parts};
+    return 0;
+}
+
+static int make_buckets(wg__exchange_plan *plan, int64_t limit) {
+    for (int64_t i = 0; i < plan->item_count;) {
+        const int64_t number = plan->bucket_count++;
+        bucket *b = &plan->buckets[number];
+        b->first = i;
+        do
+            b->elements += elements_of(plan, &plan->items[i++]);
+        while (i < plan->item_count && b->elements + elements_of(plan, &plan->items[i]) <= limit);
+        b->last = i;
+        plan->largest = wg__larger(plan->largest, b->elements);
+        b->counts = wg__calloc((size_t)plan->shares, sizeof *b->counts);
+        if (!b->counts)
+            return -1;
+        for (int64_t k = b->first; k < b->last; k++) {
+            const item *it = &plan->items[k];
+            for (int share = 0; share < plan->shares; share++) {
+                int64_t begin, end;
+                slice_of(plan, it, share, &begin, &end);
+                b->counts[share] += (int)(end - begin);
+            }
+            if (it->part == 0)
+                plan->gradients[it->entry].first_bucket = number;
+            plan->gradients[it->entry].last_bucket = number;
+            b->entries += k == b->first || it->entry != it[-1].entry;
+        }
+    }
+    return 0;
+}
+
+/* Buffers of the buckets that are under way: of stage 0 all of them, where the sums shall stand. */
+static int make_slots(wg__exchange_plan *plan) {
+    plan->slot_count = plan->stage > 0 ? UNDER_WAY : plan->bucket_count;
+    plan->slots = wg__calloc((size_t)plan->slot_count, sizeof *plan->slots);
+    if (plan->stage > 0)
+        plan->buffers =
+            wg__alloc_array(wg__times(wg__times(plan->largest, plan->size), UNDER_WAY) + 1, 1);
+    char *at = plan->stage > 0 ? plan->buffers : plan->optimizer->shard.gradients;
+    if (!plan->slots || !at)
+        return -1;
+    for (int64_t i = 0; i < plan->slot_count; i++) {
+        plan->slots[i].buffer = at;
+        at += (size_t)(plan->stage > 0 ? plan->largest : plan->buckets[i].elements) * plan->size;
+    }
+    return 0;
+}
+
+wg__exchange_plan *wg__exchange_plan_new(wg_optimizer *optimizer, wg_group *group, int stage,
+                                         wg__transit transit) {
+    if (wg__optimizer_sum_gradients(optimizer) < 0)
+        return NULL;
+    wg__exchange_plan *plan = wg__calloc(1, sizeof *plan);
+    if (!plan)
+        return NULL;
+    const wg_dtype dtype = optimizer->entries[0].dtype;
+    *plan = (wg__exchange_plan){.optimizer = optimizer,
+                                .group = group,
+                                .stage = stage,
+                                .shares = stage > 0 ? wg_group_size(group) : 1,
+                                .own = stage > 0 ? wg_group_rank(group) : 0,
+                                .transit = transit,
+                                .element = dtype == WG_F64 ? WG_GROUP_F64 : WG_GROUP_F32,
+                                .size = wg_dtype_size(dtype)};
+    plan->gradients = wg__calloc((size_t)optimizer->count, sizeof *plan->gradients);
+    for (int64_t i = 0; plan->gradients && i < optimizer->count; i++)
+        plan->gradients[i] = (gradient){.plan = plan, .entry = i};
+    const int64_t limit = bucket_limit(plan);
+    if (!plan->gradients || make_items(plan, limit) < 0 || make_buckets(plan, limit) < 0 ||
+        make_slots(plan) < 0) {
+        wg__exchange_plan_free(plan);
+        return NULL;
+    }
+    return plan;
+}
+
+int64_t wg__exchange_bytes(const wg__exchange_plan *plan) {
+    const int64_t under_way = plan && plan->stage > 0 ? 2 * UNDER_WAY * plan->largest : 0;
+    return plan ? (plan->optimizer->shard.elements + under_way) * (int64_t)plan->size : 0;
+}
+
+/* ---- Contents of a bucket ---- */
+
+/* Calls `move` for each slice of a share (of all shares: -1), with where it stands in the buffer.
+ */
+static void for_slices(wg__exchange_plan *plan, const bucket *b, int share, char *buffer,
+                       void (*move)(wg__exchange_plan *plan, int64_t entry, int64_t begin,
+                                    int64_t end, char *at)) {
+    for (int s = 0; s < plan->shares; s++) {
+        for (int64_t i = b->first; i < b->last && (share < 0 || s == share); i++) {
+            int64_t begin, end;
+            slice_of(plan, &plan->items[i], s, &begin, &end);
+            if (end > begin)
+                move(plan, plan->items[i].entry, begin, end, buffer);
+            buffer += (size_t)(end - begin) * plan->size;
+        }
+        if (share >= 0 && s != share)
+            buffer += (size_t)b->counts[s] * plan->size;
+    }
+}
+
+static void pack_gradient(wg__exchange_plan *plan, int64_t entry, int64_t begin, int64_t end,
+                          char *at) {
+    const wg_tensor *own = wg_gradient(parameter_of(plan, entry));
+    const size_t bytes = (size_t)(end - begin) * plan->size;
+    if (own)
+        memcpy(at, (const char *)wg_tensor_data(own) + (size_t)begin * plan->size, bytes);
+    else
+        memset(at, 0, bytes);
+}
+
+static void add_sum(wg__exchange_plan *plan, int64_t entry, int64_t begin, int64_t end, char *at) {
+    const wg__optimizer_shard *shard = &plan->optimizer->shard;
+    const int64_t start = shard->starts[entry] + begin - plan->optimizer->entries[entry].begin;
+    if (plan->element == WG_GROUP_F64) {
+        double *to = (double *)shard->gradients + start;
+        for (int64_t i = 0; i < end - begin; i++)
+            to[i] += ((const double *)at)[i];
+    } else {
+        float *to = (float *)shard->gradients + start;
+        for (int64_t i = 0; i < end - begin; i++)
+            to[i] += ((const float *)at)[i];
+    }
+}
+
+static void pack_weights(wg__exchange_plan *plan, int64_t entry, int64_t begin, int64_t end,
+                         char *at) {
+    memcpy(at, wg__entry_weight(&plan->optimizer->entries[entry], begin),
+           (size_t)(end - begin) * plan->size);
+}
+
+static void unpack_weights(wg__exchange_plan *plan, int64_t entry, int64_t begin, int64_t end,
+                           char *at) {
+    memcpy(wg__entry_weight(&plan->optimizer->entries[entry], begin), at,
+           (size_t)(end - begin) * plan->size);
+}
+
+/* ---- Gradients ---- */
+
+/* Waits for the oldest bucket, and adds this rank's part to its gradients. Sums are added in the
+ * order in which they were begun, so that they are the same bits each time. */
+static int end_oldest(wg__exchange_plan *plan) {
+    const int64_t number = plan->received++;
+    slot *s = &plan->slots[number % plan->slot_count];
+    const int status = wg__group_end_exchange(plan->group, &s->exchange);
+    if (status == 0 && plan->stage > 0)
+        for_slices(plan, &plan->buckets[number % plan->bucket_count], plan->own, s->buffer,
+                   add_sum);
+    return status;
+}
+
+/* Ends those that have come in, and lets the others go on. */
+static int end_arrived(wg__exchange_plan *plan) {
+    for (bool done = true; done && plan->received < plan->sent;) {
+        slot *s = &plan->slots[plan->received % plan->slot_count];
+        if (wg__group_test(plan->group, &s->exchange, &done) < 0 || (done && end_oldest(plan) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+/* Sends the buckets that are whole, in order, and lets those that are under way go on. Drops the
+ * gradients of which the last item is sent. */
+static int begin_whole_buckets(wg__exchange_plan *plan) {
+    if (end_arrived(plan) < 0)
+        return -1;
+    for (; plan->begun < plan->bucket_count && plan->buckets[plan->begun].missing == 0;
+         plan->begun++) {
+        const bucket *b = &plan->buckets[plan->begun];
+        if (plan->sent - plan->received >= plan->slot_count && end_oldest(plan) < 0)
+            return -1;
+        slot *s = &plan->slots[plan->sent % plan->slot_count];
+        for_slices(plan, b, -1, s->buffer, pack_gradient);
+        for (const item *it = plan->items + b->first; it < plan->items + b->last; it++)
+            if (it->part == it->parts - 1)
+                wg_zero_grad(parameter_of(plan, it->entry));
+        const int status =
+            plan->stage > 0
+                ? wg__group_begin_reduce_scatter(plan->group, plan->element, plan->transit,
+                                                 b->counts, s->buffer, &s->exchange)
+                : wg__group_begin_sum(plan->group, plan->element, plan->transit, b->counts[0],
+                                      s->buffer, &s->exchange);
+        if (status < 0)
+            return -1;
+        plan->sent++;
+    }
+    return end_arrived(plan);
+}
+
+static void take_gradient(gradient *of) {
+    wg__exchange_plan *plan = of->plan;
+    if (of->is_taken)
+        return;
+    of->is_taken = true;
+    of->is_used |= wg_gradient(parameter_of(plan, of->entry)) != NULL;
+    for (int64_t b = of->first_bucket; b <= of->last_bucket; b++)
+        plan->buckets[b].missing--;
+}
+
+static int take_in_backward(wg_tensor *leaf, void *context) {
+    gradient *of = context;
+    (void)leaf; /* the entry's parameter */
+    take_gradient(of);
+    return begin_whole_buckets(of->plan);
+}
+
+static void remove_hooks(wg__exchange_plan *plan) {
+    for (int64_t i = 0; i < plan->optimizer->count; i++) {
+        gradient *of = &plan->gradients[i];
+        if (of->hook > 0)
+            wg_remove_hook(parameter_of(plan, i), of->hook);
+        of->hook = 0;
+    }
+}
+
+int64_t wg__exchange_rounds(const wg__exchange_plan *plan, int64_t batches) {
+    return plan && plan->stage >= 2 ? wg__ceil_divide(batches, plan->shares) : 1;
+}
+
+void wg__exchange_begin(wg__exchange_plan *plan, bool is_first) {
+    const wg__optimizer_shard *shard = &plan->optimizer->shard;
+    if (is_first && plan->stage > 0)
+        memset(shard->gradients, 0, (size_t)shard->elements * plan->size);
+    if (is_first)
+        plan->sent = plan->received = 0;
+    plan->begun = 0;
+    for (int64_t i = 0; i < plan->optimizer->count; i++) {
+        plan->gradients[i].is_taken = false;
+        plan->gradients[i].is_used &= !is_first;
+    }
+    for (int64_t i = 0; i < plan->bucket_count; i++)
+        plan->buckets[i].missing = plan->buckets[i].entries;
+}
+
+int wg__exchange_in_backward(wg__exchange_plan *plan) {
+    for (int64_t i = 0; i < plan->optimizer->count; i++) {
+        gradient *of = &plan->gradients[i];
+        if (!wg_requires_grad(parameter_of(plan, i)))
+            continue;
+        of->hook =
+            wg_register_post_accumulate_grad_hook(parameter_of(plan, i), take_in_backward, of);
+        if (of->hook < 0) {
+            remove_hooks(plan);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int wg__exchange_end(wg__exchange_plan *plan, bool is_last) {
+    wg__span span;
+    wg__span_begin(&span, "sum gradients", WG_PROFILE_REGION);
+    remove_hooks(plan);
+    for (int64_t i = plan->optimizer->count; i-- > 0;)
+        take_gradient(&plan->gradients[i]);
+    int status = begin_whole_buckets(plan);
+    while (is_last && plan->received < plan->sent)
+        if (end_oldest(plan) < 0)
+            status = -1;
+    wg__span_end(&span);
+    return status;
+}
+
+int wg__exchange_mark_used(wg__exchange_plan *plan) {
+    const int64_t count = plan->optimizer->count;
+    double *flags = wg__alloc_array(count, sizeof *flags);
+    if (!flags) /* the others are in the exchange below */
+        wg_group_abort(plan->group, "there is no memory for a step");
+    for (int64_t i = 0; i < count; i++)
+        flags[i] = plan->gradients[i].is_used;
+    const int status = wg_group_max(plan->group, WG_GROUP_F64, count, flags);
+    for (int64_t i = 0; i < count; i++)
+        plan->optimizer->entries[i].used = flags[i] != 0;
+    wg__free(flags);
+    return status;
+}
+
+/* ---- Weights ---- */
+
+int wg__exchange_give_weights(wg__exchange_plan *plan) {
+    int status = 0;
+    wg__span span;
+    wg__span_begin(&span, "gather weights", WG_PROFILE_REGION);
+    for (int64_t i = 0; i < plan->bucket_count + UNDER_WAY; i++) {
+        slot *s = &plan->slots[i % UNDER_WAY];
+        if (s->exchange && wg__group_end_exchange(plan->group, &s->exchange) < 0)
+            status = -1;
+        else if (i >= UNDER_WAY && status == 0)
+            for_slices(plan, &plan->buckets[i - UNDER_WAY], -1, s->buffer, unpack_weights);
+        if (i >= plan->bucket_count || status < 0)
+            continue;
+        const bucket *b = &plan->buckets[i];
+        for_slices(plan, b, plan->own, s->buffer, pack_weights);
+        status = wg__group_begin_all_gather(plan->group, plan->element, b->counts, s->buffer,
+                                            &s->exchange);
+    }
+    for (int64_t i = 0; i < plan->optimizer->count; i++)
+        wg_tensor_touch(parameter_of(plan, i));
+    wg__span_end(&span);
+    return status;
+}
