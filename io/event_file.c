@@ -44,112 +44,77 @@ uint32_t wg__crc32c(const void *bytes, size_t count) {
     return ~crc;
 }
 
-static uint32_t masked_crc(const void *bytes, size_t count) {
-    const uint32_t crc = wg__crc32c(bytes, count);
-    return (crc >> 15 | crc << 17) + 0xa282ead8u;
-}
+/* ---- Protocol buffers. Lack of memory is a pending error, which write_record finds. ---- */
 
-/* ---- Protocol buffers ---- */
-
-static int put_varint(wg__text *out, uint64_t value) {
+static void put_varint(wg__text *out, uint64_t value) {
     uint8_t bytes[10];
     int count = 0;
     for (; value >= 0x80; value >>= 7)
         bytes[count++] = (uint8_t)(value | 0x80);
     bytes[count++] = (uint8_t)value;
-    return wg__text_append(out, bytes, count);
+    wg__text_append(out, bytes, count);
 }
 
-static int put_key(wg__text *out, int field, int type) {
-    return put_varint(out, (uint64_t)(field << 3 | type));
+static void put_key(wg__text *out, int field, int type) {
+    put_varint(out, (uint64_t)(field << 3 | type));
 }
 
-static int put_bytes(wg__text *out, int field, const void *bytes, int64_t count) {
-    return put_key(out, field, BYTES) < 0 || put_varint(out, (uint64_t)count) < 0 ||
-                   wg__text_append(out, bytes, count) < 0
-               ? -1
-               : 0;
+static void put_bytes(wg__text *out, int field, const void *bytes, int64_t count) {
+    put_key(out, field, BYTES);
+    put_varint(out, (uint64_t)count);
+    wg__text_append(out, bytes ? bytes : "", count);
 }
 
 /* The low bytes of a number, the lowest first. */
-static int put_le(wg__text *out, uint64_t value, int count) {
+static void put_le(wg__text *out, uint64_t value, int count) {
     uint8_t bytes[8];
     for (int i = 0; i < count; i++)
         bytes[i] = (uint8_t)(value >> 8 * i);
-    return wg__text_append(out, bytes, count);
+    wg__text_append(out, bytes, count);
 }
 
-static int put_double(wg__text *out, int field, double value) {
+static void put_time(wg__text *event, double time) {
     uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return put_key(out, field, BYTES_8) < 0 ? -1 : put_le(out, bits, 8);
+    memcpy(&bits, &time, sizeof bits);
+    put_key(event, 1, BYTES_8);
+    put_le(event, bits, 8);
 }
 
-static int put_float(wg__text *out, int field, double value) {
-    /* a cast beyond the range of float is undefined */
-    const float rounded = value > 3.4028234e38    ? (float)INFINITY
-                          : value < -3.4028234e38 ? -(float)INFINITY
-                                                  : (float)value;
-    uint32_t bits;
-    memcpy(&bits, &rounded, sizeof bits);
-    return put_key(out, field, BYTES_4) < 0 ? -1 : put_le(out, bits, 4);
-}
-
-/* Appends a message that was made as a field, and frees it. */
-static int put_message(wg__text *out, int field, wg__text *message, int status) {
-    if (status == 0)
-        status = put_bytes(out, field, message->bytes ? message->bytes : "", message->length);
+/* Appends a message as a field, and frees it. */
+static void put_message(wg__text *out, int field, wg__text *message) {
+    put_bytes(out, field, message->bytes, message->length);
     wg__free(message->bytes);
-    return status;
 }
 
 /* ---- Records ---- */
 
-/* Writes all bytes or none: a part that was written before an error is cut off again. */
-static int write_whole(wg_event_file *file, const char *bytes, int64_t count) {
-    const off_t end = lseek(file->file, 0, SEEK_END);
-    int64_t done = 0;
-    while (done < count) {
-        const ssize_t written = write(file->file, bytes + done, (size_t)(count - done));
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0) {
+static void put_crc(wg__text *record, const void *bytes, int64_t count) {
+    const uint32_t crc = wg__crc32c(bytes, (size_t)count);
+    put_le(record, (crc >> 15 | crc << 17) + 0xa282ead8u, 4);
+}
+
+/* Writes an event, whole or not at all, and frees it. */
+static int write_record(wg_event_file *file, wg__text *event) {
+    wg__text record = {0};
+    put_le(&record, (uint64_t)event->length, 8);
+    if (!wg_error_pending()) {
+        put_crc(&record, record.bytes, 8);
+        wg__text_append(&record, event->bytes, event->length);
+        put_crc(&record, event->bytes, event->length);
+    }
+    if (!wg_error_pending()) {
+        const off_t end = lseek(file->file, 0, SEEK_END);
+        if (wg__write_at(file->file, record.bytes, record.length, end) < 0) {
             const int reason = errno;
-            if (done > 0 && ftruncate(file->file, end) < 0)
+            if (ftruncate(file->file, end) < 0)
                 errno = reason; /* a reader stops at the cut record */
             errno = reason;
-            return wg__fail_with_errno(file->path, WHERE);
+            wg__fail_with_errno(file->path, WHERE);
         }
-        done += written;
     }
-    return 0;
-}
-
-static int write_record(wg_event_file *file, const wg__text *event) {
-    wg__text record = {0};
-    int status = put_le(&record, (uint64_t)event->length, 8);
-    if (status == 0)
-        status = put_le(&record, masked_crc(record.bytes, 8), 4);
-    if (status == 0)
-        status = wg__text_append(&record, event->bytes, event->length);
-    if (status == 0)
-        status = put_le(&record, masked_crc(event->bytes, (size_t)event->length), 4);
-    if (status == 0)
-        status = write_whole(file, record.bytes, record.length);
     wg__free(record.bytes);
-    return status;
-}
-
-static int write_version(wg_event_file *file, double time) {
-    static const char version[] = "brain.Event:2";
-    wg__text event = {0};
-    int status = put_double(&event, 1, time);
-    if (status == 0)
-        status = put_bytes(&event, 3, version, sizeof version - 1);
-    if (status == 0)
-        status = write_record(file, &event);
-    wg__free(event.bytes);
-    return status;
+    wg__free(event->bytes);
+    return wg_error_pending() ? -1 : 0;
 }
 
 /* ---- Files ---- */
@@ -188,8 +153,13 @@ wg_event_file *wg_event_file_open(const char *folder, double time) {
     if (!file)
         return NULL;
     file->file = -1;
-    if (create(file, folder, time) == 0 && write_version(file, time) == 0)
-        return file;
+    if (create(file, folder, time) == 0) {
+        wg__text version = {0};
+        put_time(&version, time);
+        put_bytes(&version, 3, "brain.Event:2", 13);
+        if (write_record(file, &version) == 0)
+            return file;
+    }
     wg_event_file_close(file);
     return NULL;
 }
@@ -213,50 +183,48 @@ const char *wg_event_file_path(const wg_event_file *file) {
 int wg_event_file_scalar(wg_event_file *file, const char *tag, double value) {
     if (!file || wg_error_pending())
         return -1;
+    /* a cast beyond the range of float is undefined */
+    const float rounded = value > 3.4028234e38    ? (float)INFINITY
+                          : value < -3.4028234e38 ? -(float)INFINITY
+                                                  : (float)value;
+    uint32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
     wg__text message = {0};
-    int status = put_bytes(&message, 1, tag, (int64_t)strlen(tag));
-    if (status == 0)
-        status = put_float(&message, 2, value);
-    return put_message(&file->summary, 1, &message, status);
-}
-
-/* TensorProto of one string: a vector of length 1. */
-static int put_string_tensor(wg__text *out, int field, const char *text) {
-    static const char shape[] = {2 << 3 | BYTES, 2, 1 << 3 | VARINT, 1};
-    wg__text tensor = {0};
-    int status = put_key(&tensor, 1, VARINT) < 0 || put_varint(&tensor, 7) < 0 ? -1 : 0;
-    if (status == 0)
-        status = put_bytes(&tensor, 2, shape, sizeof shape);
-    if (status == 0)
-        status = put_bytes(&tensor, 8, text, (int64_t)strlen(text));
-    return put_message(out, field, &tensor, status);
+    put_bytes(&message, 1, tag, (int64_t)strlen(tag));
+    put_key(&message, 2, BYTES_4);
+    put_le(&message, bits, 4);
+    put_message(&file->summary, 1, &message);
+    return wg_error_pending() ? -1 : 0;
 }
 
 int wg_event_file_text(wg_event_file *file, const char *tag, const char *text) {
+    static const char shape[] = {2 << 3 | BYTES, 2, 1 << 3 | VARINT,
+                                 1}; /* a vector of one string */
     static const char metadata[] = {1 << 3 | BYTES, 6, 1 << 3 | BYTES, 4, 't', 'e', 'x', 't'};
     if (!file || wg_error_pending())
         return -1;
-    wg__text message = {0};
-    int status = put_bytes(&message, 1, tag, (int64_t)strlen(tag));
-    if (status == 0)
-        status = put_string_tensor(&message, 8, text);
-    if (status == 0)
-        status = put_bytes(&message, 9, metadata, sizeof metadata);
-    return put_message(&file->summary, 1, &message, status);
+    wg__text message = {0}, tensor = {0};
+    put_key(&tensor, 1, VARINT);
+    put_varint(&tensor, 7);
+    put_bytes(&tensor, 2, shape, sizeof shape);
+    put_bytes(&tensor, 8, text, (int64_t)strlen(text));
+    put_bytes(&message, 1, tag, (int64_t)strlen(tag));
+    put_message(&message, 8, &tensor);
+    put_bytes(&message, 9, metadata, sizeof metadata);
+    put_message(&file->summary, 1, &message);
+    return wg_error_pending() ? -1 : 0;
 }
 
 int wg_event_file_end(wg_event_file *file, int64_t step, double time) {
     if (!file || wg_error_pending())
         return -1;
     wg__text event = {0}, *summary = &file->summary;
-    int status = put_double(&event, 1, time);
-    if (status == 0 && step != 0) /* a field that is 0 is left out */
-        status = put_key(&event, 2, VARINT) < 0 ? -1 : put_varint(&event, (uint64_t)step);
-    if (status == 0)
-        status = put_bytes(&event, 5, summary->bytes ? summary->bytes : "", summary->length);
-    if (status == 0)
-        status = write_record(file, &event);
+    put_time(&event, time);
+    if (step != 0) { /* a field that is 0 is left out */
+        put_key(&event, 2, VARINT);
+        put_varint(&event, (uint64_t)step);
+    }
+    put_bytes(&event, 5, summary->bytes, summary->length);
     summary->length = 0;
-    wg__free(event.bytes);
-    return status;
+    return write_record(file, &event);
 }
