@@ -644,7 +644,7 @@ def main():
     library = os.path.join(folder, ".libs", "libwengert.so")
     theirs = Worker(a.torch.split(), "torch", {})
     ours = Worker([sys.executable], "wengert", {
-        "WENGERT_LIBRARY": library, "PYTHONPATH": os.path.join(HERE, "..", "bindings", "python")})
+        "WENGERT_LIBRARY": library, "PYTHONPATH": os.path.join(folder, "python")})
     print("PyTorch %s, one thread, ms of processor time, medians of %d rounds\n" % (theirs.version, a.rounds))
     print("%-44s %9s %9s %6s %10s %10s %6s" % ("op", "forward", "PyTorch", "ratio", "backward", "PyTorch", "ratio"))
     rows = []

@@ -3,7 +3,6 @@
 #
 #   man/generate.sh WENGERT FOLDER
 #
-# `make man` calls it; the pages are committed, and a test holds them to the command.
 set -eu
 wengert=$1
 folder=$2

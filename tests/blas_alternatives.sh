@@ -65,7 +65,7 @@ END
 }
 
 python() {
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$source/bindings/python" \
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$build/python" \
         WENGERT_LIBRARY="$build/.libs/libwengert.so.0" /usr/bin/python3 "$work/both.py" "$1"
 }
 

@@ -26,4 +26,10 @@ all_are_there() {
     ! test -s out
 }
 check "$what" all_are_there
+check "the pages that make wrote are in it" test -s wengert/man1/wengert.1
+if test -e "$build/python.stamp"; then
+    check "the Python that make wrote is in it" test -s wengert/python/wengert/_ops.py
+else
+    skip "the Python that make wrote is in it" "configured without Python"
+fi
 finish

@@ -335,6 +335,7 @@ script_support = \
 	tests/cli/mpirun.sh \
 	tests/cli/reversed_pairs.sh \
 	tests/cli/tap.sh \
+	tests/declared.awk \
 	tests/elsewhere.sh \
 	tests/faults/faults.sh \
 	tests/faults/preload.c \

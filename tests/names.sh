@@ -16,6 +16,8 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2016
 "$wengert" gradcheck --list | sed -n 's/^| `\([^`]*\)`.*/\1/p' >"$work/ops" || exit 1
 
+awk -f "$source/tests/declared.awk" "$source"/*/*.h "$source"/*/*/*.h >"$work/declared"
+
 LC_ALL=C awk -v faults="$work/faults" -v ops="$work/ops" '
     function matches(name, pattern,    parts, count, i, at) { # of * alone
         count = split(pattern, parts, "*")
@@ -41,7 +43,7 @@ LC_ALL=C awk -v faults="$work/faults" -v ops="$work/ops" '
             order[space] = order[space] " " row
         listed[space, row] = listed[space, row] (listed[space, row] == "" ? "" : ", ") "`" name "`"
     }
-    FILENAME ~ /libwengert.symbols$/ { symbols[$1] = 1; next }
+    FILENAME ~ /\/declared$/ { symbols[$2] = 1; next }
     FILENAME == ops { op[$1] = 1; next }
     FILENAME ~ /docs\/names.txt$/ {
         if (/^#/ || /^$/)
@@ -132,7 +134,7 @@ LC_ALL=C awk -v faults="$work/faults" -v ops="$work/ops" '
         }
         print line
     }
-' "$source/libwengert.symbols" "$work/ops" "$source/docs/names.txt" "$source/tests/fixtures/names.txt" \
+' "$work/declared" "$work/ops" "$source/docs/names.txt" "$source/tests/fixtures/names.txt" \
     >"$work/page" || exit 1
 
 if test "$1" = --write; then

@@ -30,13 +30,11 @@ fi
 # ---- Manual pages ----
 
 man=$build/man3
-# The records that headers declare as `extern' are data.
 all_functions() {
-    cat "$source"/*/*.h "$source"/*/*/*.h | tr '\n' ' ' | grep -oE 'extern [^;]*;' | grep -oE 'wg_[a-z0-9_]+' |
-        sort -u >data
-    for function in $(grep -v '^wg__' "$source/libwengert.symbols" | grep -vxFf data); do
-        test -s "$man/$function.3" || echo "no manual page: $function"
-    done >out
+    awk -f "$source/tests/declared.awk" "$source"/*/*.h "$source"/*/*/*.h | grep '^function' |
+        while read -r _ function; do
+            test -s "$man/$function.3" || echo "no manual page: $function"
+        done >out
     ! test -s out
 }
 check "every exported function has a manual page" all_functions

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""Writes wengert/_api.py and wengert/_ops.py from the library's public headers.
+"""Writes _api.py and _ops.py of the Python module from the library's public headers.
 
-    public headers --cc -E--> pycparser --+--> _api.py   structs, enumerations, prototypes for ctypes
-      '---- contracts (comments) ---------'--> _ops.py   a Python function for each op
+    public headers --cc -E--> declarations --+--> _api.py   structs, enumerations, prototypes for ctypes
+      '---- contracts (comments) ------------'--> _ops.py   a Python function for each op
 
-    /usr/bin/python3 bindings/python/generate.py           writes both files
-    /usr/bin/python3 bindings/python/generate.py --check   fails if they are not up to date
+    python3 bindings/python/generate.py FOLDER
 
-It needs a C preprocessor ($CC or cc) and pycparser (Debian: python3-pycparser). The signature of an
-op follows from its prototype by the rules of `Parameters` below; DEFAULTS says the rest.
+It needs a C preprocessor ($CC or cc) and Python alone; make runs it. The signature of an op follows
+from its prototype by the rules of `Parameters` below; DEFAULTS says the rest.
 """
+import collections
 import ctypes
 import os
 import pathlib
@@ -21,12 +21,9 @@ import textwrap
 
 sys.dont_write_bytecode = True
 
-from pycparser import c_ast, c_parser
-
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
-HEAD = ("# Written by generate.py from the public headers: make -C build update-python. Do not "
-        "edit.\n")
+HEAD = "# Written by generate.py from the public headers. Do not edit.\n"
 
 # What the public headers include of the C library, as much as their declarations need.
 STUBS = {
@@ -65,7 +62,7 @@ def preprocessed():
 
 def public_headers():
     """In the order in which wengert.h includes them."""
-    text = (SOURCE / "wengert.h").read_text()
+    text = (SOURCE / "wengert.h").read_text(encoding="utf-8")
     return re.findall(r'#include "(.*)"', text)
 
 
@@ -73,7 +70,7 @@ def contracts():
     """The comment before, or behind, each prototype, by the name of the function."""
     docs = {}
     for header in public_headers() + ["base/api.h"]:
-        text = (SOURCE / header).read_text()
+        text = (SOURCE / header).read_text(encoding="utf-8")
         comment, since = "", 0
         for match in re.finditer(r"/\*(.*?)\*/|WG_API [^;]*?\b(wg_\w+)\([^;]*;", text, re.S):
             if match.group(2):
@@ -101,65 +98,198 @@ def errors(match):
     return "\n\nErrors: %s." % " ".join(match.group(1).split())
 
 
-# ---- Declarations ----
+# ---- Declarations: C as the public headers have it ----
 
-def type_name(node):
+Name = collections.namedtuple("Name", "name")  # wg_tensor, unsigned int
+Pointer = collections.namedtuple("Pointer", "to const")
+Array = collections.namedtuple("Array", "of size")
+Function = collections.namedtuple("Function", "result parameters")  # without void and "..."
+Struct = collections.namedtuple("Struct", "name members")  # members are None where it is only named
+Enum = collections.namedtuple("Enum", "name values")
+Declared = collections.namedtuple("Declared", "name type storage")
+
+BASIC = set("void _Bool char short int long float double signed unsigned".split())
+STORAGE = set("typedef extern static inline register _Noreturn".split())
+QUALIFIERS = set("const volatile restrict".split())
+
+
+class Reader:
+    def __init__(self, text):
+        self.tokens = re.findall(r"[A-Za-z_]\w*|\d\w*|\"(?:[^\"\\]|\\.)*\"|'(?:\\.|[^'])+'|\.\.\.|<<|>>|[^\s\w]",
+                                 text) + [""]
+        self.at, self.constants = 0, {}
+
+    def next(self):
+        return self.tokens[self.at]
+
+    def take(self, token=None):
+        if token is not None and self.next() != token:
+            sys.exit("generate.py: %r where %r is expected, behind: %s" % (
+                self.next(), token, " ".join(self.tokens[max(self.at - 20, 0):self.at])))
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def accept(self, token):
+        if self.next() != token:
+            return False
+        self.at += 1
+        return True
+
+    def skip(self, opening, closing):
+        """Passes over what stands in brackets."""
+        self.take(opening)
+        depth = 1
+        while depth:
+            token = self.take()
+            depth += (token == opening) - (token == closing)
+
+    def declarations(self):
+        while self.next():
+            yield from self.declaration()
+
+    def declaration(self):
+        """Those up to a semicolon; of a function with its body, which is passed over."""
+        storage, kind = self.specifiers()
+        if self.accept(";"):
+            yield Declared("", kind, storage)
+            return
+        while True:
+            name, type_ = self.declarator(kind)
+            yield Declared(name, type_, storage)
+            if self.next() == "{":
+                self.skip("{", "}")
+                return
+            if not self.accept(","):
+                self.take(";")
+                return
+
+    def specifiers(self):
+        storage, words, kind = set(), [], None
+        while True:
+            token = self.next()
+            if token in STORAGE:
+                storage.add(self.take())
+            elif token in QUALIFIERS:
+                self.take()
+            elif token == "struct":
+                kind = self.struct()
+            elif token == "enum":
+                kind = self.enum()
+            elif token in BASIC or re.match("[A-Za-z_]", token) and not words and not kind:
+                words.append(self.take())
+            else:
+                return storage, kind or Name(" ".join(words))
+
+    def declarator(self, kind):
+        """The name, or "", and the type."""
+        while self.accept("*"):
+            const = False
+            while self.next() in QUALIFIERS:
+                const = self.take() == "const" or const
+            kind = Pointer(kind, const)
+        if self.next() == "(" and self.tokens[self.at + 1] == "*":  # a pointer to a function
+            inner = self.at + 1
+            self.skip("(", ")")
+            kind, end = self.suffixes(kind), self.at
+            self.at = inner
+            name, kind = self.declarator(kind)
+            self.take(")")
+            self.at = end
+            return name, kind
+        name = self.take() if re.match("[A-Za-z_]", self.next()) else ""
+        return name, self.suffixes(kind)
+
+    def suffixes(self, kind):
+        if self.accept("["):
+            size = None if self.next() == "]" else self.constant()
+            self.take("]")
+            return Array(self.suffixes(kind), size)
+        if not self.accept("("):
+            return kind
+        parameters = []
+        while not self.accept(")"):
+            if not self.accept("..."):
+                storage, base = self.specifiers()
+                parameters.append(Declared(*self.declarator(base), storage))
+            if self.next() != ")":
+                self.take(",")
+        if len(parameters) == 1 and parameters[0].type == Name("void"):
+            parameters = []
+        return Function(kind, parameters)
+
+    def struct(self):
+        self.take("struct")
+        name = self.take() if self.next() != "{" else None
+        members = None
+        if self.accept("{"):
+            members = []
+            while not self.accept("}"):
+                members += self.declaration()
+        return Struct(name, members)
+
+    def enum(self):
+        self.take("enum")
+        name, values, following = self.take() if self.next() != "{" else None, {}, 0
+        if self.accept("{"):
+            while not self.accept("}"):
+                constant = self.take()
+                if self.accept("="):
+                    following = self.constant()
+                values[constant] = self.constants[constant] = following
+                following += 1
+                self.accept(",")
+        return Enum(name, values)
+
+    def constant(self):
+        """The value of an expression of integers."""
+        words, depth = [], 0
+        while depth or self.next() not in (",", "]", "}", ")"):
+            token = self.take()
+            depth += (token == "(") - (token == ")")
+            words.append("//" if token == "/" else re.sub(r"(?<=\d)[uUlL]+$", "", token))
+        return eval(" ".join(words), {"__builtins__": {}}, self.constants)
+
+
+def type_name(kind):
     """The plain C type behind declarators: ("wg_tensor", number of pointers) or a function type."""
     pointers = 0
-    while isinstance(node, (c_ast.PtrDecl, c_ast.ArrayDecl)):
+    while isinstance(kind, (Pointer, Array)):
         pointers += 1
-        node = node.type
-    if isinstance(node, c_ast.FuncDecl):
-        return node, pointers
-    inner = node.type
-    if isinstance(inner, c_ast.IdentifierType):
-        return " ".join(inner.names), pointers
-    return inner.name, pointers  # struct or enum
+        kind = kind.to if isinstance(kind, Pointer) else kind.of
+    return (kind if isinstance(kind, Function) else kind.name), pointers
 
 
 class Headers:
     def __init__(self):
         self.structs, self.enums, self.functions, self.callbacks = {}, {}, {}, {}
         self.aliases, self.order = {}, []
-        for node in c_parser.CParser().parse(preprocessed()).ext:
-            if isinstance(node, c_ast.Typedef):
-                self.typedef(node)
-            elif isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl):
-                if node.name.startswith("wg_") and not node.name.startswith("wg__"):
-                    self.functions[node.name] = node.type
-            elif isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.Struct):
-                self.struct(node.type.name, node.type)
-            elif isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.Enum):
-                self.enum("constants", node.type)
+        for name, kind, storage in Reader(preprocessed()).declarations():
+            if "typedef" in storage:
+                self.typedef(name, kind)
+            elif isinstance(kind, Function) and re.match("wg_(?!_)", name) and "static" not in storage:
+                self.functions[name] = kind
+            elif isinstance(kind, Struct):
+                self.struct(kind.name, kind)
+            elif isinstance(kind, Enum):
+                self.enums.setdefault("constants", {}).update(kind.values)
 
-    def typedef(self, node):
-        kind = node.type.type if isinstance(node.type, c_ast.TypeDecl) else None
-        if isinstance(kind, c_ast.Struct):
-            self.struct(node.name, kind)
-        elif isinstance(kind, c_ast.Enum):
-            self.enum(node.name, kind)
-        elif isinstance(kind, c_ast.IdentifierType):
-            self.aliases[node.name] = kind.names[-1]
+    def typedef(self, name, kind):
+        if isinstance(kind, Struct):
+            self.struct(name, kind)
+        elif isinstance(kind, Enum):
+            self.enums[name] = kind.values
+        elif isinstance(kind, Name):
+            self.aliases[name] = kind.name.split()[-1]
         else:
-            inner = node.type
-            while isinstance(inner, c_ast.PtrDecl):
-                inner = inner.type
-            if isinstance(inner, c_ast.FuncDecl):
-                self.callbacks[node.name] = inner
-                self.order.append(node.name)
+            function, _ = type_name(kind)
+            if isinstance(function, Function):
+                self.callbacks[name] = function
+                self.order.append(name)
 
-    def struct(self, name, node):
-        if node.decls and name not in self.structs:
-            self.structs[name] = node.decls
+    def struct(self, name, kind):
+        if kind.members and name not in self.structs:
+            self.structs[name] = kind.members
             self.order.append(name)
-
-    def enum(self, name, node):
-        values, following = self.enums.setdefault(name, {}), 0
-        for item in node.values.enumerators:
-            if item.value is not None:
-                following = constant(item.value, values)
-            values[item.name] = following
-            following += 1
 
     # ---- As ctypes ----
 
@@ -170,20 +300,20 @@ class Headers:
             return self.simple(self.aliases[name])
         return "c_int" if name in self.enums else None
 
-    def prototype(self, function):
-        parameters = function.args.params if function.args else []
-        types = [self.ctype(p.type) for p in parameters
-                 if not isinstance(p, c_ast.EllipsisParam) and not is_void(p)]
-        return "CFUNCTYPE(%s)" % ", ".join([self.ctype(function.type, True)] + types)
+    def parameters(self, function):
+        return [self.ctype(p.type) for p in function.parameters]
 
-    def ctype(self, node, result=False):
+    def prototype(self, function):
+        return "CFUNCTYPE(%s)" % ", ".join([self.ctype(function.result)] + self.parameters(function))
+
+    def ctype(self, kind, name=""):
         """The ctypes expression of a parameter, a result or a member."""
-        if isinstance(node, c_ast.ArrayDecl):
-            return "%s * %d" % (self.ctype(node.type), constant(node.dim, self.constants()))
-        name, pointers = type_name(node)
-        if name is None:  # a struct without a name
-            return 'type("%s", (Structure,), {"_fields_": [%s]})' % (node.declname, ", ".join(
-                '("%s", %s)' % (m.name, self.member(m)) for m in node.type.decls))
+        if isinstance(kind, Array):
+            return "%s * %d" % (self.ctype(kind.of), kind.size)
+        if isinstance(kind, Struct) and kind.name is None:
+            return 'type("%s", (Structure,), {"_fields_": [%s]})' % (name, ", ".join(
+                '("%s", %s)' % (m.name, self.ctype(m.type)) for m in kind.members))
+        name, pointers = type_name(kind)
         if not isinstance(name, str):
             return self.prototype(name)
         if name in self.callbacks and not pointers:
@@ -198,37 +328,11 @@ class Headers:
             return self.aliases[name]
         return self.simple(name) or name
 
-    def constants(self):
-        found = {"WG_MAX_DIMS": 8}
-        for values in self.enums.values():
-            found.update(values)
-        return found
-
-    def member(self, node):
-        return self.ctype(node.type)
-
-
-def is_void(parameter):
-    return isinstance(parameter.type, c_ast.TypeDecl) and type_name(parameter.type)[0] == "void"
-
-
-def constant(node, names):
-    if isinstance(node, c_ast.Constant):
-        return int(node.value.rstrip("uUlL"), 0)
-    if isinstance(node, c_ast.ID):
-        return names[node.name]
-    if isinstance(node, c_ast.UnaryOp) and node.op == "-":
-        return -constant(node.expr, names)
-    if isinstance(node, c_ast.BinaryOp):
-        a, b = constant(node.left, names), constant(node.right, names)
-        return {"+": a + b, "-": a - b, "*": a * b, "<<": a << b, "/": a // b}[node.op]
-    raise ValueError("what constant is a %s?" % type(node).__name__)
-
 
 def write_api(headers):
     out = [HEAD, '"""Structs, enumerations and prototypes of libwengert, for ctypes."""\n',
            "@imports@\n"]
-    version = re.search(r'WG_VERSION "(.*)"', (SOURCE / "base/api.h").read_text()).group(1)
+    version = re.search(r'WG_VERSION "(.*)"', (SOURCE / "base/api.h").read_text(encoding="utf-8")).group(1)
     out.append('VERSION = "%s"\n' % version)
     out.append("# ---- Enumerations ----\n")
     for name, values in headers.enums.items():
@@ -243,16 +347,13 @@ def write_api(headers):
         elif name not in opaque_members:
             out.append("\nclass %s(Structure):" % name)
             out.append("    _fields_ = [")
-            out += ['        ("%s", %s),' % (m.name, headers.member(m))
+            out += ['        ("%s", %s),' % (m.name, headers.ctype(m.type, m.name))
                     for m in headers.structs[name]]
             out.append("    ]\n")
     out.append("\n# ---- Prototypes: result and parameters ----\n\nFUNCTIONS = {")
     for name, function in sorted(headers.functions.items()):
-        parameters = function.args.params if function.args else []
-        types = [headers.ctype(p.type) for p in parameters
-                 if not isinstance(p, c_ast.EllipsisParam) and not is_void(p)]
-        out.append('    "%s": (%s, [%s]),' % (name, headers.ctype(function.type, True),
-                                              ", ".join(types)))
+        out.append('    "%s": (%s, [%s]),' % (name, headers.ctype(function.result),
+                                              ", ".join(headers.parameters(function))))
     out.append("}\n")
     text = "\n".join(out)
     used = sorted(set(re.findall(r"\b(?:c_[a-z0-9_]+|CFUNCTYPE|Structure)\b", text)) & set(dir(ctypes)))
@@ -340,8 +441,8 @@ class Parameters:
         self.headers, self.name, self.function = headers, name, function
         self.signature, self.last, self.before, self.call, self.after = [], [], [], [], []
         self.outputs, self.output_count, self.has_options = [], None, False
-        nodes = function.args.params
-        self.gives_tensor = type_name(function.type) == ("wg_tensor", 1)
+        nodes = function.parameters
+        self.gives_tensor = type_name(function.result) == ("wg_tensor", 1)
         i = 0
         while i < len(nodes):
             i += self.take(nodes, i)
@@ -400,7 +501,7 @@ class Parameters:
         for node in nodes[i + 1:]:
             if not is_list(node) and not (self.name == "wg_chunk"):
                 break
-            if type_name(node.type) == ("wg_tensor", 2) and "const" not in pointee(node):
+            if type_name(node.type) == ("wg_tensor", 2) and not node.type.to.const:
                 break
             name = RENAMED.get(node.name, node.name) or node.name
             if type_name(node.type)[0] == "wg_tensor":
@@ -479,12 +580,6 @@ def is_list(node):
     return (kind == "int64_t" and pointers == 1) or (kind == "wg_tensor" and pointers == 2)
 
 
-def pointee(node):
-    """The qualifiers of what a pointer points at."""
-    inner = node.type.type
-    return getattr(inner, "quals", []) or []
-
-
 def python_name(name):
     name = re.sub(r"^wg_", "", re.sub(r"_op$", "", name))
     return {"slice": "slice_", "all": "all", "print": "print_"}.get(name, name)
@@ -493,14 +588,12 @@ def python_name(name):
 def op_functions(headers):
     """The functions of the op headers that give tensors, or write one in place."""
     for header in OP_HEADERS:
-        text = (SOURCE / header).read_text()
+        text = (SOURCE / header).read_text(encoding="utf-8")
         for name in re.findall(r"WG_API [^;(]*?\b(wg_\w+)\(", text):
             function = headers.functions[name]
-            result = type_name(function.type)
-            parameters = function.args.params if function.args else []
-            gives = result == ("wg_tensor", 1) or any(
-                type_name(p.type) == ("wg_tensor", 2) and "const" not in pointee(p)
-                for p in parameters)
+            gives = type_name(function.result) == ("wg_tensor", 1) or any(
+                type_name(p.type) == ("wg_tensor", 2) and not p.type.to.const
+                for p in function.parameters)
             in_place = re.search(r"_$", name)
             if name not in BY_HAND and (gives or in_place):
                 yield name, function
@@ -520,8 +613,7 @@ def write_ops(headers):
         parameters = Parameters(headers, name, function)
         out.append("\n" + parameters.text(docs.get(name) or name))
         names.append(python_name(name))
-        first = function.args.params[0]
-        if type_name(first.type) == ("wg_tensor", 1):
+        if type_name(function.parameters[0].type) == ("wg_tensor", 1):
             methods.append(python_name(name))
     out.append("\n# Those whose first operand is a tensor: they are methods, too.")
     out.append("METHODS = [")
@@ -533,19 +625,11 @@ def write_ops(headers):
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: generate.py FOLDER")
     headers = Headers()
-    files = {"_api.py": write_api(headers), "_ops.py": write_ops(headers)}
-    stale = [name for name, text in files.items()
-             if not (HERE / "wengert" / name).exists()
-             or (HERE / "wengert" / name).read_text() != text]
-    if "--check" in sys.argv[1:]:
-        for name in stale:
-            print("bindings/python/wengert/%s is not what generate.py makes of the headers: "
-                  "make -C build update-python" % name)
-        sys.exit(1 if stale else 0)
-    for name in stale:
-        (HERE / "wengert" / name).write_text(files[name])
-        print("wrote bindings/python/wengert/%s" % name)
+    for name, text in (("_api.py", write_api(headers)), ("_ops.py", write_ops(headers))):
+        (pathlib.Path(sys.argv[1]) / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Learns two interleaved spirals: data in NumPy, a network, the training loop, a gradient check.
 
-    PYTHONPATH=bindings/python /usr/bin/python3 bindings/python/examples/spiral.py
+    PYTHONPATH=build/python /usr/bin/python3 bindings/python/examples/spiral.py
 """
 import numpy as np
 

@@ -1,10 +1,7 @@
 """Prints a C program that compiles if the structs of _api.py lie in memory as the headers say."""
 import ctypes
-import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from wengert import _api  # noqa: E402
+from wengert import _api
 
 print('#include <stddef.h>\n#include "wengert.h"')
 for name, struct in sorted(vars(_api).items()):

@@ -3,7 +3,7 @@
 The library is looked for in this order, and the first that exists is opened:
 
     1. the file that the environment variable WENGERT_LIBRARY names
-    2. build/.libs/libwengert.so.0 of the source tree that this package stands in
+    2. .libs/libwengert.so.0 of the build that made this package in its folder python
     3. libwengert.so.0 beside this package's prefix: PREFIX/lib for PREFIX/lib/python3/dist-packages
     4. libwengert.so.0 where the system's loader looks (LD_LIBRARY_PATH, ldconfig)
 """
@@ -21,7 +21,7 @@ def candidates():
     if named:
         return [named]
     here = pathlib.Path(__file__).resolve()
-    places = [here.parents[3] / "build" / ".libs" / SONAME]
+    places = [here.parents[2] / ".libs" / SONAME]
     places += [parent / SONAME for parent in here.parents[1:5] if parent.name.startswith("lib")]
     return [str(place) for place in places if place.exists()] + [SONAME]
 
