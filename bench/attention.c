@@ -6,59 +6,32 @@
 #include "autograd/autograd.h"
 #include "base/alloc.h"
 #include "bench/bench.h"
-#include "cli/cli.h"
 #include "cli/output.h"
 #include "tensor/ops.h"
 
-enum { MAX_THREADS = 1024, MAX_SIZE = 1 << 20, MAX_RUNS = 1000, MAX_LENGTHS = 5, INPUTS = 4 };
+enum { MAX_SIZE = 1 << 20, MAX_RUNS = 1000, MAX_LENGTHS = 5, INPUTS = 4 };
 
 typedef struct arguments {
-    int threads, runs;
-    int64_t heads, width, seq; /* seq 0: a list of lengths */
+    int64_t runs, heads, width, seq; /* seq 0: a list of lengths */
     wg_attention_options options;
 } arguments;
 
-enum { KEY_THREADS = WG__KEY_OWN, KEY_RUNS, KEY_HEADS, KEY_WIDTH, KEY_SEQ, KEY_CAUSAL, KEY_WINDOW };
+#define MEMBER(member) offsetof(arguments, member)
 
-static const struct argp_option options[] = {
-    {"causal", KEY_CAUSAL, NULL, 0, "No position sees those behind it", 0},
-    {"heads", KEY_HEADS, "N", 0, "Heads (4)", 0},
-    {"runs", KEY_RUNS, "N", 0, "Runs of each, of which the median counts (5)", 0},
-    {"seq", KEY_SEQ, "T", 0, "Positions of the sequence (512, 1024, 2048, 4096 and 8192)", 0},
-    {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
-    {"width", KEY_WIDTH, "N", 0, "The width of a head (64)", 0},
-    {"window", KEY_WINDOW, "N", 0,
-     "Positions see those at most this far away (default: at any distance)", 0},
-    {0}};
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
-        return 0;
-    case KEY_RUNS:
-        a->runs = (int)wg__cli_integer(state, "runs", text, 1, MAX_RUNS);
-        return 0;
-    case KEY_HEADS:
-        a->heads = wg__cli_integer(state, "heads", text, 1, MAX_SIZE);
-        return 0;
-    case KEY_WIDTH:
-        a->width = wg__cli_integer(state, "width", text, 1, MAX_SIZE);
-        return 0;
-    case KEY_SEQ:
-        a->seq = wg__cli_integer(state, "seq", text, 1, MAX_SIZE);
-        return 0;
-    case KEY_WINDOW:
-        a->options.window = wg__cli_integer(state, "window", text, 1, MAX_SIZE);
-        return 0;
-    case KEY_CAUSAL:
-        a->options.causal = true;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+static const wg_setting options[] = {
+    {"causal", WG_SETTING_FLAG, MEMBER(options.causal), .help = "No position sees those behind it"},
+    {"heads", WG_SETTING_INTEGER, MEMBER(heads), .low = 1, .high = MAX_SIZE, .standard = "4",
+     .argument = "N", .help = "Heads"},
+    {"runs", WG_SETTING_INTEGER, MEMBER(runs), .low = 1, .high = MAX_RUNS, .standard = "5",
+     .argument = "N", .help = "Runs of each, of which the median counts"},
+    {"seq", WG_SETTING_INTEGER, MEMBER(seq), .low = 1, .high = MAX_SIZE, .argument = "T",
+     .help = "Positions of the sequence (512, 1024, 2048, 4096 and 8192)"},
+    {"width", WG_SETTING_INTEGER, MEMBER(width), .low = 1, .high = MAX_SIZE, .standard = "64",
+     .argument = "N", .help = "The width of a head"},
+    {"window", WG_SETTING_INTEGER, MEMBER(options.window), .low = 1, .high = MAX_SIZE,
+     .argument = "N",
+     .help = "Positions see those at most this far away (default: at any distance)"},
+};
 
 typedef struct figures {
     double forward, backward; /* seconds, medians */
@@ -93,8 +66,8 @@ static int time_all(const arguments *a, int64_t seq, figures *found) {
         wg_set_requires_grad(inputs[i], true);
     const int64_t before = wg_alloc_get_stats().live_bytes;
     int status = wg_error_pending() ? -1 : 0;
-    for (int run = -1; status == 0 && run < a->runs; run++) { /* the first one warms up */
-        const int slot = run < 0 ? 0 : run;
+    for (int64_t run = -1; status == 0 && run < a->runs; run++) { /* the first one warms up */
+        const int64_t slot = run < 0 ? 0 : run;
         status = run_once(inputs, &a->options, &forward[slot], &backward[slot]);
     }
     const int64_t results = 4 * a->heads * seq * a->width * (int64_t)sizeof(float);
@@ -123,7 +96,7 @@ static int bench(const arguments *a) {
     const int count = a->seq ? 1 : MAX_LENGTHS;
     figures found[MAX_LENGTHS];
     double sgemm_flops;
-    int status = a->threads ? wg_set_threads(a->threads) : 0;
+    int status = 0;
     /* The peak of memory never falls, so the lengths rise, and sgemm comes after them. */
     for (int i = 0; status == 0 && i < count; i++)
         status = time_all(a, list[i], &found[i]);
@@ -135,9 +108,9 @@ static int bench(const arguments *a) {
 }
 
 int wg__bench_attention(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
+    static arguments a;
+    const wg__usage usage = {
+        .parts = {WG__PART(options, a), WG__PART_THREADS},
         .doc = "Times f32 attention of one sequence, forward and backward, over long sequences. "
                "Prints a line of JSON for each length.\v"
                "Times are medians. workspace_mib is the memory at the peak above the operands, the "
@@ -145,7 +118,6 @@ int wg__bench_attention(int argc, char **argv) {
                "backward as if every position saw all, beside sgemm_peak_gflops, so it exceeds 1 "
                "where keys are skipped.",
     };
-    arguments a = {.runs = 5, .heads = 4, .width = 64};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
     return bench(&a);
 }

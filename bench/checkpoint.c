@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
-#include "cli/cli.h"
 #include "cli/output.h"
 #include "bench/workload.h"
 #include "io/checkpoint/checkpoint.h"
@@ -20,39 +19,17 @@ typedef struct arguments {
     int64_t rounds;
 } arguments;
 
-enum { KEY_PRESET = WG__KEY_OWN, KEY_FOLDER, KEY_ROUNDS };
-
-static const struct argp_option options[] = {
-    {"preset", KEY_PRESET, "NAME", 0, "The size of the model (default: one of MODEL's)", 0},
-    {"folder", KEY_FOLDER, "FOLDER", 0,
-     "Write below this folder (default: TMPDIR or /tmp); what is written is removed again", 0},
-    {"rounds", KEY_ROUNDS, "N", 0, "How often it is written and read (default 5)", 0},
-    {0}};
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_PRESET:
-        a->workload.preset = text;
-        return 0;
-    case KEY_FOLDER:
-        a->folder = text;
-        return 0;
-    case KEY_ROUNDS:
-        a->rounds = wg__cli_integer(state, "rounds", text, 1, MAX_ROUNDS);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->workload.model)
-            argp_error(state, "one model at a time; '%s' is one too many", text);
-        a->workload.model = text;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which model? gpt2-124m, or gpt, say");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+static const wg_setting options[] = {
+    {"model", WG_SETTING_TEXT, offsetof(arguments, workload.model), .word = true,
+     .choice = wg_model_preset_name, .missing = "which model? gpt2-124m, or gpt, say"},
+    {"preset", WG_SETTING_TEXT, offsetof(arguments, workload.preset),
+     .choice = wg_model_preset_name, .argument = "NAME",
+     .help = "The size of the model (default: one of MODEL's)"},
+    {"folder", WG_SETTING_TEXT, offsetof(arguments, folder), .argument = "FOLDER",
+     .help = "Write below this folder (default: TMPDIR or /tmp); what is written is removed again"},
+    {"rounds", WG_SETTING_INTEGER, offsetof(arguments, rounds), .low = 1, .high = MAX_ROUNDS,
+     .standard = "5", .argument = "N", .help = "How often it is written and read"},
+};
 
 static int write_model(const char *path, wg_module *module) {
     wg_checkpoint *file = wg_checkpoint_create(path);
@@ -126,10 +103,7 @@ static int bench(arguments *a) {
     wg__workload *w = &a->workload;
     timing found = {.written = wg__cli_calloc((size_t)a->rounds, sizeof *found.written),
                     .read = wg__cli_calloc((size_t)a->rounds, sizeof *found.read)};
-    int status =
-        found.written && found.read
-            ? wg__workload_begin(w)
-            : wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld rounds", (long long)a->rounds);
+    int status = wg__workload_begin(w);
     if (status == 0) {
         status = time_in(a->folder, w->module, a->rounds, &found);
         if (status == 0 && found.rounds > 0)
@@ -144,10 +118,10 @@ static int bench(arguments *a) {
 }
 
 int wg__bench_checkpoint(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "MODEL",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "MODEL",
+        .parts = {WG__PART(options, a)},
         .doc = "Writes the parameters of a model to a checkpoint and reads them back, again and "
                "again. MODEL is a kind or a preset, as of `wengert bench train'. Prints one line "
                "of JSON.\v"
@@ -156,7 +130,8 @@ int wg__bench_checkpoint(int argc, char **argv) {
                "system's cache.",
     };
     const char *temporary = getenv("TMPDIR");
-    arguments a = {.rounds = 5, .folder = temporary && *temporary ? temporary : "/tmp"};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
+    if (!a.folder)
+        a.folder = temporary && *temporary ? temporary : "/tmp";
     return bench(&a);
 }

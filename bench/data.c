@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "cli/cli.h"
 #include "cli/output.h"
 #include "data/tokenizer/bpe.h"
 #include "data/tokenizer/characters.h"
@@ -19,45 +18,23 @@ enum { MAX_RUNS = 1001, MIN_RUNS = 3, MAX_SIZE = 1 << 20 };
 #define BOOKS "corpus/books/*.txt"
 
 typedef struct arguments {
-    const char **corpus, **tokenizers; /* as many as there are arguments at most */
-    int corpus_count, tokenizer_count;
+    wg_setting_list corpus, tokenizers;
     int64_t batch, sequence;
     double seconds;
 } arguments;
 
-enum { KEY_CORPUS = WG__KEY_OWN, KEY_TOKENIZER, KEY_BATCH, KEY_SEQ, KEY_SECONDS };
-
-static const struct argp_option options[] = {
-    {"corpus", KEY_CORPUS, "FILE", 0,
-     "A text, which may be given again for more (default: " BOOKS ")", 0},
-    {"tokenizer", KEY_TOKENIZER, "FILE", 0, "Time this tokenizer, too; may be given again", 0},
-    {"batch", KEY_BATCH, "N", 0, "Sequences in a batch (default 32)", 0},
-    {"seq", KEY_SEQ, "N", 0, "Tokens in a sequence (default 128)", 0},
-    {"seconds", KEY_SECONDS, "X", 0, "How long each is timed (default 0.5)", 0},
-    {0}};
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_CORPUS:
-        a->corpus[a->corpus_count++] = text;
-        return 0;
-    case KEY_TOKENIZER:
-        a->tokenizers[a->tokenizer_count++] = text;
-        return 0;
-    case KEY_BATCH:
-        a->batch = wg__cli_integer(state, "batch", text, 1, MAX_SIZE);
-        return 0;
-    case KEY_SEQ:
-        a->sequence = wg__cli_integer(state, "seq", text, 8, MAX_SIZE);
-        return 0;
-    case KEY_SECONDS:
-        a->seconds = wg__cli_number(state, "seconds", text, 0, 3600);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+static const wg_setting options[] = {
+    {"corpus", WG_SETTING_TEXTS, offsetof(arguments, corpus), .argument = "FILE",
+     .help = "A text, which may be given again for more (default: " BOOKS ")"},
+    {"tokenizer", WG_SETTING_TEXTS, offsetof(arguments, tokenizers), .argument = "FILE",
+     .help = "Time this tokenizer, too; may be given again"},
+    {"batch", WG_SETTING_INTEGER, offsetof(arguments, batch), .low = 1, .high = MAX_SIZE,
+     .standard = "32", .argument = "N", .help = "Sequences in a batch"},
+    {"seq", WG_SETTING_INTEGER, offsetof(arguments, sequence), .low = 8, .high = MAX_SIZE,
+     .standard = "128", .argument = "N", .help = "Tokens in a sequence"},
+    {"seconds", WG_SETTING_NUMBER, offsetof(arguments, seconds), .high = 3600, .standard = "0.5",
+     .argument = "X", .help = "How long each is timed"},
+};
 
 /* ---- Timing ---- */
 
@@ -158,10 +135,10 @@ static wg_tokenizer *make_bytes(const char *text) {
 static int time_tokenizers(const arguments *a, const char *text) {
     static wg_tokenizer *(*const learnt[])(const char *) = {learn_wordpiece, learn_bpe,
                                                             learn_characters, make_bytes};
-    const int learnt_count = (int)(sizeof learnt / sizeof *learnt);
+    const int64_t learnt_count = (int64_t)(sizeof learnt / sizeof *learnt);
     int status = 0;
-    for (int i = 0; status == 0 && i < learnt_count + a->tokenizer_count; i++) {
-        const char *path = i < learnt_count ? NULL : a->tokenizers[i - learnt_count];
+    for (int64_t i = 0; status == 0 && i < learnt_count + a->tokenizers.count; i++) {
+        const char *path = i < learnt_count ? NULL : a->tokenizers.items[i - learnt_count];
         wg_tokenizer *tokenizer = path ? wg_tokenizer_load(path) : learnt[i](text);
         status =
             tokenizer ? time_tokenizer(tokenizer, path ? path : "the text", text, a->seconds) : -1;
@@ -228,8 +205,8 @@ static char *lines_of(const char *text) {
 static wg_dataset *dataset_of(const material *m, wg_dataset_kind kind) {
     const wg_dataset_options options = {.kind = kind};
     if (kind != WG_TEXT_PAIRS)
-        return wg_dataset_load(m->arguments->corpus_count, m->arguments->corpus, m->tokenizer,
-                               &options);
+        return wg_dataset_load((int)m->arguments->corpus.count, m->arguments->corpus.items,
+                               m->tokenizer, &options);
     char *lines = lines_of(m->text);
     wg_dataset *pairs =
         lines ? wg_dataset_from_text(lines, -1, lines, m->tokenizer, &options) : NULL;
@@ -345,8 +322,8 @@ static int bench(const arguments *a) {
     char *text = NULL;
     size_t length = 0;
     int status = 0;
-    for (int i = 0; status == 0 && i < a->corpus_count; i++)
-        status = append_file(a->corpus[i], &text, &length);
+    for (int64_t i = 0; status == 0 && i < a->corpus.count; i++)
+        status = append_file(a->corpus.items[i], &text, &length);
     if (status == 0)
         status = time_tokenizers(a, text);
     if (status == 0)
@@ -360,17 +337,16 @@ static int bench_books(arguments *a) {
     glob_t books;
     if (glob(BOOKS, 0, NULL, &books) != 0)
         return wg__cli_fail("bench: there is no " BOOKS " here; --corpus FILE names a text");
-    a->corpus = (const char **)books.gl_pathv;
-    a->corpus_count = (int)books.gl_pathc;
+    a->corpus = (wg_setting_list){(int64_t)books.gl_pathc, (const char **)books.gl_pathv};
     const int status = bench(a);
     globfree(&books);
     return status;
 }
 
 int wg__bench_data(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
+    static arguments a;
+    const wg__usage usage = {
+        .parts = {WG__PART(options, a)},
         .doc = "Times the tokenizers, those that are learnt from a text (WordPiece and BPE of 8192 "
                "tokens, characters, bytes) and those that are named, and then what builds batches "
                "of it. Prints a line of JSON for each.\v"
@@ -380,18 +356,6 @@ int wg__bench_data(int argc, char **argv) {
                "translation takes each line as its own translation, so many lines as batch times "
                "seq tokens hold, and counts the target.",
     };
-    arguments a = {.batch = 32, .sequence = 128, .seconds = 0.5};
-    const char **corpus = wg__cli_calloc((size_t)argc, sizeof *corpus);
-    const char **tokenizers = wg__cli_calloc((size_t)argc, sizeof *tokenizers);
-    int status = 1;
-    if (corpus && tokenizers) {
-        a.corpus = corpus;
-        a.tokenizers = tokenizers;
-        wg__cli_parse(&parser, argc, argv, &a);
-        status = a.corpus_count > 0 ? bench(&a) : bench_books(&a);
-    } else
-        wg__cli_fail("no memory");
-    free(corpus);
-    free(tokenizers);
-    return status;
+    wg__cli_read(&usage, argc, argv);
+    return a.corpus.count > 0 ? bench(&a) : bench_books(&a);
 }

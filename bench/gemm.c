@@ -4,12 +4,11 @@
 #include <stdlib.h>
 
 #include "bench/bench.h"
-#include "cli/cli.h"
 #include "cli/output.h"
 #include "tensor/kernels.h"
 #include "tensor/tensor.h"
 
-enum { MAX_THREADS = 1024, MAX_SIZE = 1 << 20 };
+enum { MAX_SIZE = 1 << 20 };
 
 typedef struct product {
     const char *use;
@@ -48,70 +47,44 @@ static const product products[] = {
 };
 
 typedef struct arguments {
-    int threads;
     bool transposed;
-    wg_dtype dtype;
-    size_t count; /* of products that are named; 0: all of the table */
-    product *named;
+    int bf16;               /* of wg__product_dtype_name */
+    wg_setting_list shapes; /* none: all of the table */
 } arguments;
 
-enum { KEY_THREADS = WG__KEY_OWN, KEY_TRANSPOSED, KEY_DTYPE };
+static const wg_setting options[] = {
+    {"shapes", WG_SETTING_TEXTS, offsetof(arguments, shapes), .word = true},
+    {"dtype", WG_SETTING_CHOICE, offsetof(arguments, bf16), .choice = wg__product_dtype_name,
+     .standard = "\"f32\"", .argument = "TYPE",
+     .help = "f32, or bf16: operands are rounded to bf16, and sums are f32"},
+    {"transposed", WG_SETTING_FLAG, offsetof(arguments, transposed),
+     .help = "Of a shape that is given: the second matrix is stored as (N, K)"},
+};
 
-static const struct argp_option options[] = {
-    {"dtype", KEY_DTYPE, "TYPE", 0,
-     "f32, or bf16: operands are rounded to bf16, and sums are f32 (default: f32)", 0},
-    {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
-    {"transposed", KEY_TRANSPOSED, NULL, 0,
-     "Of a shape that is given: the second matrix is stored as (N, K)", 0},
-    {0}};
-
-static void add_product(arguments *a, const char *text, const struct argp_state *state) {
-    long long m, n, k;
-    int end = 0;
-    if (sscanf(text, "%7lldx%7lldx%7lld%n", &m, &n, &k, &end) != 3 || text[end] || m < 1 || n < 1 ||
-        k < 1 || m > MAX_SIZE || n > MAX_SIZE || k > MAX_SIZE)
-        argp_error(state, "'%s' is no shape: three sizes from 1 to %d, as 256x3072x768", text,
-                   MAX_SIZE);
-    product *named = reallocarray(a->named, a->count + 1, sizeof *named);
-    if (!named)
-        argp_failure(state, 1, 0, "no memory");
-    a->named = named;
-    a->named[a->count++] = (product){.use = "given", .m = m, .n = n, .k = k};
+static bool read_shape(const char *text, double *sizes) {
+    return wg__settings_numbers(text, "x", 1, MAX_SIZE, 3, sizes) == 3;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
-        return 0;
-    case KEY_DTYPE:
-        a->dtype = wg__parse_product_dtype(state, text);
-        return 0;
-    case KEY_TRANSPOSED:
-        a->transposed = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        add_product(a, text, state);
-        return 0;
-    case ARGP_KEY_END:
-        if (a->transposed && a->count == 0)
-            argp_error(state, "--transposed goes with a shape: 256x3072x768, say");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+static void check(const void *values) {
+    const arguments *a = values;
+    double sizes[3];
+    for (int64_t i = 0; i < a->shapes.count; i++)
+        if (!read_shape(a->shapes.items[i], sizes))
+            wg__cli_misuse("'%s' is no shape: three sizes from 1 to %d, as 256x3072x768",
+                           a->shapes.items[i], MAX_SIZE);
+    if (a->transposed && a->shapes.count == 0)
+        wg__cli_misuse("--transposed goes with a shape: 256x3072x768, say");
 }
 
-static int time_one(const product *p, bool transposed, wg_dtype dtype, double sgemm_flops) {
-    const double seconds = wg__time_product(p->m, p->n, p->k, transposed, dtype);
+static int time_one(const product *p, wg_dtype dtype, double sgemm_flops) {
+    const double seconds = wg__time_product(p->m, p->n, p->k, p->transposed, dtype);
     if (seconds < 0)
         return -1;
     const double flops = 2 * (double)p->m * (double)p->n * (double)p->k / seconds;
     wg__print_json_line(
         json_pack("{s:s, s:I, s:I, s:I, s:b, s:s, s:i, s:s, s:f, s:f, s:f, s:f}", "use", p->use,
                   "m", (json_int_t)p->m, "n", (json_int_t)p->n, "k", (json_int_t)p->k, "transposed",
-                  transposed, "dtype", wg_dtype_name(dtype), "threads", wg_threads(), "kernels",
+                  p->transposed, "dtype", wg_dtype_name(dtype), "threads", wg_threads(), "kernels",
                   dtype == WG_BF16 ? wg_kernels_in_use().bf16 : wg_kernels_in_use().vectors, "ms",
                   1e3 * seconds, "gflops", 1e-9 * flops, "sgemm_peak_gflops", 1e-9 * sgemm_flops,
                   "share_of_peak", flops / sgemm_flops));
@@ -120,31 +93,32 @@ static int time_one(const product *p, bool transposed, wg_dtype dtype, double sg
 }
 
 static int bench(const arguments *a) {
-    const product *list = a->count ? a->named : products;
-    const size_t count = a->count ? a->count : sizeof products / sizeof *products;
-    double sgemm_flops;
-    int status = a->threads ? wg_set_threads(a->threads) : 0;
-    if (status == 0)
-        status = wg__measure_sgemm(&sgemm_flops);
-    for (size_t i = 0; status == 0 && i < count; i++)
-        status = time_one(&list[i], list[i].transposed || a->transposed, a->dtype, sgemm_flops);
+    const int64_t count =
+        a->shapes.count ? a->shapes.count : (int64_t)(sizeof products / sizeof *products);
+    double sgemm_flops, sizes[3];
+    int status = wg__measure_sgemm(&sgemm_flops);
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        product p = products[a->shapes.count ? 0 : i];
+        if (a->shapes.count && read_shape(a->shapes.items[i], sizes))
+            p = (product){"given", (int64_t)sizes[0], (int64_t)sizes[1], (int64_t)sizes[2],
+                          a->transposed};
+        status = time_one(&p, a->bf16 ? WG_BF16 : WG_F32, sgemm_flops);
+    }
     return status < 0 ? wg__cli_fail_pending() : 0;
 }
 
 int wg__bench_gemm(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "[MxNxK...]",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "[MxNxK...]",
         .doc = "Times f32 matrix products, (M, K) by (K, N): square ones and those of the models "
                "that `wengert bench train' knows, or the shapes that are given. Prints a line of "
                "JSON for each.\v"
                "ms is the median. sgemm_peak_gflops is that of large products, measured in the "
                "same run before the others, and share_of_peak is gflops beside it.",
+        .parts = {WG__PART(options, a), WG__PART_THREADS},
+        .check = check,
     };
-    arguments a = {0};
-    wg__cli_parse(&parser, argc, argv, &a);
-    const int status = bench(&a);
-    free(a.named);
-    return status;
+    wg__cli_read(&usage, argc, argv);
+    return bench(&a);
 }

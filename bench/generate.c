@@ -5,13 +5,11 @@
 #include <sys/stat.h>
 
 #include "bench/bench.h"
-#include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/trained.h"
 #include "models/generate/decode.h"
 
-enum { MAX_THREADS = 1024, MAX_TOKENS = 1 << 20, MAX_BATCH = 1 << 10 };
-
-enum { KEY_PROMPT_TOKENS = WG__KEY_OWN, KEY_TOKENS, KEY_BATCH, KEY_DTYPE, KEY_THREADS };
+enum { MAX_TOKENS = 1 << 20, MAX_BATCH = 1 << 10 };
 
 /* Memory's speed is measured after so many steps, again and again. */
 enum { STEPS_BETWEEN_READINGS = 4 };
@@ -19,49 +17,23 @@ enum { STEPS_BETWEEN_READINGS = 4 };
 typedef struct arguments {
     const char *model; /* a preset, or a file */
     int64_t prompt_tokens, tokens, batch;
-    int quantization; /* -1: f32 */
-    int threads;
+    int dtype; /* of the weights; 0: f32 */
 } arguments;
 
-static const struct argp_option options[] = {
-    {"prompt-tokens", KEY_PROMPT_TOKENS, "N", 0, "Read a prompt of N tokens first (128)", 0},
-    {"tokens", KEY_TOKENS, "N", 0, "Write N tokens (64)", 0},
-    {"batch", KEY_BATCH, "N", 0, "Continue N texts at once (1)", 0},
-    {"dtype", KEY_DTYPE, "TYPE", 0, "Keep the matrices as bf16, q8_0 or q4_0 (f32)", 0},
-    {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
-    {0},
+static const wg_setting options[] = {
+    {"model", WG_SETTING_TEXT, offsetof(arguments, model), .word = true,
+     .choice = wg_model_preset_name, .missing = "which model? llama-110m, say, or RUN.h5",
+     .argument = "RUN.h5"},
+    {"prompt-tokens", WG_SETTING_INTEGER, offsetof(arguments, prompt_tokens), .low = 1,
+     .high = MAX_TOKENS, .standard = "128", .argument = "N",
+     .help = "Read a prompt of N tokens first"},
+    {"tokens", WG_SETTING_INTEGER, offsetof(arguments, tokens), .low = 2, .high = MAX_TOKENS,
+     .standard = "64", .argument = "N", .help = "Write N tokens"},
+    {"batch", WG_SETTING_INTEGER, offsetof(arguments, batch), .low = 1, .high = MAX_BATCH,
+     .standard = "1", .argument = "N", .help = "Continue N texts at once"},
+    {"dtype", WG_SETTING_CHOICE, offsetof(arguments, dtype), .choice = wg__weights_dtype_name,
+     .standard = "\"f32\"", .argument = "TYPE", .help = "Keep the matrices as bf16, q8_0 or q4_0"},
 };
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_PROMPT_TOKENS:
-        a->prompt_tokens = wg__cli_integer(state, "prompt-tokens", text, 1, MAX_TOKENS);
-        return 0;
-    case KEY_TOKENS:
-        a->tokens = wg__cli_integer(state, "tokens", text, 2, MAX_TOKENS);
-        return 0;
-    case KEY_BATCH:
-        a->batch = wg__cli_integer(state, "batch", text, 1, MAX_BATCH);
-        return 0;
-    case KEY_DTYPE:
-        a->quantization = wg__cli_quantization(state, text);
-        return 0;
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->model)
-            argp_error(state, "one model at a time; '%s' is one too many", text);
-        a->model = text;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which model? llama-110m, say, or RUN.h5");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* ---- The model ---- */
 
@@ -174,22 +146,20 @@ static void report(const arguments *a, const wg_model *model, timing *t) {
     const double step = wg__median(t->steps, t->seconds), batch = (double)a->batch;
     const double bandwidth = wg__median(t->reading_count, t->readings);
     const double bytes = model->type->token_bytes(model->module) + cache_bytes(a, model);
-    wg__print_json_line(json_pack(
-        "{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model", a->model,
-        "dtype",
-        a->quantization < 0 ? "f32" : wg_quantization_name((wg_quantization)a->quantization),
-        "threads", wg_threads(), "batch", (json_int_t)a->batch, "prompt_tokens",
-        (json_int_t)a->prompt_tokens, "tokens", (json_int_t)a->tokens, "prefill_tokens_per_s",
-        batch * (double)a->prompt_tokens / t->prefill, "decode_tokens_per_s", batch / step,
-        "ms_per_token", 1e3 * step / batch, "mb_per_token", bytes / batch / 1e6, "gb_per_s",
-        bytes / step / 1e9, "read_bandwidth_gb_per_s", bandwidth / 1e9, "share_of_bandwidth",
-        bytes / step / bandwidth));
+    wg__print_json_line(
+        json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model",
+                  a->model, "dtype", wg__weights_dtype_name(a->dtype), "threads", wg_threads(),
+                  "batch", (json_int_t)a->batch, "prompt_tokens", (json_int_t)a->prompt_tokens,
+                  "tokens", (json_int_t)a->tokens, "prefill_tokens_per_s",
+                  batch * (double)a->prompt_tokens / t->prefill, "decode_tokens_per_s",
+                  batch / step, "ms_per_token", 1e3 * step / batch, "mb_per_token",
+                  bytes / batch / 1e6, "gb_per_s", bytes / step / 1e9, "read_bandwidth_gb_per_s",
+                  bandwidth / 1e9, "share_of_bandwidth", bytes / step / bandwidth));
 }
 
 /* The first run warms up. */
 static int measure(const arguments *a, const wg_model *model) {
-    if (a->quantization >= 0 &&
-        wg_module_quantize(model->module, (wg_quantization)a->quantization) < 0)
+    if (wg__trained_quantize(model, a->dtype) < 0)
         return -1;
     timing t = {.reader = wg__reader_new(),
                 .seconds = wg__cli_calloc((size_t)a->tokens, sizeof *t.seconds),
@@ -209,10 +179,9 @@ static int measure(const arguments *a, const wg_model *model) {
 }
 
 int wg__bench_generate(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "MODEL|RUN.h5",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "MODEL|RUN.h5",
         .doc = "Times a GPT or LLaMA that continues a text: a preset with random weights, as in "
                "`wengert bench generate llama-110m', or a checkpoint. Prints one line of JSON.\v"
                "A step writes one token of each text. It reads all weights once, and the keys and "
@@ -221,11 +190,9 @@ int wg__bench_generate(int argc, char **argv) {
                "that against what as many "
                "threads read of a large buffer, measured again and again between steps. Both are "
                "medians; decode_tokens_per_s includes choosing the tokens.",
+        .parts = {WG__PART(options, a), WG__PART_THREADS},
     };
-    arguments a = {.prompt_tokens = 128, .tokens = 64, .batch = 1, .quantization = -1};
-    wg__cli_parse(&parser, argc, argv, &a);
-    if (a.threads)
-        wg_set_threads(a.threads);
+    wg__cli_read(&usage, argc, argv);
     wg_model model = {0};
     int status = make_model(&a, &model);
     if (status == 0)

@@ -9,86 +9,51 @@
 
 #include "autograd/autograd.h"
 #include "bench/bench.h"
-#include "cli/cli.h"
 #include "cli/output.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 
-enum { MAX_RUNS = 101, MIN_RUNS = 5, MAX_THREADS = 1024 };
+enum { MAX_RUNS = 101, MIN_RUNS = 5 };
 
 typedef struct arguments {
-    int threads;
     double seconds;
     bool json, small, processor_time;
-    int count; /* of ops that are named; 0: all that have a large sample */
-    const wg_op **ops;
+    wg_setting_list ops; /* names; none: all that have a large sample */
 } arguments;
 
-enum { KEY_THREADS = WG__KEY_OWN, KEY_SECONDS, KEY_SMALL, KEY_PROCESSOR_TIME };
+static const wg_setting options[] = {
+    {"ops", WG_SETTING_TEXTS, offsetof(arguments, ops), .word = true, .choice = wg__cli_op_name},
+    {"seconds", WG_SETTING_NUMBER, offsetof(arguments, seconds), .high = 3600, .standard = "0.1",
+     .argument = "X", .help = "How long each op is timed in each direction"},
+    {"small", WG_SETTING_FLAG, offsetof(arguments, small),
+     .help =
+         "Time what an op costs beside its arithmetic: on a handful of elements, recorded, with "
+         "its share of the end of the scope; in nanoseconds"},
+    {"processor-time", WG_SETTING_FLAG, offsetof(arguments, processor_time),
+     .help = "Measure the processor time of all threads instead of the clock's, and no roof: for a "
+             "machine that other programs use, too"},
+    WG__ROW_JSON(arguments),
+};
 
-static const struct argp_option options[] = {
-    {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
-    {"seconds", KEY_SECONDS, "X", 0, "How long each op is timed in each direction (default 0.1)",
-     0},
-    {"small", KEY_SMALL, NULL, 0,
-     "Time what an op costs beside its arithmetic: on a handful of elements, recorded, with its "
-     "share of the end of the scope; in nanoseconds",
-     0},
-    {"processor-time", KEY_PROCESSOR_TIME, NULL, 0,
-     "Measure the processor time of all threads instead of the clock's, and no roof: for a machine "
-     "that other programs use, too",
-     0},
-    WG__OPTION_JSON,
-    {0}};
+/* The index-th op that is to be timed, or NULL behind the last. */
+static const wg_op *op_at(const arguments *a, int64_t index) {
+    if (a->ops.count == 0)
+        return index < wg_op_count() ? wg_op_at((int)index) : NULL;
+    return index < a->ops.count ? wg_op_find(a->ops.items[index]) : NULL;
+}
 
-static void add_op(arguments *a, const char *name, const struct argp_state *state) {
-    const wg_op *op = wg_op_find(name);
+static void check(const void *values) {
+    const arguments *a = values;
     char suggestion[96];
-    if (!op)
-        argp_error(state, "there is no op '%s'; wengert bench ops without one lists them%s", name,
-                   wg__cli_suggestion(suggestion, sizeof suggestion, name, wg__cli_op_name));
-    const wg_op **ops = reallocarray(a->ops, (size_t)a->count + 1, sizeof *ops);
-    if (!ops)
-        argp_failure(state, 1, 0, "no memory");
-    a->ops = ops;
-    a->ops[a->count++] = op;
-}
-
-/* Which ops can be named depends on options that may come later. */
-static void check_ops(const arguments *a, const struct argp_state *state) {
-    for (int i = 0; i < a->count && !a->small; i++)
-        if (!a->ops[i]->bench)
-            argp_error(state,
-                       "%s is not timed: it moves or computes too little; with --small it is",
-                       a->ops[i]->name);
-}
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
-        return 0;
-    case KEY_SECONDS:
-        a->seconds = wg__cli_number(state, "seconds", text, 0, 3600);
-        return 0;
-    case KEY_SMALL:
-        a->small = true;
-        return 0;
-    case KEY_PROCESSOR_TIME:
-        a->processor_time = true;
-        return 0;
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        add_op(a, text, state);
-        return 0;
-    case ARGP_KEY_END:
-        check_ops(a, state);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    for (int64_t i = 0; i < a->ops.count; i++) {
+        const char *name = a->ops.items[i];
+        if (!op_at(a, i))
+            wg__cli_misuse(
+                "there is no op '%s'; wengert bench ops without one lists them%s", name,
+                wg__cli_suggestion(suggestion, sizeof suggestion, name, wg__cli_op_name));
+        if (!a->small && !op_at(a, i)->bench)
+            wg__cli_misuse("%s is not timed: it moves or computes too little; with --small it is",
+                           name);
     }
 }
 
@@ -274,11 +239,10 @@ static json_t *row_of(const timing *t, const wg__machine *machine) {
 }
 
 static int time_all(const arguments *a, const wg__machine *machine, json_t *rows) {
-    const int count = a->count ? a->count : wg_op_count();
+    const wg_op *op;
     if (!rows)
         print_head(machine);
-    for (int i = 0; i < count; i++) {
-        const wg_op *op = a->count ? a->ops[i] : wg_op_at(i);
+    for (int64_t i = 0; (op = op_at(a, i)); i++) {
         timing found;
         if (!op->bench)
             continue;
@@ -294,11 +258,14 @@ static int time_all(const arguments *a, const wg__machine *machine, json_t *rows
 
 static int bench_small(const arguments *a) {
     json_t *rows = a->json ? json_array() : NULL;
-    if ((a->threads && wg_set_threads(a->threads) < 0) ||
-        wg__bench_small_ops(a->count, a->ops, a->seconds, rows) < 0) {
-        json_decref(rows);
-        return wg__cli_fail_pending();
-    }
+    const wg_op *op;
+    if (!rows)
+        printf("%-20s %8s %8s\n", "op", "elements", "ns");
+    for (int64_t i = 0; (op = op_at(a, i)); i++)
+        if (wg__bench_small_op(op, a->seconds, rows) < 0) {
+            json_decref(rows);
+            return wg__cli_fail_pending();
+        }
     if (rows)
         wg__print_json(json_pack("{s:i, s:o}", "threads", wg_threads(), "ops", rows));
     return 0;
@@ -306,8 +273,6 @@ static int bench_small(const arguments *a) {
 
 static int bench(const arguments *a) {
     wg__machine machine = {0};
-    if (a->threads && wg_set_threads(a->threads) < 0)
-        return wg__cli_fail_pending();
     if (a->processor_time) {
         machine.threads = wg_threads();
         measured = CLOCK_PROCESS_CPUTIME_ID;
@@ -326,18 +291,16 @@ static int bench(const arguments *a) {
 }
 
 int wg__bench_ops(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "[OP...]",
+    static arguments a;
+    const wg__usage usage = {
+        .parts = {WG__PART(options, a), WG__PART_THREADS},
+        .check = check,
+        .lines = "[OP...]",
         .doc = "Times ops, all that move or compute much or those named, forward and backward, on "
                "operands that are in no cache. GB/s counts the bytes of operands and results once. "
                "The share of the roof is that of the memory's bandwidth or of sgemm's peak, both "
                "measured in the same run, whichever would take the op longer.",
     };
-    arguments a = {.seconds = 0.1};
-    wg__cli_parse(&parser, argc, argv, &a);
-    const int status = a.small ? bench_small(&a) : bench(&a);
-    free(a.ops);
-    return status;
+    wg__cli_read(&usage, argc, argv);
+    return a.small ? bench_small(&a) : bench(&a);
 }

@@ -49,96 +49,42 @@ typedef struct arguments {
     wg__workload workload;
     int64_t ranks, on_machine; /* on_machine 0: all, up to what the cores here allow */
     int threads;
-    double bandwidth, latency; /* of the network: bytes a second, seconds */
+    double bandwidth, latency; /* of the network: 10^9 bytes a second, microseconds */
     int64_t accumulate;        /* batches a step; 0: one a rank */
-    int zero;
-    bool bf16;
-    double tokens, price; /* of the whole training, 0: not told; of a machine an hour */
+    int64_t zero;
+    int bf16;             /* what is sent; of wg__product_dtype_name */
+    double tokens, price; /* of the whole training; of a machine an hour, 0: not told */
     bool json;
 } arguments;
 
-enum {
-    KEY_RANKS = WG__KEY_BENCH,
-    KEY_ON_MACHINE,
-    KEY_THREADS,
-    KEY_BANDWIDTH,
-    KEY_LATENCY,
-    KEY_ACCUMULATE,
-    KEY_ZERO,
-    KEY_DTYPE,
-    KEY_OPTIMIZER,
-    KEY_TOKENS,
-    KEY_PRICE
+#define PLAN(member) offsetof(arguments, member)
+
+static const wg_setting options[] = {
+    {"ranks", WG_SETTING_INTEGER, PLAN(ranks), .low = 1, .high = MOST_RANKS, .standard = "8",
+     .argument = "N", .help = "Plan for 1, 2, 4 ... N ranks"},
+    {"ranks-per-machine", WG_SETTING_INTEGER, PLAN(on_machine), .low = 1, .high = 4096,
+     .argument = "N",
+     .help = "How many of them one machine has (default: as many as the cores here allow, or "
+             "mpirun started on one)"},
+    {"bandwidth", WG_SETTING_NUMBER, PLAN(bandwidth), .low = 1e-6, .high = 1e6, .standard = "1.25",
+     .argument = "GB/S", .help = "Of the network between machines, each way; 1.25 are 10 Gbit/s"},
+    {"latency", WG_SETTING_NUMBER, PLAN(latency), .high = 1e9, .standard = "50", .argument = "US",
+     .help = "Of a message between machines, in microseconds; 0: none"},
+    {"accumulate", WG_SETTING_INTEGER, PLAN(accumulate), .low = 1, .high = INT32_MAX,
+     .argument = "N",
+     .help = "Batches of a step, which the ranks share out (default: one for each rank)"},
+    {"zero", WG_SETTING_INTEGER, PLAN(zero), .high = 2, .standard = "0", .argument = "STAGE",
+     .help = "0 to 2, as `pretrain --zero'"},
+    {"communication-dtype", WG_SETTING_CHOICE, PLAN(bf16), .choice = wg__product_dtype_name,
+     .standard = "\"f32\"", .argument = "TYPE", .help = "f32 or bf16, as `pretrain'"},
+    {"optimizer", WG_SETTING_TEXT, PLAN(workload.rule), .choice = wg_optimizer_name,
+     .argument = "NAME", .help = "As `pretrain' (default: that of the preset, or adamw)"},
+    {"tokens", WG_SETTING_NUMBER, PLAN(tokens), .low = 1, .high = 1e18, .standard = "1e9",
+     .argument = "N", .help = "Tell the hours that so many tokens of training take"},
+    {"price", WG_SETTING_NUMBER, PLAN(price), .low = 1e-9, .high = 1e9, .argument = "N",
+     .help = "Of a machine an hour: tell the cost of these tokens"},
+    WG__ROW_JSON(arguments),
 };
-
-static const struct argp_option options[] = {
-    WG__OPTIONS_WORKLOAD,
-    {"ranks", KEY_RANKS, "N", 0, "Plan for 1, 2, 4 ... N ranks (default 8)", 0},
-    {"ranks-per-machine", KEY_ON_MACHINE, "N", 0,
-     "How many of them one machine has (default: as many as the cores here allow, or mpirun "
-     "started on one)",
-     0},
-    {"threads", KEY_THREADS, "N", 0, "Threads of a rank (default 1)", 0},
-    {"bandwidth", KEY_BANDWIDTH, "GB/S", 0,
-     "Of the network between machines, each way (default 1.25: 10 Gbit/s)", 0},
-    {"latency", KEY_LATENCY, "US", 0,
-     "Of a message between machines, in microseconds (default 50); 0: none", 0},
-    {"accumulate", KEY_ACCUMULATE, "N", 0,
-     "Batches of a step, which the ranks share out (default: one for each rank)", 0},
-    {"zero", KEY_ZERO, "STAGE", 0, "0 to 2, as `pretrain --zero' (default 0)", 0},
-    {"communication-dtype", KEY_DTYPE, "TYPE", 0, "f32 or bf16, as `pretrain' (default f32)", 0},
-    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "As `pretrain' (default: that of the preset, or adamw)",
-     0},
-    {"tokens", KEY_TOKENS, "N", 0, "Tell the hours that so many tokens of training take (1e9)", 0},
-    {"price", KEY_PRICE, "N", 0, "Of a machine an hour: tell the cost of these tokens", 0},
-    WG__OPTION_JSON,
-    {0}};
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_RANKS:
-        a->ranks = wg__cli_integer(state, "ranks", text, 1, MOST_RANKS);
-        return 0;
-    case KEY_ON_MACHINE:
-        a->on_machine = wg__cli_integer(state, "ranks-per-machine", text, 1, 4096);
-        return 0;
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
-        return 0;
-    case KEY_BANDWIDTH:
-        a->bandwidth = 1e9 * wg__cli_number(state, "bandwidth", text, 1e-6, 1e6);
-        return 0;
-    case KEY_LATENCY:
-        a->latency = 1e-6 * wg__cli_number(state, "latency", text, 0, 1e9);
-        return 0;
-    case KEY_ACCUMULATE:
-        a->accumulate = wg__cli_integer(state, "accumulate", text, 1, INT32_MAX);
-        return 0;
-    case KEY_ZERO:
-        a->zero = (int)wg__cli_integer(state, "zero", text, 0, 2);
-        return 0;
-    case KEY_DTYPE:
-        a->bf16 = strcmp(text, "bf16") == 0;
-        if (!a->bf16 && strcmp(text, "f32") != 0)
-            argp_error(state, "--communication-dtype is '%s'; it must be f32 or bf16", text);
-        return 0;
-    case KEY_OPTIMIZER:
-        a->workload.rule = text;
-        return 0;
-    case KEY_TOKENS:
-        a->tokens = wg__cli_number(state, "tokens", text, 1, 1e18);
-        return 0;
-    case KEY_PRICE:
-        a->price = wg__cli_number(state, "price", text, 1e-9, 1e9);
-        return 0;
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    default:
-        return wg__parse_workload(key, text, state, &a->workload);
-    }
-}
 
 /* ---- Measurements on this machine ---- */
 
@@ -384,7 +330,7 @@ static int time_steps(const arguments *a, timed_run *run, int64_t batches, doubl
         .listener = hear,
         .listener_context = run,
         .group = group,
-        .zero = a->zero,
+        .zero = (int)a->zero,
         .bf16_gradients = a->bf16,
         .matmul_dtype = w->dtype,
     };
@@ -481,7 +427,8 @@ static void plan_exchange(const arguments *a, const measured *m, const together 
     }
     /* In a ring two ranks of a machine use its network; where each sends to each, all do. */
     const double sharing = a->zero || a->bf16 ? on_machine : 1;
-    p->exchange = p->sent * sharing / a->bandwidth + pieces * 2 * ceil(log2(n)) * a->latency;
+    p->exchange =
+        p->sent * sharing / (1e9 * a->bandwidth) + pieces * 2 * ceil(log2(n)) * 1e-6 * a->latency;
 }
 
 /* As wg_trainer_memory counts. */
@@ -654,14 +601,16 @@ static int choose_machine(arguments *a) {
 }
 
 int wg__verb_plan(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "MODEL",
+    static arguments a;
+    const wg__usage usage = {
+        .parts = {WG__PART(options, a), {&wg__workload_options, &a.workload}, WG__PART_THREADS},
+        .lines = "MODEL",
         .doc =
             "Predicts memory, time and efficiency of a training on several ranks from a few "
             "batches that it runs here, and under mpirun from steps of its ranks. MODEL is a kind, "
-            "such as gpt or bert, or one of its presets.\v"
+            "such as gpt or bert, or one of its presets. A rank has one thread unless --threads "
+            "says "
+            "more.\v"
             "A step is the batches of a rank, clipping and the optimizer, the copies of gradients "
             "to and from their buffers, and the exchange between ranks, of which half is hidden as "
             "long as backward goes on. An exchange between machines takes the bytes that a rank "
@@ -679,15 +628,11 @@ int wg__verb_plan(int argc, char **argv) {
             "what the measured one took for its bytes, and one between machines what --bandwidth "
             "and --latency say.",
     };
-    arguments a = {.workload = {.usual_rule = true},
-                   .ranks = 8,
-                   .threads = 1,
-                   .bandwidth = 1.25e9,
-                   .latency = 50e-6,
-                   .tokens = 1e9};
     measured alone, beside;
     together all;
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
+    a.workload.usual_rule = true;
+    a.threads = wg__threads_given ? (int)wg__threads_given : 1;
     if (wg__cli_agree(argc, argv) < 0 || choose_machine(&a) < 0)
         return wg__cli_fail_pending();
     wg_set_threads(a.threads);

@@ -61,7 +61,7 @@ static void print_row(const wg_op *op, int64_t elements, double seconds, json_t 
         printf("%-20s %8lld %8.0f\n", op->name, (long long)elements, 1e9 * seconds);
 }
 
-static int time_op(const wg_op *op, double seconds, json_t *rows) {
+int wg__bench_small_op(const wg_op *op, double seconds, json_t *rows) {
     wg_sample sample = {0};
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -74,13 +74,4 @@ static int time_op(const wg_op *op, double seconds, json_t *rows) {
     }
     wg_scope_end(&scope, NULL);
     return wg_error_pending() ? -1 : 0;
-}
-
-int wg__bench_small_ops(int count, const wg_op *const *ops, double seconds, json_t *rows) {
-    if (!rows)
-        printf("%-20s %8s %8s\n", "op", "elements", "ns");
-    for (int i = 0; i < (count ? count : wg_op_count()); i++)
-        if (time_op(count ? ops[i] : wg_op_at(i), seconds, rows) < 0)
-            return -1;
-    return 0;
 }

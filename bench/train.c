@@ -11,82 +11,42 @@
 #include "tensor/kernels.h"
 #include "tensor/profile.h"
 
-enum { MAX_THREADS = 1024, MAX_SIZE = 1 << 24, MAX_STEPS = 1000000, WARM_UP = 2 };
+enum { MAX_SIZE = 1 << 24, MAX_STEPS = 1000000, WARM_UP = 2 };
+
+#define WORKLOAD(member) offsetof(wg__workload, member)
+
+static const wg_setting workload_rows[] = {
+    {"model", WG_SETTING_TEXT, WORKLOAD(model), .word = true, .choice = wg_model_preset_name,
+     .missing = "which model? bert-mini, or gpt, say"},
+    {"preset", WG_SETTING_TEXT, WORKLOAD(preset), .choice = wg_model_preset_name,
+     .argument = "NAME", .help = "The size of the model (default: one of MODEL's)"},
+    {"batch", WG_SETTING_INTEGER, WORKLOAD(batch), .low = 1, .high = MAX_SIZE, .argument = "N",
+     .help = "Sequences in a batch (default: the preset's)"},
+    {"seq", WG_SETTING_INTEGER, WORKLOAD(sequence), .low = 1, .high = MAX_SIZE, .argument = "N",
+     .help = "Tokens in a sequence; of encoder-decoders in source and target each (default: the "
+             "preset's)"},
+    {"vocab", WG_SETTING_INTEGER, WORKLOAD(vocabulary), .low = 8, .high = MAX_SIZE, .argument = "N",
+     .help = "Tokens in the vocabulary (default: the preset's)"},
+    {"dtype", WG_SETTING_CHOICE, WORKLOAD(bf16), .choice = wg__product_dtype_name,
+     .standard = "\"f32\"", .argument = "TYPE",
+     .help = "f32, or bf16: mixed precision, as of `wengert pretrain'"},
+    {"recompute", WG_SETTING_FLAG, WORKLOAD(recompute),
+     .help = "Keep of each layer what goes into it alone, and run it once more in backward"},
+};
+
+const wg_setting_table wg__workload_options = WG__OPTIONS(workload_rows, wg__workload);
 
 typedef struct arguments {
     wg__workload workload;
     int64_t steps;
-    int threads;
     wg__profiling profiling;
 } arguments;
 
-enum { KEY_STEPS = WG__KEY_BENCH, KEY_THREADS };
-
-static const struct argp_option options[] = {
-    WG__OPTIONS_WORKLOAD,
-    {"steps", KEY_STEPS, "N", 0, "Steps that are timed, after two that warm up (default 7)", 0},
-    {"threads", KEY_THREADS, "N", 0, "How many threads compute (default: all processors)", 0},
-    WG__OPTIONS_PROFILE,
-    {0}};
-
-wg_dtype wg__parse_product_dtype(const struct argp_state *state, const char *text) {
-    if (strcmp(text, "f32") != 0 && strcmp(text, "bf16") != 0)
-        argp_error(state, "--dtype '%s'; wanted f32 or bf16", text);
-    return strcmp(text, "bf16") == 0 ? WG_BF16 : WG_F32;
-}
-
-error_t wg__parse_workload(int key, char *text, struct argp_state *state, wg__workload *workload) {
-    switch (key) {
-    case WG__KEY_PRESET:
-        workload->preset = text;
-        return 0;
-    case WG__KEY_BATCH:
-        workload->batch = wg__cli_integer(state, "batch", text, 1, MAX_SIZE);
-        return 0;
-    case WG__KEY_SEQ:
-        workload->sequence = wg__cli_integer(state, "seq", text, 1, MAX_SIZE);
-        return 0;
-    case WG__KEY_VOCAB:
-        workload->vocabulary = wg__cli_integer(state, "vocab", text, 8, MAX_SIZE);
-        return 0;
-    case WG__KEY_RECOMPUTE:
-        workload->recompute = true;
-        return 0;
-    case WG__KEY_DTYPE:
-        workload->dtype = wg__parse_product_dtype(state, text);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (workload->model)
-            argp_error(state, "one model at a time; '%s' is one too many", text);
-        workload->model = text;
-        return 0;
-    case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which model? bert-mini, or gpt, say");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_STEPS:
-        a->steps = wg__cli_integer(state, "steps", text, 1, MAX_STEPS);
-        return 0;
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, MAX_THREADS);
-        return 0;
-    case WG__KEY_PROFILE:
-        a->profiling.table = true;
-        return 0;
-    case WG__KEY_TRACE:
-        a->profiling.trace = text;
-        return 0;
-    default:
-        return wg__parse_workload(key, text, state, &a->workload);
-    }
-}
+static const wg_setting options[] = {
+    {"steps", WG_SETTING_INTEGER, offsetof(arguments, steps), .low = 1, .high = MAX_STEPS,
+     .standard = "7", .argument = "N", .help = "Steps that are timed, after two that warm up"},
+    WG__ROWS_PROFILE(arguments),
+};
 
 /* What the steps were. */
 typedef struct timing {
@@ -155,12 +115,8 @@ static void report(const arguments *a, const wg__workload *w, timing *found) {
 
 static int bench(arguments *a) {
     wg__workload *w = &a->workload;
-    timing found = {.seconds = calloc((size_t)a->steps, sizeof *found.seconds)};
-    if (!found.seconds)
-        return wg__cli_fail("no memory");
-    int status = a->threads ? wg_set_threads(a->threads) : 0;
-    if (status == 0)
-        status = wg__workload_begin(w);
+    timing found = {.seconds = wg__cli_calloc((size_t)a->steps, sizeof *found.seconds)};
+    int status = wg__workload_begin(w);
     if (status == 0) {
         status = measure(a, w, &found);
         if (status == 0)
@@ -172,10 +128,9 @@ static int bench(arguments *a) {
 }
 
 int wg__bench_train(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "MODEL",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "MODEL",
         .doc =
             "Times training steps of a model on random tokens: forward, backward, AdamW, without "
             "dropout. MODEL is a kind, gpt, llama, bert, modernbert, roberta, glm, transformer, t5 "
@@ -191,8 +146,8 @@ int wg__bench_train(int argc, char **argv) {
             "before and after, and share_of_peak is gflops beside it. "
             "max_rss_mb is the process's. allocations_after_warmup is how often, once two steps "
             "had warmed up, the library asked the system for memory.",
+        .parts = {WG__PART(options, a), {&wg__workload_options, &a.workload}, WG__PART_THREADS},
     };
-    arguments a = {.steps = 7};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
     return bench(&a);
 }

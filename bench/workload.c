@@ -289,6 +289,7 @@ int wg__workload_begin(wg__workload *w) {
     if (find(w) < 0)
         return -1;
     choose_sizes(w);
+    w->dtype = w->bf16 ? WG_BF16 : WG_F32;
     wg_scope_begin(&w->scope);
     if ((w->type ? make_model(w) : make_mlp(w)) == 0 && !wg_error_pending() &&
         make_optimizer(w) == 0) {

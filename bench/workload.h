@@ -18,11 +18,12 @@ typedef struct wg__workload {
                               * target of T tokens each */
     int64_t vocabulary;      /* 0: the preset's usual */
     bool recompute;          /* layers run again in backward, to keep less */
-    wg_dtype dtype;          /* of products: f32 or bf16 */
+    int bf16;                /* products in mixed precision; of wg__product_dtype_name */
     const char *rule;        /* the name of the optimizer; NULL: "adamw" */
     bool usual_rule;         /* instead, where `rule` is NULL: the one that `pretrain' takes, which
                               * is then in `rule` */
 
+    wg_dtype dtype;            /* of products */
     const wg_model_type *type; /* NULL: mlp */
     wg_model net;              /* of a type */
     wg_module *module;

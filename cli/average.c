@@ -2,67 +2,40 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "cli/output.h"
+#include "cli/options.h"
 #include "io/checkpoint/checkpoint.h"
 #include "base/error.h"
 
-enum { KEY_OUT = WG__KEY_OWN, KEY_OVERWRITE };
-
 typedef struct arguments {
-    const char **runs; /* room for all arguments */
-    int count;
+    wg_setting_list runs;
     const char *out;
     bool overwrite;
 } arguments;
 
-static const struct argp_option options[] = {
-    {"out", KEY_OUT, "MODEL.h5", 0, "The checkpoint to write", 0},
-    {"overwrite", KEY_OVERWRITE, NULL, 0, "Overwrite an existing MODEL.h5", 0},
-    {0},
+static const wg_setting options[] = {
+    {"runs", WG_SETTING_TEXTS, offsetof(arguments, runs), .word = true, .missing = "missing RUN.h5",
+     .argument = "RUN.h5"},
+    {"out", WG_SETTING_TEXT, offsetof(arguments, out), .missing = "missing --out MODEL.h5",
+     .argument = "MODEL.h5", .help = "The checkpoint to write"},
+    {"overwrite", WG_SETTING_FLAG, offsetof(arguments, overwrite),
+     .help = "Overwrite an existing MODEL.h5"},
 };
 
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_OUT:
-        a->out = text;
-        return 0;
-    case KEY_OVERWRITE:
-        a->overwrite = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        a->runs[a->count++] = text;
-        return 0;
-    case ARGP_KEY_END:
-        if (a->count == 0)
-            argp_error(state, "missing RUN.h5");
-        if (!a->out)
-            argp_error(state, "missing --out MODEL.h5");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
 int wg__verb_average(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "RUN.h5... --out MODEL.h5",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "RUN.h5... --out MODEL.h5",
         .doc =
             "Averages the weights of several checkpoints of one run.\v"
             "Vaswani et al. 2017 averaged the last 5 checkpoints of a run; "
             "`wengert pretrain --keep-every N' keeps a checkpoint every N steps. Training cannot "
             "be resumed from the average.",
+        .parts = {WG__PART(options, a)},
     };
-    arguments a = {.runs = wg__cli_calloc((size_t)argc, sizeof *a.runs)};
-    wg__cli_parse(&parser, argc, argv, &a);
-    int code = 0;
+    wg__cli_read(&usage, argc, argv);
     if (!a.overwrite && access(a.out, F_OK) == 0)
-        code = wg__cli_fail("%s exists; --overwrite replaces it", a.out);
-    else if (wg_checkpoint_average_files(a.count, a.runs, a.out) < 0)
-        code = wg__cli_fail_pending();
-    free(a.runs);
-    return code;
+        return wg__cli_fail("%s exists; --overwrite replaces it", a.out);
+    return wg_checkpoint_average_files((int)a.runs.count, a.runs.items, a.out) < 0
+               ? wg__cli_fail_pending()
+               : 0;
 }

@@ -271,70 +271,11 @@ void wg__cli_end_reading(void) {
     }
 }
 
-void wg__cli_argp(const struct argp *parser, int argc, char **argv, unsigned flags, void *input) {
-    argp_err_exit_status = WG__EXIT_USAGE;
-    if (argp_parse(parser, argc, argv, flags, NULL, input) !=
-        0) /* it has ended after any other error */
-        exit(wg__cli_fail("no memory is left to read the options"));
-}
-
-static void parse(const struct argp *parser, int argc, char **argv, unsigned flags, void *input) {
-    wg__cli_begin_reading();
-    wg__cli_look_at_options(parser, argc, argv, NULL, NULL);
-    wg__cli_argp(parser, argc, argv, flags, input);
-    wg__cli_end_reading();
-}
-
-void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input) {
-    parse(parser, argc, argv, 0, input);
-    wg__cli_begin_work();
-}
-
-void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input) {
-    parse(parser, argc, argv, ARGP_IN_ORDER, input);
-}
-
 void *wg__cli_calloc(size_t count, size_t size) {
     void *block = calloc(count ? count : 1, size);
     if (!block)
         exit(wg__cli_fail("no memory is left for %zu x %zu bytes", count, size));
     return block;
-}
-
-int64_t wg__cli_integer(const struct argp_state *state, const char *option, const char *text,
-                        int64_t low, int64_t high) {
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno == ERANGE || value < low || value > high) {
-        if (high == INT64_MAX)
-            argp_error(state, "--%s: '%s' is not a whole number of at least %lld", option, text,
-                       (long long)low);
-        else
-            argp_error(state, "--%s: '%s' is not a whole number from %lld to %lld", option, text,
-                       (long long)low, (long long)high);
-    }
-    return value;
-}
-
-double wg__cli_number(const struct argp_state *state, const char *option, const char *text,
-                      double low, double high) {
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !(value >= low && value <= high))
-        argp_error(state, "--%s: '%s' is not a number from %g to %g", option, text, low, high);
-    return value;
-}
-
-int wg__cli_quantization(const struct argp_state *state, const char *text) {
-    static const wg_quantization quantizations[] = {WG_QUANTIZATION_BF16, WG_QUANTIZATION_Q8_0,
-                                                    WG_QUANTIZATION_Q4_0};
-    for (size_t i = 0; i < sizeof quantizations / sizeof *quantizations; i++)
-        if (strcmp(text, wg_quantization_name(quantizations[i])) == 0)
-            return quantizations[i];
-    if (strcmp(text, "f32") != 0)
-        argp_error(state, "--dtype: '%s' is none of f32, bf16, q8_0 and q4_0", text);
-    return -1;
 }
 
 bool wg__is_control(char byte) {

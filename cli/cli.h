@@ -2,11 +2,10 @@
  *
  * A verb is one file cli/NAME.c with `int wg__verb_NAME(int argc, char **argv)`, a line below and a
  * line in the table of main.c. Results go to stdout, progress and notes to stderr; a verb returns
- * 0, or 1 after one clear line; argp leaves with 2 on wrong usage. */
+ * 0, or 1 after one clear line; wrong usage leaves with 2 (options.h). */
 #ifndef WG_CLI_CLI_H
 #define WG_CLI_CLI_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -54,47 +53,15 @@ int wg__cli_check_apart(const char *out, int64_t count, const char *const *input
 /* The name of the index-th op, or NULL. */
 const char *wg__cli_op_name(int index);
 
-/* The names that gradcheck takes: ops, layers and models, one after the other; NULL after them. */
-const char *wg__cli_checked_name(int index);
-
-/* The name of the index-th job of `wengert corpus', or NULL. */
-const char *wg__corpus_job_name(int index);
-
 /* From now on a line `wengert --complete WORD...' is not run: see options.c. */
 void wg__cli_begin_completion(int *argc, char ***argv);
 
-/* Leaves with wrong usage (exit 2) and a suggestion if an argument is an option that the parser
- * does not have; prints what the last word may be and leaves if the line is to be completed.
- * `name`, unless it is NULL, gives the verbs of which one is to follow the options; its own
- * arguments are not looked at. */
-void wg__cli_look_at_options(const struct argp *parser, int argc, char **argv,
-                             const char *(*name)(const void *context, int index),
-                             const void *context);
-
-/* Reads a verb's arguments into `input`. Does not return on wrong usage (exit 2), nor on --help. */
-void wg__cli_parse(const struct argp *parser, int argc, char **argv, void *input);
-
-/* Watches the memory of JSON from now on. Up to wg__cli_begin_work, which wg__cli_parse calls at
+/* Watches the memory of JSON from now on. Up to wg__cli_begin_work, which wg__cli_read calls at
  * its end, lack of it ends the process with one line, since a setting may be missing. After that,
  * when there may be files to remove, wg__cli_lacks_memory is true for good. */
 void wg__cli_watch_memory(void);
 void wg__cli_begin_work(void);
 bool wg__cli_lacks_memory(void);
-
-/* As wg__cli_parse for a parser that wants arguments where they stand among the options, not after
- * them. The verb calls wg__cli_begin_work. */
-void wg__cli_parse_in_order(const struct argp *parser, int argc, char **argv, void *input);
-
-/* Numbers in arguments. `option` is the option's name, for the message of wrong usage with which
- * these leave (exit 2) unless the text is a number from low to high and nothing else. */
-int64_t wg__cli_integer(const struct argp_state *state, const char *option, const char *text,
-                        int64_t low, int64_t high);
-double wg__cli_number(const struct argp_state *state, const char *option, const char *text,
-                      double low, double high);
-
-/* What --dtype says of a model that is only used: a wg_quantization, or -1 for f32. Any other text
- * is wrong usage. */
-int wg__cli_quantization(const struct argp_state *state, const char *text);
 
 /* Calls `take` for each line of a text file that is not blank, up to `limit` of them (0: all),
  * until it fails. -1 with [what `take` gives; NOT_FOUND, IO; FORMAT for a NUL, or a file without
@@ -102,9 +69,6 @@ int wg__cli_quantization(const struct argp_state *state, const char *text);
 int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
                        int (*take)(void *context, const char *path, int64_t line, const char *text),
                        void *context);
-
-/* argp_parse, which ends the process after wrong usage. It ends after lack of memory, too. */
-void wg__cli_argp(const struct argp *parser, int argc, char **argv, unsigned flags, void *input);
 
 /* Zeros; ends the process with one line if there is no memory. Freed with free. */
 void *wg__cli_calloc(size_t count, size_t size);
@@ -161,13 +125,6 @@ void wg__cli_note(const char *format, ...) WG_PRINTF(1, 2);
 /* Notes what is wrong with a training text, and with a text to measure on (NULL: none), if it
  * harms. Files that cannot be read as texts twice, and texts above 1 GiB, are passed over. */
 void wg__corpus_warn(int count, const char *const *paths, const char *held_out);
-
-/* Keys of options that have no letter. A verb's own begin at WG__KEY_OWN. */
-enum { WG__KEY_JSON = 1000, WG__KEY_PROFILE, WG__KEY_TRACE, WG__KEY_OWN };
-
-/* The line of an option table for --json, key WG__KEY_JSON. */
-#define WG__OPTION_JSON                                                                            \
-    { "json", WG__KEY_JSON, NULL, 0, "Print the results as one JSON object", 0 }
 
 /* ---- The verbs ---- */
 

@@ -4,68 +4,41 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "data/dataset/corpus_check.h"
 #include "data/dataset/dataset.h"
 
-enum { KEY_HELD_OUT = WG__KEY_OWN, KEY_TOKENIZER };
-
 typedef struct arguments {
-    const char **paths; /* room for all arguments */
-    int count;
-    bool checks;                      /* the job was given */
+    const char *job;
+    wg_setting_list texts;
     const char *held_out, *tokenizer; /* NULL: not given */
     bool json;
 } arguments;
 
-static const struct argp_option options[] = {
-    {"held-out", KEY_HELD_OUT, "FILE", 0,
-     "The text to measure on: tell how many of its lines are in the training text, too", 0},
-    {"tokenizer", KEY_TOKENIZER, "FILE", 0,
-     "Tell tokens a word and the share of [UNK] with this tokenizer: what `wengert tokenizer "
-     "train' "
-     "wrote, a checkpoint, or a published file",
-     0},
-    WG__OPTION_JSON,
-    {0},
-};
-
-const char *wg__corpus_job_name(int index) {
+static const char *job_name(int index) {
     return index == 0 ? "check" : NULL;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
+static const wg_setting options[] = {
+    {"job", WG_SETTING_TEXT, offsetof(arguments, job), .word = true, .choice = job_name,
+     .missing = "missing job: check", .argument = "FILE"},
+    {"texts", WG_SETTING_TEXTS, offsetof(arguments, texts), .word = true, .argument = "FILE",
+     .missing = "missing FILE"},
+    {"held-out", WG_SETTING_TEXT, offsetof(arguments, held_out), .argument = "FILE",
+     .help = "The text to measure on: tell how many of its lines are in the training text, too"},
+    {"tokenizer", WG_SETTING_TEXT, offsetof(arguments, tokenizer), .argument = "FILE",
+     .help = "Tell tokens a word and the share of [UNK] with this tokenizer: what `wengert "
+             "tokenizer train' wrote, a checkpoint, or a published file"},
+    WG__ROW_JSON(arguments),
+};
+
+static void check_job(const void *values) {
+    const char *job = ((const arguments *)values)->job;
     char suggestion[96];
-    switch (key) {
-    case KEY_HELD_OUT:
-        a->held_out = text;
-        return 0;
-    case KEY_TOKENIZER:
-        a->tokenizer = text;
-        return 0;
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->checks)
-            a->paths[a->count++] = text;
-        else if (strcmp(text, "check") != 0)
-            argp_error(
-                state, "the job is '%s'; it must be check%s", text,
-                wg__cli_suggestion(suggestion, sizeof suggestion, text, wg__corpus_job_name));
-        a->checks = true;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->checks)
-            argp_error(state, "missing job: check");
-        if (a->count == 0)
-            argp_error(state, "missing FILE");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    if (strcmp(job, "check") != 0)
+        wg__cli_misuse("the job is '%s'; it must be check%s", job,
+                       wg__cli_suggestion(suggestion, sizeof suggestion, job, job_name));
 }
 
 /* ---- check ---- */
@@ -95,7 +68,7 @@ static json_t *finding_json(const arguments *a, const wg_corpus_finding *found, 
     if (of > 0)
         json_object_set_new(object, "share", wg__json_number(share(found->count, of)));
     if (found->count > 0)
-        json_object_update_new(object, json_pack("{s:s, s:I}", "file", a->paths[found->file],
+        json_object_update_new(object, json_pack("{s:s, s:I}", "file", a->texts.items[found->file],
                                                  "line", (json_int_t)found->line));
     return object;
 }
@@ -103,7 +76,7 @@ static json_t *finding_json(const arguments *a, const wg_corpus_finding *found, 
 static json_t *lengths_json(const arguments *a, const wg_corpus_lengths *l) {
     return json_pack("{s:I, s:I, s:I, s:I, s:s, s:I}", "count", (json_int_t)l->count, "median",
                      (json_int_t)l->median, "percentile_95", (json_int_t)l->most, "longest",
-                     (json_int_t)l->longest, "file", a->paths[l->file], "line",
+                     (json_int_t)l->longest, "file", a->texts.items[l->file], "line",
                      (json_int_t)l->line);
 }
 
@@ -119,7 +92,7 @@ static void print_json(const arguments *a, const wg_corpus_report *r) {
     for (int i = 0; i < WG_CORPUS_FAULT_COUNT; i++)
         json_object_set_new(object, faults[i].key, finding_json(a, &r->faults[i], 0));
     if (a->held_out) {
-        arguments held_out = {.paths = (const char *[]){a->held_out}};
+        arguments held_out = {.texts.items = (const char *[]){a->held_out}};
         json_object_set_new(object, "overlap",
                             finding_json(&held_out, &r->overlap, r->held_out_lines));
         json_object_set_new(object, "held_out_lines", json_integer(r->held_out_lines));
@@ -148,13 +121,14 @@ static void print_repeated(const arguments *a, const char *name, const wg_corpus
     printf("%-12s %lld of %lld are repeated (%.2f %%%s)", name, (long long)found->count,
            (long long)of, 100 * share(found->count, of), of_characters);
     if (found->count > 0)
-        printf(", first %s:%lld\n  -> %s", a->paths[found->file], (long long)found->line, advice);
+        printf(", first %s:%lld\n  -> %s", a->texts.items[found->file], (long long)found->line,
+               advice);
     putchar('\n');
 }
 
 static void print_lengths(const arguments *a, const char *name, const wg_corpus_lengths *l) {
     printf("%-12s median %lld characters, 95 %% up to %lld, longest %lld at %s:%lld\n", name,
-           (long long)l->median, (long long)l->most, (long long)l->longest, a->paths[l->file],
+           (long long)l->median, (long long)l->most, (long long)l->longest, a->texts.items[l->file],
            (long long)l->line);
 }
 
@@ -191,7 +165,8 @@ static void print_faults(const arguments *a, const wg_corpus_report *r) {
         found += fault->count;
         if (fault->count > 0)
             printf("encoding     %lld %s, first %s:%lld\n  -> %s\n", (long long)fault->count,
-                   faults[i].name, a->paths[fault->file], (long long)fault->line, faults[i].advice);
+                   faults[i].name, a->texts.items[fault->file], (long long)fault->line,
+                   faults[i].advice);
     }
     if (found == 0)
         printf("encoding     UTF-8 without byte order marks, CR, NUL, U+FFFD and control "
@@ -226,7 +201,7 @@ static int check(const arguments *a) {
         return wg__cli_fail_pending();
     const wg_corpus_check_options how = {.held_out = a->held_out, .tokenizer = tokenizer};
     wg_corpus_report report;
-    const int status = wg_corpus_check(a->count, a->paths, &how, &report);
+    const int status = wg_corpus_check((int)a->texts.count, a->texts.items, &how, &report);
     wg_tokenizer_free(tokenizer);
     if (status < 0)
         return wg__cli_fail_pending();
@@ -286,10 +261,11 @@ void wg__corpus_warn(int count, const char *const *paths, const char *held_out) 
 }
 
 int wg__verb_corpus(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "check FILE...",
+    static arguments a;
+    const wg__usage usage = {
+        .parts = {WG__PART(options, a)},
+        .check = check_job,
+        .lines = "check FILE...",
         .doc = "Checks a training text: repeated lines and documents, overlap with the text to "
                "measure on, tokens, encoding and lengths, with what to do about each finding.\v"
                "Lines are compared without the blanks at their ends. Documents end at lines "
@@ -297,9 +273,6 @@ int wg__verb_corpus(int argc, char **argv) {
                "these, too, at each blank line. A word is what stands between spaces, or an "
                "ideograph. Files of any size are read as streams.",
     };
-    arguments a = {.paths = wg__cli_calloc((size_t)argc + 1, sizeof *a.paths)};
-    wg__cli_parse(&parser, argc, argv, &a);
-    const int code = check(&a);
-    free(a.paths);
-    return code;
+    wg__cli_read(&usage, argc, argv);
+    return check(&a);
 }

@@ -13,7 +13,7 @@
 
 #include "base/api.h"
 #include "base/system.h"
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/units.h"
 #include "io/checkpoint/checkpoint.h"
@@ -220,24 +220,15 @@ static void print_report(json_t *report) {
     }
 }
 
-static const struct argp_option options[] = {WG__OPTION_JSON, {0}};
+typedef struct arguments {
+    bool json;
+} arguments;
 
-static error_t parse(int key, char *text, struct argp_state *state) {
-    (void)text;
-    bool *json = state->input;
-    switch (key) {
-    case WG__KEY_JSON:
-        *json = true;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+static const wg_setting options[] = {WG__ROW_JSON(arguments)};
 
 int wg__verb_doctor(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
+    static arguments a;
+    const wg__usage usage = {
         .doc = "Tells what this machine gives the library (processor, kernels, threads, memory, "
                "files), "
                "and what to change about it.\v"
@@ -247,11 +238,11 @@ int wg__verb_doctor(int argc, char **argv) {
                "arm64. Advice is no "
                "failure: the "
                "exit code is 0. `wengert bench' measures the machine.",
+        .parts = {WG__PART(options, a)},
     };
-    bool json = false;
-    wg__cli_parse(&parser, argc, argv, &json);
+    wg__cli_read(&usage, argc, argv);
     json_t *report = examine();
-    if (json)
+    if (a.json)
         wg__print_json(json_incref(report));
     else
         print_report(report);

@@ -4,50 +4,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/trained.h"
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/npy.h"
 
-enum {
-    KEY_TEXT = WG__KEY_OWN,
-    KEY_OUT,
-    KEY_SIMILAR,
-    KEY_TOP,
-    KEY_POOLING,
-    KEY_NOT_NORMALIZED,
-    KEY_LIMIT,
-    KEY_THREADS
-};
-
 typedef struct arguments {
     const char *run, *text, *out, *similar;
     int64_t top, limit;
     wg_embed_options how;
-    int threads; /* 0: as the library finds it */
     bool json;
 } arguments;
 
-static const struct argp_option options[] = {
-    {"text", KEY_TEXT, "FILE", 0, "Embed each line of this file that is not blank", 0},
-    {"out", KEY_OUT, "FILE", 0,
-     "Write the vectors (lines, width) to this file: NAME.npy, or NAME.h5 with the dataset "
-     "/embeddings",
-     0},
-    {"similar", KEY_SIMILAR, "TEXT", 0,
-     "Print the lines by their cosine similarity to this text, the most similar first", 0},
-    {"top", KEY_TOP, "N", 0, "Print N of them (10)", 0},
-    {"pooling", KEY_POOLING, "NAME", 0,
-     "mean, of the hidden states of all tokens, or cls, that of [CLS] (of decoders: of the last "
-     "token) (mean)",
-     0},
-    {"not-normalized", KEY_NOT_NORMALIZED, NULL, 0,
-     "Keep the length of each vector, instead of making it 1", 0},
-    {"limit", KEY_LIMIT, "N", 0, "Take the first N lines (all)", 0},
-    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
-    WG__OPTION_JSON,
-    {0},
+/* Of wg_text_pooling. */
+static const char *pooling_name(int index) {
+    static const char *const names[] = {"mean", "cls", NULL};
+    return names[index];
+}
+
+static const wg_setting options[] = {
+    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+     .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
+    {"text", WG_SETTING_TEXT, offsetof(arguments, text),
+     .missing = "--text FILE is missing: which lines?", .argument = "FILE",
+     .help = "Embed each line of this file that is not blank"},
+    {"out", WG_SETTING_TEXT, offsetof(arguments, out), .argument = "FILE",
+     .help = "Write the vectors (lines, width) to this file: NAME.npy, or NAME.h5 with the dataset "
+             "/embeddings"},
+    {"similar", WG_SETTING_TEXT, offsetof(arguments, similar), .argument = "TEXT",
+     .help = "Print the lines by their cosine similarity to this text, the most similar first"},
+    {"top", WG_SETTING_INTEGER, offsetof(arguments, top), .low = 1, .high = INT32_MAX,
+     .standard = "10", .argument = "N", .help = "Print N of them"},
+    {"pooling", WG_SETTING_CHOICE, offsetof(arguments, how.pooling), .choice = pooling_name,
+     .standard = "\"mean\"", .argument = "NAME",
+     .help = "mean, of the hidden states of all tokens, or cls, that of [CLS] (of decoders: of the "
+             "last token)"},
+    {"not-normalized", WG_SETTING_FLAG, offsetof(arguments, how.not_normalized),
+     .help = "Keep the length of each vector, instead of making it 1"},
+    {"limit", WG_SETTING_INTEGER, offsetof(arguments, limit), .low = 1, .high = INFINITY,
+     .argument = "N", .help = "Take the first N lines (all)"},
+    WG__ROW_JSON(arguments),
 };
 
 static bool ends_with(const char *text, const char *ending) {
@@ -55,61 +52,12 @@ static bool ends_with(const char *text, const char *ending) {
     return length > tail && strcmp(text + length - tail, ending) == 0;
 }
 
-static void parse_end(const struct argp_state *state, const arguments *a) {
-    if (!a->run)
-        argp_error(state, "RUN.h5 is missing: which model?");
-    if (!a->text)
-        argp_error(state, "--text FILE is missing: which lines?");
+static void check(const void *values) {
+    const arguments *a = values;
     if (!a->out && !a->similar)
-        argp_error(state, "--out FILE or --similar TEXT is missing: what are the vectors for?");
+        wg__cli_misuse("--out FILE or --similar TEXT is missing: what are the vectors for?");
     if (a->out && !ends_with(a->out, ".npy") && !ends_with(a->out, ".h5"))
-        argp_error(state, "--out %s: the name must end in .npy or .h5", a->out);
-}
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_TEXT:
-        a->text = text;
-        return 0;
-    case KEY_OUT:
-        a->out = text;
-        return 0;
-    case KEY_SIMILAR:
-        a->similar = text;
-        return 0;
-    case KEY_TOP:
-        a->top = wg__cli_integer(state, "top", text, 1, INT32_MAX);
-        return 0;
-    case KEY_POOLING:
-        if (strcmp(text, "cls") == 0)
-            a->how.pooling = WG_POOL_TOKEN;
-        else if (strcmp(text, "mean") != 0)
-            argp_error(state, "--pooling: there is no '%s'; mean and cls are there", text);
-        return 0;
-    case KEY_NOT_NORMALIZED:
-        a->how.not_normalized = true;
-        return 0;
-    case KEY_LIMIT:
-        a->limit = wg__cli_integer(state, "limit", text, 1, INT64_MAX);
-        return 0;
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
-        return 0;
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->run)
-            argp_error(state, "one RUN.h5 at a time");
-        a->run = text;
-        return 0;
-    case ARGP_KEY_END:
-        parse_end(state, a);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+        wg__cli_misuse("--out %s: the name must end in .npy or .h5", a->out);
 }
 
 /* ---- The lines ---- */
@@ -205,8 +153,7 @@ static json_t *ranked_json(const job *j, const ranked *list, int64_t count) {
 }
 
 static int print_similar(const job *j) {
-    enum { USUAL_TOP = 10 };
-    const int64_t lines = line_count(j), wanted = j->arguments->top ? j->arguments->top : USUAL_TOP;
+    const int64_t lines = line_count(j), wanted = j->arguments->top;
     ranked *list = calloc((size_t)lines, sizeof *list);
     if (!list)
         return fail_memory();
@@ -263,18 +210,18 @@ static int run(job *j) {
 }
 
 int wg__verb_embed(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "RUN.h5 --text FILE --out FILE.npy\nRUN.h5 --text FILE --similar TEXT",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "RUN.h5 --text FILE --out FILE.npy\nRUN.h5 --text FILE --similar TEXT",
         .doc = "Turns each line of a text into a vector by a pretrained encoder or decoder, and "
                "writes the vectors to a file or ranks the lines by their similarity to a text.",
+        .parts = {WG__PART(options, a), WG__PART_THREADS},
+        .check = check,
     };
-    arguments a = {.how.stop = wg__stop_signal()};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
     if (wg__cli_check_apart(a.out, 2, (const char *const[]){a.run, a.text}) != 0)
         return EXIT_FAILURE;
-    wg__cli_use_threads(a.threads);
+    a.how.stop = wg__stop_signal();
     a.how.group = wg__cli_group();
     job j = {.arguments = &a};
     const int status = wg__cli_agree(argc, argv) < 0 ? -1 : run(&j);

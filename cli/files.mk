@@ -8,7 +8,6 @@ cli_sources = \
 	cli/curves.h \
 	cli/decoding.c \
 	cli/decoding.h \
-	cli/dispatch.c \
 	cli/doctor.c \
 	cli/draw.c \
 	cli/draw.h \
@@ -26,6 +25,7 @@ cli_sources = \
 	cli/machine.h \
 	cli/main.c \
 	cli/options.c \
+	cli/options.h \
 	cli/output.c \
 	cli/output.h \
 	cli/plot.c \
@@ -35,8 +35,6 @@ cli_sources = \
 	cli/run.c \
 	cli/run.h \
 	cli/score.c \
-	cli/settings.c \
-	cli/settings.h \
 	cli/settings_rows.c \
 	cli/suite.c \
 	cli/suite.h \

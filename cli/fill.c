@@ -4,64 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "cli/decoding.h"
 #include "cli/output.h"
 #include "cli/trained.h"
 
-enum { KEY_TOP = WG__KEY_OWN, KEY_BEAM };
-
 typedef struct arguments {
     const char *run;
-    char **texts; /* NULL: the lines of stdin */
-    int text_count;
+    wg_setting_list texts; /* none: the lines of stdin */
     int64_t top;  /* show so many of the likeliest tokens; 0: the objective's usual number */
     int64_t beam; /* search with so many hypotheses; 0: draw */
     wg__drawing drawing;
     bool json;
 } arguments;
 
-static const struct argp_option options[] = {
-    {"top", KEY_TOP, "N", 0, "masked-lm: show the N likeliest tokens for each [MASK] (5)", 0},
-    {"beam", KEY_BEAM, "N", 0,
-     "Search with N hypotheses for the likeliest text of each blank, instead of drawing it", 0},
-    WG__OPTION_JSON,
-    {0},
+static const wg_setting options[] = {
+    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+     .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
+    {"texts", WG_SETTING_TEXTS, offsetof(arguments, texts), .word = true},
+    {"top", WG_SETTING_INTEGER, offsetof(arguments, top), .low = 1, .high = INT32_MAX,
+     .argument = "N", .help = "masked-lm: show the N likeliest tokens for each [MASK] (5)"},
+    {"beam", WG_SETTING_INTEGER, offsetof(arguments, beam), .low = 1, .high = 1024, .argument = "N",
+     .help =
+         "Search with N hypotheses for the likeliest text of each blank, instead of drawing it"},
+    WG__ROW_JSON(arguments),
 };
 
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->drawing;
-        return 0;
-    case KEY_TOP:
-        a->top = wg__cli_integer(state, "top", text, 1, INT32_MAX);
-        return 0;
-    case KEY_BEAM:
-        a->beam = wg__cli_integer(state, "beam", text, 1, 1024);
-        return 0;
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->run)
-            return ARGP_ERR_UNKNOWN; /* what follows comes as ARGP_KEY_ARGS */
-        a->run = text;
-        return 0;
-    case ARGP_KEY_ARGS:
-        a->texts = state->argv + state->next;
-        a->text_count = state->argc - state->next;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->run)
-            argp_error(state, "RUN.h5 is missing: which model?");
-        if (a->beam && a->drawing.given)
-            argp_error(state, "--beam searches, and does not draw: it takes no option of drawing");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+static void check(const void *values) {
+    const arguments *a = values;
+    if (a->beam && wg__drawing_given(&a->drawing))
+        wg__cli_misuse("--beam searches, and does not draw: it takes no option of drawing");
 }
 
 static bool can_fill(const wg_objective *objective) {
@@ -72,16 +43,17 @@ static bool can_fill(const wg_objective *objective) {
 static int check_options(const wg__trained *trained, const arguments *a) {
     const unsigned fills = trained->objective->fills;
     const char *name = trained->model.type->name;
+    const bool draws = wg__drawing_given(&a->drawing);
     if (a->top && !(fills & WG_FILLS_BY_RANK))
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "--top is for models that rank tokens; %s writes text", name);
     if (!(fills & (WG_FILLS_BY_BEAM | WG_FILLS_BY_DRAWING)) &&
-        (a->beam || a->drawing.given || a->drawing.max_tokens))
+        (a->beam || draws || a->drawing.max_tokens))
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "%s shows the likeliest tokens of each blank, and writes no text; --beam, "
                        "--max-tokens and the options of drawing are for models that write",
                        name);
-    if (a->drawing.given && !(fills & WG_FILLS_BY_DRAWING))
+    if (draws && !(fills & WG_FILLS_BY_DRAWING))
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "%s searches for the likeliest text, and does not draw: of the options, "
                        "--beam and --max-tokens are for it",
@@ -178,11 +150,11 @@ static int fill_lines(const job *j) {
 }
 
 static int fill_all(const job *j, const arguments *a) {
-    if (!a->texts)
+    if (a->texts.count == 0)
         return fill_lines(j);
     int status = 0;
-    for (int i = 0; status == 0 && i < a->text_count && !*wg__stop_signal(); i++)
-        status = fill(j, a->texts[i]);
+    for (int64_t i = 0; status == 0 && i < a->texts.count && !*wg__stop_signal(); i++)
+        status = fill(j, a->texts.items[i]);
     return status;
 }
 
@@ -191,7 +163,7 @@ static int run(const arguments *a) {
     const wg_objective *objective = wg__trained_objective(a->run, "fill", can_fill);
     job j = {.how = {.top = a->top,
                      .beam = a->beam,
-                     .draws = a->drawing.given,
+                     .draws = wg__drawing_given(&a->drawing),
                      .generator = a->drawing.generator,
                      .generation = {.sampling = a->drawing.sampling,
                                     .max_tokens = a->drawing.max_tokens ? a->drawing.max_tokens
@@ -216,12 +188,9 @@ static int run(const arguments *a) {
 }
 
 int wg__verb_fill(int argc, char **argv) {
-    static const struct argp_child children[] = {
-        {&wg__sampling_options, 0, "How blanks are written:", 1}, {0}};
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "RUN.h5 [\"A text with [MASK] in it\"...]",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "RUN.h5 [\"A text with [MASK] in it\"...]",
         .doc = "Fills the blanks of a text. A model of masked-lm ranks the tokens for each [MASK] "
                "and prints their probabilities; one of blank-infilling writes text of any length "
                "into each [MASK] (some words), [sMASK] (sentences) and [gMASK] (the rest of a "
@@ -229,10 +198,10 @@ int wg__verb_fill(int argc, char **argv) {
                "<extra_id_0>, <extra_id_1>... in this order, by greedy search or --beam.\v"
                "Without a text, every line of standard input is one. Blanks are filled in their "
                "order; the model sees those that it has filled before.",
-        .children = children,
+        .parts = {WG__PART(options, a), {&wg__sampling_options, &a.drawing}},
+        .check = check,
     };
-    arguments a = {0};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
     if (run(&a) < 0)
         return wg__cli_fail_pending();
     return *wg__stop_signal() ? 128 + *wg__stop_signal() : 0;

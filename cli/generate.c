@@ -3,64 +3,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "cli/decoding.h"
 #include "cli/output.h"
 #include "cli/trained.h"
-
-enum { KEY_PROMPT = WG__KEY_OWN, KEY_DTYPE, KEY_THREADS };
 
 typedef struct arguments {
     const char *run;
     const char *prompt; /* NULL: none */
     wg__drawing drawing;
-    int quantization; /* of the weights; -1: f32 */
-    int threads;      /* 0: as the library finds it */
+    int dtype; /* of the weights; 0: f32 */
     bool json;
 } arguments;
 
-static const struct argp_option options[] = {
-    {"prompt", KEY_PROMPT, "TEXT", 0, "Continue this text (default: begin one)", 0},
-    {"dtype", KEY_DTYPE, "TYPE", 0,
-     "Keep the weights as bf16, q8_0 or q4_0 (8 and 4 bits, as GGUF has them), which writes faster "
-     "and rounds them (f32)",
-     0},
-    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
-    WG__OPTION_JSON,
-    {0},
+static const wg_setting options[] = {
+    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+     .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
+    {"prompt", WG_SETTING_TEXT, offsetof(arguments, prompt), .argument = "TEXT",
+     .help = "Continue this text (default: begin one)"},
+    {"dtype", WG_SETTING_CHOICE, offsetof(arguments, dtype), .choice = wg__weights_dtype_name,
+     .standard = "\"f32\"", .argument = "TYPE",
+     .help =
+         "Keep the weights as bf16, q8_0 or q4_0 (8 and 4 bits, as GGUF has them), which writes "
+         "faster and rounds them"},
+    WG__ROW_JSON(arguments),
 };
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->drawing;
-        return 0;
-    case KEY_PROMPT:
-        a->prompt = text;
-        return 0;
-    case KEY_DTYPE:
-        a->quantization = wg__cli_quantization(state, text);
-        return 0;
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
-        return 0;
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->run)
-            argp_error(state, "one RUN.h5 at a time; a prompt follows --prompt");
-        a->run = text;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->run)
-            argp_error(state, "RUN.h5 is missing: which model?");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* ---- The text ---- */
 
@@ -150,8 +116,7 @@ static int prepare(writer *w, arguments *a) {
         wg__trained_load(&w->trained, objective, a->run) < 0 || read_prompt(w, a->prompt) < 0 ||
         check_length(w, a->drawing.max_tokens) < 0 || open_stream(w) < 0)
         return -1;
-    if (a->quantization >= 0 &&
-        wg_module_quantize(w->trained.model.module, (wg_quantization)a->quantization) < 0)
+    if (wg__trained_quantize(&w->trained.model, a->dtype) < 0)
         return -1;
     w->prompt_tokens = w->text.tokens.count;
     wg__listen_for_stop();
@@ -162,7 +127,7 @@ static wg_use_options use_options(writer *w, const wg__drawing *drawing) {
     enum { USUAL_MAX_TOKENS = 200 };
     const int64_t usual = drawing->usual_tokens > 0 ? drawing->usual_tokens : USUAL_MAX_TOKENS;
     return (wg_use_options){
-        .draws = drawing->given,
+        .draws = wg__drawing_given(drawing) || drawing->published,
         .generator = drawing->generator,
         .generation = {.sampling = drawing->sampling,
                        .max_tokens = drawing->max_tokens ? drawing->max_tokens : usual,
@@ -207,11 +172,9 @@ static int end_output(writer *w, const arguments *a, int status) {
 /* ---- The verb ---- */
 
 int wg__verb_generate(int argc, char **argv) {
-    static const struct argp_child children[] = {{&wg__sampling_options, 0, "Drawing:", 1}, {0}};
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "RUN.h5 --prompt TEXT",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "RUN.h5 --prompt TEXT",
         .doc = "Continues a text by a model of causal-lm or blank-infilling, token by token.\v"
                "The prompt and its continuation are written as they come. The text ends where the "
                "model ends it, after --max-tokens tokens, or, with a note, when the model has no "
@@ -220,12 +183,11 @@ int wg__verb_generate(int argc, char **argv) {
                "generation_config.json says how tokens are drawn where no option does. A model of "
                "blank-infilling reads the prompt in both directions, and "
                "writes into a [gMASK] behind it.",
-        .children = children,
+        .parts = {WG__PART(options, a), {&wg__sampling_options, &a.drawing}, WG__PART_THREADS},
     };
-    arguments a = {.quantization = -1, .drawing.sampling.temperature = 1};
-    wg__cli_parse(&parser, argc, argv, &a);
-    if (a.threads)
-        wg_set_threads(a.threads);
+    wg__cli_read(&usage, argc, argv);
+    if (!wg__cli_given(&a.drawing.sampling.temperature))
+        a.drawing.sampling.temperature = 1;
     writer w = {0};
     int status = prepare(&w, &a);
     if (status == 0) {

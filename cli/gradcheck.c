@@ -8,7 +8,7 @@
 
 #include "autograd/functional.h"
 #include "gradcheck/gradcheck.h"
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/draw.h"
 #include "cli/output.h"
 #include "models/model.h"
@@ -23,77 +23,8 @@ typedef struct subject {
     bool is_layer; /* the example is a layer of the library */
 } subject;
 
-typedef struct arguments {
-    wg_gradcheck_options options;
-    bool json, list;
-    bool jacobian;       /* draw Jacobians instead of checking, */
-    const char *picture; /* into this file; NULL: on the terminal */
-    int count;           /* of `subjects`; 0: all ops of the library */
-    subject *subjects;
-} arguments;
-
-enum { KEY_ORDER = WG__KEY_OWN, KEY_FORWARD, KEY_FAST, KEY_F32, KEY_SEED, KEY_LIST, KEY_JACOBIAN };
-
-static const struct argp_option options[] = {
-    {"order", KEY_ORDER, "N", 0,
-     "1: first-order gradients; 2: also second-order, of fused ops by their decomposition; "
-     "default: 2 "
-     "for primitives and 1 for all else",
-     0},
-    {"forward", KEY_FORWARD, NULL, 0, "Also check forward mode", 0},
-    {"fast", KEY_FAST, NULL, 0,
-     "Check random projections instead of every coordinate; check failures in full", 0},
-    {"f32", KEY_F32, NULL, 0, "Compute in f32 instead of f64, with wider tolerances", 0},
-    {"seed", KEY_SEED, "N", 0, "The seed of samples, cotangents and directions (default 0)", 0},
-    {"list", KEY_LIST, NULL, 0, "Only print the library's ops as a table in Markdown", 0},
-    {"jacobian", KEY_JACOBIAN, "FILE", OPTION_ARG_OPTIONAL,
-     "Instead of checking, draw the Jacobian of the first sample of the named ops and layers, on "
-     "the terminal or into FILE, an .svg: which output depends on which input (. 0, - up to a "
-     "16th of the largest entry, + up to a quarter, # more)",
-     0},
-    WG__OPTION_JSON,
-    {0}};
-
-static void add_subject(arguments *a, subject added, const struct argp_state *state) {
-    subject *subjects = reallocarray(a->subjects, (size_t)a->count + 1, sizeof *subjects);
-    if (!subjects)
-        argp_failure(state, 1, 0, "no memory");
-    a->subjects = subjects;
-    a->subjects[a->count++] = added;
-}
-
-static bool is_path(const char *text) {
-    const size_t length = strlen(text);
-    return strchr(text, '/') || (length >= 3 && strcmp(text + length - 3, ".so") == 0);
-}
-
-static const wg_model_type *model_of_name(const char *name) {
-    for (int i = 0; wg_model_type_at(i); i++)
-        if (strcmp(wg_model_type_at(i)->name, name) == 0)
-            return wg_model_type_at(i);
-    return NULL;
-}
-
-/* Adds the ops and modules of the library at that path. */
-static void add_library(arguments *a, const char *path, const struct argp_state *state) {
-    const wg_op *const *ops;
-    const wg_module_example *const *examples;
-    if (wg_gradcheck_library_open(path, &ops, &examples) < 0)
-        exit(wg__cli_fail_pending());
-    for (; *ops; ops++)
-        add_subject(a, (subject){.op = *ops}, state);
-    for (; *examples; examples++)
-        add_subject(a, (subject){.example = *examples}, state);
-}
-
-static const wg_module_example *layer_of_name(const char *name) {
-    for (int i = 0; wg_gradcheck_layer_at(i); i++)
-        if (strcmp(wg_gradcheck_layer_at(i)->name, name) == 0)
-            return wg_gradcheck_layer_at(i);
-    return NULL;
-}
-
-const char *wg__cli_checked_name(int index) {
+/* The names of ops, layers and models, one after the other; NULL after them. */
+static const char *checked_name(int index) {
     int layers = 0;
     if (index < wg_op_count())
         return wg_op_at(index)->name;
@@ -104,65 +35,90 @@ const char *wg__cli_checked_name(int index) {
     return model ? model->name : NULL;
 }
 
-/* Adds the op, the layer and the model of that name, of which there may be several, or the library
- * at that path. */
-static void add(arguments *a, const char *text, const struct argp_state *state) {
-    if (is_path(text)) {
-        add_library(a, text, state);
-        return;
-    }
-    const wg_op *op = wg_op_find(text);
-    const wg_module_example *layer = layer_of_name(text);
-    const wg_model_type *model = model_of_name(text);
-    char suggestion[96];
-    if (!op && !layer && !model)
-        argp_error(
-            state, "no op, layer or model is named '%s'; wengert gradcheck --list prints all ops%s",
-            text, wg__cli_suggestion(suggestion, sizeof suggestion, text, wg__cli_checked_name));
-    if (op)
-        add_subject(a, (subject){.op = op}, state);
-    if (layer)
-        add_subject(a, (subject){.example = layer, .is_layer = true}, state);
-    if (model)
-        add_subject(a, (subject){.model = model}, state);
+typedef struct arguments {
+    wg_gradcheck_options options;
+    int64_t order, seed;
+    bool json, list;
+    const char *jacobian;  /* draw Jacobians into this file; "": on the terminal; NULL: check */
+    wg_setting_list names; /* of ops, layers and models, and paths of libraries */
+    int count;             /* of `subjects`; 0: all ops of the library */
+    subject *subjects;
+} arguments;
+
+#define MEMBER(member) offsetof(arguments, member)
+
+static const wg_setting rows[] = {
+    {"names", WG_SETTING_TEXTS, MEMBER(names), .word = true, .choice = checked_name,
+     .argument = "LIBRARY.so"},
+    {"order", WG_SETTING_INTEGER, MEMBER(order), .low = 1, .high = 2, .argument = "N",
+     .help = "1: first-order gradients; 2: also second-order, of fused ops by their decomposition; "
+             "default: 2 for primitives and 1 for all else"},
+    {"forward", WG_SETTING_FLAG, MEMBER(options.forward), .help = "Also check forward mode"},
+    {"fast", WG_SETTING_FLAG, MEMBER(options.fast),
+     .help = "Check random projections instead of every coordinate; check failures in full"},
+    {"f32", WG_SETTING_FLAG, MEMBER(options.f32),
+     .help = "Compute in f32 instead of f64, with wider tolerances"},
+    {"seed", WG_SETTING_INTEGER, MEMBER(seed), .high = INFINITY, .standard = "0", .argument = "N",
+     .help = "The seed of samples, cotangents and directions"},
+    {"list", WG_SETTING_FLAG, MEMBER(list),
+     .help = "Only print the library's ops as a table in Markdown"},
+    {"jacobian", WG_SETTING_TEXT, MEMBER(jacobian), .argument = "[=FILE]",
+     .help =
+         "Instead of checking, draw the Jacobian of the first sample of the named ops and "
+         "layers, on the terminal or into FILE, an .svg: which output depends on which input (. "
+         "0, - up to a 16th of the largest entry, + up to a quarter, # more)"},
+    WG__ROW_JSON(arguments),
+};
+
+static void add_subject(arguments *a, subject added) {
+    subject *subjects = reallocarray(a->subjects, (size_t)a->count + 1, sizeof *subjects);
+    if (!subjects)
+        exit(wg__cli_fail("no memory is left for the names"));
+    a->subjects = subjects;
+    a->subjects[a->count++] = added;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_ORDER:
-        a->options.order = (int)wg__cli_integer(state, "order", text, 1, 2);
-        return 0;
-    case KEY_FORWARD:
-        a->options.forward = true;
-        return 0;
-    case KEY_FAST:
-        a->options.fast = true;
-        return 0;
-    case KEY_F32:
-        a->options.f32 = true;
-        return 0;
-    case KEY_SEED:
-        a->options.seed = (uint64_t)wg__cli_integer(state, "seed", text, 0, INT64_MAX);
-        return 0;
-    case KEY_LIST:
-        a->list = true;
-        return 0;
-    case KEY_JACOBIAN:
-        a->jacobian = true;
-        a->picture = text;
-        if (text && (!strrchr(text, '.') || strcmp(strrchr(text, '.'), ".svg") != 0))
-            argp_error(state, "--jacobian=%s: the file's name must end in .svg", text);
-        return 0;
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        add(a, text, state);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+static bool is_path(const char *text) {
+    const size_t length = strlen(text);
+    return strchr(text, '/') || (length >= 3 && strcmp(text + length - 3, ".so") == 0);
+}
+
+/* Adds the ops and modules of the library at that path. */
+static void add_library(arguments *a, const char *path) {
+    const wg_op *const *ops;
+    const wg_module_example *const *examples;
+    if (wg_gradcheck_library_open(path, &ops, &examples) < 0)
+        exit(wg__cli_fail_pending());
+    for (; *ops; ops++)
+        add_subject(a, (subject){.op = *ops});
+    for (; *examples; examples++)
+        add_subject(a, (subject){.example = *examples});
+}
+
+/* Adds the op, the layer and the model of that name, of which there may be several. */
+static void add(arguments *a, const char *name) {
+    const int before = a->count;
+    const wg_op *op = wg_op_find(name);
+    const wg_model_type *model = wg_model_type_find(name);
+    char suggestion[96];
+    wg_error_clear();
+    if (op)
+        add_subject(a, (subject){.op = op});
+    for (int i = 0; wg_gradcheck_layer_at(i); i++)
+        if (strcmp(wg_gradcheck_layer_at(i)->name, name) == 0)
+            add_subject(a, (subject){.example = wg_gradcheck_layer_at(i), .is_layer = true});
+    if (model)
+        add_subject(a, (subject){.model = model});
+    if (a->count == before)
+        wg__cli_misuse(
+            "no op, layer or model is named '%s'; wengert gradcheck --list prints all ops%s", name,
+            wg__cli_suggestion(suggestion, sizeof suggestion, name, checked_name));
+}
+
+static void check_line(const void *values) {
+    const char *path = ((const arguments *)values)->jacobian;
+    if (path && *path && (!strrchr(path, '.') || strcmp(strrchr(path, '.'), ".svg") != 0))
+        wg__cli_misuse("--jacobian=%s: the file's name must end in .svg", path);
 }
 
 /* ---- Checking one of them ---- */
@@ -563,7 +519,7 @@ static int draw_all(const arguments *a) {
     char *cells = NULL, *page = NULL;
     size_t size;
     int failed = 0;
-    if (a->picture && !(picture.cells = open_memstream(&cells, &size)))
+    if (*a->jacobian && !(picture.cells = open_memstream(&cells, &size)))
         return wg__cli_fail("no memory for a picture");
     for (int i = 0; i < a->count && !failed; i++)
         failed = draw_subject(&picture, &a->subjects[i], a);
@@ -578,7 +534,7 @@ static int draw_all(const arguments *a) {
                          WIDTH, picture.height + 10, cells);
         if (!failed)
             failed = length < 0 ? wg__cli_fail("no memory for a picture")
-                                : wg__cli_write_file(a->picture, page, (size_t)length);
+                                : wg__cli_write_file(a->jacobian, page, (size_t)length);
         free(length < 0 ? NULL : page);
         free(cells);
     }
@@ -671,10 +627,11 @@ static void print_op_table(void) {
 /* ---- The verb ---- */
 
 int wg__verb_gradcheck(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "[OP | LAYER | MODEL | ./LIBRARY.so]...",
+    static arguments a;
+    const wg__usage usage = {
+        .parts = {WG__PART(rows, a)},
+        .check = check_line,
+        .lines = "[OP | LAYER | MODEL | ./LIBRARY.so]...",
         .doc =
             "Checks the gradients of ops on their samples and on variants of them (memory layouts, "
             "sizes of 0 and 1, broadcasting): compares backward with central differences in f64, "
@@ -689,8 +646,14 @@ int wg__verb_gradcheck(int argc, char **argv) {
             "the parameter by its path. The largest error is the largest "
             "difference of a derivative; kinks are places where a subgradient was accepted.",
     };
-    arguments a = {0};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
+    a.options.order = (int)a.order;
+    a.options.seed = (uint64_t)a.seed;
+    for (int64_t i = 0; i < a.names.count; i++)
+        if (is_path(a.names.items[i]))
+            add_library(&a, a.names.items[i]);
+        else
+            add(&a, a.names.items[i]);
     int code = 0;
     if (a.list) {
         print_op_table();

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/weights_tree.h"
 #include "formats/weights_files.h"
@@ -22,35 +22,13 @@ typedef struct arguments {
     bool json, all;
 } arguments;
 
-enum { KEY_ALL = WG__KEY_OWN };
-
-static const struct argp_option options[] = {
-    {"all", KEY_ALL, NULL, 0, "List each tensor by its whole name instead of the tree", 0},
-    WG__OPTION_JSON,
-    {0}};
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    case KEY_ALL:
-        a->all = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->path)
-            argp_error(state, "one FILE or FOLDER at a time");
-        a->path = text;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->path)
-            argp_error(state, "missing FILE or FOLDER");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+static const wg_setting options[] = {
+    {"path", WG_SETTING_TEXT, offsetof(arguments, path), .word = true,
+     .missing = "missing FILE or FOLDER", .argument = "FILE"},
+    {"all", WG_SETTING_FLAG, offsetof(arguments, all),
+     .help = "List each tensor by its whole name instead of the tree"},
+    WG__ROW_JSON(arguments),
+};
 
 /* ---- Tensors ---- */
 
@@ -349,10 +327,9 @@ static void print_info(const arguments *a, json_t *object) {
 }
 
 int wg__verb_info(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "FILE\nFOLDER",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "FILE\nFOLDER",
         .doc = "Prints what a checkpoint holds: the tree of its tensors with their sizes, what the "
                "model costs in memory and operations, its configuration, tokenizer, and the "
                "progress of training.\v"
@@ -361,9 +338,9 @@ int wg__verb_info(int argc, char **argv) {
                "torch.save, llama2.c's .bin, GGUF, or the folder of a published model. No code in "
                "a file is ever run. Layers that are alike are shown once.\n\n"
                "FLOP counts two operations for a multiply-add of the products with weights.",
+        .parts = {WG__PART(options, a)},
     };
-    arguments a = {0};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
     json_t *object = json_object();
     const int result = read_all(&a, object);
     if (result == 0 && !a.json) {

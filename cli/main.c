@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "config.h"
 #include "tensor/kernels.h"
 
 /* In the order of `wengert --help`. */
@@ -35,9 +34,6 @@ static const wg__verb verbs[] = {
     {"bench", "time the library beside the machine's own speed", wg__verb_bench, false},
     {NULL, NULL, NULL, false},
 };
-
-/* Read by argp, so it is not hidden. */
-WG_API const char *argp_program_version = PACKAGE_STRING;
 
 /* Results that are not whole are a failure: a full disk, a closed pipe, no memory. */
 static int finish_output(int code) {

@@ -1,113 +1,191 @@
-/* The options of a parser, looked at before argp reads the command line: a misspelt one gets a
- * suggestion, and shells are told how a line may go on.
+/* The command line: see options.h. A line is split into items, which fill the rows.
  *
  *     wengert --complete pretrain bert --pre        prints --preset, a tab and its line of --help
  *     wengert --complete pretrain bert --preset ''  prints bert-tiny, bert-mini...
  *
- * `--complete' lets the rest of the line run to where its last verb would be parsed; there the
+ * `--complete' lets the rest of the line run to where its last verb would be read; there the
  * candidates for the last word are printed, one a line, and the process ends. ":files" stands for
  * the names of files, which shells know. The scripts in completion/ ask so. */
-#include <stdio.h>
+#include "cli/options.h"
+
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/suggest.h"
-#include "cli/cli.h"
-#include "cli/learners.h"
-#include "cli/settings.h"
-#include "objectives/objective.h"
-#include "tensor/op.h"
+#include "config.h"
+#include "models/model.h"
+#include "tensor/quantize.h"
 
-/* ---- The options of a parser ---- */
+static const char *program; /* "wengert fill" */
 
-enum { MOST_OPTIONS = 512 };
-
-/* All options of a parser. */
-typedef struct option_list {
-    int count;
-    struct {
-        char name[48]; /* "--steps"; "--" for a letter alone */
-        int key;
-        bool takes;           /* an argument must follow */
-        bool hidden;          /* from --help */
-        const char *argument; /* "FILE"; NULL: it takes none */
-        const char *doc;      /* may be NULL */
-    } items[MOST_OPTIONS];
-} option_list;
-
-static void list_options(option_list *list, const struct argp *parser) {
-    const struct argp_option *original = NULL;
-    for (const struct argp_option *o = parser->options;
-         o && (o->name || o->key || o->doc || o->group); o++) {
-        if (!(o->flags & OPTION_ALIAS))
-            original = o;
-        if ((!o->name && !o->key) || (o->flags & OPTION_DOC) || list->count == MOST_OPTIONS)
-            continue;
-        const bool optional = original->flags & OPTION_ARG_OPTIONAL;
-        list->items[list->count].key = o->key;
-        list->items[list->count].takes = original->arg && !optional;
-        list->items[list->count].hidden = o->flags & OPTION_HIDDEN || !o->name;
-        list->items[list->count].argument = original->arg;
-        list->items[list->count].doc = original->doc;
-        snprintf(list->items[list->count++].name, sizeof list->items[0].name, "--%s",
-                 o->name ? o->name : "");
-    }
-    for (const struct argp_child *child = parser->children; child && child->argp; child++)
-        list_options(list, child->argp);
-}
-
-static const char *option_name(const void *context, int index) {
-    const option_list *list = context;
-    return index < list->count ? list->items[index].name : NULL;
-}
-
-/* The index of the option that a word --NAME or --NAME=VALUE names or begins; -1: there is none. */
-static int find_long(const option_list *list, const char *word) {
-    const size_t length = strcspn(word, "=");
-    int begun = -1;
-    for (int i = 0; i < list->count; i++)
-        if (strncmp(list->items[i].name, word, length) == 0) {
-            if (strlen(list->items[i].name) == length)
-                return i;
-            begun = i;
-        }
-    return begun;
-}
-
-/* The index of the option of that letter, or -1. */
-static int find_letter(const option_list *list, char letter) {
-    for (int i = 0; i < list->count; i++)
-        if (list->items[i].key == letter)
-            return i;
-    return -1;
-}
-
-static void refuse_option(const struct argp *parser, const char *program, const option_list *list,
-                          const char *word) {
-    char typed[128], suggestion[96];
-    snprintf(typed, sizeof typed, "%s%.*s", word[1] == '-' ? "" : "-", (int)strcspn(word, "="),
-             word);
-    wg_suggestion(suggestion, sizeof suggestion, typed, option_name, list);
-    fprintf(stderr, "%s: unrecognized option '%s'%s\n", program, word, suggestion);
-    argp_help(parser, stderr, ARGP_HELP_SEE, (char *)program);
+void wg__cli_misuse(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", program);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\nTry `%s --help' or `%s --usage' for more information.\n", program, program);
+    va_end(arguments);
     exit(WG__EXIT_USAGE);
 }
 
-/* "-abFILE" is a, b and an option with the argument FILE. The index of the option whose argument is
- * the next word, or -1. */
-static int pass_letters(const struct argp *parser, const char *program, const option_list *list,
-                        const char *word) {
-    for (const char *letter = word + 1; *letter; letter++) {
-        const int option = find_letter(list, *letter);
-        if (option < 0 && word[2])
-            refuse_option(parser, program, list, word);
-        if (option < 0 || list->items[option].takes)
-            return option >= 0 && !letter[1] ? option : -1;
-    }
-    return -1;
+void wg__cli_leave_reading(void) {
+    const wg_error *error = wg_error_pending();
+    if (strcmp(error->where, "options") != 0)
+        exit(wg__cli_fail_pending());
+    wg__cli_misuse("%s", error->message + strlen("options: "));
 }
 
-/* ---- How a line may go on ---- */
+/* ---- Rows that verbs share ---- */
+
+int64_t wg__threads_given;
+
+static const wg_setting threads_rows[] = {
+    {"threads", WG_SETTING_INTEGER, .low = 1, .high = 4096, .argument = "N",
+     .help = "Use N threads (all processors; of several ranks on a machine each its share)"}};
+
+const wg_setting_table wg__threads_options = WG__OPTIONS(threads_rows, wg__threads_given);
+
+const char *wg__product_dtype_name(int index) {
+    static const char *const names[] = {"f32", "bf16", NULL};
+    return names[index];
+}
+
+const char *wg__weights_dtype_name(int index) {
+    return index == 0                          ? "f32"
+           : index <= WG_QUANTIZATION_Q4_0 + 1 ? wg_quantization_name((wg_quantization)(index - 1))
+                                               : NULL;
+}
+
+static const wg_setting usual_rows[] = {
+    {.name = "help", .kind = WG_SETTING_FLAG, .letter = '?', .help = "Give this help list"},
+    {.name = "usage", .kind = WG_SETTING_FLAG, .help = "Give a short usage message"},
+    {.name = "version", .kind = WG_SETTING_FLAG, .letter = 'V', .help = "Print program version"}};
+
+/* The index-th option of a line, the usual ones last, or NULL. */
+static const wg_setting *option_at(const wg_settings *settings, int index) {
+    for (int i = 0; i < settings->count; i++)
+        for (int r = 0; r < settings->parts[i].table->count; r++)
+            if (settings->parts[i].table->rows[r].help && index-- == 0)
+                return &settings->parts[i].table->rows[r];
+    return index < 3 ? &usual_rows[index] : NULL;
+}
+
+/* "[=FILE]": an option that may be without an argument, which is "" then. */
+static bool is_optional(const wg_setting *row) {
+    return row->argument && row->argument[0] == '[';
+}
+
+/* ---- Help ---- */
+
+/* Prints a text from a column on, with line breaks before words that would pass the margin. */
+static void print_wrapped(const char *text, int column, int indent) {
+    enum { MARGIN = 80 };
+    while (*text) {
+        const int blanks = (int)strspn(text, " "),
+                  all = blanks + (int)strcspn(text + blanks, " \n");
+        if (*text == '\n') {
+            putchar('\n');
+            column = 0;
+            text++;
+        } else if (column + all >= MARGIN && column > indent) {
+            printf("\n%*s", indent, "");
+            column = indent;
+            text += blanks;
+        } else {
+            column += printf("%.*s", all, text);
+            text += all;
+        }
+    }
+    putchar('\n');
+}
+
+/* "  -o, --out=FILE             Help (its standard; those of models)". */
+static void print_option(const wg__usage *usage, const wg_settings *settings,
+                         const wg_setting *row) {
+    enum { HELP = 29 };
+    char *text = NULL;
+    size_t size;
+    bool any = row->standard != NULL, kept = false;
+    FILE *out = stdout;
+    for (int i = 0; i < settings->count; i++)
+        kept |= settings->parts[i].table->where &&
+                wg__settings_find(settings->parts[i].table, row->name) == row;
+    stdout = open_memstream(&text, &size);
+    if (!stdout)
+        exit(wg__cli_fail("no memory for --help"));
+    fputs(row->help, stdout);
+    if (any)
+        printf(" (%.*s", (int)strcspn(row->standard + (*row->standard == '"'), "\""),
+               row->standard + (*row->standard == '"'));
+    if (kept && usage->print_more)
+        usage->print_more(row, &any);
+    fputs(any ? ")" : "", stdout);
+    fclose(stdout);
+    stdout = out;
+    int column = row->letter ? printf("  -%c, --%s", row->letter, row->name)
+                             : printf("      --%s", row->name);
+    if (row->kind != WG_SETTING_FLAG)
+        column +=
+            printf("%s%s", is_optional(row) ? "" : "=", row->argument ? row->argument : "VALUE");
+    if (column >= HELP - 1)
+        column = printf("\n%*s", HELP, "") - 1;
+    else
+        column += printf("%*s", HELP - column, "");
+    print_wrapped(text, column, HELP);
+    free(text);
+}
+
+static void print_usage(const wg__usage *usage) {
+    const char *line = usage->lines ? usage->lines : "";
+    do {
+        const int length = (int)strcspn(line, "\n");
+        printf("%s %s [OPTION...]%s%.*s\n",
+               line == usage->lines || !*line ? "Usage:" : "  or: ", program, length ? " " : "",
+               length, line);
+        line += length + (line[length] == '\n');
+    } while (*line);
+}
+
+static void print_help(const wg__usage *usage, const wg_settings *settings) {
+    const char *notes = strchr(usage->doc, '\v');
+    const wg_setting *row;
+    bool waiting = false;
+    print_usage(usage);
+    char *doc = strndup(usage->doc, strcspn(usage->doc, "\v"));
+    print_wrapped(doc ? doc : "", 0, 0);
+    free(doc);
+    putchar('\n');
+    for (int i = 0; i < settings->count; i++) {
+        const wg_setting_part *part = &settings->parts[i];
+        for (int r = 0; r < part->table->count; r++) {
+            row = &part->table->rows[r];
+            const wg_setting *first = NULL;
+            for (int k = 0; k < i && !first; k++)
+                first = wg__settings_find(settings->parts[k].table, row->name);
+            if (!row->help || first) /* of several objectives */
+                continue;
+            if (row->heading || (!part->values && !waiting))
+                printf("\n %s\n", row->heading ? row->heading : "Objective:");
+            waiting |= !part->values;
+            print_option(usage, settings, row);
+        }
+    }
+    putchar('\n');
+    for (int i = 0; i < 3; i++)
+        print_option(usage, settings, &usual_rows[i]);
+    if (notes) {
+        putchar('\n');
+        print_wrapped(notes + 1, 0, 0);
+    }
+    if (usage->list) {
+        putchar('\n');
+        usage->list();
+    }
+}
+
+/* ---- Splitting a line ---- */
 
 static bool completes;
 
@@ -120,6 +198,96 @@ void wg__cli_begin_completion(int *argc, char ***argv) {
     --*argc;
 }
 
+static const char *option_name(const void *settings, int index) {
+    static char names[512][48]; /* all are compared with each other */
+    const wg_setting *row = index < 512 ? option_at(settings, index) : NULL;
+    if (row)
+        snprintf(names[index], sizeof names[0], "--%s", row->name);
+    return row ? names[index] : NULL;
+}
+
+/* The option that a word -L..., --NAME or --NAME=VALUE names or begins. */
+static const wg_setting *find_option(const wg_settings *settings, const char *word) {
+    const bool is_long = word[1] == '-';
+    const size_t length = is_long ? strcspn(word + 2, "=") : 0;
+    const wg_setting *row, *begun = NULL;
+    bool ambiguous = false;
+    char suggestion[96], typed[128];
+    for (int i = 0; (row = option_at(settings, i)); i++) {
+        if (is_long ? strlen(row->name) == length && strncmp(row->name, word + 2, length) == 0
+                    : row->letter == word[1])
+            return row;
+        if (!is_long || strncmp(row->name, word + 2, length) != 0)
+            continue;
+        ambiguous |= begun && strcmp(begun->name, row->name) != 0;
+        begun = row;
+    }
+    if (ambiguous)
+        wg__cli_misuse("option '%s' is ambiguous", word);
+    if (begun)
+        return begun;
+    snprintf(typed, sizeof typed, "%s%.*s", is_long ? "" : "-", (int)strcspn(word, "="), word);
+    wg__cli_misuse("unrecognized option '%s'%s", word,
+                   wg_suggestion(suggestion, sizeof suggestion, typed, option_name, settings));
+}
+
+/* A line that is being split. With --complete its last word is left. */
+typedef struct splitting {
+    wg__line line;
+    int next;                 /* in argv */
+    bool only_words;          /* "--" was there */
+    const wg_setting *awaits; /* the option whose argument the last word is, or NULL */
+} splitting;
+
+/* Splits up to the end, or to behind the first word. */
+static splitting split(const wg__usage *usage, const wg_settings *settings, int argc, char **argv,
+                       bool to_word) {
+    splitting s = {.line.items = wg__cli_calloc((size_t)argc, sizeof *s.line.items), .next = 1};
+    program = argv[0];
+    while (s.next < argc - completes) {
+        const char *word = argv[s.next++], *text = word;
+        const wg_setting *row = NULL;
+        if (!s.only_words && strcmp(word, "--") == 0) {
+            s.only_words = true;
+            continue;
+        }
+        if (!s.only_words && word[0] == '-' && word[1]) {
+            row = find_option(settings, word);
+            const char *value = word[1] == '-' ? strchr(word, '=') : word + 1;
+            text = value && (value[1] || word[1] == '-') ? value + 1 : NULL;
+            if (row->kind == WG_SETTING_FLAG && value && word[1] == '-')
+                wg__cli_misuse("option '--%s' doesn't allow an argument", row->name);
+            if (is_optional(row) && !text)
+                text = "";
+            if (row->kind != WG_SETTING_FLAG && !text) {
+                if (s.next == argc - completes && completes)
+                    s.awaits = row;
+                else if (s.next == argc)
+                    wg__cli_misuse("option '%s' requires an argument", word);
+                text = argv[s.next++];
+            }
+        }
+        if (!completes && (row == &usual_rows[0] || row == &usual_rows[1])) {
+            if (row == &usual_rows[0])
+                print_help(usage, settings);
+            else
+                print_usage(usage);
+            exit(0);
+        }
+        if (!completes && row == &usual_rows[2]) {
+            puts(PACKAGE_STRING);
+            exit(0);
+        }
+        s.line.items[s.line.count].row = row;
+        s.line.items[s.line.count++].text = text;
+        if (!row && to_word)
+            break;
+    }
+    return s;
+}
+
+/* ---- How a line may go on ---- */
+
 /* Prints a candidate for the word `typed` if it begins with it. */
 static void offer(const char *candidate, const char *doc, const char *typed) {
     if (strncmp(candidate, typed, strlen(typed)) != 0)
@@ -128,189 +296,154 @@ static void offer(const char *candidate, const char *doc, const char *typed) {
     printf(length ? "%s\t%.*s\n" : "%s\n", candidate, length, doc);
 }
 
-static const char *objective_name(bool finetunes, int index) {
-    const wg_objective *objective;
-    for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (objective->finetunes == finetunes && index-- == 0)
-            return objective->name;
-    return NULL;
-}
-
-static const char *pretraining_name(int index) {
-    return objective_name(false, index);
-}
-
-static const char *task_name(int index) {
-    return objective_name(true, index);
-}
-
-static const char *model_name(int index) {
-    const wg_model_type *type = wg_model_type_at(index);
-    return type ? type->name : NULL;
-}
-
-static const char *dtype_name(int index) {
-    static const char *const names[] = {"f32", "bf16", "f16", "q8_0", "q4_0", NULL};
-    return names[index];
-}
-
-static const char *pooling_name(int index) {
-    static const char *const names[] = {"mean", "cls", NULL};
-    return names[index];
-}
-
-/* What options and verbs take that is listed somewhere. */
-static const struct {
-    const char *word; /* an option, or a verb with its prefix */
-    const char *(*name)(int index);
-    bool or_files;
-} values[] = {
-    {"--preset", wg_model_preset_name, false},
-    {"--objective", pretraining_name, false},
-    {"--task", task_name, false},
-    {"--kind", wg__learner_name, false},
-    {"--tokenizer", wg__learner_name, true},
-    {"--dtype", dtype_name, false},
-    {"--pooling", pooling_name, false},
-    {"wengert pretrain", model_name, true},        /* a corpus may follow */
-    {"wengert corpus", wg__corpus_job_name, true}, /* texts may follow */
-    {"wengert gradcheck", wg__cli_checked_name, true},
-    {"wengert bench ops", wg__cli_op_name, false},
-    {"wengert bench train", wg_model_preset_name, false},
-    {"wengert bench generate", wg_model_preset_name, true},
-};
-
-/* Offers the names of that option or verb. False: they are listed nowhere. */
-static bool offer_names(const char *word, const char *typed, const char *model) {
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        if (strcmp(values[i].word, word) != 0)
-            continue;
-        const char *name;
-        const wg_model_type *type = NULL;
-        for (int t = 0; model && (name = model_name(t)); t++)
-            if (strcmp(name, model) == 0)
-                type = wg_model_type_at(t);
-        if (strcmp(word, "--preset") == 0 && type)
-            for (const wg_model_preset *preset = type->presets; preset->name; preset++)
-                offer(preset->name, NULL, typed);
-        else
-            for (int n = 0; (name = values[i].name(n)); n++)
-                offer(name, NULL, typed);
-        if (values[i].or_files)
-            puts(":files");
-        return true;
-    }
-    return false;
-}
-
-/* Offers the choices of a setting ("--schedule"). False: it is none, or has no choices. */
-static bool offer_choices(const char *option, const char *typed) {
-    const wg_setting_table *tables[64] = {&wg__training_rows, &wg__text_rows, &wg__tuning_rows};
-    const wg_objective *objective;
-    int count = 3;
-    for (int i = 0; (objective = wg_objective_at(i)) && count < 64; i++)
-        tables[count++] = &objective->settings;
-    for (int t = 0; t < count; t++)
-        for (int r = 0; r < tables[t]->count; r++) {
-            const wg_setting *row = &tables[t]->rows[r];
-            if (row->kind != WG_SETTING_CHOICE || strcmp(row->name, option + 2) != 0)
-                continue;
-            for (int i = 0; row->choice(i); i++)
-                offer(row->choice(i), NULL, typed);
-            return true;
-        }
-    return false;
-}
-
-static void offer_values(const option_list *list, int option, const char *typed,
-                         const char *model) {
-    static const char *const files[] = {"FILE", "FOLDER", "DIR", ".h5", ".json", "OUT", "PATH"};
-    if (offer_names(list->items[option].name, typed, model) ||
-        offer_choices(list->items[option].name, typed))
-        return;
+/* Offers what a row takes; `model` is the first word of the line. */
+static void offer_values(const wg_setting *row, const char *typed, const char *model) {
+    static const char *const files[] = {"FILE",  "FOLDER", "DIR", ".h5",
+                                        ".json", ".so",    "OUT", "PATH"};
+    const wg_model_type *type = model ? wg_model_type_find(model) : NULL;
+    const char *name;
+    wg_error_clear();
+    if (row->choice == wg_model_preset_name && type)
+        for (const wg_model_preset *preset = type->presets; preset->name; preset++)
+            offer(preset->name, NULL, typed);
+    else
+        for (int i = 0; row->choice && (name = row->choice(i)); i++)
+            offer(name, NULL, typed);
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (strstr(list->items[option].argument, files[i])) {
+        if (row->argument && strstr(row->argument, files[i])) {
             puts(":files");
             return;
         }
 }
 
-static void offer_options(const option_list *list, const char *typed) {
-    for (int i = 0; i < list->count; i++)
-        if (!list->items[i].hidden)
-            offer(list->items[i].name, list->items[i].doc, typed);
+/* The row that the next word fills after `words` others, or NULL. */
+static const wg_setting *word_row(const wg_settings *settings, int words) {
+    for (int i = 0; i < settings->count; i++)
+        for (int r = 0; r < settings->parts[i].table->count; r++) {
+            const wg_setting *row = &settings->parts[i].table->rows[r];
+            const bool is_list = row->kind == WG_SETTING_TEXTS || row->kind == WG_SETTING_FILES;
+            if (row->word && settings->parts[i].values && (is_list || words-- == 0))
+                return row;
+        }
+    return NULL;
 }
 
-/* ---- Looking at a line ---- */
+static void complete(const splitting *s, const wg_settings *settings, const char *typed) {
+    const char *model = NULL;
+    const wg_setting *row;
+    int words = 0;
+    for (int i = 0; i < s->line.count; i++)
+        if (!s->line.items[i].row)
+            model = words++ ? model : s->line.items[i].text;
+    if (s->awaits)
+        offer_values(s->awaits, typed, model);
+    else if (typed[0] == '-' && !s->only_words)
+        for (int i = 0; (row = option_at(settings, i)); i++)
+            offer(option_name(settings, i), row->help, typed);
+    else if ((row = word_row(settings, words)))
+        offer_values(row, typed, NULL);
+    exit(fflush(stdout) == 0 ? 0 : 1);
+}
 
-/* A line up to its last word. */
-typedef struct line {
-    option_list list;
-    int awaits;        /* the option whose argument the last word is, or -1 */
-    bool only_words;   /* -- stands before it */
-    int words;         /* before it that are no options */
-    const char *first; /* of these */
-} line;
+/* ---- Reading a line ---- */
 
-static void look(line *line, const struct argp *parser, int argc, char **argv, bool to_verb) {
-    line->awaits = -1;
-    for (int i = 1; i < argc - completes; i++) {
-        const char *word = argv[i];
-        int option = -1;
-        line->awaits = -1;
-        if (line->only_words || word[0] != '-' || !word[1]) {
-            line->first = line->words++ ? line->first : word;
-            if (to_verb)
-                return;
-        } else if (strcmp(word, "--") == 0) {
-            line->only_words = true;
-        } else if (word[1] != '-') {
-            option = pass_letters(parser, argv[0], &line->list, word);
-        } else {
-            option = find_long(&line->list, word);
-            if (option < 0)
-                refuse_option(parser, argv[0], &line->list, word);
-            if (!line->list.items[option].takes || strchr(word, '='))
-                option = -1;
-        }
-        if (option >= 0 && ++i >= argc - completes)
-            line->awaits = option;
+wg__line wg__cli_split(const wg__usage *usage, wg_settings *settings, int argc, char **argv) {
+    const splitting s = split(usage, settings, argc, argv, false);
+    if (completes)
+        complete(&s, settings, argc > 1 ? argv[argc - 1] : "");
+    return s.line;
+}
+
+void wg__cli_take(wg__line *line, wg_settings *settings) {
+    int words = 0;
+    for (int i = 0; i < line->count; i++) {
+        const wg_setting *row = line->items[i].row;
+        if (!row && !(row = word_row(settings, words++)))
+            wg__cli_misuse("'%s' is one too many", line->items[i].text);
+        if (wg__settings_take_text(settings, row->name, line->items[i].text) < 0)
+            wg__cli_leave_reading();
+    }
+    free(line->items);
+    for (int i = 0; i < settings->count; i++) {
+        const wg_setting_part *part = &settings->parts[i];
+        for (int r = 0; part->values && r < part->table->count; r++)
+            if (part->table->rows[r].missing && part->origins[r] == WG_SETTING_UNSET)
+                wg__cli_misuse("%s", part->table->rows[r].missing);
     }
 }
 
-/* Prints what the last word may be. */
-static void complete(const line *line, const char *verb, const char *typed,
-                     const char *(*name)(const void *context, int index), const void *context) {
-    if (line->awaits >= 0)
-        offer_values(&line->list, line->awaits, typed, line->first);
-    else if (typed[0] == '-' && !line->only_words)
-        offer_options(&line->list, typed);
-    else if (name)
-        for (int i = 0; name(context, i); i++)
-            offer(name(context, i), NULL, typed);
-    else if ((line->words > 0 && strcmp(verb, "wengert pretrain") == 0) ||
-             !offer_names(verb, typed, NULL))
-        puts(":files");
+static wg_settings given; /* of wg__cli_read */
+
+void wg__cli_read(const wg__usage *usage, int argc, char **argv) {
+    wg__cli_begin_reading();
+    for (int i = 0; i < 6 && usage->parts[i].table; i++)
+        if (wg__settings_add(&given, usage->parts[i].table, usage->parts[i].values) < 0)
+            wg__cli_leave_reading();
+    wg__line line = wg__cli_split(usage, &given, argc, argv);
+    wg__cli_take(&line, &given);
+    if (usage->check)
+        usage->check(usage->parts[0].values);
+    wg__cli_end_reading();
+    wg__cli_use_threads((int)wg__threads_given);
+    wg__cli_begin_work();
 }
 
-void wg__cli_look_at_options(const struct argp *parser, int argc, char **argv,
-                             const char *(*name)(const void *context, int index),
-                             const void *context) {
-    static const struct argp_option usual[] = {
-        {"help", '?', NULL, 0, "Give this help list", 0},
-        {"usage", 1, NULL, 0, "Give a short usage message", 0},
-        {"version", 'V', NULL, 0, "Print program version", 0},
-        {0}};
-    static line line;
-    line.list.count = 0;
-    line.only_words = false;
-    line.words = 0;
-    line.first = NULL;
-    list_options(&line.list, parser);
-    list_options(&line.list, &(struct argp){.options = usual});
-    look(&line, parser, argc, argv, name != NULL);
-    if (!completes || (name && line.words > 0)) /* a verb that follows has its own options */
-        return;
-    complete(&line, argv[0], argc > 1 ? argv[argc - 1] : "", name, context);
-    exit(fflush(stdout) == 0 ? 0 : 1);
+bool wg__cli_given(const void *member) {
+    return wg__settings_given(&given, member);
+}
+
+/* ---- Verbs ---- */
+
+static const wg__verb_table *listed; /* by list_verbs */
+
+static void list_verbs(void) {
+    printf("%s:\n", listed->title);
+    for (const wg__verb *verb = listed->verbs; verb->name; verb++)
+        printf("  %-11s %s\n", verb->name, verb->purpose);
+    printf("\n`%s %.*s --help' tells more about each.\n", listed->prefix,
+           (int)strcspn(listed->args_doc, " "), listed->args_doc);
+}
+
+static const char *verb_name(const void *verbs, int index) {
+    return ((const wg__verb *)verbs)[index].name;
+}
+
+const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *table) {
+    static char name[64];
+    static const wg_settings none;
+    const wg__usage usage = {.lines = table->args_doc, .doc = table->doc, .list = list_verbs};
+    listed = table;
+    wg__cli_begin_reading();
+    const splitting s = split(&usage, &none, *argc, *argv, true);
+    const int count = s.line.count;
+    const char *typed = count > 0 ? s.line.items[count - 1].text : NULL;
+    free(s.line.items);
+    if (completes && !typed) {
+        const char *last = *argc > 1 ? (*argv)[*argc - 1] : "";
+        for (int i = 0; last[0] != '-' && table->verbs[i].name; i++)
+            offer(table->verbs[i].name, NULL, last);
+        complete(&s, &none, last);
+    }
+    if (!typed) {
+        char names[256] = "";
+        for (const wg__verb *verb = table->verbs; verb->name; verb++)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                     verb == table->verbs ? "" : ", ", verb->name);
+        wg__cli_misuse("missing %s: %s", table->noun, names);
+    }
+    const wg__verb *verb = table->verbs;
+    while (verb->name && strcmp(verb->name, typed) != 0)
+        verb++;
+    if (!verb->name) {
+        char suggestion[96];
+        wg__cli_misuse(
+            "there is no %s '%s'%s", table->noun, typed,
+            wg_suggestion(suggestion, sizeof suggestion, typed, verb_name, table->verbs));
+    }
+    wg__cli_end_reading();
+    snprintf(name, sizeof name, "%s %s", table->prefix, verb->name);
+    *argc -= s.next - 1;
+    *argv += s.next - 1;
+    (*argv)[0] = name;
+    return verb;
 }

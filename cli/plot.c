@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/suggest.h"
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/curves.h"
 
 extern char **environ;
@@ -24,25 +24,32 @@ extern char **environ;
 enum { POINTS = 200, SMOOTH_POINTS = 800, MOST_RUNS = 32, MOST_METRICS = 8 };
 
 typedef struct arguments {
-    int run_count, metric_count;
-    const char *runs[MOST_RUNS];
-    const char *metrics[MOST_METRICS]; /* none: losses and accuracies */
-    double smooth;                     /* steps; 0: not asked for */
-    bool log_x, log_y;
+    wg_setting_list runs, metrics; /* no metrics: losses and accuracies */
+    int64_t smooth;                /* steps; 0: not asked for */
+    int axes;                      /* of axes_name */
     const char *out;
 } arguments;
 
-enum { KEY_METRIC = WG__KEY_OWN, KEY_SMOOTH, KEY_LOG };
+/* Logarithmic ones. */
+enum { LOG_X = 1, LOG_Y = 2 };
 
-static const struct argp_option options[] = {
-    {"out", 'o', "FILE", 0, "The picture to write: .svg, .png or .pdf", 0},
-    {"metric", KEY_METRIC, "NAME", 0,
-     "Draw this metric (loss, lr, grad_norm...; may be repeated, a panel each) instead of losses "
-     "and accuracies",
-     0},
-    {"smooth", KEY_SMOOTH, "STEPS", 0, "Draw training as the mean over the last STEPS steps", 0},
-    {"log", KEY_LOG, "AXES", 0, "Logarithmic axes: x, y or xy", 0},
-    {0},
+static const char *axes_name(int index) {
+    static const char *const names[] = {"none", "x", "y", "xy", NULL}; /* by the bits above */
+    return names[index];
+}
+
+static const wg_setting options[] = {
+    {"runs", WG_SETTING_TEXTS, offsetof(arguments, runs), .word = true, .missing = "missing RUN.h5",
+     .argument = "RUN.h5"},
+    {"out", WG_SETTING_TEXT, offsetof(arguments, out), .letter = 'o', .missing = "missing -o FILE",
+     .argument = "FILE", .help = "The picture to write: .svg, .png or .pdf"},
+    {"metric", WG_SETTING_TEXTS, offsetof(arguments, metrics), .argument = "NAME",
+     .help = "Draw this metric (loss, lr, grad_norm...; may be repeated, a panel each) instead of "
+             "losses and accuracies"},
+    {"smooth", WG_SETTING_INTEGER, offsetof(arguments, smooth), .low = 1, .high = INT32_MAX,
+     .argument = "STEPS", .help = "Draw training as the mean over the last STEPS steps"},
+    {"log", WG_SETTING_CHOICE, offsetof(arguments, axes), .choice = axes_name, .argument = "AXES",
+     .help = "Logarithmic axes: x, y or xy"},
 };
 
 /* The picture formats, and their gnuplot terminals. */
@@ -63,42 +70,14 @@ static const struct picture *find_picture(const char *path) {
     return NULL;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case 'o':
-        if (!find_picture(text))
-            argp_error(state, "--out is '%s'; it must end in .svg, .png or .pdf", text);
-        a->out = text;
-        return 0;
-    case KEY_METRIC:
-        if (a->metric_count == MOST_METRICS)
-            argp_error(state, "more than %d times --metric", MOST_METRICS);
-        a->metrics[a->metric_count++] = text;
-        return 0;
-    case KEY_SMOOTH:
-        a->smooth = (double)wg__cli_integer(state, "smooth", text, 1, INT32_MAX);
-        return 0;
-    case KEY_LOG:
-        a->log_x = strcmp(text, "x") == 0 || strcmp(text, "xy") == 0;
-        a->log_y = strcmp(text, "y") == 0 || strcmp(text, "xy") == 0;
-        if (!a->log_x && !a->log_y)
-            argp_error(state, "--log is '%s'; it must be x, y or xy", text);
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->run_count == MOST_RUNS)
-            argp_error(state, "more than %d runs", MOST_RUNS);
-        a->runs[a->run_count++] = text;
-        return 0;
-    case ARGP_KEY_END:
-        if (a->run_count == 0)
-            argp_error(state, "missing RUN.h5");
-        if (!a->out)
-            argp_error(state, "missing -o FILE");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+static void check(const void *values) {
+    const arguments *a = values;
+    if (!find_picture(a->out))
+        wg__cli_misuse("--out is '%s'; it must end in .svg, .png or .pdf", a->out);
+    if (a->metrics.count > MOST_METRICS)
+        wg__cli_misuse("more than %d times --metric", MOST_METRICS);
+    if (a->runs.count > MOST_RUNS)
+        wg__cli_misuse("more than %d runs", MOST_RUNS);
 }
 
 /* ---- Panels ---- */
@@ -138,7 +117,7 @@ static const char *metric_name(const void *context, int index) {
 static int check_metric(const picture_plan *plan, const char *metric) {
     const wg__run_history *first = &plan->runs[0];
     char names[512] = "", suggestion[96];
-    for (int r = 0; r < plan->arguments->run_count; r++)
+    for (int r = 0; r < plan->arguments->runs.count; r++)
         for (int i = 0; metric_name(&plan->runs[r], i); i++)
             if (strcmp(metric_name(&plan->runs[r], i), metric) == 0)
                 return 0;
@@ -151,15 +130,15 @@ static int check_metric(const picture_plan *plan, const char *metric) {
 
 static int plan_panels(picture_plan *plan) {
     const arguments *a = plan->arguments;
-    for (int i = 0; i < a->metric_count; i++) {
-        if (check_metric(plan, a->metrics[i]))
+    for (int i = 0; i < a->metrics.count; i++) {
+        if (check_metric(plan, a->metrics.items[i]))
             return EXIT_FAILURE;
-        plan->panels[plan->panel_count++] = (panel){.metric = a->metrics[i]};
+        plan->panels[plan->panel_count++] = (panel){.metric = a->metrics.items[i]};
     }
-    if (a->metric_count > 0)
+    if (a->metrics.count > 0)
         return 0;
     bool accuracies = false;
-    for (int r = 0; r < a->run_count; r++)
+    for (int r = 0; r < a->runs.count; r++)
         accuracies = accuracies || wg__has_panel(&plan->runs[r], WG__PANEL_ACCURACIES);
     plan->panels[plan->panel_count++] = (panel){.kind = WG__PANEL_LOSSES};
     if (accuracies)
@@ -198,7 +177,7 @@ static void write_text(FILE *gnuplot, const char *text) {
 static void write_title(FILE *gnuplot, const picture_plan *plan, int run, const char *metric,
                         const char *kind) {
     char name[128], title[64], text[256];
-    const bool several = plan->arguments->run_count > 1;
+    const bool several = plan->arguments->runs.count > 1;
     wg__run_title(plan->runs[run].path, name, sizeof name);
     snprintf(text, sizeof text, "%s%s%s, %s", several ? name : "", several ? ": " : "",
              wg__metric_title(metric, title, sizeof title), kind);
@@ -214,7 +193,7 @@ static void write_run(FILE *gnuplot, const picture_plan *plan, const panel *pane
     static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9",
                                          "#e69f00", "#a0522d", "#666666", "#8f3fbf", "#00a0a0"};
     enum { COLORS = sizeof colors / sizeof colors[0] };
-    const bool several = plan->arguments->run_count > 1;
+    const bool several = plan->arguments->runs.count > 1;
     const wg__run_history *run = &plan->runs[r];
     const wg_history *training = &run->training, *evaluation = &run->evaluation;
     int drawn = 0;
@@ -250,7 +229,7 @@ static void write_run(FILE *gnuplot, const picture_plan *plan, const panel *pane
 static void write_panel(FILE *gnuplot, const picture_plan *plan, const panel *panel) {
     const char *separator = "plot ";
     char title[64];
-    const bool log_y = plan->arguments->log_y;
+    const bool log_y = plan->arguments->axes & LOG_Y;
     if (panel->metric) {
         fputs("set ylabel ", gnuplot);
         write_text(gnuplot, wg__metric_title(panel->metric, title, sizeof title));
@@ -260,7 +239,7 @@ static void write_panel(FILE *gnuplot, const picture_plan *plan, const panel *pa
     } else {
         fprintf(gnuplot, "set ylabel 'accuracy'\nset yrange [%s]\n", log_y ? "*:*" : "0:1");
     }
-    for (int r = 0; r < plan->arguments->run_count; r++)
+    for (int r = 0; r < plan->arguments->runs.count; r++)
         write_run(gnuplot, plan, panel, r, &separator);
     fputc('\n', gnuplot);
 }
@@ -270,9 +249,9 @@ static void write_script(FILE *gnuplot, const picture_plan *plan) {
     fputs("set grid lt 1 lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset lmargin 9\n"
           "set key outside right top Left reverse samplen 2\nset xlabel 'step'\n",
           gnuplot);
-    fprintf(gnuplot, "%s%s", plan->arguments->log_x ? "set logscale x\n" : "",
-            plan->arguments->log_y ? "set logscale y\n" : "");
-    for (int r = 0; r < plan->arguments->run_count; r++) {
+    fprintf(gnuplot, "%s%s", plan->arguments->axes & LOG_X ? "set logscale x\n" : "",
+            plan->arguments->axes & LOG_Y ? "set logscale y\n" : "");
+    for (int r = 0; r < plan->arguments->runs.count; r++) {
         const double smooth = plan->arguments->smooth;
         write_blocks(gnuplot, "training", r, &plan->runs[r].training, smooth,
                      smooth > 0 ? SMOOTH_POINTS : POINTS);
@@ -342,8 +321,8 @@ static int draw(const char *path, const picture_plan *plan) {
 static int read_and_plot(const arguments *a, wg__run_history *runs) {
     picture_plan plan = {.arguments = a, .runs = runs};
     char *path;
-    for (int i = 0; i < a->run_count; i++)
-        if (wg__run_history_read(&runs[i], a->runs[i]) < 0)
+    for (int i = 0; i < a->runs.count; i++)
+        if (wg__run_history_read(&runs[i], a->runs.items[i]) < 0)
             return wg__cli_fail_pending();
     int code = plan_panels(&plan);
     if (code)
@@ -360,20 +339,20 @@ static int read_and_plot(const arguments *a, wg__run_history *runs) {
 }
 
 int wg__verb_plot(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "RUN.h5... -o FILE",
+    static arguments a;
+    const wg__usage usage = {
+        .parts = {WG__PART(options, a)},
+        .check = check,
+        .lines = "RUN.h5... -o FILE",
         .doc = "Draws the history of a run, or of several in one picture: losses and accuracies "
                "by step, in training and on held-out text, with gnuplot.\v"
                "    wengert plot a.h5 b.h5 --metric loss --metric lr --smooth 50 --log x -o "
                "both.png",
     };
     static wg__run_history runs[MOST_RUNS];
-    arguments a = {0};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
     const int code = read_and_plot(&a, runs);
-    for (int i = 0; i < a.run_count; i++)
+    for (int i = 0; i < a.runs.count; i++)
         wg__run_history_clear(&runs[i]);
     return code;
 }

@@ -9,19 +9,16 @@ typedef struct wg__profiling {
     const char *trace; /* --trace FILE; NULL: none */
 } wg__profiling;
 
-/* Lines of an option table, keys WG__KEY_PROFILE and WG__KEY_TRACE of cli.h. */
-#define WG__OPTIONS_PROFILE                                                                        \
-    {"profile",                                                                                    \
-     WG__KEY_PROFILE,                                                                              \
-     NULL,                                                                                         \
-     0,                                                                                            \
-     "Tell in the end, on stderr, where the time of the steps went: by op, forward and backward, " \
-     "beside sgemm's peak and the memory's bandwidth",                                             \
-     0},                                                                                           \
+/* Rows of a struct that has the member `profiling`. */
+#define WG__ROWS_PROFILE(type)                                                                     \
+    {"profile", WG_SETTING_FLAG, offsetof(type, profiling.table),                                  \
+     .help = "Tell in the end, on stderr, where the time of the steps went: by op, forward and "   \
+             "backward, beside sgemm's peak and the memory's bandwidth"},                          \
     {                                                                                              \
-        "trace", WG__KEY_TRACE, "FILE", 0,                                                         \
-            "Write what ran when, up to a million ops, as JSON for chrome://tracing and Perfetto", \
-            0                                                                                      \
+        "trace", WG_SETTING_TEXT, offsetof(type, profiling.trace),                                 \
+            .argument = "FILE",                                                                    \
+            .help = "Write what ran when, up to a million ops, as JSON for chrome://tracing and "  \
+                    "Perfetto"                                                                     \
     }
 
 /* Begins what is asked for, and makes the file, so that one that cannot be made is known before the

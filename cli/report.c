@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "cli/draw.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/trained.h"
 #include "cli/weights_tree.h"
@@ -22,44 +22,17 @@ typedef struct arguments {
     const char *run, *out, *text, *corpus;
 } arguments;
 
-enum { KEY_TEXT = WG__KEY_OWN, KEY_CORPUS };
-
-static const struct argp_option options[] = {
-    {"out", 'o', "FILE", 0, "The page to write: .html", 0},
-    {"text", KEY_TEXT, "TEXT", 0,
-     "Show what the model attends to in this text, layer by layer, and fill or continue it", 0},
-    {"corpus", KEY_CORPUS, "FILE", 0,
-     "Show the gradients of one batch of this text or file of tokens (pretrained models)", 0},
-    {0},
+static const wg_setting options[] = {
+    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true, .missing = "missing RUN.h5",
+     .argument = "RUN.h5"},
+    {"out", WG_SETTING_TEXT, offsetof(arguments, out), .letter = 'o', .missing = "missing -o FILE",
+     .argument = "FILE", .help = "The page to write: .html"},
+    {"text", WG_SETTING_TEXT, offsetof(arguments, text), .argument = "TEXT",
+     .help =
+         "Show what the model attends to in this text, layer by layer, and fill or continue it"},
+    {"corpus", WG_SETTING_TEXT, offsetof(arguments, corpus), .argument = "FILE",
+     .help = "Show the gradients of one batch of this text or file of tokens (pretrained models)"},
 };
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case 'o':
-        a->out = text;
-        return 0;
-    case KEY_TEXT:
-        a->text = text;
-        return 0;
-    case KEY_CORPUS:
-        a->corpus = text;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->run)
-            argp_error(state, "one RUN.h5 at a time");
-        a->run = text;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->run)
-            argp_error(state, "missing RUN.h5");
-        if (!a->out)
-            argp_error(state, "missing -o FILE");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* ---- The page ---- */
 
@@ -611,18 +584,17 @@ static int write_file(report *r) {
 }
 
 int wg__verb_report(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "RUN.h5 -o PAGE.html",
+    static arguments a;
+    const wg__usage usage = {
+        .parts = {WG__PART(options, a)},
+        .lines = "RUN.h5 -o PAGE.html",
         .doc = "Writes one page for a browser about a trained model: its curves, configuration, "
                "parameters as a tree with their sizes, histograms of the weights, what it "
                "writes or fills, and on request gradients and attention. The page needs no "
                "network and no scripts, and follows the light or dark mode of the reader.",
     };
-    arguments a = {0};
     report r = {.arguments = &a};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
     int code = wg__cli_check_apart(a.out, 2, (const char *const[]){a.run, a.corpus});
     if (code == 0)
         code = open_report(&r) < 0 ? wg__cli_fail_pending() : write_file(&r);

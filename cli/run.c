@@ -12,6 +12,7 @@
 #include "cli/run.h"
 #include "cli/trained.h"
 #include "io/checkpoint/checkpoint.h"
+#include "io/config_json.h"
 #include "io/weights/adapter.h"
 #include "optim/optimizer.h"
 
@@ -29,11 +30,11 @@ static int require_same(const wg__run *r, const char *path) {
     if (objective->finetunes == r->objective->finetunes &&
         (objective == r->objective || !r->resume) && (!r->type || type == r->type))
         return 0;
-    if (r->resume && type == r->type && !objective->finetunes && !wg__run_finetunes(r))
+    if (r->resume && type == r->type && !objective->finetunes && !r->finetunes)
         return wg_fail(WG_ERROR_ARGUMENT, path,
                        "the run was begun with --objective %s; leave --objective out",
                        objective->name);
-    return wg__trained_refuse(path, r->command, wg__run_finetunes(r) ? "its own" : r->type->name);
+    return wg__trained_refuse(path, r->command, r->finetunes ? "its own" : r->type->name);
 }
 
 /* ---- The tokenizer ---- */
@@ -197,7 +198,7 @@ static int make_model(wg__run *r) {
     if (r->settings.text.extend_vocab)
         return wg_fail(WG_ERROR_ARGUMENT, "tokenizer",
                        "--extend-vocab adds to the vocabulary of a checkpoint; name it by --init");
-    return wg__run_finetunes(r) ? adapt_model(r) : create_model(r);
+    return r->finetunes ? adapt_model(r) : create_model(r);
 }
 
 /* ---- The text ---- */
@@ -240,7 +241,10 @@ static int warn_of_text(const wg__run *r) {
 
 static int load_text(wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
-    const wg_token_storage storage = {.path = text->tokens, .note = wg__note_tokens};
+    /* A dry run writes no token file. */
+    const bool has_storage = text->tokens && (!r->dry_run || access(text->tokens, F_OK) == 0);
+    const wg_token_storage storage = {.path = has_storage ? text->tokens : NULL,
+                                      .note = wg__note_tokens};
     const wg_dataset_options options = {.kind = r->objective->text, .storage = &storage};
     const int count = (int)text->corpus.count;
     const char *const *paths = text->corpus.items;
@@ -284,7 +288,7 @@ static int check_ramped_sequence(const wg_training *training, int64_t ramp) {
 
 /* Model, tokenizer, text and training. Quick checks come before the text is read. */
 static int make_training(wg__run *r) {
-    if (check_ramp(r) < 0 || make_model(r) < 0 || (!wg__run_finetunes(r) && load_text(r) < 0))
+    if (check_ramp(r) < 0 || make_model(r) < 0 || (!r->finetunes && load_text(r) < 0))
         return -1;
     wg_training_setup setup = setup_of(r, r->resume ? r->out : NULL);
     setup.model = &r->model;
@@ -331,25 +335,27 @@ int wg__run_check_output(const wg__run *r) {
 
 int wg__run_take_note(wg__run *r) {
     wg_checkpoint *file = wg_checkpoint_open(r->out);
-    char *note = NULL;
+    char *text = NULL;
     if (file && !wg_checkpoint_has(file, "/train/note"))
-        wg__cli_fail("%s holds no run of `wengert %s' to go on with", r->out, r->command);
+        wg_fail(WG_ERROR_STATE, r->out, "it holds no run of `wengert %s' to go on with",
+                r->command);
     else
-        note = wg_checkpoint_get_text(file, "/train/note");
+        text = wg_checkpoint_get_text(file, "/train/note");
     wg_checkpoint_close(file);
-    if (wg_error_pending())
-        wg__cli_fail_pending();
-    const int status = note ? wg__run_settings_take_note(&r->settings, note, r->out) : -1;
-    if (status == 0 && r->settings.training.zero > 2) {
+    wg_config *note = wg_config_parse(text, r->out);
+    wg_settings *settings = &r->settings.all;
+    int64_t stage = 0;
+    if (note && wg_config_integer(note, "zero", &stage) == 0 && stage > 2) {
         wg__cli_note("the run was begun with --zero 3, which is gone; it goes on with --zero 2");
-        r->settings.training.zero = 2;
+        wg_config_set_integer(note, "zero", 2);
     }
-    if (status == 0) {
-        json_t *kept = json_loads(note, 0, NULL);
-        r->steps_before = json_integer_value(json_object_get(kept, "steps"));
-        json_decref(kept);
-    }
-    wg_text_free(note);
+    if (!note || wg__settings_check_fixed(settings, note, r->out) < 0 ||
+        wg__settings_take_object(settings, note, WG_SETTING_CHECKPOINT) < 0 ||
+        wg_config_integer(note, "steps", &r->steps_before) < 0)
+        wg__cli_fail_pending();
+    const int status = note && !wg_error_pending() ? 0 : -1;
+    wg_config_free(note);
+    wg_text_free(text);
     return status;
 }
 
@@ -383,14 +389,14 @@ static int64_t steps_of(const wg__training_settings *s, double examples) {
 static void decide_steps(wg__run *r) {
     wg__training_settings *s = &r->settings.training;
     const int64_t examples = r->training->examples;
-    if (wg__run_settings_origin(&r->settings, &s->steps) == WG__UNSET) {
+    if (wg__settings_origin(&r->settings.all, &s->steps) == WG_SETTING_UNSET) {
         s->steps = steps_of(s, r->settings.tuning.epochs * (double)examples);
-        wg__run_settings_decide(&r->settings, &s->steps);
+        wg__settings_decide(&r->settings.all, &s->steps);
     }
-    if (wg__run_settings_origin(&r->settings, &s->warmup) == WG__UNSET) {
+    if (wg__settings_origin(&r->settings.all, &s->warmup) == WG_SETTING_UNSET) {
         const int64_t tenth = s->steps / 10, longest = s->longest_warmup;
         s->warmup = longest > 0 && longest < tenth ? longest : tenth;
-        wg__run_settings_decide(&r->settings, &s->warmup);
+        wg__settings_decide(&r->settings.all, &s->warmup);
     }
 }
 
@@ -409,7 +415,9 @@ static int complete_settings(wg__run *r) {
         wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
                      "follows that from here on",
                      (long long)steps, (long long)r->steps_before);
-    r->note = wg__run_settings_note(&r->settings);
+    wg_config *note = wg__settings_to_json(&r->settings.all);
+    r->note = wg_config_to_json(note);
+    wg_config_free(note);
     if (r->note && !wg__cli_lacks_memory())
         return 0;
     return wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
@@ -531,19 +539,12 @@ static wg_trainer_options trainer_options(wg__run *r) {
     };
 }
 
-/* The value of a setting that has no standard value, as an option of the library. */
-static double option_of(const wg__run_settings *settings, const double *member) {
-    const bool set = wg__run_settings_origin(settings, member) != WG__UNSET;
-    return set ? wg__given(*member) : 0;
-}
-
-static wg_optimizer *make_optimizer(const wg__run_settings *settings) {
-    const wg__training_settings *s = &settings->training;
+static wg_optimizer *make_optimizer(const wg__training_settings *s) {
     return wg_optimizer_new(&(wg_optimizer_choice){.name = wg_optimizer_name(s->optimizer),
                                                    .weight_decay = s->weight_decay,
-                                                   .momentum = option_of(settings, &s->momentum),
-                                                   .beta1 = option_of(settings, &s->beta1),
-                                                   .beta2 = option_of(settings, &s->beta2)});
+                                                   .momentum = s->momentum,
+                                                   .beta1 = s->beta1,
+                                                   .beta2 = s->beta2});
 }
 
 static int make_trainer(wg__run *r) {
@@ -553,7 +554,7 @@ static int make_trainer(wg__run *r) {
         return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
     const wg_trainer_options options = trainer_options(r);
     const wg_task task = wg_training_task(r->training);
-    r->trainer = wg_trainer_new(&task, make_optimizer(&r->settings), &options);
+    r->trainer = wg_trainer_new(&task, make_optimizer(&r->settings.training), &options);
     if (!r->trainer)
         return -1;
     return r->resume ? wg_trainer_resume(r->trainer, r->out) : 0;
@@ -575,6 +576,28 @@ static int make_shared_run(wg__run *r) {
     return wg__cli_leads() ? 0 : make_run(r);
 }
 
+/* Compares all settings among the ranks, but for names of files, whose contents the training
+ * compares. Collective. -1 with [STATE: names the option and the rank that differ] */
+static int agree_on_settings(const wg_settings *settings, wg_group *group) {
+    wg_config *json = wg__settings_to_json(settings);
+    int status = wg_group_check(group, json ? 0 : -1);
+    for (int p = 0; p < settings->count; p++) {
+        const wg_setting_part *part = &settings->parts[p];
+        for (int i = 0; part->values && part->table->where && i < part->table->count; i++) {
+            const wg_setting *row = &part->table->rows[i];
+            if (status < 0 || row->kind == WG_SETTING_FILE || row->kind == WG_SETTING_FILES)
+                continue;
+            char option[96];
+            char *text = json_dumps(wg__config_value(json, row->name), JSON_ENCODE_ANY);
+            snprintf(option, sizeof option, "--%s", row->name);
+            status = wg_group_agree(group, option, text ? text : "not given");
+            free(text);
+        }
+    }
+    wg_config_free(json);
+    return status;
+}
+
 /* Compares the command lines of the ranks, so that an option that differs is named; the trainer
  * compares the model and the data. */
 static int agree_on_command(const wg__run *r) {
@@ -584,7 +607,7 @@ static int agree_on_command(const wg__run *r) {
                    wg_group_agree(group, "--out", r->out) < 0 ||
                    wg_group_agree(group, "--resume", r->resume ? "given" : "not given") < 0
                ? -1
-               : wg__run_settings_agree(&r->settings, group);
+               : agree_on_settings(&r->settings.all, group);
 }
 
 /* Takes a list of names apart at its commas, in place; at most `most`. */
@@ -702,7 +725,7 @@ static void describe(const wg__run *r) {
     if (done > 0)
         fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->out, (long long)done,
                 (long long)steps);
-    else if (wg__run_finetunes(r))
+    else if (r->finetunes)
         fprintf(stderr, "run    %lld steps\n", (long long)steps);
 }
 
@@ -795,11 +818,7 @@ int wg__run_show_batch(wg__run *r) {
     return 0;
 }
 
-/* Token files are made in a temporary file, unless the one that is named is there. */
 int wg__run_dry(wg__run *r) {
-    wg__text_settings *text = &r->settings.text;
-    if (text->tokens && access(text->tokens, F_OK) != 0)
-        text->tokens = NULL;
     if (make_run(r) < 0)
         return wg__cli_fail_pending();
     if (prepare_module(r) < 0)
@@ -811,7 +830,7 @@ int wg__run_dry(wg__run *r) {
         .options = trainer_options(r),
         .batches = examples_of(s, s->steps) / s->batch,
         .batches_of_full_step = wg_trainer_batches(s->accumulate, 0, 0),
-        .optimizer = make_optimizer(&r->settings),
+        .optimizer = make_optimizer(&r->settings.training),
         .json = r->json,
     };
     return wg__dry_run(&plan);
@@ -825,8 +844,9 @@ void wg__run_clear(wg__run *r) {
     wg_dataset_free(r->held_out);
     wg_model_free(&r->model);
     wg_tokenizer_free(r->tokenizer);
-    free(r->note);
+    wg_text_free(r->note);
     free(r->best);
     free(r->stem);
-    wg__run_settings_clear(&r->settings);
+    wg__settings_end(&r->settings.all);
+    free(r->settings.objective);
 }

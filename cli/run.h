@@ -2,17 +2,73 @@
  *
  *     settings --> tokenizer, model, text --> training --> trainer --> results
  *
- * What differs between models and objectives is in their records. training.c fills the first half
- * of a run from the arguments; run.c makes the second. */
+ *     table               struct                 verb
+ *     wg__text_rows       wg__text_settings      pretrain: model, tokenizer, text
+ *     wg__tuning_rows     wg__tuning_settings    finetune: checkpoint, files
+ *     wg__training_rows   wg__training_settings  both: batches, optimizer, schedule, saving
+ *     of the objective    its own                both: --masked-share, --pattern...
+ *
+ * The rows are options of the command line, keys of --settings FILE and those of /train/note, by
+ * which a checkpoint keeps the settings of its run. What differs between models and objectives is
+ * in their records. training.c fills the first half of a run from the arguments; run.c makes the
+ * second. */
 #ifndef WG_CLI_RUN_H
 #define WG_CLI_RUN_H
 
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/profile.h"
-#include "cli/settings.h"
 #include "io/event_file.h"
+#include "objectives/objective.h"
 #include "train/trainer.h"
+
+typedef struct wg__text_settings {
+    const char *preset, *config, *init;
+    const char *tokenizer;
+    int64_t vocab_size, alphabet, extend_vocab;
+    wg_setting_list corpus;
+    wg_setting_numbers corpus_weights;
+    const char *tokens, *eval, *eval_target;
+} wg__text_settings;
+
+typedef struct wg__tuning_settings {
+    const char *model, *train, *eval;
+    double epochs;
+} wg__tuning_settings;
+
+typedef struct wg__training_settings {
+    int64_t steps, batch, accumulate, accumulate_ramp, seq, seq_ramp;
+    double lr;
+    int schedule; /* wg_schedule_kind */
+    int64_t warmup, longest_warmup;
+    double final;
+    int64_t decay_steps;
+    int optimizer; /* of wg_optimizer_name */
+    double momentum, beta1, beta2, weight_decay, clip;
+    int64_t seed;
+    double ema;
+    bool recompute, step_in_backward, deterministic;
+    int dtype; /* of products: wg_dtype f32 or bf16, by their place in the row's choices */
+    int64_t zero;
+    int communication_dtype; /* 0: f32, 1: bf16 */
+    int64_t lora;            /* rank; 0: none */
+    const char *lora_targets;
+    double lora_alpha, lora_dropout;
+    int64_t save_every, eval_every, patience;
+    bool keep_best;
+    int64_t keep_every;
+} wg__training_settings;
+
+extern const wg_setting_table wg__text_rows, wg__tuning_rows, wg__training_rows;
+
+/* All settings of a run, and where each value is from. */
+typedef struct wg__run_settings {
+    wg__text_settings text;
+    wg__tuning_settings tuning;
+    wg__training_settings training;
+    void *objective; /* the options of the objective, NULL without rows */
+    wg_settings all;
+} wg__run_settings;
 
 /* All that a run is made of. */
 typedef struct wg__run {
@@ -20,15 +76,14 @@ typedef struct wg__run {
     wg__run_settings settings;
     const wg_model_type *type; /* of pretrain; NULL until it is known */
     const wg_objective *objective;
-    const char *out, *log;   /* log NULL: none */
-    const char *tensorboard; /* a folder for event files; NULL: none */
-    const char *file;        /* of --settings; NULL: none */
-    int threads;             /* 0: as the library finds it */
-    double timeout;          /* seconds; of a group */
+    const char *model_name, *objective_name; /* as the line has them; NULL: it has not */
+    const char *out, *log;                   /* log NULL: none */
+    const char *tensorboard;                 /* a folder for event files; NULL: none */
+    const char *file;                        /* of --settings; NULL: none */
+    double timeout;                          /* seconds; of a group */
     wg__profiling profiling;
+    bool finetunes; /* a run of finetune */
     bool resume, overwrite, json, show_batch, dry_run;
-    bool objective_given; /* by --objective */
-    bool target_due;      /* the argument that comes next is the target of --eval SOURCE */
 
     /* What the run makes of the arguments. */
     char command[64];     /* that resumes the run */
@@ -45,11 +100,6 @@ typedef struct wg__run {
     wg_event_file *events; /* of --tensorboard; NULL: none, or one that could not be written */
     int64_t peak_bytes;    /* of memory, while the trainer ran */
 } wg__run;
-
-/* Whether it is a run of finetune. */
-static inline bool wg__run_finetunes(const wg__run *r) {
-    return r->settings.parts[0].table == &wg__tuning_rows;
-}
 
 /* Refuses a folder that cannot be written to, and a file that is there or is not, now and not after
  * the training. Exit codes, here and below; an error has been told. */

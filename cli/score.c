@@ -5,102 +5,54 @@
 #include <string.h>
 
 #include "base/internal.h"
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/trained.h"
 
-enum {
-    KEY_PAIRS = WG__KEY_OWN,
-    KEY_TEXT,
-    KEY_WITHIN_WORDS,
-    KEY_CAUSAL,
-    KEY_LIMIT,
-    KEY_BATCH_TOKENS,
-    KEY_THREADS
-};
-
 typedef struct arguments {
     const char *run;
-    const char **files; /* room for as many as there are arguments */
-    int file_count;
-    bool pairs, text;
-    int64_t limit; /* 0: all */
+    wg_setting_list pairs;
+    const char *text; /* one of both */
+    int64_t limit;    /* 0: all */
     wg_score_options how;
-    int threads; /* 0: as the library finds it */
     bool json;
 } arguments;
 
-static const struct argp_option options[] = {
-    {"pairs", KEY_PAIRS, "FILE...", 0,
-     "Compare the sentences of each pair: JSON lines with \"sentence_good\" and \"sentence_bad\", "
-     "as BLiMP's files",
-     0},
-    {"text", KEY_TEXT, "FILE", 0, "Score each line of this file", 0},
-    {"limit", KEY_LIMIT, "N", 0, "Take the first N pairs or lines of a file (all)", 0},
-    {"within-words", KEY_WITHIN_WORDS, NULL, 0,
-     "masked-lm, mlm, hybrid: mask the later tokens of a word, too, when one of its tokens is "
-     "predicted",
-     0},
-    {"causal", KEY_CAUSAL, NULL, 0,
-     "hybrid: predict each token from those before it, instead of masking one after the other", 0},
-    {"batch-tokens", KEY_BATCH_TOKENS, "N", 0, "Tokens in a batch, about (4096)", 0},
-    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
-    WG__OPTION_JSON,
-    {0},
+static const wg_setting options[] = {
+    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+     .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
+    {"pairs", WG_SETTING_TEXTS, offsetof(arguments, pairs), .word = true, .excludes = "text",
+     .argument = "FILE...",
+     .help = "Compare the sentences of each pair: JSON lines with \"sentence_good\" and "
+             "\"sentence_bad\", as BLiMP's files"},
+    {"text", WG_SETTING_TEXT, offsetof(arguments, text), .excludes = "pairs", .argument = "FILE",
+     .help = "Score each line of this file"},
+    {"limit", WG_SETTING_INTEGER, offsetof(arguments, limit), .low = 1, .high = INFINITY,
+     .argument = "N", .help = "Take the first N pairs or lines of a file (all)"},
+    {"within-words", WG_SETTING_FLAG, offsetof(arguments, how.within_words),
+     .help = "masked-lm, mlm, hybrid: mask the later tokens of a word, too, when one of its tokens "
+             "is predicted"},
+    {"causal", WG_SETTING_FLAG, offsetof(arguments, how.causal),
+     .help = "hybrid: predict each token from those before it, instead of masking one after the "
+             "other"},
+    {"batch-tokens", WG_SETTING_INTEGER, offsetof(arguments, how.batch_tokens), .low = 1,
+     .high = INT32_MAX, .argument = "N", .help = "Tokens in a batch, about (4096)"},
+    WG__ROW_JSON(arguments),
 };
 
-static error_t parse_end(const struct argp_state *state, const arguments *a) {
-    if (!a->run)
-        argp_error(state, "RUN.h5 is missing: which model?");
-    if (!a->pairs && !a->text)
-        argp_error(state, "--pairs FILE or --text FILE is missing: what shall be scored?");
-    if (a->pairs && a->text)
-        argp_error(state, "--pairs and --text exclude each other");
-    if (a->text && a->file_count > 1)
-        argp_error(state, "--text takes one file; %d are given", a->file_count);
-    return 0;
+static void check(const void *values) {
+    const arguments *a = values;
+    if (a->pairs.count == 0 && !a->text)
+        wg__cli_misuse("--pairs FILE or --text FILE is missing: what shall be scored?");
 }
 
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case KEY_PAIRS:
-        a->pairs = true;
-        a->files[a->file_count++] = text;
-        return 0;
-    case KEY_TEXT:
-        a->text = true;
-        a->files[a->file_count++] = text;
-        return 0;
-    case KEY_LIMIT:
-        a->limit = wg__cli_integer(state, "limit", text, 1, INT64_MAX);
-        return 0;
-    case KEY_WITHIN_WORDS:
-        a->how.within_words = true;
-        return 0;
-    case KEY_CAUSAL:
-        a->how.causal = true;
-        return 0;
-    case KEY_BATCH_TOKENS:
-        a->how.batch_tokens = wg__cli_integer(state, "batch-tokens", text, 1, INT32_MAX);
-        return 0;
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
-        return 0;
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG: /* the checkpoint, then the files that a shell made of --pairs *.jsonl */
-        if (a->run)
-            a->files[a->file_count++] = text;
-        else
-            a->run = text;
-        return 0;
-    case ARGP_KEY_END:
-        return parse_end(state, a);
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+/* The files that are read: those of pairs, or the text. */
+static int64_t file_count(const arguments *a) {
+    return a->text ? 1 : a->pairs.count;
+}
+
+static const char *file_at(const arguments *a, int64_t i) {
+    return a->text ? a->text : a->pairs.items[i];
 }
 
 /* ---- The texts ---- */
@@ -179,11 +131,11 @@ static int read_text(void *context, const char *file, int64_t line, const char *
 static int read_files(job *j) {
     const arguments *a = j->arguments;
     j->lines = json_array();
-    j->ends = wg__cli_calloc((size_t)a->file_count, sizeof *j->ends);
-    int status = j->lines && j->ends ? 0 : fail_memory();
-    for (int i = 0; status == 0 && i < a->file_count; i++) {
-        status =
-            wg__cli_read_lines("score", a->files[i], a->limit, a->pairs ? read_pair : read_text, j);
+    j->ends = wg__cli_calloc((size_t)file_count(a), sizeof *j->ends);
+    int status = j->lines ? 0 : fail_memory();
+    for (int64_t i = 0; status == 0 && i < file_count(a); i++) {
+        status = wg__cli_read_lines("score", file_at(a, i), a->limit,
+                                    a->text ? read_text : read_pair, j);
         j->ends[i] = (int64_t)json_array_size(j->lines);
     }
     return status;
@@ -257,10 +209,10 @@ static group *find_phenomenon(results *r, const char *name) {
     return added;
 }
 
-static void count_file(const job *j, results *r, int number) {
+static void count_file(const job *j, results *r, int64_t number) {
     const int64_t first = number ? j->ends[number - 1] : 0, end = j->ends[number];
     group *file = &r->files[number];
-    file->path = j->arguments->files[number];
+    file->path = j->arguments->pairs.items[number];
     name_file(j, file, first, end);
     for (int64_t i = first; i < end; i++) {
         const double good = j->scores[2 * i].log_probability;
@@ -271,19 +223,20 @@ static void count_file(const job *j, results *r, int number) {
         if (phenomenon)
             count_pair(&find_phenomenon(r, phenomenon)->tally, good, bad);
     }
-    r->mean += accuracy(&file->tally) / j->arguments->file_count;
+    r->mean += accuracy(&file->tally) / (double)j->arguments->pairs.count;
 }
 
 static void print_pairs(const job *j, const results *r) {
-    const int files = j->arguments->file_count;
-    for (int i = 0; i < files; i++)
+    const int64_t files = j->arguments->pairs.count;
+    for (int64_t i = 0; i < files; i++)
         print_tally(r->files[i].name, &r->files[i].tally);
     if (r->phenomenon_count > 0)
         printf("\nby phenomenon\n");
     for (int64_t i = 0; i < r->phenomenon_count; i++)
         print_tally(r->phenomena[i].name, &r->phenomena[i].tally);
-    printf("\nmean over %d file%s: %.2f %%; %lld pairs, %lld ties, which count as wrong\n", files,
-           files == 1 ? "" : "s", 100 * r->mean, (long long)r->all.pairs, (long long)r->all.ties);
+    printf("\nmean over %lld file%s: %.2f %%; %lld pairs, %lld ties, which count as wrong\n",
+           (long long)files, files == 1 ? "" : "s", 100 * r->mean, (long long)r->all.pairs,
+           (long long)r->all.ties);
 }
 
 static json_t *groups_json(const group *groups, int64_t count) {
@@ -303,22 +256,22 @@ static json_t *pairs_json(const job *j, const results *r) {
     return json_pack("{s:f, s:I, s:I, s:o, s:o}", "accuracy", r->mean, "pairs",
                      (json_int_t)r->all.pairs, "ties", (json_int_t)r->all.ties, "phenomena",
                      groups_json(r->phenomena, r->phenomenon_count), "files",
-                     groups_json(r->files, j->arguments->file_count));
+                     groups_json(r->files, j->arguments->pairs.count));
 }
 
 static int conclude_pairs(const job *j) {
-    results r = {.files = wg__cli_calloc((size_t)j->arguments->file_count, sizeof *r.files),
+    const int64_t files = j->arguments->pairs.count;
+    results r = {.files = wg__cli_calloc((size_t)files, sizeof *r.files),
                  .phenomena = wg__cli_calloc(json_array_size(j->lines), sizeof *r.phenomena)};
-    const int status = r.files && r.phenomena ? 0 : fail_memory();
-    for (int i = 0; status == 0 && i < j->arguments->file_count; i++)
+    for (int64_t i = 0; i < files; i++)
         count_file(j, &r, i);
-    if (status == 0 && j->arguments->json)
+    if (j->arguments->json)
         wg__print_json(pairs_json(j, &r));
-    else if (status == 0)
+    else
         print_pairs(j, &r);
     free(r.files);
     free(r.phenomena);
-    return status;
+    return 0;
 }
 
 /* ---- Lines of a text ---- */
@@ -409,8 +362,8 @@ static int prepare(job *j) {
 /* All ranks have the same files. */
 static int agree(const arguments *a) {
     int status = wg__cli_agree_on_file(a->run);
-    for (int i = 0; status == 0 && i < a->file_count; i++)
-        status = wg__cli_agree_on_file(a->files[i]);
+    for (int64_t i = 0; status == 0 && i < file_count(a); i++)
+        status = wg__cli_agree_on_file(file_at(a, i));
     return status;
 }
 
@@ -422,7 +375,7 @@ static int run(job *j) {
     const int status = score(j);
     if (status || !wg__cli_leads())
         return status;
-    return a->pairs ? conclude_pairs(j) : conclude_text(j);
+    return a->text ? conclude_text(j) : conclude_pairs(j);
 }
 
 static void clear(job *j) {
@@ -434,10 +387,9 @@ static void clear(job *j) {
 }
 
 int wg__verb_score(int argc, char **argv) {
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "RUN.h5 --pairs FILE...\nRUN.h5 --text FILE",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "RUN.h5 --pairs FILE...\nRUN.h5 --text FILE",
         .doc = "Measures how likely a pretrained model finds texts: which of two sentences it "
                "prefers, or the log-probability of each line.\v"
                "The log-probability of a text is the sum over its tokens: of causal-lm given "
@@ -447,14 +399,13 @@ int wg__verb_score(int argc, char **argv) {
                "A pair is right if its good sentence has the higher log-probability; ties are "
                "wrong. Of a text, each line is printed with its log-probability and the number of "
                "predictions that this is the sum of, separated by tabs.",
+        .parts = {WG__PART(options, a), WG__PART_THREADS},
+        .check = check,
     };
-    arguments a = {.files = wg__cli_calloc((size_t)argc, sizeof *a.files)};
-    wg__cli_parse(&parser, argc, argv, &a);
-    wg__cli_use_threads(a.threads);
+    wg__cli_read(&usage, argc, argv);
     job j = {.arguments = &a};
     const int status = wg__cli_agree(argc, argv) < 0 ? -1 : run(&j);
     clear(&j);
-    free(a.files);
     if (status < 0)
         return wg__cli_fail_pending();
     return status > 0 ? 128 + *wg__stop_signal() : 0;

@@ -1,11 +1,11 @@
-/* The rows of pretrain's and finetune's settings: see settings.h. Those of an objective stand with
- * the objective. */
+/* The rows of pretrain's and finetune's settings: see run.h. Those of an objective stand with the
+ * objective. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cli/learners.h"
-#include "cli/settings.h"
+#include "cli/run.h"
 #include "optim/optimizer.h"
 
 static const char *schedule_name(int kind) {
@@ -14,18 +14,13 @@ static const char *schedule_name(int kind) {
                : NULL;
 }
 
-static const char *float_dtype(int index) {
-    static const char *const names[] = {"f32", "bf16", NULL};
-    return names[index];
-}
-
-#define COUNT(rows) (int)(sizeof(rows) / sizeof(rows)[0])
 #define TEXT(member) offsetof(wg__text_settings, member)
 #define TUNING(member) offsetof(wg__tuning_settings, member)
 #define TRAINING(member) offsetof(wg__training_settings, member)
 
 static const wg_setting text_rows[] = {
-    {"corpus", WG_SETTING_FILES, TEXT(corpus), .heading = "Text:", .argument = "FILE...",
+    {"corpus", WG_SETTING_FILES, TEXT(corpus), .word = true,
+     .heading = "Text:", .argument = "FILE...",
      .help = "Train on these text files, or token files of `wengert tokenizer pack'; models that "
              "translate on a source and its target, line by line (or several such pairs of files)"},
     {"corpus-weights", WG_SETTING_NUMBERS, TEXT(corpus_weights), .low = 1e-9, .high = 1e9,
@@ -40,7 +35,8 @@ static const wg_setting text_rows[] = {
              "documents of prose, the last twentieth of the pairs, the last tenth of each file of "
              "other texts)"},
     {.name = "eval-target", .kind = WG_SETTING_FILE, .offset = TEXT(eval_target)},
-    {"tokenizer", WG_SETTING_TEXT, TEXT(tokenizer), .fixed = true, .argument = "KIND|FILE",
+    {"tokenizer", WG_SETTING_TEXT, TEXT(tokenizer), .fixed = true, .choice = wg__learner_name,
+     .argument = "KIND|FILE",
      .help = "Learn a vocabulary from the corpus: " WG__LEARNER_NAMES "; or read one: what "
              "`wengert tokenizer train' wrote, or a published file"},
     {"vocab-size", WG_SETTING_INTEGER, TEXT(vocab_size), .low = 1, .high = INT32_MAX, .fixed = true,
@@ -50,7 +46,8 @@ static const wg_setting text_rows[] = {
      .help = "WordPiece, SentencePiece: keep only the N most frequent characters (as many as make "
              "up 99.95 % of the text, of WordPiece at least 1000)"},
     {"preset", WG_SETTING_TEXT, TEXT(preset), .fixed = true, .excludes = "config",
-     .heading = "Model:", .argument = "NAME", .help = "A published or small configuration"},
+     .choice = wg_model_preset_name, .heading = "Model:", .argument = "NAME",
+     .help = "A published or small configuration"},
     {"config", WG_SETTING_FILE, TEXT(config), .fixed = true, .excludes = "preset",
      .argument = "FILE.json", .help = "A published configuration instead of a preset"},
     {"init", WG_SETTING_FILE, TEXT(init), .argument = "FILE.h5",
@@ -65,7 +62,11 @@ static const wg_setting text_rows[] = {
 };
 
 static const wg_setting tuning_rows[] = {
-    {.name = "model", .kind = WG_SETTING_FILE, .offset = TUNING(model)},
+    {.name = "model",
+     .kind = WG_SETTING_FILE,
+     .offset = TUNING(model),
+     .word = true,
+     .argument = "RUN.h5"},
     {"train", WG_SETTING_FILE, TUNING(train), .heading = "Task:", .argument = "FILE",
      .help =
          "Train on this file: a text (or two) and its label a line, with tabs between them, or a "
@@ -118,12 +119,12 @@ static const wg_setting training_rows[] = {
      .choice = wg_optimizer_name, .argument = "NAME",
      .help = "adamw, adam, adafactor, sgd, lion, or muon: matrices but embeddings by Muon, scaled "
              "to the rate of AdamW, which takes the rest"},
-    {"momentum", WG_SETTING_NUMBER, TRAINING(momentum), .high = 1, .fixed = true, .argument = "X",
-     .help = "Momentum of sgd (0.9, Nesterov's; 0: plain SGD) and muon (0.95)"},
-    {"beta1", WG_SETTING_NUMBER, TRAINING(beta1), .high = 1, .fixed = true, .argument = "X",
-     .help = "First decay of adam, adamw, muon's AdamW and lion (0.9)"},
-    {"beta2", WG_SETTING_NUMBER, TRAINING(beta2), .high = 1, .fixed = true, .argument = "X",
-     .help = "The second (0.999; lion 0.99)"},
+    {"momentum", WG_SETTING_NUMBER, TRAINING(momentum), .high = 1, .optional = true, .fixed = true,
+     .argument = "X", .help = "Momentum of sgd (0.9, Nesterov's; 0: plain SGD) and muon (0.95)"},
+    {"beta1", WG_SETTING_NUMBER, TRAINING(beta1), .high = 1, .optional = true, .fixed = true,
+     .argument = "X", .help = "First decay of adam, adamw, muon's AdamW and lion (0.9)"},
+    {"beta2", WG_SETTING_NUMBER, TRAINING(beta2), .high = 1, .optional = true, .fixed = true,
+     .argument = "X", .help = "The second (0.999; lion 0.99)"},
     {"weight-decay", WG_SETTING_NUMBER, TRAINING(weight_decay), .high = 1000, .fixed = true,
      .argument = "X", .help = "Weight decay (0)"},
     {"clip", WG_SETTING_NUMBER, TRAINING(clip), .high = 1e9, .fixed = true, .standard = "1.0",
@@ -134,7 +135,7 @@ static const wg_setting training_rows[] = {
      .help = "Measure and keep as the model the exponential average of the weights, of decay X "
              "(0.999 looks back about 1000 steps); 0 keeps the weights themselves"},
     {"dtype", WG_SETTING_CHOICE, TRAINING(dtype), .fixed = true, .standard = "\"f32\"",
-     .choice = float_dtype, .argument = "TYPE",
+     .choice = wg__product_dtype_name, .argument = "TYPE",
      .help = "f32, or bf16: mixed precision, in which matrix products take bf16 and sum in f32; "
              "weights, optimizer, norms and losses stay f32"},
     {"recompute", WG_SETTING_FLAG, TRAINING(recompute),
@@ -150,8 +151,8 @@ static const wg_setting training_rows[] = {
     {"zero", WG_SETTING_INTEGER, TRAINING(zero), .high = 2, .argument = "STAGE",
      .help = "Under mpirun: each rank has a share of the optimizer's state (1), and of the "
              "gradients (2), instead of all (0)"},
-    {"communication-dtype", WG_SETTING_CHOICE, TRAINING(communication_dtype), .choice = float_dtype,
-     .argument = "TYPE",
+    {"communication-dtype", WG_SETTING_CHOICE, TRAINING(communication_dtype),
+     .choice = wg__product_dtype_name, .argument = "TYPE",
      .help = "Under mpirun: send gradients as bf16, half the bytes, and add them up in f32 (f32)"},
     {"lora", WG_SETTING_INTEGER, TRAINING(lora), .low = 1, .high = INT32_MAX, .fixed = true,
      .heading = "LoRA:", .argument = "R",
@@ -180,9 +181,8 @@ static const wg_setting training_rows[] = {
              "average' takes them"},
 };
 
-const wg_setting_table wg__text_rows = {"settings", sizeof(wg__text_settings), COUNT(text_rows),
-                                        text_rows},
-                       wg__tuning_rows = {"settings", sizeof(wg__tuning_settings),
-                                          COUNT(tuning_rows), tuning_rows},
-                       wg__training_rows = {"settings", sizeof(wg__training_settings),
-                                            COUNT(training_rows), training_rows};
+#define TABLE(rows, type)                                                                          \
+    { "settings", sizeof(type), sizeof(rows) / sizeof(rows)[0], rows }
+const wg_setting_table wg__text_rows = TABLE(text_rows, wg__text_settings),
+                       wg__tuning_rows = TABLE(tuning_rows, wg__tuning_settings),
+                       wg__training_rows = TABLE(training_rows, wg__training_settings);

@@ -66,6 +66,10 @@ int wg__trained_load(wg__trained *trained, const wg_objective *objective, const 
                            : wg_model_load(path, &trained->model, &trained->tokenizer);
 }
 
+int wg__trained_quantize(const wg_model *model, int dtype) {
+    return dtype == 0 ? 0 : wg_module_quantize(model->module, (wg_quantization)(dtype - 1));
+}
+
 void wg__trained_clear(wg__trained *trained) {
     wg_model_free(&trained->model);
     wg_tokenizer_free(trained->tokenizer);

@@ -20,6 +20,10 @@ const wg_objective *wg__trained_objective(const char *path, const char *verb,
 int wg__trained_load(wg__trained *trained, const wg_objective *objective, const char *path);
 void wg__trained_clear(wg__trained *trained);
 
+/* Rounds the weights to the index-th type of wg__weights_dtype_name (options.h). -1 with an error
+ */
+int wg__trained_quantize(const wg_model *model, int dtype);
+
 /* -1 with the error that the checkpoint holds something else than `verb' takes. */
 int wg__trained_refuse(const char *path, const char *verb, const char *takes);
 

@@ -1,4 +1,5 @@
 /* wengert pretrain and wengert finetune: their arguments. run.c does what they say. */
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,283 +8,343 @@
 #include "cli/trained.h"
 #include "tensor/kernels.h"
 
-/* ---- Arguments ---- */
-
-enum {
-    KEY_OUT = WG__KEY_OWN,
-    KEY_RESUME,
-    KEY_OVERWRITE,
-    KEY_LOG,
-    KEY_TENSORBOARD,
-    KEY_THREADS,
-    KEY_TIMEOUT,
-    KEY_SETTINGS,
-    KEY_OBJECTIVE,
-    KEY_SHOW_BATCH,
-    KEY_DRY_RUN,
-    KEY_TASK
-};
-
-static const struct argp_option run_options[] = {
-    {"threads", KEY_THREADS, "N", 0,
-     "Use N threads (all processors; of several ranks on a machine each its share)", 0},
-    {"timeout", KEY_TIMEOUT, "SECONDS", 0,
-     "Under mpirun: end the run if a rank is not heard of for so long (600; 0: wait for ever)", 0},
-    {"settings", KEY_SETTINGS, "FILE.json", 0,
-     "Read options from this file, {\"steps\": 200, \"lr\": 0.001}; the command line rules", 0},
-    {"out", KEY_OUT, "RUN.h5", 0, "The checkpoint to write", 0},
-    {"resume", KEY_RESUME, NULL, 0,
-     "Go on with the run that RUN.h5 holds; settings that are not given again stay as they were",
-     0},
-    {"overwrite", KEY_OVERWRITE, NULL, 0, "Begin anew though RUN.h5 exists, which is lost", 0},
-    {"log", KEY_LOG, "FILE", 0, "Append one JSON object for each step", 0},
-    {"tensorboard", KEY_TENSORBOARD, "FOLDER", 0,
-     "Write an event file for TensorBoard into this folder: `tensorboard --logdir FOLDER' shows "
-     "the "
-     "curves; a resumed run adds a file",
-     0},
-    {"dry-run", KEY_DRY_RUN, NULL, 0,
-     "Write nothing: make a few steps, and print the memory and time that the run would take", 0},
-    WG__OPTIONS_PROFILE,
-    WG__OPTION_JSON,
-    {0},
-};
-
-static error_t parse_run(int key, char *text, struct argp_state *state) {
-    wg__run *r = state->input;
-    switch (key) {
-    case KEY_OUT:
-        r->out = text;
-        return 0;
-    case KEY_SETTINGS:
-        r->file = text;
-        wg__run_settings_read_file(&r->settings, text);
-        return 0;
-    case KEY_RESUME:
-        r->resume = true;
-        return 0;
-    case KEY_OVERWRITE:
-        r->overwrite = true;
-        return 0;
-    case KEY_DRY_RUN:
-        r->dry_run = true;
-        return 0;
-    case KEY_LOG:
-        r->log = text;
-        return 0;
-    case KEY_TENSORBOARD:
-        r->tensorboard = text;
-        return 0;
-    case KEY_THREADS:
-        r->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
-        return 0;
-    case KEY_TIMEOUT:
-        r->timeout = wg__cli_number(state, "timeout", text, 0, 1e9);
-        return 0;
-    case WG__KEY_JSON:
-        r->json = true;
-        return 0;
-    case WG__KEY_PROFILE:
-        r->profiling.table = true;
-        return 0;
-    case WG__KEY_TRACE:
-        r->profiling.trace = text;
-        return 0;
-    default:
-        return wg__run_settings_parse(&r->settings, state, key, text);
-    }
-}
-
-/* The options of LoRA want --lora, and --lora a model that was trained. */
-static void check_lora(struct argp_state *state, const wg__run *r) {
-    const wg__training_settings *s = &r->settings.training;
-    const struct {
-        const char *name;
-        const void *member;
-    } rows[] = {{"lora-alpha", &s->lora_alpha},
-                {"lora-targets", &s->lora_targets},
-                {"lora-dropout", &s->lora_dropout}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (wg__run_settings_given(&r->settings, rows[i].member) && s->lora == 0 && !r->resume)
-            argp_error(state, "--%s is of LoRA; name its rank, too: --lora 8", rows[i].name);
-    if (s->lora && !wg__run_finetunes(r) && !r->resume && !r->settings.text.init)
-        argp_error(state, "--lora changes a model that was trained before; name it by --init");
-    if (s->lora && r->settings.text.extend_vocab && !r->resume)
-        argp_error(state, "--lora and --extend-vocab exclude each other: the vectors of new tokens "
-                          "would not be trained");
-}
-
-static void check_run(struct argp_state *state, wg__run *r) {
-    check_lora(state, r);
-    if (r->show_batch && r->resume)
-        argp_error(state, "--show-batch shows the first batch of a run that begins, not of one "
-                          "that is resumed");
-    if (r->dry_run && r->resume)
-        argp_error(state, "--dry-run is for a run that begins, not for one that is resumed");
-    if (!r->out && !r->show_batch && !r->dry_run)
-        argp_error(state, "--out RUN.h5 is missing: where shall the checkpoint go?");
-    if (r->resume && r->overwrite)
-        argp_error(state, "--resume and --overwrite exclude each other");
-    wg__run_settings_add_objective(&r->settings, r->objective, state,
-                                   r->type ? r->type->name : r->objective->name);
-    wg__training_command(r->objective, r->type, r->command, sizeof r->command);
-}
-
-/* ---- wengert pretrain ---- */
+/* ---- Rows ---- */
 
 static const char *model_name(int index) {
     const wg_model_type *type = wg_model_type_at(index);
     return type ? type->name : NULL;
 }
 
-/* The name of the index-th objective of pretraining. */
-static const char *pretraining_name(int index) {
+static const char *objective_name(bool finetunes, int index) {
     const wg_objective *objective;
     for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (!objective->finetunes && index-- == 0)
+        if (objective->finetunes == finetunes && index-- == 0)
             return objective->name;
     return NULL;
 }
 
-static const wg_model_type *find_model(const char *name) {
-    for (int i = 0; wg_model_type_at(i); i++)
-        if (strcmp(wg_model_type_at(i)->name, name) == 0)
-            return wg_model_type_at(i);
-    return NULL;
+static const char *pretraining_name(int index) {
+    return objective_name(false, index);
+}
+
+static const char *task_name(int index) {
+    return objective_name(true, index);
+}
+
+#define RUN(member) offsetof(wg__run, member)
+
+static const wg_setting pretrain_rows[] = {
+    {"model", WG_SETTING_TEXT, RUN(model_name), .word = true, .choice = model_name},
+    {"objective", WG_SETTING_TEXT, RUN(objective_name), .choice = pretraining_name,
+     .argument = "NAME", .help = "Train the model by this objective instead of its usual one"},
+    {"show-batch", WG_SETTING_FLAG, RUN(show_batch),
+     .help =
+         "Print the first batch as tables of tokens, positions, what they predict and what they "
+         "attend to, and stop (blank-infilling)"},
+};
+
+static const wg_setting finetune_rows[] = {
+    {"task", WG_SETTING_TEXT, RUN(objective_name), .choice = task_name, .argument = "NAME",
+     .help = "What the model is to learn: one of the tasks below"},
+};
+
+static const wg_setting run_rows[] = {
+    {"timeout", WG_SETTING_NUMBER, RUN(timeout), .high = 1e9, .standard = "600",
+     .argument = "SECONDS",
+     .help = "Under mpirun: end the run if a rank is not heard of for so long; 0: wait for ever"},
+    {"settings", WG_SETTING_TEXT, RUN(file), .argument = "FILE.json",
+     .help =
+         "Read options from this file, {\"steps\": 200, \"lr\": 0.001}; the command line rules"},
+    {"out", WG_SETTING_TEXT, RUN(out), .argument = "RUN.h5", .help = "The checkpoint to write"},
+    {"resume", WG_SETTING_FLAG, RUN(resume),
+     .help = "Go on with the run that RUN.h5 holds; settings that are not given again stay as they "
+             "were"},
+    {"overwrite", WG_SETTING_FLAG, RUN(overwrite),
+     .help = "Begin anew though RUN.h5 exists, which is lost"},
+    {"log", WG_SETTING_TEXT, RUN(log), .argument = "FILE",
+     .help = "Append one JSON object for each step"},
+    {"tensorboard", WG_SETTING_TEXT, RUN(tensorboard), .argument = "FOLDER",
+     .help = "Write an event file for TensorBoard into this folder: `tensorboard --logdir FOLDER' "
+             "shows the curves; a resumed run adds a file"},
+    {"dry-run", WG_SETTING_FLAG, RUN(dry_run),
+     .help = "Write nothing: make a few steps, and print the memory and time that the run would "
+             "take"},
+    WG__ROWS_PROFILE(wg__run),
+    WG__ROW_JSON(wg__run),
+};
+
+static const wg_setting_table pretrain_options = WG__OPTIONS(pretrain_rows, wg__run),
+                              finetune_options = WG__OPTIONS(finetune_rows, wg__run),
+                              run_options = WG__OPTIONS(run_rows, wg__run);
+
+/* ---- Checks ---- */
+
+static bool given(const wg__run *r, const wg_setting_table *table, const void *values,
+                  const char *name) {
+    return wg__settings_given(&r->settings.all,
+                              (const char *)values + wg__settings_find(table, name)->offset);
+}
+
+/* The options of LoRA want --lora, and --lora a model that was trained. */
+static void check_lora(const wg__run *r) {
+    static const char *const names[] = {"lora-alpha", "lora-targets", "lora-dropout"};
+    const wg__training_settings *s = &r->settings.training;
+    if (r->resume)
+        return;
+    for (size_t i = 0; s->lora == 0 && i < sizeof names / sizeof names[0]; i++)
+        if (given(r, &wg__training_rows, s, names[i]))
+            wg__cli_misuse("--%s is of LoRA; name its rank, too: --lora 8", names[i]);
+    if (s->lora && !r->finetunes && !r->settings.text.init)
+        wg__cli_misuse("--lora changes a model that was trained before; name it by --init");
+    if (s->lora && r->settings.text.extend_vocab)
+        wg__cli_misuse("--lora and --extend-vocab exclude each other: the vectors of new tokens "
+                       "would not be trained");
+}
+
+static void check_run(const wg__run *r) {
+    check_lora(r);
+    if (r->show_batch && r->resume)
+        wg__cli_misuse(
+            "--show-batch shows the first batch of a run that begins, not of one that is "
+            "resumed");
+    if (r->dry_run && r->resume)
+        wg__cli_misuse("--dry-run is for a run that begins, not for one that is resumed");
+    if (!r->out && !r->show_batch && !r->dry_run)
+        wg__cli_misuse("--out RUN.h5 is missing: where shall the checkpoint go?");
+    if (r->resume && r->overwrite)
+        wg__cli_misuse("--resume and --overwrite exclude each other");
 }
 
 static bool takes_pairs(const wg__run *r) {
-    return r->objective && r->objective->text == WG_TEXT_PAIRS;
+    return r->objective->text == WG_TEXT_PAIRS;
 }
 
-/* --init says what these say. */
-static void check_init(struct argp_state *state, const wg__run_settings *settings) {
-    const wg__text_settings *text = &settings->text;
-    const struct {
-        const char *name;
-        const void *member;
-    } rivals[] = {{"preset", &text->preset},
-                  {"config", &text->config},
-                  {"tokenizer", &text->tokenizer},
-                  {"vocab-size", &text->vocab_size},
-                  {"alphabet", &text->alphabet}};
-    for (size_t i = 0; text->init && i < sizeof rivals / sizeof rivals[0]; i++)
-        if (wg__run_settings_given(settings, rivals[i].member))
-            argp_error(state, "--init and --%s exclude each other", rivals[i].name);
-}
-
-static void check_pretrain(struct argp_state *state, wg__run *r) {
-    char models[128];
+static void check_pretrain(const wg__run *r) {
+    static const char *const rivals[] = {"preset", "config", "tokenizer", "vocab-size", "alphabet"};
     const wg__text_settings *text = &r->settings.text;
+    if (!r->resume && text->corpus.count == 0)
+        wg__cli_misuse("--corpus FILE is missing: what shall the model read?");
+    for (size_t i = 0; text->init && i < sizeof rivals / sizeof rivals[0]; i++)
+        if (given(r, &wg__text_rows, text, rivals[i])) /* --init says what these say */
+            wg__cli_misuse("--init and --%s exclude each other", rivals[i]);
+    if (takes_pairs(r) && text->eval && !text->eval_target && !wg_dataset_is_token_file(text->eval))
+        wg__cli_misuse("--eval takes SOURCE and TARGET, or a token file, for %s", r->type->name);
+    check_run(r);
+}
+
+static void check_finetune(const wg__run *r) {
+    const wg__tuning_settings *s = &r->settings.tuning;
+    const wg_setting_table *own = &r->objective->settings;
+    check_run(r);
+    if (r->resume)
+        return;
+    if (!s->model)
+        wg__cli_misuse("RUN.h5 is missing: which model shall be fine-tuned?");
+    if (!s->train || !s->eval)
+        wg__cli_misuse("--train FILE and --eval FILE are both wanted");
+    for (int i = 0; i < own->count; i++)
+        if (own->rows[i].help && !own->rows[i].standard &&
+            !given(r, own, r->settings.objective, own->rows[i].name))
+            wg__cli_misuse("--task %s wants --%s", r->objective->name, own->rows[i].name);
+}
+
+/* ---- The model and the objective, on which the rows of a line depend ---- */
+
+/* What a line says by the row of that name (NULL: by its first word); NULL: nothing. */
+static const char *text_of(const wg__line *line, const char *name) {
+    const char *text = NULL;
+    for (int i = 0; i < line->count; i++) {
+        const wg_setting *row = line->items[i].row;
+        if (!name && !row)
+            return line->items[i].text;
+        if (name && row && strcmp(row->name, name) == 0)
+            text = line->items[i].text ? line->items[i].text : "";
+    }
+    return text;
+}
+
+static void choose_objective(wg__run *r, const char *option, const char *name,
+                             const char *(*names)(int index)) {
+    char list[256], suggestion[96];
+    r->objective = wg_objective_find(name);
+    wg_error_clear();
+    if (r->objective && r->objective->finetunes && !r->finetunes)
+        wg__cli_misuse("--objective: %s is a task: `wengert finetune RUN.h5 --task %s'", name,
+                       name);
+    if (!r->objective || r->objective->finetunes != r->finetunes)
+        wg__cli_misuse("--%s: there is no '%s'; %s are there%s", option, name,
+                       wg__cli_names(list, sizeof list, names),
+                       wg__cli_suggestion(suggestion, sizeof suggestion, name, names));
+}
+
+/* The model, and its objective: that of --objective, of the run that is resumed, or the usual. */
+static void choose_pretraining(wg__run *r, wg__line *line) {
+    char models[128], suggestion[96];
+    const char *model = text_of(line, NULL), *name = text_of(line, "objective"),
+               *out = text_of(line, "out");
+    wg__cli_names(models, sizeof models, model_name);
+    if (!model) {
+        wg__cli_take(line, &r->settings.all); /* what is wrong with it comes first */
+        wg__cli_misuse("which model? %s are there", models);
+    }
+    r->type = wg_model_type_find(model);
+    wg_error_clear();
     if (!r->type)
-        argp_error(state, "which model? %s are there",
-                   wg__cli_names(models, sizeof models, model_name));
-    if (r->resume && !r->objective_given && r->out) { /* a file that is not there is told later */
-        const wg_objective *begun = wg_objective_of(r->out);
+        wg__cli_misuse("there is no model '%s'; %s are there%s", model, models,
+                       wg__cli_suggestion(suggestion, sizeof suggestion, model, model_name));
+    r->objective = wg_objective_find(r->type->objectives);
+    if (name) {
+        choose_objective(r, "objective", name, pretraining_name);
+    } else if (out && text_of(line, "resume")) { /* a file that is not there is told later */
+        const wg_objective *begun = wg_objective_of(out);
         wg_error_clear();
-        r->objective =
-            begun && !begun->finetunes && (begun->shapes & r->type->shape) ? begun : r->objective;
+        if (begun && !begun->finetunes && (begun->shapes & r->type->shape))
+            r->objective = begun;
     }
     if (!(r->objective->shapes & r->type->shape))
-        argp_error(state, "--objective %s is not for %s, which %s train%s", r->objective->name,
-                   r->type->name, r->type->objectives, strchr(r->type->objectives, ',') ? "" : "s");
-    if (!r->resume && text->corpus.count == 0)
-        argp_error(state, "--corpus FILE is missing: what shall the model read?");
-    check_init(state, &r->settings);
-    if (takes_pairs(r) && text->eval && !text->eval_target && !wg_dataset_is_token_file(text->eval))
-        argp_error(state, "--eval takes SOURCE and TARGET, or a token file, for %s", r->type->name);
-    check_run(state, r);
+        wg__cli_misuse("--objective %s is not for %s, which %s train%s", r->objective->name,
+                       r->type->name, r->type->objectives,
+                       strchr(r->type->objectives, ',') ? "" : "s");
 }
 
-/* The first argument is the model; those after it belong to --corpus, as a shell makes several of
- * `--corpus *.txt', or are the target of --eval. */
-static void take_argument(struct argp_state *state, wg__run *r, const char *text) {
-    char models[128], suggestion[96];
-    if (r->target_due)
-        wg__run_settings_give(&r->settings, state, "eval-target", text);
-    else if (r->type)
-        wg__run_settings_give(&r->settings, state, "corpus", text);
-    else if (!(r->type = find_model(text)))
-        argp_error(state, "there is no model '%s'; %s are there%s", text,
-                   wg__cli_names(models, sizeof models, model_name),
-                   wg__cli_suggestion(suggestion, sizeof suggestion, text, model_name));
-    else if (!r->objective)
-        r->objective = wg_objective_find(r->type->objectives);
-    r->target_due = false;
-}
-
-static error_t parse_pretrain(int key, char *text, struct argp_state *state) {
-    wg__run *r = state->input;
-    const char *eval = r->settings.text.eval;
-    char names[256], suggestion[96];
-    switch (key) {
-    case KEY_SHOW_BATCH:
-        r->show_batch = true;
-        return 0;
-    case KEY_OBJECTIVE:
-        r->objective = wg_objective_find(text);
-        r->objective_given = true;
-        wg_error_clear();
-        if (r->objective && r->objective->finetunes)
-            argp_error(state, "--objective: %s is a task: `wengert finetune RUN.h5 --task %s'",
-                       text, text);
-        if (!r->objective)
-            argp_error(state, "--objective: there is no '%s'; %s are there%s", text,
-                       wg__cli_names(names, sizeof names, pretraining_name),
-                       wg__cli_suggestion(suggestion, sizeof suggestion, text, pretraining_name));
-        return 0;
-    case ARGP_KEY_ARG:
-        take_argument(state, r, text);
-        return 0;
-    case ARGP_KEY_END:
-        check_pretrain(state, r);
-        return 0;
-    default: {
-        const error_t result = parse_run(key, text, state);
-        r->target_due =
-            r->settings.text.eval != eval && takes_pairs(r) && !wg_dataset_is_token_file(text);
-        return result;
+static void choose_task(wg__run *r, wg__line *line) {
+    const char *name = text_of(line, "task");
+    if (!name) {
+        wg__cli_take(line, &r->settings.all);
+        wg__cli_misuse("--task NAME is missing: what shall the model learn?");
     }
+    choose_objective(r, "task", name, task_name);
+}
+
+/* The word behind --eval SOURCE is its target; other words belong to --corpus, as a shell makes
+ * several of `--corpus *.txt'. */
+static void find_targets(const wg__run *r, wg__line *line) {
+    for (int i = 1; takes_pairs(r) && i < line->count; i++) {
+        const wg_setting *before = line->items[i - 1].row;
+        if (before && strcmp(before->name, "eval") == 0 && !line->items[i].row &&
+            !wg_dataset_is_token_file(line->items[i - 1].text))
+            line->items[i].row = wg__settings_find(&wg__text_rows, "eval-target");
     }
 }
 
-/* The doc of a verb with its models or tasks, a line each; argp frees it. */
-static char *list_records(int key, const char *text, void *input) {
-    if (key != ARGP_KEY_HELP_EXTRA)
-        return (char *)text;
-    const wg__run *r = input;
-    char *list = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&list, &size);
-    if (!stream)
-        return NULL;
+/* ---- Files and records of settings ---- */
+
+/* Refuses keys of a table of the other verb. */
+static int check_verb(const wg__run *r, wg_config *file, const wg_setting_table *others) {
+    for (int i = 0; i < others->count; i++) {
+        const char *name = others->rows[i].name;
+        bool known = !wg_config_has(file, name);
+        for (int p = 0; p < r->settings.all.count; p++)
+            known |= wg__settings_find(r->settings.all.parts[p].table, name) != NULL;
+        if (!known)
+            return wg_fail(WG_ERROR_ARGUMENT, r->file,
+                           "\"%s\" is a setting of `wengert %s', not of `wengert %s'", name,
+                           r->finetunes ? "pretrain" : "finetune",
+                           r->finetunes ? "finetune" : "pretrain");
+    }
+    return 0;
+}
+
+static int read_file(wg__run *r) {
+    wg_config *file = wg_config_load(r->file);
+    const wg_objective *objective;
+    int status = wg__settings_take_object(&r->settings.all, file, WG_SETTING_OF_FILE);
+    if (status == 0)
+        status = check_verb(r, file, r->finetunes ? &wg__text_rows : &wg__tuning_rows);
+    for (int i = 0; status == 0 && (objective = wg_objective_at(i)); i++)
+        status = check_verb(r, file, &objective->settings);
+    if (status == 0)
+        status = wg_config_check(file, 0, NULL);
+    wg_config_free(file);
+    return status;
+}
+
+/* {"schedule": "cosine"}, what a model or objective wants of a run; NULL: nothing. */
+static void take_record(wg__run *r, const char *json) {
+    wg_config *record = json ? wg_config_parse(json, "record") : NULL;
+    if (record)
+        wg__settings_take_object(&r->settings.all, record, WG_SETTING_RECORD);
+    wg_config_free(record);
+}
+
+/* What the model, its preset and the objective want of a run. */
+static int take_records(wg__run *r) {
+    const wg__text_settings *text = &r->settings.text;
+    if (r->type)
+        take_record(r, r->type->training);
+    if (r->type && !r->resume && !text->config && !text->init) {
+        const wg_model_preset *preset = wg_model_preset_find(r->type, text->preset);
+        wg_error_clear(); /* a preset that there is not is told when the model is made */
+        take_record(r, preset ? preset->training : NULL);
+    }
+    take_record(r, r->objective->training);
+    return wg_error_pending() ? -1 : 0;
+}
+
+/* ---- Help ---- */
+
+/* Appends "; gpt 0.1" for a record whose runs differ. */
+static void print_record(const char *name, const char *json, const char *setting, bool *any) {
+    json_t *object = json ? json_loads(json, 0, NULL) : NULL;
+    const json_t *value = json_object_get(object, setting);
+    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : NULL;
+    const bool quoted = text && *text == '"';
+    if (text)
+        printf("%s%s %.*s", *any ? "; " : " (", name, (int)strlen(text) - 2 * quoted,
+               text + quoted);
+    *any |= text != NULL;
+    free(text);
+    json_decref(object);
+}
+
+static void print_records(const wg_setting *row, bool finetunes, bool *any) {
     const wg_model_type *type;
     const wg_objective *objective;
-    fprintf(stream, wg__run_finetunes(r) ? "Tasks:\n" : "Models:\n");
-    for (int i = 0; !wg__run_finetunes(r) && (type = wg_model_type_at(i)); i++)
-        fprintf(stream, "  %-11s %s; %s\n", type->name, type->title, type->objectives);
+    for (int i = 0; !finetunes && (type = wg_model_type_at(i)); i++)
+        print_record(type->name, type->training, row->name, any);
     for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (wg__run_finetunes(r) == objective->finetunes)
-            fprintf(stream, "%s  %-15s %s\n",
-                    i == 0 && !wg__run_finetunes(r) ? "\nObjectives:\n" : "", objective->name,
-                    objective->title);
-    fclose(stream);
-    return list;
+        if (objective->finetunes == finetunes)
+            print_record(objective->name, objective->training, row->name, any);
 }
 
-/* What the model and its preset want of a run. */
-static void take_model_record(wg__run *r) {
-    const wg__text_settings *text = &r->settings.text;
-    if (!r->type)
-        return;
-    wg__run_settings_take_record(&r->settings, r->type->training);
-    if (r->resume || text->config || text->init)
-        return;
-    const wg_model_preset *preset = wg_model_preset_find(r->type, text->preset);
-    wg_error_clear(); /* a preset that there is not is told when the model is made */
-    if (preset)
-        wg__run_settings_take_record(&r->settings, preset->training);
+static void print_pretraining(const wg_setting *row, bool *any) {
+    const wg_model_type *type;
+    print_records(row, false, any);
+    for (int t = 0; row->choice == wg_model_preset_name && (type = wg_model_type_at(t)); t++)
+        for (int i = 0; type->presets[i].name; i++)
+            printf("%s%s%s",
+                   i > 0   ? ", "
+                   : t > 0 ? "; "
+                           : ": ",
+                   type->presets[i].name, i == 0 ? " (the default)" : "");
 }
+
+static void print_tuning(const wg_setting *row, bool *any) {
+    print_records(row, true, any);
+}
+
+static void list_objectives(bool finetunes) {
+    const wg_objective *objective;
+    for (int i = 0; (objective = wg_objective_at(i)); i++)
+        if (objective->finetunes == finetunes)
+            printf("  %-15s %s\n", objective->name, objective->title);
+}
+
+static void list_models(void) {
+    const wg_model_type *type;
+    puts("Models:");
+    for (int i = 0; (type = wg_model_type_at(i)); i++)
+        printf("  %-11s %s; %s\n", type->name, type->title, type->objectives);
+    puts("\nObjectives:");
+    list_objectives(false);
+}
+
+static void list_tasks(void) {
+    puts("Tasks:");
+    list_objectives(true);
+}
+
+/* ---- The verbs ---- */
 
 /* A run that began in deterministic mode, by its option or the environment, goes on in it. */
 static int use_kernels(wg__run_settings *settings) {
@@ -292,7 +353,7 @@ static int use_kernels(wg__run_settings *settings) {
         return wg_set_deterministic(true);
     if (wg_is_deterministic()) {
         *deterministic = true;
-        wg__run_settings_decide(settings, deterministic);
+        wg__settings_decide(&settings->all, deterministic);
     }
     return 0;
 }
@@ -300,7 +361,7 @@ static int use_kernels(wg__run_settings *settings) {
 /* Before anything is computed. */
 static int begin_run(wg__run *r) {
     wg_group *group = wg__cli_group();
-    wg__cli_use_threads(r->threads);
+    wg__cli_use_threads((int)wg__threads_given);
     wg_group_set_timeout(group, 0); /* one rank may take long to read its text */
     const bool writes = !r->show_batch && !r->dry_run && wg__cli_leads();
     const int code = writes ? wg__run_check_output(r) : 0;
@@ -311,42 +372,67 @@ static int begin_run(wg__run *r) {
     return use_kernels(&r->settings) < 0 ? wg__cli_fail_pending() : 0;
 }
 
-static int run_verb(const struct argp *parser, const wg_setting_table *own, int argc, char **argv) {
-    wg__run r = {.timeout = 600};
-    wg__run_settings_begin(&r.settings, own);
-    wg__cli_parse_in_order(parser, argc, argv, &r);
-    int code = wg__cli_check(begin_run(&r));
+/* Reads the line: first what decides which rows there are, then all. */
+static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv) {
+    wg__run_settings *s = &r->settings;
+    const wg_objective *objective;
+    int status = 0;
+    wg__cli_begin_reading();
+    status |= wg__settings_add(&s->all, r->finetunes ? &finetune_options : &pretrain_options, r);
+    status |= r->finetunes ? wg__settings_add(&s->all, &wg__tuning_rows, &s->tuning)
+                           : wg__settings_add(&s->all, &wg__text_rows, &s->text);
+    for (int i = 0; (objective = wg_objective_at(i)); i++)
+        if (objective->finetunes == r->finetunes && objective->settings.count > 0)
+            status |= wg__settings_add(&s->all, &objective->settings, NULL);
+    status |= wg__settings_add(&s->all, &wg__training_rows, &s->training);
+    status |= wg__settings_add(&s->all, &run_options, r);
+    status |= wg__settings_add(&s->all, &wg__threads_options, &wg__threads_given);
+    if (status < 0)
+        wg__cli_leave_reading();
+    s->all.user = r->finetunes ? "a line without --task" : "a line without MODEL";
+    wg__line line = wg__cli_split(usage, &s->all, argc, argv);
+    if (!r->finetunes)
+        choose_pretraining(r, &line);
+    else
+        choose_task(r, &line);
+    find_targets(r, &line);
+    s->all.user = r->type ? r->type->name : r->objective->name;
+    s->objective = wg__cli_calloc(1, r->objective->settings.size);
+    if (r->objective->settings.count > 0 &&
+        wg__settings_add(&s->all, &r->objective->settings, s->objective) < 0)
+        wg__cli_leave_reading();
+    wg__cli_take(&line, &s->all);
+    if (r->file && read_file(r) < 0)
+        wg__cli_leave_reading();
+    (r->finetunes ? check_finetune : check_pretrain)(r);
+    wg__cli_end_reading();
+    wg__training_command(r->objective, r->type, r->command, sizeof r->command);
+}
+
+static int run_verb(wg__run *r, const wg__usage *usage, int argc, char **argv) {
+    read_line(r, usage, argc, argv);
+    int code = wg__cli_check(begin_run(r));
+    if (code == 0 && take_records(r) < 0)
+        code = wg__cli_fail_pending();
     if (code == 0) {
-        take_model_record(&r);
-        wg__run_settings_take_record(&r.settings, r.objective->training);
         wg__cli_begin_work();
-        if (r.dry_run && wg_group_size(wg__cli_group()) > 1)
+        if (r->dry_run && wg_group_size(wg__cli_group()) > 1)
             code = wg__cli_fail("--dry-run measures one process; leave out mpirun");
-        else if (r.dry_run)
-            code = wg__run_dry(&r);
-        else if (!r.show_batch)
-            code = wg__run_train(&r);
+        else if (r->dry_run)
+            code = wg__run_dry(r);
+        else if (!r->show_batch)
+            code = wg__run_train(r);
         else
-            code = wg__cli_leads() ? wg__run_show_batch(&r) : 0;
+            code = wg__cli_leads() ? wg__run_show_batch(r) : 0;
     }
-    wg__run_clear(&r);
+    wg__run_clear(r);
     return code;
 }
 
 int wg__verb_pretrain(int argc, char **argv) {
-    static const struct argp_option own[] = {
-        {"show-batch", KEY_SHOW_BATCH, NULL, 0,
-         "Print the first batch as tables of tokens, positions, what they predict and what they "
-         "attend to, and stop (blank-infilling)",
-         0},
-        {"objective", KEY_OBJECTIVE, "NAME", 0,
-         "Train the model by this objective instead of its usual one", 0},
-        {0},
-    };
-    const struct argp parser = {
-        .options = wg__run_settings_options(&wg__text_rows, false, own, run_options),
-        .parser = parse_pretrain,
-        .args_doc = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
+    static wg__run r;
+    const wg__usage usage = {
+        .lines = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
         .doc = "Pretrains a model on plain text and saves it, with all that is needed to go on.\v"
                "The text is prose as in a book, or one sentence a line with blank lines between "
                "documents (masked-lm, blank-infilling); any text as it is, with lines "
@@ -357,72 +443,17 @@ int wg__verb_pretrain(int argc, char **argv) {
                "never stopped.\n\n"
                "At the end the loss on held-out text is printed beside that of predicting each "
                "word or token by its frequency.",
-        .help_filter = list_records,
+        .list = list_models,
+        .print_more = print_pretraining,
     };
-    return run_verb(&parser, &wg__text_rows, argc, argv);
-}
-
-/* ---- wengert finetune ---- */
-
-static const char *task_name(int index) {
-    const wg_objective *objective;
-    for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (objective->finetunes && index-- == 0)
-            return objective->name;
-    return NULL;
-}
-
-static void check_finetune(struct argp_state *state, wg__run *r) {
-    const wg__tuning_settings *s = &r->settings.tuning;
-    if (!r->objective)
-        argp_error(state, "--task NAME is missing: what shall the model learn?");
-    check_run(state, r);
-    if (r->resume)
-        return;
-    if (!s->model)
-        argp_error(state, "RUN.h5 is missing: which model shall be fine-tuned?");
-    if (!s->train || !s->eval)
-        argp_error(state, "--train FILE and --eval FILE are both wanted");
-    const wg_setting *missing = wg__run_settings_missing(&r->settings);
-    if (missing)
-        argp_error(state, "--task %s wants --%s", r->objective->name, missing->name);
-}
-
-static error_t parse_finetune(int key, char *text, struct argp_state *state) {
-    wg__run *r = state->input;
-    char tasks[128], suggestion[96];
-    switch (key) {
-    case KEY_TASK:
-        r->objective = wg_objective_find(text);
-        wg_error_clear();
-        if (!r->objective || !r->objective->finetunes)
-            argp_error(state, "--task: there is no '%s'; %s are there%s", text,
-                       wg__cli_names(tasks, sizeof tasks, task_name),
-                       wg__cli_suggestion(suggestion, sizeof suggestion, text, task_name));
-        return 0;
-    case ARGP_KEY_ARG:
-        if (r->settings.tuning.model)
-            argp_error(state, "one RUN.h5 at a time");
-        wg__run_settings_give(&r->settings, state, "model", text);
-        return 0;
-    case ARGP_KEY_END:
-        check_finetune(state, r);
-        return 0;
-    default:
-        return parse_run(key, text, state);
-    }
+    return run_verb(&r, &usage, argc, argv);
 }
 
 int wg__verb_finetune(int argc, char **argv) {
-    static const struct argp_option own[] = {
-        {"task", KEY_TASK, "NAME", 0, "What the model is to learn: one of the tasks below", 0},
-        {0},
-    };
-    const struct argp parser = {
-        .options = wg__run_settings_options(&wg__tuning_rows, true, own, run_options),
-        .parser = parse_finetune,
-        .args_doc = "RUN.h5 --task NAME --train FILE --eval FILE --out NEW.h5\n"
-                    "--task NAME --resume --out NEW.h5",
+    static wg__run r = {.finetunes = true};
+    const wg__usage usage = {
+        .lines = "RUN.h5 --task NAME --train FILE --eval FILE --out NEW.h5\n"
+                 "--task NAME --resume --out NEW.h5",
         .doc =
             "Fine-tunes a pretrained model for a task and saves it, with all that is needed to go "
             "on.\v"
@@ -437,7 +468,8 @@ int wg__verb_finetune(int argc, char **argv) {
             "tuned.h5\n\n"
             "`wengert eval NEW.h5 --corpus FILE' measures the model on another file of the form, "
             "and writes what it predicts by --predictions.",
-        .help_filter = list_records,
+        .list = list_tasks,
+        .print_more = print_tuning,
     };
-    return run_verb(&parser, &wg__tuning_rows, argc, argv);
+    return run_verb(&r, &usage, argc, argv);
 }

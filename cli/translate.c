@@ -7,58 +7,25 @@
 #include <unistd.h>
 
 #include "cli/decoding.h"
-#include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/trained.h"
 
-enum { KEY_BATCH = WG__KEY_OWN, KEY_THREADS };
-
 typedef struct arguments {
     const char *run;
-    const char **texts; /* as many as there are arguments at most */
-    int64_t count;      /* 0: lines of standard input */
+    wg_setting_list texts; /* none: lines of standard input */
     int64_t batch;
     wg_beam_options beam;
-    int threads; /* 0: as the library finds it */
     bool json;
 } arguments;
 
-static const struct argp_option options[] = {
-    {"batch", KEY_BATCH, "N", 0, "Translate N sentences at a time (32)", 0},
-    {"threads", KEY_THREADS, "N", 0, "Use N threads (all processors)", 0},
-    WG__OPTION_JSON,
-    {0},
+static const wg_setting options[] = {
+    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+     .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
+    {"texts", WG_SETTING_TEXTS, offsetof(arguments, texts), .word = true},
+    {"batch", WG_SETTING_INTEGER, offsetof(arguments, batch), .low = 1, .high = 65536,
+     .standard = "32", .argument = "N", .help = "Translate N sentences at a time"},
+    WG__ROW_JSON(arguments),
 };
-
-static error_t parse(int key, char *text, struct argp_state *state) {
-    arguments *a = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->beam;
-        return 0;
-    case KEY_BATCH:
-        a->batch = wg__cli_integer(state, "batch", text, 1, 65536);
-        return 0;
-    case KEY_THREADS:
-        a->threads = (int)wg__cli_integer(state, "threads", text, 1, 4096);
-        return 0;
-    case WG__KEY_JSON:
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->run)
-            a->texts[a->count++] = text;
-        else
-            a->run = text;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->run)
-            argp_error(state, "RUN.h5 is missing: which model?");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* ---- Sentences ---- */
 
@@ -253,10 +220,10 @@ static int translate_input(const job *j) {
 
 static int translate_arguments(const job *j) {
     const arguments *a = j->asked;
-    for (int64_t i = 0; i < a->count; i++)
-        if (a->texts[i][strspn(a->texts[i], " \t\r\n")] == '\0')
+    for (int64_t i = 0; i < a->texts.count; i++)
+        if (a->texts.items[i][strspn(a->texts.items[i], " \t\r\n")] == '\0')
             return wg_fail(WG_ERROR_ARGUMENT, "translate", "text %lld is empty", (long long)i + 1);
-    return translate(j, a->count, (char *const *)a->texts, 1);
+    return translate(j, a->texts.count, (char *const *)a->texts.items, 1);
 }
 
 static bool can_translate(const wg_objective *objective) {
@@ -274,7 +241,7 @@ static int run(const arguments *a) {
     if (wg_group_check(wg__cli_group(), load(&j)) < 0 || wg__cli_agree_on_file(a->run) < 0)
         return -1;
     j.results = a->json ? json_array() : NULL;
-    int result = a->count > 0 ? translate_arguments(&j) : translate_input(&j);
+    int result = a->texts.count > 0 ? translate_arguments(&j) : translate_input(&j);
     if (result == 0 && j.results && wg__cli_leads())
         wg__print_json(json_pack("{s:O}", "translations", j.results));
     json_decref(j.results);
@@ -283,22 +250,16 @@ static int run(const arguments *a) {
 }
 
 int wg__verb_translate(int argc, char **argv) {
-    static const struct argp_child children[] = {{&wg__beam_options, 0, NULL, 0}, {0}};
-    static const struct argp parser = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "RUN.h5 TEXT...\nRUN.h5 < SOURCE > TARGET",
+    static arguments a;
+    const wg__usage usage = {
+        .lines = "RUN.h5 TEXT...\nRUN.h5 < SOURCE > TARGET",
         .doc = "Translates sentences: each TEXT, or else each line of standard "
                "input, into a line.\v"
                "Lines come out in their order, as soon as a batch of them is full or nothing more "
                "waits to be read; an empty one stays empty.",
-        .children = children,
+        .parts = {WG__PART(options, a), {&wg__beam_options, &a.beam}, WG__PART_THREADS},
     };
-    arguments a = {.texts = calloc((size_t)argc, sizeof *a.texts), .batch = 32};
-    wg__cli_parse(&parser, argc, argv, &a);
+    wg__cli_read(&usage, argc, argv);
     wg_group_set_timeout(wg__cli_group(), 0); /* rank 0 waits for what somebody types */
-    wg__cli_use_threads(a.threads);
-    int result = wg__cli_agree(argc, argv) < 0 ? -1 : run(&a);
-    free(a.texts);
-    return result < 0 ? wg__cli_fail_pending() : 0;
+    return wg__cli_agree(argc, argv) < 0 || run(&a) < 0 ? wg__cli_fail_pending() : 0;
 }

@@ -111,6 +111,10 @@ static void add_key(key_list *list, const char *key) {
 
 /* ---- Reading ---- */
 
+const char *wg__config_name(const wg_config *config) {
+    return config->name;
+}
+
 json_t *wg__config_value(wg_config *config, const char *key) {
     json_object_set_new(config->asked, key, json_null());
     json_t *value = json_object_get(config->object, key);

@@ -18,6 +18,14 @@
 
 #include "../base/alloc.h"
 
+/* Before functions that the command calls and users do not: exported with the version
+ * WENGERT_PRIVATE, and without any promise. Their names begin with wg__. */
+#if defined(__GNUC__)
+#define WG__COMMAND __attribute__((visibility("default")))
+#else
+#define WG__COMMAND
+#endif
+
 WG_BEGIN_DECLS
 
 typedef struct wg_config wg_config;

@@ -20,9 +20,12 @@ wg_config *wg__config_part(wg_config *config, const char *key);
 /* Sets a key to a copy of an object. -1 with [MEMORY] */
 int wg__config_set_part(wg_config *config, const char *key, const wg_config *part);
 
+/* What messages call it. */
+const char *wg__config_name(const wg_config *config);
+
 /* The value of a key, borrowed; NULL if the key is not there or null. The key then counts as read
  * (wg_config_check). */
-json_t *wg__config_value(wg_config *config, const char *key);
+WG__COMMAND json_t *wg__config_value(wg_config *config, const char *key);
 
 /* Whether the key is there with the value null. */
 bool wg__config_is_null(const wg_config *config, const char *key);

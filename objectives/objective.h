@@ -46,14 +46,11 @@ typedef struct wg_evaluation_options {
     const char *predictions; /* the file that answers go to; NULL: none */
     int64_t batch;           /* of translations: texts that are searched at a time; 0: 32 */
     bool lowercase;          /* BLEU without regard to case */
-    int bleu_tokens;         /* of BLEU, by wg_bleu_tokens_find; 0: 13a */
+    int bleu_tokens;         /* of BLEU, a wg_bleu_tokens; 0: 13a */
     wg_beam_options beam;    /* of translations; zeros: the usual search */
 } wg_evaluation_options;
 
 enum { WG_EVALUATES_BY_DOCUMENT = 1, WG_EVALUATES_PREDICTIONS = 2, WG_EVALUATES_TRANSLATIONS = 4 };
-
-/* The number of sacreBLEU's tokens of that name, 13a, zh or char; -1 if there are none. */
-WG_API int wg_bleu_tokens_find(const char *name);
 
 /* What a training is made of. All of it is borrowed and must outlive the training, of `model` its
  * module. */

@@ -391,13 +391,6 @@ static int translate(const wg_model *model, const wg_tokenizer *tokenizer,
 
 /* ---- BLEU ---- */
 
-int wg_bleu_tokens_find(const char *name) {
-    for (int i = 0; wg__bleu_tokens_name(i); i++)
-        if (strcmp(wg__bleu_tokens_name(i), name) == 0)
-            return i;
-    return -1;
-}
-
 static int add_bleu(const wg__bleu *bleu, wg_bleu_rules rules, double pairs, wg_metrics *metrics) {
     const wg__bleu_score score = wg__bleu_measure(bleu);
     if (wg_metrics_add(metrics, rules.lowercase ? "bleu_lc" : "bleu", score.score, pairs) < 0 ||

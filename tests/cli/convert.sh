@@ -31,7 +31,7 @@ check "without files is wrong usage" left_with 2 "missing IN and OUT"
 run "$fixtures/gpt"
 check "without OUT is wrong usage" left_with 2 "missing OUT"
 run "$fixtures/gpt" x.h5 --dtype q4
-check "an unknown type is wrong usage" left_with 2 "it must be f32, bf16, f16 or q8_0"
+check "an unknown type is wrong usage" left_with 2 "f32, f16, bf16 and q8_0 are there"
 run nothing.gguf x.h5
 check "a file that is not there is one clear line" left_with 1 "nothing.gguf"
 echo 'Once upon a time.' >text.txt
@@ -51,7 +51,7 @@ run "$fixtures/llama" shards --shard-size 4KB
 check "tensors are shared out among files" test -s shards/model.safetensors.index.json \
     -a -s shards/model-00001-of-00007.safetensors -a ! -e shards/model.safetensors
 run "$fixtures/llama" x --shard-size 4XB
-check "a size of no unit is wrong usage" left_with 2 "--shard-size is '4XB'"
+check "a size of no unit is wrong usage" left_with 2 "--shard-size: '4XB' is not a size"
 run "$fixtures/llama" x.h5 --shard-size 1GiB
 check "only safetensors have shards" left_with 1 "hdf5 is written as one file"
 run llama.safetensors llama.gguf --config "$fixtures/llama/config.json" --json

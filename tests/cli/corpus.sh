@@ -180,20 +180,21 @@ settings() {
     refuses "settings $1" "$2" pretrain gpt --settings wrong.json --corpus a.txt --out bad.h5
 }
 
-settings '{"stepps": 3}' 'wrong.json: there is no setting "stepps"'
-settings '{"steps": "3"}' 'wrong.json: "steps" must be a whole number of 1 or more'
-settings '{"steps": 0}' '"steps" must be'
-settings '{"steps": 1.5}' '"steps" must be'
-settings '{"lr": "fast"}' '"lr" must be a number from 0 to 1000'
-settings '{"optimizer": "adamax"}' 'there is no optimizer "adamax"'
-settings '{"schedule": "cosign"}' 'there is no schedule "cosign"'
-settings '{"corpus": 3}' '"corpus" must be a list of names of files'
-settings '{"corpus-weights": [1, "2"]}' '"corpus-weights" must be a list of numbers'
-settings '{"keep-best": 1}' '"keep-best" must be true or false'
-settings '{"tokenizer": null}' '"tokenizer" must be a text'
+settings '{"stepps": 3}' 'wrong.json: unknown key "stepps"'
+settings '{"steps": "3"}' 'wrong.json: "steps" is "3"; wanted an integer'
+settings '{"steps": 0}' 'wrong.json: steps is 0; it must be at least 1'
+settings '{"steps": 1.5}' '"steps" is 1.5; wanted an integer'
+settings '{"lr": "fast"}' '"lr" is "fast"; wanted a number'
+settings '{"lr": 1001}' 'lr is 1001; it must be from 0 to 1000'
+settings '{"optimizer": "adamax"}' 'optimizer is "adamax"; it must be one of sgd, adam, '
+settings '{"schedule": "cosign"}' 'schedule is "cosign"; it must be one of '
+settings '{"corpus": 3}' '"corpus" is 3; wanted a list'
+settings '{"corpus-weights": [1, "2"]}' '"corpus-weights" is "2"; wanted a list of numbers'
+settings '{"keep-best": 1}' '"keep-best" is 1; wanted true or false'
+settings '{"tokenizer": null}' '"tokenizer" is null; wanted a value'
 settings '{"steps": 3, "steps": 4}' 'line 1'
-settings '{"steps": 3' 'wrong.json: line 1'
-settings '[1]' 'settings are one JSON object'
+settings '{"steps": 3' 'wrong.json, line 1'
+settings '[1]' 'wrong.json is no JSON object'
 refuses 'settings that are not there' 'none.json' pretrain gpt --settings none.json --out bad.h5
 
 finish

@@ -313,7 +313,7 @@ bad_cloze 'two verbalizers that are the same' 'are the same tokens' --pattern '{
 bad_cloze 'a verbalizer beyond the positions' 'its start among them, is too long' --pattern '{text} [MASK]' \
     --verbalizer "no=$(yes the | head -n 60 | tr '\n' ' ')" --verbalizer 'long ears=b'
 echo '{"verbalizer": {"no": 1}}' >wrong.json
-refuses 'verbalizers that are no texts' '"verbalizer" must be an object of texts' finetune glm.h5 --task cloze \
+refuses 'verbalizers that are no texts' '"verbalizer" is 1; wanted texts, each under its label' finetune glm.h5 --task cloze \
     --settings wrong.json --train few.tsv --eval few.tsv --out bad.h5
 refuses 'a BERT that fills patterns' "it holds a bert model; \`wengert finetune --task cloze' takes glm" finetune bert.h5 \
     --task cloze --pattern '{text} [MASK]' --verbalizer no=a --verbalizer 'long ears=b' --train few.tsv --eval few.tsv \

@@ -150,7 +150,7 @@ recipe() {
 }
 run pretrain llama --corpus text.txt --vocab-size 300 --seq 16 --steps 1 --out usual.h5
 check 'the usual preset brings its recipe' eval 'test $code = 0 &&
-    test "$(recipe usual)" = "batch=16 lr=0.0060000000000000001 optimizer=muon "'
+    test "$(recipe usual)" = "batch=16 lr=0.006 optimizer=muon "'
 run pretrain llama --preset llama-3m --corpus text.txt --vocab-size 300 --seq 16 --steps 1 --lr 0.5 \
     --batch 2 --out own.h5
 check 'options rule over the recipe of a preset' eval 'test $code = 0 &&
@@ -202,7 +202,7 @@ else
 fi
 
 misused 'RUN.h5 is missing' generate --prompt a
-misused 'one RUN.h5' generate gpt.h5 llama.h5
+misused "'llama.h5' is one too many" generate gpt.h5 llama.h5
 misused '--temperature' generate gpt.h5 --temperature -1
 misused '--temperature' generate gpt.h5 --temperature nan
 misused '--top-p' generate gpt.h5 --top-p 1.5

@@ -60,7 +60,7 @@ rm config.json
 # ---- Bad input ----
 
 misused 'missing FILE' info
-misused 'at a time' info model.h5 model.gguf
+misused 'one too many' info model.h5 model.gguf
 refuses 'a file that is not there' 'none.h5' info none.h5
 refuses 'a program in a pickle' 'posix.system' info "$fixtures/hostile.pt"
 for file in model.h5 model.gguf model.safetensors; do

@@ -100,7 +100,7 @@ run pretrain bert --objective mlm --corpus text.txt --mask-unit letter --out bad
 check "a unit that there is not lists those that there are" left_with 2 "token, word and span are there"
 run pretrain bert --objective mlm --corpus text.txt --masked-share 2 --out bad.h5
 check "a share above 1 is wrong usage" left_with 2 "masked-share"
-misused '--causal-share: it must be above 0 and below 1, not 0' pretrain modernbert --objective hybrid \
+misused "--causal-share: '0' is not a number above 0 and below 1" pretrain modernbert --objective hybrid \
     --corpus text.txt --causal-share 0 --out bad.h5
 # A word longer than a sequence: whole-word masking predicts nothing in such a sequence, which then weighs nothing
 # among the batches of a step.

@@ -125,7 +125,7 @@ fi
 misused 'RUN.h5 is missing' score
 misused '--pairs FILE or --text FILE is missing' score gpt.h5
 misused 'exclude each other' score gpt.h5 --pairs order.jsonl --text lines.txt
-misused '--text takes one file' score gpt.h5 --text lines.txt text.txt
+misused '--text and --pairs exclude each other' score gpt.h5 --text lines.txt text.txt
 misused 'whole number' score gpt.h5 --pairs order.jsonl --limit 0
 
 # The last line of a file of pairs is wrong.

@@ -124,9 +124,9 @@ refuses 'an id outside the vocabulary' 'id 3000 is outside the vocabulary of 300
     decode vocab.txt 3000
 
 run
-check 'wrong usage: no job' left_with 2 'train, encode, decode or pack'
+check 'wrong usage: no job' left_with 2 'missing job: train, encode, decode, pack'
 run learn
-check 'wrong usage: an unknown job' left_with 2 "the job is 'learn'"
+check 'wrong usage: an unknown job' left_with 2 "there is no job 'learn'"
 run train --out bad.txt
 check 'wrong usage: no corpus' left_with 2 'missing --corpus FILE'
 run train --corpus lines
@@ -134,7 +134,7 @@ check 'wrong usage: no output' left_with 2 'missing --out FILE'
 run train --corpus lines --out bad.txt --vocab-size many
 check 'wrong usage: a size that is no number' left_with 2 '--vocab-size'
 run train --corpus lines --out bad.txt --kind letters
-check 'wrong usage: an unknown kind' left_with 2 "--kind is 'letters'"
+check 'wrong usage: an unknown kind' left_with 2 "--kind: there is no 'letters'"
 run train --corpus lines --out bad.txt --kind char --vocab-size 5
 check 'wrong usage: an option of another kind' left_with 2 '--kind char'
 run encode

@@ -121,7 +121,7 @@ for tokens in zh char; do
     check "BLEU by the tokens of $tokens" grep -q "^BLEU|nrefs:1|case:mixed|eff:no|tok:$tokens|smooth:exp = " out
 done
 run eval run.h5 --corpus held.from held.to --tokenize intl
-check 'wrong usage: tokens that are not there' left_with 2 "--tokenize is 'intl'; it must be 13a, zh or char"
+check 'wrong usage: tokens that are not there' left_with 2 "--tokenize: there is no 'intl'; 13a, zh and char are there"
 
 # ---- Averaging ----
 

@@ -59,7 +59,8 @@ END
 
 # The options of a verb whose argument is a number, a line each with its help.
 numbers() {
-    ARGP_HELP_FMT=rmargin=2000 "$wengert" $1 --help |
+    "$wengert" $1 --help |
+        awk '/^                             / { sub(/^ +/, " "); line = line $0; next } { print line; line = $0 } END { print line }' |
         sed -n 's/^ .*--\([a-z0-9-]*\)=\(N\|X\|X,X\.\.\.\|R\|T\|US\|GB\|SECONDS\|STAGE\|STEPS\|SIZE\) /\1 /p'
 }
 
@@ -144,7 +145,7 @@ check 'wsd of three steps falls in the last one' test "$(rates_of --schedule wsd
 
 # ---- Refusals ----
 
-misused '--epochs: it must be above 0' finetune run.h5 --task classify --epochs 0
+misused "--epochs: '0' is not a number above 0" finetune run.h5 --task classify --epochs 0
 misused '--decay-steps' pretrain gpt --decay-steps 0
 misused '--price' plan llama-15m --price 0
 misused '--masked-share' pretrain roberta --objective mlm --masked-share 0 --corpus text.txt --out bad.h5
@@ -154,7 +155,7 @@ misused '--masked-share' pretrain glm --masked-share 0 --corpus text.txt --out b
 misused '--span-mean' pretrain glm --span-mean 0 --corpus text.txt --out bad.h5
 misused '--temperature' finetune run.h5 --task contrastive --temperature 0 --out bad.h5
 echo '{"epochs": 0}' >epochs.json
-refuses '"epochs": 0 of --settings' '"epochs" must be' finetune run.h5 --task classify --settings epochs.json
+refuses '"epochs": 0 of --settings' 'epochs.json: epochs is 0; it must be above 0' finetune run.h5 --task classify --settings epochs.json
 
 # ---- Dropout that a model without dropout is given ----
 

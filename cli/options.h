@@ -1,0 +1,82 @@
+/* The command line of a verb: rows of settings (io/settings.h) that its words fill.
+ *
+ *     --batch 32, --batch=32     a row by its name, of which the beginning is enough
+ *     -o FILE, -oFILE            by its letter
+ *     RUN.h5                     the next row with `word`
+ *
+ * --help, completion by shells and the man pages show the same rows. A wrong line ends the process
+ * with one message, a hint at --help and exit code 2. */
+#ifndef WG_CLI_OPTIONS_H
+#define WG_CLI_OPTIONS_H
+
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "io/settings.h"
+
+/* What a command takes. */
+typedef struct wg__usage {
+    const char *lines; /* what follows the command's name, "IN OUT\n..."; NULL: options alone */
+    const char *doc;   /* above the options and, behind "\v", below them */
+    struct {
+        const wg_setting_table *table;
+        void *values;
+    } parts[6];                        /* the verb's own first, up to one without a table */
+    void (*check)(const void *values); /* looks at the first part; leaves by wg__cli_misuse */
+    void (*list)(void);                /* printed below --help */
+    void (*print_more)(const wg_setting *row, bool *any); /* other standards of a row that notes
+                                                           * keep, behind " (STANDARD"  */
+} wg__usage;
+
+/* A table without a name in messages and notes, and its struct; `rows` is an array. */
+#define WG__OPTIONS(rows, type)                                                                    \
+    { NULL, sizeof(type), sizeof(rows) / sizeof(rows)[0], rows }
+#define WG__PART(rows, struct_of_values)                                                           \
+    { &(const wg_setting_table)WG__OPTIONS(rows, struct_of_values), &(struct_of_values) }
+
+/* Rows that several verbs have. --threads is set when the line is read. */
+#define WG__ROW_JSON(type)                                                                         \
+    {                                                                                              \
+        "json", WG_SETTING_FLAG, offsetof(type, json),                                             \
+            .help = "Print the results as one JSON object"                                         \
+    }
+extern const wg_setting_table wg__threads_options;
+extern int64_t wg__threads_given; /* 0: not given */
+#define WG__PART_THREADS                                                                           \
+    { &wg__threads_options, &wg__threads_given }
+
+/* The names of --dtype of a training: f32 and bf16; and of a model that is used: f32, then those of
+ * wg_quantization in its order. */
+const char *wg__product_dtype_name(int index);
+const char *wg__weights_dtype_name(int index);
+
+/* Reads a line into the structs, which begin as zeros, and sets the threads. Does not return on
+ * wrong usage (exit 2), nor on --help. */
+void wg__cli_read(const wg__usage *usage, int argc, char **argv);
+
+/* Whether a member of a struct was given to wg__cli_read. */
+bool wg__cli_given(const void *member);
+
+/* Leaves with "PROGRAM: MESSAGE" and a hint at --help. */
+_Noreturn void wg__cli_misuse(const char *format, ...) WG_PRINTF(1, 2);
+
+/* ---- The same in two steps, for verbs whose tables depend on their line ---- */
+
+typedef struct wg__line {
+    int count;
+    struct {
+        const wg_setting *row; /* NULL: a word that is no option */
+        const char *text;
+    } * items; /* in their order; freed by free */
+} wg__line;
+
+/* Splits a line by the rows of all tables, also those that wait. */
+wg__line wg__cli_split(const wg__usage *usage, wg_settings *settings, int argc, char **argv);
+
+/* Gives the items to the settings, which must not lack a row with `missing` then. Frees them. */
+void wg__cli_take(wg__line *line, wg_settings *settings);
+
+/* Leaves with the pending error, which is wrong usage if it is one of an option. */
+_Noreturn void wg__cli_leave_reading(void);
+
+#endif
