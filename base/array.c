@@ -1,9 +1,52 @@
-/* Growing arrays. Their capacity doubles, so that appending n elements costs O(n). */
+/* Arrays and texts: see array.h and internal.h. */
 #include <string.h>
 
 #include "base/array.h"
 #include "base/internal.h"
 
+void *wg__try_alloc_array(int64_t count, size_t element_size) {
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, element_size, &bytes))
+        return NULL;
+    return wg__try_alloc(bytes);
+}
+
+void *wg__alloc_array(int64_t count, size_t element_size) {
+    size_t bytes;
+    if (count >= 0 && !__builtin_mul_overflow((size_t)count, element_size, &bytes))
+        return wg__alloc(bytes);
+    wg_fail(WG_ERROR_MEMORY, "alloc", "no memory for %lld times %zu bytes", (long long)count,
+            element_size);
+    return NULL;
+}
+
+void *wg__calloc(size_t count, size_t size) {
+    void *block = wg__alloc_array(count > INT64_MAX ? -1 : (int64_t)count, size);
+    return block ? memset(block, 0, count * size) : NULL;
+}
+
+int64_t wg__times(int64_t a, int64_t b) {
+    const int64_t most = (int64_t)1 << 60;
+    int64_t product;
+    const bool is_counted = a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, &product);
+    return is_counted && product < most ? product : most;
+}
+
+char *wg__strdup(const char *text) {
+    const size_t size = strlen(text) + 1;
+    char *copy = wg__alloc(size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+char *wg_text_new(const char *text) {
+    return text ? wg__strdup(text) : NULL;
+}
+
+void wg_text_free(char *text) {
+    wg__free(text);
+}
+
+/* The capacity doubles, so that appending n elements costs O(n). */
 void *wg__grow(void *block, int64_t used, int64_t *capacity, int64_t wanted, size_t element_size) {
     if (block && wanted <= *capacity)
         return block;

@@ -63,10 +63,6 @@ int64_t wg__times(int64_t a, int64_t b);
 char *wg__strdup(const char *text);
 void wg__free(void *block); /* NULL is allowed */
 
-/* Whether malloc has `bytes` for a library that ends the program where malloc fails. Where it has
- * not, cached blocks go back to the system and malloc is asked again. */
-bool wg__malloc_has(size_t bytes);
-
 /* For tests: after n successful allocations, every further one fails with WG_ERROR_MEMORY, until
  * the hook is reset by a negative n. Counts cached and fresh blocks alike. */
 void wg__alloc_fail_after(int64_t n);
@@ -87,7 +83,6 @@ void wg__alloc_fail_after(int64_t n);
 #define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #define __lsan_register_root_region(address, size) ((void)(address), (void)(size))
-#define __lsan_unregister_root_region(address, size) ((void)(address), (void)(size))
 #endif
 
 /* ---- Atomic reference counts, which begin at 1 ---- */

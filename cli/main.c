@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "tensor/kernels.h"
@@ -66,31 +63,6 @@ static int check_kernels(void) {
     return wg__cli_fail_pending();
 }
 
-/* The stack grows when it is used, and the system ends a program whose stack it cannot make larger.
- * So the command uses as much as the library needs while there is memory: a mapping of as many
- * bytes tells whether there is, and the limit of the stack whether it may grow so far. */
-enum { STACK_BYTES = 3 << 18 };
-
-__attribute__((noinline)) static void use_stack(void) {
-    volatile char room[STACK_BYTES];
-    room[0] = 0;
-    (void)room[0];
-}
-
-static int extend_stack(void) {
-    const size_t tried = STACK_BYTES + (1 << 16);
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < tried + (1 << 16))
-        return wg__cli_fail("the stack may have %lld KiB, and %lld are wanted: raise ulimit -s",
-                            (long long)limit.rlim_cur >> 10, (long long)(tried + (1 << 16)) >> 10);
-    void *room = mmap(NULL, tried, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED)
-        return wg__cli_fail("no memory for a stack of %d bytes", STACK_BYTES);
-    munmap(room, tried);
-    use_stack();
-    return 0;
-}
-
 int main(int argc, char **argv) {
     static const wg__verb_table table = {
         .prefix = "wengert",
@@ -100,11 +72,7 @@ int main(int argc, char **argv) {
         .doc = "Trains and runs transformers on the CPU, and checks gradients.\v",
         .verbs = verbs,
     };
-    if (extend_stack() != 0)
-        return EXIT_FAILURE;
     wg__cli_watch_memory();
-    /* BLIS ends the program where it cannot use the number in this variable. */
-    unsetenv("BLIS_ARCH_TYPE");
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
     wg__cli_begin_completion(&argc, &argv);
     const bool advises = argc > 1 && strcmp(argv[1], "doctor") == 0;

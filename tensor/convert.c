@@ -31,14 +31,6 @@ static uint8_t to_u8(double value) {
     return value < 256 ? (uint8_t)value : 255;
 }
 
-static int32_t i64_to_i32(int64_t value) {
-    return value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : (int32_t)value;
-}
-
-static uint8_t i64_to_u8(int64_t value) {
-    return value < 0 ? 0 : value > 255 ? 255 : (uint8_t)value;
-}
-
 double wg__element(wg_dtype dtype, const void *address) {
     switch (dtype) {
     case WG_F32:
@@ -146,54 +138,48 @@ double wg_at(const wg_tensor *x, const int64_t *index) {
         }                                                                                          \
     }
 
-LOOP(f32_f32, float, float, x)
-LOOP(f32_f64, float, double, (float)x)
-LOOP(f32_bf16, float, uint16_t, wg__bf16_to_f32(x))
-LOOP(f32_i32, float, int32_t, (float)x)
-LOOP(f32_i64, float, int64_t, (float)x)
-LOOP(f32_u8, float, uint8_t, (float)x)
+/* The loops to one dtype, from each type of storage: VALUE is the expression of x, a number. */
+#define LOOPS(to, TO, VALUE)                                                                       \
+    LOOP(to##_f32, TO, float, VALUE(x))                                                            \
+    LOOP(to##_f64, TO, double, VALUE(x))                                                           \
+    LOOP(to##_bf16, TO, uint16_t, VALUE(x))                                                        \
+    LOOP(to##_i32, TO, int32_t, VALUE(x))                                                          \
+    LOOP(to##_i64, TO, int64_t, VALUE(x))                                                          \
+    LOOP(to##_u8, TO, uint8_t, VALUE(x))
 
-LOOP(f64_f32, double, float, x)
-LOOP(f64_f64, double, double, x)
-LOOP(f64_bf16, double, uint16_t, wg__bf16_to_f32(x))
-LOOP(f64_i32, double, int32_t, x)
-LOOP(f64_i64, double, int64_t, (double)x)
-LOOP(f64_u8, double, uint8_t, x)
+static int32_t i64_to_i32(int64_t value) {
+    return value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : (int32_t)value;
+}
 
-LOOP(bf16_f32, uint16_t, float, wg__f32_to_bf16(x))
-LOOP(bf16_f64, uint16_t, double, wg__f64_to_bf16(x))
-LOOP(bf16_bf16, uint16_t, uint16_t, x)
-LOOP(bf16_i32, uint16_t, int32_t, wg__f32_to_bf16((float)x))
-LOOP(bf16_i64, uint16_t, int64_t, wg__f32_to_bf16((float)x))
-LOOP(bf16_u8, uint16_t, uint8_t, wg__f32_to_bf16((float)x))
+static int64_t i64_to_i64(int64_t value) {
+    return value;
+}
 
-LOOP(i32_f32, int32_t, float, to_i32(x))
-LOOP(i32_f64, int32_t, double, to_i32(x))
-LOOP(i32_bf16, int32_t, uint16_t, to_i32(wg__bf16_to_f32(x)))
-LOOP(i32_i32, int32_t, int32_t, x)
-LOOP(i32_i64, int32_t, int64_t, i64_to_i32(x))
-LOOP(i32_u8, int32_t, uint8_t, x)
+static uint8_t i64_to_u8(int64_t value) {
+    return value < 0 ? 0 : value > 255 ? 255 : (uint8_t)value;
+}
 
-LOOP(i64_f32, int64_t, float, to_i64(x))
-LOOP(i64_f64, int64_t, double, to_i64(x))
-LOOP(i64_bf16, int64_t, uint16_t, to_i64(wg__bf16_to_f32(x)))
-LOOP(i64_i32, int64_t, int32_t, x)
-LOOP(i64_i64, int64_t, int64_t, x)
-LOOP(i64_u8, int64_t, uint8_t, x)
+/* The stored element x as a number; only bf16 is stored as uint16_t. */
+#define NUMBER(x) _Generic((x), uint16_t : wg__bf16_to_f32((uint16_t)(x)), default : (x))
 
-LOOP(u8_f32, uint8_t, float, to_u8(x))
-LOOP(u8_f64, uint8_t, double, to_u8(x))
-LOOP(u8_bf16, uint8_t, uint16_t, to_u8(wg__bf16_to_f32(x)))
-LOOP(u8_i32, uint8_t, int32_t, i64_to_u8(x))
-LOOP(u8_i64, uint8_t, int64_t, i64_to_u8(x))
-LOOP(u8_u8, uint8_t, uint8_t, x)
+/* Integers are clamped as integers, which a double may not hold. */
+#define AS_F32(x) (float)NUMBER(x)
+#define AS_F64(x) (double)NUMBER(x)
+#define AS_BF16(x) _Generic((x), uint16_t : (x), default : wg__f32_to_bf16((float)(x)))
+#define AS_I32(x)                                                                                  \
+    _Generic(NUMBER(x), float : to_i32, double : to_i32, default : i64_to_i32)(NUMBER(x))
+#define AS_I64(x)                                                                                  \
+    _Generic(NUMBER(x), float : to_i64, double : to_i64, default : i64_to_i64)(NUMBER(x))
+#define AS_U8(x) _Generic(NUMBER(x), float : to_u8, double : to_u8, default : i64_to_u8)(NUMBER(x))
+#define AS_BOOL(x) (NUMBER(x) != 0)
 
-LOOP(bool_f32, uint8_t, float, x != 0)
-LOOP(bool_f64, uint8_t, double, x != 0)
-LOOP(bool_bf16, uint8_t, uint16_t, (x & 0x7fff) != 0)
-LOOP(bool_i32, uint8_t, int32_t, x != 0)
-LOOP(bool_i64, uint8_t, int64_t, x != 0)
-LOOP(bool_u8, uint8_t, uint8_t, x != 0)
+LOOPS(f32, float, AS_F32)
+LOOPS(f64, double, AS_F64)
+LOOPS(bf16, uint16_t, AS_BF16)
+LOOPS(i32, int32_t, AS_I32)
+LOOPS(i64, int64_t, AS_I64)
+LOOPS(u8, uint8_t, AS_U8)
+LOOPS(bool, uint8_t, AS_BOOL)
 
 /* Mixed precision casts activations back and forth: vector kernels where both are contiguous. */
 static void round_numbers(int64_t n, char *const *data, const int64_t *strides,
@@ -480,25 +466,6 @@ static int separate_source(const wg_tensor *x, const wg_tensor **source, wg_tens
     return *copy ? 0 : -1;
 }
 
-/* The loop NAME, which writes one element to all places. */
-#define FILL(NAME, TYPE)                                                                           \
-    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *value) {    \
-        const TYPE element = *(const TYPE *)value;                                                 \
-        TYPE *out = (TYPE *)data[0];                                                               \
-        const int64_t step = strides[0] / (int64_t)sizeof(TYPE);                                   \
-        if (step == 1)                                                                             \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                out[i] = element;                                                                  \
-        else                                                                                       \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                out[i * step] = element;                                                           \
-    }
-
-FILL(fill_bytes_1, uint8_t)
-FILL(fill_bytes_2, uint16_t)
-FILL(fill_bytes_4, uint32_t)
-FILL(fill_bytes_8, uint64_t)
-
 int wg_fill_(wg_tensor *x, double value) {
     if (!x || wg__check_writable(x, "fill_") < 0)
         return -1;
@@ -506,12 +473,8 @@ int wg_fill_(wg_tensor *x, double value) {
         return 0;
     uint64_t bits = 0;
     wg__set_element(x->spec.dtype, &bits, value);
-    size_t size = wg_dtype_size(x->spec.dtype);
-    wg__loop loop = size == 1   ? fill_bytes_1
-                    : size == 2 ? fill_bytes_2
-                    : size == 4 ? fill_bytes_4
-                                : fill_bytes_8;
-    wg__iterate(1, &x, loop, &bits);
+    wg_storage storage = {.data = &bits};
+    wg__convert(x, &(wg_tensor){.storage = &storage, .spec = {.dtype = x->spec.dtype}});
     wg_tensor_touch(x);
     return 0;
 }

@@ -17,13 +17,10 @@ tensor_sources = \
 	tensor/convert.h \
 	tensor/create.c \
 	tensor/gemm/blis.c \
-	tensor/gemm/blis.h \
 	tensor/gemm/gemm.c \
 	tensor/gemm/gemm.h \
 	tensor/gemm/large.c \
-	tensor/gemm/large.h \
 	tensor/gemm/quantized.c \
-	tensor/gemm/quantized.h \
 	tensor/internal.h \
 	tensor/iter.c \
 	tensor/iter.h \

@@ -272,19 +272,8 @@ static void free_checkpoint(wg_checkpoint *file) {
     unsilence();
 }
 
-/* HDF5 1.10 crashes where it has no memory: in its first call (H5CX_pop), and for the cache of a
- * file that it opens (H5AC_create). */
-static int check_memory(const char *path) {
-    enum { CACHE_BYTES = 8 << 20 };
-    if (wg__malloc_has(CACHE_BYTES))
-        return 0;
-    return wg_fail(WG_ERROR_MEMORY, "checkpoint",
-                   "no memory for HDF5 to open %s, which takes some %d MB", path,
-                   CACHE_BYTES >> 20);
-}
-
 static wg_checkpoint *checkpoint_of(const char *path) {
-    wg_checkpoint *file = check_memory(path) == 0 ? wg__calloc(1, sizeof *file) : NULL;
+    wg_checkpoint *file = wg__calloc(1, sizeof *file);
     if (!file)
         return NULL;
     file->file = -1;

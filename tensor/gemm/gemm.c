@@ -14,13 +14,10 @@
  * The choice and the strips depend on the shape alone, so the bits are the same at any number of
  * threads. */
 #include "tensor/gemm/gemm.h"
-#include "tensor/convert.h"
 
-#include "tensor/gemm/blis.h"
-#include "tensor/gemm/large.h"
+#include "tensor/convert.h"
 #include "tensor/iter.h"
 #include "tensor/kernels.h"
-#include "tensor/simd/simd.h"
 
 enum { SKINNY = 64, STRIP = 1024 };
 #define SMALL 4.0e6
@@ -76,36 +73,11 @@ ROWS(multiply_u8, uint8_t)
  * The vectors are columns of B. A vector on the left becomes one by transposing the product. ----
  */
 
-/* The product as the kernel of dot products takes it. */
-static wg__row_products row_products_of(const wg__product *p) {
-    return (wg__row_products){.a = p->a.data,
-                              .a_stride = p->a.row_stride,
-                              .n = p->k,
-                              .x = p->b.data,
-                              .x_rows = p->n,
-                              .x_stride = p->b.column_stride,
-                              .alpha = p->alpha,
-                              .beta = p->beta,
-                              .y = p->c.data,
-                              .y_stride = p->c.column_stride,
-                              .y_step = p->c.row_stride};
-}
-
 /* y = alpha b a, with one rounding of alpha and one of each product, as add_scaled_rows has. */
 static void scale_column(const wg__product *p, int64_t n, const void *a, void *y) {
-    if (p->dtype == WG_F32) {
-        const float factor = (float)p->alpha * *(const float *)p->b.data;
-        const float *from = a;
-        float *to = y;
-        for (int64_t i = 0; i < n; i++)
-            to[i] = factor * from[i];
-    } else {
-        const double factor = p->alpha * *(const double *)p->b.data;
-        const double *from = a;
-        double *to = y;
-        for (int64_t i = 0; i < n; i++)
-            to[i] = factor * from[i];
-    }
+    const double b = wg__element(p->dtype, p->b.data);
+    const double factor = p->dtype == WG_F32 ? (double)((float)p->alpha * (float)b) : p->alpha * b;
+    wg__simd_for(p->dtype)->rows.normalize(n, a, 0, factor, NULL, NULL, y);
 }
 
 /* Computes elements begin..end of a product with one vector, n = 1. C is contiguous. */
@@ -181,15 +153,20 @@ static void multiply_by_blis(const wg__product *p) {
 
 /* Multiplies strips of a skinny product, cut along its longer side. */
 static void multiply_strips(int64_t begin, int64_t end, void *context) {
-    const wg__product *p = context;
-    for (int64_t strip = begin; strip < end; strip++) {
-        const int64_t at = strip * STRIP;
-        wg__product part = p->m > p->n
-                               ? wg__product_part(p, at, wg__smaller(STRIP, p->m - at), 0, p->n)
-                               : wg__product_part(p, 0, p->m, at, wg__smaller(STRIP, p->n - at));
-        wg__product_place_row(&part);
-        multiply_by_blis(&part);
+    wg__product strip = *(const wg__product *)context;
+    if (strip.m > strip.n) {
+        strip.m = end - begin;
+        strip.a = wg__matrix_at(strip.dtype, strip.a, begin, 0);
+        strip.c = wg__matrix_at(strip.dtype, strip.c, begin, 0);
+    } else {
+        strip.n = end - begin;
+        strip.b = wg__matrix_at(strip.dtype, strip.b, 0, begin);
+        strip.c = wg__matrix_at(strip.dtype, strip.c, 0, begin);
+        if (strip.row)
+            strip.row = (const char *)strip.row + begin * (int64_t)wg_dtype_size(strip.dtype);
     }
+    wg__product_place_row(&strip);
+    multiply_by_blis(&strip);
 }
 
 /* ---- The choice ---- */
@@ -245,7 +222,18 @@ void wg__gemm(const wg__product *product) {
         wg__product_place_row(&p);
     with_vectors.beta = p.beta;
     if (few && has_dots(&with_vectors) && !(p.k <= 1 && has_columns(&with_vectors))) {
-        wg__row_products rows = row_products_of(&with_vectors);
+        const wg__product *v = &with_vectors;
+        wg__row_products rows = {.a = v->a.data,
+                                 .a_stride = v->a.row_stride,
+                                 .n = v->k,
+                                 .x = v->b.data,
+                                 .x_rows = v->n,
+                                 .x_stride = v->b.column_stride,
+                                 .alpha = v->alpha,
+                                 .beta = v->beta,
+                                 .y = v->c.data,
+                                 .y_stride = v->c.column_stride,
+                                 .y_step = v->c.row_stride};
         wg__parallel_for(with_vectors.m, 1 + CHUNK / (p.k + 1),
                          wg__simd_for(p.dtype)->products.row_products, &rows);
     } else if (few) /* also with k = 1, where a dot product of one element would be slower */
@@ -253,7 +241,7 @@ void wg__gemm(const wg__product *product) {
     else if (multiply_adds <= SMALL)
         multiply_by_blis(&p);
     else if (wg__smaller(p.m, p.n) < SKINNY)
-        wg__parallel_for(wg__ceil_divide(wg__larger(p.m, p.n), STRIP), 1, multiply_strips, &p);
+        wg__parallel_for(wg__larger(p.m, p.n), STRIP, multiply_strips, &p);
     else
         wg__gemm_large(&p, wg__gemm_kernel_of_panels(p.dtype));
 }

@@ -2,7 +2,7 @@
 #ifndef WG_TENSOR_GEMM_GEMM_H
 #define WG_TENSOR_GEMM_GEMM_H
 
-#include "tensor/dtype.h"
+#include "tensor/simd/simd.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,5 +76,55 @@ static inline wg__matrix wg__matrix_at(wg_dtype dtype, wg__matrix x, int64_t i, 
     x.data = (char *)x.data + place * (int64_t)wg_dtype_size(dtype);
     return x;
 }
+
+/* ---- y = x W^T + bias with quantized W, for many rows of x ----
+ *
+ * Both functions compute `count` products of the same x. Each output has the same bits at any
+ * number of threads, rows of x and products. -1 with [MEMORY]. */
+
+/* W in bf16. */
+int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
+                     const wg__quantized_product *products);
+
+/* W in blocks of integers. For the x16 quantizations, weight_stride is the bytes of one row. */
+int wg__block_product(wg_quantization quantization, int count,
+                      const wg__quantized_product *products);
+
+/* ---- What wg__gemm chooses from ---- */
+
+/* The product of the transposed matrices, C^T = B^T A^T. It must have no row. A gathered B becomes
+ * a gathered A, which the caller has to remember. */
+wg__product wg__product_transposed(const wg__product *product);
+
+/* Copies `row`, if there is one, into C and sets beta to 1. */
+void wg__product_place_row(wg__product *product);
+
+/* Computes a tile of C, a_width rows by b_width columns, from two slivers: a_width rows of A and
+ * b_width columns of B. A packed sliver has one vector of that width for each k. */
+typedef struct wg__gemm_kernel {
+    wg_dtype dtype;
+    int64_t a_width, b_width, lanes;
+    void (*multiply)(const wg__panel_product *tile);
+    const wg__simd *simd;            /* packs, or */
+    const wg__bf16_kernels *rounded; /* if not NULL, packs and rounds to bf16 */
+} wg__gemm_kernel;
+
+/* The panels of tensor/simd for this processor. dtype is f32 or f64. */
+wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype);
+
+/* The kernel of products that round to bf16, from one of the tables of tensor/simd. */
+wg__gemm_kernel wg__gemm_kernel_of_bf16(const wg__bf16_kernels *kernels);
+
+/* Computes a product of the kernel's dtype with m and n above 0: large.c. */
+void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel);
+
+/* Computes a product of f32 or f64 without a row by BLIS, on the calling thread alone. False, with
+ * nothing done, in a build without BLIS and if BLIS has no kernels for this processor: blis.c. */
+bool wg__blis_gemm(const wg__product *product);
+
+/* The version of BLIS, and the processors for which it has chosen its kernels: "zen"; "generic" for
+ * the portable kernels; "none" in a build without BLIS. */
+const char *wg__blis_version(void);
+const char *wg__blis_family(void);
 
 #endif

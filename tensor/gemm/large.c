@@ -31,14 +31,13 @@
  *                                       |   |  | C |
  *                                       +---+  +---+
  */
-#include "tensor/gemm/large.h"
+#include "tensor/gemm/gemm.h"
 
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "tensor/iter.h"
-#include "tensor/kernels.h"
 
 /* The longest piece of k, in elements of f32; of f64 it is half as long. */
 enum { PIECE = 384 };
@@ -63,25 +62,10 @@ enum { PACK_BYTES = 32 << 10 };
 /* How far beyond the end of a packed sliver a kernel may read. */
 enum { SLIVER_ROOM = 64 };
 
-/* ---- Parts of products ---- */
+/* The largest tile: as many rows as columns. */
+enum { MOST_WIDTH_BYTES = WG__PANEL_VECTORS * 64, MOST_WIDTH = MOST_WIDTH_BYTES / 4 };
 
-/* The dtype in which an operand is stored. */
-static wg_dtype dtype_of_operand(const wg__product *product, bool of_a) {
-    return (of_a ? product->a_is_bf16 : product->b_is_bf16) ? WG_BF16 : product->dtype;
-}
-
-wg__product wg__product_part(const wg__product *product, int64_t i, int64_t m, int64_t j,
-                             int64_t n) {
-    wg__product part = *product;
-    part.m = m;
-    part.n = n;
-    part.a = wg__matrix_at(dtype_of_operand(product, true), part.a, i, 0);
-    part.b = wg__matrix_at(dtype_of_operand(product, false), part.b, 0, j);
-    part.c = wg__matrix_at(part.dtype, part.c, i, j);
-    if (part.row)
-        part.row = (const char *)part.row + j * (int64_t)wg_dtype_size(part.dtype);
-    return part;
-}
+/* ---- Products and kernels ---- */
 
 wg__product wg__product_transposed(const wg__product *product) {
     wg__product p = *product;
@@ -112,15 +96,15 @@ void wg__product_place_row(wg__product *product) {
     product->beta = 1;
 }
 
-/* ---- Kernels ---- */
-
-/* The largest tile: as many rows as columns. */
-enum { MOST_WIDTH_BYTES = WG__PANEL_VECTORS * 64, MOST_WIDTH = MOST_WIDTH_BYTES / 4 };
-
 wg__gemm_kernel wg__gemm_kernel_of_panels(wg_dtype dtype) {
     const wg__simd *simd = wg__simd_for(dtype);
     const int64_t panel = WG__PANEL_VECTORS * simd->lanes;
-    return (wg__gemm_kernel){.dtype = dtype, .a_width = panel, .b_width = panel, .simd = simd};
+    return (wg__gemm_kernel){.dtype = dtype,
+                             .a_width = panel,
+                             .b_width = panel,
+                             .lanes = simd->lanes,
+                             .multiply = simd->products.panel,
+                             .simd = simd};
 }
 
 /* Slivers of A are two tiles high, but for tiles as high as MOST_WIDTH. */
@@ -128,6 +112,8 @@ wg__gemm_kernel wg__gemm_kernel_of_bf16(const wg__bf16_kernels *kernels) {
     return (wg__gemm_kernel){.dtype = WG_F32,
                              .a_width = wg__smaller(2 * kernels->tile_rows, MOST_WIDTH),
                              .b_width = kernels->columns,
+                             .lanes = kernels->columns / WG__PANEL_VECTORS,
+                             .multiply = kernels->rounded_product,
                              .rounded = kernels};
 }
 
@@ -144,66 +130,47 @@ static void end_tiles(const wg__gemm_kernel *kernel) {
 
 /* ---- A product in blocks ---- */
 
+/* A or B as vectors of k elements: the rows of A, the columns of B. A sliver is `width` of them. */
+typedef struct operand {
+    const char *data;
+    int64_t stride, k_stride;  /* from a vector to the next, and along it, in elements */
+    bool is_bf16, is_gathered; /* gathered: read by product.gather */
+    bool is_packed;            /* false: A is read in place */
+    bool packs_along;          /* rows of A stay rows when they are packed (kernel.rounded) */
+    int64_t size;              /* of an element */
+    int64_t vectors, width, slivers;
+    int64_t packed_stride; /* of a packed sliver: from a vector to the next if it packs along, else
+                              from one k to the next; of pairs of k, in words (kernel.rounded) */
+    int64_t sliver_bytes;  /* of a packed sliver */
+} operand;
+
 typedef struct blocks {
     wg__product product;
     wg__gemm_kernel kernel;
-    int64_t size;                    /* of an element of C */
-    bool gathers_a, gathers_b;       /* that operand is read by product.gather */
-    bool a_stands;                   /* A is read in place, unpacked */
-    bool packs_along;                /* rows of A stay rows, of words (kernel.rounded) */
-    bool shares_a;                   /* A is the shared operand, otherwise B */
+    int64_t size; /* of an element of C */
+    operand a, b;
+    operand *shared, *own;           /* packed by all workers together; packed in blocks */
     int64_t piece, pieces;           /* the length of a piece of k, and their number */
-    int64_t first_piece, last_piece; /* the pieces in `shared` */
-    char *shared;
-    int64_t slivers;      /* of the operand that is not shared */
-    int64_t fewest, most; /* slivers in a block */
+    int64_t first_piece, last_piece; /* the pieces in `packed` */
+    char *packed;                    /* the shared operand */
+    int64_t fewest, most;            /* slivers in a block */
+    int64_t chunks;                  /* of A, if it is shared */
     int threads;
     char *workspaces;
     int64_t workspace_bytes; /* of one worker */
     atomic_int_fast64_t next_sliver;
 } blocks;
 
-/* ---- Slivers ---- */
-
-static int64_t width_of(const blocks *p, bool of_a) {
-    return of_a ? p->kernel.a_width : p->kernel.b_width;
-}
-
-static bool is_packed(const blocks *p, bool of_a) {
-    return !of_a || !p->a_stands;
-}
-
-static int64_t source_size(const blocks *p, bool of_a) {
-    return (int64_t)wg_dtype_size(dtype_of_operand(&p->product, of_a));
-}
-
-/* The words of a piece of k, of a packed vector (kernel.rounded). */
-static int64_t words_of(const blocks *p, int64_t k) {
-    const wg__bf16_kernels *rounded = p->kernel.rounded;
-    return wg__ceil_divide(k, 2 * rounded->block_pairs) * rounded->block_pairs *
-           rounded->pair_bytes / WORD;
-}
-
-/* The words from one packed row of A to the next: rows do not compete for lines of the cache. */
-static int64_t words_along(const blocks *p) {
-    return words_of(p, p->piece) + CACHE_LINE / WORD;
-}
-
-static int64_t sliver_bytes(const blocks *p, bool of_a) {
-    const int64_t width = width_of(p, of_a);
-    const int64_t bytes = !p->kernel.rounded       ? width * p->piece * p->size
-                          : of_a && p->packs_along ? width * words_along(p) * WORD
-                                                   : width * words_of(p, p->piece) * WORD;
-    return wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + SLIVER_ROOM;
-}
-
-static int64_t side(const blocks *p, bool of_a) {
-    return of_a ? p->product.m : p->product.n;
-}
+/* Slivers that make a block or a chunk. */
+typedef struct range {
+    int64_t first, slivers;
+} range;
 
 static int64_t piece_length(const blocks *p, int64_t piece) {
     return wg__smaller(p->piece, p->product.k - piece * p->piece);
 }
+
+/* ---- Packing ---- */
 
 /* The part of an operand in some slivers and one piece: `count` vectors of k elements. */
 typedef struct source {
@@ -211,37 +178,25 @@ typedef struct source {
     int64_t count, k, stride, k_stride; /* the strides are in elements */
 } source;
 
-static bool is_gathered(const blocks *p, bool of_a) {
-    return of_a ? p->gathers_a : p->gathers_b;
-}
-
 /* No source for a gathered operand, so that nothing is prefetched. */
-static source source_of(const blocks *p, bool of_a, int64_t sliver, int64_t slivers,
-                        int64_t piece) {
-    if (is_gathered(p, of_a))
+static source source_of(const blocks *p, const operand *o, range slivers, int64_t piece) {
+    const int64_t begin = slivers.first * o->width, l = piece * p->piece;
+    if (o->is_gathered)
         return (source){0};
-    const int64_t width = width_of(p, of_a), begin = sliver * width;
-    const int64_t l = piece * p->piece;
-    const wg_dtype dtype = dtype_of_operand(&p->product, of_a);
-    const wg__matrix x = of_a ? wg__matrix_at(dtype, p->product.a, begin, l)
-                              : wg__matrix_at(dtype, p->product.b, l, begin);
-    return (source){.data = x.data,
-                    .count = wg__smaller(slivers * width, side(p, of_a) - begin),
+    return (source){.data = o->data + (begin * o->stride + l * o->k_stride) * o->size,
+                    .count = wg__smaller(slivers.slivers * o->width, o->vectors - begin),
                     .k = piece_length(p, piece),
-                    .stride = of_a ? x.row_stride : x.column_stride,
-                    .k_stride = of_a ? x.column_stride : x.row_stride};
+                    .stride = o->stride,
+                    .k_stride = o->k_stride};
 }
 
-static void pack_source(const blocks *p, bool of_a, source x, char *to) {
+static void pack_source(const blocks *p, const operand *o, source x, char *to) {
     const wg__gemm_kernel *kernel = &p->kernel;
-    if (kernel->rounded) {
-        const bool along = of_a && p->packs_along;
-        kernel->rounded->pack_operand(
-            x.count, x.k,
-            &(wg__bf16_operand){x.data, of_a ? p->product.a_is_bf16 : p->product.b_is_bf16,
-                                x.stride, x.k_stride},
-            along, along ? words_along(p) : width_of(p, of_a), to);
-    } else if (x.stride == 1 && x.count == kernel->b_width)
+    if (kernel->rounded)
+        kernel->rounded->pack_operand(x.count, x.k,
+                                      &(wg__bf16_operand){x.data, o->is_bf16, x.stride, x.k_stride},
+                                      o->packs_along, o->packed_stride, to);
+    else if (x.stride == 1 && x.count == kernel->b_width)
         kernel->simd->products.pack_rows(x.k, x.count, x.data, x.k_stride, 1, to);
     else
         kernel->simd->products.pack_columns(x.count, x.k, x.data, x.stride, x.k_stride, to);
@@ -249,62 +204,57 @@ static void pack_source(const blocks *p, bool of_a, source x, char *to) {
 
 /* Vectors of contiguous elements are gathered into a buffer in the L1 cache and packed from
  * there. */
-static void gather_sliver(const blocks *p, bool of_a, int64_t sliver, int64_t piece, char *to) {
+static void gather_sliver(const blocks *p, const operand *o, int64_t sliver, int64_t piece,
+                          char *to) {
     _Alignas(CACHE_LINE) char buffer[(PIECE + 1) * MOST_WIDTH_BYTES + SLIVER_ROOM];
     const wg__gather *gather = p->product.gather;
-    const int64_t width = width_of(p, of_a), begin = sliver * width, l = piece * p->piece;
-    const int64_t count = wg__smaller(width, side(p, of_a) - begin);
-    const int64_t k = piece_length(p, piece);
+    const int64_t begin = sliver * o->width, l = piece * p->piece, k = piece_length(p, piece);
+    const int64_t count = wg__smaller(o->width, o->vectors - begin);
     if (gather->down) {
         gather->read(gather->context, l, k, begin, count, k, buffer);
-        pack_source(p, of_a, (source){buffer, count, k, k, 1}, to);
+        pack_source(p, o, (source){buffer, count, k, k, 1}, to);
         return;
     }
-    if (count < width)
-        memset(to, 0, (size_t)(k * width * p->size));
-    gather->read(gather->context, l, k, begin, count, width, to);
+    if (count < o->width)
+        memset(to, 0, (size_t)(k * o->width * p->size));
+    gather->read(gather->context, l, k, begin, count, o->width, to);
 }
 
-static void pack_slivers(const blocks *p, bool of_a, int64_t sliver, int64_t slivers, int64_t piece,
+static void pack_slivers(const blocks *p, const operand *o, range slivers, int64_t piece,
                          char *to) {
-    for (int64_t i = 0; i < slivers; i++, to += sliver_bytes(p, of_a))
-        if (is_gathered(p, of_a))
-            gather_sliver(p, of_a, sliver + i, piece, to);
+    for (int64_t i = 0; i < slivers.slivers; i++, to += o->sliver_bytes)
+        if (o->is_gathered)
+            gather_sliver(p, o, slivers.first + i, piece, to);
         else
-            pack_source(p, of_a, source_of(p, of_a, sliver + i, 1, piece), to);
-}
-
-static int64_t shared_slivers(const blocks *p) {
-    return wg__ceil_divide(side(p, p->shares_a), width_of(p, p->shares_a));
+            pack_source(p, o, source_of(p, o, (range){slivers.first + i, 1}, piece), to);
 }
 
 static char *shared_sliver(const blocks *p, int64_t sliver, int64_t piece) {
-    int64_t number = (piece - p->first_piece) * shared_slivers(p) + sliver;
-    return p->shared + number * sliver_bytes(p, p->shares_a);
+    const int64_t number = (piece - p->first_piece) * p->shared->slivers + sliver;
+    return p->packed + number * p->shared->sliver_bytes;
 }
 
 /* ---- Prefetching ---- */
 
-/* A source that is being prefetched: lines of `bytes`, fetched at_once cache lines at a time. */
-typedef struct ahead {
+/* Lines of `bytes` that are being prefetched, at_once cache lines at a time. */
+typedef struct prefetch {
     const char *line;
-    int64_t lines, bytes,
-        stride; /* the lines left, their size, and from one to the next in bytes */
-    int64_t at; /* bytes of this line that were fetched */
+    int64_t lines, bytes, stride; /* lines left, their size, from one to the next in bytes */
+    int64_t at;                   /* bytes of this line that were fetched */
     int64_t at_once;
-} ahead;
+} prefetch;
 
-static ahead fetch_in(int64_t times, source x, int64_t size) {
+static prefetch fetch_in(int64_t times, source x, int64_t size) {
     const bool along_k = x.k_stride < x.stride;
-    ahead next = {.line = x.data,
-                  .lines = along_k ? x.count : x.k,
-                  .bytes = (along_k ? x.k * x.k_stride : x.count * x.stride) * size,
-                  .stride = (along_k ? x.stride : x.k_stride) * size};
+    prefetch next = {.line = x.data,
+                     .lines = along_k ? x.count : x.k,
+                     .bytes = (along_k ? x.k * x.k_stride : x.count * x.stride) * size,
+                     .stride = (along_k ? x.stride : x.k_stride) * size};
     next.at_once = wg__ceil_divide(next.lines * (1 + next.bytes / CACHE_LINE), times);
     return next;
 }
 
-static void fetch_some(ahead *next) {
+static void fetch_some(prefetch *next) {
     for (int64_t i = 0; i < next->at_once && next->lines > 0; i++) {
         __builtin_prefetch(next->line + next->at, 0, 2);
         next->at += CACHE_LINE;
@@ -319,31 +269,20 @@ static void fetch_some(ahead *next) {
 /* Packs some of the shared slivers, and prefetches those that are packed next. */
 static void pack_shared(int64_t begin, int64_t end, void *context) {
     const blocks *p = context;
-    const int64_t slivers = shared_slivers(p), count = (p->last_piece - p->first_piece) * slivers;
+    const operand *o = p->shared;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t piece = p->first_piece + i / slivers, later = i + 1;
-        if (later < count) {
-            ahead next = fetch_in(
-                1, source_of(p, p->shares_a, later % slivers, 1, p->first_piece + later / slivers),
-                source_size(p, p->shares_a));
+        const int64_t piece = p->first_piece + i / o->slivers, sliver = i % o->slivers;
+        const int64_t next_piece = p->first_piece + (i + 1) / o->slivers;
+        if (next_piece < p->last_piece) {
+            const range next_sliver = {(i + 1) % o->slivers, 1};
+            prefetch next = fetch_in(1, source_of(p, o, next_sliver, next_piece), o->size);
             fetch_some(&next);
         }
-        pack_slivers(p, p->shares_a, i % slivers, 1, piece, shared_sliver(p, i % slivers, piece));
+        pack_slivers(p, o, (range){sliver, 1}, piece, shared_sliver(p, sliver, piece));
     }
 }
 
 /* ---- Tiles ---- */
-
-/* Slivers that make a block or a chunk. */
-typedef struct range {
-    int64_t first, slivers;
-} range;
-
-/* What each tile prefetches a part of: the next block and, if A is read in place, the next chunk.
- */
-typedef struct coming {
-    ahead block, chunk;
-} coming;
 
 /* to = factor from, m by n elements. */
 static void copy_scaled(wg_dtype dtype, int64_t m, int64_t n, double factor, wg__matrix from,
@@ -359,136 +298,100 @@ static void copy_scaled(wg_dtype dtype, int64_t m, int64_t n, double factor, wg_
         }
 }
 
-static void multiply_panels(const wg__gemm_kernel *kernel, const wg__panel_product *tile) {
-    (kernel->rounded ? kernel->rounded->rounded_product : kernel->simd->products.panel)(tile);
-}
-
 /* Computes a tile that the kernel cannot write into C: C has no room for whole vectors, its columns
  * are not adjacent, or beta is neither 0 nor 1. */
-static void multiply_odd_tile(const wg__gemm_kernel *kernel, const wg__product *p,
+static void multiply_odd_tile(const blocks *p, double beta, const void *row,
                               wg__panel_product tile) {
     _Alignas(CACHE_LINE) char whole[MOST_WIDTH * MOST_WIDTH_BYTES];
-    const wg__matrix c = {whole, kernel->b_width, 1};
-    const wg__matrix added = p->row ? (wg__matrix){(void *)p->row, 0, 1} : p->c;
+    const wg_dtype dtype = p->product.dtype;
+    const wg__matrix sums = {whole, p->kernel.b_width, 1};
+    const wg__matrix c = {tile.c, p->product.c.row_stride, p->product.c.column_stride};
     if (tile.d)
-        copy_scaled(p->dtype, p->m, p->n, p->row ? 1 : p->beta, added, c);
+        copy_scaled(dtype, tile.m, tile.n, row ? 1 : beta,
+                    row ? (wg__matrix){(void *)row, 0, 1} : c, sums);
     tile.d = tile.d ? whole : NULL;
     tile.c = whole;
-    tile.d_row = tile.c_row = c.row_stride;
-    multiply_panels(kernel, &tile);
-    copy_scaled(p->dtype, p->m, p->n, 1, c, p->c);
+    tile.d_row = tile.c_row = sums.row_stride;
+    p->kernel.multiply(&tile);
+    copy_scaled(dtype, tile.m, tile.n, 1, sums, c);
 }
 
-static int64_t lanes_of(const wg__gemm_kernel *kernel) {
-    return kernel->rounded ? kernel->rounded->columns / WG__PANEL_VECTORS : kernel->simd->lanes;
-}
+/* What each tile prefetches a part of: the next block and, if A is read in place, the next chunk.
+ */
+typedef struct prefetches {
+    prefetch block, chunk;
+} prefetches;
 
-static wg__panel_product panel_product_of(const blocks *p, const wg__product *tile) {
-    const wg__gemm_kernel *kernel = &p->kernel;
-    const int64_t a_row = p->packs_along ? words_along(p) : 1;
-    const int64_t a_column = p->packs_along ? 1 : kernel->a_width;
-    return (wg__panel_product){.n = tile->n,
-                               .k = kernel->rounded ? wg__ceil_divide(tile->k, 2) : tile->k,
-                               .alpha = tile->alpha,
-                               .a_row = p->a_stands ? tile->a.row_stride : a_row,
-                               .a_column = p->a_stands ? tile->a.column_stride : a_column,
-                               .b = tile->b.data,
-                               .b_row = kernel->b_width,
-                               .d_row = tile->row ? 0 : tile->c.row_stride,
-                               .c_row = tile->c.row_stride};
-}
-
-/* Multiplies some slivers of A, packed at `a` unless A is read in place, by a sliver of B, packed
- * at `b`. */
-static void multiply_sliver(const blocks *p, int64_t piece, const char *a, range of_a,
-                            const char *b, int64_t j, coming *next) {
+/* Multiplies some slivers of A, packed at `a` unless A is read in place, by sliver number `sliver`
+ * of B, packed at `b`. */
+static void multiply_slivers(const blocks *p, int64_t piece, const char *a, range of_a,
+                             const char *b, int64_t sliver, prefetches *next) {
     const wg__product *all = &p->product;
-    const wg__gemm_kernel *kernel = &p->kernel;
-    const int64_t rows = kernel->a_width, begin = of_a.first * rows;
-    const int64_t end = wg__smaller(begin + of_a.slivers * rows, all->m);
-    wg__product tile =
-        wg__product_part(all, begin, end - begin, j, wg__smaller(kernel->b_width, all->n - j));
-    tile.a = p->a_stands ? wg__matrix_at(all->dtype, tile.a, 0, piece * p->piece)
-                         : (wg__matrix){.data = (void *)a};
-    tile.b.data = (void *)b;
-    tile.k = piece_length(p, piece);
-    if (piece > 0) {
-        tile.beta = 1;
-        tile.row = NULL;
+    const operand *rows = &p->a;
+    const int64_t i = of_a.first * rows->width, j = sliver * p->b.width;
+    const int64_t end = wg__smaller(i + of_a.slivers * rows->width, all->m);
+    const int64_t k = piece_length(p, piece), n = wg__smaller(p->b.width, all->n - j);
+    const double beta = piece > 0 ? 1 : all->beta;
+    const char *row = piece == 0 && all->row ? (const char *)all->row + j * p->size : NULL;
+    const bool writes_c =
+        n % p->kernel.lanes == 0 && all->c.column_stride == 1 && (row || beta == 0 || beta == 1);
+    const char *place = a;
+    int64_t a_bytes = rows->sliver_bytes;
+    if (!rows->is_packed) {
+        place = source_of(p, rows, of_a, piece).data;
+        a_bytes = rows->width * rows->stride * p->size;
     }
-    const bool adds = tile.row || tile.beta != 0;
-    const bool writes_c = tile.n % lanes_of(kernel) == 0 && tile.c.column_stride == 1 &&
-                          (tile.row || tile.beta == 0 || tile.beta == 1);
-    const int64_t a_bytes =
-        p->a_stands ? rows * all->a.row_stride * p->size : sliver_bytes(p, true);
-    wg__panel_product panel = panel_product_of(p, &tile);
-    for (int64_t i = begin; i < end; i += rows) {
-        tile.m = panel.m = wg__smaller(rows, end - i);
-        panel.a = tile.a.data;
-        panel.c = tile.c.data;
-        panel.d = !adds ? NULL : tile.row ? tile.row : tile.c.data;
+    wg__panel_product tile = {.n = n,
+                              .k = p->kernel.rounded ? wg__ceil_divide(k, 2) : k,
+                              .alpha = all->alpha,
+                              .a_row = !rows->is_packed    ? rows->stride
+                                       : rows->packs_along ? rows->packed_stride
+                                                           : 1,
+                              .a_column = !rows->is_packed    ? rows->k_stride
+                                          : rows->packs_along ? 1
+                                                              : rows->packed_stride,
+                              .b = b,
+                              .b_row = p->b.width,
+                              .d_row = row ? 0 : all->c.row_stride,
+                              .c_row = all->c.row_stride};
+    char *c = wg__matrix_at(all->dtype, all->c, i, j).data;
+    for (int64_t left = end - i; left > 0; left -= rows->width) {
+        tile.m = wg__smaller(rows->width, left);
+        tile.a = place;
+        tile.c = c;
+        tile.d = row ? row : beta != 0 ? c : NULL;
         fetch_some(&next->block);
         fetch_some(&next->chunk);
         if (writes_c)
-            multiply_panels(kernel, &panel);
+            p->kernel.multiply(&tile);
         else
-            multiply_odd_tile(kernel, &tile, panel);
-        tile.a.data = (char *)tile.a.data + a_bytes;
-        tile.c.data = (char *)tile.c.data + rows * all->c.row_stride * p->size;
+            multiply_odd_tile(p, beta, row, tile);
+        place += a_bytes;
+        c += rows->width * all->c.row_stride * p->size;
     }
 }
 
-static int64_t chunks_of_a(const blocks *p) {
-    return wg__ceil_divide(shared_slivers(p), 1 + (CHUNK_BYTES - 1) / sliver_bytes(p, true));
-}
+/* ---- Blocks ---- */
 
 static range chunk_of_a(const blocks *p, int64_t chunk) {
-    const int64_t slivers = shared_slivers(p), chunks = chunks_of_a(p);
-    const int64_t first = chunk * slivers / chunks;
-    return (range){first, (chunk + 1) * slivers / chunks - first};
+    const int64_t first = chunk * p->a.slivers / p->chunks;
+    return (range){first, (chunk + 1) * p->a.slivers / p->chunks - first};
 }
 
 /* The chunk to prefetch: the one that is read after this one, if A is read in place by columns. The
  * processor itself prefetches contiguous rows. */
 static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
-    const bool same_piece = chunk + 1 < chunks_of_a(p);
-    const bool in_cache = p->pieces == 1 && chunks_of_a(p) == 1;
-    if (!p->a_stands || p->product.a.column_stride == 1 || in_cache)
+    const bool same_piece = chunk + 1 < p->chunks, in_cache = p->pieces == 1 && p->chunks == 1;
+    if (p->a.is_packed || p->a.k_stride == 1 || in_cache)
         return (source){0};
-    const range next = chunk_of_a(p, same_piece ? chunk + 1 : 0);
     const int64_t next_piece = same_piece ? piece : piece + 1 < p->last_piece ? piece + 1 : 0;
-    return source_of(p, true, next.first, next.slivers, next_piece);
-}
-
-/* Computes all tiles of a packed block of B. */
-static void multiply_columns_of_b(const blocks *p, int64_t piece, range now, const char *block,
-                                  source then) {
-    const int64_t chunks = chunks_of_a(p);
-    coming next = {.block = fetch_in(shared_slivers(p) * now.slivers, then, source_size(p, false))};
-    for (int64_t c = 0; c < chunks; c++) {
-        const range chunk = chunk_of_a(p, c);
-        next.chunk = fetch_in(chunk.slivers * now.slivers, chunk_after(p, piece, c), p->size);
-        for (int64_t t = 0; t < now.slivers; t++)
-            multiply_sliver(p, piece, p->a_stands ? NULL : shared_sliver(p, chunk.first, piece),
-                            chunk, block + t * sliver_bytes(p, false),
-                            (now.first + t) * p->kernel.b_width, &next);
-    }
-}
-
-/* Computes all tiles of a block of A. */
-static void multiply_rows_of_a(const blocks *p, int64_t piece, range now, const char *block,
-                               source then) {
-    const int64_t of_b = shared_slivers(p);
-    coming next = {.block = fetch_in(of_b * now.slivers, then, source_size(p, true))};
-    for (int64_t s = 0; s < of_b; s++)
-        multiply_sliver(p, piece, block, now, shared_sliver(p, s, piece), s * p->kernel.b_width,
-                        &next);
+    return source_of(p, &p->a, chunk_of_a(p, same_piece ? chunk + 1 : 0), next_piece);
 }
 
 /* The block that begins at sliver `first`. Blocks shrink as fewer slivers are left, so that workers
  * finish at about the same time. */
 static range block_at(const blocks *p, int64_t first) {
-    const int64_t left = p->slivers - first, share = wg__ceil_divide(left, 2 * p->threads);
+    const int64_t left = p->own->slivers - first, share = wg__ceil_divide(left, 2 * p->threads);
     return (range){first, wg__smaller(wg__larger(p->fewest, wg__smaller(share, p->most)), left)};
 }
 
@@ -506,84 +409,112 @@ static range take_block(blocks *p) {
  * next free block. Another worker may take that block, but the cores share a cache. */
 static source block_after(const blocks *p, range now, int64_t piece) {
     if (piece + 1 < p->last_piece)
-        return source_of(p, !p->shares_a, now.first, now.slivers, piece + 1);
+        return source_of(p, p->own, now, piece + 1);
     const range free = block_at(p, atomic_load(&p->next_sliver));
-    return free.slivers > 0 ? source_of(p, !p->shares_a, free.first, free.slivers, p->first_piece)
-                            : (source){0};
+    return free.slivers > 0 ? source_of(p, p->own, free, p->first_piece) : (source){0};
 }
 
-static void multiply_blocks(int64_t begin, int64_t end, void *context) {
+/* Computes all tiles of the blocks that one worker takes. */
+static void multiply_blocks(int64_t worker, int64_t end, void *context) {
+    (void)end;
     blocks *p = context;
+    const bool shares_a = p->shared == &p->a;
+    char *block = p->workspaces + worker * p->workspace_bytes;
     begin_tiles(&p->kernel);
-    for (int64_t worker = begin; worker < end; worker++) {
-        const bool of_a = !p->shares_a;
-        char *block = p->workspaces + worker * p->workspace_bytes;
-        for (range now; (now = take_block(p)).slivers > 0;)
-            for (int64_t piece = p->first_piece; piece < p->last_piece; piece++) {
-                if (is_packed(p, of_a))
-                    pack_slivers(p, of_a, now.first, now.slivers, piece, block);
-                const source then = block_after(p, now, piece);
-                (of_a ? multiply_rows_of_a : multiply_columns_of_b)(p, piece, now, block, then);
+    for (range now; (now = take_block(p)).slivers > 0;)
+        for (int64_t piece = p->first_piece; piece < p->last_piece; piece++) {
+            if (p->own->is_packed)
+                pack_slivers(p, p->own, now, piece, block);
+            const range columns = shares_a ? now : (range){0, p->b.slivers};
+            prefetches next = {.block = fetch_in(p->shared->slivers * now.slivers,
+                                                 block_after(p, now, piece), p->own->size)};
+            for (int64_t c = 0; c < p->chunks; c++) {
+                const range rows = shares_a ? chunk_of_a(p, c) : now;
+                const char *a = !shares_a        ? block
+                                : p->a.is_packed ? shared_sliver(p, rows.first, piece)
+                                                 : NULL;
+                if (shares_a)
+                    next.chunk =
+                        fetch_in(rows.slivers * now.slivers, chunk_after(p, piece, c), p->size);
+                for (int64_t s = 0; s < columns.slivers; s++)
+                    multiply_slivers(p, piece, a, rows,
+                                     shares_a ? block + s * p->b.sliver_bytes
+                                              : shared_sliver(p, s, piece),
+                                     columns.first + s, &next);
             }
-    }
+        }
     end_tiles(&p->kernel);
-}
-
-/* ---- A product ---- */
-
-/* The kernel wants the rows of C contiguous: transposes the product where only its columns are. */
-static void orient(blocks *blocks) {
-    wg__product *p = &blocks->product;
-    const bool stays = p->c.column_stride == 1 || p->c.row_stride != 1;
-    blocks->gathers_a = p->gather && !stays;
-    blocks->gathers_b = p->gather && stays;
-    if (stays)
-        return;
-    wg__product_place_row(p); /* transposed, the row would be a column */
-    *p = wg__product_transposed(p);
-}
-
-/* True if A can be read in place as fast as packed: its rows are contiguous, or its columns are and
- * do not all compete for the same few lines of the cache. */
-static bool stands_well(const wg__product *p) {
-    const int64_t bytes = p->a.column_stride * (int64_t)wg_dtype_size(p->dtype);
-    return p->a.column_stride == 1 || (p->a.row_stride == 1 && bytes % SAME_LINES != 0);
-}
-
-static void set_blocks(blocks *p) {
-    const bool of_a = !p->shares_a;
-    const int64_t bytes = sliver_bytes(p, of_a), width = width_of(p, of_a);
-    p->slivers = wg__ceil_divide(side(p, of_a), width);
-    p->fewest = wg__ceil_divide(of_a ? FEWEST_OF_A : FEWEST_OF_B, width);
-    p->most = wg__smaller(1 + (BLOCK_BYTES - 1) / bytes, p->slivers);
-    p->workspace_bytes = wg__larger(p->most, wg__smaller(p->fewest, p->slivers)) * bytes;
-    if (!is_packed(p, of_a))
-        p->workspace_bytes = 0;
-}
-
-/* The size of a workspace that is to have so many bytes at least. */
-static int64_t workspace_size(int64_t bytes) {
-    for (size_t i = 0; i < sizeof workspace_sizes / sizeof *workspace_sizes; i++)
-        if (bytes <= workspace_sizes[i])
-            return workspace_sizes[i];
-    return bytes;
 }
 
 /* If there is no memory for workspaces: computes one tile at a time, with the same bits. */
 static void multiply_tile_by_tile(blocks *p) {
     _Alignas(CACHE_LINE) char a[2 * ((PIECE + CACHE_LINE / WORD) * MOST_WIDTH_BYTES + SLIVER_ROOM)];
-    char *b = a + sliver_bytes(p, true);
-    const int64_t rows = p->kernel.a_width, columns = p->kernel.b_width;
+    char *b = a + p->a.sliver_bytes;
     begin_tiles(&p->kernel);
     for (int64_t piece = 0; piece < p->pieces; piece++)
-        for (int64_t i = 0; i * rows < p->product.m; i++)
-            for (int64_t j = 0; j * columns < p->product.n; j++) {
-                if (is_packed(p, true))
-                    pack_slivers(p, true, i, 1, piece, a);
-                pack_slivers(p, false, j, 1, piece, b);
-                multiply_sliver(p, piece, a, (range){i, 1}, b, j * columns, &(coming){0});
+        for (int64_t i = 0; i < p->a.slivers; i++)
+            for (int64_t j = 0; j < p->b.slivers; j++) {
+                if (p->a.is_packed)
+                    pack_slivers(p, &p->a, (range){i, 1}, piece, a);
+                pack_slivers(p, &p->b, (range){j, 1}, piece, b);
+                multiply_slivers(p, piece, a, (range){i, 1}, b, j, &(prefetches){0});
             }
     end_tiles(&p->kernel);
+}
+
+/* ---- A product ---- */
+
+/* A packed sliver of pairs of k is `words` long for each of its vectors. */
+static void set_operand(const blocks *p, operand *o, int64_t words) {
+    o->size = o->is_bf16 ? 2 : p->size;
+    o->slivers = wg__ceil_divide(o->vectors, o->width);
+    o->packed_stride = o->packs_along ? words : o->width;
+    const int64_t bytes = o->width * (p->kernel.rounded ? words * WORD : p->piece * p->size);
+    o->sliver_bytes = wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE + SLIVER_ROOM;
+}
+
+/* The kernel wants the rows of C contiguous: transposes the product where only its columns are. */
+static void set_operands(blocks *p) {
+    wg__product *product = &p->product;
+    const wg__bf16_kernels *rounded = p->kernel.rounded;
+    const bool transposes = product->c.column_stride != 1 && product->c.row_stride == 1;
+    if (transposes) {
+        wg__product_place_row(product); /* transposed, the row would be a column */
+        *product = wg__product_transposed(product);
+    }
+    p->a =
+        (operand){.data = product->a.data,
+                  .stride = product->a.row_stride,
+                  .k_stride = product->a.column_stride,
+                  .is_bf16 = product->a_is_bf16,
+                  .is_gathered = product->gather && transposes,
+                  .packs_along = rounded && (rounded->packs_along || product->a.column_stride == 1),
+                  .vectors = product->m,
+                  .width = p->kernel.a_width};
+    p->b = (operand){.data = product->b.data,
+                     .stride = product->b.column_stride,
+                     .k_stride = product->b.row_stride,
+                     .is_bf16 = product->b_is_bf16,
+                     .is_gathered = product->gather && !transposes,
+                     .is_packed = true,
+                     .vectors = product->n,
+                     .width = p->kernel.b_width};
+    /* A can be read in place as fast as packed if its rows are contiguous, or if its columns are
+     * and do not all compete for the same few lines of the cache. */
+    p->a.is_packed =
+        rounded || p->a.is_gathered ||
+        !(p->a.k_stride == 1 || (p->a.stride == 1 && p->a.k_stride * p->size % SAME_LINES != 0));
+    const int64_t block = rounded ? 2 * rounded->block_pairs : 1; /* is of one piece */
+    const int64_t packed = rounded ? rounded->pair_bytes / 2 : p->size;
+    p->pieces = wg__ceil_divide(product->k, PIECE * WORD / packed);
+    p->piece = wg__ceil_divide(wg__ceil_divide(product->k, p->pieces), block) * block;
+    p->pieces = wg__ceil_divide(product->k, p->piece);
+    const int64_t words = p->piece * packed / WORD;
+    /* Packed rows do not compete for lines of the cache. */
+    set_operand(p, &p->a, p->a.packs_along ? words + CACHE_LINE / WORD : words);
+    set_operand(p, &p->b, words);
+    p->shared = product->m <= product->n ? &p->a : &p->b;
+    p->own = product->m <= product->n ? &p->b : &p->a;
 }
 
 void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
@@ -591,42 +522,43 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
     blocks p = {.product = *product,
                 .kernel = kernel,
                 .size = (int64_t)wg_dtype_size(product->dtype),
+                .chunks = 1,
                 .threads = wg__gemm_threads(multiply_adds)};
-    orient(&p);
-    p.a_stands = !kernel.rounded && !p.gathers_a && stands_well(&p.product);
-    p.shares_a = p.product.m <= p.product.n;
-    p.packs_along =
-        kernel.rounded && (kernel.rounded->packs_along || p.product.a.column_stride == 1);
-    const int64_t packed = kernel.rounded ? kernel.rounded->pair_bytes / 2 : p.size;
-    p.pieces = wg__ceil_divide(p.product.k, PIECE * WORD / packed);
-    p.piece = wg__ceil_divide(p.product.k, p.pieces);
-    if (kernel.rounded) { /* a block of pairs is of one piece */
-        const int64_t block = 2 * kernel.rounded->block_pairs;
-        p.piece = wg__ceil_divide(p.piece, block) * block;
+    set_operands(&p);
+    const operand *own = p.own, *shared = p.shared;
+    p.fewest = wg__ceil_divide(own == &p.a ? FEWEST_OF_A : FEWEST_OF_B, own->width);
+    p.most = wg__smaller(1 + (BLOCK_BYTES - 1) / own->sliver_bytes, own->slivers);
+    if (own->is_packed)
+        p.workspace_bytes =
+            wg__larger(p.most, wg__smaller(p.fewest, own->slivers)) * own->sliver_bytes;
+    if (shared == &p.a)
+        p.chunks = wg__ceil_divide(p.a.slivers, 1 + (CHUNK_BYTES - 1) / p.a.sliver_bytes);
+    const int64_t piece_bytes = shared->slivers * shared->sliver_bytes;
+    int64_t at_once = p.pieces, shared_bytes = 0;
+    if (shared->is_packed) {
+        at_once = wg__smaller(1 + (SHARED_BYTES - 1) / piece_bytes, p.pieces);
+        shared_bytes = at_once * piece_bytes;
     }
-    p.pieces = wg__ceil_divide(p.product.k, p.piece);
-    set_blocks(&p);
-    const int64_t piece_bytes = shared_slivers(&p) * sliver_bytes(&p, p.shares_a);
-    const bool shares = is_packed(&p, p.shares_a);
-    const int64_t at_once =
-        shares ? wg__smaller(1 + (SHARED_BYTES - 1) / piece_bytes, p.pieces) : p.pieces;
-    const int64_t shared_bytes = shares ? at_once * piece_bytes : 0;
-    const int64_t workers = wg__smaller(p.threads, p.slivers);
-    const int64_t bytes = shared_bytes + workers * p.workspace_bytes;
-    p.shared = wg__try_alloc((size_t)workspace_size(bytes));
-    if (!p.shared) {
+    const int64_t workers = wg__smaller(p.threads, own->slivers);
+    int64_t bytes = shared_bytes + workers * p.workspace_bytes;
+    for (size_t i = 0; i < sizeof workspace_sizes / sizeof *workspace_sizes; i++)
+        if (bytes <= workspace_sizes[i]) {
+            bytes = workspace_sizes[i];
+            break;
+        }
+    p.packed = wg__try_alloc((size_t)bytes);
+    if (!p.packed) {
         multiply_tile_by_tile(&p);
         return;
     }
-    p.workspaces = p.shared + shared_bytes;
+    p.workspaces = p.packed + shared_bytes;
     for (p.first_piece = 0; p.first_piece < p.pieces; p.first_piece = p.last_piece) {
         p.last_piece = wg__smaller(p.first_piece + at_once, p.pieces);
-        if (shares)
-            wg__parallel_for((p.last_piece - p.first_piece) * shared_slivers(&p),
-                             wg__ceil_divide(PACK_BYTES, sliver_bytes(&p, p.shares_a)), pack_shared,
-                             &p);
+        if (shared->is_packed)
+            wg__parallel_for((p.last_piece - p.first_piece) * shared->slivers,
+                             wg__ceil_divide(PACK_BYTES, shared->sliver_bytes), pack_shared, &p);
         atomic_store(&p.next_sliver, 0);
         wg__parallel_for(workers, 1, multiply_blocks, &p);
     }
-    wg__free(p.shared);
+    wg__free(p.packed);
 }

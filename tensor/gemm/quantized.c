@@ -7,7 +7,7 @@
  *           |tiles | |unit|           is packed into the L1 cache and multiplied by all of the
  *           +------+ +----+           unit's tiles.
  */
-#include "tensor/gemm/quantized.h"
+#include "tensor/gemm/gemm.h"
 
 #include <string.h>
 

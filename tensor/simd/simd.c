@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/system.h"
-#include "tensor/gemm/blis.h"
+#include "tensor/gemm/gemm.h"
 #include "tensor/kernels.h"
 #include "tensor/ops/linalg/lapack.h"
 #include "tensor/simd/simd.h"
@@ -186,44 +186,6 @@ const wg__block_kernels *wg__block_kernels_for_cpu(void) {
 
 static const char no_tiles[] = "this processor has no AMX for bf16";
 
-bool wg__bf16_kernels_agree(const wg__bf16_kernels *a, const wg__bf16_kernels *b) {
-    enum { M = 29, N = 64, K = 71, STEP = 128, ROWS = 32 };
-    const wg__bf16_kernels *const kernels[] = {a, b};
-    static const int64_t mixing = 40503;
-    float x[M * K], y[K * N], c[2][M * N];
-    for (int64_t i = 0; i < M * K; i++)
-        x[i] = (float)(i * mixing / 64 % 19 - 9);
-    for (int64_t i = 0; i < K * N; i++)
-        y[i] = (float)(i * mixing / 128 % 23 - 11);
-    for (int t = 0; t < 2; t++) {
-        const int64_t columns = kernels[t]->columns;
-        float words[ROWS * STEP], panels[WG__MOST_PAIR_COLUMNS * STEP];
-        const wg__bf16_operand of_x = {x, false, K, 1};
-        kernels[t]->pack_operand(M, K, &of_x, true, STEP, words);
-        if (kernels[t]->begin)
-            kernels[t]->begin();
-        for (int64_t j = 0; j < N; j += columns) {
-            const wg__bf16_operand of_y = {y + j, false, 1, N};
-            kernels[t]->pack_operand(columns, K, &of_y, false, columns, panels);
-            kernels[t]->rounded_product(&(wg__panel_product){.m = M,
-                                                             .n = columns,
-                                                             .k = (K + 1) / 2,
-                                                             .alpha = 1,
-                                                             .a = words,
-                                                             .a_row = STEP,
-                                                             .a_column = 1,
-                                                             .b = panels,
-                                                             .b_row = columns,
-                                                             .c = c[t] + j,
-                                                             .c_row = N});
-        }
-        if (kernels[t]->end)
-            kernels[t]->end();
-    }
-    /* NOLINTNEXTLINE: compares the bits of both results */
-    return memcmp(c[0], c[1], sizeof c[0]) == 0;
-}
-
 #ifdef WG_SIMD_AMX
 static bool cpu_has_tiles(void) {
     enum { OSXSAVE = 1 << 27, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, TILE_STATE = 3 << 17 };
@@ -245,8 +207,6 @@ static void try_tiles(void) {
         tiles_problem = no_tiles;
     else if (!wg__system_grants_tiles())
         tiles_problem = "the system does not grant AMX to this process";
-    else if (!wg__bf16_kernels_agree(&wg__bf16_kernels_amx, &wg__bf16_kernels_base))
-        tiles_problem = "AMX multiplied wrongly when it was tried";
 }
 
 static const char *problem_of_tiles(void) {

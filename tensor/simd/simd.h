@@ -507,13 +507,8 @@ typedef struct wg__bf16_kernels {
 } wg__bf16_kernels;
 
 /* The tables that this CPU supports, from the base instruction set (index 0) to the best; NULL
- * beyond. That for AMX is among them where the processor and the system have it, and where a small
- * product by it was right when it was first asked for. Thread safe. */
+ * beyond. That for AMX is among them where the processor and the system have it. Thread safe. */
 const wg__bf16_kernels *wg__bf16_kernels_at(int index);
-
-/* Multiplies small integers, whose sums are exact in any order, by both tables, and returns whether
- * all results are equal. */
-bool wg__bf16_kernels_agree(const wg__bf16_kernels *a, const wg__bf16_kernels *b);
 
 /* The best of them. */
 const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void);

@@ -1,7 +1,7 @@
 /* Products of many rows with weights in bf16, by the kernels of every instruction set that this CPU
  * has, against plain C in f64. The shapes end inside every kind of tile, panel and piece. */
 #include "base/alloc.h"
-#include "tensor/gemm/quantized.h"
+#include "tensor/gemm/gemm.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/random.h"

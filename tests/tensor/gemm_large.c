@@ -1,7 +1,7 @@
 /* Large products, by BLIS's kernel and by ours, whichever of them this processor would choose,
  * against plain sums, with operands and C in every layout. */
 #include "base/alloc.h"
-#include "tensor/gemm/large.h"
+#include "tensor/gemm/gemm.h"
 #include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"

@@ -12,7 +12,6 @@
 
 #include "base/threads.h"
 #include "tensor/convert.h"
-#include "tensor/gemm/blis.h"
 #include "tensor/simd/simd.h"
 
 /* ---- The library that computes, which the loader picks when the program starts ----
@@ -90,12 +89,9 @@ const wg__lapack_library *wg__lapack_in_use(void) {
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
-static bool begin_call(void) {
-    if (!wg__blis_is_ready())
-        return false;
+static void begin_call(void) {
     if (!wg__lapack_in_use()->at_once)
         pthread_mutex_lock(&turn);
-    return true;
 }
 
 static lapack_int end_call(lapack_int info) {
@@ -109,7 +105,7 @@ static lapack_int end_call(lapack_int info) {
 #define QUERY(DTYPE, ROUTINE, ...)                                                                 \
     ((DTYPE) == WG_F32 ? LAPACKE_s##ROUTINE##_work(LAPACK_COL_MAJOR, __VA_ARGS__)                  \
                        : LAPACKE_d##ROUTINE##_work(LAPACK_COL_MAJOR, __VA_ARGS__))
-#define LAPACK(...) (begin_call() ? end_call(QUERY(__VA_ARGS__)) : LAPACK_WORK_MEMORY_ERROR)
+#define LAPACK(...) (begin_call(), end_call(QUERY(__VA_ARGS__)))
 
 /* Working memory of one call. */
 typedef struct space {
@@ -170,7 +166,7 @@ static void run_chunks(int64_t begin, int64_t end, void *context) {
         const int64_t stop = wg__smaller((chunk + 1) * batch->chunk, job->count);
         for (int64_t matrix = chunk * batch->chunk; matrix < stop; matrix++) {
             const lapack_int info = batch->routine(job, matrix, &own);
-            if (info != 0 && (batch->info[chunk] == 0 || info == LAPACK_WORK_MEMORY_ERROR)) {
+            if (info != 0 && batch->info[chunk] == 0) {
                 batch->info[chunk] = info;
                 batch->matrix[chunk] = matrix;
             }
@@ -199,13 +195,9 @@ static int run(wg__lapack *job, routine routine, int64_t reals, int64_t integers
         wg__parallel_for(chunks, 1, run_chunks, &batch);
     wg__free(batch.space.real);
     wg__free(batch.space.integer);
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        if (batch.info[chunk] == LAPACK_WORK_MEMORY_ERROR)
-            return wg_fail(WG_ERROR_MEMORY, "lapack", "there is no memory for BLIS's buffers");
-        if (job->info == 0) {
-            job->info = batch.info[chunk];
-            job->matrix = batch.matrix[chunk];
-        }
+    for (int64_t chunk = 0; chunk < chunks && job->info == 0; chunk++) {
+        job->info = batch.info[chunk];
+        job->matrix = batch.matrix[chunk];
     }
     return ready ? 0 : -1;
 }
