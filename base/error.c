@@ -98,14 +98,6 @@ void wg__error_place_now(char *text, size_t size) {
         innermost->write(innermost->of, text, size);
 }
 
-/* Writes "place: where: " before the message. Returns the bytes. */
-static size_t begin_message(const char *where, char *message, size_t size) {
-    char place[256];
-    wg__error_place_now(place, sizeof place);
-    const int length = snprintf(message, size, "%s%s%s: ", place, *place ? ": " : "", where);
-    return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
-}
-
 int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
     if (is_pending)
         return -1;
@@ -113,7 +105,11 @@ int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
     if (error) {
         error->code = code;
         snprintf(error->where, sizeof error->where, "%s", where);
-        const size_t used = begin_message(where, error->message, sizeof error->message);
+        char place[256];
+        wg__error_place_now(place, sizeof place);
+        const int written = snprintf(error->message, sizeof error->message, "%s%s%s: ", place,
+                                     *place ? ": " : "", where);
+        const size_t used = (size_t)wg__smaller(wg__larger(written, 0), sizeof error->message - 1);
         va_list arguments;
         va_start(arguments, format);
         vsnprintf(error->message + used, sizeof error->message - used, format, arguments);

@@ -25,5 +25,4 @@ base_sources = \
 	base/system.c \
 	base/system.h \
 	base/threads.c \
-	base/threads.h \
 	$(nil)

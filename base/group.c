@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "config.h"
-
 #define WHERE "group"
 
 /* Seconds; writing the checkpoint of a large model to a slow disk takes minutes. */
@@ -15,22 +13,17 @@
 
 /* ---- Joining and leaving ---- */
 
-/* How many processes mpirun or srun started with this one. */
-static int processes_started(void) {
+/* Refuses to be one of several processes that mpirun or srun started and that know nothing of each
+ * other: they would write the same checkpoint. */
+static int check_size(const wg_group *group) {
     static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                             "SLURM_STEP_NUM_TASKS"};
-    int most = 1;
+    int started = 1;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *size = getenv(variables[i]);
-        if (size && atoi(size) > most)
-            most = atoi(size);
+        if (size && atoi(size) > started)
+            started = atoi(size);
     }
-    return most;
-}
-
-/* So many runs that know nothing of each other would write the same checkpoint. */
-static int check_size(const wg_group *group) {
-    const int started = processes_started();
     if (group->size > 1 || started == 1)
         return 0;
 #ifdef WG_MPI
@@ -62,20 +55,17 @@ static bool is_started_by_mpi(void) {
 
 #endif
 
-static int join(wg_group *group) {
-#ifdef WG_MPI
-    if (is_started_by_mpi() && wg__mpi_join(group) < 0)
-        return -1;
-#endif
-    return check_size(group);
-}
-
 wg_group *wg_group_join(void) {
     wg_group *group = wg__calloc(1, sizeof *group);
     if (!group)
         return NULL;
     *group = (wg_group){.size = 1, .timeout = USUAL_TIMEOUT, .name = "rank 0"};
-    if (join(group) == 0)
+    int status = 0;
+#ifdef WG_MPI
+    if (is_started_by_mpi())
+        status = wg__mpi_join(group);
+#endif
+    if (status == 0 && check_size(group) == 0)
         return group;
     wg__free(group);
     return NULL;
@@ -90,13 +80,8 @@ void wg_group_leave(wg_group *group) {
 }
 
 void wg_group_abort(wg_group *group, const char *message) {
-    if (wg_group_size(group) == 1)
-        return;
-#ifdef WG_MPI
-    wg__mpi_abort(group, message);
-#else
-    (void)message;
-#endif
+    if (wg_group_size(group) > 1)
+        wg__mpi_abort(group, message);
 }
 
 int wg_group_rank(const wg_group *group) {
@@ -129,12 +114,7 @@ static int reduce(wg_group *group, wg_group_element element, bool sums, int64_t 
     int status = 0;
     for (int64_t done = 0; status == 0 && done < count && wg_group_size(group) > 1; done += PIECE) {
         const int piece = (int)wg__smaller(count - done, PIECE);
-        char *from = (char *)data + (size_t)done * size;
-#ifdef WG_MPI
-        status = wg__mpi_reduce(group, element, sums, piece, from);
-#else
-        (void)piece, (void)from, (void)sums;
-#endif
+        status = wg__mpi_reduce(group, element, sums, piece, (char *)data + (size_t)done * size);
     }
     return status;
 }
@@ -151,11 +131,7 @@ int wg_group_broadcast(wg_group *group, int root, size_t bytes, void *data) {
     int status = 0;
     for (size_t done = 0; status == 0 && done < bytes && wg_group_size(group) > 1; done += PIECE) {
         const int piece = (int)(bytes - done < PIECE ? bytes - done : PIECE);
-#ifdef WG_MPI
         status = wg__mpi_broadcast(group, root, piece, (char *)data + done);
-#else
-        (void)piece, (void)root, (void)data;
-#endif
     }
     return status;
 }
@@ -170,13 +146,11 @@ int wg__group_gather(wg_group *group, const int64_t *counts, void *data) {
     char *part = data;
     for (int rank = 0; status == 0 && rank < wg_group_size(group); rank++) {
         for (int64_t done = 0; status == 0 && rank > 0 && done < counts[rank]; done += PIECE) {
-#ifdef WG_MPI
             const int piece = (int)wg__smaller(counts[rank] - done, PIECE);
             if (group->rank == 0)
                 status = wg__mpi_receive(group, rank, piece, part + done);
             else if (group->rank == rank)
                 status = wg__mpi_send(group, 0, piece, (char *)data + done);
-#endif
         }
         part += wg_group_rank(group) == 0 ? counts[rank] : 0;
     }
@@ -184,66 +158,68 @@ int wg__group_gather(wg_group *group, const int64_t *counts, void *data) {
 }
 
 /* The others are in an exchange, or on their way there. */
-static void *alloc_or_abort(wg_group *group, size_t size) {
-    void *data = wg__alloc(size + 1);
+static void *alloc_or_abort(wg_group *group, int64_t size) {
+    void *data = wg__alloc((size_t)size + 1);
     if (!data)
         wg_group_abort(group, "there is no memory for what the ranks exchange");
     return data;
 }
 
-/* Bytes go round in a buffer of one rank after the other. */
-int wg_group_collect(wg_group *group, int64_t count, size_t size, const int *owners, void *data) {
+/* Brings `count` items of these sizes, which belong to the ranks `owners`, to all ranks: those of a
+ * rank go round in one buffer, one rank after the other. */
+static int collect(wg_group *group, int64_t count, const int *owners, const int64_t *sizes,
+                   char *const *items) {
     int status = 0;
-    if (wg_group_size(group) == 1)
-        return 0;
-    for (int rank = 0; status == 0 && rank < group->size; rank++) {
-        int64_t own = 0, at = 0;
-        for (int64_t i = 0; i < count; i++)
-            own += owners[i] == rank;
-        char *items = alloc_or_abort(group, (size_t)own * size), *all = data;
-        for (int64_t i = 0; rank == group->rank && i < count; i++)
-            if (owners[i] == rank)
-                memcpy(items + (size_t)at++ * size, all + (size_t)i * size, size);
-        status = wg_group_broadcast(group, rank, (size_t)own * size, items);
-        at = 0;
-        for (int64_t i = 0; status == 0 && i < count; i++)
-            if (owners[i] == rank)
-                memcpy(all + (size_t)i * size, items + (size_t)at++ * size, size);
-        wg__free(items);
-    }
-    return status;
-}
-
-/* The lengths first, then the texts of one rank after the other. */
-int wg_group_collect_texts(wg_group *group, int64_t count, const int *owners, char **texts) {
-    if (wg_group_size(group) == 1)
-        return 0;
-    int64_t *lengths = alloc_or_abort(group, (size_t)count * sizeof *lengths);
-    for (int64_t i = 0; i < count; i++)
-        lengths[i] = owners[i] == group->rank ? (int64_t)strlen(texts[i]) + 1 : 0;
-    int status = wg_group_collect(group, count, sizeof *lengths, owners, lengths);
-    for (int64_t i = 0; status == 0 && i < count; i++)
-        if (owners[i] != group->rank)
-            texts[i] = alloc_or_abort(group, (size_t)lengths[i]);
     for (int rank = 0; status == 0 && rank < group->size; rank++) {
         int64_t bytes = 0, at = 0;
         for (int64_t i = 0; i < count; i++)
-            bytes += owners[i] == rank ? lengths[i] : 0;
-        char *all = alloc_or_abort(group, (size_t)bytes);
+            bytes += owners[i] == rank ? sizes[i] : 0;
+        char *all = alloc_or_abort(group, bytes);
         for (int64_t i = 0; rank == group->rank && i < count; i++)
             if (owners[i] == rank) {
-                memcpy(all + at, texts[i], (size_t)lengths[i]);
-                at += lengths[i];
+                memcpy(all + at, items[i], (size_t)sizes[i]);
+                at += sizes[i];
             }
         status = wg_group_broadcast(group, rank, (size_t)bytes, all);
         at = 0;
         for (int64_t i = 0; status == 0 && i < count; i++)
             if (owners[i] == rank) {
-                memcpy(texts[i], all + at, (size_t)lengths[i]);
-                at += lengths[i];
+                memcpy(items[i], all + at, (size_t)sizes[i]);
+                at += sizes[i];
             }
         wg__free(all);
     }
+    return status;
+}
+
+int wg_group_collect(wg_group *group, int64_t count, size_t size, const int *owners, void *data) {
+    if (wg_group_size(group) == 1)
+        return 0;
+    int64_t *sizes = alloc_or_abort(group, wg__times(count, sizeof *sizes));
+    char **items = alloc_or_abort(group, wg__times(count, sizeof *items));
+    for (int64_t i = 0; i < count; i++) {
+        sizes[i] = (int64_t)size;
+        items[i] = (char *)data + (size_t)i * size;
+    }
+    const int status = collect(group, count, owners, sizes, items);
+    wg__free(items);
+    wg__free(sizes);
+    return status;
+}
+
+/* The lengths first, then the texts. */
+int wg_group_collect_texts(wg_group *group, int64_t count, const int *owners, char **texts) {
+    if (wg_group_size(group) == 1)
+        return 0;
+    int64_t *lengths = alloc_or_abort(group, wg__times(count, sizeof *lengths));
+    for (int64_t i = 0; i < count; i++)
+        lengths[i] = owners[i] == group->rank ? (int64_t)strlen(texts[i]) + 1 : 0;
+    int status = wg_group_collect(group, count, sizeof *lengths, owners, lengths);
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        if (owners[i] != group->rank)
+            texts[i] = alloc_or_abort(group, lengths[i]);
+    if (status == 0)
+        status = collect(group, count, owners, lengths, texts);
     wg__free(lengths);
     return status;
 }

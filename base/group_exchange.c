@@ -15,8 +15,6 @@
 
 #include <string.h>
 
-#include "config.h"
-
 #define WHERE "group"
 
 struct wg__exchange {
@@ -34,34 +32,9 @@ struct wg__exchange {
     wg__exchange *next;                             /* in the queue */
 };
 
-#ifdef WG_MPI
-
-/* ---- bf16 ---- */
-
-/* The upper half of an f32, rounded to nearest, ties to even; a NaN stays one. */
-static uint16_t bf16_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static float f32_of(uint16_t x) {
-    const uint32_t bits = (uint32_t)x << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static void round_all(int count, const float *from, uint16_t *to) {
     for (int i = 0; i < count; i++)
-        to[i] = bf16_of(from[i]);
-}
-
-static void widen_all(int count, const uint16_t *from, float *to) {
-    for (int i = 0; i < count; i++)
-        to[i] = f32_of(from[i]);
+        to[i] = wg__f32_to_bf16(from[i]);
 }
 
 /* ---- Sums of what has come in ---- */
@@ -86,7 +59,7 @@ static void add_f64(int count, const double *from, double *to) {
 
 static void add_bf16(int count, const uint16_t *from, float *to) {
     for (int i = 0; i < count; i++)
-        to[i] += f32_of(from[i]);
+        to[i] += wg__bf16_to_f32(from[i]);
 }
 
 /* Adds up this rank's part in the order of ranks. */
@@ -106,28 +79,14 @@ static void add_up(const wg_group *group, const wg__exchange *x) {
 
 /* ---- The queue ---- */
 
-static void enqueue(wg_group *group, wg__exchange *x) {
-    x->is_queued = true;
-    if (group->last)
-        group->last->next = x;
-    else
-        group->first = x;
-    group->last = x;
-}
-
-static void dequeue(wg_group *group) {
-    wg__exchange *x = group->first;
-    x->is_queued = false;
-    group->first = x->next;
-    if (!group->first)
-        group->last = NULL;
-}
-
 /* The first half of the first in the queue has ended: begins its second. */
 static int begin_return(wg_group *group) {
     wg__exchange *x = group->first;
     uint16_t *sums = (uint16_t *)x->sent;
-    dequeue(group);
+    x->is_queued = false;
+    group->first = x->next;
+    if (!group->first)
+        group->last = NULL;
     if (wg__mpi_end(group, &x->request) < 0)
         return -1;
     add_up(group, x);
@@ -217,17 +176,17 @@ static int begin_sum_in_bf16(wg_group *group, wg_group_element element, int coun
         return -1;
     x->returns = true;
     const int status = begin_all_to_all(group, x);
-    if (status == 0)
-        enqueue(group, x);
+    if (status == 0) {
+        x->is_queued = true;
+        *(group->last ? &group->last->next : &group->first) = x;
+        group->last = x;
+    }
     return finish_beginning(x, status, exchange);
 }
-
-#endif
 
 int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit transit, int count,
                         void *data, wg__exchange **exchange) {
     *exchange = NULL;
-#ifdef WG_MPI
     if (wg_group_size(group) == 1)
         return 0;
     if (check_transit(element, transit) < 0)
@@ -240,32 +199,22 @@ int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit t
     *x = (wg__exchange){.element = element, .data = data, .sent = data};
     return finish_beginning(x, wg__mpi_begin_sum(group, element, count, data, &x->request),
                             exchange);
-#else
-    (void)group, (void)element, (void)transit, (void)count, (void)data;
-    return 0;
-#endif
 }
 
 int wg__group_begin_reduce_scatter(wg_group *group, wg_group_element element, wg__transit transit,
                                    const int *counts, void *data, wg__exchange **exchange) {
     *exchange = NULL;
-#ifdef WG_MPI
     if (wg_group_size(group) == 1)
         return 0;
     wg__exchange *x = check_transit(element, transit) == 0
                           ? new_exchange(group, element, transit, counts, data)
                           : NULL;
     return !x ? -1 : finish_beginning(x, begin_all_to_all(group, x), exchange);
-#else
-    (void)group, (void)element, (void)transit, (void)counts, (void)data;
-    return 0;
-#endif
 }
 
 int wg__group_begin_all_gather(wg_group *group, wg_group_element element, const int *counts,
                                void *data, wg__exchange **exchange) {
     *exchange = NULL;
-#ifdef WG_MPI
     if (wg_group_size(group) == 1)
         return 0;
     wg__exchange *x = new_exchange(group, element, WG__TRANSIT_AS_IS, counts, data);
@@ -274,49 +223,32 @@ int wg__group_begin_all_gather(wg_group *group, wg_group_element element, const 
                     x,
                     wg__mpi_begin_all_gather(group, data, x->part_bytes, x->part_at, &x->request),
                     exchange);
-#else
-    (void)group, (void)element, (void)counts, (void)data;
-    return 0;
-#endif
 }
 
 /* ---- Going on and ending ---- */
 
-int wg__group_progress(wg_group *group, wg__exchange **exchange) {
-#ifdef WG_MPI
-    bool done;
-    if (!*exchange)
+int wg__group_test(wg_group *group, wg__exchange **exchange, bool *done) {
+    wg__exchange *x = *exchange;
+    *done = !x;
+    if (!x)
         return 0;
-    if (wg__mpi_test(&(*exchange)->request, &done) < 0)
+    if (wg__mpi_test(&x->request, done) < 0)
         return -1;
     while (group->first) {
-        if (wg__mpi_test(&group->first->request, &done) < 0)
+        bool ended = false;
+        if (wg__mpi_test(&group->first->request, &ended) < 0)
             return -1;
-        if (!done)
+        if (!ended)
             break;
         if (begin_return(group) < 0)
             return -1;
     }
-#else
-    (void)group, (void)exchange;
-#endif
-    return 0;
-}
-
-int wg__group_test(wg_group *group, wg__exchange **exchange, bool *done) {
-    *done = !*exchange;
-    if (*done || wg__group_progress(group, exchange) < 0)
-        return *done ? 0 : -1;
-#ifdef WG_MPI
-    if (!(*exchange)->returns)
-        return wg__mpi_test(&(*exchange)->request, done);
-#endif
+    *done = *done && !x->returns;
     return 0;
 }
 
 int wg__group_end_exchange(wg_group *group, wg__exchange **exchange) {
     int status = 0;
-#ifdef WG_MPI
     wg__exchange *x = *exchange;
     if (!x)
         return 0;
@@ -325,13 +257,11 @@ int wg__group_end_exchange(wg_group *group, wg__exchange **exchange) {
     if (wg__mpi_end(group, &x->request) < 0)
         status = -1;
     if (status == 0 && x->returns)
-        widen_all(x->count, (const uint16_t *)x->sent, (float *)x->data);
+        for (int i = 0; i < x->count; i++)
+            ((float *)x->data)[i] = wg__bf16_to_f32(((const uint16_t *)x->sent)[i]);
     else if (status == 0 && x->adds)
         add_up(group, x);
     free_exchange(x);
     *exchange = NULL;
-#else
-    (void)group, (void)exchange;
-#endif
     return status;
 }

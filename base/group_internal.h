@@ -4,6 +4,7 @@
 
 #include "base/group.h"
 #include "base/internal.h"
+#include "config.h"
 
 enum { WG__GROUP_NAME = 320 };
 
@@ -43,10 +44,8 @@ int wg__group_begin_all_gather(wg_group *group, wg_group_element element, const 
 
 int wg__group_end_exchange(wg_group *group, wg__exchange **exchange);
 
-/* Lets an exchange that is under way go on. MPI does so only while it is called. */
-int wg__group_progress(wg_group *group, wg__exchange **exchange);
-
-/* The same, and whether it could be ended without waiting. Of a sum in bf16: never true. */
+/* Lets an exchange that is under way go on, as MPI does only while it is called. *done: whether it
+ * could be ended without waiting; of a sum in bf16 never true. */
 int wg__group_test(wg_group *group, wg__exchange **exchange, bool *done);
 
 /* ---- To one rank ---- */
@@ -55,8 +54,10 @@ int wg__group_test(wg_group *group, wg__exchange **exchange, bool *done);
  * all of their `data`. Collective. */
 int wg__group_gather(wg_group *group, const int64_t *counts, void *data);
 
-/* ---- group_mpi.c. Without MPI it is left out, and groups have one rank. Counts are ints, as MPI
- * has them; the elements and ops are those of group.h. ---- */
+/* ---- group_mpi.c. Counts are ints, as MPI has them; the elements and ops are those of group.h. In
+ * a build without MPI nothing calls these functions, since groups have one rank. ---- */
+
+#ifdef WG_MPI
 
 /* Fills rank, size, threads and name of a group that is zeros. [IO] */
 int wg__mpi_join(wg_group *group);
@@ -83,5 +84,25 @@ int wg__mpi_test(void **request, bool *done);
 int wg__mpi_send(wg_group *group, int to, int bytes, const void *data);
 int wg__mpi_receive(wg_group *group, int from, int bytes, void *data);
 int wg__mpi_broadcast(wg_group *group, int root, int bytes, void *data);
+
+#else
+
+static inline int wg__without_mpi(const void *group, ...) {
+    (void)group;
+    return 0;
+}
+
+#define wg__mpi_abort wg__without_mpi
+#define wg__mpi_reduce wg__without_mpi
+#define wg__mpi_begin_sum wg__without_mpi
+#define wg__mpi_begin_all_to_all wg__without_mpi
+#define wg__mpi_begin_all_gather wg__without_mpi
+#define wg__mpi_end wg__without_mpi
+#define wg__mpi_test wg__without_mpi
+#define wg__mpi_send wg__without_mpi
+#define wg__mpi_receive wg__without_mpi
+#define wg__mpi_broadcast wg__without_mpi
+
+#endif
 
 #endif

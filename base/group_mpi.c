@@ -26,11 +26,13 @@ enum { QUESTION = 1, ANSWER = 2, SLEEP_NANOSECONDS = 100000 };
 static const double look_every = 0.2, answers_within = 3, sleeps_after = 0.5;
 
 /* Messages of its own communicator never meet those of a program that uses MPI, too. */
-static MPI_Comm everyone = MPI_COMM_NULL; /* exchanges that are waited for */
-static MPI_Comm series = MPI_COMM_NULL;   /* exchanges that are under way meanwhile */
-static MPI_Comm returns = MPI_COMM_NULL; /* their second halves, which have an order of their own */
-static MPI_Comm questions = MPI_COMM_NULL;
-static bool is_ours; /* MPI was begun here */
+static MPI_Comm everyone;  /* exchanges that are waited for */
+static MPI_Comm series;    /* exchanges that are under way meanwhile */
+static MPI_Comm returns;   /* their second halves, which have an order of their own */
+static MPI_Comm questions; /* of waiting ranks */
+static MPI_Comm *const communicators[] = {&everyone, &series, &returns, &questions};
+enum { COMMUNICATORS = sizeof communicators / sizeof *communicators };
+static bool has_joined, is_ours; /* is_ours: MPI was begun here */
 
 static int fail_mpi(int code, const char *call) {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -77,15 +79,12 @@ int wg__mpi_join(wg_group *group) {
         (status = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level)) != MPI_SUCCESS)
         return fail_mpi(status, "MPI_Init_thread");
     is_ours = !begun;
-    if ((status = MPI_Comm_dup(MPI_COMM_WORLD, &everyone)) != MPI_SUCCESS ||
-        (status = MPI_Comm_dup(MPI_COMM_WORLD, &series)) != MPI_SUCCESS ||
-        (status = MPI_Comm_dup(MPI_COMM_WORLD, &returns)) != MPI_SUCCESS ||
-        (status = MPI_Comm_dup(MPI_COMM_WORLD, &questions)) != MPI_SUCCESS)
-        return fail_mpi(status, "MPI_Comm_dup");
-    MPI_Comm_set_errhandler(everyone, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(series, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(returns, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(questions, MPI_ERRORS_RETURN);
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        if ((status = MPI_Comm_dup(MPI_COMM_WORLD, communicators[i])) != MPI_SUCCESS)
+            return fail_mpi(status, "MPI_Comm_dup");
+        MPI_Comm_set_errhandler(*communicators[i], MPI_ERRORS_RETURN);
+    }
+    has_joined = true;
     MPI_Comm_rank(everyone, &group->rank);
     MPI_Comm_size(everyone, &group->size);
     char host[MPI_MAX_PROCESSOR_NAME] = "";
@@ -99,12 +98,11 @@ int wg__mpi_join(wg_group *group) {
 void wg__mpi_leave(void) {
     int finalized;
     MPI_Finalized(&finalized);
-    if (finalized || everyone == MPI_COMM_NULL)
+    if (finalized || !has_joined)
         return;
-    MPI_Comm_free(&questions);
-    MPI_Comm_free(&returns);
-    MPI_Comm_free(&series);
-    MPI_Comm_free(&everyone);
+    has_joined = false;
+    for (int i = COMMUNICATORS; i-- > 0;)
+        MPI_Comm_free(communicators[i]);
     if (is_ours)
         MPI_Finalize();
 }
@@ -183,14 +181,15 @@ static void end_hanging_run(wg_group *group) {
     wg__mpi_abort(group, message);
 }
 
-/* Waits for a call. Ranks may share cores with others, so a waiting one yields its own; while
- * rank 0 writes a checkpoint, the others sleep. */
-static int wait_for(wg_group *group, MPI_Request *request, const char *call) {
+/* Waits for a call that was begun with `status`. Ranks may share cores with others, so a waiting
+ * one yields its own; while rank 0 writes a checkpoint, the others sleep. */
+static int wait_for(wg_group *group, int status, MPI_Request *request, const char *call) {
     const struct timespec pause = {.tv_nsec = SLEEP_NANOSECONDS};
     double begun = 0, looked = 0;
     for (int tests = 0;; tests++) {
         int done = 0;
-        const int status = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (status == MPI_SUCCESS)
+            status = MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (status != MPI_SUCCESS)
             return fail_mpi(status, call);
         if (done)
@@ -223,31 +222,25 @@ int wg__mpi_reduce(wg_group *group, wg_group_element element, bool sums, int cou
     MPI_Request request;
     const int status = MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(element),
                                       sums ? MPI_SUM : MPI_MAX, everyone, &request);
-    if (status != MPI_SUCCESS)
-        return fail_mpi(status, "MPI_Iallreduce");
-    return wait_for(group, &request, "MPI_Iallreduce");
+    return wait_for(group, status, &request, "MPI_Iallreduce");
 }
 
 int wg__mpi_broadcast(wg_group *group, int root, int bytes, void *data) {
     MPI_Request request;
     const int status = MPI_Ibcast(data, bytes, MPI_BYTE, root, everyone, &request);
-    if (status != MPI_SUCCESS)
-        return fail_mpi(status, "MPI_Ibcast");
-    return wait_for(group, &request, "MPI_Ibcast");
+    return wait_for(group, status, &request, "MPI_Ibcast");
 }
 
 int wg__mpi_send(wg_group *group, int to, int bytes, const void *data) {
     MPI_Request request;
     const int status = MPI_Isend(data, bytes, MPI_BYTE, to, 0, everyone, &request);
-    return status == MPI_SUCCESS ? wait_for(group, &request, "MPI_Isend")
-                                 : fail_mpi(status, "MPI_Isend");
+    return wait_for(group, status, &request, "MPI_Isend");
 }
 
 int wg__mpi_receive(wg_group *group, int from, int bytes, void *data) {
     MPI_Request request;
     const int status = MPI_Irecv(data, bytes, MPI_BYTE, from, 0, everyone, &request);
-    return status == MPI_SUCCESS ? wait_for(group, &request, "MPI_Irecv")
-                                 : fail_mpi(status, "MPI_Irecv");
+    return wait_for(group, status, &request, "MPI_Irecv");
 }
 
 /* ---- Calls that are under way ---- */
@@ -297,7 +290,7 @@ int wg__mpi_begin_all_gather(wg_group *group, void *data, const int *bytes, cons
 }
 
 int wg__mpi_end(wg_group *group, void **request) {
-    const int status = *request ? wait_for(group, *request, "an exchange") : 0;
+    const int status = *request ? wait_for(group, MPI_SUCCESS, *request, "an exchange") : 0;
     wg__free(*request);
     *request = NULL;
     return status;

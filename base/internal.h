@@ -136,6 +136,22 @@ static inline void wg__counter_add(wg__counter counter, int64_t more) {
 /* The sum over all threads, including those that have ended. */
 int64_t wg__counter_sum(wg__counter counter);
 
+/* ---- Parallel loops, on threads of the library's own (threads.c). The chunks of a loop do not
+ * depend on the number of threads, so that reductions over chunks give the same bits at any thread
+ * count. ---- */
+
+/* The elements in a chunk of an elementwise loop. */
+#define WG__GRAIN 16384
+
+/* Runs body on [0, count) in chunks of `grain`, in parallel if there are several chunks. A loop
+ * inside a body runs on the calling thread alone. Several threads may call this at the same time.
+ * body must not record errors or make tensors. */
+typedef void (*wg__range_body)(int64_t begin, int64_t end, void *context);
+void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context);
+
+/* How many threads a GEMM of that many multiply-adds should use; 1 inside a parallel loop. */
+int wg__gemm_threads(double multiply_adds);
+
 /* ---- Time, texts, arithmetic ---- */
 
 /* Seconds of a monotonic clock. */
@@ -165,6 +181,27 @@ static inline int64_t wg__larger(int64_t a, int64_t b) {
 /* a / b, rounded up, for a >= 0 and b > 0. */
 static inline int64_t wg__ceil_divide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
+}
+
+static inline float wg__bf16_to_f32(uint16_t half) {
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* To nearest, ties to even; a NaN stays one. */
+static inline uint16_t wg__f32_to_bf16(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* By way of f32, as wg_cast. */
+static inline uint16_t wg__f64_to_bf16(double value) {
+    return wg__f32_to_bf16((float)value);
 }
 
 /* FNV-1a over bytes, going on from `hash`, at first WG__HASH_BEGIN: tells texts and data apart. */

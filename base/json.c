@@ -17,46 +17,35 @@ static int append_string(wg__text *text, const char *part) {
     return append(part, strlen(part), text);
 }
 
-/* The fewest digits that read back as the same value. */
-static size_t digits_of(double value) {
-    char text[32];
-    int digits = DBL_DIG;
-    do
-        snprintf(text, sizeof text, "%.*g", digits, value);
-    while (strtod(text, NULL) != value && ++digits < DBL_DECIMAL_DIG);
-    return (size_t)digits;
-}
-
+/* Reals with the fewest digits that read back as the same value. */
 static int append_value(wg__text *text, const json_t *value) {
-    size_t digits = json_is_real(value) ? digits_of(json_real_value(value)) : DBL_DECIMAL_DIG;
-    return json_dump_callback(value, append, text, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
-}
-
-static int append_member(wg__text *text, const char *key, const json_t *value) {
-    json_t *name = json_string(key);
-    int status = name ? append_value(text, name) : -1;
-    json_decref(name);
-    if (status < 0 || append_string(text, ": ") < 0)
-        return -1;
-    return append_value(text, value);
-}
-
-static int append_object(wg__text *text, const json_t *object, const char *separator) {
-    const char *key, *between = "";
-    json_t *value;
-    json_object_foreach((json_t *)object, key, value) {
-        if (append_string(text, between) < 0 || append_member(text, key, value) < 0)
-            return -1;
-        between = separator;
+    char tried[32];
+    int digits = json_is_real(value) ? DBL_DIG : DBL_DECIMAL_DIG;
+    for (; digits < DBL_DECIMAL_DIG; digits++) {
+        snprintf(tried, sizeof tried, "%.*g", digits, json_real_value(value));
+        if (strtod(tried, NULL) == json_real_value(value))
+            break;
     }
-    return 0;
+    return json_dump_callback(value, append, text,
+                              JSON_ENCODE_ANY | JSON_REAL_PRECISION((size_t)digits));
 }
 
 char *wg__json_text(const json_t *object, const char *opening, const char *separator,
                     const char *closing) {
     wg__text text = {0};
-    if (append_string(&text, opening) == 0 && append_object(&text, object, separator) == 0 &&
-        append_string(&text, closing) == 0)
+    const char *key, *between = "";
+    json_t *value;
+    int status = append_string(&text, opening);
+    json_object_foreach((json_t *)object, key, value) {
+        json_t *name = json_string(key);
+        if (status < 0 || !name || append_string(&text, between) < 0 ||
+            append_value(&text, name) < 0 || append_string(&text, ": ") < 0 ||
+            append_value(&text, value) < 0)
+            status = -1;
+        json_decref(name);
+        between = separator;
+    }
+    if (status == 0 && append_string(&text, closing) == 0)
         return text.bytes;
     wg_fail(WG_ERROR_MEMORY, "json", "no memory for the text");
     wg__free(text.bytes);

@@ -15,13 +15,6 @@ static uint32_t tag_of(uint64_t hash) {
     return (uint32_t)(hash >> 32);
 }
 
-static uint64_t hash_of(const char *text, int64_t length) {
-    uint64_t hash = WG__HASH_EMPTY;
-    for (int64_t i = 0; i < length; i++)
-        hash = wg__hash_step(hash, text[i]);
-    return hash;
-}
-
 int64_t wg__strings_find_joined(const wg__strings *strings, uint64_t hash, const char *head,
                                 int64_t head_length, const char *tail, int64_t tail_length) {
     if (strings->count == 0)
@@ -43,7 +36,8 @@ int64_t wg__strings_find_joined(const wg__strings *strings, uint64_t hash, const
 }
 
 int64_t wg__strings_find(const wg__strings *strings, const char *text, int64_t length) {
-    return wg__strings_find_joined(strings, hash_of(text, length), "", 0, text, length);
+    return wg__strings_find_joined(strings, wg__hash(WG__HASH_BEGIN, text, length), "", 0, text,
+                                   length);
 }
 
 static void insert(wg__strings_slot *slots, uint64_t mask, uint64_t hash, int64_t number) {
@@ -64,8 +58,10 @@ static int grow_slots(wg__strings *strings) {
         return -1;
     memset(grown, 0xff, slots * sizeof *grown); /* every number -1 */
     for (int64_t n = 0; n < strings->count; n++)
-        insert(grown, slots - 1,
-               hash_of(wg__strings_text(strings, n), wg__strings_length(strings, n)), n);
+        insert(
+            grown, slots - 1,
+            wg__hash(WG__HASH_BEGIN, wg__strings_text(strings, n), wg__strings_length(strings, n)),
+            n);
     wg__free(strings->slots);
     strings->slots = grown;
     strings->slot_mask = slots - 1;
@@ -85,7 +81,7 @@ static int grow_bytes(wg__strings *strings, int64_t length) {
 }
 
 int64_t wg__strings_add(wg__strings *strings, const char *text, int64_t length) {
-    uint64_t hash = hash_of(text, length);
+    uint64_t hash = wg__hash(WG__HASH_BEGIN, text, length);
     int64_t known = wg__strings_find_joined(strings, hash, "", 0, text, length);
     if (known >= 0)
         return known;

@@ -1,4 +1,4 @@
-/* The threads of the library: see threads.h.
+/* The threads of the library: see internal.h.
  *
  *     caller     run 0    0 1 2 3 . . . .       Each thread has a run of neighbouring chunks,
  *                              ^ first   ^ end    which it takes from the front. When its run is
@@ -13,7 +13,6 @@
  * at a loop that has ended, or at the next loop in the same element. In the first case the worker
  * finds empty runs. In the second case it helps the next loop: a worker reads body and context only
  * after it has taken a chunk, and a loop with a chunk that is not done has not ended. */
-#include "base/threads.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -120,14 +119,6 @@ static void pause_processor(void) {
 
 /* ---- Taking chunks ---- */
 
-static uint64_t first_of(uint64_t left) {
-    return (uint32_t)left;
-}
-
-static uint64_t end_of(uint64_t left) {
-    return left >> 32;
-}
-
 static uint64_t from_to(uint64_t first, uint64_t end) {
     return first | end << 32;
 }
@@ -136,7 +127,7 @@ static uint64_t from_to(uint64_t first, uint64_t end) {
 static bool take(run *run, bool last, uint64_t *chunk) {
     uint64_t left = atomic_load_explicit(&run->left, memory_order_relaxed), rest;
     do {
-        const uint64_t first = first_of(left), end = end_of(left);
+        const uint64_t first = (uint32_t)left, end = left >> 32;
         if (first >= end)
             return false;
         *chunk = last ? end - 1 : first;
@@ -144,14 +135,6 @@ static bool take(run *run, bool last, uint64_t *chunk) {
     } while (!atomic_compare_exchange_weak_explicit(&run->left, &left, rest, memory_order_acquire,
                                                     memory_order_relaxed));
     return true;
-}
-
-static void finish_take(loop *l) {
-    if (atomic_fetch_sub(&l->unfinished, 1) == 1 && atomic_load(&l->caller_sleeps)) {
-        pthread_mutex_lock(&mutex);
-        pthread_cond_broadcast(&loop_ended);
-        pthread_mutex_unlock(&mutex);
-    }
 }
 
 /* Computes chunks of a loop until none is left to take. */
@@ -166,7 +149,11 @@ static void take_part(loop *l, int me) {
         const int64_t stop = wg__smaller((int64_t)(chunk + 1) * l->step * l->grain, l->count);
         for (int64_t begin = (int64_t)chunk * l->step * l->grain; begin < stop; begin += l->grain)
             l->body(begin, wg__smaller(begin + l->grain, l->count), l->context);
-        finish_take(l);
+        if (atomic_fetch_sub(&l->unfinished, 1) == 1 && atomic_load(&l->caller_sleeps)) {
+            pthread_mutex_lock(&mutex);
+            pthread_cond_broadcast(&loop_ended);
+            pthread_mutex_unlock(&mutex);
+        }
     }
 }
 
@@ -243,13 +230,6 @@ static void make_workers(int count) {
 
 /* ---- A loop ---- */
 
-static loop *free_loop(void) {
-    for (int i = 0; i < MOST_LOOPS; i++)
-        if (!atomic_exchange(&loops[i].is_used, true))
-            return &loops[i];
-    return NULL;
-}
-
 static void begin_loop(loop *l, uint64_t takes, int threads) {
     atomic_store(&l->unfinished, (int64_t)takes);
     atomic_store(&l->threads, threads);
@@ -286,7 +266,9 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
         make_workers(threads - 1);
         threads = (int)wg__smaller(threads, 1 + atomic_load(&workers));
     }
-    loop *l = threads > 1 && !is_in_loop ? free_loop() : NULL;
+    loop *l = NULL;
+    for (int i = 0; i < MOST_LOOPS && threads > 1 && !is_in_loop && !l; i++)
+        l = atomic_exchange(&loops[i].is_used, true) ? NULL : &loops[i];
     if (!l) {
         for (int64_t begin = 0; begin < count; begin += grain)
             body(begin, wg__smaller(begin + grain, count), context);

@@ -25,7 +25,7 @@
 #include "base/alloc.h"
 #include "base/group.h"
 #include "base/system.h"
-#include "base/threads.h"
+#include "base/internal.h"
 #include "bench/bench.h"
 #include "cli/output.h"
 #include "tensor/easy.h"

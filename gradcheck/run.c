@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tensor/ops.h"
-#include "tensor/overlap.h"
+#include "tensor/internal.h"
 
 /* ---- Diagnoses in words ---- */
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/internal.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 
 /* A tensor as `matrices` of rows x columns, in blocks of whole rows, which are the units of
  * parallel work: the same at any number of threads. A vector is one row, in blocks of WG__GRAIN

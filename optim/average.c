@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "tensor/iter.h"
-#include "tensor/overlap.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 
 typedef struct entry {

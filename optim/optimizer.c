@@ -12,8 +12,7 @@
 #include "optim/internal.h"
 
 #include "base/array.h"
-#include "tensor/iter.h"
-#include "tensor/overlap.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tensor/gemm/gemm.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 
 /* ---- Stochastic gradient descent, with momentum as PyTorch has it: the learning rate is not in

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "tensor/ops.h"
-#include "tensor/overlap.h"
+#include "tensor/internal.h"
 #include "tensor/span.h"
 
 /* ---- Gradients ---- */

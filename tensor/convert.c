@@ -1,12 +1,10 @@
 /* Reading and writing elements: one at a time, copies between dtypes and layouts, and writes in
  * place. */
-#include "tensor/convert.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "tensor/iter.h"
-#include "tensor/overlap.h"
+#include "tensor/internal.h"
 #include "tensor/simd/simd.h"
 
 /* ---- One element ---- */
@@ -298,7 +296,7 @@ static wg__plane_loop plane_loop(const wg_tensor *dst, const wg_tensor *src) {
 
 enum { TILE_COLUMNS = 16, TILE_ROWS = 64 };
 
-/* Shorter axes and fewer elements are left to the loops of iter.h. */
+/* Shorter axes and fewer elements are left to the loops of iter.c. */
 enum { SHORTEST = 4, FEWEST = 1024 };
 
 typedef struct transposition {
@@ -349,9 +347,8 @@ static void transpose_tiles(int64_t begin, int64_t end, void *context) {
             dst += at * job->dst_strides[axis];
             src += at * job->src_strides[axis];
         }
-        const int64_t rows = job->rows - row < job->tile_rows ? job->rows - row : job->tile_rows;
-        const int64_t columns =
-            job->columns - column < job->tile_columns ? job->columns - column : job->tile_columns;
+        const int64_t rows = wg__smaller(job->rows - row, job->tile_rows);
+        const int64_t columns = wg__smaller(job->columns - column, job->tile_columns);
         (job->size == 1   ? transpose_1
          : job->size == 2 ? transpose_2
          : job->size == 4 ? transpose_4
@@ -368,19 +365,6 @@ static int unit_axis(const wg_spec *spec, const int64_t *strides) {
             (found < 0 || spec->shape[i] > spec->shape[found]))
             found = i;
     return found;
-}
-
-/* Where an axis is shorter than a tile, the tile is longer along the other. */
-static void cut_into_tiles(transposition *job) {
-    const int64_t area = TILE_ROWS * TILE_COLUMNS;
-    job->tile_rows = job->rows < TILE_ROWS ? job->rows : TILE_ROWS;
-    job->tile_columns = area / job->tile_rows;
-    if (job->columns < job->tile_columns) {
-        job->tile_columns = job->columns;
-        job->tile_rows = area / job->tile_columns;
-    }
-    job->tiles_down = (job->rows + job->tile_rows - 1) / job->tile_rows;
-    job->tiles_across = (job->columns + job->tile_columns - 1) / job->tile_columns;
 }
 
 /* Copies tile by tile if that is worth it: src is of dst's dtype, and its memory runs along another
@@ -402,7 +386,15 @@ static bool copy_transposed(wg_tensor *dst, const wg_tensor *src) {
                          .dst = wg__tensor_address(dst),
                          .src = wg__tensor_address(src),
                          .size = (int64_t)wg_dtype_size(spec->dtype)};
-    cut_into_tiles(&job);
+    /* Where an axis is shorter than a tile, the tile is longer along the other. */
+    job.tile_rows = wg__smaller(job.rows, TILE_ROWS);
+    job.tile_columns = TILE_ROWS * TILE_COLUMNS / job.tile_rows;
+    if (job.columns < job.tile_columns) {
+        job.tile_columns = job.columns;
+        job.tile_rows = TILE_ROWS * TILE_COLUMNS / job.tile_columns;
+    }
+    job.tiles_down = wg__ceil_divide(job.rows, job.tile_rows);
+    job.tiles_across = wg__ceil_divide(job.columns, job.tile_columns);
     int64_t tiles = job.tiles_down * job.tiles_across;
     for (int i = 0; i < spec->ndim; i++) {
         if (i == across || i == down)

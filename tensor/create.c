@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 
 wg_tensor *wg_empty(wg_dtype dtype, int ndim, const int64_t *shape) {
     wg_spec spec;

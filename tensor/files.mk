@@ -14,7 +14,6 @@ tensor_public = \
 
 tensor_sources = \
 	tensor/convert.c \
-	tensor/convert.h \
 	tensor/create.c \
 	tensor/gemm/blis.c \
 	tensor/gemm/gemm.c \
@@ -23,7 +22,6 @@ tensor_sources = \
 	tensor/gemm/quantized.c \
 	tensor/internal.h \
 	tensor/iter.c \
-	tensor/iter.h \
 	tensor/npy.c \
 	tensor/op.c \
 	tensor/ops/attention/attention.c \
@@ -91,7 +89,6 @@ tensor_sources = \
 	tensor/ops/support.c \
 	tensor/ops/support.h \
 	tensor/overlap.c \
-	tensor/overlap.h \
 	tensor/print.c \
 	tensor/profile.c \
 	tensor/quantize.c \

@@ -149,6 +149,63 @@ uint32_t wg__random_bits(uint64_t seed, uint64_t offset, uint64_t index);
 void wg__random_gammas(uint64_t seed, uint64_t offset, int64_t first, int64_t n,
                        const double *concentration, double *x);
 
+/* ---- Reading, writing and converting elements (convert.c) ---- */
+
+/* The element at that address as a double. */
+double wg__element(wg_dtype dtype, const void *address);
+
+/* Writes a double there, by the rules of wg_cast. */
+void wg__set_element(wg_dtype dtype, void *address, double value);
+
+/* Copies every element of src, broadcast to the shape of dst and cast to its dtype by the rules of
+ * wg_cast. The caller has checked the shapes. */
+void wg__convert(wg_tensor *dst, const wg_tensor *src);
+
+/* ---- Strided loops (iter.c) ---- */
+
+#define WG__MAX_OPERANDS 6
+
+/* An inner loop over n elements: operand i starts at data[i] and steps by strides[i] BYTES (0 for a
+ * broadcast one). */
+typedef void (*wg__loop)(int64_t n, char *const *data, const int64_t *strides, const void *context);
+
+/* The same over `rows` rows of n elements, which lie at row_strides from each other. */
+typedef void (*wg__plane_loop)(int64_t rows, int64_t n, char *const *data,
+                               const int64_t *row_strides, const int64_t *strides);
+
+/* Runs `loop` over all elements of operands[0] (the output), reading the others broadcast to its
+ * shape. Axes are merged and ordered so that the inner loop is long and, where possible,
+ * contiguous in the output. */
+void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop, const void *context);
+
+/* The same, and `plane` on whole rows where an inner loop is short (64 elements at most). */
+void wg__iterate_planes(int operand_count, wg_tensor *const *operands, wg__loop loop,
+                        wg__plane_loop plane);
+
+/* ---- Whether tensors share memory, which a write in place has to know (overlap.c) ----
+ *
+ *     x[0:5]   |0|1|2|3|4| |      x[1:6] += x[0:5] would read elements that it has written:
+ *     x[1:6]   | |1|2|3|4|5|      the source is copied first
+ *
+ *     x        |1|                expand(x, 5) *= 2 would write one element five times:
+ *     expand   |1| 5 times        a target like this is refused
+ *
+ * The answers are exact for the layouts that ops make. They come from a search of bounded length. A
+ * layout of wg_from_blob for which the search does not end in time counts as overlapping. */
+
+typedef enum wg__overlap {
+    WG__OVERLAP_NONE,   /* no byte belongs to both */
+    WG__OVERLAP_SAME,   /* element i of one is element i of the other */
+    WG__OVERLAP_PARTIAL /* anything else */
+} wg__overlap;
+
+/* How the elements of x and y overlap. Tensors of different storages can overlap only if the memory
+ * of one of them belongs to the caller (wg_from_blob). */
+wg__overlap wg__overlap_of(const wg_tensor *x, const wg_tensor *y);
+
+/* True if two elements of x share an address. */
+bool wg__overlaps_itself(const wg_tensor *x);
+
 /* ---- What autograd installs: tables that tensor/ calls, so that it includes nothing above it ----
  */
 

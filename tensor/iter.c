@@ -1,5 +1,5 @@
-/* Strided loops over tensors: see iter.h. */
-#include "tensor/iter.h"
+/* Strided loops over tensors: see internal.h. */
+#include "tensor/internal.h"
 
 #include <string.h>
 
@@ -81,20 +81,11 @@ static void next_row(const loop_plan *plan, int64_t *index, char **data) {
     }
 }
 
-static void run_plane(const loop_plan *plan, int64_t rows, char *const *data) {
-    int64_t row_strides[WG__MAX_OPERANDS], strides[WG__MAX_OPERANDS];
-    for (int i = 0; i < plan->operand_count; i++) {
-        row_strides[i] = plan->strides[i][plan->ndim - 2];
-        strides[i] = plan->strides[i][plan->ndim - 1];
-    }
-    plan->plane(rows, plan->shape[plan->ndim - 1], data, row_strides, strides);
-}
-
 /* Elements [begin, end) of the whole, in the plan's order. */
 static void run_range(int64_t begin, int64_t end, void *context) {
     const loop_plan *plan = context;
     int last = plan->ndim - 1;
-    int64_t index[WG_MAX_DIMS], inner_strides[WG__MAX_OPERANDS];
+    int64_t index[WG_MAX_DIMS], strides[WG__MAX_OPERANDS], row_strides[WG__MAX_OPERANDS];
     char *data[WG__MAX_OPERANDS];
     memcpy(data, plan->data, sizeof data);
     int64_t rest = begin;
@@ -104,57 +95,36 @@ static void run_range(int64_t begin, int64_t end, void *context) {
         for (int i = 0; i < plan->operand_count; i++)
             data[i] += index[axis] * plan->strides[i][axis];
     }
-    for (int i = 0; i < plan->operand_count; i++)
-        inner_strides[i] = plan->strides[i][last];
+    for (int i = 0; i < plan->operand_count; i++) {
+        strides[i] = plan->strides[i][last];
+        row_strides[i] = last > 0 ? plan->strides[i][last - 1] : 0;
+    }
     const int64_t length = plan->shape[last];
     for (int64_t done = begin; done < end;) {
         if (plan->plane != NULL && index[last] == 0 && end - done >= 2 * length) {
             const int64_t rows =
                 wg__smaller(plan->shape[last - 1] - index[last - 1], (end - done) / length);
-            run_plane(plan, rows, data);
+            plan->plane(rows, length, data, row_strides, strides);
             done += rows * length;
             if (done >= end)
                 return;
             index[last - 1] += rows - 1;
             for (int i = 0; i < plan->operand_count; i++)
-                data[i] += (rows - 1) * plan->strides[i][last - 1];
+                data[i] += (rows - 1) * row_strides[i];
             next_row(plan, index, data);
             continue;
         }
-        int64_t n = plan->shape[last] - index[last];
-        if (n > end - done)
-            n = end - done;
-        plan->loop(n, data, inner_strides, plan->context);
+        const int64_t n = wg__smaller(length - index[last], end - done);
+        plan->loop(n, data, strides, plan->context);
         done += n;
         if (done >= end)
             return;
         /* End of a row: back to its begin, and on by one in the axes above. */
         for (int i = 0; i < plan->operand_count; i++)
-            data[i] -= index[last] * inner_strides[i];
+            data[i] -= index[last] * strides[i];
         index[last] = 0;
         next_row(plan, index, data);
     }
-}
-
-/* True for few elements that are contiguous in all operands: one call of the loop without a plan.
- */
-static bool is_plain(int operand_count, wg_tensor *const *operands, int64_t count) {
-    const wg_spec *out = &operands[0]->spec;
-    for (int i = 0; i < operand_count; i++)
-        if (!wg__same_shape(&operands[i]->spec, out) || !wg_tensor_is_contiguous(operands[i]))
-            return false;
-    return count <= WG__GRAIN;
-}
-
-static void run_plain(int operand_count, wg_tensor *const *operands, wg__loop loop,
-                      const void *context, int64_t count) {
-    char *data[WG__MAX_OPERANDS];
-    int64_t strides[WG__MAX_OPERANDS];
-    for (int i = 0; i < operand_count; i++) {
-        data[i] = wg__tensor_address(operands[i]);
-        strides[i] = (int64_t)wg_dtype_size(operands[i]->spec.dtype);
-    }
-    loop(count, data, strides, context);
 }
 
 static void iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
@@ -163,8 +133,18 @@ static void iterate(int operand_count, wg_tensor *const *operands, wg__loop loop
     int64_t count = wg__spec_count(out);
     if (count == 0)
         return;
-    if (is_plain(operand_count, operands, count)) {
-        run_plain(operand_count, operands, loop, context, count);
+    /* Few elements that are contiguous in all operands: one call of the loop without a plan. */
+    bool is_plain = count <= WG__GRAIN;
+    for (int i = 0; i < operand_count && is_plain; i++)
+        is_plain = wg__same_shape(&operands[i]->spec, out) && wg_tensor_is_contiguous(operands[i]);
+    if (is_plain) {
+        char *data[WG__MAX_OPERANDS];
+        int64_t strides[WG__MAX_OPERANDS];
+        for (int i = 0; i < operand_count; i++) {
+            data[i] = wg__tensor_address(operands[i]);
+            strides[i] = (int64_t)wg_dtype_size(operands[i]->spec.dtype);
+        }
+        loop(count, data, strides, context);
         return;
     }
     loop_plan plan = {.operand_count = operand_count, .loop = loop, .context = context};

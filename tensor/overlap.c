@@ -1,4 +1,4 @@
-/* Which tensors share memory: see overlap.h.
+/* Which tensors share memory: see internal.h.
  *
  * The address of an element is the sum of strides times indices. Two elements have the same address
  * if this equation has a solution in integers:
@@ -7,7 +7,7 @@
  *
  * The search tries the term with the largest a first. In a layout whose axes are nested, only one
  * or two values of i[0] leave a rest that the other terms can reach. */
-#include "tensor/overlap.h"
+#include "tensor/internal.h"
 
 typedef struct term {
     int64_t a, most;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 
 #define LINE_WIDTH 75
 #define THRESHOLD 1000 /* elements; beyond that, the middle of every long axis is left out */
@@ -84,14 +84,7 @@ static decimal_digits decimal_between(double value, wg_dtype dtype, int least, i
 
 /* All bits of an i64, which a double would lose. */
 static int64_t integer_element(wg_dtype dtype, const char *address) {
-    switch (dtype) {
-    case WG_I64:
-        return *(const int64_t *)address;
-    case WG_I32:
-        return *(const int32_t *)address;
-    default:
-        return *(const uint8_t *)address;
-    }
+    return dtype == WG_I64 ? *(const int64_t *)address : (int64_t)wg__element(dtype, address);
 }
 
 /* ---- Where the text goes ---- */
@@ -237,35 +230,28 @@ static void survey_all(const view *x, int axis, const char *address,
         survey_all(x, axis + 1, step(x, axis, address, i), visit, seen);
 }
 
-/* NumPy divides in the dtype of the elements. */
-static bool spans_too_much(const survey *seen) {
-    double ratio = seen->layout.dtype == WG_F64
-                       ? seen->largest / seen->smallest
-                       : (double)((float)seen->largest / (float)seen->smallest);
-    return seen->largest >= 1e8 || seen->smallest < 1e-4 || ratio > 1000;
-}
-
-static layout real_layout(const view *x, const char *address) {
-    survey seen = {.layout.dtype = x->spec->dtype, .smallest = INFINITY};
-    survey_all(x, 0, address, survey_range, &seen);
-    seen.layout.scientific = seen.largest > 0 && spans_too_much(&seen);
-    survey_all(x, 0, address, survey_width, &seen);
-    int right = right_width(&seen.layout);
-    if (seen.any_nan)
-        seen.layout.left = max_int(seen.layout.left, 3 - right);
-    if (seen.any_infinite)
-        seen.layout.left = max_int(seen.layout.left, 3 + seen.any_negative_infinite - right);
-    return seen.layout;
-}
-
 static layout find_layout(const view *x, const char *address) {
-    survey seen = {.layout.dtype = x->spec->dtype};
-    if (wg_dtype_is_float(x->spec->dtype))
-        return real_layout(x, address);
-    if (x->spec->dtype == WG_BOOL)
-        seen.layout.left = 5;
-    else
+    survey seen = {.layout.dtype = x->spec->dtype, .smallest = INFINITY};
+    layout *found = &seen.layout;
+    if (x->spec->dtype == WG_BOOL) {
+        found->left = 5;
+    } else if (!wg_dtype_is_float(x->spec->dtype)) {
         survey_all(x, 0, address, survey_integer, &seen);
+    } else {
+        survey_all(x, 0, address, survey_range, &seen);
+        /* NumPy divides in the dtype of the elements. */
+        const double ratio = x->spec->dtype == WG_F64
+                                 ? seen.largest / seen.smallest
+                                 : (double)((float)seen.largest / (float)seen.smallest);
+        found->scientific =
+            seen.largest > 0 && (seen.largest >= 1e8 || seen.smallest < 1e-4 || ratio > 1000);
+        survey_all(x, 0, address, survey_width, &seen);
+        const int right = right_width(found);
+        if (seen.any_nan)
+            found->left = max_int(found->left, 3 - right);
+        if (seen.any_infinite)
+            found->left = max_int(found->left, 3 + seen.any_negative_infinite - right);
+    }
     return seen.layout;
 }
 
@@ -273,15 +259,15 @@ static layout find_layout(const view *x, const char *address) {
 
 #define ELEMENT 48
 
-/* d.ddde+xx: all numbers with the same places. */
-static void write_scientific(char *text, const layout *layout, double value) {
-    decimal_digits decimal = decimal_between(value, layout->dtype, layout->places + 1, PLACES + 1);
+/* d.ddde+xx */
+static void write_scientific(char *text, const decimal_digits *decimal, int left, int places,
+                             const char *point, int exponent) {
     int at =
-        sprintf(text, "%*s%c.", layout->left - 1, decimal.negative ? "-" : "", decimal.digits[0]);
-    for (int i = 1; i <= layout->places; i++)
-        text[at++] = i < decimal.count ? decimal.digits[i] : '0';
-    sprintf(text + at, "e%c%0*d", decimal.exponent < 0 ? '-' : '+', layout->exponent,
-            abs(decimal.exponent));
+        sprintf(text, "%*s%c%s", left - 1, decimal->negative ? "-" : "", decimal->digits[0], point);
+    for (int i = 1; i <= places; i++)
+        text[at++] = i < decimal->count ? decimal->digits[i] : '0';
+    sprintf(text + at, "e%c%0*d", decimal->exponent < 0 ? '-' : '+', exponent,
+            abs(decimal->exponent));
 }
 
 /* The digit at 10^power; '0' where the decimal has none. */
@@ -290,59 +276,41 @@ static char digit_at(const decimal_digits *decimal, int power) {
     return i >= 0 && i < decimal->count ? decimal->digits[i] : '0';
 }
 
-/* ddd.ddd, with spaces in place of zeros at the end. */
-static void write_fixed(char *text, const layout *layout, double value) {
-    decimal_digits decimal = fixed_decimal(value, layout->dtype);
-    int whole = max_int(decimal.exponent, 0) + 1;
-    int at = sprintf(text, "%*s", layout->left - whole, decimal.negative ? "-" : "");
+/* ddd.ddd, with `pad` in place of zeros at the end. */
+static void write_fixed(char *text, const decimal_digits *decimal, int left, int places, char pad) {
+    int whole = max_int(decimal->exponent, 0) + 1;
+    int at = sprintf(text, "%*s", left - whole, decimal->negative ? "-" : "");
     for (int power = whole - 1; power >= 0; power--)
-        text[at++] = digit_at(&decimal, power);
+        text[at++] = digit_at(decimal, power);
     text[at++] = '.';
-    for (int place = 1; place <= layout->places; place++)
-        text[at++] = decimal.exponent - decimal.count < -place ? digit_at(&decimal, -place) : ' ';
+    for (int place = 1; place <= places; place++)
+        text[at++] = decimal->exponent - decimal->count < -place ? digit_at(decimal, -place) : pad;
     text[at] = '\0';
-}
-
-static void write_real(char *text, const layout *layout, double value) {
-    int width = layout->left + right_width(layout);
-    if (isnan(value))
-        sprintf(text, "%*s", width, "nan");
-    else if (isinf(value))
-        sprintf(text, "%*s", width, value < 0 ? "-inf" : "inf");
-    else if (layout->scientific)
-        write_scientific(text, layout, value);
-    else
-        write_fixed(text, layout, value);
 }
 
 static void write_element(char *text, const layout *layout, const char *address) {
-    if (wg_dtype_is_float(layout->dtype))
-        write_real(text, layout, wg__element(layout->dtype, address));
-    else if (layout->dtype == WG_BOOL)
+    if (layout->dtype == WG_BOOL) {
         sprintf(text, "%*s", layout->left, *(const uint8_t *)address ? "True" : "False");
-    else
+        return;
+    }
+    if (!wg_dtype_is_float(layout->dtype)) {
         sprintf(text, "%*" PRId64, layout->left, integer_element(layout->dtype, address));
-}
-
-/* d.dde+xx or de+xx */
-static void write_bare_scientific(char *text, const decimal_digits *decimal) {
-    int at = sprintf(text, "%s%c%s", decimal->negative ? "-" : "", decimal->digits[0],
-                     decimal->count > 1 ? "." : "");
-    for (int i = 1; i < decimal->count; i++)
-        text[at++] = decimal->digits[i];
-    sprintf(text + at, "e%+03d", decimal->exponent);
-}
-
-/* dd.dd, with a digit at least on either side of the point */
-static void write_bare_fixed(char *text, const decimal_digits *decimal) {
-    int at = sprintf(text, "%s", decimal->negative ? "-" : "");
-    for (int power = max_int(decimal->exponent, 0); power >= 0; power--)
-        text[at++] = digit_at(decimal, power);
-    text[at++] = '.';
-    int places = max_int(decimal->count - 1 - decimal->exponent, 1);
-    for (int place = 1; place <= places; place++)
-        text[at++] = digit_at(decimal, -place);
-    text[at] = '\0';
+        return;
+    }
+    const double value = wg__element(layout->dtype, address);
+    decimal_digits decimal;
+    if (!isfinite(value)) {
+        sprintf(text, "%*s", layout->left + right_width(layout),
+                isnan(value) ? "nan"
+                : value < 0  ? "-inf"
+                             : "inf");
+    } else if (layout->scientific) {
+        decimal = decimal_between(value, layout->dtype, layout->places + 1, PLACES + 1);
+        write_scientific(text, &decimal, layout->left, layout->places, ".", layout->exponent);
+    } else {
+        decimal = fixed_decimal(value, layout->dtype);
+        write_fixed(text, &decimal, layout->left, layout->places, ' ');
+    }
 }
 
 /* A scalar has no columns to line up with and is written with all of its digits:
@@ -353,11 +321,13 @@ static void write_scalar(char *text, wg_dtype dtype, const char *address) {
         write_element(text, &(layout){.dtype = dtype}, address);
         return;
     }
-    decimal_digits decimal = shortest_decimal(value, dtype);
+    const decimal_digits decimal = shortest_decimal(value, dtype);
     if (value != 0 && (fabs(value) < 1e-4 || fabs(value) >= 1e16))
-        write_bare_scientific(text, &decimal);
+        write_scientific(text, &decimal, decimal.negative + 1, decimal.count - 1,
+                         decimal.count > 1 ? "." : "", 2);
     else
-        write_bare_fixed(text, &decimal);
+        write_fixed(text, &decimal, decimal.negative + max_int(decimal.exponent, 0) + 1,
+                    max_int(decimal.count - 1 - decimal.exponent, 1), '0');
 }
 
 /* ---- Writing the whole ---- */

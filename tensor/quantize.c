@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/quantize_rows.h"
 
 static const struct {

@@ -9,8 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/convert.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/simd/simd.h"
 
 #define TWO_PI 6.283185307179586476925286766559
@@ -123,55 +122,66 @@ static void uniform_pairs(wg_generator draw, int64_t group, int64_t groups, doub
     }
 }
 
+static void store(const fill *job, int64_t i, double x) {
+    if (job->dtype == WG_F64)
+        ((double *)job->data)[i] = x;
+    else
+        ((float *)job->data)[i] = (float)x;
+}
+
+/* Element i takes number i of the draw, of 53 bits: a uniform number; a normal one; or whether it
+ * is below the element, a probability, which it replaces. */
+static void fill_pairs(const fill *job, int64_t begin, int64_t end, bool is_normal,
+                       bool is_bernoulli) {
+    double u[BLOCKS_AT_ONCE], v[BLOCKS_AT_ONCE];
+    for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
+        const int64_t groups = wg__smaller(end - group, GROUPS_AT_ONCE);
+        const int64_t first = group * 2 * GROUP;
+        const int64_t n = wg__smaller(job->count - first, groups * 2 * GROUP);
+        uniform_pairs(job->draw, group, groups, u, v);
+        if (is_normal)
+            wg__simd_for(WG_F64)->random.normal_pairs(groups * GROUP, u, v);
+        for (int64_t i = 0; i < n; i++) {
+            const double x = (i % 2 ? v : u)[i / 2];
+            store(job, first + i,
+                  is_bernoulli ? x < ((double *)job->data)[first + i] : job->mean + job->std * x);
+        }
+    }
+}
+
 /* An f64 element uses words 2 i and 2 i + 1; an f32 element the upper 24 bits of word 2 i. */
 static void fill_uniform(int64_t begin, int64_t end, void *context) {
     const fill *job = context;
-    double u[BLOCKS_AT_ONCE], v[BLOCKS_AT_ONCE];
+    uint32_t words[GROUPS_AT_ONCE * WG__RANDOM_GROUP];
+    if (job->dtype == WG_F64) {
+        fill_pairs(job, begin, end, false, false);
+        return;
+    }
     for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
-        const int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
-        const int64_t first = group * 2 * GROUP, left = job->count - first;
-        const int64_t n = left < groups * 2 * GROUP ? left : groups * 2 * GROUP;
-        if (job->dtype == WG_F64) {
-            double *x = (double *)job->data + first;
-            uniform_pairs(job->draw, group, groups, u, v);
-            for (int64_t i = 0; i < n; i++)
-                x[i] = (i % 2 ? v : u)[i / 2];
-        } else {
-            float *x = (float *)job->data + first;
-            uint32_t words[GROUPS_AT_ONCE * WG__RANDOM_GROUP];
-            wg__simd_for(WG_F32)->random.words(job->draw.seed, job->draw.offset, (uint64_t)group,
-                                               groups, words);
-            for (int64_t begun = 0; begun < n; begun += 2 * GROUP) {
-                const uint32_t *of = words + begun / (2 * GROUP) * WG__RANDOM_GROUP;
-                float row[2 * GROUP];
-                for (int i = 0; i < GROUP; i++) {
-                    row[2 * i] = (float)(int32_t)(of[i] >> 8) * 0x1p-24f;
-                    row[2 * i + 1] = (float)(int32_t)(of[2 * GROUP + i] >> 8) * 0x1p-24f;
-                }
-                const int64_t here = n - begun < 2 * GROUP ? n - begun : 2 * GROUP;
-                memcpy(x + begun, row, (size_t)here * sizeof *row);
+        const int64_t groups = wg__smaller(end - group, GROUPS_AT_ONCE);
+        const int64_t first = group * 2 * GROUP;
+        const int64_t n = wg__smaller(job->count - first, groups * 2 * GROUP);
+        float *x = (float *)job->data + first;
+        wg__simd_for(WG_F32)->random.words(job->draw.seed, job->draw.offset, (uint64_t)group,
+                                           groups, words);
+        for (int64_t begun = 0; begun < n; begun += 2 * GROUP) {
+            const uint32_t *of = words + begun / (2 * GROUP) * WG__RANDOM_GROUP;
+            float row[2 * GROUP];
+            for (int i = 0; i < GROUP; i++) {
+                row[2 * i] = (float)(int32_t)(of[i] >> 8) * 0x1p-24f;
+                row[2 * i + 1] = (float)(int32_t)(of[2 * GROUP + i] >> 8) * 0x1p-24f;
             }
+            memcpy(x + begun, row, (size_t)wg__smaller(n - begun, 2 * GROUP) * sizeof *row);
         }
     }
 }
 
 static void fill_normal(int64_t begin, int64_t end, void *context) {
-    const fill *job = context;
-    double u[BLOCKS_AT_ONCE], v[BLOCKS_AT_ONCE];
-    for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
-        const int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
-        const int64_t first = group * 2 * GROUP, left = job->count - first;
-        const int64_t n = left < groups * 2 * GROUP ? left : groups * 2 * GROUP;
-        uniform_pairs(job->draw, group, groups, u, v);
-        wg__simd_for(WG_F64)->random.normal_pairs(groups * GROUP, u, v);
-        for (int64_t i = 0; i < n; i++) {
-            const double x = job->mean + job->std * (i % 2 ? v : u)[i / 2];
-            if (job->dtype == WG_F64)
-                ((double *)job->data)[first + i] = x;
-            else
-                ((float *)job->data)[first + i] = (float)x;
-        }
-    }
+    fill_pairs(context, begin, end, true, false);
+}
+
+static void toss_coins(int64_t begin, int64_t end, void *context) {
+    fill_pairs(context, begin, end, false, true);
 }
 
 /* ---- The truncated normal, by rejection sampling   (Robert 1995, "Simulation of truncated normal
@@ -225,11 +235,7 @@ static void fill_truncated(int64_t begin, int64_t end, void *context) {
     double to = (job->high_limit - job->mean) / job->std;
     for (int64_t i = begin; i < end; i++) {
         double x = job->mean + job->std * truncated(job->draw, (uint64_t)i, from, to);
-        x = fmin(fmax(x, job->low_limit), job->high_limit);
-        if (job->dtype == WG_F64)
-            ((double *)job->data)[i] = x;
-        else
-            ((float *)job->data)[i] = (float)x;
+        store(job, i, fmin(fmax(x, job->low_limit), job->high_limit));
     }
 }
 
@@ -325,7 +331,8 @@ static wg_tensor *random_float(wg_generator *generator, wg_dtype dtype, int ndim
 }
 
 wg_tensor *wg_rand(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape) {
-    return random_float(generator, dtype, ndim, shape, "rand", fill_uniform, 2 * GROUP, &(fill){0});
+    return random_float(generator, dtype, ndim, shape, "rand", fill_uniform, 2 * GROUP,
+                        &(fill){.mean = 0, .std = 1});
 }
 
 wg_tensor *wg_randn(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape) {
@@ -443,26 +450,6 @@ static bool check_floating(const wg_tensor *x, const char *where) {
 
 /* ---- Bernoulli ---- */
 
-typedef struct coins {
-    wg_generator draw;
-    double *p; /* becomes the outcome */
-    int64_t count;
-} coins;
-
-/* Groups of 2 GROUP elements; element i takes number i of the draw. */
-static void toss(int64_t begin, int64_t end, void *context) {
-    const coins *job = context;
-    double u[BLOCKS_AT_ONCE], v[BLOCKS_AT_ONCE];
-    for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
-        const int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
-        const int64_t first = group * 2 * GROUP, left = job->count - first;
-        const int64_t n = left < groups * 2 * GROUP ? left : groups * 2 * GROUP;
-        uniform_pairs(job->draw, group, groups, u, v);
-        for (int64_t i = 0; i < n; i++)
-            job->p[first + i] = (i % 2 ? v : u)[i / 2] < job->p[first + i];
-    }
-}
-
 static bool check_probabilities(const wg_tensor *p) {
     const double *values = wg_tensor_data(p);
     for (int64_t i = 0, n = wg_tensor_count(p); i < n; i++)
@@ -484,9 +471,12 @@ wg_tensor *wg_bernoulli(wg_generator *generator, const wg_tensor *p) {
     if (outcome && check_probabilities(outcome))
         x = wg_empty_like(p);
     if (x) {
-        coins job = {next_draw(generator), wg_tensor_data(outcome), wg_tensor_count(outcome)};
-        wg__parallel_for((job.count + 2 * GROUP - 1) / (2 * GROUP), WG__GRAIN / 8 / GROUP, toss,
-                         &job);
+        fill job = {.draw = next_draw(generator),
+                    .dtype = WG_F64,
+                    .data = wg_tensor_data(outcome),
+                    .count = wg_tensor_count(outcome)};
+        wg__parallel_for((job.count + 2 * GROUP - 1) / (2 * GROUP), WG__GRAIN / 8 / GROUP,
+                         toss_coins, &job);
         wg__convert(x, outcome);
     }
     return wg_scope_end(&scope, x);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "tensor/internal.h"
-#include "tensor/overlap.h"
 
 /* ---- Recording, and what autograd installs ---- */
 
@@ -299,15 +298,12 @@ static void make_key(void) {
 #endif
 }
 
-static void open_root_scope(void) {
-    pthread_once(&once, make_key);
-    pthread_setspecific(at_thread_exit, &root);
-    innermost_scope = &root;
-}
-
 static wg_scope *current_scope(void) {
-    if (!innermost_scope)
-        open_root_scope();
+    if (!innermost_scope) {
+        pthread_once(&once, make_key);
+        pthread_setspecific(at_thread_exit, &root);
+        innermost_scope = &root;
+    }
     return innermost_scope;
 }
 
@@ -531,23 +527,17 @@ bool wg__tensor_is_sole(const wg_tensor *x) {
     return wg__refcount_is_one(&x->storage->refcount) && !x->storage->release;
 }
 
-static const char *strides_text(char *buffer, size_t size, const wg_tensor *x) {
-    size_t used = 0;
-    for (int i = 0; i < x->spec.ndim && used < size; i++)
-        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", i ? ", " : "",
-                                 (long long)x->strides[i]);
-    return buffer;
-}
-
 int wg__check_apart(const wg_tensor *x, const char *where) {
-    char text[128], strides[WG_MAX_DIMS * 24];
+    char text[128], strides[WG_MAX_DIMS * 24] = "";
     if (!wg__overlaps_itself(x))
         return 0;
+    for (int i = 0, used = 0; i < x->spec.ndim; i++)
+        used += snprintf(strides + used, sizeof strides - (size_t)used, "%s%lld", i ? ", " : "",
+                         (long long)x->strides[i]);
     return wg_fail(WG_ERROR_ARGUMENT, where,
                    "%s with strides (%s): elements share an address, as in an expanded view, and "
                    "would be written several times; use a clone, or the tensor that the view is of",
-                   wg_spec_text(text, sizeof text, &x->spec),
-                   strides_text(strides, sizeof strides, x));
+                   wg_spec_text(text, sizeof text, &x->spec), strides);
 }
 
 int wg__check_writable(const wg_tensor *x, const char *where) {

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/replacement.h"
-#include "tensor/convert.h"
 #include "tensor/internal.h"
 #include "tensor/quantize_rows.h"
 

@@ -15,8 +15,7 @@
  * threads. */
 #include "tensor/gemm/gemm.h"
 
-#include "tensor/convert.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/kernels.h"
 
 enum { SKINNY = 64, STRIP = 1024 };

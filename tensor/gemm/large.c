@@ -37,7 +37,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 
 /* The longest piece of k, in elements of f32; of f64 it is half as long. */
 enum { PIECE = 384 };

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/quantize_rows.h"
 #include "tensor/simd/simd.h"
 
@@ -230,32 +230,18 @@ static void multiply_tiles(const block_job *j, int64_t from, int64_t to, int64_t
     }
 }
 
-/* Sets each row's sums to the bias. */
-static void begin_sums(const wg__quantized_product *p, int64_t rows, int64_t output, float *sums) {
-    float bias[WG__GROUP] = {0};
-    const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);
-    if (p->bias)
-        memcpy(bias, p->bias + output, (size_t)count * sizeof *bias);
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(sums + r * WG__GROUP, bias, sizeof bias);
-}
-
-static void store_sums(const wg__quantized_product *p, int64_t row, int64_t rows, int64_t output,
-                       const float *sums) {
-    const int64_t count = wg__smaller(WG__GROUP, p->outputs - output);
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(p->y + (row + r) * p->y_stride + output, sums + r * WG__GROUP,
-               (size_t)count * sizeof *sums);
-}
-
 static void multiply_block_unit(const block_job *j, const wg__quantized_product *p, int64_t row,
                                 int64_t output) {
     const int64_t rows = wg__smaller(BLOCK_ROWS, p->x_rows - row),
                   from = row / j->kernels->tile_rows,
                   to = wg__ceil_divide(row + rows, j->kernels->tile_rows);
     const bool in_place = j->side_by_side && output + WG__GROUP <= p->outputs;
-    float sums[BLOCK_ROWS * WG__GROUP];
-    begin_sums(p, rows, output, sums);
+    const size_t count_bytes = (size_t)wg__smaller(WG__GROUP, p->outputs - output) * sizeof(float);
+    float sums[BLOCK_ROWS * WG__GROUP], bias[WG__GROUP] = {0};
+    if (p->bias)
+        memcpy(bias, p->bias + output, count_bytes);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(sums + r * WG__GROUP, bias, sizeof bias);
     if (in_place)
         multiply_tiles(j, from, to, 0, j->blocks,
                        (const uint8_t *)p->weight + output * p->weight_stride, sums);
@@ -265,7 +251,8 @@ static void multiply_block_unit(const block_job *j, const wg__quantized_product 
         gather(j, p, output, first, count, piece);
         multiply_tiles(j, from, to, first, count, piece, sums);
     }
-    store_sums(p, row, rows, output, sums);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(p->y + (row + r) * p->y_stride + output, sums + r * WG__GROUP, count_bytes);
 }
 
 static int64_t groups_of(const wg__quantized_product *p) {

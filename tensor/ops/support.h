@@ -4,7 +4,6 @@
 #define WG_TENSOR_OPS_SUPPORT_H
 
 #include "tensor/internal.h"
-#include "tensor/iter.h"
 #include "tensor/ops.h"
 
 /* ---- Shape and dtype rules ---- */

@@ -9,7 +9,7 @@
  * The BFDOT and BFMMLA of arm64 are not used: they round a sum to odd and take small numbers for 0,
  * or, by FEAT_EBF16, round once for a pair, where gemm.h rounds once for each product. */
 #define WG__BITS 32
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/simd/simd.h"
 #include "tensor/simd/vector.h"
 

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tests/support/testing.h"
 
 enum { MOST = 1000 };

@@ -3,7 +3,6 @@
 #include "nn/positions.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"
-#include "tensor/iter.h"
 #include "tensor/ops/attention/attention.h"
 #include "tests/support/testing.h"
 

@@ -2,7 +2,7 @@
  * has and by those of AMX with tiles in plain C (tests/support/tiles.h), against the definition in
  * gemm.h, bit for bit, with operands and C in every layout. */
 #include "base/alloc.h"
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/gemm/gemm.h"
 #include "tensor/kernels.h"
 #include "tensor/ops.h"

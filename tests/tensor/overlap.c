@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/threads.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

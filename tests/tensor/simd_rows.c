@@ -1,7 +1,6 @@
 /* The vector kernels on rows: softmax, normalisation, attention, sums and random words, against
  * plain C in f64. */
 #include "tests/tensor/simd_tables.h"
-#include "tensor/convert.h"
 #include "tensor/internal.h"
 
 static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {

@@ -1,6 +1,6 @@
 /* Scaled dot-product attention: the fused op, and the step that extends cached keys and values.
  * tiles.c has the kernels. */
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/attention/attention.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/registry.h"

@@ -1,5 +1,5 @@
 /* Rotary positions, RoPE   (Su, Lu, Pan, Murtadha, Wen & Liu 2021, arXiv:2104.09864, eq. 34). */
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/attention/attention.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

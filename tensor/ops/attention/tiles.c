@@ -15,7 +15,7 @@
  * same dropout, and uses a second tile for their gradient. The first and the last keys are skipped
  * if causality, a window or the mask hides them from all queries of a tile. */
 #include "base/internal.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/attention/attention.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/simd/simd.h"

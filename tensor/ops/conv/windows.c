@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/threads.h"
+#include "base/internal.h"
 #include "tensor/gemm/gemm.h"
 #include "tensor/simd/simd.h"
 

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/op.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "tensor/easy.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/op.h"
 #include "tensor/ops/support.h"
 

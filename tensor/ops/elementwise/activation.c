@@ -1,7 +1,7 @@
 /* Activation functions, gated units and dropout. All activation functions but relu and softplus are
  * fused: a vector kernel each way, and a decomposition, which has the same derivatives at kinks and
  * at infinities as the kernels. */
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"

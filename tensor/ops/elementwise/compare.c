@@ -1,6 +1,6 @@
 /* Comparison and logic, which give bools and have no gradient; and choosing by a condition: where
  * and masked_fill. */
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
 

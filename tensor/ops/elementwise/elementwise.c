@@ -1,7 +1,7 @@
 /* Kernels of elementwise ops: loops over elements, vector kernels on operands of any strides. */
 #include "tensor/ops/elementwise/elementwise.h"
 
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Elementwise ops of one operand: casts, arithmetic with plain numbers, powers, exponentials and
  * logarithms, sign and rounding. special.c has the trigonometric and the special functions. */
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
 

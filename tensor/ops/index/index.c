@@ -1,7 +1,7 @@
 /* Reading and writing along an axis by a tensor of indices: gather and scatter, their relatives,
  * and embeddings. */
 #include "tensor/ops/index/indexing.h"
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 

@@ -1,7 +1,6 @@
 /* Sorting, choosing by rank, and unique values. The order of the elements of a row is stable, with
  * a NaN after all numbers and equal to every other NaN, and with -0 equal to 0. */
-#include "tensor/convert.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/index/indexing.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

@@ -1,7 +1,7 @@
 /* What the ops on matrices and rows share. */
 #include "tensor/ops/linalg/dense.h"
 
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 

@@ -4,7 +4,7 @@
  * near each other that this would lose digits: their differences are summed. So are those of all
  * other orders, by vector kernels. */
 #include "tensor/gemm/gemm.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

@@ -6,7 +6,7 @@
  *
  * Each form's gradients are products of these two forms. */
 #include "tensor/gemm/gemm.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/threads.h"
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/simd/simd.h"
 
 /* ---- The library that computes, which the loader picks when the program starts ----

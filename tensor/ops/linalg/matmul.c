@@ -1,6 +1,6 @@
 /* Matrix products: matmul, a primitive, and linear, the layer's product, fused. */
 #include "tensor/gemm/gemm.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

@@ -1,7 +1,7 @@
 /* Quantized weights: quantizing rows and dequantizing them, and the linear map by them. */
 #include "base/internal.h"
 #include "tensor/gemm/gemm.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

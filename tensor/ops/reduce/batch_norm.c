@@ -10,7 +10,7 @@
  *
  * Blocks do not depend on the number of threads, and each adds its images in their order. Sums are
  * of at most SUM_ROWS rows or PIECE elements in the dtype of x, and in f64 beyond. */
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

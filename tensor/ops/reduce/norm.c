@@ -1,7 +1,6 @@
 /* Normalisation over the last axis, fused: backward needs x and, of each row, a mean and a scale.
  */
-#include "tensor/convert.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

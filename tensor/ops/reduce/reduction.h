@@ -14,9 +14,8 @@
 #ifndef WG_TENSOR_OPS_REDUCE_REDUCTION_H
 #define WG_TENSOR_OPS_REDUCE_REDUCTION_H
 
-#include "tensor/convert.h"
 #include "tensor/ops/support.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 
 /* ---- Axes and blocks ---- */
 

@@ -7,7 +7,7 @@
  *
  * A record can run from the end to the beginning, too, so that gradients are scans again. Scans of
  * f32 and bf16 accumulate in f64. */
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"

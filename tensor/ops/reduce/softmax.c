@@ -7,7 +7,7 @@
  * columns v     x x x x x x x x            is computed at a time (tensor/simd/softmax.h)
  *
  * Short rows of the last axis are transposed there, many at a time, and computed as lines are. */
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"

@@ -1,6 +1,5 @@
 /* Quantiles along an axis, and histograms. */
-#include "tensor/convert.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 

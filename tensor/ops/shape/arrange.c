@@ -1,5 +1,5 @@
 /* Joining tensors, and the elements of a tensor in another arrangement or several times. */
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 

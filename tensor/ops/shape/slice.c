@@ -1,6 +1,5 @@
 /* Parts of a tensor: slices of an axis, diagonals and triangles of matrices. */
-#include "tensor/convert.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 

@@ -1,5 +1,5 @@
 /* Windows that slide along an axis, and padding beside it. */
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 

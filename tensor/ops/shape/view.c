@@ -1,6 +1,6 @@
 /* The same elements under another shape or order of axes: a handle on the operand's storage. No
  * element is copied, except by a reshape that no strides can express. */
-#include "tensor/convert.h"
+#include "tensor/internal.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
