@@ -64,41 +64,29 @@ static size_t make_header(const wg_tensor *x, char header[512]) {
     return used;
 }
 
-static int write_elements(int file, const wg_tensor *x, int64_t offset, const char *path) {
-    const int64_t bytes = wg_tensor_count(x) * (int64_t)wg_dtype_size(x->spec.dtype);
-    const bool is_flat = wg_tensor_is_contiguous(x);
-    void *elements = is_flat ? NULL : wg__alloc((size_t)bytes);
-    if (!is_flat && !elements)
-        return -1;
-    if (!is_flat)
-        wg_to_array(x, elements);
-    const int status = wg__write_at(file, is_flat ? wg_tensor_data(x) : elements, bytes, offset) < 0
-                           ? wg__fail_with_errno(path, "npy")
-                           : 0;
-    wg__free(elements);
-    return status;
-}
-
-static int write_all(int file, const wg_tensor *x, const char *path) {
-    char header[512];
-    const int64_t size = (int64_t)make_header(x, header);
-    if (wg__write_at(file, header, size, 0) < 0)
-        return wg__fail_with_errno(path, "npy");
-    return write_elements(file, x, size, path);
-}
-
 int wg_npy_save(const wg_tensor *x, const char *path) {
     if (!x || wg__check_memory(x, "npy") < 0)
         return -1;
     if (!description_of(x->spec.dtype))
         return wg_fail(WG_ERROR_DTYPE, "npy", "%s: NumPy has no %s; cast to f32", path,
                        wg_dtype_name(x->spec.dtype));
+    char header[512];
     wg__replacement r;
-    if (wg__replacement_begin(&r, path, "npy") < 0)
-        return -1;
-    const int status =
-        write_all(r.descriptor, x, path) < 0 ? -1 : wg__replacement_finish(&r, "npy");
-    wg__replacement_end(&r);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const wg_tensor *flat = wg_contiguous((wg_tensor *)x);
+    int status = flat ? wg__replacement_begin(&r, path, "npy") : -1;
+    if (status == 0) {
+        const int64_t size = (int64_t)make_header(flat, header);
+        const int64_t bytes = wg_tensor_count(flat) * (int64_t)wg_dtype_size(flat->spec.dtype);
+        if (wg__write_at(r.descriptor, header, size, 0) < 0 ||
+            wg__write_at(r.descriptor, wg_tensor_data(flat), bytes, size) < 0)
+            status = wg__fail_with_errno(path, "npy");
+        else
+            status = wg__replacement_finish(&r, "npy");
+        wg__replacement_end(&r);
+    }
+    wg_scope_end(&scope, NULL);
     return status;
 }
 
@@ -107,7 +95,6 @@ int wg_npy_save(const wg_tensor *x, const char *path) {
 typedef struct reader {
     const char *path;
     FILE *file;
-    int64_t file_bytes;
     bool has_dtype, has_order, has_shape;
     wg_dtype dtype;
     bool fortran;
@@ -258,15 +245,6 @@ static int read_header(reader *r) {
     return result;
 }
 
-static int check_size(reader *r, const wg_spec *spec) {
-    int64_t wanted = wg__spec_count(spec) * (int64_t)wg_dtype_size(spec->dtype);
-    int64_t left = r->file_bytes - ftell(r->file);
-    if (left == wanted)
-        return 0;
-    return refuse(r, "the header promises %" PRId64 " bytes of elements; the file has %" PRId64,
-                  wanted, left);
-}
-
 static wg_tensor *read_elements(reader *r, const wg_spec *spec) {
     wg_tensor *x = wg_empty(spec->dtype, spec->ndim, spec->shape);
     if (!x)
@@ -292,23 +270,22 @@ static wg_tensor *read_fortran(reader *r, const wg_spec *spec) {
 }
 
 static wg_tensor *read_tensor(reader *r) {
-    wg_spec spec;
-    if (read_header(r) < 0 || wg__spec_make(&spec, r->dtype, r->ndim, r->shape, "npy") < 0 ||
-        check_size(r, &spec) < 0)
-        return NULL;
-    return r->fortran ? read_fortran(r, &spec) : read_elements(r, &spec);
-}
-
-static wg_tensor *load(reader *r) {
     struct stat status;
+    wg_spec spec;
     if (fstat(fileno(r->file), &status) != 0 || !S_ISREG(status.st_mode)) {
         wg_fail(WG_ERROR_IO, "npy", "%s: not a regular file", r->path);
         return NULL;
     }
-    r->file_bytes = status.st_size;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, read_tensor(r));
+    if (read_header(r) < 0 || wg__spec_make(&spec, r->dtype, r->ndim, r->shape, "npy") < 0)
+        return NULL;
+    const int64_t wanted = wg__spec_count(&spec) * (int64_t)wg_dtype_size(spec.dtype);
+    const int64_t left = status.st_size - ftell(r->file);
+    if (left != wanted) {
+        refuse(r, "the header promises %" PRId64 " bytes of elements; the file has %" PRId64,
+               wanted, left);
+        return NULL;
+    }
+    return r->fortran ? read_fortran(r, &spec) : read_elements(r, &spec);
 }
 
 wg_tensor *wg_npy_load(const char *path) {
@@ -318,7 +295,9 @@ wg_tensor *wg_npy_load(const char *path) {
                 strerror(errno));
         return NULL;
     }
-    wg_tensor *x = load(&r);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *x = wg_scope_end(&scope, read_tensor(&r));
     fclose(r.file);
     return x;
 }
