@@ -182,9 +182,7 @@ wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *
     wg_tensor *both[2] = {NULL, NULL}; /* the gate's argument and the value, (..., I) each */
     if (net->joint) {
         wg_chunk(wg_linear_forward(net->joint, x), -1, 2, both); /* views */
-    } else if (wg__linears_are_quantized_alike(2, pair)) {
-        wg__quantized_linears_forward(2, pair, x, both);
-    } else {
+    } else if (!wg__quantized_linears_forward(2, pair, x, both)) {
         both[0] = wg_linear_forward(net->gate, x);
         both[1] = both[0] ? wg_linear_forward(net->up, x) : NULL;
     }

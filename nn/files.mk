@@ -15,14 +15,18 @@ nn_public = \
 nn_sources = \
 	nn/attention.c \
 	nn/conv.c \
+	nn/embedding.c \
 	nn/feed_forward.c \
 	nn/init.c \
 	nn/internal.h \
+	nn/kv_cache.c \
 	nn/linear.c \
 	nn/lora.c \
 	nn/module.c \
 	nn/norm.c \
 	nn/positions.c \
+	nn/quantized.c \
+	nn/query_rows.c \
 	nn/recurrent.c \
 	nn/stack.c \
 	$(nil)

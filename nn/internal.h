@@ -20,28 +20,44 @@ int wg__check_size(const char *where, const char *what, int64_t size);
 /* -1 with ARGUMENT unless 0 <= p < 1. */
 int wg__check_probability(const char *where, const char *what, double p);
 
-/* How products want a matrix (O, I) that is to be quantized so: its rows side by side, and in bf16
- * where they are no whole blocks. */
-wg_quantization wg__quantization_for(const wg_tensor *weight, wg_quantization quantization);
-
-/* Puts `tensor`, which is kept, as a buffer into the place that `parameter` has in this module, and
- * returns it. Where other slots are tied to this one, nothing is done and `parameter` returned.
- * NULL for NULL. */
-wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor);
-
 /* ---- linear.c ---- */
+
+/* What computes in the place of a linear layer: the first member of the owner's struct, which is
+ * freed with the layer by wg__free. */
+typedef struct wg__linear_stand_in wg__linear_stand_in;
+struct wg__linear_stand_in {
+    wg_tensor *(*forward)(wg_linear *linear, const wg__linear_stand_in *own, wg_tensor *x);
+    wg__linear_stand_in *below; /* in whose place it stands in turn; NULL: of y = x W^T + b */
+};
 
 /* The module as a layer, or NULL for a module of another type. */
 wg_linear *wg__module_as_linear(wg_module *module);
+wg_embedding *wg__module_as_embedding(wg_module *module);
 
-/* True if these two or more layers have weights of the same quantization, so that
- * wg__quantized_linears_forward takes them. */
-bool wg__linears_are_quantized_alike(int count, wg_linear *const *linears);
+/* W as (O, I); a view if it is transposed. [scope] */
+wg_tensor *wg__linear_weight(const wg_linear *linear);
+
+/* ---- quantized.c ---- */
+
+/* Whether a slot below `top` is a second name of the tensor. */
+bool wg__is_tied(wg_module *top, const wg_tensor *tensor);
+
+/* What logits of a table are computed with. */
+typedef struct wg__quantized_head {
+    wg_quantization quantization;
+    wg_tensor *weight; /* (V, bytes) u8, kept; NULL before logits are first wanted */
+} wg__quantized_head;
+
+/* The wg_quantization of a layer's weight; -1: none. */
+int wg__linear_quantization(const wg_linear *linear);
 
 /* Layers of the same x, whose weights are read in one go: y[i] is what
- * wg_linear_forward(linears[i], x) gives. -1 with every y NULL. [scope; SHAPE, DTYPE] */
-int wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tensor *x,
-                                  wg_tensor **y);
+ * wg_linear_forward(linears[i], x) gives, NULL after an error. False with nothing done unless
+ * their weights alone stand in, of one quantization. [scope; SHAPE, DTYPE] */
+bool wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tensor *x,
+                                   wg_tensor **y);
+
+wg_tensor *wg__quantized_logits(wg_embedding *table, wg_tensor *x);
 
 /* ---- feed_forward.c: names in published configurations ---- */
 
@@ -60,6 +76,16 @@ int wg__gate_parse(const char *name, wg_gate *kind);
 int64_t wg__gated_width(int64_t width, int64_t multiple);
 
 /* ---- lora.c ---- */
+
+/* Adds scale B A dropout(x) to y. */
+typedef struct wg__lora_adapter {
+    wg__linear_stand_in base; /* first */
+    wg_linear *a, *b;         /* the layer's children lora_A, (r, I), and lora_B, (O, r) */
+    double scale, dropout;
+} wg__lora_adapter;
+
+/* The adapter of a layer, or NULL. */
+const wg__lora_adapter *wg__lora_of(const wg_linear *linear);
 
 /* W + scale B A; W (O, I), or (I, O) if transposed. [scope; SHAPE, DTYPE] */
 wg_tensor *wg__lora_merged(wg_tensor *weight, wg_tensor *a, wg_tensor *b, double scale,
@@ -92,10 +118,53 @@ wg_module *wg__module_next(const wg_module *top, wg_module *module);
 enum { WG__MODULE_PATH = 512 };
 void wg__module_path(const void *module, char *text, size_t size);
 
+/* Makes the layers "NAME.0", "NAME.1"... of a model, and gives an array of pointers to them, which
+ * is freed with `module`. NULL with MEMORY. */
+typedef void *(*wg__layer_maker)(wg_module *parent, const char *name, int64_t index,
+                                 const void *config);
+void *wg__layers_new(wg_module *module, const char *name, int64_t count, wg__layer_maker make,
+                     const void *config);
+
 /* Takes a child out of its parent and frees it with everything below it. */
 void wg__module_drop(wg_module *child);
 
-/* ---- attention.c: the cache of keys and values ---- */
+/* ---- query_rows.c: attention from some positions alone.
+ *
+ * Where fewer than half of the positions are output positions, only these get queries. A batch
+ * holds R of them for each sequence, where R is the largest number of output positions of a
+ * sequence:
+ *
+ *     x (B, Tq, C) --rows--> (B, R, C) -> queries -> (B, R, H D) --places--> (N, H D) ---- */
+
+typedef struct wg__query_rows {
+    int64_t most;     /* R; 0: queries are of all positions */
+    wg_tensor *rows;  /* (B R) i64: b Tq + t. A sequence with fewer than R repeats its position 0 */
+    wg_tensor *times; /* (B R) i64: t alone */
+    wg_tensor *places; /* (N) i64, of N output positions: where in (B R) each stands */
+} wg__query_rows;
+
+/* Chooses the queries of `inputs`: all, unless the output positions are fewer than half of them and
+ * nothing else is wanted of the others. [scope; MEMORY] */
+int wg__query_rows_choose(const wg_tensor *x, const wg_attention_inputs *inputs,
+                          wg__query_rows *some);
+
+/* x (B, Tq, C) -> (B, R, C). [scope; MEMORY] */
+wg_tensor *wg__query_rows_of_x(const wg__query_rows *some, wg_tensor *x);
+
+/* The rows of a table for these queries: (B, 1, R, X), or the table itself where all are alike.
+ * NULL for NULL. [scope; MEMORY] */
+wg_tensor *wg__query_rows_of(const wg__query_rows *some, wg_tensor *table);
+
+/* The rows of a mask, which alone says which keys each query sees: causal attention and windows,
+ * which are for queries at all positions, go from the options into it. [scope; MEMORY] */
+wg_tensor *wg__query_rows_mask(const wg__query_rows *some, wg_tensor *mask, int64_t queries,
+                               wg_attention_options *options);
+
+/* ---- kv_cache.c ---- */
+
+/* Makes room for keys and values (B, Hkv, T, D) after those that the cache holds; memory is taken
+ * at the first use. [ARGUMENT beyond the capacity; SHAPE if they do not fit the others; MEMORY] */
+int wg__kv_cache_reserve(wg_kv_cache *cache, const wg_spec *key, const wg_spec *value);
 
 /* Appends the keys and values of new positions, (B, Hkv, T, D), and gives those of all seen so far,
  * views of (B, Hkv, length, D). Returns 0 or -1. [scope; SHAPE if they do not fit what is there,

@@ -18,12 +18,8 @@ typedef struct wg_linear {
     wg_tensor *weight; /* (O, I), or (I, O) if transposed; quantized: (O, bytes) u8 */
     wg_tensor *bias;   /* (O), or NULL */
     bool transposed;
-    bool quantized; /* by wg_module_quantize, as `quantization` says */
-    wg_quantization quantization;
-    struct {
-        struct wg_linear *a, *b; /* its children lora_A, (r, I), and lora_B, (O, r); NULL: none */
-        double scale, dropout;   /* adds scale B A dropout(x) to y */
-    } adapter;                   /* of lora.h */
+    struct wg__linear_stand_in *stand_in; /* what computes y in its place, as an adapter of lora.h
+                                           * or quantized rows do; NULL: y = x W^T + b */
 } wg_linear;
 
 typedef struct wg_linear_options {
@@ -54,11 +50,9 @@ WG_API wg_tensor *wg_linear_loss(wg_linear *linear, wg_tensor *x, wg_tensor *tar
 
 typedef struct wg_embedding {
     wg_module module;
-    wg_tensor *weight;     /* (V, C) */
-    int64_t padding_index; /* the row that gets no gradient; -1: none */
-    bool quantizes; /* since wg_module_quantize: logits read `head`, and vectors still `weight` */
-    wg_quantization quantization;
-    wg_tensor *head; /* weight, quantized when logits are first wanted; (V, bytes) u8, kept */
+    wg_tensor *weight;                    /* (V, C) */
+    int64_t padding_index;                /* the row that gets no gradient; -1: none */
+    struct wg__quantized_head *quantized; /* since wg_module_quantize: what logits read; or NULL */
 } wg_embedding;
 
 typedef struct wg_embedding_options {

@@ -104,12 +104,31 @@ static int check_options(wg_module *module, const wg_lora_options *options) {
     return 0;
 }
 
+/* y + s B A dropout(x), with s on the narrow side. */
+static wg_tensor *forward(wg_linear *linear, const wg__linear_stand_in *own, wg_tensor *x) {
+    const wg__lora_adapter *adapter = (const wg__lora_adapter *)own;
+    const wg__linear_stand_in *below = own->below;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *kept = wg_dropout(&linear->module, x, adapter->dropout);
+    wg_tensor *low = wg_mul_scalar(wg_linear_forward(adapter->a, kept), adapter->scale);
+    wg_tensor *change = wg_linear_forward(adapter->b, low);
+    wg_tensor *y = below ? below->forward(linear, below, x)
+                         : wg_linear_op(x, wg__linear_weight(linear), linear->bias);
+    return wg_scope_end(&scope, wg_add(y, change));
+}
+
+const wg__lora_adapter *wg__lora_of(const wg_linear *linear) {
+    const wg__linear_stand_in *own = linear ? linear->stand_in : NULL;
+    return own && own->forward == forward ? (const wg__lora_adapter *)own : NULL;
+}
+
 static int adapt(wg_linear *linear, const wg_lora_options *options) {
     const int64_t first = wg_tensor_size(linear->weight, 0),
                   second = wg_tensor_size(linear->weight, 1),
                   in = linear->transposed ? first : second,
                   out = linear->transposed ? second : first;
-    if (linear->quantized)
+    if (wg__linear_quantization(linear) >= 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "\"%s\" is quantized; adapt the model before",
                        linear->module.name);
     wg_linear *a = wg_linear_new(&linear->module, "lora_A", in, options->rank,
@@ -117,12 +136,16 @@ static int adapt(wg_linear *linear, const wg_lora_options *options) {
     wg_linear *b =
         wg_linear_new(&linear->module, "lora_B", options->rank, out,
                       &(wg_linear_options){.no_bias = true, .init = {.kind = WG_INIT_ZEROS}});
-    if (!a || !b)
+    wg__lora_adapter *adapter = a && b ? wg__calloc(1, sizeof *adapter) : NULL;
+    if (!adapter)
         return -1;
-    linear->adapter.a = a;
-    linear->adapter.b = b;
-    linear->adapter.scale = options->alpha == 0 ? 1 : options->alpha / (double)options->rank;
-    linear->adapter.dropout = options->dropout;
+    *adapter = (wg__lora_adapter){
+        .base.forward = forward,
+        .a = a,
+        .b = b,
+        .scale = options->alpha == 0 ? 1 : options->alpha / (double)options->rank,
+        .dropout = options->dropout};
+    linear->stand_in = &adapter->base;
     return 0;
 }
 
@@ -136,7 +159,7 @@ static int64_t adapt_target(wg_module *root, const char *target, const wg_lora_o
         char path[WG__MODULE_PATH];
         wg__module_path(m, path, sizeof path);
         const bool found = is_target(linear, path, target, options);
-        if (found && !linear->adapter.a && adapt(linear, options) < 0)
+        if (found && !wg__lora_of(linear) && adapt(linear, options) < 0)
             return -1;
         count += found;
     }
@@ -196,7 +219,11 @@ void wg__lora_detach(wg_module *root) {
             if (is_adapter(child))
                 wg__module_drop(child);
         }
-        linear->adapter.a = linear->adapter.b = NULL;
+        if (wg__lora_of(linear)) {
+            wg__linear_stand_in *adapter = linear->stand_in;
+            linear->stand_in = adapter->below;
+            wg__free(adapter);
+        }
     }
 }
 
@@ -213,8 +240,7 @@ int64_t wg_lora_attach(wg_module *module, const wg_lora_options *options) {
 int64_t wg_lora_count(wg_module *module) {
     int64_t count = 0;
     for (wg_module *m = module; m; m = wg__module_next(module, m)) {
-        const wg_linear *linear = wg__module_as_linear(m);
-        count += linear && linear->adapter.a;
+        count += wg__lora_of(wg__module_as_linear(m)) != NULL;
     }
     return count;
 }
@@ -229,18 +255,17 @@ wg_tensor *wg__lora_merged(wg_tensor *weight, wg_tensor *a, wg_tensor *b, double
     return wg_scope_end(&scope, wg_add(weight, transposed ? wg_transpose(change, 0, 1) : change));
 }
 
-static int merge(wg_linear *linear) {
-    if (linear->quantized)
+static int merge(wg_linear *linear, const wg__lora_adapter *adapter) {
+    if (wg__linear_quantization(linear) >= 0)
         return wg_fail(WG_ERROR_STATE, WHERE,
                        "\"%s\" is quantized; merge the adapters before quantizing",
                        linear->module.name);
     wg_scope scope;
     wg_scope_begin(&scope);
     const bool recording = wg_set_grad_enabled(false);
-    const int status =
-        wg_copy_(linear->weight, wg__lora_merged(linear->weight, linear->adapter.a->weight,
-                                                 linear->adapter.b->weight, linear->adapter.scale,
-                                                 linear->transposed));
+    const int status = wg_copy_(linear->weight, wg__lora_merged(linear->weight, adapter->a->weight,
+                                                                adapter->b->weight, adapter->scale,
+                                                                linear->transposed));
     wg_set_grad_enabled(recording);
     wg_scope_end(&scope, NULL);
     return status;
@@ -252,7 +277,8 @@ int64_t wg_lora_merge(wg_module *module) {
     const int64_t count = wg_lora_count(module);
     for (wg_module *m = module; m; m = wg__module_next(module, m)) {
         wg_linear *linear = wg__module_as_linear(m);
-        if (linear && linear->adapter.a && merge(linear) < 0)
+        const wg__lora_adapter *adapter = wg__lora_of(linear);
+        if (adapter && merge(linear, adapter) < 0)
             return -1;
     }
     wg__lora_detach(module);

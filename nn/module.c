@@ -6,9 +6,9 @@
 #include "nn/internal.h"
 
 #include "tensor/internal.h"
-#include "tensor/quantize_rows.h"
 #include "tensor/ops.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -209,6 +209,10 @@ static void free_tree(wg_module *module) {
         free_tree(child);
     }
     free_slots(module);
+    for (void **block = module->owned, **next; block; block = next) {
+        next = *block;
+        wg__free(block);
+    }
     wg__free(module->name);
     if (wg__checks_lifetimes) {
         *module = (wg_module){.parent = &freed};
@@ -231,6 +235,24 @@ void wg_module_free(wg_module *root) {
         return;
     }
     free_tree(root);
+}
+
+/* A block begins with the one before it, and has the array 16 bytes behind. */
+void *wg__layers_new(wg_module *module, const char *name, int64_t count, wg__layer_maker make,
+                     const void *config) {
+    enum { BEHIND = 16 };
+    char *block = wg__calloc(1, BEHIND + (size_t)wg__times(count, sizeof(void *)));
+    if (!block)
+        return NULL;
+    *(void **)block = module->owned;
+    module->owned = block;
+    void **layers = (void **)(block + BEHIND);
+    for (int64_t i = 0; i < count; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s.%" PRId64, name, i);
+        layers[i] = make(module, path, i, config);
+    }
+    return layers;
 }
 
 void wg__module_drop(wg_module *child) {
@@ -433,49 +455,7 @@ void wg_module_no_decay(wg_module *module, const char *name) {
             name);
 }
 
-static bool is_tied_to(wg_module *top, const wg_tensor *tensor) {
-    for (wg_module *m = top; m; m = wg__module_next(top, m))
-        for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
-            if (slot->tensor == tensor && slot->tied)
-                return true;
-    return false;
-}
-
-wg_quantization wg__quantization_for(const wg_tensor *weight, wg_quantization quantization) {
-    return wg_tensor_size(weight, 1) % wg__quantization_block(quantization) == 0
-               ? wg__quantization_side_by_side(quantization)
-               : WG_QUANTIZATION_BF16;
-}
-
-wg_tensor *wg__module_replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor) {
-    if (!tensor)
-        return NULL;
-    wg_slot *slot = module->first_slot;
-    while (slot && slot->tensor != parameter)
-        slot = slot->next;
-    if (!slot || (!slot->tied && is_tied_to(wg__module_root(module), parameter)))
-        return parameter;
-    tensor = wg__tensor_reference(tensor, true);
-    if (!tensor)
-        return NULL;
-    if (!slot->tied)
-        wg_release(slot->tensor);
-    slot->tied = false;
-    slot->kind = WG_SLOT_BUFFER;
-    return slot->tensor = tensor;
-}
-
 /* ---- The tree as a whole ---- */
-
-int wg_module_quantize(wg_module *module, wg_quantization quantization) {
-    if (wg__quantization_block(quantization) == 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "module_quantize", "there is no quantization %d",
-                       (int)quantization);
-    for (wg_module *m = module; m; m = wg__module_next(module, m))
-        if (m->quantize && m->quantize(m, quantization) < 0)
-            return -1;
-    return 0;
-}
 
 static int64_t count_slots(wg_module *module) {
     int64_t count = 0;

@@ -44,10 +44,7 @@ struct wg_module {
     wg_module *first_child, *last_child, *next_sibling;
     wg_slot *first_slot, *last_slot;
     void (*destroy)(wg_module *); /* frees what the type owns besides its slots; may be NULL */
-    /* Keeps the weights of this type in fewer bytes (wg_module_quantize); NULL: it has none that
-     * could
-     */
-    int (*quantize)(wg_module *, wg_quantization);
+    void *owned;                  /* memory that goes with it, such as an array of its layers */
     bool evaluating; /* of the root: no dropout, running statistics are used and left as they are */
     bool checkpoints_activations; /* of the root: activation checkpointing of its layers */
     wg_generator generator;       /* of the root: dropout and initialisation draw from it */

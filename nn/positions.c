@@ -1,4 +1,4 @@
-/* Positions: rotary, sinusoidal, relative, and in two dimensions. */
+/* Positions: rotary, sinusoidal, relative, and in two dimensions; and which positions are seen. */
 #include "nn/positions.h"
 
 #include <math.h>
@@ -244,4 +244,41 @@ wg_tensor *wg_block_position_forward(wg_block_position *positions, wg_tensor *x,
     x = wg_add(x, wg_embedding_forward(positions->positions, position_ids));
     x = wg_add(x, wg_embedding_forward(positions->block_positions, block_position_ids));
     return wg_module_leave(&place, wg_scope_end(&scope, x));
+}
+
+/* ---- Masks ---- */
+
+wg_tensor *wg_padding_mask(wg_tensor *keep) {
+    if (!keep)
+        return NULL;
+    if (wg_tensor_ndim(keep) != 2 || wg_tensor_dtype(keep) != WG_BOOL) {
+        wg_fail(wg_tensor_ndim(keep) != 2 ? WG_ERROR_SHAPE : WG_ERROR_DTYPE, "padding_mask",
+                "rank %d %s; wanted (B, T) bool", wg_tensor_ndim(keep),
+                wg_dtype_name(wg_tensor_dtype(keep)));
+        return NULL;
+    }
+    return wg_reshape(keep, WG_DIMS(wg_tensor_size(keep, 0), 1, 1, wg_tensor_size(keep, 1)));
+}
+
+wg_tensor *wg_prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries) {
+    if (!prefix)
+        return NULL;
+    const wg_dtype dtype = wg_tensor_dtype(prefix);
+    if (wg_tensor_ndim(prefix) != 1) {
+        wg_fail(WG_ERROR_SHAPE, "prefix_mask", "prefix has rank %d; wanted (B)",
+                wg_tensor_ndim(prefix));
+        return NULL;
+    }
+    if (dtype != WG_I64 && dtype != WG_I32) {
+        wg_fail(WG_ERROR_DTYPE, "prefix_mask", "prefix is %s; wanted i64 or i32",
+                wg_dtype_name(dtype));
+        return NULL;
+    }
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int64_t keys = seen + queries;
+    wg_tensor *before = wg_tril(wg_ones(WG_BOOL, WG_DIMS(queries, keys)), seen);
+    wg_tensor *position = wg_arange(dtype, 0, (double)keys, 1);
+    wg_tensor *in_prefix = wg_lt(position, wg_reshape(prefix, WG_DIMS(-1, 1, 1, 1)));
+    return wg_scope_end(&scope, wg_logical_or(before, in_prefix));
 }

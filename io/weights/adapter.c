@@ -49,7 +49,7 @@ static bool all_are_adapted(wg_module *root, const char *part) {
         char path[WG__MODULE_PATH];
         wg__module_path(m, path, sizeof path);
         if (linear && strcmp(last_part(path), part) == 0)
-            all = all && linear->adapter.a;
+            all = all && wg__lora_of(linear);
     }
     return all;
 }
@@ -68,7 +68,7 @@ static json_t *list_targets(wg_module *root) {
         const wg_linear *linear = adaptable(root, m);
         char path[WG__MODULE_PATH];
         wg__module_path(m, path, sizeof path);
-        if (linear && linear->adapter.a)
+        if (wg__lora_of(linear))
             append_once(&targets, all_are_adapted(root, last_part(path)) ? last_part(path) : path);
     }
     return targets;
@@ -97,7 +97,7 @@ static json_t *list_whole(wg_module *root) {
 static const wg_linear *first_adapted(wg_module *root) {
     for (wg_module *m = root; m; m = wg__module_next(root, m)) {
         const wg_linear *linear = wg__module_as_linear(m);
-        if (linear && linear->adapter.a)
+        if (wg__lora_of(linear))
             return linear;
     }
     return NULL;
@@ -107,13 +107,14 @@ char *wg_lora_config(wg_module *module) {
     const wg_linear *linear = module ? first_adapted(module) : NULL;
     if (!linear)
         return NULL;
-    const int64_t rank = wg_tensor_size(linear->adapter.a->weight, 0);
-    json_t *config = json_pack(
-        "{s:s, s:n, s:n, s:b, s:I, s:f, s:f, s:o, s:o, s:b, s:s}", "peft_type", "LORA", "task_type",
-        "base_model_name_or_path", "inference_mode", 1, "r", (json_int_t)rank, "lora_alpha",
-        linear->adapter.scale * (double)rank, "lora_dropout", linear->adapter.dropout,
-        "target_modules", list_targets(module), "modules_to_save", list_whole(module),
-        "fan_in_fan_out", linear->transposed, "bias", "none");
+    const wg__lora_adapter *adapter = wg__lora_of(linear);
+    const int64_t rank = wg_tensor_size(adapter->a->weight, 0);
+    json_t *config =
+        json_pack("{s:s, s:n, s:n, s:b, s:I, s:f, s:f, s:o, s:o, s:b, s:s}", "peft_type", "LORA",
+                  "task_type", "base_model_name_or_path", "inference_mode", 1, "r",
+                  (json_int_t)rank, "lora_alpha", adapter->scale * (double)rank, "lora_dropout",
+                  adapter->dropout, "target_modules", list_targets(module), "modules_to_save",
+                  list_whole(module), "fan_in_fan_out", linear->transposed, "bias", "none");
     char *text = config ? wg__json_text(config, "{\n  ", ",\n  ", "\n}\n") : NULL;
     if (!config)
         wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the configuration");

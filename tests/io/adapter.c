@@ -11,6 +11,7 @@
 #include "io/weights/weights.h"
 #include "nn/attention.h"
 #include "nn/linear.h"
+#include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
@@ -52,8 +53,8 @@ static void set(wg_tensor *x, wg_tensor *value) {
 /* As if it had been trained. */
 static void move(net *n) {
     wg_generator generator = {.seed = 5};
-    set(n->attention->query->adapter.b->weight, wg_randn(&generator, WG_F32, WG_DIMS(C, 2)));
-    set(n->attention->value->adapter.b->weight, wg_randn(&generator, WG_F32, WG_DIMS(C, 2)));
+    set(wg__lora_of(n->attention->query)->b->weight, wg_randn(&generator, WG_F32, WG_DIMS(C, 2)));
+    set(wg__lora_of(n->attention->value)->b->weight, wg_randn(&generator, WG_F32, WG_DIMS(C, 2)));
     set(n->head->weight, wg_randn(&generator, WG_F32, WG_DIMS(3, C)));
 }
 
@@ -182,7 +183,7 @@ START_TEST(configurations_of_other_kinds_are_refused) {
                          "true, \"target_modules\": \"query\", \"use_dora\": false, "
                          "\"rank_pattern\": {}, \"bias\": \"none\"}";
     ck_assert_int_eq(wg_lora_attach_config(&n->module, rslora, "adapter_config.json"), 1);
-    ck_assert_double_eq(n->attention->query->adapter.scale, 3); /* 6 / sqrt(4) */
+    ck_assert_double_eq(wg__lora_of(n->attention->query)->scale, 3); /* 6 / sqrt(4) */
     ck_assert_ptr_null(wg_lora_config(NULL));
     wg_module_free(&n->module);
 }
@@ -260,7 +261,7 @@ START_TEST(every_key_of_peft_is_read_changes_nothing_or_is_refused) {
     for (size_t i = 0; i < WG_COUNT(read); i++) {
         net *n = net_new();
         ck_assert_int_eq(attach_peft(n, read[i][0], read[i][1]), 1);
-        ck_assert_double_eq(n->attention->query->adapter.scale, 2);
+        ck_assert_double_eq(wg__lora_of(n->attention->query)->scale, 2);
         wg_module_free(&n->module);
     }
 }

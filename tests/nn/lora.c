@@ -8,6 +8,7 @@
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
 #include "nn/linear.h"
+#include "nn/internal.h"
 #include "optim/optimizer.h"
 #include "tensor/easy.h"
 #include "tensor/npy.h"
@@ -61,7 +62,7 @@ static void hold_against_file(const char *name, bool transposed, wg_dtype dtype,
     ck_assert_int_eq(wg_module_to(root, dtype), 0);
     wg_tensor *x = wg_clone(take(&file, 3, (int64_t[]){N, T, IN}));
     wg_set_requires_grad(x, true);
-    wg_tensor *a = layer->adapter.a->weight, *b = layer->adapter.b->weight;
+    wg_tensor *a = wg__lora_of(layer)->a->weight, *b = wg__lora_of(layer)->b->weight;
     set(layer->weight, take_like(&file, layer->weight));
     set(layer->bias, take_like(&file, layer->bias));
     set(a, take_like(&file, a));
@@ -162,7 +163,7 @@ START_TEST(adapters_learn_and_the_frozen_weights_keep_their_bits) {
         step(n, optimizer);
     for (int64_t i = 0; i < state->count; i++)
         assert_close(state->entries[i].slot->tensor, before[i], 0, 0);
-    const wg_tensor *b = n->block->down->adapter.b->weight;
+    const wg_tensor *b = wg__lora_of(n->block->down)->b->weight;
     ck_assert(wg_item(wg_max(wg_abs(wg_alias((wg_tensor *)b)), WG_ALL, false)) > 0.01);
     ck_assert(wg_item(wg_max(wg_abs(wg_sub(run(n, x), y)), WG_ALL, false)) > 0.01);
     wg_optimizer_free(optimizer);
@@ -179,8 +180,8 @@ START_TEST(what_is_named_whole_is_trained_beside_the_adapters) {
     ck_assert_int_eq(wg_lora_attach(&n->module, &options), 1); /* up is trained itself */
     ck_assert(wg_requires_grad(n->head->bias) && wg_requires_grad(n->block->up->weight));
     ck_assert(!wg_requires_grad(n->block->down->weight));
-    ck_assert_ptr_null(n->block->up->adapter.a);
-    ck_assert_ptr_nonnull(n->block->down->adapter.a);
+    ck_assert_ptr_null(wg__lora_of(n->block->up));
+    ck_assert_ptr_nonnull(wg__lora_of(n->block->down));
     wg_module_free(&n->module);
 }
 END_TEST
@@ -191,7 +192,7 @@ START_TEST(the_loss_of_a_head_with_an_adapter_is_that_of_its_logits) {
     const wg_lora_options options = {.rank = RANK, .target_count = 1, .targets = all_linear};
     ck_assert_int_eq(wg_lora_attach(root, &options), 1);
     wg_generator generator = {.seed = 5};
-    set(head->adapter.b->weight, wg_randn(&generator, WG_F32, WG_DIMS(OUT, RANK)));
+    set(wg__lora_of(head)->b->weight, wg_randn(&generator, WG_F32, WG_DIMS(OUT, RANK)));
     wg_tensor *x = input(),
               *classes = wg_from_array(WG_I64, WG_DIMS(T), (int64_t[]){0, 3, 6, 2, 1});
     assert_close(wg_linear_loss(head, x, classes, -100, NULL),
@@ -206,7 +207,7 @@ START_TEST(dropout_is_of_training_alone) {
         .rank = RANK, .dropout = 0.5, .target_count = 1, .targets = all_linear};
     ck_assert_int_eq(wg_lora_attach(&n->module, &options), 2);
     wg_generator generator = {.seed = 5};
-    set(n->block->up->adapter.b->weight, wg_randn(&generator, WG_F32, WG_DIMS(20, RANK)));
+    set(wg__lora_of(n->block->up)->b->weight, wg_randn(&generator, WG_F32, WG_DIMS(20, RANK)));
     wg_tensor *x = input(), *first = run(n, x);
     ck_assert(wg_item(wg_max(wg_abs(wg_sub(run(n, x), first)), WG_ALL, false)) > 1e-3);
     wg_module_train(&n->module, false);

@@ -1,0 +1,143 @@
+/* Weights in fewer bytes, of a model that is used and no more trained: see wg_module_quantize. */
+#include "nn/internal.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+#include "tensor/quantize_rows.h"
+
+bool wg__is_tied(wg_module *top, const wg_tensor *tensor) {
+    for (wg_module *m = top; m; m = wg__module_next(top, m))
+        for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
+            if (slot->tensor == tensor && slot->tied)
+                return true;
+    return false;
+}
+
+/* How products want a matrix (O, I) that is to be quantized so: its rows side by side, and in bf16
+ * where they are no whole blocks. */
+static wg_quantization quantization_for(const wg_tensor *weight, wg_quantization quantization) {
+    return wg_tensor_size(weight, 1) % wg__quantization_block(quantization) == 0
+               ? wg__quantization_side_by_side(quantization)
+               : WG_QUANTIZATION_BF16;
+}
+
+/* Puts `tensor`, which is kept, as a buffer into the place that `parameter` has in this module, and
+ * returns it. Where other slots are tied to this one, nothing is done and `parameter` returned.
+ * NULL for NULL. */
+static wg_tensor *replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor) {
+    if (!tensor)
+        return NULL;
+    wg_slot *slot = module->first_slot;
+    while (slot && slot->tensor != parameter)
+        slot = slot->next;
+    if (!slot || (!slot->tied && wg__is_tied(wg__module_root(module), parameter)))
+        return parameter;
+    tensor = wg__tensor_reference(tensor, true);
+    if (!tensor)
+        return NULL;
+    if (!slot->tied)
+        wg_release(slot->tensor);
+    slot->tied = false;
+    slot->kind = WG_SLOT_BUFFER;
+    return slot->tensor = tensor;
+}
+
+/* ---- Linear layers: what stands in has the weight, (O, bytes) u8, as the layer's slot ---- */
+
+typedef struct quantized {
+    wg__linear_stand_in base; /* first */
+    wg_quantization quantization;
+} quantized;
+
+static wg_tensor *forward(wg_linear *linear, const wg__linear_stand_in *own, wg_tensor *x) {
+    return wg_quantized_linear(x, linear->weight, ((const quantized *)own)->quantization,
+                               linear->bias);
+}
+
+static const quantized *as_quantized(const wg__linear_stand_in *stand_in) {
+    return stand_in && stand_in->forward == forward ? (const quantized *)stand_in : NULL;
+}
+
+int wg__linear_quantization(const wg_linear *linear) {
+    const wg__linear_stand_in *own = linear->stand_in;
+    while (own && own->below)
+        own = own->below;
+    return as_quantized(own) ? (int)as_quantized(own)->quantization : -1;
+}
+
+static int quantize_linear(wg_linear *linear, wg_quantization quantization) {
+    wg__linear_stand_in **place = &linear->stand_in;
+    while (*place && (*place)->below)
+        place = &(*place)->below;
+    if (as_quantized(*place))
+        return 0;
+    quantized *own = wg__calloc(1, sizeof *own);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *weight = own ? wg__linear_weight(linear) : NULL, *kept = NULL;
+    if (weight) {
+        *own = (quantized){{.forward = forward}, quantization_for(weight, quantization)};
+        kept = replace(&linear->module, linear->weight, wg_quantize(weight, own->quantization));
+    }
+    wg_scope_end(&scope, NULL);
+    if (!kept || kept == linear->weight) {
+        wg__free(own);
+        return kept ? 0 : -1;
+    }
+    linear->weight = kept;
+    *(*place ? &(*place)->below : place) = &own->base;
+    return 0;
+}
+
+bool wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tensor *x,
+                                   wg_tensor **y) {
+    wg_tensor *weights[WG_MAX_QUANTIZED_WEIGHTS], *biases[WG_MAX_QUANTIZED_WEIGHTS];
+    int64_t widths[WG_MAX_QUANTIZED_WEIGHTS];
+    const quantized *first = as_quantized(linears[0]->stand_in);
+    for (int i = 0; i < count; i++) {
+        const quantized *own = as_quantized(linears[i]->stand_in);
+        if (!own || own->quantization != first->quantization)
+            return false;
+        weights[i] = linears[i]->weight;
+        biases[i] = linears[i]->bias;
+        widths[i] = wg_tensor_size(weights[i], 0);
+    }
+    wg_error_place place;
+    wg_module_enter(&linears[0]->module, &place);
+    wg_tensor *all = wg_quantized_linears(x, count, weights, first->quantization, biases);
+    wg_module_leave(&place, all);
+    wg_split(all, -1, count, widths, y);
+    return true;
+}
+
+/* ---- Tables: vectors are read as they are. The quantized table is made when logits are first
+ * wanted: only then is it known to be a head. ---- */
+
+static int quantize_table(wg_embedding *table, wg_quantization quantization) {
+    if (table->quantized)
+        return 0;
+    table->quantized = wg__calloc(1, sizeof *table->quantized);
+    if (table->quantized)
+        table->quantized->quantization = quantization_for(table->weight, quantization);
+    return table->quantized ? 0 : -1;
+}
+
+wg_tensor *wg__quantized_logits(wg_embedding *table, wg_tensor *x) {
+    wg__quantized_head *head = table->quantized;
+    if (!head->weight)
+        head->weight = wg_keep(wg_quantize(table->weight, head->quantization));
+    return wg_quantized_linear(x, head->weight, head->quantization, NULL);
+}
+
+int wg_module_quantize(wg_module *module, wg_quantization quantization) {
+    if (wg__quantization_block(quantization) == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "module_quantize", "there is no quantization %d",
+                       (int)quantization);
+    for (wg_module *m = module; m; m = wg__module_next(module, m)) {
+        wg_linear *linear = wg__module_as_linear(m);
+        wg_embedding *table = wg__module_as_embedding(m);
+        if ((linear && quantize_linear(linear, quantization) < 0) ||
+            (table && quantize_table(table, quantization) < 0))
+            return -1;
+    }
+    return 0;
+}
