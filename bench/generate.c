@@ -53,7 +53,7 @@ static int make_preset(const wg_model_type *type, const char *preset, int64_t po
     void *config = malloc(type->settings.size);
     int result = config ? wg_model_preset_config(type, preset, config) : -1;
     if (result == 0) {
-        type->resize(config, 0, positions);
+        wg_model_config_resize(type, config, 0, positions);
         result = wg_model_from_config(type, config, 0, model);
     }
     free(config);
@@ -145,7 +145,7 @@ static int generate(const arguments *a, const wg_model *model, timing *t) {
 static void report(const arguments *a, const wg_model *model, timing *t) {
     const double step = wg__median(t->steps, t->seconds), batch = (double)a->batch;
     const double bandwidth = wg__median(t->reading_count, t->readings);
-    const double bytes = model->type->token_bytes(model->module) + cache_bytes(a, model);
+    const double bytes = (double)wg_model_costs_of(model).token_bytes + cache_bytes(a, model);
     wg__print_json_line(
         json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model",
                   a->model, "dtype", wg__weights_dtype_name(a->dtype), "threads", wg_threads(),

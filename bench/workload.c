@@ -122,7 +122,7 @@ static int encoder_batch(wg__workload *w, wg_generator *generator) {
     };
     w->inputs.output_positions = masked_positions(w, masked, generator);
     w->labels = wg_randint(generator, 1, w->vocabulary, WG_DIMS(w->batch * masked));
-    if (w->type->next_sentence) {
+    if (w->type->encoder.next_sentence) {
         w->pair_labels = wg_randint(generator, 0, 2, WG_DIMS(w->batch));
         wg_tensor *first = wg_arange(WG_I64, 0, (double)(w->batch * t), (double)t);
         w->inputs.output_positions =
@@ -205,7 +205,7 @@ static int make_model(wg__workload *w) {
     char *config = malloc(table->size);
     int result = config ? wg_model_preset_config(w->type, w->preset, config) : -1;
     if (result == 0) {
-        w->type->resize(config, w->vocabulary, w->sequence);
+        wg_model_config_resize(w->type, config, w->vocabulary, w->sequence);
         for (int i = 0; i < table->count; i++)
             if (table->rows[i].kind == WG_SETTING_NUMBER && strstr(table->rows[i].name, "drop"))
                 *(double *)(void *)(config + table->rows[i].offset) = 0;
@@ -251,9 +251,9 @@ static wg_tensor *model_loss(wg__workload *w) {
     wg_tensor *loss =
         wg_model_loss(&w->net, wg_slice(hidden, 0, 0, masked, 1), NULL, w->labels, NULL);
     wg_tensor *first = wg_unsqueeze(wg_slice(hidden, 0, masked, WG_END, 1), 1); /* (B, 1, C) */
-    wg_tensor *pooled = type->encoder_pool(type->encoder(w->module), first, inputs.keep);
-    return wg_add(loss, wg_linear_loss(type->next_sentence(w->module), pooled, w->pair_labels,
-                                       WG_IGNORE_INDEX, NULL));
+    wg_tensor *pooled = type->encoder.pool(type->encoder.of(w->module), first, inputs.keep);
+    return wg_add(loss, wg_linear_loss(type->encoder.next_sentence(w->module), pooled,
+                                       w->pair_labels, WG_IGNORE_INDEX, NULL));
 }
 
 /* ---- The whole ---- */

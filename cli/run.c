@@ -100,13 +100,13 @@ static int create_from(wg__run *r, void *config, wg_config *file) {
     wg_model_fit fit = {.sequence = r->settings.training.seq, .file = file};
     if ((file ? wg_model_config_open(r->type, file, config)
               : wg_model_preset_config(r->type, text->preset, config)) < 0 ||
-        r->type->fit(config, &fit) < 0)
+        wg_model_config_fit(r->type, config, &fit) < 0)
         return -1;
     const int64_t size = text->vocab_size > 0 ? text->vocab_size
                          : fit.learnt > 0     ? fit.learnt
                                               : USUAL_VOCABULARY;
     fit.tokenizer = r->tokenizer = make_tokenizer(text, size);
-    if (!r->tokenizer || r->type->fit(config, &fit) < 0)
+    if (!r->tokenizer || wg_model_config_fit(r->type, config, &fit) < 0)
         return -1;
     return wg_model_from_config(r->type, config, seed, &r->model);
 }

@@ -162,7 +162,7 @@ static int make_model(conversion *c, const char *json, wg_config *object) {
     void *config = c->type ? wg__alloc(c->type->settings.size) : NULL;
     int status = config ? wg_model_config_from_json(c->type, json, config) : -1;
     if (status >= 0) {
-        const wg_model_sizes sizes = c->sizes = c->type->sizes(config);
+        const wg_model_sizes sizes = c->sizes = wg__model_config_sizes(c->type, config);
         c->vocabulary = wg__larger(sizes.vocabulary, sizes.source_vocabulary);
         status = check_layers(&sizes) < 0 ? -1 : make_module(c, json, object, config);
         wg_config_integer(object, "bigram_vocab_size", &c->bigrams);

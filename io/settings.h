@@ -61,6 +61,7 @@ typedef struct wg_setting {
     bool above, below; /* the value must be above low, below high, and not equal to it */
     bool fixed;        /* cannot change when a run is resumed */
     bool unless_zero;  /* of an integer: written unless it is 0 */
+    int role;          /* by which the table's owner treats rows of several tables alike; 0: none */
     bool list;         /* JSON may have a list of integers, of which the first one is taken */
     bool optional;     /* a number of a library's struct, in which 0 is not given: a given 0 is
                         * stored as WG_ZERO */

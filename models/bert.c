@@ -35,20 +35,11 @@ static const wg_model_preset presets[] = {
 #define AT(key) .name = #key, .offset = offsetof(wg_bert_config, key)
 
 static const wg_setting rows[] = {
-    {AT(vocab_size), WG__SIZE, .help = "tokens"},
-    {AT(hidden_size), WG__SIZE, .help = "the width of the model"},
-    {AT(num_hidden_layers), WG__SIZE, .help = "layers"},
-    {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
-    {AT(intermediate_size), WG__SIZE, .help = "the inner width of the feed-forward net"},
-    {AT(hidden_act), WG__ACTIVATION, .standard = "\"gelu\"", .help = "its activation"},
-    {AT(hidden_dropout_prob), WG__PROBABILITY, .standard = "0.1",
-     .help = "dropout of embeddings and sublayers"},
-    {AT(attention_probs_dropout_prob), WG__PROBABILITY, .standard = "0.1",
-     .help = "dropout of attention weights"},
-    {AT(max_position_embeddings), WG__SIZE, .standard = "512", .help = "the longest sequence"},
+    {AT(vocab_size), WG__SIZE, .role = WG__OWN_VOCABULARY, .help = "tokens"},
+    WG__BERT_ROWS("dropout of embeddings and sublayers"),
+    WG__POSITIONS_ROW(max_position_embeddings, "512", WG__POSITIONS),
     {AT(type_vocab_size), WG__SIZE, .standard = "2", .help = "kinds of segments"},
-    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
-     .help = "the standard deviation that weights begin with"},
+    WG__RANGE_ROW,
     {AT(layer_norm_eps), WG__POSITIVE, .standard = "1e-12", .help = "added to the variance"},
     {AT(pad_token_id), WG__TOKEN, .standard = "0", .help = "the token whose embedding stays 0"},
     WG__ONLY("position_embedding_type", "\"absolute\""),
@@ -75,45 +66,20 @@ static int check(const void *checked) {
                              "hidden_size", config->hidden_size);
 }
 
-/* A preset takes the vocabulary's size; a configuration file has said its own. */
-static int fit_config(void *fitting, wg_model_fit *fit) {
-    wg_bert_config *config = fitting;
-    fit->learnt = fit->file ? config->vocab_size : 0;
-    if (fit->tokenizer)
-        wg__fit(fit, "vocab_size", &config->vocab_size, wg_tokenizer_size(fit->tokenizer));
-    return 0;
-}
-
-static void resize(void *resized, int64_t vocabulary, int64_t positions) {
-    wg_bert_config *config = resized;
-    config->vocab_size = vocabulary ? vocabulary : config->vocab_size;
-    config->max_position_embeddings = positions ? positions : config->max_position_embeddings;
-}
-
-static wg_initializer weight_init(const wg_bert_config *config) {
-    return (wg_initializer){WG_INIT_TRUNCATED_NORMAL, config->initializer_range};
-}
-
-static wg_model_sizes sizes_of(const void *measured) {
+static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     const wg_bert_config *config = measured;
-    return (wg_model_sizes){.vocabulary = config->vocab_size,
-                            .positions = config->max_position_embeddings,
-                            .width = config->hidden_size,
-                            .layers = config->num_hidden_layers,
-                            .start_id = -1,
-                            .end_id = -1,
-                            .pad_id = config->pad_token_id,
-                            .segments = config->type_vocab_size,
-                            .head_dropout = config->hidden_dropout_prob,
-                            .pools_first = true,
-                            .head_init = weight_init(config)};
+    sizes->pad_id = config->pad_token_id;
+    sizes->segments = config->type_vocab_size;
+    sizes->head_dropout = config->hidden_dropout_prob;
+    sizes->pools_first = true;
+    sizes->head_init = wg__truncated_init(config->initializer_range);
 }
 
 /* ---- Construction ---- */
 
 static wg_linear *dense(wg_module *parent, const char *name, int64_t out,
                         const wg_bert_config *config) {
-    const wg_linear_options options = {.init = weight_init(config)};
+    const wg_linear_options options = {.init = wg__truncated_init(config->initializer_range)};
     return wg_linear_new(parent, name, config->hidden_size, out, &options);
 }
 
@@ -128,16 +94,17 @@ static wg_add_norm *add_norm(wg_module *parent, const char *name, const wg_bert_
 
 /* The published names are those of an older program's classes, so some parts of a layer stand at
  * other places of the tree than where they belong in the paper. */
-static wg_bert_layer *layer_new(wg_module *parent, int64_t index, const wg_bert_config *config) {
-    char name[40];
-    snprintf(name, sizeof name, "encoder.layer.%" PRId64, index);
+static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
+    const wg_bert_config *config = from;
+    const wg_initializer init = wg__truncated_init(config->initializer_range);
+    (void)index;
     wg_bert_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
         return NULL;
     wg_module *module = &layer->module;
     const wg_multi_head_attention_options attention = {
         .dropout = config->attention_probs_dropout_prob,
-        .init = weight_init(config),
+        .init = init,
         .query_name = "self.query",
         .key_name = "self.key",
         .value_name = "self.value",
@@ -145,7 +112,7 @@ static wg_bert_layer *layer_new(wg_module *parent, int64_t index, const wg_bert_
     };
     const wg_feed_forward_options feed_forward = {
         .activation = config->hidden_act,
-        .init = weight_init(config),
+        .init = init,
         .up_name = "intermediate.dense",
         .down_name = "output.dense",
     };
@@ -159,14 +126,10 @@ static wg_bert_layer *layer_new(wg_module *parent, int64_t index, const wg_bert_
     return wg_module_finish(module);
 }
 
-static void bert_destroy(wg_module *module) {
-    wg__free(((wg_bert *)module)->layers);
-}
-
 static void add_embeddings(wg_bert *bert) {
     const wg_bert_config *config = &bert->config;
     wg_module *module = &bert->module;
-    wg_embedding_options options = {.init = weight_init(config)};
+    wg_embedding_options options = {.init = wg__truncated_init(config->initializer_range)};
     wg_embedding_options words = options;
     words.has_padding = true;
     words.padding_index = config->pad_token_id;
@@ -188,13 +151,11 @@ wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config 
     wg_bert *bert = wg_module_new(parent, name, sizeof *bert);
     if (!bert)
         return NULL;
-    bert->module.destroy = bert_destroy;
     bert->config = *config;
     bert->first_position = options ? options->first_position : 0;
-    bert->layers = wg__calloc((size_t)config->num_hidden_layers, sizeof *bert->layers);
     add_embeddings(bert);
-    for (int64_t i = 0; bert->layers && i < config->num_hidden_layers; i++)
-        bert->layers[i] = layer_new(&bert->module, i, config);
+    bert->layers = wg__layers_new(&bert->module, "encoder.layer", config->num_hidden_layers,
+                                  layer_new, config);
     if (!options || !options->no_pooler)
         bert->pooler = dense(&bert->module, "pooler.dense", config->hidden_size, config);
     return wg_module_finish(&bert->module);
@@ -235,9 +196,9 @@ static wg_tensor *embed(wg_bert *bert, const wg_model_inputs *inputs) {
     return wg_scope_end(&scope, wg_dropout(&bert->module, x, bert->config.hidden_dropout_prob));
 }
 
-static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
+static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
                                 const wg_stack_inputs *inputs) {
-    wg_bert_layer *layer = ((wg_bert *)model)->layers[index];
+    wg_bert_layer *layer = ((wg_bert_layer **)layers)[index];
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, x, &inputs->self);
@@ -246,7 +207,7 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     return wg_scope_end(&scope, wg_add_norm_after(layer->output_norm, x, fed));
 }
 
-static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inputs) {
+wg_tensor *wg__bert_forward(wg_module *encoder, const wg_model_inputs *inputs) {
     wg_bert *bert = (wg_bert *)encoder;
     if (wg__first_position("bert", inputs,
                            bert->config.max_position_embeddings - bert->first_position) < 0)
@@ -259,20 +220,17 @@ static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inp
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {.self.mask = wg_padding_mask(inputs->keep),
                                     .self.output_positions = inputs->output_positions};
-    return wg_scope_end(&scope,
-                        wg_stack_forward(&bert->module, bert->config.num_hidden_layers,
-                                         layer_forward, bert, embed(bert, inputs), &around));
+    return wg_scope_end(&scope, wg_stack_forward(&bert->module, bert->config.num_hidden_layers,
+                                                 layer_forward, bert->layers, embed(bert, inputs),
+                                                 &around));
 }
 
-wg_tensor *wg__bert_forward(wg_bert *bert, const wg_model_inputs *inputs) {
-    return encoder_forward(&bert->module, inputs);
-}
-
-wg_tensor *wg__bert_pool(wg_bert *bert, wg_tensor *sequence) {
+wg_tensor *wg__bert_pool(wg_module *encoder, wg_tensor *sequence, wg_tensor *keep) {
+    (void)keep; /* [CLS] is never padding */
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *first = wg_select(sequence, 1, 0);
-    return wg_scope_end(&scope, wg_tanh(wg_linear_forward(bert->pooler, first)));
+    return wg_scope_end(&scope, wg_tanh(wg_linear_forward(((wg_bert *)encoder)->pooler, first)));
 }
 
 /* ---- The masked language model ---- */
@@ -342,11 +300,6 @@ static wg_module *encoder_new(wg_module *parent, const char *name, const void *c
     return bert ? &bert->module : NULL;
 }
 
-static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep) {
-    (void)keep; /* [CLS] is never padding */
-    return wg__bert_pool((wg_bert *)encoder, hidden);
-}
-
 static wg_module *encoder_of(wg_module *module) {
     return &((wg_bert_for_pretraining *)module)->bert->module;
 }
@@ -370,8 +323,6 @@ const wg_model_type wg_bert_type = {
                 "\"max_position_embeddings\": 5}",
     .objectives = "masked-lm",
     .check = check,
-    .fit = fit_config,
-    .resize = resize,
     .sizes = sizes_of,
     .config = config_of,
     .names = {.architecture = "BertForPreTraining",
@@ -387,10 +338,10 @@ const wg_model_type wg_bert_type = {
     .create = create,
     .logits = logits,
     .loss = loss,
-    .encoder_name = "bert",
-    .encoder_new = encoder_new,
-    .encoder_forward = encoder_forward,
-    .encoder_pool = encoder_pool,
-    .encoder = encoder_of,
-    .next_sentence = next_sentence_of,
+    .encoder = {.name = "bert",
+                .make = encoder_new,
+                .forward = wg__bert_forward,
+                .pool = wg__bert_pool,
+                .of = encoder_of,
+                .next_sentence = next_sentence_of},
 };

@@ -75,11 +75,11 @@ wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config 
 
 /* The sequence output, (B, T, C), of inputs->ids or embeddings, token_type_ids and keep.
  * [scope; SHAPE, also for T beyond max_position_embeddings - first_position; DTYPE, INDEX] */
-wg_tensor *wg__bert_forward(wg_bert *bert, const wg_model_inputs *inputs);
+wg_tensor *wg__bert_forward(wg_module *bert, const wg_model_inputs *inputs);
 
 /* The pooled output, tanh(W sequence[:, 0] + b): (B, T, C)   ->   (B, C). The model
  * must have a pooler. [scope; SHAPE, DTYPE] */
-wg_tensor *wg__bert_pool(wg_bert *bert, wg_tensor *sequence);
+wg_tensor *wg__bert_pool(wg_module *bert, wg_tensor *sequence, wg_tensor *keep);
 
 /* ---- Pre-training: masked language model and next sentence ---- */
 

@@ -10,7 +10,6 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "nn/internal.h"
 
 #define WHERE "glm_config" /* in messages */
 
@@ -38,12 +37,12 @@ static const wg_model_preset presets[] = {
 #define AT(key) .name = #key, .offset = offsetof(wg_glm_config, key)
 
 static const wg_setting rows[] = {
-    {AT(vocab_size), WG__SIZE, .help = "tokens, with GLM's own"},
-    {AT(hidden_size), WG__SIZE,
+    {AT(vocab_size), WG__SIZE, .role = WG__OWN_VOCABULARY, .help = "tokens, with GLM's own"},
+    {AT(hidden_size), WG__SIZE, .role = WG__WIDTH,
      .help = "the width of the model; the feed-forward net has four times as much inside"},
-    {AT(num_layers), WG__SIZE, .help = "layers"},
+    WG__LAYERS_ROW(num_layers),
     {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
-    {AT(max_sequence_length), WG__SIZE, .standard = "512",
+    {AT(max_sequence_length), WG__SIZE, .role = WG__POSITIONS_OF_RUN, .standard = "512",
      .help = "the longest sequence, and the longest text in a blank"},
     {AT(embedding_dropout_prob), WG__PROBABILITY, .standard = "0.1",
      .help = "dropout of embeddings"},
@@ -51,8 +50,7 @@ static const wg_setting rows[] = {
      .help = "dropout of attention weights"},
     {AT(output_dropout_prob), WG__PROBABILITY, .standard = "0.1", .help = "dropout of sublayers"},
     {AT(layernorm_epsilon), WG__POSITIVE, .standard = "1e-5", .help = "added to the variance"},
-    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
-     .help = "the standard deviation that weights begin with"},
+    WG__RANGE_ROW,
     {.name = "block_position_encoding",
      .kind = WG_SETTING_ONLY,
      .standard = "true",
@@ -106,47 +104,22 @@ static int fit_config(void *fitting, wg_model_fit *fit) {
     return 0;
 }
 
-static void resize(void *resized, int64_t vocabulary, int64_t positions) {
-    wg_glm_config *config = resized;
-    config->vocab_size = vocabulary ? vocabulary : config->vocab_size;
-    config->max_sequence_length = positions ? positions : config->max_sequence_length;
-}
-
-static wg_model_sizes sizes_of(const void *measured) {
-    const wg_glm_config *config = measured;
-    return (wg_model_sizes){.vocabulary = config->vocab_size,
-                            .positions = config->max_sequence_length,
-                            .width = config->hidden_size,
-                            .layers = config->num_layers,
-                            .cache_width = 2 * config->hidden_size,
-                            .start_id = -1,
-                            .end_id = -1,
-                            .pad_id = -1};
-}
-
 /* ---- Construction ---- */
-
-static wg_initializer weight_init(const wg_glm_config *config) {
-    return (wg_initializer){WG_INIT_NORMAL, config->initializer_range};
-}
-
-/* Weights of layers that add to the residual stream begin smaller, the more such layers there are,
- * as in Megatron-LM, whose order of layer normalisation and residual connections GLM has taken over
- * (section 2.2). */
-static wg_initializer residual_init(const wg_glm_config *config) {
-    return (wg_initializer){WG_INIT_NORMAL,
-                            wg__residual_scale(config->initializer_range, 2 * config->num_layers)};
-}
 
 static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_glm_config *config) {
     const wg_layer_norm_options options = {.eps = config->layernorm_epsilon};
     return wg_layer_norm_new(parent, name, config->hidden_size, &options);
 }
 
-static wg_glm_layer *layer_new(wg_module *parent, int64_t index, const wg_glm_config *config) {
-    char name[48];
-    snprintf(name, sizeof name, "transformer.layers.%" PRId64, index);
-    wg_glm_layer *layer = wg_module_new(parent, name, sizeof *layer);
+/* GLM has taken over the order of layer normalisation and residual connections, and how their
+ * weights begin, from Megatron-LM (section 2.2). */
+static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
+    const wg_glm_config *config = from;
+    const wg_initializer init = wg__normal_init(config->initializer_range),
+                         residual =
+                             wg__residual_init(config->initializer_range, config->num_layers);
+    (void)index;
+    wg_gpt_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
         return NULL;
     wg_module *module = &layer->module;
@@ -154,49 +127,40 @@ static wg_glm_layer *layer_new(wg_module *parent, int64_t index, const wg_glm_co
     const wg_multi_head_attention_options attention = {
         .dropout = config->attention_dropout_prob,
         .joint = true,
-        .init = weight_init(config),
-        .output_init = residual_init(config),
+        .init = init,
+        .output_init = residual,
         .joint_name = "query_key_value",
         .output_name = "dense",
     };
     const wg_feed_forward_options mlp = {
         .activation = WG_ACTIVATION_GELU_TANH,
-        .init = weight_init(config),
-        .down_init = residual_init(config),
+        .init = init,
+        .down_init = residual,
         .up_name = "dense_h_to_4h",
         .down_name = "dense_4h_to_h",
     };
     layer->attention_norm = norm(module, "input_layernorm", config);
     layer->attention = wg_multi_head_attention_new(module, "attention", width,
                                                    config->num_attention_heads, &attention);
-    layer->mlp_norm = norm(module, "post_attention_layernorm", config);
-    layer->mlp = wg_feed_forward_new(module, "mlp", width, 4 * width, &mlp);
+    layer->net_norm = norm(module, "post_attention_layernorm", config);
+    layer->net = wg_feed_forward_new(module, "mlp", width, 4 * width, &mlp);
     return wg_module_finish(module);
 }
 
-static void glm_destroy(wg_module *module) {
-    wg__free(((wg_glm *)module)->layers);
-}
-
 wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed) {
-    if (wg_model_config_check(&wg_glm_type, config) < 0)
-        return NULL;
-    wg_glm *model = wg_module_new(NULL, "", sizeof *model);
+    wg_glm *model = wg__model_root(&wg_glm_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
     wg_module *module = &model->module;
-    module->destroy = glm_destroy;
-    module->generator = (wg_generator){.seed = seed};
-    model->config = *config;
-    model->layers = wg__calloc((size_t)config->num_layers, sizeof *model->layers);
-    const wg_embedding_options embedding = {.init = weight_init(config)};
+    const wg_initializer init = wg__normal_init(config->initializer_range);
+    const wg_embedding_options embedding = {.init = init};
     const int64_t width = config->hidden_size, positions = config->max_sequence_length + 1;
     model->words =
         wg_embedding_new(module, "word_embeddings", config->vocab_size, width, &embedding);
-    const wg_block_position_options tables = {.init = weight_init(config)};
+    const wg_block_position_options tables = {.init = init};
     model->positions = wg_block_position_new(module, "transformer", positions, width, &tables);
-    for (int64_t i = 0; model->layers && i < config->num_layers; i++)
-        model->layers[i] = layer_new(module, i, config);
+    model->layers =
+        wg__layers_new(module, "transformer.layers", config->num_layers, layer_new, config);
     model->norm = norm(module, "transformer.final_layernorm", config);
     return wg_module_finish(module);
 }
@@ -221,29 +185,13 @@ static int check_inputs(const wg_model_inputs *inputs) {
 static wg_tensor *embed(wg_glm *model, const wg_model_inputs *inputs, int64_t first) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    const int64_t count = wg_tensor_size(inputs->ids, 1);
-    wg_tensor *positions = inputs->position_ids, *blocks = inputs->block_position_ids;
-    if (!positions)
-        positions = wg_arange(WG_I64, (double)first, (double)(first + count), 1);
+    wg_tensor *positions = wg__position_ids(inputs, first), *blocks = inputs->block_position_ids;
     if (!blocks)
-        blocks = wg_zeros(WG_I64, WG_DIMS(count));
+        blocks = wg_zeros(WG_I64, WG_DIMS(wg_tensor_size(inputs->ids, 1)));
     wg_tensor *x = wg_embedding_forward(model->words, inputs->ids);
     x = wg_block_position_forward(model->positions, x, positions, blocks);
     return wg_scope_end(&scope,
                         wg_dropout(&model->module, x, model->config.embedding_dropout_prob));
-}
-
-static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
-                                const wg_stack_inputs *inputs) {
-    wg_glm_layer *layer = ((wg_glm *)model)->layers[index];
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *attended = wg_multi_head_attention_forward(
-        layer->attention, wg_layer_norm_forward(layer->attention_norm, x), &inputs->self);
-    x = wg_add(wg_stack_output_rows(x, inputs),
-               wg_dropout(&layer->module, attended, inputs->dropout));
-    wg_tensor *fed = wg_feed_forward_forward(layer->mlp, wg_layer_norm_forward(layer->mlp_norm, x));
-    return wg_scope_end(&scope, wg_add(x, wg_dropout(&layer->module, fed, inputs->dropout)));
 }
 
 static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
@@ -261,8 +209,8 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
         .dropout = config->output_dropout_prob,
         .self.output_positions = inputs->output_positions,
     };
-    wg_tensor *x = wg_stack_forward(module, config->num_layers, layer_forward, model,
-                                    embed(model, inputs, first), &around);
+    wg_tensor *x = wg_stack_forward(module, config->num_layers, wg__gpt_layer_forward,
+                                    model->layers, embed(model, inputs, first), &around);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
 }
 
@@ -279,10 +227,6 @@ static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg_glm_new(config, seed);
-}
-
-static const void *config_of(const wg_module *module) {
-    return &((const wg_glm *)module)->config;
 }
 
 /* The decays of training are those of the published code. */
@@ -303,9 +247,7 @@ const wg_model_type wg_glm_type = {
     .write_more = write_more,
     .check = check,
     .fit = fit_config,
-    .resize = resize,
-    .sizes = sizes_of,
-    .config = config_of,
+    .config = wg__root_config,
     .names = {.architecture = "GLMForConditionalGeneration",
               .marker = "block_position_embeddings.",
               .outer = "glm.",

@@ -14,10 +14,7 @@
 #define WG_MODELS_GLM_H
 
 #include "../nn/positions.h"
-#include "../nn/linear.h"
-#include "../nn/feed_forward.h"
-#include "../nn/norm.h"
-#include "model.h"
+#include "gpt.h"
 
 WG_BEGIN_DECLS
 
@@ -33,19 +30,12 @@ typedef struct wg_glm_config {
     double initializer_range;
 } wg_glm_config;
 
-typedef struct wg_glm_layer {
-    wg_module module;
-    wg_layer_norm *attention_norm, *mlp_norm;
-    wg_multi_head_attention *attention;
-    wg_feed_forward *mlp;
-} wg_glm_layer;
-
 typedef struct wg_glm {
     wg_module module;
     wg_glm_config config;
     wg_embedding *words;
     wg_block_position *positions;
-    wg_glm_layer **layers; /* config.num_layers */
+    wg_gpt_layer **layers; /* config.num_layers */
     wg_layer_norm *norm;
 } wg_glm;
 

@@ -9,7 +9,6 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "nn/internal.h"
 
 #define WHERE "gpt_config" /* in messages */
 
@@ -37,10 +36,10 @@ static const wg_model_preset presets[] = {
 #define AT(key) .name = #key, .offset = offsetof(wg_gpt_config, key)
 
 static const wg_setting rows[] = {
-    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
-    {AT(n_positions), WG__SIZE, .standard = "1024", .help = "the longest sequence"},
-    {AT(n_embd), WG__SIZE, .help = "the width of the model"},
-    {AT(n_layer), WG__SIZE, .help = "layers"},
+    WG__VOCABULARY_ROW,
+    WG__POSITIONS_ROW(n_positions, "1024", WG__POSITIONS_OF_RUN),
+    WG__WIDTH_ROW(n_embd),
+    WG__LAYERS_ROW(n_layer),
     {AT(n_head), WG__SIZE, .help = "heads, a divisor of the width"},
     {AT(n_inner), WG__SIZE, .derived = "4 `n_embd`",
      .help = "the inner width of the feed-forward net"},
@@ -49,11 +48,10 @@ static const wg_setting rows[] = {
     {AT(attn_pdrop), WG__PROBABILITY, .standard = "0.1", .help = "dropout of attention weights"},
     {AT(resid_pdrop), WG__PROBABILITY, .standard = "0.1", .help = "dropout of sublayers"},
     {AT(layer_norm_epsilon), WG__POSITIVE, .standard = "1e-5", .help = "added to the variance"},
-    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
-     .help = "the standard deviation that weights begin with"},
-    {AT(bos_token_id), WG__MAYBE_TOKEN, .standard = "50256",
+    WG__RANGE_ROW,
+    {AT(bos_token_id), WG__MAYBE_TOKEN, .role = WG__BEGIN, .standard = "50256",
      .help = "the token that begins a text, -1 for none; `pretrain` fills it in"},
-    {AT(eos_token_id), WG__MAYBE_TOKEN, .standard = "50256",
+    {AT(eos_token_id), WG__MAYBE_TOKEN, .role = WG__END, .standard = "50256",
      .help = "the token that ends one, likewise"},
     WG__ONLY("scale_attn_weights", "true"),
     WG__ONLY("scale_attn_by_inverse_layer_idx", "false"),
@@ -85,53 +83,18 @@ static int check(const void *checked) {
     return wg__check_divides(WHERE, "n_head", config->n_head, "n_embd", config->n_embd);
 }
 
-static int fit_config(void *fitting, wg_model_fit *fit) {
-    wg_gpt_config *config = fitting;
-    wg__fit_decoder(fit, &config->vocab_size, &config->bos_token_id, &config->eos_token_id,
-                    &config->n_positions);
-    return 0;
-}
-
-static void resize(void *resized, int64_t vocabulary, int64_t positions) {
-    wg_gpt_config *config = resized;
-    wg__resize_decoder(vocabulary, &config->vocab_size, &config->bos_token_id,
-                       &config->eos_token_id);
-    config->n_positions = positions ? positions : config->n_positions;
-}
-
-static wg_model_sizes sizes_of(const void *measured) {
-    const wg_gpt_config *config = measured;
-    return (wg_model_sizes){.vocabulary = config->vocab_size,
-                            .positions = config->n_positions,
-                            .width = config->n_embd,
-                            .layers = config->n_layer,
-                            .cache_width = 2 * config->n_embd,
-                            .start_id = config->bos_token_id,
-                            .end_id = config->eos_token_id,
-                            .pad_id = -1};
-}
-
 /* ---- Construction ---- */
-
-static wg_initializer weight_init(const wg_gpt_config *config) {
-    return (wg_initializer){WG_INIT_NORMAL, config->initializer_range};
-}
-
-/* Weights of layers that add to the residual stream begin smaller, the more such layers there are
- * (section 2.3). */
-static wg_initializer residual_init(const wg_gpt_config *config) {
-    return (wg_initializer){WG_INIT_NORMAL,
-                            wg__residual_scale(config->initializer_range, 2 * config->n_layer)};
-}
 
 static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_gpt_config *config) {
     const wg_layer_norm_options options = {.eps = config->layer_norm_epsilon};
     return wg_layer_norm_new(parent, name, config->n_embd, &options);
 }
 
-static wg_gpt_layer *layer_new(wg_module *parent, int64_t index, const wg_gpt_config *config) {
-    char name[40];
-    snprintf(name, sizeof name, "transformer.h.%" PRId64, index);
+static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
+    const wg_gpt_config *config = from;
+    const wg_initializer init = wg__normal_init(config->initializer_range),
+                         residual = wg__residual_init(config->initializer_range, config->n_layer);
+    (void)index;
     wg_gpt_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
         return NULL;
@@ -141,16 +104,16 @@ static wg_gpt_layer *layer_new(wg_module *parent, int64_t index, const wg_gpt_co
         .causal = true,
         .joint = true,
         .transposed = true,
-        .init = weight_init(config),
-        .output_init = residual_init(config),
+        .init = init,
+        .output_init = residual,
         .joint_name = "c_attn",
         .output_name = "c_proj",
     };
     const wg_feed_forward_options net = {
         .activation = config->activation_function,
         .transposed = true,
-        .init = weight_init(config),
-        .down_init = residual_init(config),
+        .init = init,
+        .down_init = residual,
         .up_name = "c_fc",
         .down_name = "c_proj",
     };
@@ -162,42 +125,32 @@ static wg_gpt_layer *layer_new(wg_module *parent, int64_t index, const wg_gpt_co
     return wg_module_finish(module);
 }
 
-static void gpt_destroy(wg_module *module) {
-    wg__free(((wg_gpt *)module)->layers);
-}
-
 wg_gpt *wg_gpt_new(const wg_gpt_config *config, uint64_t seed) {
-    if (wg_model_config_check(&wg_gpt_type, config) < 0)
-        return NULL;
-    wg_gpt *model = wg_module_new(NULL, "", sizeof *model);
+    wg_gpt *model = wg__model_root(&wg_gpt_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
     wg_module *module = &model->module;
-    module->destroy = gpt_destroy;
-    module->generator = (wg_generator){.seed = seed};
-    model->config = *config;
-    model->layers = wg__calloc((size_t)config->n_layer, sizeof *model->layers);
-    const wg_embedding_options embedding = {.init = weight_init(config)};
+    const wg_embedding_options embedding = {.init = wg__normal_init(config->initializer_range)};
     model->words =
         wg_embedding_new(module, "transformer.wte", config->vocab_size, config->n_embd, &embedding);
     model->positions = wg_embedding_new(module, "transformer.wpe", config->n_positions,
                                         config->n_embd, &embedding);
-    for (int64_t i = 0; model->layers && i < config->n_layer; i++)
-        model->layers[i] = layer_new(module, i, config);
+    model->layers = wg__layers_new(module, "transformer.h", config->n_layer, layer_new, config);
     model->norm = norm(module, "transformer.ln_f", config);
     return wg_module_finish(module);
 }
 
 /* ---- Forward ---- */
 
-static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
-                                const wg_stack_inputs *inputs) {
-    wg_gpt_layer *layer = ((wg_gpt *)model)->layers[index];
+wg_tensor *wg__gpt_layer_forward(void *layers, int64_t index, wg_tensor *x,
+                                 const wg_stack_inputs *inputs) {
+    wg_gpt_layer *layer = ((wg_gpt_layer **)layers)[index];
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
         layer->attention, wg_layer_norm_forward(layer->attention_norm, x), &inputs->self);
-    x = wg_add(x, wg_dropout(&layer->module, attended, inputs->dropout));
+    x = wg_add(wg_stack_output_rows(x, inputs),
+               wg_dropout(&layer->module, attended, inputs->dropout));
     wg_tensor *fed = wg_feed_forward_forward(layer->net, wg_layer_norm_forward(layer->net_norm, x));
     return wg_scope_end(&scope, wg_add(x, wg_dropout(&layer->module, fed, inputs->dropout)));
 }
@@ -206,10 +159,7 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
 static wg_tensor *embed(wg_gpt *model, const wg_model_inputs *inputs, int64_t first) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *positions = inputs->position_ids;
-    if (!positions)
-        positions =
-            wg_arange(WG_I64, (double)first, (double)(first + wg_tensor_size(inputs->ids, 1)), 1);
+    wg_tensor *positions = wg__position_ids(inputs, first);
     wg_tensor *x = wg_add(wg_embedding_forward(model->words, inputs->ids),
                           wg_embedding_forward(model->positions, positions));
     return wg_scope_end(&scope, wg_dropout(&model->module, x, model->config.embd_pdrop));
@@ -227,8 +177,8 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
         .self_caches = inputs->caches,
         .dropout = model->config.resid_pdrop,
     };
-    wg_tensor *x = wg_stack_forward(module, model->config.n_layer, layer_forward, model,
-                                    embed(model, inputs, first), &around);
+    wg_tensor *x = wg_stack_forward(module, model->config.n_layer, wg__gpt_layer_forward,
+                                    model->layers, embed(model, inputs, first), &around);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
 }
 
@@ -241,23 +191,10 @@ static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
     return wg_embedding_loss(((wg_gpt *)module)->words, hidden, labels, WG_IGNORE_INDEX, options);
 }
 
-/* The head is the word table, or its quantized copy. */
-static double token_bytes(const wg_module *module) {
-    const wg_gpt *model = (const wg_gpt *)module;
-    const double bytes = wg__state_bytes(module) - wg__tensor_bytes(model->positions->weight);
-    return model->words->head ? bytes - wg__tensor_bytes(model->words->weight) +
-                                    wg__tensor_bytes(model->words->head)
-                              : bytes;
-}
-
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg_gpt_new(config, seed);
-}
-
-static const void *config_of(const wg_module *module) {
-    return &((const wg_gpt *)module)->config;
 }
 
 const wg_model_type wg_gpt_type = {
@@ -275,11 +212,7 @@ const wg_model_type wg_gpt_type = {
     .objectives = "causal-lm",
     .read_more = read_more,
     .check = check,
-    .fitted = wg__fitted_of_decoders,
-    .fit = fit_config,
-    .resize = resize,
-    .sizes = sizes_of,
-    .config = config_of,
+    .config = wg__root_config,
     .names = {.architecture = "GPT2LMHeadModel",
               .marker = ".attn.c_attn.",
               .prefix = "transformer.",
@@ -291,5 +224,4 @@ const wg_model_type wg_gpt_type = {
     .forward = forward,
     .logits = logits,
     .loss = loss,
-    .token_bytes = token_bytes,
 };

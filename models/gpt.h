@@ -10,9 +10,9 @@
 #ifndef WG_MODELS_GPT_H
 #define WG_MODELS_GPT_H
 
-#include "../nn/linear.h"
 #include "../nn/feed_forward.h"
 #include "../nn/norm.h"
+#include "../nn/stack.h"
 #include "model.h"
 
 WG_BEGIN_DECLS
@@ -46,6 +46,10 @@ typedef struct wg_gpt {
     wg_gpt_layer **layers; /* config.n_layer */
     wg_layer_norm *norm;
 } wg_gpt;
+
+/* Layer `index` of `layers`, an array of wg_gpt_layer: a wg_stack_layer. */
+wg_tensor *wg__gpt_layer_forward(void *layers, int64_t index, wg_tensor *x,
+                                 const wg_stack_inputs *inputs);
 
 /* The model type, with the presets "gpt2-tiny" (2 layers, width 128), "gpt2-mini" (4, 256) and the
  * published "gpt2-124m" (12, 768), "gpt2-medium" (24, 1024), "gpt2-large" (36, 1280) and "gpt2-xl"

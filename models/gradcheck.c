@@ -61,8 +61,8 @@ static int run(int input_count, wg_tensor *const *inputs, int output_count, wg_t
     outputs[0] = wg_model_loss(&c->model, hidden, NULL, c->labels, NULL);
     if (output_count > 1)
         outputs[1] = wg_linear_forward(
-            type->next_sentence(c->model.module),
-            type->encoder_pool(type->encoder(c->model.module), hidden, keep_all_but_one()));
+            type->encoder.next_sentence(c->model.module),
+            type->encoder.pool(type->encoder.of(c->model.module), hidden, keep_all_but_one()));
     return wg_error_pending() ? -1 : 0;
 }
 
@@ -105,8 +105,8 @@ int wg_gradcheck_model(const wg_model_type *type, const void *config,
         c.ids = random_ids(&generator, tokens / 3, tokens);
         c.labels = random_ids(&generator, sizes.vocabulary / 3, sizes.vocabulary);
         wg_module_train(c.model.module, true);
-        status = wg_gradcheck_module(c.model.module, run, &c, 0, NULL, type->next_sentence ? 2 : 1,
-                                     options, report);
+        status = wg_gradcheck_module(c.model.module, run, &c, 0, NULL,
+                                     type->encoder.next_sentence ? 2 : 1, options, report);
     }
     wg_model_free(&c.model);
     wg_scope_end(&scope, NULL);

@@ -57,7 +57,7 @@ static void headed_encoder_destroy(wg_module *module) {
 wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_kind kind,
                                            const void *config, const wg__labels *labels,
                                            uint64_t seed) {
-    if (!type->encoder_new) {
+    if (!type->encoder.make) {
         wg_fail(WG_ERROR_STATE, WHERE, "%s is no encoder to hang a head on", type->name);
         return NULL;
     }
@@ -76,9 +76,9 @@ wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_k
     model->kind = kind;
     if ((model->config = wg__alloc(type->settings.size)))
         memcpy(model->config, config, type->settings.size);
-    const wg_model_sizes sizes = type->sizes(config);
+    const wg_model_sizes sizes = wg__model_config_sizes(type, config);
     model->dropout = sizes.head_dropout;
-    model->encoder = type->encoder_new(module, type->encoder_name, config, is_pooled(kind));
+    model->encoder = type->encoder.make(module, type->encoder.name, config, is_pooled(kind));
     model->head =
         wg_linear_new(module, head_name(type, kind), sizes.width, outputs_of(kind, labels),
                       &(wg_linear_options){.init = sizes.head_init});
@@ -96,20 +96,20 @@ wg_model wg__headed_encoder_model(wg__headed_encoder *model) {
 /* The hidden states that the pooled output reads: (B, T, C), or (B, 1, C) of the first positions.
  */
 static wg_tensor *states_to_pool(wg__headed_encoder *model, const wg_model_inputs *inputs) {
-    if (!model->type->sizes(model->config).pools_first)
-        return model->type->encoder_forward(model->encoder, inputs);
+    if (!wg__model_config_sizes(model->type, model->config).pools_first)
+        return model->type->encoder.forward(model->encoder, inputs);
     wg_model_inputs first = *inputs;
     const wg_tensor *words = inputs->ids ? inputs->ids : inputs->embeddings;
     const int64_t sequences = wg_tensor_size(words, 0), length = wg_tensor_size(words, 1);
     first.output_positions = wg_arange(WG_I64, 0, (double)(sequences * length), (double)length);
-    return wg_unsqueeze(model->type->encoder_forward(model->encoder, &first), 1);
+    return wg_unsqueeze(model->type->encoder.forward(model->encoder, &first), 1);
 }
 
 wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model_inputs *inputs) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *sequence = states_to_pool(model, inputs);
-    wg_tensor *pooled = model->type->encoder_pool(model->encoder, sequence, inputs->keep);
+    wg_tensor *pooled = model->type->encoder.pool(model->encoder, sequence, inputs->keep);
     return wg_scope_end(
         &scope, wg_linear_forward(model->head, wg_dropout(&model->module, pooled, model->dropout)));
 }
@@ -117,9 +117,9 @@ wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model
 wg_tensor *wg__headed_encoder_words(wg__headed_encoder *model, const wg_model_inputs *inputs) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
-    if (model->type->encoder_states)
-        sequence = model->type->encoder_states(model->encoder, sequence);
+    wg_tensor *sequence = model->type->encoder.forward(model->encoder, inputs);
+    if (model->type->encoder.states)
+        sequence = model->type->encoder.states(model->encoder, sequence);
     return wg_scope_end(&scope, wg_linear_forward(model->head, wg_dropout(&model->module, sequence,
                                                                           model->dropout)));
 }
@@ -128,9 +128,9 @@ int wg__headed_encoder_answer(wg__headed_encoder *model, const wg_model_inputs *
                               wg_tensor **start, wg_tensor **end) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *sequence = model->type->encoder_forward(model->encoder, inputs);
-    if (model->type->encoder_states)
-        sequence = wg_dropout(&model->module, model->type->encoder_states(model->encoder, sequence),
+    wg_tensor *sequence = model->type->encoder.forward(model->encoder, inputs);
+    if (model->type->encoder.states)
+        sequence = wg_dropout(&model->module, model->type->encoder.states(model->encoder, sequence),
                               model->dropout);
     wg_tensor *logits = wg_linear_forward(model->head, sequence); /* (B, T, 2) */
     *start = wg_select(logits, 2, 0);
@@ -256,7 +256,7 @@ static int add_head_keys(const wg__headed_encoder *model, wg_config *config) {
         return -1;
     if (model->kind == WG_HEAD_ANSWERS)
         return 0;
-    if (model->dropout != model->type->sizes(model->config).head_dropout &&
+    if (model->dropout != wg__model_config_sizes(model->type, model->config).head_dropout &&
         wg_config_set_number(config, "classifier_dropout", model->dropout) < 0)
         return -1;
     const char *problem = model->kind == WG_HEAD_SCORE         ? regression
@@ -447,7 +447,7 @@ static int fill(adapting *a) {
     char weight[64], bias[64];
     snprintf(weight, sizeof weight, "%s.weight", head);
     snprintf(bias, sizeof bias, "%s.bias", head);
-    if (fill_part(a, a->model->encoder, a->model->type->encoder_name) < 0)
+    if (fill_part(a, a->model->encoder, a->model->type->encoder.name) < 0)
         return -1;
     if (!keeps_head(a, weight)) {
         wg__note_difference(&a->fresh, weight);

@@ -8,6 +8,8 @@
 
 #include "io/checkpoint/checkpoint.h"
 #include "models/heads.h"
+#include "nn/internal.h"
+#include "nn/positions.h"
 
 /* ---- Rows of a configuration: what follows the key and the offset of its member ---- */
 
@@ -27,6 +29,52 @@
 #define WG__ONLY(key, value)                                                                       \
     { .name = key, .kind = WG_SETTING_ONLY, .standard = value, .help = "no other value is known" }
 
+/* What a row is, for functions that treat all models alike: sizes, what a new model takes from its
+ * tokenizer and its run, and which keys a user's file may leave out for that. */
+enum {
+    WG__VOCABULARY = 1,    /* may be left out */
+    WG__OWN_VOCABULARY,    /* a file has it; a preset takes the tokenizer's */
+    WG__SOURCE_VOCABULARY, /* of encoder-decoders; may be left out */
+    WG__BEGIN,             /* tokens of the tokenizer, which may be left out */
+    WG__END,
+    WG__PAD,
+    WG__CLASS,
+    WG__SEPARATOR,
+    WG__POSITIONS,        /* a preset keeps them; or has as many as the sequences of the run; or */
+    WG__POSITIONS_OF_RUN, /* so many if it has fewer; or keeps so many behind the rows up to that */
+    WG__POSITIONS_RAISED, /* of the padding */
+    WG__POSITIONS_BEHIND_PAD,
+    WG__WIDTH,
+    WG__LAYERS,
+    WG__ROLES
+};
+
+/* Whole rows that several models have. */
+#define WG__VOCABULARY_ROW                                                                         \
+    { AT(vocab_size), WG__SIZE, .role = WG__VOCABULARY, .help = "tokens; `pretrain` fills it in" }
+#define WG__WIDTH_ROW(key)                                                                         \
+    { AT(key), WG__SIZE, .role = WG__WIDTH, .help = "the width of the model" }
+#define WG__LAYERS_ROW(key)                                                                        \
+    { AT(key), WG__SIZE, .role = WG__LAYERS, .help = "layers" }
+#define WG__POSITIONS_ROW(key, value, how)                                                         \
+    { AT(key), WG__SIZE, .role = how, .standard = value, .help = "the longest sequence" }
+#define WG__RANGE_ROW                                                                              \
+    {                                                                                              \
+        AT(initializer_range), WG__POSITIVE,                                                       \
+            .standard = "0.02", .help = "the standard deviation that weights begin with"           \
+    }
+
+/* Those of BERT's layers. */
+#define WG__BERT_ROWS(dropout)                                                                     \
+    WG__WIDTH_ROW(hidden_size), WG__LAYERS_ROW(num_hidden_layers),                                 \
+        {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},              \
+        {AT(intermediate_size), WG__SIZE, .help = "the inner width of the feed-forward net"},      \
+        {AT(hidden_act), WG__ACTIVATION, .standard = "\"gelu\"", .help = "its activation"},        \
+        {AT(hidden_dropout_prob), WG__PROBABILITY, .standard = "0.1", .help = dropout}, {          \
+        AT(attention_probs_dropout_prob), WG__PROBABILITY, .standard = "0.1",                      \
+                                                           .help = "dropout of attention weights"  \
+    }
+
 const char *wg__activation_choice(int value);
 const char *wg__gate_choice(int value);
 extern const char *const wg__activation_aliases[], *const wg__gate_aliases[];
@@ -39,16 +87,6 @@ int wg__check_divides(const char *where, const char *parts_key, int64_t parts,
 
 /* Sets *value to that of the tokenizer or the run, unless the user's file has the key. */
 void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t fitted);
-
-/* The wg_model_type.fit of decoders: vocab_size, bos_token_id and eos_token_id are the tokenizer's,
- * and a preset has as many positions as the sequences. */
-void wg__fit_decoder(wg_model_fit *fit, int64_t *vocabulary, int64_t *begin, int64_t *end,
-                     int64_t *positions);
-extern const char *const wg__fitted_of_decoders[];
-
-/* The wg_model_type.resize of decoders. */
-void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t *begin,
-                        int64_t *end);
 
 /* How decoders are trained: Touvron et al. 2023, section 2.2: AdamW (0.9, 0.95), cosine to a tenth,
  * decay 0.1, clip 1, warm-up 2000, but no more than a tenth of a short run; Radford et al. 2019
@@ -75,7 +113,42 @@ void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t 
                 "other program reads"                                                              \
     }
 
+/* ---- Construction ---- */
+
+/* A root whose first members are the module and the configuration, a copy, behind one another. NULL
+ * with [ARGUMENT for the configuration; MEMORY] */
+void *wg__model_root(const wg_model_type *type, const void *config, size_t size, uint64_t seed);
+
+/* The configuration of such a root. */
+const void *wg__root_config(const wg_module *root);
+
+static inline wg_initializer wg__normal_init(double range) {
+    return (wg_initializer){WG_INIT_NORMAL, range};
+}
+
+static inline wg_initializer wg__truncated_init(double range) {
+    return (wg_initializer){WG_INIT_TRUNCATED_NORMAL, range};
+}
+
+/* Weights of layers that add to the residual stream begin smaller, the more such layers there are:
+ * two a block   (Radford et al. 2019, section 2.3). */
+static inline wg_initializer wg__residual_init(double range, int64_t layers) {
+    return wg__normal_init(wg__residual_scale(range, 2 * layers));
+}
+
+/* Rotary tables of all positions for heads of that width, kept. [ARGUMENT, MEMORY] */
+int wg__keep_rotary(int64_t width, int64_t positions, const wg_rotary_options *options,
+                    wg_tensor **cos, wg_tensor **sin);
+
 /* ---- Forward ---- */
+
+/* The rows of a rotary table at the positions of inputs, of which the first is `first`: (T, D/2),
+ * or (B, 1, T, D/2) at position_ids. [scope] */
+wg_tensor *wg__rotary_rows(wg_tensor *table, const wg_model_inputs *inputs, int64_t first,
+                           wg_dtype dtype);
+
+/* The positions of the ids, without position_ids from `first` on. [scope] */
+wg_tensor *wg__position_ids(const wg_model_inputs *inputs, int64_t first);
 
 /* The table of bigrams of a model, of vectors that begin at 0. `rows` 0: none, NULL. */
 wg_embedding *wg__bigrams_new(wg_module *parent, const char *name, int64_t rows, int64_t width);

@@ -11,7 +11,6 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "nn/internal.h"
 #include "io/config_json.h"
 
 #define WHERE "llama_config" /* in messages */
@@ -58,24 +57,23 @@ static const wg_model_preset presets[] = {
 #define AT(key) .name = #key, .offset = offsetof(wg_llama_config, key)
 
 static const wg_setting rows[] = {
-    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
-    {AT(hidden_size), WG__SIZE, .help = "the width of the model"},
+    WG__VOCABULARY_ROW,
+    WG__WIDTH_ROW(hidden_size),
     {AT(intermediate_size), WG__SIZE, .help = "the inner width of the gated feed-forward net"},
-    {AT(num_hidden_layers), WG__SIZE, .help = "layers"},
+    WG__LAYERS_ROW(num_hidden_layers),
     {AT(num_attention_heads), WG__SIZE, .help = "heads of queries, a divisor of the width"},
     {AT(num_key_value_heads), WG__SIZE, .derived = "`num_attention_heads`",
      .help = "heads of keys and values, a divisor of the former"},
     {AT(hidden_act), WG__GATE, .standard = "\"silu\"",
      .help = "the gate: `silu`, `sigmoid`, `relu`, `gelu`, `gelu_new` or `linear`"},
-    {AT(max_position_embeddings), WG__SIZE, .standard = "2048", .help = "the longest sequence"},
+    WG__POSITIONS_ROW(max_position_embeddings, "2048", WG__POSITIONS_OF_RUN),
     {AT(rms_norm_eps), WG__POSITIVE, .standard = "1e-6", .help = "added to the mean square"},
     {AT(rope_theta), WG__POSITIVE, .standard = "10000", .help = "the base of the rotary positions"},
-    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
-     .help = "the standard deviation that weights begin with"},
+    WG__RANGE_ROW,
     {AT(tie_word_embeddings), WG__FLAG, .standard = "false", .help = "the head is the word table"},
-    {AT(bos_token_id), WG__MAYBE_TOKEN, .standard = "1",
+    {AT(bos_token_id), WG__MAYBE_TOKEN, .role = WG__BEGIN, .standard = "1",
      .help = "the token that begins a text, -1 for none; `pretrain` fills it in"},
-    {AT(eos_token_id), WG__MAYBE_TOKEN, .list = true, .standard = "2",
+    {AT(eos_token_id), WG__MAYBE_TOKEN, .role = WG__END, .list = true, .standard = "2",
      .help = "the token that ends one, likewise; of a list the first"},
     {.name = "rope_scaling",
      .kind = WG_SETTING_ONLY,
@@ -215,54 +213,25 @@ static int check(const void *checked) {
     return check_scaling(&config->rope_scaling);
 }
 
-static int fit_config(void *fitting, wg_model_fit *fit) {
-    wg_llama_config *config = fitting;
-    wg__fit_decoder(fit, &config->vocab_size, &config->bos_token_id, &config->eos_token_id,
-                    &config->max_position_embeddings);
-    return 0;
-}
-
-static void resize(void *resized, int64_t vocabulary, int64_t positions) {
-    wg_llama_config *config = resized;
-    wg__resize_decoder(vocabulary, &config->vocab_size, &config->bos_token_id,
-                       &config->eos_token_id);
-    config->max_position_embeddings = positions ? positions : config->max_position_embeddings;
-}
-
-static wg_model_sizes sizes_of(const void *measured) {
+static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     const wg_llama_config *config = measured;
-    return (wg_model_sizes){.vocabulary = config->vocab_size,
-                            .positions = config->max_position_embeddings,
-                            .width = config->hidden_size,
-                            .layers = config->num_hidden_layers,
-                            .cache_width = 2 * config->num_key_value_heads *
-                                           (config->hidden_size / config->num_attention_heads),
-                            .start_id = config->bos_token_id,
-                            .end_id = config->eos_token_id,
-                            .pad_id = -1};
+    sizes->cache_width =
+        2 * config->num_key_value_heads * (config->hidden_size / config->num_attention_heads);
 }
 
 /* ---- Construction ---- */
-
-static wg_initializer weight_init(const wg_llama_config *config) {
-    return (wg_initializer){WG_INIT_NORMAL, config->initializer_range};
-}
-
-/* Weights of layers that add to the residual stream begin smaller, the more such layers there are.
- */
-static wg_initializer residual_init(const wg_llama_config *config) {
-    return (wg_initializer){WG_INIT_NORMAL, wg__residual_scale(config->initializer_range,
-                                                               2 * config->num_hidden_layers)};
-}
 
 static wg_rms_norm *norm(wg_module *parent, const char *name, const wg_llama_config *config) {
     const wg_rms_norm_options options = {.eps = config->rms_norm_eps};
     return wg_rms_norm_new(parent, name, config->hidden_size, &options);
 }
 
-static wg_llama_layer *layer_new(wg_module *parent, int64_t index, const wg_llama_config *config) {
-    char name[40];
-    snprintf(name, sizeof name, "model.layers.%" PRId64, index);
+static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
+    const wg_llama_config *config = from;
+    const wg_initializer init = wg__normal_init(config->initializer_range),
+                         residual = wg__residual_init(config->initializer_range,
+                                                      config->num_hidden_layers);
+    (void)index;
     wg_llama_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
         return NULL;
@@ -272,8 +241,8 @@ static wg_llama_layer *layer_new(wg_module *parent, int64_t index, const wg_llam
         .causal = true,
         .no_bias = true,
         .pairing = WG_ROTARY_HALVES,
-        .init = weight_init(config),
-        .output_init = residual_init(config),
+        .init = init,
+        .output_init = residual,
         .query_name = "q_proj",
         .key_name = "k_proj",
         .value_name = "v_proj",
@@ -281,8 +250,8 @@ static wg_llama_layer *layer_new(wg_module *parent, int64_t index, const wg_llam
     };
     const wg_gated_feed_forward_options feed_forward = {
         .kind = config->hidden_act,
-        .init = weight_init(config),
-        .down_init = residual_init(config),
+        .init = init,
+        .down_init = residual,
     };
     layer->attention = wg_multi_head_attention_new(module, "self_attn", config->hidden_size,
                                                    config->num_attention_heads, &attention);
@@ -294,63 +263,42 @@ static wg_llama_layer *layer_new(wg_module *parent, int64_t index, const wg_llam
 }
 
 static void llama_destroy(wg_module *module) {
-    wg_llama *model = (wg_llama *)module;
-    wg__free(model->layers);
-    wg_release(model->cos);
-    wg_release(model->sin);
-}
-
-static int add_tables(wg_llama *model) {
-    const wg_llama_config *config = &model->config;
-    wg_rotary_options options = config->rope_scaling;
-    options.base = config->rope_theta;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *cos, *sin;
-    int status = wg_rotary_tables(config->hidden_size / config->num_attention_heads, 0,
-                                  config->max_position_embeddings, &options, &cos, &sin);
-    if (status == 0) {
-        model->cos = wg_keep(cos);
-        model->sin = wg_keep(sin);
-    }
-    wg_scope_end(&scope, NULL);
-    return status;
+    wg_release(((wg_llama *)module)->cos);
+    wg_release(((wg_llama *)module)->sin);
 }
 
 wg_llama *wg_llama_new(const wg_llama_config *config, uint64_t seed) {
-    if (wg_model_config_check(&wg_llama_type, config) < 0)
-        return NULL;
-    wg_llama *model = wg_module_new(NULL, "", sizeof *model);
+    wg_llama *model = wg__model_root(&wg_llama_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
     wg_module *module = &model->module;
     module->destroy = llama_destroy;
-    module->generator = (wg_generator){.seed = seed};
-    model->config = *config;
-    model->layers = wg__calloc((size_t)config->num_hidden_layers, sizeof *model->layers);
-    model->embedding =
-        wg_embedding_new(module, "model.embed_tokens", config->vocab_size, config->hidden_size,
-                         &(wg_embedding_options){.init = weight_init(config)});
+    const wg_initializer init = wg__normal_init(config->initializer_range);
+    model->embedding = wg_embedding_new(module, "model.embed_tokens", config->vocab_size,
+                                        config->hidden_size, &(wg_embedding_options){.init = init});
     model->bigrams = wg__bigrams_new(module, "model.embed_bigrams", config->bigram_vocab_size,
                                      config->hidden_size);
-    for (int64_t i = 0; model->layers && i < config->num_hidden_layers; i++)
-        model->layers[i] = layer_new(module, i, config);
+    model->layers =
+        wg__layers_new(module, "model.layers", config->num_hidden_layers, layer_new, config);
     model->norm = norm(module, "model.norm", config);
     const wg_linear_options head = {.no_bias = true,
-                                    .init = weight_init(config),
+                                    .init = init,
                                     .tied_weight = config->tie_word_embeddings && model->embedding
                                                        ? model->embedding->weight
                                                        : NULL};
     model->head = wg_linear_new(module, "lm_head", config->hidden_size, config->vocab_size, &head);
-    add_tables(model);
+    wg_rotary_options rotary = config->rope_scaling;
+    rotary.base = config->rope_theta;
+    wg__keep_rotary(config->hidden_size / config->num_attention_heads,
+                    config->max_position_embeddings, &rotary, &model->cos, &model->sin);
     return wg_module_finish(module);
 }
 
 /* ---- Forward ---- */
 
-static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
+static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
                                 const wg_stack_inputs *inputs) {
-    wg_llama_layer *layer = ((wg_llama *)model)->layers[index];
+    wg_llama_layer *layer = ((wg_llama_layer **)layers)[index];
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
@@ -359,15 +307,6 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     wg_tensor *fed = wg_gated_feed_forward_forward(
         layer->feed_forward, wg_rms_norm_forward(layer->attention_output_norm, x));
     return wg_scope_end(&scope, wg_add(x, fed));
-}
-
-/* The rows of a table at the positions: (T, D/2), or (B, 1, T, D/2). */
-static wg_tensor *table_rows(wg_tensor *table, const wg_model_inputs *inputs, int64_t first,
-                             wg_dtype dtype) {
-    wg_tensor *rows = inputs->position_ids
-                          ? wg_unsqueeze(wg_embedding_op(table, inputs->position_ids, -1), 1)
-                          : wg_slice(table, 0, first, first + wg_tensor_size(inputs->ids, 1), 1);
-    return wg_cast(rows, dtype);
 }
 
 static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
@@ -381,12 +320,12 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     const wg_dtype dtype = wg_tensor_dtype(model->embedding->weight);
     const wg_stack_inputs around = {
         .self = {.mask = wg_padding_mask(inputs->keep),
-                 .cos = table_rows(model->cos, inputs, first, dtype),
-                 .sin = table_rows(model->sin, inputs, first, dtype)},
+                 .cos = wg__rotary_rows(model->cos, inputs, first, dtype),
+                 .sin = wg__rotary_rows(model->sin, inputs, first, dtype)},
         .self_caches = inputs->caches,
     };
     wg_tensor *words = wg_embedding_forward(model->embedding, inputs->ids);
-    wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model,
+    wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model->layers,
                                     wg__add_bigrams(model->bigrams, words, inputs), &around);
     return wg_scope_end(&scope, wg_rms_norm_forward(model->norm, x));
 }
@@ -400,23 +339,10 @@ static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
     return wg_linear_loss(((wg_llama *)module)->head, hidden, labels, WG_IGNORE_INDEX, options);
 }
 
-static double token_bytes(const wg_module *module) {
-    const wg_llama *model = (const wg_llama *)module;
-    const wg_tensor *table = model->embedding->weight;
-    double bytes = wg__state_bytes(module);
-    if (model->bigrams)
-        bytes -= wg__tensor_bytes(model->bigrams->weight);
-    return model->head->weight == table ? bytes : bytes - wg__tensor_bytes(table);
-}
-
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg_llama_new(config, seed);
-}
-
-static const void *config_of(const wg_module *module) {
-    return &((const wg_llama *)module)->config;
 }
 
 const wg_model_type wg_llama_type = {
@@ -437,11 +363,8 @@ const wg_model_type wg_llama_type = {
     .read_more = read_more,
     .write_more = write_more,
     .check = check,
-    .fitted = wg__fitted_of_decoders,
-    .fit = fit_config,
-    .resize = resize,
     .sizes = sizes_of,
-    .config = config_of,
+    .config = wg__root_config,
     .names = {.architecture = "LlamaForCausalLM",
               .marker = ".mlp.gate_proj.",
               .prefix = "model.",
@@ -452,5 +375,4 @@ const wg_model_type wg_llama_type = {
     .forward = forward,
     .logits = logits,
     .loss = loss,
-    .token_bytes = token_bytes,
 };

@@ -20,7 +20,6 @@
 #include "nn/feed_forward.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "nn/internal.h"
 
 #define WHERE "model"
 
@@ -146,14 +145,15 @@ int wg_model_preset_config(const wg_model_type *type, const char *name, void *co
 /* `sizes` divides by sizes, which are checked first, as if all tokens were in the vocabulary. */
 int wg_model_config_check(const wg_model_type *type, const void *config) {
     if (wg__settings_check(&type->settings, config, INT64_MAX) < 0 ||
-        wg__settings_check(&type->settings, config, type->sizes(config).vocabulary) < 0)
+        wg__settings_check(&type->settings, config,
+                           wg__model_config_sizes(type, config).vocabulary) < 0)
         return -1;
     return type->check ? type->check(config) : 0;
 }
 
 bool wg__model_may_lack(const wg_model_type *type, const char *name) {
     char pooler[64];
-    snprintf(pooler, sizeof pooler, "%s.pooler.", type->encoder_name ? type->encoder_name : "");
+    snprintf(pooler, sizeof pooler, "%s.pooler.", type->encoder.name ? type->encoder.name : "");
     if (type->shape == WG_ENCODER &&
         (wg__starts_with(name, pooler) || wg__starts_with(name, "classifier.") ||
          wg__starts_with(name, "qa_outputs.")))
@@ -259,13 +259,71 @@ char *wg_model_config_to_json(const wg_model_type *type, const void *config) {
     return text;
 }
 
+/* ---- Roles of rows ---- */
+
+/* The member of a row, which is an int64_t, as all with a role are. */
+static int64_t *member(const wg_setting *row, const void *config) {
+    return (int64_t *)((uintptr_t)config + row->offset);
+}
+
+static const wg_setting *row_of(const wg_model_type *type, int role) {
+    for (int i = 0; i < type->settings.count; i++)
+        if (type->settings.rows[i].role == role)
+            return &type->settings.rows[i];
+    return NULL;
+}
+
+/* Rows of the position table that are before position 0. */
+static int64_t positions_before(const wg_model_type *type, const void *config) {
+    return row_of(type, WG__POSITIONS_BEHIND_PAD) ? *member(row_of(type, WG__PAD), config) + 1 : 0;
+}
+
+wg_model_sizes wg__model_config_sizes(const wg_model_type *type, const void *config) {
+    wg_model_sizes sizes = {.positions = INT64_MAX, .start_id = -1, .end_id = -1, .pad_id = -1};
+    int64_t *const places[WG__ROLES] = {[WG__VOCABULARY] = &sizes.vocabulary,
+                                        [WG__OWN_VOCABULARY] = &sizes.vocabulary,
+                                        [WG__SOURCE_VOCABULARY] = &sizes.source_vocabulary,
+                                        [WG__BEGIN] = &sizes.start_id,
+                                        [WG__END] = &sizes.end_id,
+                                        [WG__PAD] = &sizes.pad_id,
+                                        [WG__POSITIONS] = &sizes.positions,
+                                        [WG__POSITIONS_OF_RUN] = &sizes.positions,
+                                        [WG__POSITIONS_RAISED] = &sizes.positions,
+                                        [WG__POSITIONS_BEHIND_PAD] = &sizes.positions,
+                                        [WG__WIDTH] = &sizes.width,
+                                        [WG__LAYERS] = &sizes.layers};
+    for (const wg_setting *row = type->settings.rows;
+         row < type->settings.rows + type->settings.count; row++)
+        if (places[row->role])
+            *places[row->role] = *member(row, config);
+    sizes.positions -= positions_before(type, config);
+    sizes.cache_width = 2 * sizes.width;
+    if (type->sizes)
+        type->sizes(config, &sizes);
+    return sizes;
+}
+
+void wg_model_config_resize(const wg_model_type *type, void *config, int64_t vocabulary,
+                            int64_t positions) {
+    for (const wg_setting *row = type->settings.rows;
+         row < type->settings.rows + type->settings.count; row++) {
+        int64_t *value = member(row, config);
+        if (row->role >= WG__VOCABULARY && row->role <= WG__SOURCE_VOCABULARY && vocabulary)
+            *value = vocabulary;
+        else if (row->role >= WG__POSITIONS && row->role <= WG__POSITIONS_BEHIND_PAD && positions)
+            *value = positions + positions_before(type, config);
+        else if (row->kind == WG_SETTING_TOKEN && row->low == -1 && vocabulary &&
+                 *value >= vocabulary)
+            *value = -1;
+    }
+}
+
 /* ---- Configurations of new models ---- */
 
-static bool is_fitted(const wg_model_type *type, const char *key) {
-    for (const char *const *fitted = type->fitted; fitted && *fitted; fitted++)
-        if (strcmp(*fitted, key) == 0)
-            return true;
-    return false;
+/* Whether a user's file may leave the key out. */
+static bool is_fitted(const wg_setting *row) {
+    return !row->derived && (row->role == WG__VOCABULARY ||
+                             (row->role >= WG__SOURCE_VOCABULARY && row->role <= WG__SEPARATOR));
 }
 
 /* -1 unless the file has all keys that neither have a standard value nor are fitted. */
@@ -275,7 +333,7 @@ static int require_open(const wg_model_type *type, wg_config *file) {
     int count = 0;
     for (int i = 0; i < type->settings.count && count < MOST; i++) {
         const wg_setting *row = &type->settings.rows[i];
-        if (!row->standard && !row->derived && !is_fitted(type, row->name))
+        if (!row->standard && !row->derived && !is_fitted(row))
             needed[count++] = row->name;
     }
     return wg_config_require(file, count, needed);
@@ -292,16 +350,10 @@ int wg_model_config_open(const wg_model_type *type, wg_config *file, void *confi
                        type->model_type);
     if (require_open(type, file) < 0 || read_config(type, file, config) < 0)
         return -1;
-    for (const char *const *fitted = type->fitted; fitted && *fitted; fitted++)
-        if (!wg_config_has(file, *fitted))
-            return 0; /* wg__model_config_fit checks the whole */
+    for (int i = 0; i < type->settings.count; i++)
+        if (is_fitted(&type->settings.rows[i]) && !wg_config_has(file, type->settings.rows[i].name))
+            return 0; /* wg_model_config_fit checks the whole */
     return wg_model_config_check(type, config);
-}
-
-int wg__model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit) {
-    if (type->fit(config, fit) < 0)
-        return -1;
-    return fit->tokenizer ? wg_model_config_check(type, config) : 0;
 }
 
 void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t fitted) {
@@ -309,29 +361,39 @@ void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t f
         *value = fitted;
 }
 
-void wg__fit_decoder(wg_model_fit *fit, int64_t *vocabulary, int64_t *begin, int64_t *end,
-                     int64_t *positions) {
-    const wg_tokenizer *tokenizer = fit->tokenizer;
-    fit->learnt = fit->file ? *vocabulary : 0;
-    if (!tokenizer)
-        return;
-    wg__fit(fit, "vocab_size", vocabulary, wg_tokenizer_size(tokenizer));
-    wg__fit(fit, "bos_token_id", begin, wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN));
-    wg__fit(fit, "eos_token_id", end, wg_tokenizer_special(tokenizer, WG_TOKEN_END));
-    if (!fit->file && fit->sequence > 0)
-        *positions = fit->sequence;
+static void fit_row(const wg_model_fit *fit, const wg_setting *row, int64_t *value) {
+    static const wg_special_token tokens[] = {[WG__BEGIN] = WG_TOKEN_BEGIN,
+                                              [WG__END] = WG_TOKEN_END,
+                                              [WG__PAD] = WG_TOKEN_PAD,
+                                              [WG__CLASS] = WG_TOKEN_CLASS,
+                                              [WG__SEPARATOR] = WG_TOKEN_SEPARATOR};
+    if (row->role == WG__VOCABULARY || row->role == WG__OWN_VOCABULARY)
+        wg__fit(fit, row->name, value, wg_tokenizer_size(fit->tokenizer));
+    else if (row->role >= WG__BEGIN && row->role <= WG__SEPARATOR)
+        wg__fit(fit, row->name, value, wg_tokenizer_special(fit->tokenizer, tokens[row->role]));
+    else if (!fit->file && ((row->role == WG__POSITIONS_OF_RUN && fit->sequence > 0) ||
+                            (row->role == WG__POSITIONS_RAISED && fit->sequence > *value)))
+        *value = fit->sequence;
 }
 
-void wg__resize_decoder(int64_t vocabulary, int64_t *config_vocabulary, int64_t *begin,
-                        int64_t *end) {
-    if (vocabulary == 0)
-        return;
-    *config_vocabulary = vocabulary;
-    *begin = *begin < vocabulary ? *begin : -1;
-    *end = *end < vocabulary ? *end : -1;
+static void fit_rows(const wg_model_type *type, void *config, wg_model_fit *fit) {
+    const int64_t vocabulary = wg__model_config_sizes(type, config).vocabulary,
+                  before = positions_before(type, config);
+    fit->learnt = fit->file ? vocabulary : 0;
+    for (int i = 0; fit->tokenizer && i < type->settings.count; i++)
+        fit_row(fit, &type->settings.rows[i], member(&type->settings.rows[i], config));
+    const wg_setting *table = row_of(type, WG__POSITIONS_BEHIND_PAD);
+    if (table && !fit->file)
+        *member(table, config) += positions_before(type, config) - before;
 }
 
-const char *const wg__fitted_of_decoders[] = {"vocab_size", "bos_token_id", "eos_token_id", NULL};
+int wg_model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit) {
+    if (!type->fit)
+        fit_rows(type, config, fit);
+    else if (type->fit(config, fit) < 0)
+        return -1;
+    return fit->tokenizer ? wg_model_config_check(type, config) : 0;
+}
 
 /* ---- Models ---- */
 
@@ -363,7 +425,7 @@ char *wg_model_config_json(const wg_model *model) {
 }
 
 wg_model_sizes wg_model_sizes_of(const wg_model *model) {
-    return model->type->sizes(config_of(model));
+    return wg__model_config_sizes(model->type, config_of(model));
 }
 
 double wg__tensor_bytes(const wg_tensor *x) {
@@ -495,7 +557,49 @@ int wg_model_load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
     return -1;
 }
 
+/* ---- Construction ---- */
+
+void *wg__model_root(const wg_model_type *type, const void *config, size_t size, uint64_t seed) {
+    if (wg_model_config_check(type, config) < 0)
+        return NULL;
+    wg_module *module = wg_module_new(NULL, "", size);
+    if (!module)
+        return NULL;
+    module->generator = (wg_generator){.seed = seed};
+    memcpy(module + 1, config, type->settings.size);
+    return module;
+}
+
+const void *wg__root_config(const wg_module *root) {
+    return root + 1;
+}
+
+int wg__keep_rotary(int64_t width, int64_t positions, const wg_rotary_options *options,
+                    wg_tensor **cos, wg_tensor **sin) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    const int status = wg_rotary_tables(width, 0, positions, options, cos, sin);
+    *cos = wg_keep(*cos);
+    *sin = wg_keep(*sin);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
 /* ---- Forward ---- */
+
+wg_tensor *wg__rotary_rows(wg_tensor *table, const wg_model_inputs *inputs, int64_t first,
+                           wg_dtype dtype) {
+    const wg_tensor *x = inputs->embeddings ? inputs->embeddings : inputs->ids;
+    wg_tensor *rows = inputs->position_ids
+                          ? wg_unsqueeze(wg_embedding_op(table, inputs->position_ids, -1), 1)
+                          : wg_slice(table, 0, first, first + wg_tensor_size(x, 1), 1);
+    return wg_cast(rows, dtype);
+}
+
+wg_tensor *wg__position_ids(const wg_model_inputs *inputs, int64_t first) {
+    const double end = (double)(first + wg_tensor_size(inputs->ids, 1));
+    return inputs->position_ids ? inputs->position_ids : wg_arange(WG_I64, (double)first, end, 1);
+}
 
 wg_embedding *wg__bigrams_new(wg_module *parent, const char *name, int64_t rows, int64_t width) {
     const wg_embedding_options zeros = {.init = {.kind = WG_INIT_ZEROS}};
@@ -580,8 +684,9 @@ wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs *inputs
     const wg_model_type *type = model->type;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *hidden = type->encoder ? type->encoder_forward(type->encoder(model->module), inputs)
-                                      : type->forward(model->module, inputs);
+    wg_tensor *hidden = type->encoder.of
+                            ? type->encoder.forward(type->encoder.of(model->module), inputs)
+                            : type->forward(model->module, inputs);
     if (hidden && wg_tensor_ndim(hidden) == 3) /* the type computes all positions */
         hidden = at_positions(hidden, inputs->output_positions);
     return wg_scope_end(&scope, hidden);

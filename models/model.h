@@ -125,6 +125,19 @@ typedef struct wg_model_names {
                               * named, as PEFT chooses them for the type; NULL: no more */
 } wg_model_names;
 
+/* Encoders: a module to hang below a head of one's own, the pooled output (B, C), for which `keep`
+ * is that of the inputs, and what a head on every position reads, (B, T, C) -> (B, T, C). */
+typedef struct wg_encoder_type {
+    const char *name; /* "bert"; "" if the paths of its parameters begin differently */
+    wg_module *(*make)(wg_module *parent, const char *name, const void *config, bool pooler);
+    wg_tensor *(*forward)(wg_module *encoder, const wg_model_inputs *inputs);
+    bool takes_causal; /* its forward takes inputs->causal */
+    wg_tensor *(*pool)(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep);
+    wg_tensor *(*states)(wg_module *encoder, wg_tensor *hidden); /* NULL: hidden itself */
+    wg_module *(*of)(wg_module *model);            /* the encoder of a model of the type */
+    wg_linear *(*next_sentence)(wg_module *model); /* the head on the pooled output; NULL: none */
+} wg_encoder_type;
+
 typedef struct wg_model_type wg_model_type;
 struct wg_model_type {
     const char *name;       /* of the command: "gpt" */
@@ -149,15 +162,10 @@ struct wg_model_type {
     int (*read_more)(wg_config *json, void *config); /* what no row says; NULL: nothing */
     int (*write_more)(wg_config *json, const void *config);
     int (*check)(const void *config); /* beyond the rows; -1 with [ARGUMENT]; NULL: nothing */
-    const char *const *fitted; /* keys that a user's file may leave out, as `fit` sets them; up to
-                                * NULL; NULL: none */
-    int (*fit)(void *config, wg_model_fit *fit);
-
-    /* Makes the configuration one of so many tokens and positions, each unless it is 0; tokens to
-     * begin and end a text that are not in the vocabulary become none. */
-    void (*resize)(void *config, int64_t vocabulary, int64_t positions);
-    wg_model_sizes (*sizes)(const void *config);
-    const void *(*config)(const wg_module *model); /* of a model that was made */
+    int (*fit)(void *config, wg_model_fit *fit); /* NULL: as the roles of the rows say */
+    void (*sizes)(const void *config, wg_model_sizes *sizes); /* beyond those of the rows; NULL:
+                                                               * there are none */
+    const void *(*config)(const wg_module *model);            /* of a model that was made */
 
     /* ---- The module tree ---- */
     wg_model_names names;
@@ -168,27 +176,12 @@ struct wg_model_type {
     wg_tensor *(*forward)(wg_module *model, const wg_model_inputs *inputs);  /* -> (B, T, C), or
                                                                               * (N, C) at output
                                                                               * positions; of
-                                                                              * encoders NULL:
-                                                                              * encoder_forward */
+                                                                              * encoders NULL */
     wg_tensor *(*logits)(wg_module *model, wg_tensor *hidden); /* (.., C) -> (.., V) */
     wg_tensor *(*loss)(wg_module *model, wg_tensor *hidden, wg_tensor *labels,
                        const wg_cross_entropy_options *options);
 
-    /* Decoders: bytes of weights that are read to predict one token: all but tables of vectors that
-     * are no head. */
-    double (*token_bytes)(const wg_module *model);
-
-    /* Encoders: a module to hang below a head of one's own, the pooled output (B, C), for which
-     * `keep` is that of the inputs, and what a head on every position reads, (B, T, C) -> (B, T,
-     * C). */
-    const char *encoder_name; /* "bert"; "" if the paths of its parameters begin differently */
-    wg_module *(*encoder_new)(wg_module *parent, const char *name, const void *config, bool pooler);
-    wg_tensor *(*encoder_forward)(wg_module *encoder, const wg_model_inputs *inputs);
-    bool takes_causal; /* its forward takes inputs->causal */
-    wg_tensor *(*encoder_pool)(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep);
-    wg_tensor *(*encoder_states)(wg_module *encoder, wg_tensor *hidden); /* NULL: hidden itself */
-    wg_module *(*encoder)(wg_module *model);       /* the encoder of a model of this type */
-    wg_linear *(*next_sentence)(wg_module *model); /* the head on the pooled output; NULL: none */
+    wg_encoder_type encoder; /* of encoders */
 };
 
 /* ---- The table ---- */
@@ -215,6 +208,14 @@ WG_API const wg_model_type *wg_model_type_of(const char *path);
  */
 WG_API const wg_model_preset *wg_model_preset_find(const wg_model_type *type, const char *name);
 
+/* The sizes of a configuration. */
+wg_model_sizes wg__model_config_sizes(const wg_model_type *type, const void *config);
+
+/* Makes the configuration one of so many tokens and positions, each unless it is 0; tokens that may
+ * be none become so if they are not in the vocabulary. */
+WG_API void wg_model_config_resize(const wg_model_type *type, void *config, int64_t vocabulary,
+                                   int64_t positions);
+
 /* Copies a preset's configuration. [as wg_model_preset_find] */
 WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, void *config);
 
@@ -224,13 +225,13 @@ WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, v
 WG_API int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config);
 
 /* Reads a user's configuration file for a new model, which may leave out the keys that
- * wg__model_config_fit sets; without such gaps it is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
+ * wg_model_config_fit sets; without such gaps it is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
  * also for another model_type] */
 WG_API int wg_model_config_open(const wg_model_type *type, wg_config *file, void *config);
 
 /* Sets what the tokenizer and the run decide, and checks the configuration; without a tokenizer,
  * sets fit->learnt alone. -1 with [ARGUMENT] */
-int wg__model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit);
+WG_API int wg_model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit);
 
 /* The configuration as JSON text; the caller frees it with wg_text_free. NULL with [MEMORY] */
 WG_API char *wg_model_config_to_json(const wg_model_type *type, const void *config);
@@ -300,6 +301,8 @@ typedef struct wg_model_costs {
     const wg_model_type *type;
     int64_t parameters;   /* numbers in its weights */
     int64_t weight_bytes; /* with buffers, as wengert holds them */
+    int64_t token_bytes;  /* of weights that predicting a token reads: all but tables of vectors
+                           * that are no head */
     int64_t positions;    /* the longest sequence; INT64_MAX: any */
     double token_flops;   /* of products with weights. Of encoder-decoders for a token of the source
                            * and one of the target; layers that run once a sequence count as if

@@ -64,16 +64,15 @@ static const char *pooling_choice(int value) {
 #define AT(key) .name = #key, .offset = offsetof(wg_modernbert_config, key)
 
 static const wg_setting rows[] = {
-    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
-    {AT(hidden_size), WG__SIZE, .help = "the width of the model"},
+    WG__VOCABULARY_ROW,
+    WG__WIDTH_ROW(hidden_size),
     {AT(intermediate_size), WG__SIZE, .help = "the inner width of the gated feed-forward net"},
-    {AT(num_hidden_layers), WG__SIZE, .help = "layers"},
+    WG__LAYERS_ROW(num_hidden_layers),
     {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
     {AT(hidden_activation), WG__GATE, .standard = "\"gelu\"",
      .help = "the gate: `silu`, `sigmoid`, `relu`, `gelu`, `gelu_new` or `linear`"},
-    {AT(max_position_embeddings), WG__SIZE, .standard = "8192", .help = "the longest sequence"},
-    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
-     .help = "the standard deviation that weights begin with"},
+    WG__POSITIONS_ROW(max_position_embeddings, "8192", WG__POSITIONS_RAISED),
+    WG__RANGE_ROW,
     {AT(norm_eps), WG__POSITIVE, .standard = "1e-5", .help = "added to the variance"},
     {AT(norm_bias), WG__FLAG, .standard = "false", .help = "norms have biases"},
     {AT(global_rope_theta), WG__POSITIVE, .standard = "160000",
@@ -101,13 +100,15 @@ static const wg_setting rows[] = {
     {AT(classifier_pooling), .kind = WG_SETTING_CHOICE, .choice = pooling_choice,
      .standard = "\"cls\"",
      .help = "what a classifier reads: the first position, `cls`, or the `mean` of all"},
-    {AT(pad_token_id), WG__MAYBE_TOKEN, .standard = "50283",
+    {AT(pad_token_id), WG__MAYBE_TOKEN, .role = WG__PAD, .standard = "50283",
      .help = "the token whose embedding stays 0, -1 for none; `pretrain` fills it in"},
-    {AT(bos_token_id), WG__MAYBE_TOKEN, .standard = "50281", .help = "begins a text; likewise"},
-    {AT(eos_token_id), WG__MAYBE_TOKEN, .standard = "50282", .help = "ends a text; likewise"},
-    {AT(cls_token_id), WG__MAYBE_TOKEN, .standard = "50281",
+    {AT(bos_token_id), WG__MAYBE_TOKEN, .role = WG__CLASS, .standard = "50281",
+     .help = "begins a text; likewise"},
+    {AT(eos_token_id), WG__MAYBE_TOKEN, .role = WG__SEPARATOR, .standard = "50282",
+     .help = "ends a text; likewise"},
+    {AT(cls_token_id), WG__MAYBE_TOKEN, .role = WG__CLASS, .standard = "50281",
      .help = "the first token of a sequence; likewise"},
-    {AT(sep_token_id), WG__MAYBE_TOKEN, .standard = "50282",
+    {AT(sep_token_id), WG__MAYBE_TOKEN, .role = WG__SEPARATOR, .standard = "50282",
      .help = "the token behind each text; likewise"},
     WG__BIGRAM_ROW,
     {.name = "layer_types",
@@ -130,10 +131,6 @@ static const char *const ignored[] = {
     "deterministic_flash_attn", "gradient_checkpointing", "layer_norm_eps",
     "position_embedding_type",  "reference_compile",      "repad_logits_with_grad",
     "sparse_pred_ignore_index", "sparse_prediction",      NULL};
-
-static const char *const fitted[] = {
-    "vocab_size", "pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id",
-    NULL};
 
 /* What transformers 5 calls global and local layers. */
 static const char *const kinds[] = {"full_attention", "sliding_attention"};
@@ -225,65 +222,14 @@ static int check(const void *checked) {
                    (long long)config->num_attention_heads, (long long)width);
 }
 
-/* A preset takes the tokenizer's vocabulary and as many positions as the sequences if it has fewer.
- */
-static int fit_config(void *fitting, wg_model_fit *fit) {
-    wg_modernbert_config *config = fitting;
-    const wg_tokenizer *tokenizer = fit->tokenizer;
-    fit->learnt = fit->file ? config->vocab_size : 0;
-    if (!tokenizer)
-        return 0;
-    const int64_t class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS),
-                  separator = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR);
-    wg__fit(fit, "vocab_size", &config->vocab_size, wg_tokenizer_size(tokenizer));
-    wg__fit(fit, "pad_token_id", &config->pad_token_id,
-            wg_tokenizer_special(tokenizer, WG_TOKEN_PAD));
-    wg__fit(fit, "bos_token_id", &config->bos_token_id, class);
-    wg__fit(fit, "eos_token_id", &config->eos_token_id, separator);
-    wg__fit(fit, "cls_token_id", &config->cls_token_id, class);
-    wg__fit(fit, "sep_token_id", &config->sep_token_id, separator);
-    if (!fit->file && fit->sequence > config->max_position_embeddings)
-        config->max_position_embeddings = fit->sequence;
-    return 0;
-}
-
-static void resize(void *resized, int64_t vocabulary, int64_t positions) {
-    wg_modernbert_config *config = resized;
-    config->max_position_embeddings = positions ? positions : config->max_position_embeddings;
-    if (vocabulary == 0)
-        return;
-    int64_t *const tokens[] = {&config->pad_token_id, &config->bos_token_id, &config->eos_token_id,
-                               &config->cls_token_id, &config->sep_token_id};
-    config->vocab_size = vocabulary;
-    for (int i = 0; i < 5; i++)
-        *tokens[i] = *tokens[i] < vocabulary ? *tokens[i] : -1;
-}
-
-static wg_initializer weight_init(const wg_modernbert_config *config) {
-    return (wg_initializer){WG_INIT_TRUNCATED_NORMAL, config->initializer_range};
-}
-
-/* Weights of the head, and of layers that add to the residual stream. */
-static wg_initializer output_init(const wg_modernbert_config *config) {
-    return (wg_initializer){
-        WG_INIT_TRUNCATED_NORMAL,
-        wg__residual_scale(config->initializer_range, 2 * config->num_hidden_layers)};
-}
-
-static wg_model_sizes sizes_of(const void *measured) {
+static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     const wg_modernbert_config *config = measured;
-    return (wg_model_sizes){
-        .vocabulary = config->vocab_size,
-        .positions = config->max_position_embeddings,
-        .width = config->hidden_size,
-        .layers = config->num_hidden_layers,
-        .cache_width = 2 * config->hidden_size,
-        .start_id = config->bos_token_id,
-        .end_id = config->eos_token_id,
-        .pad_id = config->pad_token_id,
-        .head_dropout = config->classifier_dropout,
-        .pools_first = config->classifier_pooling == WG_POOLING_CLS,
-        .head_init = {WG_INIT_TRUNCATED_NORMAL, 1 / sqrt((double)config->hidden_size)}};
+    sizes->start_id = config->bos_token_id;
+    sizes->end_id = config->eos_token_id;
+    sizes->head_dropout = config->classifier_dropout;
+    sizes->pools_first = config->classifier_pooling == WG_POOLING_CLS;
+    sizes->head_init =
+        (wg_initializer){WG_INIT_TRUNCATED_NORMAL, 1 / sqrt((double)config->hidden_size)};
 }
 
 /* ---- Construction ---- */
@@ -294,10 +240,14 @@ static wg_layer_norm *norm(wg_module *parent, const char *name,
     return wg_layer_norm_new(parent, name, config->hidden_size, &options);
 }
 
-static wg_modernbert_layer *layer_new(wg_module *parent, int64_t index,
-                                      const wg_modernbert_config *config) {
-    char name[40];
-    snprintf(name, sizeof name, "model.layers.%" PRId64, index);
+/* Weights of the head, and of layers that add to the residual stream. */
+static wg_initializer output_init(const wg_modernbert_config *config) {
+    return wg__truncated_init(
+        wg__residual_scale(config->initializer_range, 2 * config->num_hidden_layers));
+}
+
+static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
+    const wg_modernbert_config *config = from;
     wg_modernbert_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
         return NULL;
@@ -309,7 +259,7 @@ static wg_modernbert_layer *layer_new(wg_module *parent, int64_t index,
         .no_bias = !config->attention_bias,
         .joint = true,
         .pairing = WG_ROTARY_HALVES,
-        .init = weight_init(config),
+        .init = wg__truncated_init(config->initializer_range),
         .output_init = output_init(config),
         .joint_name = "Wqkv",
         .output_name = "Wo",
@@ -319,7 +269,7 @@ static wg_modernbert_layer *layer_new(wg_module *parent, int64_t index,
         .dropout = config->mlp_dropout,
         .bias = config->mlp_bias,
         .joint = true,
-        .init = weight_init(config),
+        .init = wg__truncated_init(config->initializer_range),
         .down_init = output_init(config),
         .joint_name = "Wi",
         .down_name = "Wo",
@@ -336,26 +286,10 @@ static wg_modernbert_layer *layer_new(wg_module *parent, int64_t index,
 
 static void modernbert_destroy(wg_module *module) {
     wg_modernbert *model = (wg_modernbert *)module;
-    wg__free(model->layers);
     for (int local = 0; local < 2; local++) {
         wg_release(model->cos[local]);
         wg_release(model->sin[local]);
     }
-}
-
-/* The rotary tables of global (0) or local (1) layers. */
-static void add_tables(wg_modernbert *model, int local, double theta) {
-    const wg_modernbert_config *config = &model->config;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *cos, *sin;
-    if (wg_rotary_tables(config->hidden_size / config->num_attention_heads, 0,
-                         config->max_position_embeddings, &(wg_rotary_options){.base = theta}, &cos,
-                         &sin) == 0) {
-        model->cos[local] = wg_keep(cos);
-        model->sin[local] = wg_keep(sin);
-    }
-    wg_scope_end(&scope, NULL);
 }
 
 wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
@@ -368,8 +302,7 @@ wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
     wg_module *module = &model->module;
     module->destroy = modernbert_destroy;
     model->config = *config;
-    model->layers = wg__calloc((size_t)config->num_hidden_layers, sizeof *model->layers);
-    const wg_embedding_options words = {.init = weight_init(config),
+    const wg_embedding_options words = {.init = wg__truncated_init(config->initializer_range),
                                         .has_padding = config->pad_token_id >= 0,
                                         .padding_index = config->pad_token_id};
     model->embedding = wg_embedding_new(module, "model.embeddings.tok_embeddings",
@@ -377,16 +310,19 @@ wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
     model->bigrams = wg__bigrams_new(module, "model.embeddings.bigram_embeddings",
                                      config->bigram_vocab_size, config->hidden_size);
     model->embedding_norm = norm(module, "model.embeddings.norm", config);
-    for (int64_t i = 0; model->layers && i < config->num_hidden_layers; i++)
-        model->layers[i] = layer_new(module, i, config);
+    model->layers =
+        wg__layers_new(module, "model.layers", config->num_hidden_layers, layer_new, config);
     model->final_norm = norm(module, "model.final_norm", config);
     const wg_linear_options dense = {.no_bias = !config->classifier_bias,
                                      .init = output_init(config)};
     model->head =
         wg_linear_new(module, "head.dense", config->hidden_size, config->hidden_size, &dense);
     model->head_norm = norm(module, "head.norm", config);
-    add_tables(model, 0, config->global_rope_theta);
-    add_tables(model, 1, config->local_rope_theta);
+    const double thetas[] = {config->global_rope_theta, config->local_rope_theta};
+    for (int local = 0; local < 2; local++)
+        wg__keep_rotary(
+            config->hidden_size / config->num_attention_heads, config->max_position_embeddings,
+            &(wg_rotary_options){.base = thetas[local]}, &model->cos[local], &model->sin[local]);
     return wg_module_finish(module);
 }
 
@@ -414,9 +350,9 @@ static wg_tensor *normalise(wg_layer_norm *norm, wg_tensor *x) {
 
 /* inputs->self is for global layers, inputs->memory for local ones: the model has no other use for
  * it. */
-static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
+static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
                                 const wg_stack_inputs *inputs) {
-    wg_modernbert_layer *layer = ((wg_modernbert *)model)->layers[index];
+    wg_modernbert_layer *layer = ((wg_modernbert_layer **)layers)[index];
     wg_attention_inputs around = layer->local ? inputs->memory : inputs->self;
     around.cache = inputs->self.cache;
     around.output_positions = inputs->self.output_positions;
@@ -431,25 +367,15 @@ static wg_tensor *layer_forward(void *model, int64_t index, wg_tensor *x,
     return wg_scope_end(&scope, wg_add(x, fed));
 }
 
-/* Rows of a table: (T, D/2), or (B, 1, T, D/2) at position_ids. */
-static wg_tensor *table_rows(wg_tensor *table, const wg_model_inputs *inputs, int64_t first,
-                             int64_t count, wg_dtype dtype) {
-    wg_tensor *rows = inputs->position_ids
-                          ? wg_unsqueeze(wg_embedding_op(table, inputs->position_ids, -1), 1)
-                          : wg_slice(table, 0, first, first + count, 1);
-    return wg_cast(rows, dtype);
-}
-
 /* What attention of global (0) or local (1) layers needs besides x. */
 static wg_attention_inputs surroundings(const wg_modernbert *model, int local,
-                                        const wg_model_inputs *inputs, int64_t first,
-                                        int64_t count) {
+                                        const wg_model_inputs *inputs, int64_t first) {
     const wg_dtype dtype = wg_tensor_dtype(model->embedding->weight);
     return (wg_attention_inputs){.mask = wg_padding_mask(inputs->keep),
                                  .causal = inputs->causal,
                                  .window = local ? model->config.local_attention / 2 : 0,
-                                 .cos = table_rows(model->cos[local], inputs, first, count, dtype),
-                                 .sin = table_rows(model->sin[local], inputs, first, count, dtype),
+                                 .cos = wg__rotary_rows(model->cos[local], inputs, first, dtype),
+                                 .sin = wg__rotary_rows(model->sin[local], inputs, first, dtype),
                                  .output_positions = inputs->output_positions};
 }
 
@@ -463,28 +389,24 @@ static wg_tensor *embed(wg_modernbert *model, const wg_model_inputs *inputs) {
     return wg_scope_end(&scope, wg_dropout(&model->module, x, model->config.embedding_dropout));
 }
 
-static wg_tensor *encoder_forward(wg_module *module, const wg_model_inputs *inputs) {
+wg_tensor *wg__modernbert_forward(wg_module *module, const wg_model_inputs *inputs) {
     wg_modernbert *model = (wg_modernbert *)module;
     const wg_modernbert_config *config = &model->config;
     const int64_t first = wg__first_position("modernbert", inputs, config->max_position_embeddings);
     if (first < 0)
         return NULL;
-    const int64_t count = wg_tensor_size(inputs->embeddings ? inputs->embeddings : inputs->ids, 1);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs around = {.self = surroundings(model, 0, inputs, first, count),
-                                    .memory = surroundings(model, 1, inputs, first, count),
+    const wg_stack_inputs around = {.self = surroundings(model, 0, inputs, first),
+                                    .memory = surroundings(model, 1, inputs, first),
                                     .self_caches = inputs->caches};
-    wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model,
+    wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model->layers,
                                     embed(model, inputs), &around);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->final_norm, x));
 }
 
-wg_tensor *wg__modernbert_forward(wg_modernbert *model, const wg_model_inputs *inputs) {
-    return encoder_forward(&model->module, inputs);
-}
-
-wg_tensor *wg__modernbert_head(wg_modernbert *model, wg_tensor *x) {
+wg_tensor *wg__modernbert_head(wg_module *encoder, wg_tensor *x) {
+    wg_modernbert *model = (wg_modernbert *)encoder;
     wg_scope scope;
     wg_scope_begin(&scope);
     x = wg_activate(model->config.classifier_activation, wg_linear_forward(model->head, x));
@@ -499,13 +421,13 @@ static wg_tensor *mean(wg_tensor *hidden, wg_tensor *keep) {
     return wg_div(wg_sum(wg_mul(hidden, kept), WG_DIMS(1), false), wg_sum(kept, WG_DIMS(1), false));
 }
 
-wg_tensor *wg__modernbert_pool(wg_modernbert *model, wg_tensor *hidden, wg_tensor *keep) {
+wg_tensor *wg__modernbert_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *pooled = model->config.classifier_pooling == WG_POOLING_MEAN
+    wg_tensor *pooled = ((wg_modernbert *)encoder)->config.classifier_pooling == WG_POOLING_MEAN
                             ? mean(hidden, keep)
                             : wg_select(hidden, 1, 0);
-    return wg_scope_end(&scope, wg__modernbert_head(model, pooled));
+    return wg_scope_end(&scope, wg__modernbert_head(encoder, pooled));
 }
 
 /* ---- The masked language model ---- */
@@ -514,7 +436,7 @@ static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
     wg_modernbert_for_masked_lm *model = (wg_modernbert_for_masked_lm *)module;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x = wg__modernbert_head(model->encoder, hidden);
+    wg_tensor *x = wg__modernbert_head(&model->encoder->module, hidden);
     return wg_scope_end(&scope, wg_linear_forward(model->decoder, x));
 }
 
@@ -523,7 +445,7 @@ static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
     wg_modernbert_for_masked_lm *model = (wg_modernbert_for_masked_lm *)module;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x = wg__modernbert_head(model->encoder, hidden);
+    wg_tensor *x = wg__modernbert_head(&model->encoder->module, hidden);
     return wg_scope_end(&scope,
                         wg_linear_loss(model->decoder, x, labels, WG_IGNORE_INDEX, options));
 }
@@ -543,14 +465,6 @@ static wg_module *encoder_new(wg_module *parent, const char *name, const void *c
     (void)pooler; /* the head is before a classifier and before answers */
     wg_modernbert *model = wg__modernbert_new(parent, name, config);
     return model ? &model->module : NULL;
-}
-
-static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep) {
-    return wg__modernbert_pool((wg_modernbert *)encoder, hidden, keep);
-}
-
-static wg_tensor *encoder_states(wg_module *encoder, wg_tensor *hidden) {
-    return wg__modernbert_head((wg_modernbert *)encoder, hidden);
 }
 
 static wg_module *encoder_of(wg_module *module) {
@@ -579,9 +493,6 @@ const wg_model_type wg_modernbert_type = {
     .objectives = "masked-lm",
     .read_more = read_more,
     .check = check,
-    .fitted = fitted,
-    .fit = fit_config,
-    .resize = resize,
     .sizes = sizes_of,
     .config = config_of,
     .names = {.architecture = "ModernBertForMaskedLM",
@@ -597,11 +508,11 @@ const wg_model_type wg_modernbert_type = {
     .create = create,
     .logits = logits,
     .loss = loss,
-    .encoder_name = "",
-    .encoder_new = encoder_new,
-    .encoder_forward = encoder_forward,
-    .takes_causal = true,
-    .encoder_pool = encoder_pool,
-    .encoder_states = encoder_states,
-    .encoder = encoder_of,
+    .encoder = {.name = "",
+                .make = encoder_new,
+                .forward = wg__modernbert_forward,
+                .takes_causal = true,
+                .pool = wg__modernbert_pool,
+                .states = wg__modernbert_head,
+                .of = encoder_of},
 };

@@ -100,14 +100,14 @@ wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
 /* The hidden states, (B, T, C), of inputs->ids or embeddings, with keep, position_ids, causal and
  * caches. The distance that a local layer sees counts tokens, whatever position_ids say.
  * [scope; SHAPE, also for T beyond max_position_embeddings; DTYPE, INDEX] */
-wg_tensor *wg__modernbert_forward(wg_modernbert *model, const wg_model_inputs *inputs);
+wg_tensor *wg__modernbert_forward(wg_module *model, const wg_model_inputs *inputs);
 
 /* LayerNorm(act(W x)): (.., C)   ->   (.., C). [scope; SHAPE, DTYPE] */
-wg_tensor *wg__modernbert_head(wg_modernbert *model, wg_tensor *x);
+wg_tensor *wg__modernbert_head(wg_module *model, wg_tensor *x);
 
 /* The head of [CLS], or of the mean of the positions that `keep` (B, T) has (NULL: all):
  * (B, T, C)   ->   (B, C). [scope; SHAPE, DTYPE] */
-wg_tensor *wg__modernbert_pool(wg_modernbert *model, wg_tensor *hidden, wg_tensor *keep);
+wg_tensor *wg__modernbert_pool(wg_module *model, wg_tensor *hidden, wg_tensor *keep);
 
 /* ---- The masked language model ---- */
 

@@ -42,32 +42,25 @@ static const wg_model_preset presets[] = {
 #define AT(key) .name = #key, .offset = offsetof(wg_roberta_config, bert.key)
 
 static const wg_setting rows[] = {
-    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
-    {AT(hidden_size), WG__SIZE, .help = "the width of the model"},
-    {AT(num_hidden_layers), WG__SIZE, .help = "layers"},
-    {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
-    {AT(intermediate_size), WG__SIZE, .help = "the inner width of the feed-forward net"},
-    {AT(hidden_act), WG__ACTIVATION, .standard = "\"gelu\"", .help = "its activation"},
-    {AT(hidden_dropout_prob), WG__PROBABILITY, .standard = "0.1",
-     .help = "dropout of embeddings, sublayers and heads"},
-    {AT(attention_probs_dropout_prob), WG__PROBABILITY, .standard = "0.1",
-     .help = "dropout of attention weights"},
-    {AT(max_position_embeddings), WG__SIZE, .standard = "514",
+    WG__VOCABULARY_ROW,
+    WG__BERT_ROWS("dropout of embeddings, sublayers and heads"),
+    {AT(max_position_embeddings), WG__SIZE, .role = WG__POSITIONS_BEHIND_PAD, .standard = "514",
      .help = "rows of the position table: the longest sequence and `pad_token_id` + 1 more"},
     {AT(type_vocab_size), WG__SIZE, .standard = "1", .help = "kinds of segments"},
-    {AT(initializer_range), WG__POSITIVE, .standard = "0.02",
-     .help = "the standard deviation that weights begin with"},
+    WG__RANGE_ROW,
     {AT(layer_norm_eps), WG__POSITIVE, .standard = "1e-5", .help = "added to the variance"},
-    {AT(pad_token_id), WG__TOKEN, .standard = "1",
+    {AT(pad_token_id), WG__TOKEN, .role = WG__PAD, .standard = "1",
      .help = "the token whose embedding stays 0; `pretrain` fills it in"},
     {.name = "bos_token_id",
      .offset = offsetof(wg_roberta_config, bos_token_id),
      WG__MAYBE_TOKEN,
+     .role = WG__CLASS,
      .standard = "0",
      .help = "the first token of a sequence; likewise"},
     {.name = "eos_token_id",
      .offset = offsetof(wg_roberta_config, eos_token_id),
      WG__MAYBE_TOKEN,
+     .role = WG__SEPARATOR,
      .standard = "2",
      .help = "the token behind each text; likewise"},
     WG__ONLY("position_embedding_type", "\"absolute\""),
@@ -77,9 +70,6 @@ static const wg_setting rows[] = {
 /* Keys of published files that do not change what is computed here. */
 static const char *const ignored[] = {"classifier_dropout", "gradient_checkpointing", "output_past",
                                       NULL};
-
-static const char *const fitted[] = {"vocab_size", "pad_token_id", "bos_token_id", "eos_token_id",
-                                     NULL};
 
 /* Rows of the position table before that of position 0. */
 static int64_t first_position(const wg_roberta_config *config) {
@@ -99,55 +89,12 @@ static int check(const void *checked) {
                              "hidden_size", config->bert.hidden_size);
 }
 
-/* A preset takes the tokenizer's vocabulary and special tokens, and keeps its longest sequence. */
-static int fit_config(void *fitting, wg_model_fit *fit) {
-    wg_roberta_config *config = fitting;
-    const wg_tokenizer *tokenizer = fit->tokenizer;
-    fit->learnt = fit->file ? config->bert.vocab_size : 0;
-    if (!tokenizer)
-        return 0;
-    const int64_t longest = config->bert.max_position_embeddings - first_position(config);
-    wg__fit(fit, "vocab_size", &config->bert.vocab_size, wg_tokenizer_size(tokenizer));
-    wg__fit(fit, "pad_token_id", &config->bert.pad_token_id,
-            wg_tokenizer_special(tokenizer, WG_TOKEN_PAD));
-    wg__fit(fit, "bos_token_id", &config->bos_token_id,
-            wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS));
-    wg__fit(fit, "eos_token_id", &config->eos_token_id,
-            wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR));
-    if (!fit->file)
-        config->bert.max_position_embeddings = longest + first_position(config);
-    return 0;
-}
-
-static void resize(void *resized, int64_t vocabulary, int64_t positions) {
-    wg_roberta_config *config = resized;
-    if (positions)
-        config->bert.max_position_embeddings = positions + first_position(config);
-    if (vocabulary == 0)
-        return;
-    config->bert.vocab_size = vocabulary;
-    config->bos_token_id = config->bos_token_id < vocabulary ? config->bos_token_id : -1;
-    config->eos_token_id = config->eos_token_id < vocabulary ? config->eos_token_id : -1;
-}
-
-static wg_initializer weight_init(const wg_roberta_config *config) {
-    return (wg_initializer){WG_INIT_TRUNCATED_NORMAL, config->bert.initializer_range};
-}
-
-static wg_model_sizes sizes_of(const void *measured) {
-    const wg_roberta_config *config = measured;
-    return (wg_model_sizes){.vocabulary = config->bert.vocab_size,
-                            .positions =
-                                config->bert.max_position_embeddings - first_position(config),
-                            .width = config->bert.hidden_size,
-                            .layers = config->bert.num_hidden_layers,
-                            .start_id = -1,
-                            .end_id = -1,
-                            .pad_id = config->bert.pad_token_id,
-                            .segments = config->bert.type_vocab_size,
-                            .head_dropout = config->bert.hidden_dropout_prob,
-                            .pools_first = true,
-                            .head_init = weight_init(config)};
+static void sizes_of(const void *measured, wg_model_sizes *sizes) {
+    const wg_bert_config *config = &((const wg_roberta_config *)measured)->bert;
+    sizes->segments = config->type_vocab_size;
+    sizes->head_dropout = config->hidden_dropout_prob;
+    sizes->pools_first = true;
+    sizes->head_init = wg__truncated_init(config->initializer_range);
 }
 
 /* ---- Construction ---- */
@@ -164,9 +111,9 @@ static wg_roberta *roberta_new(wg_module *parent, const char *name, const wg_rob
         &model->module, "roberta", &config->bert,
         &(wg_bert_options){.no_pooler = true, .first_position = first_position(config)});
     if (pooler)
-        model->dense = wg_linear_new(&model->module, "classifier.dense", config->bert.hidden_size,
-                                     config->bert.hidden_size,
-                                     &(wg_linear_options){.init = weight_init(config)});
+        model->dense = wg_linear_new(
+            &model->module, "classifier.dense", config->bert.hidden_size, config->bert.hidden_size,
+            &(wg_linear_options){.init = wg__truncated_init(config->bert.initializer_range)});
     return wg_module_finish(&model->module);
 }
 
@@ -191,7 +138,7 @@ static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inp
     wg_model_inputs without = *inputs;
     if (bert->config.type_vocab_size == 1)
         without.token_type_ids = NULL;
-    return wg__bert_forward(bert, &without);
+    return wg__bert_forward(&bert->module, &without);
 }
 
 /* tanh(W dropout(hidden[:, 0]) + b): (B, T, C)   ->   (B, C). <s> is never padding. */
@@ -254,9 +201,6 @@ const wg_model_type wg_roberta_type = {
                 "\"max_position_embeddings\": 7}",
     .objectives = "masked-lm",
     .check = check,
-    .fitted = fitted,
-    .fit = fit_config,
-    .resize = resize,
     .sizes = sizes_of,
     .config = config_of,
     .names = {.architecture = "RobertaForMaskedLM",
@@ -273,9 +217,9 @@ const wg_model_type wg_roberta_type = {
     .create = create,
     .logits = logits,
     .loss = loss,
-    .encoder_name = "",
-    .encoder_new = encoder_new,
-    .encoder_forward = encoder_forward,
-    .encoder_pool = encoder_pool,
-    .encoder = encoder_of,
+    .encoder = {.name = "",
+                .make = encoder_new,
+                .forward = encoder_forward,
+                .pool = encoder_pool,
+                .of = encoder_of},
 };

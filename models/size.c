@@ -125,6 +125,28 @@ static double token_flops(const wg_model *model, const wg_model_sizes *sizes) {
     return 2 * count;
 }
 
+static double token_bytes(const wg_model *model) {
+    bool has_head = false;
+    count_linear(model->module, wg_model_sizes_of(model).vocabulary, &has_head);
+    double bytes = wg__state_bytes(model->module);
+    for (wg_module *m = model->module; m; m = wg__module_next(model->module, m)) {
+        const wg_embedding *table = wg__module_as_embedding(m);
+        if (!table)
+            continue;
+        if (!has_head) { /* the first table is the head, or its quantized copy */
+            has_head = true;
+            if (table->quantized && table->quantized->weight)
+                bytes += wg__tensor_bytes(table->quantized->weight);
+            else
+                continue;
+        } else if (wg__is_tied(model->module, table->weight)) {
+            continue;
+        }
+        bytes -= wg__tensor_bytes(table->weight);
+    }
+    return bytes;
+}
+
 wg_model_costs wg_model_costs_of(const wg_model *model) {
     const wg_model_sizes sizes = wg_model_sizes_of(model);
     /* a layer of a decoder that reads an encoder's states has two attentions */
@@ -134,6 +156,7 @@ wg_model_costs wg_model_costs_of(const wg_model *model) {
         .type = model->type,
         .parameters = wg_module_parameter_count(model->module),
         .weight_bytes = (int64_t)wg__state_bytes(model->module),
+        .token_bytes = (int64_t)token_bytes(model),
         .positions = sizes.positions,
         .token_flops = token_flops(model, &sizes),
         .position_flops = 4 * attentions * (double)sizes.width,

@@ -4,6 +4,8 @@
  * H = num_heads, V = vocab_size. */
 #include "models/t5.h"
 
+#include <string.h>
+
 #include "data/tokenizer/added_tokens.h"
 #include "models/internal.h"
 #include "nn/module.h"
@@ -46,12 +48,14 @@ static const char *feed_forward_name(int value) {
 #define AT(key) .name = #key, .offset = offsetof(wg_t5_config, key)
 
 static const wg_setting rows[] = {
-    {AT(vocab_size), WG__SIZE, .help = "tokens, with sentinels, `</s>` and padding"},
-    {AT(d_model), WG__SIZE, .help = "the width of the model"},
+    {AT(vocab_size), WG__SIZE, .role = WG__OWN_VOCABULARY,
+     .help = "tokens, with sentinels, `</s>` and padding"},
+    WG__WIDTH_ROW(d_model),
     {AT(d_kv), WG__SIZE, .help = "the width of a head"},
     {AT(d_ff), WG__SIZE, .help = "the inner width of the feed-forward net"},
     {AT(num_layers), WG__SIZE, .help = "layers of the encoder"},
-    {AT(num_decoder_layers), WG__SIZE, .derived = "`num_layers`", .help = "layers of the decoder"},
+    {AT(num_decoder_layers), WG__SIZE, .role = WG__LAYERS, .derived = "`num_layers`",
+     .help = "layers of the decoder"},
     {AT(num_heads), WG__SIZE, .help = "heads"},
     {AT(relative_attention_num_buckets), WG__SIZE, .standard = "32",
      .help = "buckets of distances, a multiple of 4"},
@@ -116,24 +120,14 @@ static int fit_config(void *fitting, wg_model_fit *fit) {
     return 0;
 }
 
-static void resize(void *resized, int64_t vocabulary, int64_t positions) {
-    wg_t5_config *config = resized;
-    (void)positions; /* it has as many as are wanted */
-    config->vocab_size = vocabulary ? vocabulary : config->vocab_size;
-}
-
-static wg_model_sizes sizes_of(const void *measured) {
+static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     const wg_t5_config *config = measured;
-    return (wg_model_sizes){.vocabulary = config->vocab_size,
-                            .source_vocabulary = config->vocab_size,
-                            .positions = INT64_MAX,
-                            .width = config->d_model,
-                            .layers = config->num_decoder_layers,
-                            .encoder_layers = config->num_layers,
-                            .cache_width = 2 * config->num_heads * config->d_kv,
-                            .start_id = config->decoder_start_token_id,
-                            .end_id = config->eos_token_id,
-                            .pad_id = config->pad_token_id};
+    sizes->source_vocabulary = config->vocab_size;
+    sizes->encoder_layers = config->num_layers;
+    sizes->cache_width = 2 * config->num_heads * config->d_kv;
+    sizes->start_id = config->decoder_start_token_id;
+    sizes->end_id = config->eos_token_id;
+    sizes->pad_id = config->pad_token_id;
 }
 
 /* ---- Construction: standard deviations are those of the published code ---- */
@@ -198,11 +192,11 @@ static void add_net(wg_t5_block *block, const char *name, const wg_t5_config *co
 }
 
 /* The first block of a stack owns the positions. */
-static wg_t5_block *block_new(wg_t5_stack *stack, int64_t index, bool decodes,
-                              const wg_t5_config *config) {
-    char name[40];
-    snprintf(name, sizeof name, "block.%" PRId64, index);
-    wg_t5_block *block = wg_module_new(&stack->module, name, sizeof *block);
+static void *block_new(wg_module *parent, const char *name, int64_t index, const void *from) {
+    const wg_t5_config *config = from;
+    wg_t5_stack *stack = (wg_t5_stack *)parent;
+    const bool decodes = strcmp(parent->name, "decoder") == 0;
+    wg_t5_block *block = wg_module_new(parent, name, sizeof *block);
     if (!block)
         return NULL;
     wg_module *module = &block->module;
@@ -226,38 +220,27 @@ static wg_t5_block *block_new(wg_t5_stack *stack, int64_t index, bool decodes,
     return wg_module_finish(module);
 }
 
-static void stack_destroy(wg_module *module) {
-    wg__free(((wg_t5_stack *)module)->blocks);
-}
-
-static wg_t5_stack *stack_new(wg_module *parent, const char *name, int64_t count, bool decodes,
+static wg_t5_stack *stack_new(wg_module *parent, const char *name, int64_t count,
                               const wg_t5_config *config) {
     wg_t5_stack *stack = wg_module_new(parent, name, sizeof *stack);
     if (!stack)
         return NULL;
-    stack->module.destroy = stack_destroy;
     stack->count = count;
-    stack->blocks = wg__calloc((size_t)count, sizeof *stack->blocks);
-    for (int64_t i = 0; stack->blocks && i < count; i++)
-        stack->blocks[i] = block_new(stack, i, decodes, config);
+    stack->blocks = wg__layers_new(&stack->module, "block", count, block_new, config);
     stack->norm = norm(&stack->module, "final_layer_norm", config);
     return wg_module_finish(&stack->module);
 }
 
 wg_t5 *wg_t5_new(const wg_t5_config *config, uint64_t seed) {
-    if (wg_model_config_check(&wg_t5_type, config) < 0)
-        return NULL;
-    wg_t5 *model = wg_module_new(NULL, "", sizeof *model);
+    wg_t5 *model = wg__model_root(&wg_t5_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
     wg_module *module = &model->module;
-    module->generator = (wg_generator){.seed = seed};
-    model->config = *config;
     const wg_initializer word = {WG_INIT_NORMAL, config->initializer_factor};
     model->words = wg_embedding_new(module, "shared", config->vocab_size, config->d_model,
                                     &(wg_embedding_options){.init = word});
-    model->encoder = stack_new(module, "encoder", config->num_layers, false, config);
-    model->decoder = stack_new(module, "decoder", config->num_decoder_layers, true, config);
+    model->encoder = stack_new(module, "encoder", config->num_layers, config);
+    model->decoder = stack_new(module, "decoder", config->num_decoder_layers, config);
     const wg_linear_options head = {.no_bias = true, .init = word};
     if (!config->tie_word_embeddings)
         model->head = wg_linear_new(module, "lm_head", config->d_model, config->vocab_size, &head);
@@ -363,10 +346,6 @@ static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg_t5_new(config, seed);
 }
 
-static const void *config_of(const wg_module *module) {
-    return &((const wg_t5 *)module)->config;
-}
-
 /* Training: Adafactor at a step size relative to the weights, as T5 was trained (section 3.1.2; its
  * rate, the inverse square root of the step, begins at 1e-2, for runs of 2^19 steps), here with the
  * schedule of the other models, which suits short runs. */
@@ -388,9 +367,8 @@ const wg_model_type wg_t5_type = {
     .objectives = "span-corruption",
     .read_more = read_more,
     .fit = fit_config,
-    .resize = resize,
     .sizes = sizes_of,
-    .config = config_of,
+    .config = wg__root_config,
     .names = {.architecture = "T5ForConditionalGeneration",
               .marker = ".SelfAttention.",
               .ignored = {".EncDecAttention.relative_attention_bias.weight"},

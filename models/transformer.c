@@ -52,13 +52,15 @@ static const wg_model_preset presets[] = {
 #define AT(key) .name = #key, .offset = offsetof(wg_transformer_config, key)
 
 static const wg_setting rows[] = {
-    {AT(vocab_size), WG__SIZE, .help = "tokens; `pretrain` fills it in"},
-    {AT(decoder_vocab_size), WG__SIZE, .derived = "`vocab_size`", .help = "tokens of the target"},
+    {AT(vocab_size), WG__SIZE, .role = WG__SOURCE_VOCABULARY,
+     .help = "tokens; `pretrain` fills it in"},
+    {AT(decoder_vocab_size), WG__SIZE, .role = WG__VOCABULARY, .derived = "`vocab_size`",
+     .help = "tokens of the target"},
     {AT(share_encoder_decoder_embeddings), WG__FLAG, .standard = "true",
      .help = "one word table for source and target"},
-    {AT(d_model), WG__SIZE, .help = "the width of the model"},
+    WG__WIDTH_ROW(d_model),
     {AT(encoder_layers), WG__SIZE, .help = "layers of the encoder"},
-    {AT(decoder_layers), WG__SIZE, .help = "layers of the decoder"},
+    {AT(decoder_layers), WG__SIZE, .role = WG__LAYERS, .help = "layers of the decoder"},
     {AT(encoder_attention_heads), WG__SIZE, .help = "heads of the encoder, a divisor of the width"},
     {AT(decoder_attention_heads), WG__SIZE, .help = "heads of the decoder, likewise"},
     {AT(encoder_ffn_dim), WG__SIZE, .help = "the inner width of the encoder's feed-forward net"},
@@ -79,13 +81,13 @@ static const wg_setting rows[] = {
      .help = "dropout inside of the feed-forward nets"},
     {AT(label_smoothing), WG__PROBABILITY, .standard = "0.1",
      .help = "the share of a label that is spread over all tokens"},
-    {AT(max_position_embeddings), WG__SIZE, .standard = "1024",
+    {AT(max_position_embeddings), WG__SIZE, .role = WG__POSITIONS, .standard = "1024",
      .help = "the longest source or target"},
-    {AT(pad_token_id), WG__INTEGER, .standard = "1",
+    {AT(pad_token_id), WG__INTEGER, .role = WG__PAD, .standard = "1",
      .help = "padding, -1 for none; `pretrain` fills it in"},
-    {AT(eos_token_id), WG__INTEGER, .standard = "2",
+    {AT(eos_token_id), WG__INTEGER, .role = WG__END, .standard = "2",
      .help = "the token that ends a target, likewise"},
-    {AT(decoder_start_token_id), WG__INTEGER, .standard = "2",
+    {AT(decoder_start_token_id), WG__INTEGER, .role = WG__BEGIN, .standard = "2",
      .help = "what the decoder reads first, likewise"},
     WG__ONLY("tie_word_embeddings", "true"),
     WG__ONLY("normalize_embedding", "false"),
@@ -161,9 +163,6 @@ static int check(const void *checked) {
     return check_target_token("decoder_start_token_id", config->decoder_start_token_id, targets);
 }
 
-static const char *const fitted[] = {"vocab_size", "pad_token_id", "eos_token_id",
-                                     "decoder_start_token_id", NULL};
-
 static int fit_config(void *fitting, wg_model_fit *fit) {
     wg_transformer_config *config = fitting;
     wg__translation_tokens tokens;
@@ -180,25 +179,8 @@ static int fit_config(void *fitting, wg_model_fit *fit) {
     return 0;
 }
 
-static void resize(void *resized, int64_t vocabulary, int64_t positions) {
-    wg_transformer_config *config = resized;
-    if (vocabulary)
-        config->vocab_size = config->decoder_vocab_size = vocabulary;
-    config->max_position_embeddings = positions ? positions : config->max_position_embeddings;
-}
-
-static wg_model_sizes sizes_of(const void *measured) {
-    const wg_transformer_config *config = measured;
-    return (wg_model_sizes){.vocabulary = config->decoder_vocab_size,
-                            .source_vocabulary = config->vocab_size,
-                            .positions = config->max_position_embeddings,
-                            .width = config->d_model,
-                            .layers = config->decoder_layers,
-                            .encoder_layers = config->encoder_layers,
-                            .cache_width = 2 * config->d_model,
-                            .start_id = config->decoder_start_token_id,
-                            .end_id = config->eos_token_id,
-                            .pad_id = config->pad_token_id};
+static void sizes_of(const void *measured, wg_model_sizes *sizes) {
+    sizes->encoder_layers = ((const wg_transformer_config *)measured)->encoder_layers;
 }
 
 /* ---- Construction ---- */
@@ -232,8 +214,9 @@ static wg_add_norm *add_norm_new(wg_module *parent, const char *norm_name, const
     return wg_add_norm_new(parent, "", kind->config->d_model, &options);
 }
 
-static wg_transformer_layer *layer_new(wg_module *parent, const char *name,
-                                       const layer_kind *kind) {
+static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
+    const layer_kind *kind = from;
+    (void)index;
     wg_transformer_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
         return NULL;
@@ -259,12 +242,9 @@ static wg_transformer_layer *layer_new(wg_module *parent, const char *name,
 static void add_layers(wg_module *module, const char *name, int64_t count, const layer_kind *kind,
                        wg_transformer_stack *stack) {
     char path[64];
-    stack->layers = wg__calloc((size_t)count, sizeof *stack->layers);
+    snprintf(path, sizeof path, "%s.layers", name);
+    stack->layers = wg__layers_new(module, path, count, layer_new, kind);
     stack->layer_count = stack->layers ? count : 0;
-    for (int64_t i = 0; i < stack->layer_count; i++) {
-        snprintf(path, sizeof path, "%s.layers.%" PRId64, name, i);
-        stack->layers[i] = layer_new(module, path, kind);
-    }
     if (!kind->config->normalize_before)
         return;
     snprintf(path, sizeof path, "%s.layer_norm", name);
@@ -321,21 +301,10 @@ static void add_decoder(wg_transformer *model) {
                                   config->decoder_vocab_size, &tied);
 }
 
-static void transformer_destroy(wg_module *module) {
-    wg_transformer *model = (wg_transformer *)module;
-    wg__free(model->encoder.layers);
-    wg__free(model->decoder.layers);
-}
-
 wg_transformer *wg_transformer_new(const wg_transformer_config *config, uint64_t seed) {
-    if (wg_model_config_check(&wg_transformer_type, config) < 0)
-        return NULL;
-    wg_transformer *model = wg_module_new(NULL, "", sizeof *model);
+    wg_transformer *model = wg__model_root(&wg_transformer_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
-    model->module.destroy = transformer_destroy;
-    model->module.generator = (wg_generator){.seed = seed};
-    model->config = *config;
     add_encoder(model);
     add_decoder(model);
     return wg_module_finish(&model->module);
@@ -447,10 +416,6 @@ static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg_transformer_new(config, seed);
 }
 
-static const void *config_of(const wg_module *module) {
-    return &((const wg_transformer *)module)->config;
-}
-
 /* Training is the paper's, section 5: its rate at the peak is that of its base model, and its
  * warm-up is a tenth of a shorter run. */
 const wg_model_type wg_transformer_type = {
@@ -474,11 +439,9 @@ const wg_model_type wg_transformer_type = {
     .objectives = "translation",
     .read_more = read_more,
     .check = check,
-    .fitted = fitted,
     .fit = fit_config,
-    .resize = resize,
     .sizes = sizes_of,
-    .config = config_of,
+    .config = wg__root_config,
     .names = {.marker = ".encoder_attn.", .adapted = {"q_proj", "v_proj"}},
     .create = create,
     .encode = encode,

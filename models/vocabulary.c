@@ -84,9 +84,9 @@ static int make_grown(const wg_model *model, const growth *g, wg_model *grown) {
         return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the configuration");
     memcpy(config, type->config(model->module), type->settings.size);
     wg_model_fit fit = {.tokenizer = g->extension->tokenizer};
-    int status = wg__model_config_fit(type, config, &fit);
-    if (status == 0 &&
-        type->sizes(config).vocabulary != wg_model_sizes_of(model).vocabulary + g->extension->count)
+    int status = wg_model_config_fit(type, config, &fit);
+    if (status == 0 && wg__model_config_sizes(type, config).vocabulary !=
+                           wg_model_sizes_of(model).vocabulary + g->extension->count)
         status = wg_fail(WG_ERROR_STATE, WHERE,
                          "the model has %lld tokens and its tokenizer %lld; only a model with no "
                          "others than its tokenizer's and its objective's can be extended",

@@ -373,10 +373,10 @@ static wg_tensor *next_sentence_loss(const wg_model *model, wg_tensor *first,
                                      const wg__masked_batch *batch,
                                      const wg_cross_entropy_options *options) {
     const wg_model_type *type = model->type;
-    wg_tensor *pooled = type->encoder_pool(type->encoder(model->module), wg_unsqueeze(first, 1),
+    wg_tensor *pooled = type->encoder.pool(type->encoder.of(model->module), wg_unsqueeze(first, 1),
                                            batch->attention_mask);
-    return wg_linear_loss(type->next_sentence(model->module), pooled, batch->next_sentence_labels,
-                          WG_IGNORE_INDEX, options);
+    return wg_linear_loss(type->encoder.next_sentence(model->module), pooled,
+                          batch->next_sentence_labels, WG_IGNORE_INDEX, options);
 }
 
 int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, bool count_correct,
@@ -384,7 +384,7 @@ int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, boo
     *loss = (wg__masked_loss){0};
     wg_scope scope;
     wg_scope_begin(&scope);
-    const bool pairs = batch->next_sentence_labels && model->type->next_sentence;
+    const bool pairs = batch->next_sentence_labels && model->type->encoder.next_sentence;
     wg_tensor *masked = batch->masked_positions;
     const wg_model_inputs inputs = {
         .ids = batch->input_ids,
@@ -494,7 +494,7 @@ static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
     const double unigram = wg_dataset_unigram_loss(text, batch.masked_labels, NULL);
     if (wg_metrics_add(metrics, "unigram_loss", unigram, masked_count) < 0)
         return -1;
-    if (!t->setup.model->type->next_sentence)
+    if (!t->setup.model->type->encoder.next_sentence)
         return 0;
     const double random =
         wg_item(wg_mean(wg_cast(batch.next_sentence_labels, WG_F64), 0, NULL, false));
@@ -506,7 +506,7 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     if (wg__evaluate_batches(t, &mine->held_out, batches, evaluate_batch, metrics) < 0)
         return -1;
     double loss = wg_metrics_get(metrics, "mlm_loss");
-    if (t->setup.model->type->next_sentence)
+    if (t->setup.model->type->encoder.next_sentence)
         loss += wg_metrics_get(metrics, "nsp_loss");
     return wg_metrics_add(metrics, "loss", loss, wg_metrics_weight(metrics, "mlm_loss"));
 }

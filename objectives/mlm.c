@@ -418,7 +418,7 @@ static int begin(wg_training *t) {
     mlm *mine = t->context = wg__calloc(1, sizeof *mine);
     if (!mine)
         return -1;
-    if (is_hybrid(t) && !setup->model->type->takes_causal)
+    if (is_hybrid(t) && !setup->model->type->encoder.takes_causal)
         return wg_fail(WG_ERROR_ARGUMENT, "hybrid",
                        "a %s model has no causal attention, with which next tokens are predicted; "
                        "--objective mlm trains it on masked tokens alone",

@@ -168,7 +168,7 @@ static wg_bert_for_pretraining *load_bert(const char *path) {
 static wg_tensor *sequence_of(wg_bert_for_pretraining *model) {
     wg_tensor *ids = load("bert/input_ids.npy"), *types = load("bert/token_type_ids.npy");
     wg_tensor *mask = load("bert/attention_mask.npy");
-    return wg__bert_forward(model->bert,
+    return wg__bert_forward(&model->bert->module,
                             &(wg_model_inputs){.ids = ids, .token_type_ids = types, .keep = mask});
 }
 
@@ -181,7 +181,8 @@ START_TEST(bert_of_safetensors_gives_pytorchs_logits) {
     assert_close(wg_model_logits(&(wg_model){.type = &wg_bert_type, .module = &model->module},
                                  sequence, load("bert/masked_positions.npy")),
                  wg_cast(load("bert/mlm_logits.npy"), WG_F32), 1e-5, 1e-5);
-    assert_close(wg_linear_forward(model->next_sentence, wg__bert_pool(model->bert, sequence)),
+    assert_close(wg_linear_forward(model->next_sentence,
+                                   wg__bert_pool(&model->bert->module, sequence, NULL)),
                  wg_cast(load("bert/nsp_logits.npy"), WG_F32), 1e-5, 1e-5);
     wg_set_grad_enabled(true);
     wg_scope_clear_root();

@@ -23,7 +23,7 @@ static char *through_head(const char *json, const wg_model_type *type, wg__head_
     char *encoder = through_model(json, type), *written = NULL;
     void *config = malloc(type->settings.size);
     if (encoder && config && wg_model_config_from_json(type, encoder, config) == 0 &&
-        type->encoder_new && type->sizes(config).layers <= 64) {
+        type->encoder.make && wg__model_config_sizes(type, config).layers <= 64) {
         wg_set_meta_init(true);
         wg__headed_encoder *model = wg__headed_encoder_of(type, kind, json);
         wg_set_meta_init(false);

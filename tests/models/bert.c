@@ -50,7 +50,7 @@ static wg_tensor *mlm_logits(wg_bert_for_pretraining *model, wg_tensor *sequence
 
 static wg_tensor *forward(wg_bert *bert, wg_tensor *ids, wg_tensor *segments, wg_tensor *keep) {
     return wg__bert_forward(
-        bert, &(wg_model_inputs){.ids = ids, .token_type_ids = segments, .keep = keep});
+        &bert->module, &(wg_model_inputs){.ids = ids, .token_type_ids = segments, .keep = keep});
 }
 
 static wg_bert_for_pretraining *load_model(wg_dtype dtype) {
@@ -69,10 +69,11 @@ static void check_outputs(wg_dtype dtype, double tolerance) {
     wg_tensor *sequence =
         forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
     assert_relative(sequence, load("sequence"), tolerance);
-    assert_relative(wg__bert_pool(model->bert, sequence), load("pooled"), tolerance);
+    assert_relative(wg__bert_pool(&model->bert->module, sequence, NULL), load("pooled"), tolerance);
     assert_relative(mlm_logits(model, sequence, batch.masked_positions), load("mlm_logits"),
                     tolerance);
-    assert_relative(wg_linear_forward(model->next_sentence, wg__bert_pool(model->bert, sequence)),
+    assert_relative(wg_linear_forward(model->next_sentence,
+                                      wg__bert_pool(&model->bert->module, sequence, NULL)),
                     load("nsp_logits"), tolerance);
     wg__masked_loss loss;
     ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
@@ -339,10 +340,10 @@ START_TEST(right_predictions_are_counted) {
     /* The ignored label stays; four of the others become the model's predictions. */
     int64_t predicted[8], labels[8], sentences[3];
     wg_to_array(wg_argmax(logits, 1, false), predicted);
-    wg_to_array(
-        wg_argmax(wg_linear_forward(model->next_sentence, wg__bert_pool(model->bert, sequence)), 1,
-                  false),
-        sentences);
+    wg_to_array(wg_argmax(wg_linear_forward(model->next_sentence,
+                                            wg__bert_pool(&model->bert->module, sequence, NULL)),
+                          1, false),
+                sentences);
     for (int i = 0; i < 8; i++)
         labels[i] = i == 5 ? -100 : i < 4 ? predicted[i] : (predicted[i] + 1) % 64;
     sentences[1] = !sentences[1];

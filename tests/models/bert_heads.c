@@ -95,7 +95,7 @@ START_TEST(a_classification_computes_the_last_layer_of_first_positions_alone) {
     wg__headed_encoder *model = new_classifier();
     const wg_model_inputs inputs = load_inputs(CLASSIFIER);
     double before = wg_product_flops();
-    wg_bert_type.encoder_forward(model->encoder, &inputs);
+    wg_bert_type.encoder.forward(model->encoder, &inputs);
     const double whole = wg_product_flops() - before;
     const double layer = whole / (double)bert_fixture_config().num_hidden_layers;
     before = wg_product_flops();
@@ -156,10 +156,10 @@ START_TEST(contrastive_learning_equals_pytorch_with_every_gradient) {
     const wg_bert_config config = bert_fixture_config();
     for (size_t i = 0; i < WG_COUNT(precisions); i++) {
         wg_module *root = wg_module_new(NULL, "", sizeof *root);
-        wg_module *encoder = wg_bert_type.encoder_new(root, "bert", &config, false);
+        wg_module *encoder = wg_bert_type.encoder.make(root, "bert", &config, false);
         load_model_fixture(VECTORS, root, precisions[i].dtype);
         const wg_model_inputs inputs = load_inputs(VECTORS);
-        wg_tensor *pooled = wg__pool_texts(wg_bert_type.encoder_forward(encoder, &inputs),
+        wg_tensor *pooled = wg__pool_texts(wg_bert_type.encoder.forward(encoder, &inputs),
                                            inputs.keep, WG_POOL_MEAN, 0);
         wg_tensor *first = wg_div(pooled, wg_norm(pooled, 2, 1, (int64_t[]){1}, true));
         assert_relative(first, model_fixture(VECTORS, "first"), precisions[i].tolerance);

@@ -126,8 +126,8 @@ START_TEST(pooled_states_equal_pytorch) {
     const wg_model_inputs inputs = load_inputs(_i);
     for (int pooling = 0; pooling < 2; pooling++) {
         encoder->config.classifier_pooling = (wg_pooling)pooling;
-        wg_tensor *hidden = wg__modernbert_forward(encoder, &inputs);
-        assert_relative(wg_detach(wg__modernbert_pool(encoder, hidden, inputs.keep)),
+        wg_tensor *hidden = wg__modernbert_forward(&encoder->module, &inputs);
+        assert_relative(wg_detach(wg__modernbert_pool(&encoder->module, hidden, inputs.keep)),
                         load(_i, names[pooling]), 1e-10);
     }
     free_model(&model);
@@ -337,8 +337,8 @@ START_TEST(a_classifier_reads_the_pooled_state) {
         wg__headed_encoder_new(&wg_modernbert_type, WG_HEAD_LABELS, &config, &labels, 1);
     const wg_model_inputs inputs = load_inputs(0);
     wg_modernbert *encoder = (wg_modernbert *)model->encoder;
-    wg_tensor *pooled =
-        wg__modernbert_pool(encoder, wg__modernbert_forward(encoder, &inputs), inputs.keep);
+    wg_tensor *pooled = wg__modernbert_pool(
+        &encoder->module, wg__modernbert_forward(&encoder->module, &inputs), inputs.keep);
     check_paths(model);
     assert_close(wg__headed_encoder_classify(model, &inputs),
                  wg_linear_forward(model->head, pooled), 0, 1e-6);
@@ -354,7 +354,8 @@ START_TEST(answers_are_read_from_the_head_at_every_position) {
         wg__headed_encoder_new(&wg_modernbert_type, WG_HEAD_ANSWERS, &config, NULL, 1);
     const wg_model_inputs inputs = load_inputs(0);
     wg_modernbert *encoder = (wg_modernbert *)model->encoder;
-    wg_tensor *states = wg__modernbert_head(encoder, wg__modernbert_forward(encoder, &inputs));
+    wg_tensor *states =
+        wg__modernbert_head(&encoder->module, wg__modernbert_forward(&encoder->module, &inputs));
     wg_tensor *logits = wg_linear_forward(model->head, states), *start, *end;
     check_paths(model);
     ck_assert_int_eq(wg__headed_encoder_answer(model, &inputs, &start, &end), 0);
@@ -394,7 +395,7 @@ START_TEST(a_new_model_has_the_initial_values_of_the_published_code) {
     wg_model model;
     wg_modernbert_config config;
     wg_model_preset_config(&wg_modernbert_type, "modernbert-mini", &config);
-    wg_modernbert_type.resize(&config, 64, 0);
+    wg_model_config_resize(&wg_modernbert_type, &config, 64, 0);
     ck_assert_int_eq(wg_model_from_config(&wg_modernbert_type, &config, 1, &model), 0);
     wg_state_dict *state = wg_module_state(model.module);
     for (int64_t i = 0; i < state->count; i++) {

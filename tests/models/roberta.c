@@ -141,7 +141,7 @@ END_TEST
 /* 18 rows less those of positions that are none, 0 to PAD. */
 START_TEST(the_longest_text_has_the_last_row_of_the_table) {
     wg_model model = new_model();
-    ck_assert_int_eq(wg_roberta_type.sizes(wg_roberta_type.config(model.module)).positions, 14);
+    ck_assert_int_eq(wg_model_sizes_of(&model).positions, 14);
     ck_assert_ptr_nonnull(hidden_of_ids(&model, wg_ones(WG_I64, WG_DIMS(1, 14))));
     ck_assert_ptr_null(hidden_of_ids(&model, wg_ones(WG_I64, WG_DIMS(1, 15))));
     assert_error(WG_ERROR_SHAPE, "15 positions are more than the model's 14");

@@ -131,7 +131,7 @@ static double counted_flops(const wg_model *model) {
  * each token. */
 static double left_out(const wg_model *model) {
     const double width = (double)wg_model_sizes_of(model).width;
-    return model->type->next_sentence ? 2 * width * (width + 2) * LENGTH : 0;
+    return model->type->encoder.next_sentence ? 2 * width * (width + 2) * LENGTH : 0;
 }
 
 START_TEST(costs_are_the_operations_of_a_forward) {
@@ -139,7 +139,7 @@ START_TEST(costs_are_the_operations_of_a_forward) {
     void *config = malloc(type->settings.size);
     wg_model model;
     wg_model_preset_config(type, type->bench_preset, config);
-    type->resize(config, VOCABULARY, 64);
+    wg_model_config_resize(type, config, VOCABULARY, 64);
     ck_assert_int_eq(wg_model_from_config(type, config, 1, &model), 0);
     wg_module_train(model.module, false);
     const wg_model_costs costs = wg_model_costs_of(&model);

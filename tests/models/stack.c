@@ -104,7 +104,7 @@ static wg_tensor *bert_loss(void *model) {
 static void *modernbert_new(void) {
     wg_modernbert_config config;
     wg_model_preset_config(&wg_modernbert_type, "modernbert-mini", &config);
-    wg_modernbert_type.resize(&config, VOCAB, T);
+    wg_model_config_resize(&wg_modernbert_type, &config, VOCAB, T);
     config.hidden_size = WIDTH;
     config.intermediate_size = 3 * WIDTH;
     config.num_hidden_layers = layers;

@@ -35,7 +35,7 @@ static void begin(world *w, int number) {
     void *config = wg__calloc(1, type->settings.size);
     wg_model_fit fit = {.tokenizer = w->tokenizer, .sequence = 16};
     wg_model_preset_config(type, NULL, config);
-    ck_assert_int_eq(wg__model_config_fit(type, config, &fit), 0);
+    ck_assert_int_eq(wg_model_config_fit(type, config, &fit), 0);
     wg_model_from_config(type, config, 1, &w->model);
     wg__free(config);
     assert_no_error();

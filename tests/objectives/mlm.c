@@ -256,7 +256,7 @@ static setup make_setup(const wg_mlm_options *masking) {
     wg_dataset_free(all);
     wg_modernbert_config config;
     ck_assert_int_eq(wg_model_preset_config(&wg_modernbert_type, NULL, &config), 0);
-    wg_modernbert_type.resize(&config, wg_tokenizer_size(s.tokenizer), 24);
+    wg_model_config_resize(&wg_modernbert_type, &config, wg_tokenizer_size(s.tokenizer), 24);
     config.pad_token_id = 0;
     config.hidden_size = 16;
     config.num_attention_heads = 2;
