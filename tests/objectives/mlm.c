@@ -205,6 +205,37 @@ START_TEST(hybrid_batches_have_causal_rows_and_predict_from_the_position_before)
 }
 END_TEST
 
+/* Draws and their order are those of runs that were begun before. */
+START_TEST(packed_batches_are_the_same_on_every_machine) {
+    static const struct {
+        wg_mask_unit unit;
+        double causal_share;
+        int64_t fingerprint;
+    } cases[] = {{WG_MASK_TOKENS, 0, INT64_C(-3646465318904479854)},
+                 {WG_MASK_WORDS, 0, INT64_C(-2501863613164415842)},
+                 {WG_MASK_SPANS, 0.25, INT64_C(5129934125970366460)}};
+    word_corpus w = make_pieces();
+    for (size_t c = 0; c < WG_COUNT(cases); c++) {
+        wg__mlm_batch_options options = options_of(cases[c].unit, 0.3);
+        options.masking.causal_share = cases[c].causal_share;
+        options.predicts_from_before = cases[c].causal_share > 0;
+        wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg__mlm_batch batch;
+        for (int n = 0; n < 3; n++)
+            ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+        wg_tensor *const tensors[] = {batch.ids, batch.positions, batch.labels, batch.causal_ids,
+                                      batch.causal_labels};
+        ck_assert_int_eq(wg_tensors_fingerprint(batch.causal_ids ? 5 : 3, tensors),
+                         cases[c].fingerprint);
+        wg_scope_end(&scope, NULL);
+        wg_batches_free(batches);
+    }
+    word_corpus_free(w);
+}
+END_TEST
+
 START_TEST(options_and_tokenizers_that_cannot_be_used_are_refused) {
     word_corpus w = word_corpus_of(4, 30, 6);
     wg__mlm_batch_options options = options_of(WG_MASK_TOKENS, 1.5);
@@ -446,8 +477,10 @@ END_TEST
 SUITES {
     const TTest *const batches[] = {
         sequences_are_full_and_documents_end_with_sep,
-        the_share_of_masked_tokens_is_what_is_asked_for, the_pieces_of_a_word_are_masked_together,
+        the_share_of_masked_tokens_is_what_is_asked_for,
+        the_pieces_of_a_word_are_masked_together,
         hybrid_batches_have_causal_rows_and_predict_from_the_position_before,
+        packed_batches_are_the_same_on_every_machine,
         options_and_tokenizers_that_cannot_be_used_are_refused};
     add_suite("mlm batches", batches);
     const TTest *const training[] = {the_masked_share_falls_over_the_run,
