@@ -179,7 +179,7 @@ static int next_batch(void *context, double *tokens) {
     int64_t count = 0;
     const int status = wg_batches_next(d->batches, d->batch);
     if (status == 0)
-        memcpy(&count, d->batch + d->objective->batch_tokens, sizeof count);
+        memcpy(&count, d->batch + d->objective->data.batch_tokens, sizeof count);
     *tokens = (double)count;
     return status;
 }
@@ -215,11 +215,15 @@ static wg_dataset *dataset_of(const material *m, wg_dataset_kind kind) {
 }
 
 static int time_objective(const material *m, const wg_objective *objective) {
-    wg_dataset *text = dataset_of(m, objective->text);
-    drawing d = {.objective = objective, .batch = wg__cli_calloc(1, objective->batch_size)};
+    wg_dataset *text = dataset_of(m, objective->data.text);
+    wg_training_setup setup = {.tokenizer = m->tokenizer,
+                               .batch = m->arguments->batch,
+                               .sequence = m->arguments->sequence};
+    if (objective->data.text == WG_TEXT_PAIRS) /* whose batches are counted in tokens */
+        setup.batch *= setup.sequence;
+    drawing d = {.objective = objective, .batch = wg__cli_calloc(1, objective->data.batch_size)};
     if (text && d.batch)
-        d.batches =
-            objective->batches(text, m->tokenizer, m->arguments->batch, m->arguments->sequence, 0);
+        d.batches = objective->data.batches(&setup, text, false);
     const int status = d.batches ? time_batches(m, objective->name, next_batch, &d) : -1;
     wg_batches_free(d.batches);
     wg_dataset_free(text);
@@ -284,7 +288,7 @@ static int time_builders(const arguments *a, const char *text) {
     int status = m.sentences ? time_pairs(&m) : -1;
     const wg_objective *objective;
     for (int i = 0; status == 0 && (objective = wg_objective_at(i)); i++)
-        if (objective->batches)
+        if (objective->data.batches)
             status = time_objective(&m, objective);
     wg_dataset_free(m.sentences);
     wg_tokenizer_free(m.tokenizer);

@@ -159,7 +159,7 @@ static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metr
     else
         setup.held_out = text =
             wg_dataset_load((int)a->corpus.count, a->corpus.items, trained->tokenizer,
-                            &(wg_dataset_options){.kind = objective->text});
+                            &(wg_dataset_options){.kind = objective->data.text});
     wg_training *training = text || setup.held_out_path ? wg_training_new(objective, &setup) : NULL;
     int status = wg_group_check(setup.group, training ? 0 : -1);
     if (status == 0) {

@@ -36,12 +36,12 @@ static void check(const void *values) {
 }
 
 static bool can_fill(const wg_objective *objective) {
-    return objective->fill;
+    return objective->use.fill;
 }
 
 /* Options that the objective does not take are refused, not passed over in silence. */
 static int check_options(const wg__trained *trained, const arguments *a) {
-    const unsigned fills = trained->objective->fills;
+    const unsigned fills = trained->objective->use.fills;
     const char *name = trained->model.type->name;
     const bool draws = wg__drawing_given(&a->drawing);
     if (a->top && !(fills & WG_FILLS_BY_RANK))
@@ -120,7 +120,7 @@ typedef struct job {
 static int fill(const job *j, const char *text) {
     const wg__trained *t = &j->trained;
     wg_filled filled = {0};
-    const int status = t->objective->fill(&t->model, t->tokenizer, &j->how, text, &filled);
+    const int status = t->objective->use.fill(&t->model, t->tokenizer, &j->how, text, &filled);
     if (status == 0 && j->texts)
         json_array_append_new(j->texts, filled_json(text, &filled));
     else if (status == 0)
@@ -175,7 +175,7 @@ static int run(const arguments *a) {
     if (status == 0) {
         wg_set_grad_enabled(false);
         wg_module_train(j.trained.model.module, false);
-        if (!(objective->fills & WG_FILLS_BY_RANK))
+        if (!(objective->use.fills & WG_FILLS_BY_RANK))
             wg__listen_for_stop();
         j.texts = a->json ? json_array() : NULL;
         status = fill_all(&j, a);

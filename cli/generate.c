@@ -42,7 +42,7 @@ typedef struct writer {
 } writer;
 
 static bool can_generate(const wg_objective *objective) {
-    return objective->generate;
+    return objective->use.generate;
 }
 
 static int read_prompt(writer *w, const char *prompt) {
@@ -55,7 +55,7 @@ static int read_prompt(writer *w, const char *prompt) {
     if (empty)
         return wg_fail(WG_ERROR_ARGUMENT, "generate",
                        "the prompt is empty; leave out --prompt to begin a text");
-    return t->objective->prompt(&t->model, t->tokenizer, prompt, &w->text, &w->room);
+    return t->objective->use.prompt(&t->model, t->tokenizer, prompt, &w->text, &w->room);
 }
 
 /* A prompt that is too long, or leaves too little room, is refused before anything is written. */
@@ -193,7 +193,7 @@ int wg__verb_generate(int argc, char **argv) {
     if (status == 0) {
         const wg__trained *t = &w.trained;
         const wg_use_options how = use_options(&w, &a.drawing);
-        status = t->objective->generate(&t->model, t->tokenizer, &how, &w.text);
+        status = t->objective->use.generate(&t->model, t->tokenizer, &how, &w.text);
         status = end_output(&w, &a, status < 0 || wg_error_pending() ? -1 : 0);
     }
     wg_decode_stream_free(w.stream);

@@ -340,12 +340,12 @@ static int write_gradients(const report *r, const wg_state_dict *state) {
     enum { BATCH = 8 };
     const wg__trained *t = &r->trained;
     const char *corpus = r->arguments->corpus;
-    if (t->objective->finetunes || t->objective->text == WG_TEXT_PAIRS)
+    if (t->objective->finetunes || t->objective->data.text == WG_TEXT_PAIRS)
         return wg_fail(WG_ERROR_ARGUMENT, "report",
                        "--corpus is for pretrained models that read plain text, and %s does not",
                        t->objective->name);
     wg_dataset *text = wg_dataset_load(1, &corpus, t->tokenizer,
-                                       &(wg_dataset_options){.kind = t->objective->text});
+                                       &(wg_dataset_options){.kind = t->objective->data.text});
     if (!text)
         return -1;
     const wg_training_setup setup = {.model = &t->model,
@@ -468,7 +468,7 @@ static int write_fill(const report *r) {
     wg_filled filled = {0};
     const wg_use_options how = {.generation.max_tokens = 32};
     const int status =
-        text ? t->objective->fill(&t->model, t->tokenizer, &how, text, &filled)
+        text ? t->objective->use.fill(&t->model, t->tokenizer, &how, text, &filled)
              : wg_fail(WG_ERROR_MEMORY, "report", "no memory for a text with a blank");
     if (status == 0) {
         write_section(r->page, "Filled blanks", NULL);
@@ -495,11 +495,11 @@ static int write_sample(const report *r, const char *prompt, uint64_t seed) {
     wg_use_options how = {.draws = true,
                           .generator = {.seed = seed},
                           .generation = {.sampling = {.temperature = 0.8}}};
-    int status = t->objective->prompt(&t->model, t->tokenizer, prompt, &text, &room);
+    int status = t->objective->use.prompt(&t->model, t->tokenizer, prompt, &text, &room);
     how.generation.max_tokens = room.most_written < MOST_TOKENS ? room.most_written : MOST_TOKENS;
     const int64_t read = text.tokens.count;
     if (status == 0 && how.generation.max_tokens > 0)
-        status = t->objective->generate(&t->model, t->tokenizer, &how, &text);
+        status = t->objective->use.generate(&t->model, t->tokenizer, &how, &text);
     char *written = status < 0 ? NULL
                                : wg_tokenizer_decode(t->tokenizer, text.tokens.ids + read,
                                                      text.tokens.count - read,
@@ -519,9 +519,9 @@ static int write_sample(const report *r, const char *prompt, uint64_t seed) {
 static int write_samples(const report *r) {
     enum { SAMPLES = 3 };
     const wg_objective *objective = r->trained.objective;
-    if (objective->fill && r->arguments->text)
+    if (objective->use.fill && r->arguments->text)
         return write_fill(r);
-    if (!objective->generate || !objective->prompt)
+    if (!objective->use.generate || !objective->use.prompt)
         return 0;
     write_section(r->page, "Samples",
                   "Drawn at temperature 0.8, each from a seed of its own; what was given is "

@@ -156,7 +156,8 @@ static int adapt_model(wg__run *r) {
                          *takes ? ", " : "", type->model_type);
         return wg__trained_refuse(setup.checkpoint, r->command, takes);
     }
-    return r->objective->adapt(&setup, tell_note, NULL, &r->model, &r->tokenizer);
+    return r->objective->training->adapt(r->objective, &setup, tell_note, NULL, &r->model,
+                                         &r->tokenizer);
 }
 
 /* Adds the tokens that --extend-vocab asks for to model and tokenizer. */
@@ -215,7 +216,7 @@ static double held_out_share(wg_dataset_kind kind) {
 static wg_dataset *load_held_out(const wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
     const char *paths[] = {text->eval, text->eval_target};
-    const wg_dataset_options options = {.kind = r->objective->text};
+    const wg_dataset_options options = {.kind = r->objective->data.text};
     const bool two =
         options.kind == WG_TEXT_PAIRS && text->eval_target && !wg_dataset_is_token_file(*paths);
     return wg_dataset_load(two ? 2 : 1, paths, r->tokenizer, &options);
@@ -225,7 +226,7 @@ static wg_dataset *load_held_out(const wg__run *r) {
  * begins. -1 with an error. */
 static int warn_of_text(const wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
-    if (r->resume || r->objective->text == WG_TEXT_PAIRS)
+    if (r->resume || r->objective->data.text == WG_TEXT_PAIRS)
         return 0;
     wg__corpus_warn((int)text->corpus.count, text->corpus.items, text->eval);
     const int64_t unknown =
@@ -245,7 +246,7 @@ static int load_text(wg__run *r) {
     const bool has_storage = text->tokens && (!r->dry_run || access(text->tokens, F_OK) == 0);
     const wg_token_storage storage = {.path = has_storage ? text->tokens : NULL,
                                       .note = wg__note_tokens};
-    const wg_dataset_options options = {.kind = r->objective->text, .storage = &storage};
+    const wg_dataset_options options = {.kind = r->objective->data.text, .storage = &storage};
     const int count = (int)text->corpus.count;
     const char *const *paths = text->corpus.items;
     if (text->eval) {
@@ -263,12 +264,12 @@ static int load_text(wg__run *r) {
 
 /* -1 if --seq-ramp cannot cut what the objective trains on. */
 static int check_ramp(const wg__run *r) {
-    if (r->settings.training.seq_ramp == 0 || r->objective->cuts_sequences)
+    if (r->settings.training.seq_ramp == 0 || r->objective->data.cuts_sequences)
         return 0;
     char takers[128] = "";
     const wg_objective *o;
     for (int i = 0; (o = wg_objective_at(i)); i++)
-        if (o->cuts_sequences)
+        if (o->data.cuts_sequences)
             snprintf(takers + strlen(takers), sizeof takers - strlen(takers), "%s%s",
                      *takers ? ", " : "", o->name);
     return wg_fail(WG_ERROR_ARGUMENT, "seq-ramp",
@@ -714,7 +715,7 @@ static void describe(const wg__run *r) {
     char of[32] = "";
     if (ranks > 1)
         snprintf(of, sizeof of, "%d ranks of ", ranks);
-    r->objective->describe(r->training, stderr);
+    r->objective->data.describe(r->training, stderr);
     fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %s%d threads\n",
             (long long)wg_module_parameter_count(r->model.module),
             (long long)wg_model_sizes_of(&r->model).vocabulary, of, wg_threads());
@@ -799,23 +800,10 @@ int wg__run_train(wg__run *r) {
     return print_results(r);
 }
 
-/* The name of the index-th objective whose batches can be shown. */
-static const char *shown_name(int index) {
-    const wg_objective *objective;
-    for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (objective->show_batch && index-- == 0)
-            return objective->name;
-    return NULL;
-}
-
 int wg__run_show_batch(wg__run *r) {
-    char names[128];
-    if (!r->objective->show_batch)
-        return wg__cli_fail("the batches of %s are not shown; those of %s are", r->objective->name,
-                            wg__cli_names(names, sizeof names, shown_name));
-    if (make_training(r) < 0 || r->objective->show_batch(r->training, stdout) < 0)
-        return wg__cli_fail_pending();
-    return 0;
+    return make_training(r) < 0 || wg_training_show_batch(r->training, stdout) < 0
+               ? wg__cli_fail_pending()
+               : 0;
 }
 
 int wg__run_dry(wg__run *r) {

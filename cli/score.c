@@ -334,7 +334,7 @@ static int score(job *j) {
 }
 
 static bool can_score(const wg_objective *objective) {
-    return objective->score;
+    return objective->use.score;
 }
 
 /* Model and texts. */
@@ -343,12 +343,12 @@ static int prepare(job *j) {
     const wg_objective *objective = wg__trained_objective(a->run, "score", can_score);
     if (!objective)
         return -1;
-    if (a->how.within_words && !objective->scores_within_words)
+    if (a->how.within_words && !objective->use.scores_within_words)
         return wg_fail(WG_ERROR_ARGUMENT, a->run,
                        "--within-words is for a model that predicts masked tokens; this is one of "
                        "%s",
                        objective->name);
-    if (a->how.causal && !objective->scores_causally)
+    if (a->how.causal && !objective->use.scores_causally)
         return wg_fail(WG_ERROR_ARGUMENT, a->run,
                        "--causal is for a model of hybrid, which predicts masked and next tokens; "
                        "this is one of %s",

@@ -62,8 +62,9 @@ const wg_objective *wg__trained_objective(const char *path, const char *verb,
 
 int wg__trained_load(wg__trained *trained, const wg_objective *objective, const char *path) {
     *trained = (wg__trained){.objective = objective};
-    return objective->load ? objective->load(path, &trained->model, &trained->tokenizer)
-                           : wg_model_load(path, &trained->model, &trained->tokenizer);
+    return objective->training->load
+               ? objective->training->load(objective, path, &trained->model, &trained->tokenizer)
+               : wg_model_load(path, &trained->model, &trained->tokenizer);
 }
 
 int wg__trained_quantize(const wg_model *model, int dtype) {

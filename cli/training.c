@@ -116,7 +116,7 @@ static void check_run(const wg__run *r) {
 }
 
 static bool takes_pairs(const wg__run *r) {
-    return r->objective->text == WG_TEXT_PAIRS;
+    return r->objective->data.text == WG_TEXT_PAIRS;
 }
 
 static void check_pretrain(const wg__run *r) {
@@ -277,7 +277,7 @@ static int take_records(wg__run *r) {
         wg_error_clear(); /* a preset that there is not is told when the model is made */
         take_record(r, preset ? preset->training : NULL);
     }
-    take_record(r, r->objective->training);
+    take_record(r, r->objective->defaults);
     return wg_error_pending() ? -1 : 0;
 }
 
@@ -304,7 +304,7 @@ static void print_records(const wg_setting *row, bool finetunes, bool *any) {
         print_record(type->name, type->training, row->name, any);
     for (int i = 0; (objective = wg_objective_at(i)); i++)
         if (objective->finetunes == finetunes)
-            print_record(objective->name, objective->training, row->name, any);
+            print_record(objective->name, objective->defaults, row->name, any);
 }
 
 static void print_pretraining(const wg_setting *row, bool *any) {

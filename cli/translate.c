@@ -62,8 +62,7 @@ static int translate_own(const job *j, int64_t count, char *const *texts, int64_
         for (int64_t i = first; i < first + rows; i++)
             owners[i] = owner;
         if (owner == rank)
-            result =
-                t->objective->translate(&t->model, t->tokenizer, &how, rows,
+            result = wg_translate_texts(&t->model, t->tokenizer, &how, rows,
                                         (const char *const *)texts + first, translations + first);
     }
     return result;
@@ -227,7 +226,7 @@ static int translate_arguments(const job *j) {
 }
 
 static bool can_translate(const wg_objective *objective) {
-    return objective->translate;
+    return objective->data.text == WG_TEXT_PAIRS;
 }
 
 static int load(job *j) {

@@ -19,8 +19,8 @@ data_sources = \
 	data/dataset/dataset.c \
 	data/dataset/labelled_text.c \
 	data/dataset/labelled_text.h \
-	data/dataset/labels.c \
-	data/dataset/labels.h \
+	data/dataset/examples.c \
+	data/dataset/examples.h \
 	data/dataset/mmap.c \
 	data/dataset/mmap.h \
 	data/dataset/read_text.c \

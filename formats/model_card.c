@@ -232,7 +232,7 @@ static double tokens_of(const wg_objective *objective, const json_t *settings, i
         batches += (double)wg_trainer_batches(accumulate, ramp, step);
     const double batch = (double)setting(settings, "batch", 0);
     return batches * batch *
-           (objective->text == WG_TEXT_PAIRS ? 1 : (double)setting(settings, "seq", 0));
+           (objective->data.text == WG_TEXT_PAIRS ? 1 : (double)setting(settings, "seq", 0));
 }
 
 static void add_number(wg__text *card, const char *what, double value) {

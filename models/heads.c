@@ -17,27 +17,22 @@
 #define WHERE "heads"
 #define CONFIG "config.json"
 
-/* The problem_type of sequence classification. That of words has none. */
-static const char classification[] = "single_label_classification", regression[] = "regression",
-                  several[] = "multi_label_classification";
-
-static bool has_labels(wg__head_kind kind) {
-    return kind == WG_HEAD_LABELS || kind == WG_HEAD_WORDS || kind == WG_HEAD_MULTI_LABEL;
-}
-
-/* Whether a head reads the pooled output. */
-static bool is_pooled(wg__head_kind kind) {
-    return kind == WG_HEAD_LABELS || kind == WG_HEAD_SCORE || kind == WG_HEAD_MULTI_LABEL;
-}
-
-/* Numbers that a head gives. */
-static int64_t outputs_of(wg__head_kind kind, const wg__labels *labels) {
-    return kind == WG_HEAD_ANSWERS ? 2 : kind == WG_HEAD_SCORE ? 1 : labels->count;
-}
+/* Which heads have labels, which read the pooled output, and the problem_type of those that
+ * classify sequences. */
+static const struct {
+    bool has_labels, is_pooled;
+    const char *problem;
+} kinds[] = {
+    [WG_HEAD_LABELS] = {true, true, "single_label_classification"},
+    [WG_HEAD_ANSWERS] = {false, false, NULL},
+    [WG_HEAD_SCORE] = {false, true, "regression"},
+    [WG_HEAD_WORDS] = {true, false, NULL},
+    [WG_HEAD_MULTI_LABEL] = {true, true, "multi_label_classification"},
+};
 
 /* The name of the head's module. */
 static const char *head_name(const wg_model_type *type, wg__head_kind kind) {
-    if (is_pooled(kind) && type->names.pooled_head)
+    if (kinds[kind].is_pooled && type->names.pooled_head)
         return type->names.pooled_head;
     if (kind != WG_HEAD_ANSWERS)
         return "classifier";
@@ -61,7 +56,7 @@ wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_k
         wg_fail(WG_ERROR_STATE, WHERE, "%s is no encoder to hang a head on", type->name);
         return NULL;
     }
-    if (has_labels(kind) && (!labels || labels->count < 2)) {
+    if (kinds[kind].has_labels && (!labels || labels->count < 2)) {
         wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld labels; a classification has two or more",
                 labels ? (long long)labels->count : 0);
         return NULL;
@@ -78,11 +73,11 @@ wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_k
         memcpy(model->config, config, type->settings.size);
     const wg_model_sizes sizes = wg__model_config_sizes(type, config);
     model->dropout = sizes.head_dropout;
-    model->encoder = type->encoder.make(module, type->encoder.name, config, is_pooled(kind));
-    model->head =
-        wg_linear_new(module, head_name(type, kind), sizes.width, outputs_of(kind, labels),
-                      &(wg_linear_options){.init = sizes.head_init});
-    if (has_labels(kind))
+    model->encoder = type->encoder.make(module, type->encoder.name, config, kinds[kind].is_pooled);
+    const int64_t outputs = kind == WG_HEAD_ANSWERS ? 2 : kind == WG_HEAD_SCORE ? 1 : labels->count;
+    model->head = wg_linear_new(module, head_name(type, kind), sizes.width, outputs,
+                                &(wg_linear_options){.init = sizes.head_init});
+    if (kinds[kind].has_labels)
         wg__labels_copy(&model->labels, labels);
     return wg_module_finish(module);
 }
@@ -105,39 +100,28 @@ static wg_tensor *states_to_pool(wg__headed_encoder *model, const wg_model_input
     return wg_unsqueeze(model->type->encoder.forward(model->encoder, &first), 1);
 }
 
-wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model_inputs *inputs) {
+int wg__headed_encoder_forward(wg__headed_encoder *model, const wg_model_inputs *inputs,
+                               wg_tensor *outputs[2]) {
+    const wg_model_type *type = model->type;
+    wg_tensor *x;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *sequence = states_to_pool(model, inputs);
-    wg_tensor *pooled = model->type->encoder.pool(model->encoder, sequence, inputs->keep);
-    return wg_scope_end(
-        &scope, wg_linear_forward(model->head, wg_dropout(&model->module, pooled, model->dropout)));
-}
-
-wg_tensor *wg__headed_encoder_words(wg__headed_encoder *model, const wg_model_inputs *inputs) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *sequence = model->type->encoder.forward(model->encoder, inputs);
-    if (model->type->encoder.states)
-        sequence = model->type->encoder.states(model->encoder, sequence);
-    return wg_scope_end(&scope, wg_linear_forward(model->head, wg_dropout(&model->module, sequence,
-                                                                          model->dropout)));
-}
-
-int wg__headed_encoder_answer(wg__headed_encoder *model, const wg_model_inputs *inputs,
-                              wg_tensor **start, wg_tensor **end) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *sequence = model->type->encoder.forward(model->encoder, inputs);
-    if (model->type->encoder.states)
-        sequence = wg_dropout(&model->module, model->type->encoder.states(model->encoder, sequence),
-                              model->dropout);
-    wg_tensor *logits = wg_linear_forward(model->head, sequence); /* (B, T, 2) */
-    *start = wg_select(logits, 2, 0);
-    *end = wg_select(logits, 2, 1);
-    const bool failed = !*start || !*end || wg_error_pending();
-    *start = failed ? NULL : wg_scope_escape(*start);
-    *end = failed ? NULL : wg_scope_escape(*end);
+    if (kinds[model->kind].is_pooled) {
+        x = type->encoder.pool(model->encoder, states_to_pool(model, inputs), inputs->keep);
+    } else {
+        x = type->encoder.forward(model->encoder, inputs);
+        if (type->encoder.states)
+            x = type->encoder.states(model->encoder, x);
+    }
+    if (model->kind != WG_HEAD_ANSWERS || type->encoder.states)
+        x = wg_dropout(&model->module, x, model->dropout);
+    x = wg_linear_forward(model->head, x);
+    const bool answers = model->kind == WG_HEAD_ANSWERS; /* (B, T, 2) */
+    outputs[0] = answers ? wg_select(x, 2, 0) : x;
+    outputs[1] = answers ? wg_select(x, 2, 1) : NULL;
+    const bool failed = !outputs[0] || wg_error_pending();
+    for (int i = 0; i < 2; i++)
+        outputs[i] = failed || !outputs[i] ? NULL : wg_scope_escape(outputs[i]);
     wg_scope_end(&scope, NULL);
     return failed ? -1 : 0;
 }
@@ -189,7 +173,8 @@ static int number_names(int64_t count, wg__labels *labels) {
 }
 
 static int read_labels(wg_config *config, wg__labels *labels) {
-    const char *type = classification;
+    const char *classification = kinds[WG_HEAD_LABELS].problem;
+    const char *several = kinds[WG_HEAD_MULTI_LABEL].problem, *type = classification;
     if (wg_config_text(config, "problem_type", &type) < 0)
         return -1;
     if (strcmp(type, classification) != 0 && strcmp(type, several) != 0)
@@ -238,20 +223,9 @@ static const char *architecture_of(const wg_model_type *type, wg__head_kind kind
 }
 
 /* A score has the one label that other programs give it. */
-static int set_all_labels(const wg__headed_encoder *model, wg_config *config) {
-    if (model->kind != WG_HEAD_SCORE)
-        return set_labels(config, &model->labels);
-    wg__labels one = {0};
-    const int status = number_names(1, &one) < 0 || set_labels(config, &one) < 0 ||
-                               wg__config_set(config, "num_labels", json_integer(1)) < 0
-                           ? -1
-                           : 0;
-    wg__labels_free(&one);
-    return status;
-}
-
-static int add_head_keys(const wg__headed_encoder *model, wg_config *config) {
+static int set_head_keys(const wg__headed_encoder *model, wg_config *config) {
     const char *architecture = architecture_of(model->type, model->kind);
+    const char *problem = kinds[model->kind].problem;
     if (architecture && wg__config_set(config, "architectures", json_pack("[s]", architecture)) < 0)
         return -1;
     if (model->kind == WG_HEAD_ANSWERS)
@@ -259,18 +233,22 @@ static int add_head_keys(const wg__headed_encoder *model, wg_config *config) {
     if (model->dropout != wg__model_config_sizes(model->type, model->config).head_dropout &&
         wg_config_set_number(config, "classifier_dropout", model->dropout) < 0)
         return -1;
-    const char *problem = model->kind == WG_HEAD_SCORE         ? regression
-                          : model->kind == WG_HEAD_MULTI_LABEL ? several
-                                                               : classification;
-    if (model->kind != WG_HEAD_WORDS && wg_config_set_text(config, "problem_type", problem) < 0)
+    if (problem && wg_config_set_text(config, "problem_type", problem) < 0)
         return -1;
-    return set_all_labels(model, config);
+    if (model->kind != WG_HEAD_SCORE)
+        return set_labels(config, &model->labels);
+    wg__labels one = {0};
+    int status = number_names(1, &one) < 0 ? -1 : set_labels(config, &one);
+    if (status == 0)
+        status = wg__config_set(config, "num_labels", json_integer(1));
+    wg__labels_free(&one);
+    return status;
 }
 
 char *wg__headed_encoder_config(const wg__headed_encoder *model) {
     char *encoder = wg_model_config_to_json(model->type, model->config);
     wg_config *config = encoder ? wg_config_parse(encoder, CONFIG) : NULL;
-    char *text = config && add_head_keys(model, config) == 0 ? wg_config_to_json(config) : NULL;
+    char *text = config && set_head_keys(model, config) == 0 ? wg_config_to_json(config) : NULL;
     wg_config_free(config);
     wg_text_free(encoder);
     return text;
@@ -307,7 +285,7 @@ static wg__headed_encoder *make(const wg_model_type *type, wg__head_kind kind, c
 wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_kind kind,
                                           const char *json) {
     wg__labels labels = {0};
-    if (has_labels(kind) && wg__labels_of_config(json, &labels) < 0)
+    if (kinds[kind].has_labels && wg__labels_of_config(json, &labels) < 0)
         return NULL;
     wg__headed_encoder *model = make(type, kind, json, &labels, 0);
     wg__labels_free(&labels);
@@ -320,10 +298,11 @@ static wg__head_kind kind_of_problem(wg_config *config) {
                  *names = wg__config_value(config, "id2label"),
                  *count = wg__config_value(config, "num_labels");
     const char *type = json_string_value(problem);
+    for (int kind = 0; type && kind < WG_HEAD_KINDS; kind++)
+        if (kinds[kind].problem && strcmp(type, kinds[kind].problem) == 0)
+            return (wg__head_kind)kind;
     if (type)
-        return strcmp(type, regression) == 0 ? WG_HEAD_SCORE
-               : strcmp(type, several) == 0  ? WG_HEAD_MULTI_LABEL
-                                             : WG_HEAD_LABELS;
+        return WG_HEAD_LABELS;
     const bool one =
         json_is_object(names) ? json_object_size(names) == 1 : json_integer_value(count) == 1;
     return one ? WG_HEAD_SCORE : WG_HEAD_LABELS;
@@ -432,7 +411,7 @@ static bool is_of_kind(const adapting *a) {
 static bool keeps_head(const adapting *a, const char *head_weight) {
     if (wg_weights_find(a->file, head_weight) < 0 || !is_of_kind(a))
         return false;
-    if (!has_labels(a->model->kind))
+    if (!kinds[a->model->kind].has_labels)
         return true;
     wg__labels saved;
     if (wg__labels_of_config(wg_weights_config(a->file), &saved) < 0)

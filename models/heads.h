@@ -22,7 +22,7 @@
 #ifndef WG_MODELS_HEADS_H
 #define WG_MODELS_HEADS_H
 
-#include "../data/dataset/labels.h"
+#include "../data/dataset/examples.h"
 #include "model.h"
 
 typedef enum wg__head_kind {
@@ -59,16 +59,11 @@ wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_k
 /* The model as trainings take it; it borrows the headed encoder. */
 wg_model wg__headed_encoder_model(wg__headed_encoder *model);
 
-/* Logits of the labels, (B, K), or the score, (B, 1). [scope; SHAPE, INDEX, DTYPE] */
-wg_tensor *wg__headed_encoder_classify(wg__headed_encoder *model, const wg_model_inputs *inputs);
-
-/* Logits of the labels of words, (B, T, K). [scope; SHAPE, INDEX, DTYPE] */
-wg_tensor *wg__headed_encoder_words(wg__headed_encoder *model, const wg_model_inputs *inputs);
-
-/* Logits of the answer's first and last token, (B, T) each. 0, or -1 with both NULL.
- * [scope; SHAPE, INDEX, DTYPE] */
-int wg__headed_encoder_answer(wg__headed_encoder *model, const wg_model_inputs *inputs,
-                              wg_tensor **start, wg_tensor **end);
+/* What the head gives: logits of the labels, (B, K); the score, (B, 1); logits of the labels of
+ * words, (B, T, K); or those of the answer's first and last token, (B, T) each. The second is NULL
+ * but of answers. 0, or -1 with both NULL. [scope; SHAPE, INDEX, DTYPE] */
+int wg__headed_encoder_forward(wg__headed_encoder *model, const wg_model_inputs *inputs,
+                               wg_tensor *outputs[2]);
 
 /* The mean of the cross-entropies of the first and the last token, as published.
  * logits (B, T), labels (B) i64   ->   rank 0. [scope; SHAPE, INDEX, DTYPE] */

@@ -60,12 +60,6 @@ static const wg_setting setting_rows[] = {
 
 /* ---- Training ---- */
 
-typedef struct blanks {
-    wg_blank_tokens tokens;
-    wg_batches *held_out; /* NULL without held-out text */
-    wg_data_position held_out_start;
-} blanks;
-
 int wg__blank_check_model(const char *where, const wg_model *model, const wg_blank_tokens *tokens) {
     const int64_t vocabulary = wg_model_sizes_of(model).vocabulary;
     if (tokens->vocab_size <= vocabulary)
@@ -76,52 +70,26 @@ int wg__blank_check_model(const char *where, const wg_model *model, const wg_bla
                    (long long)tokens->vocab_size, (long long)vocabulary);
 }
 
-static wg__blank_batch_options batch_options(const wg_training *t) {
-    const wg_blank_infilling_options *options = t->setup.options;
-    return (wg__blank_batch_options){
-        .batch = t->setup.batch,
-        .sequence = t->setup.sequence,
-        .seed = t->setup.seed,
-        .masked_share = options->masked_share,
-        .span_mean = options->span_mean,
-        .sentence_share = options->sentence_share,
-        .document_share = options->document_share,
-    };
-}
-
-static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *tokenizer,
-                                int64_t batch, int64_t sequence, uint64_t seed) {
-    const wg__blank_batch_options options = {.batch = batch, .sequence = sequence, .seed = seed};
-    return wg__blank_batches_new(text, tokenizer, &options);
-}
-
 /* Evaluations fill spans alone, whatever the mixture that is trained on. */
-static int begin(wg_training *t) {
-    const wg_training_setup *setup = &t->setup;
-    blanks *mine = t->context = wg__calloc(1, sizeof *mine);
-    wg__blank_batch_options options = batch_options(t);
-    if (!mine || wg__blank_tokens_of(setup->tokenizer, &mine->tokens) < 0 ||
-        wg__blank_check_model(WHERE, setup->model, &mine->tokens) < 0)
-        return -1;
-    if (setup->training) {
-        t->fingerprint = wg_dataset_fingerprint(setup->training);
-        t->batches = wg__blank_batches_new(setup->training, setup->tokenizer, &options);
-        if (!t->batches)
-            return -1;
+static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset *text,
+                                bool measured) {
+    wg__blank_batch_options o = {
+        .batch = setup->batch, .sequence = setup->sequence, .seed = setup->seed};
+    const wg_blank_infilling_options *options = setup->options;
+    if (options) {
+        o.masked_share = options->masked_share;
+        o.span_mean = options->span_mean;
+        o.sentence_share = measured ? 0 : options->sentence_share;
+        o.document_share = measured ? 0 : options->document_share;
     }
-    if (!setup->held_out)
-        return 0;
-    options.sentence_share = options.document_share = 0;
-    mine->held_out = wg__blank_batches_new(setup->held_out, setup->tokenizer, &options);
-    mine->held_out_start = wg_batches_position(mine->held_out);
-    return mine->held_out ? 0 : -1;
+    return wg__blank_batches_new(text, setup->tokenizer, &o);
 }
 
-static void end(wg_training *t) {
-    blanks *mine = t->context;
-    if (mine)
-        wg_batches_free(mine->held_out);
-    wg__free(mine);
+static int begin(wg_training *t) {
+    wg_blank_tokens tokens;
+    return wg__blank_tokens_of(t->setup.tokenizer, &tokens) < 0
+               ? -1
+               : wg__blank_check_model(WHERE, t->setup.model, &tokens);
 }
 
 static wg_model_inputs inputs_of(const wg__blank_batch *batch) {
@@ -132,36 +100,31 @@ static wg_model_inputs inputs_of(const wg__blank_batch *batch) {
                              .output_positions = batch->target_positions};
 }
 
-static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
-    wg_training *t = training;
-    const wg_model *model = t->setup.model;
-    wg__blank_batch batch;
-    if (wg_batches_next(t->batches, &batch) < 0)
-        return NULL;
-    const wg_model_inputs inputs = inputs_of(&batch);
-    metrics->tokens += batch.tokens;
-    return wg_model_loss(model, wg_model_forward(model, &inputs), NULL, batch.labels, NULL);
+static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics) {
+    const wg__blank_batch *blanks = batch;
+    const wg_model_inputs inputs = inputs_of(blanks);
+    (void)metrics;
+    return wg_model_loss(t->setup.model, wg_model_forward(t->setup.model, &inputs), NULL,
+                         blanks->labels, NULL);
 }
 
-static int weigh(void *training, wg_loss_part *parts) {
-    const wg_training *t = training;
-    wg__blank_batch batch;
-    if (wg_batches_next(t->batches, &batch) < 0)
-        return -1;
-    parts[0].count = (double)wg_tensor_count(batch.labels);
-    return 0;
+static void weigh(const wg_training *t, const void *batch, wg_loss_part *parts) {
+    (void)t;
+    parts[0].count = (double)wg_tensor_count(((const wg__blank_batch *)batch)->labels);
 }
 
 /* ---- Evaluation ---- */
 
-static int measure(const wg_training *t, const wg__blank_batch *batch, wg_metrics *metrics) {
-    const blanks *mine = t->context;
+static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
+    const wg__blank_batch *batch = read;
     const wg_model *model = t->setup.model;
     const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
     const wg_model_inputs inputs = inputs_of(batch);
-    wg_tensor *hidden = wg_model_forward(model, &inputs);
-    wg_tensor *logits = wg_model_logits(model, hidden, NULL);
-    wg_tensor *is_word = wg_ne(batch->labels, wg_full(WG_I64, 0, NULL, mine->tokens.end));
+    wg_blank_tokens tokens;
+    if (wg__blank_tokens_of(t->setup.tokenizer, &tokens) < 0)
+        return -1;
+    wg_tensor *logits = wg_model_logits(model, wg_model_forward(model, &inputs), NULL);
+    wg_tensor *is_word = wg_ne(batch->labels, wg_full(WG_I64, 0, NULL, tokens.end));
     wg_tensor *places = wg_reshape(wg_nonzero(is_word), 1, (int64_t[]){-1});
     wg_tensor *words = wg_index_select(batch->labels, 0, places);
     wg_tensor *word_logits = wg_index_select(logits, 0, places);
@@ -169,7 +132,6 @@ static int measure(const wg_training *t, const wg__blank_batch *batch, wg_metric
     const double word_loss = wg_item(wg_cross_entropy(word_logits, words, WG_IGNORE_INDEX, NULL));
     const double count = (double)wg_tensor_count(batch->labels);
     const double word_count = (double)wg_tensor_count(words);
-    metrics->tokens += batch->tokens;
     if (wg_metrics_add(metrics, "loss", loss, count) < 0 ||
         wg_metrics_add(metrics, "word_loss", word_loss, word_count) < 0)
         return -1;
@@ -177,50 +139,30 @@ static int measure(const wg_training *t, const wg__blank_batch *batch, wg_metric
                           word_count);
 }
 
-/* The same batches from the start of the held-out text, however often it is called; each text once
- * where `limit` is 0. */
+/* Each text once, unless there is a limit. */
 static int evaluate(wg_training *t, int64_t limit, wg_metrics *metrics) {
-    const blanks *mine = t->context;
-    const int64_t epoch = mine->held_out_start.epoch;
-    int status = wg_batches_seek(mine->held_out, &mine->held_out_start);
-    for (int64_t i = 0; status == 0 && wg_batches_position(mine->held_out).epoch == epoch; i++) {
-        if (limit > 0 && i == limit)
-            break;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg__blank_batch batch;
-        if (!wg__evaluates(t, i))
-            status = wg__batches_skip_of_epoch(mine->held_out);
-        else if (wg_batches_next_of_epoch(mine->held_out, &batch) < 0 ||
-                 measure(t, &batch, metrics) < 0)
-            status = -1;
-        wg_scope_end(&scope, NULL);
-        if (wg_error_pending())
-            status = -1;
-    }
-    return wg__share_metrics(t, status, metrics);
+    return wg__evaluate_batches(t, limit, true, measure, metrics);
 }
 
 /* ---- Results ---- */
 
-static int print_tables(const wg__blank_batch *batch, const wg_tokenizer *tokenizer, FILE *stream) {
-    for (int64_t row = 0; row < wg_tensor_size(batch->input_ids, 0); row++) {
-        char *table = wg__blank_batch_show(batch, row, tokenizer);
-        if (!table)
-            return -1;
-        fprintf(stream, "%ssequence %lld\n%s", row ? "\n" : "", (long long)row, table);
-        wg_text_free(table);
-    }
-    return 0;
-}
-
-static int show_batch(wg_training *t, FILE *stream) {
+int wg_training_show_batch(wg_training *t, FILE *stream) {
+    if (t->objective != &wg_blank_infilling)
+        return wg_fail(WG_ERROR_STATE, t->objective->name,
+                       "the batches of %s are not shown; those of %s are", t->objective->name,
+                       wg_blank_infilling.name);
+    wg__blank_batch batch;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg__blank_batch batch;
-    const int status = wg_batches_next(t->batches, &batch) < 0
-                           ? -1
-                           : print_tables(&batch, t->setup.tokenizer, stream);
+    int status = wg_batches_next(t->batches, &batch);
+    const int64_t rows = status == 0 ? wg_tensor_size(batch.input_ids, 0) : 0;
+    for (int64_t row = 0; status == 0 && row < rows; row++) {
+        char *table = wg__blank_batch_show(&batch, row, t->setup.tokenizer);
+        if (table)
+            fprintf(stream, "%ssequence %lld\n%s", row ? "\n" : "", (long long)row, table);
+        status = table ? 0 : -1;
+        wg_text_free(table);
+    }
     wg_scope_end(&scope, NULL);
     return status;
 }
@@ -715,27 +657,20 @@ const wg_objective wg_blank_infilling = {
     .name = "blank-infilling",
     .title = "writes spans into blanks, token after token (Du et al. 2022)",
     .shapes = WG_PREFIX_DECODER,
-    .text = WG_TEXT_SENTENCES,
-    .settings = {.where = "settings",
-                 .size = sizeof(wg_blank_infilling_options),
-                 .count = sizeof setting_rows / sizeof setting_rows[0],
-                 .rows = setting_rows},
-    .batches = make_batches,
-    .batch_size = sizeof(wg__blank_batch),
-    .batch_tokens = offsetof(wg__blank_batch, tokens),
-    .begin = begin,
-    .end = end,
-    .loss = next_loss,
-    .weigh = weigh,
-    .evaluate = evaluate,
-    .describe = wg__describe_sentences,
+    .settings = WG__SETTING_TABLE(wg_blank_infilling_options, setting_rows),
+    .data = {.text = WG_TEXT_SENTENCES,
+             .batches = make_batches,
+             WG__BATCH_OF(wg__blank_batch, tokens),
+             .describe = wg__describe_sentences},
+    .training =
+        &(const wg_objective_training){
+            .begin = begin, .loss = loss_of, .weigh = weigh, .evaluate = evaluate},
+    .use = {.fills = WG_FILLS_BY_BEAM | WG_FILLS_BY_DRAWING,
+            .fill = fill_text,
+            .prompt = read_prompt,
+            .generate = generate,
+            .score_frame = 1,
+            .score = score},
     .metrics = rows,
     .print = print,
-    .show_batch = show_batch,
-    .fills = WG_FILLS_BY_BEAM | WG_FILLS_BY_DRAWING,
-    .fill = fill_text,
-    .prompt = read_prompt,
-    .generate = generate,
-    .score_frame = 1,
-    .score = score,
 };

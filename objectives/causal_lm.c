@@ -68,8 +68,8 @@ int wg__causal_batch_read(const wg_dataset *stream, int64_t count, const wg_toke
 }
 
 typedef struct causal_source {
-    int64_t sequence;
     wg__windows windows;
+    int64_t sequence;
     wg_token_window *chosen; /* (B) scratch */
 } causal_source;
 
@@ -80,14 +80,6 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
         s->chosen[i] =
             (wg_token_window){s->windows.starts[i], s->windows.starts[i] + s->sequence + 1};
     return read_windows(s->windows.text, count, s->chosen, s->sequence, batch);
-}
-
-static int plan(void *context, wg_epoch *epoch) {
-    return wg__windows_plan(&((causal_source *)context)->windows, epoch);
-}
-
-static void take(void *context, int64_t row, const wg_example *example) {
-    wg__windows_take(&((causal_source *)context)->windows, row, example);
 }
 
 static void free_source(void *context) {
@@ -110,19 +102,16 @@ wg_batches *wg_causal_batches_new(const wg_dataset *stream,
                                   const wg_causal_batch_options *options) {
     static const wg_causal_batch_options defaults = {0};
     const wg_causal_batch_options *o = options ? options : &defaults;
-    wg_batches_options batching = {.batch = o->batch ? o->batch : 32, .seed = o->seed};
+    const int64_t batch = o->batch ? o->batch : 32;
     causal_source *s = stream ? wg__calloc(1, sizeof *s) : NULL;
     if (!s)
         return NULL;
-    if (prepare(s, stream, batching.batch, o->sequence ? o->sequence : 128) < 0) {
+    if (prepare(s, stream, batch, o->sequence ? o->sequence : 128) < 0) {
         free_source(s);
         return NULL;
     }
-    wg__use_weights(stream, &batching);
-    return wg_batches_new(
-        &(wg_batch_source){
-            .context = s, .build = build, .plan = plan, .take = take, .free = free_source},
-        &batching);
+    return wg__window_batches_new(
+        &s->windows, (wg_batch_source){.build = build, .free = free_source}, batch, o->seed);
 }
 
 /* ---- Beginning ---- */
@@ -143,11 +132,12 @@ static void choose_sizes(wg_training *t) {
                                                   : 1;
 }
 
-static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *tokenizer,
-                                int64_t batch, int64_t sequence, uint64_t seed) {
-    (void)tokenizer;
-    const wg_causal_batch_options options = {.batch = batch, .sequence = sequence, .seed = seed};
-    return wg_causal_batches_new(text, &options);
+/* The held-out text is measured in windows from its start. */
+static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset *text,
+                                bool measured) {
+    const wg_causal_batch_options options = {
+        .batch = setup->batch, .sequence = setup->sequence, .seed = setup->seed};
+    return measured ? NULL : wg_causal_batches_new(text, &options);
 }
 
 static int begin(wg_training *t) {
@@ -164,11 +154,6 @@ static int begin(wg_training *t) {
     if (setup->held_out)
         mine->unigram_loss = wg_dataset_unigram_loss(
             setup->training ? setup->training : setup->held_out, NULL, setup->held_out);
-    if (setup->training) {
-        t->batches = make_batches(setup->training, setup->tokenizer, setup->batch, setup->sequence,
-                                  setup->seed);
-        t->fingerprint = t->batches ? wg_dataset_fingerprint(setup->training) : 0;
-    }
     return wg_error_pending() ? -1 : 0;
 }
 
@@ -189,14 +174,9 @@ static wg_tensor *batch_loss(const wg_training *t, const wg_causal_batch *batch,
     return wg_model_loss(model, hidden, NULL, labels, NULL);
 }
 
-static wg_tensor *loss(void *training, wg_metrics *metrics) {
-    wg_training *t = training;
-    wg_causal_batch batch;
-    const int64_t parts = wg__sequence_parts(t);
-    if (wg_batches_next(t->batches, &batch) < 0)
-        return NULL;
-    metrics->tokens += batch.tokens;
-    return batch_loss(t, &batch, parts);
+static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics) {
+    (void)metrics;
+    return batch_loss(t, batch, wg__sequence_parts(t));
 }
 
 /* ---- Evaluation ---- */
@@ -358,21 +338,17 @@ const wg_objective wg_causal_lm = {
     .name = "causal-lm",
     .title = "predicts the next token (Radford et al. 2018)",
     .shapes = WG_DECODER,
-    .text = WG_TEXT_STREAM,
     .evaluation = WG_EVALUATES_BY_DOCUMENT,
-    .sizes = choose_sizes,
-    .cuts_sequences = true,
-    .batches = make_batches,
-    .batch_size = sizeof(wg_causal_batch),
-    .batch_tokens = offsetof(wg_causal_batch, tokens),
-    .begin = begin,
-    .end = end,
-    .loss = loss,
-    .evaluate = evaluate,
-    .describe = wg__describe_stream,
+    .data = {.text = WG_TEXT_STREAM,
+             .sizes = choose_sizes,
+             .cuts_sequences = true,
+             .batches = make_batches,
+             WG__BATCH_OF(wg_causal_batch, tokens),
+             .describe = wg__describe_stream},
+    .training =
+        &(const wg_objective_training){
+            .begin = begin, .end = end, .loss = loss_of, .evaluate = evaluate},
+    .use = {.prompt = read_prompt, .generate = generate, .score = score},
     .metrics = rows,
     .print = print,
-    .prompt = read_prompt,
-    .generate = generate,
-    .score = score,
 };

@@ -1,16 +1,16 @@
 /* Clozes: see cloze.h. */
 #include "objectives/cloze.h"
-#include "base/json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "data/tokenizer/text_file.h"
 #include "io/checkpoint/checkpoint.h"
 #include "objectives/blank_batches.h"
-#include "objectives/labelling.h"
+#include "objectives/head.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -316,7 +316,7 @@ wg__labelled_text *wg__cloze_text_load(const wg__cloze *cloze, const char *path,
     wg__labels_free(&labels);
     if (!text || (wg__labelled_text_pair(text, 0).second != NULL) == cloze->pairs)
         return text;
-    wg__labelled_text_free(text);
+    wg__examples_free(&text->base);
     wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s has %s a line; the pattern \"%.200s\" takes %s", path,
             cloze->pairs ? "one text" : "two texts", cloze->pattern, cloze->pairs ? "two" : "one");
     return NULL;
@@ -450,7 +450,7 @@ int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, 
     for (int64_t b = 0; b < count; b++, wg__blank_row_next(&row, &batch->blanks)) {
         const wg_token_pair pair = cut_pair(cloze, text, sequence, examples[b]);
         fill_row(cloze, &pair, b, &row, batch);
-        ((int64_t *)wg_tensor_data(batch->labels))[b] = wg__labelled_text_label(text, examples[b]);
+        ((int64_t *)wg_tensor_data(batch->labels))[b] = text->examples[examples[b]].label;
     }
     return 0;
 }
@@ -473,10 +473,9 @@ static const wg_setting setting_rows[] = {
      .help = "cloze: this word, or these, in the blank mean that label; once for each label"},
 };
 
-typedef struct cloze_training {
-    wg__labelling labelling;
-    wg__cloze *cloze;
-} cloze_training;
+static wg__cloze *cloze_of(const wg_training *t) {
+    return ((const wg__head_run *)t->context)->own;
+}
 
 /* Scores of labels: the logarithms of p(verbalizer | pattern), (B, K). Their softmax is p(label),
  * and their cross-entropy the loss. Letters: S targets of an example, over all labels. */
@@ -504,8 +503,7 @@ wg_tensor *wg__cloze_scores(const wg_model *model, const wg__cloze_batch *batch)
 /* ---- The cloze in a configuration, under "cloze" ---- */
 
 static char *config(const wg_training *t) {
-    const cloze_training *mine = t->context;
-    char *sizes = wg_model_config_json(t->setup.model), *json = wg__cloze_to_json(mine->cloze);
+    char *sizes = wg_model_config_json(t->setup.model), *json = wg__cloze_to_json(cloze_of(t));
     wg_config *object = sizes ? wg_config_parse(sizes, "config") : NULL;
     wg_config *part = json ? wg_config_parse(json, "cloze") : NULL;
     char *text = object && part && wg__config_set_part(object, "cloze", part) == 0
@@ -559,30 +557,42 @@ static wg__cloze *new_cloze(const wg_cloze_options *options, const wg_tokenizer 
 /* ---- Training ---- */
 
 /* Dropout begins at the seed of this run, not where pretraining left it. */
-static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
-                 void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
-    (void)note, (void)note_context;
+static int adapt(const wg_objective *objective, const wg_training_setup *setup,
+                 void (*note)(const char *message, void *context), void *note_context,
+                 wg_model *model, wg_tokenizer **tokenizer) {
+    (void)objective, (void)note, (void)note_context;
     if (wg_model_load(setup->checkpoint, model, tokenizer) < 0)
         return -1;
     model->module->generator = (wg_generator){.seed = setup->seed};
     return 0;
 }
 
-static wg__labelled_text *read_text(const wg_training *t, const char *path) {
-    const cloze_training *mine = t->context;
-    return wg__cloze_text_load(mine->cloze, path, t->setup.tokenizer);
+static wg__examples *read_text(const wg_training_setup *setup, const void *own, const char *path,
+                               const wg_tokenizer *tokenizer, wg__labels *labels) {
+    (void)setup, (void)labels;
+    return (wg__examples *)wg__cloze_text_load(own, path, tokenizer);
 }
 
-static int score(const wg_training *t, const wg__labelled_text *text, int64_t count,
-                 const int64_t *examples, wg__scores *scores) {
-    const cloze_training *mine = t->context;
-    wg__cloze_batch batch;
-    if (wg__cloze_batch_read(mine->cloze, text, t->setup.sequence, count, examples, &batch) < 0)
+typedef struct cloze_batch {
+    wg__example_batch base; /* its labels and tokens alone */
+    wg__cloze_batch cloze;
+} cloze_batch;
+
+static int read_batch(const wg_training *t, const wg__examples *examples, int64_t count,
+                      wg__example_batch *base) {
+    cloze_batch *batch = (cloze_batch *)base;
+    const wg__head_run *run = t->context;
+    if (wg__cloze_batch_read(run->own, (const wg__labelled_text *)examples, t->setup.sequence,
+                             count, run->chosen, &batch->cloze) < 0)
         return -1;
-    *scores = (wg__scores){.logits = wg__cloze_scores(t->setup.model, &batch),
-                           .labels = batch.labels,
-                           .tokens = batch.blanks.tokens};
-    return scores->logits ? 0 : -1;
+    *base = (wg__example_batch){.inputs.tokens = batch->cloze.blanks.tokens,
+                                .targets = {batch->cloze.labels}};
+    return 0;
+}
+
+static int score(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]) {
+    outputs[0] = wg__cloze_scores(t->setup.model, &((const cloze_batch *)batch)->cloze);
+    return outputs[0] ? 0 : -1;
 }
 
 static int check_model(const wg_training *t, const wg__cloze *cloze) {
@@ -602,24 +612,20 @@ static int check_model(const wg_training *t, const wg__cloze *cloze) {
 
 static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
-    cloze_training *mine = t->context = wg__calloc(1, sizeof *mine);
-    if (!mine)
-        return -1;
-    mine->cloze = setup->checkpoint ? read_cloze(setup->checkpoint, setup->tokenizer)
-                                    : new_cloze(setup->options, setup->tokenizer);
-    if (!mine->cloze || check_model(t, mine->cloze) < 0)
-        return -1;
-    mine->labelling =
-        (wg__labelling){.labels = wg__cloze_labels(mine->cloze), .read = read_text, .score = score};
-    return wg__labelling_begin(t);
+    wg__cloze *cloze = setup->checkpoint ? read_cloze(setup->checkpoint, setup->tokenizer)
+                                         : new_cloze(setup->options, setup->tokenizer);
+    int status = cloze ? check_model(t, cloze) : -1;
+    if (status == 0)
+        status = wg__head_begin_as(t, cloze, &cloze->labels);
+    if (!t->context)
+        wg__cloze_free(cloze);
+    return status;
 }
 
 static void end(wg_training *t) {
-    cloze_training *mine = t->context;
-    wg__labelling_end(t);
-    if (mine)
-        wg__cloze_free(mine->cloze);
-    wg__free(mine);
+    if (t->context)
+        wg__cloze_free(cloze_of(t));
+    wg__head_end(t);
 }
 
 const wg_objective wg_cloze_objective = {
@@ -628,21 +634,26 @@ const wg_objective wg_cloze_objective = {
     .shapes = WG_PREFIX_DECODER,
     .finetunes = true,
     .marks = {"cloze"},
-    .settings = {.where = "settings",
-                 .size = sizeof(wg_cloze_options),
-                 .count = sizeof setting_rows / sizeof setting_rows[0],
-                 .rows = setting_rows},
-    .training = "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "
-                "\"eval-every\": 500}",
+    .settings = WG__SETTING_TABLE(wg_cloze_options, setting_rows),
+    .defaults = WG__HEAD_DEFAULTS,
     .evaluation = WG_EVALUATES_PREDICTIONS,
-    .adapt = adapt,
-    .config = config,
-    .begin = begin,
-    .end = end,
-    .loss = wg__labelling_loss,
-    .evaluate = wg__labelling_evaluate,
-    .describe = wg__labelling_describe,
-    .metrics = wg__labelling_metrics,
+    .data = {WG__BATCH_OF(cloze_batch, base.inputs.tokens), .describe = wg__label_describe},
+    .training = &(const wg_objective_training){.adapt = adapt,
+                                               .config = config,
+                                               .begin = begin,
+                                               .end = end,
+                                               .loss = wg__head_loss,
+                                               .evaluate = wg__head_evaluate},
+    .head = &(const wg__head_task){.prediction = sizeof(int64_t),
+                                   .read = read_text,
+                                   .batch = read_batch,
+                                   .outputs = score,
+                                   .loss = wg__label_loss,
+                                   .measure_step = wg__label_measure_step,
+                                   .predict = wg__label_predict,
+                                   .measure = wg__label_measure,
+                                   .write = wg__label_write},
+    .metrics = wg__label_metrics,
     .headline = "accuracy",
-    .print = wg__labelling_print,
+    .print = wg__label_print,
 };

@@ -15,12 +15,11 @@
  * Held-out text of the same form is measured by the loss and by the share of texts whose own
  * partner is the nearest of the batch. Held-out pairs with a number, how similar they are, are
  * measured as STS is: by the correlation of ranks of the cosines and the numbers. */
-#include "objectives/contrastive.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "data/dataset/labelled_text.h"
+#include "data/dataset/text_lines.h"
 #include "data/score/score.h"
 #include "io/checkpoint/checkpoint.h"
 #include "models/internal.h"
@@ -36,8 +35,7 @@ typedef struct contrastive {
     wg_pair_frame frame;
     wg__text_lines text, held_out;
     wg__labelled_text *scored; /* instead of `held_out`: pairs with numbers */
-    int64_t *chosen;           /* (B) the examples of a batch */
-    wg_token_pair *pairs;      /* (2 B) */
+    wg_token_pair *pairs;      /* (2 B) of a batch: the first texts, then the second ones */
 } contrastive;
 
 /* ---- The model ---- */
@@ -65,19 +63,20 @@ static int make_model(const char *json, const wg_training_setup *setup, double d
     return status;
 }
 
-static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
-                 void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
+static int adapt(const wg_objective *objective, const wg_training_setup *setup,
+                 void (*note)(const char *message, void *context), void *note_context,
+                 wg_model *model, wg_tokenizer **tokenizer) {
     (void)note, (void)note_context;
     const wg_contrastive_options *options = setup->options;
-    const wg_objective *objective = wg_objective_of(setup->checkpoint);
+    const wg_objective *before = wg_objective_of(setup->checkpoint);
     *model = (wg_model){0};
     *tokenizer = NULL;
-    if (!objective)
+    if (!before)
         return -1;
-    if (objective->finetunes && objective != &wg_contrastive)
+    if (before->finetunes && before != objective)
         return wg_fail(WG_ERROR_STATE, setup->checkpoint,
                        "it is fine-tuned for --task %s; --task %s begins from a pretrained model",
-                       objective->name, WHERE);
+                       before->name, WHERE);
     wg_checkpoint *file = wg_checkpoint_open(setup->checkpoint);
     char *json = file ? wg_checkpoint_get_text(file, "/config") : NULL;
     char *vocabulary = json ? wg_checkpoint_get_text(file, "/tokenizer") : NULL;
@@ -109,15 +108,21 @@ static int read_held_out(const wg_training *t, contrastive *mine) {
                    "%s has one text a line and a number; two texts and a number are wanted", path);
 }
 
+static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
+    const contrastive *mine = context;
+    for (int64_t i = 0; i < 2 * count; i++)
+        mine->pairs[i] = wg__text_lines_get(&mine->text, examples[i % count].index, i >= count);
+    return wg_pair_batch_make(&mine->frame, 2 * count, mine->pairs, batch);
+}
+
 static int begin(wg_training *t) {
     contrastive *mine = t->context = wg__calloc(1, sizeof *mine);
-    const size_t batch = (size_t)t->setup.batch;
+    const int64_t batch = t->setup.batch;
     if (!mine || wg_pair_frame_of(t->setup.tokenizer, t->setup.sequence, &mine->frame) < 0)
         return -1;
     mine->options = *(const wg_contrastive_options *)t->setup.options;
-    mine->chosen = wg__alloc_array(batch, sizeof *mine->chosen);
     mine->pairs = wg__alloc_array(wg__times(2, batch), sizeof *mine->pairs);
-    if (!mine->chosen || !mine->pairs || (t->setup.held_out_path && read_held_out(t, mine) < 0))
+    if (!mine->pairs || (t->setup.held_out_path && read_held_out(t, mine) < 0))
         return -1;
     if (!t->setup.training_path)
         return 0;
@@ -130,7 +135,10 @@ static int begin(wg_training *t) {
         return -1;
     t->fingerprint = (int64_t)wg__text_lines_fingerprint(&mine->text);
     t->examples = mine->text.count;
-    return wg__begin_numbered_batches(t);
+    t->batches = wg_batches_new(
+        &(wg_batch_source){.context = mine, .build = build},
+        &(wg_batches_options){.batch = batch, .examples = t->examples, .seed = t->setup.seed});
+    return t->batches ? 0 : -1;
 }
 
 static void end(wg_training *t) {
@@ -139,41 +147,31 @@ static void end(wg_training *t) {
         return;
     wg__text_lines_free(&mine->text);
     wg__text_lines_free(&mine->held_out);
-    wg__labelled_text_free(mine->scored);
-    wg__free(mine->chosen);
+    if (mine->scored)
+        wg__examples_free(&mine->scored->base);
     wg__free(mine->pairs);
     wg__free(mine);
 }
 
 /* ---- Vectors ---- */
 
-/* The vectors of `count` texts, of length 1: (count, C). */
-static wg_tensor *vectors(const wg_training *t, int64_t count, const wg_token_pair *texts,
-                          int64_t *tokens) {
+/* The vectors of the texts of a batch, of length 1: (2 B, C). */
+static wg_tensor *vectors(const wg_training *t, const wg_pair_batch *batch) {
     const contrastive *mine = t->context;
-    wg_pair_batch batch;
-    if (wg_pair_batch_make(&mine->frame, count, texts, &batch) < 0)
-        return NULL;
-    const wg_model_inputs inputs = wg__pair_inputs(&batch);
-    *tokens += batch.tokens;
+    const wg_model_inputs inputs = wg__pair_inputs(batch);
     wg_tensor *pooled = wg__pool_texts(wg_model_forward(t->setup.model, &inputs),
-                                       batch.attention_mask, mine->options.pooling, 0);
+                                       batch->attention_mask, mine->options.pooling, 0);
     const int64_t axis = 1;
     return wg_div(pooled, wg_clamp(wg_norm(pooled, 2, 1, &axis, true), 1e-12, INFINITY));
 }
 
 /* Cosines of the first texts of pairs with all second ones, / temperature: (B, B). */
-static wg_tensor *similarities(const wg_training *t, const wg__text_lines *text, int64_t count,
-                               int64_t *tokens) {
-    const contrastive *mine = t->context;
-    for (int64_t i = 0; i < count; i++) {
-        mine->pairs[i] = wg__text_lines_get(text, mine->chosen[i], 0);
-        mine->pairs[count + i] = wg__text_lines_get(text, mine->chosen[i], 1);
-    }
-    wg_tensor *all = vectors(t, 2 * count, mine->pairs, tokens);
+static wg_tensor *similarities(const wg_training *t, const wg_pair_batch *batch) {
+    wg_tensor *all = vectors(t, batch);
+    const int64_t count = all ? wg_tensor_size(all, 0) / 2 : 0;
     wg_tensor *first = wg_narrow(all, 0, 0, count), *second = wg_narrow(all, 0, count, count);
     return wg_mul_scalar(wg_matmul(first, wg_transpose(second, 0, 1)),
-                         1 / mine->options.temperature);
+                         1 / ((const contrastive *)t->context)->options.temperature);
 }
 
 wg_tensor *wg__contrastive_loss(wg_tensor *similarities, double *right) {
@@ -184,18 +182,11 @@ wg_tensor *wg__contrastive_loss(wg_tensor *similarities, double *right) {
     return wg_cross_entropy(similarities, own, WG_IGNORE_INDEX, NULL);
 }
 
-static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
-    wg_training *t = training;
-    const contrastive *mine = t->context;
-    const int64_t batch = t->setup.batch;
+static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics) {
     double right;
-    if (wg_batches_next(t->batches, mine->chosen) < 0)
-        return NULL;
-    wg_tensor *loss =
-        wg__contrastive_loss(similarities(t, &mine->text, batch, &metrics->tokens), &right);
-    if (!loss || wg_metrics_add(metrics, "accuracy", right / (double)batch, (double)batch) < 0)
-        return NULL;
-    return loss;
+    wg_tensor *loss = wg__contrastive_loss(similarities(t, batch), &right);
+    const double count = (double)t->setup.batch;
+    return loss && wg_metrics_add(metrics, "accuracy", right / count, count) == 0 ? loss : NULL;
 }
 
 /* ---- Evaluation ---- */
@@ -205,11 +196,14 @@ static int measure_batch(const wg_training *t, int64_t first, int64_t count, voi
                          wg_metrics *metrics) {
     (void)context;
     const contrastive *mine = t->context;
+    wg_pair_batch batch;
     double right;
-    for (int64_t i = 0; i < count; i++)
-        mine->chosen[i] = first + i;
-    wg_tensor *loss =
-        wg__contrastive_loss(similarities(t, &mine->held_out, count, &metrics->tokens), &right);
+    for (int64_t i = 0; i < 2 * count; i++)
+        mine->pairs[i] = wg__text_lines_get(&mine->held_out, first + i % count, i >= count);
+    if (wg_pair_batch_make(&mine->frame, 2 * count, mine->pairs, &batch) < 0)
+        return -1;
+    metrics->tokens += batch.tokens;
+    wg_tensor *loss = wg__contrastive_loss(similarities(t, &batch), &right);
     const double value = wg_item(loss), weight = (double)count;
     if (wg_error_pending() || wg_metrics_add(metrics, "loss", value, weight) < 0)
         return -1;
@@ -228,7 +222,11 @@ static int measure_cosines(const wg_training *t, int64_t first, int64_t count, v
             (wg_token_pair){.first = pair.second, .first_count = pair.second_count};
     }
     const int64_t axis = 1;
-    wg_tensor *all = vectors(t, 2 * count, mine->pairs, &metrics->tokens);
+    wg_pair_batch batch;
+    if (wg_pair_batch_make(&mine->frame, 2 * count, mine->pairs, &batch) < 0)
+        return -1;
+    metrics->tokens += batch.tokens;
+    wg_tensor *all = vectors(t, &batch);
     wg_tensor *products = wg_mul(wg_narrow(all, 0, 0, count), wg_narrow(all, 0, count, count));
     return wg_to_array(wg_cast(wg_sum(products, 1, &axis, false), WG_F64), cosines + first);
 }
@@ -236,14 +234,14 @@ static int measure_cosines(const wg_training *t, int64_t first, int64_t count, v
 /* The loss is 1 less the correlation, so that the best checkpoint is the one of the highest. */
 static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *metrics) {
     const contrastive *mine = t->context;
-    const int64_t count = wg__labelled_text_examples(mine->scored);
+    const int64_t count = mine->scored->base.count;
     double *cosines = wg__alloc_array(wg__times(2, count), sizeof *cosines), spearman = 0;
     int status =
         wg__evaluate_examples(t, cosines ? 0 : -1, count, measure_cosines, cosines, metrics);
     if (status == 0)
         status = wg__share_results(t, count, t->setup.batch, sizeof *cosines, cosines);
     for (int64_t i = 0; status == 0 && i < count; i++)
-        cosines[count + i] = wg__labelled_text_value(mine->scored, i);
+        cosines[count + i] = mine->scored->examples[i].value;
     if (status == 0)
         status = wg__spearman(count, cosines, cosines + count, &spearman);
     if (status == 0)
@@ -272,13 +270,12 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
 
 static void describe(const wg_training *t, FILE *stream) {
     const contrastive *mine = t->context;
-    fprintf(
-        stream, "text   %lld %s; %lld %s to measure on\n", (long long)mine->text.count,
-        mine->text.pairs ? "pairs of texts" : "texts, each its own partner by dropout",
-        (long long)(mine->scored ? wg__labelled_text_examples(mine->scored) : mine->held_out.count),
-        mine->scored           ? "pairs with numbers"
-        : mine->held_out.pairs ? "pairs"
-                               : "texts");
+    fprintf(stream, "text   %lld %s; %lld %s to measure on\n", (long long)mine->text.count,
+            mine->text.pairs ? "pairs of texts" : "texts, each its own partner by dropout",
+            (long long)(mine->scored ? mine->scored->base.count : mine->held_out.count),
+            mine->scored           ? "pairs with numbers"
+            : mine->held_out.pairs ? "pairs"
+                                   : "texts");
 }
 
 static const wg_metric_row metric_rows[] = {
@@ -339,20 +336,18 @@ const wg_objective wg_contrastive = {
     .title = "vectors of texts, near for similar ones: SimCSE (Gao et al. 2021)",
     .shapes = WG_ENCODER,
     .finetunes = true,
-    .settings = {"settings", sizeof(wg_contrastive_options),
-                 sizeof setting_rows / sizeof setting_rows[0], setting_rows},
-    .training =
+    .settings = WG__SETTING_TABLE(wg_contrastive_options, setting_rows),
+    .defaults =
         "{\"lr\": 5e-5, \"epochs\": 1, \"batch\": 64, \"seq\": 32, \"schedule\": \"linear\", "
         "\"eval-every\": 250}",
-    .usual_batch = 64,
-    .usual_sequence = 64,
     .evaluation = WG_EVALUATES_PREDICTIONS,
-    .adapt = adapt,
-    .begin = begin,
-    .end = end,
-    .loss = next_loss,
-    .evaluate = evaluate,
-    .describe = describe,
+    .data = {.usual_batch = 64,
+             .usual_sequence = 64,
+             WG__BATCH_OF(wg_pair_batch, tokens),
+             .describe = describe},
+    .training =
+        &(const wg_objective_training){
+            .adapt = adapt, .begin = begin, .end = end, .loss = loss_of, .evaluate = evaluate},
     .metrics = metric_rows,
     .headline = "spearman,accuracy",
     .print = print,

@@ -9,23 +9,20 @@ objectives_sources = \
 	objectives/blank_infilling.c \
 	objectives/blank_infilling.h \
 	objectives/causal_lm.c \
-	objectives/classification.c \
 	objectives/cloze.c \
 	objectives/cloze.h \
 	objectives/contrastive.c \
-	objectives/contrastive.h \
 	objectives/embed.c \
+	objectives/head.c \
+	objectives/head.h \
+	objectives/head_labels.c \
 	objectives/internal.h \
-	objectives/labelling.c \
-	objectives/labelling.h \
 	objectives/masked_lm.c \
 	objectives/masked_lm.h \
-	objectives/mlm.c \
-	objectives/mlm.h \
-	objectives/multi_label.c \
+	objectives/masked_packed.c \
+	objectives/masked_pairs.c \
 	objectives/objective.c \
 	objectives/question_answering.c \
-	objectives/regression.c \
 	objectives/score.c \
 	objectives/text_batches.c \
 	objectives/span_corruption.c \

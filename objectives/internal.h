@@ -5,6 +5,20 @@
 #include "data/batches/pair_batch.h"
 #include "objectives/objective.h"
 
+/* Members of records. */
+#define WG__SETTING_TABLE(type, table)                                                             \
+    {                                                                                              \
+        .where = "settings", .size = sizeof(type), .count = sizeof(table) / sizeof *(table),       \
+        .rows = table                                                                              \
+    }
+#define WG__BATCH_OF(type, tokens)                                                                 \
+    .batch_size = sizeof(type), .batch_tokens = offsetof(type, tokens)
+
+/* What runs of fine-tuning differ in from others. */
+#define WG__HEAD_DEFAULTS                                                                          \
+    "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "             \
+    "\"eval-every\": 500}"
+
 /* The configuration that a checkpoint keeps, freed with wg_text_free. */
 char *wg__training_config(const wg_training *training);
 
@@ -21,20 +35,11 @@ int64_t wg__sequence_parts(const wg_training *t);
 /* (B, T) -> (B parts, T / parts), the same numbers. [scope] */
 wg_tensor *wg__cut_sequences(wg_tensor *x, int64_t parts);
 
-/* Batches of the held-out text, and where they begin. */
-typedef struct wg__held_out {
-    wg_batches *batches; /* NULL without held-out text */
-    wg_data_position start;
-} wg__held_out;
-
-/* Makes, by the objective's `batches`, those of t and of the held-out text, each if the setup has
- * its text. [what the objective's `batches` gives] */
-int wg__begin_batches(wg_training *t, wg__held_out *held_out);
-
-/* Calls `evaluate`, in a scope each, for so many batches (0: all), the same from the start of the
- * held-out text, however often it is called. -1 when it gives -1. */
-int wg__evaluate_batches(const wg_training *t, const wg__held_out *held_out, int64_t batches,
-                         int (*evaluate)(const wg_training *t, wg_metrics *metrics),
+/* Measures so many batches (0: all) of the held-out text, in a scope each, the same from its start,
+ * however often it is called; the last ends with the text, or else is filled up from its start. -1
+ * when `measure` gives -1. */
+int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
+                         int (*measure)(wg_training *t, const void *batch, wg_metrics *metrics),
                          wg_metrics *metrics);
 
 /* ---- Evaluations whose batches the ranks of setup.group share out: number i is that of rank i
@@ -59,9 +64,6 @@ int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t
 
 /* Whether --predictions are due, and this rank is to write them; `batches` as `evaluate` has it. */
 bool wg__writes_predictions(const wg_training *t, int64_t batches);
-
-/* Makes the batches of t, int64_t[batch] of numbers below t->examples. */
-int wg__begin_numbered_batches(wg_training *t);
 
 /* The line about the text before training: of sentences, of a stream. */
 void wg__describe_stream(const wg_training *training, FILE *stream);
@@ -111,6 +113,10 @@ int64_t wg__score_rows(const wg_score_options *options, int64_t length);
  * tokens only. The first token is predicted from `begin_id`; if that is -1 it is not scored. */
 int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_score_options *options,
                           const wg_text_batch *texts, wg_score *scores);
+
+/* The mean cross-entropy of similarities (B, B), of which those of the diagonal are the right ones;
+ * *right is how many of these are the largest of their row. [scope; SHAPE] */
+wg_tensor *wg__contrastive_loss(wg_tensor *similarities, double *right);
 
 /* A file for predictions, and its end, which says whether all of it could be written. NULL, or -1,
  * with [IO] */

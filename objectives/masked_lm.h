@@ -1,10 +1,14 @@
-/* Masked language modelling, with next sentence prediction where the model has a head for it
- * (Devlin et al. 2019, section 3.1 and appendix A.1, A.2; create_pretraining_data.py).
+/* Masked language modelling: some tokens are hidden and predicted   (Devlin et al. 2019,
+ * section 3.1 and appendix A.1, A.2; create_pretraining_data.py). Two plans say how a text becomes
+ * sequences.
  *
- *     input_ids        [CLS] the man [MASK] to [SEP] he bought milk [SEP] [PAD]
- *     token_type_ids     0    0   0    0    0    0    1    1    1     1     0
- *     attention_mask     1    1   1    1    1    1    1    1    1     1     0
- *     masked_positions  { 3, ... } of the B * T flattened, masked_labels { went, ... }
+ * Pairs, of objective masked-lm (masked_pairs.c): sentences, with next sentence prediction where
+ * the model has a head for it.
+ *
+ *     ids              [CLS] the man [MASK] to [SEP] he bought milk [SEP] [PAD]
+ *     token_type_ids     0   0   0    0    0    0    1    1    1     1     0
+ *     keep               1   1   1    1    1    1    1    1    1     1     0
+ *     positions        { 3, ... } of the B * T flattened, labels { went, ... }
  *
  * An epoch goes through each document in order: sentences are gathered up to the target length
  * (T - 3; in one of ten examples a shorter one at random), the first few of them are the first
@@ -13,66 +17,105 @@
  * predicted: of these, 80 % are replaced by [MASK], 10 % by a random token, 10 % stay. All choices
  * are drawn anew in every epoch.
  *
+ * Packed text, of mlm and hybrid (masked_packed.c)   (Liu et al. 2019, "RoBERTa", arXiv:1907.11692,
+ * section 4.2):
+ *
+ *     text        ... the man went to the shop | A new document ...
+ *     ids         [CLS] the man [MASK] to the [SEP] a new [MASK] ...       T tokens, no padding
+ *
+ * In each epoch the text is cut into windows one after the other from a random offset on; a window
+ * goes on behind the end of a document with [SEP]. A share of its tokens is predicted: of these
+ * units 80 % are replaced by [MASK], 10 % by random tokens, and 10 % stay. The share may change
+ * linearly over the run   (Warner et al. 2024; Yang et al. 2023, arXiv:2212.05650).
+ *
+ *     unit      what is masked together
+ *     token     one token
+ *     word      the tokens of a word   (whole word masking, Devlin et al. 2019)
+ *     span      words next to each other, of geometric lengths   (Joshi et al. 2020, "SpanBERT")
+ *
+ * objective mlm      the masked token at t is predicted from hidden state t
+ * objective hybrid   the masked token at t is predicted from hidden state t - 1, and in a share of
+ *                    the sequences, nothing is masked, attention is causal, and every next token is
+ *                    predicted. One model then fills blanks and continues texts. Which
+ *                    sequences are causal depends on their places in the epoch: where the share is
+ *                    a quarter, every fourth is   (GPT-BERT, Charpentier & Samuel 2024,
+ *                    arXiv:2410.24159).
+ *
  * Metrics of a step: mlm_loss, mlm_accuracy (over masked tokens), nsp_loss, nsp_accuracy (over
- * pairs). Of an evaluation: these, their sum `loss`, `unigram_loss` (what predicting the masked
- * tokens by their frequency in the training corpus would lose) and `nsp_random` (the share of pairs
- * whose second half is random, so that always guessing the commoner answer is right in
- * max(nsp_random, 1 - nsp_random) of them). */
+ * pairs), and of hybrid causal_loss. Of an evaluation: these, `unigram_loss` (what predicting the
+ * masked tokens by their frequency in the training corpus would lose), `nsp_random` (the share of
+ * pairs whose second half is random, so that always guessing the commoner answer is right in
+ * max(nsp_random, 1 - nsp_random) of them), and `loss`: of pairs the sum of mlm_loss and nsp_loss,
+ * of hybrid the mean of mlm_loss and causal_loss, weighted by sequences. */
 #ifndef WG_OBJECTIVES_MASKED_LM_H
 #define WG_OBJECTIVES_MASKED_LM_H
 
 #include "objective.h"
 
-/* B sequences of T tokens; N tokens are masked among them all. Owned by the scope that was open. */
+/* B sequences of T tokens, the causal ones apart; N masked tokens are predicted. Owned by the scope
+ * that was open. */
 typedef struct wg__masked_batch {
-    wg_tensor *input_ids;        /* (B, T) i64 */
-    wg_tensor *token_type_ids;   /* (B, T) i64: 0 up to the first [SEP] and for padding, then 1 */
-    wg_tensor *attention_mask;   /* (B, T) bool: false for padding */
-    wg_tensor *masked_positions; /* (N) i64, ascending, of B * T */
-    wg_tensor *masked_labels;    /* (N) i64: what stood there */
-    wg_tensor *next_sentence_labels; /* (B) i64: 0 it follows, 1 it is random, as published */
-    int64_t tokens;                  /* without the padding */
+    wg_tensor *ids; /* (B - Bc, T) i64, with masks; NULL if all are causal */
+    wg_tensor
+        *token_type_ids;  /* pairs: (B, T) i64: 0 up to the first [SEP] and for padding, then 1 */
+    wg_tensor *keep;      /* pairs: (B, T) bool: false for padding */
+    wg_tensor *positions; /* (N) i64, ascending, of (B - Bc) T: the hidden states to predict
+                           * from */
+    wg_tensor *labels;    /* (N) i64: what stood at the masked places */
+    wg_tensor
+        *next_sentence_labels; /* pairs: (B) i64: 0 it follows, 1 it is random, as published */
+    wg_tensor *causal_ids;     /* hybrid: (Bc, T) i64; NULL without causal sequences */
+    wg_tensor
+        *causal_labels; /* hybrid: (Bc, T) i64: the next token, WG_IGNORE_INDEX behind the last */
+    int64_t tokens;     /* without the padding */
 } wg__masked_batch;
 
-typedef struct wg__masked_batch_options {
+typedef struct wg__pair_batch_options {
     int64_t batch;           /* B; 0: 32 */
     int64_t sequence;        /* T; 0: 128, at least 8 */
     uint64_t seed;           /* of all choices */
     double masked_share;     /* 0: 0.15 */
     double short_share;      /* examples with a shorter target; 0: 0.1; negative: none */
     int64_t max_predictions; /* masked in one sequence at most; 0: ceil(masked_share T) */
-} wg__masked_batch_options;
+} wg__pair_batch_options;
 
 /* Batches (wg__masked_batch) of a text of sentences, which must outlive them, with the ids that the
  * special tokens have in `tokenizer`. [ARGUMENT for options out of range, a text of fewer than two
  * documents or of another vocabulary, or a tokenizer without [CLS], [SEP], [MASK] or [PAD]] */
-wg_batches *wg__masked_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
-                                   const wg__masked_batch_options *options);
+wg_batches *wg__pair_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                 const wg__pair_batch_options *options);
 
-/* The loss of a batch and its parts. */
+typedef struct wg__packed_batch_options {
+    int64_t batch;    /* B; 0: 32 */
+    int64_t sequence; /* T; 0: 128, at least 8 */
+    uint64_t seed;    /* of all choices */
+    wg_mlm_options masking;
+    bool predicts_from_before; /* positions are one before the masked ones */
+} wg__packed_batch_options;
+
+/* The same of packed text. [ARGUMENT for options out of range, a text shorter than a sequence or of
+ * another vocabulary, or a tokenizer without [CLS], [SEP] or [MASK]] */
+wg_batches *wg__packed_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                   const wg__packed_batch_options *options);
+
+/* Sets the share of masked tokens of the packed batches that follow. */
+void wg__packed_batches_set_share(wg_batches *batches, double masked_share);
+
+/* The name of a wg_mask_unit; NULL: there is none. */
+const char *wg__mask_unit_name(int unit);
+
+/* The losses of a batch, whose means are over other numbers: of the masked words, and of the next
+ * sentences of pairs or the next tokens of causal sequences. */
 typedef struct wg__masked_loss {
-    wg_tensor *total;               /* rank 0: mlm + nsp. The one to run backward on. */
-    wg_tensor *mlm;                 /* rank 0: mean over the masked tokens of -log p(label) */
-    wg_tensor *nsp;                 /* rank 0; NULL without labels or head */
-    int64_t mlm_correct, mlm_count; /* right predictions and labels, if they were counted */
-    int64_t nsp_correct, nsp_count;
+    wg_tensor *parts[2]; /* rank 0: the mean of -log p(label). NULL: there is none */
+    int64_t correct[2];  /* right predictions, but of next tokens */
+    int64_t count[2];    /* labels */
 } wg__masked_loss;
 
-/* Takes the loss of a batch. A label of WG_IGNORE_INDEX counts for nothing; next_sentence_labels
- * may be NULL. count_correct also counts right predictions. Logits are never stored whole. 0, or -1
- * with every tensor NULL. [scope; SHAPE, INDEX, DTYPE] */
-int wg__masked_lm_loss(const wg_model *model, const wg__masked_batch *batch, bool count_correct,
+/* Takes the losses of a batch, whose sequences are cut into so many parts. A label of
+ * WG_IGNORE_INDEX counts for nothing; next_sentence_labels may be NULL. Logits are never stored
+ * whole. 0, or -1 with every tensor NULL. [scope; SHAPE, INDEX, DTYPE] */
+int wg__masked_loss_of(const wg_model *model, const wg__masked_batch *batch, int64_t sequence_parts,
                        wg__masked_loss *loss);
-
-/* Ranks the tokens for each [MASK] of a text, as the record's `fill`. from_before: the model
- * predicts a token from the hidden state one before it. [ARGUMENT for a text without [MASK]] */
-int wg__fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
-                   const wg_use_options *options, const char *text, bool from_before,
-                   wg_filled *filled);
-
-/* The pseudo-log-likelihood of texts, as the record's `score`. */
-int wg__score_masks(const wg_model *model, const wg_tokenizer *tokenizer,
-                    const wg_score_options *options, const wg_text_batch *texts, bool from_before,
-                    wg_score *scores);
 
 #endif

@@ -165,17 +165,35 @@ static int complete_options(wg_training *training) {
 
 /* The sizes that the setup leaves open. */
 static void choose_sizes(wg_training *training) {
-    const wg_objective *objective = training->objective;
+    const wg_objective_data *data = &training->objective->data;
     wg_training_setup *setup = &training->setup;
-    if (objective->sizes)
-        objective->sizes(training);
+    if (data->sizes)
+        data->sizes(training);
     if (setup->batch == 0)
-        setup->batch = objective->usual_batch ? objective->usual_batch : 32;
+        setup->batch = data->usual_batch ? data->usual_batch : 32;
     if (setup->sequence == 0) {
         const int64_t positions = wg_model_sizes_of(setup->model).positions;
-        const int64_t usual = objective->usual_sequence ? objective->usual_sequence : 128;
+        const int64_t usual = data->usual_sequence ? data->usual_sequence : 128;
         setup->sequence = positions < usual ? positions : usual;
     }
+}
+
+/* Room for a batch, and the batches of the texts. */
+static int make_batches(wg_training *t) {
+    const wg_objective_data *data = &t->objective->data;
+    const wg_training_setup *setup = &t->setup;
+    t->batch = wg__calloc(1, data->batch_size);
+    if (!t->batch || !data->batches)
+        return t->batch ? 0 : -1;
+    if (setup->training) {
+        t->fingerprint = wg_dataset_fingerprint(setup->training);
+        t->batches = data->batches(setup, setup->training, false);
+        if (!t->batches)
+            return -1;
+    }
+    if (setup->held_out)
+        t->held_out = data->batches(setup, setup->held_out, true);
+    return wg_error_pending() ? -1 : 0;
 }
 
 wg_training *wg_training_new(const wg_objective *objective, const wg_training_setup *setup) {
@@ -186,7 +204,8 @@ wg_training *wg_training_new(const wg_objective *objective, const wg_training_se
     training->setup.model = &training->model;
     choose_sizes(training);
     if (check_setup(training) == 0 && complete_options(training) == 0 &&
-        objective->begin(training) == 0)
+        (!objective->training->begin || objective->training->begin(training) == 0) &&
+        make_batches(training) == 0)
         return training;
     wg_training_free(training);
     return NULL;
@@ -195,8 +214,11 @@ wg_training *wg_training_new(const wg_objective *objective, const wg_training_se
 void wg_training_free(wg_training *training) {
     if (!training)
         return;
-    training->objective->end(training);
     wg_batches_free(training->batches);
+    wg_batches_free(training->held_out);
+    if (training->objective->training->end)
+        training->objective->training->end(training);
+    wg__free(training->batch);
     if (training->standard_options)
         wg__settings_clear(&training->objective->settings, training->standard_options);
     wg__free(training->standard_options);
@@ -207,19 +229,44 @@ void wg_training_free(wg_training *training) {
 
 /* What changes in the course of a run does so between steps, not between the batches of one. */
 static void task_begin_step(void *context) {
-    wg_training *training = context;
-    const wg_data_position at = wg_batches_position(training->batches);
-    training->step_examples = at.epoch * wg_batches_examples(training->batches) + at.next;
+    wg_training *t = context;
+    const wg_data_position at = wg_batches_position(t->batches);
+    t->step_examples = at.epoch * wg_batches_examples(t->batches) + at.next;
+    if (t->objective->training->begin_step)
+        t->objective->training->begin_step(t);
+}
+
+/* Of the batch at hand. */
+static int64_t tokens_of(const wg_training *t) {
+    int64_t tokens;
+    memcpy(&tokens, (char *)t->batch + t->objective->data.batch_tokens, sizeof tokens);
+    return tokens;
+}
+
+static wg_tensor *task_loss(void *context, wg_metrics *metrics) {
+    wg_training *t = context;
+    if (wg_batches_next(t->batches, t->batch) < 0)
+        return NULL;
+    metrics->tokens += tokens_of(t);
+    return t->objective->training->loss(t, t->batch, metrics);
+}
+
+static int task_weigh(void *context, wg_loss_part *parts) {
+    wg_training *t = context;
+    if (wg_batches_next(t->batches, t->batch) < 0)
+        return -1;
+    t->objective->training->weigh(t, t->batch, parts);
+    return 0;
 }
 
 static int task_evaluate(void *context, wg_metrics *metrics) {
-    wg_training *training = context;
-    return training->objective->evaluate(training, training->setup.evaluation_batches, metrics);
+    wg_training *t = context;
+    return t->objective->training->evaluate(t, t->setup.evaluation_batches, metrics);
 }
 
 static int evaluate_all(void *context, wg_metrics *metrics) {
-    wg_training *training = context;
-    return training->objective->evaluate(training, 0, metrics);
+    wg_training *t = context;
+    return t->objective->training->evaluate(t, 0, metrics);
 }
 
 static int put_owned_text(wg_checkpoint *file, const char *name, char *text) {
@@ -228,27 +275,18 @@ static int put_owned_text(wg_checkpoint *file, const char *name, char *text) {
     return status;
 }
 
-#define SEED "/train/data/seed"
-#define EPOCH "/train/data/epoch"
-#define NEXT "/train/data/next"
-#define FINGERPRINT "/train/data/fingerprint"
-
 char *wg__training_config(const wg_training *training) {
-    return training->objective->config ? training->objective->config(training)
-                                       : wg_model_config_json(training->setup.model);
+    return training->objective->training->config ? training->objective->training->config(training)
+                                                 : wg_model_config_json(training->setup.model);
 }
 
 static int task_save(void *context, wg_checkpoint *file) {
     const wg_training *training = context;
-    const wg_data_position position = wg_batches_position(training->batches);
     if (put_owned_text(file, "/config", wg__training_config(training)) < 0 ||
         wg_checkpoint_put_text(file, OBJECTIVE, training->objective->name) < 0 ||
-        put_owned_text(file, "/tokenizer", wg_tokenizer_to_json(training->setup.tokenizer)) < 0 ||
-        wg_checkpoint_put_integer(file, SEED, (int64_t)position.seed) < 0 ||
-        wg_checkpoint_put_integer(file, EPOCH, position.epoch) < 0 ||
-        wg_checkpoint_put_integer(file, NEXT, position.next) < 0)
+        put_owned_text(file, "/tokenizer", wg_tokenizer_to_json(training->setup.tokenizer)) < 0)
         return -1;
-    return wg_checkpoint_put_integer(file, FINGERPRINT, training->fingerprint);
+    return wg_batches_save(training->batches, file, training->fingerprint);
 }
 
 /* A fine-tuned model must be the same, too: its labels, its pattern. */
@@ -267,19 +305,10 @@ static int check_config(const wg_training *training, wg_checkpoint *file) {
 
 static int task_restore(void *context, wg_checkpoint *file) {
     const wg_training *training = context;
-    int64_t seed, epoch, next, saved;
-    if (training->objective->config && check_config(training, file) < 0)
+    if (training->objective->training->config && check_config(training, file) < 0)
         return -1;
-    if (wg_checkpoint_get_integer(file, SEED, &seed) < 0 ||
-        wg_checkpoint_get_integer(file, EPOCH, &epoch) < 0 ||
-        wg_checkpoint_get_integer(file, NEXT, &next) < 0 ||
-        wg_checkpoint_get_integer(file, FINGERPRINT, &saved) < 0)
-        return -1;
-    if (saved != training->fingerprint)
-        return wg_fail(WG_ERROR_STATE, training->objective->name,
-                       "the corpus or its tokens are not those that the run was begun with");
-    const wg_data_position position = {.seed = (uint64_t)seed, .epoch = epoch, .next = next};
-    return wg_batches_seek(training->batches, &position);
+    return wg__batches_restore(training->batches, file, training->fingerprint,
+                               training->objective->name, "the corpus or its tokens");
 }
 
 /* Frees the text. */
@@ -327,8 +356,8 @@ wg_task wg_training_task(wg_training *training) {
     return (wg_task){
         .context = training,
         .module = training->setup.model->module,
-        .loss = training->objective->loss,
-        .weigh = training->objective->weigh,
+        .loss = task_loss,
+        .weigh = training->objective->training->weigh ? task_weigh : NULL,
         .begin_step = task_begin_step,
         .evaluate = has_held_out(training) ? task_evaluate : NULL,
         .shares_evaluation = training->setup.group != NULL,
@@ -367,7 +396,7 @@ void wg_filled_clear(wg_filled *filled) {
 /* ---- What objectives share ---- */
 
 int64_t wg__sequence_parts(const wg_training *t) {
-    if (t->ramp_examples == 0)
+    if (t->ramp_examples == 0 || !t->objective->data.cuts_sequences)
         return 1;
     const double done = (double)t->step_examples / (double)t->ramp_examples;
     return done < 0.5 ? 4 : done < 1 ? 2 : 1;
@@ -377,25 +406,6 @@ wg_tensor *wg__cut_sequences(wg_tensor *x, int64_t parts) {
     return !x || parts == 1
                ? x
                : wg_reshape(x, WG_DIMS(wg_tensor_size(x, 0) * parts, wg_tensor_size(x, 1) / parts));
-}
-
-int wg__begin_batches(wg_training *t, wg__held_out *held_out) {
-    const wg_training_setup *s = &t->setup;
-    if (s->training) {
-        t->fingerprint = wg_dataset_fingerprint(s->training);
-        t->batches =
-            t->objective->batches(s->training, s->tokenizer, s->batch, s->sequence, s->seed);
-        if (!t->batches)
-            return -1;
-    }
-    if (!s->held_out)
-        return 0;
-    held_out->batches =
-        t->objective->batches(s->held_out, s->tokenizer, s->batch, s->sequence, s->seed);
-    if (!held_out->batches)
-        return -1;
-    held_out->start = wg_batches_position(held_out->batches);
-    return 0;
 }
 
 bool wg__evaluates(const wg_training *t, int64_t i) {
@@ -442,36 +452,29 @@ bool wg__writes_predictions(const wg_training *t, int64_t batches) {
     return batches == 0 && how && how->predictions && wg_group_rank(t->setup.group) == 0;
 }
 
-int wg__evaluate_batches(const wg_training *t, const wg__held_out *held_out, int64_t batches,
-                         int (*evaluate)(const wg_training *t, wg_metrics *metrics),
+int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
+                         int (*measure)(wg_training *t, const void *batch, wg_metrics *metrics),
                          wg_metrics *metrics) {
-    int status = wg_batches_seek(held_out->batches, &held_out->start);
-    const int64_t all = wg__ceil_divide(wg_batches_examples(held_out->batches), t->setup.batch);
+    int status = wg_batches_seek(t->held_out, &(wg_data_position){.seed = t->setup.seed});
+    const int64_t all = wg__batches_in_epoch(t->held_out);
     const int64_t count = batches > 0 && batches < all ? batches : all;
     for (int64_t i = 0; status == 0 && i < count; i++) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        status = wg__evaluates(t, i) ? evaluate(t, metrics)
-                                     : wg__batches_skip_of_epoch(held_out->batches);
+        if (!wg__evaluates(t, i))
+            status = wg__batches_skip_of_epoch(t->held_out);
+        else if ((ends_with_text ? wg_batches_next_of_epoch : wg_batches_next)(t->held_out,
+                                                                               t->batch) < 0)
+            status = -1;
+        else {
+            metrics->tokens += tokens_of(t);
+            status = measure(t, t->batch, metrics);
+        }
         wg_scope_end(&scope, NULL);
+        if (wg_error_pending())
+            status = -1;
     }
     return wg__share_metrics(t, status, metrics);
-}
-
-static int build_numbers(void *context, int64_t count, const wg_example *examples, void *batch) {
-    int64_t *chosen = batch;
-    (void)context;
-    for (int64_t i = 0; i < count; i++)
-        chosen[i] = examples[i].index;
-    return 0;
-}
-
-int wg__begin_numbered_batches(wg_training *t) {
-    t->batches = wg_batches_new(&(wg_batch_source){.build = build_numbers},
-                                &(wg_batches_options){.batch = t->setup.batch,
-                                                      .examples = t->examples,
-                                                      .seed = t->setup.seed});
-    return t->batches ? 0 : -1;
 }
 
 void wg__describe_stream(const wg_training *training, FILE *stream) {

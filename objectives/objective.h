@@ -78,8 +78,10 @@ typedef struct wg_training {
     wg_training_setup setup; /* batch and sequence as they are used */
     wg_model model;          /* the setup's, copied */
     wg_batches *batches;     /* of the training data; NULL without */
+    wg_batches *held_out;    /* of the held-out data; NULL without, and where there is no need */
+    void *batch;             /* the one at hand */
     int64_t fingerprint;     /* of the training data: a resumed run must have the same */
-    int64_t examples;        /* of an epoch */
+    int64_t examples;        /* of an epoch, of objectives that read files of their own */
     int64_t step_examples;   /* that were taken before the step */
     int64_t run_examples;    /* of the whole run, for what changes in its course; set before the
                               * first step; 0: nothing changes */
@@ -230,59 +232,54 @@ typedef struct wg_metric_row {
     const char *(*text)(const wg_metrics *metrics); /* the member is this text; NULL: a number */
 } wg_metric_row;
 
-struct wg_objective {
-    const char *name;     /* of --objective and --task: "masked-lm" */
-    const char *title;    /* a line with its paper, for --help and docs */
-    int shapes;           /* wg_model_shape values, or'ed: the models that it takes */
-    bool finetunes;       /* reached by `finetune --task NAME`: begins from a checkpoint */
-    const char *marks[2]; /* what models of this objective have, also converted ones, which do not
-                           * name it, and those of later rows of the table have not: datasets
-                           * ("/model/qa_outputs/weight"), keys of /config, or such keys and how
-                           * their text, or the first of a list, ends ("problem_type=regression");
-                           * NULL: no more */
+/* What it reads. */
+typedef struct wg_objective_data {
     wg_dataset_kind text; /* of the datasets that it wants, if it reads no files of its own */
-    wg_setting_table settings; /* rows of its own options; size 0: none */
-    const char *training;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
     int64_t usual_batch, usual_sequence;  /* 0: 32 and 128, within the model's positions */
     void (*sizes)(wg_training *training); /* chooses sizes that the setup leaves 0; NULL: these */
     bool cuts_sequences;                  /* it knows ramp_examples */
-    unsigned evaluation; /* which wg_evaluation_options it takes: WG_EVALUATES_... or'ed */
 
+    /* Batches of a text of that kind, which must outlive them, to train on or to measure with. The
+     * setup has tokenizer, batch, sequence and seed; without options, which has no model, either,
+     * standard values count. NULL without an error: it is measured otherwise. The function is NULL
+     * for objectives that read files of their own. [ARGUMENT for a tokenizer without the tokens
+     * that the objective needs, or a text too short; MEMORY] */
+    wg_batches *(*batches)(const wg_training_setup *setup, const wg_dataset *text, bool measured);
+    size_t batch_size, batch_tokens; /* of the struct of a batch, and where in it the number of its
+                                      * tokens stands, an int64_t */
+
+    void (*describe)(const wg_training *training, FILE *stream); /* the text, before training */
+} wg_objective_data;
+
+/* How it trains and measures. Functions return 0, or -1 (NULL) with an error. */
+typedef struct wg_objective_training {
     /* Fine-tuning only. Makes the model from the checkpoint `setup->checkpoint`, with a new head
-     * where that one has none (adapt), or reads it as it was saved (load). */
-    int (*adapt)(const wg_training_setup *setup, void (*note)(const char *message, void *context),
-                 void *note_context, wg_model *model, wg_tokenizer **tokenizer);
-    int (*load)(const char *path, wg_model *model, wg_tokenizer **tokenizer);
-
-    /* Batches of a text of the kind above, which must outlive them, of sequences of so many tokens;
-     * and the size of the struct that wg_batches_next fills, and where in it the number of its
-     * tokens stands, an int64_t. NULL for objectives that read files of their own. [ARGUMENT for a
-     * tokenizer without the tokens that the objective needs, or a text too short; MEMORY] */
-    wg_batches *(*batches)(const wg_dataset *text, const wg_tokenizer *tokenizer, int64_t batch,
-                           int64_t sequence, uint64_t seed);
-    size_t batch_size, batch_tokens;
-
-    /* Training. `begin` checks the setup and makes batches, fingerprint, examples and context;
-     * `end` frees the context, also after a `begin` that failed. */
-    int (*begin)(wg_training *training);
-    void (*end)(wg_training *training);
-    /* As in wg_task, of a wg_training. `weigh` is NULL where all batches of as many examples weigh
-     * the same. */
-    wg_tensor *(*loss)(void *training, wg_metrics *metrics);
-    int (*weigh)(void *training, wg_loss_part *parts);
-    int (*evaluate)(wg_training *training, int64_t batches, wg_metrics *metrics); /* 0: all */
+     * where that one has none (adapt), or reads it as it was saved (load; NULL: wg_model_load). */
+    int (*adapt)(const wg_objective *objective, const wg_training_setup *setup,
+                 void (*note)(const char *message, void *context), void *note_context,
+                 wg_model *model, wg_tokenizer **tokenizer);
+    int (*load)(const wg_objective *objective, const char *path, wg_model *model,
+                wg_tokenizer **tokenizer);
     char *(*config)(const wg_training *training); /* kept as /config; NULL: the model's own */
 
-    /* Results. Each line goes to `stream`. NULL where there is nothing. */
-    void (*describe)(const wg_training *training, FILE *stream); /* the text, before training */
-    const wg_metric_row *metrics;                                /* up to one without a name */
-    const char *headline; /* fine-tuning only: the metric by which models are compared, the first of
-                           * these that there is: "f1,accuracy" */
-    void (*print)(const wg_metrics *metrics, FILE *stream);
-    int (*show_batch)(wg_training *training, FILE *stream);
+    /* `begin` checks the setup and makes the context, and of files of its own batches, fingerprint
+     * and examples; `end` frees the context, also after a `begin` that failed. Both may be NULL. */
+    int (*begin)(wg_training *training);
+    void (*end)(wg_training *training);
 
-    /* Use of a trained model in evaluation mode; NULL where it is for something else. */
+    /* Called before the batches of each step, for what changes in the course of a run; or NULL. */
+    void (*begin_step)(wg_training *training);
 
+    /* The loss of a batch, or its parts, as wg_task has them, and what they weigh. `weigh` is NULL
+     * where all batches of as many examples weigh the same. */
+    wg_tensor *(*loss)(wg_training *training, const void *batch, wg_metrics *metrics);
+    void (*weigh)(const wg_training *training, const void *batch, wg_loss_part *parts);
+
+    int (*evaluate)(wg_training *training, int64_t batches, wg_metrics *metrics); /* 0: all */
+} wg_objective_training;
+
+/* Use of a trained model in evaluation mode; functions are NULL where it is for something else. */
+typedef struct wg_objective_use {
     /* Fills the blanks of a text. */
     unsigned fills; /* WG_FILLS_BY_... or'ed */
     int (*fill)(const wg_model *model, const wg_tokenizer *tokenizer, const wg_use_options *options,
@@ -294,11 +291,6 @@ struct wg_objective {
     int (*generate)(const wg_model *model, const wg_tokenizer *tokenizer,
                     const wg_use_options *options, wg_generation *text);
 
-    /* translations[i], freed with wg_text_free, is that of texts[i]; all NULL after a failure. */
-    int (*translate)(const wg_model *model, const wg_tokenizer *tokenizer,
-                     const wg_translation_use *options, int64_t count, const char *const *texts,
-                     char **translations);
-
     /* Scores a batch of texts. It runs its forwards by wg__score_losses, and gives up where that
      * fails. */
     int64_t score_frame;      /* positions that a text takes beside those of its tokens */
@@ -306,7 +298,42 @@ struct wg_objective {
     bool scores_causally;     /* it takes that option */
     int (*score)(const wg_model *model, const wg_tokenizer *tokenizer,
                  const wg_score_options *options, const wg_text_batch *texts, wg_score *scores);
+} wg_objective_use;
+
+struct wg_objective {
+    const char *name;     /* of --objective and --task: "masked-lm" */
+    const char *title;    /* a line with its paper, for --help and docs */
+    int shapes;           /* wg_model_shape values, or'ed: the models that it takes */
+    bool finetunes;       /* reached by `finetune --task NAME`: begins from a checkpoint */
+    const char *marks[2]; /* what models of this objective have, also converted ones, which do not
+                           * name it, and those of later rows of the table have not: datasets
+                           * ("/model/qa_outputs/weight"), keys of /config, or such keys and how
+                           * their text, or the first of a list, ends ("problem_type=regression");
+                           * NULL: no more */
+    wg_setting_table settings; /* rows of its own options; size 0: none */
+    const char *defaults;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
+    unsigned evaluation;       /* which wg_evaluation_options it takes: WG_EVALUATES_... or'ed */
+
+    wg_objective_data data;
+    const wg_objective_training *training;
+    wg_objective_use use;
+    const struct wg__head_task *head; /* of an encoder with a head: how it differs from others */
+
+    /* Results. Each line goes to `stream`. */
+    const wg_metric_row *metrics; /* up to one without a name */
+    const char *headline; /* fine-tuning only: the metric by which models are compared, the first of
+                           * these that there is: "f1,accuracy" */
+    void (*print)(const wg_metrics *metrics, FILE *stream);
 };
+
+/* Shows the next batch of blank-infilling as tables. [STATE for another objective] */
+WG_API int wg_training_show_batch(wg_training *training, FILE *stream);
+
+/* Translates by a model of wg_translation, in evaluation mode. translations[i], freed with
+ * wg_text_free, is that of texts[i]; all NULL after a failure. `options` may be NULL. */
+WG_API int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
+                              const wg_translation_use *options, int64_t count,
+                              const char *const *texts, char **translations);
 
 /* What the command calls masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption,
  * translation, classify, squad, cloze, multi-label, regression, tokens and

@@ -32,17 +32,17 @@ typedef struct scoring {
 
 static int run(void *context, const wg_text_batch *batch, void *scores) {
     const scoring *s = context;
-    return s->objective->score(s->model, s->tokenizer, &s->options, batch, scores);
+    return s->objective->use.score(s->model, s->tokenizer, &s->options, batch, scores);
 }
 
 static int check(const scoring *s) {
-    if (!s->objective->score)
+    if (!s->objective->use.score)
         return wg_fail(WG_ERROR_STATE, WHERE, "%s does not score texts", s->objective->name);
-    if (s->options.within_words && !s->objective->scores_within_words)
+    if (s->options.within_words && !s->objective->use.scores_within_words)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "%s masks no tokens: scoring within words is for models that do",
                        s->objective->name);
-    if (s->options.causal && !s->objective->scores_causally)
+    if (s->options.causal && !s->objective->use.scores_causally)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "%s does not predict both masked and next tokens: scoring causally is for "
                        "objectives that do",
@@ -64,7 +64,7 @@ int wg_score_texts(const wg_objective *objective, const wg_model *model,
     const wg__text_job job = {.where = WHERE,
                               .model = model,
                               .tokenizer = tokenizer,
-                              .frame = objective->score_frame,
+                              .frame = objective->use.score_frame,
                               .batch_tokens = s.options.batch_tokens,
                               .run = run,
                               .context = &s,

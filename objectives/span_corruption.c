@@ -162,14 +162,6 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     return make_batch(count, lengths, c->ids, batch);
 }
 
-static int plan(void *context, wg_epoch *epoch) {
-    return wg__windows_plan(&((corruption *)context)->windows, epoch);
-}
-
-static void take(void *context, int64_t row, const wg_example *example) {
-    wg__windows_take(&((corruption *)context)->windows, row, example);
-}
-
 static void free_corruption(void *context) {
     corruption *c = context;
     wg__free(c->windows.starts);
@@ -246,12 +238,8 @@ wg_batches *wg__span_batches_new(const wg_dataset *stream, const wg_tokenizer *t
         free_corruption(c);
         return NULL;
     }
-    wg_batches_options batching = {.batch = o.batch, .seed = o.seed};
-    wg__use_weights(stream, &batching);
-    return wg_batches_new(
-        &(wg_batch_source){
-            .context = c, .build = build, .plan = plan, .take = take, .free = free_corruption},
-        &batching);
+    return wg__window_batches_new(
+        &c->windows, (wg_batch_source){.build = build, .free = free_corruption}, o.batch, o.seed);
 }
 
 wg__span_lengths wg__span_batches_lengths(const wg_batches *batches) {
@@ -357,7 +345,6 @@ wg_token_window wg__span_answer(const wg__sentinels *tokens, const wg_token_list
 
 typedef struct spans {
     wg__sentinels sentinels;
-    wg__held_out held_out;
     double unigram_loss; /* of the held-out text */
 } spans;
 
@@ -376,10 +363,13 @@ static int check_model(const wg_model *model, const wg__sentinels *sentinels) {
                    (long long)sizes.end_id, (long)sentinels->end);
 }
 
-static wg_batches *make_batches(const wg_dataset *text, const wg_tokenizer *tokenizer,
-                                int64_t batch, int64_t sequence, uint64_t seed) {
-    const wg__span_batch_options options = {.batch = batch, .sequence = sequence, .seed = seed};
-    return wg__span_batches_new(text, tokenizer, &options);
+static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset *text,
+                                bool measured) {
+    (void)measured;
+    return wg__span_batches_new(text, setup->tokenizer,
+                                &(wg__span_batch_options){.batch = setup->batch,
+                                                          .sequence = setup->sequence,
+                                                          .seed = setup->seed});
 }
 
 static int begin(wg_training *t) {
@@ -388,8 +378,6 @@ static int begin(wg_training *t) {
     if (!mine || wg__sentinels_of(setup->tokenizer, &mine->sentinels) < 0 ||
         check_model(setup->model, &mine->sentinels) < 0)
         return -1;
-    if (wg__begin_batches(t, &mine->held_out) < 0)
-        return -1;
     if (setup->held_out)
         mine->unigram_loss = wg_dataset_unigram_loss(
             setup->training ? setup->training : setup->held_out, NULL, setup->held_out);
@@ -397,10 +385,7 @@ static int begin(wg_training *t) {
 }
 
 static void end(wg_training *t) {
-    spans *mine = t->context;
-    if (mine)
-        wg_batches_free(mine->held_out.batches);
-    wg__free(mine);
+    wg__free(t->context);
 }
 
 /* The hidden states of the labels, (B, T, C). */
@@ -410,14 +395,11 @@ static wg_tensor *decode_labels(const wg_model *model, const wg__span_batch *bat
     return wg_model_forward(model, &(wg_model_inputs){.ids = ids, .memory = memory});
 }
 
-static wg_tensor *loss(void *training, wg_metrics *metrics) {
-    wg_training *t = training;
+static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics) {
+    const wg__span_batch *spans = batch;
     const wg_model *model = t->setup.model;
-    wg__span_batch batch;
-    if (wg_batches_next(t->batches, &batch) < 0)
-        return NULL;
-    metrics->tokens += batch.tokens;
-    return wg_model_loss(model, decode_labels(model, &batch), NULL, batch.labels, NULL);
+    (void)metrics;
+    return wg_model_loss(model, decode_labels(model, spans), NULL, spans->labels, NULL);
 }
 
 /* ---- Evaluation ---- */
@@ -439,26 +421,22 @@ static wg_tensor *text_labels(const wg__sentinels *sentinels, const wg__span_bat
     return kept;
 }
 
-static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
+static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
+    const wg__span_batch *batch = read;
     const spans *mine = t->context;
     const wg_model *model = t->setup.model;
-    wg__span_batch batch;
-    if (wg_batches_next(mine->held_out.batches, &batch) < 0)
-        return -1;
     int64_t count;
-    wg_tensor *logits = wg_reshape(wg_model_logits(model, decode_labels(model, &batch), NULL),
+    wg_tensor *logits = wg_reshape(wg_model_logits(model, decode_labels(model, batch), NULL),
                                    WG_DIMS(-1, wg_model_sizes_of(model).vocabulary));
-    wg_tensor *labels = wg_reshape(batch.labels, WG_DIMS(-1));
-    wg_tensor *text = text_labels(&mine->sentinels, &batch, &count);
+    wg_tensor *labels = wg_reshape(batch->labels, WG_DIMS(-1));
+    wg_tensor *text = text_labels(&mine->sentinels, batch, &count);
     const double all_loss = wg_item(wg_cross_entropy(logits, labels, WG_IGNORE_INDEX, NULL));
     const double word_loss = wg_item(wg_cross_entropy(logits, text, WG_IGNORE_INDEX, NULL));
     wg_tensor *right = wg_eq(wg_argmax(logits, -1, false), text);
     const double correct = wg_item(wg_sum(wg_cast(right, WG_I64), WG_ALL, false));
-    if (wg_error_pending())
-        return -1;
-    metrics->tokens += batch.tokens;
     const double words = (double)count;
-    if (wg_metrics_add(metrics, "loss", all_loss, (double)wg_tensor_count(labels)) < 0 ||
+    if (wg_error_pending() ||
+        wg_metrics_add(metrics, "loss", all_loss, (double)wg_tensor_count(labels)) < 0 ||
         wg_metrics_add(metrics, "word_loss", word_loss, words) < 0 ||
         wg_metrics_add(metrics, "word_accuracy", correct / words, words) < 0)
         return -1;
@@ -466,8 +444,7 @@ static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
 }
 
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
-    const spans *mine = t->context;
-    return wg__evaluate_batches(t, &mine->held_out, batches, evaluate_batch, metrics);
+    return wg__evaluate_batches(t, batches, false, measure, metrics);
 }
 
 /* ---- Results ---- */
@@ -678,17 +655,14 @@ const wg_objective wg_span_corruption = {
     .name = "span-corruption",
     .title = "writes spans that were taken out of a text (Raffel et al. 2020)",
     .shapes = WG_ENCODER_DECODER,
-    .text = WG_TEXT_STREAM,
-    .batches = make_batches,
-    .batch_size = sizeof(wg__span_batch),
-    .batch_tokens = offsetof(wg__span_batch, tokens),
-    .begin = begin,
-    .end = end,
-    .loss = loss,
-    .evaluate = evaluate,
-    .describe = wg__describe_stream,
+    .data = {.text = WG_TEXT_STREAM,
+             .batches = make_batches,
+             WG__BATCH_OF(wg__span_batch, tokens),
+             .describe = wg__describe_stream},
+    .training =
+        &(const wg_objective_training){
+            .begin = begin, .end = end, .loss = loss_of, .evaluate = evaluate},
+    .use = {.fills = WG_FILLS_BY_BEAM, .fill = fill},
     .metrics = rows,
     .print = print,
-    .fills = WG_FILLS_BY_BEAM,
-    .fill = fill,
 };

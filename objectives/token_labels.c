@@ -11,162 +11,75 @@
  * them. */
 #include "data/dataset/tagged_words.h"
 #include "data/score/score.h"
-#include "models/heads.h"
-#include "objectives/internal.h"
+#include "objectives/head.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
-#define WHERE "tokens"
-
-/* [CLS] and [SEP] */
-enum { FRAME = 2 };
-
-typedef struct tagging {
-    wg__tagged_words *training, *held_out;
-    wg_pair_frame frame;
-    int64_t *chosen; /* (B) the windows of a batch */
-} tagging;
-
-/* ---- The model ---- */
-
-static wg__headed_encoder *tagger_of(const wg_model *model) {
-    return (wg__headed_encoder *)model->module;
-}
-
-static wg__tagged_words *read_words(const wg_training_setup *setup, const char *path,
-                                    const wg_tokenizer *tokenizer, wg__labels *labels) {
+static wg__examples *read_words(const wg_training_setup *setup, const void *own, const char *path,
+                                const wg_tokenizer *tokenizer, wg__labels *labels) {
+    enum { FRAME = 2 }; /* [CLS] and [SEP] */
     const wg_token_labels_options *options = setup->options;
-    wg__tagged_words_options reading = {.room =
-                                            setup->sequence > FRAME ? setup->sequence - FRAME : 0};
+    wg__tagged_words_options reading = {.room = wg__larger(setup->sequence - FRAME, 0)};
+    (void)own;
     if (options) {
         reading.token_column = options->token_column;
         reading.tag_column = options->tag_column;
     }
-    return wg__tagged_words_load(path, tokenizer, labels, &reading);
+    return (wg__examples *)wg__tagged_words_load(path, tokenizer, labels, &reading);
 }
 
-/* The labels of a new model are the tags of its training text, which is tokenised as the checkpoint
- * says: so the tokenizer is read first. */
-static int adapt(const wg_training_setup *setup, void (*note)(const char *message, void *context),
-                 void *note_context, wg_model *model, wg_tokenizer **tokenizer) {
-    const wg__head_origin origin = {
-        .path = setup->checkpoint, .seed = setup->seed, .note = note, .context = note_context};
-    wg__labels labels = {0};
-    wg_tokenizer *own = wg_tokenizer_load(setup->checkpoint);
-    wg__tagged_words *words = own ? read_words(setup, setup->training_path, own, &labels) : NULL;
-    const int status =
-        words ? wg__headed_encoder_adapt(&origin, WG_HEAD_WORDS, &labels, model, tokenizer) : -1;
-    wg__tagged_words_free(words);
-    wg_tokenizer_free(own);
-    wg__labels_free(&labels);
-    return status;
-}
-
-static int load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
-    return wg__headed_encoder_load(path, WG_HEAD_WORDS, model, tokenizer);
-}
-
-static char *config(const wg_training *t) {
-    return wg__headed_encoder_config(tagger_of(t->setup.model));
+static const wg__tagged_words *words_of(const wg__examples *examples) {
+    return (const wg__tagged_words *)examples;
 }
 
 /* ---- Training ---- */
 
-static int begin(wg_training *t) {
-    const wg_training_setup *setup = &t->setup;
-    wg__labels *labels = &tagger_of(setup->model)->labels;
-    tagging *mine = t->context = wg__calloc(1, sizeof *mine);
-    if (!mine || wg_pair_frame_of(setup->tokenizer, setup->sequence, &mine->frame) < 0)
+/* Logits of the tags at all places, (B T, K). */
+static int outputs(const wg_training *t, const wg__example_batch *batch, wg_tensor *logits[2]) {
+    if (wg__head_outputs(t, batch, logits) < 0)
         return -1;
-    mine->chosen = wg__alloc_array(setup->batch, sizeof *mine->chosen);
-    if (setup->training_path)
-        mine->training = read_words(setup, setup->training_path, setup->tokenizer, labels);
-    if (setup->held_out_path && (mine->training || !setup->training_path))
-        mine->held_out = read_words(setup, setup->held_out_path, setup->tokenizer, labels);
-    if (wg_error_pending())
-        return -1;
-    if (!mine->training)
-        return 0;
-    t->fingerprint = (int64_t)wg__tagged_words_fingerprint(mine->training);
-    t->examples = wg__tagged_words_windows(mine->training);
-    return wg__begin_numbered_batches(t);
+    logits[0] = wg_reshape(logits[0], WG_DIMS(-1, wg__headed_of(t->setup.model)->labels.count));
+    return logits[0] ? 0 : -1;
 }
 
-static void end(wg_training *t) {
-    tagging *mine = t->context;
-    if (!mine)
-        return;
-    wg__tagged_words_free(mine->training);
-    wg__tagged_words_free(mine->held_out);
-    wg__free(mine->chosen);
-    wg__free(mine);
+static wg_tensor *wanted_of(const wg__example_batch *batch) {
+    return wg_reshape(batch->targets[0], WG_DIMS(-1));
 }
 
-/* Logits of the tags at all places of the chosen windows, (B T, K), and the wanted tags, (B T). */
-static wg_tensor *predict(const wg_training *t, const wg__tagged_words *words, int64_t count,
-                          wg__tagged_batch *batch, wg_tensor **wanted) {
-    const tagging *mine = t->context;
-    if (wg__tagged_batch_read(words, &mine->frame, count, mine->chosen, batch) < 0)
-        return NULL;
-    const wg_model_inputs inputs = wg__pair_inputs(&batch->inputs);
-    const wg__headed_encoder *model = tagger_of(t->setup.model);
-    *wanted = wg_reshape(batch->labels, WG_DIMS(-1));
-    return wg_reshape(wg__headed_encoder_words(tagger_of(t->setup.model), &inputs),
-                      WG_DIMS(-1, model->labels.count));
+static wg_tensor *loss(wg_tensor *const logits[2], const wg__example_batch *batch) {
+    return wg_cross_entropy(logits[0], wanted_of(batch), WG_IGNORE_INDEX, NULL);
 }
 
-static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
-    wg_training *t = training;
-    const tagging *mine = t->context;
-    wg__tagged_batch batch;
-    wg_tensor *wanted, *logits;
-    if (wg_batches_next(t->batches, mine->chosen) < 0 ||
-        !(logits = predict(t, mine->training, t->setup.batch, &batch, &wanted)))
-        return NULL;
-    wg_tensor *right = wg_eq(wg_argmax(logits, 1, false), wanted);
+static int measure_step(wg_tensor *const logits[2], const wg__example_batch *batch,
+                        wg_metrics *metrics) {
+    wg_tensor *right = wg_eq(wg_argmax(logits[0], 1, false), wanted_of(batch));
     const double count = wg_item(wg_sum(wg_cast(right, WG_F64), WG_ALL, false));
-    metrics->tokens += batch.inputs.tokens;
-    if (wg_metrics_add(metrics, "accuracy", count / (double)batch.words, (double)batch.words) < 0)
-        return NULL;
-    return wg_cross_entropy(logits, wanted, WG_IGNORE_INDEX, NULL);
+    return wg_metrics_add(metrics, "accuracy", count / (double)batch->words, (double)batch->words);
 }
 
-static int weigh(void *training, wg_loss_part *parts) {
-    const wg_training *t = training;
-    const tagging *mine = t->context;
-    wg__tagged_batch batch;
-    if (wg_batches_next(t->batches, mine->chosen) < 0 ||
-        wg__tagged_batch_read(mine->training, &mine->frame, t->setup.batch, mine->chosen, &batch) <
-            0)
-        return -1;
-    parts[0].count = (double)batch.words;
-    return 0;
+static void weigh(const wg_training *t, const void *batch, wg_loss_part *parts) {
+    (void)t;
+    parts[0].count = (double)((const wg__example_batch *)batch)->words;
 }
 
 /* ---- Evaluation ---- */
 
-/* Fills the predicted tags of the words of these windows; adds their loss. */
-static int predict_batch(const wg_training *t, int64_t first, int64_t count, void *context,
-                         wg_metrics *metrics) {
-    int64_t *predicted = context;
-    const tagging *mine = t->context;
-    wg__tagged_batch batch;
-    wg_tensor *wanted;
-    for (int64_t i = 0; i < count; i++)
-        mine->chosen[i] = first + i;
-    wg_tensor *logits = predict(t, mine->held_out, count, &batch, &wanted);
-    wg_tensor *best = wg_argmax(logits, 1, false);
-    const double loss = wg_item(wg_cross_entropy(logits, wanted, WG_IGNORE_INDEX, NULL));
+static int predict(const wg_training *t, int64_t first, int64_t count, wg_tensor *const logits[2],
+                   const wg__example_batch *batch, wg_metrics *metrics) {
+    const wg__head_run *run = t->context;
+    int64_t *predicted = (int64_t *)run->predictions + words_of(run->held_out)->windows[first];
+    (void)count;
+    wg_tensor *wanted = wanted_of(batch), *best = wg_argmax(logits[0], 1, false);
+    const double mean = wg_item(loss(logits, batch));
     if (!best || wg_error_pending())
         return -1;
     const int64_t *tags = wg_tensor_data(wanted);
-    int64_t word = wg__tagged_words_window(mine->held_out, first);
     for (int64_t i = 0; i < wg_tensor_size(wanted, 0); i++)
         if (tags[i] != WG_IGNORE_INDEX)
-            predicted[word++] = (int64_t)wg_at(best, &i);
-    metrics->tokens += batch.inputs.tokens;
-    return wg_metrics_add(metrics, "loss", loss, (double)batch.words);
+            *predicted++ = (int64_t)wg_at(best, &i);
+    metrics->tokens += batch->inputs.tokens;
+    return wg_metrics_add(metrics, "loss", mean, (double)batch->words);
 }
 
 static bool has_spans(const wg__labels *labels) {
@@ -179,29 +92,22 @@ static bool has_spans(const wg__labels *labels) {
     return !outside_alone;
 }
 
-/* `tags` has room for the wanted and the predicted names of the words of a sentence. */
-static void count_spans(const tagging *mine, const wg__labels *labels, const int64_t *predicted,
-                        const char **tags, wg__span_counts *counts) {
-    const wg__tagged_words *words = mine->held_out;
-    for (int64_t s = 0; s < wg__tagged_words_sentences(words); s++) {
-        const int64_t first = wg__tagged_words_sentence(words, s);
-        const int64_t count = wg__tagged_words_sentence(words, s + 1) - first;
-        for (int64_t i = 0; i < count; i++) {
-            tags[i] = labels->names[wg__tagged_words_tag(words, first + i)];
-            tags[count + i] = labels->names[predicted[first + i]];
-        }
-        wg__spans_count(count, tags, tags + count, counts);
-    }
-}
-
-static int add_spans(const tagging *mine, const wg__labels *labels, const int64_t *predicted,
-                     wg_metrics *metrics) {
+static int measure_spans(const wg__head_run *run, wg_metrics *metrics) {
+    const wg__tagged_words *words = words_of(run->held_out);
+    const int64_t *predicted = run->predictions;
+    char *const *names = run->labels->names;
     wg__span_counts counts = {0};
-    const char **tags =
-        wg__alloc_array(wg__times(wg__tagged_words_count(mine->held_out), 2), sizeof *tags);
+    const char **tags = wg__alloc_array(wg__times(words->count, 2), sizeof *tags);
     if (!tags)
         return -1;
-    count_spans(mine, labels, predicted, tags, &counts);
+    for (int64_t s = 0; s < words->sentence_count; s++) { /* the wanted tags, then the predicted */
+        const int64_t first = words->sentences[s], count = words->sentences[s + 1] - first;
+        for (int64_t i = 0; i < count; i++) {
+            tags[i] = names[words->words[first + i].tag];
+            tags[count + i] = names[predicted[first + i]];
+        }
+        wg__spans_count(count, tags, tags + count, &counts);
+    }
     wg__free(tags);
     const double right = (double)counts.right, found = (double)counts.predicted,
                  wanted = (double)counts.wanted;
@@ -214,73 +120,50 @@ static int add_spans(const tagging *mine, const wg__labels *labels, const int64_
                           weight);
 }
 
-/* The shares of words whose tag is right, and of the commonest tag. */
-static int add_accuracy(const tagging *mine, const wg__labels *labels, const int64_t *predicted,
-                        wg_metrics *metrics) {
-    const int64_t words = wg__tagged_words_count(mine->held_out);
-    int64_t *counts = wg__calloc((size_t)labels->count, sizeof *counts), right = 0, most = 0;
-    if (!counts)
-        return -1;
-    for (int64_t i = 0; i < words; i++) {
-        const int64_t tag = wg__tagged_words_tag(mine->held_out, i), count = ++counts[tag];
+/* The shares of words whose tag is right, and of the commonest tag; and of spans. */
+static int measure(const wg__head_run *run, wg_metrics *metrics) {
+    const wg__tagged_words *words = words_of(run->held_out);
+    const int64_t *predicted = run->predictions;
+    int64_t *counts = wg__calloc((size_t)run->labels->count, sizeof *counts), right = 0, most = 0;
+    for (int64_t i = 0; counts && i < words->count; i++) {
+        const int64_t tag = words->words[i].tag;
         right += predicted[i] == tag;
-        most = count > most ? count : most;
+        most = wg__larger(most, ++counts[tag]);
     }
     wg__free(counts);
-    const double weight = (double)words;
-    if (wg_metrics_add(metrics, "accuracy", (double)right / weight, weight) < 0)
+    const double weight = (double)words->count;
+    if (!counts || wg_metrics_add(metrics, "accuracy", (double)right / weight, weight) < 0 ||
+        wg_metrics_add(metrics, "majority", (double)most / weight, weight) < 0)
         return -1;
-    return wg_metrics_add(metrics, "majority", (double)most / weight, weight);
+    return has_spans(run->labels) ? measure_spans(run, metrics) : 0;
 }
 
 /* Word, tag and predicted tag a line, as conlleval reads them, an empty line behind a sentence. */
-static int write_predictions(const char *path, const tagging *mine, const wg__labels *labels,
-                             const int64_t *predicted) {
-    const wg__tagged_words *words = mine->held_out;
+static int write_words(const wg__head_run *run, const char *path) {
+    const wg__tagged_words *words = words_of(run->held_out);
+    const int64_t *predicted = run->predictions;
+    char *const *names = run->labels->names;
     FILE *file = wg__predictions_open(path);
-    for (int64_t s = 0; file && s < wg__tagged_words_sentences(words); s++) {
-        const int64_t end = wg__tagged_words_sentence(words, s + 1);
-        for (int64_t i = wg__tagged_words_sentence(words, s); i < end; i++)
+    for (int64_t s = 0; file && s < words->sentence_count; s++) {
+        for (int64_t i = words->sentences[s]; i < words->sentences[s + 1]; i++)
             fprintf(file, "%s\t%s\t%s\n", wg__tagged_words_text(words, i),
-                    labels->names[wg__tagged_words_tag(words, i)], labels->names[predicted[i]]);
+                    names[words->words[i].tag], names[predicted[i]]);
         fputc('\n', file);
     }
     return file ? wg__predictions_close(file, path) : -1;
 }
 
-/* All of the held-out words, also during training. */
-static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
-    const tagging *mine = t->context;
-    const wg__labels *labels = &tagger_of(t->setup.model)->labels;
-    const int64_t windows = wg__tagged_words_windows(mine->held_out);
-    const int64_t words = wg__tagged_words_count(mine->held_out);
-    int64_t *predicted = wg__calloc((size_t)words, sizeof *predicted);
-    int status =
-        wg__evaluate_examples(t, predicted ? 0 : -1, windows, predict_batch, predicted, metrics);
-    if (status == 0) /* each word is in one window */
-        status = wg_group_sum(t->setup.group, WG_GROUP_I64, words, predicted);
-    if (status == 0)
-        status = add_accuracy(mine, labels, predicted, metrics);
-    if (status == 0 && has_spans(labels))
-        status = add_spans(mine, labels, predicted, metrics);
-    if (status == 0 && wg__writes_predictions(t, batches))
-        status = write_predictions(t->setup.evaluation->predictions, mine, labels, predicted);
-    wg__free(predicted);
-    return status;
-}
-
 /* ---- Results ---- */
 
 static void describe(const wg_training *t, FILE *stream) {
-    const tagging *mine = t->context;
+    const wg__head_run *run = t->context;
+    const wg__tagged_words *words = words_of(run->training), *held_out = words_of(run->held_out);
     fprintf(stream,
             "text   %lld sentences of %lld words with %lld tags, in %lld windows; %lld sentences "
             "to measure on\n",
-            (long long)wg__tagged_words_sentences(mine->training),
-            (long long)wg__tagged_words_count(mine->training),
-            (long long)tagger_of(t->setup.model)->labels.count,
-            (long long)wg__tagged_words_windows(mine->training),
-            (long long)wg__tagged_words_sentences(mine->held_out));
+            (long long)words->sentence_count, (long long)words->count,
+            (long long)run->labels->count, (long long)words->base.count,
+            (long long)(held_out ? held_out->sentence_count : 0));
 }
 
 static const wg_metric_row rows[] = {
@@ -318,28 +201,36 @@ static const wg_setting setting_rows[] = {
      .help = "tokens: the column that holds their tags (the last one; of CoNLL-U UPOS)"},
 };
 
+static const wg_objective_training training = {.adapt = wg__head_adapt,
+                                               .load = wg__head_load,
+                                               .config = wg__head_config,
+                                               .begin = wg__head_begin,
+                                               .end = wg__head_end,
+                                               .loss = wg__head_loss,
+                                               .weigh = weigh,
+                                               .evaluate = wg__head_evaluate};
+
 const wg_objective wg_token_labels = {
     .name = "tokens",
     .title = "labels words, by parts of speech or as named entities (Devlin et al. 2019)",
     .shapes = WG_ENCODER,
     .finetunes = true,
     .marks = {"architectures=ForTokenClassification"},
-    .settings = {.where = "settings",
-                 .size = sizeof(wg_token_labels_options),
-                 .count = sizeof setting_rows / sizeof setting_rows[0],
-                 .rows = setting_rows},
-    .training = "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "
-                "\"eval-every\": 500}",
+    .settings = WG__SETTING_TABLE(wg_token_labels_options, setting_rows),
+    .defaults = WG__HEAD_DEFAULTS,
     .evaluation = WG_EVALUATES_PREDICTIONS,
-    .adapt = adapt,
-    .load = load,
-    .config = config,
-    .begin = begin,
-    .end = end,
-    .loss = next_loss,
-    .weigh = weigh,
-    .evaluate = evaluate,
-    .describe = describe,
+    .data = {WG__BATCH_OF(wg__example_batch, inputs.tokens), .describe = describe},
+    .training = &training,
+    .head = &(const wg__head_task){.kind = WG_HEAD_WORDS,
+                                   .learns_labels = true,
+                                   .prediction = sizeof(int64_t),
+                                   .read = read_words,
+                                   .outputs = outputs,
+                                   .loss = loss,
+                                   .measure_step = measure_step,
+                                   .predict = predict,
+                                   .measure = measure,
+                                   .write = write_words},
     .metrics = rows,
     .headline = "f1,accuracy",
     .print = print,

@@ -18,11 +18,7 @@
 
 /* ---- Training ---- */
 
-typedef struct translation {
-    wg_batches *measured; /* of the held-out pairs; NULL without */
-} translation;
-
-static int check_vocabulary(const wg_training *t) {
+static int begin(wg_training *t) {
     const wg_model_sizes sizes = wg_model_sizes_of(t->setup.model);
     const int64_t size = wg_tokenizer_size(t->setup.tokenizer);
     const int64_t least =
@@ -48,25 +44,6 @@ static wg__translation_tokens model_tokens(const wg_model *model) {
                                     .pad = (int32_t)sizes.pad_id};
 }
 
-static wg_batches *batches_of(const wg_training *t, const wg_dataset *pairs, int64_t tokens,
-                              int64_t longest) {
-    const wg__translation_tokens around = model_tokens(t->setup.model);
-    const wg__translation_batch_options options = {
-        .tokens = tokens, .longest = longest, .seed = t->setup.seed};
-    return wg__translation_batches_new(pairs, &around, &options);
-}
-
-/* A batch has as many tokens a side as so many sequences. */
-static wg_batches *make_batches(const wg_dataset *pairs, const wg_tokenizer *tokenizer,
-                                int64_t batch, int64_t sequence, uint64_t seed) {
-    wg__translation_tokens tokens;
-    const wg__translation_batch_options options = {
-        .tokens = batch * sequence, .longest = sequence, .seed = seed};
-    return wg__translation_tokens_of(tokenizer, &tokens) < 0
-               ? NULL
-               : wg__translation_batches_new(pairs, &tokens, &options);
-}
-
 /* Tokens of the longest sentence with its end. */
 static int64_t longest_sentence(const wg_dataset *pairs) {
     int64_t longest = 1;
@@ -78,22 +55,32 @@ static int64_t longest_sentence(const wg_dataset *pairs) {
 }
 
 /* Evaluation leaves no pair out. */
-static int prepare_held_out(wg_training *t) {
-    translation *mine = t->context;
-    const int64_t positions = wg_model_sizes_of(t->setup.model).positions;
-    const int64_t most =
-        positions < INT32_MAX ? positions : longest_sentence(t->setup.held_out); /* no limit */
-    const int64_t tokens = t->setup.batch > most ? t->setup.batch : most;
-    mine->measured = batches_of(t, t->setup.held_out, tokens, most);
-    if (!mine->measured)
-        return -1;
-    const int64_t left_out = wg__translation_batches_left_out(mine->measured);
-    if (left_out == 0)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                   "%lld of the pairs to measure on are longer than the model's %lld positions; "
-                   "leave them out",
-                   (long long)left_out, (long long)most);
+static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset *pairs,
+                                bool measured) {
+    wg__translation_tokens tokens;
+    wg__translation_batch_options options = {
+        .tokens = setup->batch, .longest = setup->sequence, .seed = setup->seed};
+    if (setup->model)
+        tokens = model_tokens(setup->model);
+    else if (wg__translation_tokens_of(setup->tokenizer, &tokens) < 0)
+        return NULL;
+    if (measured) {
+        const int64_t positions = wg_model_sizes_of(setup->model).positions;
+        options.longest =
+            positions < INT32_MAX ? positions : longest_sentence(pairs); /* no limit */
+        options.tokens = wg__larger(options.tokens, options.longest);
+    }
+    wg_batches *batches = wg__translation_batches_new(pairs, &tokens, &options);
+    const int64_t left_out = wg__translation_batches_left_out(batches);
+    if (!measured || left_out == 0)
+        return batches;
+    wg_batches_free(batches);
+    wg_fail(
+        WG_ERROR_ARGUMENT, WHERE,
+        "%lld of the pairs to measure on are longer than the model's %lld positions; leave them "
+        "out",
+        (long long)left_out, (long long)options.longest);
+    return NULL;
 }
 
 /* The batch of an evaluation alone is for the search: wg_translation_use. */
@@ -102,80 +89,26 @@ static void choose_sizes(wg_training *t) {
         t->setup.batch = 4096;
 }
 
-static int begin(wg_training *t) {
-    const wg_training_setup *setup = &t->setup;
-    if (!(t->context = wg__calloc(1, sizeof(translation))) || check_vocabulary(t) < 0)
-        return -1;
-    if (setup->training) {
-        t->batches = batches_of(t, setup->training, setup->batch, setup->sequence);
-        t->fingerprint = t->batches ? wg_dataset_fingerprint(setup->training) : 0;
-        if (wg_error_pending())
-            return -1;
-    }
-    return setup->held_out ? prepare_held_out(t) : 0;
-}
-
-static void end(wg_training *t) {
-    translation *mine = t->context;
-    if (mine)
-        wg_batches_free(mine->measured);
-    wg__free(mine);
-}
-
-static wg_tensor *loss_of(const wg_model *model, wg_batches *batches,
-                          wg__translation_batch *batch) {
-    if (wg_batches_next(batches, batch) < 0)
-        return NULL;
+static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics) {
+    const wg__translation_batch *pairs = batch;
+    const wg_model *model = t->setup.model;
     const wg_model_inputs inputs = {
-        .ids = batch->target,
-        .memory = wg_model_encode(model, batch->source, batch->source_keep),
-        .memory_keep = batch->source_keep,
+        .ids = pairs->target,
+        .memory = wg_model_encode(model, pairs->source, pairs->source_keep),
+        .memory_keep = pairs->source_keep,
     };
-    return wg_model_loss(model, wg_model_forward(model, &inputs), NULL, batch->labels, NULL);
+    (void)metrics;
+    return wg_model_loss(model, wg_model_forward(model, &inputs), NULL, pairs->labels, NULL);
 }
 
-static wg_tensor *next_loss(void *training, wg_metrics *metrics) {
-    wg_training *t = training;
-    wg__translation_batch batch;
-    wg_tensor *loss = loss_of(t->setup.model, t->batches, &batch);
-    metrics->tokens += loss ? batch.tokens : 0;
-    return loss;
+static void weigh(const wg_training *t, const void *batch, wg_loss_part *parts) {
+    (void)t;
+    parts[0].count = (double)((const wg__translation_batch *)batch)->tokens;
 }
 
-static int weigh(void *training, wg_loss_part *parts) {
-    const wg_training *t = training;
-    wg__translation_batch batch;
-    if (wg_batches_next(t->batches, &batch) < 0)
-        return -1;
-    parts[0].count = (double)batch.tokens;
-    return 0;
-}
-
-/* ---- Evaluation ---- */
-
-static int evaluate_batch(const wg_training *t, wg_metrics *metrics) {
-    const translation *mine = t->context;
-    wg__translation_batch batch;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *loss = loss_of(t->setup.model, mine->measured, &batch);
-    const int status =
-        loss ? wg_metrics_add(metrics, "loss", wg_item(loss), (double)batch.tokens) : -1;
-    metrics->tokens += loss ? batch.tokens : 0;
-    wg_scope_end(&scope, NULL);
-    return status < 0 || wg_error_pending() ? -1 : 0;
-}
-
-static int evaluate_batches(const wg_training *t, int64_t count, wg_metrics *metrics) {
-    const translation *mine = t->context;
-    const wg_data_position first = {.seed = t->setup.seed};
-    int status = wg_batches_seek(mine->measured, &first);
-    for (int64_t i = 0; status == 0 && i < count; i++)
-        status = wg__evaluates(t, i) ? evaluate_batch(t, metrics) : wg_batches_skip(mine->measured);
-    if (wg__share_metrics(t, status, metrics) < 0)
-        return -1;
-    return wg_metrics_add(metrics, "perplexity", exp(wg_metrics_get(metrics, "loss")),
-                          wg_metrics_weight(metrics, "loss"));
+static int measure(wg_training *t, const void *batch, wg_metrics *metrics) {
+    return wg_metrics_add(metrics, "loss", wg_item(loss_of(t, batch, metrics)),
+                          (double)((const wg__translation_batch *)batch)->tokens);
 }
 
 /* ---- Translating ---- */
@@ -365,9 +298,9 @@ static void end_translator(translator *t) {
     wg__free(t->owners);
 }
 
-static int translate(const wg_model *model, const wg_tokenizer *tokenizer,
-                     const wg_translation_use *options, int64_t count, const char *const *texts,
-                     char **translations) {
+int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
+                       const wg_translation_use *options, int64_t count, const char *const *texts,
+                       char **translations) {
     for (int64_t i = 0; i < count; i++)
         translations[i] = NULL;
     if (!model || !tokenizer)
@@ -470,8 +403,8 @@ static int score(const wg_training *t, wg_metrics *metrics) {
     char **translations = references ? new_lines(count) : NULL;
     int status = wg_group_check(setup->group, translations ? 0 : -1);
     if (status == 0)
-        status = translate(setup->model, setup->tokenizer, &use, count,
-                           (const char *const *)sources, translations);
+        status = wg_translate_texts(setup->model, setup->tokenizer, &use, count,
+                                    (const char *const *)sources, translations);
     if (status == 0)
         status = score_translations(t, translations, references, metrics);
     free_lines(count, sources);
@@ -481,9 +414,9 @@ static int score(const wg_training *t, wg_metrics *metrics) {
 }
 
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
-    const translation *mine = t->context;
-    const int64_t all = wg_batches_examples(mine->measured);
-    if (evaluate_batches(t, batches > 0 && batches < all ? batches : all, metrics) < 0)
+    if (wg__evaluate_batches(t, batches, true, measure, metrics) < 0 ||
+        wg_metrics_add(metrics, "perplexity", exp(wg_metrics_get(metrics, "loss")),
+                       wg_metrics_weight(metrics, "loss")) < 0)
         return -1;
     return batches == 0 && t->setup.evaluation ? score(t, metrics) : 0;
 }
@@ -566,20 +499,16 @@ const wg_objective wg_translation = {
     .name = "translation",
     .title = "translates sentences (Vaswani et al. 2017)",
     .shapes = WG_ENCODER_DECODER,
-    .text = WG_TEXT_PAIRS,
     .evaluation = WG_EVALUATES_PREDICTIONS | WG_EVALUATES_TRANSLATIONS,
-    .usual_batch = 4096,
-    .sizes = choose_sizes,
-    .batches = make_batches,
-    .batch_size = sizeof(wg__translation_batch),
-    .batch_tokens = offsetof(wg__translation_batch, tokens),
-    .begin = begin,
-    .end = end,
-    .loss = next_loss,
-    .weigh = weigh,
-    .evaluate = evaluate,
-    .describe = describe,
+    .data = {.text = WG_TEXT_PAIRS,
+             .usual_batch = 4096,
+             .sizes = choose_sizes,
+             .batches = make_batches,
+             WG__BATCH_OF(wg__translation_batch, tokens),
+             .describe = describe},
+    .training =
+        &(const wg_objective_training){
+            .begin = begin, .loss = loss_of, .weigh = weigh, .evaluate = evaluate},
     .metrics = metric_rows,
     .print = print,
-    .translate = translate,
 };

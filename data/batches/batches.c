@@ -167,6 +167,10 @@ int64_t wg_batches_examples(const wg_batches *batches) {
     return batches ? batches->count : 0;
 }
 
+int64_t wg__batches_in_epoch(const wg_batches *batches) {
+    return wg__ceil_divide(batches->count, batches->options.batch);
+}
+
 /* ---- In checkpoints ---- */
 
 #define SEED "/train/data/seed"
@@ -183,7 +187,8 @@ int wg_batches_save(const wg_batches *batches, wg_checkpoint *file, int64_t fing
     return wg_checkpoint_put_integer(file, FINGERPRINT, fingerprint);
 }
 
-int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint) {
+int wg__batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint,
+                        const char *where, const char *what) {
     int64_t seed, epoch, next, saved;
     if (wg_checkpoint_get_integer(file, SEED, &seed) < 0 ||
         wg_checkpoint_get_integer(file, EPOCH, &epoch) < 0 ||
@@ -191,9 +196,13 @@ int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerp
         wg_checkpoint_get_integer(file, FINGERPRINT, &saved) < 0)
         return -1;
     if (saved != fingerprint)
-        return wg_fail(WG_ERROR_STATE, WHERE, "the data are not those that the run was begun with");
+        return wg_fail(WG_ERROR_STATE, where, "%s are not those that the run was begun with", what);
     return wg_batches_seek(
         batches, &(wg_data_position){.seed = (uint64_t)seed, .epoch = epoch, .next = next});
+}
+
+int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint) {
+    return wg__batches_restore(batches, file, fingerprint, WHERE, "the data");
 }
 
 /* ---- Batches ---- */
@@ -392,8 +401,9 @@ int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset 
     return windows->starts ? 0 : -1;
 }
 
-int wg__windows_plan(wg__windows *windows, wg_epoch *epoch) {
+static int plan_windows(void *context, wg_epoch *epoch) {
     enum { DRAWS_BITS = 40 }; /* of an epoch, before the numbers of the next one come */
+    wg__windows *windows = context;
     const wg_dataset *text = windows->text;
     const int64_t number = epoch->position.epoch, length = windows->length;
     const int64_t labels = wg_dataset_tokens(text) - 1, spare = labels - length + 1;
@@ -413,6 +423,17 @@ int wg__windows_plan(wg__windows *windows, wg_epoch *epoch) {
     return 0;
 }
 
-void wg__windows_take(wg__windows *windows, int64_t row, const wg_example *example) {
+static void take_window(void *context, int64_t row, const wg_example *example) {
+    wg__windows *windows = context;
     windows->starts[row] = windows->offset + example->index * windows->length;
+}
+
+wg_batches *wg__window_batches_new(wg__windows *windows, wg_batch_source source, int64_t batch,
+                                   uint64_t seed) {
+    wg_batches_options options = {.batch = batch, .seed = seed};
+    wg__use_weights(windows->text, &options);
+    source.context = windows;
+    source.plan = plan_windows;
+    source.take = take_window;
+    return wg_batches_new(&source, &options);
 }

@@ -38,9 +38,10 @@ typedef struct wg__windows {
 int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset *text,
                       int64_t length, int64_t batch);
 
-/* For wg_batch_source. */
-int wg__windows_plan(wg__windows *windows, wg_epoch *epoch);
-void wg__windows_take(wg__windows *windows, int64_t row, const wg_example *example);
+/* Batches whose context begins with these windows, by the source's `build` and `free`; with the
+ * text's sources and their weights. */
+wg_batches *wg__window_batches_new(wg__windows *windows, wg_batch_source source, int64_t batch,
+                                   uint64_t seed);
 
 /* The token with which a document of a text of any kind begins. */
 int64_t wg__document_token(const wg_dataset *text, int64_t document);
@@ -50,6 +51,13 @@ void wg__use_weights(const wg_dataset *text, wg_batches_options *options);
 
 /* Goes past the next batch of wg_batches_next_of_epoch without building it. */
 int wg__batches_skip_of_epoch(wg_batches *batches);
+
+/* How many batches wg_batches_next_of_epoch gives of this epoch. */
+int64_t wg__batches_in_epoch(const wg_batches *batches);
+
+/* wg_batches_restore, whose message has `what` at its place `where`. */
+int wg__batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint,
+                        const char *where, const char *what);
 
 /* The context of the source. */
 void *wg__batches_context(const wg_batches *batches);

@@ -43,6 +43,7 @@ typedef struct window {
 } window;
 
 struct wg__squad {
+    wg__examples base; /* its windows */
     wg__squad_options options;
     int doubled;  /* two separators stand behind the question */
     json_t *root; /* holds the texts */
@@ -55,7 +56,7 @@ struct wg__squad {
     question *questions;
     int64_t question_count, question_capacity;
     window *windows;
-    int64_t window_count, window_capacity;
+    int64_t window_capacity;
 };
 
 /* A file being read. */
@@ -285,14 +286,14 @@ static int add_windows(reading *r, question *q) {
     const wg__squad_options *o = &squad->options;
     const int64_t count = squad->paragraphs[q->paragraph].count;
     const int64_t room = o->sequence - q->count - 3 - squad->doubled;
-    q->first_window = squad->window_count;
+    q->first_window = squad->base.count;
     for (int64_t first = 0;; first += o->stride < room ? o->stride : room) {
         const int64_t left = count - first;
         const window w = {.question = squad->question_count - 1,
                           .first = first,
                           .count = left < room ? left : room};
-        if (wg__append(&squad->windows, &squad->window_count, &squad->window_capacity, &w,
-                       sizeof w) < 0)
+        if (wg__append(&squad->windows, &squad->base.count, &squad->window_capacity, &w, sizeof w) <
+            0)
             return -1;
         q->windows++;
         if (left <= room)
@@ -336,100 +337,10 @@ static int read_article(reading *r, const json_t *json) {
     return read_list(r, json, "paragraphs", read_paragraph);
 }
 
-/* ---- Files ---- */
-
-static int set_options(wg__squad *squad, const wg__squad_options *options) {
-    wg__squad_options *o = &squad->options;
-    if (options)
-        *o = *options;
-    o->sequence = o->sequence ? o->sequence : 384;
-    o->stride = o->stride ? o->stride : 128;
-    o->query = o->query ? o->query : 64;
-    if (o->stride < 1 || o->query < 1)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a stride of %lld, questions of %lld tokens",
-                       (long long)o->stride, (long long)o->query);
-    if (o->sequence < o->query + 4 || o->sequence > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "sequences of %lld tokens have no room for questions of up to %lld",
-                       (long long)o->sequence, (long long)o->query);
-    return 0;
-}
-
-static int parse(reading *r) {
-    int64_t length;
-    char *bytes = wg__text_file_read(r->path, &length, WHERE);
-    if (!bytes || wg__utf8_check(bytes, length, r->path, WHERE) < 0) {
-        wg__free(bytes);
-        return -1;
-    }
-    json_error_t error;
-    r->squad->root = json_loadb(bytes, (size_t)length, JSON_REJECT_DUPLICATES, &error);
-    wg__free(bytes);
-    if (r->squad->root)
-        return 0;
-    return wg_fail(json_error_code(&error) == json_error_out_of_memory ? WG_ERROR_MEMORY
-                                                                       : WG_ERROR_FORMAT,
-                   WHERE, "%s, line %d: %s", r->path, error.line, error.text);
-}
-
-/* The ids by themselves, as batches take them. */
-static int gather_ids(wg__squad *squad) {
-    squad->ids = wg__alloc_array(squad->token_count, sizeof *squad->ids);
-    for (int64_t i = 0; squad->ids && i < squad->token_count; i++)
-        squad->ids[i] = squad->tokens[i].id;
-    return squad->ids ? 0 : -1;
-}
-
-static int read_all(reading *r) {
-    wg__squad *squad = r->squad;
-    if (parse(r) < 0 || read_list(r, squad->root, "data", read_article) < 0)
-        return -1;
-    if (squad->question_count == 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no question", r->path);
-    return gather_ids(squad);
-}
-
-wg__squad *wg__squad_load(const char *path, const wg_tokenizer *tokenizer,
-                          const wg__squad_options *options) {
-    reading r = {
-        .path = path, .tokenizer = tokenizer, .squad = wg__calloc(1, sizeof(struct wg__squad))};
-    if (!r.squad)
-        return NULL;
-    r.squad->doubled = wg__doubles_separators(tokenizer);
-    const int status = set_options(r.squad, options) < 0 ? -1 : read_all(&r);
-    wg_token_list_free(&r.scratch);
-    wg__free(r.word.bytes);
-    if (status == 0)
-        return r.squad;
-    wg__squad_free(r.squad);
-    return NULL;
-}
-
-void wg__squad_free(wg__squad *squad) {
-    if (!squad)
-        return;
-    json_decref(squad->root);
-    wg__free(squad->tokens);
-    wg__free(squad->ids);
-    wg__free(squad->paragraphs);
-    wg_token_list_free(&squad->question_tokens);
-    wg__free(squad->questions);
-    wg__free(squad->windows);
-    wg__free(squad);
-}
-
 /* ---- Contents ---- */
 
 int64_t wg__squad_questions(const wg__squad *squad) {
     return squad ? squad->question_count : 0;
-}
-
-int64_t wg__squad_windows(const wg__squad *squad) {
-    return squad ? squad->window_count : 0;
-}
-
-int64_t wg__squad_sequence(const wg__squad *squad) {
-    return squad ? squad->options.sequence : 0;
 }
 
 const char *wg__squad_id(const wg__squad *squad, int64_t index) {
@@ -493,7 +404,9 @@ char *wg__squad_text(const wg__squad *squad, int64_t index, int64_t first, int64
     return text;
 }
 
-static wg_token_pair pair_of(const wg__squad *squad, const window *w) {
+static wg_token_pair pair_of(const wg__examples *examples, int64_t index) {
+    const wg__squad *squad = (const wg__squad *)examples;
+    const window *w = &squad->windows[index];
     const question *q = &squad->questions[w->question];
     return (wg_token_pair){
         .first = squad->question_tokens.ids + q->first,
@@ -503,35 +416,108 @@ static wg_token_pair pair_of(const wg__squad *squad, const window *w) {
     };
 }
 
-uint64_t wg__squad_fingerprint(const wg__squad *squad) {
+static int fill_targets(const wg__examples *examples, int64_t count, const int64_t *chosen,
+                        wg__example_batch *batch) {
+    for (int i = 0; i < 2; i++)
+        batch->targets[i] = wg_zeros(WG_I64, WG_DIMS(count));
+    if (!batch->targets[0] || !batch->targets[1])
+        return -1;
+    int64_t *starts = wg_tensor_data(batch->targets[0]), *ends = wg_tensor_data(batch->targets[1]);
+    for (int64_t i = 0; i < count; i++) {
+        const wg__squad_window w = wg__squad_window_at((const wg__squad *)examples, chosen[i]);
+        starts[i] = w.start;
+        ends[i] = w.end;
+    }
+    return 0;
+}
+
+static uint64_t fingerprint(const wg__examples *examples) {
     uint64_t hash = WG__HASH_EMPTY;
-    for (int64_t i = 0; i < squad->window_count; i++) {
-        const wg_token_pair pair = pair_of(squad, &squad->windows[i]);
-        const wg__squad_window w = wg__squad_window_at(squad, i);
+    for (int64_t i = 0; i < examples->count; i++) {
+        const wg_token_pair pair = pair_of(examples, i);
+        const wg__squad_window w = wg__squad_window_at((const wg__squad *)examples, i);
         hash = wg_pair_fingerprint(hash, &pair);
         hash = wg__hash_step(wg__hash_step(hash, (char)w.start), (char)w.end);
     }
     return hash;
 }
 
-/* ---- Batches ---- */
+static void free_squad(wg__examples *examples) {
+    wg__squad *squad = (wg__squad *)examples;
+    json_decref(squad->root);
+    wg__free(squad->tokens);
+    wg__free(squad->ids);
+    wg__free(squad->paragraphs);
+    wg_token_list_free(&squad->question_tokens);
+    wg__free(squad->questions);
+    wg__free(squad->windows);
+    wg__free(squad);
+}
 
-int wg__squad_batch_read(const wg__squad *squad, const wg_pair_frame *frame, int64_t count,
-                         const int64_t *windows, wg__squad_batch *batch) {
-    wg_token_pair *pairs = wg__alloc_array(count, sizeof *pairs);
-    int64_t *starts = wg__alloc_array(wg__times(2, count), sizeof *starts), *ends = starts + count;
-    *batch = (wg__squad_batch){0};
-    for (int64_t i = 0; pairs && starts && i < count; i++) {
-        const wg__squad_window w = wg__squad_window_at(squad, windows[i]);
-        pairs[i] = pair_of(squad, &squad->windows[windows[i]]);
-        starts[i] = w.start;
-        ends[i] = w.end;
+static const wg__examples_kind kind = {pair_of, fill_targets, fingerprint, free_squad};
+
+/* ---- Files ---- */
+
+static int set_options(wg__squad *squad, const wg__squad_options *options) {
+    wg__squad_options *o = &squad->options;
+    if (options)
+        *o = *options;
+    o->sequence = o->sequence ? o->sequence : 384;
+    o->stride = o->stride ? o->stride : 128;
+    o->query = o->query ? o->query : 64;
+    if (o->stride < 1 || o->query < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a stride of %lld, questions of %lld tokens",
+                       (long long)o->stride, (long long)o->query);
+    if (o->sequence < o->query + 4 || o->sequence > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "sequences of %lld tokens have no room for questions of up to %lld",
+                       (long long)o->sequence, (long long)o->query);
+    return 0;
+}
+
+static int parse(reading *r) {
+    int64_t length;
+    char *bytes = wg__text_file_read(r->path, &length, WHERE);
+    if (!bytes || wg__utf8_check(bytes, length, r->path, WHERE) < 0) {
+        wg__free(bytes);
+        return -1;
     }
-    if (pairs && starts && wg_pair_batch_make(frame, count, pairs, &batch->inputs) == 0) {
-        batch->starts = wg_from_array(WG_I64, WG_DIMS(count), starts);
-        batch->ends = wg_from_array(WG_I64, WG_DIMS(count), ends);
-    }
-    wg__free(pairs);
-    wg__free(starts);
-    return batch->starts && batch->ends ? 0 : -1;
+    json_error_t error;
+    r->squad->root = json_loadb(bytes, (size_t)length, JSON_REJECT_DUPLICATES, &error);
+    wg__free(bytes);
+    if (r->squad->root)
+        return 0;
+    return wg_fail(json_error_code(&error) == json_error_out_of_memory ? WG_ERROR_MEMORY
+                                                                       : WG_ERROR_FORMAT,
+                   WHERE, "%s, line %d: %s", r->path, error.line, error.text);
+}
+
+static int read_all(reading *r) {
+    wg__squad *squad = r->squad;
+    if (parse(r) < 0 || read_list(r, squad->root, "data", read_article) < 0)
+        return -1;
+    if (squad->question_count == 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no question", r->path);
+    squad->ids = wg__alloc_array(squad->token_count, sizeof *squad->ids);
+    for (int64_t i = 0; squad->ids && i < squad->token_count; i++)
+        squad->ids[i] = squad->tokens[i].id;
+    return squad->ids ? 0 : -1;
+}
+
+wg__squad *wg__squad_load(const char *path, const wg_tokenizer *tokenizer,
+                          const wg__squad_options *options) {
+    wg__squad *squad = wg__calloc(1, sizeof *squad);
+    if (!squad)
+        return NULL;
+    reading r = {.path = path, .tokenizer = tokenizer, .squad = squad};
+    squad->base.kind = &kind;
+    squad->doubled = wg__doubles_separators(tokenizer);
+    const int status = set_options(squad, options) < 0 ? -1 : read_all(&r);
+    wg_token_list_free(&r.scratch);
+    wg__free(r.word.bytes);
+    squad->base.predictions = squad->base.count;
+    if (status == 0)
+        return squad;
+    free_squad(&squad->base);
+    return NULL;
 }

@@ -17,9 +17,9 @@
 #ifndef WG_DATA_DATASET_SQUAD_H
 #define WG_DATA_DATASET_SQUAD_H
 
-#include "../batches/pair_batch.h"
+#include "examples.h"
 
-typedef struct wg__squad wg__squad;
+typedef struct wg__squad wg__squad; /* begins with a wg__examples, of its windows */
 
 typedef struct wg__squad_options {
     int64_t sequence; /* of a window with its question; 0: 384 */
@@ -27,22 +27,16 @@ typedef struct wg__squad_options {
     int64_t query;    /* tokens of a question at most; 0: 64 */
 } wg__squad_options;
 
-/* Reads a file. `answer_start` counts characters (code points). Freed with wg__squad_free. NULL
- * with [NOT_FOUND, IO, MEMORY; FORMAT for what is not UTF-8 or not JSON, with the line, or lacks a
+/* Reads a file. `answer_start` counts characters (code points). Freed with wg__examples_free.
+ * Targets of a batch: the first and the last token of the answers, (B) i64 each. NULL with
+ * [NOT_FOUND, IO, MEMORY; FORMAT for what is not UTF-8 or not JSON, with the line, or lacks a
  * field, with its place ("data[0].paragraphs[2].qas[1].answers[0].answer_start"), an answer that is
  * not where `answer_start` says, or no question; ARGUMENT for windows without room] */
 wg__squad *wg__squad_load(const char *path, const wg_tokenizer *tokenizer,
                           const wg__squad_options *options);
 
-/* Frees it; NULL is allowed. */
-void wg__squad_free(wg__squad *squad);
-
-/* How many there are. Given NULL: 0. */
+/* How many questions there are. Given NULL: 0. */
 int64_t wg__squad_questions(const wg__squad *squad);
-int64_t wg__squad_windows(const wg__squad *squad);
-
-/* How many tokens a window has with its question, at most. Given NULL: 0. */
-int64_t wg__squad_sequence(const wg__squad *squad);
 
 /* The id of a question, 0 .. questions - 1; borrowed. */
 const char *wg__squad_id(const wg__squad *squad, int64_t question);
@@ -73,20 +67,5 @@ bool wg__squad_is_best_window(const wg__squad *squad, int64_t window, int64_t to
 /* The context from the word of token `first` to that of token `last`; the caller frees it with
  * wg_text_free. [MEMORY] */
 char *wg__squad_text(const wg__squad *squad, int64_t question, int64_t first, int64_t last);
-
-/* Identifies the questions and their windows: a resumed run must have the same. */
-uint64_t wg__squad_fingerprint(const wg__squad *squad);
-
-/* ---- Batches ---- */
-
-/* Owned by the scope that was open. */
-typedef struct wg__squad_batch {
-    wg_pair_batch inputs;
-    wg_tensor *starts, *ends; /* (B) i64 */
-} wg__squad_batch;
-
-/* Fills `batch` with these windows. [scope; MEMORY] */
-int wg__squad_batch_read(const wg__squad *squad, const wg_pair_frame *frame, int64_t count,
-                         const int64_t *windows, wg__squad_batch *batch);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "data/dataset/examples.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
@@ -31,10 +32,9 @@ enum { KNOWN_LABELS = sizeof known_labels / sizeof *known_labels };
 
 /* A file being read. */
 typedef struct table {
-    const char *path;
+    wg__file_line line;
     wg__table_columns columns;
-    int64_t line; /* from 1 on */
-    int names;    /* of the columns of the first line, or the keys of the first object */
+    int names; /* of the columns of the first line, or the keys of the first object */
     const char *name[MOST_COLUMNS];
     int wanted[WG_TABLE_FIELDS]; /* which of them the fields are */
     int fields;                  /* 0: not known yet */
@@ -74,8 +74,8 @@ static int want(table *t, const char *name) {
     char names[400];
     const int column = find_name(t, name);
     if (column < 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no column \"%.80s\"; it has %s", t->path,
-                       name, list_names(t, names, sizeof names));
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no column \"%.80s\"; it has %s",
+                       t->line.path, name, list_names(t, names, sizeof names));
     t->wanted[t->fields++] = column;
     return 0;
 }
@@ -99,8 +99,8 @@ static const char *find_label(const table *t) {
 static int refuse_unknown(const table *t, const char *what, const char *option) {
     char names[400];
     return wg_fail(WG_ERROR_FORMAT, WHERE,
-                   "%s: which column holds the %s? %s names it; the columns are %s", t->path, what,
-                   option, list_names(t, names, sizeof names));
+                   "%s: which column holds the %s? %s names it; the columns are %s", t->line.path,
+                   what, option, list_names(t, names, sizeof names));
 }
 
 static int choose_texts(table *t) {
@@ -143,14 +143,12 @@ static int split(char *line, const char *columns[MOST_COLUMNS]) {
 
 static int check_count(table *t, int count) {
     if (count > MOST_COLUMNS || (!t->named && (count < FEWEST_FIELDS || count > WG_TABLE_FIELDS)))
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%s, line %lld: %d tab-separated columns; wanted a text or two, then the "
-                       "label, or a first line that names the columns",
-                       t->path, (long long)t->line, count);
+        return wg__fail_line(&t->line,
+                             "%d tab-separated columns; wanted a text or two, then the "
+                             "label, or a first line that names the columns",
+                             count);
     if (t->count && count != t->count)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%s, line %lld: %d columns; the lines before have %d", t->path,
-                       (long long)t->line, count, t->count);
+        return wg__fail_line(&t->line, "%d columns; the lines before have %d", count, t->count);
     t->count = count;
     return 0;
 }
@@ -183,7 +181,7 @@ static int read_columns(table *t, char *line) {
         return -1;
     for (int i = 0; i < t->fields; i++)
         fields[i] = (char *)columns[t->wanted[i]];
-    return t->row(t->context, t->line, t->fields, fields);
+    return t->row(t->context, t->line.number, t->fields, fields);
 }
 
 /* ---- Lines of JSON ---- */
@@ -194,8 +192,8 @@ static json_t *parse(const table *t, const char *line) {
     json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &error);
     if (json_is_object(object))
         return object;
-    wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: %s", t->path, (long long)t->line,
-            object ? "it is no JSON object, as the lines before are" : error.text);
+    wg__fail_line(&t->line, "%s",
+                  object ? "it is no JSON object, as the lines before are" : error.text);
     json_decref(object);
     return NULL;
 }
@@ -220,10 +218,8 @@ static int write_list(const table *t, const json_t *list, wg__text *text) {
     json_array_foreach(list, i, item) {
         const char *label = json_string_value(item);
         if (!label || !*label || strchr(label, ','))
-            return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "%s, line %lld: a list of labels has one that is no text, is empty, or "
-                           "has a comma",
-                           t->path, (long long)t->line);
+            return wg__fail_line(&t->line, "a list of labels has one that is no text, is empty, or "
+                                           "has a comma");
         if ((i > 0 && wg__text_append(text, ",", 1) < 0) ||
             wg__text_append(text, label, (int64_t)strlen(label)) < 0)
             return -1;
@@ -242,9 +238,8 @@ static char *write_value(table *t, int field, const json_t *value) {
                      : NULL;
     const bool written = json && wg__text_append(text, json, (int64_t)strlen(json)) == 0;
     if (!json)
-        wg_fail(WG_ERROR_FORMAT, WHERE,
-                "%s, line %lld: \"%.80s\" is missing, or neither a text nor a number", t->path,
-                (long long)t->line, t->name[t->wanted[field]]);
+        wg__fail_line(&t->line, "\"%.80s\" is missing, or neither a text nor a number",
+                      t->name[t->wanted[field]]);
     free(json);
     return written ? text->bytes : NULL;
 }
@@ -260,7 +255,7 @@ static int read_object(table *t, const char *line) {
         status = fields[i] ? 0 : -1;
     }
     if (status == 0)
-        status = t->row(t->context, t->line, t->fields, fields);
+        status = t->row(t->context, t->line.number, t->fields, fields);
     json_decref(object);
     return status;
 }
@@ -277,38 +272,19 @@ static bool begins_json(const char *line) {
     return is;
 }
 
-static int read_line(table *t, char *line) {
-    const size_t length = strlen(line);
-    if (length > 0 && line[length - 1] == '\r')
-        line[length - 1] = '\0';
+static int read_line(void *context, char *line) {
+    table *t = context;
     if (*line == '\0')
         return 0;
     return t->first || (t->count == 0 && begins_json(line)) ? read_object(t, line)
                                                             : read_columns(t, line);
 }
 
-static int read_lines(table *t, char *bytes, int64_t length) {
-    for (char *line = bytes, *end = bytes + length; line < end;) {
-        char *stop = memchr(line, '\n', (size_t)(end - line));
-        if (!stop)
-            stop = end;
-        *stop = '\0';
-        t->line++;
-        if (memchr(line, '\0', (size_t)(stop - line)))
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: it holds a NUL", t->path,
-                           (long long)t->line);
-        if (read_line(t, line) < 0)
-            return -1;
-        line = stop + 1;
-    }
-    return 0;
-}
-
 int wg__table_read(const char *path, const wg__table_columns *columns,
                    int (*row)(void *context, int64_t line, int count, char *const *fields),
                    void *context) {
     static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark */
-    table t = {.path = path, .row = row, .context = context};
+    table t = {.line = {WHERE, path, 0}, .row = row, .context = context};
     if (columns)
         t.columns = *columns;
     if (is_given(t.columns.text_pair) && !is_given(t.columns.text))
@@ -319,7 +295,7 @@ int wg__table_read(const char *path, const wg__table_columns *columns,
     int status = bytes ? wg__utf8_check(bytes, length, path, WHERE) : -1;
     const int64_t skipped = bytes && strncmp(bytes, mark, 3) == 0 ? 3 : 0;
     if (status == 0)
-        status = read_lines(&t, bytes + skipped, length - skipped);
+        status = wg__each_line(&t.line, bytes + skipped, length - skipped, read_line, &t);
     json_decref(t.first);
     for (int i = 0; i < WG_TABLE_FIELDS; i++)
         wg__free(t.numbers[i].bytes);

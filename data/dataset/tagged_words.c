@@ -20,29 +20,9 @@ static const char *const conllu_names[CONLLU_COLUMNS] = {"ID",    "FORM", "LEMMA
                                                          "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"};
 enum { CONLLU_FORM = 1, CONLLU_UPOS = 3 };
 
-typedef struct word {
-    int64_t text;       /* where it begins in the texts */
-    int64_t first, end; /* its pieces */
-    int64_t tag;
-} word;
-
-/* A growing list of numbers. */
-typedef struct numbers {
-    int64_t *items;
-    int64_t count, capacity;
-} numbers;
-
-struct wg__tagged_words {
-    wg__text texts; /* of the words, a NUL behind each */
-    wg_token_list pieces;
-    word *words;
-    int64_t count, capacity;
-    numbers sentences, windows; /* their first words */
-};
-
 /* A file being read. */
 typedef struct reading {
-    const char *path;
+    wg__file_line line;
     const wg_tokenizer *tokenizer;
     wg__labels *labels;
     wg__tagged_words_options options;
@@ -52,15 +32,10 @@ typedef struct reading {
     bool tabs;      /* columns are separated by tabs */
     int columns;    /* of all lines; 0: not known yet */
     int token, tag; /* which of them are read */
-    int64_t line;   /* from 1 on */
     bool begins;    /* the next word begins a sentence */
     wg__text scratch;
     wg__tagged_words *words;
 } reading;
-
-static int append_number(numbers *list, int64_t number) {
-    return wg__append(&list->items, &list->count, &list->capacity, &number, sizeof number);
-}
 
 /* ---- Columns ---- */
 
@@ -112,8 +87,7 @@ static int choose(const reading *r, const char *option, const char *name, int st
                            : "");
     if (column < r->columns)
         return column;
-    return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: --%s %.80s: the line has %d columns",
-                   r->path, (long long)r->line, option, name, r->columns);
+    return wg__fail_line(&r->line, "--%s %.80s: the line has %d columns", option, name, r->columns);
 }
 
 /* What the first line of a word says of all of them. */
@@ -122,10 +96,10 @@ static int read_first(reading *r, int count, char *const *columns, bool tabs) {
     r->tabs = tabs;
     r->conllu = tabs && count == CONLLU_COLUMNS && is_conllu_id(columns[0]);
     if (count < 2 || count > MOST_COLUMNS)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%s, line %lld: %d columns; wanted a word and its tag in two or more, with "
-                       "tabs or spaces between them",
-                       r->path, (long long)r->line, count);
+        return wg__fail_line(&r->line,
+                             "%d columns; wanted a word and its tag in two or more, with tabs or "
+                             "spaces between them",
+                             count);
     r->token = choose(r, "token-column", r->options.token_column, r->conllu ? CONLLU_FORM : 0);
     if (r->token < 0)
         return -1;
@@ -134,19 +108,6 @@ static int read_first(reading *r, int count, char *const *columns, bool tabs) {
 }
 
 /* ---- Words ---- */
-
-static int64_t number_tag(reading *r, const char *tag) {
-    if (r->collects)
-        return wg__labels_add(r->labels, tag);
-    const int64_t number = wg__labels_find(r->labels, tag);
-    if (number >= 0)
-        return number;
-    return wg_fail(WG_ERROR_FORMAT, WHERE,
-                   "%s, line %lld: the tag \"%.80s\" is unknown; the model has %lld others, the "
-                   "first is \"%.80s\"",
-                   r->path, (long long)r->line, tag, (long long)r->labels->count,
-                   r->labels->names[0]);
-}
 
 /* Appends the pieces of a word; one of which nothing is left is the unknown token. */
 static int add_pieces(reading *r, const char *text) {
@@ -160,9 +121,7 @@ static int add_pieces(reading *r, const char *text) {
     if (pieces->count == before) {
         const int32_t unknown = wg_tokenizer_special(r->tokenizer, WG_TOKEN_UNKNOWN);
         if (unknown < 0)
-            return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "%s, line %lld: the word \"%.80s\" has no tokens", r->path,
-                           (long long)r->line, text);
+            return wg__fail_line(&r->line, "the word \"%.80s\" has no tokens", text);
         return wg_token_list_append(pieces, unknown);
     }
     if (r->options.room > 0 && pieces->count - before > r->options.room)
@@ -170,107 +129,135 @@ static int add_pieces(reading *r, const char *text) {
     return 0;
 }
 
-/* Begins a sentence, and a window where the last one has no room for this word. */
-static int place(reading *r, const word *w) {
-    wg__tagged_words *words = r->words;
-    const numbers *windows = &words->windows;
-    if (r->begins && append_number(&words->sentences, words->count) < 0)
-        return -1;
-    const bool full =
-        !r->begins && r->options.room > 0 &&
-        w->end - words->words[windows->items[windows->count - 1]].first > r->options.room;
-    const bool begins = r->begins || full;
-    r->begins = false;
-    return begins ? append_number(&words->windows, words->count) : 0;
-}
-
+/* Adds a word; it begins a sentence if it is the first of one, and a window if it is, or has no
+ * room in the one before. */
 static int add_word(reading *r, const char *text, const char *tag) {
     wg__tagged_words *words = r->words;
     if (!*text || !*tag)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: the %s is empty", r->path,
-                       (long long)r->line, *text ? "tag" : "word");
-    word w = {.text = words->texts.length, .first = words->pieces.count};
-    w.tag = number_tag(r, tag);
+        return wg__fail_line(&r->line, "the %s is empty", *text ? "tag" : "word");
+    wg__tagged_word w = {.text = words->texts.length, .first = words->pieces.count};
+    w.tag = wg__label_of_line(&r->line, "tag", r->labels, r->collects, tag);
     if (w.tag < 0 || wg__text_append(&words->texts, text, (int64_t)strlen(text) + 1) < 0 ||
         add_pieces(r, text) < 0)
         return -1;
     w.end = words->pieces.count;
-    if (place(r, &w) < 0)
+    const int64_t window = words->base.count ? words->windows[words->base.count - 1] : 0;
+    if (r->begins && wg__append(&words->sentences, &words->sentence_count,
+                                &words->sentence_capacity, &words->count, sizeof words->count) < 0)
         return -1;
+    if ((r->begins ||
+         (r->options.room > 0 && w.end - words->words[window].first > r->options.room)) &&
+        wg__append(&words->windows, &words->base.count, &words->window_capacity, &words->count,
+                   sizeof words->count) < 0)
+        return -1;
+    r->begins = false;
     return wg__append(&words->words, &words->count, &words->capacity, &w, sizeof w);
 }
 
-/* ---- Files ---- */
+/* ---- Examples ---- */
 
-/* "# text = ..."; "#tag" is a word, except where words have tabs behind them. */
-static bool is_comment(const reading *r, const char *line) {
-    return *line == '#' &&
-           (line[1] == ' ' || line[1] == '\0' || (r->columns && r->tabs && !strchr(line, '\t')));
+const char *wg__tagged_words_text(const wg__tagged_words *words, int64_t index) {
+    return words->texts.bytes + words->words[index].text;
 }
 
-static int read_line(reading *r, char *line) {
+/* The pieces of a window. */
+static wg_token_pair pair_of(const wg__examples *examples, int64_t window) {
+    const wg__tagged_words *words = (const wg__tagged_words *)examples;
+    const int64_t first = words->words[words->windows[window]].first;
+    const int64_t end = words->words[words->windows[window + 1] - 1].end;
+    return (wg_token_pair){.first = words->pieces.ids + first, .first_count = end - first};
+}
+
+/* The tags of each window stand behind [CLS]. */
+static int fill_targets(const wg__examples *examples, int64_t count, const int64_t *chosen,
+                        wg__example_batch *batch) {
+    const wg__tagged_words *words = (const wg__tagged_words *)examples;
+    const int64_t length = wg_tensor_size(batch->inputs.input_ids, 1);
+    batch->targets[0] = wg_full(WG_I64, WG_DIMS(count, length), WG_IGNORE_INDEX);
+    if (!batch->targets[0])
+        return -1;
+    int64_t *row = wg_tensor_data(batch->targets[0]);
+    for (int64_t i = 0; i < count; i++, row += length) {
+        const int64_t first = words->windows[chosen[i]], end = words->windows[chosen[i] + 1];
+        for (int64_t w = first; w < end; w++)
+            row[1 + words->words[w].first - words->words[first].first] = words->words[w].tag;
+        batch->words += end - first;
+    }
+    return 0;
+}
+
+static uint64_t fingerprint(const wg__examples *examples) {
+    const wg__tagged_words *words = (const wg__tagged_words *)examples;
+    uint64_t hash = WG__HASH_EMPTY;
+    for (int64_t i = 0; i < examples->count; i++) {
+        const wg_token_pair pieces = pair_of(examples, i);
+        hash = wg_pair_fingerprint(hash, &pieces);
+    }
+    for (int64_t i = 0; i < words->count; i++)
+        hash = wg__hash_step(hash, (char)words->words[i].tag);
+    return hash;
+}
+
+static void free_words(wg__examples *examples) {
+    wg__tagged_words *words = (wg__tagged_words *)examples;
+    wg_token_list_free(&words->pieces);
+    wg__free(words->texts.bytes);
+    wg__free(words->words);
+    wg__free(words->sentences);
+    wg__free(words->windows);
+    wg__free(words);
+}
+
+static const wg__examples_kind kind = {pair_of, fill_targets, fingerprint, free_words};
+
+/* ---- Files ---- */
+
+/* Skips comments: "# text = ..."; "#tag" is a word, except where words have tabs behind them. */
+static int read_line(void *context, char *line) {
+    reading *r = context;
     char *columns[MOST_COLUMNS];
-    const size_t length = strlen(line);
-    if (length > 0 && line[length - 1] == '\r')
-        line[length - 1] = '\0';
     if (line[strspn(line, " \t")] == '\0') {
         r->begins = true;
         return 0;
     }
-    if (is_comment(r, line))
-        return 0;
     const bool tabs = strchr(line, '\t') != NULL;
+    if (*line == '#' && (line[1] == ' ' || line[1] == '\0' || (r->columns && r->tabs && !tabs)))
+        return 0;
     const int count = split(line, columns);
     if (count == 0 || strcmp(columns[0], "-DOCSTART-") == 0)
         return 0;
     if (r->columns == 0 && read_first(r, count, columns, tabs) < 0)
         return -1;
     if (count != r->columns)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%s, line %lld: %d columns; the lines before have %d", r->path,
-                       (long long)r->line, count, r->columns);
+        return wg__fail_line(&r->line, "%d columns; the lines before have %d", count, r->columns);
     if (r->conllu && strpbrk(columns[0], "-."))
         return 0;
     return add_word(r, columns[r->token], columns[r->tag]);
 }
 
-static int read_lines(reading *r, char *bytes, int64_t length) {
-    for (char *line = bytes, *end = bytes + length; line < end;) {
-        char *stop = memchr(line, '\n', (size_t)(end - line));
-        if (!stop)
-            stop = end;
-        *stop = '\0';
-        r->line++;
-        if (memchr(line, '\0', (size_t)(stop - line)))
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: it holds a NUL", r->path,
-                           (long long)r->line);
-        if (read_line(r, line) < 0)
-            return -1;
-        line = stop + 1;
-    }
-    return 0;
-}
-
-/* Sorts the tags, which were numbered by first appearance, and renumbers the words. */
-static int order_tags(reading *r) {
-    wg__labels found;
-    if (wg__labels_copy(&found, r->labels) < 0)
-        return -1;
-    wg__labels_sort(r->labels);
-    for (int64_t i = 0; i < r->words->count; i++) {
-        int64_t *tag = &r->words->words[i].tag;
-        *tag = wg__labels_find(r->labels, found.names[*tag]);
-    }
-    wg__labels_free(&found);
-    return 0;
-}
-
-static int check_whole(const reading *r) {
-    if (r->words->count == 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no word", r->path);
+/* Sorts the tags, which were numbered by first appearance, renumbers the words, and closes the
+ * lists of sentences and windows. */
+static int conclude(reading *r) {
+    wg__tagged_words *words = r->words;
+    const char *path = r->line.path;
+    if (words->count == 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no word", path);
     if (r->labels->count < 2)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: every tag is \"%.80s\"; wanted two or more",
-                       r->path, r->labels->names[0]);
+                       path, r->labels->names[0]);
+    int64_t *numbers = r->collects ? wg__labels_renumber(r->labels) : NULL;
+    for (int64_t i = 0; numbers && i < words->count; i++)
+        words->words[i].tag = numbers[words->words[i].tag];
+    wg__free(numbers);
+    if ((r->collects && !numbers) ||
+        wg__append(&words->sentences, &words->sentence_count, &words->sentence_capacity,
+                   &words->count, sizeof words->count) < 0 ||
+        wg__append(&words->windows, &words->base.count, &words->window_capacity, &words->count,
+                   sizeof words->count) < 0)
+        return -1;
+    words->sentence_count--;
+    words->base.count--;
+    words->base.predictions = words->count;
     return 0;
 }
 
@@ -279,117 +266,28 @@ wg__tagged_words *wg__tagged_words_load(const char *path, const wg_tokenizer *to
                                         const wg__tagged_words_options *options) {
     int64_t length;
     char *bytes = wg__text_file_read(path, &length, WHERE);
-    reading r = {.path = path,
+    reading r = {.line = {WHERE, path, 0},
                  .tokenizer = tokenizer,
                  .labels = labels,
+                 .options = options ? *options : (wg__tagged_words_options){0},
                  .collects = labels->count == 0,
                  .spaced = strcmp(wg_tokenizer_kind(tokenizer), "bpe") == 0,
                  .begins = true,
                  .words = bytes ? wg__calloc(1, sizeof *r.words) : NULL};
-    if (options)
-        r.options = *options;
     int status = r.words ? wg__utf8_check(bytes, length, path, WHERE) : -1;
     if (status == 0)
-        status = read_lines(&r, bytes, length);
+        status = wg__each_line(&r.line, bytes, length, read_line, &r);
     if (status == 0)
-        status = check_whole(&r);
-    if (status == 0 && r.collects)
-        status = order_tags(&r);
+        status = conclude(&r);
     wg__free(bytes);
     wg__free(r.scratch.bytes);
+    if (r.words)
+        r.words->base.kind = &kind;
     if (status == 0)
         return r.words;
-    wg__tagged_words_free(r.words);
+    if (r.words)
+        free_words(&r.words->base);
     if (r.collects)
         wg__labels_free(labels);
     return NULL;
-}
-
-void wg__tagged_words_free(wg__tagged_words *words) {
-    if (!words)
-        return;
-    wg_token_list_free(&words->pieces);
-    wg__free(words->texts.bytes);
-    wg__free(words->words);
-    wg__free(words->sentences.items);
-    wg__free(words->windows.items);
-    wg__free(words);
-}
-
-/* ---- What there is ---- */
-
-int64_t wg__tagged_words_sentences(const wg__tagged_words *words) {
-    return words ? words->sentences.count : 0;
-}
-
-int64_t wg__tagged_words_windows(const wg__tagged_words *words) {
-    return words ? words->windows.count : 0;
-}
-
-int64_t wg__tagged_words_count(const wg__tagged_words *words) {
-    return words ? words->count : 0;
-}
-
-int64_t wg__tagged_words_sentence(const wg__tagged_words *words, int64_t sentence) {
-    return sentence < words->sentences.count ? words->sentences.items[sentence] : words->count;
-}
-
-int64_t wg__tagged_words_window(const wg__tagged_words *words, int64_t window) {
-    return window < words->windows.count ? words->windows.items[window] : words->count;
-}
-
-const char *wg__tagged_words_text(const wg__tagged_words *words, int64_t index) {
-    return words->texts.bytes + words->words[index].text;
-}
-
-int64_t wg__tagged_words_tag(const wg__tagged_words *words, int64_t index) {
-    return words->words[index].tag;
-}
-
-/* The pieces of a window. */
-static wg_token_pair window_pieces(const wg__tagged_words *words, int64_t window) {
-    const int64_t first = words->words[wg__tagged_words_window(words, window)].first;
-    const int64_t end = words->words[wg__tagged_words_window(words, window + 1) - 1].end;
-    return (wg_token_pair){.first = words->pieces.ids + first, .first_count = end - first};
-}
-
-uint64_t wg__tagged_words_fingerprint(const wg__tagged_words *words) {
-    uint64_t hash = WG__HASH_EMPTY;
-    for (int64_t i = 0; i < words->windows.count; i++) {
-        const wg_token_pair pieces = window_pieces(words, i);
-        hash = wg_pair_fingerprint(hash, &pieces);
-    }
-    for (int64_t i = 0; i < words->count; i++)
-        hash = wg__hash_step(hash, (char)words->words[i].tag);
-    return hash;
-}
-
-/* ---- Batches ---- */
-
-/* The tags of a window, behind [CLS], in a row that is filled with WG_IGNORE_INDEX. */
-static void fill_tags(const wg__tagged_words *words, int64_t window, int64_t *row) {
-    const int64_t first = wg__tagged_words_window(words, window);
-    for (int64_t i = first; i < wg__tagged_words_window(words, window + 1); i++)
-        row[1 + words->words[i].first - words->words[first].first] = words->words[i].tag;
-}
-
-int wg__tagged_batch_read(const wg__tagged_words *words, const wg_pair_frame *frame, int64_t count,
-                          const int64_t *windows, wg__tagged_batch *batch) {
-    wg_token_pair *pairs = wg__alloc_array(count, sizeof *pairs);
-    *batch = (wg__tagged_batch){0};
-    for (int64_t i = 0; pairs && i < count; i++)
-        pairs[i] = window_pieces(words, windows[i]);
-    if (pairs && wg_pair_batch_make(frame, count, pairs, &batch->inputs) == 0)
-        batch->labels = wg_full(WG_I64, WG_DIMS(count, wg_tensor_size(batch->inputs.input_ids, 1)),
-                                WG_IGNORE_INDEX);
-    wg__free(pairs);
-    if (!batch->labels)
-        return -1;
-    const int64_t length = wg_tensor_size(batch->labels, 1);
-    for (int64_t i = 0; i < count; i++) {
-        fill_tags(words, windows[i], (int64_t *)wg_tensor_data(batch->labels) + i * length);
-        batch->words += wg__tagged_words_window(words, windows[i] + 1) -
-                        wg__tagged_words_window(words, windows[i]);
-    }
-    return 0;
 }

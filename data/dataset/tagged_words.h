@@ -20,10 +20,26 @@
 #ifndef WG_DATA_DATASET_TAGGED_WORDS_H
 #define WG_DATA_DATASET_TAGGED_WORDS_H
 
-#include "../batches/pair_batch.h"
-#include "labels.h"
+#include "../../base/array.h"
+#include "examples.h"
 
-typedef struct wg__tagged_words wg__tagged_words;
+typedef struct wg__tagged_word {
+    int64_t text;       /* where it begins in the texts */
+    int64_t first, end; /* its pieces */
+    int64_t tag;
+} wg__tagged_word;
+
+/* Its examples are the windows. Words are numbered through all sentences. Targets of a batch: (B,
+ * T) i64: a tag at the first piece of each word, else WG_IGNORE_INDEX. */
+typedef struct wg__tagged_words {
+    wg__examples base;
+    wg__text texts; /* of the words, a NUL behind each */
+    wg_token_list pieces;
+    wg__tagged_word *words;
+    int64_t count, capacity;      /* of words */
+    int64_t *sentences, *windows; /* their first words, and `count` */
+    int64_t sentence_count, sentence_capacity, window_capacity;
+} wg__tagged_words;
 
 typedef struct wg__tagged_words_options {
     const char *token_column, *tag_column; /* a number from 1 on, or of CoNLL-U a name ("UPOS");
@@ -32,7 +48,7 @@ typedef struct wg__tagged_words_options {
 } wg__tagged_words_options;
 
 /* Reads a file; `options` may be NULL. If `labels` is {0} it becomes the tags found, in the order
- * of wg__labels_sort; else there may be no others. Freed with wg__tagged_words_free. NULL with
+ * of wg__labels_sort; else there may be no others. Freed with wg__examples_free. NULL with
  * [NOT_FOUND, IO, MEMORY; ARGUMENT for a column that is neither a number nor a name; FORMAT, with
  * the line: not UTF-8, another number of columns than before, a column that is not there, an empty
  * word or tag, a tag that is unknown, no word at all, or one tag only] */
@@ -40,37 +56,7 @@ wg__tagged_words *wg__tagged_words_load(const char *path, const wg_tokenizer *to
                                         wg__labels *labels,
                                         const wg__tagged_words_options *options);
 
-/* Frees it; NULL is allowed. */
-void wg__tagged_words_free(wg__tagged_words *words);
-
-/* How many there are. Given NULL: 0. */
-int64_t wg__tagged_words_sentences(const wg__tagged_words *words);
-int64_t wg__tagged_words_windows(const wg__tagged_words *words);
-int64_t wg__tagged_words_count(const wg__tagged_words *words);
-
-/* Words are numbered through all sentences. The first word of a sentence; that of the sentence
- * behind the last is the number of words. Likewise of a window. */
-int64_t wg__tagged_words_sentence(const wg__tagged_words *words, int64_t sentence);
-int64_t wg__tagged_words_window(const wg__tagged_words *words, int64_t window);
-
-/* A word, borrowed, and the number of its tag. */
+/* A word, borrowed. */
 const char *wg__tagged_words_text(const wg__tagged_words *words, int64_t word);
-int64_t wg__tagged_words_tag(const wg__tagged_words *words, int64_t word);
-
-/* Identifies the words and their windows: a resumed run must have the same. */
-uint64_t wg__tagged_words_fingerprint(const wg__tagged_words *words);
-
-/* ---- Batches ---- */
-
-/* Owned by the scope that was open. */
-typedef struct wg__tagged_batch {
-    wg_pair_batch inputs;
-    wg_tensor *labels; /* (B, T) i64: a tag at the first piece of each word, else WG_IGNORE_INDEX */
-    int64_t words;
-} wg__tagged_batch;
-
-/* Fills `batch` with these windows. [scope; MEMORY] */
-int wg__tagged_batch_read(const wg__tagged_words *words, const wg_pair_frame *frame, int64_t count,
-                          const int64_t *windows, wg__tagged_batch *batch);
 
 #endif

@@ -36,17 +36,17 @@ START_TEST(examples_are_read_and_labels_ordered) {
     wg__labels labels = {0};
     wg__labelled_text *text = load("sentence\tlabel\na b\tyes\r\n\nc\tno\nd a b\tyes", &labels);
     assert_no_error();
-    ck_assert_int_eq(wg__labelled_text_examples(text), 3);
-    ck_assert_int_eq(wg__labelled_text_tokens(text), 6);
+    ck_assert_int_eq(text->base.count, 3);
+    ck_assert_int_eq(text->tokens.count, 6);
     ck_assert_int_eq(labels.count, 2);
     ck_assert_str_eq(labels.names[0], "no");
-    ck_assert_int_eq(wg__labelled_text_label(text, 0), 1);
-    ck_assert_int_eq(wg__labelled_text_label(text, 1), 0);
+    ck_assert_int_eq(text->examples[0].label, 1);
+    ck_assert_int_eq(text->examples[1].label, 0);
     const wg_token_pair pair = wg__labelled_text_pair(text, 2);
     ck_assert_int_eq(pair.first_count, 3);
     ck_assert_int_eq(pair.first[0], D);
     ck_assert_ptr_null(pair.second);
-    wg__labelled_text_free(text);
+    wg__examples_free((wg__examples *)text);
     wg__labels_free(&labels);
 }
 END_TEST
@@ -57,8 +57,8 @@ START_TEST(numbers_are_ordered_by_value) {
     assert_no_error();
     ck_assert_str_eq(labels.names[0], "-1");
     ck_assert_str_eq(labels.names[1], "9");
-    ck_assert_int_eq(wg__labelled_text_label(text, 0), 2);
-    wg__labelled_text_free(text);
+    ck_assert_int_eq(text->examples[0].label, 2);
+    wg__examples_free((wg__examples *)text);
     wg__labels_free(&labels);
 }
 END_TEST
@@ -66,10 +66,10 @@ END_TEST
 START_TEST(a_text_without_a_header_loses_no_line) {
     wg__labels labels = {0};
     wg__labelled_text *text = load("a\tb\tyes\nc\td\tno\n", &labels);
-    ck_assert_int_eq(wg__labelled_text_examples(text), 2);
+    ck_assert_int_eq(text->base.count, 2);
     const wg_token_pair pair = wg__labelled_text_pair(text, 1);
     ck_assert_int_eq(pair.second[0], D);
-    wg__labelled_text_free(text);
+    wg__examples_free((wg__examples *)text);
     wg__labels_free(&labels);
 }
 END_TEST
@@ -102,8 +102,8 @@ START_TEST(labels_that_are_given_are_all_there_are) {
     wg__labels_add(&labels, "yes");
     wg__labels_add(&labels, "no");
     wg__labelled_text *text = load("a\tno\n", &labels);
-    ck_assert_int_eq(wg__labelled_text_label(text, 0), 1);
-    wg__labelled_text_free(text);
+    ck_assert_int_eq(text->examples[0].label, 1);
+    wg__examples_free((wg__examples *)text);
     ck_assert_ptr_null(load("a\tno\nb\tmaybe\n", &labels));
     assert_error(WG_ERROR_FORMAT, "line 2: the label \"maybe\" is unknown");
     ck_assert_int_eq(labels.count, 2);
@@ -116,13 +116,13 @@ END_TEST
 /* One example, of the texts "a b" and "c" (0: none) and the label "no", then one with "yes". */
 static void check_examples(wg__labelled_text *text, wg__labels *labels, int32_t second) {
     assert_no_error();
-    ck_assert_int_eq(wg__labelled_text_examples(text), 2);
+    ck_assert_int_eq(text->base.count, 2);
     const wg_token_pair pair = wg__labelled_text_pair(text, 0);
     ck_assert_int_eq(pair.first_count, 2);
     ck_assert_int_eq(pair.first[0], A);
     ck_assert_int_eq(pair.second ? pair.second[0] : 0, second);
-    ck_assert_str_eq(labels->names[wg__labelled_text_label(text, 0)], "no");
-    wg__labelled_text_free(text);
+    ck_assert_str_eq(labels->names[text->examples[0].label], "no");
+    wg__examples_free((wg__examples *)text);
     wg__labels_free(labels);
 }
 
@@ -203,11 +203,11 @@ END_TEST
 START_TEST(numbers_are_read_instead_of_labels) {
     wg__labelled_text *text = load("sentence\tscore\na\t1.25\nb\t-3\n", NULL);
     assert_no_error();
-    ck_assert(wg__labelled_text_value(text, 0) == 1.25 && wg__labelled_text_value(text, 1) == -3);
-    wg__labelled_text_free(text);
+    ck_assert(text->examples[0].value == 1.25 && text->examples[1].value == -3);
+    wg__examples_free((wg__examples *)text);
     text = load("{\"sentence\": \"a\", \"score\": 0.1}\n", NULL);
-    ck_assert(wg__labelled_text_value(text, 0) == 0.1);
-    wg__labelled_text_free(text);
+    ck_assert(text->examples[0].value == 0.1);
+    wg__examples_free((wg__examples *)text);
     static const char *const bad[] = {"a\t1x\n", "a\t\n", "a\tnan\n", "a\tinf\n"};
     for (size_t i = 0; i < WG_COUNT(bad); i++) {
         ck_assert_ptr_null(load(bad[i], NULL));
@@ -228,18 +228,18 @@ START_TEST(a_batch_is_as_long_as_its_longest) {
     wg__labels labels = {0};
     wg__labelled_text *text = load("a b\tc\t1\na\tb\t0\n", &labels);
     wg_pair_frame frame;
-    wg__labelled_batch batch;
+    wg__example_batch batch;
     ck_assert_int_eq(wg_pair_frame_of(tokenizer, 128, &frame), 0);
-    ck_assert_int_eq(wg__labelled_batch_read(text, &frame, 2, (int64_t[]){1, 0}, &batch), 0);
+    ck_assert_int_eq(wg__example_batch_read(&text->base, &frame, 2, (int64_t[]){1, 0}, &batch), 0);
     ck_assert_int_eq(wg_tensor_size(batch.inputs.input_ids, 1), 6);
     assert_row(batch.inputs.input_ids, 0, (int64_t[]){CLS, A, SEP, B, SEP, PAD});
     assert_row(batch.inputs.input_ids, 1, (int64_t[]){CLS, A, B, SEP, C, SEP});
     assert_row(batch.inputs.token_type_ids, 0, (int64_t[]){0, 0, 0, 1, 1, 0});
     assert_row(batch.inputs.token_type_ids, 1, (int64_t[]){0, 0, 0, 0, 1, 1});
     assert_row(batch.inputs.attention_mask, 0, (int64_t[]){1, 1, 1, 1, 1, 0});
-    ck_assert_int_eq((int64_t)wg_at(batch.labels, (int64_t[]){1}), 1);
+    ck_assert_int_eq((int64_t)wg_at(batch.targets[0], (int64_t[]){1}), 1);
     ck_assert_int_eq(batch.inputs.tokens, 11);
-    wg__labelled_text_free(text);
+    wg__examples_free((wg__examples *)text);
     wg__labels_free(&labels);
     wg_tokenizer_free(tokenizer);
 }
@@ -304,8 +304,8 @@ START_TEST(other_texts_have_other_fingerprints) {
     for (size_t i = 0; i < WG_COUNT(texts); i++) {
         wg__labels labels = {0};
         wg__labelled_text *text = load(texts[i], &labels);
-        prints[i] = wg__labelled_text_fingerprint(text);
-        wg__labelled_text_free(text);
+        prints[i] = text->base.kind->fingerprint(&text->base);
+        wg__examples_free((wg__examples *)text);
         wg__labels_free(&labels);
     }
     ck_assert(prints[0] != prints[1] && prints[0] != prints[2] && prints[1] != prints[2]);
@@ -335,12 +335,12 @@ START_TEST(several_labels_are_a_row_of_zeros_and_ones) {
         ck_assert_str_eq(labels.names[2], "z");
         ck_assert(wg__labelled_text_has(text, 1, 2));
         ck_assert(!wg__labelled_text_has(text, 1, 1));
-        wg__labelled_batch batch;
-        ck_assert_int_eq(wg__labelled_batch_read(text, &frame, 4, all, &batch), 0);
-        ck_assert_int_eq(wg_tensor_size(batch.labels, 1), 3);
-        ck_assert_int_eq(memcmp(wg_tensor_data(batch.labels), rows, sizeof rows), 0);
-        prints[i] = wg__labelled_text_fingerprint(text);
-        wg__labelled_text_free(text);
+        wg__example_batch batch;
+        ck_assert_int_eq(wg__example_batch_read(&text->base, &frame, 4, all, &batch), 0);
+        ck_assert_int_eq(wg_tensor_size(batch.targets[0], 1), 3);
+        ck_assert_int_eq(memcmp(wg_tensor_data(batch.targets[0]), rows, sizeof rows), 0);
+        prints[i] = text->base.kind->fingerprint(&text->base);
+        wg__examples_free((wg__examples *)text);
         wg__labels_free(&labels);
         wg_scope_clear_root();
     }
@@ -357,7 +357,7 @@ START_TEST(several_labels_that_find_no_memory_leave_nothing) {
         wg__alloc_fail_after(n);
         wg__labelled_text *text = wg__labelled_text_load(path, tokenizer, &labels, &several);
         wg__alloc_fail_after(-1);
-        wg__labelled_text_free(text);
+        wg__examples_free((wg__examples *)text);
         wg__labels_free(&labels);
         if (text)
             break;
@@ -375,7 +375,7 @@ START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
         wg__alloc_fail_after(n);
         wg__labelled_text *text = wg__labelled_text_load(path, tokenizer, &labels, NULL);
         wg__alloc_fail_after(-1);
-        wg__labelled_text_free(text);
+        wg__examples_free((wg__examples *)text);
         wg__labels_free(&labels);
         if (text) {
             ck_assert_int_gt(n, 5);

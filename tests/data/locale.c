@@ -16,9 +16,9 @@ START_TEST(labels_that_are_numbers_have_a_point) {
         wg__labelled_text_load(write_text("text.tsv", "sentence\tlabel\na\t0.25\na\t-1.5e2\n"),
                                tokenizer, NULL, &(wg__labelled_text_options){0});
     assert_no_error();
-    ck_assert_double_eq(wg__labelled_text_value(text, 0), 0.25);
-    ck_assert_double_eq(wg__labelled_text_value(text, 1), -150);
-    wg__labelled_text_free(text);
+    ck_assert_double_eq(text->examples[0].value, 0.25);
+    ck_assert_double_eq(text->examples[1].value, -150);
+    wg__examples_free((wg__examples *)text);
     wg_tokenizer_free(tokenizer);
 }
 END_TEST

@@ -153,9 +153,9 @@ START_TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_wer
     wg_tokenizer *tokenizer = words();
     wg_dataset *all = load(3, documents, weights, tokenizer), *corpus, *held_out;
     ck_assert_int_eq(wg_dataset_split(all, 0.1, &corpus, &held_out), 0);
-    const wg__masked_batch_options options = {.batch = 4, .sequence = 32, .seed = 3};
-    wg_batches *batches = wg__masked_batches_new(corpus, tokenizer, &options);
-    wg_batches *others = wg__masked_batches_new(corpus, tokenizer, &options);
+    const wg__pair_batch_options options = {.batch = 4, .sequence = 32, .seed = 3};
+    wg_batches *batches = wg__pair_batches_new(corpus, tokenizer, &options);
+    wg_batches *others = wg__pair_batches_new(corpus, tokenizer, &options);
     int64_t counts[3] = {0}, total = 0;
     while (wg_batches_position(batches).epoch < 6) {
         wg__masked_batch batch, again;
@@ -163,8 +163,8 @@ START_TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_wer
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         ck_assert_int_eq(wg_batches_seek(others, &position), 0);
         ck_assert_int_eq(wg_batches_next(others, &again), 0);
-        assert_close(again.input_ids, batch.input_ids, 0, 0);
-        const int64_t *ids = wg_tensor_data(batch.input_ids);
+        assert_close(again.ids, batch.ids, 0, 0);
+        const int64_t *ids = wg_tensor_data(batch.ids);
         for (int row = 0; row < 4; row++) { /* a first segment is of one document */
             int64_t first[3] = {0};
             for (int t = 1; t < 32 && ids[row * 32 + t] != wg_tokenizer_id(tokenizer, "[SEP]"); t++)

@@ -55,7 +55,7 @@ START_TEST(answers_are_found_by_characters) {
                             NULL);
     assert_no_error();
     ck_assert_int_eq(wg__squad_questions(squad), 1);
-    ck_assert_int_eq(wg__squad_windows(squad), 1);
+    ck_assert_int_eq(((wg__examples *)squad)->count, 1);
     ck_assert_str_eq(wg__squad_id(squad, 0), "q1");
     ck_assert_int_eq(wg__squad_answers(squad, 0), 2);
     ck_assert_str_eq(wg__squad_answer(squad, 0, 1), "A");
@@ -68,7 +68,7 @@ START_TEST(answers_are_found_by_characters) {
     assert_text(squad, 3, 4, "bd");
     assert_text(squad, 1, 3, "A, bd");
     assert_text(squad, 0, 5, "\xc3\xa9 A, bd  c");
-    wg__squad_free(squad);
+    wg__examples_free((wg__examples *)squad);
 }
 END_TEST
 
@@ -79,7 +79,7 @@ START_TEST(an_answer_within_a_word_becomes_the_word) {
     ck_assert_int_eq(w.start, 3 + 1);
     ck_assert_int_eq(w.end, 3 + 3);
     assert_text(squad, 1, 3, "bdd");
-    wg__squad_free(squad);
+    wg__examples_free((wg__examples *)squad);
 }
 END_TEST
 
@@ -106,7 +106,7 @@ START_TEST(tokens_of_bpe_have_the_space_of_their_word_and_bytes_of_their_own) {
     assert_text(squad, 4, 4, "\xc3\xa9");
     assert_text(squad, 3, 5, "bo\xc3\xa9");
     assert_text(squad, 6, 6, ".");
-    wg__squad_free(squad);
+    wg__examples_free((wg__examples *)squad);
     wg_tokenizer_free(bpe);
 }
 END_TEST
@@ -158,7 +158,7 @@ START_TEST(a_file_that_finds_no_memory_leaves_nothing) {
         wg__alloc_fail_after(n);
         wg__squad *squad = wg__squad_load(path, tokenizer, NULL);
         wg__alloc_fail_after(-1);
-        wg__squad_free(squad);
+        wg__examples_free((wg__examples *)squad);
         if (squad) {
             ck_assert_int_gt(n, 5);
             break;
@@ -176,7 +176,7 @@ static wg__squad *load_windows(const char *answers) {
     const wg__squad_options options = {.sequence = 10, .stride = 2, .query = 1};
     wg__squad *squad = load(one_question("a b c d a b c d a b", "c d", answers), &options);
     assert_no_error();
-    ck_assert_int_eq(wg__squad_windows(squad), 3);
+    ck_assert_int_eq(((wg__examples *)squad)->count, 3);
     return squad;
 }
 
@@ -188,12 +188,12 @@ START_TEST(a_long_context_is_read_through_windows) {
         const wg__squad_window w = wg__squad_window_at(squad, i);
         ck_assert(memcmp(&w, &wanted[i], sizeof w) == 0);
     }
-    wg__squad_free(squad);
+    wg__examples_free((wg__examples *)squad);
     squad = load_windows("{\"text\": \"a b\", \"answer_start\": 16}"); /* 8, 9: in the last alone */
     ck_assert_int_eq(wg__squad_window_at(squad, 1).start, 0);
     ck_assert_int_eq(wg__squad_window_at(squad, 1).end, 0);
     ck_assert_int_eq(wg__squad_window_at(squad, 2).end, 3 + 5);
-    wg__squad_free(squad);
+    wg__examples_free((wg__examples *)squad);
 }
 END_TEST
 
@@ -204,7 +204,7 @@ START_TEST(an_answer_begins_in_the_window_with_most_around_it) {
     for (int64_t token = 0; token < 10; token++)
         for (int64_t i = 0; i < 3; i++)
             ck_assert_int_eq(wg__squad_is_best_window(squad, i, token), i == best[token]);
-    wg__squad_free(squad);
+    wg__examples_free((wg__examples *)squad);
 }
 END_TEST
 
@@ -212,20 +212,20 @@ START_TEST(a_batch_holds_questions_and_windows) {
     wg__squad *squad = load_windows("{\"text\": \"d a b\", \"answer_start\": 6}"); /* 3, 4, 5 */
     wg_tokenizer *tokenizer = letters();
     wg_pair_frame frame;
-    wg__squad_batch batch;
+    wg__example_batch batch;
     ck_assert_int_eq(wg_pair_frame_of(tokenizer, 10, &frame), 0);
-    ck_assert_int_eq(wg__squad_batch_read(squad, &frame, 2, (int64_t[]){2, 1}, &batch), 0);
+    ck_assert_int_eq(wg__example_batch_read((wg__examples *)squad, &frame, 2, (int64_t[]){2, 1}, &batch), 0);
     static const int64_t wanted[2][10] = {{CLS, C, SEP, A, B, C, D, A, B, SEP},
                                           {CLS, C, SEP, C, D, A, B, C, D, SEP}};
     for (int64_t b = 0; b < 2; b++)
         for (int64_t t = 0; t < 10; t++)
             ck_assert_int_eq((int64_t)wg_at(batch.inputs.input_ids, (int64_t[]){b, t}),
                              wanted[b][t]);
-    ck_assert_int_eq((int64_t)wg_at(batch.starts, (int64_t[]){0}), 0);
-    ck_assert_int_eq((int64_t)wg_at(batch.starts, (int64_t[]){1}), 3 + 1);
-    ck_assert_int_eq((int64_t)wg_at(batch.ends, (int64_t[]){1}), 3 + 3);
+    ck_assert_int_eq((int64_t)wg_at(batch.targets[0], (int64_t[]){0}), 0);
+    ck_assert_int_eq((int64_t)wg_at(batch.targets[0], (int64_t[]){1}), 3 + 1);
+    ck_assert_int_eq((int64_t)wg_at(batch.targets[1], (int64_t[]){1}), 3 + 3);
     wg_tokenizer_free(tokenizer);
-    wg__squad_free(squad);
+    wg__examples_free((wg__examples *)squad);
 }
 END_TEST
 

@@ -28,15 +28,15 @@ static void check_words(const char *text, const wg__tagged_words_options *option
     wg__labels labels = {0};
     wg__tagged_words *words = load(text, options, &labels);
     assert_no_error();
-    ck_assert_int_eq(wg__tagged_words_sentences(words), 2);
-    ck_assert_int_eq(wg__tagged_words_count(words), 3);
-    ck_assert_int_eq(wg__tagged_words_sentence(words, 1), 2);
+    ck_assert_int_eq(words->sentence_count, 2);
+    ck_assert_int_eq(words->count, 3);
+    ck_assert_int_eq(words->sentences[1], 2);
     ck_assert_str_eq(wg__tagged_words_text(words, 1), "b");
     ck_assert_str_eq(wg__tagged_words_text(words, 2), "c");
     ck_assert_str_eq(labels.names[0], "X");
-    ck_assert_int_eq(wg__tagged_words_tag(words, 1), 1);
-    ck_assert_int_eq(wg__tagged_words_tag(words, 2), 0);
-    wg__tagged_words_free(words);
+    ck_assert_int_eq(words->words[1].tag, 1);
+    ck_assert_int_eq(words->words[2].tag, 0);
+    wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
 }
 
@@ -69,9 +69,9 @@ START_TEST(words_may_begin_with_a_hash) {
     wg__labels labels = {0};
     wg__tagged_words *words = load("#a\tX\n#\tY\nb\tX\n", NULL, &labels);
     assert_no_error();
-    ck_assert_int_eq(wg__tagged_words_count(words), 3);
+    ck_assert_int_eq(words->count, 3);
     ck_assert_str_eq(wg__tagged_words_text(words, 0), "#a");
-    wg__tagged_words_free(words);
+    wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
 }
 END_TEST
@@ -128,15 +128,15 @@ START_TEST(a_tag_stands_at_the_first_piece) {
     wg_tokenizer *tokenizer = letters();
     wg__tagged_words *words = load("aab Y\nb X\n\nc Y\n", NULL, &labels);
     wg_pair_frame frame;
-    wg__tagged_batch batch;
+    wg__example_batch batch;
     ck_assert_int_eq(wg_pair_frame_of(tokenizer, 16, &frame), 0);
-    ck_assert_int_eq(wg__tagged_batch_read(words, &frame, 2, (int64_t[]){1, 0}, &batch), 0);
+    ck_assert_int_eq(wg__example_batch_read(&words->base, &frame, 2, (int64_t[]){1, 0}, &batch), 0);
     assert_row(batch.inputs.input_ids, 0, (int64_t[]){CLS, C, SEP, PAD, PAD, PAD});
     assert_row(batch.inputs.input_ids, 1, (int64_t[]){CLS, A, MORE_A, MORE_B, B, SEP});
-    assert_row(batch.labels, 0, (int64_t[]){IGNORED, Y, IGNORED, IGNORED, IGNORED, IGNORED});
-    assert_row(batch.labels, 1, (int64_t[]){IGNORED, Y, IGNORED, IGNORED, X, IGNORED});
+    assert_row(batch.targets[0], 0, (int64_t[]){IGNORED, Y, IGNORED, IGNORED, IGNORED, IGNORED});
+    assert_row(batch.targets[0], 1, (int64_t[]){IGNORED, Y, IGNORED, IGNORED, X, IGNORED});
     ck_assert_int_eq(batch.words, 3);
-    wg__tagged_words_free(words);
+    wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
     wg_tokenizer_free(tokenizer);
 }
@@ -151,11 +151,11 @@ START_TEST(long_sentences_are_read_in_windows) {
     wg__tagged_words *words =
         load("aa X\nb Y\naabb X\nc Y\nd X\n\n\xe2\x80\x8b Y\n", &options, &labels);
     assert_no_error();
-    ck_assert_int_eq(wg__tagged_words_sentences(words), 2);
-    ck_assert_int_eq(wg__tagged_words_windows(words), 4);
+    ck_assert_int_eq(words->sentence_count, 2);
+    ck_assert_int_eq(words->base.count, 4);
     for (int64_t i = 0; i < 5; i++)
-        ck_assert_int_eq(wg__tagged_words_window(words, i), first[i]);
-    wg__tagged_words_free(words);
+        ck_assert_int_eq(words->windows[i], first[i]);
+    wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
 }
 END_TEST
@@ -166,8 +166,8 @@ START_TEST(other_words_have_other_fingerprints) {
     for (size_t i = 0; i < WG_COUNT(texts); i++) {
         wg__labels labels = {0};
         wg__tagged_words *words = load(texts[i], NULL, &labels);
-        prints[i] = wg__tagged_words_fingerprint(words);
-        wg__tagged_words_free(words);
+        prints[i] = words->base.kind->fingerprint(&words->base);
+        wg__examples_free((wg__examples *)words);
         wg__labels_free(&labels);
     }
     ck_assert(prints[0] != prints[1] && prints[0] != prints[2] && prints[1] != prints[2]);
@@ -182,7 +182,7 @@ START_TEST(words_that_find_no_memory_leave_nothing) {
         wg__alloc_fail_after(n);
         wg__tagged_words *words = wg__tagged_words_load(path, tokenizer, &labels, NULL);
         wg__alloc_fail_after(-1);
-        wg__tagged_words_free(words);
+        wg__examples_free((wg__examples *)words);
         wg__labels_free(&labels);
         if (words) {
             ck_assert_int_gt(n, 5);

@@ -55,13 +55,13 @@ static bool read_table(const char *path, char reader) {
         wg__labelled_text_load(path, tokenizer, reader == 'r' ? NULL : &labels, &options);
     wg_pair_frame frame;
     if (text && wg_pair_frame_of(tokenizer, 32, &frame) == 0) {
-        const int64_t last = wg__labelled_text_examples(text) - 1;
-        wg__labelled_batch batch;
-        if (wg__labelled_batch_read(text, &frame, 2, (const int64_t[]){0, last}, &batch) < 0)
+        const int64_t last = text->base.count - 1;
+        wg__example_batch batch;
+        if (wg__example_batch_read(&text->base, &frame, 2, (const int64_t[]){0, last}, &batch) < 0)
             abort();
     }
     const bool read = text != NULL;
-    wg__labelled_text_free(text);
+    wg__examples_free((wg__examples *)text);
     wg__labels_free(&labels);
     return read;
 }
@@ -74,7 +74,7 @@ static bool read_questions(const char *path) {
             if (!wg__squad_answer(squad, i, k))
                 abort();
     const bool read = squad != NULL;
-    wg__squad_free(squad);
+    wg__examples_free((wg__examples *)squad);
     return read;
 }
 
@@ -82,11 +82,11 @@ static bool read_words(const char *path, const char *tags) {
     wg__labels labels = {0};
     const wg__tagged_words_options options = {.tag_column = tags, .room = 16};
     wg__tagged_words *words = wg__tagged_words_load(path, tokenizer, &labels, &options);
-    for (int64_t i = 0; i < wg__tagged_words_count(words); i++)
-        if (!wg__tagged_words_text(words, i) || wg__tagged_words_tag(words, i) >= labels.count)
+    for (int64_t i = 0; words && i < words->count; i++)
+        if (!wg__tagged_words_text(words, i) || words->words[i].tag >= labels.count)
             abort();
     const bool read = words != NULL;
-    wg__tagged_words_free(words);
+    wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
     return read;
 }

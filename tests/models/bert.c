@@ -23,11 +23,11 @@ static wg_tensor *load(const char *name) {
 
 static wg__masked_batch load_batch(void) {
     return (wg__masked_batch){
-        .input_ids = load("input_ids"),
+        .ids = load("input_ids"),
         .token_type_ids = load("token_type_ids"),
-        .attention_mask = load("attention_mask"),
-        .masked_positions = load("masked_positions"),
-        .masked_labels = load("masked_labels"),
+        .keep = load("attention_mask"),
+        .positions = load("masked_positions"),
+        .labels = load("masked_labels"),
         .next_sentence_labels = load("next_sentence_labels"),
     };
 }
@@ -36,10 +36,24 @@ static wg_model model_of(wg_bert_for_pretraining *model) {
     return (wg_model){.type = &wg_bert_type, .module = &model->module};
 }
 
+typedef struct pretraining_losses {
+    wg_tensor *total, *mlm, *nsp;
+    int64_t mlm_correct, mlm_count, nsp_correct, nsp_count;
+} pretraining_losses;
+
 static int pretraining_loss(wg_bert_for_pretraining *model, const wg__masked_batch *batch,
-                            bool count_correct, wg__masked_loss *loss) {
+                            pretraining_losses *loss) {
     const wg_model all = model_of(model);
-    return wg__masked_lm_loss(&all, batch, count_correct, loss);
+    wg__masked_loss parts;
+    const int status = wg__masked_loss_of(&all, batch, 1, &parts);
+    *loss = (pretraining_losses){.mlm = parts.parts[0],
+                                 .nsp = parts.parts[1],
+                                 .mlm_correct = parts.correct[0],
+                                 .mlm_count = parts.count[0],
+                                 .nsp_correct = parts.correct[1],
+                                 .nsp_count = parts.count[1]};
+    loss->total = loss->nsp ? wg_add(loss->mlm, loss->nsp) : loss->mlm;
+    return status;
 }
 
 static wg_tensor *mlm_logits(wg_bert_for_pretraining *model, wg_tensor *sequence,
@@ -67,16 +81,16 @@ static void check_outputs(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
     wg__masked_batch batch = load_batch();
     wg_tensor *sequence =
-        forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
+        forward(model->bert, batch.ids, batch.token_type_ids, batch.keep);
     assert_relative(sequence, load("sequence"), tolerance);
     assert_relative(wg__bert_pool(&model->bert->module, sequence, NULL), load("pooled"), tolerance);
-    assert_relative(mlm_logits(model, sequence, batch.masked_positions), load("mlm_logits"),
+    assert_relative(mlm_logits(model, sequence, batch.positions), load("mlm_logits"),
                     tolerance);
     assert_relative(wg_linear_forward(model->next_sentence,
                                       wg__bert_pool(&model->bert->module, sequence, NULL)),
                     load("nsp_logits"), tolerance);
-    wg__masked_loss loss;
-    ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
+    pretraining_losses loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, &loss), 0);
     wg_tensor *losses = load("losses");
     assert_relative(loss.mlm, wg_select(losses, 0, 0), tolerance);
     assert_relative(loss.nsp, wg_select(losses, 0, 1), tolerance);
@@ -94,8 +108,8 @@ END_TEST
 static void check_gradients(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
     wg__masked_batch batch = load_batch();
-    wg__masked_loss loss;
-    ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
+    pretraining_losses loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, &loss), 0);
     ck_assert_int_eq(wg_backward(loss.total, NULL), 0);
     assert_model_gradients("bert", &model->module, tolerance);
     wg_scope_clear_root();
@@ -127,8 +141,8 @@ static void check_training(wg_dtype dtype, double tolerance) {
     for (int64_t step = 0; step < 10; step++) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg__masked_loss loss;
-        ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
+        pretraining_losses loss;
+        ck_assert_int_eq(pretraining_loss(model, &batch, &loss), 0);
         double expected = wg_at(wanted, &step);
         ck_assert_double_eq_tol(wg_item(loss.total), expected, tolerance * expected);
         ck_assert_int_eq(wg_backward(loss.total, NULL), 0);
@@ -156,8 +170,8 @@ static int loss_for_check(int input_count, wg_tensor *const *inputs, int output_
     wg_scope scope;
     wg_scope_begin(&scope);
     wg__masked_batch batch = load_batch();
-    wg__masked_loss loss;
-    int status = pretraining_loss(model, &batch, false, &loss);
+    pretraining_losses loss;
+    int status = pretraining_loss(model, &batch, &loss);
     outputs[0] = wg_scope_end(&scope, loss.total);
     return status;
 }
@@ -302,8 +316,8 @@ static double loss_of(wg_bert_for_pretraining *model) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg__masked_batch batch = load_batch();
-    wg__masked_loss loss;
-    ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
+    pretraining_losses loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, &loss), 0);
     double value = wg_item(loss.total);
     wg_scope_end(&scope, NULL);
     return value;
@@ -335,8 +349,8 @@ START_TEST(right_predictions_are_counted) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
     wg__masked_batch batch = load_batch();
     wg_tensor *sequence =
-        forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
-    wg_tensor *logits = mlm_logits(model, sequence, batch.masked_positions);
+        forward(model->bert, batch.ids, batch.token_type_ids, batch.keep);
+    wg_tensor *logits = mlm_logits(model, sequence, batch.positions);
     /* The ignored label stays; four of the others become the model's predictions. */
     int64_t predicted[8], labels[8], sentences[3];
     wg_to_array(wg_argmax(logits, 1, false), predicted);
@@ -347,10 +361,10 @@ START_TEST(right_predictions_are_counted) {
     for (int i = 0; i < 8; i++)
         labels[i] = i == 5 ? -100 : i < 4 ? predicted[i] : (predicted[i] + 1) % 64;
     sentences[1] = !sentences[1];
-    batch.masked_labels = wg_from_array(WG_I64, WG_DIMS(8), labels);
+    batch.labels = wg_from_array(WG_I64, WG_DIMS(8), labels);
     batch.next_sentence_labels = wg_from_array(WG_I64, WG_DIMS(3), sentences);
-    wg__masked_loss loss;
-    ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), 0);
+    pretraining_losses loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, &loss), 0);
     ck_assert_int_eq(loss.mlm_correct, 4);
     ck_assert_int_eq(loss.mlm_count, 7);
     ck_assert_int_eq(loss.nsp_correct, 2);
@@ -364,8 +378,8 @@ START_TEST(a_batch_without_the_sentence_task_has_the_token_loss_alone) {
     wg_bert_for_pretraining *model = load_model(WG_F64);
     wg__masked_batch batch = load_batch();
     batch.next_sentence_labels = NULL;
-    wg__masked_loss loss;
-    ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), 0);
+    pretraining_losses loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, &loss), 0);
     ck_assert_ptr_null(loss.nsp);
     ck_assert_double_eq(wg_item(loss.total), wg_item(loss.mlm));
     wg_scope_clear_root();
@@ -377,11 +391,11 @@ START_TEST(logits_everywhere_hold_those_at_the_masked_positions) {
     wg_bert_for_pretraining *model = load_model(WG_F64);
     wg__masked_batch batch = load_batch();
     wg_tensor *sequence =
-        forward(model->bert, batch.input_ids, batch.token_type_ids, batch.attention_mask);
+        forward(model->bert, batch.ids, batch.token_type_ids, batch.keep);
     wg_tensor *all = mlm_logits(model, sequence, NULL);
     ck_assert_int_eq(wg_tensor_ndim(all), 3);
     wg_tensor *rows = wg_reshape(all, WG_DIMS(-1, 64));
-    assert_close(wg_index_select(rows, 0, batch.masked_positions), load("mlm_logits"), 1e-11,
+    assert_close(wg_index_select(rows, 0, batch.positions), load("mlm_logits"), 1e-11,
                  1e-11);
     wg_scope_clear_root();
     wg_module_free(&model->module);
@@ -392,10 +406,10 @@ START_TEST(what_stands_in_padding_changes_nothing) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
     double before = loss_of(model);
     wg__masked_batch batch = load_batch();
-    batch.input_ids =
-        wg_where(batch.attention_mask, batch.input_ids, wg_full(WG_I64, WG_DIMS(1), 17));
-    wg__masked_loss loss;
-    ck_assert_int_eq(pretraining_loss(model, &batch, false, &loss), 0);
+    batch.ids =
+        wg_where(batch.keep, batch.ids, wg_full(WG_I64, WG_DIMS(1), 17));
+    pretraining_losses loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, &loss), 0);
     ck_assert_double_eq(wg_item(loss.total), before);
     wg_scope_clear_root();
     wg_module_free(&model->module);
@@ -492,18 +506,18 @@ START_TEST(an_encoder_begins_with_embeddings_as_with_the_ids_that_they_stand_for
     wg_bert_for_pretraining *model = load_model(WG_F64);
     const wg__masked_batch batch = load_batch();
     wg_tensor *words =
-        wg_clone(wg_detach(wg_embedding_forward(model->bert->word_embeddings, batch.input_ids)));
+        wg_clone(wg_detach(wg_embedding_forward(model->bert->word_embeddings, batch.ids)));
     wg_set_requires_grad(words, true);
     const wg_model_inputs inputs = {
-        .embeddings = words, .token_type_ids = batch.token_type_ids, .keep = batch.attention_mask};
+        .embeddings = words, .token_type_ids = batch.token_type_ids, .keep = batch.keep};
     const wg_model all = model_of(model);
     wg_tensor *hidden = wg_model_forward(&all, &inputs);
     assert_close(wg_detach(hidden),
-                 wg_detach(forward(model->bert, batch.input_ids, batch.token_type_ids,
-                                   batch.attention_mask)),
+                 wg_detach(forward(model->bert, batch.ids, batch.token_type_ids,
+                                   batch.keep)),
                  0, 0);
     wg_tensor *loss =
-        wg_model_loss(&all, hidden, batch.masked_positions, batch.masked_labels, NULL);
+        wg_model_loss(&all, hidden, batch.positions, batch.labels, NULL);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     ck_assert_double_gt(wg_item(wg_max(wg_abs(wg_gradient(words)), WG_ALL, false)), 0);
     ck_assert_ptr_null(
@@ -517,15 +531,15 @@ END_TEST
 START_TEST(sequences_beyond_the_positions_are_refused) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
     wg__masked_batch batch = load_batch();
-    batch.input_ids = wg_zeros(WG_I64, WG_DIMS(3, 15));
-    batch.token_type_ids = batch.attention_mask = NULL;
-    wg__masked_loss loss;
-    ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), -1);
+    batch.ids = wg_zeros(WG_I64, WG_DIMS(3, 15));
+    batch.token_type_ids = batch.keep = NULL;
+    pretraining_losses loss;
+    ck_assert_int_eq(pretraining_loss(model, &batch, &loss), -1);
     ck_assert_ptr_null(loss.total);
     assert_error(WG_ERROR_SHAPE, "15 positions are more than the model's 14");
     batch = load_batch();
-    batch.input_ids = wg_full(WG_I64, WG_DIMS(3, 12), 64);
-    ck_assert_int_eq(pretraining_loss(model, &batch, true, &loss), -1);
+    batch.ids = wg_full(WG_I64, WG_DIMS(3, 12), 64);
+    ck_assert_int_eq(pretraining_loss(model, &batch, &loss), -1);
     assert_error(WG_ERROR_INDEX, "64");
     wg_scope_clear_root();
     wg_module_free(&model->module);
@@ -539,8 +553,8 @@ static bool step_without_memory(int64_t n, const wg_bert_config *config,
     wg_scope_begin(&scope);
     wg__alloc_fail_after(n);
     wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(config, 1);
-    wg__masked_loss loss = {0};
-    bool whole = model && pretraining_loss(model, batch, true, &loss) == 0 &&
+    pretraining_losses loss = {0};
+    bool whole = model && pretraining_loss(model, batch, &loss) == 0 &&
                  wg_backward(loss.total, NULL) == 0;
     wg__alloc_fail_after(-1);
     wg_scope_end(&scope, NULL);

@@ -89,15 +89,16 @@ static void *bert_new(void) {
 
 static wg_tensor *bert_loss(void *model) {
     const wg__masked_batch batch = {
-        .input_ids = ids(1),
-        .attention_mask = keep(),
-        .masked_positions = wg_arange(WG_I64, 0, (double)(B * T), 5),
-        .masked_labels = wg_full(WG_I64, WG_DIMS((B * T + 4) / 5), 7),
+        .ids = ids(1),
+        .keep = keep(),
+        .positions = wg_arange(WG_I64, 0, (double)(B * T), 5),
+        .labels = wg_full(WG_I64, WG_DIMS((B * T + 4) / 5), 7),
         .next_sentence_labels = wg_zeros(WG_I64, WG_DIMS(B)),
     };
     wg__masked_loss loss;
     const wg_model bert = {.type = &wg_bert_type, .module = model};
-    return wg__masked_lm_loss(&bert, &batch, false, &loss) < 0 ? NULL : loss.total;
+    return wg__masked_loss_of(&bert, &batch, 1, &loss) < 0 ? NULL
+                                                           : wg_add(loss.parts[0], loss.parts[1]);
 }
 
 /* A window of T / 2, so that local layers have a mask of their own. */

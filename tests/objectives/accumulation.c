@@ -212,10 +212,10 @@ typedef struct world {
 } world;
 
 static wg_dataset *read_text(const wg_objective *objective, const wg_tokenizer *tokenizer) {
-    const bool pairs = objective->text == WG_TEXT_PAIRS;
+    const bool pairs = objective->data.text == WG_TEXT_PAIRS;
     return wg_dataset_from_text(
         pairs ? make_side(true) : make_text(), -1, pairs ? make_side(false) : NULL, tokenizer,
-        &(wg_dataset_options){.kind = objective->text, .format = WG_SENTENCES_BY_LINE});
+        &(wg_dataset_options){.kind = objective->data.text, .format = WG_SENTENCES_BY_LINE});
 }
 
 static wg_training *begin_training(world *w, const accumulated *c, wg_training_setup setup) {
@@ -257,7 +257,8 @@ static world begin_world(const accumulated *c, int64_t batch) {
     if (c->write) {
         setup.training_path = setup.held_out_path = c->write();
         setup.checkpoint = write_origin(c->model);
-        ck_assert_int_eq(c->objective->adapt(&setup, ignore_note, NULL, &w.model, &w.tokenizer), 0);
+        ck_assert_int_eq(c->objective->training->adapt(c->objective, &setup, ignore_note, NULL, &w.model,
+                                                        &w.tokenizer), 0);
         setup.checkpoint = NULL;
     } else {
         w.tokenizer = make_tokenizer();
@@ -333,7 +334,7 @@ static outcome run(const accumulated *c, cut by, bool in_backward) {
     wg_set_grad_enabled(false);
     /* The same examples, however many batches they are. */
     const int64_t batches = c->objective == &wg_translation ? 0 : by.accumulate;
-    ck_assert_int_eq(c->objective->evaluate(w.training, batches, &o.evaluation), 0);
+    ck_assert_int_eq(c->objective->training->evaluate(w.training, batches, &o.evaluation), 0);
     wg_set_grad_enabled(true);
     end_world(&w);
     return o;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "objectives/masked_lm.h"
-#include "objectives/mlm.h"
 #include "objectives/causal_lm.h"
 #include "objectives/blank_infilling.h"
 #include "objectives/span_corruption.h"
@@ -78,9 +77,9 @@ typedef struct builder {
         return 0;                                                                                  \
     }
 
-BUILDER(masked, wg__masked_batch, batch.input_ids, batch.token_type_ids, batch.masked_positions,
-        batch.masked_labels, batch.next_sentence_labels, batch.attention_mask)
-BUILDER(mlm, wg__mlm_batch, batch.ids, batch.positions, batch.labels, batch.causal_ids,
+BUILDER(masked, wg__masked_batch, batch.ids, batch.token_type_ids, batch.positions, batch.labels,
+        batch.next_sentence_labels, batch.keep)
+BUILDER(mlm, wg__masked_batch, batch.ids, batch.positions, batch.labels, batch.causal_ids,
         batch.causal_labels)
 BUILDER(blank, wg__blank_batch, batch.input_ids, batch.position_ids, batch.block_position_ids,
         batch.part_a, batch.target_positions, batch.labels)
@@ -89,15 +88,15 @@ BUILDER(span, wg__span_batch, batch.input_ids, batch.labels)
 BUILDER(translation, wg__translation_batch, batch.source, batch.target, batch.labels)
 
 static wg_batches *masked_begin(const texts *t, uint64_t seed) {
-    return wg__masked_batches_new(
+    return wg__pair_batches_new(
         t->words.corpus, t->words.tokenizer,
-        &(wg__masked_batch_options){.batch = 7, .sequence = 32, .seed = seed});
+        &(wg__pair_batch_options){.batch = 7, .sequence = 32, .seed = seed});
 }
 
 static wg_batches *mlm_begin(const texts *t, uint64_t seed) {
-    return wg__mlm_batches_new(
+    return wg__packed_batches_new(
         t->words.corpus, t->words.tokenizer,
-        &(wg__mlm_batch_options){.batch = 7,
+        &(wg__packed_batch_options){.batch = 7,
                                  .sequence = 32,
                                  .seed = seed,
                                  .masking = {.masked_share = 0.3, .causal_share = 0.3}});

@@ -78,7 +78,7 @@ static world make_world(wg_dtype dtype) {
 static void free_world(world *w) {
     wg_scope_clear_root();
     wg_module_free(&w->model->module);
-    wg__labelled_text_free(w->text);
+    wg__examples_free((wg__examples *)w->text);
     wg__cloze_free(w->cloze);
     wg_tokenizer_free(w->tokenizer);
 }

@@ -63,7 +63,7 @@ static reading read_text(const char *pattern, const char *lines) {
 }
 
 static void free_reading(reading *r) {
-    wg__labelled_text_free(r->text);
+    wg__examples_free((wg__examples *)r->text);
     wg__cloze_free(r->cloze);
     wg_tokenizer_free(r->tokenizer);
 }
@@ -309,7 +309,7 @@ static bool all_without_memory(int64_t n, const wg_tokenizer *tokenizer, const c
     wg_scope_end(&scope, NULL);
     wg__alloc_fail_after(-1);
     wg_text_free(again);
-    wg__labelled_text_free(text);
+    wg__examples_free((wg__examples *)text);
     wg__cloze_free(cloze);
     return whole;
 }

@@ -1,5 +1,5 @@
 /* The contrastive loss beside a plain computation, and its training: dropout, pairs, pooling. */
-#include "objectives/contrastive.h"
+#include "objectives/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

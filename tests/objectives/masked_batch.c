@@ -29,15 +29,15 @@ typedef struct view {
 } view;
 
 static view view_of(const wg__masked_batch *batch) {
-    return (view){.rows = wg_tensor_size(batch->input_ids, 0),
-                  .length = wg_tensor_size(batch->input_ids, 1),
-                  .masked = wg_tensor_count(batch->masked_positions),
-                  .ids = wg_tensor_data(batch->input_ids),
+    return (view){.rows = wg_tensor_size(batch->ids, 0),
+                  .length = wg_tensor_size(batch->ids, 1),
+                  .masked = wg_tensor_count(batch->positions),
+                  .ids = wg_tensor_data(batch->ids),
                   .types = wg_tensor_data(batch->token_type_ids),
-                  .places = wg_tensor_data(batch->masked_positions),
-                  .labels = wg_tensor_data(batch->masked_labels),
+                  .places = wg_tensor_data(batch->positions),
+                  .labels = wg_tensor_data(batch->labels),
                   .next = wg_tensor_data(batch->next_sentence_labels),
-                  .attention = wg_tensor_data(batch->attention_mask)};
+                  .attention = wg_tensor_data(batch->keep)};
 }
 
 /* The ids with the original of each masked token. */
@@ -93,8 +93,8 @@ static void assert_layout(const view *v, const int64_t *ids, int64_t row) {
 
 START_TEST(sequences_are_cls_first_sep_second_sep_and_padding) {
     word_corpus w = word_corpus_of(12, 40, 9);
-    wg_batches *batches = wg__masked_batches_new(
-        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 8, .sequence = 48, .seed = 3});
+    wg_batches *batches = wg__pair_batches_new(
+        w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 8, .sequence = 48, .seed = 3});
     int64_t padded = 0;
     for (int k = 0; k < 40; k++) {
         wg_scope step;
@@ -121,20 +121,20 @@ END_TEST
 
 START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
     word_corpus w = word_corpus_of(4, 20, 5);
-    wg_batches *batches = wg__masked_batches_new(
-        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 3, .sequence = 16});
+    wg_batches *batches = wg__pair_batches_new(
+        w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 3, .sequence = 16});
     wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    wg_tensor *const ids[] = {batch.input_ids, batch.token_type_ids, batch.attention_mask};
+    wg_tensor *const ids[] = {batch.ids, batch.token_type_ids, batch.keep};
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(wg_tensor_ndim(ids[i]), 2);
         ck_assert_int_eq(wg_tensor_size(ids[i], 0), 3);
         ck_assert_int_eq(wg_tensor_size(ids[i], 1), 16);
         ck_assert_int_eq(wg_tensor_dtype(ids[i]), i < 2 ? WG_I64 : WG_BOOL);
     }
-    ck_assert_int_eq(wg_tensor_ndim(batch.masked_positions), 1);
-    ck_assert_int_eq(wg_tensor_dtype(batch.masked_positions), WG_I64);
-    ck_assert_int_eq(wg_tensor_count(batch.masked_labels), wg_tensor_count(batch.masked_positions));
+    ck_assert_int_eq(wg_tensor_ndim(batch.positions), 1);
+    ck_assert_int_eq(wg_tensor_dtype(batch.positions), WG_I64);
+    ck_assert_int_eq(wg_tensor_count(batch.labels), wg_tensor_count(batch.positions));
     ck_assert_int_eq(wg_tensor_ndim(batch.next_sentence_labels), 1);
     ck_assert_int_eq(wg_tensor_size(batch.next_sentence_labels, 0), 3);
     wg_batches_free(batches);
@@ -146,8 +146,8 @@ END_TEST
 
 START_TEST(a_random_second_segment_is_from_another_document_and_a_next_one_follows) {
     word_corpus w = word_corpus_of(10, 60, 7);
-    wg_batches *batches = wg__masked_batches_new(
-        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 16, .sequence = 32, .seed = 1});
+    wg_batches *batches = wg__pair_batches_new(
+        w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 16, .sequence = 32, .seed = 1});
     int64_t random = 0, rows = 0;
     for (int k = 0; k < 120; k++) {
         wg_scope step;
@@ -180,9 +180,9 @@ END_TEST
 
 START_TEST(half_of_the_seconds_are_random_even_where_sentences_are_long) {
     word_corpus w = word_corpus_of(20, 120, 60); /* most are longer than the target of 13 */
-    wg_batches *batches = wg__masked_batches_new(
+    wg_batches *batches = wg__pair_batches_new(
         w.corpus, w.tokenizer,
-        &(wg__masked_batch_options){.batch = 1500, .sequence = 16, .short_share = -1, .seed = 8});
+        &(wg__pair_batch_options){.batch = 1500, .sequence = 16, .short_share = -1, .seed = 8});
     wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     view v = view_of(&batch);
@@ -199,8 +199,8 @@ END_TEST
 
 START_TEST(an_epoch_goes_through_every_token_once) {
     word_corpus w = word_corpus_of(5, 101, 1); /* sentences of one word: nothing is truncated */
-    wg_batches *batches = wg__masked_batches_new(
-        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 1, .sequence = 24});
+    wg_batches *batches = wg__pair_batches_new(
+        w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 1, .sequence = 24});
     int64_t examples = wg_batches_examples(batches);
     int *seen = calloc((size_t)w.words, sizeof *seen);
     for (int64_t k = 0; k < examples; k++) {
@@ -228,8 +228,8 @@ END_TEST
 
 START_TEST(one_in_ten_examples_has_a_shorter_target) {
     word_corpus w = word_corpus_of(10, 3000, 1);
-    wg_batches *batches = wg__masked_batches_new(
-        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 1000, .sequence = 32});
+    wg_batches *batches = wg__pair_batches_new(
+        w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 1000, .sequence = 32});
     wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     view v = view_of(&batch);
@@ -241,9 +241,9 @@ START_TEST(one_in_ten_examples_has_a_shorter_target) {
     ck_assert_double_gt((double)shorter, expected - 4 * deviation);
     ck_assert_double_lt((double)shorter, expected + 4 * deviation + 20);
     wg_batches_free(batches);
-    batches = wg__masked_batches_new(
+    batches = wg__pair_batches_new(
         w.corpus, w.tokenizer,
-        &(wg__masked_batch_options){.batch = 500, .sequence = 32, .short_share = -1});
+        &(wg__pair_batch_options){.batch = 500, .sequence = 32, .short_share = -1});
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     v = view_of(&batch);
     shorter = 0;
@@ -290,8 +290,8 @@ static void assert_mask_count(const view *v, int64_t most) {
 
 START_TEST(masking_is_eighty_ten_ten_of_fifteen_percent) {
     word_corpus w = word_corpus_of(20, 200, 12);
-    wg_batches *batches = wg__masked_batches_new(
-        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 32, .sequence = 60, .seed = 9});
+    wg_batches *batches = wg__pair_batches_new(
+        w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 32, .sequence = 60, .seed = 9});
     mask_counts c = {0};
     for (int k = 0; k < 100; k++) {
         wg_scope step;
@@ -316,9 +316,9 @@ END_TEST
 
 START_TEST(every_place_is_masked_as_often_as_any_other) {
     word_corpus w = word_corpus_of(10, 3000, 1);
-    wg_batches *batches = wg__masked_batches_new(
+    wg_batches *batches = wg__pair_batches_new(
         w.corpus, w.tokenizer,
-        &(wg__masked_batch_options){.batch = 2000, .sequence = 16, .short_share = -1, .seed = 5});
+        &(wg__pair_batch_options){.batch = 2000, .sequence = 16, .short_share = -1, .seed = 5});
     wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     view v = view_of(&batch);
@@ -336,19 +336,19 @@ END_TEST
 
 START_TEST(max_predictions_limits_the_masks_of_a_sequence) {
     word_corpus w = word_corpus_of(4, 50, 5);
-    wg_batches *batches = wg__masked_batches_new(
+    wg_batches *batches = wg__pair_batches_new(
         w.corpus, w.tokenizer,
-        &(wg__masked_batch_options){
+        &(wg__pair_batch_options){
             .batch = 8, .sequence = 32, .masked_share = 0.9, .max_predictions = 3});
     wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    ck_assert_int_le(wg_tensor_count(batch.masked_positions), 24);
+    ck_assert_int_le(wg_tensor_count(batch.positions), 24);
     wg_batches_free(batches);
-    batches = wg__masked_batches_new(
+    batches = wg__pair_batches_new(
         w.corpus, w.tokenizer,
-        &(wg__masked_batch_options){.batch = 8, .sequence = 32, .masked_share = 1});
+        &(wg__pair_batch_options){.batch = 8, .sequence = 32, .masked_share = 1});
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    ck_assert_int_eq(wg_tensor_count(batch.masked_positions), batch.tokens - 3 * 8);
+    ck_assert_int_eq(wg_tensor_count(batch.positions), batch.tokens - 3 * 8);
     wg_batches_free(batches);
     word_corpus_free(w);
 }
@@ -358,9 +358,9 @@ END_TEST
 
 /* A hash of the whole batch. */
 static uint64_t hash_of(const wg__masked_batch *batch) {
-    wg_tensor *const all[] = {batch->input_ids,      batch->token_type_ids,
-                              batch->attention_mask, batch->masked_positions,
-                              batch->masked_labels,  batch->next_sentence_labels};
+    wg_tensor *const all[] = {batch->ids,      batch->token_type_ids,
+                              batch->keep, batch->positions,
+                              batch->labels,  batch->next_sentence_labels};
     return hash_of_tensors(WG_COUNT(all), all);
 }
 
@@ -376,8 +376,8 @@ static uint64_t next_hash(wg_batches *batches) {
 
 START_TEST(batches_are_the_same_on_every_machine) {
     word_corpus w = word_corpus_of(6, 30, 6);
-    wg_batches *batches = wg__masked_batches_new(
-        w.corpus, w.tokenizer, &(wg__masked_batch_options){.batch = 8, .sequence = 32, .seed = 42});
+    wg_batches *batches = wg__pair_batches_new(
+        w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 8, .sequence = 32, .seed = 42});
     uint64_t hash = 0;
     for (int k = 0; k < 10; k++)
         hash ^= next_hash(batches);
@@ -389,35 +389,35 @@ END_TEST
 
 /* ---- Bad input ---- */
 
-static void assert_refused(const word_corpus *w, wg__masked_batch_options options,
+static void assert_refused(const word_corpus *w, wg__pair_batch_options options,
                            const char *message) {
-    ck_assert_ptr_null(wg__masked_batches_new(w->corpus, w->tokenizer, &options));
+    ck_assert_ptr_null(wg__pair_batches_new(w->corpus, w->tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, message);
 }
 
 START_TEST(options_out_of_range_are_refused) {
     word_corpus w = word_corpus_of(2, 3, 2);
-    assert_refused(&w, (wg__masked_batch_options){.batch = -1}, "a batch of -1 sequences");
-    assert_refused(&w, (wg__masked_batch_options){.sequence = 7}, "sequences of 7 tokens");
-    assert_refused(&w, (wg__masked_batch_options){.masked_share = 1.5}, "masked_share is 1.5");
-    assert_refused(&w, (wg__masked_batch_options){.masked_share = NAN}, "masked_share is");
-    assert_refused(&w, (wg__masked_batch_options){.max_predictions = -2}, "max_predictions is -2");
+    assert_refused(&w, (wg__pair_batch_options){.batch = -1}, "a batch of -1 sequences");
+    assert_refused(&w, (wg__pair_batch_options){.sequence = 7}, "sequences of 7 tokens");
+    assert_refused(&w, (wg__pair_batch_options){.masked_share = 1.5}, "masked_share is 1.5");
+    assert_refused(&w, (wg__pair_batch_options){.masked_share = NAN}, "masked_share is");
+    assert_refused(&w, (wg__pair_batch_options){.max_predictions = -2}, "max_predictions is -2");
     word_corpus_free(w);
 }
 END_TEST
 
 START_TEST(a_corpus_or_tokenizer_that_does_not_fit_is_refused) {
     word_corpus w = word_corpus_of(1, 3, 2);
-    assert_refused(&w, (wg__masked_batch_options){0}, "two are needed");
+    assert_refused(&w, (wg__pair_batch_options){0}, "two are needed");
     wg_tokenizer *other = words_tokenizer("w", 0, w.words + 1);
-    ck_assert_ptr_null(wg__masked_batches_new(w.corpus, other, NULL));
+    ck_assert_ptr_null(wg__pair_batches_new(w.corpus, other, &(wg__pair_batch_options){0}));
     assert_error(WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
     wg_tokenizer_free(other);
     other = wg_wordpiece_new(2, (const char *[]){"[UNK]", "a"}, NULL);
-    ck_assert_ptr_null(wg__masked_batches_new(w.corpus, other, NULL));
+    ck_assert_ptr_null(wg__pair_batches_new(w.corpus, other, &(wg__pair_batch_options){0}));
     assert_error(WG_ERROR_ARGUMENT, "[MASK]");
     wg_tokenizer_free(other);
-    ck_assert_ptr_null(wg__masked_batches_new(NULL, w.tokenizer, NULL));
+    ck_assert_ptr_null(wg__pair_batches_new(NULL, w.tokenizer, &(wg__pair_batch_options){0}));
     assert_no_error();
     word_corpus_free(w);
 }

@@ -1,6 +1,6 @@
 /* Masked language modelling on packed text: sequences, what is masked, its share over a run, the
  * hybrid with causal language modelling, and resumed runs. */
-#include "objectives/mlm.h"
+#include "objectives/masked_lm.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 
 enum { ROWS = 6, LENGTH = 24 };
 
-static wg__mlm_batch_options options_of(wg_mask_unit unit, double share) {
-    return (wg__mlm_batch_options){
+static wg__packed_batch_options options_of(wg_mask_unit unit, double share) {
+    return (wg__packed_batch_options){
         .batch = ROWS,
         .sequence = LENGTH,
         .seed = 3,
@@ -32,7 +32,7 @@ typedef struct restored {
     int64_t count;
 } restored;
 
-static restored restore(const wg__mlm_batch *batch, int64_t shift) {
+static restored restore(const wg__masked_batch *batch, int64_t shift) {
     restored r = {.count = wg_tensor_count(batch->labels)};
     const int64_t *positions = wg_tensor_data(batch->positions);
     const int64_t *labels = wg_tensor_data(batch->labels);
@@ -54,13 +54,13 @@ static int64_t document_of(const wg_dataset *text, int64_t token) {
 
 START_TEST(sequences_are_full_and_documents_end_with_sep) {
     word_corpus w = word_corpus_of(20, 5, 4);
-    const wg__mlm_batch_options options = options_of(WG_MASK_TOKENS, 0.3);
-    wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+    const wg__packed_batch_options options = options_of(WG_MASK_TOKENS, 0.3);
+    wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
     int separators = 0;
     for (int n = 0; n < 4; n++) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg__mlm_batch batch;
+        wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         ck_assert_int_eq(batch.tokens, ROWS * LENGTH);
         ck_assert_ptr_null(batch.causal_ids);
@@ -98,13 +98,13 @@ START_TEST(the_share_of_masked_tokens_is_what_is_asked_for) {
         {WG_MASK_TOKENS, 0.15}, {WG_MASK_TOKENS, 0.5}, {WG_MASK_WORDS, 0.3}, {WG_MASK_SPANS, 0.3}};
     word_corpus w = word_corpus_of(20, 30, 6);
     for (size_t c = 0; c < WG_COUNT(cases); c++) {
-        const wg__mlm_batch_options options = options_of(cases[c].unit, cases[c].share);
-        wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+        const wg__packed_batch_options options = options_of(cases[c].unit, cases[c].share);
+        wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
         int64_t masked = 0, hidden = 0, kept = 0, all = 0;
         for (int n = 0; n < 40; n++) {
             wg_scope scope;
             wg_scope_begin(&scope);
-            wg__mlm_batch batch;
+            wg__masked_batch batch;
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
             const restored r = restore(&batch, 0);
             const int64_t *ids = wg_tensor_data(batch.ids);
@@ -147,13 +147,13 @@ START_TEST(the_pieces_of_a_word_are_masked_together) {
     enum { PIECE = 6 };
     word_corpus w = make_pieces();
     for (int unit = WG_MASK_WORDS; unit <= WG_MASK_SPANS; unit++) {
-        const wg__mlm_batch_options options = options_of(unit, 0.3);
-        wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+        const wg__packed_batch_options options = options_of(unit, 0.3);
+        wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
         int64_t longest = 0;
         for (int n = 0; n < 20; n++) {
             wg_scope scope;
             wg_scope_begin(&scope);
-            wg__mlm_batch batch;
+            wg__masked_batch batch;
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
             const restored r = restore(&batch, 0);
             int64_t words = 0;
@@ -175,14 +175,14 @@ END_TEST
 
 START_TEST(hybrid_batches_have_causal_rows_and_predict_from_the_position_before) {
     word_corpus w = word_corpus_of(20, 30, 6);
-    wg__mlm_batch_options options = options_of(WG_MASK_TOKENS, 0.3);
+    wg__packed_batch_options options = options_of(WG_MASK_TOKENS, 0.3);
     options.batch = ROWS + 2;
     options.masking.causal_share = 0.25;
     options.predicts_from_before = true;
-    wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+    wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg__mlm_batch batch;
+    wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     ck_assert_int_eq(wg_tensor_size(batch.ids, 0), ROWS);
     ck_assert_int_eq(wg_tensor_size(batch.causal_ids, 0), 2);
@@ -216,13 +216,13 @@ START_TEST(packed_batches_are_the_same_on_every_machine) {
                  {WG_MASK_SPANS, 0.25, INT64_C(5129934125970366460)}};
     word_corpus w = make_pieces();
     for (size_t c = 0; c < WG_COUNT(cases); c++) {
-        wg__mlm_batch_options options = options_of(cases[c].unit, 0.3);
+        wg__packed_batch_options options = options_of(cases[c].unit, 0.3);
         options.masking.causal_share = cases[c].causal_share;
         options.predicts_from_before = cases[c].causal_share > 0;
-        wg_batches *batches = wg__mlm_batches_new(w.corpus, w.tokenizer, &options);
+        wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg__mlm_batch batch;
+        wg__masked_batch batch;
         for (int n = 0; n < 3; n++)
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         wg_tensor *const tensors[] = {batch.ids, batch.positions, batch.labels, batch.causal_ids,
@@ -238,24 +238,24 @@ END_TEST
 
 START_TEST(options_and_tokenizers_that_cannot_be_used_are_refused) {
     word_corpus w = word_corpus_of(4, 30, 6);
-    wg__mlm_batch_options options = options_of(WG_MASK_TOKENS, 1.5);
-    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, w.tokenizer, &options));
+    wg__packed_batch_options options = options_of(WG_MASK_TOKENS, 1.5);
+    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, w.tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, "masked_share is 1.5");
     options = options_of(WG_MASK_SPANS + 1, 0.3);
-    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, w.tokenizer, &options));
+    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, w.tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, "there is no unit 3");
     options = options_of(WG_MASK_SPANS, 0.3);
     options.masking.span_mean = 0.5;
-    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, w.tokenizer, &options));
+    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, w.tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, "span_mean is 0.5");
     options = options_of(WG_MASK_TOKENS, 0.3);
     options.sequence = 100000;
-    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, w.tokenizer, &options));
+    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, w.tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, "give more text or shorter sequences");
     static const char *const tokens[] = {"[PAD]", "[UNK]", "w0"};
     wg_tokenizer *plain = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
     options = options_of(WG_MASK_TOKENS, 0.3);
-    ck_assert_ptr_null(wg__mlm_batches_new(w.corpus, plain, &options));
+    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, plain, &options));
     assert_error(WG_ERROR_ARGUMENT, "has not all of [CLS], [SEP] and [MASK]");
     wg_tokenizer_free(plain);
     word_corpus_free(w);
@@ -374,7 +374,7 @@ START_TEST(the_hybrid_loss_weighs_masked_and_next_tokens_by_their_rows) {
     wg_metrics metrics = {0};
     const double found = wg_item(wg_sum(task.loss(task.context, &metrics), WG_ALL, false));
     ck_assert_int_eq(wg_batches_seek(s.training->batches, &start), 0);
-    wg__mlm_batch batch;
+    wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(s.training->batches, &batch), 0);
     wg_tensor *hidden = wg_model_forward(&s.model, &(wg_model_inputs){.ids = batch.ids});
     const int64_t *positions = wg_tensor_data(batch.positions);
@@ -415,10 +415,10 @@ static double first_loss(int64_t ramp_examples, double *tokens) {
 /* The mean loss of the same batch, of which each part of so many tokens is read by itself. */
 static double loss_of_parts(int64_t parts) {
     setup s = make_setup(NULL);
-    wg__mlm_batch batch;
+    wg__masked_batch batch;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg__mlm_batches_set_share(s.training->batches, 0.3);
+    wg__packed_batches_set_share(s.training->batches, 0.3);
     ck_assert_int_eq(wg_batches_next(s.training->batches, &batch), 0);
     const wg_model *model = &s.training->model;
     const int64_t *positions = wg_tensor_data(batch.positions);

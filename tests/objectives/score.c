@@ -253,7 +253,7 @@ static void check_fixture(const char *folder, wg_model model) {
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_score_options options = {0};
-    ck_assert_int_eq(wg_causal_lm.score(&model, tokenizer, &options, &batch, scores), 0);
+    ck_assert_int_eq(wg_causal_lm.use.score(&model, tokenizer, &options, &batch, scores), 0);
     wg_scope_end(&scope, NULL);
     wg_tensor *log_p = wg_log_softmax(logits, -1);
     for (int64_t row = 0; row < rows; row++) {
@@ -413,7 +413,7 @@ static void assert_refused(const world *w, const wg_score_options *options,
 START_TEST(what_cannot_be_scored_is_refused) {
     world w = world_of(_i);
     char longest[64] = "a a a a a a a a a a a a a a a a";
-    longest[2 * (POSITIONS - w.objective->score_frame) - 1] = '\0';
+    longest[2 * (POSITIONS - w.objective->use.score_frame) - 1] = '\0';
     wg_score score;
     ck_assert_int_eq(wg_score_texts(w.objective, &w.model, w.tokenizer, NULL, 1,
                                     &(wg_text_source){.text = longest}, &score),

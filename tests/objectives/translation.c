@@ -227,7 +227,7 @@ START_TEST(a_trained_model_translates_and_is_scored) {
     const char *texts[] = {"abc", "", "dca", " \t"};
     char *translations[4];
     ck_assert_int_eq(
-        wg_translation.translate(&s.net, s.tokenizer,
+        wg_translate_texts(&s.net, s.tokenizer,
                                  &(wg_translation_use){.batch = 1, .beam = {.beam = 1}}, 4, texts,
                                  translations),
         0);
@@ -267,7 +267,7 @@ START_TEST(a_translation_may_be_cut) {
     setup s = make_setup(0);
     const char *texts[] = {"abcabcabc"};
     char *translation;
-    ck_assert_int_eq(wg_translation.translate(&s.net, s.tokenizer,
+    ck_assert_int_eq(wg_translate_texts(&s.net, s.tokenizer,
                                               &(wg_translation_use){.beam = {.max_length = 2}}, 1,
                                               texts, &translation),
                      0);
@@ -286,7 +286,7 @@ static void assert_text_refused(const setup *s, const char *text, wg_error_code 
                                 const char *why) {
     const char *texts[] = {"a", text};
     char *translations[2];
-    ck_assert_int_eq(wg_translation.translate(&s->net, s->tokenizer,
+    ck_assert_int_eq(wg_translate_texts(&s->net, s->tokenizer,
                                               &(wg_translation_use){.first_number = 7}, 2, texts,
                                               translations),
                      -1);

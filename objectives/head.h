@@ -1,0 +1,88 @@
+/* Fine-tuning of an encoder with a head: all but what a row of this table says.
+ *
+ *     file --read--> examples, shuffled --> encoder, head --outputs--> loss
+ *                                                         '--> predictions of each --> metrics,
+ * file
+ */
+#ifndef WG_OBJECTIVES_HEAD_H
+#define WG_OBJECTIVES_HEAD_H
+
+#include "models/heads.h"
+#include "objectives/internal.h"
+
+/* The context of a training. */
+typedef struct wg__head_run {
+    const wg__labels *labels; /* K of them; of answers and of numbers none */
+    wg_pair_frame frame;
+    wg__examples *training, *held_out; /* NULL: the setup has no such file */
+    int64_t *chosen;                   /* (B) the examples of a batch */
+    void *own;                         /* of a task without a head */
+    /* An evaluation. */
+    void *predictions; /* of each example, or word */
+    double loss;       /* summed over the examples, where `predict` adds to it */
+} wg__head_run;
+
+typedef struct wg__head_task {
+    wg__head_kind kind;
+    bool learns_labels; /* a new head has the labels of the training file */
+    size_t
+        prediction; /* bytes that evaluation keeps of an example or word; 0: one for each label */
+
+    /* Reads a file; `own` is that of the run. Labels that are {0} become those of the file. */
+    wg__examples *(*read)(const wg_training_setup *setup, const void *own, const char *path,
+                          const wg_tokenizer *tokenizer, wg__labels *labels);
+
+    /* Fills a batch, and gives its outputs; NULL: wg__example_batch_read, and what the head gives.
+     * [scope] */
+    int (*batch)(const wg_training *t, const wg__examples *examples, int64_t count,
+                 wg__example_batch *batch);
+    int (*outputs)(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]);
+
+    /* Of a step: the loss; NULL, or adds what is measured beside it. */
+    wg_tensor *(*loss)(wg_tensor *const outputs[2], const wg__example_batch *batch);
+    int (*measure_step)(wg_tensor *const outputs[2], const wg__example_batch *batch,
+                        wg_metrics *metrics);
+
+    /* Of an evaluation: keeps what is predicted of `count` examples from number `first` on; then
+     * measures all predictions, and writes them to a file. */
+    int (*predict)(const wg_training *t, int64_t first, int64_t count, wg_tensor *const outputs[2],
+                   const wg__example_batch *batch, wg_metrics *metrics);
+    int (*measure)(const wg__head_run *run, wg_metrics *metrics);
+    int (*write)(const wg__head_run *run, const char *path);
+} wg__head_task;
+
+/* The headed encoder of a model, and its logits. */
+static inline wg__headed_encoder *wg__headed_of(const wg_model *model) {
+    return (wg__headed_encoder *)model->module;
+}
+int wg__head_outputs(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]);
+
+/* Of the record of a task, all of them or some. `begin_as` begins a task without a head, whose run
+ * has these labels. */
+int wg__head_adapt(const wg_objective *objective, const wg_training_setup *setup,
+                   void (*note)(const char *message, void *context), void *note_context,
+                   wg_model *model, wg_tokenizer **tokenizer);
+int wg__head_load(const wg_objective *objective, const char *path, wg_model *model,
+                  wg_tokenizer **tokenizer);
+char *wg__head_config(const wg_training *t);
+int wg__head_begin(wg_training *t);
+int wg__head_begin_as(wg_training *t, void *own, wg__labels *labels);
+void wg__head_end(wg_training *t);
+wg_tensor *wg__head_loss(wg_training *t, const void *batch, wg_metrics *metrics);
+int wg__head_evaluate(wg_training *t, int64_t batches, wg_metrics *metrics);
+extern const wg_objective_training wg__head_training;
+
+/* The classification of texts, for tasks that predict one of the labels otherwise. */
+wg_tensor *wg__label_loss(wg_tensor *const outputs[2], const wg__example_batch *batch);
+int wg__label_measure_step(wg_tensor *const outputs[2], const wg__example_batch *batch,
+                           wg_metrics *metrics);
+int wg__label_predict(const wg_training *t, int64_t first, int64_t count,
+                      wg_tensor *const outputs[2], const wg__example_batch *batch,
+                      wg_metrics *metrics);
+int wg__label_measure(const wg__head_run *run, wg_metrics *metrics);
+int wg__label_write(const wg__head_run *run, const char *path);
+void wg__label_describe(const wg_training *t, FILE *stream);
+void wg__label_print(const wg_metrics *metrics, FILE *stream);
+extern const wg_metric_row wg__label_metrics[];
+
+#endif

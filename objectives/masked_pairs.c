@@ -1,0 +1,301 @@
+/* Masked language modelling on pairs of segments: see masked_lm.h. */
+#include "objectives/masked_lm.h"
+
+#include <math.h>
+
+#include "base/array.h"
+#include "data/batches/builder.h"
+#include "tensor/easy.h"
+#include "tensor/internal.h"
+#include "tensor/ops.h"
+
+#define WHERE "masked-lm"
+
+#define FRAME_TOKENS 3 /* [CLS] first [SEP] second [SEP] */
+
+/* Sentences first .. end - 1 of the corpus. */
+typedef struct segment {
+    int64_t first, end;
+} segment;
+
+typedef struct example {
+    segment a, b;
+    bool random; /* b comes from another document */
+} example;
+
+typedef struct pairing {
+    const wg_dataset *corpus;
+    wg__pair_batch_options options;
+    int32_t pad, class, separator, mask;
+    example *examples; /* of the epoch that was planned last */
+    int64_t count, capacity;
+    /* One sequence in the making, T entries each. */
+    int32_t *tokens;
+    int64_t *candidates; /* places that may be masked; the chosen ones stand first */
+    /* One batch in the making. */
+    example *taken;           /* B */
+    int64_t *places, *labels; /* B max_predictions entries each */
+} pairing;
+
+/* ---- The plan of an epoch ---- */
+
+static int64_t segment_tokens(const wg_dataset *corpus, segment s) {
+    return wg_dataset_sentence_start(corpus, s.end) - wg_dataset_sentence_start(corpus, s.first);
+}
+
+/* Sentences from `first` on until there are `target` tokens or the document ends. */
+static segment gather(const wg_dataset *corpus, int64_t first, int64_t document_end,
+                      int64_t target) {
+    segment s = {first, first + 1};
+    while (s.end < document_end && segment_tokens(corpus, s) < target)
+        s.end++;
+    return s;
+}
+
+/* The next example of a document, from sentence *at on, which moves behind what was used. */
+static example next_example(const pairing *p, int64_t document, int64_t *at, wg_generator *g) {
+    const wg_dataset *corpus = p->corpus;
+    int64_t target = p->options.sequence - FRAME_TOKENS;
+    if (wg_random_uniform(g) < p->options.short_share)
+        target = wg__random_between(g, 2, target);
+    const int64_t document_end = wg_dataset_document_start(corpus, document + 1);
+    segment chunk = gather(corpus, *at, document_end, target);
+    /* Take the next sentence as well; otherwise this example could only become a random pair. */
+    if (chunk.end == chunk.first + 1 && chunk.end < document_end)
+        chunk.end++;
+    const int64_t sentences = chunk.end - chunk.first;
+    const int64_t first_end =
+        chunk.first + (sentences < 2 ? 1 : wg__random_between(g, 1, sentences - 1));
+    example e = {.a = {chunk.first, first_end}, .b = {first_end, chunk.end}};
+    e.random = sentences < 2 || wg_random_uniform(g) < 0.5;
+    if (e.random) { /* about as many tokens from any other document, each as likely */
+        int64_t other = wg__random_between(g, 0, wg_dataset_documents(corpus) - 2);
+        other += other >= document;
+        const int64_t begin = wg_dataset_document_start(corpus, other);
+        const int64_t end = wg_dataset_document_start(corpus, other + 1);
+        const int64_t left = target - segment_tokens(corpus, e.a);
+        e.b = gather(corpus, wg__random_between(g, begin, end - 1), end, left);
+    }
+    *at = e.random ? first_end : chunk.end;
+    return e;
+}
+
+static int plan(void *context, wg_epoch *epoch) {
+    pairing *p = context;
+    int64_t source = 0;
+    p->count = 0;
+    for (int64_t d = 0; d < wg_dataset_documents(p->corpus); d++) {
+        const int64_t end = wg_dataset_document_start(p->corpus, d + 1);
+        for (int64_t at = wg_dataset_document_start(p->corpus, d); at < end;) {
+            const example e = next_example(p, d, &at, &epoch->generator);
+            if (wg__append(&p->examples, &p->count, &p->capacity, &e, sizeof e) < 0)
+                return -1;
+        }
+        wg__note_source_ends(p->corpus, d + 1, p->count, &source, epoch->source_ends);
+    }
+    epoch->examples = p->count;
+    return wg_error_pending() ? -1 : 0; /* a disk that failed gives no places */
+}
+
+static void take(void *context, int64_t row, const wg_example *taken) {
+    pairing *p = context;
+    p->taken[row] = p->examples[taken->index];
+}
+
+/* ---- One sequence ---- */
+
+/* Tokens of the corpus: what is left of a segment that is cut to fit. */
+typedef struct cut {
+    int64_t first, count;
+} cut;
+
+static cut whole(const wg_dataset *corpus, segment s) {
+    return (cut){wg_dataset_sentence_start(corpus, s.first), segment_tokens(corpus, s)};
+}
+
+/* Writes the tokens of two segments between [CLS] and [SEP]s, and the places of the others as
+ * candidates. Returns where the second segment begins. */
+static int64_t frame(pairing *p, cut a, cut b) {
+    int32_t *tokens = p->tokens;
+    const int64_t second = a.count + 2, last = second + b.count;
+    tokens[0] = p->class;
+    wg_dataset_read(p->corpus, a.first, a.count, tokens + 1);
+    tokens[second - 1] = p->separator;
+    wg_dataset_read(p->corpus, b.first, b.count, tokens + second);
+    tokens[last] = p->separator;
+    for (int64_t t = 1, count = 0; t < last; t++)
+        if (t != second - 1)
+            p->candidates[count++] = t;
+    return second;
+}
+
+/* Chooses places among the candidates, in ascending order; returns how many. */
+static int64_t choose_places(pairing *p, int64_t length, wg_generator *g) {
+    const int64_t candidates = length - FRAME_TOKENS;
+    int64_t wanted = (int64_t)fmax(1, rint((double)length * p->options.masked_share));
+    wanted = wg__smaller(wg__smaller(wanted, p->options.max_predictions), candidates);
+    for (int64_t i = 0; i < wanted; i++) {
+        const int64_t j = wg__random_between(g, i, candidates - 1);
+        const int64_t swapped = p->candidates[i];
+        p->candidates[i] = p->candidates[j];
+        p->candidates[j] = swapped;
+    }
+    for (int64_t i = 1; i < wanted; i++) { /* insertion sort: they are few */
+        const int64_t place = p->candidates[i];
+        int64_t j = i;
+        for (; j > 0 && p->candidates[j - 1] > place; j--)
+            p->candidates[j] = p->candidates[j - 1];
+        p->candidates[j] = place;
+    }
+    return wanted;
+}
+
+/* ---- Batches ---- */
+
+/* Makes sequence `row` of an example; adds what is masked in it to *masked. -1 with what reading
+ * the corpus gives. */
+static int fill_row(pairing *p, int64_t row, example e, wg_generator g, wg__masked_batch *batch,
+                    int64_t *masked) {
+    const int64_t offset = row * p->options.sequence, room = p->options.sequence - FRAME_TOKENS;
+    int64_t *ids = (int64_t *)wg_tensor_data(batch->ids) + offset;
+    int64_t *types = (int64_t *)wg_tensor_data(batch->token_type_ids) + offset;
+    bool *keep = (bool *)wg_tensor_data(batch->keep) + offset;
+    cut a = whole(p->corpus, e.a), b = whole(p->corpus, e.b);
+    if (wg_error_pending()) /* there is no telling how long they are */
+        return -1;
+    while (a.count + b.count > room) { /* the longer one loses a token, at its front or back */
+        cut *longer = a.count > b.count ? &a : &b;
+        longer->first += wg_random_uniform(&g) < 0.5;
+        longer->count--;
+    }
+    const int64_t second = frame(p, a, b), length = a.count + b.count + FRAME_TOKENS;
+    for (int64_t t = 0; t < length; t++) {
+        ids[t] = p->tokens[t];
+        types[t] = t >= second;
+        keep[t] = true;
+    }
+    const int64_t places = choose_places(p, length, &g);
+    for (int64_t i = 0; i < places; i++) {
+        const int64_t t = p->candidates[i];
+        p->places[*masked] = offset + t;
+        p->labels[(*masked)++] = p->tokens[t];
+        const double chance = wg_random_uniform(&g);
+        if (chance < 0.8)
+            ids[t] = p->mask;
+        else if (chance >= 0.9)
+            ids[t] = (int32_t)wg_random_below(&g, (uint64_t)wg_dataset_vocabulary(p->corpus));
+    }
+    ((int64_t *)wg_tensor_data(batch->next_sentence_labels))[row] = e.random;
+    batch->tokens += length;
+    return 0;
+}
+
+static int build(void *context, int64_t count, const wg_example *examples, void *built) {
+    pairing *p = context;
+    wg__masked_batch *batch = built;
+    const int64_t shape[2] = {count, p->options.sequence};
+    *batch = (wg__masked_batch){
+        .ids = wg_full(WG_I64, 2, shape, p->pad),
+        .token_type_ids = wg_zeros(WG_I64, 2, shape),
+        .keep = wg_zeros(WG_BOOL, 2, shape),
+        .next_sentence_labels = wg_zeros(WG_I64, 1, shape),
+    };
+    int64_t masked = 0;
+    int status =
+        batch->ids && batch->token_type_ids && batch->keep && batch->next_sentence_labels ? 0 : -1;
+    for (int64_t b = 0; status == 0 && b < count; b++)
+        status = fill_row(p, b, p->taken[b], examples[b].generator, batch, &masked);
+    if (status == 0) {
+        batch->positions = wg_from_array(WG_I64, 1, &masked, p->places);
+        batch->labels = wg_from_array(WG_I64, 1, &masked, p->labels);
+    }
+    if (batch->positions && batch->labels)
+        return 0;
+    *batch = (wg__masked_batch){0};
+    return -1;
+}
+
+/* ---- Making them ---- */
+
+static int set_options(pairing *p) {
+    wg__pair_batch_options *o = &p->options;
+    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
+        return -1;
+    if (o->masked_share == 0)
+        o->masked_share = 0.15;
+    if (o->short_share == 0)
+        o->short_share = 0.1;
+    if (o->short_share < 0)
+        o->short_share = 0;
+    if (!(o->masked_share > 0 && o->masked_share <= 1) || !(o->short_share <= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "masked_share is %g and short_share %g; they must be shares of 1",
+                       o->masked_share, o->short_share);
+    if (o->max_predictions == 0)
+        o->max_predictions = (int64_t)ceil(o->masked_share * (double)o->sequence);
+    if (o->max_predictions < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_predictions is %lld; it must be 1 or more",
+                       (long long)o->max_predictions);
+    o->max_predictions = wg__smaller(o->max_predictions, o->sequence);
+    return 0;
+}
+
+static int set_tokens(pairing *p, const wg_tokenizer *tokenizer) {
+    p->pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD);
+    p->class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);
+    p->separator = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR);
+    p->mask = wg_tokenizer_special(tokenizer, WG_TOKEN_MASK);
+    if (p->pad < 0 || p->class < 0 || p->separator < 0 || p->mask < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the %s tokenizer has not all of [PAD], [CLS], [SEP] and [MASK]",
+                       wg_tokenizer_kind(tokenizer));
+    if (wg__batch_vocabulary(WHERE, p->corpus, wg_tokenizer_size(tokenizer)) < 0)
+        return -1;
+    if (wg_dataset_documents(p->corpus) < 2)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the corpus has one document; two are needed, since random second segments "
+                       "come from another one: blank lines between documents tell them apart");
+    return 0;
+}
+
+static int allocate(pairing *p) {
+    const int64_t sequence = p->options.sequence, batch = p->options.batch;
+    const size_t masked = (size_t)wg__times(batch, p->options.max_predictions);
+    p->tokens = wg__alloc_array(sequence, sizeof *p->tokens);
+    p->candidates = wg__alloc_array(sequence, sizeof *p->candidates);
+    p->taken = wg__alloc_array(batch, sizeof *p->taken);
+    p->places = wg__alloc_array(masked, sizeof *p->places);
+    p->labels = wg__alloc_array(masked, sizeof *p->labels);
+    return p->tokens && p->candidates && p->taken && p->places && p->labels ? 0 : -1;
+}
+
+static void free_pairing(void *context) {
+    pairing *p = context;
+    wg__free(p->examples);
+    wg__free(p->tokens);
+    wg__free(p->candidates);
+    wg__free(p->taken);
+    wg__free(p->places);
+    wg__free(p->labels);
+    wg__free(p);
+}
+
+wg_batches *wg__pair_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
+                                 const wg__pair_batch_options *options) {
+    pairing *p = text && tokenizer ? wg__calloc(1, sizeof *p) : NULL;
+    if (!p)
+        return NULL;
+    p->corpus = text;
+    p->options = *options;
+    if (set_options(p) < 0 || set_tokens(p, tokenizer) < 0 || allocate(p) < 0) {
+        free_pairing(p);
+        return NULL;
+    }
+    wg_batches_options batching = {
+        .batch = p->options.batch, .seed = p->options.seed, .shuffle_from_last = true};
+    wg__use_weights(text, &batching);
+    return wg_batches_new(
+        &(wg_batch_source){
+            .context = p, .build = build, .plan = plan, .take = take, .free = free_pairing},
+        &batching);
+}
