@@ -279,7 +279,7 @@ static const char *task_of(const wg__card *c) {
     switch (c->head) {
     case WG_HEAD_LABELS:
     case WG_HEAD_SCORE:
-    case WG_HEAD_MULTI_LABEL:
+    case WG_HEAD_SEVERAL_LABELS:
         return "text-classification";
     case WG_HEAD_ANSWERS:
         return "question-answering";

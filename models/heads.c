@@ -27,7 +27,7 @@ static const struct {
     [WG_HEAD_ANSWERS] = {false, false, NULL},
     [WG_HEAD_SCORE] = {false, true, "regression"},
     [WG_HEAD_WORDS] = {true, false, NULL},
-    [WG_HEAD_MULTI_LABEL] = {true, true, "multi_label_classification"},
+    [WG_HEAD_SEVERAL_LABELS] = {true, true, "multi_label_classification"},
 };
 
 /* The name of the head's module. */
@@ -174,7 +174,7 @@ static int number_names(int64_t count, wg__labels *labels) {
 
 static int read_labels(wg_config *config, wg__labels *labels) {
     const char *classification = kinds[WG_HEAD_LABELS].problem;
-    const char *several = kinds[WG_HEAD_MULTI_LABEL].problem, *type = classification;
+    const char *several = kinds[WG_HEAD_SEVERAL_LABELS].problem, *type = classification;
     if (wg_config_text(config, "problem_type", &type) < 0)
         return -1;
     if (strcmp(type, classification) != 0 && strcmp(type, several) != 0)

@@ -3,7 +3,7 @@
  *
  *     WG_HEAD_LABELS: sequence classification     WG_HEAD_ANSWERS: question answering
  *     WG_HEAD_SCORE: regression                   WG_HEAD_WORDS: token classification
- *     WG_HEAD_MULTI_LABEL: any number of labels
+ *     WG_HEAD_SEVERAL_LABELS: any number of labels
  *
  *     [CLS] a [SEP] b [SEP]                       [CLS] question [SEP] context [SEP]
  *        | encoder                                   | encoder, without a pooler
@@ -30,9 +30,9 @@ typedef enum wg__head_kind {
     WG_HEAD_ANSWERS,
     WG_HEAD_SCORE,
     WG_HEAD_WORDS,
-    WG_HEAD_MULTI_LABEL
+    WG_HEAD_SEVERAL_LABELS
 } wg__head_kind;
-enum { WG_HEAD_KINDS = WG_HEAD_MULTI_LABEL + 1 };
+enum { WG_HEAD_KINDS = WG_HEAD_SEVERAL_LABELS + 1 };
 
 typedef struct wg__headed_encoder {
     wg_module module;

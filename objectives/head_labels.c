@@ -316,7 +316,7 @@ const wg_objective wg_multi_label = {
     .evaluation = WG_EVALUATES_PREDICTIONS,
     .data = {WG__BATCH_OF(wg__example_batch, inputs.tokens), .describe = wg__label_describe},
     .training = &wg__head_training,
-    .head = &(const wg__head_task){.kind = WG_HEAD_MULTI_LABEL,
+    .head = &(const wg__head_task){.kind = WG_HEAD_SEVERAL_LABELS,
                                    .learns_labels = true,
                                    .read = read_sets,
                                    .loss = set_loss,

@@ -149,7 +149,7 @@ END_TEST
 
 START_TEST(several_labels_equal_pytorch_with_every_gradient) {
     for (size_t i = 0; i < WG_COUNT(precisions); i++) {
-        wg__headed_encoder *model = new_labelled(WG_HEAD_MULTI_LABEL);
+        wg__headed_encoder *model = new_labelled(WG_HEAD_SEVERAL_LABELS);
         load_model_fixture(MULTI_LABEL, &model->module, precisions[i].dtype);
         const wg_model_inputs inputs = load_inputs(MULTI_LABEL);
         wg_tensor *logits = head_of(model, &inputs, NULL);
