@@ -47,31 +47,30 @@ void wg_text_free(char *text) {
 }
 
 /* The capacity doubles, so that appending n elements costs O(n). */
-void *wg__grow(void *block, int64_t used, int64_t *capacity, int64_t wanted, size_t element_size) {
+int wg__reserve(void *items, int64_t used, int64_t *capacity, int64_t wanted, size_t element_size) {
+    void *block;
+    memcpy(&block, items, sizeof block);
     if (block && wanted <= *capacity)
-        return block;
-    int64_t larger = *capacity < 8 ? 16 : *capacity < INT64_MAX / 2 ? *capacity * 2 : wanted;
-    if (larger < wanted)
-        larger = wanted;
+        return 0;
+    const int64_t doubled = *capacity < 8 ? 16 : *capacity < INT64_MAX / 2 ? *capacity * 2 : wanted;
+    const int64_t larger = wg__larger(doubled, wanted);
     void *grown = wg__alloc_array(larger, element_size);
     if (!grown)
-        return NULL;
+        return -1;
     if (block)
         memcpy(grown, block, (size_t)used * element_size);
     wg__free(block);
+    memcpy(items, &grown, sizeof grown);
     *capacity = larger;
-    return grown;
+    return 0;
 }
 
 int wg__text_append(wg__text *text, const void *bytes, int64_t length) {
-    char *grown =
-        wg__grow(text->bytes, text->length, &text->capacity, text->length + length + 1, 1);
-    if (!grown)
+    if (wg__reserve(&text->bytes, text->length, &text->capacity, text->length + length + 1, 1) < 0)
         return -1;
-    text->bytes = grown;
-    memcpy(grown + text->length, bytes, (size_t)length);
+    memcpy(text->bytes + text->length, bytes, (size_t)length);
     text->length += length;
-    grown[text->length] = '\0';
+    text->bytes[text->length] = '\0';
     return 0;
 }
 

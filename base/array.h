@@ -6,24 +6,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Makes room for `wanted` elements. Returns `block` if its capacity is enough; otherwise frees it
- * and returns a block at least twice as large with its first `used` elements. NULL with MEMORY;
- * `block` is then unchanged. */
-void *wg__grow(void *block, int64_t used, int64_t *capacity, int64_t wanted, size_t element_size);
-
-/* The same for the pointer that `items` points to. 0, or -1 with MEMORY.
+/* Makes room for `wanted` elements in the array that `items`, a pointer to a pointer, points to. If
+ * its capacity is not enough, the first `used` elements move to a block at least twice as large. 0,
+ * or -1 with MEMORY and no change.
  *
  *     if (wg__reserve(&list->items, list->count, &list->capacity, wanted, sizeof *list->items) < 0)
  *         return -1; */
-static inline int wg__reserve(void *items, int64_t used, int64_t *capacity, int64_t wanted,
-                              size_t element_size) {
-    void *block;
-    memcpy(&block, items, sizeof block);
-    block = wg__grow(block, used, capacity, wanted, element_size);
-    if (block)
-        memcpy(items, &block, sizeof block);
-    return block ? 0 : -1;
-}
+int wg__reserve(void *items, int64_t used, int64_t *capacity, int64_t wanted, size_t element_size);
 
 /* Appends a copy of the element. 0, or -1 with MEMORY.
  *

@@ -236,21 +236,6 @@ static int lowest_rank(wg_group *group, bool mine, bool *all) {
     return found[0] > 0 ? group->size - (int)found[0] : -1;
 }
 
-/* What a rank that failed sends. */
-typedef struct failure {
-    wg_error error;
-    char name[WG__GROUP_NAME];
-} failure;
-
-static failure own_failure(const wg_group *group) {
-    static const wg_error unsaid = {.code = WG_ERROR_STATE,
-                                    .message = "it failed without an error"};
-    const wg_error *pending = wg_error_pending();
-    failure mine = {.error = pending ? *pending : unsaid};
-    memcpy(mine.name, group->name, sizeof mine.name);
-    return mine;
-}
-
 int wg_group_check(wg_group *group, int status) {
     bool all;
     if (wg_group_size(group) == 1)
@@ -258,7 +243,13 @@ int wg_group_check(wg_group *group, int status) {
     const int failed = lowest_rank(group, status < 0, &all);
     if (failed < 0)
         return failed == -1 ? 0 : -1;
-    failure first = own_failure(group);
+    struct {
+        wg_error error;
+        char name[WG__GROUP_NAME];
+    } first = {.error = {.code = WG_ERROR_STATE, .message = "it failed without an error"}};
+    if (wg_error_pending())
+        first.error = *wg_error_pending();
+    memcpy(first.name, group->name, sizeof first.name);
     if (wg_group_broadcast(group, failed, sizeof first, &first) < 0)
         return -1;
     wg_error_clear();

@@ -109,12 +109,6 @@ const char *wg__huge_pages_mode(void) {
  *     control group    memory.max          less what the group holds, without its file cache
  *     process          ulimit -v           less all that is mapped, but for `reserved'      */
 
-static int64_t memory_of_system(void) {
-    const int64_t available = read_number("/proc/meminfo", "MemAvailable:", 1024);
-    const int64_t swap = read_number("/proc/meminfo", "SwapFree:", 1024);
-    return available < 0 ? INT64_MAX : available + wg__larger(swap, 0);
-}
-
 /* What a group's folder says; INT64_MAX: it has no limit. */
 static int64_t memory_of_folder(const char *folder) {
     char path[600], line[LONGEST_LINE];
@@ -143,17 +137,18 @@ static int64_t memory_of_groups(void) {
     return least;
 }
 
-static int64_t memory_of_process(int64_t reserved) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur >= INT64_MAX)
-        return INT64_MAX;
-    const int64_t mapped = wg__larger(wg__mapped_bytes(), 0);
-    return wg__larger((int64_t)limit.rlim_cur - mapped + reserved, 0);
-}
-
 int64_t wg__memory_left(int64_t reserved) {
-    const int64_t least = wg__smaller(memory_of_system(), memory_of_groups());
-    return wg__smaller(least, memory_of_process(reserved));
+    int64_t least = memory_of_groups();
+    const int64_t available = read_number("/proc/meminfo", "MemAvailable:", 1024);
+    const int64_t swap = read_number("/proc/meminfo", "SwapFree:", 1024);
+    if (available >= 0)
+        least = wg__smaller(least, available + wg__larger(swap, 0));
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < INT64_MAX) {
+        const int64_t mapped = wg__larger(wg__mapped_bytes(), 0);
+        least = wg__smaller(least, wg__larger((int64_t)limit.rlim_cur - mapped + reserved, 0));
+    }
+    return least;
 }
 
 /* ---- Processors ---- */

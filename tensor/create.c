@@ -76,38 +76,35 @@ wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double step) {
     return x;
 }
 
-static wg_tensor *spaced(wg_dtype dtype, int64_t count, const char *where) {
+/* Numbers from start to stop, or powers of *base by them. They are counted from the nearer end, so
+ * that both ends are exact. */
+static wg_tensor *spaced(wg_dtype dtype, double start, double stop, int64_t count,
+                         const double *base, const char *where) {
     if (count < 0) {
         wg_fail(WG_ERROR_ARGUMENT, where, "%lld numbers", (long long)count);
         return NULL;
     }
-    return wg_empty(dtype, 1, &count);
-}
-
-/* Number i of them; counted from the nearer end, so that both ends are exact. */
-static double spaced_at(double start, double stop, int64_t count, int64_t i) {
-    double step = count > 1 ? (stop - start) / (double)(count - 1) : 0;
-    return i < (count + 1) / 2 ? start + (double)i * step : stop - (double)(count - 1 - i) * step;
-}
-
-wg_tensor *wg_linspace(wg_dtype dtype, double start, double stop, int64_t count) {
-    wg_tensor *x = spaced(dtype, count, "linspace");
+    wg_tensor *x = wg_empty(dtype, 1, &count);
     char *data = wg_tensor_data(x);
+    const double step = count > 1 ? (stop - start) / (double)(count - 1) : 0;
     for (int64_t i = 0; x && i < count; i++) {
-        double value = spaced_at(start, stop, count, i);
-        wg__set_element(dtype, data + (size_t)i * wg_dtype_size(dtype),
-                        wg_dtype_is_float(dtype) ? value : floor(value));
+        double value =
+            i < (count + 1) / 2 ? start + (double)i * step : stop - (double)(count - 1 - i) * step;
+        if (base)
+            value = pow(*base, value);
+        else if (!wg_dtype_is_float(dtype))
+            value = floor(value);
+        wg__set_element(dtype, data + (size_t)i * wg_dtype_size(dtype), value);
     }
     return x;
 }
 
+wg_tensor *wg_linspace(wg_dtype dtype, double start, double stop, int64_t count) {
+    return spaced(dtype, start, stop, count, NULL, "linspace");
+}
+
 wg_tensor *wg_logspace(wg_dtype dtype, double start, double stop, int64_t count, double base) {
-    wg_tensor *x = spaced(dtype, count, "logspace");
-    char *data = wg_tensor_data(x);
-    for (int64_t i = 0; x && i < count; i++)
-        wg__set_element(dtype, data + (size_t)i * wg_dtype_size(dtype),
-                        pow(base, spaced_at(start, stop, count, i)));
-    return x;
+    return spaced(dtype, start, stop, count, &base, "logspace");
 }
 
 wg_tensor *wg_eye(wg_dtype dtype, int64_t rows, int64_t columns) {

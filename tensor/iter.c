@@ -1,6 +1,7 @@
 /* Strided loops over tensors: see internal.h. */
 #include "tensor/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/internal.h"
@@ -20,10 +21,6 @@ typedef struct loop_plan {
 
 enum { SHORT_ROW = 64 };
 
-static int64_t magnitude(int64_t value) {
-    return value < 0 ? -value : value;
-}
-
 /* Drops axes of size 1 and sorts the rest, the output's smallest stride last. */
 static void order_axes(loop_plan *plan, const wg_spec *out) {
     int ndim = 0;
@@ -31,8 +28,7 @@ static void order_axes(loop_plan *plan, const wg_spec *out) {
         if (out->shape[axis] == 1)
             continue;
         int place = ndim++;
-        while (place > 0 &&
-               magnitude(plan->strides[0][place - 1]) < magnitude(plan->strides[0][axis]))
+        while (place > 0 && llabs(plan->strides[0][place - 1]) < llabs(plan->strides[0][axis]))
             place--;
         /* Axes place..ndim-2 move up by one; `axis` is at or beyond ndim-1. */
         int64_t size = out->shape[axis], strides[WG__MAX_OPERANDS];

@@ -140,14 +140,6 @@ static int parse_dtype(reader *r, const char **at) {
                   (int)strcspn(*at, ",}\n"), *at);
 }
 
-static int parse_order(reader *r, const char **at) {
-    r->has_order = true;
-    r->fortran = take(at, "True");
-    if (r->fortran || take(at, "False"))
-        return 0;
-    return refuse(r, "fortran_order is neither True nor False");
-}
-
 /* A decimal size; negative if there is none, or one beyond any memory. */
 static int64_t take_size(const char **at) {
     skip_spaces(at);
@@ -181,11 +173,14 @@ static int parse_shape(reader *r, const char **at) {
 static int parse_entry(reader *r, const char **at) {
     if (!r->has_dtype && take(at, "'descr':"))
         return parse_dtype(r, at);
-    if (!r->has_order && take(at, "'fortran_order':"))
-        return parse_order(r, at);
     if (!r->has_shape && take(at, "'shape':"))
         return parse_shape(r, at);
-    return refuse(r, "the header is no dictionary of descr, fortran_order and shape alone");
+    if (r->has_order || !take(at, "'fortran_order':"))
+        return refuse(r, "the header is no dictionary of descr, fortran_order and shape alone");
+    r->has_order = true;
+    r->fortran = take(at, "True");
+    return r->fortran || take(at, "False") ? 0
+                                           : refuse(r, "fortran_order is neither True nor False");
 }
 
 static int parse_dictionary(reader *r, const char *at) {

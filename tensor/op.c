@@ -119,13 +119,6 @@ static int prepare_outputs(wg_call *call) {
     return 0;
 }
 
-/* After the kernels: the check for NaN in anomaly mode, and the node in the graph. */
-static int finish_call(wg_call *call, bool checks) {
-    if (!has_outputs(call) || (checks && atomic_load(&anomaly_check)(call) < 0))
-        return -1;
-    return call->wants ? wg__autograd()->record(call) : 0;
-}
-
 WG_COLD static int give_none(const wg_op *op, wg_tensor **outputs) {
     for (int j = 0; j < op->output_count; j++)
         outputs[j] = NULL;
@@ -161,7 +154,10 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
         status = op->forward(&call);
         wg_set_grad_enabled(was);
         wg__checks_anomalies = checks;
-        status = status < 0 ? -1 : finish_call(&call, checks);
+        if (status < 0 || !has_outputs(&call) || (checks && atomic_load(&anomaly_check)(&call) < 0))
+            status = -1;
+        else
+            status = call.wants ? wg__autograd()->record(&call) : 0;
     }
     if (span.taken)
         close_span(&span, &call, status);

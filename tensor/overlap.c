@@ -9,6 +9,8 @@
  * or two values of i[0] leave a rest that the other terms can reach. */
 #include "tensor/internal.h"
 
+#include <stdlib.h>
+
 typedef struct term {
     int64_t a, most;
 } term;
@@ -23,10 +25,6 @@ typedef struct equation {
 
 /* The length of the search. */
 enum { MOST_STEPS = 10000 };
-
-static int64_t magnitude(int64_t value) {
-    return value < 0 ? -value : value;
-}
 
 static void add_term(equation *e, int64_t a, int64_t most) {
     int at = e->count;
@@ -86,7 +84,7 @@ static int64_t add_axes(equation *e, const wg_tensor *x, int sign) {
         const int64_t stride = x->strides[i] * size, most = x->spec.shape[i] - 1;
         if (stride == 0)
             continue;
-        add_term(e, magnitude(stride), most);
+        add_term(e, llabs(stride), most);
         distance += sign * stride > 0 ? stride * most : 0;
     }
     return distance;
@@ -123,7 +121,7 @@ static bool is_nested(const wg_tensor *x) {
     for (int i = x->spec.ndim - 1; i >= 0; i--) {
         if (x->spec.shape[i] == 1)
             continue;
-        const int64_t stride = magnitude(x->strides[i]);
+        const int64_t stride = llabs(x->strides[i]);
         if (stride < extent)
             return false;
         extent += stride * (x->spec.shape[i] - 1);
@@ -156,7 +154,7 @@ bool wg__overlaps_itself(const wg_tensor *x) {
         if (x->spec.shape[i] > 1 && x->strides[i] == 0)
             return true;
         long_axes += x->spec.shape[i] > 1;
-        add_term(&axes, magnitude(x->strides[i]), x->spec.shape[i] - 1);
+        add_term(&axes, llabs(x->strides[i]), x->spec.shape[i] - 1);
     }
     bool meets = axes.count < long_axes; /* two axes have one stride */
     for (int i = 0; i < axes.count && !meets; i++)

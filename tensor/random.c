@@ -628,28 +628,6 @@ static bool check_multinomial(const wg_tensor *weights, int64_t samples) {
     return true;
 }
 
-static wg_tensor *multinomial(wg_generator *generator, const wg_tensor *weights, int64_t samples,
-                              bool replacement) {
-    const int ndim = weights->spec.ndim;
-    wg_spec to = weights->spec;
-    to.shape[ndim - 1] = samples;
-    wg_tensor *wide = as_f64(weights);
-    if (!wide || !check_weights(wide, replacement ? 1 : samples))
-        return NULL;
-    wg_tensor *chosen = wg_empty(WG_I64, ndim, to.shape);
-    if (!chosen)
-        return NULL;
-    urns job = {.draw = next_draw(generator),
-                .weights = wg_tensor_data(wide),
-                .chosen = wg_tensor_data(chosen),
-                .categories = weights->spec.shape[ndim - 1],
-                .samples = samples};
-    const int64_t work = job.categories + (replacement ? samples : 0);
-    wg__parallel_for(wg_tensor_count(weights) / job.categories, WG__GRAIN / 8 / work + 1,
-                     replacement ? choose_with_replacement : choose_without_replacement, &job);
-    return chosen;
-}
-
 wg_tensor *wg_multinomial(wg_generator *generator, const wg_tensor *weights, int64_t samples,
                           bool replacement) {
     if (!weights || wg__check_memory(weights, "multinomial") < 0 ||
@@ -657,5 +635,21 @@ wg_tensor *wg_multinomial(wg_generator *generator, const wg_tensor *weights, int
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    return wg_scope_end(&scope, multinomial(generator, weights, samples, replacement));
+    const int ndim = weights->spec.ndim;
+    wg_spec to = weights->spec;
+    to.shape[ndim - 1] = samples;
+    wg_tensor *wide = as_f64(weights), *chosen = NULL;
+    if (wide && check_weights(wide, replacement ? 1 : samples))
+        chosen = wg_empty(WG_I64, ndim, to.shape);
+    if (chosen) {
+        urns job = {.draw = next_draw(generator),
+                    .weights = wg_tensor_data(wide),
+                    .chosen = wg_tensor_data(chosen),
+                    .categories = weights->spec.shape[ndim - 1],
+                    .samples = samples};
+        const int64_t work = job.categories + (replacement ? samples : 0);
+        wg__parallel_for(wg_tensor_count(weights) / job.categories, WG__GRAIN / 8 / work + 1,
+                         replacement ? choose_with_replacement : choose_without_replacement, &job);
+    }
+    return wg_scope_end(&scope, chosen);
 }

@@ -117,17 +117,6 @@ wg__gemm_kernel wg__gemm_kernel_of_bf16(const wg__bf16_kernels *kernels) {
                              .rounded = kernels};
 }
 
-/* What a thread does before and after its products. */
-static void begin_tiles(const wg__gemm_kernel *kernel) {
-    if (kernel->rounded && kernel->rounded->begin)
-        kernel->rounded->begin();
-}
-
-static void end_tiles(const wg__gemm_kernel *kernel) {
-    if (kernel->rounded && kernel->rounded->end)
-        kernel->rounded->end();
-}
-
 /* ---- A product in blocks ---- */
 
 /* A or B as vectors of k elements: the rows of A, the columns of B. A sliver is `width` of them. */
@@ -152,7 +141,8 @@ typedef struct blocks {
     operand *shared, *own;           /* packed by all workers together; packed in blocks */
     int64_t piece, pieces;           /* the length of a piece of k, and their number */
     int64_t first_piece, last_piece; /* the pieces in `packed` */
-    char *packed;                    /* the shared operand */
+    char *packed;                    /* the shared operand, or */
+    char *lone;                      /* one sliver of it, packed each time it is read */
     int64_t fewest, most;            /* slivers in a block */
     int64_t chunks;                  /* of A, if it is shared */
     int threads;
@@ -230,6 +220,10 @@ static void pack_slivers(const blocks *p, const operand *o, range slivers, int64
 }
 
 static char *shared_sliver(const blocks *p, int64_t sliver, int64_t piece) {
+    if (p->lone) {
+        pack_slivers(p, p->shared, (range){sliver, 1}, piece, p->lone);
+        return p->lone;
+    }
     const int64_t number = (piece - p->first_piece) * p->shared->slivers + sliver;
     return p->packed + number * p->shared->sliver_bytes;
 }
@@ -420,7 +414,9 @@ static void multiply_blocks(int64_t worker, int64_t end, void *context) {
     blocks *p = context;
     const bool shares_a = p->shared == &p->a;
     char *block = p->workspaces + worker * p->workspace_bytes;
-    begin_tiles(&p->kernel);
+    const wg__bf16_kernels *rounded = p->kernel.rounded;
+    if (rounded && rounded->begin)
+        rounded->begin();
     for (range now; (now = take_block(p)).slivers > 0;)
         for (int64_t piece = p->first_piece; piece < p->last_piece; piece++) {
             if (p->own->is_packed)
@@ -443,23 +439,20 @@ static void multiply_blocks(int64_t worker, int64_t end, void *context) {
                                      columns.first + s, &next);
             }
         }
-    end_tiles(&p->kernel);
+    if (rounded && rounded->end)
+        rounded->end();
 }
 
 /* If there is no memory for workspaces: computes one tile at a time, with the same bits. */
-static void multiply_tile_by_tile(blocks *p) {
-    _Alignas(CACHE_LINE) char a[2 * ((PIECE + CACHE_LINE / WORD) * MOST_WIDTH_BYTES + SLIVER_ROOM)];
-    char *b = a + p->a.sliver_bytes;
-    begin_tiles(&p->kernel);
-    for (int64_t piece = 0; piece < p->pieces; piece++)
-        for (int64_t i = 0; i < p->a.slivers; i++)
-            for (int64_t j = 0; j < p->b.slivers; j++) {
-                if (p->a.is_packed)
-                    pack_slivers(p, &p->a, (range){i, 1}, piece, a);
-                pack_slivers(p, &p->b, (range){j, 1}, piece, b);
-                multiply_slivers(p, piece, a, (range){i, 1}, b, j, &(prefetches){0});
-            }
-    end_tiles(&p->kernel);
+static void multiply_without_memory(blocks *p) {
+    _Alignas(
+        CACHE_LINE) char room[2 * ((PIECE + CACHE_LINE / WORD) * MOST_WIDTH_BYTES + SLIVER_ROOM)];
+    p->workspaces = room;
+    p->lone = room + p->own->sliver_bytes;
+    p->fewest = p->most = 1;
+    p->chunks = p->shared == &p->a ? p->a.slivers : 1;
+    p->last_piece = p->pieces;
+    multiply_blocks(0, 1, p);
 }
 
 /* ---- A product ---- */
@@ -548,7 +541,7 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
         }
     p.packed = wg__try_alloc((size_t)bytes);
     if (!p.packed) {
-        multiply_tile_by_tile(&p);
+        multiply_without_memory(&p);
         return;
     }
     p.workspaces = p.packed + shared_bytes;
