@@ -48,11 +48,6 @@ void wg__anomaly_leave(wg__anomaly_state before) {
 
 /* ---- NaN ---- */
 
-static bool is_bad(wg_dtype dtype, const char *element) {
-    const double value = wg__element(dtype, element);
-    return finds_infinities ? !isfinite(value) : isnan(value);
-}
-
 /* Finds the first NaN (or infinity, if they count) in row-major order. */
 static bool find_nan(const wg_tensor *x, int64_t *index) {
     const int ndim = x->spec.ndim;
@@ -65,7 +60,8 @@ static bool find_nan(const wg_tensor *x, int64_t *index) {
         int64_t position = 0;
         for (int d = 0; d < ndim; d++)
             position += index[d] * x->strides[d];
-        if (is_bad(x->spec.dtype, data + position * size))
+        const double value = wg__element(x->spec.dtype, data + position * size);
+        if (finds_infinities ? !isfinite(value) : isnan(value))
             return true;
         int d = ndim - 1;
         while (d >= 0 && ++index[d] == x->spec.shape[d])
@@ -250,26 +246,21 @@ static const char *origin_text(const wg__origin *origin, char *text, size_t size
     return text;
 }
 
-static bool saved_nan(const wg_node *node) {
-    for (int i = 0; i < node->input_count; i++)
-        if (any_nan(1, &node->inputs[i].tensor))
-            return true;
-    for (int j = 0; j < node->output_count; j++)
-        if (any_nan(1, &node->outputs[j].tensor))
-            return true;
-    return false;
-}
-
 int wg__check_vjp(const wg_node *node, wg_tensor *const *cotangents, wg_tensor *const *gradients) {
     char where[128], from[448];
     const int i = first_with_nan(node->input_count, gradients, where, sizeof where);
     if (i < 0 || any_nan(node->output_count, cotangents))
         return 0;
+    bool saved_nan = false;
+    for (int k = 0; k < node->input_count; k++)
+        saved_nan = saved_nan || any_nan(1, &node->inputs[k].tensor);
+    for (int j = 0; j < node->output_count; j++)
+        saved_nan = saved_nan || any_nan(1, &node->outputs[j].tensor);
     const wg_call call = {
         .op = node->op, .input_count = node->input_count, .input_specs = node->input_specs};
     return wg__op_fail(&call, WG_ERROR_ANOMALY,
                        "its vjp made %s of cotangents without one%s, in the gradient of operand %d "
                        "at %s; %s",
-                       made(), saved_nan(node) ? " (but the forward call had one)" : "", i, where,
+                       made(), saved_nan ? " (but the forward call had one)" : "", i, where,
                        origin_text(node->origin, from, sizeof from));
 }

@@ -126,17 +126,13 @@ static int add_node(pass *p, wg_node *node) {
     return 0;
 }
 
-/* A stand-in that the functional form asks for: nothing beyond it can matter. */
-static bool is_end(const pass *p, const wg_node *node) {
+/* The node that input leads to, or NULL where the walk does not go: nothing beyond a stand-in that
+ * the functional form asks for can matter. */
+static wg_node *target_of(const pass *p, const wg_node *node, int input) {
     for (int i = 0; i < p->input_count && node->op == &identity; i++)
         if (p->inputs[i]->node == node)
-            return true;
-    return false;
-}
-
-/* The node that input leads to, or NULL where the walk does not go. */
-static wg_node *target_of(const pass *p, const wg_node *node, int input) {
-    return is_end(p, node) ? NULL : node->edges[input].node;
+            return NULL;
+    return node->edges[input].node;
 }
 
 /* The table itself is the queue: nodes beyond `next` are still to be expanded. */
@@ -193,17 +189,6 @@ static void mark_needed(pass *p, const int64_t *order) {
             e->needed = target && p->entries[target->slot].needed;
         }
     }
-}
-
-static int64_t *make_plan(pass *p, int output_count, wg_tensor *const *outputs) {
-    if (collect(p, output_count, outputs) < 0)
-        return NULL;
-    int64_t *order = wg__alloc_array(p->count, sizeof *order);
-    if (!order)
-        return NULL;
-    sort_nodes(p, order);
-    mark_needed(p, order);
-    return order;
 }
 
 static bool needs(const pass *p, const wg_node *node, int input) {
@@ -301,14 +286,6 @@ static int walk_decomposition(const pass *p, wg_call *call, wg_tensor *const *co
     return 0;
 }
 
-static int differentiate_decomposition(const pass *p, wg_call *call, wg_tensor *const *cotangents,
-                                       wg_tensor **gradients) {
-    bool was = wg_set_grad_enabled(true);
-    int status = walk_decomposition(p, call, cotangents, gradients);
-    wg_set_grad_enabled(was);
-    return status;
-}
-
 static int check_saved(const wg_node *node, const wg__saved *saved, const char *what, int index) {
     if (!saved->tensor || wg__tensor_version(saved->tensor) == saved->version)
         return 0;
@@ -319,14 +296,6 @@ static int check_saved(const wg_node *node, const wg__saved *saved, const char *
         "saved at %llu); write to a clone, or run backward first",
         what, index, node->op->name, wg_spec_text(text, sizeof text, &saved->tensor->spec),
         (unsigned long long)wg__tensor_version(saved->tensor), (unsigned long long)saved->version);
-}
-
-/* Whether a leaf may be written once this node has run. */
-static bool frees_a_leaf(const pass *p, const wg_node *node) {
-    for (int i = 0; i < node->input_count && p->input_count == 0; i++)
-        if (node->edges[i].node && node->edges[i].node->post_hooks)
-            return true;
-    return false;
 }
 
 /* Widens the inputs that were saved in bf16, but for those that vjp reads so. Where the gradient
@@ -356,8 +325,10 @@ static int widen_rounded(const pass *p, wg_node *node, wg_tensor **inputs) {
  * A node that saves nothing can do without the second run of its region, but that run needs the
  * leaves as they were in the first. */
 static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **inputs) {
-    const bool runs_again =
-        node->lacks || (node->region && !node->region->filled && frees_a_leaf(p, node));
+    bool frees_a_leaf = false; /* one may be written once this node has run */
+    for (int i = 0; i < node->input_count && p->input_count == 0; i++)
+        frees_a_leaf |= node->edges[i].node && node->edges[i].node->post_hooks;
+    const bool runs_again = node->lacks || (node->region && !node->region->filled && frees_a_leaf);
     if (runs_again && wg__region_run_again(node) < 0)
         return -1;
     if (node->freed)
@@ -419,8 +390,10 @@ static int run_vjp(pass *p, pass_entry *e, wg_tensor **inputs, wg_tensor **gradi
             gradients[i] = running;
     }
     wg__anomaly_state before = wg__anomaly_enter(node);
-    int status = decomposes ? differentiate_decomposition(p, &call, e->cotangents, gradients)
+    const bool was = wg_set_grad_enabled(decomposes || wg_grad_enabled());
+    int status = decomposes ? walk_decomposition(p, &call, e->cotangents, gradients)
                             : node->op->vjp(&call, e->cotangents, gradients);
+    wg_set_grad_enabled(was);
     wg__anomaly_leave(before);
     if (status < 0)
         return wg_error_pending()
@@ -440,13 +413,6 @@ static int run_vjp(pass *p, pass_entry *e, wg_tensor **inputs, wg_tensor **gradi
     return wg_error_pending() ? -1 : 0;
 }
 
-/* What a vjp reads and writes, for the profile. */
-static double bytes_of(const pass_entry *e, wg_tensor *const *inputs, wg_tensor *const *gradients) {
-    const int count = e->node->input_count;
-    return wg__bytes_of(count, inputs) + wg__bytes_of(count, gradients) +
-           wg__bytes_of(WG_MAX_OUTPUTS, e->cotangents);
-}
-
 static int run_op(pass *p, pass_entry *e) {
     wg_tensor *inputs[WG_MAX_INPUTS], *gradients[WG_MAX_INPUTS];
     wg_scope scope;
@@ -456,7 +422,11 @@ static int run_op(pass *p, pass_entry *e) {
     int status = run_vjp(p, e, inputs, gradients);
     if (span.taken) {
         const wg_node *node = e->node;
-        const double bytes = status < 0 || node->op->is_view ? 0 : bytes_of(e, inputs, gradients);
+        double bytes = 0; /* that the vjp reads and writes */
+        if (status == 0 && !node->op->is_view)
+            bytes = wg__bytes_of(node->input_count, inputs) +
+                    wg__bytes_of(node->input_count, gradients) +
+                    wg__bytes_of(WG_MAX_OUTPUTS, e->cotangents);
         wg__span_close(&span, bytes, node->input_count, node->input_specs);
     }
     wg_scope_end(&scope, NULL);
@@ -496,31 +466,6 @@ static int finish_leaf(pass *p, pass_entry *e) {
     return 0;
 }
 
-static int capture(pass *p, const pass_entry *e) {
-    for (int i = 0; i < p->input_count; i++) {
-        const wg_tensor *input = p->inputs[i];
-        wg_tensor *cotangent = input->node == e->node ? e->cotangents[input->output_index] : NULL;
-        if (cotangent && put(&p->results[i], own(p, cotangent)) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int run_hooks(pass_entry *e) {
-    int status = 0;
-    for (int j = 0; j < WG_MAX_OUTPUTS && e->node->hooks && status == 0; j++)
-        if (e->cotangents[j] && !e->holds_gradient)
-            status = wg__hooks_run(e->node, j, &e->cotangents[j]);
-    return status;
-}
-
-static void release_cotangents(pass_entry *e) {
-    for (int j = 0; j < WG_MAX_OUTPUTS; j++) {
-        wg_release(e->cotangents[j]);
-        e->cotangents[j] = NULL;
-    }
-}
-
 static int run_entry(pass *p, pass_entry *e) {
     wg_node *node = e->node;
     bool any = false;
@@ -530,9 +475,16 @@ static int run_entry(pass *p, pass_entry *e) {
         return 0;
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = run_hooks(e);
-    if (status == 0 && p->input_count)
-        status = capture(p, e);
+    int status = 0;
+    for (int j = 0; j < WG_MAX_OUTPUTS && node->hooks && status == 0; j++)
+        if (e->cotangents[j] && !e->holds_gradient)
+            status = wg__hooks_run(node, j, &e->cotangents[j]);
+    for (int i = 0; i < p->input_count && status == 0; i++) {
+        const wg_tensor *input = p->inputs[i];
+        wg_tensor *cotangent = input->node == node ? e->cotangents[input->output_index] : NULL;
+        if (cotangent)
+            status = put(&p->results[i], own(p, cotangent));
+    }
     for (int j = 0; j < WG_MAX_OUTPUTS && status == 0 && p->input_count == 0; j++)
         if (node->op && node->retains[j] && e->cotangents[j])
             status = keep_gradient(p, node, j, e->cotangents[j]);
@@ -547,8 +499,11 @@ static int run_entry(pass *p, pass_entry *e) {
             leads_on |= needs(p, node, i);
         status = leads_on ? run_op(p, e) : 0;
     }
-    if (node->op || status == 0) /* of a leaf, end_pass gives a broken sum back */
-        release_cotangents(e);
+    for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+        if (node->op || status == 0) { /* of a leaf, end_pass gives a broken sum back */
+            wg_release(e->cotangents[j]);
+            e->cotangents[j] = NULL;
+        }
     return status;
 }
 
@@ -601,8 +556,14 @@ static int walk(pass *p, const wg_backward_options *options, int output_count,
     bool was = wg_set_grad_enabled(p->create_graph);
     wg_scope scope;
     wg_scope_begin(&scope);
-    int64_t *order = make_plan(p, output_count, outputs);
+    int64_t *order = NULL;
+    if (collect(p, output_count, outputs) == 0)
+        order = wg__alloc_array(p->count, sizeof *order);
     int status = order ? 0 : -1;
+    if (order) {
+        sort_nodes(p, order);
+        mark_needed(p, order);
+    }
     for (int i = 0; i < output_count && status == 0; i++)
         status = seed_output(p, outputs[i], cotangents ? cotangents[i] : NULL);
     for (int64_t i = 0; i < p->count && status == 0; i++)

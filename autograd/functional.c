@@ -298,80 +298,23 @@ static int64_t count_elements(int count, wg_tensor *const *tensors) {
     return sum;
 }
 
-static int check_rank(const wg_tensor *y, const wg_tensor *x) {
-    if (y->spec.ndim + x->spec.ndim <= WG_MAX_DIMS)
-        return 0;
-    char output[128], input[128];
-    return wg_fail(WG_ERROR_SHAPE, "jacobian",
-                   "the derivative of %s by %s has %d dimensions; there are at most %d",
-                   wg_spec_text(output, sizeof output, &y->spec),
-                   wg_spec_text(input, sizeof input, &x->spec), y->spec.ndim + x->spec.ndim,
-                   WG_MAX_DIMS);
-}
-
 static int check_ranks(const jacobian_job *job) {
-    for (int j = 0; j < job->output_count; j++)
-        for (int i = 0; i < job->input_count; i++)
-            if (varies(job->values[j]) && varies(job->inputs[i]) &&
-                check_rank(job->values[j], job->inputs[i]) < 0)
-                return -1;
+    for (int k = 0; k < job->output_count * job->input_count; k++) {
+        const wg_tensor *y = job->values[k / job->input_count],
+                        *x = job->inputs[k % job->input_count];
+        char output[128], input[128];
+        if (varies(y) && varies(x) && y->spec.ndim + x->spec.ndim > WG_MAX_DIMS)
+            return wg_fail(WG_ERROR_SHAPE, "jacobian",
+                           "the derivative of %s by %s has %d dimensions; there are at most %d",
+                           wg_spec_text(output, sizeof output, &y->spec),
+                           wg_spec_text(input, sizeof input, &x->spec), y->spec.ndim + x->spec.ndim,
+                           WG_MAX_DIMS);
+    }
     return 0;
 }
 
-/* The slices of one Jacobian, rows (axis 0) or columns (axis -1), as one tensor. */
-static wg_tensor *assemble(int64_t count, wg_tensor *const *slices, int axis, const wg_tensor *y,
-                           const wg_tensor *x) {
-    int64_t shape[WG_MAX_DIMS];
-    const int ndim = y->spec.ndim + x->spec.ndim;
-    memcpy(shape, y->spec.shape, (size_t)y->spec.ndim * sizeof *shape);
-    memcpy(shape + y->spec.ndim, x->spec.shape, (size_t)x->spec.ndim * sizeof *shape);
-    if (count == 0)
-        return wg_zeros(x->spec.dtype, ndim, shape);
-    wg_tensor *all = wg_stack((int)count, slices, axis);
-    return wg_reshape(wg_cast(all, x->spec.dtype), ndim, shape);
-}
-
-/* ---- Rows, by reverse mode ---- */
-
-/* The gradients of one element of output j, into row `element` of each input's rows. */
-static int make_row(const jacobian_job *job, wg_tensor *const *stand_ins, int j, int64_t element,
-                    wg_tensor **gradients) {
-    const recorded_run run = {.input_count = job->input_count,
-                              .output_count = 1,
-                              .inputs = stand_ins,
-                              .outputs = &job->values[j],
-                              .create_graph = job->create_graph,
-                              .again = true};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *cotangent = basis_vector(job->values[j], element);
-    int status = cotangent ? pull_back(&run, &cotangent, gradients) : -1;
-    wg__hand_out(status, job->input_count, gradients);
-    wg_scope_end(&scope, NULL);
-    return status;
-}
-
-/* ---- Columns, by forward mode ---- */
-
-static int make_column(const jacobian_job *job, wg_tensor *const *inputs, int i, int64_t element,
-                       wg_tensor **tangents, wg_tensor **columns) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    tangents[i] = basis_vector(inputs[i], element);
-    int status = tangents[i] ? wg_jvp(job->function, job->context, job->input_count, inputs,
-                                      tangents, job->output_count, NULL, columns)
-                             : -1;
-    tangents[i] = NULL;
-    for (int j = 0; j < job->output_count && status == 0 && !job->create_graph; j++)
-        if (columns[j])
-            columns[j] = without_graph(columns[j]);
-    wg__hand_out(status, job->output_count, columns);
-    wg_scope_end(&scope, NULL);
-    return status;
-}
-
-/* ---- Many rows or columns at once, by wg_vmap. Every op on the way needs a batching rule: where
- * one has none, the Jacobian is made one by one. ---- */
+/* ---- Slices: rows by reverse mode, columns by forward mode. Many at once, by wg_vmap, where every
+ * op on the way has a batching rule, and else one by one. ---- */
 
 /* The elements of all cotangents or tangents of a pass, so that they stay in the cache. */
 enum { ELEMENTS_OF_A_PASS = 1 << 16 };
@@ -391,22 +334,22 @@ static int one_slice(int input_count, wg_tensor *const *inputs, int output_count
     const pass_job *p = context;
     const jacobian_job *job = p->job;
     const int n = job->input_count, m = job->output_count;
-    wg_tensor **room = wg__calloc((size_t)(wg__times(n + m, 2) + 1), sizeof *room);
+    wg_tensor **room = wg__calloc((size_t)wg__times(n + m, 2) + 1, sizeof *room);
     if (!room)
         return -1;
-    wg_tensor **given = room, **found = room + n + m;
+    wg_tensor **tangents = room, **found = room + n;
     int status;
-    given[p->of] = inputs[0];
     if (p->rows) {
         const recorded_run run = {.input_count = n,
-                                  .output_count = m,
+                                  .output_count = 1,
                                   .inputs = p->inputs,
-                                  .outputs = job->values,
+                                  .outputs = &job->values[p->of],
                                   .create_graph = job->create_graph,
                                   .again = true};
-        status = pull_back(&run, given, found);
+        status = pull_back(&run, inputs, found);
     } else {
-        status = wg_jvp(job->function, job->context, n, p->inputs, given, m, NULL, found);
+        tangents[p->of] = inputs[0];
+        status = wg_jvp(job->function, job->context, n, p->inputs, tangents, m, NULL, found);
     }
     for (int o = 0, k = 0; k < output_count && status == 0; o++)
         if (found[o])
@@ -425,45 +368,60 @@ static wg_tensor *basis(const wg_tensor *x, int64_t first, int64_t count) {
 }
 
 /* The slices of all passes, (count, sizes of the other side), as one Jacobian. */
-static wg_tensor *joined(int pass_count, wg_tensor *const *passes, bool rows, const wg_tensor *y,
-                         const wg_tensor *x) {
+static wg_tensor *joined(int64_t pass_count, wg_tensor *const *passes, bool rows,
+                         const wg_tensor *y, const wg_tensor *x) {
     int64_t shape[WG_MAX_DIMS], from = 0, to = -1;
+    const int ndim = y->spec.ndim + x->spec.ndim;
     memcpy(shape, y->spec.shape, (size_t)y->spec.ndim * sizeof *shape);
     memcpy(shape + y->spec.ndim, x->spec.shape, (size_t)x->spec.ndim * sizeof *shape);
-    wg_tensor *all = pass_count == 1 ? passes[0] : wg_cat(pass_count, passes, 0);
+    if (pass_count == 0)
+        return wg_zeros(x->spec.dtype, ndim, shape);
+    wg_tensor *all = pass_count == 1 ? passes[0] : wg_cat((int)pass_count, passes, 0);
     if (!rows && all)
         all = wg_movedim(all, 1, &from, &to);
-    return wg_reshape(wg_cast(all, x->spec.dtype), y->spec.ndim + x->spec.ndim, shape);
+    return wg_reshape(wg_cast(all, x->spec.dtype), ndim, shape);
 }
 
-/* As make_slices. -1 without an error where it cannot be done. */
-static int make_slices_at_once(const jacobian_job *job, wg_tensor *const *inputs, bool rows,
-                               int k) {
-    enum { MOST_PASSES = 4096 };
+/* One slice, as a pass of one. */
+static int run_one(pass_job *pass, const wg_tensor *of, int64_t element, int varying,
+                   wg_tensor **slices) {
+    wg_tensor *direction = basis_vector(of, element);
+    int status = direction ? one_slice(1, &direction, varying, slices, pass) : -1;
+    for (int v = 0; v < varying && status == 0; v++) {
+        wg_tensor *own = pass->job->create_graph ? slices[v] : without_graph(slices[v]);
+        slices[v] = wg_unsqueeze(own, 0);
+        status = slices[v] ? 0 : -1;
+    }
+    return status;
+}
+
+/* The Jacobians of output `k` by all inputs, by rows, or those of all outputs by input `k`, by
+ * columns; `each` slices in a pass. */
+static int make_slices(const jacobian_job *job, wg_tensor *const *inputs, bool rows, int k,
+                       int64_t each) {
     const int n = job->input_count, others = rows ? n : job->output_count;
     wg_tensor *const *varied = rows ? inputs : job->values;
     wg_tensor *of = rows ? job->values[k] : inputs[k];
-    const int64_t count = wg_tensor_count(of);
-    int64_t largest = count;
+    const int64_t count = wg_tensor_count(of), passes = (count + each - 1) / each;
     int varying = 0;
     for (int o = 0; o < others; o++)
-        if (varies(varied[o])) {
-            const int64_t size = wg_tensor_count(varied[o]);
-            largest = size > largest ? size : largest;
-            varying++;
-        }
-    const int64_t each = ELEMENTS_OF_A_PASS / (largest > 0 ? largest : 1);
-    const int64_t passes = each > 0 ? (count + each - 1) / each : 0;
-    if (count < 2 || each < 4 || passes > MOST_PASSES || of->spec.ndim == WG_MAX_DIMS)
-        return -1;
-    wg_tensor **found = wg__calloc((size_t)(wg__times(passes + 1, varying) + 1), sizeof *found);
+        varying += varies(varied[o]);
+    wg_tensor **found = wg__calloc((size_t)wg__times(passes + 1, varying + 1), sizeof(wg_tensor *));
     wg_tensor **slices = found ? found + passes * varying : NULL;
     pass_job pass = {job, inputs, rows, k};
     int status = found ? 0 : -1;
     for (int64_t p = 0; p < passes && status == 0; p++) {
         const int64_t first = p * each, left = count - first;
-        wg_tensor *directions = basis(of, first, left < each ? left : each);
-        status = wg_vmap(one_slice, &pass, 1, &directions, NULL, varying, slices);
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        if (each == 1) {
+            status = run_one(&pass, of, first, varying, slices);
+        } else {
+            wg_tensor *directions = basis(of, first, left < each ? left : each);
+            status = wg_vmap(one_slice, &pass, 1, &directions, NULL, varying, slices);
+        }
+        wg__hand_out(status, varying, slices);
+        wg_scope_end(&scope, NULL);
         for (int v = 0; v < varying && status == 0; v++)
             found[v * passes + p] = slices[v];
     }
@@ -472,46 +430,29 @@ static int make_slices_at_once(const jacobian_job *job, wg_tensor *const *inputs
         if (!varies(varied[o]))
             continue;
         job->jacobians[j * n + i] =
-            joined((int)passes, found + v++ * passes, rows, job->values[j], inputs[i]);
+            joined(passes, found + v++ * passes, rows, job->values[j], inputs[i]);
         status = job->jacobians[j * n + i] ? 0 : -1;
     }
     wg__free(found);
-    if (status < 0)
-        wg_error_clear();
     return status;
 }
 
-/* ---- Either ---- */
-
-/* The Jacobians of output `k` by all inputs, by rows, or those of all outputs by input `k`, by
- * columns. */
-static int make_slices(const jacobian_job *job, wg_tensor *const *inputs, bool rows, int k) {
-    const int n = job->input_count, m = job->output_count, others = rows ? n : m;
-    const int64_t count = wg_tensor_count(rows ? job->values[k] : inputs[k]);
-    if (make_slices_at_once(job, inputs, rows, k) == 0)
+static int make_all_slices(const jacobian_job *job, wg_tensor *const *inputs, bool rows, int k) {
+    enum { MOST_PASSES = 4096 };
+    const int others = rows ? job->input_count : job->output_count;
+    wg_tensor *const *varied = rows ? inputs : job->values;
+    const wg_tensor *of = rows ? job->values[k] : inputs[k];
+    const int64_t count = wg_tensor_count(of);
+    int64_t largest = count > 0 ? count : 1;
+    for (int o = 0; o < others; o++)
+        if (varies(varied[o]) && wg_tensor_count(varied[o]) > largest)
+            largest = wg_tensor_count(varied[o]);
+    const int64_t each = ELEMENTS_OF_A_PASS / largest;
+    if (count >= 2 && each >= 4 && (count + each - 1) / each <= MOST_PASSES &&
+        of->spec.ndim < WG_MAX_DIMS && make_slices(job, inputs, rows, k, each) == 0)
         return 0;
-    wg_tensor **tangents = wg__calloc((size_t)(n + others) + 1, sizeof *tangents);
-    wg_tensor **slices = wg__calloc((size_t)(wg__times(others, count) + 1), sizeof *slices);
-    wg_tensor **found = tangents ? tangents + n : NULL;
-    int status = tangents && slices ? 0 : -1;
-    for (int64_t e = 0; e < count && status == 0; e++) {
-        status = rows ? make_row(job, inputs, k, e, found)
-                      : make_column(job, inputs, k, e, tangents, found);
-        for (int o = 0; o < others; o++)
-            slices[o * count + e] = found[o];
-    }
-    for (int o = 0; o < others && status == 0; o++) {
-        const int j = rows ? k : o, i = rows ? o : k;
-        if (!varies(rows ? inputs[i] : job->values[j]))
-            continue;
-        wg_tensor *whole =
-            assemble(count, slices + o * count, rows ? 0 : -1, job->values[j], inputs[i]);
-        job->jacobians[j * n + i] = whole;
-        status = whole ? 0 : -1;
-    }
-    wg__free(tangents);
-    wg__free(slices);
-    return status;
+    wg_error_clear();
+    return make_slices(job, inputs, rows, k, 1);
 }
 
 /* A first run gives the sizes, and its graph serves the rows. */
@@ -526,7 +467,7 @@ static int run_jacobian(jacobian_job *job, wg_tensor **inputs) {
         count_elements(job->output_count, job->values)) {
         for (int j = 0; j < job->output_count && status == 0; j++)
             if (varies(job->values[j]))
-                status = make_slices(job, inputs, true, j);
+                status = make_all_slices(job, inputs, true, j);
         return status;
     }
     for (int i = 0; i < job->input_count && status == 0; i++) {
@@ -535,7 +476,7 @@ static int run_jacobian(jacobian_job *job, wg_tensor **inputs) {
     }
     for (int i = 0; i < job->input_count && status == 0; i++)
         if (varies(inputs[i]))
-            status = make_slices(job, inputs, false, i);
+            status = make_all_slices(job, inputs, false, i);
     return status;
 }
 

@@ -85,12 +85,6 @@ void wg__region_release(wg__region *region) {
     wg__free(region);
 }
 
-/* Called when a node of a region goes. */
-static void region_forget(const wg_node *node) {
-    node->region->calls[node->region_call].node = NULL;
-    wg__region_release(node->region);
-}
-
 static void free_node(wg_node *node) {
     wg__node_free_saved(node);
     for (int j = 0; j < node->output_count; j++)
@@ -98,8 +92,10 @@ static void free_node(wg_node *node) {
     free_hooks(&node->hooks);
     free_hooks(&node->post_hooks);
     wg__free(node->origin);
-    if (node->region)
-        region_forget(node);
+    if (node->region) {
+        node->region->calls[node->region_call].node = NULL;
+        wg__region_release(node->region);
+    }
     for (int i = 0; i < node->input_count; i++)
         if (node->edges[i].node)
             wg__node_release(node->edges[i].node);
@@ -175,20 +171,6 @@ static int save(wg__saved *saved, const wg_tensor *x, bool bare) {
 /* ---- Mixed precision: tensors that are saved in bf16. The node that made a tensor holds its copy,
  * which all ops that save it share. ---- */
 
-static bool is_saved_rounded(const wg_call *call, int i) {
-    const wg_tensor *x = call->inputs[i];
-    return call->op->saves_rounded >> i & 1 && x && x->spec.dtype == WG_F32 && x->node &&
-           x->node->op && !x->tangents && wg_matmul_dtype() == WG_BF16;
-}
-
-/* A copy in bf16, in the innermost scope. */
-static wg_tensor *round_tensor(wg_tensor *x) {
-    const bool recording = wg_set_grad_enabled(false);
-    wg_tensor *copy = wg_cast(x, WG_BF16);
-    wg_set_grad_enabled(recording);
-    return copy;
-}
-
 static int save_rounded(wg__saved *saved, wg_tensor *x) {
     wg_node *maker = x->node;
     const uint64_t version = wg__tensor_version(x);
@@ -196,7 +178,9 @@ static int save_rounded(wg__saved *saved, wg_tensor *x) {
         return save(saved, maker->rounded, true);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_tensor *copy = round_tensor(x);
+    const bool recording = wg_set_grad_enabled(false);
+    const wg_tensor *copy = wg_cast(x, WG_BF16);
+    wg_set_grad_enabled(recording);
     int status = copy ? save(saved, copy, true) : -1;
     if (status == 0 && x->output_index == 0) {
         drop(&maker->rounded);
@@ -208,15 +192,16 @@ static int save_rounded(wg__saved *saved, wg_tensor *x) {
     return status;
 }
 
-static int save_input(wg_node *node, const wg_call *call, int i) {
-    return is_saved_rounded(call, i) ? save_rounded(&node->inputs[i], call->inputs[i])
-                                     : save(&node->inputs[i], call->inputs[i], false);
-}
-
 static int save_all(wg_node *node, const wg_call *call) {
-    for (int i = 0; i < call->input_count; i++)
-        if (call->op->saves_inputs >> i & 1 && save_input(node, call, i) < 0)
+    for (int i = 0; i < call->input_count; i++) {
+        wg_tensor *x = call->inputs[i];
+        const bool is_rounded = call->op->saves_rounded >> i & 1 && x && x->spec.dtype == WG_F32 &&
+                                x->node && x->node->op && !x->tangents &&
+                                wg_matmul_dtype() == WG_BF16;
+        if (call->op->saves_inputs >> i & 1 &&
+            (is_rounded ? save_rounded(&node->inputs[i], x) : save(&node->inputs[i], x, false)) < 0)
             return -1;
+    }
     for (int j = 0; j < call->output_count; j++)
         if (call->op->saves_outputs >> j & 1 && save(&node->outputs[j], call->outputs[j], true) < 0)
             return -1;
@@ -448,17 +433,6 @@ wg_tensor *wg_detach(wg_tensor *x) {
 
 static atomic_int last_id;
 
-/* The hook that the first run of a checkpointed function has registered; 0: it was removed since.
- */
-static int id_of(const wg_node *node, int output_index, wg_gradient_hook function,
-                 const void *context) {
-    for (const wg__hook *hook = node->hooks; hook; hook = hook->next)
-        if (hook->output_index == output_index && hook->function == function &&
-            hook->context == context)
-            return hook->id;
-    return 0;
-}
-
 /* Puts a copy at the end of a list; its id, or -1. */
 static int append(wg__hook **place, wg__hook hook) {
     wg__hook *added = wg__alloc(sizeof *added);
@@ -477,8 +451,14 @@ int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context) {
         return -1;
     if (!x->node)
         return wg_fail(WG_ERROR_GRADIENT, "register_hook", "the tensor requires no gradient");
-    if (wg__active_region.again && x->node->region == wg__active_region.region)
-        return id_of(x->node, x->output_index, hook, context);
+    if (wg__active_region.again && x->node->region == wg__active_region.region) {
+        /* The first run of a checkpointed function has registered it; 0: it was removed since. */
+        const wg__hook *first = x->node->hooks;
+        while (first && (first->output_index != x->output_index || first->function != hook ||
+                         first->context != context))
+            first = first->next;
+        return first ? first->id : 0;
+    }
     return append(
         &x->node->hooks,
         (wg__hook){.output_index = x->output_index, .function = hook, .context = context});
@@ -563,21 +543,16 @@ int wg__hooks_run(wg_node *node, int output_index, wg_tensor **gradient) {
     return 0;
 }
 
-/* A handle on the leaf, whichever of its own are still there. */
-static wg_tensor *handle_on(const wg__hook *hook, wg_node *node) {
-    wg_tensor *leaf = wg__tensor_reference(hook->leaf, true);
-    if (!leaf)
-        return NULL;
-    wg__node_retain(node);
-    leaf->node = node;
-    return leaf;
-}
-
 int wg__post_hooks_run(wg_node *node) {
     const wg__hook *hook = NULL;
     for (int id = 0; (hook = hook_after(node->post_hooks, 0, id));) {
         id = hook->id;
-        wg_tensor *leaf = handle_on(hook, node);
+        /* A handle on the leaf, whichever of its own are still there. */
+        wg_tensor *leaf = wg__tensor_reference(hook->leaf, true);
+        if (leaf) {
+            wg__node_retain(node);
+            leaf->node = node;
+        }
         int status = leaf ? hook->after(leaf, hook->context) : -1;
         wg_release(leaf);
         if (wg_error_pending())

@@ -19,14 +19,6 @@ static wg_tensor *sample_of(wg_tensor *all, wg__level *level) {
     return x && wg__tangent_push(x, level, all) < 0 ? NULL : x;
 }
 
-static int refuse(const wg_op *op) {
-    return wg_fail(
-        WG_ERROR_ARGUMENT, "vmap",
-        "%s has no batching rule and no decomposition: run it outside of the function, or "
-        "give its op a `batch`",
-        op->name);
-}
-
 static int check_samples(const wg_call *call, int output, const wg_tensor *all, int64_t samples) {
     if (all && all->spec.ndim > 0 && all->spec.shape[0] == samples)
         return 0;
@@ -51,13 +43,6 @@ static int finish(wg_call *call, wg_tensor *const *all, wg__level *level) {
         return -1;
     wg__mark_saved(call);
     return 0;
-}
-
-static int run_rule(wg_call *call, wg__level *level, uint32_t batched, wg_tensor *const *inputs) {
-    wg_call all = *call;
-    all.inputs = inputs;
-    const int status = call->op->batch(&all, batched, level->samples);
-    return status ? status : finish(call, all.outputs, level);
 }
 
 /* A fused op gives no gradient to inputs that it is not differentiable in; its decomposition might.
@@ -90,10 +75,17 @@ static int run_batch(wg_call *call, wg__level *level) {
     }
     if (op->infer && op->infer(call) < 0)
         return -1;
-    const int status = op->batch ? run_rule(call, level, batched, inputs) : WG_BATCH_DECOMPOSES;
+    wg_call all = *call;
+    all.inputs = inputs;
+    const int status = op->batch ? op->batch(&all, batched, level->samples) : WG_BATCH_DECOMPOSES;
     if (status != WG_BATCH_DECOMPOSES)
-        return status;
-    return op->decompose ? run_decomposition(call) : refuse(op);
+        return status ? status : finish(call, all.outputs, level);
+    if (op->decompose)
+        return run_decomposition(call);
+    return wg_fail(WG_ERROR_ARGUMENT, "vmap",
+                   "%s has no batching rule and no decomposition: run it outside of the function, "
+                   "or give its op a `batch`",
+                   op->name);
 }
 
 /* The tensor that holds the elements of all samples. Within nested calls, it follows the handles of
@@ -116,10 +108,6 @@ typedef struct vmap_job {
     wg__level *level;
 } vmap_job;
 
-static bool is_batched(const vmap_job *job, int i) {
-    return job->inputs[i] && !(job->axes && job->axes[i] == WG_UNBATCHED);
-}
-
 /* Input i with its samples as axis 0; NULL with [INDEX, SHAPE]. */
 static wg_tensor *samples_first(const vmap_job *job, int i) {
     wg_tensor *x = job->inputs[i];
@@ -140,7 +128,7 @@ static wg_tensor *samples_first(const vmap_job *job, int i) {
 static int make_handles(const vmap_job *job, wg_tensor **handles) {
     for (int i = 0; i < job->input_count; i++) {
         handles[i] = job->inputs[i];
-        if (!is_batched(job, i))
+        if (!job->inputs[i] || (job->axes && job->axes[i] == WG_UNBATCHED))
             continue;
         wg_tensor *all = samples_first(job, i);
         handles[i] = all ? sample_of(all, job->level) : NULL;

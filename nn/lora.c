@@ -32,38 +32,24 @@ static bool is_whole(const wg_module *module, const wg_lora_options *options) {
     return false;
 }
 
-static bool is_spared(const char *path, const wg_lora_options *options) {
-    for (int i = 0; i < options->spared_count; i++)
-        if (strncmp(path, options->spared[i], strlen(options->spared[i])) == 0)
-            return true;
-    return false;
-}
-
-/* Whether the weight is another module's, too: the head of a model whose head is its table. */
-static bool is_tied(const wg_linear *linear) {
-    for (const wg_slot *slot = linear->module.first_slot; slot; slot = slot->next)
-        if (slot->tensor == linear->weight && slot->tied)
-            return true;
-    return false;
-}
-
 static bool is_target(const wg_linear *linear, const char *path, const char *target,
                       const wg_lora_options *options) {
-    if (strcmp(target, WG_LORA_ALL_LINEAR) == 0)
-        return !is_tied(linear) && !is_spared(path, options) && !is_whole(&linear->module, options);
-    return is_named(path, target);
+    if (strcmp(target, WG_LORA_ALL_LINEAR) != 0)
+        return is_named(path, target);
+    for (int i = 0; i < options->spared_count; i++)
+        if (strncmp(path, options->spared[i], strlen(options->spared[i])) == 0)
+            return false;
+    /* The weight may be another module's, too: the head of a model whose head is its table. */
+    for (const wg_slot *slot = linear->module.first_slot; slot; slot = slot->next)
+        if (slot->tensor == linear->weight && slot->tied)
+            return false;
+    return !is_whole(&linear->module, options);
 }
 
 /* Layers get children while the tree is walked, which are no targets. */
 static bool is_adapter(const wg_module *module) {
     return module->parent &&
            (strcmp(module->name, "lora_A") == 0 || strcmp(module->name, "lora_B") == 0);
-}
-
-/* The last part of a path. */
-static const char *last_part(const char *path) {
-    const char *dot = strrchr(path, '.');
-    return dot ? dot + 1 : path;
 }
 
 /* "query, key, value": how the paths of linear layers end. */
@@ -74,7 +60,7 @@ static const char *list_linears(wg_module *root, char *text, size_t size) {
             continue;
         char path[WG__MODULE_PATH];
         wg__module_path(m, path, sizeof path);
-        const char *part = last_part(path);
+        const char *dot = strrchr(path, '.'), *part = dot ? dot + 1 : path;
         char quoted[80];
         snprintf(quoted, sizeof quoted, ", %.70s,", part);
         char padded[512];

@@ -130,15 +130,11 @@ wg_tensor *wg_module_leave(const wg_error_place *place, wg_tensor *result) {
 
 /* ---- Modules ---- */
 
-static bool is_name(const char *name) {
-    size_t length = strlen(name);
-    return length > 0 && name[0] != '.' && name[length - 1] != '.' && !strchr(name, '/') &&
-           !strstr(name, "..");
-}
-
 /* -1 with ARGUMENT unless a child or slot of that name may be added. */
 static int check_name(wg_module *module, const char *name, const char *where) {
-    if (!name || !is_name(name))
+    const size_t length = name ? strlen(name) : 0;
+    if (length == 0 || name[0] == '.' || name[length - 1] == '.' || strchr(name, '/') ||
+        strstr(name, ".."))
         return wg_fail(WG_ERROR_ARGUMENT, where, "\"%s\" is no name; dots may join parts, no slash",
                        name ? name : "");
     bool taken = false;
@@ -457,18 +453,13 @@ void wg_module_no_decay(wg_module *module, const char *name) {
 
 /* ---- The tree as a whole ---- */
 
-static int64_t count_slots(wg_module *module) {
+wg_state_dict *wg_module_state(wg_module *module) {
+    if (!module)
+        return NULL;
     int64_t count = 0;
     for (wg_module *m = module; m; m = wg__module_next(module, m))
         for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
             count++;
-    return count;
-}
-
-wg_state_dict *wg_module_state(wg_module *module) {
-    if (!module)
-        return NULL;
-    int64_t count = count_slots(module);
     wg_state_dict *state = wg__calloc(1, sizeof *state);
     if (!state)
         return NULL;
@@ -512,11 +503,6 @@ int64_t wg_module_parameter_count(wg_module *module) {
 /* ---- Changing the dtype. Layers hold the handles, so a handle stays and gets other contents. ----
  */
 
-static bool is_converted(const wg_slot *slot, wg_dtype dtype) {
-    wg_dtype now = wg_tensor_dtype(slot->tensor);
-    return !slot->tied && wg_dtype_is_float(now) && now != dtype;
-}
-
 static void swap_contents(wg_tensor *a, wg_tensor *b) {
     wg_tensor old = *a;
     a->storage = b->storage, b->storage = old.storage;
@@ -528,19 +514,16 @@ static void swap_contents(wg_tensor *a, wg_tensor *b) {
     a->output_index = b->output_index, b->output_index = old.output_index;
 }
 
-/* The slot's elements in another dtype, requiring a gradient if the slot does. [scope] */
-static wg_tensor *converted(const wg_slot *slot, wg_dtype dtype) {
-    wg_tensor *cast = wg_cast(wg_detach(slot->tensor), dtype);
-    if (cast && wg_requires_grad(slot->tensor) && wg_set_requires_grad(cast, true) < 0)
-        return NULL;
-    return cast;
-}
-
 /* All are converted before the first is exchanged, so that a failure changes nothing. */
 static int convert_all(const wg_state_dict *state, wg_dtype dtype, wg_tensor **casts) {
     for (int64_t i = 0; i < state->count; i++) {
         const wg_slot *slot = state->entries[i].slot;
-        if (is_converted(slot, dtype) && !(casts[i] = converted(slot, dtype)))
+        const wg_dtype now = wg_tensor_dtype(slot->tensor);
+        if (slot->tied || !wg_dtype_is_float(now) || now == dtype)
+            continue;
+        casts[i] = wg_cast(wg_detach(slot->tensor), dtype);
+        if (!casts[i] ||
+            (wg_requires_grad(slot->tensor) && wg_set_requires_grad(casts[i], true) < 0))
             return -1;
     }
     for (int64_t i = 0; i < state->count; i++)

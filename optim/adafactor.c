@@ -48,14 +48,6 @@ static int64_t chunks_of(int64_t count) {
 
 /* ---- State ---- */
 
-/* In the scratch, all of them doubles: for each block the sums of its update and its weights, the
- * sums of its rows and columns; then the factors of the columns, in the parameter's dtype. */
-static size_t scratch_doubles(const layout *own) {
-    int64_t blocks = own->matrices * own->blocks;
-    return (size_t)(2 * blocks + own->matrices * own->rows + blocks * own->columns +
-                    own->matrices * own->columns);
-}
-
 /* The root mean squares of update and weights are those of the whole parameter. */
 static bool is_whole(const wg_optimizer *optimizer, const wg__optimizer_entry *entry) {
     (void)optimizer, (void)entry;
@@ -71,8 +63,13 @@ static int prepare_matrix(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     if (wg__optimizer_add_state(entry, "exp_avg_sq_row", ndim - 1, shape) < 0 ||
         wg__optimizer_add_state(entry, "exp_avg_sq_col", ndim - 1, column_shape) < 0)
         return -1;
-    layout own = layout_of(entry->parameter);
-    return wg__optimizer_reserve_scratch(optimizer, scratch_doubles(&own) * sizeof(double));
+    /* For each block the sums of its update and its weights, the sums of its rows and columns; then
+     * the factors of the columns, in the parameter's dtype. */
+    const layout own = layout_of(entry->parameter);
+    const int64_t blocks = own.matrices * own.blocks;
+    const int64_t doubles =
+        2 * blocks + own.matrices * own.rows + blocks * own.columns + own.matrices * own.columns;
+    return wg__optimizer_reserve_scratch(optimizer, (size_t)doubles * sizeof(double));
 }
 
 static int prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
@@ -124,10 +121,6 @@ static void set_step_size(tensor_step *step, int64_t parts, double learning_rate
         rate * step->optimizer->gradient_scale / fmax(1, update_rms / options->clip_threshold);
 }
 
-static double get_number(const wg__optimizer_entry *entry, const void *numbers, int64_t at) {
-    return entry->dtype == WG_F64 ? ((const double *)numbers)[at] : ((const float *)numbers)[at];
-}
-
 static void set_number(const wg__optimizer_entry *entry, void *numbers, int64_t at, double value) {
     if (entry->dtype == WG_F64)
         ((double *)numbers)[at] = value;
@@ -138,7 +131,9 @@ static void set_number(const wg__optimizer_entry *entry, void *numbers, int64_t 
 /* Moves number `at` of a state towards `value`, and gives where it is then. */
 static double blend_state(const tensor_step *step, int state, int64_t at, double value) {
     void *numbers = wg__entry_state(step->entry, state, 0);
-    double moved = step->beta2 * get_number(step->entry, numbers, at) + (1 - step->beta2) * value;
+    const double before =
+        step->entry->dtype == WG_F64 ? ((double *)numbers)[at] : ((float *)numbers)[at];
+    double moved = step->beta2 * before + (1 - step->beta2) * value;
     set_number(step->entry, numbers, at, moved);
     return moved;
 }
@@ -154,16 +149,6 @@ static block block_at(const layout *own, int64_t number) {
     int64_t matrix = number / own->blocks, first = number % own->blocks * own->block_rows;
     int64_t last = first + own->block_rows < own->rows ? first + own->block_rows : own->rows;
     return (block){matrix, matrix * own->rows + first, matrix * own->rows + last};
-}
-
-static void divide_scratch(tensor_step *step) {
-    const layout *own = &step->layout;
-    int64_t blocks = own->matrices * own->blocks;
-    step->update_sums = step->optimizer->scratch;
-    step->weight_sums = step->update_sums + blocks;
-    step->row_sums = step->weight_sums + blocks;
-    step->column_sums = step->row_sums + own->matrices * own->rows;
-    step->column_factors = step->column_sums + blocks * own->columns;
 }
 
 static void sum_squares(int64_t first, int64_t last, void *context) {
@@ -249,8 +234,12 @@ static void apply_update(int64_t first, int64_t last, void *context) {
 static void step_matrix(tensor_step *step, double learning_rate) {
     step->layout = layout_of(step->entry->parameter);
     const layout *own = &step->layout;
-    divide_scratch(step);
-    int64_t blocks = own->matrices * own->blocks;
+    const int64_t blocks = own->matrices * own->blocks;
+    step->update_sums = step->optimizer->scratch;
+    step->weight_sums = step->update_sums + blocks;
+    step->row_sums = step->weight_sums + blocks;
+    step->column_sums = step->row_sums + own->matrices * own->rows;
+    step->column_factors = step->column_sums + blocks * own->columns;
     wg__parallel_for(blocks, 1, sum_squares, step);
     wg__parallel_for(own->matrices * own->columns, 256, update_columns, step);
     update_rows(step);

@@ -155,6 +155,14 @@ typedef struct wg__optimizer_shard {
     int64_t elements;
 } wg__optimizer_shard;
 
+/* A step during a backward pass. */
+typedef struct wg__step_in_backward {
+    bool open; /* between wg_optimizer_step_begin and wg_optimizer_step_end */
+    double learning_rate;
+    double *norm;    /* of the caller; NULL: gradients are not measured */
+    int64_t stepped; /* entries so far */
+} wg__step_in_backward;
+
 struct wg_optimizer {
     const wg__optimizer_rule *rule;
     union {
@@ -182,12 +190,7 @@ struct wg_optimizer {
     size_t scratch_size;
     double gradient_scale; /* the factor of gradients in the next step: 1 unless clipped */
     bool not_finite;       /* the gradients, when they were last measured */
-    struct {
-        bool open; /* between wg_optimizer_step_begin and wg_optimizer_step_end */
-        double learning_rate;
-        double *norm;    /* of the caller; NULL: gradients are not measured */
-        int64_t stepped; /* entries so far */
-    } in_backward;
+    wg__step_in_backward in_backward;
 };
 
 /* An optimizer without parameters; NULL with MEMORY. */

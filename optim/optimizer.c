@@ -182,42 +182,24 @@ void wg_optimizer_free(wg_optimizer *optimizer) {
     wg__free(optimizer);
 }
 
-/* Gives *block room for `count` elements, keeping the first `used`. */
-static int grow(void **block, int64_t used, int64_t count, size_t size) {
-    void *larger = wg__alloc_array(count, size);
-    if (!larger)
-        return -1;
-    if (used)
-        memcpy(larger, *block, (size_t)used * size);
-    wg__free(*block);
-    *block = larger;
-    return 0;
-}
-
 /* Room for one more entry, and for the partial norms of its chunks. */
 static int reserve(wg_optimizer *optimizer, int64_t chunks) {
-    if (optimizer->count == optimizer->capacity) {
-        int64_t capacity = 2 * optimizer->capacity + 16;
-        void *entries = optimizer->entries;
-        if (grow(&entries, optimizer->count, capacity, sizeof(wg__optimizer_entry)) < 0)
-            return -1;
-        optimizer->entries = entries;
-        optimizer->capacity = capacity;
-    }
-    void *norms = optimizer->partial_norms;
-    if (grow(&norms, 0, optimizer->chunks + chunks + 1, sizeof(double)) < 0)
+    double *norms = wg__alloc_array(optimizer->chunks + chunks + 1, sizeof *norms);
+    if (!norms)
         return -1;
+    wg__free(optimizer->partial_norms);
     optimizer->partial_norms = norms;
-    return 0;
+    return wg__reserve(&optimizer->entries, optimizer->count, &optimizer->capacity,
+                       optimizer->count + 1, sizeof *optimizer->entries);
 }
 
 int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size) {
     if (size <= optimizer->scratch_size)
         return 0;
-    if (grow(&optimizer->scratch, 0, 1, size) < 0)
-        return -1;
-    optimizer->scratch_size = size;
-    return 0;
+    wg__free(optimizer->scratch);
+    optimizer->scratch = wg__alloc(size);
+    optimizer->scratch_size = optimizer->scratch ? size : 0;
+    return optimizer->scratch ? 0 : -1;
 }
 
 int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int ndim,
@@ -335,11 +317,6 @@ static void join_group(const wg_optimizer *optimizer, wg__optimizer_entry *entry
     }
 }
 
-static void count_in_groups(wg_optimizer *optimizer, const char *name) {
-    for (int64_t i = 0; i < optimizer->group_count; i++)
-        optimizer->groups[i].parameters += has_name(&optimizer->groups[i], name);
-}
-
 int wg__optimizer_check_groups(const wg_optimizer *optimizer, const char *where) {
     for (int64_t i = 0; i < optimizer->group_count && optimizer->count > 0; i++)
         if (optimizer->groups[i].parameters == 0)
@@ -374,7 +351,8 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
     }
     optimizer->entries[optimizer->count++] = entry;
     optimizer->chunks += chunk_count(&entry);
-    count_in_groups(optimizer, name);
+    for (int64_t i = 0; i < optimizer->group_count; i++)
+        optimizer->groups[i].parameters += has_name(&optimizer->groups[i], name);
     return 0;
 }
 

@@ -82,19 +82,6 @@ static int prepare_adam(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     return wg__optimizer_add_state_like(entry, "exp_avg_sq");
 }
 
-static wg__adam_rates adamw_rates(const wg_adamw_options *options, const wg_optimizer *optimizer,
-                                  double learning_rate) {
-    double t = (double)optimizer->steps;
-    return (wg__adam_rates){
-        .gradient_scale = optimizer->gradient_scale,
-        .beta1 = options->beta1,
-        .beta2 = options->beta2,
-        .root_scale = 1 / sqrt(1 - pow(options->beta2, t)),
-        .eps = options->eps,
-        .step_size = learning_rate / (1 - pow(options->beta1, t)),
-    };
-}
-
 typedef struct adam_update {
     const wg_optimizer *optimizer;
     double learning_rate;
@@ -103,7 +90,8 @@ typedef struct adam_update {
     wg__adam_rates rates; /* of a parameter without decay, at that learning rate */
 } adam_update;
 
-static void update_adam_chunk(const wg__optimizer_chunk *chunk, const adam_update *step) {
+static void update_adam_chunk(const wg__optimizer_chunk *chunk, void *context) {
+    const adam_update *step = context;
     const wg__optimizer_entry *entry = chunk->entry;
     const double decay = wg__entry_decay(entry, step->decay);
     wg__adam_rates own = step->rates;
@@ -116,28 +104,31 @@ static void update_adam_chunk(const wg__optimizer_chunk *chunk, const adam_updat
                wg__entry_state(entry, 1, chunk->begin));
 }
 
+/* Of the optimizer's own options, or of the AdamW in Muon. */
 static adam_update adam_update_of(const wg_optimizer *optimizer, const wg_adamw_options *options,
-                                  double learning_rate) {
-    return (adam_update){.optimizer = optimizer,
-                         .learning_rate = learning_rate,
-                         .decay = options->weight_decay,
-                         .rates = adamw_rates(options, optimizer, learning_rate)};
-}
-
-static void run_adam_chunk(const wg__optimizer_chunk *chunk, void *context) {
-    update_adam_chunk(chunk, context);
+                                  double learning_rate, bool is_coupled) {
+    const double t = (double)optimizer->steps;
+    return (adam_update){optimizer,
+                         learning_rate,
+                         options->weight_decay,
+                         is_coupled,
+                         {.gradient_scale = optimizer->gradient_scale,
+                          .beta1 = options->beta1,
+                          .beta2 = options->beta2,
+                          .root_scale = 1 / sqrt(1 - pow(options->beta2, t)),
+                          .eps = options->eps,
+                          .step_size = learning_rate / (1 - pow(options->beta1, t))}};
 }
 
 static int step_adamw(wg_optimizer *optimizer, double learning_rate) {
-    adam_update step = adam_update_of(optimizer, &optimizer->options.adam, learning_rate);
-    wg__optimizer_walk(optimizer, run_adam_chunk, &step);
+    adam_update step = adam_update_of(optimizer, &optimizer->options.adam, learning_rate, false);
+    wg__optimizer_walk(optimizer, update_adam_chunk, &step);
     return 0;
 }
 
 static int step_adam(wg_optimizer *optimizer, double learning_rate) {
-    adam_update step = adam_update_of(optimizer, &optimizer->options.adam, learning_rate);
-    step.is_coupled = true;
-    wg__optimizer_walk(optimizer, run_adam_chunk, &step);
+    adam_update step = adam_update_of(optimizer, &optimizer->options.adam, learning_rate, true);
+    wg__optimizer_walk(optimizer, update_adam_chunk, &step);
     return 0;
 }
 
@@ -248,13 +239,6 @@ static const double coefficients[] = {3.4445, -4.7750, 2.0315};
 static const char *const default_adamw_names[] = {"embed", "wte",  "wpe", "shared",
                                                   "head",  "cls.", NULL};
 
-static bool is_named(const char *const *parts, const char *name) {
-    for (; *parts; parts++)
-        if (strstr(name, *parts))
-            return true;
-    return false;
-}
-
 /* A matrix with its shorter side first, and how to read it so. */
 typedef struct sides {
     int64_t shorter, longer;
@@ -272,17 +256,11 @@ static int64_t chunks_of(int64_t count) {
     return (count + WG__GRAIN - 1) / WG__GRAIN;
 }
 
-/* In the scratch: sums of the chunks, X and the next X, A and b A + c A^2. */
-static size_t scratch_size(const wg_tensor *parameter) {
-    int64_t count = wg_tensor_count(parameter), shorter = sides_of(parameter).shorter;
-    size_t numbers = 2 * (size_t)count + 2 * (size_t)(shorter * shorter);
-    return (size_t)chunks_of(count) * sizeof(double) +
-           numbers * wg_dtype_size(wg_tensor_dtype(parameter));
-}
-
 static bool is_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry *entry) {
-    return wg_tensor_ndim(entry->parameter) == 2 &&
-           !is_named(optimizer->options.muon.adamw_names, entry->name);
+    bool is_named = false;
+    for (const char *const *part = optimizer->options.muon.adamw_names; *part; part++)
+        is_named = is_named || strstr(entry->name, *part);
+    return wg_tensor_ndim(entry->parameter) == 2 && !is_named;
 }
 
 static int prepare_muon(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
@@ -293,7 +271,12 @@ static int prepare_muon(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
         return -1;
     if (entry->end == entry->begin) /* another rank's */
         return 0;
-    return wg__optimizer_reserve_scratch(optimizer, scratch_size(entry->parameter));
+    /* Sums of the chunks, X and the next X, A and b A + c A^2. */
+    const int64_t count = wg_tensor_count(entry->parameter),
+                  shorter = sides_of(entry->parameter).shorter;
+    const size_t numbers = 2 * (size_t)count + 2 * (size_t)(shorter * shorter);
+    return wg__optimizer_reserve_scratch(optimizer, (size_t)chunks_of(count) * sizeof(double) +
+                                                        numbers * wg_dtype_size(entry->dtype));
 }
 
 /* ---- Muon: One matrix ---- */
@@ -308,16 +291,6 @@ typedef struct matrix_step {
     double factor;          /* the factor of X before the iteration */
     double keep, step_size; /* of the update */
 } matrix_step;
-
-static void divide_scratch(matrix_step *step) {
-    size_t size = wg_dtype_size(step->entry->dtype);
-    int64_t shorter = sides_of(step->entry->parameter).shorter;
-    step->sums = step->optimizer->scratch;
-    step->x = (char *)(step->sums + chunks_of(step->count));
-    step->next = step->x + (size_t)step->count * size;
-    step->a = step->next + (size_t)step->count * size;
-    step->b = step->a + (size_t)(shorter * shorter) * size;
-}
 
 static void *element(const matrix_step *step, char *numbers, int64_t at) {
     return numbers + (size_t)at * wg_dtype_size(step->entry->dtype);
@@ -340,14 +313,6 @@ static void apply(int64_t begin, int64_t end, void *context) {
     const matrix_step *step = context;
     step->loops->apply(end - begin, step->keep, step->step_size, element(step, step->x, begin),
                        wg__entry_weight(step->entry, begin));
-}
-
-static void normalise(matrix_step *step) {
-    double sum = 0;
-    for (int64_t chunk = 0; chunk < chunks_of(step->count); chunk++)
-        sum += step->sums[chunk];
-    step->factor = 1 / (sqrt(sum) + NORM_EPS);
-    wg__parallel_for(step->count, WG__GRAIN, scale, step);
 }
 
 /* B = c B + b A */
@@ -394,18 +359,14 @@ static void orthogonalise(matrix_step *step) {
     }
 }
 
-/* Jordan's sqrt(max(1, rows / columns)); or 0.2 sqrt(max(rows, columns)), by which the update has
- * about the root mean square of AdamW's (Liu et al. 2025). */
-static double shape_factor(const wg_tensor *parameter, bool match_adamw) {
-    double rows = (double)wg_tensor_shape(parameter)[0];
-    double columns = (double)wg_tensor_shape(parameter)[1];
-    return match_adamw ? 0.2 * sqrt(fmax(rows, columns)) : sqrt(fmax(1, rows / columns));
-}
-
+/* It is scaled by Jordan's sqrt(max(1, rows / columns)); or by 0.2 sqrt(max(rows, columns)), by
+ * which the update has about the root mean square of AdamW's (Liu et al. 2025). */
 static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry *entry,
                         double learning_rate) {
     const wg_muon_options *options = &optimizer->options.muon;
     const double decay = wg__entry_decay(entry, options->weight_decay);
+    const double rows = (double)wg_tensor_shape(entry->parameter)[0],
+                 columns = (double)wg_tensor_shape(entry->parameter)[1];
     learning_rate *= entry->rate;
     matrix_step step = {
         .optimizer = optimizer,
@@ -413,11 +374,22 @@ static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry
         .loops = wg__optimizer_loops_of(optimizer, entry),
         .count = wg_tensor_count(entry->parameter),
         .keep = 1 - learning_rate * decay,
-        .step_size = learning_rate * shape_factor(entry->parameter, options->match_adamw),
+        .step_size = learning_rate * (options->match_adamw ? 0.2 * sqrt(fmax(rows, columns))
+                                                           : sqrt(fmax(1, rows / columns))),
     };
-    divide_scratch(&step);
+    const size_t size = wg_dtype_size(entry->dtype), all = (size_t)step.count * size;
+    const int64_t shorter = sides_of(entry->parameter).shorter;
+    step.sums = optimizer->scratch;
+    step.x = (char *)(step.sums + chunks_of(step.count));
+    step.next = step.x + all;
+    step.a = step.next + all;
+    step.b = step.a + (size_t)(shorter * shorter) * size;
     wg__parallel_for(step.count, WG__GRAIN, take_momentum, &step);
-    normalise(&step);
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < chunks_of(step.count); chunk++)
+        sum += step.sums[chunk];
+    step.factor = 1 / (sqrt(sum) + NORM_EPS);
+    wg__parallel_for(step.count, WG__GRAIN, scale, &step);
     orthogonalise(&step);
     wg__parallel_for(step.count, WG__GRAIN, apply, &step);
 }
@@ -432,7 +404,7 @@ static void update_rest(const wg__optimizer_chunk *chunk, void *context) {
 static int step_muon(wg_optimizer *optimizer, double learning_rate) {
     const wg_muon_options *options = &optimizer->options.muon;
     double rest_rate = learning_rate * options->adamw_rate;
-    adam_update rest = adam_update_of(optimizer, &options->adamw, rest_rate);
+    adam_update rest = adam_update_of(optimizer, &options->adamw, rest_rate, false);
     wg__optimizer_walk(optimizer, update_rest, &rest);
     for (int64_t i = optimizer->first; i < optimizer->last; i++) {
         const wg__optimizer_entry *entry = &optimizer->entries[i];
@@ -508,22 +480,15 @@ static const struct kind {
     {"lion", new_lion}, {"muon", new_muon},
 };
 
-static const struct kind *find_kind(const char *name) {
-    for (size_t i = 0; name && i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i].name, name) == 0)
-            return &kinds[i];
-    return NULL;
-}
-
 const char *wg_optimizer_name(int index) {
     const int count = sizeof kinds / sizeof kinds[0];
     return index >= 0 && index < count ? kinds[index].name : NULL;
 }
 
 wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice) {
-    const struct kind *kind = find_kind(choice->name);
-    if (kind)
-        return kind->make(choice);
+    for (size_t i = 0; choice->name && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, choice->name) == 0)
+            return kinds[i].make(choice);
     wg_fail(WG_ERROR_NOT_FOUND, "optimizer",
             "there is no '%s'; sgd, adam, adamw, adafactor, lion and muon are there",
             choice->name ? choice->name : "");

@@ -65,18 +65,16 @@ static bool is_whole(const wg_optimizer *optimizer, int64_t index) {
            optimizer->rule->is_whole(optimizer, &optimizer->entries[index]);
 }
 
-/* The largest whole parameter that no rank has yet; -1 if there is none. */
-static int64_t largest_left(const wg_optimizer *optimizer, const bool *is_placed) {
-    int64_t largest = -1;
-    for (int64_t i = 0; i < optimizer->count; i++)
-        if (!is_placed[i] && (largest < 0 || count_of(optimizer, i) > count_of(optimizer, largest)))
-            largest = i;
-    return largest;
-}
-
 static void place_whole(const wg_optimizer *optimizer, int64_t *loads, bool *is_placed) {
     const int ranks = wg_group_size(optimizer->shard.group);
-    for (int64_t i; (i = largest_left(optimizer, is_placed)) >= 0; is_placed[i] = true) {
+    for (;;) {
+        int64_t i = -1; /* the largest that no rank has yet */
+        for (int64_t k = 0; k < optimizer->count; k++)
+            if (!is_placed[k] && (i < 0 || count_of(optimizer, k) > count_of(optimizer, i)))
+                i = k;
+        if (i < 0)
+            return;
+        is_placed[i] = true;
         const int owner = least_loaded(loads, ranks);
         int64_t *bounds = bounds_of(optimizer, i);
         for (int rank = 0; rank <= ranks; rank++)
@@ -164,13 +162,6 @@ int64_t wg__optimizer_state_bytes(const wg_optimizer *optimizer) {
 
 /* ---- Whole states, for checkpoints ---- */
 
-static int64_t elements_of(const wg_spec *spec) {
-    int64_t count = 1;
-    for (int i = 0; i < spec->ndim; i++)
-        count *= spec->shape[i];
-    return count;
-}
-
 /* The bytes of a state that each rank has, in order, freed by wg__free. */
 static int64_t *parts_of(const wg_optimizer *optimizer, const wg__optimizer_entry *entry,
                          int state) {
@@ -182,7 +173,7 @@ static int64_t *parts_of(const wg_optimizer *optimizer, const wg__optimizer_entr
         int64_t begin, end;
         wg__optimizer_share(optimizer, entry - optimizer->entries, rank, &begin, &end);
         parts[rank] =
-            size * (end - begin == all ? elements_of(&entry->state_specs[state]) : end - begin);
+            size * (end - begin == all ? wg__spec_count(&entry->state_specs[state]) : end - begin);
     }
     return parts;
 }

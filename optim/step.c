@@ -9,14 +9,6 @@
 
 /* ---- Gradients ---- */
 
-/* A gradient that is part of a graph may be a parameter's memory, which the step writes. */
-static bool lies_in_a_parameter(const wg_optimizer *optimizer, const wg_tensor *gradient) {
-    for (int64_t i = 0; i < optimizer->count && !wg__tensor_is_sole(gradient); i++)
-        if (wg__overlap_of(optimizer->entries[i].parameter, gradient) != WG__OVERLAP_NONE)
-            return true;
-    return false;
-}
-
 static int find_gradient(wg__optimizer_entry *entry, const char *where) {
     entry->gradient = NULL;
     if (wg_tensor_dtype(entry->parameter) != entry->dtype)
@@ -33,7 +25,12 @@ static int find_gradient(wg__optimizer_entry *entry, const char *where) {
     wg_tensor *gradient = wg_gradient(entry->parameter);
     if (!gradient)
         return 0;
-    if (!wg_tensor_is_contiguous(gradient) || lies_in_a_parameter(entry->optimizer, gradient))
+    /* One that is part of a graph may be a parameter's memory, which the step writes. */
+    bool is_apart = wg_tensor_is_contiguous(gradient);
+    for (int64_t i = 0; i < entry->optimizer->count && !wg__tensor_is_sole(gradient); i++)
+        is_apart = is_apart && wg__overlap_of(entry->optimizer->entries[i].parameter, gradient) ==
+                                   WG__OVERLAP_NONE;
+    if (!is_apart)
         gradient = wg_clone(wg_detach(gradient));
     if (!gradient)
         return -1;
@@ -82,21 +79,16 @@ static double norm_of(const wg_optimizer *optimizer, int64_t first, int64_t last
     return sqrt(sum);
 }
 
-/* The name of the first parameter whose gradient is not finite: its norm is not. */
-static const char *first_bad_name(const wg_optimizer *optimizer) {
-    for (int64_t i = 0; i < optimizer->count; i++)
-        if (!isfinite(norm_of(optimizer, i, i + 1)))
-            return optimizer->entries[i].name;
-    return "all together";
-}
-
 static int check_norm(wg_optimizer *optimizer, const char *where, double norm) {
     optimizer->not_finite = !isfinite(norm);
     if (!optimizer->not_finite)
         return 0;
+    int64_t i = 0;
+    while (i < optimizer->count && isfinite(norm_of(optimizer, i, i + 1)))
+        i++;
     return wg_fail(WG_ERROR_GRADIENT, where,
                    "the gradient of \"%s\" is not finite; drop it by wg_optimizer_zero_grad",
-                   first_bad_name(optimizer));
+                   i < optimizer->count ? optimizer->entries[i].name : "all together");
 }
 
 int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
@@ -140,17 +132,6 @@ static int update(wg_optimizer *optimizer, int64_t first, int64_t last, double l
     return status;
 }
 
-static int step_found(wg_optimizer *optimizer, double learning_rate) {
-    int64_t found = find_gradients(optimizer, "optimizer_step");
-    if (found < 0)
-        return -1;
-    if (found == 0)
-        return wg_fail(WG_ERROR_GRADIENT, "optimizer_step",
-                       "no parameter has a gradient; call wg_backward first");
-    optimizer->steps++;
-    return update(optimizer, 0, optimizer->count, learning_rate);
-}
-
 static int check_step(const wg_optimizer *optimizer, const char *where, double learning_rate) {
     if (!optimizer || wg_error_pending() || wg__optimizer_check_outside(optimizer, where) < 0)
         return -1;
@@ -172,7 +153,15 @@ int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
     wg_scope scope;
     wg__span_begin(&span, "optimizer", WG_PROFILE_REGION);
     wg_scope_begin(&scope);
-    int status = step_found(optimizer, learning_rate);
+    const int64_t found = find_gradients(optimizer, "optimizer_step");
+    int status = -1;
+    if (found == 0)
+        wg_fail(WG_ERROR_GRADIENT, "optimizer_step",
+                "no parameter has a gradient; call wg_backward first");
+    if (found > 0) {
+        optimizer->steps++;
+        status = update(optimizer, 0, optimizer->count, learning_rate);
+    }
     wg_scope_end(&scope, NULL);
     wg__span_end(&span);
     if (status == 0)
@@ -187,14 +176,6 @@ int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
  *
  * by hooks that are registered on the parameters from begin to end. ---- */
 
-static int measure_entry(wg_optimizer *optimizer, int64_t index, const char *where) {
-    wg__span span;
-    wg__span_begin(&span, "gradient norm", WG_PROFILE_REGION);
-    measure(optimizer, index, index + 1);
-    wg__span_end(&span);
-    return check_norm(optimizer, where, norm_of(optimizer, index, index + 1));
-}
-
 /* Measures, steps and drops the gradient of an entry, if there is one. */
 static int step_entry(wg__optimizer_entry *entry, const char *where) {
     wg_optimizer *optimizer = entry->optimizer;
@@ -203,11 +184,16 @@ static int step_entry(wg__optimizer_entry *entry, const char *where) {
         return -1;
     if (!entry->gradient)
         return 0;
-    if (optimizer->in_backward.norm && measure_entry(optimizer, index, where) < 0)
-        return -1;
+    wg__span span;
+    if (optimizer->in_backward.norm) {
+        wg__span_begin(&span, "gradient norm", WG_PROFILE_REGION);
+        measure(optimizer, index, index + 1);
+        wg__span_end(&span);
+        if (check_norm(optimizer, where, norm_of(optimizer, index, index + 1)) < 0)
+            return -1;
+    }
     if (optimizer->in_backward.stepped++ == 0)
         optimizer->steps++;
-    wg__span span;
     wg__span_begin(&span, "optimizer", WG_PROFILE_REGION);
     const int status = update(optimizer, index, index + 1, optimizer->in_backward.learning_rate);
     wg__span_end(&span);

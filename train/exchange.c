@@ -111,17 +111,6 @@ static int64_t elements_of(const wg__exchange_plan *plan, const item *it) {
     return sum;
 }
 
-/* Elements in a bucket, about: what is under way shall be little beside the model, and what comes
- * in from all ranks fit an int. */
-static int64_t bucket_limit(const wg__exchange_plan *plan) {
-    int64_t all = 0;
-    for (int64_t i = 0; i < plan->optimizer->count; i++)
-        all += wg_tensor_count(parameter_of(plan, i));
-    int64_t bytes = wg__larger(all * (int64_t)plan->size / 16, LEAST_BUCKET_BYTES);
-    bytes = wg__smaller(wg__smaller(bytes, BUCKET_BYTES), (1 << 30) / wg_group_size(plan->group));
-    return wg__larger(bytes / (int64_t)plan->size, 1);
-}
-
 static int64_t parts_of(const wg__exchange_plan *plan, int64_t entry, int64_t limit) {
     return wg__larger(wg__ceil_divide(wg_tensor_count(parameter_of(plan, entry)), limit), 1);
 }
@@ -204,9 +193,16 @@ wg__exchange_plan *wg__exchange_plan_new(wg_optimizer *optimizer, wg_group *grou
                                 .element = dtype == WG_F64 ? WG_GROUP_F64 : WG_GROUP_F32,
                                 .size = wg_dtype_size(dtype)};
     plan->gradients = wg__calloc((size_t)optimizer->count, sizeof *plan->gradients);
-    for (int64_t i = 0; plan->gradients && i < optimizer->count; i++)
+    int64_t all = 0;
+    for (int64_t i = 0; plan->gradients && i < optimizer->count; i++) {
         plan->gradients[i] = (gradient){.plan = plan, .entry = i};
-    const int64_t limit = bucket_limit(plan);
+        all += wg_tensor_count(parameter_of(plan, i));
+    }
+    /* What is under way shall be little beside the model, and what comes in from all ranks fit an
+     * int. */
+    int64_t limit = wg__larger(all * (int64_t)plan->size / 16, LEAST_BUCKET_BYTES);
+    limit = wg__smaller(wg__smaller(limit, BUCKET_BYTES), (1 << 30) / wg_group_size(group));
+    limit = wg__larger(limit / (int64_t)plan->size, 1); /* elements in a bucket, about */
     if (!plan->gradients || make_items(plan, limit) < 0 || make_buckets(plan, limit) < 0 ||
         make_slots(plan) < 0) {
         wg__exchange_plan_free(plan);

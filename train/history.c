@@ -86,39 +86,19 @@ int64_t wg__history_best(const wg_history *history) {
     return best;
 }
 
-static int ensure_counts(wg_history *history) {
-    if (column_index(history, count_name) >= 0)
-        return 0;
-    const int index = add_column(history, count_name);
-    for (int64_t row = 0; index >= 0 && row < history->row_count; row++)
-        history->columns[index][row] = 1;
-    return index < 0 ? -1 : 0;
-}
-
-static double weighted_mean(double a, double a_weight, double b, double b_weight) {
-    if (isnan(a) || isnan(b))
-        return isnan(a) ? b : a;
-    return (a * a_weight + b * b_weight) / (a_weight + b_weight);
-}
-
 /* Joins the row `from` to the row `to` before it. */
 static void join_rows(wg_history *history, const double *counts, wg__history_join join, int64_t to,
                       int64_t from) {
     const double to_count = counts[to], from_count = counts[from];
     for (int i = 0; i < history->column_count; i++) {
-        double *column = history->columns[i];
+        double *column = history->columns[i], a = column[to], b = column[from];
         if (column == counts)
             column[to] = to_count + from_count;
-        else
-            column[to] = join == WG__HISTORY_MEAN
-                             ? weighted_mean(column[to], to_count, column[from], from_count)
-                             : column[from];
+        else if (join != WG__HISTORY_MEAN || isnan(a))
+            column[to] = b;
+        else if (!isnan(b))
+            column[to] = (a * to_count + b * from_count) / (to_count + from_count);
     }
-}
-
-static void move_row(wg_history *history, int64_t to, int64_t from) {
-    for (int i = 0; i < history->column_count; i++)
-        history->columns[i][to] = history->columns[i][from];
 }
 
 /* Joins neighbours among the old rows that stand for at most `most` rows together. */
@@ -131,8 +111,9 @@ static void join_old(wg_history *history, wg__history_join join, double most) {
             row > 0 && row < old && kept - 1 != best && counts[kept - 1] + counts[row] <= most;
         if (joins)
             join_rows(history, counts, join, kept - 1, row);
-        else
-            move_row(history, kept++, row);
+        for (int i = 0; !joins && i < history->column_count; i++)
+            history->columns[i][kept] = history->columns[i][row];
+        kept += !joins;
         if (row == best)
             best = kept - 1;
     }
@@ -142,8 +123,12 @@ static void join_old(wg_history *history, wg__history_join join, double most) {
 int wg__history_make_room(wg_history *history, wg__history_join join) {
     if (history->row_count < WG_HISTORY_ROWS)
         return 0;
-    if (ensure_counts(history) < 0)
+    const bool has_counts = column_index(history, count_name) >= 0;
+    const int index = has_counts ? 0 : add_column(history, count_name);
+    if (index < 0)
         return -1;
+    for (int64_t row = 0; !has_counts && row < history->row_count; row++)
+        history->columns[index][row] = 1;
     double most = 1;
     for (int64_t row = 0; row < history->row_count; row++)
         most = fmax(most, (double)wg__history_count(history, row));
@@ -195,27 +180,22 @@ static int visit_column(const char *name, const wg_spec *spec, void *context) {
     if (history->column_count > 0 && spec->shape[0] != history->row_count)
         return wg_fail(WG_ERROR_FORMAT, "history", "%s: the columns of a history differ in length",
                        name);
-    if (history->column_count == 0) {
+    if (history->column_count == 0)
         history->row_count = history->capacity = spec->shape[0];
-    }
     return add_column(history, column) < 0 ? -1 : 0;
-}
-
-static int read_column(wg_history *history, int index, wg_checkpoint *file, const char *group) {
-    char name[256];
-    snprintf(name, sizeof name, "%s/%s", group, history->names[index]);
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int result = wg_to_array(wg_checkpoint_get_tensor(file, name), history->columns[index]);
-    wg_scope_end(&scope, NULL);
-    return result;
 }
 
 int wg_history_get(wg_history *history, wg_checkpoint *file, const char *group) {
     column_list list = {.group = group, .group_length = strlen(group), .history = history};
     int result = wg_checkpoint_each(file, visit_column, &list);
-    for (int i = 0; result == 0 && i < history->column_count; i++)
-        result = read_column(history, i, file, group);
+    for (int i = 0; result == 0 && i < history->column_count; i++) {
+        char name[256];
+        snprintf(name, sizeof name, "%s/%s", group, history->names[i]);
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        result = wg_to_array(wg_checkpoint_get_tensor(file, name), history->columns[i]);
+        wg_scope_end(&scope, NULL);
+    }
     if (result < 0)
         wg_history_clear(history);
     return result < 0 ? -1 : 0;

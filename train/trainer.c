@@ -91,7 +91,7 @@ static int make_parts(wg_trainer *trainer) {
     return trainer->log ? 0 : -1;
 }
 
-static int check_arguments(const wg_task *task, const wg_optimizer *optimizer,
+wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
                            const wg_trainer_options *options) {
     const char *missing = !task           ? "task"
                           : !task->module ? "module in the task"
@@ -101,14 +101,9 @@ static int check_arguments(const wg_task *task, const wg_optimizer *optimizer,
                           : !optimizer ? "optimizer"
                           : !options   ? "options"
                                        : NULL;
-    return missing ? wg_fail(WG_ERROR_ARGUMENT, "trainer_new", "there is no %s", missing) : 0;
-}
-
-wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
-                           const wg_trainer_options *options) {
-    wg_trainer *trainer = NULL;
-    if (check_arguments(task, optimizer, options) == 0)
-        trainer = wg__calloc(1, sizeof *trainer);
+    if (missing)
+        wg_fail(WG_ERROR_ARGUMENT, "trainer_new", "there is no %s", missing);
+    wg_trainer *trainer = missing ? NULL : wg__calloc(1, sizeof *trainer);
     if (!trainer) {
         wg_optimizer_free(optimizer);
         return NULL;
@@ -142,21 +137,6 @@ void wg_trainer_free(wg_trainer *trainer) {
     wg_history_clear(&trainer->training);
     wg_history_clear(&trainer->evaluations);
     wg__free(trainer);
-}
-
-/* ---- Steps ---- */
-
-/* Replaces the pending error by the same one with the step named and, if numbers are no longer
- * finite, with what may be behind it. */
-static int fail_step(wg_trainer *trainer, bool diverged) {
-    wg_error error = *wg_error_pending();
-    char hint[640] = "";
-    wg_error_clear();
-    if (diverged)
-        wg__trainer_diagnose(trainer, hint, sizeof hint);
-    wg_error_clear(); /* a diagnosis that failed is no news */
-    return wg_fail(error.code, "train", "step %lld: %s%s%s", (long long)trainer->step + 1,
-                   error.message, *hint ? "; hint: " : "", hint);
 }
 
 /* ---- What each batch of a step weighs ---- */
@@ -246,28 +226,9 @@ static wg_tensor *weighted_loss(wg_tensor *parts, const double *weights) {
 
 /* ---- A batch ---- */
 
-/* Errors of the forward pass stay as they are. */
-static int check_loss(const wg_tensor *loss, double value) {
-    if (!loss)
-        return wg_fail(WG_ERROR_STATE, "task", "it gave no loss");
-    if (!isfinite(value))
-        return wg_fail(WG_ERROR_GRADIENT, "loss", "it is %g and the run has diverged", value);
-    return 0;
-}
-
 /* The sum over ranks needs all gradients before any weight moves. */
 static bool steps_in_backward(const wg_trainer *trainer) {
     return trainer->options.step_in_backward && !trainer->exchange;
-}
-
-static int backward_and_step(wg_trainer *trainer, wg_tensor *loss, measured_step *measured) {
-    if (wg_optimizer_step_begin(trainer->optimizer, measured->rate, &measured->gradient_norm) < 0)
-        return -1;
-    const int64_t steps = wg_optimizer_steps(trainer->optimizer);
-    wg_backward(loss, NULL);
-    const int result = wg_optimizer_step_end(trainer->optimizer);
-    trainer->is_torn = result < 0 && wg_optimizer_steps(trainer->optimizer) > steps;
-    return result;
 }
 
 /* Measures all gradients before a weight moves, also without clipping: one that is not finite ends
@@ -302,11 +263,23 @@ static int run_batch(wg_trainer *trainer, const double *weights, bool is_last,
         weighted_loss(trainer->task.loss(trainer->task.context, &measured->metrics), weights);
     const double value = wg_item(loss);
     measured->loss += value;
-    int result = check_loss(loss, value);
-    if (result == 0 && is_last && steps_in_backward(trainer))
-        result = backward_and_step(trainer, loss, measured);
-    else if (result == 0)
+    const int64_t steps = wg_optimizer_steps(trainer->optimizer);
+    int result = 0;
+    if (!loss) { /* an error of the forward pass stays as it is */
+        result = wg_fail(WG_ERROR_STATE, "task", "it gave no loss");
+    } else if (!isfinite(value)) {
+        result = wg_fail(WG_ERROR_GRADIENT, "loss", "it is %g and the run has diverged", value);
+    } else if (!is_last || !steps_in_backward(trainer)) {
         result = wg_backward(loss, NULL);
+    } else {
+        result =
+            wg_optimizer_step_begin(trainer->optimizer, measured->rate, &measured->gradient_norm);
+        if (result == 0) {
+            wg_backward(loss, NULL);
+            result = wg_optimizer_step_end(trainer->optimizer);
+        }
+        trainer->is_torn = result < 0 && wg_optimizer_steps(trainer->optimizer) > steps;
+    }
     wg_set_matmul_dtype(before);
     wg_scope_end(&scope, NULL);
     return result;
@@ -314,15 +287,6 @@ static int run_batch(wg_trainer *trainer, const double *weights, bool is_last,
 
 static bool is_stopped(const wg_trainer *trainer) {
     return trainer->options.stop && *trainer->options.stop;
-}
-
-/* A signal to any rank stops all of them after the same step. */
-static int share_stop(wg_trainer *trainer, bool *stopped) {
-    double found = is_stopped(trainer);
-    if (wg_group_max(trainer->options.group, WG_GROUP_F64, 1, &found) < 0)
-        return -1;
-    *stopped = found != 0;
-    return 0;
 }
 
 /* How many random numbers a batch takes, learnt by rank 0 from the first batch of the run, for
@@ -371,10 +335,15 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
     if (!plan)
         return result;
     generator->offset = begun + (uint64_t)(batches * trainer->draws);
-    if (wg__trainer_share(trainer, result) < 0 || share_stop(trainer, &measured->stopped) < 0 ||
-        wg__exchange_mark_used(plan) < 0 || wg__trainer_share_buffers(trainer) < 0)
+    double stopped = is_stopped(trainer); /* a signal to any rank stops all after this step */
+    wg_group *group = trainer->options.group;
+    if (wg__trainer_share(trainer, result) < 0 ||
+        wg_group_max(group, WG_GROUP_F64, 1, &stopped) < 0 || wg__exchange_mark_used(plan) < 0 ||
+        wg__trainer_share_buffers(trainer) < 0 ||
+        wg_group_sum(group, WG_GROUP_F64, 1, &measured->loss) < 0)
         return -1;
-    return wg__trainer_sum_metrics(trainer, &measured->loss, &measured->metrics);
+    measured->stopped = stopped != 0;
+    return wg__metrics_sum(group, &measured->metrics);
 }
 
 /* A step: forward and backward of each micro-batch, and new weights. */
@@ -396,8 +365,15 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
         /* Other errors about gradients, such as a loss that wants none, have other reasons. */
         const bool diverged =
             !isfinite(measured->loss) || trainer->optimizer->not_finite || trainer->exchange;
+        const wg_error error = *wg_error_pending();
+        char hint[640] = "";
         wg_optimizer_zero_grad(trainer->optimizer);
-        return fail_step(trainer, diverged && wg_error_pending()->code == WG_ERROR_GRADIENT);
+        wg_error_clear();
+        if (diverged && error.code == WG_ERROR_GRADIENT)
+            wg__trainer_diagnose(trainer, hint, sizeof hint);
+        wg_error_clear(); /* a diagnosis that failed is no news */
+        return wg_fail(error.code, "train", "step %lld: %s%s%s", (long long)trainer->step + 1,
+                       error.message, *hint ? "; hint: " : "", hint);
     }
     if (trainer->average)
         wg_average_update(trainer->average);
@@ -441,10 +417,16 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
         result = wg__task_evaluate(&trainer->task, &measured->evaluation);
         wg_trainer_swap_average(trainer);
     }
-    if (wg__trainer_share(trainer, result) < 0)
+    if (wg__trainer_share(trainer, result) < 0 ||
+        wg_group_broadcast(trainer->options.group, 0, sizeof measured->evaluation,
+                           &measured->evaluation) < 0)
         return -1;
-    return wg_group_broadcast(trainer->options.group, 0, sizeof measured->evaluation,
-                              &measured->evaluation);
+    /* Patience and the best checkpoint go by the loss of evaluations. */
+    const bool is_watched = trainer->options.patience > 0 || trainer->options.best_path;
+    return !is_watched || wg_metrics_weight(&measured->evaluation, "loss") > 0
+               ? 0
+               : wg_fail(WG_ERROR_STATE, "train",
+                         "evaluations of this task have no \"loss\", by which the best is known");
 }
 
 /* ---- Recording what happened ---- */
@@ -477,11 +459,6 @@ static int add_history(wg_trainer *trainer, const measured_step *measured) {
     return set_metrics(evaluations, &measured->evaluation);
 }
 
-static bool is_best(const wg_trainer *trainer, const measured_step *measured) {
-    return measured->evaluated &&
-           wg__history_best(&trainer->evaluations) == trainer->evaluations.row_count - 1;
-}
-
 /* Whether the last `patience` evaluations were no better than one before them. */
 static bool is_out_of_patience(const wg_trainer *trainer) {
     const wg_history *evaluations = &trainer->evaluations;
@@ -491,16 +468,6 @@ static bool is_out_of_patience(const wg_trainer *trainer) {
     for (int64_t row = wg__history_best(evaluations) + 1; row < evaluations->row_count; row++)
         after += wg__history_count(evaluations, row);
     return after >= trainer->options.patience;
-}
-
-/* Patience and the best checkpoint go by the loss of evaluations. */
-static int check_evaluation(const wg_trainer *trainer, const measured_step *measured) {
-    const wg_trainer_options *options = &trainer->options;
-    bool is_watched = options->patience > 0 || options->best_path;
-    if (!is_watched || !measured->evaluated || wg_metrics_weight(&measured->evaluation, "loss") > 0)
-        return 0;
-    return wg_fail(WG_ERROR_STATE, "train",
-                   "evaluations of this task have no \"loss\", by which the best is known");
 }
 
 /* One JSON object: the step, then what was measured, evaluations as "eval_...". */
@@ -564,11 +531,6 @@ static int save(wg_trainer *trainer) {
     return result;
 }
 
-static int save_best(wg_trainer *trainer, const measured_step *measured) {
-    const char *path = trainer->options.best_path;
-    return path && is_best(trainer, measured) ? wg_trainer_save(trainer, path) : 0;
-}
-
 static int keep(wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
     if (options->keep_every == 0 || trainer->step % options->keep_every != 0)
@@ -591,7 +553,10 @@ static int write_step(wg_trainer *trainer, measured_step *measured) {
     int status = write_log(trainer, measured);
     if (trainer->shares_state)
         status = wg__trainer_share(trainer, status);
-    if (status < 0 || save_best(trainer, measured) < 0 || keep(trainer) < 0)
+    if (status == 0 && trainer->options.best_path && measured->evaluated &&
+        wg__history_best(&trainer->evaluations) == trainer->evaluations.row_count - 1)
+        status = wg_trainer_save(trainer, trainer->options.best_path);
+    if (status < 0 || keep(trainer) < 0)
         return -1;
     if (!trainer->exchange)
         measured->stopped = is_stopped(trainer);
@@ -605,26 +570,8 @@ static int write_step(wg_trainer *trainer, measured_step *measured) {
     return 0;
 }
 
-static int run_steps(wg_trainer *trainer) {
-    /* A run that cannot be saved shall be known before it has cost anything. */
-    const bool writes = wg__trainer_leads(trainer) || trainer->shares_state;
-    if (writes && trainer->step == 0 && trainer->options.path && save(trainer) < 0)
-        return -1;
-    bool stopped = false;
-    while (!stopped && trainer->step < trainer->options.steps) {
-        if (is_out_of_patience(trainer))
-            return WG_TRAIN_OUT_OF_PATIENCE;
-        measured_step measured = {0};
-        if (advance(trainer, &measured) < 0 || evaluate_if_due(trainer, &measured) < 0 ||
-            check_evaluation(trainer, &measured) < 0 || add_history(trainer, &measured) < 0 ||
-            write_step(trainer, &measured) < 0)
-            return -1;
-        stopped = measured.stopped;
-    }
-    return trainer->step < trainer->options.steps ? WG_TRAIN_INTERRUPTED : WG_TRAIN_FINISHED;
-}
-
 int wg_trainer_run(wg_trainer *trainer) {
+    const wg_trainer_options *options = &trainer->options;
     if (wg__trainer_check_whole(trainer) < 0)
         return -1;
     trainer->begun = wg__now();
@@ -633,10 +580,25 @@ int wg_trainer_run(wg_trainer *trainer) {
     trainer->is_told = false;
     if (wg__trainer_begin_group(trainer) < 0)
         return -1;
-    const int outcome = run_steps(trainer);
+    /* A run that cannot be saved shall be known before it has cost anything. */
+    const bool writes = wg__trainer_leads(trainer) || trainer->shares_state;
+    int status = writes && trainer->step == 0 && options->path ? save(trainer) : 0;
+    bool stopped = false;
+    while (status == 0 && !stopped && trainer->step < options->steps &&
+           !is_out_of_patience(trainer)) {
+        measured_step measured = {0};
+        if (advance(trainer, &measured) < 0 || evaluate_if_due(trainer, &measured) < 0 ||
+            add_history(trainer, &measured) < 0 || write_step(trainer, &measured) < 0)
+            status = -1;
+        stopped = measured.stopped;
+    }
     if (trainer->is_told) /* the others know, and go no further either */
         return -1;
-    return wg__trainer_share(trainer, outcome < 0 ? -1 : 0) < 0 ? -1 : outcome;
+    if (wg__trainer_share(trainer, status) < 0)
+        return -1;
+    return trainer->step >= options->steps ? WG_TRAIN_FINISHED
+           : stopped                       ? WG_TRAIN_INTERRUPTED
+                                           : WG_TRAIN_OUT_OF_PATIENCE;
 }
 
 int64_t wg_trainer_steps(const wg_trainer *trainer) {

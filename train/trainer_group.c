@@ -228,15 +228,6 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
     return status;
 }
 
-/* ---- Metrics ---- */
-
-/* Rank 0 has the first batch of the step, so it knows all names. */
-int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics) {
-    if (wg_group_sum(trainer->options.group, WG_GROUP_F64, 1, loss) < 0)
-        return -1;
-    return wg__metrics_sum(trainer->options.group, metrics);
-}
-
 /* ---- Memory ---- */
 
 int64_t wg_trainer_weight_bytes(const wg_trainer *trainer) {

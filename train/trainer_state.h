@@ -64,9 +64,6 @@ int wg__trainer_share(wg_trainer *trainer, int status);
 int wg__trainer_share_buffers(wg_trainer *trainer);
 void wg__shared_buffers_free(wg__shared_buffers *shared);
 
-/* Adds up what the ranks measured in a step, in the order of rank 0's metrics. */
-int wg__trainer_sum_metrics(wg_trainer *trainer, double *loss, wg_metrics *metrics);
-
 /* ---- The exchange of gradients (exchange.c). All are collective but wg__exchange_in_backward. A
  * step has rounds, in each of which each rank runs a batch, or none: of stage 2 of ZeRO one for
  * each, else all of its batches in one. ---- */

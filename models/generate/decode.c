@@ -99,14 +99,6 @@ static int keep_likeliest(const wg_sampling *sampling, int64_t count, double *we
     return 0;
 }
 
-static void normalise(int64_t count, double *weights) {
-    double total = 0;
-    for (int64_t i = 0; i < count; i++)
-        total += weights[i];
-    for (int64_t i = 0; i < count; i++)
-        weights[i] /= total;
-}
-
 int wg_sampling_probabilities(const wg_sampling *sampling, int64_t count, const float *logits,
                               int64_t seen_count, const int32_t *seen, double *probabilities) {
     if (wg_sampling_validate(sampling) < 0 || check_logits(count, logits) < 0)
@@ -125,10 +117,13 @@ int wg_sampling_probabilities(const wg_sampling *sampling, int64_t count, const 
     const bool sorts = sampling->top_k > 0 || (sampling->top_p > 0 && sampling->top_p < 1);
     if (sorts && sampling->temperature > 0 && keep_likeliest(sampling, count, weights) < 0)
         return -1;
+    double total = 0;
+    for (int64_t i = 0; i < count; i++) {
+        weights[i] = weights[i] < sampling->min_p ? 0 : weights[i];
+        total += weights[i];
+    }
     for (int64_t i = 0; i < count; i++)
-        if (weights[i] < sampling->min_p)
-            weights[i] = 0;
-    normalise(count, weights);
+        weights[i] /= total;
     return 0;
 }
 
@@ -253,23 +248,13 @@ static int check(const decoding *d, int64_t count) {
     return 0;
 }
 
-static int allocate(decoding *d) {
-    const size_t rows = (size_t)d->rows;
-    d->text_of = wg__alloc_array(rows, sizeof *d->text_of);
-    d->padding = wg__calloc(rows, sizeof *d->padding);
-    d->kept = wg__alloc_array(rows, sizeof *d->kept);
-    d->logits = wg__alloc_array(wg__times(rows, d->model->vocabulary), sizeof *d->logits);
-    return d->text_of && d->padding && d->kept && d->logits ? 0 : -1;
-}
-
-static int reserve(wg_token_list *list, int64_t more) {
-    return wg__reserve(&list->ids, list->count, &list->capacity, list->count + more,
-                       sizeof *list->ids);
-}
-
 static int begin(decoding *d, int64_t count) {
     d->rows = count;
-    if (allocate(d) < 0)
+    d->text_of = wg__alloc_array(count, sizeof *d->text_of);
+    d->padding = wg__calloc((size_t)count, sizeof *d->padding);
+    d->kept = wg__alloc_array(count, sizeof *d->kept);
+    d->logits = wg__alloc_array(wg__times(count, d->model->vocabulary), sizeof *d->logits);
+    if (!d->text_of || !d->padding || !d->kept || !d->logits)
         return -1;
     int64_t longest = 0, shortest = d->positions;
     for (int64_t i = 0; i < count; i++) {
@@ -280,7 +265,9 @@ static int begin(decoding *d, int64_t count) {
     const int64_t room = d->positions - shortest, wanted = d->options->max_tokens;
     d->most = wanted > 0 && wanted < room ? wanted : room;
     for (int64_t i = 0; i < count; i++) {
-        if (reserve(&d->texts[i].tokens, d->most) < 0)
+        wg_token_list *list = &d->texts[i].tokens;
+        if (wg__reserve(&list->ids, list->count, &list->capacity, list->count + d->most,
+                        sizeof *list->ids) < 0)
             return -1;
         d->texts[i].generated = 0;
         d->texts[i].end = WG_END_CANCELLED; /* until it has ended by itself */
@@ -310,21 +297,6 @@ static int64_t row_length(const decoding *d, int64_t row) {
     return d->padding[row] + d->texts[d->text_of[row]].tokens.count;
 }
 
-/* As many positions as all rows have: with padding each row has these. */
-static int64_t common_length(const decoding *d) {
-    int64_t length = row_length(d, 0);
-    for (int64_t r = 1; r < d->rows; r++)
-        length = row_length(d, r) < length ? row_length(d, r) : length;
-    return length;
-}
-
-static bool is_padded(const decoding *d) {
-    for (int64_t r = 0; r < d->rows; r++)
-        if (d->padding[r] > 0)
-            return true;
-    return false;
-}
-
 /* The ids (R, T) of the next t positions, and the position of each in its own text. */
 static wg_new_tokens gather_new(const decoding *d, int64_t t) {
     int64_t *ids = wg__calloc((size_t)wg__times(wg__times(d->rows, t), 2), sizeof *ids),
@@ -341,31 +313,27 @@ static wg_new_tokens gather_new(const decoding *d, int64_t t) {
             }
         }
     wg_new_tokens result = {.ids = wg_from_array(WG_I64, WG_DIMS(d->rows, t), ids)};
-    if (is_padded(d))
-        result.position_ids = wg_from_array(WG_I64, WG_DIMS(d->rows, t), positions);
-    wg__free(ids);
-    return result;
-}
-
-/* (R, T) bool: true for all positions so far that are not padding. */
-static wg_tensor *keep_mask(const decoding *d, int64_t t) {
-    bool *keep = wg__alloc_array(wg__times(d->rows, t), sizeof *keep);
-    if (!keep)
-        return NULL;
+    bool is_padded = false;
     for (int64_t r = 0; r < d->rows; r++)
-        for (int64_t i = 0; i < t; i++)
-            keep[r * t + i] = i >= d->padding[r];
-    wg_tensor *result = wg_from_array(WG_BOOL, WG_DIMS(d->rows, t), keep);
-    wg__free(keep);
+        is_padded |= d->padding[r] > 0;
+    if (is_padded) { /* (R, T) bool: true for all positions so far that are not padding */
+        result.position_ids = wg_from_array(WG_I64, WG_DIMS(d->rows, t), positions);
+        const int64_t length = d->seen + t;
+        result.keep = wg_empty(WG_BOOL, WG_DIMS(d->rows, length));
+        bool *keep = result.keep ? wg_tensor_data(result.keep) : NULL;
+        for (int64_t i = 0; keep && i < d->rows * length; i++)
+            keep[i] = i % length >= d->padding[i / length];
+    }
+    wg__free(ids);
     return result;
 }
 
 /* Has the model read what the state does not hold yet, and fills d->logits. */
 static int read_new(decoding *d) {
-    const int64_t length = common_length(d);
-    wg_new_tokens new = gather_new(d, length - d->seen);
-    if (is_padded(d))
-        new.keep = keep_mask(d, length);
+    int64_t length = row_length(d, 0); /* of all rows: with padding each row has these */
+    for (int64_t r = 1; r < d->rows; r++)
+        length = row_length(d, r) < length ? row_length(d, r) : length;
+    const wg_new_tokens new = gather_new(d, length - d->seen);
     if (!new.ids)
         return -1;
     const wg_tensor *logits = d->model->read(d->model->context, d->state, &new);
@@ -384,13 +352,6 @@ static int read_new(decoding *d) {
 
 /* ---- Texts: a step of them ---- */
 
-static bool is_stop(const wg_generation_options *options, int32_t id) {
-    for (int i = 0; i < options->stop_count; i++)
-        if (options->stop_ids[i] == id)
-            return true;
-    return false;
-}
-
 /* Gives the text of a row its next token, unless its prompt goes on. 1 if it goes on, 0 if it has
  * ended, -1 on failure. */
 static int extend(decoding *d, int64_t row) {
@@ -403,10 +364,11 @@ static int extend(decoding *d, int64_t row) {
                                  text->tokens.ids, &text->generator);
     if (id < 0)
         return -1;
-    if (is_stop(options, id)) {
-        text->end = WG_END_STOP;
-        return 0;
-    }
+    for (int i = 0; i < options->stop_count; i++)
+        if (options->stop_ids[i] == id) {
+            text->end = WG_END_STOP;
+            return 0;
+        }
     if (wg_token_list_append(&text->tokens, id) < 0)
         return -1;
     text->generated++;
@@ -423,8 +385,16 @@ static int extend(decoding *d, int64_t row) {
     return 0;
 }
 
-/* Lets only the rows d->kept go on. */
-static int drop_rows(decoding *d, int64_t kept) {
+/* Gives each text its next token, by d->logits, and drops the rows of those that have ended. */
+static int extend_all(decoding *d) {
+    int64_t kept = 0;
+    for (int64_t r = 0; r < d->rows; r++) {
+        const int goes_on = extend(d, r);
+        if (goes_on < 0)
+            return -1;
+        if (goes_on)
+            d->kept[kept++] = r;
+    }
     if (kept == d->rows)
         return 0;
     for (int64_t r = 0; r < kept; r++) {
@@ -439,38 +409,6 @@ static int drop_rows(decoding *d, int64_t kept) {
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(kept), d->kept);
     int result = index ? d->model->reorder(d->model->context, d->state, index) : -1;
     wg_scope_end(&scope, NULL);
-    return result;
-}
-
-/* Gives each text its next token, by d->logits, and drops the rows of those that have ended. */
-static int extend_all(decoding *d) {
-    int64_t kept = 0;
-    for (int64_t r = 0; r < d->rows; r++) {
-        const int goes_on = extend(d, r);
-        if (goes_on < 0)
-            return -1;
-        if (goes_on)
-            d->kept[kept++] = r;
-    }
-    return drop_rows(d, kept);
-}
-
-/* False when all texts have ended, or the caller asks to stop. */
-static bool is_running(const decoding *d) {
-    return d->rows > 0 && !(d->options->stop && *d->options->stop);
-}
-
-static int run(decoding *d, int64_t count) {
-    int result = begin(d, count);
-    while (result == 0 && is_running(d)) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        result = read_new(d);
-        wg_scope_end(&scope, NULL);
-        if (result == 0)
-            result = extend_all(d);
-    }
-    end(d);
     return result;
 }
 
@@ -495,7 +433,16 @@ int wg_language_model_generate(const wg_language_model *model, int64_t count, wg
     const bool training = model->module && wg_module_is_training(model->module);
     if (model->module)
         wg_module_train(model->module, false);
-    const int result = run(&d, count);
+    int result = begin(&d, count);
+    while (result == 0 && d.rows > 0 && !(d.options->stop && *d.options->stop)) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        result = read_new(&d);
+        wg_scope_end(&scope, NULL);
+        if (result == 0)
+            result = extend_all(&d);
+    }
+    end(&d);
     if (model->module)
         wg_module_train(model->module, training);
     wg_set_grad_enabled(recorded);
