@@ -213,6 +213,24 @@ static int itself(int input_count, wg_tensor *const *inputs, int output_count, w
     return 0;
 }
 
+/* (2 x) cut to 8 elements, and the sum of x. */
+static int cut_and_sum(int input_count, wg_tensor *const *inputs, int output_count,
+                       wg_tensor **outputs, void *context) {
+    (void)input_count, (void)output_count, (void)context;
+    outputs[0] = wg_mul_scalar(wg_slice(inputs[0], 0, 0, 8, 1), 2);
+    outputs[1] = wg_sum(inputs[0], WG_ALL, false);
+    return 0;
+}
+
+START_TEST(rows_of_one_output_leave_another_of_one_element_out) {
+    wg_tensor *x = wg_arange(WG_F64, 0, 16, 1), *jacobians[2];
+    ck_assert_int_eq(wg_jacobian(cut_and_sum, NULL, 1, &x, 2, NULL, jacobians), 0);
+    ck_assert_double_eq(wg_at(jacobians[0], (int64_t[]){3, 3}), 2);
+    ck_assert_double_eq(wg_at(jacobians[0], (int64_t[]){3, 4}), 0);
+    ck_assert_double_eq(wg_at(jacobians[1], (int64_t[]){15}), 1);
+}
+END_TEST
+
 START_TEST(the_jacobian_of_what_has_no_elements) {
     wg_tensor *x = wg_zeros(WG_F64, WG_DIMS(0, 2)), *jacobian;
     ck_assert_int_eq(wg_jacobian(itself, NULL, 1, &x, 1, NULL, &jacobian), 0);
@@ -414,6 +432,7 @@ SUITES {
         second_derivatives_are_those_of_pytorch,
         a_jacobian_with_few_inputs_is_made_in_forward_mode,
         a_square_jacobian_is_made_in_reverse_mode,
+        rows_of_one_output_leave_another_of_one_element_out,
         a_recorded_jacobian_can_be_differentiated,
         what_has_no_derivatives_has_no_jacobian_and_what_is_constant_a_zero_one,
         the_jacobian_of_what_has_no_elements,
