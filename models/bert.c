@@ -257,31 +257,13 @@ wg_bert_predictions *wg__bert_predictions_new(wg_module *parent, const char *nam
     return wg_module_finish(module);
 }
 
-/* What the decoder makes logits of. */
-static wg_tensor *transform(wg_bert_predictions *head, wg_tensor *x) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    x = wg_activate(head->activation, wg_linear_forward(head->dense, x));
-    return wg_scope_end(&scope, wg_layer_norm_forward(head->norm, x));
+wg_model_head wg__bert_predictions_head(wg_bert_predictions *head, wg_tensor *hidden) {
+    wg_tensor *x = wg_activate(head->activation, wg_linear_forward(head->dense, hidden));
+    return (wg_model_head){.linear = head->decoder, .hidden = wg_layer_norm_forward(head->norm, x)};
 }
 
-wg_tensor *wg__bert_predictions_forward(wg_bert_predictions *head, wg_tensor *hidden) {
-    return wg_linear_forward(head->decoder, transform(head, hidden));
-}
-
-wg_tensor *wg__bert_predictions_loss(wg_bert_predictions *head, wg_tensor *hidden,
-                                     wg_tensor *labels, const wg_cross_entropy_options *options) {
-    return wg_linear_loss(head->decoder, transform(head, hidden), labels, WG_IGNORE_INDEX, options);
-}
-
-static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
-    return wg__bert_predictions_forward(((wg_bert_for_pretraining *)module)->predictions, hidden);
-}
-
-static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
-                       const wg_cross_entropy_options *options) {
-    return wg__bert_predictions_loss(((wg_bert_for_pretraining *)module)->predictions, hidden,
-                                     labels, options);
+static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
+    return wg__bert_predictions_head(((wg_bert_for_pretraining *)module)->predictions, hidden);
 }
 
 /* ---- The record ---- */
@@ -336,8 +318,7 @@ const wg_model_type wg_bert_type = {
               .optional = {"cls."},
               .adapted = {"query", "value"}},
     .create = create,
-    .logits = logits,
-    .loss = loss,
+    .head = head_of,
     .encoder = {.name = "bert",
                 .make = encoder_new,
                 .forward = wg__bert_forward,

@@ -98,13 +98,8 @@ wg_bert_predictions *wg__bert_predictions_new(wg_module *parent, const char *nam
                                               const wg_bert *bert, wg_activation activation,
                                               const char *dense_name, const char *norm_name);
 
-/* (..., C)   ->   logits (..., V). [scope; SHAPE, DTYPE] */
-wg_tensor *wg__bert_predictions_forward(wg_bert_predictions *head, wg_tensor *hidden);
-
-/* The cross-entropy of those logits with labels of the leading shape, without storing them;
- * WG_IGNORE_INDEX counts nothing. [scope; SHAPE, DTYPE, INDEX] */
-wg_tensor *wg__bert_predictions_loss(wg_bert_predictions *head, wg_tensor *hidden,
-                                     wg_tensor *labels, const wg_cross_entropy_options *options);
+/* The wg_model_type.head of models with such a head. */
+wg_model_head wg__bert_predictions_head(wg_bert_predictions *head, wg_tensor *hidden);
 
 typedef struct wg_bert_for_pretraining {
     wg_module module;

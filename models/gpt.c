@@ -182,13 +182,8 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
 }
 
-static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
-    return wg_embedding_logits(((wg_gpt *)module)->words, hidden);
-}
-
-static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
-                       const wg_cross_entropy_options *options) {
-    return wg_embedding_loss(((wg_gpt *)module)->words, hidden, labels, WG_IGNORE_INDEX, options);
+static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
+    return (wg_model_head){.table = ((wg_gpt *)module)->words, .hidden = hidden};
 }
 
 /* ---- The record ---- */
@@ -222,6 +217,5 @@ const wg_model_type wg_gpt_type = {
               .adapted = {"c_attn"}},
     .create = create,
     .forward = forward,
-    .logits = logits,
-    .loss = loss,
+    .head = head_of,
 };

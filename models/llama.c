@@ -330,13 +330,8 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     return wg_scope_end(&scope, wg_rms_norm_forward(model->norm, x));
 }
 
-static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
-    return wg_linear_forward(((wg_llama *)module)->head, hidden);
-}
-
-static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
-                       const wg_cross_entropy_options *options) {
-    return wg_linear_loss(((wg_llama *)module)->head, hidden, labels, WG_IGNORE_INDEX, options);
+static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
+    return (wg_model_head){.linear = ((wg_llama *)module)->head, .hidden = hidden};
 }
 
 /* ---- The record ---- */
@@ -373,6 +368,5 @@ const wg_model_type wg_llama_type = {
               .adapted = {"q_proj", "v_proj"}},
     .create = create,
     .forward = forward,
-    .logits = logits,
-    .loss = loss,
+    .head = head_of,
 };

@@ -245,16 +245,13 @@ int wg_model_config_from_json(const wg_model_type *type, const char *json, void 
     return status;
 }
 
-static int write_config(const wg_model_type *type, const void *config, wg_config *json) {
-    if (wg_config_set_text(json, "model_type", type->model_type) < 0 ||
-        wg__settings_write(&type->settings, config, json) < 0)
-        return -1;
-    return type->write_more ? type->write_more(json, config) : 0;
-}
-
 char *wg_model_config_to_json(const wg_model_type *type, const void *config) {
     wg_config *json = wg_config_new();
-    char *text = json && write_config(type, config, json) == 0 ? wg_config_to_json(json) : NULL;
+    char *text = NULL;
+    if (json && wg_config_set_text(json, "model_type", type->model_type) == 0 &&
+        wg__settings_write(&type->settings, config, json) == 0 &&
+        (!type->write_more || type->write_more(json, config) == 0))
+        text = wg_config_to_json(json);
     wg_config_free(json);
     return text;
 }
@@ -486,26 +483,6 @@ int wg__model_read_weights(wg_checkpoint *file, wg_module *module) {
     return status == 0 && wg_lora_merge(module) >= 0 ? 0 : -1;
 }
 
-static wg_module *read_module(wg_checkpoint *file,
-                              wg_module *(*make)(const char *config, void *context),
-                              void *context) {
-    char *config = wg_checkpoint_get_text(file, "/config");
-    wg_module *module = config ? make(config, context) : NULL;
-    wg_text_free(config);
-    if (module && wg__model_read_weights(file, module) < 0) {
-        wg_module_free(module);
-        module = NULL;
-    }
-    return module;
-}
-
-static wg_tokenizer *read_tokenizer(wg_checkpoint *file) {
-    char *json = wg_checkpoint_get_text(file, "/tokenizer");
-    wg_tokenizer *tokenizer = json ? wg_tokenizer_from_json(json) : NULL;
-    wg_text_free(json);
-    return tokenizer;
-}
-
 wg_module *wg__model_load(const char *path, wg_module *(*make)(const char *config, void *context),
                           void *context, wg_tokenizer **tokenizer) {
     if (tokenizer)
@@ -513,13 +490,20 @@ wg_module *wg__model_load(const char *path, wg_module *(*make)(const char *confi
     wg_checkpoint *file = wg_checkpoint_open(path);
     if (!file)
         return NULL;
-    wg_module *module = read_module(file, make, context);
-    if (module && tokenizer && !(*tokenizer = read_tokenizer(file))) {
-        wg_module_free(module);
-        module = NULL;
+    char *config = wg_checkpoint_get_text(file, "/config"), *json = NULL;
+    wg_module *module = config ? make(config, context) : NULL;
+    int status = module ? wg__model_read_weights(file, module) : -1;
+    if (status == 0 && tokenizer) {
+        json = wg_checkpoint_get_text(file, "/tokenizer");
+        *tokenizer = json ? wg_tokenizer_from_json(json) : NULL;
+        status = *tokenizer ? 0 : -1;
     }
+    wg_text_free(json);
+    wg_text_free(config);
     wg_checkpoint_close(file);
-    return module;
+    if (status < 0)
+        wg_module_free(module);
+    return status < 0 ? NULL : module;
 }
 
 /* The model of a configuration, which messages call `where`. */
@@ -695,14 +679,21 @@ wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs *inputs
 wg_tensor *wg_model_logits(const wg_model *model, wg_tensor *hidden, wg_tensor *positions) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    return wg_scope_end(&scope,
-                        model->type->logits(model->module, at_positions(hidden, positions)));
+    const wg_model_head head = model->type->head(model->module, at_positions(hidden, positions));
+    return wg_scope_end(&scope, head.linear ? wg_linear_forward(head.linear, head.hidden)
+                                            : wg_embedding_logits(head.table, head.hidden));
 }
 
 wg_tensor *wg_model_loss(const wg_model *model, wg_tensor *hidden, wg_tensor *positions,
                          wg_tensor *labels, const wg_cross_entropy_options *options) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    hidden = at_positions(hidden, positions);
-    return wg_scope_end(&scope, model->type->loss(model->module, hidden, labels, options));
+    const wg_model_head head = model->type->head(model->module, at_positions(hidden, positions));
+    wg_cross_entropy_options own = options ? *options : (wg_cross_entropy_options){0};
+    if (head.label_smoothing > 0 && wg_module_is_training(model->module))
+        own.label_smoothing = head.label_smoothing;
+    return wg_scope_end(
+        &scope, head.linear
+                    ? wg_linear_loss(head.linear, head.hidden, labels, WG_IGNORE_INDEX, &own)
+                    : wg_embedding_loss(head.table, head.hidden, labels, WG_IGNORE_INDEX, &own));
 }

@@ -138,6 +138,14 @@ typedef struct wg_encoder_type {
     wg_linear *(*next_sentence)(wg_module *model); /* the head on the pooled output; NULL: none */
 } wg_encoder_type;
 
+/* What makes logits: a layer, or a table of words; and what it makes them of, (..., C). */
+typedef struct wg_model_head {
+    wg_linear *linear; /* NULL: the table */
+    wg_embedding *table;
+    wg_tensor *hidden;
+    double label_smoothing; /* of the loss in training */
+} wg_model_head;
+
 typedef struct wg_model_type wg_model_type;
 struct wg_model_type {
     const char *name;       /* of the command: "gpt" */
@@ -177,10 +185,7 @@ struct wg_model_type {
                                                                               * (N, C) at output
                                                                               * positions; of
                                                                               * encoders NULL */
-    wg_tensor *(*logits)(wg_module *model, wg_tensor *hidden); /* (.., C) -> (.., V) */
-    wg_tensor *(*loss)(wg_module *model, wg_tensor *hidden, wg_tensor *labels,
-                       const wg_cross_entropy_options *options);
-
+    wg_model_head (*head)(wg_module *model, wg_tensor *hidden);
     wg_encoder_type encoder; /* of encoders */
 };
 

@@ -430,24 +430,10 @@ wg_tensor *wg__modernbert_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor 
     return wg_scope_end(&scope, wg__modernbert_head(encoder, pooled));
 }
 
-/* ---- The masked language model ---- */
-
-static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
-    wg_modernbert_for_masked_lm *model = (wg_modernbert_for_masked_lm *)module;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *x = wg__modernbert_head(&model->encoder->module, hidden);
-    return wg_scope_end(&scope, wg_linear_forward(model->decoder, x));
-}
-
-static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
-                       const wg_cross_entropy_options *options) {
-    wg_modernbert_for_masked_lm *model = (wg_modernbert_for_masked_lm *)module;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *x = wg__modernbert_head(&model->encoder->module, hidden);
-    return wg_scope_end(&scope,
-                        wg_linear_loss(model->decoder, x, labels, WG_IGNORE_INDEX, options));
+static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
+    const wg_modernbert_for_masked_lm *model = (wg_modernbert_for_masked_lm *)module;
+    return (wg_model_head){.linear = model->decoder,
+                           .hidden = wg__modernbert_head(&model->encoder->module, hidden)};
 }
 
 /* ---- The record ---- */
@@ -506,8 +492,7 @@ const wg_model_type wg_modernbert_type = {
               .optional = {"head.", "decoder."},
               .adapted = {"Wqkv"}},
     .create = create,
-    .logits = logits,
-    .loss = loss,
+    .head = head_of,
     .encoder = {.name = "",
                 .make = encoder_new,
                 .forward = wg__modernbert_forward,

@@ -152,14 +152,8 @@ static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor 
     return wg_scope_end(&scope, wg_tanh(wg_linear_forward(model->dense, first)));
 }
 
-static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
-    return wg__bert_predictions_forward(((wg_roberta_for_masked_lm *)module)->head, hidden);
-}
-
-static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
-                       const wg_cross_entropy_options *options) {
-    return wg__bert_predictions_loss(((wg_roberta_for_masked_lm *)module)->head, hidden, labels,
-                                     options);
+static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
+    return wg__bert_predictions_head(((wg_roberta_for_masked_lm *)module)->head, hidden);
 }
 
 /* ---- The record ---- */
@@ -215,8 +209,7 @@ const wg_model_type wg_roberta_type = {
               .optional = {"lm_head.", "classifier.dense."},
               .adapted = {"query", "value"}},
     .create = create,
-    .logits = logits,
-    .loss = loss,
+    .head = head_of,
     .encoder = {.name = "",
                 .make = encoder_new,
                 .forward = encoder_forward,

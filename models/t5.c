@@ -322,22 +322,12 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
 }
 
 /* The word table makes logits of the hidden states times 1/sqrt(C). */
-static wg_tensor *scaled(const wg_t5 *model, wg_tensor *hidden) {
-    return wg_mul_scalar(hidden, 1 / sqrt((double)model->config.d_model));
-}
-
-static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
-    wg_t5 *model = (wg_t5 *)module;
-    return model->head ? wg_linear_forward(model->head, hidden)
-                       : wg_embedding_logits(model->words, scaled(model, hidden));
-}
-
-static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
-                       const wg_cross_entropy_options *options) {
-    wg_t5 *model = (wg_t5 *)module;
-    return model->head ? wg_linear_loss(model->head, hidden, labels, WG_IGNORE_INDEX, options)
-                       : wg_embedding_loss(model->words, scaled(model, hidden), labels,
-                                           WG_IGNORE_INDEX, options);
+static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
+    const wg_t5 *model = (wg_t5 *)module;
+    if (model->head)
+        return (wg_model_head){.linear = model->head, .hidden = hidden};
+    const double scale = 1 / sqrt((double)model->config.d_model);
+    return (wg_model_head){.table = model->words, .hidden = wg_mul_scalar(hidden, scale)};
 }
 
 /* ---- The record ---- */
@@ -378,6 +368,5 @@ const wg_model_type wg_t5_type = {
     .create = create,
     .encode = encode,
     .forward = forward,
-    .logits = logits,
-    .loss = loss,
+    .head = head_of,
 };

@@ -397,17 +397,11 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     return wg_scope_end(&scope, stack_forward(model, &model->decoder, inputs, &around));
 }
 
-static wg_tensor *logits(wg_module *module, wg_tensor *hidden) {
-    return wg_linear_forward(((wg_transformer *)module)->output, hidden);
-}
-
-static wg_tensor *loss(wg_module *module, wg_tensor *hidden, wg_tensor *labels,
-                       const wg_cross_entropy_options *options) {
-    wg_transformer *model = (wg_transformer *)module;
-    wg_cross_entropy_options smoothed = options ? *options : (wg_cross_entropy_options){0};
-    if (wg_module_is_training(module))
-        smoothed.label_smoothing = model->config.label_smoothing;
-    return wg_linear_loss(model->output, hidden, labels, WG_IGNORE_INDEX, &smoothed);
+static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
+    const wg_transformer *model = (wg_transformer *)module;
+    return (wg_model_head){.linear = model->output,
+                           .hidden = hidden,
+                           .label_smoothing = model->config.label_smoothing};
 }
 
 /* ---- The record ---- */
@@ -446,6 +440,5 @@ const wg_model_type wg_transformer_type = {
     .create = create,
     .encode = encode,
     .forward = forward,
-    .logits = logits,
-    .loss = loss,
+    .head = head_of,
 };

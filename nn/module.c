@@ -186,16 +186,6 @@ void *wg_module_new(wg_module *parent, const char *name, size_t size) {
 /* The parent of modules that were freed, where lifetimes are checked. */
 static wg_module freed;
 
-static void free_slots(wg_module *module) {
-    for (wg_slot *slot = module->first_slot, *next; slot; slot = next) {
-        next = slot->next;
-        if (!slot->tied)
-            wg_release(slot->tensor);
-        wg__free(slot->name);
-        wg__free(slot);
-    }
-}
-
 /* `destroy` runs first, while the children that the type may point into are still there. */
 static void free_tree(wg_module *module) {
     if (module->destroy)
@@ -204,7 +194,13 @@ static void free_tree(wg_module *module) {
         next = child->next_sibling;
         free_tree(child);
     }
-    free_slots(module);
+    for (wg_slot *slot = module->first_slot, *next; slot; slot = next) {
+        next = slot->next;
+        if (!slot->tied)
+            wg_release(slot->tensor);
+        wg__free(slot->name);
+        wg__free(slot);
+    }
     for (void **block = module->owned, **next; block; block = next) {
         next = *block;
         wg__free(block);
@@ -413,19 +409,14 @@ wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tens
     return own(module, name, WG_SLOT_BUFFER, kept, "module_buffer");
 }
 
-/* The slot below `top` that owns the tensor, or NULL. */
-static wg_slot *owner_of(wg_module *top, const wg_tensor *tensor) {
-    for (wg_module *m = top; m; m = wg__module_next(top, m))
-        for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
-            if (slot->tensor == tensor && !slot->tied)
-                return slot;
-    return NULL;
-}
-
 wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *parameter) {
     if (!module || !parameter || wg_error_pending())
         return NULL;
-    wg_slot *owner = owner_of(wg__module_root(module), parameter);
+    wg_module *root = wg__module_root(module);
+    const wg_slot *owner = NULL;
+    for (wg_module *m = root; m && !owner; m = wg__module_next(root, m))
+        for (const wg_slot *slot = m->first_slot; slot; slot = slot->next)
+            owner = slot->tensor == parameter && !slot->tied ? slot : owner;
     if (!owner) {
         wg_fail(WG_ERROR_ARGUMENT, "module_tie", "\"%s\": no slot of this tree owns the tensor",
                 name);
