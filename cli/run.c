@@ -41,38 +41,11 @@ static int require_same(const wg__run *r, const char *path) {
 
 enum { USUAL_VOCABULARY = 4096 };
 
-/* The tokenizer of a token file, with a note where another was to be learnt. */
-static wg_tokenizer *take_tokenizer(const char *tokens, const wg__text_settings *text,
-                                    const wg__learner *learner) {
-    wg_tokenizer *tokenizer = wg_tokenizer_load(tokens);
-    if (!tokenizer)
-        return NULL;
-    const char *kind = wg_tokenizer_kind(tokenizer);
-    const int64_t size = wg_tokenizer_size(tokenizer);
-    if (strcmp(kind, learner->stored) != 0 || (text->vocab_size && text->vocab_size != size))
-        wg__cli_note("no tokenizer is learnt: %s has its own, %s of %lld tokens", tokens, kind,
-                     (long long)size);
-    return tokenizer;
-}
-
-/* Learns the tokenizer, unless a token file of the corpus has one. */
-static wg_tokenizer *learn_tokenizer(const wg__text_settings *text, const wg__learner *learner,
-                                     int64_t size) {
-    const wg_setting_list *corpus = &text->corpus;
-    for (int64_t i = 0; i < corpus->count; i++)
-        if (wg_dataset_is_token_file(corpus->items[i]))
-            return take_tokenizer(corpus->items[i], text, learner);
-    wg__learning learning = {.count = (int)corpus->count,
-                             .paths = corpus->items,
-                             .vocab_size = learner->vocab_size ? size : 0,
-                             .alphabet = text->alphabet,
-                             .byte_fallback = learner->bytes_usual};
-    return wg__learn(learner, &learning);
-}
-
-/* The tokenizer that --tokenizer names: a kind to learn, of `size` tokens, or a file. */
+/* The tokenizer that --tokenizer names: a kind to learn, of `size` tokens, unless a token file of
+ * the corpus has one; or a file. */
 static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size) {
     const wg__learner *learner = wg__learner_of(text->tokenizer);
+    const wg_setting_list *corpus = &text->corpus;
     if (text->alphabet > 0 && !(learner && learner->alphabet)) {
         wg_fail(WG_ERROR_ARGUMENT, "tokenizer",
                 "--alphabet is for a WordPiece or SentencePiece vocabulary that is learnt, not for "
@@ -80,42 +53,57 @@ static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size)
                 text->tokenizer);
         return NULL;
     }
-    if (learner)
-        return learn_tokenizer(text, learner, size);
-    if (access(text->tokenizer, F_OK) == 0)
+    if (!learner && access(text->tokenizer, F_OK) == 0)
         return wg_tokenizer_load(text->tokenizer);
-    wg_fail(WG_ERROR_NOT_FOUND, "tokenizer",
-            "'%s' is neither a file nor a kind that can be learnt: " WG__LEARNER_NAMES,
-            text->tokenizer);
-    return NULL;
+    if (!learner) {
+        wg_fail(WG_ERROR_NOT_FOUND, "tokenizer",
+                "'%s' is neither a file nor a kind that can be learnt: " WG__LEARNER_NAMES,
+                text->tokenizer);
+        return NULL;
+    }
+    for (int64_t i = 0; i < corpus->count; i++) {
+        if (!wg_dataset_is_token_file(corpus->items[i]))
+            continue;
+        wg_tokenizer *tokenizer = wg_tokenizer_load(corpus->items[i]);
+        const int64_t own = tokenizer ? wg_tokenizer_size(tokenizer) : 0;
+        if (tokenizer && (strcmp(wg_tokenizer_kind(tokenizer), learner->stored) != 0 ||
+                          (text->vocab_size && text->vocab_size != own)))
+            wg__cli_note("no tokenizer is learnt: %s has its own, %s of %lld tokens",
+                         corpus->items[i], wg_tokenizer_kind(tokenizer), (long long)own);
+        return tokenizer;
+    }
+    return wg__learn(learner, &(wg__learning){.count = (int)corpus->count,
+                                              .paths = corpus->items,
+                                              .vocab_size = learner->vocab_size ? size : 0,
+                                              .alphabet = text->alphabet,
+                                              .byte_fallback = learner->bytes_usual});
 }
 
 /* ---- The model ---- */
 
 /* A new model: its configuration, a tokenizer of the size that this wants, and what the tokenizer
  * decides of the configuration. */
-static int create_from(wg__run *r, void *config, wg_config *file) {
-    const wg__text_settings *text = &r->settings.text;
-    const uint64_t seed = (uint64_t)r->settings.training.seed;
-    wg_model_fit fit = {.sequence = r->settings.training.seq, .file = file};
-    if ((file ? wg_model_config_open(r->type, file, config)
-              : wg_model_preset_config(r->type, text->preset, config)) < 0 ||
-        wg_model_config_fit(r->type, config, &fit) < 0)
-        return -1;
-    const int64_t size = text->vocab_size > 0 ? text->vocab_size
-                         : fit.learnt > 0     ? fit.learnt
-                                              : USUAL_VOCABULARY;
-    fit.tokenizer = r->tokenizer = make_tokenizer(text, size);
-    if (!r->tokenizer || wg_model_config_fit(r->type, config, &fit) < 0)
-        return -1;
-    return wg_model_from_config(r->type, config, seed, &r->model);
-}
-
 static int create_model(wg__run *r) {
-    const char *path = r->settings.text.config;
-    wg_config *file = path ? wg_config_load(path) : NULL;
-    void *config = calloc(1, r->type->settings.size);
-    const int status = !config || (path && !file) || create_from(r, config, file) < 0 ? -1 : 0;
+    const wg__text_settings *text = &r->settings.text;
+    const wg_model_type *type = r->type;
+    wg_config *file = text->config ? wg_config_load(text->config) : NULL;
+    void *config = calloc(1, type->settings.size);
+    wg_model_fit fit = {.sequence = r->settings.training.setup.sequence, .file = file};
+    int status = !config || (text->config && !file) ? -1 : 0;
+    if (status == 0)
+        status = file ? wg_model_config_open(type, file, config)
+                      : wg_model_preset_config(type, text->preset, config);
+    if (status == 0)
+        status = wg_model_config_fit(type, config, &fit);
+    if (status == 0)
+        fit.tokenizer = r->tokenizer = make_tokenizer(text, text->vocab_size > 0 ? text->vocab_size
+                                                            : fit.learnt > 0     ? fit.learnt
+                                                                             : USUAL_VOCABULARY);
+    if (status == 0 &&
+        (!r->tokenizer || wg_model_config_fit(type, config, &fit) < 0 ||
+         wg_model_from_config(type, config, (uint64_t)r->settings.training.setup.seed, &r->model) <
+             0))
+        status = -1;
     free(config);
     wg_config_free(file);
     return status;
@@ -128,18 +116,14 @@ static void tell_note(const char *message, void *context) {
 
 /* The setup that the arguments say, but for model, tokenizer and text. */
 static wg_training_setup setup_of(const wg__run *r, const char *checkpoint) {
-    const wg__run_settings *s = &r->settings;
-    return (wg_training_setup){
-        .training_path = s->tuning.train,
-        .held_out_path = s->tuning.eval,
-        .checkpoint = checkpoint,
-        .options = s->objective,
-        .batch = s->training.batch,
-        .sequence = s->training.seq,
-        .seed = (uint64_t)s->training.seed,
-        .evaluation_batches = EVALUATION_BATCHES,
-        .group = wg__cli_group(),
-    };
+    wg_training_setup setup = r->settings.training.setup;
+    setup.training_path = r->settings.tuning.train;
+    setup.held_out_path = r->settings.tuning.eval;
+    setup.checkpoint = checkpoint;
+    setup.options = r->settings.objective;
+    setup.evaluation_batches = EVALUATION_BATCHES;
+    setup.group = wg__cli_group();
+    return setup;
 }
 
 /* A model to fine-tune, of the checkpoint that the arguments name. */
@@ -207,21 +191,6 @@ static int make_model(wg__run *r) {
 /* The share of unknown tokens that is told of. */
 static const double MOST_UNKNOWN = 0.005;
 
-/* The shares that are held out where no text is given to measure on: of the documents, of the end
- * of each file, of the pairs of each two files. */
-static double held_out_share(wg_dataset_kind kind) {
-    return kind == WG_TEXT_STREAM ? 0.1 : 0.05;
-}
-
-static wg_dataset *load_held_out(const wg__run *r) {
-    const wg__text_settings *text = &r->settings.text;
-    const char *paths[] = {text->eval, text->eval_target};
-    const wg_dataset_options options = {.kind = r->objective->data.text};
-    const bool two =
-        options.kind == WG_TEXT_PAIRS && text->eval_target && !wg_dataset_is_token_file(*paths);
-    return wg_dataset_load(two ? 2 : 1, paths, r->tokenizer, &options);
-}
-
 /* Warns of faults in the corpus, such as repeated lines, and of tokens that are [UNK], when a run
  * begins. -1 with an error. */
 static int warn_of_text(const wg__run *r) {
@@ -246,15 +215,22 @@ static int load_text(wg__run *r) {
     const bool has_storage = text->tokens && (!r->dry_run || access(text->tokens, F_OK) == 0);
     const wg_token_storage storage = {.path = has_storage ? text->tokens : NULL,
                                       .note = wg__note_tokens};
-    const wg_dataset_options options = {.kind = r->objective->data.text, .storage = &storage};
+    const wg_dataset_kind kind = r->objective->text;
+    const wg_dataset_options options = {.kind = kind, .storage = &storage};
     const int count = (int)text->corpus.count;
     const char *const *paths = text->corpus.items;
     if (text->eval) {
+        const char *const held_out[] = {text->eval, text->eval_target};
+        const bool two =
+            kind == WG_TEXT_PAIRS && text->eval_target && !wg_dataset_is_token_file(text->eval);
         r->text = wg_dataset_load(count, paths, r->tokenizer, &options);
-        r->held_out = r->text ? load_held_out(r) : NULL;
-    } else if (wg_dataset_load_split(count, paths, r->tokenizer, held_out_share(options.kind),
-                                     &options, &r->text, &r->held_out) < 0) {
-        return -1;
+        if (r->text)
+            r->held_out = wg_dataset_load(two ? 2 : 1, held_out, r->tokenizer,
+                                          &(wg_dataset_options){.kind = kind});
+    } else {
+        /* A share of the documents, of the end of each file, or of the pairs of each two files. */
+        const double share = kind == WG_TEXT_STREAM ? 0.1 : 0.05;
+        wg_dataset_load_split(count, paths, r->tokenizer, share, &options, &r->text, &r->held_out);
     }
     if (!r->text || !r->held_out || warn_of_text(r) < 0)
         return -1;
@@ -278,15 +254,6 @@ static int check_ramp(const wg__run *r) {
                    takers, r->objective->name);
 }
 
-static int check_ramped_sequence(const wg_training *training, int64_t ramp) {
-    const int64_t sequence = training->setup.sequence;
-    return ramp == 0 || sequence % 4 == 0
-               ? 0
-               : wg_fail(WG_ERROR_ARGUMENT, "seq-ramp",
-                         "--seq-ramp cuts sequences into four, and --seq %lld is no multiple of 4",
-                         (long long)sequence);
-}
-
 /* Model, tokenizer, text and training. Quick checks come before the text is read. */
 static int make_training(wg__run *r) {
     if (check_ramp(r) < 0 || make_model(r) < 0 || (!r->finetunes && load_text(r) < 0))
@@ -297,14 +264,16 @@ static int make_training(wg__run *r) {
     setup.training = r->text;
     setup.held_out = r->held_out;
     r->training = wg_training_new(r->objective, &setup);
-    return r->training ? check_ramped_sequence(r->training, r->settings.training.seq_ramp) : -1;
+    if (r->training && r->settings.training.seq_ramp > 0 && r->training->setup.sequence % 4 != 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "seq-ramp",
+                       "--seq-ramp cuts sequences into four, and --seq %lld is no multiple of 4",
+                       (long long)r->training->setup.sequence);
+    return r->training ? 0 : -1;
 }
 
 /* ---- Before anything is computed ---- */
 
-/* Refuses a file to be written that the run reads. A run may replace the checkpoint that it begins
- * with, by --overwrite. */
-static int check_apart(const wg__run *r) {
+int wg__run_check_output(const wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
     const wg__tuning_settings *tuning = &r->settings.tuning;
     const char *const outputs[] = {r->out, r->log, r->profiling.trace};
@@ -316,12 +285,8 @@ static int check_apart(const wg__run *r) {
         if (code == 0)
             code = wg__cli_check_apart(outputs[i], text->corpus.count, text->corpus.items);
     }
-    return code;
-}
-
-int wg__run_check_output(const wg__run *r) {
-    if (check_apart(r) != 0)
-        return EXIT_FAILURE;
+    if (code != 0)
+        return code;
     const bool exists = access(r->out, F_OK) == 0;
     if (r->resume && !exists)
         return wg__cli_fail("%s is not there; leave out --resume to begin a run", r->out);
@@ -369,54 +334,46 @@ static int64_t product(int64_t a, int64_t b) {
 
 /* The examples that a run of so many steps takes. */
 static int64_t examples_of(const wg__training_settings *s, int64_t steps) {
-    const int64_t ramp = steps < s->accumulate_ramp ? steps : s->accumulate_ramp;
-    int64_t batches = product(steps - ramp, wg_trainer_batches(s->accumulate, 0, 0));
+    const int64_t ramp = steps < s->trainer.accumulate_ramp ? steps : s->trainer.accumulate_ramp;
+    int64_t batches = product(steps - ramp, wg_trainer_batches(s->trainer.accumulate, 0, 0));
     for (int64_t step = 0; step < ramp; step++)
-        batches += wg_trainer_batches(s->accumulate, s->accumulate_ramp, step);
-    return product(batches, s->batch);
-}
-
-/* The steps that take so many examples, or a few more. */
-static int64_t steps_of(const wg__training_settings *s, double examples) {
-    double batches = ceil(examples / (double)s->batch);
-    int64_t steps = 0;
-    for (; steps < s->accumulate_ramp && batches > 0; steps++)
-        batches -= (double)wg_trainer_batches(s->accumulate, s->accumulate_ramp, steps);
-    const double most = (double)wg_trainer_batches(s->accumulate, 0, 0);
-    return (int64_t)fmin(fmax((double)steps + ceil(fmax(batches, 0) / most), 1), INT32_MAX);
+        batches += wg_trainer_batches(s->trainer.accumulate, s->trainer.accumulate_ramp, step);
+    return product(batches, s->setup.batch);
 }
 
 /* The number of steps, if it is said in epochs, and the warm-up follow from the text. */
-static void decide_steps(wg__run *r) {
-    wg__training_settings *s = &r->settings.training;
-    const int64_t examples = r->training->examples;
-    if (wg__settings_origin(&r->settings.all, &s->steps) == WG_SETTING_UNSET) {
-        s->steps = steps_of(s, r->settings.tuning.epochs * (double)examples);
-        wg__settings_decide(&r->settings.all, &s->steps);
-    }
-    if (wg__settings_origin(&r->settings.all, &s->warmup) == WG_SETTING_UNSET) {
-        const int64_t tenth = s->steps / 10, longest = s->longest_warmup;
-        s->warmup = longest > 0 && longest < tenth ? longest : tenth;
-        wg__settings_decide(&r->settings.all, &s->warmup);
-    }
-}
-
 static int complete_settings(wg__run *r) {
-    decide_steps(r);
-    const wg__training_settings *s = &r->settings.training;
-    const int64_t steps = s->steps;
-    if (s->step_in_backward && s->clip > 0)
+    wg__training_settings *s = &r->settings.training;
+    wg_settings *all = &r->settings.all;
+    if (wg__settings_origin(all, &s->trainer.steps) == WG_SETTING_UNSET) {
+        const double examples = r->settings.tuning.epochs * (double)r->training->examples,
+                     most = (double)wg_trainer_batches(s->trainer.accumulate, 0, 0);
+        double batches = ceil(examples / (double)s->setup.batch);
+        for (s->trainer.steps = 0; s->trainer.steps < s->trainer.accumulate_ramp && batches > 0;
+             s->trainer.steps++)
+            batches -= (double)wg_trainer_batches(s->trainer.accumulate, s->trainer.accumulate_ramp,
+                                                  s->trainer.steps);
+        const double steps = (double)s->trainer.steps + ceil(fmax(batches, 0) / most);
+        s->trainer.steps = (int64_t)fmin(fmax(steps, 1), INT32_MAX);
+        wg__settings_decide(all, &s->trainer.steps);
+    }
+    const int64_t steps = s->trainer.steps, tenth = steps / 10, longest = s->longest_warmup;
+    if (wg__settings_origin(all, &s->trainer.schedule.warmup_steps) == WG_SETTING_UNSET) {
+        s->trainer.schedule.warmup_steps = longest > 0 && longest < tenth ? longest : tenth;
+        wg__settings_decide(all, &s->trainer.schedule.warmup_steps);
+    }
+    if (s->trainer.step_in_backward && s->trainer.clip > 0)
         return wg_fail(WG_ERROR_ARGUMENT, "settings",
                        "--step-in-backward with --clip %g: clipping needs all gradients before a "
                        "weight moves; add --clip 0",
-                       s->clip);
+                       s->trainer.clip);
     r->training->run_examples = examples_of(s, steps);
     r->training->ramp_examples = examples_of(s, s->seq_ramp);
     if (r->steps_before && r->steps_before != steps)
         wg__cli_note("the run becomes %lld steps long instead of %lld, and its learning rate "
                      "follows that from here on",
                      (long long)steps, (long long)r->steps_before);
-    wg_config *note = wg__settings_to_json(&r->settings.all);
+    wg_config *note = wg__settings_to_json(all);
     r->note = wg_config_to_json(note);
     wg_config_free(note);
     if (r->note && !wg__cli_lacks_memory())
@@ -443,18 +400,13 @@ static double seconds_since_1970(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* An event file that cannot be written does not end the training. */
-static void give_up_events(wg__run *r) {
-    wg__cli_note("%s; the run goes on without event files", wg_error_pending()->message);
-    wg_error_clear();
-    wg_event_file_close(r->events);
-    r->events = NULL;
-}
-
-/* Writes the settings to TensorBoard as Markdown, in which four spaces begin a line of code. */
-static int write_settings_event(wg__run *r) {
+/* Opens the event file, in which the settings are Markdown: four spaces begin a line of code. A
+ * resumed run adds a file to the folder, whose steps follow those before. */
+static int open_events(wg__run *r) {
     char *text = NULL;
     size_t size;
+    if (!r->tensorboard || !wg__cli_leads())
+        return 0;
     FILE *stream = open_memstream(&text, &size);
     for (const char *line = r->note; stream && line && *line;) {
         const size_t length = strcspn(line, "\n");
@@ -462,20 +414,15 @@ static int write_settings_event(wg__run *r) {
         line += length + (line[length] == '\n');
     }
     int status = stream && fclose(stream) == 0
-                     ? wg_event_file_text(r->events, "settings/text_summary", text)
+                     ? 0
                      : wg_fail(WG_ERROR_MEMORY, "run", "no memory for the settings");
     if (status == 0)
-        status = wg_event_file_end(r->events, wg_trainer_steps(r->trainer), seconds_since_1970());
+        r->events = wg_event_file_open(r->tensorboard, seconds_since_1970());
+    if (!r->events || wg_event_file_text(r->events, "settings/text_summary", text) < 0 ||
+        wg_event_file_end(r->events, wg_trainer_steps(r->trainer), seconds_since_1970()) < 0)
+        status = -1;
     free(text);
     return status;
-}
-
-/* A resumed run adds a file to the folder, whose steps follow those before. */
-static int open_events(wg__run *r) {
-    if (!r->tensorboard || !wg__cli_leads())
-        return 0;
-    r->events = wg_event_file_open(r->tensorboard, seconds_since_1970());
-    return r->events ? write_settings_event(r) : -1;
 }
 
 static void add_scalars(wg_event_file *events, const char *group, const wg_metrics *metrics) {
@@ -486,7 +433,12 @@ static void add_scalars(wg_event_file *events, const char *group, const wg_metri
     }
 }
 
-static void write_event(wg__run *r, const wg_train_report *report) {
+/* Hears of each step. An event file that cannot be written does not end the training. */
+static void listen(const wg_train_report *report, void *context) {
+    wg__run *r = context;
+    wg__progress_report(report, &r->progress);
+    if (!r->events)
+        return;
     wg_event_file_scalar(r->events, "train/loss", report->loss);
     wg_event_file_scalar(r->events, "train/lr", report->learning_rate);
     wg_event_file_scalar(r->events, "train/grad_norm", report->gradient_norm);
@@ -494,50 +446,32 @@ static void write_event(wg__run *r, const wg_train_report *report) {
     add_scalars(r->events, "train", report->metrics);
     if (report->evaluation)
         add_scalars(r->events, "eval", report->evaluation);
-    if (wg_event_file_end(r->events, report->step, seconds_since_1970()) < 0)
-        give_up_events(r);
-}
-
-/* Hears of each step. */
-static void listen(const wg_train_report *report, void *context) {
-    wg__run *r = context;
-    wg__progress_report(report, &r->progress);
-    if (r->events)
-        write_event(r, report);
+    if (wg_event_file_end(r->events, report->step, seconds_since_1970()) == 0)
+        return;
+    wg__cli_note("%s; the run goes on without event files", wg_error_pending()->message);
+    wg_error_clear();
+    wg_event_file_close(r->events);
+    r->events = NULL;
 }
 
 static wg_trainer_options trainer_options(wg__run *r) {
     const wg__training_settings *s = &r->settings.training;
-    return (wg_trainer_options){
-        .steps = s->steps,
-        .schedule = {.kind = (wg_schedule_kind)s->schedule,
-                     .peak = s->lr,
-                     .final = s->final,
-                     .warmup_steps = s->warmup,
-                     .total_steps = s->steps,
-                     .decay_steps = s->decay_steps},
-        .clip = s->clip > 0 ? s->clip : -1,
-        .accumulate = s->accumulate,
-        .accumulate_ramp = s->accumulate_ramp,
-        .average_decay = s->ema,
-        .patience = s->patience,
-        .evaluate_every = s->eval_every,
-        .path = r->out,
-        .best_path = r->best,
-        .keep_every = s->keep_every,
-        .keep_stem = r->stem,
-        .save_every = s->save_every,
-        .note = r->note,
-        .log_path = r->log,
-        .listener = listen,
-        .listener_context = r,
-        .stop = wg__stop_signal(),
-        .group = wg__cli_group(),
-        .zero = (int)s->zero,
-        .bf16_gradients = s->communication_dtype == 1,
-        .step_in_backward = s->step_in_backward,
-        .matmul_dtype = s->dtype == 1 ? WG_BF16 : WG_F32,
-    };
+    wg_trainer_options options = s->trainer;
+    options.schedule.total_steps = options.steps;
+    options.clip = options.clip > 0 ? options.clip : -1;
+    options.path = r->out;
+    options.best_path = r->best;
+    options.keep_stem = r->stem;
+    options.note = r->note;
+    options.log_path = r->log;
+    options.listener = listen;
+    options.listener_context = r;
+    options.stop = wg__stop_signal();
+    options.group = wg__cli_group();
+    options.zero = (int)s->zero;
+    options.bf16_gradients = s->communication_dtype == 1;
+    options.matmul_dtype = s->dtype == 1 ? WG_BF16 : WG_F32;
+    return options;
 }
 
 static wg_optimizer *make_optimizer(const wg__training_settings *s) {
@@ -551,7 +485,7 @@ static wg_optimizer *make_optimizer(const wg__training_settings *s) {
 static int make_trainer(wg__run *r) {
     const wg__training_settings *s = &r->settings.training;
     if ((s->keep_best && !(r->best = path_beside(r->out, ".best.h5"))) ||
-        (s->keep_every > 0 && !(r->stem = path_beside(r->out, ""))))
+        (s->trainer.keep_every > 0 && !(r->stem = path_beside(r->out, ""))))
         return wg_fail(WG_ERROR_MEMORY, "run", "no memory for a path");
     const wg_trainer_options options = trainer_options(r);
     const wg_task task = wg_training_task(r->training);
@@ -567,21 +501,19 @@ static int make_run(wg__run *r) {
     return make_training(r) < 0 ? -1 : complete_settings(r);
 }
 
-/* A token file is made by rank 0, and then read by the others. */
-static int make_shared_run(wg__run *r) {
+/* Compares the command lines of the ranks, so that an option that differs is named; the trainer
+ * compares the model and the data, so that names of files may differ. Collective. */
+static int agree_on_command(const wg__run *r) {
+    const wg_settings *settings = &r->settings.all;
     wg_group *group = wg__cli_group();
-    if (wg_group_size(group) == 1 || !r->settings.text.tokens)
-        return make_run(r);
-    if (wg_group_check(group, wg__cli_leads() ? make_run(r) : 0) < 0)
-        return -1;
-    return wg__cli_leads() ? 0 : make_run(r);
-}
-
-/* Compares all settings among the ranks, but for names of files, whose contents the training
- * compares. Collective. -1 with [STATE: names the option and the rank that differ] */
-static int agree_on_settings(const wg_settings *settings, wg_group *group) {
     wg_config *json = wg__settings_to_json(settings);
-    int status = wg_group_check(group, json ? 0 : -1);
+    int status = wg_group_check(group, json ? 0 : -1) < 0 ||
+                         wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
+                         wg_group_agree(group, "the command", r->command) < 0 ||
+                         wg_group_agree(group, "--out", r->out) < 0 ||
+                         wg_group_agree(group, "--resume", r->resume ? "given" : "not given") < 0
+                     ? -1
+                     : 0;
     for (int p = 0; p < settings->count; p++) {
         const wg_setting_part *part = &settings->parts[p];
         for (int i = 0; part->values && part->table->where && i < part->table->count; i++) {
@@ -599,53 +531,30 @@ static int agree_on_settings(const wg_settings *settings, wg_group *group) {
     return status;
 }
 
-/* Compares the command lines of the ranks, so that an option that differs is named; the trainer
- * compares the model and the data. */
-static int agree_on_command(const wg__run *r) {
-    wg_group *group = wg__cli_group();
-    return wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
-                   wg_group_agree(group, "the command", r->command) < 0 ||
-                   wg_group_agree(group, "--out", r->out) < 0 ||
-                   wg_group_agree(group, "--resume", r->resume ? "given" : "not given") < 0
-               ? -1
-               : agree_on_settings(&r->settings.all, group);
-}
-
-/* Takes a list of names apart at its commas, in place; at most `most`. */
-static int split_names(char *text, const char **names, int most) {
-    int count = 0;
-    char *rest = NULL;
-    for (char *name = strtok_r(text, ", ", &rest); name && count < most;
-         name = strtok_r(NULL, ", ", &rest))
-        names[count++] = name;
-    return count;
-}
-
-/* Attaches the adapters of a resumed run as its checkpoint describes them. */
-static int resume_adapters(const wg__run *r) {
-    wg_checkpoint *file = wg_checkpoint_open(r->out);
-    char *config = file ? wg_checkpoint_get_text(file, "/lora") : NULL;
-    const int64_t count = config ? wg_lora_attach_config(r->model.module, config, r->out) : -1;
-    wg_text_free(config);
-    wg_checkpoint_close(file);
-    return count < 0 ? -1 : 0;
-}
-
+/* Attaches the adapters that the options describe, or of a resumed run its checkpoint. */
 static int attach_adapters(const wg__run *r) {
     enum { MOST = 64 };
     const wg__training_settings *s = &r->settings.training;
-    if (s->lora == 0 || r->resume)
-        return s->lora == 0 ? 0 : resume_adapters(r);
     const char *targets[MOST];
-    char *text = strdup(s->lora_targets ? s->lora_targets : "");
+    int64_t count = -1;
+    if (r->resume) {
+        wg_checkpoint *file = wg_checkpoint_open(r->out);
+        char *config = file ? wg_checkpoint_get_text(file, "/lora") : NULL;
+        if (config)
+            count = wg_lora_attach_config(r->model.module, config, r->out);
+        wg_text_free(config);
+        wg_checkpoint_close(file);
+        return count < 0 ? -1 : 0;
+    }
+    char *text = strdup(s->lora_targets ? s->lora_targets : ""), *rest = NULL;
     if (!text)
         return wg_fail(WG_ERROR_MEMORY, "run", "no memory for names");
-    const wg_lora_options options = {.rank = s->lora,
-                                     .alpha = s->lora_alpha,
-                                     .dropout = s->lora_dropout,
-                                     .target_count = split_names(text, targets, MOST),
-                                     .targets = targets};
-    const int64_t count = wg_model_attach_lora(&r->model, &options);
+    wg_lora_options options = {
+        .rank = s->lora, .alpha = s->lora_alpha, .dropout = s->lora_dropout, .targets = targets};
+    for (char *name = strtok_r(text, ", ", &rest); name && options.target_count < MOST;
+         name = strtok_r(NULL, ", ", &rest))
+        targets[options.target_count++] = name;
+    count = wg_model_attach_lora(&r->model, &options);
     free(text);
     return count < 0 ? -1 : 0;
 }
@@ -654,13 +563,18 @@ static int prepare_module(wg__run *r) {
     wg_module *module = r->model.module;
     wg_module_checkpoint_activations(module, r->settings.training.recompute);
     if (!r->resume && r->settings.text.init) /* dropout begins at this run's seed */
-        module->generator = (wg_generator){.seed = (uint64_t)r->settings.training.seed};
-    return attach_adapters(r);
+        module->generator = (wg_generator){.seed = (uint64_t)r->settings.training.setup.seed};
+    return r->settings.training.lora ? attach_adapters(r) : 0;
 }
 
 static int prepare(wg__run *r, const wg__profiling *profiling) {
     wg_group *group = wg__cli_group();
-    if (wg_group_check(group, make_shared_run(r)) < 0 || agree_on_command(r) < 0)
+    /* A token file is made by rank 0, and then read by the others. */
+    const bool shares = wg_group_size(group) > 1 && r->settings.text.tokens,
+               leads = wg__cli_leads();
+    if (shares && wg_group_check(group, leads ? make_run(r) : 0) < 0)
+        return -1;
+    if (wg_group_check(group, shares && leads ? 0 : make_run(r)) < 0 || agree_on_command(r) < 0)
         return -1;
     const int status = prepare_module(r) < 0 || make_trainer(r) < 0 || open_events(r) < 0
                            ? -1
@@ -668,8 +582,11 @@ static int prepare(wg__run *r, const wg__profiling *profiling) {
     return wg_group_check(group, status);
 }
 
-/* How many parameters are trained. */
-static double count_trained(const wg__run *r) {
+/* What the run is made of, on stderr: of several ranks what each holds between batches. */
+static void describe(const wg__run *r) {
+    const int64_t done = wg_trainer_steps(r->trainer), steps = r->settings.training.trainer.steps;
+    const int ranks = wg_group_size(wg__cli_group()), stage = (int)r->settings.training.zero;
+    const double all = (double)wg_module_parameter_count(r->model.module), mib = 1 << 20;
     wg_state_dict *state = wg_module_state(r->model.module);
     double trained = 0;
     for (int64_t i = 0; state && i < state->count; i++) {
@@ -678,51 +595,30 @@ static double count_trained(const wg__run *r) {
             trained += (double)wg_tensor_count(slot->tensor);
     }
     wg_state_dict_free(state);
-    return trained;
-}
-
-/* What each rank holds between batches. */
-static void describe_memory(const wg__run *r) {
-    int64_t state, gradients;
-    char stage[32] = "", frozen[96] = "";
-    const double untrained = (double)wg_module_parameter_count(r->model.module) - count_trained(r);
-    wg_trainer_memory(r->trainer, &state, &gradients);
-    if (r->settings.training.zero > 0)
-        snprintf(stage, sizeof stage, " (ZeRO %d)", (int)r->settings.training.zero);
-    if (untrained > 0)
-        snprintf(frozen, sizeof frozen, "; each has the %.2f MiB of frozen weights whole",
-                 untrained * sizeof(float) / (1 << 20));
-    fprintf(stderr,
-            "memory %.2f MiB of optimizer state and %.2f MiB of gradients a rank%s, beside %.2f "
-            "MiB of trained weights%s\n",
-            (double)state / (1 << 20), (double)gradients / (1 << 20), stage,
-            (double)wg_trainer_weight_bytes(r->trainer) / (1 << 20), frozen);
-}
-
-/* Prints how many parameters are trained, and their share of all. */
-static void describe_adapters(const wg__run *r) {
-    const double trained = count_trained(r),
-                 all = (double)wg_module_parameter_count(r->model.module);
-    fprintf(stderr, "lora   rank %lld on %lld layers; %.0f parameters are trained (%.2g %%)\n",
-            (long long)r->settings.training.lora, (long long)wg_lora_count(r->model.module),
-            trained, 100 * trained / all);
-}
-
-/* What the run is made of, on stderr. */
-static void describe(const wg__run *r) {
-    const int64_t done = wg_trainer_steps(r->trainer), steps = r->settings.training.steps;
-    const int ranks = wg_group_size(wg__cli_group());
-    char of[32] = "";
+    char of[32] = "", zero[32] = "", frozen[96] = "";
     if (ranks > 1)
         snprintf(of, sizeof of, "%d ranks of ", ranks);
-    r->objective->data.describe(r->training, stderr);
-    fprintf(stderr, "model  %lld parameters, %lld tokens in its vocabulary; %s%d threads\n",
-            (long long)wg_module_parameter_count(r->model.module),
+    if (stage > 0)
+        snprintf(zero, sizeof zero, " (ZeRO %d)", stage);
+    if (all > trained)
+        snprintf(frozen, sizeof frozen, "; each has the %.2f MiB of frozen weights whole",
+                 (all - trained) * sizeof(float) / mib);
+    r->objective->describe(r->training, stderr);
+    fprintf(stderr, "model  %.0f parameters, %lld tokens in its vocabulary; %s%d threads\n", all,
             (long long)wg_model_sizes_of(&r->model).vocabulary, of, wg_threads());
     if (r->settings.training.lora)
-        describe_adapters(r);
-    if (ranks > 1 || r->settings.training.zero > 0)
-        describe_memory(r);
+        fprintf(stderr, "lora   rank %lld on %lld layers; %.0f parameters are trained (%.2g %%)\n",
+                (long long)r->settings.training.lora, (long long)wg_lora_count(r->model.module),
+                trained, 100 * trained / all);
+    if (ranks > 1 || stage > 0) {
+        int64_t moments, gradients;
+        wg_trainer_memory(r->trainer, &moments, &gradients);
+        fprintf(stderr,
+                "memory %.2f MiB of optimizer state and %.2f MiB of gradients a rank%s, beside "
+                "%.2f MiB of trained weights%s\n",
+                (double)moments / mib, (double)gradients / mib, zero,
+                (double)wg_trainer_weight_bytes(r->trainer) / mib, frozen);
+    }
     if (done > 0)
         fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->out, (long long)done,
                 (long long)steps);
@@ -753,27 +649,6 @@ static int print_results(const wg__run *r) {
     return 0;
 }
 
-/* A shell shows by 128 + signal that a signal ended a process; another rank may have had it. */
-static int tell_interruption(const wg__run *r) {
-    const int signal = *wg__stop_signal();
-    fprintf(stderr,
-            "wengert: interrupted at step %lld and saved; "
-            "`wengert %s --resume --out %s' goes on\n",
-            (long long)wg_trainer_steps(r->trainer), r->command, r->out);
-    return 128 + (signal ? signal : SIGTERM);
-}
-
-static void tell_early_stop(const wg__run *r) {
-    int64_t step = 0;
-    double loss = 0;
-    wg_trainer_best(r->trainer, &step, &loss);
-    wg__cli_note("stopped at step %lld: %lld measurements brought no lower loss than %.4f at step "
-                 "%lld%s%s",
-                 (long long)wg_trainer_steps(r->trainer), (long long)r->settings.training.patience,
-                 loss, (long long)step, r->best ? ", which is kept in " : "",
-                 r->best ? r->best : "");
-}
-
 /* The trainer has told all ranks of an error of one. Only rank 0 measures its time and prints. */
 int wg__run_train(wg__run *r) {
     r->progress = wg__progress_begin();
@@ -792,10 +667,26 @@ int wg__run_train(wg__run *r) {
         return wg__cli_fail_pending();
     if (wg_group_check(wg__cli_group(), wg__profiling_end(&profiling)) < 0)
         return wg__cli_fail_pending();
-    if (outcome == WG_TRAIN_INTERRUPTED)
-        return wg__cli_leads() ? tell_interruption(r) : 0;
-    if (outcome == WG_TRAIN_OUT_OF_PATIENCE)
-        tell_early_stop(r);
+    const long long step = wg_trainer_steps(r->trainer);
+    if (outcome == WG_TRAIN_INTERRUPTED && !wg__cli_leads())
+        return 0;
+    if (outcome == WG_TRAIN_INTERRUPTED) {
+        fprintf(stderr,
+                "wengert: interrupted at step %lld and saved; "
+                "`wengert %s --resume --out %s' goes on\n",
+                step, r->command, r->out);
+        /* A shell shows so that a signal ended a process; another rank may have had it. */
+        return 128 + (*wg__stop_signal() ? *wg__stop_signal() : SIGTERM);
+    }
+    if (outcome == WG_TRAIN_OUT_OF_PATIENCE) {
+        int64_t best = 0;
+        double loss = 0;
+        wg_trainer_best(r->trainer, &best, &loss);
+        wg__cli_note("stopped at step %lld: %lld measurements brought no lower loss than %.4f at "
+                     "step %lld%s%s",
+                     step, (long long)r->settings.training.trainer.patience, loss, (long long)best,
+                     r->best ? ", which is kept in " : "", r->best ? r->best : "");
+    }
     wg_trainer_swap_average(r->trainer);
     return print_results(r);
 }
@@ -816,8 +707,8 @@ int wg__run_dry(wg__run *r) {
         .training = r->training,
         .text = r->text,
         .options = trainer_options(r),
-        .batches = examples_of(s, s->steps) / s->batch,
-        .batches_of_full_step = wg_trainer_batches(s->accumulate, 0, 0),
+        .batches = examples_of(s, s->trainer.steps) / s->setup.batch,
+        .batches_of_full_step = wg_trainer_batches(s->trainer.accumulate, 0, 0),
         .optimizer = make_optimizer(&r->settings.training),
         .json = r->json,
     };

@@ -37,26 +37,17 @@ typedef struct wg__tuning_settings {
 } wg__tuning_settings;
 
 typedef struct wg__training_settings {
-    int64_t steps, batch, accumulate, accumulate_ramp, seq, seq_ramp;
-    double lr;
-    int schedule; /* wg_schedule_kind */
-    int64_t warmup, longest_warmup;
-    double final;
-    int64_t decay_steps;
+    wg_training_setup setup;    /* batch, sequence and seed */
+    wg_trainer_options trainer; /* its numbers; a clip of 0 does not clip */
+    int64_t seq_ramp, longest_warmup;
     int optimizer; /* of wg_optimizer_name */
-    double momentum, beta1, beta2, weight_decay, clip;
-    int64_t seed;
-    double ema;
-    bool recompute, step_in_backward, deterministic;
-    int dtype; /* of products: wg_dtype f32 or bf16, by their place in the row's choices */
+    double momentum, beta1, beta2, weight_decay;
+    bool recompute, deterministic, keep_best;
+    int dtype, communication_dtype; /* of wg__product_dtype_name: of products, of gradients sent */
     int64_t zero;
-    int communication_dtype; /* 0: f32, 1: bf16 */
-    int64_t lora;            /* rank; 0: none */
+    int64_t lora; /* rank; 0: none */
     const char *lora_targets;
     double lora_alpha, lora_dropout;
-    int64_t save_every, eval_every, patience;
-    bool keep_best;
-    int64_t keep_every;
 } wg__training_settings;
 
 extern const wg_setting_table wg__text_rows, wg__tuning_rows, wg__training_rows;

@@ -70,9 +70,9 @@ expect 'several texts are written at once' 0 \
     'generate llama-260k --prompt-tokens 3 --tokens 3 --threads 1 --batch 3' '"batch": 3'
 expect 'a model that writes no text is told' 1 'generate bert-mini' 'no such file, nor a preset'
 expect 'weights in a type that is not there are wrong usage' 2 'generate gpt2-tiny --dtype q5_1' \
-    'none of f32, bf16, q8_0 and q4_0'
+    'f32, bf16, q8_0 and q4_0 are there'
 expect 'and so are those that only products know' 2 'generate gpt2-tiny --dtype q8_0x16' \
-    'none of f32, bf16, q8_0 and q4_0'
+    'f32, bf16, q8_0 and q4_0 are there'
 expect 'a kind of model has presets' 0 "train gpt --preset gpt2-tiny $sizes" '"gpt2-tiny"'
 expect 'a model that is not there is told' 1 'train nosuch' "no model 'nosuch'; there are bert"
 expect 'a preset that is not there is told' 1 'train gpt --preset bert-tiny' 'gpt2-tiny'

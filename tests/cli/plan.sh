@@ -53,6 +53,6 @@ run plan gpt2-tiny --batch 2 --seq 16 --vocab 512 --ranks 3 --price 2
 check 'a table has the cost' eval 'test $code = 0 && grep -q " cost$" out && grep -qE "^ +3 " out'
 refuses 'a model that is not there' "there is no model 'gpt3'" plan gpt3
 misused 'which model' plan
-misused "--communication-dtype is 'f16'" plan gpt2-tiny --communication-dtype f16
+misused "there is no 'f16'" plan gpt2-tiny --communication-dtype f16
 misused "--zero" plan gpt2-tiny --zero 3
 finish

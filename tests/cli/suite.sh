@@ -69,7 +69,7 @@ check 'results are JSON, and the same again' eval 'test $code = 0 && grep -q "\"
 
 # ---- Mistakes ----
 
-misused '--corpus and --suite exclude each other' eval bert.h5 --suite suite --corpus text.txt
+misused '--suite and --corpus exclude each other' eval bert.h5 --suite suite --corpus text.txt
 refuses 'a suite that is not there' 'cannot read none: No such file' eval bert.h5 --suite none
 refuses 'a file for a suite' 'cannot read text.txt: Not a directory' eval bert.h5 --suite text.txt
 refuses 'a folder without tasks' 'scratch holds no tasks' eval bert.h5 --suite scratch
