@@ -31,23 +31,6 @@ static const wg_setting options[] = {
      .standard = "5", .argument = "N", .help = "How often it is written and read"},
 };
 
-static int write_model(const char *path, wg_module *module) {
-    wg_checkpoint *file = wg_checkpoint_create(path);
-    if (!file)
-        return -1;
-    wg_checkpoint_put_module(file, "/model", module); /* commit tells of its failure */
-    return wg_checkpoint_commit(file);
-}
-
-static int read_model(const char *path, wg_module *module) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    if (!file)
-        return -1;
-    const int status = wg_checkpoint_get_module(file, "/model", module);
-    wg_checkpoint_close(file);
-    return status;
-}
-
 typedef struct timing {
     double *written, *read; /* seconds of each round; sorted in the end */
     int64_t rounds;         /* that were run */
@@ -58,10 +41,17 @@ static int time_rounds(const char *path, wg_module *module, int64_t rounds, timi
     const volatile sig_atomic_t *stop = wg__stop_signal();
     while (found->rounds < rounds && !*stop) {
         const double start = wg__now();
-        if (write_model(path, module) < 0)
+        wg_checkpoint *file = wg_checkpoint_create(path);
+        if (!file)
+            return -1;
+        wg_checkpoint_put_module(file, "/model", module); /* commit tells of its failure */
+        if (wg_checkpoint_commit(file) < 0)
             return -1;
         const double middle = wg__now();
-        if (read_model(path, module) < 0)
+        file = wg_checkpoint_open(path);
+        const int status = file ? wg_checkpoint_get_module(file, "/model", module) : -1;
+        wg_checkpoint_close(file);
+        if (status < 0)
             return -1;
         found->written[found->rounds] = middle - start;
         found->read[found->rounds++] = wg__now() - middle;

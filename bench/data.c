@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "cli/learners.h"
 #include "cli/output.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
 #include "data/batches/pair_batch.h"
 #include "data/tokenizer/wordpiece.h"
 #include "objectives/objective.h"
@@ -115,31 +114,20 @@ static int time_tokenizer(const wg_tokenizer *tokenizer, const char *from, const
     return status;
 }
 
-static wg_tokenizer *learn_wordpiece(const char *text) {
-    return wg_wordpiece_train(text, -1, &(wg_wordpiece_training){.vocabulary_size = 8192});
-}
-
-static wg_tokenizer *learn_bpe(const char *text) {
-    return wg_bpe_train(text, -1, &(wg_bpe_training){.vocabulary_size = 8192});
-}
-
-static wg_tokenizer *learn_characters(const char *text) {
-    return wg_char_train(text, -1, &(wg_char_training){.unknown = false});
-}
-
-static wg_tokenizer *make_bytes(const char *text) {
-    (void)text;
-    return wg_byte_new();
+/* The tokenizer of a kind that is learnt from the corpus. */
+static wg_tokenizer *learn(const arguments *a, const char *kind) {
+    wg__learning learning = {
+        .count = (int)a->corpus.count, .paths = a->corpus.items, .vocab_size = 8192};
+    return wg__learner_of(kind)->learn(&learning);
 }
 
 static int time_tokenizers(const arguments *a, const char *text) {
-    static wg_tokenizer *(*const learnt[])(const char *) = {learn_wordpiece, learn_bpe,
-                                                            learn_characters, make_bytes};
-    const int64_t learnt_count = (int64_t)(sizeof learnt / sizeof *learnt);
+    static const char *const kinds[] = {"wordpiece", "bpe", "char", "byte"};
+    const int64_t learnt = (int64_t)(sizeof kinds / sizeof *kinds);
     int status = 0;
-    for (int64_t i = 0; status == 0 && i < learnt_count + a->tokenizers.count; i++) {
-        const char *path = i < learnt_count ? NULL : a->tokenizers.items[i - learnt_count];
-        wg_tokenizer *tokenizer = path ? wg_tokenizer_load(path) : learnt[i](text);
+    for (int64_t i = 0; status == 0 && i < learnt + a->tokenizers.count; i++) {
+        const char *path = i < learnt ? NULL : a->tokenizers.items[i - learnt];
+        wg_tokenizer *tokenizer = path ? wg_tokenizer_load(path) : learn(a, kinds[i]);
         status =
             tokenizer ? time_tokenizer(tokenizer, path ? path : "the text", text, a->seconds) : -1;
         wg_tokenizer_free(tokenizer);
@@ -184,51 +172,22 @@ static int next_batch(void *context, double *tokens) {
     return status;
 }
 
-/* Lines with a letter, for translation: each is its own translation. */
-static char *lines_of(const char *text) {
-    char *lines = malloc(strlen(text) + 1), *end = lines;
-    for (const char *line = text; lines && *line;) {
-        const size_t length = strcspn(line, "\n") + (strchr(line, '\n') ? 1 : 0);
-        if (strcspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") < length) {
-            memcpy(end, line, length);
-            end += length;
-        }
-        line += length;
-    }
-    if (lines)
-        *end = '\0';
-    else
-        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for the text");
-    return lines;
-}
-
 static wg_dataset *dataset_of(const material *m, wg_dataset_kind kind) {
     const wg_dataset_options options = {.kind = kind};
     if (kind != WG_TEXT_PAIRS)
         return wg_dataset_load((int)m->arguments->corpus.count, m->arguments->corpus.items,
                                m->tokenizer, &options);
-    char *lines = lines_of(m->text);
-    wg_dataset *pairs =
-        lines ? wg_dataset_from_text(lines, -1, lines, m->tokenizer, &options) : NULL;
+    /* Lines with a letter, each its own translation. */
+    char *lines = wg__cli_calloc(strlen(m->text) + 1, 1), *end = lines;
+    for (const char *line = m->text; *line;) {
+        const size_t length = strcspn(line, "\n") + (strchr(line, '\n') ? 1 : 0);
+        if (strcspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") < length)
+            end = mempcpy(end, line, length);
+        line += length;
+    }
+    wg_dataset *pairs = wg_dataset_from_text(lines, -1, lines, m->tokenizer, &options);
     free(lines);
     return pairs;
-}
-
-static int time_objective(const material *m, const wg_objective *objective) {
-    wg_dataset *text = dataset_of(m, objective->data.text);
-    wg_training_setup setup = {.tokenizer = m->tokenizer,
-                               .batch = m->arguments->batch,
-                               .sequence = m->arguments->sequence};
-    if (objective->data.text == WG_TEXT_PAIRS) /* whose batches are counted in tokens */
-        setup.batch *= setup.sequence;
-    drawing d = {.objective = objective, .batch = wg__cli_calloc(1, objective->data.batch_size)};
-    if (text && d.batch)
-        d.batches = objective->data.batches(&setup, text, false);
-    const int status = d.batches ? time_batches(m, objective->name, next_batch, &d) : -1;
-    wg_batches_free(d.batches);
-    wg_dataset_free(text);
-    free(d.batch);
-    return status;
 }
 
 /* Sentences of the corpus, two by two. */
@@ -255,10 +214,8 @@ static int read_pairs(const material *m, sentence_pairs *p) {
     p->batch = m->arguments->batch;
     if (p->count == 0)
         return wg_fail(WG_ERROR_ARGUMENT, "bench", "the text has one sentence alone");
-    p->ids = calloc((size_t)tokens, sizeof *p->ids);
-    p->pairs = calloc((size_t)p->count, sizeof *p->pairs);
-    if (!p->ids || !p->pairs)
-        return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld tokens", (long long)tokens);
+    p->ids = wg__cli_calloc((size_t)tokens, sizeof *p->ids);
+    p->pairs = wg__cli_calloc((size_t)p->count, sizeof *p->pairs);
     if (wg_dataset_read(m->sentences, 0, tokens, p->ids) < 0)
         return -1;
     for (int64_t i = 0; i < p->count; i++) {
@@ -271,25 +228,29 @@ static int read_pairs(const material *m, sentence_pairs *p) {
     return wg_pair_frame_of(m->tokenizer, m->arguments->sequence, &p->frame);
 }
 
-static int time_pairs(const material *m) {
-    sentence_pairs pairs = {.count = 0};
-    int status = read_pairs(m, &pairs);
-    if (status == 0)
-        status = time_batches(m, "pairs", next_pairs, &pairs);
-    free(pairs.ids);
-    free(pairs.pairs);
-    return status;
-}
-
 static int time_builders(const arguments *a, const char *text) {
-    material m = {.arguments = a, .text = text, .tokenizer = learn_wordpiece(text)};
+    material m = {.arguments = a, .text = text, .tokenizer = learn(a, "wordpiece")};
     if (m.tokenizer)
         m.sentences = dataset_of(&m, WG_TEXT_SENTENCES);
-    int status = m.sentences ? time_pairs(&m) : -1;
+    sentence_pairs pairs = {.count = 0};
+    int status = m.sentences ? read_pairs(&m, &pairs) : -1;
+    if (status == 0)
+        status = time_batches(&m, "pairs", next_pairs, &pairs);
+    free(pairs.ids);
+    free(pairs.pairs);
     const wg_objective *objective;
-    for (int i = 0; status == 0 && (objective = wg_objective_at(i)); i++)
-        if (objective->data.batches)
-            status = time_objective(&m, objective);
+    for (int i = 0; status == 0 && (objective = wg_objective_at(i)); i++) {
+        if (!objective->batches)
+            continue;
+        wg_dataset *own = dataset_of(&m, objective->text);
+        drawing d = {.objective = objective, .batch = wg__cli_calloc(1, objective->batch_size)};
+        if (own)
+            d.batches = objective->batches(own, m.tokenizer, a->batch, a->sequence, 0);
+        status = d.batches ? time_batches(&m, objective->name, next_batch, &d) : -1;
+        wg_batches_free(d.batches);
+        wg_dataset_free(own);
+        free(d.batch);
+    }
     wg_dataset_free(m.sentences);
     wg_tokenizer_free(m.tokenizer);
     return status;
@@ -297,54 +258,29 @@ static int time_builders(const arguments *a, const char *text) {
 
 /* ---- The text ---- */
 
-/* Appends a file to the text, which ends in a NUL. -1 with an error. */
-static int append_file(const char *path, char **text, size_t *length) {
-    FILE *file = fopen(path, "rb");
-    int status = file ? 0 : -1;
-    size_t got = 1;
-    while (status == 0 && got > 0) {
-        const size_t block = 1 << 20;
-        char *more = realloc(*text, *length + block + 1);
-        if (!more) {
-            fclose(file);
-            return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %s", path);
-        }
-        *text = more;
-        got = fread(*text + *length, 1, block, file);
-        *length += got;
-        (*text)[*length] = '\0';
-        if (ferror(file))
-            status = -1;
-    }
-    const int reason = errno;
-    if (file)
-        fclose(file);
-    return status < 0 ? wg_fail(WG_ERROR_IO, "bench", "%s: %s", path, strerror(reason)) : 0;
-}
-
 static int bench(const arguments *a) {
+    static char block[1 << 16];
     char *text = NULL;
     size_t length = 0;
     int status = 0;
-    for (int64_t i = 0; status == 0 && i < a->corpus.count; i++)
-        status = append_file(a->corpus.items[i], &text, &length);
+    FILE *all = open_memstream(&text, &length);
+    for (int64_t i = 0; all && status == 0 && i < a->corpus.count; i++) {
+        FILE *file = fopen(a->corpus.items[i], "rb");
+        for (size_t got = 1; file && got > 0;)
+            fwrite(block, 1, got = fread(block, 1, sizeof block, file), all);
+        if (!file || ferror(file))
+            status = wg_fail(WG_ERROR_IO, "bench", "%s: %s", a->corpus.items[i], strerror(errno));
+        if (file)
+            fclose(file);
+    }
+    if (!all || fclose(all) != 0)
+        status = wg_fail(WG_ERROR_MEMORY, "bench", "no memory for the text");
     if (status == 0)
         status = time_tokenizers(a, text);
     if (status == 0)
         status = time_builders(a, text);
     free(text);
     return status < 0 ? wg__cli_fail_pending() : 0;
-}
-
-/* The same on the books of the source tree. */
-static int bench_books(arguments *a) {
-    glob_t books;
-    if (glob(BOOKS, 0, NULL, &books) != 0)
-        return wg__cli_fail("bench: there is no " BOOKS " here; --corpus FILE names a text");
-    a->corpus = (wg_setting_list){(int64_t)books.gl_pathc, (const char **)books.gl_pathv};
-    const int status = bench(a);
-    globfree(&books);
-    return status;
 }
 
 int wg__bench_data(int argc, char **argv) {
@@ -361,5 +297,13 @@ int wg__bench_data(int argc, char **argv) {
                "seq tokens hold, and counts the target.",
     };
     wg__cli_read(&usage, argc, argv);
-    return a.corpus.count > 0 ? bench(&a) : bench_books(&a);
+    if (a.corpus.count > 0)
+        return bench(&a);
+    glob_t books; /* of the source tree */
+    if (glob(BOOKS, 0, NULL, &books) != 0)
+        return wg__cli_fail("bench: there is no " BOOKS " here; --corpus FILE names a text");
+    a.corpus = (wg_setting_list){(int64_t)books.gl_pathc, (const char **)books.gl_pathv};
+    const int status = bench(&a);
+    globfree(&books);
+    return status;
 }

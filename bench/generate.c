@@ -37,35 +37,24 @@ static const wg_setting options[] = {
 
 /* ---- The model ---- */
 
-/* The decoder that has a preset of that name; NULL: none has. */
-static const wg_model_type *type_of_preset(const char *name) {
-    const wg_model_type *type;
-    for (int i = 0; (type = wg_model_type_at(i)); i++)
-        for (const wg_model_preset *preset = type->presets; preset->name; preset++)
-            if (type->shape == WG_DECODER && strcmp(name, preset->name) == 0)
-                return type;
-    return NULL;
-}
-
 /* A preset's weights are drawn, and it has as many positions as are wanted. */
-static int make_preset(const wg_model_type *type, const char *preset, int64_t positions,
-                       wg_model *model) {
-    void *config = malloc(type->settings.size);
-    int result = config ? wg_model_preset_config(type, preset, config) : -1;
-    if (result == 0) {
-        wg_model_config_resize(type, config, 0, positions);
-        result = wg_model_from_config(type, config, 0, model);
-    }
-    free(config);
-    return result;
-}
-
 static int make_model(const arguments *a, wg_model *model) {
     const int64_t positions = a->prompt_tokens + a->tokens;
-    const wg_model_type *type = type_of_preset(a->model);
-    if (type)
-        return make_preset(type, a->model, positions, model);
+    const wg_model_type *type;
     struct stat file;
+    for (int i = 0; (type = wg_model_type_at(i)); i++)
+        for (const wg_model_preset *preset = type->presets; preset->name; preset++) {
+            if (type->shape != WG_DECODER || strcmp(a->model, preset->name) != 0)
+                continue;
+            void *config = wg__cli_calloc(1, type->settings.size);
+            int result = wg_model_preset_config(type, preset->name, config);
+            if (result == 0) {
+                wg_model_config_resize(type, config, 0, positions);
+                result = wg_model_from_config(type, config, 0, model);
+            }
+            free(config);
+            return result;
+        }
     if (stat(a->model, &file) < 0)
         return wg_fail(WG_ERROR_NOT_FOUND, a->model,
                        "there is no such file, nor a preset of a model that predicts the next "
@@ -81,13 +70,6 @@ static int make_model(const arguments *a, wg_model *model) {
                        (long long)wg_model_sizes_of(model).positions, (long long)a->prompt_tokens,
                        (long long)a->tokens);
     return 0;
-}
-
-/* Keys and values that the tokens of a step see, in the middle of what is written. */
-static double cache_bytes(const arguments *a, const wg_model *model) {
-    const wg_model_sizes sizes = wg_model_sizes_of(model);
-    const double seen = (double)a->prompt_tokens + (double)a->tokens / 2;
-    return sizeof(float) * (double)sizes.cache_width * seen * (double)(sizes.layers * a->batch);
 }
 
 /* ---- Timing ---- */
@@ -115,19 +97,15 @@ static void hear(const wg_generated_token *token, void *context) {
     t->last = wg__now();
 }
 
-static int64_t prompt_id(const wg_model *model, int64_t text, int64_t i) {
-    return (i * 7919 + text * 104729) % (wg_model_sizes_of(model).vocabulary - 1) + 1;
-}
-
 static int generate(const arguments *a, const wg_model *model, timing *t) {
     wg_generation *texts = wg__cli_calloc((size_t)a->batch, sizeof *texts);
-    if (!texts)
-        return wg_fail(WG_ERROR_MEMORY, "bench", "no memory for %lld texts", (long long)a->batch);
+    const int64_t ids = wg_model_sizes_of(model).vocabulary - 1;
     int result = 0;
     for (int64_t i = 0; i < a->batch; i++) {
         texts[i].generator.seed = 1;
         for (int64_t j = 0; result == 0 && j < a->prompt_tokens; j++)
-            result = wg_token_list_append(&texts[i].tokens, (int32_t)prompt_id(model, i, j));
+            result = wg_token_list_append(&texts[i].tokens,
+                                          (int32_t)((j * 7919 + i * 104729) % ids + 1));
     }
     const wg_generation_options options = {
         .max_tokens = a->tokens, .listener = hear, .listener_context = t};
@@ -145,7 +123,11 @@ static int generate(const arguments *a, const wg_model *model, timing *t) {
 static void report(const arguments *a, const wg_model *model, timing *t) {
     const double step = wg__median(t->steps, t->seconds), batch = (double)a->batch;
     const double bandwidth = wg__median(t->reading_count, t->readings);
-    const double bytes = (double)wg_model_costs_of(model).token_bytes + cache_bytes(a, model);
+    /* All weights, and the keys and values that a step sees in the middle of what is written. */
+    const wg_model_sizes sizes = wg_model_sizes_of(model);
+    const double seen = (double)a->prompt_tokens + (double)a->tokens / 2,
+                 cache = (double)sizes.cache_width * seen * (double)(sizes.layers * a->batch),
+                 bytes = model->type->token_bytes(model->module) + sizeof(float) * cache;
     wg__print_json_line(
         json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model",
                   a->model, "dtype", wg__weights_dtype_name(a->dtype), "threads", wg_threads(),

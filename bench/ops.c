@@ -188,102 +188,69 @@ static int time_op(const wg_op *op, double seconds, timing *found) {
 
 /* ---- Results ---- */
 
-/* The share of the roof that is nearer: of what the op would take if nothing but memory, or nothing
- * but multiplying, cost time. NaN if the roof was not measured. */
-static double share_of_roof(const timing *t, const wg__machine *machine) {
-    if (machine->bandwidth == 0)
-        return NAN;
-    const double moving = t->bytes / machine->bandwidth;
-    const double computing = t->flops / machine->sgemm_flops;
-    return (moving > computing ? moving : computing) / t->forward;
-}
-
-static bool is_bound_by_gemm(const timing *t, const wg__machine *machine) {
-    return machine->bandwidth > 0 &&
-           t->flops / machine->sgemm_flops > t->bytes / machine->bandwidth;
-}
-
-static void print_head(const wg__machine *machine) {
-    if (machine->bandwidth > 0)
-        printf("%d threads, memory %.1f GB/s, sgemm %.1f GFLOP/s\n\n", machine->threads,
-               1e-9 * machine->bandwidth, 1e-9 * machine->sgemm_flops);
-    else
-        printf("%d threads, processor time\n\n", machine->threads);
-    printf("%-20s %11s %11s %8s %9s  %s\n", "op", "forward ms", "backward ms", "GB/s", "GFLOP/s",
-           "share of roof");
-}
-
-static void print_row(const timing *t, const wg__machine *machine) {
+/* The share of the roof is that of the nearer one: of what the op would take if nothing but memory,
+ * or nothing but multiplying, cost time. NaN if the roof was not measured. */
+static void print_row(const timing *t, const wg__machine *machine, json_t *rows) {
+    const double moving = t->bytes / machine->bandwidth,
+                 computing = t->flops / machine->sgemm_flops;
+    const bool has_roof = machine->bandwidth > 0, computes = has_roof && computing > moving;
+    const double share = has_roof ? (computes ? computing : moving) / t->forward : NAN;
+    const double bytes_rate = 1e-9 * t->bytes / t->forward, rate = 1e-9 * t->flops / t->forward;
+    if (rows) {
+        json_array_append_new(
+            rows, json_pack("{s:s, s:f, s:o, s:f, s:f, s:o, s:s}", "op", t->op->name, "forward_ms",
+                            1e3 * t->forward, "backward_ms", wg__json_number(1e3 * t->backward),
+                            "gb_per_s", bytes_rate, "gflops", rate, "share_of_roof",
+                            wg__json_number(share), "roof", computes ? "sgemm" : "memory"));
+        return;
+    }
     char backward[32] = "-", flops[32] = "-", bytes[32] = "-";
     if (!isnan(t->backward))
         snprintf(backward, sizeof backward, "%.3f", 1e3 * t->backward);
     if (t->flops > 0)
-        snprintf(flops, sizeof flops, "%.1f", 1e-9 * t->flops / t->forward);
+        snprintf(flops, sizeof flops, "%.1f", rate);
     if (t->bytes > 0)
-        snprintf(bytes, sizeof bytes, "%.1f", 1e-9 * t->bytes / t->forward);
+        snprintf(bytes, sizeof bytes, "%.1f", bytes_rate);
     printf("%-20s %11.3f %11s %8s %9s", t->op->name, 1e3 * t->forward, backward, bytes, flops);
-    if (t->bytes > 0 && machine->bandwidth > 0)
-        printf("  %.2f of %s", share_of_roof(t, machine),
-               is_bound_by_gemm(t, machine) ? "sgemm" : "memory");
+    if (t->bytes > 0 && has_roof)
+        printf("  %.2f of %s", share, computes ? "sgemm" : "memory");
     putchar('\n');
     fflush(stdout);
 }
 
-static json_t *row_of(const timing *t, const wg__machine *machine) {
-    return json_pack("{s:s, s:f, s:o, s:f, s:f, s:o, s:s}", "op", t->op->name, "forward_ms",
-                     1e3 * t->forward, "backward_ms", wg__json_number(1e3 * t->backward),
-                     "gb_per_s", 1e-9 * t->bytes / t->forward, "gflops",
-                     1e-9 * t->flops / t->forward, "share_of_roof",
-                     wg__json_number(share_of_roof(t, machine)), "roof",
-                     is_bound_by_gemm(t, machine) ? "sgemm" : "memory");
-}
-
-static int time_all(const arguments *a, const wg__machine *machine, json_t *rows) {
+static int bench(const arguments *a) {
+    wg__machine machine = {.threads = wg_threads()};
     const wg_op *op;
-    if (!rows)
-        print_head(machine);
+    if (a->processor_time)
+        measured = CLOCK_PROCESS_CPUTIME_ID;
+    else if (!a->small && wg__measure_machine(&machine) < 0)
+        return wg__cli_fail_pending();
+    json_t *rows = a->json ? json_array() : NULL;
+    if (!rows && a->small)
+        printf("%-20s %8s %8s\n", "op", "elements", "ns");
+    if (!rows && !a->small && a->processor_time)
+        printf("%d threads, processor time\n\n", machine.threads);
+    else if (!rows && !a->small)
+        printf("%d threads, memory %.1f GB/s, sgemm %.1f GFLOP/s\n\n", machine.threads,
+               1e-9 * machine.bandwidth, 1e-9 * machine.sgemm_flops);
+    if (!rows && !a->small)
+        printf("%-20s %11s %11s %8s %9s  %s\n", "op", "forward ms", "backward ms", "GB/s",
+               "GFLOP/s", "share of roof");
     for (int64_t i = 0; (op = op_at(a, i)); i++) {
         timing found;
-        if (!op->bench)
+        if (!a->small && !op->bench)
             continue;
-        if (time_op(op, a->seconds, &found) < 0)
-            return -1;
-        if (rows)
-            json_array_append_new(rows, row_of(&found, machine));
-        else
-            print_row(&found, machine);
-    }
-    return 0;
-}
-
-static int bench_small(const arguments *a) {
-    json_t *rows = a->json ? json_array() : NULL;
-    const wg_op *op;
-    if (!rows)
-        printf("%-20s %8s %8s\n", "op", "elements", "ns");
-    for (int64_t i = 0; (op = op_at(a, i)); i++)
-        if (wg__bench_small_op(op, a->seconds, rows) < 0) {
+        if ((a->small ? wg__bench_small_op(op, a->seconds, rows)
+                      : time_op(op, a->seconds, &found)) < 0) {
             json_decref(rows);
             return wg__cli_fail_pending();
         }
-    if (rows)
-        wg__print_json(json_pack("{s:i, s:o}", "threads", wg_threads(), "ops", rows));
-    return 0;
-}
-
-static int bench(const arguments *a) {
-    wg__machine machine = {0};
-    if (a->processor_time) {
-        machine.threads = wg_threads();
-        measured = CLOCK_PROCESS_CPUTIME_ID;
-    } else if (wg__measure_machine(&machine) < 0)
-        return wg__cli_fail_pending();
-    json_t *rows = a->json ? json_array() : NULL;
-    if (time_all(a, &machine, rows) < 0) {
-        json_decref(rows);
-        return wg__cli_fail_pending();
+        if (!a->small)
+            print_row(&found, &machine, rows);
     }
-    if (rows)
+    if (rows && a->small)
+        wg__print_json(json_pack("{s:i, s:o}", "threads", machine.threads, "ops", rows));
+    else if (rows)
         wg__print_json(json_pack("{s:i, s:f, s:f, s:o}", "threads", machine.threads,
                                  "memory_gb_per_s", 1e-9 * machine.bandwidth, "sgemm_gflops",
                                  1e-9 * machine.sgemm_flops, "ops", rows));
@@ -302,5 +269,5 @@ int wg__bench_ops(int argc, char **argv) {
                "measured in the same run, whichever would take the op longer.",
     };
     wg__cli_read(&usage, argc, argv);
-    return a.small ? bench_small(&a) : bench(&a);
+    return bench(&a);
 }

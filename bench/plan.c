@@ -208,13 +208,6 @@ static pid_t train_beside(const arguments *a, const wg__workload *w) {
     return failure ? -1 : process;
 }
 
-static void end_process(pid_t process) {
-    if (process <= 0)
-        return;
-    kill(process, SIGKILL);
-    waitpid(process, NULL, 0);
-}
-
 /* The processes beside need some seconds to begin. */
 static int measure_beside(const arguments *a, wg__workload *w, measured *found) {
     enum { MOST = 255 };
@@ -231,19 +224,11 @@ static int measure_beside(const arguments *a, wg__workload *w, measured *found) 
                 break;
     }
     const int status = wg_error_pending() ? -1 : time_batches(w, found);
-    for (int64_t i = 0; i < count; i++)
-        end_process(beside[i]);
+    for (int64_t i = 0; i < count; i++) {
+        kill(beside[i], SIGKILL);
+        waitpid(beside[i], NULL, 0);
+    }
     return status;
-}
-
-/* What a process finds by itself. */
-static int measure_alone(wg__workload *w, measured *found) {
-    wg__machine machine;
-    if (measure_memory(w, found) < 0 || time_batches(w, found) < 0 ||
-        wg__measure_machine(&machine) < 0)
-        return -1;
-    found->bandwidth = machine.bandwidth;
-    return 0;
 }
 
 /* ---- Measurements of the ranks of mpirun. All are collective. ---- */
@@ -263,28 +248,22 @@ static int measure_at_once(wg_group *group, wg__workload *w, measured *found) {
 }
 
 /* All gradients by themselves, a piece of the trainer's at a time. */
-static int sum_gradients(wg_group *group, int64_t count, float *gradients) {
-    enum { PIECE = PIECE_BYTES / sizeof(float) };
-    for (int64_t first = 0; first < count; first += PIECE) {
-        const int64_t left = count - first;
-        if (wg_group_sum(group, WG_GROUP_F32, left < PIECE ? left : PIECE, gradients + first) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int measure_exchange(const wg__workload *w, together *found) {
+    enum { PIECE = PIECE_BYTES / sizeof(float) };
     wg_group *group = wg__cli_group();
     const int64_t count = wg_module_parameter_count(w->module);
     float *gradients = calloc((size_t)count, sizeof *gradients);
-    const int own = gradients ? 0 : wg_fail(WG_ERROR_MEMORY, "plan", "no room for gradients");
     double times[REPEATS];
-    int status = wg_group_check(group, own);
+    int status = wg_group_check(
+        group, gradients ? 0 : wg_fail(WG_ERROR_MEMORY, "plan", "no room for gradients"));
     for (int i = -1; status == 0 && i < REPEATS; i++) { /* one warms up */
         status = wg_group_barrier(group);
         const double begun = wg__now();
-        if (status == 0)
-            status = sum_gradients(group, count, gradients);
+        for (int64_t first = 0; status == 0 && first < count; first += PIECE) {
+            const int64_t left = count - first;
+            status =
+                wg_group_sum(group, WG_GROUP_F32, left < PIECE ? left : PIECE, gradients + first);
+        }
         if (i >= 0)
             times[i] = wg__now() - begun;
     }
@@ -377,7 +356,12 @@ static int measure(const arguments *a, wg__workload *w, measured *alone, measure
     *alone = (measured){.process = (double)wg__resident_bytes()};
     if (wg_group_check(group, wg__workload_begin(w)) < 0)
         return -1;
-    int status = wg_group_check(group, wg__cli_leads() ? measure_alone(w, alone) : 0);
+    wg__machine machine = {0};
+    const bool fails =
+        wg__cli_leads() && (measure_memory(w, alone) < 0 || time_batches(w, alone) < 0 ||
+                            wg__measure_machine(&machine) < 0);
+    int status = wg_group_check(group, fails ? -1 : 0);
+    alone->bandwidth = machine.bandwidth;
     *beside = *alone;
     beside->beside = (a->on_machine < a->ranks ? a->on_machine : a->ranks) - 1;
     if (status == 0 && all->ranks > 1)

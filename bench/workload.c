@@ -32,44 +32,35 @@ static const char *name_at(const void *context, int index) {
     return wg_model_preset_name(index - types);
 }
 
-static int fail_to_find(const char *name) {
-    char names[128] = "", suggestion[96];
-    for (int i = 0; wg_model_type_at(i); i++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), " %s,",
-                 wg_model_type_at(i)->name);
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                   "there is no model '%s'; there are%s mlp, and the presets of each%s", name,
-                   names, wg_suggestion(suggestion, sizeof suggestion, name, name_at, NULL));
-}
-
-/* Two layers of width 32, so small that what is timed is all but the arithmetic. */
-static bool is_mlp(const char *name) {
-    return strcmp(name, "mlp") == 0 || strcmp(name, "mlp-32") == 0;
-}
-
+/* The model, its preset and sizes: those that peers are measured with, and small ones. The mlp is
+ * so small that what is timed is all but the arithmetic. */
 static int find(wg__workload *w) {
-    const wg_model_type *type;
-    for (int i = 0; (type = wg_model_type_at(i)) && !w->type; i++)
-        if (strcmp(type->name, w->model) == 0 || find_preset(type, w->model)) {
-            w->type = type;
-            if (!w->preset)
-                w->preset = find_preset(type, w->model) ? w->model : type->bench_preset;
-        }
-    if (w->type)
-        return 0;
-    w->preset = "mlp-32";
-    return is_mlp(w->model) ? 0 : fail_to_find(w->model);
-}
-
-/* Usual sizes: those that peers are measured with, and small ones. */
-static void choose_sizes(wg__workload *w) {
     static const wg_model_preset usual = {.bench = {8, 128, 30522}}, mlp = {.bench = {32, 1, 10}};
+    const wg_model_type *type;
+    char names[128] = "", suggestion[96];
+    for (int i = 0; (type = wg_model_type_at(i)); i++) {
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %s,", type->name);
+        const wg_model_preset *own = find_preset(type, w->model);
+        if (w->type || (!own && strcmp(type->name, w->model) != 0))
+            continue;
+        w->type = type;
+        if (!w->preset)
+            w->preset = own ? w->model : type->bench_preset;
+    }
+    if (!w->type && strcmp(w->model, "mlp") != 0 && strcmp(w->model, "mlp-32") != 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "there is no model '%s'; there are%s mlp, and the presets of each%s",
+                       w->model, names,
+                       wg_suggestion(suggestion, sizeof suggestion, w->model, name_at, NULL));
+    if (!w->type)
+        w->preset = "mlp-32";
     const wg_model_preset *preset = w->type ? find_preset(w->type, w->preset) : &mlp;
     if (!preset || preset->bench.batch == 0)
         preset = &usual;
     w->batch = w->batch ? w->batch : preset->bench.batch;
     w->sequence = w->sequence ? w->sequence : preset->bench.sequence;
     w->vocabulary = w->vocabulary ? w->vocabulary : preset->bench.vocabulary;
+    return 0;
 }
 
 /* ---- Batches ---- */
@@ -131,12 +122,6 @@ static int encoder_batch(wg__workload *w, wg_generator *generator) {
     return 0;
 }
 
-static int decoder_batch(wg__workload *w, wg_generator *generator) {
-    w->inputs = (wg_model_inputs){.ids = random_ids(w, generator)};
-    w->labels = random_ids(w, generator);
-    return 0;
-}
-
 /* 3/16 of a sequence is Part B, in spans of four tokens, at all of which the head runs. */
 static int prefix_batch(wg__workload *w, wg_generator *generator) {
     enum { SPAN = 4 };
@@ -188,7 +173,9 @@ static int make_batch(wg__workload *w) {
     case WG_ENCODER:
         return encoder_batch(w, &generator);
     case WG_DECODER:
-        return decoder_batch(w, &generator);
+        w->inputs = (wg_model_inputs){.ids = random_ids(w, &generator)};
+        w->labels = random_ids(w, &generator);
+        return 0;
     case WG_PREFIX_DECODER:
         return prefix_batch(w, &generator);
     case WG_ENCODER_DECODER:
@@ -269,18 +256,6 @@ static const char *named_optimizer(const char *settings) {
     return found;
 }
 
-static int make_optimizer(wg__workload *w) {
-    const wg_model_preset *preset = w->type ? find_preset(w->type, w->preset) : NULL;
-    if (!w->rule && w->usual_rule && preset)
-        w->rule = named_optimizer(preset->training);
-    if (!w->rule && w->usual_rule && w->type)
-        w->rule = named_optimizer(w->type->training);
-    if (!w->rule)
-        w->rule = "adamw";
-    w->optimizer = wg__workload_optimizer(w);
-    return wg_optimizer_add_module(w->optimizer, w->module);
-}
-
 wg_optimizer *wg__workload_optimizer(const wg__workload *w) {
     return wg_optimizer_new(&(wg_optimizer_choice){.name = w->rule, .weight_decay = 0.01});
 }
@@ -288,13 +263,21 @@ wg_optimizer *wg__workload_optimizer(const wg__workload *w) {
 int wg__workload_begin(wg__workload *w) {
     if (find(w) < 0)
         return -1;
-    choose_sizes(w);
     w->dtype = w->bf16 ? WG_BF16 : WG_F32;
+    const wg_model_preset *preset = w->type ? find_preset(w->type, w->preset) : NULL;
+    if (!w->rule && w->usual_rule && preset)
+        w->rule = named_optimizer(preset->training);
+    if (!w->rule && w->usual_rule && w->type)
+        w->rule = named_optimizer(w->type->training);
+    if (!w->rule)
+        w->rule = "adamw";
     wg_scope_begin(&w->scope);
-    if ((w->type ? make_model(w) : make_mlp(w)) == 0 && !wg_error_pending() &&
-        make_optimizer(w) == 0) {
-        wg_module_checkpoint_activations(w->module, w->recompute);
-        return 0;
+    if ((w->type ? make_model(w) : make_mlp(w)) == 0 && !wg_error_pending()) {
+        w->optimizer = wg__workload_optimizer(w);
+        if (wg_optimizer_add_module(w->optimizer, w->module) == 0) {
+            wg_module_checkpoint_activations(w->module, w->recompute);
+            return 0;
+        }
     }
     wg__workload_end(w);
     return -1;

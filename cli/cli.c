@@ -132,36 +132,37 @@ int wg__cli_agree(int argc, char **argv) {
     return wg_group_agree(group, "the command's latter part", text);
 }
 
-/* -1 with an error if the file cannot be read. */
-static int describe_file(const char *path, char *text, size_t size) {
-    static char bytes[1 << 16];
-    uint64_t found = WG__HASH_BEGIN;
-    int64_t length = 0;
-    FILE *file = fopen(path, "rb");
-    size_t got = 0;
-    while (file && (got = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        found = wg__hash(found, bytes, got);
-        length += (int64_t)got;
-    }
-    const bool is_read = file && !ferror(file);
-    const int reason = errno;
-    if (file)
-        fclose(file);
-    snprintf(text, size, "%lld bytes, fingerprint %016llx", (long long)length,
-             (unsigned long long)found);
-    return is_read ? 0
-                   : wg_fail(reason == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "wengert",
-                             "cannot read %s: %s", path, strerror(reason));
-}
-
 int wg__cli_agree_on_file(const char *path) {
+    static char bytes[1 << 16];
     char text[96], what[160];
     if (wg_group_size(group) == 1)
         return 0;
-    if (wg_group_check(group, describe_file(path, text, sizeof text)) < 0)
+    uint64_t found = WG__HASH_BEGIN;
+    int64_t length = 0;
+    FILE *file = fopen(path, "rb");
+    for (size_t got = 1; file && got > 0; length += (int64_t)got) {
+        got = fread(bytes, 1, sizeof bytes, file);
+        found = wg__hash(found, bytes, got);
+    }
+    const int reason = !file || ferror(file) ? errno : 0;
+    if (file)
+        fclose(file);
+    if (reason)
+        wg_fail(reason == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "wengert",
+                "cannot read %s: %s", path, strerror(reason));
+    if (wg_group_check(group, reason ? -1 : 0) < 0)
         return -1;
+    snprintf(text, sizeof text, "%lld bytes, fingerprint %016llx", (long long)length,
+             (unsigned long long)found);
     snprintf(what, sizeof what, "the contents of %.128s", path);
     return wg_group_agree(group, what, text);
+}
+
+int wg__cli_agree_on_files(const char *first, const wg_setting_list *others) {
+    int status = wg__cli_agree_on_file(first);
+    for (int64_t i = 0; status == 0 && i < others->count; i++)
+        status = wg__cli_agree_on_file(others->items[i]);
+    return status;
 }
 
 /* ---- Memory for JSON ---- */
@@ -333,10 +334,6 @@ void wg__cli_note(const char *format, ...) {
 
 /* ---- Text files ---- */
 
-static bool is_blank(const char *text) {
-    return text[strspn(text, " \t")] == '\0';
-}
-
 int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
                        int (*take)(void *context, const char *path, int64_t line, const char *text),
                        void *context) {
@@ -358,7 +355,7 @@ int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
             break;
         }
         text[strcspn(text, "\r\n")] = '\0';
-        if (is_blank(text))
+        if (text[strspn(text, " \t")] == '\0')
             continue;
         status = take(context, path, line, text);
         taken++;

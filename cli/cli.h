@@ -11,6 +11,7 @@
 
 #include "base/api.h"
 #include "base/group.h"
+#include "io/settings.h"
 
 typedef struct wg__verb {
     const char *name;
@@ -111,6 +112,7 @@ void wg__cli_end_reading(void);
  * [STATE: names the rank that differs; NOT_FOUND, IO] */
 int wg__cli_agree(int argc, char **argv);
 int wg__cli_agree_on_file(const char *path);
+int wg__cli_agree_on_files(const char *first, const wg_setting_list *others);
 
 /* Shares an exit code: itself if it is 1 on no rank. Otherwise one line is printed, that of the
  * lowest rank that failed, and all get a code above 0. Collective. */

@@ -132,40 +132,34 @@ static int compare(const void *left, const void *right) {
     return a->number < b->number ? -1 : 1;
 }
 
-static double cosine(int64_t width, const float *x, const float *y) {
-    double dot = 0, xx = 0, yy = 0;
-    for (int64_t i = 0; i < width; i++) {
-        dot += (double)x[i] * y[i];
-        xx += (double)x[i] * x[i];
-        yy += (double)y[i] * y[i];
-    }
-    return xx > 0 && yy > 0 ? dot / sqrt(xx * yy) : 0;
-}
-
-static json_t *ranked_json(const job *j, const ranked *list, int64_t count) {
-    json_t *array = json_array();
-    for (int64_t i = 0; i < count; i++) {
-        const wg_text_source *text = &j->texts[list[i].number];
-        json_array_append_new(array, json_pack("{s:f, s:I, s:s}", "similarity", list[i].similarity,
-                                               "line", (json_int_t)text->line, "text", text->text));
-    }
-    return json_pack("{s:s, s:o}", "text", j->arguments->similar, "similar", array);
-}
-
 static int print_similar(const job *j) {
     const int64_t lines = line_count(j), wanted = j->arguments->top;
-    ranked *list = calloc((size_t)lines, sizeof *list);
-    if (!list)
-        return fail_memory();
-    for (int64_t i = 0; i < lines; i++)
-        list[i] =
-            (ranked){cosine(j->width, j->vectors + i * j->width, j->vectors + lines * j->width), i};
+    const float *y = j->vectors + lines * j->width;
+    ranked *list = wg__cli_calloc((size_t)lines, sizeof *list);
+    for (int64_t i = 0; i < lines; i++) {
+        const float *x = j->vectors + i * j->width;
+        double dot = 0, xx = 0, yy = 0;
+        for (int64_t k = 0; k < j->width; k++) {
+            dot += (double)x[k] * y[k];
+            xx += (double)x[k] * x[k];
+            yy += (double)y[k] * y[k];
+        }
+        list[i] = (ranked){xx > 0 && yy > 0 ? dot / sqrt(xx * yy) : 0, i};
+    }
     qsort(list, (size_t)lines, sizeof *list, compare);
-    const int64_t count = wanted < lines ? wanted : lines;
+    json_t *similar = json_array();
+    for (int64_t i = 0; i < (wanted < lines ? wanted : lines); i++) {
+        const wg_text_source *text = &j->texts[list[i].number];
+        if (j->arguments->json)
+            json_array_append_new(similar,
+                                  json_pack("{s:f, s:I, s:s}", "similarity", list[i].similarity,
+                                            "line", (json_int_t)text->line, "text", text->text));
+        else
+            printf("%.4f\t%s\n", list[i].similarity, text->text);
+    }
     if (j->arguments->json)
-        wg__print_json(ranked_json(j, list, count));
-    for (int64_t i = 0; !j->arguments->json && i < count; i++)
-        printf("%.4f\t%s\n", list[i].similarity, j->texts[list[i].number].text);
+        wg__print_json(json_pack("{s:s, s:O}", "text", j->arguments->similar, "similar", similar));
+    json_decref(similar);
     free(list);
     return 0;
 }

@@ -86,11 +86,6 @@ static void check(const void *values) {
         wg__cli_misuse("--corpus FILE is missing: on what text?");
 }
 
-/* The objective's row for columns[i]; NULL: it has none. */
-static const wg_setting *column_row(const wg_objective *objective, int i) {
-    return wg__settings_find(&objective->settings, columns[i]);
-}
-
 /* Options that the objective does not take are refused, not passed over in silence. */
 static int check_options(const wg_objective *objective, const arguments *a) {
     const wg_beam_options *beam = &a->how.beam;
@@ -114,30 +109,25 @@ static int check_options(const wg_objective *objective, const arguments *a) {
                        "it holds a %s model; --by-document is for one that predicts the next token",
                        type->name);
     for (int i = 0; i < COLUMNS; i++)
-        if (a->column[i] && !column_row(objective, i))
+        if (a->column[i] && !wg__settings_find(&objective->settings, columns[i]))
             return wg_fail(WG_ERROR_STATE, a->run, "--%s is not for %s", columns[i],
                            objective->name);
     return 0;
 }
 
-/* The objective's options with the columns that were named, freed by free; NULL where it has no
- * such columns, and takes its standard values. */
-static void *column_options(const wg_objective *objective, const arguments *a) {
-    void *values = NULL;
-    for (int i = 0; i < COLUMNS; i++) {
-        const wg_setting *row = column_row(objective, i);
-        if (row && !values)
-            values = wg__cli_calloc(1, objective->settings.size);
-        if (row)
-            *(const char **)((char *)values + row->offset) = a->column[i];
-    }
-    return values;
-}
-
 /* Objectives that read files of their own measure on one; others on a dataset of all. */
 static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metrics *metrics) {
     const wg_objective *objective = trained->objective;
-    void *own = column_options(objective, a);
+    /* The objective's options with the columns that were named; without any, its standard values.
+     */
+    void *own = NULL;
+    for (int i = 0; i < COLUMNS; i++) {
+        const wg_setting *row = wg__settings_find(&objective->settings, columns[i]);
+        if (row && !own)
+            own = wg__cli_calloc(1, objective->settings.size);
+        if (row)
+            *(const char **)((char *)own + row->offset) = a->column[i];
+    }
     wg_training_setup setup = {
         .options = own,
         .model = &trained->model,
@@ -169,33 +159,6 @@ static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metr
     wg_training_free(training);
     wg_dataset_free(text);
     free(own);
-    return status;
-}
-
-/* The model as the ranks use it. */
-static int load(const wg_objective *objective, const arguments *a, wg__trained *trained) {
-    if (!objective || check_options(objective, a) < 0 ||
-        wg__trained_load(trained, objective, a->run) < 0)
-        return -1;
-    return wg__trained_quantize(&trained->model, a->dtype);
-}
-
-/* All ranks have the same files. */
-static int agree(const arguments *a) {
-    int status = wg__cli_agree_on_file(a->run);
-    for (int64_t i = 0; status == 0 && i < a->corpus.count; i++)
-        status = wg__cli_agree_on_file(a->corpus.items[i]);
-    return status;
-}
-
-static int evaluate(const wg_objective *objective, const arguments *a, wg_metrics *metrics) {
-    wg__trained trained = {0};
-    int status = wg_group_check(wg__cli_group(), load(objective, a, &trained));
-    if (status == 0)
-        status = agree(a);
-    if (status == 0)
-        status = evaluate_text(a, &trained, metrics);
-    wg__trained_clear(&trained);
     return status;
 }
 
@@ -247,8 +210,17 @@ int wg__verb_eval(int argc, char **argv) {
         wg__cli_check_apart(a.how.predictions, a.corpus.count, a.corpus.items) != 0)
         return EXIT_FAILURE;
     wg_metrics metrics = {0};
+    wg__trained trained = {0};
     const wg_objective *objective = wg_objective_of(a.run);
-    const int status = evaluate(objective, &a, &metrics);
+    const bool loads = objective && check_options(objective, &a) == 0 &&
+                       wg__trained_load(&trained, objective, a.run) == 0 &&
+                       wg__trained_quantize(&trained.model, a.dtype) == 0;
+    int status = wg_group_check(wg__cli_group(), loads ? 0 : -1);
+    if (status == 0)
+        status = wg__cli_agree_on_files(a.run, &a.corpus);
+    if (status == 0)
+        status = evaluate_text(&a, &trained, &metrics);
+    wg__trained_clear(&trained);
     if (status < 0)
         return wg__cli_fail_pending();
     if (!wg__cli_leads())

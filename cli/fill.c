@@ -63,31 +63,18 @@ static int check_options(const wg__trained *trained, const arguments *a) {
 
 /* ---- What was found ---- */
 
-/* "    colours 0.114   rays 0.110" */
-static void print_candidates(const wg_filled_blank *blank) {
-    for (int64_t i = 0; i < blank->candidate_count; i++)
-        printf("%s%s %.3f", i ? "   " : "    ", blank->candidates[i].text,
-               blank->candidates[i].probability);
-    putchar('\n');
-}
-
+/* A ranked blank is "    colours 0.114   rays 0.110". */
 static void print_filled(const char *text, const wg_filled *filled) {
     puts(filled->text ? filled->text : text);
-    for (int64_t i = 0; i < filled->blank_count && !filled->text; i++) {
-        const wg_filled_blank *blank = &filled->blanks[i];
-        if (blank->candidates)
-            print_candidates(blank);
-        else
-            printf("    %s %s\n", blank->name, blank->text + (blank->text[0] == ' '));
+    for (int64_t b = 0; b < filled->blank_count && !filled->text; b++) {
+        const wg_filled_blank *blank = &filled->blanks[b];
+        if (!blank->candidates)
+            printf("    %s %s", blank->name, blank->text + (blank->text[0] == ' '));
+        for (int64_t i = 0; blank->candidates && i < blank->candidate_count; i++)
+            printf("%s%s %.3f", i ? "   " : "    ", blank->candidates[i].text,
+                   blank->candidates[i].probability);
+        putchar('\n');
     }
-}
-
-static json_t *candidates_json(const wg_filled_blank *blank) {
-    json_t *list = json_array();
-    for (int64_t i = 0; i < blank->candidate_count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:f}", "token", blank->candidates[i].text,
-                                              "probability", blank->candidates[i].probability));
-    return list;
 }
 
 static json_t *filled_json(const char *text, const wg_filled *filled) {
@@ -96,9 +83,12 @@ static json_t *filled_json(const char *text, const wg_filled *filled) {
     for (int64_t i = 0; i < filled->blank_count; i++) {
         const wg_filled_blank *blank = &filled->blanks[i];
         ranked |= blank->candidates != NULL;
-        json_t *item = blank->candidates ? candidates_json(blank)
+        json_t *item = blank->candidates ? json_array()
                                          : json_pack("{s:s, s:I}", "text", blank->text, "tokens",
                                                      (json_int_t)blank->tokens);
+        for (int64_t c = 0; blank->candidates && c < blank->candidate_count; c++)
+            json_array_append_new(item, json_pack("{s:s, s:f}", "token", blank->candidates[c].text,
+                                                  "probability", blank->candidates[c].probability));
         if (filled->text)
             json_object_set_new(item, "end", json_string(wg__generation_end_name(blank->end)));
         json_array_append_new(list, item);
@@ -149,15 +139,6 @@ static int fill_lines(const job *j) {
                : wg_fail(WG_ERROR_ARGUMENT, "fill", "standard input has no text to fill");
 }
 
-static int fill_all(const job *j, const arguments *a) {
-    if (a->texts.count == 0)
-        return fill_lines(j);
-    int status = 0;
-    for (int64_t i = 0; status == 0 && i < a->texts.count && !*wg__stop_signal(); i++)
-        status = fill(j, a->texts.items[i]);
-    return status;
-}
-
 static int run(const arguments *a) {
     enum { USUAL_MAX_TOKENS = 64 };
     const wg_objective *objective = wg__trained_objective(a->run, "fill", can_fill);
@@ -178,7 +159,10 @@ static int run(const arguments *a) {
         if (!(objective->use.fills & WG_FILLS_BY_RANK))
             wg__listen_for_stop();
         j.texts = a->json ? json_array() : NULL;
-        status = fill_all(&j, a);
+        for (int64_t i = 0; status == 0 && i < a->texts.count && !*wg__stop_signal(); i++)
+            status = fill(&j, a->texts.items[i]);
+        if (a->texts.count == 0)
+            status = fill_lines(&j);
     }
     if (status == 0 && a->json)
         wg__print_json(json_pack("{s:O}", "texts", j.texts));

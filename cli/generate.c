@@ -45,47 +45,6 @@ static bool can_generate(const wg_objective *objective) {
     return objective->use.generate;
 }
 
-static int read_prompt(writer *w, const char *prompt) {
-    const wg__trained *t = &w->trained;
-    wg_token_list list = {0};
-    if (prompt && wg_tokenizer_encode(t->tokenizer, prompt, -1, NULL, &list) < 0)
-        return -1;
-    const bool empty = prompt && list.count == 0;
-    wg_token_list_free(&list);
-    if (empty)
-        return wg_fail(WG_ERROR_ARGUMENT, "generate",
-                       "the prompt is empty; leave out --prompt to begin a text");
-    return t->objective->use.prompt(&t->model, t->tokenizer, prompt, &w->text, &w->room);
-}
-
-/* A prompt that is too long, or leaves too little room, is refused before anything is written. */
-static int check_length(const writer *w, int64_t max_tokens) {
-    const wg_prompt_room *room = &w->room;
-    if (w->text.tokens.count > room->most_read)
-        return wg_fail(WG_ERROR_ARGUMENT, "generate",
-                       "the prompt has %lld tokens, and the model has %lld positions for prompt "
-                       "and answer; shorten it",
-                       (long long)w->text.tokens.count, (long long)room->positions);
-    if (max_tokens > room->most_written)
-        return wg_fail(WG_ERROR_ARGUMENT, "generate",
-                       "--max-tokens %lld: the model has %lld positions, enough for %lld tokens "
-                       "after this prompt",
-                       (long long)max_tokens, (long long)room->positions,
-                       (long long)room->most_written);
-    return 0;
-}
-
-/* The prompt goes through the stream first, so that its continuation is decoded as such. */
-static int open_stream(writer *w) {
-    const wg_tokenizer *tokenizer = w->trained.tokenizer;
-    w->stream = wg_decode_stream_new(tokenizer, &(wg_decode_options){.skip_special = true});
-    for (int64_t i = 0; w->stream && i < w->text.tokens.count; i++)
-        if (w->text.tokens.ids[i] < wg_tokenizer_size(tokenizer) &&
-            !wg_decode_stream_next(w->stream, w->text.tokens.ids[i], NULL))
-            return -1;
-    return w->stream ? 0 : -1;
-}
-
 static void write_piece(writer *w, const char *piece, int64_t length) {
     if (piece)
         fwrite(piece, 1, (size_t)length, w->out);
@@ -99,8 +58,45 @@ static void write_token(const wg_generated_token *token, void *context) {
     write_piece(w, piece, length);
 }
 
-/* Writes the prompt, or opens a stream that keeps the continuation for the JSON object. */
-static int begin_output(writer *w, const arguments *a) {
+/* Model and prompt. What does not fit is refused before anything is written; the prompt goes
+ * through the stream first, so that its continuation is decoded as such. */
+static int prepare(writer *w, arguments *a) {
+    wg__trained *t = &w->trained;
+    const wg_prompt_room *room = &w->room;
+    const wg_objective *objective = wg__trained_objective(a->run, "generate", can_generate);
+    wg_token_list list = {0};
+    if (!objective || wg__drawing_take(&a->drawing, a->run) < 0 ||
+        wg__trained_load(t, objective, a->run) < 0 ||
+        (a->prompt && wg_tokenizer_encode(t->tokenizer, a->prompt, -1, NULL, &list) < 0))
+        return -1;
+    const bool empty = a->prompt && list.count == 0;
+    wg_token_list_free(&list);
+    if (empty)
+        return wg_fail(WG_ERROR_ARGUMENT, "generate",
+                       "the prompt is empty; leave out --prompt to begin a text");
+    if (objective->prompt(&t->model, t->tokenizer, a->prompt, &w->text, &w->room) < 0)
+        return -1;
+    const wg_token_list *tokens = &w->text.tokens;
+    w->prompt_tokens = tokens->count;
+    if (tokens->count > room->most_read)
+        return wg_fail(WG_ERROR_ARGUMENT, "generate",
+                       "the prompt has %lld tokens, and the model has %lld positions for prompt "
+                       "and answer; shorten it",
+                       (long long)tokens->count, (long long)room->positions);
+    if (a->drawing.max_tokens > room->most_written)
+        return wg_fail(WG_ERROR_ARGUMENT, "generate",
+                       "--max-tokens %lld: the model has %lld positions, enough for %lld tokens "
+                       "after this prompt",
+                       (long long)a->drawing.max_tokens, (long long)room->positions,
+                       (long long)room->most_written);
+    w->stream = wg_decode_stream_new(t->tokenizer, &(wg_decode_options){.skip_special = true});
+    for (int64_t i = 0; w->stream && i < tokens->count; i++)
+        if (tokens->ids[i] < wg_tokenizer_size(t->tokenizer) &&
+            !wg_decode_stream_next(w->stream, tokens->ids[i], NULL))
+            return -1;
+    if (!w->stream || wg__trained_quantize(&t->model, a->dtype) < 0)
+        return -1;
+    wg__listen_for_stop();
     w->out = a->json ? open_memstream(&w->written, &w->size) : stdout;
     if (!w->out)
         return wg_fail(WG_ERROR_MEMORY, "generate", "no memory for the text");
@@ -110,51 +106,15 @@ static int begin_output(writer *w, const arguments *a) {
     return 0;
 }
 
-static int prepare(writer *w, arguments *a) {
-    const wg_objective *objective = wg__trained_objective(a->run, "generate", can_generate);
-    if (!objective || wg__drawing_take(&a->drawing, a->run) < 0 ||
-        wg__trained_load(&w->trained, objective, a->run) < 0 || read_prompt(w, a->prompt) < 0 ||
-        check_length(w, a->drawing.max_tokens) < 0 || open_stream(w) < 0)
-        return -1;
-    if (wg__trained_quantize(&w->trained.model, a->dtype) < 0)
-        return -1;
-    w->prompt_tokens = w->text.tokens.count;
-    wg__listen_for_stop();
-    return begin_output(w, a);
-}
-
-static wg_use_options use_options(writer *w, const wg__drawing *drawing) {
-    enum { USUAL_MAX_TOKENS = 200 };
-    const int64_t usual = drawing->usual_tokens > 0 ? drawing->usual_tokens : USUAL_MAX_TOKENS;
-    return (wg_use_options){
-        .draws = wg__drawing_given(drawing) || drawing->published,
-        .generator = drawing->generator,
-        .generation = {.sampling = drawing->sampling,
-                       .max_tokens = drawing->max_tokens ? drawing->max_tokens : usual,
-                       .listener = write_token,
-                       .listener_context = w,
-                       .stop = wg__stop_signal()}};
-}
-
-/* Writes the bytes that the stream still holds back. */
-static int write_rest(writer *w) {
-    int64_t length = 0;
-    const char *rest = wg_decode_stream_end(w->stream, &length);
-    write_piece(w, rest, length);
-    return rest ? 0 : -1;
-}
-
-static void print_json(const writer *w, const char *prompt) {
-    wg__print_json(json_pack("{s:s, s:o, s:I, s:I, s:s}", "prompt", prompt ? prompt : "", "text",
-                             json_stringn(w->written, w->size), "prompt_tokens",
-                             (json_int_t)w->prompt_tokens, "tokens", (json_int_t)w->text.generated,
-                             "end", wg__generation_end_name(w->text.end)));
-}
-
-/* Ends the line, or prints the JSON object, after the rest of a text that did not fail. */
+/* Ends the line, or prints the JSON object, after the bytes that the stream still holds back of a
+ * text that did not fail. */
 static int end_output(writer *w, const arguments *a, int status) {
-    if (status == 0)
-        status = write_rest(w);
+    if (status == 0) {
+        int64_t length = 0;
+        const char *rest = wg_decode_stream_end(w->stream, &length);
+        write_piece(w, rest, length);
+        status = rest ? 0 : -1;
+    }
     if (!a->json) {
         putchar('\n');
         if (status == 0 && w->text.end == WG_END_POSITIONS)
@@ -164,7 +124,10 @@ static int end_output(writer *w, const arguments *a, int status) {
     }
     fclose(w->out);
     if (status == 0)
-        print_json(w, a->prompt);
+        wg__print_json(json_pack(
+            "{s:s, s:o, s:I, s:I, s:s}", "prompt", a->prompt ? a->prompt : "", "text",
+            json_stringn(w->written, w->size), "prompt_tokens", (json_int_t)w->prompt_tokens,
+            "tokens", (json_int_t)w->text.generated, "end", wg__generation_end_name(w->text.end)));
     free(w->written);
     return status;
 }
@@ -192,8 +155,17 @@ int wg__verb_generate(int argc, char **argv) {
     int status = prepare(&w, &a);
     if (status == 0) {
         const wg__trained *t = &w.trained;
-        const wg_use_options how = use_options(&w, &a.drawing);
-        status = t->objective->use.generate(&t->model, t->tokenizer, &how, &w.text);
+        const wg__drawing *d = &a.drawing;
+        const int64_t usual = d->usual_tokens > 0 ? d->usual_tokens : 200;
+        const wg_use_options how = {
+            .draws = wg__drawing_given(d) || d->published,
+            .generator = d->generator,
+            .generation = {.sampling = d->sampling,
+                           .max_tokens = d->max_tokens ? d->max_tokens : usual,
+                           .listener = write_token,
+                           .listener_context = &w,
+                           .stop = wg__stop_signal()}};
+        status = t->objective->generate(&t->model, t->tokenizer, &how, &w.text);
         status = end_output(&w, &a, status < 0 || wg_error_pending() ? -1 : 0);
     }
     wg_decode_stream_free(w.stream);

@@ -11,9 +11,9 @@
 
 typedef struct arguments {
     const char *run;
-    wg_setting_list pairs;
-    const char *text; /* one of both */
-    int64_t limit;    /* 0: all */
+    wg_setting_list files; /* of pairs, or one text */
+    const char *text;      /* NULL: pairs */
+    int64_t limit;         /* 0: all */
     wg_score_options how;
     bool json;
 } arguments;
@@ -21,7 +21,7 @@ typedef struct arguments {
 static const wg_setting options[] = {
     {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
      .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
-    {"pairs", WG_SETTING_TEXTS, offsetof(arguments, pairs), .word = true, .excludes = "text",
+    {"pairs", WG_SETTING_TEXTS, offsetof(arguments, files), .word = true, .excludes = "text",
      .argument = "FILE...",
      .help = "Compare the sentences of each pair: JSON lines with \"sentence_good\" and "
              "\"sentence_bad\", as BLiMP's files"},
@@ -42,17 +42,8 @@ static const wg_setting options[] = {
 
 static void check(const void *values) {
     const arguments *a = values;
-    if (a->pairs.count == 0 && !a->text)
+    if (a->files.count == 0 && !a->text)
         wg__cli_misuse("--pairs FILE or --text FILE is missing: what shall be scored?");
-}
-
-/* The files that are read: those of pairs, or the text. */
-static int64_t file_count(const arguments *a) {
-    return a->text ? 1 : a->pairs.count;
-}
-
-static const char *file_at(const arguments *a, int64_t i) {
-    return a->text ? a->text : a->pairs.items[i];
 }
 
 /* ---- The texts ---- */
@@ -131,10 +122,10 @@ static int read_text(void *context, const char *file, int64_t line, const char *
 static int read_files(job *j) {
     const arguments *a = j->arguments;
     j->lines = json_array();
-    j->ends = wg__cli_calloc((size_t)file_count(a), sizeof *j->ends);
+    j->ends = wg__cli_calloc((size_t)a->files.count, sizeof *j->ends);
     int status = j->lines ? 0 : fail_memory();
-    for (int64_t i = 0; status == 0 && i < file_count(a); i++) {
-        status = wg__cli_read_lines("score", file_at(a, i), a->limit,
+    for (int64_t i = 0; status == 0 && i < a->files.count; i++) {
+        status = wg__cli_read_lines("score", a->files.items[i], a->limit,
                                     a->text ? read_text : read_pair, j);
         j->ends[i] = (int64_t)json_array_size(j->lines);
     }
@@ -159,11 +150,6 @@ static void print_tally(const char *name, const tally *t) {
     if (t->ties)
         printf(", %lld tie%s", (long long)t->ties, t->ties == 1 ? "" : "s");
     putchar('\n');
-}
-
-static json_t *tally_json(const char *name, const tally *t) {
-    return json_pack("{s:s, s:f, s:I, s:I}", "name", name, "accuracy", accuracy(t), "pairs",
-                     (json_int_t)t->pairs, "ties", (json_int_t)t->ties);
 }
 
 /* A text of a pair, such as "UID"; NULL: it has none. */
@@ -199,20 +185,10 @@ static void name_file(const job *j, group *file, int64_t first, int64_t end) {
     file->field = member(j, first, "field");
 }
 
-/* The phenomenon of that name, added if it is new. */
-static group *find_phenomenon(results *r, const char *name) {
-    for (int64_t i = 0; i < r->phenomenon_count; i++)
-        if (strncmp(r->phenomena[i].name, name, sizeof r->phenomena[i].name - 1) == 0)
-            return &r->phenomena[i];
-    group *added = &r->phenomena[r->phenomenon_count++];
-    snprintf(added->name, sizeof added->name, "%s", name);
-    return added;
-}
-
 static void count_file(const job *j, results *r, int64_t number) {
     const int64_t first = number ? j->ends[number - 1] : 0, end = j->ends[number];
     group *file = &r->files[number];
-    file->path = j->arguments->pairs.items[number];
+    file->path = j->arguments->files.items[number];
     name_file(j, file, first, end);
     for (int64_t i = first; i < end; i++) {
         const double good = j->scores[2 * i].log_probability;
@@ -220,14 +196,21 @@ static void count_file(const job *j, results *r, int64_t number) {
         const char *phenomenon = member(j, i, "linguistics_term");
         count_pair(&file->tally, good, bad);
         count_pair(&r->all, good, bad);
+        group *of = r->phenomena, *end_of = of + r->phenomenon_count;
+        while (phenomenon && of < end_of && strncmp(of->name, phenomenon, sizeof of->name - 1) != 0)
+            of++;
+        if (phenomenon && of == end_of) { /* a new one */
+            snprintf(of->name, sizeof of->name, "%s", phenomenon);
+            r->phenomenon_count++;
+        }
         if (phenomenon)
-            count_pair(&find_phenomenon(r, phenomenon)->tally, good, bad);
+            count_pair(&of->tally, good, bad);
     }
-    r->mean += accuracy(&file->tally) / (double)j->arguments->pairs.count;
+    r->mean += accuracy(&file->tally) / (double)j->arguments->files.count;
 }
 
 static void print_pairs(const job *j, const results *r) {
-    const int64_t files = j->arguments->pairs.count;
+    const int64_t files = j->arguments->files.count;
     for (int64_t i = 0; i < files; i++)
         print_tally(r->files[i].name, &r->files[i].tally);
     if (r->phenomenon_count > 0)
@@ -242,7 +225,10 @@ static void print_pairs(const job *j, const results *r) {
 static json_t *groups_json(const group *groups, int64_t count) {
     json_t *list = json_array();
     for (int64_t i = 0; i < count; i++) {
-        json_t *object = tally_json(groups[i].name, &groups[i].tally);
+        const tally *t = &groups[i].tally;
+        json_t *object =
+            json_pack("{s:s, s:f, s:I, s:I}", "name", groups[i].name, "accuracy", accuracy(t),
+                      "pairs", (json_int_t)t->pairs, "ties", (json_int_t)t->ties);
         if (groups[i].path)
             json_object_set_new(object, "file", json_string(groups[i].path));
         if (groups[i].field)
@@ -252,21 +238,17 @@ static json_t *groups_json(const group *groups, int64_t count) {
     return list;
 }
 
-static json_t *pairs_json(const job *j, const results *r) {
-    return json_pack("{s:f, s:I, s:I, s:o, s:o}", "accuracy", r->mean, "pairs",
-                     (json_int_t)r->all.pairs, "ties", (json_int_t)r->all.ties, "phenomena",
-                     groups_json(r->phenomena, r->phenomenon_count), "files",
-                     groups_json(r->files, j->arguments->pairs.count));
-}
-
 static int conclude_pairs(const job *j) {
-    const int64_t files = j->arguments->pairs.count;
+    const int64_t files = j->arguments->files.count;
     results r = {.files = wg__cli_calloc((size_t)files, sizeof *r.files),
                  .phenomena = wg__cli_calloc(json_array_size(j->lines), sizeof *r.phenomena)};
     for (int64_t i = 0; i < files; i++)
         count_file(j, &r, i);
     if (j->arguments->json)
-        wg__print_json(pairs_json(j, &r));
+        wg__print_json(json_pack("{s:f, s:I, s:I, s:o, s:o}", "accuracy", r.mean, "pairs",
+                                 (json_int_t)r.all.pairs, "ties", (json_int_t)r.all.ties,
+                                 "phenomena", groups_json(r.phenomena, r.phenomenon_count), "files",
+                                 groups_json(r.files, files)));
     else
         print_pairs(j, &r);
     free(r.files);
@@ -359,31 +341,16 @@ static int prepare(job *j) {
     return j->scores ? 0 : fail_memory();
 }
 
-/* All ranks have the same files. */
-static int agree(const arguments *a) {
-    int status = wg__cli_agree_on_file(a->run);
-    for (int64_t i = 0; status == 0 && i < file_count(a); i++)
-        status = wg__cli_agree_on_file(file_at(a, i));
-    return status;
-}
-
 /* 0, 1 if a signal ended it, -1. */
 static int run(job *j) {
     const arguments *a = j->arguments;
-    if (wg_group_check(wg__cli_group(), prepare(j)) < 0 || agree(a) < 0)
+    if (wg_group_check(wg__cli_group(), prepare(j)) < 0 ||
+        wg__cli_agree_on_files(a->run, &a->files) < 0)
         return -1;
     const int status = score(j);
     if (status || !wg__cli_leads())
         return status;
     return a->text ? conclude_text(j) : conclude_pairs(j);
-}
-
-static void clear(job *j) {
-    json_decref(j->lines);
-    free(j->texts);
-    free(j->ends);
-    free(j->scores);
-    wg__trained_clear(&j->trained);
 }
 
 int wg__verb_score(int argc, char **argv) {
@@ -403,9 +370,15 @@ int wg__verb_score(int argc, char **argv) {
         .check = check,
     };
     wg__cli_read(&usage, argc, argv);
+    if (a.text)
+        a.files = (wg_setting_list){1, &a.text};
     job j = {.arguments = &a};
     const int status = wg__cli_agree(argc, argv) < 0 ? -1 : run(&j);
-    clear(&j);
+    json_decref(j.lines);
+    free(j.texts);
+    free(j.ends);
+    free(j.scores);
+    wg__trained_clear(&j.trained);
     if (status < 0)
         return wg__cli_fail_pending();
     return status > 0 ? 128 + *wg__stop_signal() : 0;

@@ -100,27 +100,22 @@ static int read_task(task *t) {
                                  t->folder);
 }
 
-static int is_folder(const char *path) {
-    struct stat file;
-    return stat(path, &file) == 0 && S_ISDIR(file.st_mode);
-}
-
 static int add_task(suite *s, const char *name) {
+    struct stat file;
+    char *folder;
     task *tasks = reallocarray(s->tasks, (size_t)s->count + 1, sizeof *tasks);
-    if (!tasks)
+    if (!tasks || asprintf(&folder, "%s/%s", s->options->folder, name) < 0) {
+        s->tasks = tasks ? tasks : s->tasks;
         return fail_memory();
+    }
     s->tasks = tasks;
-    task *t = &tasks[s->count];
-    *t = (task){.name = strdup(name)};
-    if (asprintf(&t->folder, "%s/%s", s->options->folder, name) < 0)
-        t->folder = NULL;
-    if (t->name && t->folder && !is_folder(t->folder)) {
-        free(t->name);
-        free(t->folder);
+    if (stat(folder, &file) == 0 && !S_ISDIR(file.st_mode)) {
+        free(folder);
         return 0;
     }
-    s->count++;
-    return t->name && t->folder ? read_task(t) : fail_memory();
+    task *t = &tasks[s->count++];
+    *t = (task){.name = strdup(name), .folder = folder};
+    return t->name ? read_task(t) : fail_memory();
 }
 
 /* The folders of the suite, in the order of their names. */
@@ -217,57 +212,29 @@ static int begin_command(command *c, const suite *s, const task *t) {
     return 0;
 }
 
-/* Starts the command in a folder, its output into files. Returns 0 or an errno. */
-static int spawn(const command *c, const char *folder, const char *out, const char *err,
-                 pid_t *process) {
-    const mode_t mode = S_IRUSR | S_IWUSR;
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out, flags, mode);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err, flags, mode);
-    posix_spawn_file_actions_addchdir_np(&actions, folder);
-    const int failure =
-        posix_spawnp(process, wg__own_path(), &actions, NULL, (char **)c->words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return failure;
-}
-
-/* The last error that the process wrote. */
-static void last_error(const char *path, char *text, size_t size) {
-    FILE *file = fopen(path, "r");
-    char line[2048];
-    snprintf(text, size, "no message");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "wengert", 7) == 0 && !strstr(line, ": note: "))
-            snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
-    if (file)
-        fclose(file);
-}
-
-/* A signal that is to stop the suite stops the process, too. */
-static int wait_for(pid_t process, int *status) {
-    while (waitpid(process, status, 0) < 0) {
-        if (errno != EINTR)
-            return errno;
-        if (*wg__stop_signal())
-            kill(process, *wg__stop_signal());
-    }
-    return 0;
-}
-
-/* Runs the command; *results is what it printed. 1 if a signal stopped it. */
+/* Runs the command in the task's folder, its output into files; *results is what it printed. 1 if a
+ * signal stopped it: a signal that is to stop the suite stops the process, too. */
 static int run_command(const suite *s, const task *t, const command *c, json_t **results) {
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC;
     path_text out, err;
-    char text[1024];
     pid_t process;
     int status = 0;
     scratch_path(s, "out", out);
     scratch_path(s, "err", err);
-    int failure = spawn(c, t->folder, out, err, &process);
-    if (!failure)
-        failure = wait_for(process, &status);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out, flags, S_IRUSR | S_IWUSR);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err, flags, S_IRUSR | S_IWUSR);
+    posix_spawn_file_actions_addchdir_np(&actions, t->folder);
+    int failure =
+        posix_spawnp(&process, wg__own_path(), &actions, NULL, (char **)c->words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    while (!failure && waitpid(process, &status, 0) < 0) {
+        failure = errno == EINTR ? 0 : errno;
+        if (!failure && *wg__stop_signal())
+            kill(process, *wg__stop_signal());
+    }
     if (failure)
         return wg_fail(WG_ERROR_IO, WHERE, "%s: its process does not run: %s", t->name,
                        strerror(failure));
@@ -276,8 +243,14 @@ static int run_command(const suite *s, const task *t, const command *c, json_t *
     *results = status == 0 ? json_load_file(out, 0, NULL) : NULL;
     if (*results)
         return 0;
-    last_error(err, text, sizeof text);
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s: %s", t->name, text);
+    char line[2048], last[1024] = "no message"; /* the last error that the process wrote */
+    FILE *file = fopen(err, "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "wengert", 7) == 0 && !strstr(line, ": note: "))
+            snprintf(last, sizeof last, "%.*s", (int)strcspn(line, "\n"), line);
+    if (file)
+        fclose(file);
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s: %s", t->name, last);
 }
 
 /* Takes the first of t->metrics ("f1,accuracy") that the results have. */
@@ -333,14 +306,6 @@ static int name_width(const suite *s) {
     return (int)width;
 }
 
-static void print_task(const suite *s, const task *t) {
-    printf("%-*s  %-10s  %7.2f", name_width(s), t->name, t->metric, 100 * t->value);
-    if (isfinite(t->majority))
-        printf("  %7.2f", 100 * t->majority);
-    putchar('\n');
-    fflush(stdout);
-}
-
 static double mean(const suite *s) {
     double sum = 0;
     for (int i = 0; i < s->count; i++)
@@ -366,8 +331,14 @@ static int run_tasks(suite *s) {
         const int status = run_task(s, &s->tasks[i]);
         if (status != 0)
             return status;
-        if (!s->options->json)
-            print_task(s, &s->tasks[i]);
+        const task *t = &s->tasks[i];
+        if (s->options->json)
+            continue;
+        printf("%-*s  %-10s  %7.2f", name_width(s), t->name, t->metric, 100 * t->value);
+        if (isfinite(t->majority))
+            printf("  %7.2f", 100 * t->majority);
+        putchar('\n');
+        fflush(stdout);
     }
     if (s->options->json)
         print_json(s);

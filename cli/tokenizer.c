@@ -89,42 +89,37 @@ static bool ends_in(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-static int save(const training *t, const wg_tokenizer *tokenizer) {
+static int learn(training *t) {
+    const wg_wordpiece_report *wordpiece = &t->learning.report;
     struct stat status;
     bool published;
-    if (stat(t->out, &status) == 0 && S_ISDIR(status.st_mode))
-        return wg_tokenizer_export(tokenizer, t->out, &published);
-    const char *kind = wg_tokenizer_kind(tokenizer);
-    if (strcmp(kind, "wordpiece") == 0 && ends_in(t->out, ".txt"))
-        return wg_wordpiece_save(tokenizer, t->out);
-    if (strcmp(kind, "sentencepiece") == 0 && ends_in(t->out, ".model"))
-        return wg_sentencepiece_save(tokenizer, t->out);
-    return wg_tokenizer_save(tokenizer, t->out);
-}
-
-static json_t *report_of(const training *t, long long size) {
-    const wg_wordpiece_report *wordpiece = &t->learning.report;
-    json_t *report = json_pack("{s:s, s:s, s:I}", "out", t->out, "kind", t->learner->name,
-                               "vocab_size", (json_int_t)size);
-    if (wordpiece->tokens > 0) {
-        json_object_set_new(report, "lower_case", json_boolean(!t->learning.cased));
-        json_object_set_new(report, "alphabet", json_integer(wordpiece->alphabet));
-        json_object_set_new(report, "unknown_share", wg__json_number(wg__unknown_share(wordpiece)));
-    }
-    return report;
-}
-
-static int learn(training *t) {
     wg_tokenizer *tokenizer = wg__learn(t->learner, &t->learning);
-    const int result = tokenizer ? save(t, tokenizer) : -1;
+    if (!tokenizer)
+        return wg__cli_fail_pending();
+    const char *kind = wg_tokenizer_kind(tokenizer);
     const long long size = wg_tokenizer_size(tokenizer);
+    const int result = stat(t->out, &status) == 0 && S_ISDIR(status.st_mode)
+                           ? wg_tokenizer_export(tokenizer, t->out, &published)
+                       : strcmp(kind, "wordpiece") == 0 && ends_in(t->out, ".txt")
+                           ? wg_wordpiece_save(tokenizer, t->out)
+                       : strcmp(kind, "sentencepiece") == 0 && ends_in(t->out, ".model")
+                           ? wg_sentencepiece_save(tokenizer, t->out)
+                           : wg_tokenizer_save(tokenizer, t->out);
     wg_tokenizer_free(tokenizer);
     if (result < 0)
         return wg__cli_fail_pending();
-    if (t->json)
-        wg__print_json(report_of(t, size));
-    else
+    if (!t->json) {
         printf("%s: %lld tokens\n", t->out, size);
+        return 0;
+    }
+    json_t *report = json_pack("{s:s, s:s, s:I}", "out", t->out, "kind", t->learner->name,
+                               "vocab_size", (json_int_t)size);
+    if (wordpiece->tokens > 0)
+        json_object_update_new(report, json_pack("{s:b, s:I, s:o}", "lower_case",
+                                                 !t->learning.cased, "alphabet",
+                                                 (json_int_t)wordpiece->alphabet, "unknown_share",
+                                                 wg__json_number(wg__unknown_share(wordpiece))));
+    wg__print_json(report);
     return 0;
 }
 
@@ -192,30 +187,25 @@ static int run_use(use *u, int (*work)(const use *u, const char *text)) {
     return result < 0 ? wg__cli_fail_pending() : 0;
 }
 
-static json_t *list_json(const use *u, const wg_token_list *list) {
-    json_t *ids = json_array(), *tokens = json_array();
-    for (int64_t i = 0; i < list->count; i++) {
-        json_array_append_new(ids, json_integer(list->ids[i]));
-        json_array_append_new(tokens, json_string(wg_tokenizer_token(u->tokenizer, list->ids[i])));
-    }
-    return json_pack("{s:o, s:o}", "ids", ids, "tokens", tokens);
-}
-
 static int encode(const use *u, const char *text) {
     wg_token_list list = {0};
-    int result = wg_tokenizer_encode(u->tokenizer, text, -1, &u->encode, &list);
-    if (result == 0 && u->results)
-        json_array_append_new(u->results, list_json(u, &list));
-    for (int64_t i = 0; result == 0 && !u->results && i < list.count; i++) {
-        if (i > 0)
-            putchar(' ');
-        if (u->tokens)
-            fputs(wg_tokenizer_token(u->tokenizer, list.ids[i]), stdout);
-        else
-            printf("%d", list.ids[i]);
+    const int result = wg_tokenizer_encode(u->tokenizer, text, -1, &u->encode, &list);
+    json_t *ids = u->results ? json_array() : NULL, *tokens = u->results ? json_array() : NULL;
+    for (int64_t i = 0; result == 0 && i < list.count; i++) {
+        const char *token = wg_tokenizer_token(u->tokenizer, list.ids[i]);
+        if (u->results) {
+            json_array_append_new(ids, json_integer(list.ids[i]));
+            json_array_append_new(tokens, json_string(token));
+        } else if (u->tokens) {
+            printf("%s%s", i > 0 ? " " : "", token);
+        } else {
+            printf("%s%d", i > 0 ? " " : "", list.ids[i]);
+        }
     }
     if (result == 0 && !u->results)
         putchar('\n');
+    if (u->results)
+        json_array_append_new(u->results, json_pack("{s:o, s:o}", "ids", ids, "tokens", tokens));
     wg_token_list_free(&list);
     return result;
 }
@@ -326,42 +316,34 @@ static void check_pack(const void *values) {
                        p->sentences ? "sentences" : "pairs", p->sentences ? "documents" : "pairs");
 }
 
-static int print_packing(const packing *p, const wg_dataset *training, const wg_dataset *held_out) {
+static int pack(const packing *p) {
+    const wg_token_storage storage = {.path = p->out, .note = wg__note_tokens};
+    const wg_dataset_options options = {.kind = p->sentences ? WG_TEXT_SENTENCES
+                                                : p->pairs   ? WG_TEXT_PAIRS
+                                                             : WG_TEXT_STREAM,
+                                        .storage = &storage};
+    const double share = options.kind == WG_TEXT_STREAM ? p->hold_out : 0;
+    const int count = (int)p->texts.count;
+    const char *const *texts = p->texts.items;
+    wg_dataset *training = NULL, *held_out = NULL;
+    wg_tokenizer *tokenizer = wg_tokenizer_load(p->tokenizer);
+    if (tokenizer && share > 0)
+        wg_dataset_load_split(count, texts, tokenizer, share, &options, &training, &held_out);
+    else if (tokenizer)
+        training = wg_dataset_load(count, texts, tokenizer, &options);
+    wg_tokenizer_free(tokenizer);
+    if (!training)
+        return wg__cli_fail_pending();
     const long long documents = wg_dataset_documents(training) + wg_dataset_documents(held_out),
                     tokens = wg_dataset_tokens(training) + wg_dataset_tokens(held_out);
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
     if (p->json)
         wg__print_json(json_pack("{s:s, s:I, s:I}", "out", p->out, "documents",
                                  (json_int_t)documents, "tokens", (json_int_t)tokens));
     else
         printf("%s: %lld documents, %lld tokens\n", p->out, documents, tokens);
     return 0;
-}
-
-static int pack_texts(const packing *p, const wg_tokenizer *tokenizer,
-                      const wg_dataset_options *options) {
-    const double share = options->kind == WG_TEXT_STREAM ? p->hold_out : 0;
-    wg_dataset *training = NULL, *held_out = NULL;
-    if (share > 0)
-        wg_dataset_load_split((int)p->texts.count, p->texts.items, tokenizer, share, options,
-                              &training, &held_out);
-    else
-        training = wg_dataset_load((int)p->texts.count, p->texts.items, tokenizer, options);
-    const int result = training ? print_packing(p, training, held_out) : -1;
-    wg_dataset_free(training);
-    wg_dataset_free(held_out);
-    return result;
-}
-
-static int pack(const packing *p) {
-    const wg_token_storage storage = {.path = p->out, .note = wg__note_tokens};
-    wg_tokenizer *tokenizer = wg_tokenizer_load(p->tokenizer);
-    const wg_dataset_options options = {.kind = p->sentences ? WG_TEXT_SENTENCES
-                                                : p->pairs   ? WG_TEXT_PAIRS
-                                                             : WG_TEXT_STREAM,
-                                        .storage = &storage};
-    const int result = tokenizer ? pack_texts(p, tokenizer, &options) : -1;
-    wg_tokenizer_free(tokenizer);
-    return result < 0 ? wg__cli_fail_pending() : 0;
 }
 
 static int run_pack(int argc, char **argv) {

@@ -35,14 +35,6 @@ typedef struct job {
     json_t *results; /* with --json; NULL: lines are printed */
 } job;
 
-static void tell(const job *j, const char *source, const char *translation) {
-    if (j->results)
-        json_array_append_new(
-            j->results, json_pack("{s:s, s:s}", "source", source, "translation", translation));
-    else
-        puts(translation);
-}
-
 static int no_memory(void) {
     return wg_fail(WG_ERROR_MEMORY, "translate", "no memory for the text");
 }
@@ -81,8 +73,11 @@ static int translate(const job *j, int64_t count, char *const *texts, int64_t nu
     if (result == 0)
         result = wg_group_collect_texts(group, count, owners, translations);
     for (int64_t i = 0; translations && i < count; i++) {
-        if (result == 0 && wg__cli_leads())
-            tell(j, texts[i], translations[i]);
+        if (result == 0 && wg__cli_leads() && j->results)
+            json_array_append_new(j->results, json_pack("{s:s, s:s}", "source", texts[i],
+                                                        "translation", translations[i]));
+        else if (result == 0 && wg__cli_leads())
+            puts(translations[i]);
         wg_text_free(translations[i]);
     }
     free(owners);
@@ -144,13 +139,9 @@ static int take_line(input *in, size_t length) {
     return 0;
 }
 
-static bool is_waiting(void) {
-    struct pollfd standard_input = {.fd = STDIN_FILENO, .events = POLLIN};
-    return poll(&standard_input, 1, 0) == 0;
-}
-
 /* Reads until the batches are full, or nobody has more to say as yet. */
 static int read_lines(input *in) {
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     int result = 0;
     while (result == 0 && in->count < in->most) {
         const char *end = in->length > 0 ? memchr(in->bytes, '\n', in->length) : NULL;
@@ -158,7 +149,7 @@ static int read_lines(input *in) {
             result = take_line(in, (size_t)(end - in->bytes));
         else if (in->ended && in->length > 0)
             result = take_line(in, in->length);
-        else if (in->ended || (in->count > 0 && is_waiting()))
+        else if (in->ended || (in->count > 0 && poll(&input, 1, 0) == 0))
             break;
         else
             result = read_more(in);
@@ -217,30 +208,26 @@ static int translate_input(const job *j) {
 
 /* ---- All of it ---- */
 
-static int translate_arguments(const job *j) {
-    const arguments *a = j->asked;
-    for (int64_t i = 0; i < a->texts.count; i++)
-        if (a->texts.items[i][strspn(a->texts.items[i], " \t\r\n")] == '\0')
-            return wg_fail(WG_ERROR_ARGUMENT, "translate", "text %lld is empty", (long long)i + 1);
-    return translate(j, a->texts.count, (char *const *)a->texts.items, 1);
-}
-
 static bool can_translate(const wg_objective *objective) {
     return objective->data.text == WG_TEXT_PAIRS;
 }
 
-static int load(job *j) {
-    const char *path = j->asked->run;
-    const wg_objective *objective = wg__trained_objective(path, "translate", can_translate);
-    return objective ? wg__trained_load(&j->trained, objective, path) : -1;
-}
-
 static int run(const arguments *a) {
     job j = {.asked = a};
-    if (wg_group_check(wg__cli_group(), load(&j)) < 0 || wg__cli_agree_on_file(a->run) < 0)
+    const wg_objective *objective = wg__trained_objective(a->run, "translate", can_translate);
+    const int loaded = objective ? wg__trained_load(&j.trained, objective, a->run) : -1;
+    if (wg_group_check(wg__cli_group(), loaded) < 0 || wg__cli_agree_on_file(a->run) < 0)
         return -1;
     j.results = a->json ? json_array() : NULL;
-    int result = a->texts.count > 0 ? translate_arguments(&j) : translate_input(&j);
+    int result = 0;
+    for (int64_t i = 0; result == 0 && i < a->texts.count; i++)
+        if (a->texts.items[i][strspn(a->texts.items[i], " \t\r\n")] == '\0')
+            result =
+                wg_fail(WG_ERROR_ARGUMENT, "translate", "text %lld is empty", (long long)i + 1);
+    if (result == 0)
+        result = a->texts.count == 0
+                     ? translate_input(&j)
+                     : translate(&j, a->texts.count, (char *const *)a->texts.items, 1);
     if (result == 0 && j.results && wg__cli_leads())
         wg__print_json(json_pack("{s:O}", "translations", j.results));
     json_decref(j.results);
