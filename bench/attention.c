@@ -16,19 +16,17 @@ typedef struct arguments {
     wg_attention_options options;
 } arguments;
 
-#define MEMBER(member) offsetof(arguments, member)
-
 static const wg_setting options[] = {
-    {"causal", WG_SETTING_FLAG, MEMBER(options.causal), .help = "No position sees those behind it"},
-    {"heads", WG_SETTING_INTEGER, MEMBER(heads), .low = 1, .high = MAX_SIZE, .standard = "4",
+    {"causal", WG_SETTING_FLAG, WG__AT(options.causal), .help = "No position sees those behind it"},
+    {"heads", WG_SETTING_INTEGER, WG__AT(heads), .low = 1, .high = MAX_SIZE, .standard = "4",
      .argument = "N", .help = "Heads"},
-    {"runs", WG_SETTING_INTEGER, MEMBER(runs), .low = 1, .high = MAX_RUNS, .standard = "5",
+    {"runs", WG_SETTING_INTEGER, WG__AT(runs), .low = 1, .high = MAX_RUNS, .standard = "5",
      .argument = "N", .help = "Runs of each, of which the median counts"},
-    {"seq", WG_SETTING_INTEGER, MEMBER(seq), .low = 1, .high = MAX_SIZE, .argument = "T",
+    {"seq", WG_SETTING_INTEGER, WG__AT(seq), .low = 1, .high = MAX_SIZE, .argument = "T",
      .help = "Positions of the sequence (512, 1024, 2048, 4096 and 8192)"},
-    {"width", WG_SETTING_INTEGER, MEMBER(width), .low = 1, .high = MAX_SIZE, .standard = "64",
+    {"width", WG_SETTING_INTEGER, WG__AT(width), .low = 1, .high = MAX_SIZE, .standard = "64",
      .argument = "N", .help = "The width of a head"},
-    {"window", WG_SETTING_INTEGER, MEMBER(options.window), .low = 1, .high = MAX_SIZE,
+    {"window", WG_SETTING_INTEGER, WG__AT(options.window), .low = 1, .high = MAX_SIZE,
      .argument = "N",
      .help = "Positions see those at most this far away (default: at any distance)"},
 };

@@ -11,10 +11,6 @@
 #include "cli/options.h"
 #include "tensor/op.h"
 
-/* Times an op on a handful of elements, recorded, for so long, and prints a row of a table or (rows
- * not NULL) appends to that. -1 with an error. */
-int wg__bench_small_op(const wg_op *op, double seconds, json_t *rows);
-
 /* The options that say what is trained, of `bench train' and `plan' (train.c). */
 extern const wg_setting_table wg__workload_options;
 

@@ -20,15 +20,14 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"model", WG_SETTING_TEXT, offsetof(arguments, workload.model), .word = true,
-     .choice = wg_model_preset_name, .missing = "which model? gpt2-124m, or gpt, say"},
-    {"preset", WG_SETTING_TEXT, offsetof(arguments, workload.preset),
-     .choice = wg_model_preset_name, .argument = "NAME",
-     .help = "The size of the model (default: one of MODEL's)"},
-    {"folder", WG_SETTING_TEXT, offsetof(arguments, folder), .argument = "FOLDER",
+    {"model", WG_SETTING_TEXT, WG__AT(workload.model), .word = true, .choice = wg_model_preset_name,
+     .missing = "which model? gpt2-124m, or gpt, say"},
+    {"preset", WG_SETTING_TEXT, WG__AT(workload.preset), .choice = wg_model_preset_name,
+     .argument = "NAME", .help = "The size of the model (default: one of MODEL's)"},
+    {"folder", WG_SETTING_TEXT, WG__AT(folder), .argument = "FOLDER",
      .help = "Write below this folder (default: TMPDIR or /tmp); what is written is removed again"},
-    {"rounds", WG_SETTING_INTEGER, offsetof(arguments, rounds), .low = 1, .high = MAX_ROUNDS,
-     .standard = "5", .argument = "N", .help = "How often it is written and read"},
+    {"rounds", WG_SETTING_INTEGER, WG__AT(rounds), .low = 1, .high = MAX_ROUNDS, .standard = "5",
+     .argument = "N", .help = "How often it is written and read"},
 };
 
 typedef struct timing {

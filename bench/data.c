@@ -23,15 +23,15 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"corpus", WG_SETTING_TEXTS, offsetof(arguments, corpus), .argument = "FILE",
+    {"corpus", WG_SETTING_TEXTS, WG__AT(corpus), .argument = "FILE",
      .help = "A text, which may be given again for more (default: " BOOKS ")"},
-    {"tokenizer", WG_SETTING_TEXTS, offsetof(arguments, tokenizers), .argument = "FILE",
+    {"tokenizer", WG_SETTING_TEXTS, WG__AT(tokenizers), .argument = "FILE",
      .help = "Time this tokenizer, too; may be given again"},
-    {"batch", WG_SETTING_INTEGER, offsetof(arguments, batch), .low = 1, .high = MAX_SIZE,
-     .standard = "32", .argument = "N", .help = "Sequences in a batch"},
-    {"seq", WG_SETTING_INTEGER, offsetof(arguments, sequence), .low = 8, .high = MAX_SIZE,
-     .standard = "128", .argument = "N", .help = "Tokens in a sequence"},
-    {"seconds", WG_SETTING_NUMBER, offsetof(arguments, seconds), .high = 3600, .standard = "0.5",
+    {"batch", WG_SETTING_INTEGER, WG__AT(batch), .low = 1, .high = MAX_SIZE, .standard = "32",
+     .argument = "N", .help = "Sequences in a batch"},
+    {"seq", WG_SETTING_INTEGER, WG__AT(sequence), .low = 8, .high = MAX_SIZE, .standard = "128",
+     .argument = "N", .help = "Tokens in a sequence"},
+    {"seconds", WG_SETTING_NUMBER, WG__AT(seconds), .high = 3600, .standard = "0.5",
      .argument = "X", .help = "How long each is timed"},
 };
 

@@ -8,7 +8,6 @@ bench_sources = \
 	bench/generate.c \
 	bench/ops.c \
 	bench/plan.c \
-	bench/small_ops.c \
 	bench/train.c \
 	bench/workload.c \
 	bench/workload.h \

@@ -53,11 +53,11 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"shapes", WG_SETTING_TEXTS, offsetof(arguments, shapes), .word = true},
-    {"dtype", WG_SETTING_CHOICE, offsetof(arguments, bf16), .choice = wg__product_dtype_name,
+    {"shapes", WG_SETTING_TEXTS, WG__AT(shapes), .word = true},
+    {"dtype", WG_SETTING_CHOICE, WG__AT(bf16), .choice = wg__product_dtype_name,
      .standard = "\"f32\"", .argument = "TYPE",
      .help = "f32, or bf16: operands are rounded to bf16, and sums are f32"},
-    {"transposed", WG_SETTING_FLAG, offsetof(arguments, transposed),
+    {"transposed", WG_SETTING_FLAG, WG__AT(transposed),
      .help = "Of a shape that is given: the second matrix is stored as (N, K)"},
 };
 

@@ -21,17 +21,15 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"model", WG_SETTING_TEXT, offsetof(arguments, model), .word = true,
-     .choice = wg_model_preset_name, .missing = "which model? llama-110m, say, or RUN.h5",
-     .argument = "RUN.h5"},
-    {"prompt-tokens", WG_SETTING_INTEGER, offsetof(arguments, prompt_tokens), .low = 1,
-     .high = MAX_TOKENS, .standard = "128", .argument = "N",
-     .help = "Read a prompt of N tokens first"},
-    {"tokens", WG_SETTING_INTEGER, offsetof(arguments, tokens), .low = 2, .high = MAX_TOKENS,
-     .standard = "64", .argument = "N", .help = "Write N tokens"},
-    {"batch", WG_SETTING_INTEGER, offsetof(arguments, batch), .low = 1, .high = MAX_BATCH,
-     .standard = "1", .argument = "N", .help = "Continue N texts at once"},
-    {"dtype", WG_SETTING_CHOICE, offsetof(arguments, dtype), .choice = wg__weights_dtype_name,
+    {"model", WG_SETTING_TEXT, WG__AT(model), .word = true, .choice = wg_model_preset_name,
+     .missing = "which model? llama-110m, say, or RUN.h5", .argument = "RUN.h5"},
+    {"prompt-tokens", WG_SETTING_INTEGER, WG__AT(prompt_tokens), .low = 1, .high = MAX_TOKENS,
+     .standard = "128", .argument = "N", .help = "Read a prompt of N tokens first"},
+    {"tokens", WG_SETTING_INTEGER, WG__AT(tokens), .low = 2, .high = MAX_TOKENS, .standard = "64",
+     .argument = "N", .help = "Write N tokens"},
+    {"batch", WG_SETTING_INTEGER, WG__AT(batch), .low = 1, .high = MAX_BATCH, .standard = "1",
+     .argument = "N", .help = "Continue N texts at once"},
+    {"dtype", WG_SETTING_CHOICE, WG__AT(dtype), .choice = wg__weights_dtype_name,
      .standard = "\"f32\"", .argument = "TYPE", .help = "Keep the matrices as bf16, q8_0 or q4_0"},
 };
 
@@ -56,9 +54,9 @@ static int make_model(const arguments *a, wg_model *model) {
             return result;
         }
     if (stat(a->model, &file) < 0)
-        return wg_fail(WG_ERROR_NOT_FOUND, a->model,
-                       "there is no such file, nor a preset of a model that predicts the next "
-                       "token");
+        return wg_fail(
+            WG_ERROR_NOT_FOUND, a->model,
+            "there is no such file, nor a preset of a model that predicts the next token");
     if (wg_model_load(a->model, model, NULL) < 0)
         return -1;
     if (model->type->shape != WG_DECODER)
@@ -127,7 +125,7 @@ static void report(const arguments *a, const wg_model *model, timing *t) {
     const wg_model_sizes sizes = wg_model_sizes_of(model);
     const double seen = (double)a->prompt_tokens + (double)a->tokens / 2,
                  cache = (double)sizes.cache_width * seen * (double)(sizes.layers * a->batch),
-                 bytes = model->type->token_bytes(model->module) + sizeof(float) * cache;
+                 bytes = (double)wg_model_costs_of(model).token_bytes + sizeof(float) * cache;
     wg__print_json_line(
         json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model",
                   a->model, "dtype", wg__weights_dtype_name(a->dtype), "threads", wg_threads(),
@@ -169,9 +167,8 @@ int wg__bench_generate(int argc, char **argv) {
                "A step writes one token of each text. It reads all weights once, and the keys and "
                "values of what came before: mb_per_token is that by the number of texts; tables of "
                "vectors are no part of it unless they are the head, too. share_of_bandwidth holds "
-               "that against what as many "
-               "threads read of a large buffer, measured again and again between steps. Both are "
-               "medians; decode_tokens_per_s includes choosing the tokens.",
+               "that against what as many threads read of a large buffer, measured again and again "
+               "between steps. Both are medians; decode_tokens_per_s includes choosing the tokens.",
         .parts = {WG__PART(options, a), WG__PART_THREADS},
     };
     wg__cli_read(&usage, argc, argv);

@@ -22,14 +22,13 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"ops", WG_SETTING_TEXTS, offsetof(arguments, ops), .word = true, .choice = wg__cli_op_name},
-    {"seconds", WG_SETTING_NUMBER, offsetof(arguments, seconds), .high = 3600, .standard = "0.1",
+    {"ops", WG_SETTING_TEXTS, WG__AT(ops), .word = true, .choice = wg__cli_op_name},
+    {"seconds", WG_SETTING_NUMBER, WG__AT(seconds), .high = 3600, .standard = "0.1",
      .argument = "X", .help = "How long each op is timed in each direction"},
-    {"small", WG_SETTING_FLAG, offsetof(arguments, small),
-     .help =
-         "Time what an op costs beside its arithmetic: on a handful of elements, recorded, with "
-         "its share of the end of the scope; in nanoseconds"},
-    {"processor-time", WG_SETTING_FLAG, offsetof(arguments, processor_time),
+    {"small", WG_SETTING_FLAG, WG__AT(small),
+     .help = "Time what an op costs beside its arithmetic: on a handful of elements, recorded, "
+             "with its share of the end of the scope; in nanoseconds"},
+    {"processor-time", WG_SETTING_FLAG, WG__AT(processor_time),
      .help = "Measure the processor time of all threads instead of the clock's, and no roof: for a "
              "machine that other programs use, too"},
     WG__ROW_JSON(arguments),
@@ -124,57 +123,42 @@ static double repeat(const wg_op *op, const wg_sample *sample, bool backward, do
     return wg__median(count, runs);
 }
 
-static wg_spec spec_of(const wg_tensor *x) {
-    wg_spec spec = {.dtype = wg_tensor_dtype(x), .ndim = x ? wg_tensor_ndim(x) : -1};
-    for (int i = 0; i < spec.ndim; i++)
-        spec.shape[i] = wg_tensor_shape(x)[i];
-    return spec;
-}
-
-/* Elements that an axis repeats count once. */
-static double bytes_of(const wg_tensor *x) {
+/* Fills the spec; the bytes of the tensor, of which elements that an axis repeats count once. */
+static double describe(const wg_tensor *x, wg_spec *spec) {
     double bytes = x ? (double)wg_dtype_size(wg_tensor_dtype(x)) : 0;
-    for (int i = 0; x && i < wg_tensor_ndim(x); i++)
-        if (wg_tensor_strides(x)[i] != 0)
-            bytes *= (double)wg_tensor_shape(x)[i];
+    *spec = (wg_spec){.dtype = wg_tensor_dtype(x), .ndim = x ? wg_tensor_ndim(x) : -1};
+    for (int i = 0; i < spec->ndim; i++) {
+        spec->shape[i] = wg_tensor_shape(x)[i];
+        bytes *= wg_tensor_strides(x)[i] != 0 ? (double)spec->shape[i] : 1;
+    }
     return bytes;
-}
-
-/* What the op reads, writes and computes, told by a run of it. */
-static void count_work(const wg_op *op, const wg_sample *sample, timing *found) {
-    wg_tensor *outputs[WG_MAX_OUTPUTS];
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    time_forward(op, sample, outputs);
-    wg_spec specs[8];
-    wg_call call = {.op = op,
-                    .options = sample->options,
-                    .input_count = sample->input_count,
-                    .inputs = sample->inputs,
-                    .input_specs = specs,
-                    .output_count = op->output_count};
-    for (int i = 0; i < sample->input_count; i++) {
-        specs[i] = spec_of(sample->inputs[i]);
-        found->bytes += bytes_of(sample->inputs[i]);
-    }
-    for (int j = 0; j < op->output_count; j++) {
-        call.output_specs[j] = spec_of(outputs[j]);
-        found->bytes += bytes_of(outputs[j]);
-    }
-    if (op->is_view)
-        found->bytes = 0;
-    found->flops = op->flops ? op->flops(&call) : 0;
-    wg_scope_end(&scope, NULL);
 }
 
 static int time_op(const wg_op *op, double seconds, timing *found) {
     wg_generator generator = {.seed = 1};
     wg_sample sample = {0};
     *found = (timing){.op = op, .backward = NAN};
-    wg_scope scope;
+    wg_scope scope, run;
     wg_scope_begin(&scope);
     if (op->bench(&generator, &sample) >= 0 && !wg_error_pending()) {
-        count_work(op, &sample, found);
+        /* What the op reads, writes and computes is told by a run of it. */
+        wg_tensor *outputs[WG_MAX_OUTPUTS];
+        wg_spec specs[8];
+        wg_call call = {.op = op,
+                        .options = sample.options,
+                        .input_count = sample.input_count,
+                        .inputs = sample.inputs,
+                        .input_specs = specs,
+                        .output_count = op->output_count};
+        wg_scope_begin(&run);
+        time_forward(op, &sample, outputs);
+        for (int i = 0; i < sample.input_count; i++)
+            found->bytes += describe(sample.inputs[i], &specs[i]);
+        for (int j = 0; j < op->output_count; j++)
+            found->bytes += describe(outputs[j], &call.output_specs[j]);
+        found->bytes = op->is_view ? 0 : found->bytes;
+        found->flops = op->flops ? op->flops(&call) : 0;
+        wg_scope_end(&run, NULL);
         found->forward = repeat(op, &sample, false, seconds);
         for (int i = 0; i < sample.input_count; i++)
             if (op->differentiable >> i & 1 && sample.inputs[i] &&
@@ -184,6 +168,56 @@ static int time_op(const wg_op *op, double seconds, timing *found) {
     }
     wg_scope_end(&scope, NULL);
     return wg_error_pending() ? -1 : 0;
+}
+
+/* ---- What a recorded op costs beside its arithmetic ---- */
+
+/* The op runs on its first sample, a handful of elements, which are made f32 and ask for gradients:
+ * the time is that of checking, allocating, recording, and of freeing at the end of the scope. */
+static int time_small(const wg_op *op, double seconds, json_t *rows) {
+    enum { MOST = 1001, SCOPES = 10, CALLS = 10 };
+    double runs[MOST], begun = 0;
+    wg_generator generator = {.seed = 1};
+    wg_sample sample = {0};
+    int64_t count = -1, elements = 0; /* the first run warms up */
+    wg_scope scope, inner;
+    wg_scope_begin(&scope);
+    const bool has_sample = op->sample && op->sample(0, &generator, &sample) > 0;
+    for (int i = 0; has_sample && i < sample.input_count; i++) {
+        wg_tensor **input = &sample.inputs[i];
+        if (!*input || !wg_dtype_is_float(wg_tensor_dtype(*input)))
+            continue;
+        *input = wg_cast(*input, WG_F32);
+        if (op->differentiable >> i & 1)
+            wg_set_requires_grad(*input, true);
+    }
+    while (has_sample && !wg_error_pending() && count < MOST &&
+           (count < MIN_RUNS || wg__now() - begun < seconds)) {
+        const double start = wg__now();
+        for (int k = 0; k < SCOPES; k++) {
+            wg_tensor *outputs[WG_MAX_OUTPUTS];
+            wg_scope_begin(&inner);
+            for (int i = 0; i < CALLS; i++)
+                wg_apply(op, sample.input_count, sample.inputs, sample.options, outputs);
+            elements = wg_tensor_count(outputs[0]);
+            wg_scope_end(&inner, NULL);
+        }
+        if (count < 0)
+            begun = wg__now();
+        else
+            runs[count] = (wg__now() - start) / (SCOPES * CALLS);
+        count++;
+    }
+    wg_scope_end(&scope, NULL);
+    if (wg_error_pending())
+        return -1;
+    const double ns = has_sample ? 1e9 * wg__median(count, runs) : 0;
+    if (has_sample && rows)
+        json_array_append_new(rows, json_pack("{s:s, s:I, s:f}", "op", op->name, "elements",
+                                              (json_int_t)elements, "ns", ns));
+    else if (has_sample)
+        printf("%-20s %8lld %8.0f\n", op->name, (long long)elements, ns);
+    return 0;
 }
 
 /* ---- Results ---- */
@@ -237,11 +271,10 @@ static int bench(const arguments *a) {
         printf("%-20s %11s %11s %8s %9s  %s\n", "op", "forward ms", "backward ms", "GB/s",
                "GFLOP/s", "share of roof");
     for (int64_t i = 0; (op = op_at(a, i)); i++) {
-        timing found;
+        timing found = {0};
         if (!a->small && !op->bench)
             continue;
-        if ((a->small ? wg__bench_small_op(op, a->seconds, rows)
-                      : time_op(op, a->seconds, &found)) < 0) {
+        if ((a->small ? time_small(op, a->seconds, rows) : time_op(op, a->seconds, &found)) < 0) {
             json_decref(rows);
             return wg__cli_fail_pending();
         }

@@ -57,31 +57,30 @@ typedef struct arguments {
     bool json;
 } arguments;
 
-#define PLAN(member) offsetof(arguments, member)
-
 static const wg_setting options[] = {
-    {"ranks", WG_SETTING_INTEGER, PLAN(ranks), .low = 1, .high = MOST_RANKS, .standard = "8",
+    {"ranks", WG_SETTING_INTEGER, WG__AT(ranks), .low = 1, .high = MOST_RANKS, .standard = "8",
      .argument = "N", .help = "Plan for 1, 2, 4 ... N ranks"},
-    {"ranks-per-machine", WG_SETTING_INTEGER, PLAN(on_machine), .low = 1, .high = 4096,
+    {"ranks-per-machine", WG_SETTING_INTEGER, WG__AT(on_machine), .low = 1, .high = 4096,
      .argument = "N",
      .help = "How many of them one machine has (default: as many as the cores here allow, or "
              "mpirun started on one)"},
-    {"bandwidth", WG_SETTING_NUMBER, PLAN(bandwidth), .low = 1e-6, .high = 1e6, .standard = "1.25",
-     .argument = "GB/S", .help = "Of the network between machines, each way; 1.25 are 10 Gbit/s"},
-    {"latency", WG_SETTING_NUMBER, PLAN(latency), .high = 1e9, .standard = "50", .argument = "US",
+    {"bandwidth", WG_SETTING_NUMBER, WG__AT(bandwidth), .low = 1e-6, .high = 1e6,
+     .standard = "1.25", .argument = "GB/S",
+     .help = "Of the network between machines, each way; 1.25 are 10 Gbit/s"},
+    {"latency", WG_SETTING_NUMBER, WG__AT(latency), .high = 1e9, .standard = "50", .argument = "US",
      .help = "Of a message between machines, in microseconds; 0: none"},
-    {"accumulate", WG_SETTING_INTEGER, PLAN(accumulate), .low = 1, .high = INT32_MAX,
+    {"accumulate", WG_SETTING_INTEGER, WG__AT(accumulate), .low = 1, .high = INT32_MAX,
      .argument = "N",
      .help = "Batches of a step, which the ranks share out (default: one for each rank)"},
-    {"zero", WG_SETTING_INTEGER, PLAN(zero), .high = 2, .standard = "0", .argument = "STAGE",
+    {"zero", WG_SETTING_INTEGER, WG__AT(zero), .high = 2, .standard = "0", .argument = "STAGE",
      .help = "0 to 2, as `pretrain --zero'"},
-    {"communication-dtype", WG_SETTING_CHOICE, PLAN(bf16), .choice = wg__product_dtype_name,
+    {"communication-dtype", WG_SETTING_CHOICE, WG__AT(bf16), .choice = wg__product_dtype_name,
      .standard = "\"f32\"", .argument = "TYPE", .help = "f32 or bf16, as `pretrain'"},
-    {"optimizer", WG_SETTING_TEXT, PLAN(workload.rule), .choice = wg_optimizer_name,
+    {"optimizer", WG_SETTING_TEXT, WG__AT(workload.rule), .choice = wg_optimizer_name,
      .argument = "NAME", .help = "As `pretrain' (default: that of the preset, or adamw)"},
-    {"tokens", WG_SETTING_NUMBER, PLAN(tokens), .low = 1, .high = 1e18, .standard = "1e9",
+    {"tokens", WG_SETTING_NUMBER, WG__AT(tokens), .low = 1, .high = 1e18, .standard = "1e9",
      .argument = "N", .help = "Tell the hours that so many tokens of training take"},
-    {"price", WG_SETTING_NUMBER, PLAN(price), .low = 1e-9, .high = 1e9, .argument = "N",
+    {"price", WG_SETTING_NUMBER, WG__AT(price), .low = 1e-9, .high = 1e9, .argument = "N",
      .help = "Of a machine an hour: tell the cost of these tokens"},
     WG__ROW_JSON(arguments),
 };
@@ -505,8 +504,8 @@ static int choose_rows(const arguments *a, const together *all, int64_t *counts)
 
 static void print_head(const arguments *a, const wg__workload *w, const measured *alone,
                        const measured *beside, const together *all) {
-    printf("%s, %lld parameters, %lld tokens in its vocabulary, batches of %lld x %lld tokens, "
-           "%d thread%s a rank\n"
+    printf("%s, %lld parameters, %lld tokens in its vocabulary, batches of %lld x %lld tokens, %d "
+           "thread%s a rank\n"
            "measured here: forward %.1f ms, backward %.1f ms, %s %.1f ms; beside %lld other%s "
            "%.1f, %.1f, %.1f; memcpy %.1f GB/s\n",
            w->preset, (long long)(alone->weights / 4), (long long)w->vocabulary,
@@ -518,10 +517,9 @@ static void print_head(const arguments *a, const wg__workload *w, const measured
         printf("measured together: %lld ranks make a step of one batch each in %.1f ms; the "
                "exchange by itself takes %.1f ms\n",
                (long long)all->ranks, 1e3 * all->step, 1e3 * all->exchange);
-    printf(
-        "\n ranks machines MiB a rank  ms a step   exchange    hidden    tokens/s efficiency     "
-        "hours%s\n",
-        a->price > 0 ? "      cost" : "");
+    printf("\n ranks machines MiB a rank  ms a step   exchange    hidden    tokens/s efficiency    "
+           " hours%s\n",
+           a->price > 0 ? "      cost" : "");
 }
 
 static json_t *results_json(const arguments *a, const wg__workload *w, const measured *alone,
@@ -589,28 +587,26 @@ int wg__verb_plan(int argc, char **argv) {
     const wg__usage usage = {
         .parts = {WG__PART(options, a), {&wg__workload_options, &a.workload}, WG__PART_THREADS},
         .lines = "MODEL",
-        .doc =
-            "Predicts memory, time and efficiency of a training on several ranks from a few "
-            "batches that it runs here, and under mpirun from steps of its ranks. MODEL is a kind, "
-            "such as gpt or bert, or one of its presets. A rank has one thread unless --threads "
-            "says "
-            "more.\v"
-            "A step is the batches of a rank, clipping and the optimizer, the copies of gradients "
-            "to and from their buffers, and the exchange between ranks, of which half is hidden as "
-            "long as backward goes on. An exchange between machines takes the bytes that a rank "
-            "sends by --bandwidth, and --latency for each message; on one machine, the memory's "
-            "bandwidth, which is measured. Efficiency is the tokens a second of the ranks by those "
-            "of as many times one rank that runs all batches. Machines are taken to be as this "
-            "one. The vocabulary is that of the published model unless --vocab tells the size of "
-            "the run's own: a text of few words gives a smaller one, and a head that is faster. "
-            "While batches are timed, as many processes train as a machine has ranks. The time of "
-            "one thread is that of the processor, so that other programs count little; that of "
-            "several is the clock's.\n\n"
-            "Under `mpirun -n N' the row of N ranks is measured: the ranks run batches at once, "
-            "exchange gradients by themselves, and make steps as `pretrain' does, by the clock. "
-            "Rows of other numbers of ranks follow from these: an exchange on one machine takes "
-            "what the measured one took for its bytes, and one between machines what --bandwidth "
-            "and --latency say.",
+        .doc = "Predicts memory, time and efficiency of a training on several ranks from a few "
+               "batches that it runs here, and under mpirun from steps of its ranks. MODEL is a "
+               "kind, such as gpt or bert, or one of its presets. A rank has one thread unless "
+               "--threads says more.\v"
+               "A step is the batches of a rank, clipping and the optimizer, the copies of "
+               "gradients to and from their buffers, and the exchange between ranks, of which half "
+               "is hidden as long as backward goes on. An exchange between machines takes the "
+               "bytes that a rank sends by --bandwidth, and --latency for each message; on one "
+               "machine, the memory's bandwidth, which is measured. Efficiency is the tokens a "
+               "second of the ranks by those of as many times one rank that runs all batches. "
+               "Machines are taken to be as this one. The vocabulary is that of the published "
+               "model unless --vocab tells the size of the run's own: a text of few words gives a "
+               "smaller one, and a head that is faster. While batches are timed, as many processes "
+               "train as a machine has ranks. The time of one thread is that of the processor, so "
+               "that other programs count little; that of several is the clock's.\n\n"
+               "Under `mpirun -n N' the row of N ranks is measured: the ranks run batches at once, "
+               "exchange gradients by themselves, and make steps as `pretrain' does, by the clock. "
+               "Rows of other numbers of ranks follow from these: an exchange on one machine takes "
+               "what the measured one took for its bytes, and one between machines what "
+               "--bandwidth and --latency say.",
     };
     measured alone, beside;
     together all;

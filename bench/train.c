@@ -43,8 +43,8 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"steps", WG_SETTING_INTEGER, offsetof(arguments, steps), .low = 1, .high = MAX_STEPS,
-     .standard = "7", .argument = "N", .help = "Steps that are timed, after two that warm up"},
+    {"steps", WG_SETTING_INTEGER, WG__AT(steps), .low = 1, .high = MAX_STEPS, .standard = "7",
+     .argument = "N", .help = "Steps that are timed, after two that warm up"},
     WG__ROWS_PROFILE(arguments),
 };
 
@@ -131,21 +131,18 @@ int wg__bench_train(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
         .lines = "MODEL",
-        .doc =
-            "Times training steps of a model on random tokens: forward, backward, AdamW, without "
-            "dropout. MODEL is a kind, gpt, llama, bert, modernbert, roberta, glm, transformer, t5 "
-            "or mlp, "
-            "or one of "
-            "its "
-            "presets, as in `wengert bench train bert-mini'. Prints one line of JSON.\v"
-            "ms_per_step is the median. tokens_per_s counts all positions, of encoder-decoders "
-            "those of the target. gflops counts the matrix products, as they are asked for, "
-            "forward and backward; attention counts all queries by all keys, also where a mask "
-            "saves work, and what its backward computes again is not counted; the second run of "
-            "the layers, with --recompute, is. sgemm_peak_gflops is measured in the same run, "
-            "before and after, and share_of_peak is gflops beside it. "
-            "max_rss_mb is the process's. allocations_after_warmup is how often, once two steps "
-            "had warmed up, the library asked the system for memory.",
+        .doc = "Times training steps of a model on random tokens: forward, backward, AdamW, "
+               "without dropout. MODEL is a kind, gpt, llama, bert, modernbert, roberta, glm, "
+               "transformer, t5 or mlp, or one of its presets, as in `wengert bench train "
+               "bert-mini'. Prints one line of JSON.\v"
+               "ms_per_step is the median. tokens_per_s counts all positions, of encoder-decoders "
+               "those of the target. gflops counts the matrix products, as they are asked for, "
+               "forward and backward; attention counts all queries by all keys, also where a mask "
+               "saves work, and what its backward computes again is not counted; the second run of "
+               "the layers, with --recompute, is. sgemm_peak_gflops is measured in the same run, "
+               "before and after, and share_of_peak is gflops beside it. max_rss_mb is the "
+               "process's. allocations_after_warmup is how often, once two steps had warmed up, "
+               "the library asked the system for memory.",
         .parts = {WG__PART(options, a), {&wg__workload_options, &a.workload}, WG__PART_THREADS},
     };
     wg__cli_read(&usage, argc, argv);

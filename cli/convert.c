@@ -21,33 +21,30 @@ static const char *type_name(int index) {
 }
 
 static const wg_setting options[] = {
-    {"in", WG_SETTING_TEXT, offsetof(arguments, in), .word = true, .missing = "missing IN and OUT",
+    {"in", WG_SETTING_TEXT, WG__AT(in), .word = true, .missing = "missing IN and OUT",
      .argument = "FILE"},
-    {"out", WG_SETTING_TEXT, offsetof(arguments, out), .word = true, .missing = "missing OUT",
+    {"out", WG_SETTING_TEXT, WG__AT(out), .word = true, .missing = "missing OUT",
      .argument = "FILE"},
-    {"tokenizer", WG_SETTING_TEXT, offsetof(arguments, options.tokenizer), .argument = "FILE",
+    {"tokenizer", WG_SETTING_TEXT, WG__AT(options.tokenizer), .argument = "FILE",
      .help = "The tokenizer, a file or a folder of any format, instead of the tokenizer of IN"},
-    {"config", WG_SETTING_TEXT, offsetof(arguments, options.config), .argument = "FILE",
+    {"config", WG_SETTING_TEXT, WG__AT(options.config), .argument = "FILE",
      .help = "The configuration, a published config.json, instead of the one in IN or beside it"},
-    {"prefix", WG_SETTING_TEXT, offsetof(arguments, options.prefix), .argument = "TEXT",
-     .help =
-         "Take the tensors whose names begin with TEXT, such as \"ema.\" in the checkpoint of a "
-         "trainer that holds several models"},
-    {"adapter", WG_SETTING_TEXT, offsetof(arguments, options.adapter), .excludes = "adapter-only",
+    {"prefix", WG_SETTING_TEXT, WG__AT(options.prefix), .argument = "TEXT",
+     .help = "Take the tensors whose names begin with TEXT, such as \"ema.\" in the checkpoint of "
+             "a trainer that holds several models"},
+    {"adapter", WG_SETTING_TEXT, WG__AT(options.adapter), .excludes = "adapter-only",
      .argument = "FOLDER",
      .help = "Add a LoRA adapter, as the PEFT library or --adapter-only writes it, to the weights"},
-    {"adapter-only", WG_SETTING_FLAG, offsetof(arguments, options.adapter_only),
-     .excludes = "adapter",
+    {"adapter-only", WG_SETTING_FLAG, WG__AT(options.adapter_only), .excludes = "adapter",
      .help = "Write the adapter of IN, a run with --lora, alone: the folder OUT, which PEFT reads"},
-    {"dtype", WG_SETTING_CHOICE, offsetof(arguments, type), .choice = type_name, .argument = "TYPE",
+    {"dtype", WG_SETTING_CHOICE, WG__AT(type), .choice = type_name, .argument = "TYPE",
      .help = "The type of the weights: f32, bf16, f16 (safetensors, GGUF) or q8_0 (GGUF); default: "
              "unchanged, but f32 for f16"},
-    {"v1", WG_SETTING_FLAG, offsetof(arguments, v1),
+    {"v1", WG_SETTING_FLAG, WG__AT(v1),
      .help = "Write version 1 of llama2.c's format instead of version 0"},
-    {"shard-size", WG_SETTING_BYTES, offsetof(arguments, options.shard_bytes), .argument = "SIZE",
-     .help =
-         "Split safetensors into files of at most SIZE (5GB, 200MB, 1GiB, or bytes) of tensors: "
-         "model-00001-of-0000N.safetensors and model.safetensors.index.json"},
+    {"shard-size", WG_SETTING_BYTES, WG__AT(options.shard_bytes), .argument = "SIZE",
+     .help = "Split safetensors into files of at most SIZE (5GB, 200MB, 1GiB, or bytes) of "
+             "tensors: model-00001-of-0000N.safetensors and model.safetensors.index.json"},
     WG__ROW_JSON(arguments),
 };
 
@@ -74,16 +71,13 @@ int wg__verb_convert(int argc, char **argv) {
         .lines = "IN OUT",
         .doc =
             "Converts a model (bert, modernbert, roberta, gpt2, llama, t5, glm or transformer) "
-            "from one "
-            "published "
-            "format into another, tensor by tensor, in about the memory of the largest tensor.\v"
-            "The input format is detected from the file's content: wengert's HDF5, safetensors "
-            "(or the index.json of several), the zip of torch.save, llama2.c's .bin, GGUF, or the "
+            "from one published format into another, tensor by tensor, in about the memory of the "
+            "largest tensor.\v"
+            "The input format is detected from the file's content: wengert's HDF5, safetensors (or "
+            "the index.json of several), the zip of torch.save, llama2.c's .bin, GGUF, or the "
             "folder of a published model. No code in a file is ever run. Of a trainer's "
-            "checkpoint, "
-            "{\"model\": ..., \"optimizer\": ...}, the model is taken, and the names of wrappers "
-            "are "
-            "taken off (model., module., _orig_mod.); a note says which.\n\n"
+            "checkpoint, {\"model\": ..., \"optimizer\": ...}, the model is taken, and the names "
+            "of wrappers are taken off (model., module., _orig_mod.); a note says which.\n\n"
             "The output format is detected from the suffix: .h5, .safetensors, .gguf, .bin "
             "(llama2.c's); without a suffix OUT is a folder: config.json, model.safetensors and "
             "the tokenizer's files.\n\n"

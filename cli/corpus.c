@@ -21,13 +21,13 @@ static const char *job_name(int index) {
 }
 
 static const wg_setting options[] = {
-    {"job", WG_SETTING_TEXT, offsetof(arguments, job), .word = true, .choice = job_name,
+    {"job", WG_SETTING_TEXT, WG__AT(job), .word = true, .choice = job_name,
      .missing = "missing job: check", .argument = "FILE"},
-    {"texts", WG_SETTING_TEXTS, offsetof(arguments, texts), .word = true, .argument = "FILE",
+    {"texts", WG_SETTING_TEXTS, WG__AT(texts), .word = true, .argument = "FILE",
      .missing = "missing FILE"},
-    {"held-out", WG_SETTING_TEXT, offsetof(arguments, held_out), .argument = "FILE",
+    {"held-out", WG_SETTING_TEXT, WG__AT(held_out), .argument = "FILE",
      .help = "The text to measure on: tell how many of its lines are in the training text, too"},
-    {"tokenizer", WG_SETTING_TEXT, offsetof(arguments, tokenizer), .argument = "FILE",
+    {"tokenizer", WG_SETTING_TEXT, WG__AT(tokenizer), .argument = "FILE",
      .help = "Tell tokens a word and the share of [UNK] with this tokenizer: what `wengert "
              "tokenizer train' wrote, a checkpoint, or a published file"},
     WG__ROW_JSON(arguments),
@@ -52,9 +52,9 @@ static const struct fault {
                        "remove them: sed -i 's/\\xef\\xbb\\xbf//g' FILE"},
     [WG_CORPUS_CRLF] = {"crlf", "lines that end in CR LF", "remove the CR: sed -i 's/\\r$//' FILE"},
     [WG_CORPUS_NUL] = {"nul", "NUL characters", "remove them: tr -d '\\000'"},
-    [WG_CORPUS_REPLACEMENT] = {"replacement", "characters U+FFFD",
-                               "they stand for text that was lost: decode the source anew, or "
-                               "remove these lines"},
+    [WG_CORPUS_REPLACEMENT] =
+        {"replacement", "characters U+FFFD",
+         "they stand for text that was lost: decode the source anew, or remove these lines"},
     [WG_CORPUS_CONTROL] = {"control", "control characters",
                            "remove them: they stand for nothing that a reader sees"},
 };
@@ -132,33 +132,37 @@ static void print_lengths(const arguments *a, const char *name, const wg_corpus_
            (long long)l->line);
 }
 
-static void print_overlap(const arguments *a, const wg_corpus_report *r) {
+static void print_text(const arguments *a, const wg_corpus_report *r) {
+    printf("text         %lld characters, %lld bytes; %lld lines in %lld documents\n",
+           (long long)r->characters, (long long)r->bytes, (long long)r->lines.count,
+           (long long)r->documents.count);
     share_text of_characters;
-    printf("held out     %lld of %lld lines are in the text, too (%.2f %%%s)",
-           (long long)r->overlap.count, (long long)r->held_out_lines,
-           100 * share(r->overlap.count, r->held_out_lines),
-           characters_text(of_characters, r->overlap_characters, r->held_out_characters));
-    if (r->overlap.count > 0)
+    print_repeated(a, "lines", &r->repeated_lines, r->lines.count,
+                   characters_text(of_characters, r->repeated_characters, r->characters),
+                   "drop those that are no headings: a model learns repeated lines by heart");
+    print_repeated(a, "documents", &r->repeated_documents, r->documents.count, "",
+                   "drop all but one of each");
+    if (a->held_out)
+        printf("held out     %lld of %lld lines are in the text, too (%.2f %%%s)",
+               (long long)r->overlap.count, (long long)r->held_out_lines,
+               100 * share(r->overlap.count, r->held_out_lines),
+               characters_text(of_characters, r->overlap_characters, r->held_out_characters));
+    if (a->held_out && r->overlap.count > 0)
         printf(
             ", first %s:%lld\n  -> remove them from one of both: a model is not measured on what "
             "it has read",
             a->held_out, (long long)r->overlap.line);
-    putchar('\n');
-}
-
-static void print_tokens(const wg_corpus_report *r) {
-    enum { FEW = 2 };
+    if (a->held_out)
+        putchar('\n');
     const double a_word = share(r->tokens, r->words), unknown = share(r->unknown, r->tokens);
-    printf("tokens       %lld, %.2f a word; %.3f %% are [UNK]\n", (long long)r->tokens, a_word,
-           100 * unknown);
-    if (a_word > FEW)
+    if (a->tokenizer)
+        printf("tokens       %lld, %.2f a word; %.3f %% are [UNK]\n", (long long)r->tokens, a_word,
+               100 * unknown);
+    if (a->tokenizer && a_word > 2)
         printf("  -> learn a larger vocabulary, or one from this text\n");
-    if (unknown > 0.005)
+    if (a->tokenizer && unknown > 0.005)
         printf("  -> learn a vocabulary from this text, with more characters (--alphabet) or of a "
                "kind without [UNK] (bpe, byte)\n");
-}
-
-static void print_faults(const arguments *a, const wg_corpus_report *r) {
     int64_t found = 0;
     for (int i = 0; i < WG_CORPUS_FAULT_COUNT; i++) {
         const wg_corpus_finding *fault = &r->faults[i];
@@ -171,23 +175,6 @@ static void print_faults(const arguments *a, const wg_corpus_report *r) {
     if (found == 0)
         printf("encoding     UTF-8 without byte order marks, CR, NUL, U+FFFD and control "
                "characters\n");
-}
-
-static void print_text(const arguments *a, const wg_corpus_report *r) {
-    printf("text         %lld characters, %lld bytes; %lld lines in %lld documents\n",
-           (long long)r->characters, (long long)r->bytes, (long long)r->lines.count,
-           (long long)r->documents.count);
-    share_text of_characters;
-    print_repeated(a, "lines", &r->repeated_lines, r->lines.count,
-                   characters_text(of_characters, r->repeated_characters, r->characters),
-                   "drop those that are no headings: a model learns repeated lines by heart");
-    print_repeated(a, "documents", &r->repeated_documents, r->documents.count, "",
-                   "drop all but one of each");
-    if (a->held_out)
-        print_overlap(a, r);
-    if (a->tokenizer)
-        print_tokens(r);
-    print_faults(a, r);
     print_lengths(a, "line length", &r->lines);
     print_lengths(a, "doc. length", &r->documents);
     if (r->documents.count == 1)

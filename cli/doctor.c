@@ -21,18 +21,6 @@
 
 #define GIB 0x1p30
 
-static bool is_in_path(const char *program) {
-    const char *path = getenv("PATH");
-    char place[4096];
-    for (size_t length; path && *path; path += length + (path[length] == ':')) {
-        length = strcspn(path, ":");
-        snprintf(place, sizeof place, "%.*s/%s", (int)length, path, program);
-        if (access(place, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* ---- The report ---- */
 
 static void WG_PRINTF(2, 3) advise(json_t *advice, const char *format, ...) {
@@ -154,70 +142,27 @@ static json_t *files(json_t *advice) {
     folder = folder && *folder ? folder : "/tmp";
     const double room =
         statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : -1;
-    const bool plots = is_in_path("gnuplot");
+    const char *path = getenv("PATH");
+    char place[4096];
+    bool plots = false;
+    for (size_t length; path && *path; path += length + (path[length] == ':')) {
+        length = strcspn(path, ":");
+        snprintf(place, sizeof place, "%.*s/gnuplot", (int)length, path);
+        plots |= access(place, X_OK) == 0;
+    }
     if (room < 0)
         advise(advice, "TMPDIR is %s, which is no folder; the tokens of a corpus are kept there",
                folder);
     else if (room < GIB)
         advise(advice,
-               "%s are free in %s, where the tokens of a corpus are kept; set TMPDIR to "
-               "another folder",
+               "%s are free in %s, where the tokens of a corpus are kept; set TMPDIR to another "
+               "folder",
                wg__bytes(room).text, folder);
     if (!plots)
         advise(advice,
                "there is no gnuplot, which `wengert plot' runs (Debian package gnuplot-nox)");
     return json_pack("{s:s, s:s, s:f, s:b}", "hdf5", wg_checkpoint_library(), "temporary folder",
                      folder, "free GiB there", room < 0 ? 0 : room / GIB, "gnuplot", plots);
-}
-
-static json_t *examine(void) {
-    json_t *advice = json_array();
-    json_t *report = json_object();
-    json_object_set_new(report, "wengert", json_pack("{s:s}", "version", wg_version()));
-    json_object_set_new(report, "processor", processor(advice));
-    json_object_set_new(report, "kernels", kernels(advice));
-    json_object_set_new(report, "threads", threads(advice));
-    json_object_set_new(report, "memory", memory(advice));
-    json_object_set_new(report, "files", files(advice));
-    json_object_set_new(report, "advice", advice);
-    return report;
-}
-
-/* ---- Printing ---- */
-
-static void print_part(const char *title, json_t *part) {
-    const char *key;
-    json_t *value;
-    printf("%s\n", title);
-    json_object_foreach(part, key, value) {
-        printf("    %-26s ", strcmp(key, "total GiB") == 0        ? "total"
-                             : strcmp(key, "available GiB") == 0  ? "available"
-                             : strcmp(key, "free GiB there") == 0 ? "free there"
-                                                                  : key);
-        if (json_is_string(value))
-            puts(json_string_value(value));
-        else if (json_is_boolean(value))
-            puts(json_is_true(value) ? "yes" : "no");
-        else if (strstr(key, "GiB"))
-            puts(wg__bytes(GIB * json_number_value(value)).text);
-        else
-            printf("%.4g\n", json_number_value(value));
-    }
-}
-
-static void print_report(json_t *report) {
-    const char *title;
-    json_t *part;
-    size_t i;
-    json_object_foreach(report, title, part) {
-        if (json_is_object(part))
-            print_part(title, part);
-    }
-    json_t *advice = json_object_get(report, "advice"), *line;
-    puts(json_array_size(advice) ? "to change" : "nothing is to change");
-    json_array_foreach(advice, i, line) {
-        printf("    %s\n", json_string_value(line));
-    }
 }
 
 typedef struct arguments {
@@ -230,22 +175,50 @@ int wg__verb_doctor(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
         .doc = "Tells what this machine gives the library (processor, kernels, threads, memory, "
-               "files), "
-               "and what to change about it.\v"
+               "files), and what to change about it.\v"
                "Kernels are named after the instructions that they use: base (any processor), v3 "
-               "(AVX2 "
-               "and FMA), v4 (AVX-512), vnni and bf16 (AVX-512's extensions); neon and dotprod on "
-               "arm64. Advice is no "
-               "failure: the "
-               "exit code is 0. `wengert bench' measures the machine.",
+               "(AVX2 and FMA), v4 (AVX-512), vnni and bf16 (AVX-512's extensions); neon and "
+               "dotprod on arm64. Advice is no failure: the exit code is 0. `wengert bench' "
+               "measures the machine.",
         .parts = {WG__PART(options, a)},
     };
     wg__cli_read(&usage, argc, argv);
-    json_t *report = examine();
-    if (a.json)
-        wg__print_json(json_incref(report));
-    else
-        print_report(report);
+    json_t *advice = json_array(), *part, *value;
+    json_t *report = json_pack("{s:{s:s}}", "wengert", "version", wg_version());
+    json_object_set_new(report, "processor", processor(advice));
+    json_object_set_new(report, "kernels", kernels(advice));
+    json_object_set_new(report, "threads", threads(advice));
+    json_object_set_new(report, "memory", memory(advice));
+    json_object_set_new(report, "files", files(advice));
+    json_object_set_new(report, "advice", advice);
+    if (a.json) {
+        wg__print_json(report);
+        return 0;
+    }
+    const char *title, *key;
+    size_t i;
+    json_object_foreach(report, title, part) {
+        if (json_is_object(part))
+            puts(title);
+        json_object_foreach(part, key, value) {
+            printf("    %-26s ", strcmp(key, "total GiB") == 0        ? "total"
+                                 : strcmp(key, "available GiB") == 0  ? "available"
+                                 : strcmp(key, "free GiB there") == 0 ? "free there"
+                                                                      : key);
+            if (json_is_string(value))
+                puts(json_string_value(value));
+            else if (json_is_boolean(value))
+                puts(json_is_true(value) ? "yes" : "no");
+            else if (strstr(key, "GiB"))
+                puts(wg__bytes(GIB * json_number_value(value)).text);
+            else
+                printf("%.4g\n", json_number_value(value));
+        }
+    }
+    puts(json_array_size(advice) ? "to change" : "nothing is to change");
+    json_array_foreach(advice, i, value) {
+        printf("    %s\n", json_string_value(value));
+    }
     json_decref(report);
     return 0;
 }

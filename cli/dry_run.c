@@ -89,83 +89,60 @@ static int run_steps(wg__dry_run_plan *plan, measurement *m, costs *found) {
 
 /* ---- Results ---- */
 
-typedef struct epoch {
-    int64_t batches;
-    double tokens;
-} epoch;
-
-/* An epoch has all examples, or of a text that has no examples of its own all tokens. */
-static epoch epoch_of(const wg__dry_run_plan *plan, double tokens_of_batch) {
-    const double batch = (double)plan->training->setup.batch,
-                 examples = (double)plan->training->examples;
-    const double tokens =
-        plan->text ? (double)wg_dataset_tokens(plan->text) : tokens_of_batch * examples / batch;
-    return (epoch){
-        .batches = (int64_t)ceil(examples > 0 ? examples / batch : tokens / tokens_of_batch),
-        .tokens = tokens,
-    };
-}
-
-static void print_memory(const costs *c) {
-    printf("memory  %s at the peak of a step, counted in real steps:\n",
-           wg__bytes((double)c->peak).text);
+int wg__dry_run(wg__dry_run_plan *plan) {
+    measurement m = {0};
+    costs c = {0};
+    if (run_steps(plan, &m, &c) < 0)
+        return wg__cli_fail_pending();
+    const wg_training *training = plan->training;
+    const double timed = (double)(m.steps - WARM_UP), step = m.seconds / timed,
+                 tokens = (double)m.tokens / timed, full = (double)plan->batches_of_full_step,
+                 total = step * (double)plan->batches / full;
+    /* An epoch has all examples, or of a text that has no examples of its own all tokens. */
+    const double batch = (double)training->setup.batch, examples = (double)training->examples;
+    const double epoch_tokens =
+        plan->text ? (double)wg_dataset_tokens(plan->text) : tokens / full * examples / batch;
+    const int64_t epoch_batches =
+        (int64_t)ceil(examples > 0 ? examples / batch : epoch_tokens / (tokens / full));
     const struct {
-        const char *name;
+        const char *name, *key;
         int64_t bytes;
-    } rows[] = {{"weights", c->weights},
-                {"gradients", c->gradients},
-                {"optimizer state", c->state},
-                {"activations", c->activations},
-                {"tokenizer, text and all else", c->other}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    } rows[] = {{"weights", "weights", c.weights},
+                {"gradients", "gradients", c.gradients},
+                {"optimizer state", "optimizer", c.state},
+                {"activations", "activations", c.activations},
+                {"tokenizer, text and all else", "other", c.other}};
+    const size_t row_count = sizeof rows / sizeof *rows;
+    if (plan->json) {
+        json_t *memory = json_pack("{s:I}", "peak", (json_int_t)c.peak);
+        for (size_t i = 0; i < row_count; i++)
+            json_object_set_new(memory, rows[i].key, json_integer(rows[i].bytes));
+        wg__print_json(
+            json_pack("{s:s, s:I, s:o, s:I, s:f, s:I, s:f, s:f, s:f, s:f}", "model",
+                      training->model.type->name, "parameters", (json_int_t)c.weight_count,
+                      "memory", memory, "epoch_batches", (json_int_t)epoch_batches, "epoch_tokens",
+                      epoch_tokens, "steps", (json_int_t)plan->options.steps, "step_seconds", step,
+                      "step_tokens", tokens, "step_flops", m.flops / timed, "run_seconds", total));
+        return 0;
+    }
+    printf("dry run: nothing is written\n");
+    printf("model   %s, %s parameters\n", training->model.type->name,
+           wg__count((double)c.weight_count).text);
+    printf("memory  %s at the peak of a step, counted in real steps:\n",
+           wg__bytes((double)c.peak).text);
+    for (size_t i = 0; i < row_count; i++)
         printf("        %-30s %10s\n", rows[i].name, wg__bytes((double)rows[i].bytes).text);
     printf("        %-30s %10s\n", "(free on this machine)",
            wg__bytes((double)wg_memory_available()).text);
-}
-
-static void print_text(const wg__dry_run_plan *plan, const measurement *m, const costs *c) {
-    const wg_training *training = plan->training;
-    const double timed = (double)(m->steps - WARM_UP), step = m->seconds / timed,
-                 tokens = (double)m->tokens / timed,
-                 of_batch = tokens / (double)plan->batches_of_full_step,
-                 total = step * (double)plan->batches / (double)plan->batches_of_full_step;
-    const epoch e = epoch_of(plan, of_batch);
-    printf("dry run: nothing is written\n");
-    printf("model   %s, %s parameters\n", training->model.type->name,
-           wg__count((double)c->weight_count).text);
-    print_memory(c);
-    printf("text    %s tokens, %lld batches of %lld x %lld an epoch\n", wg__count(e.tokens).text,
-           (long long)e.batches, (long long)training->setup.batch,
+    printf("text    %s tokens, %lld batches of %lld x %lld an epoch\n",
+           wg__count(epoch_tokens).text, (long long)epoch_batches, (long long)training->setup.batch,
            (long long)training->setup.sequence);
     printf("run     %lld steps, %.3g epochs\n", (long long)plan->options.steps,
-           (double)plan->batches / (double)e.batches);
+           (double)plan->batches / (double)epoch_batches);
     printf("time    %s a step of %s tokens, the mean of %.0f real steps after one to warm up: "
            "%s tokens/s, %sFLOP/s\n",
            wg__seconds(step).text, wg__count(tokens).text, timed, wg__count(tokens / step).text,
-           wg__count(m->flops / m->seconds).text);
+           wg__count(m.flops / m.seconds).text);
     printf("        %s for all steps, without evaluations and saves\n", wg__seconds(total).text);
-}
-
-static void print_json(const wg__dry_run_plan *plan, const measurement *m, const costs *c) {
-    const double timed = (double)(m->steps - WARM_UP), step = m->seconds / timed,
-                 tokens = (double)m->tokens / timed;
-    const epoch e = epoch_of(plan, tokens / (double)plan->batches_of_full_step);
-    wg__print_json(json_pack(
-        "{s:s, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:I, s:f, s:I, s:f, s:f, s:f, s:f}", "model",
-        plan->training->model.type->name, "parameters", (json_int_t)c->weight_count, "memory",
-        "peak", (json_int_t)c->peak, "weights", (json_int_t)c->weights, "gradients",
-        (json_int_t)c->gradients, "optimizer", (json_int_t)c->state, "activations",
-        (json_int_t)c->activations, "other", (json_int_t)c->other, "epoch_batches",
-        (json_int_t)e.batches, "epoch_tokens", e.tokens, "steps", (json_int_t)plan->options.steps,
-        "step_seconds", step, "step_tokens", tokens, "step_flops", m->flops / timed, "run_seconds",
-        step * (double)plan->batches / (double)plan->batches_of_full_step));
-}
-
-int wg__dry_run(wg__dry_run_plan *plan) {
-    measurement m = {0};
-    costs found = {0};
-    if (run_steps(plan, &m, &found) < 0)
-        return wg__cli_fail_pending();
-    (plan->json ? print_json : print_text)(plan, &m, &found);
     return 0;
 }

@@ -24,26 +24,25 @@ static const char *pooling_name(int index) {
 }
 
 static const wg_setting options[] = {
-    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+    {"run", WG_SETTING_TEXT, WG__AT(run), .word = true,
      .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
-    {"text", WG_SETTING_TEXT, offsetof(arguments, text),
-     .missing = "--text FILE is missing: which lines?", .argument = "FILE",
-     .help = "Embed each line of this file that is not blank"},
-    {"out", WG_SETTING_TEXT, offsetof(arguments, out), .argument = "FILE",
+    {"text", WG_SETTING_TEXT, WG__AT(text), .missing = "--text FILE is missing: which lines?",
+     .argument = "FILE", .help = "Embed each line of this file that is not blank"},
+    {"out", WG_SETTING_TEXT, WG__AT(out), .argument = "FILE",
      .help = "Write the vectors (lines, width) to this file: NAME.npy, or NAME.h5 with the dataset "
              "/embeddings"},
-    {"similar", WG_SETTING_TEXT, offsetof(arguments, similar), .argument = "TEXT",
+    {"similar", WG_SETTING_TEXT, WG__AT(similar), .argument = "TEXT",
      .help = "Print the lines by their cosine similarity to this text, the most similar first"},
-    {"top", WG_SETTING_INTEGER, offsetof(arguments, top), .low = 1, .high = INT32_MAX,
-     .standard = "10", .argument = "N", .help = "Print N of them"},
-    {"pooling", WG_SETTING_CHOICE, offsetof(arguments, how.pooling), .choice = pooling_name,
+    {"top", WG_SETTING_INTEGER, WG__AT(top), .low = 1, .high = INT32_MAX, .standard = "10",
+     .argument = "N", .help = "Print N of them"},
+    {"pooling", WG_SETTING_CHOICE, WG__AT(how.pooling), .choice = pooling_name,
      .standard = "\"mean\"", .argument = "NAME",
      .help = "mean, of the hidden states of all tokens, or cls, that of [CLS] (of decoders: of the "
              "last token)"},
-    {"not-normalized", WG_SETTING_FLAG, offsetof(arguments, how.not_normalized),
+    {"not-normalized", WG_SETTING_FLAG, WG__AT(how.not_normalized),
      .help = "Keep the length of each vector, instead of making it 1"},
-    {"limit", WG_SETTING_INTEGER, offsetof(arguments, limit), .low = 1, .high = INFINITY,
-     .argument = "N", .help = "Take the first N lines (all)"},
+    {"limit", WG_SETTING_INTEGER, WG__AT(limit), .low = 1, .high = INFINITY, .argument = "N",
+     .help = "Take the first N lines (all)"},
     WG__ROW_JSON(arguments),
 };
 

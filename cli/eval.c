@@ -35,47 +35,46 @@ static const char *bleu_name(int tokens) {
     return names[tokens];
 }
 
-#define EVAL(member) offsetof(arguments, member)
-
 static const wg_setting options[] = {
-    {"run", WG_SETTING_TEXT, EVAL(run), .word = true,
+    {"run", WG_SETTING_TEXT, WG__AT(run), .word = true,
      .missing = "RUN.h5 is missing: what shall be measured?", .argument = "RUN.h5"},
-    {"corpus", WG_SETTING_TEXTS, EVAL(corpus), .word = true, .excludes = "suite",
+    {"corpus", WG_SETTING_TEXTS, WG__AT(corpus), .word = true, .excludes = "suite",
      .argument = "FILE...",
      .help =
          "Measure on these text files; of a fine-tuned model, on one file of the form that it "
          "was trained on; of a model that translates, on a source and its target, line by line"},
-    {"suite", WG_SETTING_TEXT, EVAL(suite), .excludes = "corpus", .argument = "FOLDER",
+    {"suite", WG_SETTING_TEXT, WG__AT(suite), .excludes = "corpus", .argument = "FOLDER",
      .help = "Measure a pretrained model on the tasks of this folder, each a folder of its own: "
              "pairs of sentences (*.jsonl), or task.json, which has the settings of `wengert "
              "finetune'"},
-    {"batch", WG_SETTING_INTEGER, EVAL(batch), .low = 1, .high = INT32_MAX, .argument = "N",
+    {"batch", WG_SETTING_INTEGER, WG__AT(batch), .low = 1, .high = INT32_MAX, .argument = "N",
      .help = "Sequences or sentences in a batch (32; causal-lm: as many as have 2048 tokens)"},
-    {"seq", WG_SETTING_INTEGER, EVAL(sequence), .low = 8, .high = INT32_MAX, .argument = "N",
+    {"seq", WG_SETTING_INTEGER, WG__AT(sequence), .low = 8, .high = INT32_MAX, .argument = "N",
      .help = "Tokens in a sequence (128; squad 384; causal-lm 1024, or all that the model takes)"},
-    {"by-document", WG_SETTING_FLAG, EVAL(how.by_document),
+    {"by-document", WG_SETTING_FLAG, WG__AT(how.by_document),
      .help = "causal-lm: measure on the first sequence of each document, instead of on all of the "
              "text cut into sequences"},
-    {"predictions", WG_SETTING_TEXT, EVAL(how.predictions), .argument = "FILE",
+    {"predictions", WG_SETTING_TEXT, WG__AT(how.predictions), .argument = "FILE",
      .help = "Write what the model predicts: of classify and cloze one label a line, of regression "
              "one number, of tokens CoNLL's columns of words, their tags and those predicted, of "
              "squad a JSON object of answers by question, as its official script reads it, of "
              "translation the translations, line by line"},
-    {"lowercase", WG_SETTING_FLAG, EVAL(how.lowercase),
+    {"lowercase", WG_SETTING_FLAG, WG__AT(how.lowercase),
      .help = "BLEU without regard to case, sacreBLEU's -lc"},
-    {"tokenize", WG_SETTING_CHOICE, EVAL(how.bleu_tokens), .choice = bleu_name, .argument = "NAME",
+    {"tokenize", WG_SETTING_CHOICE, WG__AT(how.bleu_tokens), .choice = bleu_name,
+     .argument = "NAME",
      .help = "Tokens of BLEU, by sacreBLEU's names: 13a (the default), zh (each Chinese character "
              "and the words beside them) or char (each character)"},
-    {"text-column", WG_SETTING_TEXT, EVAL(column[0]), .argument = "NAME",
+    {"text-column", WG_SETTING_TEXT, WG__AT(column[0]), .argument = "NAME",
      .help = "Of a fine-tuned model: the columns of FILE, as `finetune' takes them"},
-    {"text-pair-column", WG_SETTING_TEXT, EVAL(column[1]), .argument = "NAME", .help = ""},
-    {"label-column", WG_SETTING_TEXT, EVAL(column[2]), .argument = "NAME", .help = ""},
-    {"token-column", WG_SETTING_TEXT, EVAL(column[3]), .argument = "N", .help = ""},
-    {"tag-column", WG_SETTING_TEXT, EVAL(column[4]), .argument = "N", .help = ""},
-    {"dtype", WG_SETTING_CHOICE, EVAL(dtype), .choice = wg__weights_dtype_name,
+    {"text-pair-column", WG_SETTING_TEXT, WG__AT(column[1]), .argument = "NAME", .help = ""},
+    {"label-column", WG_SETTING_TEXT, WG__AT(column[2]), .argument = "NAME", .help = ""},
+    {"token-column", WG_SETTING_TEXT, WG__AT(column[3]), .argument = "N", .help = ""},
+    {"tag-column", WG_SETTING_TEXT, WG__AT(column[4]), .argument = "N", .help = ""},
+    {"dtype", WG_SETTING_CHOICE, WG__AT(dtype), .choice = wg__weights_dtype_name,
      .standard = "\"f32\"", .argument = "TYPE",
      .help = "Keep the weights as bf16, q8_0 or q4_0, as `generate --dtype' does"},
-    {"seed", WG_SETTING_INTEGER, EVAL(seed), .high = INFINITY, .argument = "N",
+    {"seed", WG_SETTING_INTEGER, WG__AT(seed), .high = INFINITY, .argument = "N",
      .help = "Seed of the masks and pairs of masked-lm (0); with --suite, of fine-tuning"},
     WG__ROW_JSON(arguments),
 };

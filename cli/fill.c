@@ -18,12 +18,12 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+    {"run", WG_SETTING_TEXT, WG__AT(run), .word = true,
      .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
-    {"texts", WG_SETTING_TEXTS, offsetof(arguments, texts), .word = true},
-    {"top", WG_SETTING_INTEGER, offsetof(arguments, top), .low = 1, .high = INT32_MAX,
-     .argument = "N", .help = "masked-lm: show the N likeliest tokens for each [MASK] (5)"},
-    {"beam", WG_SETTING_INTEGER, offsetof(arguments, beam), .low = 1, .high = 1024, .argument = "N",
+    {"texts", WG_SETTING_TEXTS, WG__AT(texts), .word = true},
+    {"top", WG_SETTING_INTEGER, WG__AT(top), .low = 1, .high = INT32_MAX, .argument = "N",
+     .help = "masked-lm: show the N likeliest tokens for each [MASK] (5)"},
+    {"beam", WG_SETTING_INTEGER, WG__AT(beam), .low = 1, .high = 1024, .argument = "N",
      .help =
          "Search with N hypotheses for the likeliest text of each blank, instead of drawing it"},
     WG__ROW_JSON(arguments),

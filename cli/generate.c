@@ -16,15 +16,14 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+    {"run", WG_SETTING_TEXT, WG__AT(run), .word = true,
      .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
-    {"prompt", WG_SETTING_TEXT, offsetof(arguments, prompt), .argument = "TEXT",
+    {"prompt", WG_SETTING_TEXT, WG__AT(prompt), .argument = "TEXT",
      .help = "Continue this text (default: begin one)"},
-    {"dtype", WG_SETTING_CHOICE, offsetof(arguments, dtype), .choice = wg__weights_dtype_name,
+    {"dtype", WG_SETTING_CHOICE, WG__AT(dtype), .choice = wg__weights_dtype_name,
      .standard = "\"f32\"", .argument = "TYPE",
-     .help =
-         "Keep the weights as bf16, q8_0 or q4_0 (8 and 4 bits, as GGUF has them), which writes "
-         "faster and rounds them"},
+     .help = "Keep the weights as bf16, q8_0 or q4_0 (8 and 4 bits, as GGUF has them), which "
+             "writes faster and rounds them"},
     WG__ROW_JSON(arguments),
 };
 
@@ -142,10 +141,9 @@ int wg__verb_generate(int argc, char **argv) {
                "The prompt and its continuation are written as they come. The text ends where the "
                "model ends it, after --max-tokens tokens, or, with a note, when the model has no "
                "more positions; more --max-tokens than there are positions are refused. Ctrl-C "
-               "ends it, too. Of a published model that was converted, its "
-               "generation_config.json says how tokens are drawn where no option does. A model of "
-               "blank-infilling reads the prompt in both directions, and "
-               "writes into a [gMASK] behind it.",
+               "ends it, too. Of a published model that was converted, its generation_config.json "
+               "says how tokens are drawn where no option does. A model of blank-infilling reads "
+               "the prompt in both directions, and writes into a [gMASK] behind it.",
         .parts = {WG__PART(options, a), {&wg__sampling_options, &a.drawing}, WG__PART_THREADS},
     };
     wg__cli_read(&usage, argc, argv);

@@ -78,7 +78,11 @@ double wg__unknown_share(const wg_wordpiece_report *report) {
     return report->tokens > 0 ? (double)report->unknown / (double)report->tokens : 0;
 }
 
-static void note_wordpiece(const wg_wordpiece_report *report) {
+wg_tokenizer *wg__learn(const wg__learner *learner, wg__learning *learning) {
+    wg_tokenizer *tokenizer = learner->learn(learning);
+    const wg_wordpiece_report *report = &learning->report;
+    if (!tokenizer || report->tokens == 0)
+        return tokenizer;
     wg__cli_note("%.3f %% of the text's %lld tokens are [UNK]; the vocabulary has %lld characters",
                  100 * wg__unknown_share(report), (long long)report->tokens,
                  (long long)report->alphabet);
@@ -86,11 +90,5 @@ static void note_wordpiece(const wg_wordpiece_report *report) {
         wg__cli_note("the vocabulary is too small for the %lld characters that make up 99.95 %% of "
                      "the text; one of %lld tokens can hold them",
                      (long long)report->wanted_alphabet, (long long)report->wanted_vocabulary);
-}
-
-wg_tokenizer *wg__learn(const wg__learner *learner, wg__learning *learning) {
-    wg_tokenizer *tokenizer = learner->learn(learning);
-    if (tokenizer && learning->report.tokens > 0)
-        note_wordpiece(&learning->report);
     return tokenizer;
 }

@@ -28,6 +28,9 @@ typedef struct wg__usage {
                                                            * keep, behind " (STANDARD"  */
 } wg__usage;
 
+/* A member of the struct that a verb calls `arguments`. */
+#define WG__AT(member) offsetof(arguments, member)
+
 /* A table without a name in messages and notes, and its struct; `rows` is an array. */
 #define WG__OPTIONS(rows, type)                                                                    \
     { NULL, sizeof(type), sizeof(rows) / sizeof(rows)[0], rows }

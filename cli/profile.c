@@ -1,6 +1,7 @@
 /* --profile and --trace: see profile.h. */
 #include "cli/profile.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "cli/machine.h"
@@ -16,29 +17,6 @@ int wg__profiling_begin(const wg__profiling *profiling) {
     return wg_profile_begin(profiling->trace != NULL);
 }
 
-/* The share of the nearer roof: of what the row would take if nothing but multiplying, or nothing
- * but memory, cost time. */
-static void print_roof(const wg_profile_row *row, const wg__machine *machine) {
-    const double computing = row->flops / machine->sgemm_flops;
-    const double moving = row->bytes / machine->bandwidth;
-    if (computing > 0 || moving > 0)
-        fprintf(stderr, "  %.2f of %s", (computing > moving ? computing : moving) / row->seconds,
-                computing > moving ? "sgemm" : "memory");
-}
-
-static void print_row(const wg_profile_row *row, double total, const wg__machine *machine) {
-    char flops[32] = "-", bytes[32] = "-";
-    if (row->flops > 0)
-        snprintf(flops, sizeof flops, "%.1f", 1e-9 * row->flops / row->seconds);
-    if (row->bytes > 0)
-        snprintf(bytes, sizeof bytes, "%.1f", 1e-9 * row->bytes / row->seconds);
-    fprintf(stderr, "%-24s %-8s %8lld %11.2f %6.1f %% %8s %7s", row->name,
-            wg_profile_kind_name(row->kind), (long long)row->calls, 1e3 * row->seconds,
-            100 * row->seconds / total, flops, bytes);
-    print_roof(row, machine);
-    fputc('\n', stderr);
-}
-
 static void print_table(const wg__machine *machine) {
     const double total = wg_profile_seconds();
     double rest = total;
@@ -49,7 +27,21 @@ static void print_table(const wg__machine *machine) {
             "", "calls", "ms", "share", "GFLOP/s", "GB/s", "share of roof");
     for (int i = 0; i < wg_profile_rows(); i++) {
         const wg_profile_row *row = wg_profile_row_at(i);
-        print_row(row, total, machine);
+        char flops[32] = "-", bytes[32] = "-";
+        /* What the row would take if nothing but multiplying, or nothing but memory, cost time. */
+        const double computing = row->flops / machine->sgemm_flops,
+                     moving = row->bytes / machine->bandwidth;
+        if (row->flops > 0)
+            snprintf(flops, sizeof flops, "%.1f", 1e-9 * row->flops / row->seconds);
+        if (row->bytes > 0)
+            snprintf(bytes, sizeof bytes, "%.1f", 1e-9 * row->bytes / row->seconds);
+        fprintf(stderr, "%-24s %-8s %8lld %11.2f %6.1f %% %8s %7s", row->name,
+                wg_profile_kind_name(row->kind), (long long)row->calls, 1e3 * row->seconds,
+                100 * row->seconds / total, flops, bytes);
+        if (computing > 0 || moving > 0)
+            fprintf(stderr, "  %.2f of %s", fmax(computing, moving) / row->seconds,
+                    computing > moving ? "sgemm" : "memory");
+        fputc('\n', stderr);
         rest -= row->seconds;
     }
     fprintf(stderr, "%-33s %8s %11.2f %6.1f %%\n", "between them", "", 1e3 * rest,

@@ -19,24 +19,24 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+    {"run", WG_SETTING_TEXT, WG__AT(run), .word = true,
      .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
-    {"pairs", WG_SETTING_TEXTS, offsetof(arguments, files), .word = true, .excludes = "text",
+    {"pairs", WG_SETTING_TEXTS, WG__AT(files), .word = true, .excludes = "text",
      .argument = "FILE...",
      .help = "Compare the sentences of each pair: JSON lines with \"sentence_good\" and "
              "\"sentence_bad\", as BLiMP's files"},
-    {"text", WG_SETTING_TEXT, offsetof(arguments, text), .excludes = "pairs", .argument = "FILE",
+    {"text", WG_SETTING_TEXT, WG__AT(text), .excludes = "pairs", .argument = "FILE",
      .help = "Score each line of this file"},
-    {"limit", WG_SETTING_INTEGER, offsetof(arguments, limit), .low = 1, .high = INFINITY,
-     .argument = "N", .help = "Take the first N pairs or lines of a file (all)"},
-    {"within-words", WG_SETTING_FLAG, offsetof(arguments, how.within_words),
+    {"limit", WG_SETTING_INTEGER, WG__AT(limit), .low = 1, .high = INFINITY, .argument = "N",
+     .help = "Take the first N pairs or lines of a file (all)"},
+    {"within-words", WG_SETTING_FLAG, WG__AT(how.within_words),
      .help = "masked-lm, mlm, hybrid: mask the later tokens of a word, too, when one of its tokens "
              "is predicted"},
-    {"causal", WG_SETTING_FLAG, offsetof(arguments, how.causal),
+    {"causal", WG_SETTING_FLAG, WG__AT(how.causal),
      .help = "hybrid: predict each token from those before it, instead of masking one after the "
              "other"},
-    {"batch-tokens", WG_SETTING_INTEGER, offsetof(arguments, how.batch_tokens), .low = 1,
-     .high = INT32_MAX, .argument = "N", .help = "Tokens in a batch, about (4096)"},
+    {"batch-tokens", WG_SETTING_INTEGER, WG__AT(how.batch_tokens), .low = 1, .high = INT32_MAX,
+     .argument = "N", .help = "Tokens in a batch, about (4096)"},
     WG__ROW_JSON(arguments),
 };
 
@@ -209,19 +209,6 @@ static void count_file(const job *j, results *r, int64_t number) {
     r->mean += accuracy(&file->tally) / (double)j->arguments->files.count;
 }
 
-static void print_pairs(const job *j, const results *r) {
-    const int64_t files = j->arguments->files.count;
-    for (int64_t i = 0; i < files; i++)
-        print_tally(r->files[i].name, &r->files[i].tally);
-    if (r->phenomenon_count > 0)
-        printf("\nby phenomenon\n");
-    for (int64_t i = 0; i < r->phenomenon_count; i++)
-        print_tally(r->phenomena[i].name, &r->phenomena[i].tally);
-    printf("\nmean over %lld file%s: %.2f %%; %lld pairs, %lld ties, which count as wrong\n",
-           (long long)files, files == 1 ? "" : "s", 100 * r->mean, (long long)r->all.pairs,
-           (long long)r->all.ties);
-}
-
 static json_t *groups_json(const group *groups, int64_t count) {
     json_t *list = json_array();
     for (int64_t i = 0; i < count; i++) {
@@ -244,13 +231,22 @@ static int conclude_pairs(const job *j) {
                  .phenomena = wg__cli_calloc(json_array_size(j->lines), sizeof *r.phenomena)};
     for (int64_t i = 0; i < files; i++)
         count_file(j, &r, i);
-    if (j->arguments->json)
+    if (j->arguments->json) {
         wg__print_json(json_pack("{s:f, s:I, s:I, s:o, s:o}", "accuracy", r.mean, "pairs",
                                  (json_int_t)r.all.pairs, "ties", (json_int_t)r.all.ties,
                                  "phenomena", groups_json(r.phenomena, r.phenomenon_count), "files",
                                  groups_json(r.files, files)));
-    else
-        print_pairs(j, &r);
+    } else {
+        for (int64_t i = 0; i < files; i++)
+            print_tally(r.files[i].name, &r.files[i].tally);
+        if (r.phenomenon_count > 0)
+            printf("\nby phenomenon\n");
+        for (int64_t i = 0; i < r.phenomenon_count; i++)
+            print_tally(r.phenomena[i].name, &r.phenomena[i].tally);
+        printf("\nmean over %lld file%s: %.2f %%; %lld pairs, %lld ties, which count as wrong\n",
+               (long long)files, files == 1 ? "" : "s", 100 * r.mean, (long long)r.all.pairs,
+               (long long)r.all.ties);
+    }
     free(r.files);
     free(r.phenomena);
     return 0;

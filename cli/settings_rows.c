@@ -37,8 +37,8 @@ static const wg_setting text_rows[] = {
     {.name = "eval-target", .kind = WG_SETTING_FILE, .offset = TEXT(eval_target)},
     {"tokenizer", WG_SETTING_TEXT, TEXT(tokenizer), .fixed = true, .choice = wg__learner_name,
      .argument = "KIND|FILE",
-     .help = "Learn a vocabulary from the corpus: " WG__LEARNER_NAMES "; or read one: what "
-             "`wengert tokenizer train' wrote, or a published file"},
+     .help = "Learn a vocabulary from the corpus: " WG__LEARNER_NAMES
+             "; or read one: what `wengert tokenizer train' wrote, or a published file"},
     {"vocab-size", WG_SETTING_INTEGER, TEXT(vocab_size), .low = 1, .high = INT32_MAX, .fixed = true,
      .argument = "N", .help = "Learn a vocabulary of N tokens (4096)"},
     {"alphabet", WG_SETTING_INTEGER, TEXT(alphabet), .low = 1, .high = INT32_MAX, .fixed = true,
@@ -51,14 +51,12 @@ static const wg_setting text_rows[] = {
     {"config", WG_SETTING_FILE, TEXT(config), .fixed = true, .excludes = "preset",
      .argument = "FILE.json", .help = "A published configuration instead of a preset"},
     {"init", WG_SETTING_FILE, TEXT(init), .argument = "FILE.h5",
-     .help =
-         "Begin with the weights, the sizes and the tokenizer of a checkpoint, such as `wengert "
-         "convert' makes of a published model"},
+     .help = "Begin with the weights, the sizes and the tokenizer of a checkpoint, such as "
+             "`wengert convert' makes of a published model"},
     {"extend-vocab", WG_SETTING_INTEGER, TEXT(extend_vocab), .low = 1, .high = INT32_MAX,
      .fixed = true, .argument = "N",
-     .help =
-         "Add up to N tokens to the vocabulary of --init, learnt from the corpus by merging on; "
-         "each begins as the mean of its pieces"},
+     .help = "Add up to N tokens to the vocabulary of --init, learnt from the corpus by merging "
+             "on; each begins as the mean of its pieces"},
 };
 
 static const wg_setting tuning_rows[] = {
@@ -68,10 +66,9 @@ static const wg_setting tuning_rows[] = {
      .word = true,
      .argument = "RUN.h5"},
     {"train", WG_SETTING_FILE, TUNING(train), .heading = "Task:", .argument = "FILE",
-     .help =
-         "Train on this file: a text (or two) and its label a line, with tabs between them, or a "
-         "first line that names columns, or JSON lines; for tokens CoNLL's columns, a word and its "
-         "tag a line; for squad JSON as of SQuAD 1.1"},
+     .help = "Train on this file: a text (or two) and its label a line, with tabs between them, or "
+             "a first line that names columns, or JSON lines; for tokens CoNLL's columns, a word "
+             "and its tag a line; for squad JSON as of SQuAD 1.1"},
     {"eval", WG_SETTING_FILE, TUNING(eval), .argument = "FILE",
      .help = "Measure on this file of the same form"},
     {"epochs", WG_SETTING_NUMBER, TUNING(epochs), .excludes = "steps", .high = 1e9, .above = true,
@@ -96,9 +93,8 @@ static const wg_setting training_rows[] = {
              "translate are not trained on longer sentences"},
     {"seq-ramp", WG_SETTING_INTEGER, TRAINING(seq_ramp), .high = INT32_MAX, .fixed = true,
      .argument = "N",
-     .help =
-         "Begin with short sequences: those of the first N / 2 steps are cut into four, those of "
-         "the next N / 2 into two (0)"},
+     .help = "Begin with short sequences: those of the first N / 2 steps are cut into four, those "
+             "of the next N / 2 into two (0)"},
     {"lr", WG_SETTING_NUMBER, TRAINING(trainer.schedule.peak), .high = 1000, .fixed = true,
      .standard = "0.001", .argument = "X", .help = "Learning rate at its peak"},
     {"schedule", WG_SETTING_CHOICE, TRAINING(trainer.schedule.kind), .fixed = true,
@@ -145,8 +141,8 @@ static const wg_setting training_rows[] = {
              "memory, more time, the same run bit for bit"},
     {"step-in-backward", WG_SETTING_FLAG, TRAINING(trainer.step_in_backward),
      .help = "With --clip 0: step each weight as soon as backward has its gradient, which is then "
-             "freed: less memory, the same run bit for bit; but a gradient that is not finite "
-             "ends the run when some weights have moved"},
+             "freed: less memory, the same run bit for bit; but a gradient that is not finite ends "
+             "the run when some weights have moved"},
     {"deterministic", WG_SETTING_FLAG, TRAINING(deterministic), .fixed = true,
      .help = "The same bits on every x86-64 processor with AVX2: use the kernels for AVX2 alone, "
              "and none of BLIS"},
@@ -164,9 +160,8 @@ static const wg_setting training_rows[] = {
      .fixed = true, .argument = "X", .help = "Scale the change by X / R (R, which scales by 1)"},
     {"lora-targets", WG_SETTING_TEXT, TRAINING(lora_targets), .fixed = true,
      .argument = "NAME,NAME...",
-     .help =
-         "Change the linear layers whose names end so, or all-linear: all but those of the head "
-         "(those of queries and values, as the PEFT library chooses them)"},
+     .help = "Change the linear layers whose names end so, or all-linear: all but those of the "
+             "head (those of queries and values, as the PEFT library chooses them)"},
     {"lora-dropout", WG_SETTING_NUMBER, TRAINING(lora_dropout), .high = 1, .below = true,
      .fixed = true, .argument = "X", .help = "Dropout of what the change reads (0)"},
     {"save-every", WG_SETTING_INTEGER, TRAINING(trainer.save_every), .low = 1, .high = INFINITY,

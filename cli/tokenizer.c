@@ -35,10 +35,9 @@ static const wg_setting train_rows[] = {
     {"corpus", WG_SETTING_TEXTS, TRAINING(corpus), .word = true, .argument = "FILE...",
      .help = "Learn from these text files"},
     {"out", WG_SETTING_TEXT, TRAINING(out), .missing = "missing --out FILE", .argument = "FILE",
-     .help =
-         "The file to write: JSON, or a vocab.txt for WordPiece if the name ends in .txt, or "
-         "SentencePiece's file for its two kinds if it ends in .model; into an existing folder, "
-         "the formats of other programs"},
+     .help = "The file to write: JSON, or a vocab.txt for WordPiece if the name ends in .txt, or "
+             "SentencePiece's file for its two kinds if it ends in .model; into an existing "
+             "folder, the formats of other programs"},
     {"kind", WG_SETTING_CHOICE, TRAINING(kind), .choice = wg__learner_name,
      .standard = "\"wordpiece\"", .argument = "KIND", .help = WG__LEARNER_NAMES},
     {"vocab-size", WG_SETTING_INTEGER, TRAINING(learning.vocab_size), .low = 1, .high = INT32_MAX,
@@ -53,8 +52,8 @@ static const wg_setting train_rows[] = {
      .help = "WordPiece, SentencePiece: keep only the N most frequent characters (as many as make "
              "up 99.95 % of the text, of WordPiece at least 1000)"},
     {"byte-fallback", WG_SETTING_FLAG, TRAINING(learning.byte_fallback),
-     .help = "SentencePiece: characters that are no pieces become their bytes, as LLaMA's, not "
-             "<unk>"},
+     .help =
+         "SentencePiece: characters that are no pieces become their bytes, as LLaMA's, not <unk>"},
     {"unknown", WG_SETTING_FLAG, TRAINING(learning.unknown),
      .help = "Characters: add a token <unk> for characters that the text does not have"},
     WG__ROW_JSON(training),
@@ -304,8 +303,7 @@ static const wg_setting pack_rows[] = {
     /* As `pretrain' holds out. */
     {"hold-out", WG_SETTING_NUMBER, PACKING(hold_out), .high = 0.99, .standard = "0.1",
      .argument = "X",
-     .help = "Hold out this share of each file at its end; 0: nothing, then pretrain needs "
-             "--eval"},
+     .help = "Hold out this share of each file at its end; 0: nothing, then pretrain needs --eval"},
     WG__ROW_JSON(packing),
 };
 

@@ -38,9 +38,8 @@ static const wg_setting pretrain_rows[] = {
     {"objective", WG_SETTING_TEXT, RUN(objective_name), .choice = pretraining_name,
      .argument = "NAME", .help = "Train the model by this objective instead of its usual one"},
     {"show-batch", WG_SETTING_FLAG, RUN(show_batch),
-     .help =
-         "Print the first batch as tables of tokens, positions, what they predict and what they "
-         "attend to, and stop (blank-infilling)"},
+     .help = "Print the first batch as tables of tokens, positions, what they predict and what "
+             "they attend to, and stop (blank-infilling)"},
 };
 
 static const wg_setting finetune_rows[] = {
@@ -67,8 +66,8 @@ static const wg_setting run_rows[] = {
      .help = "Write an event file for TensorBoard into this folder: `tensorboard --logdir FOLDER' "
              "shows the curves; a resumed run adds a file"},
     {"dry-run", WG_SETTING_FLAG, RUN(dry_run),
-     .help = "Write nothing: make a few steps, and print the memory and time that the run would "
-             "take"},
+     .help =
+         "Write nothing: make a few steps, and print the memory and time that the run would take"},
     WG__ROWS_PROFILE(wg__run),
     WG__ROW_JSON(wg__run),
 };
@@ -105,8 +104,7 @@ static void check_run(const wg__run *r) {
     check_lora(r);
     if (r->show_batch && r->resume)
         wg__cli_misuse(
-            "--show-batch shows the first batch of a run that begins, not of one that is "
-            "resumed");
+            "--show-batch shows the first batch of a run that begins, not of one that is resumed");
     if (r->dry_run && r->resume)
         wg__cli_misuse("--dry-run is for a run that begins, not for one that is resumed");
     if (!r->out && !r->show_batch && !r->dry_run)

@@ -19,11 +19,11 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true,
+    {"run", WG_SETTING_TEXT, WG__AT(run), .word = true,
      .missing = "RUN.h5 is missing: which model?", .argument = "RUN.h5"},
-    {"texts", WG_SETTING_TEXTS, offsetof(arguments, texts), .word = true},
-    {"batch", WG_SETTING_INTEGER, offsetof(arguments, batch), .low = 1, .high = 65536,
-     .standard = "32", .argument = "N", .help = "Translate N sentences at a time"},
+    {"texts", WG_SETTING_TEXTS, WG__AT(texts), .word = true},
+    {"batch", WG_SETTING_INTEGER, WG__AT(batch), .low = 1, .high = 65536, .standard = "32",
+     .argument = "N", .help = "Translate N sentences at a time"},
     WG__ROW_JSON(arguments),
 };
 

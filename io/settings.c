@@ -216,12 +216,9 @@ int wg__settings_require(const wg_setting_table *table, wg_config *json) {
     return wg_config_require(json, count, needed);
 }
 
-static int read_choice(const char *where, const wg_setting *row, wg_config *json, int *value) {
-    const char *name = NULL;
+static int read_choice(const char *where, const wg_setting *row, const char *name, int *value) {
     char names[256], suggestion[96];
-    if (wg_config_text(json, row->name, &name) < 0)
-        return -1;
-    const int found = name ? find_choice(row, name) : *value;
+    const int found = find_choice(row, name);
     if (found < 0)
         return wg_fail(WG_ERROR_ARGUMENT, where, "%s is \"%.64s\"; it must be one of %s%s",
                        row->name, name, list_choices(row, ", ", names, sizeof names),
@@ -230,55 +227,49 @@ static int read_choice(const char *where, const wg_setting *row, wg_config *json
     return 0;
 }
 
-static int read_text(const wg_setting *row, wg_config *json, member m) {
-    const char *text = NULL;
-    if (wg_config_text(json, row->name, &text) < 0)
+/* One more item of a list, which is taken over. */
+static int append(wg_setting_list *list, char *item) {
+    const char **items = item ? wg__alloc_array(list->count + 1, sizeof *items) : NULL;
+    if (!items) {
+        wg__free(item);
         return -1;
-    return text ? set_text(m, copy_text(row, text)) : 0;
-}
-
-/* An item of a list as the struct keeps it; NULL with an error. */
-static char *copy_item(const wg_setting *row, const wg_config *json, const char *key,
-                       const json_t *item) {
-    const bool pairs = row->kind == WG_SETTING_PAIRS;
-    const char *text = json_string_value(item);
-    if (!text) {
-        wg__config_refuse_value(json, row->name, item,
-                                pairs ? "texts, each under its label" : "a list of texts");
-        return NULL;
     }
-    return pairs ? wg__joined(key, "=", text) : copy_text(row, text);
+    for (int64_t i = 0; i < list->count; i++)
+        items[i] = list->items[i];
+    items[list->count++] = item;
+    wg__free(list->items);
+    list->items = items;
+    return 0;
 }
 
 static int read_list(const wg_setting *row, wg_config *json, wg_setting_list *value) {
-    json_t *found = wg__config_value(json, row->name);
+    json_t *found = wg__config_value(json, row->name), *item;
     const bool pairs = row->kind == WG_SETTING_PAIRS;
-    if (!found)
-        return 0;
+    const char *key = NULL;
+    wg_setting_list list = {0};
+    size_t i = 0;
     if (pairs ? !json_is_object(found) : !json_is_array(found))
         return wg__config_refuse_value(json, row->name, found, pairs ? "an object" : "a list");
     const size_t count = pairs ? json_object_size(found) : json_array_size(found);
-    wg_setting_list list = {.items = wg__alloc_array(count + 1, sizeof *list.items)};
-    void *at = json_object_iter(found); /* NULL of a list */
-    int result = list.items ? 0 : -1;
-    for (size_t i = 0; result == 0 && i < count; i++) {
-        const json_t *item = pairs ? json_object_iter_value(at) : json_array_get(found, i);
-        char *copy = copy_item(row, json, pairs ? json_object_iter_key(at) : NULL, item);
-        if (copy)
-            list.items[list.count++] = copy;
-        result = copy ? 0 : -1;
-        at = pairs ? json_object_iter_next(found, at) : NULL;
+    for (void *at = json_object_iter(found); i < count;
+         i++, at = pairs ? json_object_iter_next(found, at) : NULL) {
+        item = pairs ? json_object_iter_value(at) : json_array_get(found, i);
+        key = pairs ? json_object_iter_key(at) : NULL;
+        const char *text = json_string_value(item);
+        if (!text)
+            wg__config_refuse_value(json, row->name, item,
+                                    pairs ? "texts, each under its label" : "a list of texts");
+        if (!text || append(&list, pairs ? wg__joined(key, "=", text) : copy_text(row, text)) < 0)
+            break;
     }
-    clear_list(result == 0 ? value : &list);
-    if (result == 0)
+    clear_list(i == count ? value : &list);
+    if (i == count)
         *value = list;
-    return result;
+    return i == count ? 0 : -1;
 }
 
 static int read_numbers(const wg_setting *row, wg_config *json, wg_setting_numbers *value) {
     const json_t *found = wg__config_value(json, row->name);
-    if (!found)
-        return 0;
     if (!json_is_array(found))
         return wg__config_refuse_value(json, row->name, found, "a list of numbers");
     const size_t count = json_array_size(found);
@@ -303,26 +294,17 @@ static bool is_same(const json_t *a, const json_t *b) {
                                                   : json_equal(a, b);
 }
 
-/* Refuses any value but the one that is known. */
-static int read_only(const wg_setting *row, wg_config *json) {
-    if (!row->standard)
-        return 0;
-    const json_t *found = wg__config_value(json, row->name);
-    json_t *known = found ? json_loads(row->standard, JSON_DECODE_ANY, NULL) : NULL;
-    const bool equal = is_same(known, found);
-    json_decref(known);
-    return !found || equal ? 0 : wg__config_refuse_value(json, row->name, found, row->standard);
-}
-
+/* Reads the key of a row into its member, which stays as it is without one. */
 static int read_row(const char *where, const wg_setting *row, wg_config *json, member m) {
+    const json_t *found = json && !wg_error_pending() ? wg__config_value(json, row->name) : NULL;
+    const char *text = NULL;
+    if (!found && row->kind == WG_SETTING_TOKEN && row->low < 0 && json &&
+        wg__config_is_null(json, row->name))
+        *m.integer = -1;
+    if (!found)
+        return wg_error_pending() ? -1 : 0;
     switch (row->kind) {
     case WG_SETTING_TOKEN:
-        if (row->low < 0 && wg__config_is_null(json, row->name)) {
-            wg__config_value(json, row->name); /* it counts as read */
-            *m.integer = -1;
-            return 0;
-        }
-        /* fall through */
     case WG_SETTING_INTEGER:
     case WG_SETTING_BYTES:
         return row->list ? wg__config_first_integer(json, row->name, m.integer)
@@ -330,16 +312,17 @@ static int read_row(const char *where, const wg_setting *row, wg_config *json, m
     case WG_SETTING_NUMBER:
         if (wg_config_number(json, row->name, m.number) < 0)
             return -1;
-        if (row->optional && *m.number == 0 && wg_config_has(json, row->name))
+        if (row->optional && *m.number == 0)
             *m.number = WG_ZERO;
         return 0;
     case WG_SETTING_FLAG:
         return wg_config_boolean(json, row->name, m.flag);
     case WG_SETTING_CHOICE:
-        return read_choice(where, row, json, m.choice);
+        return wg_config_text(json, row->name, &text) < 0 ? -1
+                                                          : read_choice(where, row, text, m.choice);
     case WG_SETTING_TEXT:
     case WG_SETTING_FILE:
-        return read_text(row, json, m);
+        return wg_config_text(json, row->name, &text) < 0 ? -1 : set_text(m, copy_text(row, text));
     case WG_SETTING_TEXTS:
     case WG_SETTING_FILES:
     case WG_SETTING_PAIRS:
@@ -347,27 +330,29 @@ static int read_row(const char *where, const wg_setting *row, wg_config *json, m
     case WG_SETTING_NUMBERS:
         return read_numbers(row, json, m.numbers);
     case WG_SETTING_ONLY:
-        return read_only(row, json);
+        break;
     }
-    return -1;
+    /* Any value but the one that is known is refused. */
+    json_t *known = row->standard ? json_loads(row->standard, JSON_DECODE_ANY, NULL) : NULL;
+    const bool good = !row->standard || is_same(known, found);
+    json_decref(known);
+    return good ? 0 : wg__config_refuse_value(json, row->name, found, row->standard);
 }
 
-/* The standard value of a row is read like any other, from an object that has nothing else. */
-static int read_standard(const char *where, const wg_setting *row, void *values) {
-    char text[160];
-    snprintf(text, sizeof text, "{\"%s\": %s}", row->name, row->standard);
-    wg_config *json = wg_config_parse(text, row->name);
-    const int status = json ? read_row(where, row, json, member_of(values, row)) : -1;
-    wg_config_free(json);
-    return status;
-}
-
-/* Sets the members that have a standard. */
+/* Sets the members that have a standard, which is read like any other value, from an object that
+ * has nothing else. */
 static int set_standards(const wg_setting_table *table, void *values) {
     int status = 0;
-    for (int i = 0; status == 0 && i < table->count; i++)
-        if (table->rows[i].standard && table->rows[i].kind != WG_SETTING_ONLY)
-            status = read_standard(table->where, &table->rows[i], values);
+    for (int i = 0; status == 0 && i < table->count; i++) {
+        const wg_setting *row = &table->rows[i];
+        char text[160];
+        if (!row->standard || row->kind == WG_SETTING_ONLY)
+            continue;
+        snprintf(text, sizeof text, "{\"%s\": %s}", row->name, row->standard);
+        wg_config *json = wg_config_parse(text, row->name);
+        status = json ? read_row(table->where, row, json, member_of(values, row)) : -1;
+        wg_config_free(json);
+    }
     return status;
 }
 
@@ -390,37 +375,27 @@ int wg__settings_read(const wg_setting_table *table, wg_config *json, void *valu
 
 /* ---- Writing ---- */
 
-static json_t *list_json(const wg_setting_list *list) {
-    json_t *array = json_array();
-    for (int64_t i = 0; i < list->count; i++)
-        wg__json_append(&array, json_string(list->items[i]));
-    return array;
-}
-
-/* {"label": "text"} of items "label=text"; a label has no "=". */
-static json_t *pairs_json(const wg_setting_list *list) {
-    json_t *object = json_object();
-    for (int64_t i = 0; i < list->count; i++) {
-        const char *item = list->items[i], *equals = strchr(item, '=');
-        char *label = equals ? wg__strdup(item) : NULL;
-        if (equals && !label) {
-            json_decref(object);
+/* A list; of pairs {"label": "text"} of items "label=text": a label has no "=". */
+static json_t *list_json(const wg_setting *row, member m) {
+    if (row->kind == WG_SETTING_NUMBERS) {
+        json_t *numbers = json_array();
+        for (int64_t i = 0; i < m.numbers->count; i++)
+            wg__json_append(&numbers, json_real(m.numbers->items[i]));
+        return numbers;
+    }
+    const bool pairs = row->kind == WG_SETTING_PAIRS;
+    json_t *list = pairs ? json_object() : json_array();
+    for (int64_t i = 0; list && i < m.list->count; i++) {
+        const char *item = m.list->items[i], *equals = pairs ? strchr(item, '=') : NULL;
+        if (!pairs)
+            wg__json_append(&list, json_string(item));
+        else if (equals && json_object_setn_new(list, item, (size_t)(equals - item),
+                                                json_string(equals + 1)) < 0) {
+            json_decref(list);
             return NULL;
         }
-        if (!label)
-            continue;
-        label[equals - item] = '\0';
-        wg__json_put(&object, label, json_string(equals + 1));
-        wg__free(label);
     }
-    return object;
-}
-
-static json_t *numbers_json(const wg_setting_numbers *numbers) {
-    json_t *array = json_array();
-    for (int64_t i = 0; i < numbers->count; i++)
-        wg__json_append(&array, json_real(numbers->items[i]));
-    return array;
+    return list;
 }
 
 static int write_row(const wg_setting *row, const void *values, wg_config *json) {
@@ -447,11 +422,10 @@ static int write_row(const wg_setting *row, const void *values, wg_config *json)
         return *m.text ? wg_config_set_text(json, row->name, *m.text) : 0;
     case WG_SETTING_TEXTS:
     case WG_SETTING_FILES:
-        return m.list->items ? wg__config_set(json, row->name, list_json(m.list)) : 0;
     case WG_SETTING_PAIRS:
-        return m.list->items ? wg__config_set(json, row->name, pairs_json(m.list)) : 0;
+        return m.list->items ? wg__config_set(json, row->name, list_json(row, m)) : 0;
     case WG_SETTING_NUMBERS:
-        return m.numbers->items ? wg__config_set(json, row->name, numbers_json(m.numbers)) : 0;
+        return m.numbers->items ? wg__config_set(json, row->name, list_json(row, m)) : 0;
     case WG_SETTING_ONLY:
         return 0;
     }
@@ -512,48 +486,6 @@ static int take_bytes(const wg_setting *row, const char *text, int64_t *value) {
     return refuse_text(row, text, "a size such as 5GB, 200MB or 1GiB");
 }
 
-/* One more item of a list, which is taken over. */
-static int append(wg_setting_list *list, char *item) {
-    const char **items = item ? wg__alloc_array(list->count + 1, sizeof *items) : NULL;
-    if (!items) {
-        wg__free(item);
-        return -1;
-    }
-    for (int64_t i = 0; i < list->count; i++)
-        items[i] = list->items[i];
-    items[list->count++] = item;
-    wg__free(list->items);
-    list->items = items;
-    return 0;
-}
-
-static int take_pair(const wg_setting *row, const char *text, wg_setting_list *list) {
-    const char *equals = strchr(text, '=');
-    if (!equals || equals == text || !equals[1])
-        return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: '%s' is not LABEL=TEXT", row->name,
-                       text);
-    const size_t length = (size_t)(equals + 1 - text);
-    for (int64_t i = 0; i < list->count; i++)
-        if (strncmp(list->items[i], text, length) == 0)
-            return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: '%.*s' is said twice", row->name,
-                           (int)length - 1, text);
-    return append(list, wg__strdup(text));
-}
-
-static int take_numbers(const wg_setting *row, const char *text, wg_setting_numbers *value) {
-    const int64_t most = (int64_t)strlen(text) + 1;
-    double *items = wg__alloc_array(most, sizeof *items);
-    const int64_t count =
-        items ? wg__settings_numbers(text, ",", row->low, row->high, most, items) : 0;
-    if (count <= 0) {
-        wg__free(items);
-        return items ? refuse_text(row, text, "a list of numbers, as 3,1, each") : -1;
-    }
-    wg__free(value->items);
-    *value = (wg_setting_numbers){count, items};
-    return 0;
-}
-
 /* A list takes one more item if it was begun by the line, which `again` says. */
 static int take_text(const wg_setting *row, const char *text, bool again, member m) {
     char *end, names[256], suggestion[96];
@@ -592,10 +524,28 @@ static int take_text(const wg_setting *row, const char *text, bool again, member
     case WG_SETTING_PAIRS:
         if (!again)
             clear_list(m.list);
-        return row->kind == WG_SETTING_PAIRS ? take_pair(row, text, m.list)
-                                             : append(m.list, copy_text(row, text));
-    case WG_SETTING_NUMBERS:
-        return take_numbers(row, text, m.numbers);
+        if (row->kind != WG_SETTING_PAIRS)
+            return append(m.list, copy_text(row, text));
+        end = strchr(text, '=');
+        if (!end || end == text || !end[1])
+            return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: '%s' is not LABEL=TEXT", row->name,
+                           text);
+        const int label = (int)(end - text);
+        for (int64_t i = 0; i < m.list->count; i++)
+            if (strncmp(m.list->items[i], text, (size_t)label + 1) == 0)
+                return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: '%.*s' is said twice",
+                               row->name, label, text);
+        return append(m.list, wg__strdup(text));
+    case WG_SETTING_NUMBERS: {
+        const int64_t most = (int64_t)strlen(text) + 1;
+        double *items = wg__alloc_array(most, sizeof *items);
+        if (!items)
+            return -1;
+        const int64_t count = wg__settings_numbers(text, ",", row->low, row->high, most, items);
+        wg__free(m.numbers->items);
+        *m.numbers = (wg_setting_numbers){count, items};
+        return count > 0 ? 0 : refuse_text(row, text, "a list of numbers, as 3,1, each");
+    }
     case WG_SETTING_ONLY:
         break;
     }

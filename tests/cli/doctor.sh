@@ -81,5 +81,5 @@ check "deterministic mode does without them" says tiles 'not in deterministic mo
 run doctor --json
 check "--json has the same parts" test "$(grep -c '^  "[a-z0-9]*": [{[]' out)" = 7
 check "and the version" grep -qF "\"version\": \"$("$wengert" --version | sed 's/wengert //')\"" out
-misused "Too many arguments" doctor run.h5
+misused "one too many" doctor run.h5
 finish
