@@ -240,12 +240,17 @@ static int time_builders(const arguments *a, const char *text) {
     free(pairs.pairs);
     const wg_objective *objective;
     for (int i = 0; status == 0 && (objective = wg_objective_at(i)); i++) {
-        if (!objective->batches)
+        if (!objective->data.batches)
             continue;
-        wg_dataset *own = dataset_of(&m, objective->text);
-        drawing d = {.objective = objective, .batch = wg__cli_calloc(1, objective->batch_size)};
+        wg_dataset *own = dataset_of(&m, objective->data.text);
+        wg_training_setup setup = {
+            .tokenizer = m.tokenizer, .batch = a->batch, .sequence = a->sequence};
+        if (objective->data.text == WG_TEXT_PAIRS) /* whose batches are counted in tokens */
+            setup.batch *= setup.sequence;
+        drawing d = {.objective = objective,
+                     .batch = wg__cli_calloc(1, objective->data.batch_size)};
         if (own)
-            d.batches = objective->batches(own, m.tokenizer, a->batch, a->sequence, 0);
+            d.batches = objective->data.batches(&setup, own, false);
         status = d.batches ? time_batches(&m, objective->name, next_batch, &d) : -1;
         wg_batches_free(d.batches);
         wg_dataset_free(own);

@@ -465,105 +465,73 @@ static planned plan(const arguments *a, const wg__workload *w, const measured *a
 
 /* ---- Results ---- */
 
-static void print_row(const arguments *a, const planned *p) {
-    printf("%6lld %8lld %10.1f %11.1f %10.1f %9.1f %11.0f %7.1f %% %9.1f", (long long)p->ranks,
-           (long long)p->machines, p->memory / (1 << 20), 1e3 * p->step, 1e3 * p->exchange,
-           1e3 * p->hidden, p->tokens_per_second, 100 * p->efficiency, p->hours);
-    if (a->price > 0)
-        printf(" %9.2f", p->cost);
-    putchar('\n');
-}
-
-static json_t *row_json(const arguments *a, const planned *p) {
-    json_t *row =
-        json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
-                  "ranks", (json_int_t)p->ranks, "machines", (json_int_t)p->machines,
-                  "batches_per_step", (json_int_t)p->batches, "memory_mib", p->memory / (1 << 20),
-                  "state_mib", p->state / (1 << 20), "gradients_mib", p->gradients / (1 << 20),
-                  "sent_mib", p->sent / (1 << 20), "compute_ms", 1e3 * p->compute, "optimizer_ms",
-                  1e3 * p->optimizer, "copies_ms", 1e3 * p->copies, "exchange_ms",
-                  1e3 * p->exchange, "hidden_ms", 1e3 * p->hidden, "step_ms", 1e3 * p->step,
-                  "tokens_per_s", p->tokens_per_second, "efficiency", p->efficiency);
-    json_object_set_new(row, "hours", json_real(p->hours));
-    if (a->price > 0)
-        json_object_set_new(row, "cost", json_real(p->cost));
-    return row;
-}
-
-/* 1, 2, 4 ... ranks, the most that were asked for, and those that measured; how many there are. */
-static int choose_rows(const arguments *a, const together *all, int64_t *counts) {
+static void report(const arguments *a, const wg__workload *w, const measured *alone,
+                   const measured *beside, const together *all) {
+    int64_t counts[MOST_ROWS];
     int rows = 0;
+    /* 1, 2, 4 ... ranks, the most that were asked for, and those that measured. */
     for (int64_t ranks = 1; ranks < a->ranks; ranks *= 2) {
         counts[rows++] = ranks;
         if (ranks < all->ranks && all->ranks < 2 * ranks && all->ranks < a->ranks)
             counts[rows++] = all->ranks;
     }
     counts[rows++] = a->ranks;
-    return rows;
-}
-
-static void print_head(const arguments *a, const wg__workload *w, const measured *alone,
-                       const measured *beside, const together *all) {
-    printf("%s, %lld parameters, %lld tokens in its vocabulary, batches of %lld x %lld tokens, %d "
-           "thread%s a rank\n"
-           "measured here: forward %.1f ms, backward %.1f ms, %s %.1f ms; beside %lld other%s "
-           "%.1f, %.1f, %.1f; memcpy %.1f GB/s\n",
-           w->preset, (long long)(alone->weights / 4), (long long)w->vocabulary,
-           (long long)w->batch, (long long)w->sequence, a->threads, a->threads == 1 ? "" : "s",
-           1e3 * alone->forward, 1e3 * alone->backward, w->rule, 1e3 * alone->step,
-           (long long)beside->beside, beside->beside == 1 ? "" : "s", 1e3 * beside->forward,
-           1e3 * beside->backward, 1e3 * beside->step, 1e-9 * alone->bandwidth);
-    if (all->ranks > 1)
-        printf("measured together: %lld ranks make a step of one batch each in %.1f ms; the "
-               "exchange by itself takes %.1f ms\n",
-               (long long)all->ranks, 1e3 * all->step, 1e3 * all->exchange);
-    printf("\n ranks machines MiB a rank  ms a step   exchange    hidden    tokens/s efficiency    "
-           " hours%s\n",
-           a->price > 0 ? "      cost" : "");
-}
-
-static json_t *results_json(const arguments *a, const wg__workload *w, const measured *alone,
-                            const measured *beside, const together *all, json_t *rows) {
-    json_t *results = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "preset",
-        w->preset, "parameters", (json_int_t)(alone->weights / 4), "vocabulary",
-        (json_int_t)w->vocabulary, "batch", (json_int_t)w->batch, "seq", (json_int_t)w->sequence,
-        "threads", a->threads, "forward_ms", 1e3 * alone->forward, "backward_ms",
-        1e3 * alone->backward, "optimizer_ms", 1e3 * alone->step, "forward_beside_ms",
-        1e3 * beside->forward, "backward_beside_ms", 1e3 * beside->backward, "optimizer_beside_ms",
-        1e3 * beside->step, "memcpy_gb_per_s", 1e-9 * alone->bandwidth, "tokens", a->tokens,
-        "measured_ranks", (json_int_t)all->ranks);
-    json_object_set_new(results, "plan", rows);
-    return results;
-}
-
-static void report(const arguments *a, const wg__workload *w, const measured *alone,
-                   const measured *beside, const together *all) {
-    int64_t counts[MOST_ROWS];
-    const int rows = choose_rows(a, all, counts);
-    json_t *list = a->json ? json_array() : NULL;
-    if (!list)
-        print_head(a, w, alone, beside, all);
+    if (!a->json) {
+        printf("%s, %lld parameters, %lld tokens in its vocabulary, batches of %lld x %lld tokens, "
+               "%d thread%s a rank\n"
+               "measured here: forward %.1f ms, backward %.1f ms, %s %.1f ms; beside %lld other%s "
+               "%.1f, %.1f, %.1f; memcpy %.1f GB/s\n",
+               w->preset, (long long)(alone->weights / 4), (long long)w->vocabulary,
+               (long long)w->batch, (long long)w->sequence, a->threads, a->threads == 1 ? "" : "s",
+               1e3 * alone->forward, 1e3 * alone->backward, w->rule, 1e3 * alone->step,
+               (long long)beside->beside, beside->beside == 1 ? "" : "s", 1e3 * beside->forward,
+               1e3 * beside->backward, 1e3 * beside->step, 1e-9 * alone->bandwidth);
+        if (all->ranks > 1)
+            printf("measured together: %lld ranks make a step of one batch each in %.1f ms; the "
+                   "exchange by itself takes %.1f ms\n",
+                   (long long)all->ranks, 1e3 * all->step, 1e3 * all->exchange);
+        printf("\n ranks machines MiB a rank  ms a step   exchange    hidden    tokens/s "
+               "efficiency     hours%s\n",
+               a->price > 0 ? "      cost" : "");
+    }
+    json_t *list = json_array();
     for (int i = 0; i < rows; i++) {
         const planned p = plan(a, w, alone, beside, all, counts[i]);
-        if (list)
-            json_array_append_new(list, row_json(a, &p));
-        else
-            print_row(a, &p);
+        if (!a->json) {
+            printf("%6lld %8lld %10.1f %11.1f %10.1f %9.1f %11.0f %7.1f %% %9.1f",
+                   (long long)p.ranks, (long long)p.machines, p.memory / (1 << 20), 1e3 * p.step,
+                   1e3 * p.exchange, 1e3 * p.hidden, p.tokens_per_second, 100 * p.efficiency,
+                   p.hours);
+            if (a->price > 0)
+                printf(" %9.2f", p.cost);
+            putchar('\n');
+            continue;
+        }
+        json_t *row = json_pack(
+            "{s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+            "ranks", (json_int_t)p.ranks, "machines", (json_int_t)p.machines, "batches_per_step",
+            (json_int_t)p.batches, "memory_mib", p.memory / (1 << 20), "state_mib",
+            p.state / (1 << 20), "gradients_mib", p.gradients / (1 << 20), "sent_mib",
+            p.sent / (1 << 20), "compute_ms", 1e3 * p.compute, "optimizer_ms", 1e3 * p.optimizer,
+            "copies_ms", 1e3 * p.copies, "exchange_ms", 1e3 * p.exchange, "hidden_ms",
+            1e3 * p.hidden, "step_ms", 1e3 * p.step, "tokens_per_s", p.tokens_per_second,
+            "efficiency", p.efficiency, "hours", p.hours);
+        if (a->price > 0)
+            json_object_set_new(row, "cost", json_real(p.cost));
+        json_array_append_new(list, row);
     }
-    if (list)
-        wg__print_json(results_json(a, w, alone, beside, all, list));
-}
-
-/* Ranks of mpirun on the machine of rank 0. */
-static int64_t ranks_here(wg_group *group) {
-    char first[320] = "";
-    const char *own = strstr(wg_group_name(group), " on ");
-    snprintf(first, sizeof first, "%s", own ? own : "");
-    if (wg_group_broadcast(group, 0, sizeof first, first) < 0)
-        return -1;
-    double here = strcmp(first, own ? own : "") == 0;
-    return wg_group_sum(group, WG_GROUP_F64, 1, &here) < 0 ? -1 : (int64_t)here;
+    if (a->json)
+        wg__print_json(json_pack(
+            "{s:s, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:O}",
+            "preset", w->preset, "parameters", (json_int_t)(alone->weights / 4), "vocabulary",
+            (json_int_t)w->vocabulary, "batch", (json_int_t)w->batch, "seq",
+            (json_int_t)w->sequence, "threads", a->threads, "forward_ms", 1e3 * alone->forward,
+            "backward_ms", 1e3 * alone->backward, "optimizer_ms", 1e3 * alone->step,
+            "forward_beside_ms", 1e3 * beside->forward, "backward_beside_ms",
+            1e3 * beside->backward, "optimizer_beside_ms", 1e3 * beside->step, "memcpy_gb_per_s",
+            1e-9 * alone->bandwidth, "tokens", a->tokens, "measured_ranks", (json_int_t)all->ranks,
+            "plan", list));
+    json_decref(list);
 }
 
 /* The cores here bound what can be measured of a machine. -1 with an error */
@@ -571,8 +539,17 @@ static int choose_machine(arguments *a) {
     wg_group *group = wg__cli_group();
     const int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t fit = cores > a->threads ? cores / a->threads : 1;
-    if (wg_group_size(group) > 1 && a->on_machine == 0 && (a->on_machine = ranks_here(group)) < 0)
-        return -1;
+    if (wg_group_size(group) > 1 && a->on_machine == 0) { /* those of mpirun beside rank 0 */
+        char first[320] = "";
+        const char *own = strstr(wg_group_name(group), " on ");
+        snprintf(first, sizeof first, "%s", own ? own : "");
+        if (wg_group_broadcast(group, 0, sizeof first, first) < 0)
+            return -1;
+        double here = strcmp(first, own ? own : "") == 0;
+        if (wg_group_sum(group, WG_GROUP_F64, 1, &here) < 0)
+            return -1;
+        a->on_machine = (int64_t)here;
+    }
     if (a->on_machine > fit)
         wg__cli_note("%lld ranks of %d threads want more than the %lld cores here; a rank is "
                      "slower in this measurement than on such a machine",

@@ -73,7 +73,7 @@ static int prepare(writer *w, arguments *a) {
     if (empty)
         return wg_fail(WG_ERROR_ARGUMENT, "generate",
                        "the prompt is empty; leave out --prompt to begin a text");
-    if (objective->prompt(&t->model, t->tokenizer, a->prompt, &w->text, &w->room) < 0)
+    if (objective->use.prompt(&t->model, t->tokenizer, a->prompt, &w->text, &w->room) < 0)
         return -1;
     const wg_token_list *tokens = &w->text.tokens;
     w->prompt_tokens = tokens->count;
@@ -163,7 +163,7 @@ int wg__verb_generate(int argc, char **argv) {
                            .listener = write_token,
                            .listener_context = &w,
                            .stop = wg__stop_signal()}};
-        status = t->objective->generate(&t->model, t->tokenizer, &how, &w.text);
+        status = t->objective->use.generate(&t->model, t->tokenizer, &how, &w.text);
         status = end_output(&w, &a, status < 0 || wg_error_pending() ? -1 : 0);
     }
     wg_decode_stream_free(w.stream);

@@ -215,7 +215,7 @@ static int load_text(wg__run *r) {
     const bool has_storage = text->tokens && (!r->dry_run || access(text->tokens, F_OK) == 0);
     const wg_token_storage storage = {.path = has_storage ? text->tokens : NULL,
                                       .note = wg__note_tokens};
-    const wg_dataset_kind kind = r->objective->text;
+    const wg_dataset_kind kind = r->objective->data.text;
     const wg_dataset_options options = {.kind = kind, .storage = &storage};
     const int count = (int)text->corpus.count;
     const char *const *paths = text->corpus.items;
@@ -603,7 +603,7 @@ static void describe(const wg__run *r) {
     if (all > trained)
         snprintf(frozen, sizeof frozen, "; each has the %.2f MiB of frozen weights whole",
                  (all - trained) * sizeof(float) / mib);
-    r->objective->describe(r->training, stderr);
+    r->objective->data.describe(r->training, stderr);
     fprintf(stderr, "model  %.0f parameters, %lld tokens in its vocabulary; %s%d threads\n", all,
             (long long)wg_model_sizes_of(&r->model).vocabulary, of, wg_threads());
     if (r->settings.training.lora)

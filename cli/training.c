@@ -84,24 +84,17 @@ static bool given(const wg__run *r, const wg_setting_table *table, const void *v
                               (const char *)values + wg__settings_find(table, name)->offset);
 }
 
-/* The options of LoRA want --lora, and --lora a model that was trained. */
-static void check_lora(const wg__run *r) {
+static void check_run(const wg__run *r) {
     static const char *const names[] = {"lora-alpha", "lora-targets", "lora-dropout"};
     const wg__training_settings *s = &r->settings.training;
-    if (r->resume)
-        return;
-    for (size_t i = 0; s->lora == 0 && i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; !r->resume && s->lora == 0 && i < sizeof names / sizeof names[0]; i++)
         if (given(r, &wg__training_rows, s, names[i]))
             wg__cli_misuse("--%s is of LoRA; name its rank, too: --lora 8", names[i]);
-    if (s->lora && !r->finetunes && !r->settings.text.init)
+    if (!r->resume && s->lora && !r->finetunes && !r->settings.text.init)
         wg__cli_misuse("--lora changes a model that was trained before; name it by --init");
-    if (s->lora && r->settings.text.extend_vocab)
+    if (!r->resume && s->lora && r->settings.text.extend_vocab)
         wg__cli_misuse("--lora and --extend-vocab exclude each other: the vectors of new tokens "
                        "would not be trained");
-}
-
-static void check_run(const wg__run *r) {
-    check_lora(r);
     if (r->show_batch && r->resume)
         wg__cli_misuse(
             "--show-batch shows the first batch of a run that begins, not of one that is resumed");
@@ -205,26 +198,6 @@ static void choose_pretraining(wg__run *r, wg__line *line) {
                        strchr(r->type->objectives, ',') ? "" : "s");
 }
 
-static void choose_task(wg__run *r, wg__line *line) {
-    const char *name = text_of(line, "task");
-    if (!name) {
-        wg__cli_take(line, &r->settings.all);
-        wg__cli_misuse("--task NAME is missing: what shall the model learn?");
-    }
-    choose_objective(r, "task", name, task_name);
-}
-
-/* The word behind --eval SOURCE is its target; other words belong to --corpus, as a shell makes
- * several of `--corpus *.txt'. */
-static void find_targets(const wg__run *r, wg__line *line) {
-    for (int i = 1; takes_pairs(r) && i < line->count; i++) {
-        const wg_setting *before = line->items[i - 1].row;
-        if (before && strcmp(before->name, "eval") == 0 && !line->items[i].row &&
-            !wg_dataset_is_token_file(line->items[i - 1].text))
-            line->items[i].row = wg__settings_find(&wg__text_rows, "eval-target");
-    }
-}
-
 /* ---- Files and records of settings ---- */
 
 /* Refuses keys of a table of the other verb. */
@@ -263,20 +236,6 @@ static void take_record(wg__run *r, const char *json) {
     if (record)
         wg__settings_take_object(&r->settings.all, record, WG_SETTING_RECORD);
     wg_config_free(record);
-}
-
-/* What the model, its preset and the objective want of a run. */
-static int take_records(wg__run *r) {
-    const wg__text_settings *text = &r->settings.text;
-    if (r->type)
-        take_record(r, r->type->training);
-    if (r->type && !r->resume && !text->config && !text->init) {
-        const wg_model_preset *preset = wg_model_preset_find(r->type, text->preset);
-        wg_error_clear(); /* a preset that there is not is told when the model is made */
-        take_record(r, preset ? preset->training : NULL);
-    }
-    take_record(r, r->objective->defaults);
-    return wg_error_pending() ? -1 : 0;
 }
 
 /* ---- Help ---- */
@@ -344,18 +303,6 @@ static void list_tasks(void) {
 
 /* ---- The verbs ---- */
 
-/* A run that began in deterministic mode, by its option or the environment, goes on in it. */
-static int use_kernels(wg__run_settings *settings) {
-    bool *deterministic = &settings->training.deterministic;
-    if (*deterministic)
-        return wg_set_deterministic(true);
-    if (wg_is_deterministic()) {
-        *deterministic = true;
-        wg__settings_decide(&settings->all, deterministic);
-    }
-    return 0;
-}
-
 /* Before anything is computed. */
 static int begin_run(wg__run *r) {
     wg_group *group = wg__cli_group();
@@ -367,7 +314,15 @@ static int begin_run(wg__run *r) {
         return code;
     if (r->resume && wg__run_take_note(r) < 0)
         return EXIT_FAILURE;
-    return use_kernels(&r->settings) < 0 ? wg__cli_fail_pending() : 0;
+    /* A run that began in deterministic mode, by its option or the environment, goes on in it. */
+    bool *deterministic = &r->settings.training.deterministic;
+    if (*deterministic && wg_set_deterministic(true) < 0)
+        return wg__cli_fail_pending();
+    if (!*deterministic && wg_is_deterministic()) {
+        *deterministic = true;
+        wg__settings_decide(&r->settings.all, deterministic);
+    }
+    return 0;
 }
 
 /* Reads the line: first what decides which rows there are, then all. */
@@ -391,9 +346,20 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
     wg__line line = wg__cli_split(usage, &s->all, argc, argv);
     if (!r->finetunes)
         choose_pretraining(r, &line);
-    else
-        choose_task(r, &line);
-    find_targets(r, &line);
+    else if (text_of(&line, "task"))
+        choose_objective(r, "task", text_of(&line, "task"), task_name);
+    if (!r->objective) { /* what else is wrong with the line comes first */
+        wg__cli_take(&line, &s->all);
+        wg__cli_misuse("--task NAME is missing: what shall the model learn?");
+    }
+    /* The word behind --eval SOURCE is its target; other words belong to --corpus, as a shell makes
+     * several of `--corpus *.txt'. */
+    for (int i = 1; takes_pairs(r) && i < line.count; i++) {
+        const wg_setting *before = line.items[i - 1].row;
+        if (before && strcmp(before->name, "eval") == 0 && !line.items[i].row &&
+            !wg_dataset_is_token_file(line.items[i - 1].text))
+            line.items[i].row = wg__settings_find(&wg__text_rows, "eval-target");
+    }
     s->all.user = r->type ? r->type->name : r->objective->name;
     s->objective = wg__cli_calloc(1, r->objective->settings.size);
     if (r->objective->settings.count > 0 &&
@@ -410,8 +376,19 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
 static int run_verb(wg__run *r, const wg__usage *usage, int argc, char **argv) {
     read_line(r, usage, argc, argv);
     int code = wg__cli_check(begin_run(r));
-    if (code == 0 && take_records(r) < 0)
-        code = wg__cli_fail_pending();
+    /* What the model, its preset and the objective want of a run. A preset that there is not is
+     * told when the model is made. */
+    const wg__text_settings *text = &r->settings.text;
+    const wg_model_preset *preset = NULL;
+    if (code == 0 && r->type && !r->resume && !text->config && !text->init)
+        preset = wg_model_preset_find(r->type, text->preset);
+    wg_error_clear();
+    if (code == 0) {
+        take_record(r, r->type ? r->type->training : NULL);
+        take_record(r, preset ? preset->training : NULL);
+        take_record(r, r->objective->defaults);
+        code = wg_error_pending() ? wg__cli_fail_pending() : 0;
+    }
     if (code == 0) {
         wg__cli_begin_work();
         if (r->dry_run && wg_group_size(wg__cli_group()) > 1)

@@ -157,27 +157,22 @@ static int read_lines(input *in) {
     return result;
 }
 
-/* Gives all ranks the lines that rank 0 has read, and whether they are the last. */
-static int share_lines(input *in, bool *last) {
+/* A round: rank 0 reads, all translate. All ranks are given the lines that rank 0 has read, and
+ * whether they are the last. */
+static int translate_lines(const job *j, input *in, bool *last) {
     wg_group *group = wg__cli_group();
+    int result = wg_group_check(group, wg__cli_leads() ? read_lines(in) : 0);
     int64_t sizes[] = {in->count, in->ended && in->length == 0};
-    if (wg_group_broadcast(group, 0, sizeof sizes, sizes) < 0)
-        return -1;
-    in->count = sizes[0];
+    if (result == 0)
+        result = wg_group_broadcast(group, 0, sizeof sizes, sizes);
+    in->count = result == 0 ? sizes[0] : in->count;
     *last = sizes[1];
     int *owners = calloc((size_t)in->count + 1, sizeof *owners); /* rank 0 */
-    int status = wg_group_check(group, owners ? 0 : no_memory());
-    if (status == 0)
-        status = wg_group_collect_texts(group, in->count, owners, in->lines);
-    free(owners);
-    return status;
-}
-
-/* A round: rank 0 reads, all translate. */
-static int translate_lines(const job *j, input *in, bool *last) {
-    int result = wg_group_check(wg__cli_group(), wg__cli_leads() ? read_lines(in) : 0);
     if (result == 0)
-        result = share_lines(in, last);
+        result = wg_group_check(group, owners ? 0 : no_memory());
+    if (result == 0)
+        result = wg_group_collect_texts(group, in->count, owners, in->lines);
+    free(owners);
     if (result == 0)
         result = translate(j, in->count, in->lines, in->line);
     for (int64_t i = 0; i < in->count; i++) {
