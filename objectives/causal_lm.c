@@ -90,9 +90,8 @@ static void free_source(void *context) {
 }
 
 static int prepare(causal_source *s, const wg_dataset *stream, int64_t batch, int64_t sequence) {
-    if (batch < 1 || batch > INT32_MAX || sequence < 1 || sequence > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld sequences of %lld tokens",
-                       (long long)batch, (long long)sequence);
+    if (sequence < 1 || sequence > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "sequences of %lld tokens", (long long)sequence);
     s->sequence = sequence;
     s->chosen = wg__alloc_array(batch, sizeof *s->chosen);
     return s->chosen ? wg__windows_begin(&s->windows, WHERE, stream, sequence, batch) : -1;
@@ -102,8 +101,8 @@ wg_batches *wg_causal_batches_new(const wg_dataset *stream,
                                   const wg_causal_batch_options *options) {
     static const wg_causal_batch_options defaults = {0};
     const wg_causal_batch_options *o = options ? options : &defaults;
-    const int64_t batch = o->batch ? o->batch : 32;
-    causal_source *s = stream ? wg__calloc(1, sizeof *s) : NULL;
+    int64_t batch = o->batch;
+    causal_source *s = stream && wg__batch_sizes(WHERE, &batch, NULL) == 0 ? wg__calloc(1, sizeof *s) : NULL;
     if (!s)
         return NULL;
     if (prepare(s, stream, batch, o->sequence ? o->sequence : 128) < 0) {
@@ -126,10 +125,8 @@ static void choose_sizes(wg_training *t) {
         setup->sequence = setup->training       ? (positions < 128 ? positions : 128)
                           : positions < LONGEST ? positions
                                                 : LONGEST;
-    if (setup->batch == 0)
-        setup->batch = setup->training            ? 32
-                       : setup->sequence < TOKENS ? TOKENS / setup->sequence
-                                                  : 1;
+    if (setup->batch == 0 && !setup->training)
+        setup->batch = setup->sequence < TOKENS ? TOKENS / setup->sequence : 1;
 }
 
 /* The held-out text is measured in windows from its start. */

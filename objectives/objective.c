@@ -124,8 +124,8 @@ const wg_objective *wg_objective_of(const char *path) {
 
 /* ---- Trainings ---- */
 
-static int check_setup(const wg_training *training) {
-    const wg_training_setup *setup = &training->setup;
+static int check_setup(wg_training *training) {
+    wg_training_setup *setup = &training->setup;
     const wg_model_sizes sizes = wg_model_sizes_of(setup->model);
     const char *where = training->objective->name;
     if (!(setup->model->type->shape & training->objective->shapes))
@@ -133,9 +133,8 @@ static int check_setup(const wg_training *training) {
                        "a %s model is not trained by this objective; --help lists which objective "
                        "trains which models",
                        setup->model->type->name);
-    if (setup->batch < 1)
-        return wg_fail(WG_ERROR_ARGUMENT, where, "batches of %lld examples; wanted at least 1",
-                       (long long)setup->batch);
+    if (wg__batch_sizes(where, &setup->batch, NULL) < 0)
+        return -1;
     const int64_t tokens = wg_tokenizer_size(setup->tokenizer);
     if (tokens > sizes.vocabulary)
         return wg_fail(WG_ERROR_ARGUMENT, where,
@@ -170,7 +169,7 @@ static void choose_sizes(wg_training *training) {
     if (data->sizes)
         data->sizes(training);
     if (setup->batch == 0)
-        setup->batch = data->usual_batch ? data->usual_batch : 32;
+        setup->batch = data->usual_batch; /* or 0: check_setup has the usual number */
     if (setup->sequence == 0) {
         const int64_t positions = wg_model_sizes_of(setup->model).positions;
         const int64_t usual = data->usual_sequence ? data->usual_sequence : 128;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/replacement.h"
+#include "data/batches/builder.h"
 #include "data/score/bleu.h"
 #include "data/tokenizer/text_file.h"
 #include "models/generate/beam.h"
@@ -276,11 +277,8 @@ static int translate_all(translator *t) {
 /* ---- All of it ---- */
 
 static int begin_translator(translator *t) {
-    if (t->options.batch == 0)
-        t->options.batch = 32;
-    if (t->options.batch < 1 || t->options.batch > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, "translate", "batches of %lld texts; wanted 1 or more",
-                       (long long)t->options.batch);
+    if (wg__batch_sizes("translate", &t->options.batch, NULL) < 0)
+        return -1;
     t->tokens = model_tokens(t->model);
     t->sentences = wg__calloc((size_t)t->count + 1, sizeof *t->sentences);
     t->rows = wg__alloc_array(t->options.batch, sizeof *t->rows);

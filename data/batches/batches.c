@@ -291,8 +291,6 @@ static int prepare(wg_batches *batches, const wg_batches_options *options) {
     wg_batches_options *o = &batches->options;
     if (options)
         *o = *options;
-    if (o->batch == 0)
-        o->batch = 32;
     const double *weights = o->weights;
     const int64_t *ends = o->source_ends;
     o->weights = NULL; /* until they are the batches' own */
@@ -303,8 +301,8 @@ static int prepare(wg_batches *batches, const wg_batches_options *options) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld sources", (long long)o->sources);
     if (o->sources > 0 && copy_sources(o, weights, ends) < 0)
         return -1;
-    if (o->batch < 1 || o->batch > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld examples", (long long)o->batch);
+    if (wg__batch_sizes(WHERE, &o->batch, NULL) < 0)
+        return -1;
     batches->examples = wg__alloc_array(o->batch, sizeof *batches->examples);
     return batches->examples ? plan(batches, (wg_data_position){.seed = o->seed}) : -1;
 }
@@ -347,11 +345,13 @@ void *wg__batches_context(const wg_batches *batches) {
 int wg__batch_sizes(const char *where, int64_t *batch, int64_t *sequence) {
     if (*batch == 0)
         *batch = 32;
-    if (*sequence == 0)
-        *sequence = 128;
     if (*batch < 1 || *batch > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, where, "a batch of %lld sequences; it must be 1 or more",
-                       (long long)*batch);
+        return wg_fail(WG_ERROR_ARGUMENT, where, "batches of %lld; wanted from 1 to %d",
+                       (long long)*batch, INT32_MAX);
+    if (sequence && *sequence == 0)
+        *sequence = 128;
+    if (!sequence)
+        return 0;
     if (*sequence < SHORTEST_SEQUENCE || *sequence > LONGEST_SEQUENCE)
         return wg_fail(WG_ERROR_ARGUMENT, where,
                        "sequences of %lld tokens; they must have %d to %d", (long long)*sequence,

@@ -5,8 +5,8 @@
 #include "data/batches/batches.h"
 #include "data/dataset/dataset.h"
 
-/* Replaces zeros by 32 sequences and 128 tokens, and checks both. [ARGUMENT for no sequence, or one
- * of fewer than 8 tokens] */
+/* Replaces zeros by a batch of 32 and sequences of 128 tokens, and checks both; without `sequence`
+ * the batch alone. [ARGUMENT for a batch of none, or sequences of fewer than 8 tokens] */
 int wg__batch_sizes(const char *where, int64_t *batch, int64_t *sequence);
 
 /* [ARGUMENT unless the text was tokenised with a vocabulary of this size] */
