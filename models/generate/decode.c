@@ -297,8 +297,12 @@ static int64_t row_length(const decoding *d, int64_t row) {
     return d->padding[row] + d->texts[d->text_of[row]].tokens.count;
 }
 
-/* The ids (R, T) of the next t positions, and the position of each in its own text. */
-static wg_new_tokens gather_new(const decoding *d, int64_t t) {
+/* What the state does not hold yet: ids (R, T), and the position of each in its own text. */
+static wg_new_tokens gather_new(const decoding *d) {
+    int64_t length = row_length(d, 0); /* of all rows: with padding each row has these */
+    for (int64_t r = 1; r < d->rows; r++)
+        length = row_length(d, r) < length ? row_length(d, r) : length;
+    const int64_t t = length - d->seen;
     int64_t *ids = wg__calloc((size_t)wg__times(wg__times(d->rows, t), 2), sizeof *ids),
             *positions = ids;
     if (!ids)
@@ -318,7 +322,6 @@ static wg_new_tokens gather_new(const decoding *d, int64_t t) {
         is_padded |= d->padding[r] > 0;
     if (is_padded) { /* (R, T) bool: true for all positions so far that are not padding */
         result.position_ids = wg_from_array(WG_I64, WG_DIMS(d->rows, t), positions);
-        const int64_t length = d->seen + t;
         result.keep = wg_empty(WG_BOOL, WG_DIMS(d->rows, length));
         bool *keep = result.keep ? wg_tensor_data(result.keep) : NULL;
         for (int64_t i = 0; keep && i < d->rows * length; i++)
@@ -328,16 +331,8 @@ static wg_new_tokens gather_new(const decoding *d, int64_t t) {
     return result;
 }
 
-/* Has the model read what the state does not hold yet, and fills d->logits. */
-static int read_new(decoding *d) {
-    int64_t length = row_length(d, 0); /* of all rows: with padding each row has these */
-    for (int64_t r = 1; r < d->rows; r++)
-        length = row_length(d, r) < length ? row_length(d, r) : length;
-    const wg_new_tokens new = gather_new(d, length - d->seen);
-    if (!new.ids)
-        return -1;
-    const wg_tensor *logits = d->model->read(d->model->context, d->state, &new);
-    d->seen = length;
+/* Fills d->logits. */
+static int take_logits(decoding *d, const wg_tensor *logits) {
     if (!logits)
         return wg_error_pending() ? -1 : wg_fail(WG_ERROR_STATE, WHERE, "the model gave no logits");
     if (logits->spec.ndim != 2 || logits->spec.shape[0] != d->rows ||
@@ -437,7 +432,10 @@ int wg_language_model_generate(const wg_language_model *model, int64_t count, wg
     while (result == 0 && d.rows > 0 && !(d.options->stop && *d.options->stop)) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        result = read_new(&d);
+        const wg_new_tokens new = gather_new(&d);
+        const wg_tensor *logits = new.ids ? model->read(model->context, d.state, &new) : NULL;
+        d.seen += new.ids ? wg_tensor_size(new.ids, 1) : 0;
+        result = take_logits(&d, logits);
         wg_scope_end(&scope, NULL);
         if (result == 0)
             result = extend_all(&d);
