@@ -53,18 +53,6 @@ static void print_note(const char *message, void *context) {
     wg__cli_note("%s", message);
 }
 
-static void print_summary(const arguments *a, const wg_convert_summary *s) {
-    if (a->json)
-        wg__print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b}", "out", a->out, "model",
-                                 s->type, "from", s->from, "to", s->to, "tensors",
-                                 (json_int_t)s->tensors, "numbers", (json_int_t)s->numbers,
-                                 "tokenizer", s->tokenizer));
-    else
-        printf("%s: %s of %s parameters in %lld tensors, %s to %s%s\n", a->out, s->type,
-               wg__count((double)s->numbers).text, (long long)s->tensors, s->from, s->to,
-               s->tokenizer ? ", with its tokenizer" : "");
-}
-
 int wg__verb_convert(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -96,6 +84,14 @@ int wg__verb_convert(int argc, char **argv) {
     wg_convert_summary summary;
     if (wg_convert(a.in, a.out, &a.options, &summary) < 0)
         return wg__cli_fail_pending();
-    print_summary(&a, &summary);
+    if (a.json)
+        wg__print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b}", "out", a.out, "model",
+                                 summary.type, "from", summary.from, "to", summary.to, "tensors",
+                                 (json_int_t)summary.tensors, "numbers",
+                                 (json_int_t)summary.numbers, "tokenizer", summary.tokenizer));
+    else
+        printf("%s: %s of %s parameters in %lld tensors, %s to %s%s\n", a.out, summary.type,
+               wg__count((double)summary.numbers).text, (long long)summary.tensors, summary.from,
+               summary.to, summary.tokenizer ? ", with its tokenizer" : "");
     return 0;
 }

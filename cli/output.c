@@ -18,21 +18,6 @@ wg__progress wg__progress_begin(void) {
     return (wg__progress){.is_terminal = isatty(STDERR_FILENO)};
 }
 
-static void print_line(const wg_train_report *report, double tokens_rate) {
-    fprintf(stderr, "step %lld/%lld  loss %.4f  %s tokens/s  %s left", (long long)report->step,
-            (long long)report->total, report->loss, wg__count(tokens_rate).text,
-            wg__seconds(report->seconds_left).text);
-}
-
-static void print_evaluation(const wg_train_report *report) {
-    fprintf(stderr, "step %lld/%lld  held out:", (long long)report->step, (long long)report->total);
-    for (int i = 0; i < report->evaluation->count; i++) {
-        const wg_metric *metric = &report->evaluation->metrics[i];
-        fprintf(stderr, "  %s %.4f", metric->name, wg_metric_value(metric));
-    }
-    fputc('\n', stderr);
-}
-
 static void close_line(wg__progress *progress) {
     if (progress->line_open)
         fputs("\r\033[K", stderr);
@@ -41,23 +26,27 @@ static void close_line(wg__progress *progress) {
 
 void wg__progress_report(const wg_train_report *report, void *context) {
     wg__progress *progress = context;
+    const wg_metrics *evaluation = report->evaluation;
+    const long long step = report->step, total = report->total;
     double *rate = &progress->tokens_rate;
     *rate += (*rate == 0 ? 1 : 0.1) * (report->tokens_per_second - *rate);
-
-    double time = wg__now();
-    double pause = progress->is_terminal ? TERMINAL_PAUSE : PLAIN_PAUSE;
-    bool due = time - progress->last_shown >= pause || report->step == report->total;
-    if (due || report->evaluation)
+    const double time = wg__now(), pause = progress->is_terminal ? TERMINAL_PAUSE : PLAIN_PAUSE;
+    const bool due = time - progress->last_shown >= pause || step == total;
+    if (due || evaluation)
         close_line(progress);
-    if (report->evaluation)
-        print_evaluation(report);
-    if (due || (report->evaluation && progress->is_terminal)) {
+    if (evaluation)
+        fprintf(stderr, "step %lld/%lld  held out:", step, total);
+    for (int i = 0; evaluation && i < evaluation->count; i++)
+        fprintf(stderr, "  %s %.4f", evaluation->metrics[i].name,
+                wg_metric_value(&evaluation->metrics[i]));
+    if (evaluation)
+        fputc('\n', stderr);
+    if (due || (evaluation && progress->is_terminal)) {
         progress->last_shown = time;
-        print_line(report, *rate);
-        if (progress->is_terminal)
-            progress->line_open = true;
-        else
-            fputc('\n', stderr);
+        fprintf(stderr, "step %lld/%lld  loss %.4f  %s tokens/s  %s left%s", step, total,
+                report->loss, wg__count(*rate).text, wg__seconds(report->seconds_left).text,
+                progress->is_terminal ? "" : "\n");
+        progress->line_open = progress->is_terminal;
     }
     fflush(stderr);
 }
@@ -79,17 +68,14 @@ json_t *wg__json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *row_value(const wg_metric_row *row, const wg_metrics *metrics) {
-    if (row->text)
-        return json_string(row->text(metrics));
-    return wg__json_number(row->value ? row->value(metrics) : wg_metrics_get(metrics, row->name));
-}
-
 json_t *wg__json_metrics(const wg_metric_row *rows, const wg_metrics *metrics) {
     json_t *object = json_object();
     for (const wg_metric_row *row = rows; row->name; row++)
         if (!row->optional || wg_metrics_weight(metrics, row->of ? row->of : row->name) > 0)
-            json_object_set_new(object, row->name, row_value(row, metrics));
+            json_object_set_new(object, row->name,
+                                row->text    ? json_string(row->text(metrics))
+                                : row->value ? wg__json_number(row->value(metrics))
+                                             : wg__json_number(wg_metrics_get(metrics, row->name)));
     for (const wg_metric_row *row = rows; row->name; row++)
         if (row->weight && (!row->optional || wg_metrics_weight(metrics, row->name) > 0))
             json_object_set_new(object, row->weight,

@@ -119,19 +119,6 @@ static int read_text(void *context, const char *file, int64_t line, const char *
     return add_text(j, string, file, line);
 }
 
-static int read_files(job *j) {
-    const arguments *a = j->arguments;
-    j->lines = json_array();
-    j->ends = wg__cli_calloc((size_t)a->files.count, sizeof *j->ends);
-    int status = j->lines ? 0 : fail_memory();
-    for (int64_t i = 0; status == 0 && i < a->files.count; i++) {
-        status = wg__cli_read_lines("score", a->files.items[i], a->limit,
-                                    a->text ? read_text : read_pair, j);
-        j->ends[i] = (int64_t)json_array_size(j->lines);
-    }
-    return status;
-}
-
 /* ---- Pairs ---- */
 
 /* A pair is right if the good sentence is strictly likelier. */
@@ -331,7 +318,15 @@ static int prepare(job *j) {
                        "--causal is for a model of hybrid, which predicts masked and next tokens; "
                        "this is one of %s",
                        objective->name);
-    if (read_files(j) < 0 || wg__trained_load(&j->trained, objective, a->run) < 0)
+    j->lines = json_array();
+    j->ends = wg__cli_calloc((size_t)a->files.count, sizeof *j->ends);
+    int status = j->lines ? 0 : fail_memory();
+    for (int64_t i = 0; status == 0 && i < a->files.count; i++) {
+        status = wg__cli_read_lines("score", a->files.items[i], a->limit,
+                                    a->text ? read_text : read_pair, j);
+        j->ends[i] = (int64_t)json_array_size(j->lines);
+    }
+    if (status < 0 || wg__trained_load(&j->trained, objective, a->run) < 0)
         return -1;
     j->scores = calloc((size_t)j->count, sizeof *j->scores);
     return j->scores ? 0 : fail_memory();

@@ -298,53 +298,36 @@ static int run_task(const suite *s, task *t) {
 
 /* ---- Results ---- */
 
-static int name_width(const suite *s) {
-    size_t width = strlen("mean");
-    for (int i = 0; i < s->count; i++)
-        if (strlen(s->tasks[i].name) > width)
-            width = strlen(s->tasks[i].name);
-    return (int)width;
-}
-
-static double mean(const suite *s) {
+/* Runs the tasks and prints their results and the mean of these. */
+static int run_tasks(suite *s) {
+    const bool json = s->options->json;
+    json_t *tasks = json_array();
+    int width = (int)strlen("mean"), status = 0;
     double sum = 0;
     for (int i = 0; i < s->count; i++)
-        sum += s->tasks[i].value;
-    return sum / s->count;
-}
-
-static void print_json(const suite *s) {
-    json_t *tasks = json_array();
-    for (int i = 0; i < s->count; i++) {
+        width = (int)strlen(s->tasks[i].name) > width ? (int)strlen(s->tasks[i].name) : width;
+    if (!json)
+        printf("%-*s  %-10s  %7s  commonest label\n", width, "task", "by", "result");
+    for (int i = 0; i < s->count && (status = run_task(s, &s->tasks[i])) == 0; i++) {
         const task *t = &s->tasks[i];
+        sum += t->value;
         json_array_append_new(tasks, json_pack("{s:s, s:s, s:s, s:f, s:o}", "name", t->name, "kind",
                                                t->kind, "metric", t->metric, "value", t->value,
                                                "majority", wg__json_number(t->majority)));
-    }
-    wg__print_json(json_pack("{s:f, s:o}", "mean", mean(s), "tasks", tasks));
-}
-
-static int run_tasks(suite *s) {
-    if (!s->options->json)
-        printf("%-*s  %-10s  %7s  commonest label\n", name_width(s), "task", "by", "result");
-    for (int i = 0; i < s->count; i++) {
-        const int status = run_task(s, &s->tasks[i]);
-        if (status != 0)
-            return status;
-        const task *t = &s->tasks[i];
-        if (s->options->json)
+        if (json)
             continue;
-        printf("%-*s  %-10s  %7.2f", name_width(s), t->name, t->metric, 100 * t->value);
+        printf("%-*s  %-10s  %7.2f", width, t->name, t->metric, 100 * t->value);
         if (isfinite(t->majority))
             printf("  %7.2f", 100 * t->majority);
         putchar('\n');
         fflush(stdout);
     }
-    if (s->options->json)
-        print_json(s);
-    else
-        printf("%-*s  %-10s  %7.2f\n", name_width(s), "mean", "", 100 * mean(s));
-    return 0;
+    if (status == 0 && json)
+        wg__print_json(json_pack("{s:f, s:O}", "mean", sum / s->count, "tasks", tasks));
+    else if (status == 0)
+        printf("%-*s  %-10s  %7.2f\n", width, "mean", "", 100 * sum / s->count);
+    json_decref(tasks);
+    return status;
 }
 
 static void clear(suite *s) {

@@ -26,36 +26,28 @@ int wg__trained_refuse(const char *path, const char *verb, const char *takes) {
                    objective->name, verb, takes);
 }
 
-/* "bert, glm and t5": the models of pretraining objectives, and the fine-tuned tasks, that a verb
- * can use. */
-static void list_users(bool (*can)(const wg_objective *objective), char *text, size_t size) {
+const wg_objective *wg__trained_objective(const char *path, const char *verb,
+                                          bool (*can)(const wg_objective *objective)) {
+    const wg_objective *own = wg_objective_of(path), *objective;
+    if (!own || can(own))
+        return own;
+    /* "bert, glm and t5": the models of pretraining objectives, and the fine-tuned tasks. */
     const char *names[32];
     int count = 0;
     const wg_model_type *type;
-    const wg_objective *objective;
     for (int i = 0; (type = wg_model_type_at(i)) && count < 32; i++)
         if (can(wg_objective_find(type->objectives)))
             names[count++] = type->name;
     for (int i = 0; (objective = wg_objective_at(i)) && count < 32; i++)
         if (objective->finetunes && can(objective))
             names[count++] = objective->name;
-    size_t length = 0;
-    text[0] = '\0';
-    for (int i = 0; i < count && length < size; i++)
-        length += (size_t)snprintf(text + length, size - length, "%s%s",
-                                   i == 0           ? ""
-                                   : i == count - 1 ? " and "
-                                                    : ", ",
-                                   names[i]);
-}
-
-const wg_objective *wg__trained_objective(const char *path, const char *verb,
-                                          bool (*can)(const wg_objective *objective)) {
-    char takes[256];
-    const wg_objective *objective = wg_objective_of(path);
-    if (!objective || can(objective))
-        return objective;
-    list_users(can, takes, sizeof takes);
+    char takes[256] = "";
+    for (int i = 0; i < count; i++)
+        snprintf(takes + strlen(takes), sizeof takes - strlen(takes), "%s%s",
+                 i == 0           ? ""
+                 : i == count - 1 ? " and "
+                                  : ", ",
+                 names[i]);
     wg__trained_refuse(path, verb, takes);
     return NULL;
 }
