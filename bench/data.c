@@ -9,7 +9,7 @@
 #include "cli/learners.h"
 #include "cli/output.h"
 #include "data/batches/pair_batch.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "objectives/objective.h"
 
 enum { MAX_RUNS = 1001, MIN_RUNS = 3, MAX_SIZE = 1 << 20 };

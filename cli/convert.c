@@ -5,7 +5,6 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/units.h"
 #include "formats/convert.h"
 
 typedef struct arguments {

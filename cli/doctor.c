@@ -15,7 +15,6 @@
 #include "base/system.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/units.h"
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/kernels.h"
 

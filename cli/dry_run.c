@@ -5,7 +5,7 @@
  *                        + activations                    the rest
  *
  * The bytes are those that the library's allocator counts, and the time is that of real steps. */
-#include "cli/dry_run.h"
+#include "cli/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 #include "base/internal.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/units.h"
 #include "tensor/profile.h"
 
 /* The first step warms up: it makes the optimizer's state. */

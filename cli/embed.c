@@ -8,7 +8,7 @@
 #include "cli/output.h"
 #include "cli/trained.h"
 #include "io/checkpoint/checkpoint.h"
-#include "tensor/npy.h"
+#include "tensor/tensor.h"
 
 typedef struct arguments {
     const char *run, *text, *out, *similar;

@@ -4,9 +4,8 @@
 
 #include "cli/decoding.h"
 #include "cli/output.h"
-#include "cli/suite.h"
 #include "cli/trained.h"
-#include "data/score/bleu.h"
+#include "data/score/score.h"
 
 /* Seconds that a rank waits for the others when all have the model and the text. */
 enum { TIMEOUT = 600 };

@@ -4,15 +4,12 @@ cli_sources = \
 	cli/cli.h \
 	cli/convert.c \
 	cli/corpus.c \
-	cli/curves.c \
-	cli/curves.h \
 	cli/decoding.c \
 	cli/decoding.h \
 	cli/doctor.c \
 	cli/draw.c \
 	cli/draw.h \
 	cli/dry_run.c \
-	cli/dry_run.h \
 	cli/embed.c \
 	cli/eval.c \
 	cli/fill.c \
@@ -37,14 +34,10 @@ cli_sources = \
 	cli/score.c \
 	cli/settings_rows.c \
 	cli/suite.c \
-	cli/suite.h \
 	cli/tokenizer.c \
 	cli/trained.c \
 	cli/trained.h \
 	cli/training.c \
 	cli/translate.c \
-	cli/units.c \
-	cli/units.h \
 	cli/weights_tree.c \
-	cli/weights_tree.h \
 	$(nil)

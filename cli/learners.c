@@ -3,9 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/learners.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
-#include "data/tokenizer/sentencepiece_train.h"
+#include "data/tokenizer/tokenizer.h"
 
 static wg_tokenizer *learn_wordpiece(wg__learning *l) {
     return wg_wordpiece_train_files(l->count, l->paths,

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 
 /* The names of all kinds, for help and messages. */
 #define WG__LEARNER_NAMES "wordpiece, bpe, sentencepiece-bpe, sentencepiece-unigram, char or byte"

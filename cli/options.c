@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/suggest.h"
 #include "config.h"
 #include "models/model.h"
 #include "tensor/quantize.h"

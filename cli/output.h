@@ -5,9 +5,11 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "objectives/objective.h"
 
 /* ---- Progress: a live line on a terminal, plain lines now and then elsewhere ---- */
@@ -50,5 +52,50 @@ void wg__listen_for_stop(void);
 
 /* The signal that came, or 0. */
 const volatile sig_atomic_t *wg__stop_signal(void);
+
+/* ---- Numbers, sizes and times as people write them, and whether to write in colours ---- */
+
+/* A short text by value: wg__count(4385000).text is "4.39 M" until the full expression ends. */
+typedef struct wg__unit_text {
+    char text[32];
+} wg__unit_text;
+
+wg__unit_text wg__count(double count); /* "512", "4.39 M", "124 M", "7.24 G" */
+wg__unit_text wg__bytes(double bytes); /* "512 B", "16.7 MiB", "1.5 GiB" */
+wg__unit_text wg__seconds(
+    double seconds); /* "820 us", "3.4 ms", "12.3 s", "4 min 10 s", "2 h 5 min" */
+
+/* Whether a stream takes colours: it is a terminal, NO_COLOR is unset or empty
+ * (https://no-color.org), and TERM is not "dumb". */
+bool wg__takes_colors(FILE *stream);
+
+/* The escape sequences of a style where the stream takes colours, else "". */
+typedef struct wg__style {
+    const char *bold, *dim, *accent, *plain;
+} wg__style;
+wg__style wg__style_of(FILE *stream);
+
+/* ---- The tensors of a file as the tree that their names spell: what `info` and `report` show.
+ * ----
+ *
+ *     {"name": "encoder.layer", "numbers": N, "bytes": N, "children": [
+ *         {"name": "0", ..., "alike": 12, "last": "11"},        layers 0 to 11, of which 0 is shown
+ *     {"name": "pooler.dense.weight", "numbers": N, "bytes": N, "dtype": "f32", "shape": [2, 2]} */
+
+/* A tensor as lists of tensors have it: {"name", "dtype" (as stored), "shape", "numbers",
+ * "bytes"}. */
+json_t *wg__tensor_row(const char *name, const char *type, int ndim, const int64_t *shape,
+                       int64_t bytes);
+
+/* Writes a list of sizes as "(2, 3)". */
+void wg__shape_write(FILE *stream, const json_t *shape);
+
+/* The root, whose name is "", of a list of such rows. Parts with one child are joined by dots.
+ * Neighbours whose names are numbers and that are alike in all but their names are one node, whose
+ * "alike" and "last" say how many they are. */
+json_t *wg__weights_tree(const json_t *rows);
+
+/* Prints the children of the root, indented. */
+void wg__weights_tree_print(const json_t *root, FILE *stream);
 
 #endif

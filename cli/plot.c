@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/suggest.h"
+#include "base/error.h"
 #include "cli/options.h"
-#include "cli/curves.h"
+#include "cli/draw.h"
 
 extern char **environ;
 

@@ -14,7 +14,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/trained.h"
-#include "cli/weights_tree.h"
 #include "nn/attention.h"
 #include "tensor/easy.h"
 

@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include "base/internal.h"
-#include "cli/dry_run.h"
 #include "cli/learners.h"
 #include "cli/run.h"
 #include "cli/trained.h"
 #include "io/checkpoint/checkpoint.h"
-#include "io/config_json.h"
+#include "io/internal.h"
 #include "io/weights/adapter.h"
 #include "optim/optimizer.h"
 

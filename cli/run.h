@@ -21,6 +21,7 @@
 #include "io/event_file.h"
 #include "objectives/objective.h"
 #include "train/trainer.h"
+#include "objectives/objective.h"
 
 typedef struct wg__text_settings {
     const char *preset, *config, *init;
@@ -110,5 +111,21 @@ int wg__run_show_batch(wg__run *r);
 
 /* Frees all that the run is made of. */
 void wg__run_clear(wg__run *r);
+
+/* ---- What a run would cost, by a few real steps that write nothing: --dry-run ---- */
+
+typedef struct wg__dry_run_plan {
+    wg_training *training;
+    const wg_dataset *text;       /* of pretraining; NULL: files of examples */
+    wg_trainer_options options;   /* those of the run; nothing that they name is written */
+    int64_t batches;              /* of the whole run */
+    int64_t batches_of_full_step; /* once their number has risen */
+    wg_optimizer *optimizer;      /* empty; the dry run frees it */
+    bool json;
+} wg__dry_run_plan;
+
+/* Trains for a few steps, which change the model in memory, and prints what they took. Returns the
+ * exit code. */
+int wg__dry_run(wg__dry_run_plan *plan);
 
 #endif

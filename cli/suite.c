@@ -6,7 +6,6 @@
  *
  * Each task runs in a process of its own, in its folder: `wengert score', or `wengert finetune'
  * with the settings of task.json and a checkpoint that is removed afterwards. */
-#include "cli/suite.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,8 +10,7 @@
 #include "cli/options.h"
 #include "cli/learners.h"
 #include "cli/output.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/sentencepiece_train.h"
+#include "data/tokenizer/tokenizer.h"
 
 #define TOKENIZER_DOC                                                                              \
     "TOKENIZER is what `wengert tokenizer train' wrote, a checkpoint, or a published file: "       \

@@ -1,5 +1,5 @@
 /* The tensors of a file as a tree: see weights_tree.h. */
-#include "cli/weights_tree.h"
+#include "cli/output.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,11 +3,7 @@ data_public = \
 	data/batches/batches.h \
 	data/dataset/corpus_check.h \
 	data/dataset/dataset.h \
-	data/tokenizer/bpe.h \
-	data/tokenizer/characters.h \
-	data/tokenizer/sentencepiece_train.h \
 	data/tokenizer/tokenizer.h \
-	data/tokenizer/wordpiece.h \
 	$(nil)
 
 data_sources = \
@@ -21,10 +17,7 @@ data_sources = \
 	data/dataset/labelled_text.h \
 	data/dataset/examples.c \
 	data/dataset/examples.h \
-	data/dataset/mmap.c \
-	data/dataset/mmap.h \
 	data/dataset/read_text.c \
-	data/dataset/read_text.h \
 	data/dataset/squad.c \
 	data/dataset/squad.h \
 	data/dataset/table.c \
@@ -36,15 +29,12 @@ data_sources = \
 	data/dataset/token_file.c \
 	data/dataset/token_file.h \
 	data/score/bleu.c \
-	data/score/bleu.h \
 	data/score/correlation.c \
 	data/score/score.h \
 	data/score/spans.c \
 	data/score/squad_score.c \
 	data/tokenizer/added_tokens.c \
 	data/tokenizer/added_tokens.h \
-	data/tokenizer/alphabet.c \
-	data/tokenizer/alphabet.h \
 	data/tokenizer/basic_tokenizer.c \
 	data/tokenizer/basic_tokenizer.h \
 	data/tokenizer/bpe.c \

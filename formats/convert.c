@@ -10,17 +10,15 @@
 #include <unistd.h>
 
 #include "data/tokenizer/kind.h"
-#include "io/file_kind.h"
-#include "io/differences.h"
+#include "io/internal.h"
 #include "io/weights/file.h"
-#include "formats/model_card.h"
+#include "formats/llama_rows.h"
 #include "formats/weights_files.h"
 #include "io/weights/binary_file.h"
 #include "models/internal.h"
 #include "nn/internal.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "io/config_json.h"
 #include "base/array.h"
 
 #define WHERE "convert"

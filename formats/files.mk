@@ -13,6 +13,5 @@ formats_sources = \
 	formats/llama_rows.c \
 	formats/llama_rows.h \
 	formats/model_card.c \
-	formats/model_card.h \
 	formats/weights_files.c \
 	$(nil)

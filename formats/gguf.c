@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "formats/llama_rows.h"
-#include "io/config_json.h"
+#include "io/internal.h"
 #include "tensor/internal.h"
 
 enum { ALIGNMENT = 32 };

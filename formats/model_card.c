@@ -1,5 +1,5 @@
 /* Model cards and generation_config.json: see model_card.h. */
-#include "formats/model_card.h"
+#include "formats/llama_rows.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/system.h"
 #include "io/checkpoint/checkpoint.h"
-#include "io/file_kind.h"
+#include "io/internal.h"
 #include "io/weights/weights.h"
 #include "io/weights/binary_file.h"
 #include "models/heads.h"

@@ -8,7 +8,7 @@
 #include "data/tokenizer/kind.h"
 #include "formats/gguf.h"
 #include "formats/llama_rows.h"
-#include "io/file_kind.h"
+#include "io/internal.h"
 #include "tensor/internal.h"
 
 #define WHERE "weights"

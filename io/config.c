@@ -1,8 +1,8 @@
 /* Configurations: reading and writing JSON objects. */
-#include "io/config_json.h"
+#include "io/internal.h"
 
 #include "base/json.h"
-#include "base/suggest.h"
+#include "base/error.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 

@@ -16,14 +16,10 @@ io_sources = \
 	io/checkpoint/module.c \
 	io/checkpoint/values.c \
 	io/config.c \
-	io/config_json.h \
-	io/differences.c \
-	io/differences.h \
 	io/event_file.c \
 	io/file_kind.c \
-	io/file_kind.h \
+	io/internal.h \
 	io/log.c \
-	io/log.h \
 	io/settings.c \
 	io/weights/adapter.c \
 	io/weights/binary_file.c \

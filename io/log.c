@@ -2,7 +2,7 @@
  * that a reader sees whole lines, and a killed process leaves them: half a line only where the
  * system was killed within a write, between two pages of the file; it is ended when the log is
  * opened again. If the disk is full, the part that was written is cut off again. */
-#include "io/log.h"
+#include "io/internal.h"
 #include "io/trace.h"
 
 #include "base/json.h"

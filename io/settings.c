@@ -11,8 +11,8 @@
 #include <strings.h>
 
 #include "base/array.h"
-#include "base/suggest.h"
-#include "io/config_json.h"
+#include "base/error.h"
+#include "io/internal.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 

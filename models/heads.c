@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-#include "io/config_json.h"
-#include "io/differences.h"
+#include "io/internal.h"
 #include "io/weights/weights.h"
 #include "models/internal.h"
 #include "nn/module.h"

@@ -11,7 +11,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "io/config_json.h"
+#include "io/internal.h"
 
 #define WHERE "llama_config" /* in messages */
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/suggest.h"
+#include "base/error.h"
 #include "io/checkpoint/checkpoint.h"
-#include "io/config_json.h"
+#include "io/internal.h"
 #include "io/weights/adapter.h"
 #include "models/bert.h"
 #include "models/glm.h"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "io/config_json.h"
+#include "io/internal.h"
 #include "models/internal.h"
 #include "nn/internal.h"
 #include "nn/module.h"

@@ -14,7 +14,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "io/config_json.h"
+#include "io/internal.h"
 
 #define WHERE "cloze"
 

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/internal.h"
-#include "base/suggest.h"
+#include "base/error.h"
 #include "base/system.h"
 #include "data/batches/builder.h"
 #include "io/checkpoint/checkpoint.h"
-#include "io/config_json.h"
+#include "io/internal.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"

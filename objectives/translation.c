@@ -7,7 +7,7 @@
 
 #include "base/replacement.h"
 #include "data/batches/builder.h"
-#include "data/score/bleu.h"
+#include "data/score/score.h"
 #include "data/tokenizer/text_file.h"
 #include "models/generate/beam.h"
 #include "objectives/internal.h"

@@ -5,7 +5,6 @@
 
 #include "tensor/ops.h"
 #include "tensor/internal.h"
-#include "tensor/span.h"
 
 /* ---- Gradients ---- */
 

@@ -3,7 +3,6 @@ tensor_public = \
 	tensor/dtype.h \
 	tensor/easy.h \
 	tensor/kernels.h \
-	tensor/npy.h \
 	tensor/op.h \
 	tensor/ops.h \
 	tensor/profile.h \
@@ -97,7 +96,6 @@ tensor_sources = \
 	tensor/ops/registry.c \
 	tensor/simd/simd.c \
 	tensor/simd/simd.h \
-	tensor/span.h \
 	tensor/tensor.c \
 	$(nil)
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "tensor/internal.h"
-#include "tensor/span.h"
 
 /* ---- Anomaly mode ---- */
 

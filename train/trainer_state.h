@@ -3,7 +3,7 @@
 #define WG_TRAIN_TRAINER_STATE_H
 
 #include "base/group_internal.h"
-#include "io/log.h"
+#include "io/internal.h"
 #include "optim/optimizer.h"
 #include "train/trainer.h"
 

@@ -16,7 +16,6 @@
 
 #include "base/array.h"
 #include "base/string_table.h"
-#include "data/dataset/read_text.h"
 #include "data/dataset/token_file.h"
 #include "tensor/internal.h"
 

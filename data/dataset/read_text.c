@@ -1,5 +1,5 @@
 /* The rules by which texts become documents of tokens: see dataset.h. */
-#include "data/dataset/read_text.h"
+#include "data/dataset/token_file.h"
 
 #include <string.h>
 #include <utf8proc.h>

@@ -12,7 +12,7 @@
 #include "base/string_table.h"
 #include "base/system.h"
 #include "io/checkpoint/file.h"
-#include "io/file_kind.h"
+#include "io/internal.h"
 #include "tensor/internal.h"
 
 #define WHERE "token_file"

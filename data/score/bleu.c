@@ -3,7 +3,6 @@
  * A segment becomes tokens by sacreBLEU's replacements, in their order. They look at characters;
  * looking at bytes gives the same, since the bytes of a character beyond ASCII are neither digits
  * nor punctuation. */
-#include "data/score/bleu.h"
 
 #include <math.h>
 #include <stdlib.h>

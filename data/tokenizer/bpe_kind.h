@@ -3,7 +3,7 @@
 #ifndef WG_DATA_TOKENIZER_BPE_KIND_H
 #define WG_DATA_TOKENIZER_BPE_KIND_H
 
-#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/merges.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/kind.h"
 #include "tensor/internal.h"

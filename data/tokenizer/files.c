@@ -8,9 +8,9 @@
 #include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "io/checkpoint/checkpoint.h"
-#include "io/file_kind.h"
+#include "io/internal.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 

@@ -17,7 +17,7 @@
 
 #include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/sentencepiece.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 
 #define WHERE "tokenizer.json"

@@ -3,6 +3,7 @@
 #ifndef WG_DATA_TOKENIZER_MERGES_H
 #define WG_DATA_TOKENIZER_MERGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -136,5 +137,33 @@ int wg__learn_merges(wg__merge_training *training, wg__word_splitter split);
 
 /* Frees all memory of the struct and zeroes it. */
 void wg__merge_training_clear(wg__merge_training *training);
+
+/* The characters of the words that a vocabulary is learnt from, with how often each occurs. Used by
+ * WordPiece's and SentencePiece's training. */
+
+typedef struct wg__letter {
+    const char *text; /* one character in UTF-8, of the alphabet's `texts` */
+    int64_t count;
+    bool within; /* occurs in words of several characters */
+} wg__letter;
+
+/* {0} is empty. */
+typedef struct wg__alphabet {
+    wg__letter *letters; /* the most frequent first, equally frequent ones in byte order */
+    int64_t count;
+
+    /* Private. */
+    wg__strings texts;
+    int64_t capacity;
+} wg__alphabet;
+
+/* Fills an empty alphabet with the characters of the words that were counted. [MEMORY] */
+int wg__alphabet_count(wg__alphabet *alphabet, const wg__merge_training *words);
+
+/* How many letters, the most frequent first, make up 99.95 % of the text. */
+int64_t wg__alphabet_covering(const wg__alphabet *alphabet);
+
+/* Frees the letters and makes the alphabet empty. */
+void wg__alphabet_clear(wg__alphabet *alphabet);
 
 #endif

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/replacement.h"
-#include "data/tokenizer/alphabet.h"
+#include "data/tokenizer/merges.h"
 #include "data/tokenizer/sentencepiece.h"
-#include "data/tokenizer/sentencepiece_train.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/unigram.h"
 #include "tensor/internal.h"

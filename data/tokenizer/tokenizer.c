@@ -2,7 +2,6 @@
  * helpers for JSON. See tokenizer.h and kind.h. */
 #include <string.h>
 
-#include "data/dataset/mmap.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"

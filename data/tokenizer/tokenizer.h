@@ -185,6 +185,171 @@ WG_API int wg_tokenizer_extend(const wg_tokenizer *tokenizer, int count, const c
 /* Frees the tokenizer, unless the caller has taken it out and set it to NULL, and the lists. */
 WG_API void wg_vocabulary_extension_clear(wg_vocabulary_extension *extension);
 
+/* The simplest tokenizers: one token a character, as char-rnn and nanoGPT do for Shakespeare, or
+ * one a byte. Any text that they encode decodes to exactly that text. */
+
+/* The tokenizer of bytes: 256 tokens, <0x00> to <0xFF>; the id of a byte is its value. Freed with
+ * wg_tokenizer_free. [MEMORY] */
+WG_API wg_tokenizer *wg_byte_new(void);
+
+typedef struct wg_char_training {
+    bool unknown; /* the first token is <unk>, for characters that the text does not have; without
+                   * it such characters cannot be encoded */
+} wg_char_training;
+
+/* The tokenizer of the characters of a text, in order of code points. U+0000, which a token cannot
+ * hold, is written <0x00>. Freed with wg_tokenizer_free.
+ * [FORMAT for text that is not UTF-8, or empty] */
+WG_API wg_tokenizer *wg_char_train(const char *text, int64_t length,
+                                   const wg_char_training *training);
+
+/* The same from text files together. [also NOT_FOUND, IO] */
+WG_API wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
+                                         const wg_char_training *training);
+
+/* Byte-level byte-pair encoding, GPT-2's   (Sennrich et al. 2016; Radford et al. 2019,
+ * section 2.2).
+ *
+ *     "Hello world"
+ *       split by a regular expression: "Hello", " world"
+ *     H e l l o   \u0120 w o r l d             bytes, each as a character that prints
+ *       neighbours joined, the pairs that were learnt first before the later ones
+ *     Hello   \u0120world
+ *
+ * Any text has ids, and they decode to exactly that text. With the published files the ids equal
+ * those of openai/gpt-2's encoder.py, except for characters that only one of the two Unicode tables
+ * knows. wg_tokenizer_load reads vocab.json with merges.txt, and wg_tokenizer_export writes them.
+ */
+
+typedef struct wg_bpe_options {
+    const char *pattern; /* the regular expression that splits texts; NULL: GPT-2's */
+    bool prefix_space;   /* put a space before a text that does not begin with one */
+    bool whole_words;    /* a part that equals a token is that token, whatever the merges are */
+} wg_bpe_options;
+
+typedef struct wg_bpe_training {
+    int64_t vocabulary_size; /* 0: 4096; fewer if the text has no more pairs to merge */
+    int64_t min_frequency;   /* a pair of pieces seen less often is not merged; 0: 2 */
+    wg_bpe_options options;
+} wg_bpe_training;
+
+/* Learns a vocabulary: the 256 bytes, in the order of their characters as in GPT-2's, then merges,
+ * then
+ * "<|endoftext|>", which vocabulary_size counts. Each merge joins the most frequent pair of
+ * neighbours in the parts of the text; of equals the first in order of their tokens. The same text
+ * gives the same vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not
+ * UTF-8, or empty; ARGUMENT for a vocabulary below 257] */
+WG_API wg_tokenizer *wg_bpe_train(const char *text, int64_t length,
+                                  const wg_bpe_training *training);
+
+/* The same from text files, counted together. [also NOT_FOUND, IO] */
+WG_API wg_tokenizer *wg_bpe_train_files(int count, const char *const *paths,
+                                        const wg_bpe_training *training);
+
+/* WordPiece as BERT defines it   (Devlin et al. 2019; Wu et al. 2016, section 4.1).
+ *
+ *     "Unaffable, isn't it?"
+ *       clean, lower-case, NFD without accents, split at spaces, CJK and punctuation
+ *     unaffable  ,  isn  '  t  it  ?
+ *       longest match from the left; pieces that continue a word begin with ##
+ *     un ##aff ##able  ,  isn  '  t  it  ?
+ *
+ * With the published vocabularies the ids equal those of google-research/bert's tokenization.py on
+ * any text, except for characters that Unicode assigned after that Python was released. */
+
+typedef struct wg_wordpiece_options {
+    bool cased;              /* keep capitals and accents, as the cased models do */
+    int max_word_characters; /* longer words become [UNK]; 0: 200, as published (others use 100) */
+    bool huggingface;        /* fold rare characters as huggingface/tokenizers does, not as
+                              * google-research/bert; a tokenizer.json means this */
+} wg_wordpiece_options;
+
+/* A tokenizer of these tokens in this order; they are copied. Freed with wg_tokenizer_free.
+ * [FORMAT for an empty, repeated or non-UTF-8 token, or if [UNK] is missing] */
+WG_API wg_tokenizer *wg_wordpiece_new(int64_t count, const char *const *tokens,
+                                      const wg_wordpiece_options *options);
+
+/* Reads a vocab.txt, one token a line. Freed with wg_tokenizer_free.
+ * [NOT_FOUND, IO; FORMAT with the line, or if [UNK] is missing] */
+WG_API wg_tokenizer *wg_wordpiece_load(const char *path, const wg_wordpiece_options *options);
+
+/* Writes the vocabulary as a vocab.txt, beside it first and then renamed.
+ * [IO; ARGUMENT if it is not a WordPiece tokenizer] */
+WG_API int wg_wordpiece_save(const wg_tokenizer *tokenizer, const char *path);
+
+/* What a vocabulary makes of the text that it was learnt from. */
+typedef struct wg_wordpiece_report {
+    int64_t tokens, unknown; /* of the whole text; `unknown` of them are [UNK] */
+    int64_t alphabet;        /* characters that the vocabulary has */
+    int64_t wanted_alphabet; /* characters that it was to have; more if it is too small for them */
+    int64_t wanted_vocabulary; /* the size that holds these */
+} wg_wordpiece_report;
+
+typedef struct wg_wordpiece_training {
+    int64_t vocabulary_size; /* 0: 4096; fewer if the text has no more pairs to merge */
+    int64_t min_frequency;   /* a pair of pieces seen less often is not merged; 0: 2 */
+    int64_t alphabet_limit;  /* only so many of the most frequent characters; 0: as many as make up
+                              * 99.95 % of the text, at least 1000, as far as the vocabulary holds
+                              * them */
+    wg_wordpiece_options options;
+    wg_wordpiece_report *report; /* is filled in; NULL: it is not wanted */
+} wg_wordpiece_training;
+
+/* Learns a vocabulary: [PAD] [UNK] [CLS] [SEP] [MASK], then the characters of the text (each as the
+ * beginning of a word, and with ## if it occurs within longer words), then merges. Each merge joins
+ * the most frequent pair of neighbouring pieces in the words of the text (as byte-pair encoding
+ * does, Sennrich et al. 2016); of equals the first in byte order. The same text gives the same
+ * vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8 or has no
+ * words; ARGUMENT for a vocabulary that cannot hold the specials and the characters (of the default
+ * alphabet: 1000 of them), saying what size can] */
+WG_API wg_tokenizer *wg_wordpiece_train(const char *text, int64_t length,
+                                        const wg_wordpiece_training *training);
+
+/* The same from text files, counted together. [also NOT_FOUND, IO] */
+WG_API wg_tokenizer *wg_wordpiece_train_files(int count, const char *const *paths,
+                                              const wg_wordpiece_training *training);
+
+/* Learning a SentencePiece vocabulary: BPE (Sennrich et al. 2016) or the unigram language model
+ * (Kudo 2018), as in SentencePiece (Kudo & Richardson 2018).
+ *
+ *     "low lower  low"
+ *       each word begins with U+2581; letters, digits and other characters are counted apart
+ *     \u2581low x 2   \u2581lower
+ *       the most frequent pair of neighbours is joined first
+ *     <unk> <s> </s>   [<0x00> ... <0xFF>]   lo \u2581lo \u2581low ...   o l w \u2581 ...
+ *       special        bytes, if asked for   merges in order             characters by count
+ *     <unk> <s> </s>   [<0x00> ... <0xFF>]   \u2581low \u2581lower we   e l o w \u2581 ...
+ *       unigram, the same words              pieces and characters, the most probable first
+ *
+ * A piece has at most 16 characters, all letters, all digits or all others.
+ *
+ * The model has SentencePiece's normaliser "identity": characters stay as they are, white space at
+ * the ends of a text is removed, several spaces become one, and each text begins with a space. */
+
+typedef struct wg_sentencepiece_training {
+    bool unigram;            /* or BPE */
+    int64_t vocabulary_size; /* 0: 4096; fewer if the text has no more pieces to learn */
+    int64_t min_frequency;   /* BPE: a pair of pieces seen less often is not merged; 0: 2 */
+    int64_t alphabet_limit;  /* only the most frequent characters become pieces; 0: as many as make
+                              * up 99.95 % of the text */
+    bool byte_fallback;      /* other characters become their bytes, not <unk> */
+} wg_sentencepiece_training;
+
+/* Learns a vocabulary. <unk>, <s> and </s> have the ids 0, 1 and 2. Of equally frequent pairs the
+ * first in byte order is joined; unigram.h has the steps of the other kind. Freed with
+ * wg_tokenizer_free. [FORMAT for text that is not UTF-8, or has no words; ARGUMENT for a vocabulary
+ * that cannot hold the characters; MEMORY] */
+WG_API wg_tokenizer *wg_sentencepiece_train(const char *text, int64_t length,
+                                            const wg_sentencepiece_training *training);
+
+/* The same from text files, counted together. [also NOT_FOUND, IO] */
+WG_API wg_tokenizer *wg_sentencepiece_train_files(int count, const char *const *paths,
+                                                  const wg_sentencepiece_training *training);
+
+/* Writes SentencePiece's tokenizer.model, beside it first and then renamed. [ARGUMENT for a
+ * tokenizer that such a file cannot express; IO, MEMORY] */
+WG_API int wg_sentencepiece_save(const wg_tokenizer *tokenizer, const char *path);
+
 WG_END_DECLS
 
 #endif

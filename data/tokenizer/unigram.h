@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 
-#include "data/tokenizer/alphabet.h"
 #include "data/tokenizer/merges.h"
 
 /* The pieces as a trie. {0} has none. */

@@ -10,12 +10,11 @@
 
 #include "base/array.h"
 #include "base/replacement.h"
-#include "data/tokenizer/alphabet.h"
 #include "data/tokenizer/basic_tokenizer.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/text_file.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 
 #define DEFAULT_WORD_CHARACTERS 200 /* WordpieceTokenizer of google-research/bert */

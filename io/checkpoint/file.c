@@ -1,7 +1,7 @@
 /* The life of a checkpoint file: written beside its place, then put there whole or not at all
  * (base/replacement.h). */
 #include "io/checkpoint/file.h"
-#include "io/file_kind.h"
+#include "io/internal.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 

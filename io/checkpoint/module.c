@@ -4,7 +4,7 @@
  * compared and every difference is reported at once; everything is read, which verifies the
  * checksums; then everything is copied into place. */
 #include "io/checkpoint/file.h"
-#include "io/differences.h"
+#include "io/internal.h"
 #include "io/weights/file.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"

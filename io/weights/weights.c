@@ -12,7 +12,7 @@
 #include <utf8proc.h>
 
 #include "base/array.h"
-#include "io/differences.h"
+#include "io/internal.h"
 #include "io/weights/file.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"

@@ -1,5 +1,4 @@
 /* BLEU and its tokens against sacreBLEU (tests/fixtures/bleu.py). */
-#include "data/score/bleu.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "data/dataset/dataset.h"
-#include "data/dataset/read_text.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/dataset/token_file.h"
+#include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 

@@ -2,7 +2,7 @@
 #include "data/dataset/corpus_check.h"
 
 #include "base/alloc.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
 

@@ -3,10 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
-#include "data/tokenizer/sentencepiece_train.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tests/support/testing.h"
 
 static const char *const pieces[] = {"[PAD]", "[UNK]",  "[CLS]",  "[SEP]", "[MASK]",

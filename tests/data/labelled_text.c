@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "data/tokenizer/kind.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 

@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "data/dataset/labelled_text.h"
-#include "data/tokenizer/sentencepiece_train.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "io/config.h"
 #include "tests/support/testing.h"
 

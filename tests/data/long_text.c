@@ -7,10 +7,7 @@
 
 #include "data/dataset/corpus_check.h"
 #include "data/dataset/dataset.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
-#include "data/tokenizer/sentencepiece_train.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tests/support/testing.h"
 
 /* ---- Texts: lines of one pattern, repeated; all parts that rules may look ahead or back over ----

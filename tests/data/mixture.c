@@ -6,12 +6,11 @@
 
 #include "objectives/masked_lm.h"
 #include "objectives/causal_lm.h"
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "objectives/blank_infilling.h"
 #include "data/batches/builder.h"
 #include "data/batches/batches.h"
 #include "tensor/ops.h"
-#include "data/tokenizer/wordpiece.h"
 #include "tests/support/testing.h"
 
 /* ---- Helpers ---- */

@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/dataset/dataset.h"
 #include "objectives/translation.h"
 #include "io/checkpoint/checkpoint.h"

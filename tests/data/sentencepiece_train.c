@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "data/tokenizer/sentencepiece.h"
-#include "data/tokenizer/sentencepiece_train.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
 

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "data/score/score.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"

@@ -2,7 +2,7 @@
 #include "data/dataset/tagged_words.h"
 
 #include "base/alloc.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/dataset/dataset.h"
 #include "io/checkpoint/checkpoint.h"
 #include "base/alloc.h"

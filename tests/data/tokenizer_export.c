@@ -7,11 +7,9 @@
 #include <unistd.h>
 
 #include "base/replacement.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/kind.h"
-#include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"

@@ -6,7 +6,7 @@
 
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/kind.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "io/checkpoint/checkpoint.h"
 #include "base/alloc.h"
 #include "models/bert.h"
@@ -20,7 +19,7 @@
 #include "models/t5.h"
 #include "models/transformer.h"
 #include "tensor/internal.h"
-#include "tensor/npy.h"
+#include "tensor/tensor.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"

@@ -1,5 +1,5 @@
 /* Metric logs: whole lines of JSON, appended whatever happens between them. */
-#include "io/log.h"
+#include "io/internal.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "io/checkpoint/checkpoint.h"
 #include "models/bert.h"
 #include "models/heads.h"

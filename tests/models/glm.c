@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "objectives/blank_infilling.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "models/glm.h"
 #include "tensor/ops.h"

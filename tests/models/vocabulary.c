@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "models/model.h"
 #include "tests/support/testing.h"
 

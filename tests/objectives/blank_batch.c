@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "objectives/blank_infilling.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"

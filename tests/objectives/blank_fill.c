@@ -6,8 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

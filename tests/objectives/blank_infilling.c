@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "models/glm.h"
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"

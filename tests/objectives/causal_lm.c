@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/tokenizer.h"
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "tests/objectives/task_run.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "objectives/cloze.h"
 #include "gradcheck/gradcheck.h"
 #include "tensor/ops.h"

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 

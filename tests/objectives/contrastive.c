@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "objectives/internal.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

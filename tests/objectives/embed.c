@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "data/tokenizer/kind.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "objectives/objective.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "objectives/masked_lm.h"
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"

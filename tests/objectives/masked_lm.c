@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 #include "models/bert.h"

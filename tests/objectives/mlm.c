@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "models/bert.h"
 #include "models/modernbert.h"
 #include "objectives/internal.h"

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "data/tokenizer/added_tokens.h"
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/kind.h"
-#include "data/tokenizer/wordpiece.h"
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "objectives/objective.h"

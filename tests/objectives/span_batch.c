@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "objectives/span_corruption.h"
-#include "data/tokenizer/wordpiece.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/objectives/task_run.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/score/bleu.h"
-#include "data/tokenizer/bpe.h"
+#include "data/score/score.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tensor/ops.h"
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"

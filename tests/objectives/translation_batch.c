@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tokenizer/bpe.h"
-#include "data/tokenizer/characters.h"
+#include "data/tokenizer/tokenizer.h"
 #include "objectives/translation.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tokenizer/wordpiece.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tests/support/testing.h"
 
 wg_tokenizer *words_tokenizer(const char *letter, int64_t first, int64_t count) {

@@ -1,0 +1,120 @@
+/* What the files of io/ share with others: kinds of files, differences of tensors, JSON of
+ * configurations, and metric logs. */
+#ifndef WG_IO_INTERNAL_H
+#define WG_IO_INTERNAL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/config.h"
+#include "tensor/tensor.h"
+
+/* ---- Kinds of files and folders, for messages that wanted another one. A file is known by its
+ * first bytes, a folder by the names in it. ---- */
+
+/* Writes what `path` is and what can be done with it, to follow "PATH is": "a file of safetensors,
+ * no checkpoint; `wengert convert PATH model.h5' makes one of it". Returns `text`. NULL for a file
+ * that begins as HDF5 does, and for one that cannot be read. */
+const char *wg__file_kind(const char *path, char *text, size_t size);
+
+/* Whether a regular file begins as HDF5's do: checkpoints and token files, and no text. False with
+ * IO if a read failed; without an error if it cannot be opened, or is a pipe, which can be read
+ * once. */
+bool wg__is_hdf5_file(const char *path);
+
+/* False for NULL, too. */
+bool wg__is_file(const char *path);
+bool wg__is_folder(const char *path);
+
+/* ---- Differences between the tensors that a module wants and those that a file has, listed in one
+ * error ---- */
+
+/* The names of one kind of difference, as many as fit: "3 missing (a, b, ...)". */
+typedef struct wg__difference {
+    int64_t count;
+    int64_t biases; /* how many of them end in "bias" */
+    char names[288];
+    bool is_full;
+} wg__difference;
+
+typedef struct wg__differences {
+    wg__difference missing, unexpected, misshapen, transposed;
+} wg__differences;
+
+void wg__note_difference(wg__difference *difference, const char *name);
+
+/* Notes the tensor as misshapen if its shape differs, or its dtype does and one is not floating; a
+ * matrix whose sizes are exchanged as transposed. True if it was noted. */
+bool wg__note_spec(wg__differences *differences, const char *name, const wg_spec *found,
+                   const wg_spec *wanted);
+
+/* 0 if there are none; else -1 with NOT_FOUND if any is missing, else FORMAT. */
+int wg__check_differences(const wg__differences *differences, const char *path, const char *where);
+
+/* ---- Lists and objects in a wg_config, and the JSON behind it ---- */
+
+/* An integer, or the first of a list of integers, as the tokens that end a text may be given. -1
+ * with [FORMAT] */
+int wg__config_first_integer(wg_config *config, const char *key, int64_t *value);
+
+/* The number of items of a list; 0 if the key is missing or no list. */
+int64_t wg__config_list_length(const wg_config *config, const char *key);
+
+/* The object at a key as a configuration of its own, which messages call by the key. Freed with
+ * wg_config_free. NULL if the key is missing, or with [FORMAT, MEMORY] */
+wg_config *wg__config_part(wg_config *config, const char *key);
+
+/* Sets a key to a copy of an object. -1 with [MEMORY] */
+int wg__config_set_part(wg_config *config, const char *key, const wg_config *part);
+
+/* What messages call it. */
+const char *wg__config_name(const wg_config *config);
+
+/* The value of a key, borrowed; NULL if the key is not there or null. The key then counts as read
+ * (wg_config_check). */
+WG__COMMAND json_t *wg__config_value(wg_config *config, const char *key);
+
+/* Whether the key is there with the value null. */
+bool wg__config_is_null(const wg_config *config, const char *key);
+
+/* Refuses a value: "NAME: "key" is VALUE; wanted WANTED". Returns -1 with [FORMAT] */
+int wg__config_refuse_value(const wg_config *config, const char *key, const json_t *value,
+                            const char *wanted);
+
+/* Sets a key; `value` is taken over, NULL stands for no memory. -1 with [MEMORY] */
+int wg__config_set(wg_config *config, const char *key, json_t *value);
+
+/* ---- Metric logs, one JSON object a line, appended to a file. ----
+ *
+ *     wg__metric_log *log = wg__metric_log_open("run.jsonl");
+ *     wg__metric_log_integer(log, "step", 7);
+ *     wg__metric_log_number(log, "loss", 6.5);
+ *     if (wg__metric_log_end_line(log) < 0)        {"step": 7, "loss": 6.5}
+ *         ...
+ *     wg__metric_log_close(log);
+ *
+ * A line is written whole when it is ended, or not at all. */
+
+typedef struct wg__metric_log wg__metric_log;
+
+/* Opens a file for appending, and creates it if it does not exist. If its last line was cut off,
+ * the next begins on a line of its own. NULL with [IO, NOT_FOUND for a folder that is not there,
+ * MEMORY] */
+wg__metric_log *wg__metric_log_open(const char *path);
+
+/* Closes the file; a line that was not ended is dropped. NULL is allowed. */
+void wg__metric_log_close(wg__metric_log *log);
+
+/* Adds a member to the current line. A number that is not finite is written as null, as JSON has no
+ * other way. -1 with [MEMORY; FORMAT for text that is not UTF-8] */
+int wg__metric_log_integer(wg__metric_log *log, const char *name, int64_t value);
+int wg__metric_log_number(wg__metric_log *log, const char *name, double value);
+int wg__metric_log_text(wg__metric_log *log, const char *name, const char *value);
+
+/* Writes the line and begins an empty one. After a failure the file is as it was before the line,
+ * which is dropped. -1 with [IO: disk full and so on; MEMORY], or when an error was pending. */
+int wg__metric_log_end_line(wg__metric_log *log);
+
+#endif
