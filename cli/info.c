@@ -91,14 +91,6 @@ static int read_tokenizer(const arguments *a, const wg_weights *file, json_t *ob
     return wg_error_pending() ? -1 : 0;
 }
 
-static void read_metadata(const wg_weights *file, json_t *object) {
-    json_t *metadata =
-        wg_weights_metadata(file) ? json_loads(wg_weights_metadata(file), 0, NULL) : NULL;
-    if (json_object_size(metadata) > 0)
-        json_object_set(object, "metadata", metadata);
-    json_decref(metadata);
-}
-
 /* The last row of a history: {column: value}. */
 static json_t *last_row(wg_checkpoint *file, const char *group) {
     wg_history history = {0};
@@ -128,30 +120,6 @@ static json_t *environment(wg_checkpoint *file) {
     return object;
 }
 
-static int add_training(wg_checkpoint *file, json_t *object) {
-    int64_t step, total;
-    if (wg_checkpoint_get_integer(file, "/train/step", &step) < 0 ||
-        wg_checkpoint_get_integer(file, "/train/schedule/total_steps", &total) < 0)
-        return -1;
-    json_t *training =
-        json_pack("{s:I, s:I}", "step", (json_int_t)step, "steps", (json_int_t)total);
-    json_object_set_new(training, "last_step", last_row(file, WG_HISTORY_TRAINING));
-    json_object_set_new(training, "last_evaluation", last_row(file, WG_HISTORY_EVALUATION));
-    json_object_set_new(training, "environment", environment(file));
-    return json_object_set_new(object, "training", training);
-}
-
-static int read_training(const arguments *a, const wg_weights *weights, json_t *object) {
-    if (strcmp(wg_weights_format(weights), "hdf5") != 0)
-        return 0;
-    wg_checkpoint *file = wg_checkpoint_open(a->path);
-    int status = file ? 0 : -1;
-    if (status == 0 && wg_checkpoint_has(file, "/train/step"))
-        status = add_training(file, object);
-    wg_checkpoint_close(file);
-    return status < 0 || wg_error_pending() ? -1 : 0;
-}
-
 /* Numbers of adapters, by the names of datasets. */
 static int count_adapter(const char *name, const wg_spec *spec, void *context) {
     const bool counts =
@@ -163,28 +131,39 @@ static int count_adapter(const char *name, const wg_spec *spec, void *context) {
     return 0;
 }
 
-/* What a run with --lora trains, as PEFT's configuration says. */
-static int read_lora(const arguments *a, const wg_weights *weights, json_t *object) {
-    if (strcmp(wg_weights_format(weights), "hdf5") != 0)
-        return 0;
+/* What a run with --lora trains, as PEFT's configuration says, and the progress of a training. */
+static int read_run(const arguments *a, json_t *object) {
+    static const char *const keys[] = {"r", "lora_alpha", "lora_dropout", "target_modules",
+                                       "modules_to_save"};
     wg_checkpoint *file = wg_checkpoint_open(a->path);
-    int status = file ? 0 : -1;
-    if (status == 0 && wg_checkpoint_has(file, "/lora")) {
+    if (!file)
+        return -1;
+    if (wg_checkpoint_has(file, "/lora")) {
         double numbers = 0;
         char *text = wg_checkpoint_get_text(file, "/lora");
         json_t *config = text ? json_loads(text, 0, NULL) : NULL, *lora = json_object();
-        static const char *const keys[] = {"r", "lora_alpha", "lora_dropout", "target_modules",
-                                           "modules_to_save"};
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
             json_object_set(lora, keys[i], json_object_get(config, keys[i]));
-        status = text ? wg_checkpoint_each(file, count_adapter, &numbers) : -1;
+        if (text)
+            wg_checkpoint_each(file, count_adapter, &numbers);
         json_object_set_new(lora, "parameters", json_integer((json_int_t)numbers));
         json_object_set_new(object, "lora", lora);
         json_decref(config);
         wg_text_free(text);
     }
+    int64_t step, total;
+    if (!wg_error_pending() && wg_checkpoint_has(file, "/train/step") &&
+        wg_checkpoint_get_integer(file, "/train/step", &step) == 0 &&
+        wg_checkpoint_get_integer(file, "/train/schedule/total_steps", &total) == 0) {
+        json_t *training =
+            json_pack("{s:I, s:I}", "step", (json_int_t)step, "steps", (json_int_t)total);
+        json_object_set_new(training, "last_step", last_row(file, WG_HISTORY_TRAINING));
+        json_object_set_new(training, "last_evaluation", last_row(file, WG_HISTORY_EVALUATION));
+        json_object_set_new(training, "environment", environment(file));
+        json_object_set_new(object, "training", training);
+    }
     wg_checkpoint_close(file);
-    return status < 0 || wg_error_pending() ? -1 : 0;
+    return wg_error_pending() ? -1 : 0;
 }
 
 static int read_all(const arguments *a, json_t *object) {
@@ -196,11 +175,13 @@ static int read_all(const arguments *a, json_t *object) {
     int status = read_config(a, file, object);
     if (status == 0)
         status = read_tokenizer(a, file, object);
-    read_metadata(file, object);
-    if (status == 0)
-        status = read_lora(a, file, object);
-    if (status == 0)
-        status = read_training(a, file, object);
+    const char *metadata = wg_weights_metadata(file);
+    json_t *found = metadata ? json_loads(metadata, 0, NULL) : NULL;
+    if (json_object_size(found) > 0)
+        json_object_set(object, "metadata", found);
+    json_decref(found);
+    if (status == 0 && strcmp(wg_weights_format(file), "hdf5") == 0)
+        status = read_run(a, object);
     wg_weights_close(file);
     return status;
 }
@@ -255,33 +236,10 @@ static void print_members(const char *title, json_t *object) {
     }
 }
 
-static void print_tensors(const json_t *rows) {
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        printf("    %-62s %s ", json_string_value(json_object_get(row, "name")),
-               json_string_value(json_object_get(row, "dtype")));
-        wg__shape_write(stdout, json_object_get(row, "shape"));
-        putchar('\n');
-    }
-}
-
-/* What it takes to keep, to use and to train the model. AdamW holds a gradient and two moments
- * beside each number. */
-static void print_costs(const json_t *object) {
-    const double memory = number_at(object, "memory_bytes"),
-                 flops = number_at(object, "token_flops"),
-                 attention = number_at(object, "attention_flops");
-    printf("    %-30s %s, and %s with gradients and AdamW's moments, before activations\n",
-           "memory in f32", wg__bytes(memory).text, wg__bytes(4 * memory).text);
-    printf("    %-30s %sFLOP a token, three times as many to train\n", "forward pass",
-           wg__count(flops).text);
-    if (attention > 0)
-        printf("    %-30s %sFLOP a token in a text of %.0f tokens, on top\n", "attention",
-               wg__count(attention).text, number_at(object, "positions"));
-}
-
 static void print_head(const json_t *object) {
     const char *model = json_string_value(json_object_get(object, "model"));
+    const double memory = number_at(object, "memory_bytes"),
+                 attention = number_at(object, "attention_flops");
     const wg__style style = wg__style_of(stdout);
     printf("%s%s%s: %s of %s, %s parameters in %zu tensors\n", style.bold,
            json_string_value(json_object_get(object, "file")), style.plain,
@@ -292,7 +250,14 @@ static void print_head(const json_t *object) {
     if (!model)
         return;
     printf("%smodel:%s %s\n", style.bold, style.plain, model);
-    print_costs(object);
+    /* AdamW holds a gradient and two moments beside each number. */
+    printf("    %-30s %s, and %s with gradients and AdamW's moments, before activations\n",
+           "memory in f32", wg__bytes(memory).text, wg__bytes(4 * memory).text);
+    printf("    %-30s %sFLOP a token, three times as many to train\n", "forward pass",
+           wg__count(number_at(object, "token_flops")).text);
+    if (attention > 0)
+        printf("    %-30s %sFLOP a token in a text of %.0f tokens, on top\n", "attention",
+               wg__count(attention).text, number_at(object, "positions"));
 }
 
 static void print_info(const arguments *a, json_t *object) {
@@ -301,9 +266,14 @@ static void print_info(const arguments *a, json_t *object) {
     const wg__style style = wg__style_of(stdout);
     print_head(object);
     printf("%stensors:%s\n", style.bold, style.plain);
-    if (a->all) {
-        print_tensors(tensors);
-    } else {
+    for (size_t i = 0; a->all && i < json_array_size(tensors); i++) {
+        const json_t *row = json_array_get(tensors, i);
+        printf("    %-62s %s ", json_string_value(json_object_get(row, "name")),
+               json_string_value(json_object_get(row, "dtype")));
+        wg__shape_write(stdout, json_object_get(row, "shape"));
+        putchar('\n');
+    }
+    if (!a->all) {
         json_t *tree = wg__weights_tree(tensors);
         wg__weights_tree_print(tree, stdout);
         json_decref(tree);

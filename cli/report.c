@@ -150,12 +150,6 @@ static int open_report(report *r) {
     return status < 0 || wg_error_pending() ? -1 : 0;
 }
 
-static void clear_report(report *r) {
-    wg__run_history_clear(&r->history);
-    json_decref(r->settings);
-    wg__trained_clear(&r->trained);
-}
-
 /* ---- Cards, curves, configuration ---- */
 
 static void card(FILE *page, const char *value, const char *name) {
@@ -322,19 +316,6 @@ static int write_histograms(const report *r, const wg_state_dict *state, bool gr
 
 /* ---- Gradients of one batch ---- */
 
-static int backward_of(const report *r, wg_training *training) {
-    wg_metrics metrics = {0};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_module_train(r->trained.model.module, true);
-    const wg_task task = wg_training_task(training);
-    wg_tensor *loss = task.loss(task.context, &metrics);
-    const int status = loss ? wg_backward(wg_sum(loss, 0, NULL, false), NULL) : -1;
-    wg_module_train(r->trained.model.module, false);
-    wg_scope_end(&scope, NULL);
-    return status;
-}
-
 static int write_gradients(const report *r, const wg_state_dict *state) {
     enum { BATCH = 8 };
     const wg__trained *t = &r->trained;
@@ -353,7 +334,18 @@ static int write_gradients(const report *r, const wg_state_dict *state) {
                                      .held_out = text,
                                      .batch = BATCH};
     wg_training *training = wg_training_new(t->objective, &setup);
-    int status = training ? backward_of(r, training) : -1;
+    int status = training ? 0 : -1;
+    if (status == 0) {
+        wg_metrics metrics = {0};
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_module_train(t->model.module, true);
+        const wg_task task = wg_training_task(training);
+        wg_tensor *loss = task.loss(task.context, &metrics);
+        status = loss ? wg_backward(wg_sum(loss, 0, NULL, false), NULL) : -1;
+        wg_module_train(t->model.module, false);
+        wg_scope_end(&scope, NULL);
+    }
     if (status == 0) {
         write_section(r->page, "Gradients",
                       "Of the loss of one batch of eight sequences of the corpus.");
@@ -387,13 +379,6 @@ static void watch_attention(const char *path, const wg_tensor *weights, void *co
     free(values);
 }
 
-static void write_token(const report *r, int32_t id) {
-    const char *token = wg_tokenizer_token(r->trained.tokenizer, id);
-    fputs("<b>", r->page);
-    wg__draw_text(r->page, token ? token : "?");
-    fputs("</b>", r->page);
-}
-
 /* The tokens of the text, with those that wg_embed_texts puts around it. */
 static int write_tokens(const report *r, bool encodes) {
     const wg_tokenizer *tokenizer = r->trained.tokenizer;
@@ -404,12 +389,15 @@ static int write_tokens(const report *r, bool encodes) {
     if (wg_tokenizer_encode(tokenizer, r->arguments->text, -1, NULL, &list) < 0)
         return -1;
     fputs("<p class=\"tokens\">", r->page);
-    if (before >= 0)
-        write_token(r, before);
-    for (int64_t i = 0; i < list.count; i++)
-        write_token(r, list.ids[i]);
-    if (behind >= 0)
-        write_token(r, behind);
+    for (int64_t i = -1; i <= list.count; i++) {
+        const int32_t id = i < 0 ? before : i < list.count ? list.ids[i] : behind;
+        const char *token = id < 0 ? NULL : wg_tokenizer_token(tokenizer, id);
+        if (id < 0)
+            continue;
+        fputs("<b>", r->page);
+        wg__draw_text(r->page, token ? token : "?");
+        fputs("</b>", r->page);
+    }
     fputs("</p>\n", r->page);
     wg_token_list_free(&list);
     return 0;
@@ -434,17 +422,6 @@ static int write_attention(const report *r) {
     }
     free(vector);
     return status;
-}
-
-static void write_candidates(const report *r, const wg_filled_blank *blank) {
-    if (blank->text) {
-        wg__draw_text(r->page, blank->text);
-        fputc('\n', r->page);
-    }
-    for (int64_t i = 0; i < blank->candidate_count; i++) {
-        wg__draw_text(r->page, blank->candidates[i].text);
-        fprintf(r->page, "  %.1f %%\n", 100 * blank->candidates[i].probability);
-    }
 }
 
 /* The text with its last word as a blank, unless it has one; freed by free. */
@@ -474,8 +451,17 @@ static int write_fill(const report *r) {
         fputs("<div class=\"sample\">", r->page);
         wg__draw_text(r->page, text);
         fputs("\n\n", r->page);
-        for (int64_t i = 0; i < filled.blank_count; i++)
-            write_candidates(r, &filled.blanks[i]);
+        for (int64_t i = 0; i < filled.blank_count; i++) {
+            const wg_filled_blank *blank = &filled.blanks[i];
+            if (blank->text) {
+                wg__draw_text(r->page, blank->text);
+                fputc('\n', r->page);
+            }
+            for (int64_t k = 0; k < blank->candidate_count; k++) {
+                wg__draw_text(r->page, blank->candidates[k].text);
+                fprintf(r->page, "  %.1f %%\n", 100 * blank->candidates[k].probability);
+            }
+        }
         if (filled.text)
             wg__draw_text(r->page, filled.text);
         fputs("</div>\n", r->page);
@@ -597,6 +583,8 @@ int wg__verb_report(int argc, char **argv) {
     int code = wg__cli_check_apart(a.out, 2, (const char *const[]){a.run, a.corpus});
     if (code == 0)
         code = open_report(&r) < 0 ? wg__cli_fail_pending() : write_file(&r);
-    clear_report(&r);
+    wg__run_history_clear(&r.history);
+    json_decref(r.settings);
+    wg__trained_clear(&r.trained);
     return code;
 }

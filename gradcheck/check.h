@@ -159,6 +159,9 @@ void wg__unravel(int64_t number, int ndim, const int64_t *shape, int64_t *index)
 int wg__gradcheck_input_of(const wg__gradcheck *c, int64_t coordinate);
 int wg__gradcheck_output_of(const wg__gradcheck *c, int64_t value);
 
+/* "input 1 at (0, 2)" of a coordinate, which becomes that of the report. Returns buffer. */
+const char *wg__gradcheck_place(char *buffer, size_t size, wg__gradcheck *c, int64_t at);
+
 /* ---- differences.c ---- */
 
 /* Compares the gradient with differences, as the options say: c->numeric, c->jacobian... -1 with a

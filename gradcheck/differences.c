@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tensor/convert.h"
 #include "tensor/ops.h"
 
 /* Entries of a Jacobian beyond which only its product with the random cotangent is compared. */
@@ -23,14 +24,9 @@ static double refinement(const wg__gradcheck *c) {
 /* Adds `step` to an element, and returns the step after rounding. */
 static double move_element(const wg_tensor *x, int64_t number, double step) {
     void *address = wg__element_address(x, number);
-    if (wg_tensor_dtype(x) == WG_F64) {
-        double before = *(double *)address;
-        *(double *)address = before + step;
-        return *(double *)address - before;
-    }
-    float before = *(float *)address;
-    *(float *)address = (float)((double)before + step);
-    return (double)*(float *)address - (double)before;
+    const double before = wg__element(x->spec.dtype, address);
+    wg__set_element(x->spec.dtype, address, before + step);
+    return wg__element(x->spec.dtype, address) - before;
 }
 
 int wg__gradcheck_evaluate_moved(wg__gradcheck *c, const double *direction, int64_t at, double step,
@@ -352,10 +348,6 @@ static int is_remembered(const block *b) {
                    : 0;
 }
 
-static int at_a_jump(const block *b) {
-    return b->c->jumps ? found(b, WG_DIAGNOSIS_JUMP, "%s", "") : 0;
-}
-
 /* Every coordinate that disagrees is a kink. */
 static int at_a_kink(const block *b) {
     int64_t worst = -1;
@@ -410,10 +402,7 @@ static int pull_elsewhere(const block *b, double *gradient, bool *differs) {
         wg__snapshot *snapshot = &c->snapshots[c->wanted[w]];
         for (int64_t i = 0; i < wg_tensor_count(snapshot->of); i++) {
             char *address = wg__element_address(snapshot->of, i);
-            if (c->dtype == WG_F64)
-                *(double *)address *= 1 - 1.0 / 16;
-            else
-                *(float *)address *= 1 - 1.0F / 16;
+            wg__set_element(c->dtype, address, (1 - 1.0 / 16) * wg__element(c->dtype, address));
         }
         wg_tensor_touch(snapshot->of);
         wg__snapshot_free(snapshot);
@@ -447,13 +436,8 @@ static int pull_elsewhere_and_back(const block *b, double *gradient, bool *diffe
     int status = pull_elsewhere(b, gradient, differs);
     for (int w = 0; w < c->wanted_count; w++) {
         wg_tensor *x = c->wanted_inputs[w];
-        for (int64_t i = 0; i < wg_tensor_count(x); i++) {
-            char *address = wg__element_address(x, i);
-            if (c->dtype == WG_F64)
-                *(double *)address = before[c->wanted_at[w] + i];
-            else
-                *(float *)address = (float)before[c->wanted_at[w] + i];
-        }
+        for (int64_t i = 0; i < wg_tensor_count(x); i++)
+            wg__set_element(c->dtype, wg__element_address(x, i), before[c->wanted_at[w] + i]);
         wg_tensor_touch(x);
     }
     wg__free(before);
@@ -541,17 +525,6 @@ static bool jvp_agrees_with_vjp(wg__gradcheck *c) {
     return agrees && fabs(forward - reverse) <= (c->dtype == WG_F64 ? 1e-8 : 1e-3) * scale;
 }
 
-/* Differences of forward disagree with the vjp by a factor. A decomposition, with which forward
- * agrees, or a jvp, with which the vjp agrees, says which of the two is wrong. Returns what the
- * report says of it. */
-static const char *suspect(wg__gradcheck *c) {
-    if (!c->op || c->order > 1 || c->op->decompose)
-        return "";
-    bool agrees = jvp_agrees_with_vjp(c);
-    c->blames = agrees ? "forward" : "vjp or forward";
-    return agrees ? "; the jvp agrees with the vjp" : "";
-}
-
 static int has_factor(const block *b) {
     double products = 0, squares = 0;
     int64_t significant = 0;
@@ -573,7 +546,13 @@ static int has_factor(const block *b) {
     explain_factor(b, factor, why, sizeof why);
     bool is_sign = fabs(factor + 1) < 1e-3;
     bool is_small = fabs(factor - 1) < 0.02;
-    const char *agrees = suspect(b->c);
+    /* A decomposition, with which forward agrees, or a jvp, with which the vjp agrees, says which
+     * of forward and the vjp is wrong. */
+    const char *agrees = "";
+    if (b->c->op && b->c->order == 1 && !b->c->op->decompose) {
+        agrees = jvp_agrees_with_vjp(b->c) ? "; the jvp agrees with the vjp" : "";
+        b->c->blames = *agrees ? "forward" : "vjp or forward";
+    }
     return found(b,
                  is_sign    ? WG_DIAGNOSIS_SIGN
                  : is_small ? WG_DIAGNOSIS_SMALL_FACTOR
@@ -707,45 +686,38 @@ static int is_exchanged(const block *b) {
 
 /* ---- All of them ---- */
 
-static int is_local(const block *b) {
-    int64_t wrong = 0;
-    for (int64_t row = 0; row < b->rows; row++)
-        wrong += !row_agrees(b, row);
-    return 2 * wrong > b->rows ? 0
-                               : found(b, WG_DIAGNOSIS_LOCAL, "%lld of %lld coordinates disagree",
-                                       (long long)wrong, (long long)b->rows);
-}
-
-static void describe(block *b) {
-    const wg__gradcheck *c = b->c;
+static int diagnose(wg__gradcheck *c) {
     const wg_gradcheck_report *r = c->report;
     char name[160], at[128], output[128] = "", place[96];
+    int w = 0;
+    while (c->wanted[w] != r->input)
+        w++;
+    block b = block_of(c, w);
     if (r->output >= 0)
         snprintf(output, sizeof output, "d output %d at %s / d ", r->output,
                  wg__index_text(place, sizeof place, r->output_ndim, r->output_coordinate));
-    snprintf(b->where, sizeof b->where,
+    snprintf(b.where, sizeof b.where,
              "%s%s at %s: numeric %.9g, analytic %.9g (off by %.3g, %.3g of it)", output,
              wg__gradcheck_input_text(name, sizeof name, c, r->input),
              wg__index_text(at, sizeof at, r->ndim, r->coordinate), r->numeric, r->analytic,
              r->absolute_error, r->relative_error);
-}
-
-static int diagnose(wg__gradcheck *c) {
-    int w = 0;
-    while (c->wanted[w] != c->report->input)
-        w++;
-    block b = block_of(c, w);
-    describe(&b);
     bool ignores_inputs;
-    if ((c->op && is_remembered(&b) < 0) || at_a_jump(&b) < 0 || at_a_kink(&b) < 0 ||
-        not_finite(&b) < 0 || is_zero(&b) < 0 || does_not_depend(&b, &ignores_inputs) < 0 ||
-        has_factor(&b) < 0 || is_transposed(&b) < 0 || is_exchanged(&b) < 0 || is_unsummed(&b) < 0)
+    if (c->op && is_remembered(&b) < 0)
+        return -1;
+    if (c->jumps)
+        return found(&b, WG_DIAGNOSIS_JUMP, "%s", "");
+    if (at_a_kink(&b) < 0 || not_finite(&b) < 0 || is_zero(&b) < 0 ||
+        does_not_depend(&b, &ignores_inputs) < 0 || has_factor(&b) < 0 || is_transposed(&b) < 0 ||
+        is_exchanged(&b) < 0 || is_unsummed(&b) < 0)
         return -1;
     if (ignores_inputs)
         return found(&b, WG_DIAGNOSIS_IGNORES_INPUTS, "%s", "");
-    if (is_local(&b) < 0)
-        return -1;
-    return found(&b, WG_DIAGNOSIS_WRONG, "%s", "");
+    int64_t wrong = 0;
+    for (int64_t row = 0; row < b.rows; row++)
+        wrong += !row_agrees(&b, row);
+    return 2 * wrong > b.rows ? found(&b, WG_DIAGNOSIS_WRONG, "%s", "")
+                              : found(&b, WG_DIAGNOSIS_LOCAL, "%lld of %lld coordinates disagree",
+                                      (long long)wrong, (long long)b.rows);
 }
 
 /* ---- Comparing ---- */
@@ -817,20 +789,6 @@ static int compare_slowly(wg__gradcheck *c) {
 
 enum { DIRECTIONS = 2 };
 
-/* A direction of length 1 within one input. */
-static void make_direction(const wg__gradcheck *c, int w, wg_generator *generator,
-                           double *direction) {
-    int64_t begin = c->wanted_at[w], count = wg_tensor_count(c->wanted_inputs[w]);
-    double square = 0;
-    memset(direction, 0, (size_t)c->coordinate_count * sizeof *direction);
-    for (int64_t i = begin; i < begin + count; i++) {
-        direction[i] = wg_random_normal(generator);
-        square += direction[i] * direction[i];
-    }
-    for (int64_t i = begin; i < begin + count; i++)
-        direction[i] /= sqrt(square);
-}
-
 /* 1 when the direction agrees, 0 when not, -1 with a verdict. */
 static int compare_direction(wg__gradcheck *c, const double *direction) {
     if (wg__gradcheck_slope(c, direction, -1, c->options.eps) < 0)
@@ -857,8 +815,17 @@ static int compare_fast(wg__gradcheck *c) {
     int agrees = direction ? 1 : -1;
     for (int w = 0; w < c->wanted_count; w++)
         for (int r = 0; r < DIRECTIONS && agrees > 0 && wg_tensor_count(c->wanted_inputs[w]) > 0;
-             r++) {
-            make_direction(c, w, &generator, direction);
+             r++) { /* a direction of length 1 within one input */
+            const int64_t begin = c->wanted_at[w],
+                          end = begin + wg_tensor_count(c->wanted_inputs[w]);
+            double square = 0;
+            memset(direction, 0, (size_t)c->coordinate_count * sizeof *direction);
+            for (int64_t i = begin; i < end; i++) {
+                direction[i] = wg_random_normal(&generator);
+                square += direction[i] * direction[i];
+            }
+            for (int64_t i = begin; i < end; i++)
+                direction[i] /= sqrt(square);
             agrees = compare_direction(c, direction);
         }
     wg__free(direction);

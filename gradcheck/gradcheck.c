@@ -98,13 +98,6 @@ static int compare_with_first(wg__gradcheck *second, const wg__gradcheck *first)
                               second->values[at], first->analytic[at]);
 }
 
-static int check_second(wg__gradcheck *second, const wg__gradcheck *first) {
-    if (wg__gradcheck_prepare(second) < 0 || wg__gradcheck_measure(second) < 0 ||
-        compare_with_first(second, first) < 0 || wg__gradcheck_conduct_before(second) < 0)
-        return -1;
-    return second->coordinate_count == 0 ? 0 : wg__gradcheck_differences(second);
-}
-
 static int order2(wg__gradcheck *first) {
     int weights = first->weighted_count, inputs = first->input_count;
     wg_tensor **all = wg__calloc((size_t)(inputs + wg__times(2, weights) + 1), sizeof *all);
@@ -131,7 +124,15 @@ static int order2(wg__gradcheck *first) {
                             .dtype = first->dtype,
                             .options = first->options,
                             .report = first->report};
-    int status = check_second(&second, first);
+    int status = wg__gradcheck_prepare(&second);
+    if (status == 0)
+        status = wg__gradcheck_measure(&second);
+    if (status == 0)
+        status = compare_with_first(&second, first);
+    if (status == 0)
+        status = wg__gradcheck_conduct_before(&second);
+    if (status == 0 && second.coordinate_count > 0)
+        status = wg__gradcheck_differences(&second);
     if (second.report->order < 2 && status == 0)
         second.report->order = 2;
     wg__gradcheck_free(&second);
@@ -248,14 +249,6 @@ static int replay(int input_count, wg_tensor *const *inputs, int output_count, w
     return r->function(input_count, inputs, output_count, outputs, r->context);
 }
 
-/* The dtype of its parameters; f32 for none. */
-static wg_dtype dtype_of(const wg_state_dict *state) {
-    for (int64_t i = 0; i < state->count; i++)
-        if (state->entries[i].slot->kind == WG_SLOT_PARAMETER)
-            return wg_tensor_dtype(state->entries[i].slot->tensor);
-    return WG_F32;
-}
-
 static int check_module(replayed *r, const wg_state_dict *state, int input_count,
                         wg_tensor *const *inputs, int output_count, wg_gradcheck_options options,
                         wg_gradcheck_report *report) {
@@ -278,17 +271,6 @@ static int check_module(replayed *r, const wg_state_dict *state, int input_count
     return status;
 }
 
-/* Also after a failure, whose error has to stay. */
-static int cast_back(wg_module *module, wg_dtype dtype, int status,
-                     const wg_gradcheck_report *report) {
-    if (status == 0)
-        return wg_module_to(module, dtype);
-    wg_error_clear();
-    return wg_module_to(module, dtype) < 0
-               ? -1
-               : wg_fail(WG_ERROR_GRADIENT, "gradcheck", "%s", report->message);
-}
-
 int wg_gradcheck_module(wg_module *module, wg_function function, void *context, int input_count,
                         wg_tensor *const *inputs, int output_count,
                         const wg_gradcheck_options *options, wg_gradcheck_report *report) {
@@ -306,11 +288,19 @@ int wg_gradcheck_module(wg_module *module, wg_function function, void *context, 
     if (!state)
         return -1;
     replayed r = {function, context, module, *wg_module_generator(module)};
-    wg_dtype before = dtype_of(state);
+    wg_dtype before = WG_F32; /* of its parameters */
+    for (int64_t i = state->count - 1; i >= 0; i--)
+        if (state->entries[i].slot->kind == WG_SLOT_PARAMETER)
+            before = wg_tensor_dtype(state->entries[i].slot->tensor);
     int status = wg_module_to(module, given.f32 ? WG_F32 : WG_F64);
     if (status == 0) {
         status = check_module(&r, state, input_count, inputs, output_count, given, report);
-        status = cast_back(module, before, status, report);
+        if (status < 0) /* the module is cast back, and the error has to stay */
+            wg_error_clear();
+        if (wg_module_to(module, before) < 0)
+            status = -1;
+        else if (status < 0)
+            wg_fail(WG_ERROR_GRADIENT, "gradcheck", "%s", report->message);
     }
     *wg_module_generator(module) = r.generator;
     wg_state_dict_free(state);
@@ -318,17 +308,6 @@ int wg_gradcheck_module(wg_module *module, wg_function function, void *context, 
 }
 
 /* ---- Examples: modules with inputs ---- */
-
-static void prepare_inputs(wg_module_sample *sample, bool f32) {
-    for (int i = 0; i < sample->input_count; i++) {
-        wg_tensor *x = sample->inputs[i];
-        if (!x || wg_tensor_dtype(x) != WG_F64)
-            continue;
-        x = wg_detach(f32 ? wg_cast(x, WG_F32) : x);
-        wg_set_requires_grad(x, true);
-        sample->inputs[i] = x;
-    }
-}
 
 /* Adds the counts of the samples before to the report of this one. */
 static void add_counts(wg_gradcheck_report *all, const wg_gradcheck_report *one) {
@@ -346,7 +325,13 @@ static void add_counts(wg_gradcheck_report *all, const wg_gradcheck_report *one)
 static int check_example(wg_module_sample *sample, const wg_gradcheck_options *options, int index,
                          wg_gradcheck_report *all) {
     wg_gradcheck_report one = {.function = ""};
-    prepare_inputs(sample, options->f32);
+    for (int i = 0; i < sample->input_count; i++) {
+        wg_tensor *x = sample->inputs[i];
+        if (!x || wg_tensor_dtype(x) != WG_F64)
+            continue;
+        sample->inputs[i] = wg_detach(options->f32 ? wg_cast(x, WG_F32) : x);
+        wg_set_requires_grad(sample->inputs[i], true);
+    }
     int status = wg_gradcheck_module(
         sample->module, sample->forward, sample->context ? sample->context : sample->module,
         sample->input_count, sample->inputs, sample->output_count ? sample->output_count : 1,

@@ -294,14 +294,10 @@ typedef struct wg_module_library {
                                                sizeof(wg_module_sample), sizeof(wg_module),        \
                                                wengert_module_list}
 
-/* Opens a shared library of ops, written as tensor/op.h's WG_EXPORT_OPS says, and gives the ops
- * that it exports, a list that ends in NULL. The library stays open to the end of the program. NULL
- * with [NOT_FOUND; FORMAT for a file that is no such library, or was built for another copy or
- * version of wengert] */
-WG_API const wg_op *const *wg_op_library_open(const char *path);
-
-/* The same for a library that exports ops, modules, or both: lists that end in NULL and may be
- * empty. -1 with [as wg_op_library_open; both lists are then NULL] */
+/* Opens a shared library of ops, of modules, or of both, as WG_EXPORT_OPS (tensor/op.h) and
+ * WG_EXPORT_MODULES export them: lists that end in NULL and may be empty. The library stays open to
+ * the end of the program. -1 with [NOT_FOUND; FORMAT for a file that is no such library, or was
+ * built for another copy or version of wengert; both lists are then NULL] */
 WG_API int wg_gradcheck_library_open(const char *path, const wg_op *const **ops,
                                      const wg_module_example *const **examples);
 

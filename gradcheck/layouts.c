@@ -193,16 +193,11 @@ static int compare(wg__gradcheck *c, const results *r, const double *values,
                          : -1;
     if (at < 0)
         return 0;
-    const int w = wg__gradcheck_input_of(c, at);
-    const wg_tensor *x = c->wanted_inputs[w];
-    char index[128];
-    c->report->ndim = wg_tensor_ndim(x);
-    wg__unravel(at - c->wanted_at[w], c->report->ndim, wg_tensor_shape(x), c->report->coordinate);
-    return wg__gradcheck_fail(
-        c, WG_DIAGNOSIS_LAYOUT, c->wanted[w],
-        "the gradient of input %d at %s is %.9g where contiguous copies give %.9g", c->wanted[w],
-        wg__index_text(index, sizeof index, c->report->ndim, c->report->coordinate),
-        r->gradients[at], gradients[at]);
+    char place[320];
+    return wg__gradcheck_fail(c, WG_DIAGNOSIS_LAYOUT, c->wanted[wg__gradcheck_input_of(c, at)],
+                              "the gradient of %s is %.9g where contiguous copies give %.9g",
+                              wg__gradcheck_place(place, sizeof place, c, at), r->gradients[at],
+                              gradients[at]);
 }
 
 /* Makes the views of a case. With `copied`, the tensors of the case are contiguous copies of the

@@ -65,23 +65,6 @@ static void merge(op_check *o, const wg_gradcheck_report *one) {
     all->largest_absolute_error = fmax(kept.largest_absolute_error, one->largest_absolute_error);
 }
 
-static wg__gradcheck check_of(const op_check *o, const wg_sample *sample, wg__sampled_op *sampled,
-                              wg_gradcheck_report *report) {
-    *sampled = (wg__sampled_op){o->op, sample->options};
-    return (wg__gradcheck){.function = apply_sample,
-                           .context = sampled,
-                           .op = o->op,
-                           .argument_count = sample->input_count,
-                           .user_count = sample->input_count,
-                           .input_count = sample->input_count,
-                           .inputs = sample->inputs,
-                           .output_count = o->op->output_count,
-                           .order = 1,
-                           .dtype = o->options.f32 ? WG_F32 : WG_F64,
-                           .options = o->options,
-                           .report = report};
-}
-
 /* Floating inputs are cast to the checked dtype, and require a gradient where the op has one. */
 static void make_leaves(const op_check *o, wg_sample *sample) {
     for (int i = 0; i < sample->input_count; i++) {
@@ -162,13 +145,25 @@ static int check_threads(wg__gradcheck *c) {
 }
 
 static int check_one(op_check *o, const variant *v, int number, wg_gradcheck_report *report) {
-    wg__sampled_op sampled;
-    wg__gradcheck c = check_of(o, &v->sample, &sampled, report);
-    c.derived = v->kind != SAMPLE;
-    c.layouts = !c.derived && !o->options.no_variants;
+    wg__sampled_op sampled = {o->op, v->sample.options};
+    const bool derived = v->kind != SAMPLE;
+    wg__gradcheck c = {.function = apply_sample,
+                       .context = &sampled,
+                       .op = o->op,
+                       .argument_count = v->sample.input_count,
+                       .user_count = v->sample.input_count,
+                       .input_count = v->sample.input_count,
+                       .inputs = v->sample.inputs,
+                       .output_count = o->op->output_count,
+                       .order = 1,
+                       .derived = derived,
+                       .layouts = !derived && !o->options.no_variants,
+                       .dtype = o->options.f32 ? WG_F32 : WG_F64,
+                       .options = o->options,
+                       .report = report};
     report->sample = number;
     snprintf(report->variant, sizeof report->variant, "%s", v->name);
-    if (c.derived)
+    if (derived)
         c.options.order = 1;
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -321,26 +316,6 @@ int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
 
 /* ---- Ops and modules in a shared library of the user's ---- */
 
-/* What it exports has to run on the very library that checks it. */
-static bool shares_library(void *handle) {
-    void *symbol = dlsym(handle, "wg_op_count");
-    int (*theirs)(void);
-    memcpy(&theirs, &symbol, sizeof theirs);
-    return theirs == wg_op_count;
-}
-
-static bool ops_fit(const wg_op_library *library) {
-    return !library ||
-           (library->op_size == sizeof(wg_op) && library->call_size == sizeof(wg_call) &&
-            library->sample_size == sizeof(wg_sample));
-}
-
-static bool modules_fit(const wg_module_library *library) {
-    return !library || (library->example_size == sizeof(wg_module_example) &&
-                        library->sample_size == sizeof(wg_module_sample) &&
-                        library->module_size == sizeof(wg_module));
-}
-
 static int read_exports(void *handle, const char *path, const wg_op *const **ops,
                         const wg_module_example *const **examples) {
     static const wg_op *const no_ops[] = {NULL};
@@ -352,14 +327,21 @@ static int read_exports(void *handle, const char *path, const wg_op *const **ops
                        "%s exports no ops and no modules: it needs WG_EXPORT_OPS(&op, ...) or "
                        "WG_EXPORT_MODULES(&example, ...) outside of its functions",
                        path);
-    if (!shares_library(handle))
+    void *symbol = dlsym(handle, "wg_op_count"); /* of the library that it runs on */
+    int (*theirs)(void);
+    memcpy(&theirs, &symbol, sizeof theirs);
+    if (theirs != wg_op_count)
         return wg_fail(
             WG_ERROR_FORMAT, "op_library",
             "%s runs on another copy of libwengert than this command: link it with the library "
             "that the command is linked with (a command built with --disable-shared can load "
             "no ops and no modules)",
             path);
-    if (!ops_fit(of_ops) || !modules_fit(of_modules))
+    if ((of_ops && (of_ops->op_size != sizeof(wg_op) || of_ops->call_size != sizeof(wg_call) ||
+                    of_ops->sample_size != sizeof(wg_sample))) ||
+        (of_modules && (of_modules->example_size != sizeof(wg_module_example) ||
+                        of_modules->sample_size != sizeof(wg_module_sample) ||
+                        of_modules->module_size != sizeof(wg_module))))
         return wg_fail(
             WG_ERROR_FORMAT, "op_library",
             "%s was compiled against the headers of another version of wengert: compile it anew",
@@ -389,16 +371,4 @@ int wg_gradcheck_library_open(const char *path, const wg_op *const **ops,
         return 0;
     dlclose(handle);
     return -1;
-}
-
-const wg_op *const *wg_op_library_open(const char *path) {
-    const wg_op *const *ops;
-    const wg_module_example *const *examples;
-    if (wg_gradcheck_library_open(path, &ops, &examples) < 0)
-        return NULL;
-    if (*ops)
-        return ops;
-    wg_fail(WG_ERROR_FORMAT, "op_library",
-            "%s exports no ops: it needs WG_EXPORT_OPS(&op, ...) outside of its functions", path);
-    return NULL;
 }

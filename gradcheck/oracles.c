@@ -24,13 +24,21 @@ static bool has_both(const wg__gradcheck *c) {
     return c->op && c->op->forward && c->op->decompose;
 }
 
-/* The op without its kernels: a composite, whose ops are recorded. */
-static wg_op composite_of(const wg_op *op) {
-    wg_op composite = *op;
-    composite.forward = NULL;
-    composite.vjp = NULL;
-    composite.is_view = composite.places_outputs = false;
-    return composite;
+/* The check of the op without its kernels: of a composite, whose ops are recorded. */
+typedef struct decomposed {
+    wg__gradcheck check;
+    wg_op op;
+    wg__sampled_op sampled;
+} decomposed;
+
+static void decompose(decomposed *d, const wg__gradcheck *c) {
+    d->op = *c->op;
+    d->op.forward = NULL;
+    d->op.vjp = NULL;
+    d->op.is_view = d->op.places_outputs = false;
+    d->sampled = (wg__sampled_op){&d->op, ((const wg__sampled_op *)c->context)->options};
+    d->check = *c;
+    d->check.context = &d->sampled;
 }
 
 /* The place of the worst number that is not `expected` within `limit` of the largest; -1 for none.
@@ -62,19 +70,6 @@ static const char *value_text(char *buffer, size_t size, const wg__gradcheck *c,
     wg__unravel(value - c->weighted_at[k], y->ndim, y->shape, index);
     snprintf(buffer, size, "output %d at %s", c->weighted[k],
              wg__index_text(at, sizeof at, y->ndim, index));
-    return buffer;
-}
-
-/* "the gradient of input 0 at (1, 2)". Returns buffer. */
-static const char *coordinate_text(char *buffer, size_t size, const wg__gradcheck *c, int64_t at) {
-    int w = wg__gradcheck_input_of(c, at);
-    const wg_tensor *x = c->wanted_inputs[w];
-    int64_t index[WG_MAX_DIMS];
-    char name[96], place[128];
-    wg__unravel(at - c->wanted_at[w], wg_tensor_ndim(x), wg_tensor_shape(x), index);
-    snprintf(buffer, size, "the gradient of %s at %s",
-             wg__gradcheck_input_text(name, sizeof name, c, c->wanted[w]),
-             wg__index_text(place, sizeof place, wg_tensor_ndim(x), index));
     return buffer;
 }
 
@@ -128,14 +123,12 @@ static const char *vote_of_vjp(wg__gradcheck *c, wg__gradcheck *composite) {
 int wg__gradcheck_decomposed_values(wg__gradcheck *c) {
     if (!has_both(c))
         return 0;
-    wg_op composite = composite_of(c->op);
-    wg__sampled_op sampled = {&composite, ((const wg__sampled_op *)c->context)->options};
-    wg__gradcheck again = *c;
+    decomposed d;
     wg_gradcheck_report ignored = *c->report;
-    again.context = &sampled;
-    again.report = &ignored;
-    again.blames = "decompose";
-    if (wg__gradcheck_evaluate(&again, c->plus) < 0)
+    decompose(&d, c);
+    d.check.report = &ignored;
+    d.check.blames = "decompose";
+    if (wg__gradcheck_evaluate(&d.check, c->plus) < 0)
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_DECOMPOSITION, -1, "decompose fails: %.300s",
                                   ignored.message);
     int64_t at = worst_of(c->value_count, c->values, c->plus, limit_of(c));
@@ -144,7 +137,7 @@ int wg__gradcheck_decomposed_values(wg__gradcheck *c) {
     char what[192], values[128];
     snprintf(values, sizeof values, "forward gives %.9g, decompose %.9g", c->values[at],
              c->plus[at]);
-    const char *vote = vote_of_vjp(c, &again);
+    const char *vote = vote_of_vjp(c, &d.check);
     return wg__gradcheck_fail(c, WG_DIAGNOSIS_DECOMPOSITION, -1, "%s: %s%s",
                               value_text(what, sizeof what, c, at), values, vote);
 }
@@ -152,21 +145,19 @@ int wg__gradcheck_decomposed_values(wg__gradcheck *c) {
 int wg__gradcheck_decomposed_gradient(wg__gradcheck *c) {
     if (!has_both(c) || c->coordinate_count == 0)
         return 0;
-    wg_op composite = composite_of(c->op);
-    wg__sampled_op sampled = {&composite, ((const wg__sampled_op *)c->context)->options};
-    wg__gradcheck again = *c;
-    again.context = &sampled;
+    decomposed d;
+    decompose(&d, c);
     double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
-    int status = gradient ? wg__gradcheck_gradient(&again, &(wg__pull_options){0}, gradient)
+    int status = gradient ? wg__gradcheck_gradient(&d.check, &(wg__pull_options){0}, gradient)
                           : wg__gradcheck_no_memory(c);
     int64_t at =
         status < 0 ? -1 : worst_of(c->coordinate_count, c->analytic, gradient, limit_of(c));
-    char what[256];
+    char what[320];
     if (at >= 0)
         status = wg__gradcheck_fail(
             c, WG_DIAGNOSIS_RECORDED, c->wanted[wg__gradcheck_input_of(c, at)],
-            "%s is %.9g by the vjp, %.9g by differentiating decompose",
-            coordinate_text(what, sizeof what, c, at), c->analytic[at], gradient[at]);
+            "the gradient of %s is %.9g by the vjp, %.9g by differentiating decompose",
+            wg__gradcheck_place(what, sizeof what, c, at), c->analytic[at], gradient[at]);
     wg__free(gradient);
     return status;
 }
@@ -264,7 +255,7 @@ static int64_t worst_narrow(int64_t count, const double *narrow, const double *w
 static int judge_f32(f32_check *f) {
     wg__gradcheck *c = f->c;
     wg_diagnosis diagnosis = f->only_finite ? WG_DIAGNOSIS_AT_LARGE : WG_DIAGNOSIS_F32;
-    char what[256];
+    char what[320];
     for (int k = 0; k < c->weighted_count; k++) {
         int64_t begin = c->weighted_at[k];
         int64_t count = wg__spec_count(&c->output_specs[c->weighted[k]]);
@@ -282,10 +273,10 @@ static int judge_f32(f32_check *f) {
         int64_t at = worst_narrow(count, f->narrow.gradients + begin, f->wide.gradients + begin,
                                   f->gradient_radius + begin, f->only_finite);
         if (at >= 0)
-            return wg__gradcheck_fail(c, diagnosis, c->wanted[w], "%s is %.9g in f32, %.9g in f64",
-                                      coordinate_text(what, sizeof what, c, begin + at),
-                                      f->narrow.gradients[begin + at],
-                                      f->wide.gradients[begin + at]);
+            return wg__gradcheck_fail(
+                c, diagnosis, c->wanted[w], "the gradient of %s is %.9g in f32, %.9g in f64",
+                wg__gradcheck_place(what, sizeof what, c, begin + at),
+                f->narrow.gradients[begin + at], f->wide.gradients[begin + at]);
     }
     c->blames = NULL;
     return 0;
@@ -312,21 +303,6 @@ static void make_inputs(f32_check *f, wg_tensor **rounded, wg_tensor **narrow) {
     }
 }
 
-/* True if f32 is not for this op, or gives outputs of other dtypes. */
-static bool refuses_f32(f32_check *f, wg_tensor **narrow) {
-    wg__gradcheck *c = f->c;
-    const wg__sampled_op *sampled = c->context;
-    wg_tensor *outputs[WG_MAX_OUTPUTS];
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    bool refused = wg_apply(c->op, c->input_count, narrow, sampled->options, outputs) < 0;
-    for (int j = 0; !refused && j < c->output_count; j++)
-        refused = wg_tensor_dtype(outputs[j]) != f->specs[j].dtype;
-    wg_error_clear();
-    wg_scope_end(&scope, NULL);
-    return refused;
-}
-
 static int compare_f32(f32_check *f) {
     wg__gradcheck *c = f->c;
     wg_tensor **rounded = f->inputs, **narrow = rounded + c->input_count;
@@ -335,7 +311,16 @@ static int compare_f32(f32_check *f) {
     make_inputs(f, rounded, narrow);
     if (wg_error_pending())
         return wg__gradcheck_no_memory(c);
-    if (refuses_f32(f, narrow))
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    bool refused = wg_apply(c->op, c->input_count, narrow,
+                            ((const wg__sampled_op *)c->context)->options, outputs) < 0;
+    for (int j = 0; !refused && j < c->output_count; j++)
+        refused = wg_tensor_dtype(outputs[j]) != f->specs[j].dtype;
+    wg_error_clear();
+    wg_scope_end(&scope, NULL);
+    if (refused) /* f32 is not for this op, or gives outputs of other dtypes */
         return 0;
     if (run_as(c, WG_F64, rounded, wanted, wide_weights, c->output_specs, &f->wide) < 0) {
         wg_error_clear();
@@ -442,31 +427,23 @@ static void make_tangents(forward *f, int only, wg_tensor **tangents) {
     }
 }
 
-static int read_tangents(forward *f, wg_tensor *const *found) {
-    const wg__gradcheck *c = f->c;
-    for (int k = 0; k < c->weighted_count; k++) {
-        const wg_tensor *t = found[c->weighted[k]];
-        const wg_spec *spec = &c->output_specs[c->weighted[k]];
-        if (!t || !wg__same_shape(&t->spec, spec) || t->spec.dtype != spec->dtype)
-            return wg__gradcheck_fail(
-                f->c, forward_diagnosis(f->c), -1,
-                "the tangent of output %d is missing, or of another shape or dtype",
-                c->weighted[k]);
-        wg__read_doubles(found[c->weighted[k]], f->tangent + c->weighted_at[k]);
-    }
-    return 0;
-}
-
 /* The values must be those of a run without tangents. */
-static int compare_values(forward *f, wg_tensor *const *outputs) {
+static int read_tangents(forward *f, wg_tensor *const *outputs, wg_tensor *const *found) {
     wg__gradcheck *c = f->c;
     for (int k = 0; k < c->weighted_count; k++) {
-        int64_t count = wg_tensor_count(outputs[c->weighted[k]]);
-        wg__read_doubles(wg_detach(outputs[c->weighted[k]]), c->plus);
-        if (wg__gradcheck_unlike(c, count, c->plus, c->values + c->weighted_at[k], 1) >= 0)
+        const int j = c->weighted[k];
+        const wg_spec *spec = &c->output_specs[j];
+        wg__read_doubles(wg_detach(outputs[j]), c->plus);
+        if (wg__gradcheck_unlike(c, wg_tensor_count(outputs[j]), c->plus,
+                                 c->values + c->weighted_at[k], 1) >= 0)
             return wg__gradcheck_fail(c, forward_diagnosis(c), -1,
-                                      "under forward mode output %d has other values",
-                                      c->weighted[k]);
+                                      "under forward mode output %d has other values", j);
+        if (!found[j] || !wg__same_shape(&found[j]->spec, spec) ||
+            found[j]->spec.dtype != spec->dtype)
+            return wg__gradcheck_fail(
+                c, forward_diagnosis(c), -1,
+                "the tangent of output %d is missing, or of another shape or dtype", j);
+        wg__read_doubles(found[j], f->tangent + c->weighted_at[k]);
     }
     return 0;
 }
@@ -486,7 +463,7 @@ static int run_forward_mode(forward *f, int only) {
     if (status < 0 || wg_error_pending())
         status = wg__gradcheck_fail(c, forward_diagnosis(c), -1, "forward mode failed");
     else
-        status = compare_values(f, outputs) < 0 ? -1 : read_tangents(f, found);
+        status = read_tangents(f, outputs, found);
     wg_scope_end(&scope, NULL);
     wg__free(tangents);
     return status;
@@ -533,18 +510,12 @@ static int compare_tangents(forward *f, int only) {
     double forward_sum = 0, reverse_sum = 0, scale = 1e-3;
     for (int64_t i = 0; i < c->value_count; i++) {
         if (f->numeric && !wg__gradcheck_agrees(c, f->numeric[i], f->tangent[i], f->radius[i])) {
-            int k = wg__gradcheck_output_of(c, i);
-            const wg_spec *y = &c->output_specs[c->weighted[k]];
-            int64_t index[WG_MAX_DIMS];
-            char at[128], what[64];
-            wg__unravel(i - c->weighted_at[k], y->ndim, y->shape, index);
+            char at[192], what[64];
             explain_tangents(f, what, sizeof what);
             return wg__gradcheck_fail(
                 c, forward_diagnosis(c), only < 0 ? -1 : c->wanted[only],
-                "along random tangents, the tangent of output %d at %s: numeric "
-                "%.9g, forward %.9g%s",
-                c->weighted[k], wg__index_text(at, sizeof at, y->ndim, index), f->numeric[i],
-                f->tangent[i], what);
+                "along random tangents, the tangent of %s: numeric %.9g, forward %.9g%s",
+                value_text(at, sizeof at, c, i), f->numeric[i], f->tangent[i], what);
         }
         forward_sum += c->weight_values[i] * f->tangent[i];
         scale += fabs(c->weight_values[i] * f->tangent[i]);

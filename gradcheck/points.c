@@ -83,15 +83,10 @@ static bool tie_elements(wg_tensor *x, wg_tensor *next, tie tie, int64_t *pair) 
     return count > 1;
 }
 
-/* The kinks of the op under these options. */
-static int kinks_of(const wg_op *op, const void *options, double *kinks) {
-    return op->kinks ? op->kinks(options, kinks) : 0;
-}
-
 int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
                          wg__point *made, char *name, size_t size) {
     double kinks[KINKS];
-    int kink_count = kinks_of(op, sample->options, kinks);
+    int kink_count = op->kinks ? op->kinks(sample->options, kinks) : 0;
     int each = VALUES + TIES + kink_count, input = number / each, kind = number % each;
     if (input >= sample->input_count)
         return 0;
@@ -143,10 +138,6 @@ typedef struct side {
     double *far, *near; /* value_count */
 } side;
 
-static double step_at(const wg__gradcheck *c, double x) {
-    return (c->dtype == WG_F64 ? 1e-5 : 1.0 / 64) * fmax(1, fabs(x));
-}
-
 /* (y(x + h) - y(x)) / h into `slopes`: -1 with a verdict, 1 if a value is not finite. */
 static int slopes_of(wg__gradcheck *c, int64_t at, double h, double *slopes) {
     double made;
@@ -182,7 +173,7 @@ static int converges(wg__gradcheck *c, int64_t at, double h, side *s) {
 /* 1 where the coordinate has nothing to compare with. */
 static int compare_at(wg__gradcheck *c, const wg__point *p, int64_t at, double x, side *up,
                       side *down) {
-    double h = step_at(c, x);
+    double h = (c->dtype == WG_F64 ? 1e-5 : 1.0 / 64) * fmax(1, fabs(x));
     int status = converges(c, at, h, up);
     if (status == 0)
         status = converges(c, at, -h, down);
@@ -206,19 +197,15 @@ static int compare_at(wg__gradcheck *c, const wg__point *p, int64_t at, double x
     if (analytic >= low - limit && analytic <= high + limit)
         return 0;
     wg_gradcheck_report *r = c->report;
-    int w = wg__gradcheck_input_of(c, at);
-    char index[128], name[64];
-    r->ndim = wg_tensor_ndim(c->wanted_inputs[w]);
-    wg__unravel(at - c->wanted_at[w], r->ndim, wg_tensor_shape(c->wanted_inputs[w]), r->coordinate);
+    char place[320];
     r->numeric = (low + high) / 2;
     r->analytic = analytic;
     r->absolute_error = fabs(r->numeric - analytic);
     r->relative_error = r->absolute_error / fabs(r->numeric);
     return wg__gradcheck_fail(
-        c, p->diagnosis, c->wanted[w],
-        "the gradient of %s at %s, which is %g, is %.9g; the slopes to its sides are %.9g and %.9g",
-        wg__gradcheck_input_text(name, sizeof name, c, c->wanted[w]),
-        wg__index_text(index, sizeof index, r->ndim, r->coordinate), x, analytic, low, high);
+        c, p->diagnosis, c->wanted[wg__gradcheck_input_of(c, at)],
+        "the gradient of %s, which is %g, is %.9g; the slopes to its sides are %.9g and %.9g",
+        wg__gradcheck_place(place, sizeof place, c, at), x, analytic, low, high);
 }
 
 static int compare_point(wg__gradcheck *c, const wg__point *p, bool *all_smooth) {

@@ -173,6 +173,18 @@ int wg__gradcheck_input_of(const wg__gradcheck *c, int64_t coordinate) {
     return w;
 }
 
+const char *wg__gradcheck_place(char *buffer, size_t size, wg__gradcheck *c, int64_t at) {
+    wg_gradcheck_report *r = c->report;
+    const int w = wg__gradcheck_input_of(c, at);
+    const wg_spec *x = &c->wanted_inputs[w]->spec;
+    char name[160], index[128];
+    r->ndim = x->ndim;
+    wg__unravel(at - c->wanted_at[w], x->ndim, x->shape, r->coordinate);
+    snprintf(buffer, size, "%s at %s", wg__gradcheck_input_text(name, sizeof name, c, c->wanted[w]),
+             wg__index_text(index, sizeof index, x->ndim, r->coordinate));
+    return buffer;
+}
+
 int wg__gradcheck_output_of(const wg__gradcheck *c, int64_t value) {
     int j = 0;
     while (j + 1 < c->weighted_count && c->weighted_at[j + 1] <= value)
@@ -263,29 +275,6 @@ void wg__gradcheck_free(wg__gradcheck *c) {
         wg__free(blocks[i]);
 }
 
-static void list_wanted(wg__gradcheck *c) {
-    for (int i = 0; i < c->input_count; i++) {
-        wg_tensor *x = c->inputs[i];
-        if (!wg_requires_grad(x) || wg_tensor_dtype(x) != c->dtype)
-            continue;
-        c->wanted[c->wanted_count] = i;
-        c->wanted_at[c->wanted_count] = c->coordinate_count;
-        c->wanted_inputs[c->wanted_count++] = x;
-        c->coordinate_count += wg_tensor_count(x);
-    }
-}
-
-/* Two elements at one address cannot be moved apart. */
-static int check_overlap(wg__gradcheck *c) {
-    for (int k = 0; k < c->wanted_count; k++)
-        if (wg__overlaps_itself(c->wanted_inputs[k]))
-            return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, c->wanted[k],
-                                      "elements of input %d share an address, as in an expanded "
-                                      "view: clone it",
-                                      c->wanted[k]);
-    return 0;
-}
-
 int wg__gradcheck_prepare(wg__gradcheck *c) {
     size_t inputs = (size_t)c->input_count + 1, outputs = (size_t)c->output_count + 1;
     c->wanted = wg__calloc(inputs, sizeof *c->wanted);
@@ -299,11 +288,24 @@ int wg__gradcheck_prepare(wg__gradcheck *c) {
     c->weights = wg__calloc(outputs, sizeof *c->weights);
     if (wg_error_pending())
         return wg__gradcheck_no_memory(c);
-    list_wanted(c);
-    for (int i = 0; i < c->input_count; i++)
-        if (wg__snapshot_take(&c->snapshots[i], c->inputs[i]) < 0)
+    for (int i = 0; i < c->input_count; i++) {
+        wg_tensor *x = c->inputs[i];
+        if (wg__snapshot_take(&c->snapshots[i], x) < 0)
             return wg__gradcheck_no_memory(c);
-    return check_overlap(c);
+        if (!wg_requires_grad(x) || wg_tensor_dtype(x) != c->dtype)
+            continue;
+        c->wanted[c->wanted_count] = i;
+        c->wanted_at[c->wanted_count] = c->coordinate_count;
+        c->wanted_inputs[c->wanted_count++] = x;
+        c->coordinate_count += wg_tensor_count(x);
+    }
+    for (int w = 0; w < c->wanted_count; w++)
+        if (wg__overlaps_itself(c->wanted_inputs[w])) /* two elements cannot be moved apart */
+            return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, c->wanted[w],
+                                      "elements of input %d share an address, as in an expanded "
+                                      "view: clone it",
+                                      c->wanted[w]);
+    return 0;
 }
 
 /* ---- Forward ---- */
@@ -320,43 +322,25 @@ int wg__gradcheck_run(wg__gradcheck *c) {
     return 0;
 }
 
-/* Reads the outputs of one kind, floating or not. */
-static int read_outputs(wg__gradcheck *c, bool floating, double *values, int64_t *used) {
-    for (int j = 0; j < c->output_count; j++) {
-        wg_tensor *y = c->outputs[j];
-        if (wg_dtype_is_float(c->output_specs[j].dtype) != floating)
-            continue;
-        if (!wg__same_shape(&y->spec, &c->output_specs[j]) ||
-            y->spec.dtype != c->output_specs[j].dtype)
-            return wg__gradcheck_fail(c, WG_DIAGNOSIS_NONDETERMINISTIC, -1,
-                                      "output %d changes its shape or dtype from run to run", j);
-        wg__read_doubles(y, values + *used);
-        *used += wg_tensor_count(y);
-    }
+/* Reads the floating outputs, and then the others. */
+static int read_values(wg__gradcheck *c, double *values) {
+    for (int pass = 0; pass < 2; pass++)
+        for (int j = 0; j < c->output_count; j++) {
+            wg_tensor *y = c->outputs[j];
+            const wg_spec *spec = &c->output_specs[j];
+            if (wg_dtype_is_float(spec->dtype) != (pass == 0))
+                continue;
+            if (!wg__same_shape(&y->spec, spec) || y->spec.dtype != spec->dtype)
+                return wg__gradcheck_fail(c, WG_DIAGNOSIS_NONDETERMINISTIC, -1,
+                                          "output %d changes its shape or dtype from run to run",
+                                          j);
+            wg__read_doubles(y, values);
+            values += wg_tensor_count(y);
+        }
     return wg_error_pending() ? wg__gradcheck_no_memory(c) : 0;
 }
 
-static int read_values(wg__gradcheck *c, double *values) {
-    int64_t used = 0;
-    return read_outputs(c, true, values, &used) < 0 || read_outputs(c, false, values, &used) < 0
-               ? -1
-               : 0;
-}
-
 /* ---- The first run ---- */
-
-static void count_values(wg__gradcheck *c) {
-    for (int j = 0; j < c->output_count; j++) {
-        c->output_specs[j] = c->outputs[j]->spec;
-        int64_t count = wg_tensor_count(c->outputs[j]);
-        c->all_count += count;
-        if (!wg_dtype_is_float(c->output_specs[j].dtype))
-            continue;
-        c->weighted[c->weighted_count] = j;
-        c->weighted_at[c->weighted_count++] = c->value_count;
-        c->value_count += count;
-    }
-}
 
 /* One block for the arrays as long as the values, one for those as long as the gradients. */
 static int make_arrays(wg__gradcheck *c) {
@@ -396,10 +380,18 @@ int wg__gradcheck_measure(wg__gradcheck *c) {
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = wg__gradcheck_run(c);
-    if (status == 0) {
-        count_values(c);
-        status = make_arrays(c);
+    for (int j = 0; j < c->output_count && status == 0; j++) {
+        c->output_specs[j] = c->outputs[j]->spec;
+        int64_t count = wg_tensor_count(c->outputs[j]);
+        c->all_count += count;
+        if (!wg_dtype_is_float(c->output_specs[j].dtype))
+            continue;
+        c->weighted[c->weighted_count] = j;
+        c->weighted_at[c->weighted_count++] = c->value_count;
+        c->value_count += count;
     }
+    if (status == 0)
+        status = make_arrays(c);
     if (status == 0)
         status = read_values(c, c->values);
     wg_scope_end(&scope, NULL);
@@ -408,26 +400,20 @@ int wg__gradcheck_measure(wg__gradcheck *c) {
 
 /* ---- Backward ---- */
 
-/* The outputs that backward can start from, with their cotangents. */
-static int list_roots(const wg__gradcheck *c, wg_tensor *const *weights, wg_tensor **roots,
-                      wg_tensor **cotangents) {
-    int count = 0;
-    for (int k = 0; k < c->weighted_count; k++) {
-        if (!wg_requires_grad(c->outputs[c->weighted[k]]) || !weights[k])
-            continue;
-        roots[count] = c->outputs[c->weighted[k]];
-        cotangents[count++] = weights[k];
-    }
-    return count;
-}
-
 int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull_options *pull,
                                wg_tensor **gradients) {
     wg_tensor **roots = wg__calloc((size_t)(wg__times(c->weighted_count, 2) + 1), sizeof *roots);
     if (!roots)
         return wg__gradcheck_no_memory(c);
     wg_tensor **cotangents = roots + c->weighted_count;
-    int count = list_roots(c, pull->weights ? pull->weights : c->weights, roots, cotangents);
+    wg_tensor *const *weights = pull->weights ? pull->weights : c->weights;
+    int count = 0;
+    for (int k = 0; k < c->weighted_count; k++) {
+        if (!wg_requires_grad(c->outputs[c->weighted[k]]) || !weights[k])
+            continue; /* backward cannot start there */
+        roots[count] = c->outputs[c->weighted[k]];
+        cotangents[count++] = weights[k];
+    }
     int first = pull->only ? pull->only - 1 : 0, wanted = pull->only ? 1 : c->wanted_count;
     int status = 0;
     if (count > 0)

@@ -43,38 +43,14 @@ static int64_t unlike_bits(int64_t count, const double *numbers, const double *e
 /* A verdict on one coordinate of the gradients. */
 static int tell(wg__gradcheck *c, wg_diagnosis diagnosis, int64_t at, double value, double expected,
                 const char *what) {
-    wg_gradcheck_report *r = c->report;
-    int w = wg__gradcheck_input_of(c, at);
-    const wg_tensor *x = c->wanted_inputs[w];
-    char name[160], index[128];
-    r->ndim = wg_tensor_ndim(x);
-    wg__unravel(at - c->wanted_at[w], r->ndim, wg_tensor_shape(x), r->coordinate);
-    return wg__gradcheck_fail(
-        c, diagnosis, c->wanted[w], "%s: the gradient of %s at %s is %.9g, not %.9g", what,
-        wg__gradcheck_input_text(name, sizeof name, c, c->wanted[w]),
-        wg__index_text(index, sizeof index, r->ndim, r->coordinate), value, expected);
+    char place[320];
+    return wg__gradcheck_fail(c, diagnosis, c->wanted[wg__gradcheck_input_of(c, at)],
+                              "%s: the gradient of %s is %.9g, not %.9g", what,
+                              wg__gradcheck_place(place, sizeof place, c, at), value, expected);
 }
 
 /* ---- The vjp of an op, run by itself on what a run has saved, as backward would run it: so its
  * gradients are seen before backward refuses them or adds them up ---- */
-
-/* The node of the op itself, or NULL: composites have none. */
-static const wg_node *node_of(const wg__gradcheck *c) {
-    for (int k = 0; k < c->weighted_count; k++) {
-        const wg_node *node = c->outputs[c->weighted[k]]->node;
-        if (node && node->op == c->op)
-            return node;
-    }
-    return NULL;
-}
-
-static uint32_t wanted_by(const wg__gradcheck *c, const wg_node *node) {
-    uint32_t wants = 0;
-    for (int w = 0; w < c->wanted_count; w++)
-        if (c->wanted[w] < node->input_count && node->edges[c->wanted[w]].node)
-            wants |= (uint32_t)1 << c->wanted[w];
-    return wants;
-}
 
 static int run_vjp(wg__gradcheck *c, const wg_node *node, uint32_t wants, wg_tensor **gradients) {
     wg_tensor *inputs[WG_MAX_INPUTS], *cotangents[WG_MAX_OUTPUTS] = {0};
@@ -142,8 +118,21 @@ static int check_gradient(wg__gradcheck *c, const wg_node *node, int input,
         input, "the vjp gave input %d a gradient of %s; wanted %s", input, text, other);
 }
 
-static int check_all_wanted(wg__gradcheck *c, const wg_node *node, uint32_t wants) {
+static int check_in_scope(wg__gradcheck *c) {
+    const wg_node *node = NULL; /* of the op itself; composites have none */
+    uint32_t wants = 0;
     wg_tensor *gradients[WG_MAX_INPUTS];
+    if (wg__gradcheck_run(c) < 0)
+        return -1;
+    for (int k = 0; k < c->weighted_count && !node; k++) {
+        node = c->outputs[c->weighted[k]]->node;
+        node = node && node->op == c->op ? node : NULL;
+    }
+    for (int w = 0; node && w < c->wanted_count; w++)
+        if (c->wanted[w] < node->input_count && node->edges[c->wanted[w]].node)
+            wants |= (uint32_t)1 << c->wanted[w];
+    if (!wants)
+        return 0;
     if (run_vjp(c, node, wants, gradients) < 0)
         return -1;
     for (int i = 0; i < node->input_count; i++) {
@@ -151,33 +140,18 @@ static int check_all_wanted(wg__gradcheck *c, const wg_node *node, uint32_t want
         if (gradients[i] && wants >> i & 1 && check_gradient(c, node, i, gradients[i]) < 0)
             return -1;
     }
-    return 0;
-}
-
-static int check_one_wanted(wg__gradcheck *c, const wg_node *node, int only) {
-    wg_tensor *gradients[WG_MAX_INPUTS];
-    if (run_vjp(c, node, (uint32_t)1 << only, gradients) < 0)
-        return -1;
-    for (int i = 0; i < node->input_count; i++)
-        if (i != only && gradients[i])
-            return wg__gradcheck_fail(c, WG_DIAGNOSIS_WANTS_IGNORED, i,
-                                      "input %d has a gradient where input %d alone requires one",
-                                      i, only);
-    return 0;
-}
-
-static int check_in_scope(wg__gradcheck *c) {
-    if (wg__gradcheck_run(c) < 0)
-        return -1;
-    const wg_node *node = node_of(c);
-    uint32_t wants = node ? wanted_by(c, node) : 0;
-    if (!wants)
-        return 0;
-    if (check_all_wanted(c, node, wants) < 0)
-        return -1;
-    for (int i = 0; i < node->input_count; i++)
-        if (wants >> i & 1 && wants != (uint32_t)1 << i && check_one_wanted(c, node, i) < 0)
+    for (int only = 0; only < node->input_count; only++) {
+        const uint32_t alone = (uint32_t)1 << only;
+        if (!(wants & alone) || wants == alone)
+            continue;
+        if (run_vjp(c, node, alone, gradients) < 0)
             return -1;
+        for (int i = 0; i < node->input_count; i++)
+            if (i != only && gradients[i])
+                return wg__gradcheck_fail(
+                    c, WG_DIAGNOSIS_WANTS_IGNORED, i,
+                    "input %d has a gradient where input %d alone requires one", i, only);
+    }
     return 0;
 }
 
@@ -190,15 +164,6 @@ static int check_vjp(wg__gradcheck *c) {
 }
 
 /* ---- Before anything is compared ---- */
-
-static int forward_twice(wg__gradcheck *c) {
-    if (wg__gradcheck_inputs_unmodified(c, "the function") < 0 ||
-        wg__gradcheck_evaluate(c, c->plus) < 0)
-        return -1;
-    if (unlike_bits(c->all_count, c->plus, c->values) >= 0)
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_NONDETERMINISTIC, -1, "the function run twice");
-    return 0;
-}
 
 static int cotangents_unmodified(wg__gradcheck *c, const wg__snapshot *weights, const char *when) {
     for (int k = 0; k < c->weighted_count; k++)
@@ -234,15 +199,6 @@ static int first_backward(wg__gradcheck *c) {
     return status;
 }
 
-static int backward_twice(wg__gradcheck *c, double *gradient) {
-    if (wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient) < 0)
-        return -1;
-    int64_t at = unlike_bits(c->coordinate_count, gradient, c->analytic);
-    return at < 0 ? 0
-                  : tell(c, WG_DIAGNOSIS_NONDETERMINISTIC, at, gradient[at], c->analytic[at],
-                         "backward run twice");
-}
-
 /* Runs the function and its backward on other inputs, which may disturb what the first run saved.
  * Errors are ignored: the user never gave those inputs. */
 static void run_on(wg__gradcheck *c, wg_tensor **others, wg_tensor **outputs) {
@@ -270,24 +226,22 @@ static void run_on(wg__gradcheck *c, wg_tensor **others, wg_tensor **outputs) {
     wg_error_clear();
 }
 
-static void run_on_others(wg__gradcheck *c) {
-    size_t inputs = (size_t)c->input_count, outputs = (size_t)c->output_count;
-    wg_tensor **space = wg__calloc((size_t)(wg__times(3, inputs) + outputs + 1), sizeof *space);
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    if (space)
-        run_on(c, space, space + 3 * inputs);
-    wg_scope_end(&scope, NULL);
-    wg__free(space);
-}
-
 /* y = f(x), z = f(other x), and then the gradient of y. */
 static int backward_after_another_run(wg__gradcheck *c, double *gradient) {
+    size_t inputs = (size_t)c->input_count, outputs = (size_t)c->output_count;
+    wg_tensor **space = wg__calloc((size_t)(wg__times(3, inputs) + outputs + 1), sizeof *space);
+    if (!space)
+        return wg__gradcheck_no_memory(c);
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = wg__gradcheck_run(c);
-    if (status == 0)
-        run_on_others(c);
+    if (status == 0) {
+        wg_scope inner;
+        wg_scope_begin(&inner);
+        run_on(c, space, space + 3 * inputs);
+        wg_scope_end(&inner, NULL);
+    }
+    wg__free(space);
     if (status == 0)
         status = wg__gradcheck_pull(c, &(wg__pull_options){0}, gradient);
     wg_scope_end(&scope, NULL);
@@ -300,8 +254,11 @@ static int backward_after_another_run(wg__gradcheck *c, double *gradient) {
 }
 
 int wg__gradcheck_conduct_before(wg__gradcheck *c) {
-    if (forward_twice(c) < 0)
+    if (wg__gradcheck_inputs_unmodified(c, "the function") < 0 ||
+        wg__gradcheck_evaluate(c, c->plus) < 0)
         return -1;
+    if (unlike_bits(c->all_count, c->plus, c->values) >= 0)
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_NONDETERMINISTIC, -1, "the function run twice");
     if (c->wanted_count == 0)
         return 0;
     if (first_backward(c) < 0)
@@ -309,7 +266,11 @@ int wg__gradcheck_conduct_before(wg__gradcheck *c) {
     double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
     if (!gradient)
         return wg__gradcheck_no_memory(c);
-    int status = backward_twice(c, gradient);
+    int status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
+    int64_t at = status < 0 ? -1 : unlike_bits(c->coordinate_count, gradient, c->analytic);
+    if (at >= 0)
+        status = tell(c, WG_DIAGNOSIS_NONDETERMINISTIC, at, gradient[at], c->analytic[at],
+                      "backward run twice");
     if (status == 0 && c->order == 1)
         status = backward_after_another_run(c, gradient);
     wg__free(gradient);
@@ -390,28 +351,6 @@ static int zero_and_missing_cotangents(wg__gradcheck *c, double *missing) {
     return status;
 }
 
-/* Backward of all outputs, one after the other, as often as is said. */
-static int add_up(wg__gradcheck *c, int times) {
-    for (int t = 0; t < times; t++)
-        for (int k = 0; k < c->weighted_count; k++) {
-            wg_tensor *y = c->outputs[c->weighted[k]];
-            wg_backward_options options = {.cotangent = c->weights[k], .retain_graph = true};
-            if (wg_requires_grad(y) && wg_backward(y, &options) < 0)
-                return wg__gradcheck_fail(c, WG_DIAGNOSIS_BACKWARD_FAILED, -1, "backward failed");
-        }
-    return 0;
-}
-
-static int read_gradients(wg__gradcheck *c, double *gradient) {
-    memset(gradient, 0, (size_t)c->coordinate_count * sizeof *gradient);
-    for (int w = 0; w < c->wanted_count; w++) {
-        wg_tensor *found = wg_gradient(c->wanted_inputs[w]);
-        if (found && wg__read_doubles(found, gradient + c->wanted_at[w]) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* Leaves keep the gradients that they had before. */
 static int two_passes_on_leaves(wg__gradcheck *c, double *gradient) {
     wg_tensor **before = wg__calloc((size_t)c->wanted_count + 1, sizeof *before);
@@ -424,10 +363,17 @@ static int two_passes_on_leaves(wg__gradcheck *c, double *gradient) {
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = wg__gradcheck_run(c);
-    if (status == 0)
-        status = add_up(c, 2);
-    if (status == 0)
-        status = read_gradients(c, gradient);
+    for (int i = 0; i < 2 * c->weighted_count && status == 0; i++) {
+        wg_tensor *y = c->outputs[c->weighted[i / 2]];
+        wg_backward_options options = {.cotangent = c->weights[i / 2], .retain_graph = true};
+        if (wg_requires_grad(y) && wg_backward(y, &options) < 0)
+            status = wg__gradcheck_fail(c, WG_DIAGNOSIS_BACKWARD_FAILED, -1, "backward failed");
+    }
+    memset(gradient, 0, (size_t)c->coordinate_count * sizeof *gradient);
+    for (int w = 0; w < c->wanted_count && status == 0; w++) {
+        wg_tensor *found = wg_gradient(c->wanted_inputs[w]);
+        status = found ? wg__read_doubles(found, gradient + c->wanted_at[w]) : 0;
+    }
     wg_scope_end(&scope, NULL);
     for (int w = 0; w < c->wanted_count; w++) {
         wg_zero_grad(c->wanted_inputs[w]);
@@ -449,24 +395,19 @@ static int two_passes_add_up(wg__gradcheck *c, double *gradient) {
                          "after two backward passes");
 }
 
-static int no_tensor_stays(wg__gradcheck *c, double *gradient) {
-    int64_t before = wg_tensors_alive();
-    if (wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient) < 0)
-        return -1;
-    int64_t more = wg_tensors_alive() - before;
-    return more == 0 ? 0
-                     : wg__gradcheck_fail(c, WG_DIAGNOSIS_ALIVE, -1,
-                                          "a run and its backward leave %lld tensors alive",
-                                          (long long)more);
-}
-
 int wg__gradcheck_conduct_after(wg__gradcheck *c) {
     if (wg__gradcheck_threads(c) < 0)
         return -1;
     double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
     if (!gradient)
         return wg__gradcheck_no_memory(c);
-    int status = no_tensor_stays(c, gradient);
+    const int64_t before = wg_tensors_alive();
+    int status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
+    const int64_t more = wg_tensors_alive() - before;
+    if (status == 0 && more != 0)
+        status =
+            wg__gradcheck_fail(c, WG_DIAGNOSIS_ALIVE, -1,
+                               "a run and its backward leave %lld tensors alive", (long long)more);
     if (status == 0 && c->wanted_count > 0) {
         status = each_gradient_alone(c, gradient);
         if (status == 0)
@@ -518,54 +459,37 @@ int wg__gradcheck_leaves_alone(wg__gradcheck *c) {
 
 /* ---- Shapes ---- */
 
-static wg_tensor *first_of_axis(wg_tensor *x, int axis, int64_t size) {
-    return wg_tensor_ndim(x) == 0 || wg_tensor_size(x, axis) <= size
-               ? NULL
-               : wg_slice(x, axis, 0, size, 1);
-}
-
-static wg_tensor *rank_0(wg_tensor *x) {
-    if (wg_tensor_ndim(x) == 0 || wg_tensor_count(x) == 0)
-        return NULL;
-    while (wg_tensor_ndim(x) > 0)
-        x = wg_select(x, 0, 0);
-    return x;
-}
-
-static wg_tensor *one_row(wg_tensor *x) {
-    return first_of_axis(x, 0, 1);
-}
-
-static wg_tensor *one_column(wg_tensor *x) {
-    return wg_tensor_ndim(x) < 2 ? NULL : first_of_axis(x, -1, 1);
-}
-
-static wg_tensor *no_rows(wg_tensor *x) {
-    return first_of_axis(x, 0, 0);
-}
-
-static wg_tensor *no_columns(wg_tensor *x) {
-    return wg_tensor_ndim(x) < 2 ? NULL : first_of_axis(x, -1, 0);
-}
-
-static wg_tensor *without_first_axis(wg_tensor *x) {
-    return wg_tensor_ndim(x) < 2 || wg_tensor_size(x, 0) < 1 ? NULL : wg_select(x, 0, 0);
-}
+enum { ALL_AXES = 99, DROPPED = -1 };
 
 /* Those of one input alone make it broadcast against the others, where the op knows that. Options
  * may name axes, and are right for their own rank only. */
 static const struct {
     const char *name;
-    wg_tensor *(*cut)(wg_tensor *x);
+    int axis, least_ndim;
+    int64_t size; /* DROPPED, or that axis becomes shorter */
     bool changes_rank, alone_only;
-} shapes[] = {{"rank 0", rank_0, true, false},
-              {"axis 0 of size 1", one_row, false, false},
-              {"last axis of size 1", one_column, false, false},
-              {"axis 0 of size 0", no_rows, false, false},
-              {"last axis of size 0", no_columns, false, false},
-              {"without axis 0", without_first_axis, true, true}};
+} shapes[] = {
+    {"rank 0", ALL_AXES, 1, DROPPED, true, false},   {"axis 0 of size 1", 0, 1, 1, false, false},
+    {"last axis of size 1", -1, 2, 1, false, false}, {"axis 0 of size 0", 0, 1, 0, false, false},
+    {"last axis of size 0", -1, 2, 0, false, false}, {"without axis 0", 0, 2, DROPPED, true, true}};
 
 enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* x in that shape; NULL if it has it already, or cannot. */
+static wg_tensor *cut(wg_tensor *x, int kind) {
+    const int axis = shapes[kind].axis, ndim = wg_tensor_ndim(x);
+    if (ndim < shapes[kind].least_ndim)
+        return NULL;
+    if (shapes[kind].size != DROPPED)
+        return wg_tensor_size(x, axis) <= shapes[kind].size
+                   ? NULL
+                   : wg_slice(x, axis, 0, shapes[kind].size, 1);
+    if (axis == ALL_AXES ? wg_tensor_count(x) == 0 : wg_tensor_size(x, axis) < 1)
+        return NULL;
+    for (int d = 0; d < (axis == ALL_AXES ? ndim : 1); d++)
+        x = wg_select(x, 0, 0);
+    return x;
+}
 
 int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
                          char *name, size_t size) {
@@ -584,10 +508,10 @@ int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, w
         wg_tensor *x = sample->inputs[i];
         if (!x || (only >= 0 && i != only))
             continue;
-        wg_tensor *cut = shapes[kind].cut(x);
-        any |= cut != NULL;
-        if (cut)
-            variant->inputs[i] = wg_clone(cut);
+        x = cut(x, kind);
+        any |= x != NULL;
+        if (x)
+            variant->inputs[i] = wg_clone(x);
     }
     if (only < 0)
         snprintf(name, size, "%s", shapes[kind].name);
