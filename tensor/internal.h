@@ -260,37 +260,13 @@ typedef struct wg__op_table {
  */
 wg_tensor *wg__as_channels(wg_tensor *vector, const wg_tensor *x);
 
-/* Whether tensors share memory, which a write in place has to know.
- *
- *     x[0:5]   |0|1|2|3|4| |      x[1:6] += x[0:5] would read elements that it has written:
- *     x[1:6]   | |1|2|3|4|5|      the source is copied first
- *
- *     x        |1|                expand(x, 5) *= 2 would write one element five times:
- *     expand   |1| 5 times        a target like this is refused
- *
- * The answers are exact for the layouts that ops make. They come from a search of bounded length. A
- * layout of wg_from_blob for which the search does not end in time counts as overlapping. */
-
-typedef enum wg__overlap {
-    WG__OVERLAP_NONE,   /* no byte belongs to both */
-    WG__OVERLAP_SAME,   /* element i of one is element i of the other */
-    WG__OVERLAP_PARTIAL /* anything else */
-} wg__overlap;
-
-/* How the elements of x and y overlap. Tensors of different storages can overlap only if the memory
- * of one of them belongs to the caller (wg_from_blob). */
-wg__overlap wg__overlap_of(const wg_tensor *x, const wg_tensor *y);
-
-/* True if two elements of x share an address. */
-bool wg__overlaps_itself(const wg_tensor *x);
-
-/* Spans of the profile: the code to time stands between wg__span_begin and wg__span_end.
+/* ---- Spans of the profile: the code to time stands between wg__span_begin and wg__span_end.
  *
  *     wg__span span;
  *     wg__span_begin(&span, "data", WG_PROFILE_REGION);
  *     ...
  *     wg__span_end(&span);
- */
+ * ---- */
 
 typedef struct wg__span {
     bool taken; /* false: no profile was being taken when the span began */
