@@ -61,8 +61,8 @@ static void run_shares(void *(*run)(void *), int threads, share *shares, pthread
         pthread_join(ids[i], NULL);
 }
 
-/* Bytes a second of the best of a few runs, of which each handles so many; 0 with an error. */
-static double best_rate(void *(*run)(void *), int threads, size_t bytes) {
+/* Bytes a second, read and written, of the best of a few copies; 0 with an error. */
+static double copy_rate(int threads) {
     const size_t each = COPIED / (size_t)threads / 64 * 64;
     char *to = aligned_alloc(HUGE_PAGE, COPIED), *from = aligned_alloc(HUGE_PAGE, COPIED);
     share *shares = calloc((size_t)threads, sizeof *shares);
@@ -77,8 +77,8 @@ static double best_rate(void *(*run)(void *), int threads, size_t bytes) {
             shares[i] = (share){to + (size_t)i * each, from + (size_t)i * each, each, 0};
         for (int i = 0; i < REPEATS; i++) {
             const double start = wg__now();
-            run_shares(run, threads, shares, ids);
-            const double rate = (double)bytes / (wg__now() - start);
+            run_shares(copy_share, threads, shares, ids);
+            const double rate = 2.0 * (double)COPIED / (wg__now() - start);
             best = rate > best ? rate : best;
         }
     } else {
@@ -204,7 +204,7 @@ int wg__measure_sgemm(double *flops) {
 
 int wg__measure_machine(wg__machine *machine) {
     *machine = (wg__machine){.threads = wg_threads()};
-    machine->bandwidth = best_rate(copy_share, machine->threads, 2 * COPIED);
+    machine->bandwidth = copy_rate(machine->threads);
     return machine->bandwidth == 0 ? -1 : wg__measure_sgemm(&machine->sgemm_flops);
 }
 
