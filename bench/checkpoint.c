@@ -8,7 +8,6 @@
 
 #include "bench/bench.h"
 #include "cli/output.h"
-#include "bench/workload.h"
 #include "io/checkpoint/checkpoint.h"
 
 enum { MAX_ROUNDS = 1000, MAX_PATH = 4096 };

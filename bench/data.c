@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "cli/learners.h"
+#include "cli/decoding.h"
 #include "cli/output.h"
 #include "data/batches/pair_batch.h"
 #include "data/tokenizer/tokenizer.h"

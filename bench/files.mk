@@ -10,5 +10,4 @@ bench_sources = \
 	bench/plan.c \
 	bench/train.c \
 	bench/workload.c \
-	bench/workload.h \
 	$(nil)

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "bench/bench.h"
-#include "cli/profile.h"
+#include "cli/machine.h"
 #include "cli/output.h"
 #include "base/alloc.h"
 #include "tensor/kernels.h"

@@ -1,6 +1,6 @@
-/* A training of random tokens: see workload.h. Shapes are those of the peers that bench/README.md
+/* A training of random tokens: see bench.h. Shapes are those of the peers that bench/README.md
  * names, position for position. */
-#include "bench/workload.h"
+#include "bench/bench.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,10 +1,16 @@
-/* How tokens are drawn and searched for, as the options of the verbs that write texts say it. */
+/* What the verbs share that use a trained model: the checkpoint, its model and its objective, and
+ * how tokens are drawn and searched for. */
 #ifndef WG_CLI_DECODING_H
 #define WG_CLI_DECODING_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "cli/options.h"
 #include "models/generate/beam.h"
 #include "models/generate/decode.h"
+#include "objectives/objective.h"
+#include "data/tokenizer/tokenizer.h"
 
 typedef struct wg__drawing {
     wg_sampling sampling;
@@ -29,5 +35,71 @@ const char *wg__generation_end_name(wg_generation_end end);
 
 /* The options of a beam search; their struct is a wg_beam_options. */
 extern const wg_setting_table wg__beam_options;
+
+/* ---- A checkpoint, its model and its objective ---- */
+
+/* A checkpoint with its model, as verbs that do not train use it. */
+typedef struct wg__trained {
+    const wg_objective *objective;
+    wg_model model;
+    wg_tokenizer *tokenizer;
+} wg__trained;
+
+/* Finds the objective of a checkpoint. `can` says whether the verb can use it; where it cannot, the
+ * error lists the models and objectives that `verb` takes. NULL with an error. */
+const wg_objective *wg__trained_objective(const char *path, const char *verb,
+                                          bool (*can)(const wg_objective *objective));
+
+/* Reads model and tokenizer. 0, or -1 with an error; cleared in every case. */
+int wg__trained_load(wg__trained *trained, const wg_objective *objective, const char *path);
+void wg__trained_clear(wg__trained *trained);
+
+/* Rounds the weights to the index-th type of wg__weights_dtype_name (options.h). -1 with an error
+ */
+int wg__trained_quantize(const wg_model *model, int dtype);
+
+/* -1 with the error that the checkpoint holds something else than `verb' takes. */
+int wg__trained_refuse(const char *path, const char *verb, const char *takes);
+
+/* "pretrain gpt", "finetune --task squad": what made the checkpoint, or would make it. */
+void wg__training_command(const wg_objective *objective, const wg_model_type *type, char *text,
+                          size_t size);
+
+/* ---- The kinds of tokenizer that are learnt from text: `tokenizer train --kind', and --tokenizer
+ * of `pretrain' ---- */
+
+/* The names of all kinds, for help and messages. */
+#define WG__LEARNER_NAMES "wordpiece, bpe, sentencepiece-bpe, sentencepiece-unigram, char or byte"
+
+/* What a vocabulary is learnt from, and how; 0 and false are the usual. */
+typedef struct wg__learning {
+    int count; /* of text files */
+    const char *const *paths;
+    int64_t vocab_size, min_frequency, alphabet;
+    bool cased, unknown, byte_fallback;
+    wg_wordpiece_report report; /* out: of WordPiece; else zeroes */
+} wg__learning;
+
+typedef struct wg__learner {
+    const char *name;   /* in options */
+    const char *stored; /* what wg_tokenizer_kind calls it */
+    bool bytes_usual;   /* pretraining's models want byte_fallback */
+    /* The members of wg__learning that it heeds. */
+    bool corpus, vocab_size, min_frequency, alphabet, cased, unknown, byte_fallback;
+    wg_tokenizer *(*learn)(wg__learning *learning); /* NULL with an error */
+} wg__learner;
+
+/* The kind of a name; NULL if there is none. */
+const wg__learner *wg__learner_of(const char *name);
+
+/* The name of each kind, from 0 on; NULL behind the last. */
+const char *wg__learner_name(int index);
+
+/* Learns a vocabulary. Of WordPiece a note on stderr says the share of [UNK] in the text, and the
+ * size that would hold the text's characters if this one does not. NULL with an error. */
+wg_tokenizer *wg__learn(const wg__learner *learner, wg__learning *learning);
+
+/* The share of a text's tokens that are [UNK], from 0 to 1. */
+double wg__unknown_share(const wg_wordpiece_report *report);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/trained.h"
+#include "cli/decoding.h"
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/tensor.h"
 

@@ -4,7 +4,6 @@
 
 #include "cli/decoding.h"
 #include "cli/output.h"
-#include "cli/trained.h"
 #include "data/score/score.h"
 
 /* Seconds that a rank waits for the others when all have the model and the text. */

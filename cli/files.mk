@@ -16,8 +16,6 @@ cli_sources = \
 	cli/generate.c \
 	cli/gradcheck.c \
 	cli/info.c \
-	cli/learners.c \
-	cli/learners.h \
 	cli/machine.c \
 	cli/machine.h \
 	cli/main.c \
@@ -26,8 +24,6 @@ cli_sources = \
 	cli/output.c \
 	cli/output.h \
 	cli/plot.c \
-	cli/profile.c \
-	cli/profile.h \
 	cli/report.c \
 	cli/run.c \
 	cli/run.h \
@@ -35,8 +31,6 @@ cli_sources = \
 	cli/settings_rows.c \
 	cli/suite.c \
 	cli/tokenizer.c \
-	cli/trained.c \
-	cli/trained.h \
 	cli/training.c \
 	cli/translate.c \
 	cli/weights_tree.c \

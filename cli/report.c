@@ -13,7 +13,7 @@
 #include "cli/draw.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/trained.h"
+#include "cli/decoding.h"
 #include "nn/attention.h"
 #include "tensor/easy.h"
 

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "base/internal.h"
-#include "cli/learners.h"
 #include "cli/run.h"
-#include "cli/trained.h"
+#include "cli/decoding.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/internal.h"
 #include "io/weights/adapter.h"

@@ -17,7 +17,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/profile.h"
+#include "cli/machine.h"
 #include "io/event_file.h"
 #include "objectives/objective.h"
 #include "train/trainer.h"

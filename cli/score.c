@@ -7,7 +7,7 @@
 #include "base/internal.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/trained.h"
+#include "cli/decoding.h"
 
 typedef struct arguments {
     const char *run;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/learners.h"
+#include "cli/decoding.h"
 #include "cli/run.h"
 #include "optim/optimizer.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/run.h"
-#include "cli/trained.h"
+#include "cli/decoding.h"
 #include "tensor/kernels.h"
 
 /* ---- Rows ---- */

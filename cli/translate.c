@@ -8,7 +8,6 @@
 
 #include "cli/decoding.h"
 #include "cli/output.h"
-#include "cli/trained.h"
 
 typedef struct arguments {
     const char *run;

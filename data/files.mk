@@ -29,7 +29,6 @@ data_sources = \
 	data/dataset/token_file.c \
 	data/dataset/token_file.h \
 	data/score/bleu.c \
-	data/score/correlation.c \
 	data/score/score.h \
 	data/score/spans.c \
 	data/score/squad_score.c \
@@ -49,7 +48,6 @@ data_sources = \
 	data/tokenizer/merges.c \
 	data/tokenizer/merges.h \
 	data/tokenizer/normalize.c \
-	data/tokenizer/normalize.h \
 	data/tokenizer/sentencepiece.c \
 	data/tokenizer/sentencepiece.h \
 	data/tokenizer/sentencepiece_model.c \
@@ -59,6 +57,5 @@ data_sources = \
 	data/tokenizer/text_file.h \
 	data/tokenizer/tokenizer.c \
 	data/tokenizer/unigram.c \
-	data/tokenizer/unigram.h \
 	data/tokenizer/wordpiece.c \
 	$(nil)

@@ -10,7 +10,6 @@ formats_sources = \
 	formats/gguf_header.c \
 	formats/gguf_tokenizer.c \
 	formats/llama2c.c \
-	formats/llama_rows.c \
 	formats/llama_rows.h \
 	formats/model_card.c \
 	formats/weights_files.c \

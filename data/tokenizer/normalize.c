@@ -1,7 +1,7 @@
-/* SentencePiece's normalisation of a text, its character rules, and base64. See normalize.h. */
+/* SentencePiece's normalisation of a text, its character rules, and base64. See sentencepiece.h. */
 #include <string.h>
 
-#include "data/tokenizer/normalize.h"
+#include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 

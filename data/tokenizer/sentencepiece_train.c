@@ -8,7 +8,6 @@
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/text_file.h"
-#include "data/tokenizer/unigram.h"
 #include "tensor/internal.h"
 
 #define WHERE "sentencepiece_train"

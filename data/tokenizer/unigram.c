@@ -1,11 +1,11 @@
-/* The unigram language model: its trie, and learning its pieces. See unigram.h. */
+/* The unigram language model: its trie, and learning its pieces. See sentencepiece.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "data/tokenizer/text_file.h"
-#include "data/tokenizer/unigram.h"
+#include "data/tokenizer/sentencepiece.h"
 #include "tensor/internal.h"
 
 #define WHERE "unigram"

@@ -1,9 +1,9 @@
-/* Training steps of each kind of model (bench/workload.h): their system allocations, their
+/* Training steps of each kind of model (bench/bench.h): their system allocations, their
  * products, and the same bits at any number of threads. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/workload.h"
+#include "bench/bench.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/profile.h"
