@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "tensor/ops.h"
-#include "tensor/internal.h"
+#include "tensor/span.h"
 
 typedef struct pass_entry {
     wg_node *node;

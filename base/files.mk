@@ -3,6 +3,7 @@ base_public = \
 	base/api.h \
 	base/error.h \
 	base/group.h \
+	base/suggest.h \
 	$(nil)
 
 base_sources = \
@@ -20,6 +21,7 @@ base_sources = \
 	base/replacement.h \
 	base/string_table.c \
 	base/string_table.h \
+	base/suggest.c \
 	base/system.c \
 	base/system.h \
 	base/threads.c \

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/suggest.h"
 #include "tensor/easy.h"
 
 #define WHERE "bench"

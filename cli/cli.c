@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "base/error.h"
 #include "base/internal.h"
+#include "base/suggest.h"
 #include "tensor/op.h"
 #include "tensor/quantize.h"
 

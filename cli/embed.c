@@ -8,7 +8,7 @@
 #include "cli/output.h"
 #include "cli/decoding.h"
 #include "io/checkpoint/checkpoint.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 
 typedef struct arguments {
     const char *run, *text, *out, *similar;

@@ -8,6 +8,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "tensor/span.h"
 
 #define WHERE "causal-lm"
 

@@ -5,6 +5,7 @@
 
 #include "tensor/ops.h"
 #include "tensor/internal.h"
+#include "tensor/span.h"
 
 /* ---- Gradients ---- */
 

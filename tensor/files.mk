@@ -3,6 +3,7 @@ tensor_public = \
 	tensor/dtype.h \
 	tensor/easy.h \
 	tensor/kernels.h \
+	tensor/npy.h \
 	tensor/op.h \
 	tensor/ops.h \
 	tensor/profile.h \
@@ -96,6 +97,7 @@ tensor_sources = \
 	tensor/ops/registry.c \
 	tensor/simd/simd.c \
 	tensor/simd/simd.h \
+	tensor/span.h \
 	tensor/tensor.c \
 	$(nil)
 

@@ -8,7 +8,6 @@
 #include "base/internal.h"
 #include "tensor/op.h"
 #include "tensor/tensor.h"
-#include "tensor/profile.h"
 
 typedef struct wg_storage {
     void *data; /* NULL: a tensor without memory (wg_set_meta_init) */
@@ -259,40 +258,5 @@ typedef struct wg__op_table {
 /* A vector of channels, (C), in the shape that broadcasts along axis 1 of x: (1, C, 1...). [scope]
  */
 wg_tensor *wg__as_channels(wg_tensor *vector, const wg_tensor *x);
-
-/* ---- Spans of the profile: the code to time stands between wg__span_begin and wg__span_end.
- *
- *     wg__span span;
- *     wg__span_begin(&span, "data", WG_PROFILE_REGION);
- *     ...
- *     wg__span_end(&span);
- * ---- */
-
-typedef struct wg__span {
-    bool taken; /* false: no profile was being taken when the span began */
-    const char *name;
-    wg_profile_kind kind;
-    double start, flops;
-} wg__span;
-
-extern atomic_bool wg__profiles;
-
-void wg__span_open(wg__span *span, const char *name, wg_profile_kind kind);
-void wg__span_close(wg__span *span, double bytes, int operand_count, const wg_spec *operands);
-
-/* `name` must outlive the profile. */
-static inline void wg__span_begin(wg__span *span, const char *name, wg_profile_kind kind) {
-    span->taken = atomic_load_explicit(&wg__profiles, memory_order_relaxed);
-    if (span->taken)
-        wg__span_open(span, name, kind);
-}
-
-static inline void wg__span_end(wg__span *span) {
-    if (span->taken)
-        wg__span_close(span, 0, 0, NULL);
-}
-
-/* The bytes of tensors, NULL ones aside; elements that an axis repeats count once. */
-double wg__bytes_of(int count, wg_tensor *const *tensors);
 
 #endif

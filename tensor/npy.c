@@ -6,7 +6,7 @@
  *
  * The header is a Python literal; only this form of it is read. Its sizes
  * are checked against that of the file before memory is allocated. */
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tensor/internal.h"
+#include "tensor/span.h"
 
 /* ---- Anomaly mode ---- */
 

@@ -7,6 +7,7 @@
 
 #include "tensor/gemm/gemm.h"
 #include "tensor/internal.h"
+#include "tensor/span.h"
 
 enum { MAX_ROWS = 1024, MAX_EVENTS = 1000000 };
 

@@ -338,17 +338,6 @@ WG_API int64_t wg_format(char *buffer, size_t size, const wg_tensor *x);
 /* "(2, 3) f32" and so on, for messages. Returns `buffer`. */
 WG_API const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec);
 
-/* NumPy's .npy files (format 1.0, 2.0 and 3.0 read; 1.0 written). */
-
-/* Writes a tensor in row-major order. bf16 has no NumPy dtype and is refused: cast it. The file is
- * written under another name and renamed, so that an old file survives a failure. [DTYPE,
- * NOT_FOUND, IO] */
-WG_API int wg_npy_save(const wg_tensor *x, const char *path);
-
-/* Reads a file of a little-endian dtype that Wengert has, in row-major or Fortran order. Lengths
- * are checked against the size of the file. [scope; NOT_FOUND, IO, FORMAT] */
-WG_API wg_tensor *wg_npy_load(const char *path);
-
 WG_END_DECLS
 
 #endif

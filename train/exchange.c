@@ -22,6 +22,7 @@
 
 #include "optim/internal.h"
 #include "tensor/internal.h"
+#include "tensor/span.h"
 
 enum { BUCKET_BYTES = 4 << 20, LEAST_BUCKET_BYTES = 64 << 10, UNDER_WAY = 3 };
 

@@ -10,6 +10,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "tensor/span.h"
 #include "optim/internal.h"
 
 #define DEFAULT_CLIP 1.0

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "tensor/internal.h"
+#include "tensor/span.h"
 
 #define WHERE "batches"
 

@@ -1,5 +1,5 @@
 /* Tests of suggestions for misspelt names. */
-#include "base/error.h"
+#include "base/suggest.h"
 
 #include <string.h>
 

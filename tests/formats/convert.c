@@ -19,7 +19,7 @@
 #include "models/t5.h"
 #include "models/transformer.h"
 #include "tensor/internal.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"

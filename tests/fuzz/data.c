@@ -18,6 +18,7 @@
 #include "data/dataset/squad.h"
 #include "data/dataset/tagged_words.h"
 #include "data/dataset/text_lines.h"
+#include "tensor/npy.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/tensor.h"
 #include "tests/fuzz/weights.h"

@@ -7,7 +7,7 @@
 #include "models/transformer.h"
 #include "objectives/translation.h"
 #include "optim/optimizer.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "nn/positions.h"
 #include "tests/support/testing.h"

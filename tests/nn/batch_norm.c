@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "nn/norm.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 

@@ -10,7 +10,7 @@
 #include "nn/linear.h"
 #include "nn/init.h"
 #include "nn/norm.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 #include "nn/internal.h"

@@ -6,7 +6,7 @@
 
 #include "gradcheck/gradcheck.h"
 #include "nn/init.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 

@@ -11,7 +11,7 @@
 #include "nn/internal.h"
 #include "optim/optimizer.h"
 #include "tensor/easy.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "base/internal.h"
 #include "tests/support/testing.h"

@@ -1,6 +1,6 @@
 /* Sinusoidal positions against the formula of the paper (tests/fixtures/sinusoidal.py). */
 #include "nn/positions.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tests/support/testing.h"
 
 /* The angles go up to 39, and the two sides compute the power in different ways. */

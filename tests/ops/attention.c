@@ -1,7 +1,7 @@
 /* Attention against PyTorch and against its decomposition: several tiles, masks of any layout, and
  * dropout that backward replays. */
 #include "autograd/autograd.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"

@@ -1,7 +1,7 @@
 /* Cross-entropy against PyTorch: ignored targets, large logits, long rows, and which memory
  * backward may overwrite. */
 #include "autograd/autograd.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"

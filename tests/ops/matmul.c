@@ -2,7 +2,7 @@
  * bits at any number of threads. */
 #include "base/alloc.h"
 #include "tensor/gemm/gemm.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"

@@ -1,7 +1,7 @@
 /* Normalisation of rows and of channels against PyTorch and against its decomposition, far from
  * zero, with the same bits at any number of threads. */
 #include "autograd/autograd.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"

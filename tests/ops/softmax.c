@@ -1,7 +1,7 @@
 /* Softmax and log-softmax against PyTorch along any axis, and where e^x overflows or a whole row is
  * masked. */
 #include "autograd/autograd.h"
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 

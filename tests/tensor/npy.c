@@ -1,5 +1,5 @@
 /* .npy files: NumPy's are read, ours have NumPy's bytes, and hostile ones are refused. */
-#include "tensor/tensor.h"
+#include "tensor/npy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
-#include "tensor/internal.h"
+#include "tensor/span.h"
 
 #include <math.h>
 #include <string.h>
