@@ -365,7 +365,7 @@ def write_api(headers):
 
 # Of these headers, but for what only C needs or what tensor.py writes by hand.
 OP_HEADERS = ["tensor/tensor.h", "tensor/ops.h", "tensor/distributions.h"]
-BY_HAND = set("""wg_npy_load wg_alias wg_arange wg_empty wg_from_array wg_from_blob wg_scalar wg_keep wg_select
+BY_HAND = set("""wg_alias wg_arange wg_empty wg_from_array wg_from_blob wg_scalar wg_keep wg_select
     wg_scope_end wg_scope_escape wg_quantized_linears wg_index wg_index_put wg_einsum""".split())
 
 # Defaults, of one op or ("*") of all. PyTorch's or NumPy's, where they have one.
