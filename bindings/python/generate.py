@@ -38,7 +38,7 @@ STUBS = {
 }
 
 SIMPLE = {
-    "int": "c_int", "unsigned int": "c_uint", "unsigned": "c_uint", "long": "c_long",
+    "int": "c_int", "unsigned int": "c_uint", "unsigned": "c_uint", "unsigned char": "c_ubyte", "long": "c_long",
     "char": "c_char", "float": "c_float", "double": "c_double", "bool": "c_bool",
     "_Bool": "c_bool", "size_t": "c_size_t", "int8_t": "c_int8", "uint8_t": "c_uint8",
     "int16_t": "c_int16", "uint16_t": "c_uint16", "int32_t": "c_int32", "uint32_t": "c_uint32",
