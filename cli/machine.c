@@ -1,4 +1,5 @@
 /* The roofs of the machine: what memory and the multipliers give at best. */
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
