@@ -157,19 +157,6 @@ static int pull_back(const recorded_run *run, wg_tensor *const *cotangents, wg_t
     return status;
 }
 
-/* In a scope of its own, with recording on. `values` are the function's, with their graph. */
-static int vjp(wg_function function, void *context, recorded_run *run, wg_tensor *const *inputs,
-               wg_tensor **stand_ins, wg_tensor **values, wg_tensor *const *cotangents,
-               wg_tensor **gradients) {
-    if (make_stand_ins(run->input_count, inputs, stand_ins) < 0 ||
-        wg__call_function(function, context, run->input_count, stand_ins, run->output_count, values,
-                          "vjp") < 0)
-        return -1;
-    run->inputs = stand_ins;
-    run->outputs = values;
-    return pull_back(run, cotangents, gradients);
-}
-
 int wg_vjp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
            int output_count, wg_tensor *const *cotangents, const wg_transform_options *options,
            wg_tensor **outputs, wg_tensor **gradients) {
@@ -188,7 +175,14 @@ int wg_vjp(wg_function function, void *context, int input_count, wg_tensor *cons
     wg_scope scope;
     wg_scope_begin(&scope);
     bool was = wg_set_grad_enabled(true);
-    int status = vjp(function, context, &run, inputs, room, values, cotangents, gradients);
+    int status = make_stand_ins(input_count, inputs, room);
+    if (status == 0)
+        status =
+            wg__call_function(function, context, input_count, room, output_count, values, "vjp");
+    run.inputs = room;
+    run.outputs = values;
+    if (status == 0)
+        status = pull_back(&run, cotangents, gradients);
     wg_set_grad_enabled(was);
     for (int j = 0; j < output_count && status == 0 && outputs; j++) {
         outputs[j] = run.create_graph ? wg_alias(values[j]) : without_graph(values[j]);

@@ -223,26 +223,6 @@ static wg_attention_options draw_options(wg_multi_head_attention *attention,
     return options;
 }
 
-static bool is_step(const wg_attention_inputs *inputs, const wg__attention_step *step) {
-    const wg_kv_cache *cache = inputs->cache;
-    return cache && !inputs->memory && !inputs->weights && !inputs->bias &&
-           wg__attention_step_suits(step, cache->length) &&
-           (!cache->key || wg_tensor_dtype(cache->key) == wg_tensor_dtype(step->k));
-}
-
-static wg_tensor *take_step(const wg_multi_head_attention *a, const wg__attention_step *step,
-                            wg_kv_cache *cache) {
-    const int64_t *shape = wg_tensor_shape(step->k);
-    const wg_spec new = {wg_tensor_dtype(step->k),
-                         4,
-                         {shape[0], a->key_value_heads, shape[1], shape[2] / a->key_value_heads}};
-    if (wg__kv_cache_reserve(cache, &new, &new) < 0)
-        return NULL;
-    wg_tensor *y = wg__attention_step_run(step, cache->key, cache->value, cache->length);
-    cache->length += y ? shape[1] : 0;
-    return y;
-}
-
 /* (B, Tq, H D): in one go for a token that is generated, else by ops of their own. */
 static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
                          const wg_attention_inputs *inputs, const wg_attention_options *options) {
@@ -256,8 +236,19 @@ static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
                                      .pairing = a->pairing,
                                      .mask = inputs->mask,
                                      .options = *options};
-    if (is_step(inputs, &step))
-        return take_step(a, &step, inputs->cache);
+    wg_kv_cache *cache = inputs->cache;
+    if (cache && !inputs->memory && !inputs->weights && !inputs->bias &&
+        wg__attention_step_suits(&step, cache->length) &&
+        (!cache->key || wg_tensor_dtype(cache->key) == wg_tensor_dtype(step.k))) {
+        const int64_t *shape = wg_tensor_shape(step.k), width = shape[2] / a->key_value_heads;
+        const wg_spec new = {
+            wg_tensor_dtype(step.k), 4, {shape[0], a->key_value_heads, shape[1], width}};
+        if (wg__kv_cache_reserve(cache, &new, &new) < 0)
+            return NULL;
+        wg_tensor *y = wg__attention_step_run(&step, cache->key, cache->value, cache->length);
+        cache->length += y ? shape[1] : 0;
+        return y;
+    }
     heads h = {0};
     if (split(a, p, inputs, &h) < 0)
         return NULL;

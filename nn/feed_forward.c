@@ -112,14 +112,6 @@ static const gate_kind gates[] = {
 
 enum { GATE_COUNT = sizeof gates / sizeof *gates };
 
-/* f(gate) value, elementwise. */
-static wg_tensor *apply_gate(wg_gate kind, wg_tensor *gate, wg_tensor *value) {
-    if ((unsigned)kind < GATE_COUNT)
-        return gates[kind].op(gate, value);
-    wg_fail(WG_ERROR_ARGUMENT, "gate", "there is no gate %d", (int)kind);
-    return NULL;
-}
-
 const char *wg__gate_name(wg_gate kind) {
     return (unsigned)kind < GATE_COUNT ? gates[kind].name : NULL;
 }
@@ -186,7 +178,11 @@ wg_tensor *wg_gated_feed_forward_forward(wg_gated_feed_forward *net, wg_tensor *
         both[0] = wg_linear_forward(net->gate, x);
         both[1] = both[0] ? wg_linear_forward(net->up, x) : NULL;
     }
-    wg_tensor *inner = apply_gate(net->kind, both[0], both[1]);
+    wg_tensor *inner = NULL; /* f(gate) value, elementwise */
+    if ((unsigned)net->kind < GATE_COUNT)
+        inner = gates[net->kind].op(both[0], both[1]);
+    else
+        wg_fail(WG_ERROR_ARGUMENT, "gate", "there is no gate %d", (int)net->kind);
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
     return wg_module_leave(&place, wg_scope_end(&scope, y));
 }

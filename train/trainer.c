@@ -289,18 +289,6 @@ static bool is_stopped(const wg_trainer *trainer) {
     return trainer->options.stop && *trainer->options.stop;
 }
 
-/* How many random numbers a batch takes, learnt by rank 0 from the first batch of the run, for
- * which the others wait. */
-static int share_draws(wg_trainer *trainer, int status, uint64_t begun) {
-    const wg_generator *generator = wg_module_generator(trainer->task.module);
-    int64_t draws = (int64_t)(generator->offset - begun);
-    if (wg__trainer_share(trainer, status) < 0 ||
-        wg_group_broadcast(trainer->options.group, 0, sizeof draws, &draws) < 0)
-        return -1;
-    trainer->draws = draws;
-    return 0;
-}
-
 /* Forward and backward of the batches of a step that are this rank's. Each draws the random numbers
  * that it would draw if one process ran all of them. A rank that fails takes part in all rounds. */
 static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *measured) {
@@ -324,8 +312,13 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
             if (result == 0)
                 result = mine ? run_batch(trainer, trainer->weights[i], i == batches - 1, measured)
                               : wg_batches_skip(trainer->task.batches);
-            if (plan && trainer->draws < 0)
-                result = share_draws(trainer, result, begun);
+            if (plan && trainer->draws < 0) { /* rank 0 learns it from the first batch of the run */
+                int64_t draws = (int64_t)(generator->offset - begun);
+                result = wg__trainer_share(trainer, result);
+                if (result == 0)
+                    result = wg_group_broadcast(trainer->options.group, 0, sizeof draws, &draws);
+                trainer->draws = result == 0 ? draws : -1;
+            }
         }
         if (trainer->is_told)
             return -1;
