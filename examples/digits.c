@@ -24,9 +24,9 @@ static network *network_new(void) {
     network *net = wg_module_new(NULL, "", sizeof *net);
     if (net == NULL)
         return NULL;
-    net->conv[0] = wg_conv2d_new(&net->module, "conv1", 1, 16, (int64_t[]){3, 3}, &same);
+    net->conv[0] = wg_conv_new(&net->module, "conv1", 2, 1, 16, (int64_t[]){3, 3}, &same);
     net->norm[0] = wg_batch_norm_new(&net->module, "norm1", 16, NULL);
-    net->conv[1] = wg_conv2d_new(&net->module, "conv2", 16, 32, (int64_t[]){3, 3}, &same);
+    net->conv[1] = wg_conv_new(&net->module, "conv2", 2, 16, 32, (int64_t[]){3, 3}, &same);
     net->norm[1] = wg_batch_norm_new(&net->module, "norm2", 32, NULL);
     net->out = wg_linear_new(&net->module, "out", 32 * SIDE / 4 * SIDE / 4, DIGITS, NULL);
     return wg_module_finish(&net->module);
@@ -38,7 +38,7 @@ static wg_tensor *network_forward(network *net, wg_tensor *x) {
     wg_scope_begin(&scope);
     for (int i = 0; i < 2; i++) {
         x = wg_batch_norm_forward(net->norm[i], wg_conv_forward(net->conv[i], x));
-        x = wg_max_pool2d(wg_relu(x), &(wg_pool_options){.kernel = {2, 2}}, NULL);
+        x = wg_max_pool(wg_relu(x), &(wg_pool_options){.kernel = {2, 2}}, NULL);
     }
     return wg_scope_end(&scope, wg_linear_forward(net->out, wg_flatten(x, 1, -1)));
 }

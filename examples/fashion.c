@@ -87,9 +87,9 @@ static void *cnn_new(void) {
     cnn *net = wg_module_new(NULL, "", sizeof *net);
     if (!net)
         return NULL;
-    net->conv[0] = wg_conv2d_new(&net->module, "conv1", 1, 16, kernel, &same);
+    net->conv[0] = wg_conv_new(&net->module, "conv1", 2, 1, 16, kernel, &same);
     net->norm[0] = wg_batch_norm_new(&net->module, "norm1", 16, NULL);
-    net->conv[1] = wg_conv2d_new(&net->module, "conv2", 16, 32, kernel, &same);
+    net->conv[1] = wg_conv_new(&net->module, "conv2", 2, 16, 32, kernel, &same);
     net->norm[1] = wg_batch_norm_new(&net->module, "norm2", 32, NULL);
     net->hidden = wg_linear_new(&net->module, "hidden", 32 * 7 * 7, 128, NULL);
     net->out = wg_linear_new(&net->module, "out", 128, CLASSES, NULL);
@@ -101,7 +101,7 @@ static wg_tensor *cnn_forward(void *network, wg_tensor *x) {
     cnn *net = network;
     for (int i = 0; i < 2; i++) {
         x = wg_batch_norm_forward(net->norm[i], wg_conv_forward(net->conv[i], x));
-        x = wg_max_pool2d(wg_relu(x), &(wg_pool_options){.kernel = {2, 2}}, NULL);
+        x = wg_max_pool(wg_relu(x), &(wg_pool_options){.kernel = {2, 2}}, NULL);
     }
     x = wg_relu(wg_linear_forward(net->hidden, wg_flatten(x, 1, -1)));
     return wg_linear_forward(net->out, wg_dropout(&net->module, x, 0.25));
@@ -130,7 +130,7 @@ static void *vit_new(void) {
     if (!net)
         return NULL;
     net->patches =
-        wg_conv2d_new(&net->module, "patches", 1, WIDTH, (int64_t[]){PATCH, PATCH}, &steps);
+        wg_conv_new(&net->module, "patches", 2, 1, WIDTH, (int64_t[]){PATCH, PATCH}, &steps);
     net->positions = wg_module_parameter(&net->module, "positions", WG_DIMS(PATCHES, WIDTH));
     wg_initialize(net->positions, &(wg_initializer){WG_INIT_NORMAL, 0.02},
                   wg_module_generator(&net->module));

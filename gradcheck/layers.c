@@ -121,10 +121,12 @@ LAYER(add_norm, wg_add_norm_new(NULL, "", C, &add_norm_forms[index]), WG_DIMS(B,
 
 /* ---- Convolutions ---- */
 
-#define CONVOLUTION(NAME, ...)                                                                     \
-    FORWARD(NAME, wg_conv_forward(layer, inputs[0]))                                               \
-    LAYER(NAME, wg_##NAME##_new(NULL, "", 2, 2, (int64_t[]){2, 2, 2}, &NAME##_forms[index]),       \
-          __VA_ARGS__)
+#define CONVOLUTION(NAME, RANK, ...)                                                               \
+    FORWARD(NAME##RANK##d, wg_conv_forward(layer, inputs[0]))                                      \
+    LAYER(                                                                                         \
+        NAME##RANK##d,                                                                             \
+        wg_##NAME##_new(NULL, "", RANK, 2, 2, (int64_t[]){2, 2, 2}, &NAME##RANK##d_forms[index]),  \
+        __VA_ARGS__)
 
 static const wg_conv_layer_options conv1d_forms[] = {{.conv = {.padding = {1}}},
                                                      {.conv = {.stride = {2}, .groups = 2}}};
@@ -136,12 +138,12 @@ static const wg_conv_layer_options conv_transpose1d_forms[] = {{.conv = {.stride
 static const wg_conv_layer_options conv_transpose2d_forms[] = {
     {.conv = {.stride = {2, 2}, .output_padding = {1, 0}, .groups = 2}}};
 static const wg_conv_layer_options conv_transpose3d_forms[] = {{.conv = {.stride = {1, 2, 1}}}};
-CONVOLUTION(conv1d, WG_DIMS(B, 2, 4))
-CONVOLUTION(conv2d, WG_DIMS(B, 2, 3, 4))
-CONVOLUTION(conv3d, WG_DIMS(1, 2, 2, 2, 3))
-CONVOLUTION(conv_transpose1d, WG_DIMS(B, 2, 3))
-CONVOLUTION(conv_transpose2d, WG_DIMS(1, 2, 2, 3))
-CONVOLUTION(conv_transpose3d, WG_DIMS(1, 2, 2, 2, 2))
+CONVOLUTION(conv, 1, WG_DIMS(B, 2, 4))
+CONVOLUTION(conv, 2, WG_DIMS(B, 2, 3, 4))
+CONVOLUTION(conv, 3, WG_DIMS(1, 2, 2, 2, 3))
+CONVOLUTION(conv_transpose, 1, WG_DIMS(B, 2, 3))
+CONVOLUTION(conv_transpose, 2, WG_DIMS(1, 2, 2, 3))
+CONVOLUTION(conv_transpose, 3, WG_DIMS(1, 2, 2, 2, 2))
 
 /* ---- Feed-forward nets and attention ---- */
 

@@ -1,4 +1,4 @@
-/* Convolutional layers. Pooling has no parameters: wg_max_pool2d and its like (tensor/ops.h) are
+/* Convolutional layers. Pooling has no parameters: wg_max_pool and its like (tensor/ops.h) are
  * used as they are; norm.h has BatchNorm2d and GroupNorm. */
 #ifndef WG_NN_CONV_H
 #define WG_NN_CONV_H
@@ -36,37 +36,18 @@ typedef struct wg_conv_layer_options {
     wg_initializer init; /* of the weight */
 } wg_conv_layer_options;
 
-/* A layer from `in` to `out` channels; `kernel` has a size for each spatial axis. `parent` owns it;
- * NULL makes it a root. NULL with [ARGUMENT for a size below 1, for groups that do not divide the
- * channels, and for a padding_mode that does not apply; MEMORY] */
-WG_API wg_conv *wg_conv1d_new(wg_module *parent, const char *name, int64_t in, int64_t out,
-                              const int64_t *kernel, const wg_conv_layer_options *options);
-
-/* A convolution of images; otherwise as wg_conv1d_new. */
-WG_API wg_conv *wg_conv2d_new(wg_module *parent, const char *name, int64_t in, int64_t out,
-                              const int64_t *kernel, const wg_conv_layer_options *options);
-
-/* A convolution of volumes; otherwise as wg_conv1d_new. */
-WG_API wg_conv *wg_conv3d_new(wg_module *parent, const char *name, int64_t in, int64_t out,
-                              const int64_t *kernel, const wg_conv_layer_options *options);
-
-/* A transposed convolution of lines; otherwise as wg_conv1d_new. */
-WG_API wg_conv *wg_conv_transpose1d_new(wg_module *parent, const char *name, int64_t in,
-                                        int64_t out, const int64_t *kernel,
-                                        const wg_conv_layer_options *options);
-
-/* A transposed convolution of images; otherwise as wg_conv1d_new. */
-WG_API wg_conv *wg_conv_transpose2d_new(wg_module *parent, const char *name, int64_t in,
-                                        int64_t out, const int64_t *kernel,
-                                        const wg_conv_layer_options *options);
-
-/* A transposed convolution of volumes; otherwise as wg_conv1d_new. */
-WG_API wg_conv *wg_conv_transpose3d_new(wg_module *parent, const char *name, int64_t in,
-                                        int64_t out, const int64_t *kernel,
-                                        const wg_conv_layer_options *options);
+/* A layer from `in` to `out` channels, and a transposed one, along `rank` axes: 1 of lines, 2 of
+ * images, 3 of volumes; `kernel` has a size for each of them. `parent` owns it; NULL makes it a
+ * root. NULL with [ARGUMENT for a rank beyond 1 to 3 and a size below 1, for groups that do not
+ * divide the channels, and for a padding_mode that does not apply; MEMORY] */
+WG_API wg_conv *wg_conv_new(wg_module *parent, const char *name, int rank, int64_t in, int64_t out,
+                            const int64_t *kernel, const wg_conv_layer_options *options);
+WG_API wg_conv *wg_conv_transpose_new(wg_module *parent, const char *name, int rank, int64_t in,
+                                      int64_t out, const int64_t *kernel,
+                                      const wg_conv_layer_options *options);
 
 /* x: (N, I, L), (N, I, H, W) or (N, I, D, H, W), with or without N   ->   the same with O channels;
- * wg_conv1d and its like have the sizes. [scope; SHAPE, DTYPE, ARGUMENT] */
+ * wg_conv_op has the sizes. [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_conv_forward(wg_conv *conv, wg_tensor *x);
 
 WG_END_DECLS

@@ -276,7 +276,7 @@ wg_mamba *wg_mamba_new(wg_module *parent, const char *name, int64_t width,
     const wg_linear_options steps = {.init = {WG_INIT_UNIFORM, 1 / sqrt((double)chosen.rank)}};
     mamba->options = chosen;
     mamba->in_proj = wg_linear_new(&mamba->module, "in_proj", width, wg__times(2, inner), &plain);
-    mamba->conv1d = wg_conv1d_new(&mamba->module, "conv1d", inner, inner, &chosen.kernel,
+    mamba->conv1d = wg_conv_new(&mamba->module, "conv1d", 1, inner, inner, &chosen.kernel,
                                   &(wg_conv_layer_options){.conv = {.groups = inner}});
     mamba->x_proj =
         wg_linear_new(&mamba->module, "x_proj", inner, chosen.rank + 2 * chosen.state, &plain);

@@ -927,7 +927,7 @@ WG_API wg_tensor *wg_rfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, i
 WG_API wg_tensor *wg_irfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
                             wg_fft_norm norm);
 
-/* wg_conv1d with a stride of 1 by way of rfft, in a time that does not grow with the kernel: for
+/* wg_conv_op of lines with a stride of 1 by way of rfft, in a time that does not grow with the kernel: for
  * kernels of hundreds of elements, as in long convolutions (Poli et al. 2023).
  * x: (N, C, L)   weight: (O, C, K)   bias: (O) or NULL   ->   (N, O, L + 2 padding - K + 1)
  * Returns NULL while an error is pending. [scope; SHAPE, DTYPE, ARGUMENT] */
@@ -948,44 +948,30 @@ typedef struct wg_conv_options {
 } wg_conv_options;
 
 /* What networks call convolution, a correlation: each output channel is the sum, over the channels
- * of its group, of the products of a kernel and the windows of x.
- * x: (N, C, L)   weight: (O, C / groups, K)   bias: (O) or NULL   ->   (N, O, P)
+ * of its group, of the products of a kernel and the windows of x. The rank of the weight says along
+ * how many axes, 1 to 3:
+ * x: (N, C, L)         weight: (O, C / groups, K)            bias: (O) or NULL   ->   (N, O, P)
+ *    (N, C, H, W)              (O, C / groups, KH, KW)
+ *    (N, C, D, H, W)           (O, C / groups, KD, KH, KW)
  *     P = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down
  * x may lack N, as y does then. Forward and gradients are packed products that read the windows
  * from a few images at a time. [scope; SHAPE, DTYPE, ARGUMENT] */
-WG_API wg_tensor *wg_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
-                            const wg_conv_options *options);
-
-/* wg_conv1d of images: x: (N, C, H, W)   weight: (O, C / groups, KH, KW). [scope; as wg_conv1d] */
-WG_API wg_tensor *wg_conv2d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
-                            const wg_conv_options *options);
-
-/* wg_conv1d of volumes: x: (N, C, D, H, W)   weight: (O, C / groups, KD, KH, KW).
- * [scope; as wg_conv1d] */
-WG_API wg_tensor *wg_conv3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
-                            const wg_conv_options *options);
+WG_API wg_tensor *wg_conv_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                             const wg_conv_options *options);
 
 /* The transposed convolution, also called deconvolution: the adjoint in x of the convolution with
  * the same weight and options. Each element of x adds a kernel, times itself, to a window of y.
  * x: (N, C, L)   weight: (C, O / groups, K)   bias: (O) or NULL   ->   (N, O, P)
  *     P = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1
- * [scope; SHAPE, DTYPE, ARGUMENT] */
-WG_API wg_tensor *wg_conv_transpose1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
-                                      const wg_conv_options *options);
-
-/* wg_conv_transpose1d of images, (N, C, H, W). [scope; as wg_conv_transpose1d] */
-WG_API wg_tensor *wg_conv_transpose2d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
-                                      const wg_conv_options *options);
-
-/* wg_conv_transpose1d of volumes, (N, C, D, H, W). [scope; as wg_conv_transpose1d] */
-WG_API wg_tensor *wg_conv_transpose3d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
-                                      const wg_conv_options *options);
+ * and of images and volumes, as wg_conv_op. [scope; SHAPE, DTYPE, ARGUMENT] */
+WG_API wg_tensor *wg_conv_transpose_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias,
+                                       const wg_conv_options *options);
 
 /* ---- Pooling (ops/conv/pool.c) ---- */
 
 /* An entry of a list belongs to one spatial axis, the first to the first; 0 is its default. */
 typedef struct wg_pool_options {
-    int64_t kernel[3];        /* the size of a window; there is no default */
+    int64_t kernel[3];        /* the size of a window along 1 to 3 axes; there is no default */
     int64_t stride[3];        /* from window to window; default: the kernel */
     int64_t padding[3];       /* at both ends of the axis, at most half of the kernel: of a maximum
                                  minus infinity, of a mean zeros */
@@ -996,7 +982,8 @@ typedef struct wg_pool_options {
     int64_t divisor_override; /* avg_pool alone: what to divide the sum by; 0: the elements */
 } wg_pool_options;
 
-/* The largest element of each window of a channel, or the mean.
+/* The largest element of each window of a channel, or the mean. The kernel has a size for each
+ * spatial axis, 1 to 3 of them.
  * x: (N, C, L) or (C, L)   ->   (N, C, P) or (C, P)
  *     P = (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1
  *
@@ -1004,22 +991,16 @@ typedef struct wg_pool_options {
  * NULL, receives the places of the largest in their channel, in row-major order, i64. Of equal
  * elements the first counts and gets the gradient; NaN is the largest. [scope; SHAPE, DTYPE,
  * ARGUMENT] */
-WG_API wg_tensor *wg_max_pool1d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
-WG_API wg_tensor *wg_max_pool2d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
-WG_API wg_tensor *wg_max_pool3d(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
-WG_API wg_tensor *wg_avg_pool1d(wg_tensor *x, const wg_pool_options *options);
-WG_API wg_tensor *wg_avg_pool2d(wg_tensor *x, const wg_pool_options *options);
-WG_API wg_tensor *wg_avg_pool3d(wg_tensor *x, const wg_pool_options *options);
+WG_API wg_tensor *wg_max_pool(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
+WG_API wg_tensor *wg_avg_pool(wg_tensor *x, const wg_pool_options *options);
 
 /* Pooling into `size` windows along each spatial axis (1, 2 or 3 numbers) that share the axis
  * evenly: window i of P goes from floor(i L / P) up to ceil((i + 1) L / P), so that neighbours may
- * overlap by an element. A size of 1 is the mean of the whole channel. [scope; SHAPE, DTYPE] */
-WG_API wg_tensor *wg_adaptive_max_pool1d(wg_tensor *x, const int64_t *size, wg_tensor **indices);
-WG_API wg_tensor *wg_adaptive_max_pool2d(wg_tensor *x, const int64_t *size, wg_tensor **indices);
-WG_API wg_tensor *wg_adaptive_max_pool3d(wg_tensor *x, const int64_t *size, wg_tensor **indices);
-WG_API wg_tensor *wg_adaptive_avg_pool1d(wg_tensor *x, const int64_t *size);
-WG_API wg_tensor *wg_adaptive_avg_pool2d(wg_tensor *x, const int64_t *size);
-WG_API wg_tensor *wg_adaptive_avg_pool3d(wg_tensor *x, const int64_t *size);
+ * overlap by an element. A size of 1 is the mean of the whole channel. [scope; SHAPE, DTYPE,
+ * ARGUMENT] */
+WG_API wg_tensor *wg_adaptive_max_pool(wg_tensor *x, int axis_count, const int64_t *size,
+                                       wg_tensor **indices);
+WG_API wg_tensor *wg_adaptive_avg_pool(wg_tensor *x, int axis_count, const int64_t *size);
 
 /* ---- Images in another size (ops/conv/interpolate.c) ---- */
 

@@ -1,6 +1,9 @@
 /* What the op families share: rules of shape and dtype, casts, derivatives, samples. */
 #include "tensor/ops/support.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* ---- Shape and dtype rules ---- */
 
 int wg__infer_like(wg_call *call) {
@@ -149,6 +152,40 @@ wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype) {
     return dtype == WG_BF16 ? wg_cast(result, WG_BF16) : result;
 }
 
+int wg__apply_wide(const wg_op *op, int count, wg_tensor *const *inputs, bool floating,
+                   const void *options, wg_tensor **outputs) {
+    wg_tensor *wide[WG_MAX_INPUTS], *results[WG_MAX_OUTPUTS] = {NULL};
+    int status = -1;
+    for (int j = 0; j < op->output_count; j++)
+        outputs[j] = NULL;
+    if (count < 1 || !inputs[0])
+        return -1;
+    memcpy(wide, inputs, (size_t)count * sizeof *wide);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote_all(count, wide)) {
+        const wg_dtype dtype = wide[0]->spec.dtype;
+        for (int i = 0; i < count; i++)
+            wide[i] = wg__widen(floating ? wg__as_float(wide[i]) : wide[i]);
+        status = wg_apply(op, count, wide, options, results);
+        for (int j = 0; j < op->output_count && status == 0; j++) {
+            if (wg_dtype_is_float(results[j]->spec.dtype))
+                results[j] = wg__narrow(results[j], dtype);
+            status = results[j] ? 0 : -1;
+        }
+    }
+    for (int j = 0; j < op->output_count && status == 0; j++)
+        outputs[j] = wg_scope_escape(results[j]);
+    wg_scope_end(&scope, NULL);
+    return status;
+}
+
+wg_tensor *wg__apply_wide_one(const wg_op *op, int count, wg_tensor *const *inputs, bool floating,
+                              const void *options) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
+    return wg__apply_wide(op, count, inputs, floating, options, outputs) < 0 ? NULL : outputs[0];
+}
+
 /* ---- Backward ---- */
 
 wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i) {
@@ -185,7 +222,7 @@ int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
     wg_tensor *sum = NULL;
     for (int i = 0; i < call->input_count; i++) {
         wg_tensor *term = tangents[i] == NULL ? NULL : partial(call, i, tangents[i]);
-        sum = sum != NULL && term != NULL ? wg_add(sum, term) : sum != NULL ? sum : term;
+        sum = wg__plus(sum, term);
     }
     output_tangents[0] = sum == NULL ? NULL : wg_expand(sum, spec->ndim, spec->shape);
     return wg__vjp_status();
@@ -214,6 +251,10 @@ wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t 
     return wg_reshape(wg_affine(x, 0.25, -0.125 * (double)count), ndim, shape);
 }
 
+wg_tensor *wg__sample_f32(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_rand(generator, WG_F32, ndim, shape);
+}
+
 typedef struct sample_shape {
     int ndim;
     int64_t shape[4];
@@ -225,6 +266,29 @@ int wg__sample_status(wg_sample *sample, int count) {
         if (sample->inputs[i] == NULL)
             return -1;
     return 1;
+}
+
+int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *shapes, int count,
+                      const wg__sampler *samplers) {
+    bool failed = false;
+    int inputs = 0;
+    for (const char *at = shapes; at; at = *at == ',' ? at + 1 : NULL) {
+        int64_t shape[WG_MAX_DIMS];
+        int ndim = 0;
+        for (at += strspn(at, " "); *at >= '0' && *at <= '9'; at += strspn(at, " ")) {
+            char *end;
+            shape[ndim++] = strtoll(at, &end, 10);
+            at = end;
+        }
+        wg_tensor *x = NULL;
+        if (*at == '-')
+            at++;
+        else
+            failed |= !(x = samplers[wg__smaller(inputs, count - 1)](generator, ndim, shape));
+        sample->inputs[inputs++] = x;
+    }
+    sample->input_count = inputs;
+    return failed ? -1 : 1;
 }
 
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make) {

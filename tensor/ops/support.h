@@ -50,6 +50,34 @@ bool wg__promote_all(int count, wg_tensor **tensors);
 wg_tensor *wg__widen(wg_tensor *x);
 wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype);
 
+/* Runs an op on `count` operands, of which any but the first may be NULL, cast to the highest of
+ * their dtypes, and then to f32 from bf16 and, with `floating`, from integers. Results for operands
+ * of bf16 are cast back. -1 with all outputs NULL after an error; casts are freed at once. */
+int wg__apply_wide(const wg_op *op, int count, wg_tensor *const *inputs, bool floating,
+                   const void *options, wg_tensor **outputs);
+wg_tensor *wg__apply_wide_one(const wg_op *op, int count, wg_tensor *const *inputs, bool floating,
+                              const void *options);
+
+/* wg__axis of x; -1 for a NULL x, too. */
+static inline int wg__axis_of(const wg_tensor *x, int64_t axis, const char *where) {
+    return x ? wg__axis(axis, x->spec.ndim, where) : -1;
+}
+
+/* Stores the first outputs for whom they are wanted; returns the status. */
+static inline int wg__give(int status, wg_tensor *const *outputs, wg_tensor **first,
+                           wg_tensor **second) {
+    if (first)
+        *first = outputs[0];
+    if (second)
+        *second = outputs[1];
+    return status;
+}
+
+/* a + b, either of which may be NULL for 0. */
+static inline wg_tensor *wg__plus(wg_tensor *a, wg_tensor *b) {
+    return !a ? b : !b ? a : wg_add(a, b);
+}
+
 /* The derivative of ln Gamma(x), and that of order n > 0 of that (ops/elementwise/special.c). */
 double wg__digamma(double x);
 double wg__polygamma(int n, double x);
@@ -193,6 +221,9 @@ wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t 
 wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t *shape);
 
+/* f32 from 0 to 1. */
+wg_tensor *wg__sample_f32(wg_generator *generator, int ndim, const int64_t *shape);
+
 /* The samples of ops of one input, and of two that broadcast: returns what wg_op.sample does. */
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);
 int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
@@ -217,6 +248,48 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
         if (index >= (int)(sizeof cases / sizeof *cases))                                          \
             return 0;                                                                              \
         return wg__sample_one(generator, sample, &cases[index].options, RANK, cases[index].shape); \
+    }
+
+/* The inputs of a sample: "2 3, 4, -," are four of the shapes (2, 3), (4), an absent one and a
+ * scalar, each made by the sampler in its place; the last sampler makes all that follow. NULL: no
+ * operand. Returns what wg_op.sample does. */
+int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *shapes, int count,
+                      const wg__sampler *samplers);
+
+/* NAME_sample of an op: each sample is {options, "shapes"}; SAMPLERS in brackets. */
+#define WG__EXAMPLES(NAME, OPTIONS, SAMPLERS, ...)                                                 \
+    static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
+        static const struct {                                                                      \
+            OPTIONS options;                                                                       \
+            const char *shapes;                                                                    \
+        } cases[] = {__VA_ARGS__};                                                                 \
+        static const wg__sampler samplers[] = WG__IN_BRACES SAMPLERS;                              \
+        if (index >= (int)(sizeof cases / sizeof *cases))                                          \
+            return 0;                                                                              \
+        sample->options = &cases[index].options;                                                   \
+        return wg__sample_shapes(generator, sample, cases[index].shapes,                           \
+                                 (int)(sizeof samplers / sizeof *samplers), samplers);             \
+    }
+
+/* NAME_sample of an op without options: each sample is "shapes". */
+#define WG__SHAPES(NAME, SAMPLERS, ...)                                                            \
+    static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
+        static const char *const cases[] = {__VA_ARGS__};                                          \
+        static const wg__sampler samplers[] = WG__IN_BRACES SAMPLERS;                              \
+        return index < (int)(sizeof cases / sizeof *cases)                                         \
+                   ? wg__sample_shapes(generator, sample, cases[index],                            \
+                                       (int)(sizeof samplers / sizeof *samplers), samplers)        \
+                   : 0;                                                                            \
+    }
+
+/* NAME_bench of an op: its one large sample, of f32 from 0 to 1. The initializer of the options
+ * follows. */
+#define WG__LARGE(NAME, OPTIONS, SHAPES, ...)                                                      \
+    static int NAME##_bench(wg_generator *generator, wg_sample *sample) {                          \
+        static const OPTIONS options = {__VA_ARGS__};                                              \
+        static const wg__sampler uniform[] = {wg__sample_f32};                                     \
+        sample->options = &options;                                                                \
+        return wg__sample_shapes(generator, sample, SHAPES, 1, uniform);                           \
     }
 
 /* The samples of an op of three inputs that broadcast, each made by its sampler. */

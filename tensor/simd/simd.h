@@ -91,32 +91,6 @@ typedef struct wg__panel_product {
     int64_t c_row;
 } wg__panel_product;
 
-/* C (m, n) = A (m, k) B + bias, where row l of B begins at x[offsets[l]]: rows that overlap, such
- * as the taps of a convolution, need no copy. Rows of A and C are contiguous; a vector is read
- * beyond the end of a row of B. */
-typedef struct wg__window_product {
-    int64_t m, n, k;
-    const void *a;
-    int64_t a_row;
-    const void *x;
-    const int64_t *offsets;
-    const void *bias; /* (m); NULL: zeros */
-    void *c;
-    int64_t c_row;
-} wg__window_product;
-
-/* sums (m, k) += G W^T of `rows` stretches of n elements, where row l of W in stretch r begins at
- * x[starts[r] + offsets[l]]. In G, (m, rows n), they are side by side. */
-typedef struct wg__window_dots {
-    int64_t m, k, rows, n;
-    const void *g;
-    int64_t g_row;
-    const void *x;
-    const int64_t *starts, *offsets;
-    void *sums;
-    int64_t sums_row;
-} wg__window_dots;
-
 /* Up to WG__HEADS_AT_ONCE heads, each with a matrix and a vector. */
 #define WG__HEADS_AT_ONCE 4
 typedef struct wg__head_products {
@@ -276,8 +250,6 @@ typedef struct wg__simd_products {
      * the panels side by side and zeros up to whole vectors. `stride` is the distance from one
      * column or row of x to the next, and `step` that from one of its elements to the next. */
     void (*panel)(const wg__panel_product *p);
-    void (*windows)(const wg__window_product *p);
-    void (*window_dots)(const wg__window_dots *p);
     void (*pack_columns)(int64_t count, int64_t n, const void *x, int64_t stride, int64_t step,
                          void *panels);
     void (*pack_rows)(int64_t count, int64_t n, const void *x, int64_t stride, int64_t step,

@@ -135,8 +135,6 @@ const wg__simd WG__TABLE = {
     .products =
         {
             .panel = panel_product,
-            .windows = window_product,
-            .window_dots = window_dots,
             .pack_columns = pack_columns,
             .pack_rows = pack_rows,
             .small = small_product,

@@ -561,11 +561,11 @@ static wg_tensor *of_slogdet(wg_tensor *x) {
 static wg_tensor *of_conv2d(wg_tensor *x) {
     wg_tensor *image = wg_reshape(wg_slice(x, 0, 0, 16, 1), WG_DIMS(1, 1, 4, 4));
     wg_tensor *weight = wg_reshape(wg_slice(x, 0, 16, 24, 1), WG_DIMS(2, 1, 2, 2));
-    return wg_tanh(wg_conv2d(image, weight, NULL, &(wg_conv_options){.stride = {2, 2}}));
+    return wg_tanh(wg_conv_op(image, weight, NULL, &(wg_conv_options){.stride = {2, 2}}));
 }
 
 static wg_tensor *of_max_pool2d(wg_tensor *x) {
-    return wg_square(wg_max_pool2d(wg_reshape(x, WG_DIMS(1, 1, 4, 4)),
+    return wg_square(wg_max_pool(wg_reshape(x, WG_DIMS(1, 1, 4, 4)),
                                    &(wg_pool_options){.kernel = {2, 2}}, NULL));
 }
 

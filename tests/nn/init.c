@@ -93,8 +93,8 @@ START_TEST(new_layers_begin_as_pytorchs) {
         wg_multi_head_attention_new(root, "attention", 300, 3, &narrow);
     wg_layer_norm *norm = wg_layer_norm_new(root, "norm", 300, NULL);
     const int64_t kernel[] = {4, 5};
-    wg_conv *conv = wg_conv2d_new(root, "conv", 60, 50, kernel, NULL);
-    wg_conv *transposed = wg_conv_transpose2d_new(root, "transposed", 50, 120, kernel,
+    wg_conv *conv = wg_conv_new(root, "conv", 2, 60, 50, kernel, NULL);
+    wg_conv *transposed = wg_conv_transpose_new(root, "transposed", 2, 50, 120, kernel,
                                                   &(wg_conv_layer_options){.conv = {.groups = 2}});
     assert_no_error();
     hold_beside_pytorch("conv2d", conv->weight, true);

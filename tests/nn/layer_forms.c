@@ -142,15 +142,16 @@ static wg_tensor *batch_norm(void *layer, wg_tensor *const *inputs, const void *
 /* ---- Convolutions, and norms of images ---- */
 
 typedef struct conv_form {
-    wg_conv *(*make)(wg_module *, const char *, int64_t, int64_t, const int64_t *,
+    wg_conv *(*make)(wg_module *, const char *, int, int64_t, int64_t, const int64_t *,
                      const wg_conv_layer_options *);
+    int rank;
     int64_t out, kernel[3];
     wg_conv_layer_options options;
 } conv_form;
 
 static void *conv_new(const void *options) {
     const conv_form *form = options;
-    return form->make(NULL, "", 4, form->out, form->kernel, &form->options);
+    return form->make(NULL, "", form->rank, 4, form->out, form->kernel, &form->options);
 }
 
 static wg_tensor *conv(void *layer, wg_tensor *const *inputs, const void *given) {
@@ -298,21 +299,21 @@ static const layer_case forms[] = {
      .input_shapes = {{6, C}}},
     {"batch_norm_no_running", BATCH_NORM(.no_running = true), .input_count = 1,
      .input_shapes = {{6, C}}},
-    {"conv1d", CONV(wg_conv1d_new, 6, {3}, {.conv = {.padding = {1}}}) = {{B, 4, 9}}},
-    {"conv2d", CONV(wg_conv2d_new, 6, {3, 2},
+    {"conv1d", CONV(wg_conv_new, 1, 6, {3}, {.conv = {.padding = {1}}}) = {{B, 4, 9}}},
+    {"conv2d", CONV(wg_conv_new, 2, 6, {3, 2},
                     {.conv = {.stride = {2, 1}, .padding = {1, 0}}}) = {{B, 4, 6, 5}}},
     {"conv2d_groups",
-     CONV(wg_conv2d_new, 6, {3, 3},
+     CONV(wg_conv_new, 2, 6, {3, 3},
           {.conv = {.dilation = {2, 2}, .groups = 2}, .no_bias = true}) = {{B, 4, 6, 5}}},
     {"conv2d_same",
-     CONV(wg_conv2d_new, 3, {3, 4}, {.conv = {.same_padding = true}}) = {{B, 4, 6, 5}}},
+     CONV(wg_conv_new, 2, 3, {3, 4}, {.conv = {.same_padding = true}}) = {{B, 4, 6, 5}}},
     {"conv2d_reflect",
-     CONV(wg_conv2d_new, 3, {3, 3},
+     CONV(wg_conv_new, 2, 3, {3, 3},
           {.conv = {.padding = {2, 1}}, .padding_mode = WG_PAD_REFLECT}) = {{B, 4, 6, 5}}},
     {"conv_transpose1d",
-     CONV(wg_conv_transpose1d_new, 6, {3}, {.conv = {.stride = {2}}}) = {{B, 4, 5}}},
+     CONV(wg_conv_transpose_new, 1, 6, {3}, {.conv = {.stride = {2}}}) = {{B, 4, 5}}},
     {"conv_transpose2d",
-     CONV(wg_conv_transpose2d_new, 6, {3, 3},
+     CONV(wg_conv_transpose_new, 2, 6, {3, 3},
           {.conv = {.stride = {2, 2}, .padding = {1, 1}, .output_padding = {1, 0}, .groups = 2}}) =
          {{B, 4, 3, 4}}},
     {"group_norm", FORM(group_norm, wg_group_norm_options, .eps = 1e-3), .forward = group_norm,

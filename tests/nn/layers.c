@@ -167,22 +167,22 @@ END_TEST
 
 START_TEST(impossible_convolutions_are_refused_by_name) {
     const int64_t kernel[] = {3, 0};
-    ck_assert_ptr_null(wg_conv2d_new(NULL, "", 4, 4, kernel, NULL));
+    ck_assert_ptr_null(wg_conv_new(NULL, "", 2, 4, 4, kernel, NULL));
     assert_error(WG_ERROR_ARGUMENT, "conv2d: kernel is 0");
-    ck_assert_ptr_null(wg_conv1d_new(NULL, "", 0, 4, kernel, NULL));
+    ck_assert_ptr_null(wg_conv_new(NULL, "", 1, 0, 4, kernel, NULL));
     assert_error(WG_ERROR_ARGUMENT, "conv1d: in is 0");
     const wg_conv_layer_options groups = {.conv = {.groups = 3}};
-    ck_assert_ptr_null(wg_conv_transpose1d_new(NULL, "", 6, 4, kernel, &groups));
+    ck_assert_ptr_null(wg_conv_transpose_new(NULL, "", 1, 6, 4, kernel, &groups));
     assert_error(WG_ERROR_ARGUMENT, "conv_transpose1d: groups is 3; it must be at least 1, and "
                                     "divide in (6) and out (4)");
     const wg_conv_layer_options reflect = {.padding_mode = WG_PAD_REFLECT};
-    ck_assert_ptr_null(wg_conv_transpose1d_new(NULL, "", 4, 4, kernel, &reflect));
+    ck_assert_ptr_null(wg_conv_transpose_new(NULL, "", 1, 4, 4, kernel, &reflect));
     assert_error(WG_ERROR_ARGUMENT, "padding_mode goes with a convolution that is not transposed");
 }
 END_TEST
 
 START_TEST(a_convolution_has_pytorchs_names_and_spares_its_bias) {
-    wg_conv *conv = wg_conv1d_new(NULL, "", 4, 6, (int64_t[]){3}, NULL);
+    wg_conv *conv = wg_conv_new(NULL, "", 1, 4, 6, (int64_t[]){3}, NULL);
     ck_assert_ptr_eq(wg_module_find(&conv->module, "weight")->tensor, conv->weight);
     ck_assert(!wg_module_find(&conv->module, "weight")->no_decay);
     ck_assert(wg_module_find(&conv->module, "bias")->no_decay);
@@ -197,7 +197,7 @@ START_TEST(constructing_a_layer_without_memory_fails_cleanly) {
         wg__alloc_fail_after(n);
         wg_feed_forward *net = wg_feed_forward_new(NULL, "", 4, 8, NULL);
         if (net)
-            wg_conv2d_new(&net->module, "conv", 2, 3, (int64_t[]){2, 2}, NULL);
+            wg_conv_new(&net->module, "conv", 2, 2, 3, (int64_t[]){2, 2}, NULL);
         wg__alloc_fail_after(-1);
         if (net && wg_error_pending()) {
             wg_module_free(&net->module);

@@ -18,8 +18,8 @@ static void with_gradients(wg_tensor *const inputs[3], const wg_conv_options *op
         leaves[i] = wg_detach(inputs[i]);
         wg_set_requires_grad(leaves[i], true);
     }
-    wg_tensor *y = transposed ? wg_conv_transpose2d(leaves[0], leaves[1], leaves[2], options)
-                              : wg_conv2d(leaves[0], leaves[1], leaves[2], options);
+    wg_tensor *y = transposed ? wg_conv_transpose_op(leaves[0], leaves[1], leaves[2], options)
+                              : wg_conv_op(leaves[0], leaves[1], leaves[2], options);
     wg_tensor *g = normal(9, wg_tensor_dtype(y), wg_tensor_ndim(y), wg_tensor_shape(y));
     results[0] = wg_detach(y);
     ck_assert_int_eq(wg_grad(1, &y, &g, 3, leaves, NULL, results + 1), 0);
@@ -154,7 +154,7 @@ START_TEST(a_convolution_stores_no_windows) {
     wg_tensor *weight = normal(2, WG_F32, WG_DIMS(64, 64, 3, 3));
     const wg_conv_options options = {.padding = {1, 1}};
     const int64_t before = peak_begin();
-    wg_tensor *y = wg_conv2d(x, weight, NULL, &options);
+    wg_tensor *y = wg_conv_op(x, weight, NULL, &options);
     const int64_t bytes = wg_tensor_count(y) * 4 + wg_threads() * (8 << 20);
     ck_assert_int_lt(peak_end(before), bytes);
 }
@@ -167,11 +167,11 @@ START_TEST(a_transposed_convolution_is_the_adjoint) {
               *y = normal(2, WG_F64, WG_DIMS(2, 6, 5, 3));
     wg_tensor *weight = normal(3, WG_F64, WG_DIMS(6, 2, 3, 4));
     const wg_conv_options options = {.stride = {2, 3}, .padding = {1, 2}, .groups = 2};
-    wg_tensor *forward = wg_sum(wg_mul(wg_conv2d(x, weight, NULL, &options), y), 0, NULL, false);
+    wg_tensor *forward = wg_sum(wg_mul(wg_conv_op(x, weight, NULL, &options), y), 0, NULL, false);
     wg_conv_options back = options;
     back.output_padding[1] = 2;
     wg_tensor *adjoint =
-        wg_sum(wg_mul(wg_conv_transpose2d(y, weight, NULL, &back), x), 0, NULL, false);
+        wg_sum(wg_mul(wg_conv_transpose_op(y, weight, NULL, &back), x), 0, NULL, false);
     assert_no_error();
     assert_close(adjoint, forward, 1e-12, 1e-12);
 }
@@ -182,7 +182,7 @@ START_TEST(a_kernel_of_one_place_is_a_linear_layer) {
     wg_tensor *weight = normal(2, WG_F64, WG_DIMS(7, 8, 1, 1));
     const int64_t last[] = {0, 2, 3, 1}, second[] = {0, 3, 1, 2};
     wg_tensor *y = wg_linear_op(wg_permute(x, 4, last), wg_reshape(weight, WG_DIMS(7, 8)), bias);
-    assert_close(wg_conv2d(x, weight, bias, NULL), wg_permute(y, 4, second), 1e-12, 1e-12);
+    assert_close(wg_conv_op(x, weight, bias, NULL), wg_permute(y, 4, second), 1e-12, 1e-12);
 }
 END_TEST
 
@@ -191,9 +191,9 @@ START_TEST(one_axis_of_three_is_a_convolution_of_one) {
               *weight = normal(2, WG_F64, WG_DIMS(4, 3, 3));
     const wg_conv_options one = {.stride = {2}, .padding = {1}};
     const wg_conv_options three = {.stride = {1, 2, 1}, .padding = {0, 1, 0}};
-    wg_tensor *y = wg_conv3d(wg_reshape(x, WG_DIMS(2, 3, 1, 11, 1)),
-                             wg_reshape(weight, WG_DIMS(4, 3, 1, 3, 1)), NULL, &three);
-    assert_close(wg_reshape(y, WG_DIMS(2, 4, 6)), wg_conv1d(x, weight, NULL, &one), 1e-13, 1e-13);
+    wg_tensor *y = wg_conv_op(wg_reshape(x, WG_DIMS(2, 3, 1, 11, 1)),
+                              wg_reshape(weight, WG_DIMS(4, 3, 1, 3, 1)), NULL, &three);
+    assert_close(wg_reshape(y, WG_DIMS(2, 4, 6)), wg_conv_op(x, weight, NULL, &one), 1e-13, 1e-13);
 }
 END_TEST
 
@@ -202,7 +202,7 @@ START_TEST(second_derivatives_are_there) {
               *w = normal(2, WG_F64, WG_DIMS(3, 2, 3, 3));
     wg_set_requires_grad(x, true);
     wg_set_requires_grad(w, true);
-    wg_tensor *loss = wg_sum(wg_square(wg_conv2d(x, w, NULL, NULL)), 0, NULL, false), *dx, *dw;
+    wg_tensor *loss = wg_sum(wg_square(wg_conv_op(x, w, NULL, NULL)), 0, NULL, false), *dx, *dw;
     ck_assert_int_eq(
         wg_grad(1, &loss, NULL, 1, &x, &(wg_backward_options){.create_graph = true}, &dx), 0);
     wg_tensor *norm = wg_sum(wg_square(dx), 0, NULL, false);

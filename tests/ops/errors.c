@@ -637,104 +637,108 @@ END_TEST
 
 START_TEST(convolutions_refuse_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6)), *w = zeros(WG_F32, WG_DIMS(6, 4, 3, 3));
-    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(6, 3, 3, 3)), NULL, NULL), WG_ERROR_SHAPE,
+    refused(wg_conv_op(x, zeros(WG_F32, WG_DIMS(6, 3, 3, 3)), NULL, NULL), WG_ERROR_SHAPE,
             "conv2d: (2, 4, 5, 6) f32 x (6, 3, 3, 3) f32: x has 4 channels; a weight (6, 3, ...) "
             "with groups 1 takes 3");
-    refused(wg_conv2d(x, w, zeros(WG_F32, WG_DIMS(4)), NULL), WG_ERROR_SHAPE,
+    refused(wg_conv_op(x, w, zeros(WG_F32, WG_DIMS(4)), NULL), WG_ERROR_SHAPE,
             "wanted a bias of 6, a value for each output channel");
-    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(6, 4, 3)), NULL, NULL), WG_ERROR_SHAPE,
-            "conv2d: (2, 4, 5, 6) f32 x (6, 4, 3) f32: wanted images (N, C, H, W) or (C, H, W), "
-            "and a weight (O, I, K, K)");
-    refused(wg_conv1d(x, w, NULL, NULL), WG_ERROR_SHAPE, "conv1d: (2, 4, 5, 6) f32 x (6, 4, 3, 3)");
-    refused(wg_conv3d(x, zeros(WG_F32, WG_DIMS(6, 4, 3, 3, 3)), NULL, NULL), WG_ERROR_SHAPE,
+    refused(wg_conv_op(x, zeros(WG_F32, WG_DIMS(6, 4, 3)), NULL, NULL), WG_ERROR_SHAPE,
+            "conv1d: (2, 4, 5, 6) f32 x (6, 4, 3) f32: wanted images (N, C, L) or (C, L), and a "
+            "weight (O, I, K)");
+    refused(wg_conv_op(x, zeros(WG_F32, WG_DIMS(6, 4)), NULL, NULL), WG_ERROR_SHAPE,
+            "conv: the weight is (6, 4) f32; wanted (O, I, K), (O, I, K, K) or (O, I, K, K, K)");
+    refused(wg_conv_op(x, zeros(WG_F32, WG_DIMS(6, 4, 3, 3, 3)), NULL, NULL), WG_ERROR_SHAPE,
             "conv3d: (1, 2, 4, 5, 6) f32 x (6, 4, 3, 3, 3) f32: x has 2 channels");
-    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(6, 4, 3, 7)), NULL, NULL), WG_ERROR_SHAPE,
+    refused(wg_conv_op(x, zeros(WG_F32, WG_DIMS(6, 4, 3, 7)), NULL, NULL), WG_ERROR_SHAPE,
             "a kernel of 7, which reaches over 7 places, does not fit into spatial axis 1, of size "
             "6 with its padding");
-    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.dilation = {3, 1}, .padding = {0, 4}}),
+    refused(wg_conv_op(x, w, NULL, &(wg_conv_options){.dilation = {3, 1}, .padding = {0, 4}}),
             WG_ERROR_SHAPE,
             "a kernel of 3, which reaches over 7 places, does not fit into spatial "
             "axis 0, of size 5");
-    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(6, 4, 0, 3)), NULL, NULL), WG_ERROR_SHAPE,
+    refused(wg_conv_op(x, zeros(WG_F32, WG_DIMS(6, 4, 0, 3)), NULL, NULL), WG_ERROR_SHAPE,
             "a kernel of 0");
-    refused(wg_conv2d(x, zeros(WG_F32, WG_DIMS(5, 2, 3, 3)), NULL, &(wg_conv_options){.groups = 2}),
-            WG_ERROR_SHAPE, "2 groups do not divide 5 output channels");
-    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.groups = -1}), WG_ERROR_ARGUMENT,
+    refused(
+        wg_conv_op(x, zeros(WG_F32, WG_DIMS(5, 2, 3, 3)), NULL, &(wg_conv_options){.groups = 2}),
+        WG_ERROR_SHAPE, "2 groups do not divide 5 output channels");
+    refused(wg_conv_op(x, w, NULL, &(wg_conv_options){.groups = -1}), WG_ERROR_ARGUMENT,
             "groups is -1; it must be at least 1");
-    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.stride = {1, -2}}), WG_ERROR_ARGUMENT,
+    refused(wg_conv_op(x, w, NULL, &(wg_conv_options){.stride = {1, -2}}), WG_ERROR_ARGUMENT,
             "stride -2, padding 0 and dilation 1 of spatial axis 1; stride and dilation are at "
             "least 1, padding at least 0");
-    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.padding = {-1}}), WG_ERROR_ARGUMENT,
+    refused(wg_conv_op(x, w, NULL, &(wg_conv_options){.padding = {-1}}), WG_ERROR_ARGUMENT,
             "padding -1");
-    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.padding = {INT64_MAX, 1}}), WG_ERROR_ARGUMENT,
-            "padding 9223372036854775807");
-    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.padding = {INT32_MAX, INT32_MAX}}),
+    refused(wg_conv_op(x, w, NULL, &(wg_conv_options){.padding = {INT64_MAX, 1}}),
+            WG_ERROR_ARGUMENT, "padding 9223372036854775807");
+    refused(wg_conv_op(x, w, NULL, &(wg_conv_options){.padding = {INT32_MAX, INT32_MAX}}),
             WG_ERROR_SHAPE, "beyond all memory");
-    refused(wg_conv2d(x, w, NULL, &(wg_conv_options){.stride = {2, 1}, .same_padding = true}),
+    refused(wg_conv_op(x, w, NULL, &(wg_conv_options){.stride = {2, 1}, .same_padding = true}),
             WG_ERROR_ARGUMENT, "same_padding goes with a stride of 1");
-    refused(wg_conv2d(zeros(WG_I64, WG_DIMS(1, 1, 3, 3)), zeros(WG_I64, WG_DIMS(1, 1, 2, 2)), NULL,
-                      NULL),
+    refused(wg_conv_op(zeros(WG_I64, WG_DIMS(1, 1, 3, 3)), zeros(WG_I64, WG_DIMS(1, 1, 2, 2)), NULL,
+                       NULL),
             WG_ERROR_DTYPE, "conv2d");
     refused(
-        wg_conv2d(x, w, NULL,
-                  &(wg_conv_options){.stride = {1 << 30, INT32_MAX}, .padding = {0, INT32_MAX}}),
+        wg_conv_op(x, w, NULL,
+                   &(wg_conv_options){.stride = {1 << 30, INT32_MAX}, .padding = {0, INT32_MAX}}),
         WG_ERROR_SHAPE, "beyond all memory");
 }
 END_TEST
 
 START_TEST(transposed_convolutions_refuse_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5)), *w = zeros(WG_F32, WG_DIMS(4, 3, 2));
-    refused(wg_conv_transpose1d(x, zeros(WG_F32, WG_DIMS(3, 4, 2)), NULL, NULL), WG_ERROR_SHAPE,
+    refused(wg_conv_transpose_op(x, zeros(WG_F32, WG_DIMS(3, 4, 2)), NULL, NULL), WG_ERROR_SHAPE,
             "conv_transpose1d: (2, 4, 5) f32 x (3, 4, 2) f32: x has 4 channels, the weight (3, 4, "
             "...) takes 3");
-    refused(wg_conv_transpose1d(x, w, zeros(WG_F32, WG_DIMS(4)), NULL), WG_ERROR_SHAPE,
+    refused(wg_conv_transpose_op(x, w, zeros(WG_F32, WG_DIMS(4)), NULL), WG_ERROR_SHAPE,
             "wanted a bias of 3");
-    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.padding = {3}}), WG_ERROR_SHAPE,
+    refused(wg_conv_transpose_op(x, w, NULL, &(wg_conv_options){.padding = {3}}), WG_ERROR_SHAPE,
             "nothing is left of spatial axis 0 when a padding of 3 is cut off both ends");
-    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.groups = 3}), WG_ERROR_SHAPE,
+    refused(wg_conv_transpose_op(x, w, NULL, &(wg_conv_options){.groups = 3}), WG_ERROR_SHAPE,
             "3 groups do not divide 4 channels");
-    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.output_padding = {1}}),
+    refused(wg_conv_transpose_op(x, w, NULL, &(wg_conv_options){.output_padding = {1}}),
             WG_ERROR_ARGUMENT,
             "output_padding is 1 along spatial axis 0; it must be at least 0, and below the stride "
             "(1) or the dilation (1)");
-    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.output_padding = {-1}}),
+    refused(wg_conv_transpose_op(x, w, NULL, &(wg_conv_options){.output_padding = {-1}}),
             WG_ERROR_ARGUMENT, "output_padding is -1");
 }
 END_TEST
 
 START_TEST(pooling_refuses_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6));
-    refused(wg_max_pool2d(x, NULL, NULL), WG_ERROR_ARGUMENT,
+    refused(wg_max_pool(x, NULL, NULL), WG_ERROR_ARGUMENT,
+            "max_pool: there is no kernel; wanted the size of a window along 1 to 3 axes");
+    refused(wg_max_pool(x, &(wg_pool_options){.kernel = {0, 2}}, NULL), WG_ERROR_ARGUMENT,
             "max_pool2d: (2, 4, 5, 6) f32: kernel 0, stride 0 and dilation 1 of spatial axis 0; "
             "all are at least 1");
-    refused(wg_avg_pool2d(x, &(wg_pool_options){.kernel = {2, 2}, .padding = {0, 2}}),
+    refused(wg_avg_pool(x, &(wg_pool_options){.kernel = {2, 2}, .padding = {0, 2}}),
             WG_ERROR_ARGUMENT,
             "avg_pool2d: (2, 4, 5, 6) f32: padding 2 along spatial axis 1; it is at least 0, and "
             "at most half of the 2 places that the kernel reaches over");
-    refused(wg_avg_pool2d(x, &(wg_pool_options){.kernel = {6, 1}}), WG_ERROR_SHAPE,
+    refused(wg_avg_pool(x, &(wg_pool_options){.kernel = {6, 1}}), WG_ERROR_SHAPE,
             "spatial axis 0, of size 5, has no window");
-    refused(wg_max_pool1d(x, &(wg_pool_options){.kernel = {2}}, NULL), WG_ERROR_SHAPE,
+    refused(wg_max_pool(x, &(wg_pool_options){.kernel = {2}}, NULL), WG_ERROR_SHAPE,
             "max_pool1d: (2, 4, 5, 6) f32: wanted (N, C, L) or (C, L)");
-    refused(wg_max_pool2d(x, &(wg_pool_options){.kernel = {2, 2}, .stride = {-1, 1}}, NULL),
+    refused(wg_max_pool(x, &(wg_pool_options){.kernel = {2, 2}, .stride = {-1, 1}}, NULL),
             WG_ERROR_ARGUMENT, "stride -1");
-    refused(wg_adaptive_avg_pool2d(x, (int64_t[]){3, 0}), WG_ERROR_SHAPE,
+    refused(wg_adaptive_avg_pool(x, 2, (int64_t[]){3, 0}), WG_ERROR_SHAPE,
             "spatial axis 1, of size 6, has no window");
-    refused(wg_avg_pool2d(zeros(WG_I64, WG_DIMS(1, 4, 4)), &(wg_pool_options){.kernel = {2, 2}}),
+    refused(wg_avg_pool(zeros(WG_I64, WG_DIMS(1, 4, 4)), &(wg_pool_options){.kernel = {2, 2}}),
             WG_ERROR_DTYPE, "avg_pool2d");
 }
 END_TEST
 
 START_TEST(options_of_another_op_are_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(1, 2, 5)), *w = zeros(WG_F32, WG_DIMS(2, 2, 3));
-    refused(wg_conv1d(x, w, NULL, &(wg_conv_options){.output_padding = {1}}), WG_ERROR_ARGUMENT,
+    refused(wg_conv_op(x, w, NULL, &(wg_conv_options){.output_padding = {1}}), WG_ERROR_ARGUMENT,
             "conv1d: output_padding goes with a transposed convolution; it is 1 along spatial axis "
             "0");
-    refused(wg_conv_transpose1d(x, w, NULL, &(wg_conv_options){.same_padding = true}),
+    refused(wg_conv_transpose_op(x, w, NULL, &(wg_conv_options){.same_padding = true}),
             WG_ERROR_ARGUMENT,
             "conv_transpose1d: same_padding goes with a convolution that is not transposed");
-    refused(wg_avg_pool1d(x, &(wg_pool_options){.kernel = {2}, .dilation = {2}}), WG_ERROR_ARGUMENT,
+    refused(wg_avg_pool(x, &(wg_pool_options){.kernel = {2}, .dilation = {2}}), WG_ERROR_ARGUMENT,
             "avg_pool1d: dilation goes with max_pool1d alone");
-    refused(wg_max_pool1d(x, &(wg_pool_options){.kernel = {2}, .divisor_override = 2}, NULL),
+    refused(wg_max_pool(x, &(wg_pool_options){.kernel = {2}, .divisor_override = 2}, NULL),
             WG_ERROR_ARGUMENT,
             "max_pool1d: exclude_padding and divisor_override go with avg_pool1d alone");
 }

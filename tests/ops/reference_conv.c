@@ -18,27 +18,23 @@ static wg_conv_options conv_options(const reference_case *c) {
     return options;
 }
 
-/* Calls wg_NAME with the options of a case. */
-#define CONV(NAME)                                                                                 \
-    static wg_tensor *NAME(const reference_case *c, wg_tensor *const *in) {                        \
-        const wg_conv_options options = conv_options(c);                                           \
-        return wg_##NAME(in[0], in[1], in[2], &options);                                           \
-    }
+static wg_tensor *conv(const reference_case *c, wg_tensor *const *in) {
+    const wg_conv_options options = conv_options(c);
+    return wg_conv_op(in[0], in[1], in[2], &options);
+}
 
-CONV(conv1d)
-CONV(conv2d)
-CONV(conv3d)
-CONV(conv_transpose1d)
-CONV(conv_transpose2d)
-CONV(conv_transpose3d)
+static wg_tensor *conv_transpose(const reference_case *c, wg_tensor *const *in) {
+    const wg_conv_options options = conv_options(c);
+    return wg_conv_transpose_op(in[0], in[1], in[2], &options);
+}
 
 static const reference_op conv_ops[] = {
-    {"conv1d", .one = conv1d},
-    {"conv2d", .one = conv2d},
-    {"conv3d", .one = conv3d},
-    {"conv_transpose1d", .one = conv_transpose1d},
-    {"conv_transpose2d", .one = conv_transpose2d},
-    {"conv_transpose3d", .one = conv_transpose3d},
+    {"conv1d", .one = conv},
+    {"conv2d", .one = conv},
+    {"conv3d", .one = conv},
+    {"conv_transpose1d", .one = conv_transpose},
+    {"conv_transpose2d", .one = conv_transpose},
+    {"conv_transpose3d", .one = conv_transpose},
 };
 
 /* ---- Pooling ---- */
@@ -56,39 +52,34 @@ static wg_pool_options pool_options(const reference_case *c) {
     return options;
 }
 
-/* Calls the four functions of RANK axes with the arguments of a case. */
-#define POOLS(RANK)                                                                                \
-    static int max_pool##RANK##d(const reference_case *c, wg_tensor *const *in, wg_tensor **out) { \
-        const wg_pool_options options = pool_options(c);                                           \
-        out[0] = wg_max_pool##RANK##d(in[0], &options, &out[1]);                                   \
-        return out[0] ? 0 : -1;                                                                    \
-    }                                                                                              \
-    static wg_tensor *avg_pool##RANK##d(const reference_case *c, wg_tensor *const *in) {           \
-        const wg_pool_options options = pool_options(c);                                           \
-        return wg_avg_pool##RANK##d(in[0], &options);                                              \
-    }                                                                                              \
-    static int adaptive_max_pool##RANK##d(const reference_case *c, wg_tensor *const *in,           \
-                                          wg_tensor **out) {                                       \
-        int64_t size[REFERENCE_LIST];                                                              \
-        reference_integers(c, "size", size);                                                       \
-        out[0] = wg_adaptive_max_pool##RANK##d(in[0], size, &out[1]);                              \
-        return out[0] ? 0 : -1;                                                                    \
-    }                                                                                              \
-    static wg_tensor *adaptive_avg_pool##RANK##d(const reference_case *c, wg_tensor *const *in) {  \
-        int64_t size[REFERENCE_LIST];                                                              \
-        reference_integers(c, "size", size);                                                       \
-        return wg_adaptive_avg_pool##RANK##d(in[0], size);                                         \
-    }
+static int max_pool(const reference_case *c, wg_tensor *const *in, wg_tensor **out) {
+    const wg_pool_options options = pool_options(c);
+    out[0] = wg_max_pool(in[0], &options, &out[1]);
+    return out[0] ? 0 : -1;
+}
 
-POOLS(1)
-POOLS(2)
-POOLS(3)
+static wg_tensor *avg_pool(const reference_case *c, wg_tensor *const *in) {
+    const wg_pool_options options = pool_options(c);
+    return wg_avg_pool(in[0], &options);
+}
+
+static int adaptive_max_pool(const reference_case *c, wg_tensor *const *in, wg_tensor **out) {
+    int64_t size[REFERENCE_LIST];
+    const int count = reference_integers(c, "size", size);
+    out[0] = wg_adaptive_max_pool(in[0], count, size, &out[1]);
+    return out[0] ? 0 : -1;
+}
+
+static wg_tensor *adaptive_avg_pool(const reference_case *c, wg_tensor *const *in) {
+    int64_t size[REFERENCE_LIST];
+    const int count = reference_integers(c, "size", size);
+    return wg_adaptive_avg_pool(in[0], count, size);
+}
 
 #define POOL_OPS(RANK)                                                                             \
-    {"max_pool" #RANK "d", .call = max_pool##RANK##d},                                             \
-        {"avg_pool" #RANK "d", .one = avg_pool##RANK##d},                                          \
-        {"adaptive_max_pool" #RANK "d", .call = adaptive_max_pool##RANK##d}, {                     \
-        "adaptive_avg_pool" #RANK "d", .one = adaptive_avg_pool##RANK##d                           \
+    {"max_pool" #RANK "d", .call = max_pool}, {"avg_pool" #RANK "d", .one = avg_pool},             \
+        {"adaptive_max_pool" #RANK "d", .call = adaptive_max_pool}, {                              \
+        "adaptive_avg_pool" #RANK "d", .one = adaptive_avg_pool                                    \
     }
 
 static const reference_op pool_ops[] = {POOL_OPS(1), POOL_OPS(2), POOL_OPS(3)};

@@ -73,12 +73,12 @@ START_TEST(a_convolution_by_way_of_transforms_equals_conv1d) {
     for (int64_t padding = 0; padding <= 5; padding += 5) {
         const wg_conv_options options = {.padding = {padding}};
         ck_assert_double_lt(largest_difference(wg_fft_conv1d(x, weight, bias, padding),
-                                               wg_conv1d(x, weight, bias, &options)),
+                                               wg_conv_op(x, weight, bias, &options)),
                             1e-12);
     }
     wg_tensor *single = wg_cast(x, WG_F32), *kernel = wg_cast(weight, WG_F32);
     ck_assert_double_lt(largest_difference(wg_fft_conv1d(single, kernel, NULL, 0),
-                                           wg_conv1d(single, kernel, NULL, NULL)),
+                                           wg_conv_op(single, kernel, NULL, NULL)),
                         1e-4);
 }
 END_TEST

@@ -216,71 +216,6 @@ START_TEST(products_of_panels_are_those_of_plain_c) {
 }
 END_TEST
 
-/* Rows of B overlap, as windows do; with a bias or without. */
-static void check_windows(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_t n, bool biased) {
-    enum { TAPS = 5, ROW = 66 };
-    static const int64_t offsets[TAPS] = {0, 3, 90, 7, 50};
-    array a = normal(dtype, 5), x = normal(dtype, 6), bias = normal(dtype, 7), c = {.dtype = dtype};
-    simd->products.windows(&(wg__window_product){.m = m,
-                                                 .n = n,
-                                                 .k = TAPS,
-                                                 .a = place(&a, 0),
-                                                 .a_row = TAPS + 1,
-                                                 .x = place(&x, 2),
-                                                 .offsets = offsets,
-                                                 .bias = biased ? place(&bias, 0) : NULL,
-                                                 .c = place(&c, 0),
-                                                 .c_row = ROW});
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < ROW; j++) {
-            double sum = biased ? get(&bias, i) : 0;
-            for (int64_t l = 0; l < TAPS; l++)
-                sum += get(&a, i * (TAPS + 1) + l) * get(&x, 2 + offsets[l] + j);
-            assert_near(simd, "a product of windows", dtype, get(&c, i * ROW + j), j < n ? sum : 0,
-                        10);
-        }
-}
-
-/* Stretches of n elements, the windows of each beginning elsewhere; the sums are added onto. */
-static void check_dots(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_t k, int64_t n) {
-    enum { ROWS = 2 };
-    static const int64_t offsets[] = {0, 3, 90, 7, 50, 1, 2}, starts[ROWS] = {40, 5};
-    array g = normal(dtype, 8), x = normal(dtype, 9), sums = normal(dtype, 10);
-    const array before = sums;
-    simd->products.window_dots(&(wg__window_dots){.m = m,
-                                                  .k = k,
-                                                  .rows = ROWS,
-                                                  .n = n,
-                                                  .g = place(&g, 0),
-                                                  .g_row = ROWS * n + 1,
-                                                  .x = place(&x, 0),
-                                                  .starts = starts,
-                                                  .offsets = offsets,
-                                                  .sums = place(&sums, 0),
-                                                  .sums_row = k + 1});
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t l = 0; l <= k; l++) {
-            double sum = get(&before, i * (k + 1) + l);
-            for (int64_t r = 0; r < ROWS && l < k; r++)
-                for (int64_t j = 0; j < n; j++)
-                    sum += get(&g, i * (ROWS * n + 1) + r * n + j) *
-                           get(&x, starts[r] + offsets[l] + j);
-            assert_near(simd, "dots of windows", dtype, get(&sums, i * (k + 1) + l), sum, 50);
-        }
-}
-
-static void check_window_dots(const wg__simd *simd, wg_dtype dtype) {
-    for (int64_t m = 1; m <= 7; m += 3)
-        for (int64_t k = 1; k <= 7; k++)
-            for (int64_t n = 1; n <= 50; n += n < 18 ? 1 : 5)
-                check_dots(simd, dtype, m, k, n);
-}
-
-START_TEST(dots_of_windows_are_those_of_plain_c) {
-    for_each_table(check_window_dots);
-}
-END_TEST
-
 /* T x of the solution is what b was. */
 static void check_triangle(const wg__simd *simd, wg_dtype dtype, int64_t n, int64_t k, bool upper,
                            bool unit) {
@@ -311,17 +246,6 @@ START_TEST(triangular_systems_are_solved) {
 }
 END_TEST
 
-static void check_window_products(const wg__simd *simd, wg_dtype dtype) {
-    for (int64_t m = 1; m <= 11; m++)
-        for (int64_t n = 1; n <= 65; n += n < 18 ? 1 : 5)
-            check_windows(simd, dtype, m, n, m % 2 == 1);
-}
-
-START_TEST(products_of_windows_are_those_of_plain_c) {
-    for_each_table(check_window_products);
-}
-END_TEST
-
 START_TEST(small_products_are_those_of_plain_c) {
     for_each_table(check_small_products);
 }
@@ -331,8 +255,6 @@ SUITES {
     const TTest *const tests[] = {
         products_with_vectors_are_those_of_plain_c, products_of_rows_are_those_of_plain_c,
         products_of_heads_are_those_of_plain_c,     small_products_are_those_of_plain_c,
-        products_of_panels_are_those_of_plain_c,    products_of_windows_are_those_of_plain_c,
-        dots_of_windows_are_those_of_plain_c,       triangular_systems_are_solved,
     };
     add_suite("simd_products", tests);
 }

@@ -6,9 +6,11 @@
  *                                      [ 1   ]
  *                                          [ 2 ]
  *
- * Ops see x as planes (N C, D, H, W) of which the first axes may have size 1. */
+ * Ops see x as planes (N C, D, H, W) of which the first axes may have size 1. Along the last axis a
+ * kernel takes a tap of many windows at a time, a stretch: tap r of output k reads place
+ * k stride + r dilation - padding, which is in x for neighbouring outputs. So borders need no loop
+ * of their own. Windows that share the axis have a stretch each, of all their places. */
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "tensor/ops/registry.h"
@@ -21,8 +23,8 @@ typedef struct pool_options {
     int rank; /* the number of spatial axes, 1 to 3; they are the last of x */
     bool adaptive, ceil_mode, exclude_padding;
     int64_t kernel[AXES], stride[AXES], padding[AXES], dilation[AXES]; /* unless adaptive */
-    int64_t size[AXES]; /* of the result, if adaptive or the gradient of x */
-    int64_t divisor;    /* of a mean; 0: the elements of its window */
+    int64_t size[AXES], count[AXES]; /* of x and y: that of the result, if it is adaptive or x */
+    int64_t divisor;                 /* of a mean; 0: the elements of its window */
 } pool_options;
 
 /* ---- Windows ---- */
@@ -34,13 +36,13 @@ typedef struct pool_axis {
     bool adaptive;
 } pool_axis;
 
-/* The places begin, begin + step... before end that a window has in x, and how many it has with the
- * padding. */
+/* The places begin, begin + step... before end that a window has in x. The product of `elements` of
+ * all axes is what its mean divides by; a window without a place in x has the sum 0. */
 typedef struct window {
-    int64_t begin, end, step, whole;
+    int64_t begin, end, step, elements;
 } window;
 
-static window window_of(const pool_axis *a, int64_t i) {
+static window window_of(const pool_axis *a, int64_t i, bool exclude_padding) {
     if (a->adaptive) {
         const int64_t begin = i * a->size / a->count;
         const int64_t end = wg__ceil_divide((i + 1) * a->size, a->count);
@@ -49,7 +51,35 @@ static window window_of(const pool_axis *a, int64_t i) {
     const int64_t first = i * a->stride - a->padding, step = a->dilation;
     const int64_t last = wg__smaller(first + a->kernel * step, a->size + a->padding);
     const int64_t begin = first < 0 ? first + wg__ceil_divide(-first, step) * step : first;
-    return (window){begin, wg__smaller(last, a->size), step, last - first};
+    const int64_t end = wg__smaller(last, a->size);
+    const int64_t elements = exclude_padding ? end - begin : last - first;
+    return (window){begin, end, step, wg__larger(elements, 1)};
+}
+
+/* n outputs from `output` on, `step` apart (0: one output), read places `stride` apart. */
+typedef struct stretch {
+    int64_t n, output, step, place, stride;
+} stretch;
+
+enum { STRETCH = 512 }; /* outputs along the last axis at a time: whole vectors */
+
+/* How many stretches the outputs of a piece of STRETCH have. */
+static int64_t stretches_of_piece(const pool_axis *a) {
+    return a->adaptive ? STRETCH : a->kernel;
+}
+
+/* Stretch number `number`, in the order of pieces, of taps, of outputs. */
+static stretch stretch_of(const pool_axis *a, int64_t number) {
+    if (a->adaptive) {
+        const window w = window_of(a, number, false);
+        return (stretch){w.end - w.begin, number, 0, w.begin, 1};
+    }
+    const int64_t piece = number / a->kernel * STRETCH;
+    const int64_t tap = number % a->kernel * a->dilation - a->padding; /* the place of output 0 */
+    const int64_t first = wg__larger(piece, tap < 0 ? wg__ceil_divide(-tap, a->stride) : 0);
+    int64_t end = tap < a->size ? (a->size - 1 - tap) / a->stride + 1 : 0;
+    end = wg__smaller(end, wg__smaller(piece + STRETCH, a->count));
+    return (stretch){wg__larger(end - first, 0), first, 1, first * a->stride + tap, a->stride};
 }
 
 /* PyTorch's number of windows. With ceil_mode the last may reach beyond the padding, but must begin
@@ -62,21 +92,6 @@ static int64_t windows_along(const pool_options *options, int i, int64_t size) {
     const int64_t count =
         (rest < 0 ? 0 : rest / stride + (options->ceil_mode && rest % stride != 0)) + 1;
     return options->ceil_mode && (count - 1) * stride >= size + padding ? count - 1 : count;
-}
-
-/* The axes of a call from x to y; those before the spatial ones of x are planes. */
-static void set_axes(const pool_options *options, const wg_spec *x, const wg_spec *y,
-                     pool_axis axes[AXES], int64_t *planes) {
-    const int first = x->ndim - options->rank;
-    *planes = 1;
-    for (int i = 0; i < first; i++)
-        *planes *= x->shape[i];
-    for (int i = 0; i < AXES; i++)
-        axes[i] = (pool_axis){1, 1, 1, 1, 0, 1, false};
-    for (int i = 0; i < options->rank; i++)
-        axes[AXES - options->rank + i] = (pool_axis){
-            x->shape[first + i], y->shape[first + i],  options->kernel[i], options->stride[i],
-            options->padding[i], options->dilation[i], options->adaptive};
 }
 
 /* ---- Shapes ---- */
@@ -100,11 +115,15 @@ static int check_windows(const wg_call *call) {
     return 0;
 }
 
+/* Output 0 of avg_pool_input is x, and input 0 is y; otherwise the reverse. */
+static bool gives_input(const wg_call *call);
+
 static int pool_infer(wg_call *call) {
     static const char *const axes[] = {"L", "H, W", "D, H, W"};
     const pool_options *options = call->options;
-    const wg_spec *x = &call->input_specs[0];
-    const int first = x->ndim - options->rank;
+    const wg_spec *given = &call->input_specs[0];
+    const bool to_x = gives_input(call);
+    const int first = given->ndim - options->rank;
     if (wg__check_kernel_dtype(call) < 0)
         return -1;
     if (first != 1 && first != 2)
@@ -113,251 +132,131 @@ static int pool_infer(wg_call *call) {
     if (check_windows(call) < 0)
         return -1;
     int64_t shape[WG_MAX_DIMS];
-    memcpy(shape, x->shape, sizeof shape);
+    memcpy(shape, given->shape, sizeof shape);
     for (int i = 0; i < options->rank; i++) {
-        const int64_t size = x->shape[first + i];
-        shape[first + i] = options->adaptive ? options->size[i] : windows_along(options, i, size);
-        if (size < 1 || shape[first + i] < 1)
+        const int64_t size = to_x ? options->size[i] : given->shape[first + i];
+        const int64_t count = !options->adaptive ? windows_along(options, i, size)
+                              : to_x             ? given->shape[first + i]
+                                                 : options->count[i];
+        if (size < 1 || count < 1)
             return wg__op_fail(call, WG_ERROR_SHAPE,
                                "spatial axis %d, of size %lld, has no window; wanted at least one "
                                "along each axis",
                                i, (long long)size);
+        if (to_x && given->shape[first + i] != count)
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "wanted the windows of %lld places along spatial axis %d",
+                               (long long)size, i);
+        shape[first + i] = to_x ? size : count;
     }
     for (int i = 0; i < call->output_count; i++)
-        if (wg__spec_make(&call->output_specs[i], i == 0 ? x->dtype : WG_I64, x->ndim, shape,
-                          call->op->name) < 0)
+        if (wg__spec_make(&call->output_specs[i], i == 0 ? given->dtype : WG_I64, given->ndim,
+                          shape, call->op->name) < 0)
             return -1;
     return 0;
 }
 
-/* ---- Kernels: a loop over planes, in which x, y and the indices are contiguous ---- */
+/* ---- Kernels: of one plane, in which x, y and the indices are contiguous ---- */
 
 typedef struct pool_job {
     const pool_options *options;
     pool_axis axes[AXES];
-    window *windows[AXES];           /* of all outputs along each axis */
+    window *windows[AXES]; /* of all outputs along each axis */
+    double *elements;      /* of those along the last, and where they begin */
+    int64_t *begins;
+    stretch *stretches;              /* along the last axis */
+    int64_t stretch_count, piece;    /* how many, and of a piece of STRETCH outputs */
     int64_t planes, places, outputs; /* the latter two of a plane */
     const void *from;
     void *to;
     int64_t *indices;
+    void (*kernel)(const struct pool_job *job, int64_t plane);
 } pool_job;
 
-/* What a mean divides by; 0 for a window without a place in x, whose mean is 0. */
-static double divisor_of(const pool_job *job, const window *a, const window *b, const window *c) {
-    const double inside = (double)(wg__larger(a->end - a->begin, 0)) *
-                          (double)(wg__larger(b->end - b->begin, 0)) *
-                          (double)(wg__larger(c->end - c->begin, 0));
-    if (inside == 0)
-        return 0;
-    return job->options->divisor           ? (double)job->options->divisor
-           : job->options->exclude_padding ? inside
-                                           : (double)(a->whole * b->whole * c->whole);
-}
-
-/* For outputs k to end of row (a, b), with their windows c: BEFORE, then PLACE for each place of
- * the window, element `at` of the plane, then AFTER. */
-#define FOR_OUTPUTS(BEFORE, PLACE, AFTER)                                                          \
-    for (; k < end; k++) {                                                                         \
-        const window *c = &job->windows[2][k];                                                     \
-        BEFORE;                                                                                    \
-        for (int64_t p = a->begin; p < a->end; p += a->step)                                       \
-            for (int64_t q = b->begin; q < b->end; q += b->step) {                                 \
-                const int64_t row = (p * job->axes[1].size + q) * job->axes[2].size;               \
-                for (int64_t at = row + c->begin; at < row + c->end; at += c->step)                \
-                    PLACE;                                                                         \
-            }                                                                                      \
-        AFTER;                                                                                     \
-    }
-
-/* The first and last + 1 of the windows along the last axis that lie whole in x, `stride` apart. */
-static void whole_windows(const pool_job *job, int64_t *first, int64_t *end) {
-    const pool_axis *axis = &job->axes[AXES - 1];
-    const int64_t reach = (axis->kernel - 1) * axis->dilation;
-    *first = *end = 0;
-    if (axis->adaptive)
-        return;
-    *first = wg__smaller(wg__ceil_divide(axis->padding, axis->stride), axis->count);
-    const int64_t room = axis->size - 1 - reach + axis->padding;
-    *end =
-        room < 0 ? *first : wg__larger(*first, wg__smaller(room / axis->stride + 1, axis->count));
-}
-
-enum { STRETCH = 512 }; /* outputs along the last axis at a time: whole vectors */
-
-/* For each row (a, b) of outputs of a plane, whose first is number `at`: ONE of outputs k to end,
- * or STRETCHED of n outputs from k on whose windows lie whole in x. */
-#define FOR_ROWS(ONE, STRETCHED)                                                                   \
-    do {                                                                                           \
-        const int64_t columns = job->axes[2].count;                                                \
-        int64_t first, last, at = 0;                                                               \
-        whole_windows(job, &first, &last);                                                         \
-        if (job->axes[2].dilation != 1)                                                            \
-            first = last = columns;                                                                \
-        for (int64_t i = 0; i < job->axes[0].count; i++)                                           \
-            for (int64_t j = 0; j < job->axes[1].count; j++, at += columns) {                      \
+/* For each piece of a row (a, b) of outputs, n of them from number `at` of the plane on, whose
+ * windows begin with number k: BEFORE, then TAKE for each stretch s, whose first place is number
+ * `place` of the plane, then AFTER. */
+#define FOR_PIECES(BEFORE, TAKE, AFTER)                                                            \
+    for (int64_t i = 0, at = 0; i < job->axes[0].count; i++)                                       \
+        for (int64_t j = 0; j < job->axes[1].count; j++)                                           \
+            for (int64_t k = 0, n, first = 0; k < job->axes[2].count; k += n, at += n) {           \
                 const window *a = &job->windows[0][i], *b = &job->windows[1][j];                   \
-                int64_t k = 0, end = first;                                                        \
-                ONE;                                                                               \
-                for (k = first; k < last; k += STRETCH) {                                          \
-                    const int64_t n = wg__smaller(STRETCH, last - k);                              \
-                    STRETCHED;                                                                     \
-                }                                                                                  \
-                k = last;                                                                          \
-                end = columns;                                                                     \
-                ONE;                                                                               \
-            }                                                                                      \
-    } while (0)
-
-/* The three kernels for a dtype: of one plane. The largest is the first of equal ones, or the last
- * NaN, as PyTorch chooses. */
-#define KERNELS(NAME, TYPE)                                                                        \
-    /* Outputs k to end of row (a, b) of max_pool. */                                              \
-    static void max_outputs_##NAME(const pool_job *job, const TYPE *x, const window *a,            \
-                                   const window *b, int64_t k, int64_t end, TYPE *y,               \
-                                   int64_t *index) {                                               \
-        for (; k < end; k++) {                                                                     \
-            const window *c = &job->windows[2][k];                                                 \
-            TYPE most = (TYPE)-INFINITY;                                                           \
-            int64_t best =                                                                         \
-                (a->begin * job->axes[1].size + b->begin) * job->axes[2].size + c->begin;          \
-            for (int64_t p = a->begin; p < a->end; p += a->step)                                   \
-                for (int64_t q = b->begin; q < b->end; q += b->step) {                             \
-                    const int64_t row = (p * job->axes[1].size + q) * job->axes[2].size;           \
-                    for (int64_t at = row + c->begin; at < row + c->end; at += c->step)            \
-                        if (x[at] > most || x[at] != x[at]) {                                      \
-                            most = x[at];                                                          \
-                            best = at;                                                             \
+                const int64_t last = wg__smaller(first + job->piece, job->stretch_count);          \
+                n = wg__smaller(STRETCH, job->axes[2].count - k);                                  \
+                BEFORE;                                                                            \
+                for (int64_t p = a->begin; p < a->end; p += a->step)                               \
+                    for (int64_t q = b->begin; q < b->end; q += b->step)                           \
+                        for (int64_t t = first; t < last; t++) {                                   \
+                            const stretch *s = &job->stretches[t];                                 \
+                            const int64_t place =                                                  \
+                                (p * job->axes[1].size + q) * job->axes[2].size + s->place;        \
+                            TAKE;                                                                  \
                         }                                                                          \
-                }                                                                                  \
-            *y++ = most;                                                                           \
-            *index++ = best;                                                                       \
-        }                                                                                          \
+                AFTER;                                                                             \
+                first = last;                                                                      \
+            }
+
+/* The largest is the first of equal ones, or the last NaN, as PyTorch chooses. Sums are of f64. The
+ * loops over a stretch are not inlined: with the loop over taps within them, each addition waits
+ * for the last. */
+#define KERNELS(NAME, TYPE)                                                                        \
+    static __attribute__((noinline)) void keep_##NAME(const stretch *s, const TYPE *x,             \
+                                                      int64_t place, TYPE *most, int64_t *best) {  \
+        for (int64_t i = 0; i < s->n; i++, x += s->stride, place += s->stride)                     \
+            if (*x > most[i * s->step] || *x != *x) {                                              \
+                most[i * s->step] = *x;                                                            \
+                best[i * s->step] = place;                                                         \
+            }                                                                                      \
     }                                                                                              \
     static void max_##NAME(const pool_job *job, int64_t plane) {                                   \
         const TYPE *x = (const TYPE *)job->from + plane * job->places;                             \
-        const int64_t columns = job->axes[2].count;                                                \
-        int64_t done = plane * job->outputs;                                                       \
-        for (int64_t i = 0; i < job->axes[0].count; i++)                                           \
-            for (int64_t j = 0; j < job->axes[1].count; j++, done += columns)                      \
-                max_outputs_##NAME(job, x, &job->windows[0][i], &job->windows[1][j], 0, columns,   \
-                                   (TYPE *)job->to + done, job->indices + done);                   \
+        TYPE *y = (TYPE *)job->to + plane * job->outputs;                                          \
+        int64_t *index = job->indices + plane * job->outputs;                                      \
+        FOR_PIECES(                                                                                \
+            const int64_t row = (a->begin * job->axes[1].size + b->begin) * job->axes[2].size;     \
+            for (int64_t o = 0; o < n; o++) {                                                      \
+                y[at + o] = (TYPE)-INFINITY;                                                       \
+                index[at + o] = row + job->begins[k + o];                                          \
+            },                                                                                     \
+            keep_##NAME(s, x + place, place, y + at + s->output - k, index + at + s->output - k),  \
+            (void)0)                                                                               \
     }                                                                                              \
-    static void mean_outputs_##NAME(const pool_job *job, const TYPE *x, const window *a,           \
-                                    const window *b, int64_t k, int64_t end, TYPE *y) {            \
-        FOR_OUTPUTS(double sum = 0, sum += (double)x[at],                                          \
-                    const double divisor = divisor_of(job, a, b, c);                               \
-                    *y++ = divisor == 0 ? 0 : (TYPE)(sum / divisor))                               \
-    }                                                                                              \
-    static void mean_stretch_##NAME(const pool_job *job, const TYPE *x, const window *a,           \
-                                    const window *b, int64_t k, int64_t n, TYPE *y) {              \
-        const pool_axis *last = &job->axes[2];                                                     \
-        const double divisor = divisor_of(job, a, b, &job->windows[2][k]);                         \
-        double sums[STRETCH];                                                                      \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            sums[i] = 0;                                                                           \
-        for (int64_t p = a->begin; p < a->end; p += a->step)                                       \
-            for (int64_t q = b->begin; q < b->end; q += b->step)                                   \
-                for (int64_t r = 0; r < last->kernel; r++) {                                       \
-                    const TYPE *from = x + (p * job->axes[1].size + q) * last->size +              \
-                                       k * last->stride - last->padding + r;                       \
-                    for (int64_t i = 0; i < n; i++)                                                \
-                        sums[i] += (double)from[i * last->stride];                                 \
-                }                                                                                  \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            y[i] = divisor == 0 ? 0 : (TYPE)(sums[i] / divisor);                                   \
+    static __attribute__((noinline)) void sum_##NAME(const stretch *s, const TYPE *restrict x,     \
+                                                     double *restrict sums) {                      \
+        const int64_t n = s->n, stride = s->stride;                                                \
+        for (int64_t i = 0; s->step && i < n; i++)                                                 \
+            sums[i] += (double)x[i * stride];                                                      \
+        for (int64_t i = 0; !s->step && i < n; i++)                                                \
+            *sums += (double)x[i * stride];                                                        \
     }                                                                                              \
     static void mean_##NAME(const pool_job *job, int64_t plane) {                                  \
         const TYPE *x = (const TYPE *)job->from + plane * job->places;                             \
         TYPE *y = (TYPE *)job->to + plane * job->outputs;                                          \
-        FOR_ROWS(mean_outputs_##NAME(job, x, a, b, k, end, y + at + k),                            \
-                 mean_stretch_##NAME(job, x, a, b, k, n, y + at + k));                             \
+        double sums[STRETCH];                                                                      \
+        FOR_PIECES(memset(sums, 0, (size_t)n * sizeof *sums),                                      \
+                   sum_##NAME(s, x + place, sums + s->output - k),                                 \
+                   const double ab = (double)(a->elements * b->elements);                          \
+                   for (int64_t o = 0; o < n; o++) y[at + o] =                                     \
+                       (TYPE)(sums[o] / (ab * job->elements[k + o])))                              \
     }                                                                                              \
-    static void spread_outputs_##NAME(const pool_job *job, const TYPE *y, const window *a,         \
-                                      const window *b, int64_t k, int64_t end, TYPE *x) {          \
-        FOR_OUTPUTS(const TYPE share = (TYPE)((double)*y++ / divisor_of(job, a, b, c)),            \
-                    x[at] += share, )                                                              \
-    }                                                                                              \
-    /* Not inlined: with the loop over taps within this one, each addition waits for the last. */  \
-    static __attribute__((noinline)) void add_steps_##NAME(int64_t n, const TYPE *from, TYPE *to,  \
-                                                           int64_t step) {                         \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            to[i * step] += from[i];                                                               \
-    }                                                                                              \
-    static void spread_stretch_##NAME(const pool_job *job, const TYPE *y, const window *a,         \
-                                      const window *b, int64_t k, int64_t n, TYPE *x) {            \
-        const pool_axis *last = &job->axes[2];                                                     \
-        const double divisor = divisor_of(job, a, b, &job->windows[2][k]);                         \
-        TYPE shares[STRETCH];                                                                      \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            shares[i] = (TYPE)((double)y[i] / divisor);                                            \
-        for (int64_t p = a->begin; p < a->end; p += a->step)                                       \
-            for (int64_t q = b->begin; q < b->end; q += b->step)                                   \
-                for (int64_t r = 0; r < last->kernel; r++)                                         \
-                    add_steps_##NAME(n, shares,                                                    \
-                                     x + (p * job->axes[1].size + q) * last->size +                \
-                                         k * last->stride - last->padding + r,                     \
-                                     last->stride);                                                \
+    static __attribute__((noinline)) void add_##NAME(                                              \
+        const stretch *s, const TYPE *restrict shares, TYPE *restrict x) {                         \
+        const int64_t n = s->n, stride = s->stride;                                                \
+        for (int64_t i = 0; s->step && i < n; i++)                                                 \
+            x[i * stride] += shares[i];                                                            \
+        for (int64_t i = 0; !s->step && i < n; i++)                                                \
+            x[i * stride] += *shares;                                                              \
     }                                                                                              \
     static void spread_##NAME(const pool_job *job, int64_t plane) {                                \
         const TYPE *y = (const TYPE *)job->from + plane * job->outputs;                            \
-        TYPE *x = (TYPE *)job->to + plane * job->places;                                           \
+        TYPE *x = (TYPE *)job->to + plane * job->places, shares[STRETCH];                          \
         memset(x, 0, (size_t)job->places * sizeof *x);                                             \
-        FOR_ROWS(spread_outputs_##NAME(job, y + at + k, a, b, k, end, x),                          \
-                 spread_stretch_##NAME(job, y + at + k, a, b, k, n, x));                           \
-    }
-
-KERNELS(f32, float)
-KERNELS(f64, double)
-
-/* A stretch of f32 outputs of max_pool, whole windows of row (a, b), a vector of outputs at a time:
- * each place of a window is compared for all of them, in the order of a scalar loop. */
-static void max_stretch(const pool_job *job, const float *x, const window *a, const window *b,
-                        int64_t k, int64_t n, float *y, int64_t *index) {
-    const wg__simd *simd = wg__simd_for(WG_F32);
-    const pool_axis *last = &job->axes[AXES - 1];
-    int32_t best[STRETCH];
-    const int64_t begin = k * last->stride - last->padding;
-    const int64_t corner = (a->begin * job->axes[1].size + b->begin) * last->size + begin;
-    for (int64_t i = 0; i < n; i++) {
-        y[i] = -INFINITY;
-        best[i] = (int32_t)(corner + i * last->stride);
-    }
-    for (int64_t p = a->begin; p < a->end; p += a->step)
-        for (int64_t q = b->begin; q < b->end; q += b->step)
-            for (int64_t r = 0; r < last->kernel; r++) {
-                const int64_t at =
-                    (p * job->axes[1].size + q) * last->size + begin + r * last->dilation;
-                simd->rows.keep_larger(n, last->stride, x + at, (int32_t)at, y, best);
-            }
-    for (int64_t i = 0; i < n; i++)
-        index[i] = best[i];
-}
-
-/* max_f32, with vectors where windows lie whole in x. */
-static void max_by_vectors(const pool_job *job, int64_t plane) {
-    const float *x = (const float *)job->from + plane * job->places;
-    float *y = (float *)job->to + plane * job->outputs;
-    int64_t *index = job->indices + plane * job->outputs, first, end;
-    const int64_t columns = job->axes[2].count;
-    whole_windows(job, &first, &end);
-    if (end - first < 4 || job->places > INT32_MAX) {
-        max_f32(job, plane);
-        return;
-    }
-    for (int64_t i = 0; i < job->axes[0].count; i++)
-        for (int64_t j = 0; j < job->axes[1].count; j++) {
-            const int64_t row = (i * job->axes[1].count + j) * columns;
-            const window *a = &job->windows[0][i], *b = &job->windows[1][j];
-            max_outputs_f32(job, x, a, b, 0, first, y + row, index + row);
-            for (int64_t k = first; k < end; k += STRETCH)
-                max_stretch(job, x, a, b, k, wg__smaller(STRETCH, end - k), y + row + k,
-                            index + row + k);
-            max_outputs_f32(job, x, a, b, end, columns, y + row + end, index + row + end);
-        }
-}
-
-/* The gradient of max_pool in one plane: `from` has that of y, and `to` becomes that of x. */
-#define MAX_VJP(NAME, TYPE)                                                                        \
+        FOR_PIECES(const double ab = (double)(a->elements * b->elements);                          \
+                   for (int64_t o = 0; o < n; o++) shares[o] =                                     \
+                       (TYPE)((double)y[at + o] / (ab * job->elements[k + o])),                    \
+                   add_##NAME(s, shares + s->output - k, x + place), (void)0)                      \
+    }                                                                                              \
+    /* The gradient of max_pool: `from` has that of y, and `to` becomes that of x. */              \
     static void max_vjp_##NAME(const pool_job *job, int64_t plane) {                               \
         const TYPE *dy = (const TYPE *)job->from + plane * job->outputs;                           \
         const int64_t *index = job->indices + plane * job->outputs;                                \
@@ -368,52 +267,100 @@ static void max_by_vectors(const pool_job *job, int64_t plane) {
                 dx[index[i]] += dy[i];                                                             \
     }
 
-MAX_VJP(f32, float)
-MAX_VJP(f64, double)
+KERNELS(f32, float)
+KERNELS(f64, double)
 
-typedef void (*plane_kernel)(const pool_job *job, int64_t plane);
-
-typedef struct plane_loop {
-    const pool_job *job;
-    plane_kernel kernel;
-} plane_loop;
+/* max_f32 by vectors of outputs, which keep places in 32 bits. */
+static void max_by_vectors(const pool_job *job, int64_t plane) {
+    const wg__simd *simd = wg__simd_for(WG_F32);
+    const float *x = (const float *)job->from + plane * job->places;
+    float *y = (float *)job->to + plane * job->outputs;
+    int64_t *index = job->indices + plane * job->outputs;
+    int32_t best[STRETCH];
+    if (job->axes[2].adaptive || job->places > INT32_MAX) {
+        max_f32(job, plane);
+        return;
+    }
+    FOR_PIECES(
+        const int64_t row = (a->begin * job->axes[1].size + b->begin) * job->axes[2].size;
+        for (int64_t o = 0; o < n; o++) {
+            y[at + o] = -INFINITY;
+            best[o] = (int32_t)(row + job->begins[k + o]);
+        },
+        simd->rows.keep_larger(s->n, s->stride, x + place, (int32_t)place, y + at + s->output - k,
+                          best + s->output - k),
+        for (int64_t o = 0; o < n; o++) index[at + o] = best[o])
+}
 
 static void run_planes(int64_t begin, int64_t end, void *context) {
-    const plane_loop *loop = context;
+    const pool_job *job = context;
     for (int64_t plane = begin; plane < end; plane++)
-        loop->kernel(loop->job, plane);
+        job->kernel(job, plane);
 }
+
+typedef void (*plane_kernel)(const pool_job *job, int64_t plane);
 
 /* Runs a kernel on all planes of images like x with outputs like y: it reads `source`, and indices
  * from to[1], or writes them, and writes to[0]. */
 static int run(wg_call *call, const wg_spec *x, const wg_spec *y, wg_tensor *source,
                plane_kernel f32, plane_kernel f64, wg_tensor *const *to) {
-    pool_job job = {.options = call->options, .places = 1, .outputs = 1};
+    const pool_options *options = call->options;
+    pool_job job = {.options = options, .planes = 1, .places = 1, .outputs = 1};
     wg_tensor *from = wg_contiguous(source);
+    const int first = x->ndim - options->rank;
     int64_t count = 0;
     if (!from)
         return -1;
-    set_axes(job.options, x, y, job.axes, &job.planes);
-    for (int i = 0; i < AXES; i++) {
+    for (int i = 0; i < first; i++)
+        job.planes *= x->shape[i];
+    for (int i = AXES - 1, axis = options->rank - 1; i >= 0; i--, axis--) {
+        job.axes[i] = axis < 0 ? (pool_axis){1, 1, 1, 1, 0, 1, false}
+                               : (pool_axis){x->shape[first + axis], y->shape[first + axis],
+                                             options->kernel[axis],  options->stride[axis],
+                                             options->padding[axis], options->dilation[axis],
+                                             options->adaptive};
         job.places *= job.axes[i].size;
         job.outputs *= job.axes[i].count;
         count += job.axes[i].count;
     }
+    const pool_axis *last = &job.axes[AXES - 1];
+    job.piece = stretches_of_piece(last);
+    job.stretch_count = last->adaptive
+                            ? last->count
+                            : wg__times(wg__ceil_divide(last->count, STRETCH), last->kernel);
     window *windows = wg__alloc_array(count + 1, sizeof *windows);
-    if (!windows)
-        return -1;
-    for (int axis = 0, done = 0; axis < AXES; done += (int)job.axes[axis++].count) {
-        job.windows[axis] = windows + done;
-        for (int64_t i = 0; i < job.axes[axis].count; i++)
-            job.windows[axis][i] = window_of(&job.axes[axis], i);
+    job.elements = wg__alloc_array(last->count + 1, sizeof *job.elements);
+    job.begins = wg__alloc_array(last->count + 1, sizeof *job.begins);
+    job.stretches = wg__alloc_array(job.stretch_count + 1, sizeof *job.stretches);
+    const bool ready = windows && job.elements && job.begins && job.stretches;
+    if (ready) {
+        window *next = windows;
+        for (int axis = 0; axis < AXES; axis++) {
+            job.windows[axis] = next;
+            for (int64_t i = 0; i < job.axes[axis].count; i++, next++) {
+                *next = window_of(&job.axes[axis], i, options->exclude_padding);
+                if (options->divisor)
+                    next->elements = axis == AXES - 1 ? options->divisor : 1;
+            }
+        }
+        for (int64_t i = 0; i < last->count; i++) {
+            job.elements[i] = (double)job.windows[AXES - 1][i].elements;
+            job.begins[i] = job.windows[AXES - 1][i].begin;
+        }
+        for (int64_t i = 0; i < job.stretch_count; i++)
+            job.stretches[i] = stretch_of(last, i);
+        job.from = wg__tensor_address(from);
+        job.to = wg__tensor_address(to[0]);
+        job.indices = call->output_count > 1 ? wg__tensor_address(to[1]) : NULL;
+        job.kernel = x->dtype == WG_F32 ? f32 : f64;
+        wg__parallel_for(job.planes, 1 + WG__GRAIN / (1 + job.places + job.outputs), run_planes,
+                         &job);
     }
-    job.from = wg__tensor_address(from);
-    job.to = wg__tensor_address(to[0]);
-    job.indices = call->output_count > 1 ? wg__tensor_address(to[1]) : NULL;
-    plane_loop loop = {&job, x->dtype == WG_F32 ? f32 : f64};
-    wg__parallel_for(job.planes, 1 + WG__GRAIN / (1 + job.places + job.outputs), run_planes, &loop);
     wg__free(windows);
-    return 0;
+    wg__free(job.elements);
+    wg__free(job.begins);
+    wg__free(job.stretches);
+    return ready ? 0 : -1;
 }
 
 /* ---- max_pool: y = the largest element of each window, and its place in the plane.
@@ -461,139 +408,104 @@ static int max_pool_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
 
 static const wg_op avg_pool[AXES], avg_pool_input[AXES];
 
+static bool gives_input(const wg_call *call) {
+    return call->op == &avg_pool_input[((const pool_options *)call->options)->rank - 1];
+}
+
 static int avg_pool_forward(wg_call *call) {
-    return run(call, &call->input_specs[0], &call->output_specs[0], call->inputs[0], mean_f32,
-               mean_f64, call->outputs);
+    const wg_spec *from = &call->input_specs[0], *to = &call->output_specs[0];
+    return gives_input(call)
+               ? run(call, to, from, call->inputs[0], spread_f32, spread_f64, call->outputs)
+               : run(call, from, to, call->inputs[0], mean_f32, mean_f64, call->outputs);
 }
 
 static int avg_pool_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     pool_options options = *(const pool_options *)call->options;
-    const wg_spec *x = &call->input_specs[0];
-    memcpy(options.size, x->shape + x->ndim - options.rank,
-           (size_t)options.rank * sizeof *x->shape);
-    gradients[0] = wg_apply_one(&avg_pool_input[options.rank - 1], 1, cotangents, &options);
-    return wg__vjp_status();
-}
-
-static int avg_pool_input_infer(wg_call *call) {
-    const pool_options *options = call->options;
-    const wg_spec *y = &call->input_specs[0];
-    const int first = y->ndim - options->rank;
-    if (wg__check_kernel_dtype(call) < 0 || check_windows(call) < 0)
-        return -1;
-    if (first != 1 && first != 2)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted one or two axes before the spatial ones");
-    int64_t shape[WG_MAX_DIMS];
-    memcpy(shape, y->shape, sizeof shape);
-    for (int i = 0; i < options->rank; i++) {
-        shape[first + i] = options->size[i];
-        const int64_t count =
-            options->adaptive ? y->shape[first + i] : windows_along(options, i, options->size[i]);
-        if (options->size[i] < 1 || count < 1 || y->shape[first + i] != count)
-            return wg__op_fail(call, WG_ERROR_SHAPE,
-                               "wanted the windows of %lld places along spatial axis %d",
-                               (long long)options->size[i], i);
-    }
-    return wg__spec_make(&call->output_specs[0], y->dtype, y->ndim, shape, call->op->name);
-}
-
-static int avg_pool_input_forward(wg_call *call) {
-    return run(call, &call->output_specs[0], &call->input_specs[0], call->inputs[0], spread_f32,
-               spread_f64, call->outputs);
-}
-
-static int avg_pool_input_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    pool_options options = *(const pool_options *)call->options;
-    const wg_spec *y = &call->input_specs[0];
-    memcpy(options.size, y->shape + y->ndim - options.rank,
-           (size_t)options.rank * sizeof *y->shape);
-    gradients[0] = wg_apply_one(&avg_pool[options.rank - 1], 1, cotangents, &options);
+    const bool to_x = gives_input(call);
+    const wg_spec *wanted = &call->input_specs[0];
+    memcpy(to_x ? options.count : options.size, wanted->shape + wanted->ndim - options.rank,
+           (size_t)options.rank * sizeof *wanted->shape);
+    gradients[0] = wg_apply_one(&(to_x ? avg_pool : avg_pool_input)[options.rank - 1], 1,
+                                cotangents, &options);
     return wg__vjp_status();
 }
 
 /* ---- Samples ---- */
 
-/* The sizes of x and y; `size` of the options is that of y where windows are adaptive. */
 typedef struct example {
     pool_options options;
-    int64_t x[2 + AXES], y[2 + AXES];
+    int64_t images, channels;
 } example;
 
 enum { EXAMPLES = 4 };
 
-static const example examples[AXES][EXAMPLES] = {
-    {{{1, .kernel = {2}, .stride = {2}, .dilation = {1}}, {2, 2, 5}, {2, 2, 2}},
-     {{1, .ceil_mode = true, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1}},
-      {1, 2, 6},
-      {1, 2, 4}},
-     {{1, .exclude_padding = true, .kernel = {2}, .stride = {1}, .padding = {1}, .dilation = {1}},
-      {1, 3, 4},
-      {1, 3, 5}},
-     {{1, .adaptive = true, .size = {3}}, {2, 1, 5}, {2, 1, 3}}},
-    {{{2, .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}}, {1, 2, 4, 5}, {1, 2, 2, 2}},
+/* The last of each rank is the large one: 2^22 elements, in windows that overlap. */
+static const example examples[AXES][EXAMPLES + 1] = {
+    {{{1, .kernel = {2}, .stride = {2}, .dilation = {1}, .size = {5}, .count = {2}}, 2, 2},
+     {{1, .ceil_mode = true, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1},
+       .size = {6}, .count = {4}},
+      1,
+      2},
+     {{1, .exclude_padding = true, .kernel = {2}, .stride = {1}, .padding = {1}, .dilation = {1},
+       .size = {4}, .count = {5}},
+      1,
+      3},
+     {{1, .adaptive = true, .size = {5}, .count = {3}}, 2, 1},
+     {{1, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1}, .size = {4096},
+       .count = {2048}},
+      16,
+      64}},
+    {{{2, .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .size = {4, 5}, .count = {2, 2}},
+      1,
+      2},
      {{2, .ceil_mode = true, .kernel = {3, 2}, .stride = {2, 3}, .padding = {1, 0},
-       .dilation = {1, 1}},
-      {1, 2, 4, 4},
-      {1, 2, 3, 2}},
+       .dilation = {1, 1}, .size = {4, 4}, .count = {3, 2}},
+      1,
+      2},
      {{2, .exclude_padding = true, .kernel = {2, 3}, .stride = {1, 1}, .padding = {1, 1},
-       .dilation = {1, 1}},
-      {2, 1, 3, 2},
-      {2, 1, 4, 2}},
-     {{2, .adaptive = true, .size = {2, 3}}, {1, 2, 3, 4}, {1, 2, 2, 3}}},
-    {{{3, .kernel = {2, 1, 2}, .stride = {1, 1, 2}, .dilation = {1, 1, 1}},
-      {1, 2, 2, 2, 4},
-      {1, 2, 1, 2, 2}},
+       .dilation = {1, 1}, .size = {3, 2}, .count = {4, 2}},
+      2,
+      1},
+     {{2, .adaptive = true, .size = {3, 4}, .count = {2, 3}}, 1, 2},
+     {{2, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .dilation = {1, 1},
+       .size = {128, 128}, .count = {64, 64}},
+      4,
+      64}},
+    {{{3, .kernel = {2, 1, 2}, .stride = {1, 1, 2}, .dilation = {1, 1, 1}, .size = {2, 2, 4},
+       .count = {1, 2, 2}},
+      1,
+      2},
      {{3, .ceil_mode = true, .kernel = {2, 2, 2}, .stride = {2, 2, 1}, .padding = {1, 0, 1},
-       .dilation = {1, 1, 1}},
-      {1, 1, 3, 3, 1},
-      {1, 1, 2, 2, 2}},
-     {{3, .divisor = 3, .kernel = {1, 2, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}},
-      {1, 2, 2, 3, 2},
-      {1, 2, 2, 2, 2}},
-     {{3, .adaptive = true, .size = {2, 1, 2}}, {1, 1, 3, 2, 3}, {1, 1, 2, 1, 2}}}};
+       .dilation = {1, 1, 1}, .size = {3, 3, 1}, .count = {2, 2, 2}},
+      1,
+      1},
+     {{3, .divisor = 3, .kernel = {1, 2, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1},
+       .size = {2, 3, 2}, .count = {2, 2, 2}},
+      1,
+      2},
+     {{3, .adaptive = true, .size = {3, 2, 3}, .count = {2, 1, 2}}, 1, 1},
+     {{3, .kernel = {2, 2, 2}, .stride = {2, 2, 2}, .dilation = {1, 1, 1}, .size = {32, 32, 32},
+       .count = {16, 16, 16}},
+      4,
+      32}}};
 
-/* The options of avg_pool_input, whose size is that of x. */
-static const pool_options *options_for_input(const example *e, int number) {
-    static pool_options made[AXES][EXAMPLES + 1]; /* of rank 0: not made yet */
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pool_options *options = &made[e->options.rank - 1][number];
-    pthread_mutex_lock(&lock);
-    if (options->rank == 0) {
-        *options = e->options;
-        memcpy(options->size, e->x + 2, sizeof options->size);
-    }
-    pthread_mutex_unlock(&lock);
-    return options;
-}
-
-static int pool_sample(const example *e, int number, bool of_input, wg__sampler make,
+static int make_sample(int index, int rank, bool of_input, wg__sampler make,
                        wg_generator *generator, wg_sample *sample) {
-    sample->options = of_input ? options_for_input(e, number) : &e->options;
-    sample->inputs[0] = make(generator, 2 + e->options.rank, of_input ? e->y : e->x);
+    const example *e = &examples[rank - 1][index];
+    int64_t shape[2 + AXES] = {e->images, e->channels};
+    memcpy(shape + 2, of_input ? e->options.count : e->options.size, sizeof e->options.size);
+    sample->options = &e->options;
+    sample->inputs[0] = make(generator, 2 + rank, shape);
     return wg__sample_status(sample, 1);
 }
-
-/* 2^22 elements, in windows that overlap. */
-static const example large[AXES] = {
-    {{1, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1}},
-     {16, 64, 4096},
-     {16, 64, 2048}},
-    {{2, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .dilation = {1, 1}},
-     {4, 64, 128, 128},
-     {4, 64, 64, 64}},
-    {{3, .kernel = {2, 2, 2}, .stride = {2, 2, 2}, .dilation = {1, 1, 1}},
-     {4, 32, 32, 32, 32},
-     {4, 32, 16, 16, 16}}};
 
 /* NAME1d_sample and so on, and NAME1d_bench, for each number of axes. */
 #define SAMPLES_OF(NAME, RANK, OF_INPUT, MAKE)                                                     \
     static int NAME##RANK##d_sample(int index, wg_generator *generator, wg_sample *sample) {       \
-        return index < EXAMPLES ? pool_sample(&examples[(RANK)-1][index], index, OF_INPUT, MAKE,   \
-                                              generator, sample)                                   \
-                                : 0;                                                               \
+        return index < EXAMPLES ? make_sample(index, RANK, OF_INPUT, MAKE, generator, sample) : 0; \
     }                                                                                              \
     static int NAME##RANK##d_bench(wg_generator *generator, wg_sample *sample) {                   \
-        if (pool_sample(&large[(RANK)-1], EXAMPLES, OF_INPUT, MAKE, generator, sample) < 0)        \
+        if (make_sample(EXAMPLES, RANK, OF_INPUT, MAKE, generator, sample) < 0)                    \
             return -1;                                                                             \
         sample->inputs[0] = wg_cast(sample->inputs[0], WG_F32);                                    \
         return wg__sample_status(sample, 1);                                                       \
@@ -620,18 +532,19 @@ SAMPLES(avg_pool_input, true, wg__sample_normal)
             .jvp = max_pool_jvp, .sample = max_pool##RANK##d_sample, .batch = wg__batch_folded,    \
             .bench = max_pool##RANK##d_bench,                                                      \
     }
-#define LINEAR(NAME, TITLE, RANK, INFER, DOC)                                                      \
+#define LINEAR(NAME, TITLE, RANK, DOC)                                                             \
     {                                                                                              \
         WG__OP(TITLE, 1, DOC), .options_size = sizeof(pool_options), .differentiable = 1,          \
-                               .infer = INFER, .forward = NAME##_forward, .vjp = NAME##_vjp,       \
-                               .jvp = wg_jvp_linear, .sample = NAME##RANK##d_sample,               \
-                               .batch = wg__batch_folded, .bench = NAME##RANK##d_bench,            \
+                               .infer = pool_infer, .forward = avg_pool_forward,                   \
+                               .vjp = avg_pool_vjp, .jvp = wg_jvp_linear,                          \
+                               .sample = NAME##RANK##d_sample, .batch = wg__batch_folded,          \
+                               .bench = NAME##RANK##d_bench,                                       \
     }
 #define AVG_POOL(RANK, AXES_OF)                                                                    \
-    LINEAR(avg_pool, "avg_pool" #RANK "d", RANK, pool_infer,                                       \
+    LINEAR(avg_pool, "avg_pool" #RANK "d", RANK,                                                   \
            "y = the mean of each window: (N, C, " AXES_OF ") -> (N, C, windows).")
 #define AVG_POOL_INPUT(RANK, AXES_OF)                                                              \
-    LINEAR(avg_pool_input, "avg_pool" #RANK "d_input", RANK, avg_pool_input_infer,                 \
+    LINEAR(avg_pool_input, "avg_pool" #RANK "d_input", RANK,                                       \
            "The gradient of the input of avg_pool" #RANK                                           \
            "d: each number is spread evenly over its window, (N, C, windows) -> (N, C, " AXES_OF   \
            ").")
@@ -643,89 +556,72 @@ static const wg_op avg_pool_input[AXES] = {AVG_POOL_INPUT(1, "L"), AVG_POOL_INPU
 
 /* ---- Functions ---- */
 
-/* Reads the caller's options, with the defaults for zeros. */
-static pool_options read_options(int rank, const wg_pool_options *given, bool of_mean) {
+/* Runs the op with the caller's options, with the defaults for zeros; refuses those of the other
+ * kind of pooling. */
+static int pool(bool mean, wg_tensor *x, const wg_pool_options *given, wg_tensor **outputs) {
     static const wg_pool_options none;
     given = given ? given : &none;
+    int rank = AXES; /* up to the last size of the kernel */
+    while (rank > 0 && given->kernel[rank - 1] == 0)
+        rank--;
+    if (rank == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, mean ? "avg_pool" : "max_pool",
+                       "there is no kernel; wanted the size of a window along 1 to %d axes", AXES);
+    const wg_op *op = mean ? &avg_pool[rank - 1] : &max_pool[rank - 1];
     pool_options options = {.rank = rank,
                             .ceil_mode = given->ceil_mode,
-                            .exclude_padding = of_mean && given->exclude_padding,
-                            .divisor = of_mean ? given->divisor_override : 0};
+                            .exclude_padding = given->exclude_padding,
+                            .divisor = given->divisor_override};
+    if (!mean && (given->exclude_padding || given->divisor_override != 0))
+        return wg_fail(WG_ERROR_ARGUMENT, op->name,
+                       "exclude_padding and divisor_override go with avg_pool%dd alone", rank);
     for (int i = 0; i < rank; i++) {
         options.kernel[i] = given->kernel[i];
         options.stride[i] = given->stride[i] == 0 ? given->kernel[i] : given->stride[i];
         options.padding[i] = given->padding[i];
-        options.dilation[i] = given->dilation[i] == 0 || of_mean ? 1 : given->dilation[i];
+        options.dilation[i] = given->dilation[i] == 0 ? 1 : given->dilation[i];
+        if (mean && options.dilation[i] != 1)
+            return wg_fail(WG_ERROR_ARGUMENT, op->name, "dilation goes with max_pool%dd alone",
+                           rank);
     }
-    return options;
+    return wg__apply_wide(op, 1, &x, false, &options, outputs);
 }
 
-static pool_options adaptive_options(int rank, const int64_t *size) {
+static int adaptive_pool(bool mean, wg_tensor *x, int rank, const int64_t *size,
+                         wg_tensor **outputs) {
     pool_options options = {.rank = rank, .adaptive = true};
-    memcpy(options.size, size, (size_t)rank * sizeof *size);
-    return options;
+    if (rank < 1 || rank > AXES)
+        return wg_fail(WG_ERROR_ARGUMENT, mean ? "adaptive_avg_pool" : "adaptive_max_pool",
+                       "%d sizes; wanted 1 to %d, one a spatial axis", rank, AXES);
+    memcpy(options.count, size, (size_t)rank * sizeof *size);
+    return wg__apply_wide(mean ? &avg_pool[rank - 1] : &max_pool[rank - 1], 1, &x, false, &options,
+                          outputs);
 }
 
-/* Refuses options of the other kind of pooling. */
-static bool are_options_of(const wg_pool_options *given, int rank, bool of_mean, const char *name) {
-    if (!given)
-        return true;
-    if (!of_mean && (given->exclude_padding || given->divisor_override != 0)) {
-        wg_fail(WG_ERROR_ARGUMENT, name,
-                "exclude_padding and divisor_override go with avg_pool%dd alone", rank);
-        return false;
-    }
-    for (int i = 0; of_mean && i < rank; i++)
-        if (given->dilation[i] != 0 && given->dilation[i] != 1) {
-            wg_fail(WG_ERROR_ARGUMENT, name, "dilation goes with max_pool%dd alone", rank);
-            return false;
-        }
-    return true;
+wg_tensor *wg_max_pool(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
+    wg__give(pool(false, x, options, outputs), outputs, NULL, indices);
+    return outputs[0];
 }
 
-static wg_tensor *pool_max(wg_tensor *x, const wg_pool_options *given, const pool_options *options,
-                           wg_tensor **indices) {
-    const wg_op *op = &max_pool[options->rank - 1];
-    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL}, *wide = wg__widen(x);
-    if (wide && are_options_of(given, options->rank, false, op->name))
-        wg_apply(op, 1, &wide, options, outputs);
-    if (indices)
-        *indices = outputs[1];
-    return x ? wg__narrow(outputs[0], x->spec.dtype) : NULL;
+wg_tensor *wg_avg_pool(wg_tensor *x, const wg_pool_options *options) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
+    pool(true, x, options, outputs);
+    return outputs[0];
 }
 
-static wg_tensor *pool_mean(wg_tensor *x, const wg_pool_options *given,
-                            const pool_options *options) {
-    const wg_op *op = &avg_pool[options->rank - 1];
-    wg_tensor *wide = wg__widen(x);
-    if (!wide || !are_options_of(given, options->rank, true, op->name))
-        return NULL;
-    return wg__narrow(wg_apply_one(op, 1, &wide, options), x->spec.dtype);
+wg_tensor *wg_adaptive_max_pool(wg_tensor *x, int axis_count, const int64_t *size,
+                                wg_tensor **indices) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
+    wg__give(adaptive_pool(false, x, axis_count, size, outputs), outputs, NULL, indices);
+    return outputs[0];
 }
 
-#define FUNCTIONS(RANK)                                                                            \
-    wg_tensor *wg_max_pool##RANK##d(wg_tensor *x, const wg_pool_options *given,                    \
-                                    wg_tensor **indices) {                                         \
-        const pool_options options = read_options(RANK, given, false);                             \
-        return pool_max(x, given, &options, indices);                                              \
-    }                                                                                              \
-    wg_tensor *wg_avg_pool##RANK##d(wg_tensor *x, const wg_pool_options *given) {                  \
-        const pool_options options = read_options(RANK, given, true);                              \
-        return pool_mean(x, given, &options);                                                      \
-    }                                                                                              \
-    wg_tensor *wg_adaptive_max_pool##RANK##d(wg_tensor *x, const int64_t *size,                    \
-                                             wg_tensor **indices) {                                \
-        const pool_options options = adaptive_options(RANK, size);                                 \
-        return pool_max(x, NULL, &options, indices);                                               \
-    }                                                                                              \
-    wg_tensor *wg_adaptive_avg_pool##RANK##d(wg_tensor *x, const int64_t *size) {                  \
-        const pool_options options = adaptive_options(RANK, size);                                 \
-        return pool_mean(x, NULL, &options);                                                       \
-    }
-
-FUNCTIONS(1)
-FUNCTIONS(2)
-FUNCTIONS(3)
+wg_tensor *wg_adaptive_avg_pool(wg_tensor *x, int axis_count, const int64_t *size) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
+    adaptive_pool(true, x, axis_count, size, outputs);
+    return outputs[0];
+}
 
 static const wg_op *const ops[] = {&max_pool[0],       &max_pool[1],       &max_pool[2],
                                    &avg_pool[0],       &avg_pool[1],       &avg_pool[2],

@@ -32,10 +32,6 @@ enum { FEW_OUTPUTS = 3, FEW_OF_ONE_INPUT = 16, SUMS = 32 };
  */
 enum { CHUNK = 16, ROOM = 64 };
 
-/* Windows are multiplied where they lie while the weight has at most so many bytes, half of an L2
- * cache: it is read once for each row of outputs. */
-enum { NEAR_BYTES = 512 << 10, GRADIENT_BYTES = 256 << 10 };
-
 /* ---- Padded copies ---- */
 
 typedef struct windows {
@@ -50,10 +46,6 @@ typedef struct windows {
     int64_t *offsets;                                  /* (vectors) */
     char *data;
 } windows;
-
-static int64_t most(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
 
 static int64_t place_of(const windows *w, int axis, int64_t tap) {
     const wg__window_axis *a = &w->of->axes[axis];
@@ -71,54 +63,37 @@ static int64_t offset_of(const windows *w, const int64_t *place) {
     return phase * w->length[0] * w->length[1] * w->length[2] + within;
 }
 
-static void set_offsets(windows *w) {
-    const wg__window_axis *axes = w->of->axes;
-    int64_t *offset = w->offsets;
-    for (int64_t c = 0; c < w->of->in_channels; c++)
-        for (int64_t i = 0; i < axes[0].taps; i++)
-            for (int64_t j = 0; j < axes[1].taps; j++)
-                for (int64_t k = 0; k < axes[2].taps; k++) {
-                    const int64_t place[] = {place_of(w, 0, i), place_of(w, 1, j),
-                                             place_of(w, 2, k)};
-                    *offset++ = c * w->channel + offset_of(w, place);
-                }
-}
-
 /* Lays out copies of `images` images; -1 for lack of memory. */
 static int lay_out(windows *w, const wg__correlation *c, int64_t images) {
-    *w = (windows){
-        .of = c, .size = (int64_t)wg_dtype_size(c->dtype), .images = images, .outputs = 1};
-    w->channel = 1;
-    w->vectors = c->in_channels;
+    const wg__window_axis *axes = c->axes;
+    *w = (windows){.of = c,
+                   .size = (int64_t)wg_dtype_size(c->dtype),
+                   .images = images,
+                   .outputs = 1,
+                   .channel = 1,
+                   .vectors = c->in_channels};
     for (int i = 0; i < WG__CONV_AXES; i++) {
-        const wg__window_axis *a = &c->axes[i];
+        const wg__window_axis *a = &axes[i];
         const int64_t reach = (a->taps - 1) * a->hop;
         w->low[i] = a->first + wg__smaller(reach, 0);
-        w->places[i] = (a->count - 1) * a->step + most(reach, -reach) + 1;
+        w->places[i] = (a->count - 1) * a->step + wg__larger(reach, -reach) + 1;
         w->length[i] = wg__ceil_divide(w->places[i], a->step);
         w->channel *= w->length[i] * a->step;
         w->outputs *= a->count;
         w->vectors *= a->taps;
     }
     w->image = w->channel * c->in_channels;
-    w->offsets = wg__try_alloc_array(w->vectors, sizeof *w->offsets);
-    if (!w->offsets)
+    int64_t *offset = w->offsets = wg__try_alloc_array(w->vectors, sizeof *w->offsets);
+    if (!offset)
         return -1;
-    set_offsets(w);
+    for (int64_t channel = 0; channel < c->in_channels; channel++)
+        for (int64_t i = 0; i < axes[0].taps; i++)
+            for (int64_t j = 0; j < axes[1].taps; j++)
+                for (int64_t k = 0; k < axes[2].taps; k++)
+                    *offset++ = channel * w->channel +
+                                offset_of(w, (int64_t[]){place_of(w, 0, i), place_of(w, 1, j),
+                                                         place_of(w, 2, k)});
     return 0;
-}
-
-static int64_t copy_bytes(const windows *w) {
-    return w->images * w->image * w->size;
-}
-
-/* Copies for one worker; `data` is NULL for lack of memory. */
-static windows with_memory(const windows *layout) {
-    windows w = *layout;
-    w.data = wg__try_alloc((size_t)copy_bytes(&w) + ROOM);
-    if (w.data)
-        memset(w.data + copy_bytes(&w), 0, ROOM);
-    return w;
 }
 
 /* y = every step-th element of x. With a step that compilers know they take vectors. */
@@ -142,7 +117,7 @@ typedef struct stretch {
 } stretch;
 
 static stretch inside(const windows *w, int axis) {
-    return (stretch){most(0, -w->low[axis]),
+    return (stretch){wg__larger(0, -w->low[axis]),
                      wg__smaller(w->places[axis], w->of->axes[axis].size - w->low[axis])};
 }
 
@@ -248,12 +223,15 @@ static void copy_runs(const windows *w, int64_t vector, int64_t count, const run
     const char *from = w->data + w->offsets[vector] * w->size;
     for (int64_t i = 0; i < count; i++) {
         const char *x = from + runs[i].offset * w->size;
+        const int64_t bytes = runs[i].bytes;
+        int64_t at = 0;
+        for (; at + 4 * CHUNK <= bytes; at += 4 * CHUNK)
+            memcpy(to + at, x + at, 4 * CHUNK);
         if (exact)
-            memcpy(to, x, (size_t)runs[i].bytes);
-        else
-            for (int64_t at = 0; at < runs[i].bytes; at += CHUNK)
-                memcpy(to + at, x + at, CHUNK);
-        to += runs[i].bytes;
+            memcpy(to + at, x + at, (size_t)(bytes - at));
+        for (; !exact && at < bytes; at += CHUNK)
+            memcpy(to + at, x + at, CHUNK);
+        to += bytes;
     }
 }
 
@@ -262,16 +240,9 @@ static void read_windows(const void *context, int64_t row, int64_t rows, int64_t
                          int64_t columns, int64_t step, void *to) {
     const windows *w = context;
     run runs[WG__MOST_GATHERED];
-    const int64_t count = runs_of(w, column, columns, runs), bytes = step * w->size;
-    char *place = to;
-    if (count == 1 && runs[0].bytes == 4 * CHUNK) { /* usual, and so worth a loop of its own */
-        const char *from = w->data + runs[0].offset * w->size;
-        for (int64_t i = 0; i < rows; i++, place += bytes)
-            memcpy(place, from + w->offsets[row + i] * w->size, 4 * CHUNK);
-        return;
-    }
-    for (int64_t i = 0; i < rows; i++, place += bytes)
-        copy_runs(w, row + i, count, runs, i + 1 == rows, place);
+    const int64_t count = runs_of(w, column, columns, runs);
+    for (int64_t i = 0; i < rows; i++)
+        copy_runs(w, row + i, count, runs, i + 1 == rows, (char *)to + i * step * w->size);
 }
 
 /* The transposed matrix: rows are outputs, and columns, which are contiguous, taps. */
@@ -319,40 +290,23 @@ static char *output_at(const wg__correlation *c, int64_t image, int64_t channel)
 }
 
 /* Writes one channel of outputs, plus its bias, from an array whose planes and rows are that many
- * elements apart. */
+ * elements apart. Without an array, the outputs become the bias. */
 static void place_outputs(const wg__correlation *c, const char *from, int64_t plane, int64_t row,
                           int64_t image, int64_t channel) {
-    const int64_t size = (int64_t)wg_dtype_size(c->dtype);
+    enum { PART = 512 };
+    static const double zeros[PART];
+    const int64_t size = (int64_t)wg_dtype_size(c->dtype), columns = c->axes[2].count;
     const double bias = bias_of(c, channel);
     for (int64_t i = 0; i < c->axes[0].count; i++)
         for (int64_t j = 0; j < c->axes[1].count; j++) {
             char *to = output_at(c, image, channel) + (i * c->y_axes[0] + j * c->y_axes[1]) * size;
-            (c->dtype == WG_F32 ? place_f32 : place_f64)(
-                c->axes[2].count, from + (i * plane + j * row) * size, bias, to, c->y_axes[2]);
-        }
-}
-
-/* Fills a row of outputs with the bias of their channel. */
-static void fill_row(const wg__correlation *c, char *to, int64_t n, int64_t channel) {
-    enum { PART = 512 };
-    static const double zeros[PART];
-    const int64_t stride = c->y_axes[2], size = (int64_t)wg_dtype_size(c->dtype);
-    for (int64_t i = 0; i < n; i += PART)
-        (c->dtype == WG_F32 ? place_f32 : place_f64)(
-            wg__smaller(PART, n - i), zeros, bias_of(c, channel), to + i * stride * size, stride);
-}
-
-/* Fills the outputs with the bias, where there is nothing to multiply. */
-static void fill_outputs(const wg__correlation *c) {
-    const wg__window_axis *axes = c->axes;
-    for (int64_t i = 0; i < c->images; i++)
-        for (int64_t m = 0; m < c->groups * c->out_channels; m++)
-            for (int64_t row = 0; row < axes[0].count * axes[1].count; row++) {
-                const int64_t place =
-                    row / axes[1].count * c->y_axes[0] + row % axes[1].count * c->y_axes[1];
-                fill_row(c, output_at(c, i, m) + place * (int64_t)wg_dtype_size(c->dtype),
-                         axes[2].count, m);
+            for (int64_t k = 0, n; k < columns; k += n) {
+                n = from ? columns : wg__smaller(PART, columns - k);
+                (c->dtype == WG_F32 ? place_f32 : place_f64)(
+                    n, from ? (const void *)(from + (i * plane + j * row) * size) : zeros, bias,
+                    to + k * c->y_axes[2] * size, c->y_axes[2]);
             }
+        }
 }
 
 /* True if the outputs of a channel are contiguous. */
@@ -362,235 +316,171 @@ static bool has_dense_outputs(const wg__correlation *c) {
            (c->y_axes[0] == a[1].count * a[2].count || a[0].count == 1);
 }
 
-/* ---- Blocks of images ---- */
+/* ---- Parts of the work: blocks of images of one group ---- */
 
 typedef struct job {
     const wg__correlation *c;
     windows layout;
     int64_t block, blocks; /* images in a block */
-    char *gradient;        /* of the weight */
-    atomic_bool failed;    /* there was no memory */
+    int64_t room;          /* elements of the buffer of a worker */
+    void (*run)(struct job *job, const windows *w, char *buffer, int64_t part);
+    char *gradient;     /* of the weight */
+    atomic_bool failed; /* there was no memory */
 } job;
 
-/* Chooses the block: one image, or more where an image has few outputs or little work. */
-static void set_blocks(job *job) {
+/* Runs parts, with copies of images and a buffer for one worker. */
+static void run_range(int64_t begin, int64_t end, void *context) {
+    job *job = context;
+    windows w = job->layout;
+    const int64_t bytes = w.images * w.image * w.size;
+    char *buffer = wg__try_alloc_array(wg__larger(job->room, 1), w.size);
+    w.data = wg__try_alloc((size_t)bytes + ROOM);
+    if (w.data && buffer) {
+        memset(w.data + bytes, 0, ROOM);
+        for (int64_t part = begin; part < end; part++)
+            job->run(job, &w, buffer, part);
+    } else {
+        atomic_store(&job->failed, true);
+    }
+    wg__free(w.data);
+    wg__free(buffer);
+}
+
+/* Chooses the block: one image, or more where an image has few outputs or little work. Runs the
+ * parts, each a block of a group or for the gradient a group, beside each other if they are many;
+ * otherwise one after the other, so that each may use all threads. */
+static void run_blocks(job *job) {
     const wg__correlation *c = job->c;
     windows *w = &job->layout;
     const int64_t outputs = w->outputs, work = c->out_channels * w->vectors * outputs;
     const int64_t bytes = (w->image + c->out_channels * outputs) * w->size;
-    int64_t block = most(BLOCK_OUTPUTS / outputs, BLOCK_WORK / work);
-    block = most(1, wg__smaller(block, BLOCK_BYTES / bytes));
+    int64_t block = wg__larger(BLOCK_OUTPUTS / outputs, BLOCK_WORK / work);
+    block = wg__larger(1, wg__smaller(block, BLOCK_BYTES / bytes));
     job->block = w->images = wg__smaller(block, c->images);
     job->blocks = wg__ceil_divide(c->images, job->block);
-}
-
-/* Runs `count` parts beside each other if they are many; otherwise one after the other, so that
- * each may use all threads. */
-static void run_parts(int64_t count, wg__range_body body, job *job) {
+    if (job->block > 1 || (!job->gradient && !has_dense_outputs(c)))
+        job->room = job->block * c->out_channels * outputs;
+    const int64_t count = job->gradient ? c->groups : job->blocks * c->groups;
     if (count >= 4 * wg_threads())
-        wg__parallel_for(count, 1, body, job);
+        wg__parallel_for(count, 1, run_range, job);
     else
         for (int64_t i = 0; i < count; i++)
-            body(i, i + 1, job);
+            run_range(i, i + 1, job);
 }
 
-/* The product of the weight and the windows of some images, into `c`. */
-static wg__product product_of(const wg__correlation *c, const windows *w, int64_t images,
-                              int64_t group) {
-    return (wg__product){
-        .dtype = c->dtype,
-        .m = c->out_channels,
-        .n = images * w->outputs,
-        .k = w->vectors,
-        .alpha = 1,
-        .a = {(char *)c->weight + group * c->out_channels * w->vectors * w->size, w->vectors, 1}};
-}
-
-/* One image of one group, whose outputs are dense, is multiplied into its place. */
-static void multiply_image(const wg__correlation *c, wg__product p, int64_t image, int64_t group) {
-    const int64_t channel = group * c->out_channels;
-    p.c = (wg__matrix){output_at(c, image, channel), c->y_channel, 1};
-    p.beta = c->bias ? 1 : 0;
-    for (int64_t m = channel; c->bias && m < channel + c->out_channels; m++)
-        fill_row(c, output_at(c, image, m), p.n, m);
-    wg__gemm(&p);
-}
-
-/* The outputs of several images, or of outputs that are not dense, are placed from a buffer. */
-static bool multiply_images(const wg__correlation *c, const windows *w, wg__product p,
-                            int64_t first, int64_t images, int64_t group) {
-    char *buffer = wg__try_alloc_array(wg__times(p.m, p.n), w->size);
-    if (!buffer)
-        return false;
-    p.c = (wg__matrix){buffer, p.n, 1};
-    wg__gemm(&p);
-    const int64_t row = c->axes[2].count, plane = c->axes[1].count * row;
-    for (int64_t i = 0; i < images; i++)
-        for (int64_t m = 0; m < c->out_channels; m++)
-            place_outputs(c, buffer + (m * p.n + i * w->outputs) * w->size, plane, row, first + i,
-                          group * c->out_channels + m);
-    wg__free(buffer);
-    return true;
-}
-
-/* True if rows of outputs nearly fill their vectors of AVX-512, so that they and their windows are
- * multiplied where they lie. */
-static bool fills_vectors(const wg__correlation *c) {
-    const int64_t lanes = wg__simd_for(c->dtype)->lanes, n = c->axes[2].count;
-    return wg__simd_level_in_use() == WG__SIMD_V4 && !is_pointwise(c) &&
-           4 * n >= 3 * wg__ceil_divide(n, lanes) * lanes;
-}
-
-/* Where the windows of row `row` of an image's outputs begin. */
-static int64_t row_start(const windows *w, int64_t row) {
-    const int64_t rows = w->of->axes[1].count;
-    return (row / rows * w->length[1] + row % rows) * w->length[2];
-}
-
-/* The rows of outputs of some images, of one group. */
-typedef struct rows_job {
-    const windows *w;
-    int64_t first_image, group;
-} rows_job;
-
-static void multiply_rows(int64_t begin, int64_t end, void *context) {
-    const rows_job *job = context;
-    const windows *w = job->w;
+/* The windows of some images of one group as operand B of a product: gathered from copies, or the
+ * image itself for a kernel of one tap. */
+static void set_windows(const windows *w, int64_t first, int64_t images, int64_t group,
+                        const wg__gather *gather, wg__product *p) {
     const wg__correlation *c = w->of;
-    const int64_t channel = job->group * c->out_channels, rows = c->axes[1].count;
-    for (int64_t number = begin; number < end; number++) {
-        const int64_t image = number / (rows * c->axes[0].count);
-        const int64_t row = number % (rows * c->axes[0].count);
-        const int64_t at = image * w->image + row_start(w, row);
-        wg__simd_for(c->dtype)->products.windows(&(wg__window_product){
-            .m = c->out_channels,
-            .n = c->axes[2].count,
-            .k = w->vectors,
-            .a = (const char *)c->weight + channel * w->vectors * w->size,
-            .a_row = w->vectors,
-            .x = w->data + at * w->size,
-            .offsets = w->offsets,
-            .bias = c->bias ? (const char *)c->bias + channel * w->size : NULL,
-            .c = output_at(c, job->first_image + image, channel) +
-                 (row / rows * c->y_axes[0] + row % rows * c->y_axes[1]) * w->size,
-            .c_row = c->y_channel});
+    const int64_t channel = (first * c->groups + group) * c->in_channels;
+    if (images == 1 && is_pointwise(c)) {
+        p->b = (wg__matrix){(char *)c->x + channel * w->outputs * w->size, w->outputs, 1};
+        if (gather->down)
+            p->b = wg__transposed(p->b);
+        return;
     }
-}
-
-static void multiply_in_place(const wg__correlation *c, const windows *w, int64_t first,
-                              int64_t images, int64_t group) {
-    rows_job job = {w, first, group};
-    const int64_t work = c->out_channels * w->vectors * c->axes[2].count;
     copy_images(w, first, images, group);
-    wg__parallel_for(images * c->axes[0].count * c->axes[1].count, 1 + 16 * WG__GRAIN / work,
-                     multiply_rows, &job);
+    p->b = (wg__matrix){w->data, 0, 0};
+    p->gather = gather;
 }
 
-static bool multiply_block(job *job, const windows *w, int64_t part) {
+/* Part block groups + group. The outputs of one image are multiplied into their place where those
+ * of a channel are contiguous, and others are placed from the buffer. */
+static void multiply_block(job *job, const windows *w, char *buffer, int64_t part) {
     const wg__correlation *c = job->c;
     const int64_t first = part / c->groups * job->block, group = part % c->groups;
     const int64_t images = wg__smaller(job->block, c->images - first);
-    if (fills_vectors(c) && c->y_axes[2] == 1 &&
-        c->out_channels * w->vectors * w->size <= NEAR_BYTES) {
-        multiply_in_place(c, w, first, images, group);
-        return true;
-    }
+    const int64_t channel = group * c->out_channels, row = c->axes[2].count;
+    const int64_t plane = c->axes[1].count * row;
     const wg__gather gather = {read_windows, w, false};
-    wg__product p = product_of(c, w, images, group);
-    const bool in_place = images == 1 && is_pointwise(c);
-    if (in_place) {
-        const int64_t channel = (first * c->groups + group) * c->in_channels;
-        p.b = (wg__matrix){(char *)c->x + channel * w->outputs * w->size, w->outputs, 1};
-    } else {
-        copy_images(w, first, images, group);
-        p.b = (wg__matrix){w->data, 0, 0};
-        p.gather = &gather;
+    const bool in_place = images == 1 && has_dense_outputs(c);
+    wg__product p = {.dtype = c->dtype,
+                     .m = c->out_channels,
+                     .n = images * w->outputs,
+                     .k = w->vectors,
+                     .alpha = 1,
+                     .beta = in_place && c->bias ? 1 : 0,
+                     .a = {(char *)c->weight + channel * w->vectors * w->size, w->vectors, 1},
+                     .c = in_place ? (wg__matrix){output_at(c, first, channel), c->y_channel, 1}
+                                   : (wg__matrix){buffer, images * w->outputs, 1}};
+    for (int64_t m = 0; in_place && c->bias && m < c->out_channels; m++)
+        place_outputs(c, NULL, 0, 0, first, channel + m);
+    set_windows(w, first, images, group, &gather, &p);
+    wg__gemm(&p);
+    for (int64_t i = 0; !in_place && i < images; i++)
+        for (int64_t m = 0; m < c->out_channels; m++)
+            place_outputs(c, buffer + (m * p.n + i * w->outputs) * w->size, plane, row, first + i,
+                          channel + m);
+}
+
+/* Part `group`: the gradient of its weight is added up over blocks of images. */
+static void multiply_gradient(job *job, const windows *w, char *buffer, int64_t group) {
+    const wg__correlation *c = job->c;
+    const wg__gather gather = {read_transposed, w, true};
+    const int64_t channels = c->groups * c->out_channels, bytes = w->outputs * w->size;
+    const int64_t place = group * c->out_channels * w->vectors * w->size;
+    for (int64_t first = 0; first < c->images; first += job->block) {
+        const int64_t images = wg__smaller(job->block, c->images - first);
+        char *g = (char *)c->y + (first * channels + group * c->out_channels) * bytes;
+        wg__product p = {.dtype = c->dtype,
+                         .m = c->out_channels,
+                         .n = w->vectors,
+                         .k = images * w->outputs,
+                         .alpha = 1,
+                         .beta = first > 0,
+                         .a = {images == 1 ? g : buffer, images * w->outputs, 1},
+                         .c = {job->gradient + place, w->vectors, 1}};
+        for (int64_t m = 0; images > 1 && m < c->out_channels; m++)
+            for (int64_t i = 0; i < images; i++)
+                memcpy(buffer + (m * images + i) * bytes, g + (i * channels + m) * bytes,
+                       (size_t)bytes);
+        set_windows(w, first, images, group, &gather, &p);
+        wg__gemm(&p);
     }
-    if (images > 1 || !has_dense_outputs(c))
-        return multiply_images(c, w, p, first, images, group);
-    multiply_image(c, p, first, group);
-    return true;
 }
 
-static void multiply_blocks(int64_t begin, int64_t end, void *context) {
-    job *job = context;
-    const windows w = with_memory(&job->layout);
-    for (int64_t part = begin; part < end; part++)
-        if (!w.data || !multiply_block(job, &w, part))
-            atomic_store(&job->failed, true);
-    wg__free(w.data);
-}
-
-/* ---- Planes ---- */
+/* ---- Planes: the buffer has the outputs of a channel, with as many elements between rows and
+ * planes as the copy has ---- */
 
 static bool has_few_channels(const wg__correlation *c) {
     return c->out_channels <= (c->in_channels == 1 ? FEW_OF_ONE_INPUT : FEW_OUTPUTS);
 }
 
-/* The outputs of a channel, with as many elements between rows and planes as the copy has. */
-static int64_t wide_outputs(const windows *w) {
-    const wg__window_axis *axes = w->of->axes;
-    return ((axes[0].count - 1) * w->length[1] + axes[1].count - 1) * w->length[2] + axes[2].count;
+/* Part image groups + group. */
+static void sum_planes(job *job, const windows *w, char *wide, int64_t part) {
+    const wg__correlation *c = job->c;
+    const int64_t image = part / c->groups, group = part % c->groups;
+    copy_images(w, image, 1, group);
+    for (int64_t m = group * c->out_channels; m < (group + 1) * c->out_channels; m++) {
+        const char *weight = (const char *)c->weight + m * w->vectors * w->size;
+        wg__simd_for(c->dtype)->products.tap_sums(job->room, w->vectors, w->offsets, w->data, weight, 0,
+                                         wide);
+        place_outputs(c, wide, w->length[1] * w->length[2], w->length[2], image, m);
+    }
 }
 
-static void sum_planes(int64_t begin, int64_t end, void *context) {
-    job *job = context;
+/* Part block groups + group, which has sums of its own, (blocks, weights). The gradient of the
+ * outputs gets zeros between its rows and planes. */
+static void dot_planes(job *job, const windows *w, char *wide, int64_t part) {
     const wg__correlation *c = job->c;
-    const windows w = with_memory(&job->layout);
-    const int64_t n = wide_outputs(&w), row = w.length[2], plane = w.length[1] * row;
-    char *wide = wg__try_alloc_array(n, w.size);
-    for (int64_t part = begin; w.data && wide && part < end; part++) {
-        const int64_t image = part / c->groups, group = part % c->groups;
-        copy_images(&w, image, 1, group);
+    const wg__window_axis *axes = c->axes;
+    const int64_t channels = c->groups * c->out_channels, row = axes[2].count * w->size;
+    const int64_t group = part % c->groups, block = part / c->groups;
+    const int64_t last = wg__smaller((block + 1) * job->block, c->images);
+    for (int64_t image = block * job->block; image < last; image++) {
+        copy_images(w, image, 1, group);
         for (int64_t m = group * c->out_channels; m < (group + 1) * c->out_channels; m++) {
-            const char *weight = (const char *)c->weight + m * w.vectors * w.size;
-            wg__simd_for(c->dtype)->products.tap_sums(n, w.vectors, w.offsets, w.data, weight, 0,
-                                                      wide);
-            place_outputs(c, wide, plane, row, image, m);
+            const char *g = (const char *)c->y + (image * channels + m) * w->outputs * w->size;
+            memset(wide, 0, (size_t)(job->room * w->size));
+            for (int64_t i = 0; i < axes[0].count; i++)
+                for (int64_t j = 0; j < axes[1].count; j++, g += row)
+                    memcpy(wide + (i * w->length[1] + j) * w->length[2] * w->size, g, (size_t)row);
+            wg__simd_for(c->dtype)->products.tap_dots(job->room, w->vectors, w->offsets, w->data, wide,
+                                             job->gradient +
+                                                 (block * channels + m) * w->vectors * w->size);
         }
     }
-    if (!w.data || !wide)
-        atomic_store(&job->failed, true);
-    wg__free(w.data);
-    wg__free(wide);
-}
-
-/* Copies the gradient of one channel of outputs with zeros between rows and planes. */
-static void widen(const windows *w, const char *g, char *wide) {
-    const wg__window_axis *axes = w->of->axes;
-    const int64_t row = axes[2].count * w->size;
-    memset(wide, 0, (size_t)(wide_outputs(w) * w->size));
-    for (int64_t i = 0; i < axes[0].count; i++)
-        for (int64_t j = 0; j < axes[1].count; j++)
-            memcpy(wide + (i * w->length[1] + j) * w->length[2] * w->size,
-                   g + (i * axes[1].count + j) * row, (size_t)row);
-}
-
-/* A part is some images of one group: job->blocks of them, with job->block images each. Each has
- * sums of its own, (blocks, weights). */
-static void dot_planes(int64_t begin, int64_t end, void *context) {
-    job *job = context;
-    const wg__correlation *c = job->c;
-    const windows w = with_memory(&job->layout);
-    const int64_t n = wide_outputs(&w), channels = c->groups * c->out_channels;
-    char *wide = wg__try_alloc_array(n, w.size);
-    for (int64_t part = begin; w.data && wide && part < end; part++) {
-        const int64_t group = part % c->groups, block = part / c->groups;
-        const int64_t last = wg__smaller((block + 1) * job->block, c->images);
-        for (int64_t image = block * job->block; image < last; image++) {
-            copy_images(&w, image, 1, group);
-            for (int64_t m = group * c->out_channels; m < (group + 1) * c->out_channels; m++) {
-                widen(&w, (const char *)c->y + (image * channels + m) * w.outputs * w.size, wide);
-                wg__simd_for(c->dtype)->products.tap_dots(n, w.vectors, w.offsets, w.data, wide,
-                                                          job->gradient + (block * channels + m) *
-                                                                              w.vectors * w.size);
-            }
-        }
-    }
-    if (!w.data || !wide)
-        atomic_store(&job->failed, true);
-    wg__free(w.data);
-    wg__free(wide);
 }
 
 /* Adds the sums of all parts, in their order, to a gradient of zeros. */
@@ -605,197 +495,62 @@ static void dot_all_planes(job *job, int64_t weights) {
         return;
     }
     memset(job->gradient, 0, (size_t)(job->blocks * weights * job->layout.size));
-    wg__parallel_for(job->blocks * c->groups, 1, dot_planes, job);
+    wg__parallel_for(job->blocks * c->groups, 1, run_range, job);
     wg__simd_for(c->dtype)->rows.add(job->blocks, weights, weights, job->gradient, gradient);
     wg__free(job->gradient);
 }
 
-/* ---- The gradient of the weight, by products ---- */
-
-/* The gradient of some images' outputs as a matrix (M, outputs of all); copied, if there are
- * several, into `buffer`. */
-static wg__matrix gradient_of_outputs(const wg__correlation *c, const windows *w, int64_t first,
-                                      int64_t images, int64_t group, char *buffer) {
-    const int64_t channels = c->groups * c->out_channels, bytes = w->outputs * w->size;
-    char *g = (char *)c->y + (first * channels + group * c->out_channels) * bytes;
-    if (images == 1)
-        return (wg__matrix){g, w->outputs, 1};
-    for (int64_t m = 0; m < c->out_channels; m++)
-        for (int64_t i = 0; i < images; i++)
-            memcpy(buffer + (m * images + i) * bytes, g + (i * channels + m) * bytes,
-                   (size_t)bytes);
-    return (wg__matrix){buffer, images * w->outputs, 1};
-}
-
-/* The gradient by dots of the outputs' rows and their windows, where both lie. */
-typedef struct dots_job {
-    const windows *w;
-    const char *g;         /* of the outputs of the first image, and the group's first channel */
-    const int64_t *starts; /* of the rows of an image */
-    int64_t images, block; /* rows of outputs in a block, which stays in the L2 cache */
-    char *gradient;
-} dots_job;
-
-/* Sums for windows begin to end. */
-static void dot_windows(int64_t begin, int64_t end, void *context) {
-    const dots_job *job = context;
-    const windows *w = job->w;
-    const wg__correlation *c = w->of;
-    const int64_t rows = c->axes[0].count * c->axes[1].count, n = c->axes[2].count;
-    for (int64_t image = 0; image < job->images; image++)
-        for (int64_t row = 0; row < rows; row += job->block)
-            wg__simd_for(c->dtype)->products.window_dots(&(wg__window_dots){
-                .m = c->out_channels,
-                .k = end - begin,
-                .rows = wg__smaller(job->block, rows - row),
-                .n = n,
-                .g =
-                    job->g + (image * c->groups * c->out_channels * w->outputs + row * n) * w->size,
-                .g_row = w->outputs,
-                .x = w->data + image * w->image * w->size,
-                .starts = job->starts + row,
-                .offsets = w->offsets + begin,
-                .sums = job->gradient + begin * w->size,
-                .sums_row = w->vectors});
-}
-
-/* Rows of outputs in a block of GRADIENT_BYTES of all channels. A block of few rows would have many
- * sums for its products. */
-static int64_t rows_in_block(const windows *w) {
-    return GRADIENT_BYTES / (w->of->out_channels * w->of->axes[2].count * w->size);
-}
-
-static bool dots_in_place(const windows *w) {
-    enum { FEWEST = 1024 }; /* outputs in a block */
-    return fills_vectors(w->of) && rows_in_block(w) * w->of->axes[2].count >= FEWEST;
-}
-
-static bool dot_gradient(job *job, const windows *w, int64_t group) {
-    enum { WINDOWS = 24 }; /* of a chunk */
-    const wg__correlation *c = job->c;
-    const int64_t rows = c->axes[0].count * c->axes[1].count;
-    int64_t *starts = wg__try_alloc_array(rows, sizeof *starts);
-    if (!starts)
-        return false;
-    for (int64_t row = 0; row < rows; row++)
-        starts[row] = row_start(w, row);
-    for (int64_t first = 0; first < c->images; first += job->block) {
-        const int64_t channel = (first * c->groups + group) * c->out_channels;
-        dots_job dots = {.w = w,
-                         .g = (const char *)c->y + channel * w->outputs * w->size,
-                         .starts = starts,
-                         .images = wg__smaller(job->block, c->images - first),
-                         .block = rows_in_block(w),
-                         .gradient =
-                             job->gradient + group * c->out_channels * w->vectors * w->size};
-        copy_images(w, first, dots.images, group);
-        wg__parallel_for(w->vectors, WINDOWS, dot_windows, &dots);
-    }
-    wg__free(starts);
-    return true;
-}
-
-static void multiply_gradient(job *job, const windows *w, int64_t group, char *buffer) {
-    const wg__correlation *c = job->c;
-    const wg__gather gather = {read_transposed, w, true};
-    const int64_t place = group * c->out_channels * w->vectors * w->size;
-    for (int64_t first = 0; first < c->images; first += job->block) {
-        const int64_t images = wg__smaller(job->block, c->images - first);
-        wg__product p = {.dtype = c->dtype,
-                         .m = c->out_channels,
-                         .n = w->vectors,
-                         .k = images * w->outputs,
-                         .alpha = 1,
-                         .beta = first > 0,
-                         .a = gradient_of_outputs(c, w, first, images, group, buffer),
-                         .c = {job->gradient + place, w->vectors, 1}};
-        if (images == 1 && is_pointwise(c)) {
-            const int64_t channel = (first * c->groups + group) * c->in_channels;
-            p.b = (wg__matrix){(char *)c->x + channel * w->outputs * w->size, 1, w->outputs};
-        } else {
-            copy_images(w, first, images, group);
-            p.b = (wg__matrix){w->data, 0, 0};
-            p.gather = &gather;
-        }
-        wg__gemm(&p);
-    }
-}
-
-static void multiply_gradients(int64_t begin, int64_t end, void *context) {
-    job *job = context;
-    const windows w = with_memory(&job->layout);
-    char *buffer = wg__try_alloc_array(
-        wg__times(wg__times(job->block, job->c->out_channels), w.outputs), w.size);
-    bool failed = !w.data || !buffer;
-    for (int64_t group = begin; !failed && group < end; group++)
-        if (dots_in_place(&w))
-            failed = !dot_gradient(job, &w, group);
-        else
-            multiply_gradient(job, &w, group, buffer);
-    if (failed)
-        atomic_store(&job->failed, true);
-    wg__free(w.data);
-    wg__free(buffer);
-}
-
 /* ---- Both products ---- */
 
-static double multiply_adds(const job *job) {
+/* Lays out copies and runs all parts; the operations are counted on this thread. -1 for lack of
+ * memory. */
+static int run_job(job *job, int64_t weights) {
     const wg__correlation *c = job->c;
-    return (double)c->images * (double)(c->groups * c->out_channels) *
-           (double)(job->layout.vectors * job->layout.outputs);
-}
-
-/* Frees the layout, counts the operations on this thread, and says whether there was memory. */
-static int finish(job *job, double flops_before) {
-    wg__product_flops = flops_before + 2 * multiply_adds(job);
-    wg__free(job->layout.offsets);
+    const wg__window_axis *axes = c->axes;
+    windows *w = &job->layout;
+    const double flops = wg__product_flops;
+    if (lay_out(w, c, 1) < 0)
+        return -1;
+    job->room =
+        ((axes[0].count - 1) * w->length[1] + axes[1].count - 1) * w->length[2] + axes[2].count;
+    if (!has_few_channels(c)) {
+        job->room = 0;
+        job->run = job->gradient ? multiply_gradient : multiply_block;
+        run_blocks(job);
+    } else if (job->gradient) {
+        job->run = dot_planes;
+        dot_all_planes(job, weights);
+    } else {
+        job->run = sum_planes;
+        wg__parallel_for(c->images * c->groups,
+                         1 + 8 * WG__GRAIN / (w->channel * w->vectors * c->out_channels), run_range,
+                         job);
+    }
+    wg__product_flops = flops + 2 * (double)c->images * (double)(c->groups * c->out_channels) *
+                                    (double)(w->vectors * w->outputs);
+    wg__free(w->offsets);
     return atomic_load(&job->failed) ? -1 : 0;
 }
 
 int wg__correlate(const wg__correlation *c) {
-    job job = {.c = c};
-    const double flops = wg__product_flops;
-    if (c->images * c->groups * c->out_channels == 0)
+    const wg__window_axis *a = c->axes;
+    if (c->images * c->groups * c->out_channels * a[0].count * a[1].count * a[2].count == 0)
         return 0;
-    for (int i = 0; i < WG__CONV_AXES; i++)
-        if (c->axes[i].count == 0)
-            return 0;
-    for (int i = 0; i < WG__CONV_AXES; i++)
-        if (c->axes[i].taps == 0 || c->in_channels == 0) {
-            fill_outputs(c);
-            return 0;
-        }
-    if (lay_out(&job.layout, c, 1) < 0)
-        return -1;
-    if (has_few_channels(c)) {
-        const int64_t work = job.layout.channel * job.layout.vectors * c->out_channels;
-        wg__parallel_for(c->images * c->groups, 1 + 8 * WG__GRAIN / work, sum_planes, &job);
-    } else {
-        set_blocks(&job);
-        run_parts(job.blocks * c->groups, multiply_blocks, &job);
-    }
-    return finish(&job, flops);
+    if (c->in_channels * a[0].taps * a[1].taps * a[2].taps > 0)
+        return run_job(&(job){.c = c}, 0);
+    for (int64_t i = 0; i < c->images; i++)
+        for (int64_t m = 0; m < c->groups * c->out_channels; m++)
+            place_outputs(c, NULL, 0, 0, i, m);
+    return 0;
 }
 
 int wg__correlate_vjp(const wg__correlation *c, void *gradient) {
-    job job = {.c = c, .gradient = gradient};
-    const double flops = wg__product_flops;
     int64_t weights = c->groups * c->out_channels * c->in_channels, outputs = c->images;
     for (int i = 0; i < WG__CONV_AXES; i++) {
         weights *= c->axes[i].taps;
         outputs *= c->axes[i].count;
     }
     memset(gradient, 0, (size_t)weights * wg_dtype_size(c->dtype));
-    if (weights == 0 || outputs == 0)
-        return 0;
-    if (lay_out(&job.layout, c, 1) < 0)
-        return -1;
-    if (has_few_channels(c)) {
-        dot_all_planes(&job, weights);
-    } else {
-        set_blocks(&job);
-        run_parts(c->groups, multiply_gradients, &job);
-    }
-    return finish(&job, flops);
+    return weights == 0 || outputs == 0 ? 0
+                                        : run_job(&(job){.c = c, .gradient = gradient}, weights);
 }
