@@ -255,6 +255,7 @@ SUITES {
     const TTest *const tests[] = {
         products_with_vectors_are_those_of_plain_c, products_of_rows_are_those_of_plain_c,
         products_of_heads_are_those_of_plain_c,     small_products_are_those_of_plain_c,
+        products_of_panels_are_those_of_plain_c,    triangular_systems_are_solved,
     };
     add_suite("simd_products", tests);
 }

@@ -288,7 +288,7 @@ static void max_by_vectors(const pool_job *job, int64_t plane) {
             best[o] = (int32_t)(row + job->begins[k + o]);
         },
         simd->rows.keep_larger(s->n, s->stride, x + place, (int32_t)place, y + at + s->output - k,
-                          best + s->output - k),
+                               best + s->output - k),
         for (int64_t o = 0; o < n; o++) index[at + o] = best[o])
 }
 

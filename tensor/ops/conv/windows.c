@@ -454,8 +454,8 @@ static void sum_planes(job *job, const windows *w, char *wide, int64_t part) {
     copy_images(w, image, 1, group);
     for (int64_t m = group * c->out_channels; m < (group + 1) * c->out_channels; m++) {
         const char *weight = (const char *)c->weight + m * w->vectors * w->size;
-        wg__simd_for(c->dtype)->products.tap_sums(job->room, w->vectors, w->offsets, w->data, weight, 0,
-                                         wide);
+        wg__simd_for(c->dtype)->products.tap_sums(job->room, w->vectors, w->offsets, w->data,
+                                                  weight, 0, wide);
         place_outputs(c, wide, w->length[1] * w->length[2], w->length[2], image, m);
     }
 }
@@ -476,9 +476,9 @@ static void dot_planes(job *job, const windows *w, char *wide, int64_t part) {
             for (int64_t i = 0; i < axes[0].count; i++)
                 for (int64_t j = 0; j < axes[1].count; j++, g += row)
                     memcpy(wide + (i * w->length[1] + j) * w->length[2] * w->size, g, (size_t)row);
-            wg__simd_for(c->dtype)->products.tap_dots(job->room, w->vectors, w->offsets, w->data, wide,
-                                             job->gradient +
-                                                 (block * channels + m) * w->vectors * w->size);
+            wg__simd_for(c->dtype)->products.tap_dots(
+                job->room, w->vectors, w->offsets, w->data, wide,
+                job->gradient + (block * channels + m) * w->vectors * w->size);
         }
     }
 }
