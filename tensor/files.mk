@@ -36,7 +36,6 @@ tensor_sources = \
 	tensor/ops/conv/windows.h \
 	tensor/ops/distributions/distributions.c \
 	tensor/ops/distributions/gamma_slope.c \
-	tensor/ops/distributions/samples.c \
 	tensor/ops/elementwise/activation.c \
 	tensor/ops/elementwise/binary.c \
 	tensor/ops/elementwise/compare.c \

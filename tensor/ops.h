@@ -891,44 +891,33 @@ typedef enum wg_fft_norm {
     WG_FFT_FORWARD   /* fft by 1/n, the inverse not at all */
 } wg_fft_norm;
 
-/* Complex numbers are pairs (re, im) on the last axis, as torch.view_as_real gives them, and axes
- * are counted without it: -1 is the axis before the pairs. A size n other than 0 cuts the numbers
- * of the axis to the first n, or adds zeros behind them. Derivatives of any order are transforms
- * again. Integers are cast to f32; bf16 is computed in f32. */
+/* Transforms along some axes, one after the other. Complex numbers are pairs (re, im) on the last
+ * axis, as torch.view_as_real gives them, and axes are counted without it: -1 is the axis before the
+ * pairs. `sizes` has one for each axis; NULL, or a size 0, is that of x. Another size n cuts the
+ * numbers of the axis to the first n, or adds zeros behind them. Derivatives of any order are
+ * transforms again. Integers are cast to f32; bf16 is computed in f32. */
 
 /* y_k = sum_j x_j e^(-2 pi i j k / n), and its inverse with e^(2 pi i j k / n).
  * x: (..., N, ..., 2)   ->   (..., n, ..., 2) [scope; INDEX, SHAPE, ARGUMENT] */
-WG_API wg_tensor *wg_fft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
-WG_API wg_tensor *wg_ifft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
-
-/* The first n/2 + 1 numbers of the transform of real ones, of which the others are conjugates.
- * x: (..., N, ...)   ->   (..., n/2 + 1, ..., 2) [scope; INDEX, SHAPE, ARGUMENT] */
-WG_API wg_tensor *wg_rfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
-
-/* The inverse of rfft: n real numbers, 2 (M - 1) of them if n is 0. The imaginary parts of numbers
- * 0 and, for an even n, n/2 are not read.
- * x: (..., M, ..., 2)   ->   (..., n, ...) [scope; INDEX, SHAPE, ARGUMENT] */
-WG_API wg_tensor *wg_irfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
-
-/* The same along two axes, of sizes n_a and n_b; PyTorch's default axes are -2 and -1. Of rfft2 and
- * irfft2, axis_b is the one that is halved. [scope; INDEX, SHAPE, ARGUMENT] */
-WG_API wg_tensor *wg_fft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+WG_API wg_tensor *wg_fft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
+                         wg_fft_norm norm);
+WG_API wg_tensor *wg_ifft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                           wg_fft_norm norm);
 
-/* wg_ifft along two axes; otherwise as wg_fft2. */
-WG_API wg_tensor *wg_ifft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+/* The first n/2 + 1 numbers along the last of the axes of the transform of real ones, of which the
+ * others are conjugates.
+ * x: (..., N, ...)   ->   (..., n/2 + 1, ..., 2) [scope; INDEX, SHAPE, ARGUMENT] */
+WG_API wg_tensor *wg_rfft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
+                          wg_fft_norm norm);
+
+/* The inverse of rfft: n real numbers along the last of the axes, 2 (M - 1) of them if n is 0. The
+ * imaginary parts of numbers 0 and, for an even n, n/2 are not read.
+ * x: (..., M, ..., 2)   ->   (..., n, ...) [scope; INDEX, SHAPE, ARGUMENT] */
+WG_API wg_tensor *wg_irfft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                            wg_fft_norm norm);
 
-/* wg_rfft along two axes, of which axis_b is halved; otherwise as wg_fft2. */
-WG_API wg_tensor *wg_rfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
-                           wg_fft_norm norm);
-
-/* The inverse of rfft2; otherwise as wg_fft2. */
-WG_API wg_tensor *wg_irfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
-                            wg_fft_norm norm);
-
-/* wg_conv_op of lines with a stride of 1 by way of rfft, in a time that does not grow with the kernel: for
- * kernels of hundreds of elements, as in long convolutions (Poli et al. 2023).
+/* wg_conv_op of lines with a stride of 1 by way of rfft, in a time that does not grow with the
+ * kernel: for kernels of hundreds of elements, as in long convolutions (Poli et al. 2023).
  * x: (N, C, L)   weight: (O, C, K)   bias: (O) or NULL   ->   (N, O, L + 2 padding - K + 1)
  * Returns NULL while an error is pending. [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_fft_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, int64_t padding);

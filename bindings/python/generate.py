@@ -363,10 +363,12 @@ def write_api(headers):
 
 # ---- Ops: Python functions from prototypes ----
 
-# Of these headers, but for what only C needs or what tensor.py writes by hand.
-OP_HEADERS = ["tensor/tensor.h", "tensor/ops.h", "tensor/distributions.h"]
+# Of these headers, but for what only C needs or what _tensor.py and _families.py write by hand.
+OP_HEADERS = ["tensor/tensor.h", "tensor/ops.h"]
 BY_HAND = set("""wg_alias wg_arange wg_empty wg_from_array wg_from_blob wg_scalar wg_keep wg_select
-    wg_scope_end wg_scope_escape wg_quantized_linears wg_index wg_index_put wg_einsum""".split())
+    wg_scope_end wg_scope_escape wg_quantized_linears wg_index wg_index_put wg_einsum
+    wg_conv_op wg_conv_transpose_op wg_max_pool wg_avg_pool wg_adaptive_max_pool wg_adaptive_avg_pool
+    wg_fft wg_ifft wg_rfft wg_irfft""".split())
 
 # Defaults, of one op or ("*") of all. PyTorch's or NumPy's, where they have one.
 DEFAULTS = {
@@ -399,14 +401,7 @@ DEFAULTS = {
     "wg_histc": {"bins": "100", "low": "0.0", "high": "0.0"}, "wg_histogram": {"density": "False"},
     "wg_segment_reduce": {"empty": "0.0"}, "wg_unsorted_segment_reduce": {"empty": "0.0"},
     "wg_cdist": {"p": "2.0"},
-    "wg_fft_conv1d": {"padding": "0"}, "wg_fft": {"n": "0", "axis": "-1", "norm": '"backward"'},
-    "wg_ifft": {"n": "0", "axis": "-1", "norm": '"backward"'},
-    "wg_rfft": {"n": "0", "axis": "-1", "norm": '"backward"'},
-    "wg_irfft": {"n": "0", "axis": "-1", "norm": '"backward"'},
-    "wg_fft2": {"n_a": "0", "n_b": "0", "axis_a": "-2", "axis_b": "-1", "norm": '"backward"'},
-    "wg_ifft2": {"n_a": "0", "n_b": "0", "axis_a": "-2", "axis_b": "-1", "norm": '"backward"'},
-    "wg_rfft2": {"n_a": "0", "n_b": "0", "axis_a": "-2", "axis_b": "-1", "norm": '"backward"'},
-    "wg_irfft2": {"n_a": "0", "n_b": "0", "axis_a": "-2", "axis_b": "-1", "norm": '"backward"'},
+    "wg_fft_conv1d": {"padding": "0"}, 
     "wg_median": {"axis": "-1"}, "wg_smooth_l1_loss": {"beta": "1.0"},
     "wg_bce_with_logits": {"weight": "None", "pos_weight": "None"},
     "wg_attention": {"mask": "None"}, "wg_rotary": {"pairing": '"halves"'},
@@ -429,7 +424,6 @@ class Parameters:
         wg_tensor *x                              a Tensor, or what tensor() makes one of
         int count, const int64_t *list ...        a tuple of ints (or one); of axes None means all
         int count, wg_tensor *const *tensors      a sequence of Tensors
-        const int64_t *size                       an int, or one a spatial axis
         wg_X_options *options                     keyword arguments
         wg_dtype, enumerations                    texts: "f32", "mean"
         wg_dtype first, wg_generator              moved to the end: dtype="f32", generator=None
@@ -479,12 +473,7 @@ class Parameters:
             self.call.append("_generator(generator)")
         elif kind.endswith("_options"):
             self.has_options = True
-            rank = re.search(r"(\d)d", self.name)
-            self.call.append("_options(_api.%s, options%s)" % (
-                kind, ", %s" % rank.group(1) if rank else ""))
-        elif kind == "int64_t" and pointers:
-            self.add(name)
-            self.call.append("_spatial(%s, %s)" % (name, re.search(r"(\d)d", self.name).group(1)))
+            self.call.append("_options(_api.%s, options)" % kind)
         elif kind in self.headers.enums:
             self.add(name)
             self.call.append('_enum(_api.%s, %s)' % (kind, name))
@@ -605,7 +594,7 @@ def write_ops(headers):
            "from . import _api",
            "from ._call import (_axes, _byref, _c_void_p, _check, _dtype, _enum, _generator, _inf, _integers,",
            "                    _largest, _lib, _maybe, _one, _options, _pairs, _many,",
-           "                    _same_length, _several, _spatial, _tensor, _tensors, _with_extra,",
+           "                    _same_length, _several, _tensor, _tensors, _with_extra,",
            "                    END)",
            "from ._tensor import select\n"]
     names, methods = [], []

@@ -13,37 +13,69 @@
 
 /* ---- PyTorch's values and gradients ---- */
 
-#define CALL_3(NAME)                                                                               \
-    static wg_tensor *NAME(const reference_case *c, wg_tensor *const *in) {                        \
+/* The function NAME of a row: the operands of an op are those of its distributions. */
+#define LOG_PROB(NAME, KIND, ...)                                                                  \
+    static wg_tensor *NAME##_log_prob(const reference_case *c, wg_tensor *const *in) {             \
         (void)c;                                                                                   \
-        return wg_##NAME(in[0], in[1], in[2]);                                                     \
+        return wg_distribution_log_prob(&(wg_distribution){KIND, {__VA_ARGS__}}, in[0]);           \
     }
-#define CALL_4(NAME)                                                                               \
-    static wg_tensor *NAME(const reference_case *c, wg_tensor *const *in) {                        \
+#define ENTROPY(NAME, KIND, ...)                                                                   \
+    static wg_tensor *NAME##_entropy(const reference_case *c, wg_tensor *const *in) {              \
         (void)c;                                                                                   \
-        return wg_##NAME(in[0], in[1], in[2], in[3]);                                              \
+        return wg_distribution_entropy(&(wg_distribution){KIND, {__VA_ARGS__}});                   \
+    }
+#define KL(NAME, KIND, COUNT)                                                                      \
+    static wg_tensor *NAME##_kl(const reference_case *c, wg_tensor *const *in) {                   \
+        wg_distribution p = {KIND, {in[0]}}, q = {KIND, {in[COUNT]}};                              \
+        (void)c;                                                                                   \
+        if (COUNT > 1) {                                                                           \
+            p.parameters[1] = in[1];                                                               \
+            q.parameters[1] = in[COUNT + 1];                                                       \
+        }                                                                                          \
+        return wg_distribution_kl(&p, &q);                                                         \
     }
 
-CALL_3(normal_log_prob)
-CALL_4(normal_kl)
-CALL_3(uniform_log_prob)
-CALL_4(uniform_kl)
-CALL_3(laplace_log_prob)
-CALL_4(laplace_kl)
-CALL_3(gamma_log_prob)
-CALL_4(gamma_kl)
-CALL_3(beta_log_prob)
-CALL_4(beta_kl)
-CALL_4(student_t_log_prob)
-CALL_3(multivariate_normal_log_prob)
-CALL_4(multivariate_normal_kl)
+LOG_PROB(normal, WG_NORMAL, in[1], in[2])
+ENTROPY(normal, WG_NORMAL, NULL, in[0])
+KL(normal, WG_NORMAL, 2)
+LOG_PROB(uniform, WG_UNIFORM, in[1], in[2])
+ENTROPY(uniform, WG_UNIFORM, in[0], in[1])
+KL(uniform, WG_UNIFORM, 2)
+LOG_PROB(exponential, WG_EXPONENTIAL, in[1])
+ENTROPY(exponential, WG_EXPONENTIAL, in[0])
+KL(exponential, WG_EXPONENTIAL, 1)
+LOG_PROB(laplace, WG_LAPLACE, in[1], in[2])
+ENTROPY(laplace, WG_LAPLACE, NULL, in[0])
+KL(laplace, WG_LAPLACE, 2)
+LOG_PROB(gamma, WG_GAMMA, in[1], in[2])
+ENTROPY(gamma, WG_GAMMA, in[0], in[1])
+KL(gamma, WG_GAMMA, 2)
+LOG_PROB(beta, WG_BETA, in[1], in[2])
+ENTROPY(beta, WG_BETA, in[0], in[1])
+KL(beta, WG_BETA, 2)
+LOG_PROB(dirichlet, WG_DIRICHLET, in[1])
+ENTROPY(dirichlet, WG_DIRICHLET, in[0])
+KL(dirichlet, WG_DIRICHLET, 1)
+LOG_PROB(student_t, WG_STUDENT_T, in[1], in[2], in[3])
+ENTROPY(student_t, WG_STUDENT_T, in[0], NULL, in[1])
+LOG_PROB(bernoulli, WG_BERNOULLI, in[1])
+ENTROPY(bernoulli, WG_BERNOULLI, in[0])
+KL(bernoulli, WG_BERNOULLI, 1)
+LOG_PROB(categorical, WG_CATEGORICAL, in[1])
+ENTROPY(categorical, WG_CATEGORICAL, in[0])
+KL(categorical, WG_CATEGORICAL, 1)
+LOG_PROB(multivariate_normal, WG_MULTIVARIATE_NORMAL, in[1], in[2])
+ENTROPY(multivariate_normal, WG_MULTIVARIATE_NORMAL, NULL, in[0])
+KL(multivariate_normal, WG_MULTIVARIATE_NORMAL, 2)
 
-#define ONE(NAME)                                                                                  \
-    { #NAME, .unary = wg_##NAME }
-#define TWO(NAME)                                                                                  \
-    { #NAME, .binary = wg_##NAME }
-#define MORE(NAME)                                                                                 \
+#define ROW(NAME)                                                                                  \
     { #NAME, .one = NAME }
+#define ROWS(NAME) ROW(NAME##_log_prob), ROW(NAME##_entropy), ROW(NAME##_kl)
+
+static wg_tensor *sample_of(wg_generator *g, wg_distribution_kind kind, wg_tensor *a,
+                            wg_tensor *b) {
+    return wg_distribution_sample(g, &(wg_distribution){kind, {a, b}});
+}
 
 /* The slope of gamma samples, differentiated so often by concentration and sample. */
 static wg_tensor *differentiated_slope(wg_tensor *a, wg_tensor *x, int64_t by_a, int64_t by_x) {
@@ -78,38 +110,18 @@ static wg_tensor *gamma_quantile_derivative(const reference_case *c, wg_tensor *
 }
 
 static const reference_op distributions_ops[] = {
-    MORE(normal_log_prob),
-    ONE(normal_entropy),
-    MORE(normal_kl),
-    MORE(uniform_log_prob),
-    TWO(uniform_entropy),
-    MORE(uniform_kl),
-    TWO(exponential_log_prob),
-    ONE(exponential_entropy),
-    TWO(exponential_kl),
-    MORE(laplace_log_prob),
-    ONE(laplace_entropy),
-    MORE(laplace_kl),
-    MORE(gamma_log_prob),
-    TWO(gamma_entropy),
-    MORE(gamma_kl),
-    MORE(beta_log_prob),
-    TWO(beta_entropy),
-    MORE(beta_kl),
-    TWO(dirichlet_log_prob),
-    ONE(dirichlet_entropy),
-    TWO(dirichlet_kl),
-    MORE(student_t_log_prob),
-    TWO(student_t_entropy),
-    TWO(bernoulli_log_prob),
-    ONE(bernoulli_entropy),
-    TWO(bernoulli_kl),
-    TWO(categorical_log_prob),
-    ONE(categorical_entropy),
-    TWO(categorical_kl),
-    MORE(multivariate_normal_log_prob),
-    ONE(multivariate_normal_entropy),
-    MORE(multivariate_normal_kl),
+    ROWS(normal),
+    ROWS(uniform),
+    ROWS(exponential),
+    ROWS(laplace),
+    ROWS(gamma),
+    ROWS(beta),
+    ROWS(dirichlet),
+    ROW(student_t_log_prob),
+    ROW(student_t_entropy),
+    ROWS(bernoulli),
+    ROWS(categorical),
+    ROWS(multivariate_normal),
     {"gamma_slope", .binary = wg__gamma_slope},
     {"gamma_slope_derivative", .one = gamma_slope_derivative},
     {"gamma_quantile_derivative", .one = gamma_quantile_derivative},
@@ -147,36 +159,42 @@ static void check_mean_gradient(wg_tensor *x, wg_tensor *parameter, double wante
     ck_assert_double_lt(fabs(mean_of(gradient) - wanted), error);
 }
 
+static wg_tensor *student_t_sample(wg_generator *g, wg_tensor *df, wg_tensor *mean,
+                                   wg_tensor *scale) {
+    return wg_distribution_sample(g, &(wg_distribution){WG_STUDENT_T, {df, mean, scale}});
+}
+
 START_TEST(samples_have_the_moments_of_their_distribution) {
     wg_generator g = {.seed = 7};
-    check_moments(wg_normal_sample(&g, parameter(1.5), parameter(0.5)), 1.5, 0.25, 3);
-    check_moments(wg_uniform_sample(&g, parameter(-1), parameter(2)), 0.5, 0.75, 1.8);
-    check_moments(wg_exponential_sample(&g, parameter(2)), 0.5, 0.25, 9);
-    check_moments(wg_laplace_sample(&g, parameter(-1), parameter(0.5)), -1, 0.5, 6);
+    check_moments(sample_of(&g, WG_NORMAL, parameter(1.5), parameter(0.5)), 1.5, 0.25, 3);
+    check_moments(sample_of(&g, WG_UNIFORM, parameter(-1), parameter(2)), 0.5, 0.75, 1.8);
+    check_moments(sample_of(&g, WG_EXPONENTIAL, parameter(2), NULL), 0.5, 0.25, 9);
+    check_moments(sample_of(&g, WG_LAPLACE, parameter(-1), parameter(0.5)), -1, 0.5, 6);
     const double concentrations[] = {0.3, 1, 4.5, 60};
     for (int i = 0; i < 4; i++) {
         const double a = concentrations[i];
-        check_moments(wg_gamma_sample(&g, parameter(a), parameter(2)), a / 2, a / 4, 3 + 6 / a);
-        check_moments(wg_beta_sample(&g, parameter(a), parameter(a)), 0.5, 0.25 / (2 * a + 1), 3);
+        check_moments(sample_of(&g, WG_GAMMA, parameter(a), parameter(2)), a / 2, a / 4, 3 + 6 / a);
+        check_moments(sample_of(&g, WG_BETA, parameter(a), parameter(a)), 0.5, 0.25 / (2 * a + 1),
+                      3);
     }
-    check_moments(wg_student_t_sample(&g, parameter(12), parameter(1), parameter(2)), 1, 4.8, 3.75);
+    check_moments(student_t_sample(&g, parameter(12), parameter(1), parameter(2)), 1, 4.8, 3.75);
 }
 END_TEST
 
 START_TEST(gradients_go_through_samples) {
     wg_generator g = {.seed = 8};
     wg_tensor *a = parameter(1.7), *b = parameter(0.6);
-    check_mean_gradient(wg_gamma_sample(&g, a, b), a, 1 / 0.6, 0.02);
-    check_mean_gradient(wg_gamma_sample(&g, a, b), b, -1.7 / 0.36, 0.05);
-    check_mean_gradient(wg_beta_sample(&g, a, b), a, 0.6 / (2.3 * 2.3), 0.005);
-    check_mean_gradient(wg_normal_sample(&g, a, b), a, 1, 1e-12);
-    check_mean_gradient(wg_square(wg_normal_sample(&g, a, b)), b, 2 * 0.6, 0.05);
-    check_mean_gradient(wg_uniform_sample(&g, b, a), a, 0.5, 0.005);
-    check_mean_gradient(wg_square(wg_laplace_sample(&g, a, b)), b, 4 * 0.6, 0.1);
-    check_mean_gradient(wg_exponential_sample(&g, b), b, -1 / 0.36, 0.05);
+    check_mean_gradient(sample_of(&g, WG_GAMMA, a, b), a, 1 / 0.6, 0.02);
+    check_mean_gradient(sample_of(&g, WG_GAMMA, a, b), b, -1.7 / 0.36, 0.05);
+    check_mean_gradient(sample_of(&g, WG_BETA, a, b), a, 0.6 / (2.3 * 2.3), 0.005);
+    check_mean_gradient(sample_of(&g, WG_NORMAL, a, b), a, 1, 1e-12);
+    check_mean_gradient(wg_square(sample_of(&g, WG_NORMAL, a, b)), b, 2 * 0.6, 0.05);
+    check_mean_gradient(sample_of(&g, WG_UNIFORM, b, a), a, 0.5, 0.005);
+    check_mean_gradient(wg_square(sample_of(&g, WG_LAPLACE, a, b)), b, 4 * 0.6, 0.1);
+    check_mean_gradient(sample_of(&g, WG_EXPONENTIAL, b, NULL), b, -1 / 0.36, 0.05);
     wg_tensor *df = parameter(9);
     /* The variance of Student's t is df / (df - 2). */
-    check_mean_gradient(wg_square(wg_student_t_sample(&g, df, wg_zeros_like(df), wg_ones_like(df))),
+    check_mean_gradient(wg_square(student_t_sample(&g, df, wg_zeros_like(df), wg_ones_like(df))),
                         df, -2.0 / 49, 0.01);
 }
 END_TEST
@@ -193,7 +211,8 @@ START_TEST(higher_derivatives_go_through_gamma_samples) {
     wg_generator g = {.seed = 9};
     const double concentrations[] = {0.4, 2.5};
     for (int i = 0; i < 2; i++) {
-        wg_tensor *a = parameter(concentrations[i]), *x = wg_gamma_sample(&g, a, wg_ones_like(a));
+        wg_tensor *a = parameter(concentrations[i]),
+                  *x = sample_of(&g, WG_GAMMA, a, wg_ones_like(a));
         wg_tensor *square = wg_square(x), *log = wg_log(x), *cube = wg_mul(x, square);
         wg_tensor *first = x;
         differentiate(&first, a);
@@ -255,7 +274,7 @@ END_TEST
 
 START_TEST(a_gamma_sample_has_no_fourth_derivative) {
     wg_generator g = {.seed = 9};
-    wg_tensor *a = parameter(2), *y = wg_gamma_sample(&g, a, wg_ones_like(a));
+    wg_tensor *a = parameter(2), *y = sample_of(&g, WG_GAMMA, a, wg_ones_like(a));
     for (int order = 0; order < 3; order++)
         differentiate(&y, a);
     ck_assert_int_eq(wg_backward(wg_sum(y, WG_ALL, false), NULL), -1);
@@ -267,7 +286,7 @@ START_TEST(shares_of_dirichlet_samples_sum_to_1) {
     wg_generator g = {.seed = 10};
     wg_tensor *a =
         wg_expand(wg_from_array(WG_F64, WG_DIMS(3), (double[]){0.05, 2, 0.5}), WG_DIMS(SAMPLES, 3));
-    wg_tensor *x = wg_dirichlet_sample(&g, a);
+    wg_tensor *x = sample_of(&g, WG_DIRICHLET, a, NULL);
     wg_tensor *off = wg_abs(wg_add_scalar(wg_sum(x, WG_DIMS(-1), false), -1));
     ck_assert_double_lt(wg_item(wg_max(off, WG_ALL, false)), 1e-14);
     ck_assert_double_lt(fabs(mean_of(wg_select(x, 1, 1)) - 2 / 2.55), 0.005);
@@ -280,7 +299,7 @@ START_TEST(categories_come_as_often_as_their_probability_says) {
     const double logits[] = {0, 1, -INFINITY, -1};
     wg_tensor *z = wg_from_array(WG_F64, WG_DIMS(4), logits);
     wg_tensor *p = wg_softmax(z, 0);
-    wg_tensor *x = wg_categorical_sample(&g, wg_expand(z, WG_DIMS(SAMPLES, 4)));
+    wg_tensor *x = sample_of(&g, WG_CATEGORICAL, wg_expand(z, WG_DIMS(SAMPLES, 4)), NULL);
     wg_tensor *counts = wg_cast(wg_bincount(x, NULL, 4), WG_F64);
     wg_tensor *off = wg_abs(wg_sub(wg_mul_scalar(counts, 1.0 / SAMPLES), p));
     ck_assert_double_lt(wg_item(wg_max(off, WG_ALL, false)), 0.008);
@@ -294,7 +313,7 @@ START_TEST(samples_of_a_multivariate_normal_have_its_covariance) {
     wg_tensor *l = wg_from_array(WG_F64, WG_DIMS(2, 2), triangle);
     wg_tensor *mean =
         wg_expand(wg_from_array(WG_F64, WG_DIMS(2), (double[]){3, -1}), WG_DIMS(SAMPLES, 2));
-    wg_tensor *x = wg_sub(wg_multivariate_normal_sample(&g, mean, l), mean);
+    wg_tensor *x = wg_sub(sample_of(&g, WG_MULTIVARIATE_NORMAL, mean, l), mean);
     wg_tensor *covariance = wg_mul_scalar(wg_matmul(wg_transpose(x, 0, 1), x), 1.0 / SAMPLES);
     wg_tensor *off = wg_abs(wg_sub(covariance, wg_matmul(l, wg_transpose(l, 0, 1))));
     ck_assert_double_lt(wg_item(wg_max(off, WG_ALL, false)), 0.1);
@@ -303,11 +322,16 @@ END_TEST
 
 START_TEST(parameters_that_do_not_broadcast_are_refused) {
     wg_tensor *a = wg_ones(WG_F32, WG_DIMS(2)), *b = wg_ones(WG_F32, WG_DIMS(3));
-    ck_assert_ptr_null(wg_gamma_sample(NULL, a, b));
+    ck_assert_ptr_null(sample_of(NULL, WG_GAMMA, a, b));
     assert_error(WG_ERROR_SHAPE,
                  "gamma_sample: parameters of (2) f32 and (3) f32 do not broadcast");
-    ck_assert_ptr_null(wg_normal_log_prob(a, b, b));
+    ck_assert_ptr_null(wg_distribution_log_prob(&(wg_distribution){WG_NORMAL, {b, b}}, a));
     assert_error(WG_ERROR_SHAPE, "do not broadcast");
+    ck_assert_ptr_null(sample_of(NULL, WG_BERNOULLI, a, NULL));
+    assert_error(WG_ERROR_ARGUMENT, "bernoulli: wg_bernoulli gives samples");
+    const wg_distribution p = {WG_EXPONENTIAL, {a}}, q = {WG_BERNOULLI, {a}};
+    ck_assert_ptr_null(wg_distribution_kl(&p, &q));
+    assert_error(WG_ERROR_ARGUMENT, "there is no divergence of exponential and bernoulli");
 }
 END_TEST
 

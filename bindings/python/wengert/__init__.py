@@ -11,17 +11,18 @@ Ops are functions here and methods of Tensor; wengert.nn has modules, wengert.op
 wengert.train the training loop, wengert.autograd derivatives of functions, gradcheck() the gradient
 checker. Tensors and NumPy arrays share memory: x.numpy(), from_numpy(array).
 """
-from . import _api, _call, _ops
+from . import _api, _call, _families, _ops
 from ._call import Generator
 from ._errors import (AnomalyError, ArgumentError, DtypeError, FileError, FormatError, GradientError,
                       NotFoundError, OutOfMemoryError, OutOfRangeError, ShapeError, StateError,
                       WengertError)
+from ._families import *  # noqa: F403
 from ._library import lib as _lib
 from ._ops import *  # noqa: F403
 from ._tensor import Tensor, arange, einsum, empty, from_numpy, index_put, select, tensor
 
 # Ops as methods; what _tensor.py defines stays.
-for _op in _ops.METHODS:
+for _op in _ops.METHODS + _families.METHODS:
     if _op.__name__ not in Tensor.__dict__:
         setattr(Tensor, _op.__name__, _op)
 Tensor.select = select

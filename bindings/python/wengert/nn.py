@@ -358,7 +358,7 @@ class _Conv(Module):
         made = _call._options(_api.wg_conv_layer_options, {
             "no_bias": not bias, "padding_mode": padding_mode, "init": init})
         made.struct.conv = _call._options(_api.wg_conv_options, options, self.rank).struct
-        self._hold(_layer(type(self).make, made, in_channels, out_channels,
+        self._hold(_layer(type(self).make, made, self.rank, in_channels, out_channels,
                           _call._spatial(kernel, self.rank)))
 
     def forward(self, x):
@@ -372,12 +372,12 @@ def _conv(name, rank, make):
                    "output_padding, same_padding: a number, or one for each spatial axis."})
 
 
-Conv1d = _conv("Conv1d", 1, lib.wg_conv1d_new)
-Conv2d = _conv("Conv2d", 2, lib.wg_conv2d_new)
-Conv3d = _conv("Conv3d", 3, lib.wg_conv3d_new)
-ConvTranspose1d = _conv("ConvTranspose1d", 1, lib.wg_conv_transpose1d_new)
-ConvTranspose2d = _conv("ConvTranspose2d", 2, lib.wg_conv_transpose2d_new)
-ConvTranspose3d = _conv("ConvTranspose3d", 3, lib.wg_conv_transpose3d_new)
+Conv1d = _conv("Conv1d", 1, lib.wg_conv_new)
+Conv2d = _conv("Conv2d", 2, lib.wg_conv_new)
+Conv3d = _conv("Conv3d", 3, lib.wg_conv_new)
+ConvTranspose1d = _conv("ConvTranspose1d", 1, lib.wg_conv_transpose_new)
+ConvTranspose2d = _conv("ConvTranspose2d", 2, lib.wg_conv_transpose_new)
+ConvTranspose3d = _conv("ConvTranspose3d", 3, lib.wg_conv_transpose_new)
 
 
 class MultiHeadAttention(Module):

@@ -4,8 +4,10 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "tensor/easy.h"
+#include "tensor/iter.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
@@ -114,11 +116,11 @@ static wg_dtype widen_operands(const wg_call *call, wg_tensor **in) {
 
 /* The record NAME_op of the function NAME, with the kinds of its operands in brackets, and
  * differentiable in those of the mask. */
-#define COMPOSITE(NAME, COUNT, ARGUMENTS, MASK, KINDS, DOC)                                        \
+#define DEFINE(COUNT, NAME, MASK, KINDS, DOC)                                                      \
     static int NAME##_decompose(wg_call *call) {                                                   \
         wg_tensor *in[4];                                                                          \
         const wg_dtype dtype = widen_operands(call, in);                                           \
-        return wg__set_output(call, wg__narrow(NAME ARGUMENTS, dtype));                            \
+        return wg__set_output(call, wg__narrow(NAME ARGUMENTS_##COUNT, dtype));                    \
     }                                                                                              \
     static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
         static const kind kinds[] = WG__IN_BRACES KINDS;                                           \
@@ -126,31 +128,11 @@ static wg_dtype widen_operands(const wg_call *call, wg_tensor **in) {
     }                                                                                              \
     static const wg_op NAME##_op = {WG__OP(#NAME, COUNT, DOC), .differentiable = MASK,             \
                                     .decompose = NAME##_decompose, .sample = NAME##_sample};
+#define ARGUMENTS_1 (in[0])
+#define ARGUMENTS_2 (in[0], in[1])
+#define ARGUMENTS_3 (in[0], in[1], in[2])
+#define ARGUMENTS_4 (in[0], in[1], in[2], in[3])
 
-#define LISTED(...)                                                                                \
-    (wg_tensor *[]) {                                                                              \
-        __VA_ARGS__                                                                                \
-    }
-#define DEFINE_1(NAME, A, KINDS, DOC)                                                              \
-    COMPOSITE(NAME, 1, (in[0]), 1, KINDS, DOC)                                                     \
-    wg_tensor *wg_##NAME(wg_tensor *A) {                                                           \
-        return wg_apply_one(&NAME##_op, 1, &A, NULL);                                              \
-    }
-#define DEFINE_2(NAME, A, B, MASK, KINDS, DOC)                                                     \
-    COMPOSITE(NAME, 2, (in[0], in[1]), MASK, KINDS, DOC)                                           \
-    wg_tensor *wg_##NAME(wg_tensor *A, wg_tensor *B) {                                             \
-        return wg_apply_one(&NAME##_op, 2, LISTED(A, B), NULL);                                    \
-    }
-#define DEFINE_3(NAME, A, B, C, KINDS, DOC)                                                        \
-    COMPOSITE(NAME, 3, (in[0], in[1], in[2]), 7, KINDS, DOC)                                       \
-    wg_tensor *wg_##NAME(wg_tensor *A, wg_tensor *B, wg_tensor *C) {                               \
-        return wg_apply_one(&NAME##_op, 3, LISTED(A, B, C), NULL);                                 \
-    }
-#define DEFINE_4(NAME, A, B, C, D, KINDS, DOC)                                                     \
-    COMPOSITE(NAME, 4, (in[0], in[1], in[2], in[3]), 15, KINDS, DOC)                               \
-    wg_tensor *wg_##NAME(wg_tensor *A, wg_tensor *B, wg_tensor *C, wg_tensor *D) {                 \
-        return wg_apply_one(&NAME##_op, 4, LISTED(A, B, C, D), NULL);                              \
-    }
 /* ---- Normal ---- */
 
 static wg_tensor *normal_log_prob(wg_tensor *value, wg_tensor *mean, wg_tensor *std) {
@@ -158,14 +140,14 @@ static wg_tensor *normal_log_prob(wg_tensor *value, wg_tensor *mean, wg_tensor *
     return wg_add_scalar(wg_sub(wg_mul_scalar(wg_square(z), -0.5), wg_log(std)), -LOG_2PI / 2);
 }
 
-DEFINE_3(normal_log_prob, value, mean, std, (ANY, ANY, POSITIVE),
-         "-((value - mean) / std)^2 / 2 - log(std sqrt(2 pi)).")
+DEFINE(3, normal_log_prob, 7, (ANY, ANY, POSITIVE),
+       "-((value - mean) / std)^2 / 2 - log(std sqrt(2 pi)).")
 
 static wg_tensor *normal_entropy(wg_tensor *std) {
     return wg_add_scalar(wg_log(std), 0.5 + LOG_2PI / 2);
 }
 
-DEFINE_1(normal_entropy, std, (POSITIVE), "log(std sqrt(2 pi e)).")
+DEFINE(1, normal_entropy, 1, (POSITIVE), "log(std sqrt(2 pi e)).")
 
 static wg_tensor *normal_kl(wg_tensor *p_mean, wg_tensor *p_std, wg_tensor *q_mean,
                             wg_tensor *q_std) {
@@ -174,9 +156,9 @@ static wg_tensor *normal_kl(wg_tensor *p_mean, wg_tensor *p_std, wg_tensor *q_me
     return half(wg_add_scalar(wg_sub(wg_add(ratio, distance), wg_log(ratio)), -1));
 }
 
-DEFINE_4(normal_kl, p_mean, p_std, q_mean, q_std, (ANY, POSITIVE, ANY, POSITIVE),
-         "The divergence of normal distributions, log(q_std / p_std) + (p_std^2 + (p_mean - "
-         "q_mean)^2) / (2 q_std^2) - 1/2.")
+DEFINE(4, normal_kl, 15, (ANY, POSITIVE, ANY, POSITIVE),
+       "The divergence of normal distributions, log(q_std / p_std) + (p_std^2 + (p_mean - "
+       "q_mean)^2) / (2 q_std^2) - 1/2.")
 
 /* ---- Uniform ---- */
 
@@ -189,7 +171,7 @@ static wg_tensor *uniform_entropy(wg_tensor *low, wg_tensor *high) {
     return wg_log(wg_sub(high, low));
 }
 
-DEFINE_2(uniform_entropy, low, high, 3, (SHARE, BEYOND), "log(high - low).")
+DEFINE(2, uniform_entropy, 3, (SHARE, BEYOND), "log(high - low).")
 
 static wg_tensor *uniform_log_prob(wg_tensor *value, wg_tensor *low, wg_tensor *high) {
     wg_tensor *inside = wg_logical_and(wg_le(low, value), wg_lt(value, high));
@@ -197,8 +179,8 @@ static wg_tensor *uniform_log_prob(wg_tensor *value, wg_tensor *low, wg_tensor *
     return wg_sub(where_else(inside, wg_zeros_like(size), -INFINITY), size);
 }
 
-DEFINE_3(uniform_log_prob, value, low, high, (BETWEEN, SHARE, BEYOND),
-         "-log(high - low) for low <= value < high, -inf elsewhere.")
+DEFINE(3, uniform_log_prob, 7, (BETWEEN, SHARE, BEYOND),
+       "-log(high - low) for low <= value < high, -inf elsewhere.")
 
 static wg_tensor *uniform_kl(wg_tensor *p_low, wg_tensor *p_high, wg_tensor *q_low,
                              wg_tensor *q_high) {
@@ -207,9 +189,9 @@ static wg_tensor *uniform_kl(wg_tensor *p_low, wg_tensor *p_high, wg_tensor *q_l
         covered, wg_sub(uniform_entropy(q_low, q_high), uniform_entropy(p_low, p_high)), INFINITY);
 }
 
-DEFINE_4(uniform_kl, p_low, p_high, q_low, q_high, (SHARE, BETWEEN, BEFORE, BEYOND),
-         "The divergence of uniform distributions, log((q_high - q_low) / (p_high - p_low)), and "
-         "inf where q does not cover p.")
+DEFINE(4, uniform_kl, 15, (SHARE, BETWEEN, BEFORE, BEYOND),
+       "The divergence of uniform distributions, log((q_high - q_low) / (p_high - p_low)), and "
+       "inf where q does not cover p.")
 
 /* ---- Exponential ---- */
 
@@ -217,21 +199,21 @@ static wg_tensor *exponential_log_prob(wg_tensor *value, wg_tensor *rate) {
     return wg_sub(wg_log(rate), wg_mul(rate, value));
 }
 
-DEFINE_2(exponential_log_prob, value, rate, 3, (POSITIVE, POSITIVE), "log rate - rate value.")
+DEFINE(2, exponential_log_prob, 3, (POSITIVE, POSITIVE), "log rate - rate value.")
 
 static wg_tensor *exponential_entropy(wg_tensor *rate) {
     return wg_affine(wg_log(rate), -1, 1);
 }
 
-DEFINE_1(exponential_entropy, rate, (POSITIVE), "1 - log rate.")
+DEFINE(1, exponential_entropy, 1, (POSITIVE), "1 - log rate.")
 
 static wg_tensor *exponential_kl(wg_tensor *p_rate, wg_tensor *q_rate) {
     wg_tensor *ratio = wg_div(q_rate, p_rate);
     return wg_add_scalar(wg_sub(ratio, wg_log(ratio)), -1);
 }
 
-DEFINE_2(exponential_kl, p_rate, q_rate, 3, (POSITIVE, POSITIVE),
-         "The divergence of exponential distributions, r - log r - 1 with r = q_rate / p_rate.")
+DEFINE(2, exponential_kl, 3, (POSITIVE, POSITIVE),
+       "The divergence of exponential distributions, r - log r - 1 with r = q_rate / p_rate.")
 
 /* ---- Laplace ---- */
 
@@ -240,14 +222,14 @@ static wg_tensor *laplace_log_prob(wg_tensor *value, wg_tensor *mean, wg_tensor 
         wg_add(wg_log(wg_mul_scalar(scale, 2)), wg_div(wg_abs(wg_sub(value, mean)), scale)));
 }
 
-DEFINE_3(laplace_log_prob, value, mean, scale, (BEYOND, SHARE, POSITIVE),
-         "-|value - mean| / scale - log(2 scale). A kink at the mean.")
+DEFINE(3, laplace_log_prob, 7, (BEYOND, SHARE, POSITIVE),
+       "-|value - mean| / scale - log(2 scale). A kink at the mean.")
 
 static wg_tensor *laplace_entropy(wg_tensor *scale) {
     return wg_add_scalar(wg_log(wg_mul_scalar(scale, 2)), 1);
 }
 
-DEFINE_1(laplace_entropy, scale, (POSITIVE), "1 + log(2 scale).")
+DEFINE(1, laplace_entropy, 1, (POSITIVE), "1 + log(2 scale).")
 
 static wg_tensor *laplace_kl(wg_tensor *p_mean, wg_tensor *p_scale, wg_tensor *q_mean,
                              wg_tensor *q_scale) {
@@ -256,9 +238,9 @@ static wg_tensor *laplace_kl(wg_tensor *p_mean, wg_tensor *p_scale, wg_tensor *q
     return wg_add_scalar(wg_sub(wg_add(decay, wg_div(distance, q_scale)), wg_log(ratio)), -1);
 }
 
-DEFINE_4(laplace_kl, p_mean, p_scale, q_mean, q_scale, (SHARE, POSITIVE, BEYOND, POSITIVE),
-         "The divergence of Laplace distributions, r e^(-d / p_scale) + d / q_scale - log r - 1 "
-         "with r = p_scale / q_scale and d = |p_mean - q_mean|.")
+DEFINE(4, laplace_kl, 15, (SHARE, POSITIVE, BEYOND, POSITIVE),
+       "The divergence of Laplace distributions, r e^(-d / p_scale) + d / q_scale - log r - 1 "
+       "with r = p_scale / q_scale and d = |p_mean - q_mean|.")
 
 /* ---- Gamma ---- */
 
@@ -268,16 +250,16 @@ static wg_tensor *gamma_log_prob(wg_tensor *value, wg_tensor *concentration, wg_
         wg_mul(rate, value), wg_lgamma(concentration));
 }
 
-DEFINE_3(gamma_log_prob, value, concentration, rate, (POSITIVE, POSITIVE, POSITIVE),
-         "a log rate + (a - 1) log value - rate value - lgamma(a) with a = concentration.")
+DEFINE(3, gamma_log_prob, 7, (POSITIVE, POSITIVE, POSITIVE),
+       "a log rate + (a - 1) log value - rate value - lgamma(a) with a = concentration.")
 
 static wg_tensor *gamma_entropy(wg_tensor *concentration, wg_tensor *rate) {
     wg_tensor *slope = wg_mul(wg_affine(concentration, -1, 1), wg_digamma(concentration));
     return wg_add(wg_sub(concentration, wg_log(rate)), wg_add(wg_lgamma(concentration), slope));
 }
 
-DEFINE_2(gamma_entropy, concentration, rate, 3, (POSITIVE, POSITIVE),
-         "a - log rate + lgamma(a) + (1 - a) digamma(a) with a = concentration.")
+DEFINE(2, gamma_entropy, 3, (POSITIVE, POSITIVE),
+       "a - log rate + lgamma(a) + (1 - a) digamma(a) with a = concentration.")
 
 static wg_tensor *gamma_kl(wg_tensor *p_concentration, wg_tensor *p_rate,
                            wg_tensor *q_concentration, wg_tensor *q_rate) {
@@ -289,8 +271,8 @@ static wg_tensor *gamma_kl(wg_tensor *p_concentration, wg_tensor *p_rate,
                 wg_mul(wg_sub(q_rate, p_rate), wg_div(p_concentration, p_rate)));
 }
 
-DEFINE_4(gamma_kl, p_concentration, p_rate, q_concentration, q_rate,
-         (POSITIVE, POSITIVE, POSITIVE, POSITIVE), "The divergence of gamma distributions.")
+DEFINE(4, gamma_kl, 15, (POSITIVE, POSITIVE, POSITIVE, POSITIVE),
+       "The divergence of gamma distributions.")
 
 /* ---- Beta ---- */
 
@@ -300,8 +282,8 @@ static wg_tensor *beta_log_prob(wg_tensor *value, wg_tensor *a, wg_tensor *b) {
                   log_beta(a, b));
 }
 
-DEFINE_3(beta_log_prob, value, a, b, (SHARE, POSITIVE, POSITIVE),
-         "(a - 1) log value + (b - 1) log(1 - value) - log B(a, b).")
+DEFINE(3, beta_log_prob, 7, (SHARE, POSITIVE, POSITIVE),
+       "(a - 1) log value + (b - 1) log(1 - value) - log B(a, b).")
 
 static wg_tensor *beta_entropy(wg_tensor *a, wg_tensor *b) {
     wg_tensor *both = wg_add(a, b);
@@ -310,8 +292,8 @@ static wg_tensor *beta_entropy(wg_tensor *a, wg_tensor *b) {
                   wg_mul(wg_add_scalar(both, -2), wg_digamma(both)));
 }
 
-DEFINE_2(beta_entropy, a, b, 3, (POSITIVE, POSITIVE),
-         "log B(a, b) - (a - 1) digamma(a) - (b - 1) digamma(b) + (a + b - 2) digamma(a + b).")
+DEFINE(2, beta_entropy, 3, (POSITIVE, POSITIVE),
+       "log B(a, b) - (a - 1) digamma(a) - (b - 1) digamma(b) + (a + b - 2) digamma(a + b).")
 
 static wg_tensor *beta_kl(wg_tensor *p_a, wg_tensor *p_b, wg_tensor *q_a, wg_tensor *q_b) {
     wg_tensor *p = wg_add(p_a, p_b), *q = wg_add(q_a, q_b);
@@ -321,8 +303,8 @@ static wg_tensor *beta_kl(wg_tensor *p_a, wg_tensor *p_b, wg_tensor *q_a, wg_ten
         wg_add(wg_mul(wg_sub(p_b, q_b), wg_digamma(p_b)), wg_mul(wg_sub(q, p), wg_digamma(p))));
 }
 
-DEFINE_4(beta_kl, p_a, p_b, q_a, q_b, (POSITIVE, POSITIVE, POSITIVE, POSITIVE),
-         "The divergence of beta distributions.")
+DEFINE(4, beta_kl, 15, (POSITIVE, POSITIVE, POSITIVE, POSITIVE),
+       "The divergence of beta distributions.")
 
 /* ---- Dirichlet ---- */
 
@@ -331,8 +313,8 @@ static wg_tensor *dirichlet_log_prob(wg_tensor *value, wg_tensor *concentration)
                   wg_sub(wg_lgamma(sum_last(concentration)), sum_last(wg_lgamma(concentration))));
 }
 
-DEFINE_2(dirichlet_log_prob, value, concentration, 3, (SHARE_ROWS, POSITIVE_ROWS),
-         "sum (a - 1) log value - log B(a) over the last axis, with a = concentration.")
+DEFINE(2, dirichlet_log_prob, 3, (SHARE_ROWS, POSITIVE_ROWS),
+       "sum (a - 1) log value - log B(a) over the last axis, with a = concentration.")
 
 static wg_tensor *dirichlet_entropy(wg_tensor *concentration) {
     if (concentration == NULL || concentration->spec.ndim < 1)
@@ -345,10 +327,9 @@ static wg_tensor *dirichlet_entropy(wg_tensor *concentration) {
         wg_neg(sum_last(wg_mul(wg_add_scalar(concentration, -1), wg_digamma(concentration)))));
 }
 
-DEFINE_1(
-    dirichlet_entropy, concentration, (POSITIVE_ROWS),
-    "log B(a) + (sum a - K) digamma(sum a) - sum (a - 1) digamma(a) over the last axis, of size "
-    "K.")
+DEFINE(1, dirichlet_entropy, 1, (POSITIVE_ROWS),
+       "log B(a) + (sum a - K) digamma(sum a) - sum (a - 1) digamma(a) over the last axis, of size "
+       "K.")
 
 static wg_tensor *dirichlet_kl(wg_tensor *p_concentration, wg_tensor *q_concentration) {
     wg_tensor *p = wg_sum(p_concentration, WG_DIMS(-1), true), *q = sum_last(q_concentration);
@@ -359,8 +340,8 @@ static wg_tensor *dirichlet_kl(wg_tensor *p_concentration, wg_tensor *q_concentr
     return wg_add(totals, sum_last(wg_sub(slopes, gammas)));
 }
 
-DEFINE_2(dirichlet_kl, p_concentration, q_concentration, 3, (POSITIVE_ROWS, POSITIVE_ROWS),
-         "The divergence of Dirichlet distributions, whose concentrations lie on the last axis.")
+DEFINE(2, dirichlet_kl, 3, (POSITIVE_ROWS, POSITIVE_ROWS),
+       "The divergence of Dirichlet distributions, whose concentrations lie on the last axis.")
 
 /* ---- Student's t ---- */
 
@@ -377,10 +358,9 @@ static wg_tensor *student_t_log_prob(wg_tensor *value, wg_tensor *df, wg_tensor 
     return wg_neg(add3(tail, wg_log(scale), student_t_size(df)));
 }
 
-DEFINE_4(
-    student_t_log_prob, value, df, mean, scale, (ANY, POSITIVE, ANY, POSITIVE),
-    "-(df + 1)/2 log(1 + z^2 / df) - log(scale sqrt(df) B(1/2, df/2)) with z = (value - mean) / "
-    "scale.")
+DEFINE(4, student_t_log_prob, 15, (ANY, POSITIVE, ANY, POSITIVE),
+       "-(df + 1)/2 log(1 + z^2 / df) - log(scale sqrt(df) B(1/2, df/2)) with z = (value - mean) / "
+       "scale.")
 
 static wg_tensor *student_t_entropy(wg_tensor *df, wg_tensor *scale) {
     wg_tensor *above = half(wg_add_scalar(df, 1));
@@ -388,9 +368,9 @@ static wg_tensor *student_t_entropy(wg_tensor *df, wg_tensor *scale) {
     return add3(wg_log(scale), slopes, student_t_size(df));
 }
 
-DEFINE_2(student_t_entropy, df, scale, 3, (POSITIVE, POSITIVE),
-         "log scale + (df + 1)/2 (digamma((df + 1)/2) - digamma(df/2)) + log(sqrt(df) B(1/2, "
-         "df/2)).")
+DEFINE(2, student_t_entropy, 3, (POSITIVE, POSITIVE),
+       "log scale + (df + 1)/2 (digamma((df + 1)/2) - digamma(df/2)) + log(sqrt(df) B(1/2, "
+       "df/2)).")
 
 /* ---- Bernoulli ---- */
 
@@ -403,15 +383,14 @@ static wg_tensor *bernoulli_log_prob(wg_tensor *value, wg_tensor *logits) {
     return wg_add(wg_mul(value, logits), log_none(logits));
 }
 
-DEFINE_2(bernoulli_log_prob, value, logits, 3, (SHARE, ANY),
-         "value log p + (1 - value) log(1 - p) with p = sigmoid(logits).")
+DEFINE(2, bernoulli_log_prob, 3, (SHARE, ANY),
+       "value log p + (1 - value) log(1 - p) with p = sigmoid(logits).")
 
 static wg_tensor *bernoulli_entropy(wg_tensor *logits) {
     return wg_neg(wg_add(wg_mul(wg_sigmoid(logits), logits), log_none(logits)));
 }
 
-DEFINE_1(bernoulli_entropy, logits, (ANY),
-         "-p log p - (1 - p) log(1 - p) with p = sigmoid(logits).")
+DEFINE(1, bernoulli_entropy, 1, (ANY), "-p log p - (1 - p) log(1 - p) with p = sigmoid(logits).")
 
 static wg_tensor *bernoulli_kl(wg_tensor *p_logits, wg_tensor *q_logits) {
     return wg_sub(
@@ -419,8 +398,7 @@ static wg_tensor *bernoulli_kl(wg_tensor *p_logits, wg_tensor *q_logits) {
         log_none(q_logits));
 }
 
-DEFINE_2(bernoulli_kl, p_logits, q_logits, 3, (ANY, ANY),
-         "The divergence of Bernoulli distributions.")
+DEFINE(2, bernoulli_kl, 3, (ANY, ANY), "The divergence of Bernoulli distributions.")
 
 /* ---- Categorical ---- */
 
@@ -437,8 +415,8 @@ static wg_tensor *categorical_log_prob(wg_tensor *value, wg_tensor *logits) {
     return wg_squeeze(wg_take_along_axis(log_p, -1, index), -1);
 }
 
-DEFINE_2(categorical_log_prob, value, logits, 2, (IDS, ROWS),
-         "log softmax(logits)[value] over the last axis. The value has no gradient.")
+DEFINE(2, categorical_log_prob, 2, (IDS, ROWS),
+       "log softmax(logits)[value] over the last axis. The value has no gradient.")
 
 /* log softmax, with the lowest number in the place of -inf, so that 0 times it is 0. */
 static wg_tensor *finite_log_softmax(wg_tensor *logits) {
@@ -450,15 +428,15 @@ static wg_tensor *categorical_entropy(wg_tensor *logits) {
     return wg_neg(sum_last(wg_mul(wg_exp(log_p), log_p)));
 }
 
-DEFINE_1(categorical_entropy, logits, (ROWS), "-sum p log p with p = softmax(logits).")
+DEFINE(1, categorical_entropy, 1, (ROWS), "-sum p log p with p = softmax(logits).")
 
 static wg_tensor *categorical_kl(wg_tensor *p_logits, wg_tensor *q_logits) {
     return sum_last(wg_mul(wg_softmax(p_logits, -1),
                            wg_sub(finite_log_softmax(p_logits), finite_log_softmax(q_logits))));
 }
 
-DEFINE_2(categorical_kl, p_logits, q_logits, 3, (ROWS, ROWS),
-         "The divergence of categorical distributions, sum p (log p - log q) over the last axis.")
+DEFINE(2, categorical_kl, 3, (ROWS, ROWS),
+       "The divergence of categorical distributions, sum p (log p - log q) over the last axis.")
 
 /* ---- Multivariate normal ---- */
 
@@ -492,15 +470,15 @@ static wg_tensor *multivariate_normal_log_prob(wg_tensor *value, wg_tensor *mean
                          -size_of(scale_tril) * LOG_2PI / 2);
 }
 
-DEFINE_3(multivariate_normal_log_prob, value, mean, scale_tril, (ROWS, ROWS, TRIANGLE),
-         "-|L^-1 (value - mean)|^2 / 2 - log det L - D/2 log(2 pi) with L = scale_tril: (..., D), "
-         "(..., D), (..., D, D) -> (...).")
+DEFINE(3, multivariate_normal_log_prob, 7, (ROWS, ROWS, TRIANGLE),
+       "-|L^-1 (value - mean)|^2 / 2 - log det L - D/2 log(2 pi) with L = scale_tril: (..., D), "
+       "(..., D), (..., D, D) -> (...).")
 
 static wg_tensor *multivariate_normal_entropy(wg_tensor *scale_tril) {
     return wg_add_scalar(log_volume(scale_tril), size_of(scale_tril) * (1 + LOG_2PI) / 2);
 }
 
-DEFINE_1(multivariate_normal_entropy, scale_tril, (TRIANGLE), "log det L + D/2 log(2 pi e).")
+DEFINE(1, multivariate_normal_entropy, 1, (TRIANGLE), "log det L + D/2 log(2 pi e).")
 
 static wg_tensor *multivariate_normal_kl(wg_tensor *p_mean, wg_tensor *p_scale_tril,
                                          wg_tensor *q_mean, wg_tensor *q_scale_tril) {
@@ -512,41 +490,283 @@ static wg_tensor *multivariate_normal_kl(wg_tensor *p_mean, wg_tensor *p_scale_t
                   half(wg_add_scalar(wg_add(spread, distance), -size_of(p_scale_tril))));
 }
 
-DEFINE_4(multivariate_normal_kl, p_mean, p_scale_tril, q_mean, q_scale_tril,
-         (ROWS, TRIANGLE, ROWS, TRIANGLE),
-         "The divergence of multivariate normal distributions of covariances L L^T.")
+DEFINE(4, multivariate_normal_kl, 15, (ROWS, TRIANGLE, ROWS, TRIANGLE),
+       "The divergence of multivariate normal distributions of covariances L L^T.")
 
-static const wg_op *const ops[] = {&normal_log_prob_op,
-                                   &normal_entropy_op,
-                                   &normal_kl_op,
-                                   &uniform_log_prob_op,
-                                   &uniform_entropy_op,
-                                   &uniform_kl_op,
-                                   &exponential_log_prob_op,
-                                   &exponential_entropy_op,
-                                   &exponential_kl_op,
-                                   &laplace_log_prob_op,
-                                   &laplace_entropy_op,
-                                   &laplace_kl_op,
-                                   &gamma_log_prob_op,
-                                   &gamma_entropy_op,
-                                   &gamma_kl_op,
-                                   &beta_log_prob_op,
-                                   &beta_entropy_op,
-                                   &beta_kl_op,
-                                   &dirichlet_log_prob_op,
-                                   &dirichlet_entropy_op,
-                                   &dirichlet_kl_op,
+/* ==== Samples, as functions of the parameters where that is possible ==== */
+
+/* ---- The gamma distribution of rate 1. Internal, as its derivative is (gamma_slope.c): finite
+ * differences of a sampler that rejects do not converge ---- */
+
+typedef struct gamma_options {
+    uint64_t seed, offset;
+} gamma_options;
+
+typedef struct gamma_job {
+    gamma_options draw;
+    const void *concentration;
+    void *x;
+    int64_t count;
+} gamma_job;
+
+/* Ranges of WG__GAMMAS_AT_ONCE elements. */
+#define GAMMAS(NAME, TYPE, LEAST)                                                                  \
+    static void NAME(int64_t begin, int64_t end, void *context) {                                  \
+        const gamma_job *job = context;                                                            \
+        double a[WG__GAMMAS_AT_ONCE], x[WG__GAMMAS_AT_ONCE];                                       \
+        for (int64_t range = begin; range < end; range++) {                                        \
+            const int64_t first = range * WG__GAMMAS_AT_ONCE;                                      \
+            const int64_t n = wg__smaller(job->count - first, WG__GAMMAS_AT_ONCE);                 \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                a[i] = (double)((const TYPE *)job->concentration)[first + i];                      \
+            wg__random_gammas(job->draw.seed, job->draw.offset, first, n, a, x);                   \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                ((TYPE *)job->x)[first + i] = x[i] < (double)LEAST ? LEAST : (TYPE)x[i];           \
+        }                                                                                          \
+    }
+
+GAMMAS(gammas_f32, float, FLT_MIN)
+GAMMAS(gammas_f64, double, DBL_MIN)
+
+static int standard_gamma_infer(wg_call *call) {
+    return wg__check_kernel_dtype(call) < 0 ? -1 : wg__infer_like(call);
+}
+
+static int standard_gamma_forward(wg_call *call) {
+    const wg_tensor *a = wg_contiguous(call->inputs[0]);
+    if (a == NULL)
+        return -1;
+    gamma_job job = {*(const gamma_options *)call->options, wg__tensor_address(a),
+                     wg__tensor_address(call->outputs[0]), wg__spec_count(&a->spec)};
+    wg__parallel_for(wg__ceil_divide(job.count, WG__GAMMAS_AT_ONCE), 8,
+                     a->spec.dtype == WG_F32 ? gammas_f32 : gammas_f64, &job);
+    return 0;
+}
+
+static int standard_gamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_mul(cotangents[0], wg__gamma_slope(call->inputs[0], call->outputs[0]));
+    return wg__vjp_status();
+}
+
+static int standard_gamma_jvp(wg_call *call, wg_tensor *const *tangents,
+                              wg_tensor **output_tangents) {
+    output_tangents[0] = wg_mul(tangents[0], wg__gamma_slope(call->inputs[0], call->outputs[0]));
+    return wg__vjp_status();
+}
+
+static const wg_op standard_gamma_op = {
+    WG__OP("standard_gamma", 1, "A sample of the gamma distribution of rate 1."),
+    .options_size = sizeof(gamma_options),
+    .saves_inputs = 1,
+    .saves_outputs = 1,
+    .differentiable = 1,
+    .infer = standard_gamma_infer,
+    .forward = standard_gamma_forward,
+    .vjp = standard_gamma_vjp,
+    .jvp = standard_gamma_jvp,
+};
+
+/* A draw of the generator for each call. */
+static wg_tensor *standard_gamma(wg_generator *generator, wg_tensor *concentration) {
+    wg_generator *from = generator ? generator : wg_default_generator();
+    wg_tensor *a = wg__widen(wg__as_float(concentration));
+    if (a == NULL)
+        return NULL;
+    const gamma_options options = {from->seed, from->offset++};
+    return wg__narrow(wg_apply_one(&standard_gamma_op, 1, &a, &options), concentration->spec.dtype);
+}
+
+/* From the exponential distribution of rate 1, in the shape of x: -log(1 - u). */
+static wg_tensor *standard_exponential(wg_generator *generator, const wg_tensor *x) {
+    return wg_neg(wg_log1p(wg_neg(wg_rand_like(generator, x))));
+}
+
+static wg_tensor *sample_normal(wg_generator *generator, wg_tensor **p) {
+    return wg_add(p[0], wg_mul(p[1], wg_randn_like(generator, p[0])));
+}
+
+static wg_tensor *sample_uniform(wg_generator *generator, wg_tensor **p) {
+    return wg_add(p[0], wg_mul(wg_sub(p[1], p[0]), wg_rand_like(generator, p[0])));
+}
+
+static wg_tensor *sample_exponential(wg_generator *generator, wg_tensor **p) {
+    return wg_div(standard_exponential(generator, p[0]), p[0]);
+}
+
+/* Exponential sizes of either sign. */
+static wg_tensor *sample_laplace(wg_generator *generator, wg_tensor **p) {
+    wg_tensor *size = standard_exponential(generator, p[0]);
+    wg_tensor *below = wg_lt(wg_rand_like(generator, p[0]), wg_scalar(p[0]->spec.dtype, 0.5));
+    return wg_add(p[0], wg_mul(p[1], wg_where(below, wg_neg(size), size)));
+}
+
+static wg_tensor *sample_gamma(wg_generator *generator, wg_tensor **p) {
+    return wg_div(standard_gamma(generator, p[0]), p[1]);
+}
+
+static wg_tensor *sample_beta(wg_generator *generator, wg_tensor **p) {
+    wg_tensor *a = standard_gamma(generator, p[0]), *b = standard_gamma(generator, p[1]);
+    return wg_div(a, wg_add(a, b));
+}
+
+static wg_tensor *sample_dirichlet(wg_generator *generator, wg_tensor **p) {
+    wg_tensor *x = standard_gamma(generator, p[0]);
+    return wg_div(x, wg_sum(x, WG_DIMS(-1), true));
+}
+
+static wg_tensor *sample_student_t(wg_generator *generator, wg_tensor **p) {
+    wg_tensor *df = half(p[0]), *z = df ? wg_randn_like(generator, df) : NULL;
+    wg_tensor *shrink = wg_rsqrt(wg_div(standard_gamma(generator, df), df));
+    return wg_add(p[1], wg_mul(p[2], wg_mul(z, shrink)));
+}
+
+/* The largest of logits + g with Gumbel's g = -log e, e exponential. */
+static wg_tensor *sample_categorical(wg_generator *generator, wg_tensor **p) {
+    const bool was = wg_set_grad_enabled(false);
+    wg_tensor *logits = wg_cast(p[0], WG_F64), *y = NULL;
+    if (logits)
+        y = wg_argmax(wg_sub(logits, wg_log(standard_exponential(generator, logits))), -1, false);
+    wg_set_grad_enabled(was);
+    return y;
+}
+
+/* mean (..., D) + L z. The sum of the mean (..., D, 1) and a column of L (..., D, D) has the shape
+ * of z, and checks that they fit. */
+static wg_tensor *sample_multivariate_normal(wg_generator *generator, wg_tensor **p) {
+    wg_tensor *mean = wg_unsqueeze(p[0], -1), *triangle = wg_tril(p[1], 0);
+    const bool was = wg_set_grad_enabled(false);
+    const wg_tensor *sum = wg_add(mean, wg_slice(triangle, -1, 0, 1, 1));
+    wg_tensor *z = sum ? wg_randn_like(generator, sum) : NULL;
+    wg_set_grad_enabled(was);
+    return z ? wg_squeeze(wg_add(mean, wg_matmul(triangle, z)), -1) : NULL;
+}
+
+/* ==== The table ==== */
+
+typedef struct distribution {
+    const char *name;
+    int count;           /* of parameters */
+    unsigned entropy_of; /* bit i: the entropy depends on parameter i */
+    bool meets;          /* parameters are expanded to one shape for a sample */
+    const wg_op *log_prob, *entropy, *kl;
+    wg_tensor *(*sample)(wg_generator *generator, wg_tensor **parameters);
+} distribution;
+
+#define OPS(NAME) &NAME##_log_prob_op, &NAME##_entropy_op, &NAME##_kl_op
+
+static const distribution distributions[] = {
+    [WG_NORMAL] = {"normal", 2, 2, true, OPS(normal), sample_normal},
+    [WG_UNIFORM] = {"uniform", 2, 3, true, OPS(uniform), sample_uniform},
+    [WG_EXPONENTIAL] = {"exponential", 1, 1, true, OPS(exponential), sample_exponential},
+    [WG_LAPLACE] = {"laplace", 2, 2, true, OPS(laplace), sample_laplace},
+    [WG_GAMMA] = {"gamma", 2, 3, true, OPS(gamma), sample_gamma},
+    [WG_BETA] = {"beta", 2, 3, true, OPS(beta), sample_beta},
+    [WG_DIRICHLET] = {"dirichlet", 1, 1, true, OPS(dirichlet), sample_dirichlet},
+    [WG_STUDENT_T] = {"student_t", 3, 5, true, &student_t_log_prob_op, &student_t_entropy_op, NULL,
+                      sample_student_t},
+    [WG_BERNOULLI] = {"bernoulli", 1, 1, true, OPS(bernoulli), NULL},
+    [WG_CATEGORICAL] = {"categorical", 1, 1, true, OPS(categorical), sample_categorical},
+    [WG_MULTIVARIATE_NORMAL] = {"multivariate_normal", 2, 2, false, OPS(multivariate_normal),
+                                sample_multivariate_normal},
+};
+
+static const wg_op *const ops[] = {OPS(normal),
+                                   OPS(uniform),
+                                   OPS(exponential),
+                                   OPS(laplace),
+                                   OPS(gamma),
+                                   OPS(beta),
+                                   OPS(dirichlet),
                                    &student_t_log_prob_op,
                                    &student_t_entropy_op,
-                                   &bernoulli_log_prob_op,
-                                   &bernoulli_entropy_op,
-                                   &bernoulli_kl_op,
-                                   &categorical_log_prob_op,
-                                   &categorical_entropy_op,
-                                   &categorical_kl_op,
-                                   &multivariate_normal_log_prob_op,
-                                   &multivariate_normal_entropy_op,
-                                   &multivariate_normal_kl_op};
+                                   OPS(bernoulli),
+                                   OPS(categorical),
+                                   OPS(multivariate_normal)};
 
 const wg__op_table wg__ops_distributions = {ops, sizeof ops / sizeof *ops};
+
+/* ---- The functions ---- */
+
+/* NULL with ARGUMENT for a kind that is none. */
+static const distribution *row_of(const wg_distribution *p) {
+    if ((unsigned)p->kind < sizeof distributions / sizeof *distributions)
+        return &distributions[p->kind];
+    wg_fail(WG_ERROR_ARGUMENT, "distribution", "kind %d is none of wg_distribution_kind",
+            (int)p->kind);
+    return NULL;
+}
+
+wg_tensor *wg_distribution_log_prob(const wg_distribution *p, wg_tensor *value) {
+    const distribution *d = row_of(p);
+    wg_tensor *inputs[] = {value, p->parameters[0], p->parameters[1], p->parameters[2]};
+    return d ? wg_apply_one(d->log_prob, 1 + d->count, inputs, NULL) : NULL;
+}
+
+wg_tensor *wg_distribution_entropy(const wg_distribution *p) {
+    const distribution *d = row_of(p);
+    wg_tensor *inputs[3];
+    int count = 0;
+    for (int i = 0; d && i < d->count; i++)
+        if (d->entropy_of >> i & 1)
+            inputs[count++] = p->parameters[i];
+    return d ? wg_apply_one(d->entropy, count, inputs, NULL) : NULL;
+}
+
+wg_tensor *wg_distribution_kl(const wg_distribution *p, const wg_distribution *q) {
+    const distribution *d = row_of(p), *other = row_of(q);
+    wg_tensor *inputs[6];
+    if (!d || !other)
+        return NULL;
+    if (d != other || !d->kl) {
+        wg_fail(WG_ERROR_ARGUMENT, "distribution", "there is no divergence of %s and %s", d->name,
+                other->name);
+        return NULL;
+    }
+    for (int i = 0; i < d->count; i++) {
+        inputs[i] = p->parameters[i];
+        inputs[d->count + i] = q->parameters[i];
+    }
+    return wg_apply_one(d->kl, 2 * d->count, inputs, NULL);
+}
+
+/* Casts the parameters to one floating dtype, and expands those that meet to one shape; false after
+ * an error. */
+static bool meet(const distribution *d, wg_tensor **parameters) {
+    if (!wg__promote_all(d->count, parameters))
+        return false;
+    wg_spec shape = parameters[0]->spec;
+    for (int i = 0; i < d->count; i++) {
+        parameters[i] = wg__as_float(parameters[i]);
+        if (!parameters[i])
+            return false;
+        const wg_spec so_far = shape;
+        if (d->meets && !wg__broadcast(&so_far, &parameters[i]->spec, &shape)) {
+            char a[128], b[128], where[64];
+            snprintf(where, sizeof where, "%s_sample", d->name);
+            wg_fail(WG_ERROR_SHAPE, where, "parameters of %s and %s do not broadcast",
+                    wg_spec_text(a, sizeof a, &so_far),
+                    wg_spec_text(b, sizeof b, &parameters[i]->spec));
+            return false;
+        }
+    }
+    for (int i = 0; d->meets && i < d->count; i++)
+        parameters[i] = wg_expand(parameters[i], shape.ndim, shape.shape);
+    return parameters[d->count - 1] && !wg_error_pending();
+}
+
+wg_tensor *wg_distribution_sample(wg_generator *generator, const wg_distribution *p) {
+    const distribution *d = row_of(p);
+    wg_tensor *parameters[3], *y = NULL;
+    if (d && !d->sample)
+        wg_fail(WG_ERROR_ARGUMENT, d->name, "wg_bernoulli gives samples");
+    if (!d || !d->sample)
+        return NULL;
+    for (int i = 0; i < d->count; i++)
+        if (!(parameters[i] = p->parameters[i]))
+            return NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (meet(d, parameters))
+        y = d->sample(generator, parameters);
+    return wg_scope_end(&scope, y);
+}

@@ -26,27 +26,45 @@ static void put_pair(wg_dtype dtype, void *pairs, int64_t index, double re, doub
     }
 }
 
-/* e^(-2 pi i k / n) for k = 0 to n, as products of two of about 2 sqrt(n) such numbers. */
-static void *roots_of_one(wg_dtype dtype, int64_t n) {
-    int64_t low = 1;
-    while (low * low < n)
-        low *= 2;
-    const int64_t high = n / low + 1;
-    void *roots = wg__alloc_array(wg__times(2, n + 1), wg_dtype_size(dtype));
-    double *parts = wg__alloc_array(wg__times(2, low + high), sizeof *parts);
-    if (roots == NULL || parts == NULL) {
-        wg__free(roots);
-        wg__free(parts);
-        return NULL;
-    }
-    for (int64_t i = 0; i < low + high; i++) {
-        const double turn = -2 * M_PI * ((double)(i < low ? i : (i - low) * low) / (double)n);
+/* Powers of w = e^(-2 pi i / n), or of its inverse, as products of two of about 2 sqrt(n) numbers.
+ */
+typedef struct powers {
+    int64_t n, low;
+    double sign;
+    const double *parts; /* of w^0 to w^(low - 1), then of w^0, w^low, w^(2 low)... */
+} powers;
+
+/* Makes the parts, which the caller frees; NULL for lack of memory. */
+static double *parts_of(powers *job) {
+    for (job->low = 1; job->low * job->low < job->n;)
+        job->low *= 2;
+    const int64_t count = job->low + job->n / job->low + 1;
+    double *parts = wg__alloc_array(wg__times(2, count), sizeof *parts);
+    for (int64_t i = 0; parts && i < count; i++) {
+        const int64_t exponent = i < job->low ? i : (i - job->low) * job->low;
+        const double turn = -2 * M_PI * ((double)exponent / (double)job->n);
         parts[2 * i] = cos(turn);
         parts[2 * i + 1] = sin(turn);
     }
-    for (int64_t k = 0; k <= n; k++) {
-        const double *a = parts + 2 * (k % low), *b = parts + 2 * (low + k / low);
-        put_pair(dtype, roots, k, a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]);
+    job->parts = parts;
+    return parts;
+}
+
+static void power(const powers *job, int64_t exponent, double *w) {
+    const double *a = job->parts + 2 * (exponent % job->low);
+    const double *b = job->parts + 2 * (job->low + exponent / job->low);
+    w[0] = a[0] * b[0] - a[1] * b[1];
+    w[1] = job->sign * (a[0] * b[1] + a[1] * b[0]);
+}
+
+/* w^0 to w^n; NULL for lack of memory. */
+static void *roots_of_one(wg_dtype dtype, int64_t n) {
+    powers of_w = {.n = n, .sign = 1};
+    double *parts = parts_of(&of_w), w[2];
+    void *roots = parts ? wg__alloc_array(wg__times(2, n + 1), wg_dtype_size(dtype)) : NULL;
+    for (int64_t k = 0; roots && k <= n; k++) {
+        power(&of_w, k, w);
+        put_pair(dtype, roots, k, w[0], w[1]);
     }
     wg__free(parts);
     return roots;
@@ -227,35 +245,11 @@ static int64_t rows_of(int64_t n) {
 }
 
 typedef struct twiddle_job {
+    powers powers;
     wg_dtype dtype;
     void *pairs; /* (rows, columns) */
-    int64_t n, columns, low;
-    double sign;
-    const double *parts; /* of w^0 to w^(low - 1), then of w^0, w^low, w^(2 low)... */
+    int64_t columns;
 } twiddle_job;
-
-/* Makes the parts, which the caller frees; NULL for lack of memory. */
-static double *parts_of(twiddle_job *job) {
-    for (job->low = 1; job->low * job->low < job->n;)
-        job->low *= 2;
-    const int64_t count = job->low + job->n / job->low + 1;
-    double *parts = wg__alloc_array(wg__times(2, count), sizeof *parts);
-    for (int64_t i = 0; parts && i < count; i++) {
-        const int64_t exponent = i < job->low ? i : (i - job->low) * job->low;
-        const double turn = -2 * M_PI * ((double)exponent / (double)job->n);
-        parts[2 * i] = cos(turn);
-        parts[2 * i + 1] = sin(turn);
-    }
-    job->parts = parts;
-    return parts;
-}
-
-static void power(const twiddle_job *job, int64_t exponent, double *w) {
-    const double *a = job->parts + 2 * (exponent % job->low);
-    const double *b = job->parts + 2 * (job->low + exponent / job->low);
-    w[0] = a[0] * b[0] - a[1] * b[1];
-    w[1] = job->sign * (a[0] * b[1] + a[1] * b[0]);
-}
 
 #define MULTIPLY_PAIRS(NAME, TYPE)                                                                 \
     static void multiply_##NAME(TYPE *x, int64_t count, const double *base, double fine[][2]) {    \
@@ -277,11 +271,11 @@ static void twiddle_rows(int64_t begin, int64_t end, void *context) {
     for (int64_t k = begin; k < end; k++) {
         double fine[STEP][2], base[2];
         for (int64_t t = 0; t < STEP; t++)
-            power(job, k * t, fine[t]);
+            power(&job->powers, k * t, fine[t]);
         for (int64_t j = 0; j < job->columns; j += STEP) {
             const int64_t count = wg__smaller(STEP, job->columns - j);
             const int64_t at = 2 * (k * job->columns + j);
-            power(job, k * j, base);
+            power(&job->powers, k * j, base);
             if (job->dtype == WG_F32)
                 multiply_f32((float *)job->pairs + at, count, base, fine);
             else
@@ -294,12 +288,11 @@ static void twiddle_rows(int64_t begin, int64_t end, void *context) {
 static int transform_long(wg_dtype dtype, wg__fft_kind kind, int64_t rows, int64_t columns, void *x,
                           void *middle, void *y, double scale) {
     const int64_t n = rows * columns, lanes = wg__simd_for(dtype)->lanes;
-    twiddle_job powers = {.dtype = dtype,
-                          .pairs = middle,
-                          .n = n,
-                          .columns = columns,
-                          .sign = kind == WG__FFT_INVERSE ? -1 : 1};
-    double *parts = parts_of(&powers);
+    twiddle_job job = {.powers = {.n = n, .sign = kind == WG__FFT_INVERSE ? -1 : 1},
+                       .dtype = dtype,
+                       .pairs = middle,
+                       .columns = columns};
+    double *parts = parts_of(&job.powers);
     tables by_rows = {0}, by_columns = {0};
     int status = parts != NULL && make_plan(dtype, rows, false, &by_rows) == 0 &&
                          make_plan(dtype, columns, false, &by_columns) == 0
@@ -315,7 +308,7 @@ static int transform_long(wg_dtype dtype, wg__fft_kind kind, int64_t rows, int64
                          .room = rows + 1};
     status = status < 0 ? -1 : run_list(&list, rows);
     if (status == 0) {
-        wg__parallel_for(rows, 1 + WG__GRAIN / columns, twiddle_rows, &powers);
+        wg__parallel_for(rows, 1 + WG__GRAIN / columns, twiddle_rows, &job);
         list.groups = wg__ceil_divide(rows, lanes);
         list.job = (wg__fft){.plan = &by_columns.plan,
                              .kind = kind,
@@ -335,7 +328,7 @@ static int transform_long(wg_dtype dtype, wg__fft_kind kind, int64_t rows, int64
 /* The real transform of n = 2 h elements from the complex one of h, as split_halves of the kernels:
  * z (h) becomes x (h + 1); and the reverse, as join_halves. Range: k from 0 to h. */
 typedef struct halves_job {
-    twiddle_job powers; /* of w_n */
+    powers powers; /* of w_n */
     const void *from;
     void *to;
     int64_t h;
@@ -469,10 +462,12 @@ typedef struct fft_options {
     bool inverse; /* of fft */
 } fft_options;
 
-/* Checks the operand, of pairs or reals, and gives output 0 the shape with `size` along the axis.
- */
-static int infer_transform(wg_call *call, bool pairs, bool to_pairs, int64_t size) {
+static const wg_op fft, rfft, irfft;
+
+/* Checks the operand, of pairs or for rfft reals, and gives output 0 its shape. */
+static int fft_infer(wg_call *call) {
     const fft_options *options = call->options;
+    const bool pairs = call->op != &rfft, to_pairs = call->op != &irfft;
     const wg_spec *x = &call->input_specs[0];
     wg_spec shape = *x;
     if (wg__check_kernel_dtype(call) < 0)
@@ -484,7 +479,7 @@ static int infer_transform(wg_call *call, bool pairs, bool to_pairs, int64_t siz
         return wg__op_fail(call, WG_ERROR_ARGUMENT, "the size n is %lld; wanted 1 or more",
                            (long long)options->n);
     shape.ndim -= pairs;
-    shape.shape[options->axis] = size;
+    shape.shape[options->axis] = pairs ? options->n : options->n / 2 + 1;
     if (to_pairs && shape.ndim == WG_MAX_DIMS)
         return wg__op_fail(call, WG_ERROR_SHAPE, "there is no axis left for the pairs");
     if (to_pairs)
@@ -492,12 +487,14 @@ static int infer_transform(wg_call *call, bool pairs, bool to_pairs, int64_t siz
     return wg__spec_make(&call->output_specs[0], x->dtype, shape.ndim, shape.shape, call->op->name);
 }
 
-static int run_transform(wg_call *call, wg__fft_kind kind) {
+static int fft_forward(wg_call *call) {
     const fft_options *options = call->options;
     const wg_tensor *x = wg_contiguous(call->inputs[0]);
-    if (x == NULL)
-        return -1;
-    return transform(kind, x, options->axis, options->n, options->scale, call->outputs[0]);
+    const wg__fft_kind kind = call->op == &rfft    ? WG__FFT_REAL
+                              : call->op == &irfft ? WG__FFT_HERMITIAN
+                              : options->inverse   ? WG__FFT_INVERSE
+                                                   : WG__FFT_FORWARD;
+    return x ? transform(kind, x, options->axis, options->n, options->scale, call->outputs[0]) : -1;
 }
 
 static double fft_flops(const wg_call *call) {
@@ -559,23 +556,24 @@ static int sample_transform(int index, wg_generator *generator, wg_sample *sampl
     return wg__sample_status(sample, 1);
 }
 
-/* ---- fft: y_k = scale sum_j x_j e^(-+ 2 pi i j k / n).   dx = the inverse of g, of the same
- * scale, cut or padded as x was. ---- */
-
-static int fft_infer(wg_call *call) {
-    return infer_transform(call, true, true, ((const fft_options *)call->options)->n);
-}
-
-static int fft_forward(wg_call *call) {
-    const bool inverse = ((const fft_options *)call->options)->inverse;
-    return run_transform(call, inverse ? WG__FFT_INVERSE : WG__FFT_FORWARD);
-}
-
+/* The gradient of the operand, cut or padded as that was:
+ *
+ *     fft      the inverse of g, of the same scale
+ *     rfft     dx_j = scale Re sum_k g_k e^(2 pi i j k / n): irfft of g, halved where irfft counts
+ * k twice irfft    rfft of g, doubled where x counts twice */
 static int fft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     fft_options options = *(const fft_options *)call->options;
+    wg_tensor *g = cotangents[0];
+    if (call->op == &rfft)
+        g = weighted(g, options.axis, options.n, 1, 0.5);
     options.inverse = !options.inverse;
-    gradients[0] = resized(wg_apply_one(call->op, 1, cotangents, &options), options.axis,
-                           call->input_specs[0].shape[options.axis]);
+    g = wg_apply_one(call->op == &rfft    ? &irfft
+                     : call->op == &irfft ? &rfft
+                                          : &fft,
+                     1, &g, &options);
+    if (call->op == &irfft)
+        g = weighted(g, options.axis, options.n, 1, 2);
+    gradients[0] = resized(g, options.axis, call->input_specs[0].shape[options.axis]);
     return wg__vjp_status();
 }
 
@@ -583,197 +581,96 @@ static int fft_sample(int index, wg_generator *generator, wg_sample *sample) {
     return sample_transform(index / 2, generator, sample, true, index % 2);
 }
 
-static int fft_bench(wg_generator *generator, wg_sample *sample) {
-    static const fft_options options = {1, 1024, 1, false};
-    return wg__bench_inputs(generator, sample, &options, 1, 3, (int64_t[]){2048, 1024, 2});
-}
-
-static const wg_op fft = {
-    WG__OP(
-        "fft", 1,
-        "y_k = scale sum_j x_j e^(-2 pi i j k / n) along an axis, or with e^(2 pi i j k / n), of "
-        "n complex numbers, the pairs on the last axis: (..., 2) -> (..., 2)."),
-    .options_size = sizeof(fft_options),
-    .differentiable = 1,
-    .infer = fft_infer,
-    .forward = fft_forward,
-    .vjp = fft_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = fft_sample,
-    .bench = fft_bench,
-    .flops = fft_flops,
-    .batch = wg__batch_axis};
-
-/* ---- rfft: y_k = scale sum_j x_j e^(-2 pi i j k / n), k = 0 to n/2, of real x.
- * dx_j = scale Re sum_k g_k e^(2 pi i j k / n): irfft of g, halved where irfft counts k twice. ----
- */
-
-static const wg_op rfft, irfft;
-
-static int rfft_infer(wg_call *call) {
-    return infer_transform(call, false, true, ((const fft_options *)call->options)->n / 2 + 1);
-}
-
-static int rfft_forward(wg_call *call) {
-    return run_transform(call, WG__FFT_REAL);
-}
-
-static int rfft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const fft_options *options = call->options;
-    wg_tensor *g = weighted(cotangents[0], options->axis, options->n, 1, 0.5);
-    gradients[0] = resized(wg_apply_one(&irfft, 1, &g, options), options->axis,
-                           call->input_specs[0].shape[options->axis]);
-    return wg__vjp_status();
-}
-
 static int rfft_sample(int index, wg_generator *generator, wg_sample *sample) {
     return sample_transform(index, generator, sample, false, false);
-}
-
-static int rfft_bench(wg_generator *generator, wg_sample *sample) {
-    static const fft_options options = {1, 1024, 1, false};
-    return wg__bench_inputs(generator, sample, &options, 1, 2, (int64_t[]){4096, 1024});
-}
-
-static const wg_op rfft = {
-    WG__OP("rfft", 1,
-           "y_k = scale sum_j x_j e^(-2 pi i j k / n) for k = 0 to n/2 along an axis, of n real "
-           "numbers: (...) -> (..., 2), pairs on a new last axis."),
-    .options_size = sizeof(fft_options),
-    .differentiable = 1,
-    .infer = rfft_infer,
-    .forward = rfft_forward,
-    .vjp = rfft_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = rfft_sample,
-    .bench = rfft_bench,
-    .flops = fft_flops,
-    .batch = wg__batch_axis};
-
-/* ---- irfft: the inverse, y_j = scale (x_0 + 2 sum_k Re x_k e^(2 pi i j k / n) + ...), of which
- * the imaginary parts of x_0 and of x_(n/2) are no part.   dx = rfft of g, doubled where x counts
- * twice. ---- */
-
-static int irfft_infer(wg_call *call) {
-    return infer_transform(call, true, false, ((const fft_options *)call->options)->n);
-}
-
-static int irfft_forward(wg_call *call) {
-    return run_transform(call, WG__FFT_HERMITIAN);
-}
-
-static int irfft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const fft_options *options = call->options;
-    wg_tensor *y = wg_apply_one(&rfft, 1, cotangents, options);
-    gradients[0] = resized(weighted(y, options->axis, options->n, 1, 2), options->axis,
-                           call->input_specs[0].shape[options->axis]);
-    return wg__vjp_status();
 }
 
 static int irfft_sample(int index, wg_generator *generator, wg_sample *sample) {
     return sample_transform(index, generator, sample, true, false);
 }
 
-static int irfft_bench(wg_generator *generator, wg_sample *sample) {
-    static const fft_options options = {1, 1024, 1, false};
-    return wg__bench_inputs(generator, sample, &options, 1, 3, (int64_t[]){4096, 513, 2});
-}
+WG__LARGE(fft, fft_options, "2048 1024 2", 1, 1024, 1, false)
+WG__LARGE(rfft, fft_options, "4096 1024", 1, 1024, 1, false)
+WG__LARGE(irfft, fft_options, "4096 513 2", 1, 1024, 1, false)
 
-static const wg_op irfft = {
-    WG__OP("irfft", 1,
-           "The real numbers of which x is the first half of the spectrum: y_j = scale (x_0 + 2 "
-           "sum_k Re x_k e^(2 pi i j k / n) + ...), (..., 2) -> (...)."),
-    .options_size = sizeof(fft_options),
-    .differentiable = 1,
-    .infer = irfft_infer,
-    .forward = irfft_forward,
-    .vjp = irfft_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = irfft_sample,
-    .bench = irfft_bench,
-    .flops = fft_flops,
-    .batch = wg__batch_axis};
+#define FFT(NAME, DOC)                                                                             \
+    {                                                                                              \
+        WG__OP(#NAME, 1, DOC), .options_size = sizeof(fft_options), .differentiable = 1,           \
+                               .infer = fft_infer, .forward = fft_forward, .vjp = fft_vjp,         \
+                               .jvp = wg_jvp_linear, .sample = NAME##_sample,                      \
+                               .bench = NAME##_bench, .flops = fft_flops, .batch = wg__batch_axis  \
+    }
+
+static const wg_op fft =
+    FFT(fft,
+        "y_k = scale sum_j x_j e^(-2 pi i j k / n) along an axis, or with e^(2 pi i j k / n), of n "
+        "complex numbers, the pairs on the last axis: (..., 2) -> (..., 2).");
+static const wg_op rfft =
+    FFT(rfft, "y_k = scale sum_j x_j e^(-2 pi i j k / n) for k = 0 to n/2 along an axis, of n real "
+              "numbers: (...) -> (..., 2), pairs on a new last axis.");
+/* The imaginary parts of x_0 and of x_(n/2) have no part in it. */
+static const wg_op irfft = FFT(
+    irfft, "The real numbers of which x is the first half of the spectrum: y_j = scale (x_0 + 2 "
+           "sum_k Re x_k e^(2 pi i j k / n) + ...), (..., 2) -> (...).");
 
 /* ---- The functions ---- */
 
-static double scale_of(int64_t n, bool inverse, wg_fft_norm norm) {
-    return norm == WG_FFT_ORTHO                   ? 1 / sqrt((double)n)
-           : (norm == WG_FFT_BACKWARD) == inverse ? 1 / (double)n
-                                                  : 1;
+/* Runs a record along one axis. A size of 0 is that of x, of irfft 2 (size - 1). */
+static wg_tensor *along_one(const wg_op *op, const char *name, wg_tensor *x, int64_t n,
+                            int64_t axis, wg_fft_norm norm, bool inverse) {
+    const int along = x ? wg__axis(axis, wg__larger(0, x->spec.ndim - (op != &rfft)), name) : -1;
+    if (along < 0)
+        return NULL;
+    const int64_t size = x->spec.shape[along];
+    if (n == 0)
+        n = op == &irfft ? 2 * (size - 1) : size;
+    const double scale = norm == WG_FFT_ORTHO                   ? 1 / sqrt((double)n)
+                         : (norm == WG_FFT_BACKWARD) == inverse ? 1 / (double)n
+                                                                : 1;
+    return wg__apply_wide_one(op, 1, &x, true, &(fft_options){along, n, scale, inverse});
 }
 
-/* Runs a record. A size of 0 is that of x, of irfft 2 (size - 1). */
-static wg_tensor *transformed(const wg_op *op, const char *name, wg_tensor *x, int64_t n,
-                              int64_t axis, wg_fft_norm norm, bool inverse) {
-    wg_tensor *y = NULL;
-    if (x == NULL)
+/* One axis after the other, from the last on; of irfft, from the first on. */
+static wg_tensor *transformed(const wg_op *op, const char *name, wg_tensor *x, int count,
+                              const int64_t *axes, const int64_t *sizes, wg_fft_norm norm,
+                              bool inverse) {
+    if (!x)
         return NULL;
-    if (norm < WG_FFT_BACKWARD || norm > WG_FFT_FORWARD) {
-        wg_fail(WG_ERROR_ARGUMENT, name, "norm %d is none of wg_fft_norm", (int)norm);
+    if (norm < WG_FFT_BACKWARD || norm > WG_FFT_FORWARD || count < 1 || count > WG_MAX_DIMS) {
+        if (count < 1 || count > WG_MAX_DIMS)
+            wg_fail(WG_ERROR_ARGUMENT, name, "%d axes; there are 1 to %d", count, WG_MAX_DIMS);
+        else
+            wg_fail(WG_ERROR_ARGUMENT, name, "norm %d is none of wg_fft_norm", (int)norm);
         return NULL;
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_dtype dtype = x->spec.dtype;
-    x = wg__widen(wg__as_float(x));
-    const int along =
-        x == NULL ? -1 : wg__axis(axis, wg__larger(0, x->spec.ndim - (op != &rfft)), name);
-    if (along >= 0) {
-        const int64_t size = x->spec.shape[along];
-        if (n == 0)
-            n = op == &irfft ? 2 * (size - 1) : size;
-        y = wg__narrow(
-            wg_apply_one(op, 1, &x, &(fft_options){along, n, scale_of(n, inverse, norm), inverse}),
-            dtype);
+    for (int k = 0; k < count && x; k++) {
+        const int i = op == &irfft ? k : count - 1 - k;
+        x = along_one(i == count - 1 ? op : &fft, name, x, sizes ? sizes[i] : 0, axes[i], norm,
+                      inverse);
     }
-    return wg_scope_end(&scope, y);
+    return wg_scope_end(&scope, x);
 }
 
-wg_tensor *wg_fft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm) {
-    return transformed(&fft, "fft", x, n, axis, norm, false);
+wg_tensor *wg_fft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
+                  wg_fft_norm norm) {
+    return transformed(&fft, "fft", x, axis_count, axes, sizes, norm, false);
 }
 
-wg_tensor *wg_ifft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm) {
-    return transformed(&fft, "ifft", x, n, axis, norm, true);
-}
-
-wg_tensor *wg_rfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm) {
-    return transformed(&rfft, "rfft", x, n, axis, norm, false);
-}
-
-wg_tensor *wg_irfft(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm) {
-    return transformed(&irfft, "irfft", x, n, axis, norm, true);
-}
-
-typedef wg_tensor *one_axis(wg_tensor *x, int64_t n, int axis, wg_fft_norm norm);
-
-/* One axis after the other. */
-static wg_tensor *along_two(wg_tensor *x, one_axis *first, int64_t n_first, int axis_first,
-                            one_axis *second, int64_t n_second, int axis_second, wg_fft_norm norm) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope,
-                        second(first(x, n_first, axis_first, norm), n_second, axis_second, norm));
-}
-
-wg_tensor *wg_fft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+wg_tensor *wg_ifft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                    wg_fft_norm norm) {
-    return along_two(x, wg_fft, n_b, axis_b, wg_fft, n_a, axis_a, norm);
+    return transformed(&fft, "ifft", x, axis_count, axes, sizes, norm, true);
 }
 
-wg_tensor *wg_ifft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
+wg_tensor *wg_rfft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
+                   wg_fft_norm norm) {
+    return transformed(&rfft, "rfft", x, axis_count, axes, sizes, norm, false);
+}
+
+wg_tensor *wg_irfft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                     wg_fft_norm norm) {
-    return along_two(x, wg_ifft, n_b, axis_b, wg_ifft, n_a, axis_a, norm);
-}
-
-wg_tensor *wg_rfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
-                    wg_fft_norm norm) {
-    return along_two(x, wg_rfft, n_b, axis_b, wg_fft, n_a, axis_a, norm);
-}
-
-wg_tensor *wg_irfft2(wg_tensor *x, int64_t n_a, int64_t n_b, int axis_a, int axis_b,
-                     wg_fft_norm norm) {
-    return along_two(x, wg_ifft, n_a, axis_a, wg_irfft, n_b, axis_b, norm);
+    return transformed(&irfft, "irfft", x, axis_count, axes, sizes, norm, true);
 }
 
 /* ---- Convolution by way of transforms: Y = sum_c X_c conj(W_c) at each frequency. ---- */
@@ -822,8 +719,10 @@ wg_tensor *wg_fft_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, int64
     const int64_t n = smooth_size(length + length % 2);
     if (padding > 0)
         x = wg_pad(x, 1, (int64_t[]){padding, padding}, WG_PAD_CONSTANT, 0);
-    y = correlated(wg_rfft(x, n, -1, WG_FFT_BACKWARD), wg_rfft(weight, n, -1, WG_FFT_BACKWARD));
-    y = wg_narrow(wg_irfft(y, n, -1, WG_FFT_BACKWARD), -1, 0, length - kernel + 1);
+    const int64_t last = -1;
+    y = correlated(wg_rfft(x, 1, &last, &n, WG_FFT_BACKWARD),
+                   wg_rfft(weight, 1, &last, &n, WG_FFT_BACKWARD));
+    y = wg_narrow(wg_irfft(y, 1, &last, &n, WG_FFT_BACKWARD), -1, 0, length - kernel + 1);
     if (bias != NULL)
         y = wg_add(y, wg_unsqueeze(bias, 1));
     return wg_scope_end(&scope, y);
