@@ -255,6 +255,10 @@ wg_tensor *wg__sample_f32(wg_generator *generator, int ndim, const int64_t *shap
     return wg_rand(generator, WG_F32, ndim, shape);
 }
 
+wg_tensor *wg__sample_normal_f32(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_randn(generator, WG_F32, ndim, shape);
+}
+
 typedef struct sample_shape {
     int ndim;
     int64_t shape[4];

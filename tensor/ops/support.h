@@ -221,8 +221,9 @@ wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t 
 wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t *shape);
 
-/* f32 from 0 to 1. */
+/* f32 from 0 to 1, and normally distributed. */
 wg_tensor *wg__sample_f32(wg_generator *generator, int ndim, const int64_t *shape);
+wg_tensor *wg__sample_normal_f32(wg_generator *generator, int ndim, const int64_t *shape);
 
 /* The samples of ops of one input, and of two that broadcast: returns what wg_op.sample does. */
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);
@@ -236,18 +237,6 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
         static const OPTIONS options[] = {__VA_ARGS__};                                            \
         sample->options = &options[index % (int)(sizeof options / sizeof *options)];               \
         return wg__sample_unary(index, generator, sample, wg__sample_normal);                      \
-    }
-
-/* NAME_sample of an op of one input of that rank: each sample is {options, shape}. */
-#define WG__SAMPLES(NAME, OPTIONS, RANK, ...)                                                      \
-    static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
-        static const struct {                                                                      \
-            OPTIONS options;                                                                       \
-            int64_t shape[RANK];                                                                   \
-        } cases[] = {__VA_ARGS__};                                                                 \
-        if (index >= (int)(sizeof cases / sizeof *cases))                                          \
-            return 0;                                                                              \
-        return wg__sample_one(generator, sample, &cases[index].options, RANK, cases[index].shape); \
     }
 
 /* The inputs of a sample: "2 3, 4, -," are four of the shapes (2, 3), (4), an absent one and a
@@ -282,14 +271,17 @@ int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *sh
                    : 0;                                                                            \
     }
 
-/* NAME_bench of an op: its one large sample, of f32 from 0 to 1. The initializer of the options
- * follows. */
+/* NAME_bench of an op: its one large sample. The initializer of the options follows; 0 for an op
+ * without options, of type int. WG__LARGE is of f32 from 0 to 1. */
 #define WG__LARGE(NAME, OPTIONS, SHAPES, ...)                                                      \
+    WG__LARGE_BY(NAME, OPTIONS, (wg__sample_f32), SHAPES, __VA_ARGS__)
+#define WG__LARGE_BY(NAME, OPTIONS, SAMPLERS, SHAPES, ...)                                         \
     static int NAME##_bench(wg_generator *generator, wg_sample *sample) {                          \
         static const OPTIONS options = {__VA_ARGS__};                                              \
-        static const wg__sampler uniform[] = {wg__sample_f32};                                     \
+        static const wg__sampler samplers[] = WG__IN_BRACES SAMPLERS;                              \
         sample->options = &options;                                                                \
-        return wg__sample_shapes(generator, sample, SHAPES, 1, uniform);                           \
+        return wg__sample_shapes(generator, sample, SHAPES,                                        \
+                                 (int)(sizeof samplers / sizeof *samplers), samplers);             \
     }
 
 /* The samples of an op of three inputs that broadcast, each made by its sampler. */

@@ -84,21 +84,11 @@ static int interpolate_decompose(wg_call *call) {
     return wg__set_output(call, y);
 }
 
-static int interpolate_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        interpolate_options options;
-        int64_t shape[FEWEST + AXES];
-    } cases[] = {
-        {{WG_INTERPOLATE_NEAREST, false, 1, {5}}, {2, 1, 3}},
-        {{WG_INTERPOLATE_LINEAR, false, 2, {5, 2}}, {1, 2, 3, 4}},
-        {{WG_INTERPOLATE_LINEAR, true, 2, {4, 1}}, {1, 2, 3, 2}},
-        {{WG_INTERPOLATE_LINEAR, false, 3, {2, 3, 1}}, {1, 1, 2, 2, 2}},
-    };
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    return wg__sample_one(generator, sample, &cases[index].options,
-                          cases[index].options.rank + FEWEST, cases[index].shape);
-}
+WG__EXAMPLES(interpolate, interpolate_options, (wg__sample_normal),
+             {{WG_INTERPOLATE_NEAREST, false, 1, {5}}, "2 1 3"},
+             {{WG_INTERPOLATE_LINEAR, false, 2, {5, 2}}, "1 2 3 4"},
+             {{WG_INTERPOLATE_LINEAR, true, 2, {4, 1}}, "1 2 3 2"},
+             {{WG_INTERPOLATE_LINEAR, false, 3, {2, 3, 1}}, "1 1 2 2 2"})
 
 /* 2^22 outputs. */
 WG__BENCH(interpolate, interpolate_options, 1, 4, (4, 64, 64, 64), WG_INTERPOLATE_LINEAR, false, 2,

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "tensor/easy.h"
-#include "tensor/iter.h"
+#include "tensor/internal.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 

@@ -86,14 +86,11 @@ static int nonzero_forward(wg_call *call) {
     return call->outputs[0] == NULL ? -1 : 0;
 }
 
-static int nonzero_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const int ndims[] = {2, 0, 1, 3};
-    if (index >= 4)
-        return 0;
-    wg_tensor *x = wg_randint(generator, -1, 2, ndims[index], (int64_t[]){3, 4, 2});
-    sample->inputs[0] = wg_cast(x, WG_F64);
-    return wg__sample_status(sample, 1);
+static wg_tensor *with_zeros(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_cast(wg_randint(generator, -1, 2, ndim, shape), WG_F64);
 }
+
+WG__SHAPES(nonzero, (with_zeros), "3 4", "", "3", "3 4 2")
 
 static int nonzero_bench(wg_generator *generator, wg_sample *sample) {
     sample->inputs[0] = wg_cast(wg_randint(generator, 0, 2, 2, (int64_t[]){2048, 2048}), WG_F32);
@@ -212,16 +209,12 @@ static int bincount_decompose(wg_call *call) {
                           wg_scatter_add(wg_zeros(weights->spec.dtype, 1, &length), 0, x, weights));
 }
 
-static int bincount_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const bincount_options options[] = {{0}, {9}, {0}};
-    static const int64_t sizes[] = {7, 5, 0};
-    if (index >= 3)
-        return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg_randint(generator, 0, 4, 1, &sizes[index]);
-    sample->inputs[1] = wg__sample_normal(generator, 1, &sizes[index]);
-    return wg__sample_status(sample, 2);
+static wg_tensor *below_4(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_randint(generator, 0, 4, ndim, shape);
 }
+
+WG__EXAMPLES(bincount, bincount_options, (below_4, wg__sample_normal), {{0}, "7, 7"}, {{9}, "5, 5"},
+             {{0}, "0, 0"})
 
 static const wg_op bincount = {
     WG__OP_OF("bincount", 1, 2, 1,
@@ -725,15 +718,11 @@ static int masked_select_decompose(wg_call *call) {
     return wg__set_output(call, wg_index_select(flat(x), 0, true_places(mask)));
 }
 
-static int masked_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const int ndims[][2] = {{2, 2}, {2, 1}, {0, 0}};
-    if (index >= 3)
-        return 0;
-    sample->inputs[0] = wg__sample_normal(generator, ndims[index][0], (int64_t[]){4, 4});
-    wg_tensor *truth = wg_randint(generator, 0, 2, ndims[index][1], (int64_t[]){4, 4});
-    sample->inputs[1] = wg_cast(truth, WG_BOOL);
-    return wg__sample_status(sample, 2);
+static wg_tensor *sample_mask(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_cast(wg_randint(generator, 0, 2, ndim, shape), WG_BOOL);
 }
+
+WG__SHAPES(masked, (wg__sample_normal, sample_mask), "4 4, 4 4", "4 4, 4", ",")
 
 static int masked_bench(wg_generator *generator, wg_sample *sample) {
     sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
@@ -784,13 +773,8 @@ static int masked_scatter_decompose(wg_call *call) {
     return wg__set_output(call, wg_reshape(y, x->ndim, x->shape));
 }
 
-static int masked_scatter_sample(int index, wg_generator *generator, wg_sample *sample) {
-    const int status = masked_sample(index, generator, sample);
-    if (status <= 0)
-        return status;
-    sample->inputs[2] = wg__sample_normal(generator, 2, (int64_t[]){4, 5});
-    return wg__sample_status(sample, 3);
-}
+WG__SHAPES(masked_scatter, (wg__sample_normal, sample_mask, wg__sample_normal), "4 4, 4 4, 4 5",
+           "4 4, 4, 4 5", ", , 4 5")
 
 static const wg_op masked_scatter = {
     WG__OP("masked_scatter", 3,

@@ -63,7 +63,7 @@ static const wg_op gather = {
     .batch = wg__batch_axis};
 
 wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index) {
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, "gather");
+    const int along = wg__axis_of(x, axis, "gather");
     if (along < 0)
         return NULL;
     wg_scope scope;
@@ -111,8 +111,7 @@ static int check_line_index(const wg_tensor *x, int axis, const wg_tensor *index
 }
 
 wg_tensor *wg_index_select(wg_tensor *x, int axis, wg_tensor *index) {
-    const int along =
-        x == NULL || index == NULL ? -1 : wg__axis(axis, x->spec.ndim, "index_select");
+    const int along = index ? wg__axis_of(x, axis, "index_select") : -1;
     if (along < 0)
         return NULL;
     wg_scope scope;
@@ -198,16 +197,12 @@ static int embedding_decompose(wg_call *call) {
         call, wg_reshape(rows, call->output_specs[0].ndim, call->output_specs[0].shape));
 }
 
-static int embedding_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const embedding_options no_padding = {-1};
-    static const int ndims[] = {1, 2, 0};
-    if (index >= 3)
-        return 0;
-    sample->options = &no_padding;
-    sample->inputs[0] = wg__sample_normal(generator, 2, (int64_t[]){5, 3});
-    sample->inputs[1] = wg_randint(generator, 0, 5, ndims[index], (int64_t[]){4, 2});
-    return wg__sample_status(sample, 2);
+static wg_tensor *rows_below_5(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_randint(generator, 0, 5, ndim, shape);
 }
+
+WG__EXAMPLES(embedding, embedding_options, (wg__sample_normal, rows_below_5), {{-1}, "5 3, 4"},
+             {{-1}, "5 3, 4 2"}, {{-1}, "5 3,"})
 
 static const wg_op embedding = {
     WG__OP("embedding_op", 2,
@@ -273,14 +268,7 @@ static int one_hot_forward(wg_call *call) {
     return 0;
 }
 
-static int one_hot_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const one_hot_options options = {4};
-    if (index >= 2)
-        return 0;
-    sample->options = &options;
-    sample->inputs[0] = wg_randint(generator, 0, 4, 2 * index, (int64_t[]){3, 2});
-    return wg__sample_status(sample, 1);
-}
+WG__EXAMPLES(one_hot, one_hot_options, (rows_below_5), {{5}, ""}, {{5}, "3 2"})
 
 static const wg_op one_hot = {
     WG__OP("one_hot", 1, "index (...) -> (..., classes), i64: 1 at each index, else 0."),
@@ -516,7 +504,7 @@ static const wg_op scatter_add = {
  * once. */
 static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tensor *index,
                                 wg_tensor *src) {
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
+    const int along = wg__axis_of(x, axis, op->name);
     if (along < 0)
         return NULL;
     wg_tensor *y = NULL;

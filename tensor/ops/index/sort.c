@@ -398,15 +398,6 @@ static double sort_flops(const wg_call *call) {
     return (double)wg__spec_count(x) * log2(2 + (double)x->shape[axis_of(call)]);
 }
 
-static int two_outputs(int status, wg_tensor *const *outputs, wg_tensor **first,
-                       wg_tensor **second) {
-    if (first != NULL)
-        *first = outputs[0];
-    if (second != NULL)
-        *second = outputs[1];
-    return status;
-}
-
 /* The members that sort and topk share. */
 #define CHOICE(NAME, DOC)                                                                          \
     WG__OP_OF(#NAME, 1, 1, 2, DOC),                                                                \
@@ -437,16 +428,8 @@ static int sort_forward(wg_call *call) {
                        options->descending);
 }
 
-static int sort_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const sort_options options[] = {{1, false}, {0, true}, {1, true}, {0, false}};
-    static const int64_t shapes[][3] = {{2, 5}, {4, 2}, {2, 3, 2}, {1}};
-    static const int ranks[] = {2, 2, 3, 1};
-    if (index >= 4)
-        return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_distinct(generator, ranks[index], shapes[index]);
-    return wg__sample_status(sample, 1);
-}
+WG__EXAMPLES(sort, sort_options, (wg__sample_distinct), {{1, false}, "2 5"}, {{0, true}, "4 2"},
+             {{1, true}, "2 3 2"}, {{0, false}, "1"})
 
 WG__BENCH(sort, sort_options, 1, 2, (1024, 4096), 1, false)
 
@@ -457,10 +440,10 @@ static const wg_op sort = {
 
 int wg_sort(wg_tensor *x, int axis, bool descending, wg_tensor **values, wg_tensor **indices) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, sort.name);
+    const int along = wg__axis_of(x, axis, sort.name);
     const int status =
         along < 0 ? -1 : wg_apply(&sort, 1, &x, &(sort_options){along, descending}, outputs);
-    return two_outputs(status, outputs, values, indices);
+    return wg__give(status, outputs, values, indices);
 }
 
 /* ---- argsort: the second output of sort alone. ---- */
@@ -482,7 +465,7 @@ static const wg_op argsort = {
 };
 
 wg_tensor *wg_argsort(wg_tensor *x, int axis, bool descending) {
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, argsort.name);
+    const int along = wg__axis_of(x, axis, argsort.name);
     if (along < 0)
         return NULL;
     return wg_apply_one(&argsort, 1, &x, &(sort_options){along, descending});
@@ -513,13 +496,8 @@ static int topk_forward(wg_call *call) {
     return order_lines(call, options->axis, options->k, options->largest);
 }
 
-static int topk_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const topk_options options[] = {{1, 2, true}, {0, 3, false}, {1, 3, true}, {0, 1, true}};
-    const int status = sort_sample(index, generator, sample);
-    if (status > 0)
-        sample->options = &options[index];
-    return status;
-}
+WG__EXAMPLES(topk, topk_options, (wg__sample_distinct), {{1, 2, true}, "2 5"},
+             {{0, 3, false}, "4 2"}, {{1, 3, true}, "2 3 2"}, {{0, 1, true}, "1"})
 
 WG__BENCH(topk, topk_options, 1, 2, (1024, 4096), 1, 40, true)
 
@@ -532,10 +510,10 @@ static const wg_op topk = {
 int wg_topk(wg_tensor *x, int64_t k, int axis, bool largest, wg_tensor **values,
             wg_tensor **indices) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, topk.name);
+    const int along = wg__axis_of(x, axis, topk.name);
     const int status =
         along < 0 ? -1 : wg_apply(&topk, 1, &x, &(topk_options){along, k, largest}, outputs);
-    return two_outputs(status, outputs, values, indices);
+    return wg__give(status, outputs, values, indices);
 }
 
 /* ---- median: y = element (n - 1) / 2 of the order along one axis; NaN if there is one.
@@ -593,13 +571,8 @@ static int median_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **out
     return wg__vjp_status();
 }
 
-static int median_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const median_options options[] = {{1, false}, {0, true}, {1, true}, {0, false}};
-    const int status = sort_sample(index, generator, sample);
-    if (status > 0)
-        sample->options = &options[index];
-    return status;
-}
+WG__EXAMPLES(median, median_options, (wg__sample_distinct), {{1, false}, "2 5"}, {{0, true}, "4 2"},
+             {{1, true}, "2 3 2"}, {{0, false}, "1"})
 
 WG__BENCH(median, median_options, 1, 2, (1024, 4096), 1, false)
 
@@ -624,7 +597,7 @@ static const wg_op median = {
 
 wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, median.name);
+    const int along = wg__axis_of(x, axis, median.name);
     if (along < 0)
         return NULL;
     wg_scope scope;
@@ -708,9 +681,7 @@ static int unique_sample(int index, wg_generator *generator, wg_sample *sample) 
     return wg__sample_status(sample, 1);
 }
 
-static int unique_bench(wg_generator *generator, wg_sample *sample) {
-    return wg__bench_inputs(generator, sample, NULL, 1, 2, (int64_t[]){1024, 1024});
-}
+WG__LARGE(unique, int, "1024 1024", 0)
 
 static const wg_op unique = {
     WG__OP_OF(

@@ -41,23 +41,13 @@ static wg_tensor *triangular(wg_tensor *t, wg_tensor *b, bool upper) {
     return wg_solve_triangular(t, b, upper, false, false);
 }
 
-/* The sum of two terms, either of which may be absent. */
-static wg_tensor *plus(wg_tensor *a, wg_tensor *b) {
-    return !a ? b : !b ? a : wg_add(a, b);
-}
-
 /* ---- Values that are equal but for rounding ---- */
-
-static double value_at(const wg_tensor *x, int64_t i) {
-    return x->spec.dtype == WG_F32 ? ((const float *)wg__tensor_address(x))[i]
-                                   : ((const double *)wg__tensor_address(x))[i];
-}
 
 /* The error that values carry: a few units in the last place of the largest of each row. */
 static double rounding_of(const wg_tensor *values, int64_t row, int64_t n) {
     double largest = 0;
     for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs(value_at(values, row * n + i)));
+        largest = fmax(largest, fabs(wg__value_at(values, row * n + i)));
     return 8 * largest * (values->spec.dtype == WG_F32 ? FLT_EPSILON : DBL_EPSILON);
 }
 
@@ -70,7 +60,8 @@ static int check_distinct(const wg_call *call, wg_tensor *values, const char *wh
     for (int64_t row = 0; n > 0 && row < count / n; row++) {
         const double rounding = rounding_of(values, row, n);
         for (int64_t i = 0; i + 1 < n; i++) {
-            const double a = value_at(values, row * n + i), b = value_at(values, row * n + i + 1);
+            const double a = wg__value_at(values, row * n + i),
+                         b = wg__value_at(values, row * n + i + 1);
             char text[64];
             if (fabs(a - b) <= rounding)
                 return wg__op_fail(call, WG_ERROR_GRADIENT,
@@ -92,12 +83,13 @@ static int check_full_rank(const wg_call *call, wg_tensor *values) {
     const int64_t n = wg_tensor_size(values, -1), count = wg_tensor_count(values);
     for (int64_t row = 0; n > 0 && row < count / n; row++) {
         char text[64];
-        if (value_at(values, row * n + n - 1) <= rounding_of(values, row, n))
+        if (wg__value_at(values, row * n + n - 1) <= rounding_of(values, row, n))
             return wg__op_fail(
                 call, WG_ERROR_GRADIENT,
                 "the smallest singular value of %s, %.9g, is 0 but for rounding: its "
                 "vectors are not unique and have no derivative",
-                wg__matrix_text(text, sizeof text, call, row), value_at(values, row * n + n - 1));
+                wg__matrix_text(text, sizeof text, call, row),
+                wg__value_at(values, row * n + n - 1));
     }
     return 0;
 }
@@ -106,7 +98,7 @@ static int check_full_rank(const wg_call *call, wg_tensor *values) {
 static int check_finite(const wg_call *call, wg_tensor *x) {
     const int64_t count = wg_tensor_count(x);
     for (int64_t i = 0; i < count; i++)
-        if (!isfinite(value_at(x, i)))
+        if (!isfinite(wg__value_at(x, i)))
             return wg__op_fail(call, WG_ERROR_ARGUMENT,
                                "it has elements that are infinite or NaN; wg_isfinite says which");
     return 0;
@@ -131,10 +123,7 @@ static int cholesky_forward(wg_call *call) {
     wg_tensor *a = wg__symmetric_part(call->inputs[0]); /* so rows are columns */
     a = a ? wg_contiguous(a) : NULL;
     wg__lapack job = wg__lapack_job(call);
-    if (!a)
-        return -1;
-    job.a = wg__tensor_address(a);
-    if (wg__lapack_cholesky(&job) < 0)
+    if (wg__lapack_run(&job, WG__CHOLESKY, a) < 0)
         return -1;
     char text[64];
     if (job.info != 0)
@@ -175,22 +164,16 @@ static wg_tensor *positive_definite(wg_tensor *b) {
                   wg_eye(b->spec.dtype, n, n));
 }
 
-static int cholesky_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndim;
-        int64_t shape[3];
-    } cases[] = {{2, {3, 3}}, {3, {2, 2, 2}}, {2, {1, 1}}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->inputs[0] =
-        positive_definite(wg_randn(generator, WG_F64, cases[index].ndim, cases[index].shape));
-    return wg__sample_status(sample, 1);
+static wg_tensor *sample_definite(wg_generator *generator, int ndim, const int64_t *shape) {
+    return positive_definite(wg_randn(generator, WG_F64, ndim, shape));
 }
 
-static int symmetric_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[0] = positive_definite(wg__bench_matrices(generator));
-    return wg__sample_status(sample, 1);
+static wg_tensor *large_definite(wg_generator *generator, int ndim, const int64_t *shape) {
+    return positive_definite(wg__sample_large_matrices(generator, ndim, shape));
 }
+
+WG__SHAPES(cholesky, (sample_definite), "3 3", "2 2 2", "1 1")
+WG__LARGE_BY(symmetric, int, (large_definite), "64 128 128", 0)
 
 static double cubic_flops(const wg_call *call) {
     const wg_spec *a = &call->input_specs[0];
@@ -215,7 +198,7 @@ static const wg_op cholesky = {
     .batch = wg_batch_aligned};
 
 wg_tensor *wg_cholesky(wg_tensor *a, bool upper) {
-    wg_tensor *l = wg__apply_matrix(&cholesky, a, NULL);
+    wg_tensor *l = wg__apply_wide_one(&cholesky, 1, &a, true, NULL);
     return upper ? wg__transposed(l) : l;
 }
 
@@ -250,12 +233,11 @@ static int qr_forward(wg_call *call) {
     wg_tensor *a = wg__column_major(call->inputs[0]);
     wg_tensor *q = wg__column_major_new(&call->output_specs[Q]);
     wg__lapack job = wg__lapack_job(call);
-    if (!a || !q)
+    if (!q)
         return -1;
     job.full = options->complete;
-    job.a = wg__tensor_address(a);
     job.u = wg__tensor_address(q);
-    if (wg__lapack_qr(&job) < 0)
+    if (wg__lapack_run(&job, WG__QR, a) < 0)
         return -1;
     const wg_spec *r = &call->output_specs[R];
     call->outputs[Q] = q;
@@ -281,11 +263,11 @@ static int qr_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradi
         return -1;
     wg_tensor *m = cotangents[R] ? wg_matmul(r, wg__transposed(cotangents[R])) : NULL;
     if (sum)
-        m = plus(m, wg_neg(wg_matmul(wg__transposed(sum), q)));
+        m = wg__plus(m, wg_neg(wg_matmul(wg__transposed(sum), q)));
     if (!m)
         return wg__vjp_status();
     wg_tensor *mirrored = wg_add(wg_tril(m, 0), wg__transposed(wg_tril(m, -1)));
-    sum = plus(sum, wg_matmul(q, mirrored));
+    sum = wg__plus(sum, wg_matmul(q, mirrored));
     gradients[0] = wg__transposed(triangular(r, wg__transposed(sum), true));
     return wg__vjp_status();
 }
@@ -303,15 +285,8 @@ static int qr_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_
     return wg__vjp_status();
 }
 
-WG__MATRIX_SAMPLES(qr, wg__sample_matrices, qr_options, {{false}, 2, {4, 3}},
-                   {{false}, 3, {2, 3, 2}})
-
-static int qr_bench(wg_generator *generator, wg_sample *sample) {
-    static const qr_options options = {false};
-    sample->options = &options;
-    sample->inputs[0] = wg__bench_matrices(generator);
-    return wg__sample_status(sample, 1);
-}
+WG__EXAMPLES(qr, qr_options, (wg__sample_matrices), {{false}, "4 3"}, {{false}, "2 3 2"})
+WG__LARGE_BY(qr, qr_options, (wg__sample_large_matrices), "64 128 128", false)
 
 static const wg_op qr = {
     WG__OP_OF(
@@ -338,8 +313,8 @@ static const wg_op qr = {
 /* Of a wide A = (A1 A2), with a square A1 = Q R1: R = (R1, Q^T A2). */
 static int qr_of_wide(wg_tensor *a, wg_tensor **outputs) {
     const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
-    wg_tensor *parts[2];
-    if (wg__apply_matrices(&qr, wg_narrow(a, -1, 0, m), &(qr_options){false}, outputs) < 0)
+    wg_tensor *parts[2], *square = wg_narrow(a, -1, 0, m);
+    if (wg__apply_wide(&qr, 1, &square, true, &(qr_options){false}, outputs) < 0)
         return -1;
     parts[0] = outputs[R];
     parts[1] = wg_matmul(wg__transposed(outputs[Q]), wg_narrow(a, -1, m, n - m));
@@ -353,7 +328,7 @@ int wg_qr(wg_tensor *a, bool complete, wg_tensor **q, wg_tensor **r) {
     wg_scope scope;
     wg_scope_begin(&scope);
     const int status = wide ? qr_of_wide(wg__as_float(a), outputs)
-                            : wg__apply_matrices(&qr, a, &(qr_options){complete}, outputs);
+                            : wg__apply_wide(&qr, 1, &a, true, &(qr_options){complete}, outputs);
     if (q)
         *q = status < 0 ? NULL : wg_scope_escape(outputs[Q]);
     if (r)
@@ -385,9 +360,8 @@ static int eigh_forward(wg_call *call) {
     wg__lapack job = wg__lapack_job(call);
     if (!v || !w || check_finite(call, v) < 0)
         return -1;
-    job.a = wg__tensor_address(v);
     job.s = wg__tensor_address(w);
-    if (wg__lapack_eigh(&job) < 0)
+    if (wg__lapack_run(&job, WG__EIGH, v) < 0)
         return -1;
     call->outputs[W] = w;
     call->outputs[V] = v;
@@ -413,7 +387,7 @@ static int eigh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
         inner = over_differences(wg_matmul(transposed, cotangents[V]), w);
     }
     if (cotangents[W])
-        inner = plus(inner, as_diagonal(cotangents[W]));
+        inner = wg__plus(inner, as_diagonal(cotangents[W]));
     gradients[0] = wg__symmetric_part(wg_matmul(wg_matmul(v, inner), transposed));
     return wg__vjp_status();
 }
@@ -436,16 +410,7 @@ static wg_tensor *with_distinct_eigenvalues(wg_generator *generator, int ndim,
                   as_diagonal(wg_mul_scalar(wg_arange(WG_F64, 0, (double)shape[ndim - 1], 1), 2)));
 }
 
-static int eigh_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndim;
-        int64_t shape[3];
-    } cases[] = {{2, {3, 3}}, {3, {2, 2, 2}}, {2, {1, 1}}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->inputs[0] = with_distinct_eigenvalues(generator, cases[index].ndim, cases[index].shape);
-    return wg__sample_status(sample, 1);
-}
+WG__SHAPES(eigh, (with_distinct_eigenvalues), "3 3", "2 2 2", "1 1")
 
 static const wg_op eigh = {
     WG__OP_OF(
@@ -470,12 +435,8 @@ static const wg_op eigh = {
 
 int wg_eigh(wg_tensor *a, wg_tensor **eigenvalues, wg_tensor **eigenvectors) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
-    const int status = wg__apply_matrices(&eigh, a, NULL, outputs);
-    if (eigenvalues)
-        *eigenvalues = outputs[W];
-    if (eigenvectors)
-        *eigenvectors = outputs[V];
-    return status;
+    return wg__give(wg__apply_wide(&eigh, 1, &a, true, NULL, outputs), outputs, eigenvalues,
+                    eigenvectors);
 }
 
 wg_tensor *wg_eigvalsh(wg_tensor *a) {
@@ -526,7 +487,6 @@ static int svd_forward(wg_call *call) {
     if (!a || !u || !s || !vt || check_finite(call, a) < 0)
         return -1;
     job.full = options->full_matrices;
-    job.a = wg__tensor_address(a);
     job.u = wg__tensor_address(u);
     job.s = wg__tensor_address(s);
     job.vt = wg__tensor_address(vt);
@@ -539,7 +499,7 @@ static int svd_forward(wg_call *call) {
             if (!one || wg_copy_(square, one) < 0)
                 return -1;
         }
-    else if (wg__lapack_svd(&job) < 0)
+    else if (wg__lapack_run(&job, WG__SVD, a) < 0)
         return -1;
     call->outputs[U] = u;
     call->outputs[S] = s;
@@ -596,14 +556,14 @@ static int svd_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     if (gu)
         inner = wg_mul(skew_over_differences(wg_matmul(wg__transposed(u), gu), s), of_columns);
     if (gv)
-        inner = plus(inner, wg_mul(of_rows, skew_over_differences(wg_matmul(vt, gv), s)));
+        inner = wg__plus(inner, wg_mul(of_rows, skew_over_differences(wg_matmul(vt, gv), s)));
     if (cotangents[S])
-        inner = plus(inner, as_diagonal(cotangents[S]));
+        inner = wg__plus(inner, as_diagonal(cotangents[S]));
     if (gu && m > n)
         rest = wg_matmul(wg_div(outside(u, gu), of_columns), vt);
     if (gv && n > m)
         rest = wg_matmul(u, wg__transposed(wg_div(outside(v, gv), of_columns)));
-    gradients[0] = plus(wg_matmul(wg_matmul(u, inner), vt), rest);
+    gradients[0] = wg__plus(wg_matmul(wg_matmul(u, inner), vt), rest);
     return wg__vjp_status();
 }
 
@@ -633,15 +593,9 @@ static int svd_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     return wg__vjp_status();
 }
 
-WG__MATRIX_SAMPLES(svd, wg__sample_normal, svd_options, {{false}, 2, {3, 3}}, {{false}, 2, {4, 2}},
-                   {{false}, 3, {2, 2, 3}})
-
-static int svd_bench(wg_generator *generator, wg_sample *sample) {
-    static const svd_options options = {false};
-    sample->options = &options;
-    sample->inputs[0] = wg__bench_matrices(generator);
-    return wg__sample_status(sample, 1);
-}
+WG__EXAMPLES(svd, svd_options, (wg__sample_normal), {{false}, "3 3"}, {{false}, "4 2"},
+             {{false}, "2 2 3"})
+WG__LARGE_BY(svd, svd_options, (wg__sample_large_matrices), "64 128 128", false)
 
 static const wg_op svd = {
     WG__OP_OF(
@@ -667,14 +621,10 @@ static const wg_op svd = {
 
 int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_tensor **vt) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
-    const int status = wg__apply_matrices(&svd, a, &(svd_options){full_matrices}, outputs);
-    if (u)
-        *u = outputs[U];
-    if (s)
-        *s = outputs[S];
+    const int status = wg__apply_wide(&svd, 1, &a, true, &(svd_options){full_matrices}, outputs);
     if (vt)
         *vt = outputs[VT];
-    return status;
+    return wg__give(status, outputs, u, s);
 }
 
 /* ---- svdvals: S alone, without the vectors, which derivatives then compute. ---- */
@@ -692,9 +642,8 @@ static int svdvals_forward(wg_call *call) {
     wg__lapack job = wg__lapack_job(call);
     if (!a || check_finite(call, a) < 0)
         return -1;
-    job.a = wg__tensor_address(a);
     job.s = wg__tensor_address(call->outputs[0]);
-    if (job.m > 0 && job.n > 0 && wg__lapack_svd(&job) < 0)
+    if (job.m > 0 && job.n > 0 && wg__lapack_run(&job, WG__SVD, a) < 0)
         return -1;
     return job.info != 0 ? fail_converging(call, &job) : 0;
 }
@@ -736,7 +685,7 @@ static const wg_op svdvals = {
 wg_tensor *wg_svdvals(wg_tensor *a) {
     wg_tensor *values = NULL;
     if (!a || !wg_requires_grad(a) || !wg_grad_enabled())
-        return wg__apply_matrix(&svdvals, a, &(svd_options){false});
+        return wg__apply_wide_one(&svdvals, 1, &a, true, &(svd_options){false});
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_svd(a, false, NULL, &values, NULL);

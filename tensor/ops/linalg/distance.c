@@ -405,29 +405,12 @@ static double cdist_flops(const wg_call *call) {
 }
 
 /* Few points, and so many that a product serves them; batches that broadcast. */
-static int cdist_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const cdist_options options[] = {{2}, {1}, {3}, {INFINITY}, {1.5}, {2}, {0}};
-    static const struct {
-        int ndim;
-        int64_t shape[4];
-    } points[][2] = {{{2, {3, 2}}, {2, {4, 2}}},       {{3, {2, 2, 3}}, {2, {3, 3}}},
-                     {{2, {2, 5}}, {2, {3, 5}}},       {{2, {3, 3}}, {2, {2, 3}}},
-                     {{3, {2, 2, 2}}, {3, {1, 3, 2}}}, {{2, {26, 8}}, {2, {26, 8}}},
-                     {{2, {2, 2}}, {2, {3, 2}}}};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    sample->options = &options[index];
-    for (int i = 0; i < 2; i++)
-        sample->inputs[i] =
-            wg_randn(generator, WG_F64, points[index][i].ndim, points[index][i].shape);
-    return wg__sample_status(sample, 2);
-}
+WG__EXAMPLES(cdist, cdist_options, (wg__sample_normal), {{2}, "3 2, 4 2"}, {{1}, "2 2 3, 3 3"},
+             {{3}, "2 5, 3 5"}, {{INFINITY}, "3 3, 2 3"}, {{1.5}, "2 2 2, 1 3 2"},
+             {{2}, "26 8, 26 8"}, {{0}, "2 2, 3 2"})
 
 /* 2^31 operations of the product. */
-static int cdist_bench(wg_generator *generator, wg_sample *sample) {
-    static const cdist_options options = {2};
-    return wg__bench_inputs(generator, sample, &options, 2, 2, (int64_t[]){2048, 256});
-}
+WG__LARGE(cdist, cdist_options, "2048 256, 2048 256", 2)
 
 static const wg_op cdist = {
     WG__OP("cdist", 2,
@@ -447,15 +430,8 @@ static const wg_op cdist = {
 };
 
 wg_tensor *wg_cdist(wg_tensor *a, wg_tensor *b, double p) {
-    wg_tensor *y = NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    if (wg__promote(&a, &b)) {
-        const wg_dtype dtype = a->spec.dtype;
-        wg_tensor *inputs[] = {wg__widen(wg__as_float(a)), wg__widen(wg__as_float(b))};
-        y = wg__narrow(wg_apply_one(&cdist, 2, inputs, &(cdist_options){p}), dtype);
-    }
-    return wg_scope_end(&scope, y);
+    return b ? wg__apply_wide_one(&cdist, 2, (wg_tensor *[]){a, b}, true, &(cdist_options){p})
+             : NULL;
 }
 
 static const wg_op *const ops[] = {&cdist};

@@ -726,37 +726,14 @@ static int einsum_decompose(wg_call *call) {
     return wg__set_output(call, wg_cast(wg__contract(call, &e.contraction), dtype));
 }
 
-static int einsum_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        einsum_options options;
-        int count;
-        struct {
-            int ndim;
-            int64_t shape[4];
-        } operands[4];
-    } cases[] = {
-        {{"ij,jk>ik"}, 2, {{2, {2, 3}}, {2, {3, 4}}}},
-        {{"bqhd,bkhd>bhqk"}, 2, {{4, {2, 2, 2, 3}}, {4, {2, 3, 2, 3}}}},
-        {{".ij,jk"}, 2, {{4, {2, 1, 2, 3}}, {2, {3, 2}}}},
-        {{"iij>j"}, 1, {{3, {3, 3, 2}}}},
-        {{"ii"}, 1, {{2, {3, 3}}}},
-        {{"ij>ji"}, 1, {{2, {2, 3}}}},
-        {{"i,j>ji"}, 2, {{1, {2}}, {1, {3}}}},
-        {{"ij,ij,j>"}, 3, {{2, {2, 3}}, {2, {2, 3}}, {1, {1}}}},
-        {{"ab,bc,cd,da>ca"}, 4, {{2, {2, 3}}, {2, {3, 2}}, {2, {2, 4}}, {2, {4, 2}}}},
-        {{"b.i,.ji,>b.j"}, 3, {{3, {2, 1, 3}}, {3, {2, 2, 3}}, {0, {0}}}},
-    };
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->options = &cases[index].options;
-    for (int i = 0; i < cases[index].count; i++)
-        sample->inputs[i] = wg__sample_normal(generator, cases[index].operands[i].ndim,
-                                              cases[index].operands[i].shape);
-    return wg__sample_status(sample, cases[index].count);
-}
+WG__EXAMPLES(einsum, einsum_options, (wg__sample_normal), {{"ij,jk>ik"}, "2 3, 3 4"},
+             {{"bqhd,bkhd>bhqk"}, "2 2 2 3, 2 3 2 3"}, {{".ij,jk"}, "2 1 2 3, 3 2"},
+             {{"iij>j"}, "3 3 2"}, {{"ii"}, "3 3"}, {{"ij>ji"}, "2 3"}, {{"i,j>ji"}, "2, 3"},
+             {{"ij,ij,j>"}, "2 3, 2 3, 1"}, {{"ab,bc,cd,da>ca"}, "2 3, 3 2, 2 4, 4 2"},
+             {{"b.i,.ji,>b.j"}, "2 1 3, 2 2 3,"})
 
 /* 2^31 operations: the scores of attention, from projections (B, T, H, D). */
-WG__BENCH(einsum, einsum_options, 2, 4, (8, 512, 8, 64), "bqhd,bkhd>bhqk")
+WG__LARGE(einsum, einsum_options, "8 512 8 64, 8 512 8 64", "bqhd,bkhd>bhqk")
 
 /* The flops of the products in the chosen order; for a single operand, one addition for each
  * element. */

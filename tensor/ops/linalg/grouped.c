@@ -125,7 +125,7 @@ static int grouped_mm_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor *
     wg_tensor *offsets = call->inputs[2];
     wg_tensor *of_a = tangents[0] ? grouped_mm_of(tangents[0], call->inputs[1], offsets) : NULL;
     wg_tensor *of_b = tangents[1] ? grouped_mm_of(call->inputs[0], tangents[1], offsets) : NULL;
-    output_tangents[0] = of_a && of_b ? wg_add(of_a, of_b) : of_a ? of_a : of_b;
+    output_tangents[0] = wg__plus(of_a, of_b);
     return wg__vjp_status();
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tensor/internal.h"
+#include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 
 /* ---- The library that computes, which the loader picks when the program starts ----
@@ -173,34 +174,6 @@ static void run_chunks(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Runs a routine on each matrix, with so much working memory a call. */
-static int run(wg__lapack *job, routine routine, int64_t reals, int64_t integers) {
-    batch batch = {.job = job, .routine = routine, .space = {.reals = reals, .integers = integers}};
-    job->info = 0;
-    if (job->count == 0)
-        return 0;
-    batch.chunk = wg__ceil_divide(job->count, CHUNKS);
-    const int64_t chunks = wg__ceil_divide(job->count, batch.chunk);
-    const int64_t size = (int64_t)wg_dtype_size(job->dtype);
-    if (reals > INT32_MAX || integers > INT32_MAX)
-        return wg_fail(WG_ERROR_MEMORY, "lapack",
-                       "a matrix of %lld x %lld needs more working memory than LAPACK can address",
-                       (long long)job->m, (long long)job->n);
-    batch.space.real = wg__alloc_array(wg__times(wg__times(chunks, reals), size) + 1, 1);
-    batch.space.integer =
-        integers ? wg__alloc_array(wg__times(chunks, integers), sizeof(lapack_int)) : NULL;
-    const bool ready = batch.space.real && (integers == 0 || batch.space.integer);
-    if (ready)
-        wg__parallel_for(chunks, 1, run_chunks, &batch);
-    wg__free(batch.space.real);
-    wg__free(batch.space.integer);
-    for (int64_t chunk = 0; chunk < chunks && job->info == 0; chunk++) {
-        job->info = batch.info[chunk];
-        job->matrix = batch.matrix[chunk];
-    }
-    return ready ? 0 : -1;
-}
-
 /* ---- General matrices ---- */
 
 /* Up to here the kernels' own factors are faster than LAPACK's calls of BLAS. */
@@ -220,10 +193,6 @@ static lapack_int lu(const wg__lapack *job, int64_t matrix, const space *space) 
                   job->pivots + matrix * job->n);
 }
 
-int wg__lapack_lu(wg__lapack *job) {
-    return run(job, lu, 0, 0);
-}
-
 static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *space) {
     const lapack_int n = (lapack_int)job->n, k = (lapack_int)job->k;
     const lapack_int info = lu(job, matrix, space);
@@ -238,10 +207,6 @@ static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *spac
     return LAPACK(job->dtype, getrs, 'N', n, k, at(job, job->a, matrix, job->n * job->n),
                   leading(n), job->pivots + matrix * job->n,
                   at(job, job->b, matrix, job->n * job->k), leading(n));
-}
-
-int wg__lapack_solve(wg__lapack *job) {
-    return run(job, solve, 0, 0);
 }
 
 static lapack_int inverse(const wg__lapack *job, int64_t matrix, const space *space) {
@@ -266,13 +231,14 @@ static lapack_int inverse(const wg__lapack *job, int64_t matrix, const space *sp
                   job->pivots + matrix * job->n, space->real, (lapack_int)space->reals);
 }
 
-int wg__lapack_inverse(wg__lapack *job) {
+static void ask_inverse(const wg__lapack *job, space *space) {
     const lapack_int n = (lapack_int)job->n;
     double answer = 0;
+    space->reals = job->n * job->n + 1;
     if (n <= SMALL)
-        return run(job, inverse, job->n * job->n + 1, 0);
+        return;
     QUERY(job->dtype, getri, n, job->a, leading(n), job->pivots, (void *)&answer, -1);
-    return run(job, inverse, answered(job->dtype, &answer), 0);
+    space->reals = answered(job->dtype, &answer);
 }
 
 /* The number, from 1, of the first 0 on the diagonal of a triangle that is not unit; 0 for none. */
@@ -301,10 +267,6 @@ static lapack_int solve_triangular(const wg__lapack *job, int64_t matrix, const 
     return 0;
 }
 
-int wg__lapack_solve_triangular(wg__lapack *job) {
-    return run(job, solve_triangular, 0, 0);
-}
-
 static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *space) {
     const lapack_int n = (lapack_int)job->n;
     char *a = at(job, job->a, matrix, job->n * job->n);
@@ -315,10 +277,6 @@ static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *s
     for (int64_t j = 1; j < job->n; j++)
         memset(a + (size_t)(j * job->n) * size, 0, (size_t)j * size);
     return info;
-}
-
-int wg__lapack_cholesky(wg__lapack *job) {
-    return run(job, cholesky, 0, 0);
 }
 
 /* ---- QR: geqrf leaves R above reflections, which orgqr multiplies out. The working memory begins
@@ -342,15 +300,14 @@ static lapack_int qr(const wg__lapack *job, int64_t matrix, const space *space) 
     return LAPACK(job->dtype, orgqr, m, columns, q, u, leading(m), space->real, rest, rest_count);
 }
 
-int wg__lapack_qr(wg__lapack *job) {
+static void ask_qr(const wg__lapack *job, space *space) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
     const lapack_int q = (lapack_int)smaller_side(job);
     double first = 0, second = 0;
     QUERY(job->dtype, geqrf, m, n, job->a, leading(m), NULL, (void *)&first, -1);
     QUERY(job->dtype, orgqr, m, (lapack_int)qr_columns(job), q, job->u, leading(m), NULL,
           (void *)&second, -1);
-    const int64_t reals = answered(job->dtype, &first), more = answered(job->dtype, &second);
-    return run(job, qr, q + (reals > more ? reals : more), 0);
+    space->reals = q + wg__larger(answered(job->dtype, &first), answered(job->dtype, &second));
 }
 
 /* ---- Eigenvalues and singular values ---- */
@@ -362,13 +319,14 @@ static lapack_int eigh(const wg__lapack *job, int64_t matrix, const space *space
                   (lapack_int)space->reals, space->integer, (lapack_int)space->integers);
 }
 
-int wg__lapack_eigh(wg__lapack *job) {
+static void ask_eigh(const wg__lapack *job, space *space) {
     const lapack_int n = (lapack_int)job->n;
     double answer = 0;
     lapack_int integers = 0;
     QUERY(job->dtype, syevd, 'V', 'L', n, job->a, leading(n), job->s, (void *)&answer, -1,
           &integers, -1);
-    return run(job, eigh, answered(job->dtype, &answer), integers < 1 ? 1 : integers);
+    space->reals = answered(job->dtype, &answer);
+    space->integers = integers < 1 ? 1 : integers;
 }
 
 static char job_of_svd(const wg__lapack *job) {
@@ -386,11 +344,66 @@ static lapack_int svd(const wg__lapack *job, int64_t matrix, const space *space)
                   space->real, (lapack_int)space->reals, space->integer);
 }
 
-int wg__lapack_svd(wg__lapack *job) {
+static void ask_svd(const wg__lapack *job, space *space) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
     const lapack_int rows = (lapack_int)(job->full ? job->n : smaller_side(job));
     double answer = 0;
     QUERY(job->dtype, gesdd, job_of_svd(job), m, n, job->a, leading(m), job->s, job->u, leading(m),
           job->vt, leading(rows), (void *)&answer, -1, NULL);
-    return run(job, svd, answered(job->dtype, &answer), 8 * smaller_side(job) + 1);
+    space->reals = answered(job->dtype, &answer);
+    space->integers = 8 * smaller_side(job) + 1;
+}
+
+/* ---- All ---- */
+
+typedef struct driver {
+    routine routine;
+    void (*ask)(const wg__lapack *job, space *space); /* for working memory; NULL: none */
+    bool pivots;
+} driver;
+
+static const driver drivers[] = {[WG__LU] = {lu, NULL, true},
+                                 [WG__SOLVE] = {solve, NULL, true},
+                                 [WG__INVERSE] = {inverse, ask_inverse, true},
+                                 [WG__TRIANGULAR] = {solve_triangular, NULL, false},
+                                 [WG__CHOLESKY] = {cholesky, NULL, false},
+                                 [WG__QR] = {qr, ask_qr, false},
+                                 [WG__EIGH] = {eigh, ask_eigh, false},
+                                 [WG__SVD] = {svd, ask_svd, false}};
+
+int wg__lapack_run(wg__lapack *job, wg__lapack_routine routine, wg_tensor *a) {
+    const driver *driver = &drivers[routine];
+    batch batch = {.job = job, .routine = driver->routine};
+    wg_tensor *pivots =
+        driver->pivots ? wg_empty(WG_I32, 1, (int64_t[]){job->count * job->n}) : NULL;
+    if (!a || (driver->pivots && !pivots))
+        return -1;
+    job->a = wg__tensor_address(a);
+    job->pivots = pivots ? wg__tensor_address(pivots) : NULL;
+    job->info = 0;
+    if (driver->ask)
+        driver->ask(job, &batch.space);
+    if (job->count == 0)
+        return 0;
+    const int64_t reals = batch.space.reals, integers = batch.space.integers;
+    batch.chunk = wg__ceil_divide(job->count, CHUNKS);
+    const int64_t chunks = wg__ceil_divide(job->count, batch.chunk);
+    const int64_t size = (int64_t)wg_dtype_size(job->dtype);
+    if (reals > INT32_MAX || integers > INT32_MAX)
+        return wg_fail(WG_ERROR_MEMORY, "lapack",
+                       "a matrix of %lld x %lld needs more working memory than LAPACK can address",
+                       (long long)job->m, (long long)job->n);
+    batch.space.real = wg__alloc_array(wg__times(wg__times(chunks, reals), size) + 1, 1);
+    batch.space.integer =
+        integers ? wg__alloc_array(wg__times(chunks, integers), sizeof(lapack_int)) : NULL;
+    const bool ready = batch.space.real && (integers == 0 || batch.space.integer);
+    if (ready)
+        wg__parallel_for(chunks, 1, run_chunks, &batch);
+    wg__free(batch.space.real);
+    wg__free(batch.space.integer);
+    for (int64_t chunk = 0; chunk < chunks && job->info == 0; chunk++) {
+        job->info = batch.info[chunk];
+        job->matrix = batch.matrix[chunk];
+    }
+    return ready ? 0 : -1;
 }

@@ -28,39 +28,36 @@ typedef struct wg__lapack {
     int64_t info;
 } wg__lapack;
 
-/* Each returns 0, or -1 for lack of memory. LAPACK's INFO is in `info`, not in what they return. */
+typedef enum wg__lapack_routine {
+    /* a (n, n): replaced by its triangles L and U; pivots (n): row i was exchanged with row
+     * pivots[i] - 1. INFO: the first pivot that is exactly 0, counted from 1. getrf */
+    WG__LU,
+    /* b (n, k): replaced by a^-1 b; a (n, n) by its triangles, pivots (n) is filled. INFO as above.
+     * getrf, getrs */
+    WG__SOLVE,
+    /* a (n, n): replaced by its inverse; pivots (n) is filled. INFO as above. getrf, getri */
+    WG__INVERSE,
+    /* b (n, k): replaced by T^-1 b, where T is one triangle of a (n, n). INFO: the first element of
+     * the diagonal that is 0, counted from 1. trtrs */
+    WG__TRIANGULAR,
+    /* a (n, n): its lower triangle is replaced by L with L L^T = a, and the other by zeros. INFO:
+     * the order of the first leading minor that is not positive. potrf */
+    WG__CHOLESKY,
+    /* a (m, n): replaced by R in its upper triangle, with other numbers below; u (m, min(m, n), or
+     * m if full): Q. geqrf, orgqr */
+    WG__QR,
+    /* a (n, n), of which the lower triangle is read: replaced by the eigenvectors, its columns; s
+     * (n): the eigenvalues in ascending order. INFO: it has not converged. syevd */
+    WG__EIGH,
+    /* a (m, n): destroyed; u (m, r), s (q), vt (r', n) with q = min(m, n), r = r' = q, or m and n
+     * if full; without u and vt, which are NULL then, s alone. INFO: it has not converged. gesdd */
+    WG__SVD
+} wg__lapack_routine;
 
-/* a (n, n): replaced by its triangles L and U; pivots (n): row i was exchanged with row pivots[i]
- * - 1. INFO: the first pivot that is exactly 0, counted from 1. getrf */
-int wg__lapack_lu(wg__lapack *job);
-
-/* b (n, k): replaced by a^-1 b; a (n, n) by its triangles, pivots (n) is filled. INFO as above.
- * gesv
- */
-int wg__lapack_solve(wg__lapack *job);
-
-/* a (n, n): replaced by its inverse; pivots (n) is filled. INFO as above. getrf, getri */
-int wg__lapack_inverse(wg__lapack *job);
-
-/* b (n, k): replaced by T^-1 b, where T is one triangle of a (n, n). INFO: the first element of the
- * diagonal that is 0, counted from 1. trtrs */
-int wg__lapack_solve_triangular(wg__lapack *job);
-
-/* a (n, n): its lower triangle is replaced by L with L L^T = a, and the other by zeros. INFO: the
- * order of the first leading minor that is not positive. potrf */
-int wg__lapack_cholesky(wg__lapack *job);
-
-/* a (m, n): replaced by R in its upper triangle, with other numbers below; u (m, min(m, n), or m if
- * full): Q. geqrf, orgqr */
-int wg__lapack_qr(wg__lapack *job);
-
-/* a (n, n), of which the lower triangle is read: replaced by the eigenvectors, its columns; s (n):
- * the eigenvalues in ascending order. INFO: it has not converged. syevd */
-int wg__lapack_eigh(wg__lapack *job);
-
-/* a (m, n): destroyed; u (m, r), s (q), vt (r', n) with q = min(m, n), r = r' = q, or m and n if
- * full; without u and vt, which are NULL then, s alone. INFO: it has not converged. gesdd */
-int wg__lapack_svd(wg__lapack *job);
+/* Runs a routine on all matrices of `a`, whose address becomes job->a; pivots, in the innermost
+ * scope, are made where the routine has them. -1 for a NULL `a`, or lack of memory. LAPACK's INFO
+ * is in `info`, not in the result. */
+int wg__lapack_run(wg__lapack *job, wg__lapack_routine routine, wg_tensor *a);
 
 /* The library that has these routines. */
 typedef struct wg__lapack_library {

@@ -93,33 +93,11 @@ static double tensordot_flops(const wg_call *call) {
     return flops;
 }
 
-static int tensordot_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        tensordot_options options;
-        int ndim[2];
-        int64_t shape[2][3];
-    } cases[] = {
-        {{1, {1}, {0}}, {2, 2}, {{2, 3}, {3, 4}}},
-        {{2, {-1, 0}, {0, 2}}, {3, 3}, {{2, 3, 4}, {4, 3, 2}}},
-        {{0, {0}, {0}}, {1, 2}, {{2}, {3, 2}}},
-    };
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->options = &cases[index].options;
-    for (int i = 0; i < 2; i++)
-        sample->inputs[i] =
-            wg__sample_normal(generator, cases[index].ndim[i], cases[index].shape[i]);
-    return wg__sample_status(sample, 2);
-}
+WG__EXAMPLES(tensordot, tensordot_options, (wg__sample_normal), {{1, {1}, {0}}, "2 3, 3 4"},
+             {{2, {-1, 0}, {0, 2}}, "2 3 4, 4 3 2"}, {{0, {0}, {0}}, "2, 3 2"})
 
 /* 2^31 operations. */
-static int tensordot_bench(wg_generator *generator, wg_sample *sample) {
-    static const tensordot_options options = {2, {0, 1}, {2, 1}};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 3, (int64_t[]){32, 32, 1024});
-    sample->inputs[1] = wg_rand(generator, WG_F32, 3, (int64_t[]){1024, 32, 32});
-    return wg__sample_status(sample, 2);
-}
+WG__LARGE(tensordot, tensordot_options, "32 32 1024, 1024 32 32", 2, {0, 1}, {2, 1})
 
 static const wg_op tensordot = {
     WG__OP("tensordot", 2,
@@ -164,22 +142,9 @@ static int outer_decompose(wg_call *call) {
     return wg__set_output(call, wg_mul(column, row));
 }
 
-static int outer_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndim[2];
-        int64_t shape[2][2];
-    } cases[] = {{{1, 1}, {{3}, {4}}}, {{2, 0}, {{2, 3}, {0}}}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    for (int i = 0; i < 2; i++)
-        sample->inputs[i] =
-            wg__sample_normal(generator, cases[index].ndim[i], cases[index].shape[i]);
-    return wg__sample_status(sample, 2);
-}
+WG__SHAPES(outer, (wg__sample_normal), "3, 4", "2 3,")
 
-static int outer_bench(wg_generator *generator, wg_sample *sample) {
-    return wg__bench_inputs(generator, sample, NULL, 2, 1, (int64_t[]){2048});
-}
+WG__LARGE(outer, int, "2048, 2048", 0)
 
 static const wg_op outer = {
     WG__OP("outer", 2, "y[i, j] = a[i] b[j], for all elements of a and of b in row-major order."),
@@ -215,17 +180,9 @@ static double dot_flops(const wg_call *call) {
     return 2 * (double)wg__spec_count(&call->input_specs[0]);
 }
 
-static int dot_sample(int index, wg_generator *generator, wg_sample *sample) {
-    if (index > 0)
-        return 0;
-    for (int i = 0; i < 2; i++)
-        sample->inputs[i] = wg__sample_normal(generator, 1, (int64_t[]){5});
-    return wg__sample_status(sample, 2);
-}
+WG__SHAPES(dot, (wg__sample_normal), "5, 5")
 
-static int dot_bench(wg_generator *generator, wg_sample *sample) {
-    return wg__bench_inputs(generator, sample, NULL, 2, 1, (int64_t[]){1 << 22});
-}
+WG__LARGE(dot, int, "4194304, 4194304", 0)
 
 static const wg_op dot = {
     WG__OP("dot", 2, "y = the sum of a[i] b[i], of two vectors."),
@@ -327,23 +284,10 @@ static double addmm_flops(const wg_call *call) {
            ((double)call->input_specs[1].shape[1] + 1);
 }
 
-static int addmm_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        addmm_options options;
-        int ndim;
-        int64_t shape[2];
-    } cases[] = {
-        {{1, 1}, 2, {3, 2}}, {{-0.5, 2}, 1, {2}}, {{2, 0.5}, 2, {3, 1}}, {{0, 1.5}, 0, {0}}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->options = &cases[index].options;
-    sample->inputs[0] = wg__sample_normal(generator, cases[index].ndim, cases[index].shape);
-    sample->inputs[1] = wg__sample_normal(generator, 2, (int64_t[]){3, 4});
-    sample->inputs[2] = wg__sample_normal(generator, 2, (int64_t[]){4, 2});
-    return wg__sample_status(sample, 3);
-}
+WG__EXAMPLES(addmm, addmm_options, (wg__sample_normal), {{1, 1}, "3 2, 3 4, 4 2"},
+             {{-0.5, 2}, "2, 3 4, 4 2"}, {{2, 0.5}, "3 1, 3 4, 4 2"}, {{0, 1.5}, ", 3 4, 4 2"})
 
-WG__BENCH(addmm, addmm_options, 3, 2, (1024, 1024), 1, 1)
+WG__LARGE(addmm, addmm_options, "1024 1024, 1024 1024, 1024 1024", 1, 1)
 
 static int addmm_batch(wg_call *call, uint32_t batched, int64_t samples) {
     const addmm_options *options = call->options;
@@ -369,13 +313,9 @@ static const wg_op addmm = {
     .batch = addmm_batch};
 
 wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, double alpha) {
-    wg_tensor *operands[] = {c, a, b};
-    if (!a || !b || !wg__promote_all(3, operands))
-        return NULL;
-    const wg_dtype dtype = operands[0]->spec.dtype;
-    for (int i = 0; i < 3; i++)
-        operands[i] = wg__widen(operands[i]);
-    return wg__narrow(wg_apply_one(&addmm, 3, operands, &(addmm_options){beta, alpha}), dtype);
+    return a && b ? wg__apply_wide_one(&addmm, 3, (wg_tensor *[]){c, a, b}, false,
+                                       &(addmm_options){beta, alpha})
+                  : NULL;
 }
 
 static const wg_op *const ops[] = {&tensordot, &outer, &dot, &addmm};

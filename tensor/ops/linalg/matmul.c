@@ -223,7 +223,7 @@ static int matmul_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **out
     wg_tensor *of_a = tangents[0] ? wg_matmul(tangents[0], call->inputs[1]) : NULL;
     wg_tensor *of_b = tangents[1] ? wg_matmul(call->inputs[0], tangents[1]) : NULL;
     wg_set_matmul_dtype(before);
-    output_tangents[0] = of_a && of_b ? wg_add(of_a, of_b) : of_a ? of_a : of_b;
+    output_tangents[0] = wg__plus(of_a, of_b);
     return wg__vjp_status();
 }
 
@@ -232,28 +232,10 @@ static double matmul_flops(const wg_call *call) {
            (double)columns_of(&call->input_specs[0]);
 }
 
-static int matmul_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndim[2];
-        int64_t shape[2][4];
-    } cases[] = {
-        {{2, 2}, {{2, 3}, {3, 4}}},
-        {{3, 2}, {{2, 3, 2}, {2, 4}}},
-        {{4, 3}, {{2, 1, 2, 3}, {2, 3, 1}}},
-        {{2, 3}, {{2, 3}, {2, 3, 2}}},
-    };
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    for (int i = 0; i < 2; i++)
-        sample->inputs[i] =
-            wg__sample_normal(generator, cases[index].ndim[i], cases[index].shape[i]);
-    return wg__sample_status(sample, 2);
-}
+WG__SHAPES(matmul, (wg__sample_normal), "2 3, 3 4", "2 3 2, 2 4", "2 1 2 3, 2 3 1", "2 3, 2 3 2")
 
 /* 2^31 operations. */
-static int matmul_bench(wg_generator *generator, wg_sample *sample) {
-    return wg__bench_inputs(generator, sample, NULL, 2, 2, (int64_t[]){1024, 1024});
-}
+WG__LARGE(matmul, int, "1024 1024, 1024 1024", 0)
 
 #define MATMUL(NAME)                                                                               \
     WG__OP(NAME, 2,                                                                                \
@@ -406,34 +388,10 @@ static int linear_decompose(wg_call *call) {
     return wg__set_output(call, bias ? wg_add(y, bias) : y);
 }
 
-static double linear_flops(const wg_call *call) {
-    return 2 * (double)wg__spec_count(&call->output_specs[0]) *
-           (double)columns_of(&call->input_specs[0]);
-}
-
-static int linear_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndim;
-        int64_t shape[3];
-        bool bias;
-    } cases[] = {{2, {3, 4}, true}, {3, {2, 3, 4}, false}, {1, {4}, true}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->inputs[0] = wg__sample_normal(generator, cases[index].ndim, cases[index].shape);
-    sample->inputs[1] = wg__sample_normal(generator, 2, (int64_t[]){5, 4});
-    if (!cases[index].bias)
-        return wg__sample_status(sample, 2);
-    sample->inputs[2] = wg__sample_normal(generator, 1, (int64_t[]){5});
-    return wg__sample_status(sample, 3);
-}
+WG__SHAPES(linear, (wg__sample_normal), "3 4, 5 4, 5", "2 3 4, 5 4", "4, 5 4, 5")
 
 /* 2^31 operations, in the sizes of a transformer's feed-forward. */
-static int linear_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){512, 1024});
-    sample->inputs[1] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 1024});
-    sample->inputs[2] = wg_rand(generator, WG_F32, 1, (int64_t[]){2048});
-    return wg__sample_status(sample, 3);
-}
+WG__LARGE(linear, int, "512 1024, 2048 1024, 2048", 0)
 
 #define LINEAR(NAME)                                                                               \
     WG__OP_OF(NAME, 2, 3, 1,                                                                       \
@@ -441,7 +399,7 @@ static int linear_bench(wg_generator *generator, wg_sample *sample) {
               "Fused; the gradients of weight and bias are added in place."),                      \
         .saves_inputs = 7, .differentiable = 7, .accumulates = 6, .infer = linear_infer,           \
         .forward = linear_forward, .vjp = linear_vjp, .decompose = linear_decompose,               \
-        .sample = linear_sample, .bench = linear_bench, .flops = linear_flops,                     \
+        .sample = linear_sample, .bench = linear_bench, .flops = matmul_flops,                     \
         .batch = wg__batch_first_alone
 
 static const wg_op linear = {LINEAR("linear")};

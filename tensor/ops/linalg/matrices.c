@@ -81,32 +81,6 @@ wg_tensor *wg__as_scales(wg_tensor *x) {
     return wg_unsqueeze(wg_unsqueeze(x, -1), -1);
 }
 
-int wg__apply_matrices(const wg_op *op, wg_tensor *x, const void *options, wg_tensor **outputs) {
-    wg_tensor *all[WG_MAX_OUTPUTS] = {NULL};
-    for (int j = 0; j < op->output_count; j++)
-        outputs[j] = NULL;
-    if (!x)
-        return -1;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    const wg_dtype dtype = x->spec.dtype;
-    x = wg__widen(wg__as_float(x));
-    int status = wg_apply(op, 1, &x, options, all);
-    for (int j = 0; j < op->output_count && status == 0; j++) {
-        all[j] = wg__narrow(all[j], dtype);
-        status = all[j] ? 0 : -1;
-    }
-    for (int j = 0; j < op->output_count && status == 0; j++)
-        outputs[j] = wg_scope_escape(all[j]);
-    wg_scope_end(&scope, NULL);
-    return status;
-}
-
-wg_tensor *wg__apply_matrix(const wg_op *op, wg_tensor *x, const void *options) {
-    wg_tensor *outputs[WG_MAX_OUTPUTS];
-    return wg__apply_matrices(op, x, options, outputs) < 0 ? NULL : outputs[0];
-}
-
 /* ---- Samples ---- */
 
 static wg_tensor *with_diagonal(wg_tensor *x, double value) {
@@ -120,6 +94,6 @@ wg_tensor *wg__sample_matrices(wg_generator *generator, int ndim, const int64_t 
     return with_diagonal(wg_randn(generator, WG_F64, ndim, shape), 3);
 }
 
-wg_tensor *wg__bench_matrices(wg_generator *generator) {
-    return with_diagonal(wg_randn(generator, WG_F32, 3, (int64_t[]){64, 128, 128}), 32);
+wg_tensor *wg__sample_large_matrices(wg_generator *generator, int ndim, const int64_t *shape) {
+    return with_diagonal(wg_randn(generator, WG_F32, ndim, shape), 32);
 }

@@ -36,30 +36,16 @@ wg_tensor *wg__symmetric_part(wg_tensor *x);
 /* x (...) -> (..., 1, 1), so that it scales matrices. */
 wg_tensor *wg__as_scales(wg_tensor *x);
 
-/* Runs an op of one operand and of one or several outputs, with casts: integers to f32, and bf16 to
- * f32 and back. The outputs are in the innermost scope. -1 after an error, with all NULL. */
-int wg__apply_matrices(const wg_op *op, wg_tensor *x, const void *options, wg_tensor **outputs);
-wg_tensor *wg__apply_matrix(const wg_op *op, wg_tensor *x, const void *options);
+/* Element i of a contiguous tensor. */
+static inline double wg__value_at(const wg_tensor *x, int64_t i) {
+    return wg__element(x->spec.dtype, (const char *)wg__tensor_address(x) +
+                                          i * (int64_t)wg_dtype_size(x->spec.dtype));
+}
 
 /* Matrices of f64 that are far from singular: normal ones with 3 added along the diagonal. */
 wg_tensor *wg__sample_matrices(wg_generator *generator, int ndim, const int64_t *shape);
 
-/* Samples {options, rank, shape} of an op of one batch of matrices, made by MAKE. */
-#define WG__MATRIX_SAMPLES(NAME, MAKE, OPTIONS, ...)                                               \
-    static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
-        static const struct {                                                                      \
-            OPTIONS options;                                                                       \
-            int ndim;                                                                              \
-            int64_t shape[4];                                                                      \
-        } cases[] = {__VA_ARGS__};                                                                 \
-        if (index >= (int)(sizeof cases / sizeof *cases))                                          \
-            return 0;                                                                              \
-        sample->options = &cases[index].options;                                                   \
-        sample->inputs[0] = MAKE(generator, cases[index].ndim, cases[index].shape);                \
-        return wg__sample_status(sample, 1);                                                       \
-    }
-
-/* A batch of 64 matrices (128, 128) of f32, far from singular, for benches. */
-wg_tensor *wg__bench_matrices(wg_generator *generator);
+/* The same of f32 with 32 added, for benches, which take 64 matrices (128, 128). */
+wg_tensor *wg__sample_large_matrices(wg_generator *generator, int ndim, const int64_t *shape);
 
 #endif

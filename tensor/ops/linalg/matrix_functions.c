@@ -10,12 +10,6 @@ static double epsilon_of(wg_dtype dtype) {
     return dtype == WG_F32 ? FLT_EPSILON : DBL_EPSILON;
 }
 
-/* The elements of a contiguous x. */
-static double value_at(const wg_tensor *x, int64_t i) {
-    return x->spec.dtype == WG_F32 ? ((const float *)wg__tensor_address(x))[i]
-                                   : ((const double *)wg__tensor_address(x))[i];
-}
-
 /* ---- lstsq: the X of least norm that minimises |A X - B|, of an A of full rank: by A = Q R, R^-1
  * Q^T B; by A^T = Q R for a wide A, Q R^-T B. ---- */
 
@@ -48,8 +42,8 @@ static int check_rank(const wg_call *call, wg_tensor *r, int64_t longest) {
     for (int64_t row = 0; n > 0 && row < count / n; row++) {
         double least = INFINITY, largest = 0;
         for (int64_t i = 0; i < n; i++) {
-            least = fmin(least, value_at(diagonal, row * n + i));
-            largest = fmax(largest, value_at(diagonal, row * n + i));
+            least = fmin(least, wg__value_at(diagonal, row * n + i));
+            largest = fmax(largest, wg__value_at(diagonal, row * n + i));
         }
         char text[64];
         if (least <= epsilon * largest)
@@ -75,23 +69,8 @@ static int lstsq_decompose(wg_call *call) {
         call, wg_solve_triangular(r, wg_matmul(wg__transposed(q), b), true, false, false));
 }
 
-static int lstsq_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndim_a, ndim_b;
-        int64_t a[3], b[3];
-    } cases[] = {{2, 2, {4, 3}, {4, 2}}, {2, 3, {2, 3}, {2, 2, 1}}, {3, 2, {2, 2, 2}, {2, 2}}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->inputs[A] = wg__sample_matrices(generator, cases[index].ndim_a, cases[index].a);
-    sample->inputs[B] = wg__sample_normal(generator, cases[index].ndim_b, cases[index].b);
-    return wg__sample_status(sample, 2);
-}
-
-static int lstsq_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[A] = wg_randn(generator, WG_F32, 3, (int64_t[]){64, 256, 64});
-    sample->inputs[B] = wg_randn(generator, WG_F32, 3, (int64_t[]){64, 256, 16});
-    return wg__sample_status(sample, 2);
-}
+WG__SHAPES(lstsq, (wg__sample_matrices, wg__sample_normal), "4 3, 4 2", "2 3, 2 2 1", "2 2 2, 2 2")
+WG__LARGE_BY(lstsq, int, (wg__sample_normal_f32), "64 256 64, 64 256 16", 0)
 
 static const wg_op lstsq = {
     WG__OP("lstsq", 2,
@@ -105,22 +84,14 @@ static const wg_op lstsq = {
 };
 
 wg_tensor *wg_lstsq(wg_tensor *a, wg_tensor *b) {
-    wg_tensor *operands[] = {a, b}, *x = NULL;
     if (!a || !b)
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (wg__promote_all(2, operands)) {
-        const wg_dtype dtype = operands[0]->spec.dtype;
-        const bool vector = b->spec.ndim == 1;
-        a = wg__widen(wg__as_float(operands[0]));
-        b = wg__widen(wg__as_float(operands[1]));
-        if (vector)
-            b = wg_unsqueeze(b, -1);
-        x = wg_apply_one(&lstsq, 2, (wg_tensor *[]){a, b}, NULL);
-        x = wg__narrow(vector ? wg_squeeze(x, -1) : x, dtype);
-    }
-    return wg_scope_end(&scope, x);
+    const bool vector = b->spec.ndim == 1;
+    wg_tensor *operands[] = {a, vector ? wg_unsqueeze(b, -1) : b};
+    wg_tensor *x = operands[1] ? wg__apply_wide_one(&lstsq, 2, operands, true, NULL) : NULL;
+    return wg_scope_end(&scope, vector ? wg_squeeze(x, -1) : x);
 }
 
 /* ---- pinv: P = V S^-1 U^T over the singular values above rtol times the largest.   As long as the
@@ -190,15 +161,9 @@ static int pinv_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **outpu
     return wg__vjp_status();
 }
 
-WG__MATRIX_SAMPLES(pinv, wg__sample_matrices, pinv_options, {{1e-12}, 2, {3, 2}},
-                   {{1e-12}, 3, {2, 2, 3}}, {{1e-12}, 2, {2, 2}})
-
-static int pinv_bench(wg_generator *generator, wg_sample *sample) {
-    static const pinv_options options = {1e-5};
-    sample->options = &options;
-    sample->inputs[0] = wg_randn(generator, WG_F32, 3, (int64_t[]){64, 128, 64});
-    return wg__sample_status(sample, 1);
-}
+WG__EXAMPLES(pinv, pinv_options, (wg__sample_matrices), {{1e-12}, "3 2"}, {{1e-12}, "2 2 3"},
+             {{1e-12}, "2 2"})
+WG__LARGE_BY(pinv, pinv_options, (wg__sample_normal_f32), "64 128 64", 1e-5)
 
 static const wg_op pinv = {
     WG__OP("pinv", 1,
@@ -229,7 +194,7 @@ wg_tensor *wg_pinv(wg_tensor *a, double rtol) {
         const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
         rtol = (double)(m > n ? m : n) * epsilon_of(a->spec.dtype == WG_F64 ? WG_F64 : WG_F32);
     }
-    return wg__apply_matrix(&pinv, a, &(pinv_options){rtol});
+    return wg__apply_wide_one(&pinv, 1, &a, true, &(pinv_options){rtol});
 }
 
 /* ---- matrix_power: A^n, by squaring ---- */
@@ -261,15 +226,9 @@ static int power_decompose(wg_call *call) {
     return square && y ? wg__set_output(call, y == call->inputs[0] ? wg_alias(y) : y) : -1;
 }
 
-WG__MATRIX_SAMPLES(power, wg__sample_matrices, power_options, {{2}, 2, {3, 3}}, {{5}, 3, {2, 2, 2}},
-                   {{-3}, 2, {2, 2}}, {{1}, 2, {2, 2}})
-
-static int power_bench(wg_generator *generator, wg_sample *sample) {
-    static const power_options options = {8};
-    sample->options = &options;
-    sample->inputs[0] = wg__bench_matrices(generator);
-    return wg__sample_status(sample, 1);
-}
+WG__EXAMPLES(power, power_options, (wg__sample_matrices), {{2}, "3 3"}, {{5}, "2 2 2"},
+             {{-3}, "2 2"}, {{1}, "2 2"})
+WG__LARGE_BY(power, power_options, (wg__sample_large_matrices), "64 128 128", 8)
 
 static const wg_op matrix_power = {
     WG__OP(
@@ -285,7 +244,7 @@ static const wg_op matrix_power = {
 };
 
 wg_tensor *wg_matrix_power(wg_tensor *a, int64_t n) {
-    return wg__apply_matrix(&matrix_power, a, &(power_options){n});
+    return wg__apply_wide_one(&matrix_power, 1, &a, true, &(power_options){n});
 }
 
 /* ---- matrix_exp: by scaling and squaring, with Pade's approximant of order 13   (Higham 2005).
@@ -301,7 +260,7 @@ static wg_tensor *halvings(wg_tensor *a) {
     norms = norms ? wg_contiguous(wg_cast(norms, WG_F64)) : NULL;
     wg_tensor *times = norms ? wg_zeros_like(norms) : NULL;
     for (int64_t i = 0; times && i < wg_tensor_count(times); i++) {
-        const double norm = value_at(norms, i);
+        const double norm = wg__value_at(norms, i);
         int exponent = 0;
         if (isfinite(norm) && norm > pade_limit)
             frexp(norm / pade_limit, &exponent);
@@ -359,7 +318,7 @@ static int exp_forward(wg_call *call) {
     const int64_t count = wg_tensor_count(times);
     double most = 0;
     for (int64_t i = 0; i < count; i++)
-        most = fmax(most, value_at(times, i));
+        most = fmax(most, wg__value_at(times, i));
     wg_tensor *scale = wg_cast(wg_exp2(wg_neg(times)), a->spec.dtype);
     wg_tensor *y = pade(wg_mul(a, wg__as_scales(scale)));
     for (int i = 0; i < most && y; i++) {
@@ -390,22 +349,12 @@ static int exp_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     return wg__vjp_status();
 }
 
-static int exp_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndim;
-        int64_t shape[3];
-    } cases[] = {{2, {3, 3}}, {3, {2, 2, 2}}, {2, {1, 1}}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->inputs[0] = wg__sample_normal(generator, cases[index].ndim, cases[index].shape);
-    return wg__sample_status(sample, 1);
+static wg_tensor *small_matrices(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_mul_scalar(wg_randn(generator, WG_F32, ndim, shape), 0.1);
 }
 
-static int exp_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[0] =
-        wg_mul_scalar(wg_randn(generator, WG_F32, 3, (int64_t[]){64, 128, 128}), 0.1);
-    return wg__sample_status(sample, 1);
-}
+WG__SHAPES(exp, (wg__sample_normal), "3 3", "2 2 2", "1 1")
+WG__LARGE_BY(exp, int, (small_matrices), "64 128 128", 0)
 
 static double exp_flops(const wg_call *call) {
     const wg_spec *a = &call->input_specs[0];
@@ -431,7 +380,7 @@ static const wg_op matrix_exp = {
     .batch = wg_batch_aligned};
 
 wg_tensor *wg_matrix_exp(wg_tensor *a) {
-    return wg__apply_matrix(&matrix_exp, a, NULL);
+    return wg__apply_wide_one(&matrix_exp, 1, &a, true, NULL);
 }
 
 /* ---- matrix_norm ---- */
@@ -484,21 +433,13 @@ static int norm_decompose(wg_call *call) {
     return wg__set_output(call, options->keepdim ? wg__as_scales(y) : y);
 }
 
-WG__MATRIX_SAMPLES(norm, wg__sample_normal, norm_options, {{WG_MATRIX_NORM_FRO, true}, 2, {3, 2}},
-                   {{WG_MATRIX_NORM_NUC, false}, 3, {2, 2, 3}},
-                   {{WG_MATRIX_NORM_2, false}, 2, {2, 3}},
-                   {{WG_MATRIX_NORM_MINUS_2, true}, 3, {2, 3, 2}},
-                   {{WG_MATRIX_NORM_1, false}, 2, {2, 3}},
-                   {{WG_MATRIX_NORM_MINUS_1, false}, 2, {3, 3}},
-                   {{WG_MATRIX_NORM_INF, false}, 3, {2, 2, 2}},
-                   {{WG_MATRIX_NORM_MINUS_INF, false}, 2, {2, 3}})
-
-static int norm_bench(wg_generator *generator, wg_sample *sample) {
-    static const norm_options options = {WG_MATRIX_NORM_NUC, false};
-    sample->options = &options;
-    sample->inputs[0] = wg__bench_matrices(generator);
-    return wg__sample_status(sample, 1);
-}
+WG__EXAMPLES(norm, norm_options, (wg__sample_normal), {{WG_MATRIX_NORM_FRO, true}, "3 2"},
+             {{WG_MATRIX_NORM_NUC, false}, "2 2 3"}, {{WG_MATRIX_NORM_2, false}, "2 3"},
+             {{WG_MATRIX_NORM_MINUS_2, true}, "2 3 2"}, {{WG_MATRIX_NORM_1, false}, "2 3"},
+             {{WG_MATRIX_NORM_MINUS_1, false}, "3 3"}, {{WG_MATRIX_NORM_INF, false}, "2 2 2"},
+             {{WG_MATRIX_NORM_MINUS_INF, false}, "2 3"})
+WG__LARGE_BY(norm, norm_options, (wg__sample_large_matrices), "64 128 128", WG_MATRIX_NORM_NUC,
+             false)
 
 static const wg_op matrix_norm = {
     WG__OP(
@@ -521,7 +462,7 @@ wg_tensor *wg_matrix_norm(wg_tensor *a, wg_matrix_norm_order order, bool keepdim
         wg_fail(WG_ERROR_ARGUMENT, matrix_norm.name, "there is no norm number %d", (int)order);
         return NULL;
     }
-    return wg__apply_matrix(&matrix_norm, a, &(norm_options){order, keepdim});
+    return wg__apply_wide_one(&matrix_norm, 1, &a, true, &(norm_options){order, keepdim});
 }
 
 static const wg_op *const ops[] = {&lstsq, &pinv, &matrix_power, &matrix_exp, &matrix_norm};

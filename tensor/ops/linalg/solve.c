@@ -65,133 +65,63 @@ static bool expand_batches(wg_tensor **a, wg_tensor **b) {
 /* Runs an op of A and B. With `from_right` it solves X A = B, by A^T X^T = B^T. */
 static wg_tensor *apply_system(const wg_op *op, wg_tensor *a, wg_tensor *b, bool from_right,
                                const void *options) {
-    wg_tensor *operands[] = {a, b}, *x = NULL;
+    wg_tensor *x = NULL;
     if (!a || !b)
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (wg__promote_all(2, operands)) {
-        const wg_dtype dtype = operands[0]->spec.dtype;
-        const bool vectors = is_vectors(&a->spec, &b->spec);
-        a = wg__widen(wg__as_float(operands[0]));
-        b = wg__widen(wg__as_float(operands[1]));
-        if (vectors)
-            b = wg_unsqueeze(b, -1);
-        else if (from_right && b && b->spec.ndim >= 2)
-            b = wg__transposed(b);
-        if (from_right && a && a->spec.ndim >= 2)
-            a = wg__transposed(a);
-        if (a && b && expand_batches(&a, &b))
-            x = wg_apply_one(op, 2, (wg_tensor *[]){a, b}, options);
-        if (vectors)
-            x = wg_squeeze(x, -1);
-        else if (from_right)
-            x = wg__transposed(x);
-        x = wg__narrow(x, dtype);
-    }
+    const bool vectors = is_vectors(&a->spec, &b->spec);
+    if (vectors)
+        b = wg_unsqueeze(b, -1);
+    else if (from_right && b->spec.ndim >= 2)
+        b = wg__transposed(b);
+    if (from_right && a->spec.ndim >= 2)
+        a = wg__transposed(a);
+    if (a && b && expand_batches(&a, &b))
+        x = wg__apply_wide_one(op, 2, (wg_tensor *[]){a, b}, true, options);
+    if (vectors)
+        x = wg_squeeze(x, -1);
+    else if (from_right)
+        x = wg__transposed(x);
     return wg_scope_end(&scope, x);
 }
-
-static int system_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndim;
-        int64_t a[4], b[4];
-    } cases[] = {{2, {3, 3}, {3, 2}}, {3, {2, 2, 2}, {2, 2, 3}}, {2, {1, 1}, {1, 1}}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->inputs[0] = wg__sample_matrices(generator, cases[index].ndim, cases[index].a);
-    sample->inputs[1] = wg__sample_normal(generator, cases[index].ndim, cases[index].b);
-    return wg__sample_status(sample, 2);
-}
-
-static int system_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[0] = wg__bench_matrices(generator);
-    sample->inputs[1] = wg_randn(generator, WG_F32, 3, (int64_t[]){64, 128, 128});
-    return wg__sample_status(sample, 2);
-}
-
-/* ---- solve: A X = B.   dB = A^-T g, dA = -dB X^T; in forward mode A^-1 (dB - dA X). ---- */
-
-enum { A, B };
-
-static int solve_forward(wg_call *call) {
-    wg_tensor *lu = wg__column_major(call->inputs[A]), *x = wg__column_major(call->inputs[B]);
-    wg__lapack job = wg__lapack_job(call);
-    wg_tensor *pivots = wg_empty(WG_I32, 1, (int64_t[]){job.count * job.n});
-    if (!lu || !x || !pivots)
-        return -1;
-    job.k = x->spec.shape[x->spec.ndim - 1];
-    job.a = wg__tensor_address(lu);
-    job.b = wg__tensor_address(x);
-    job.pivots = wg__tensor_address(pivots);
-    if (wg__lapack_solve(&job) < 0)
-        return -1;
-    call->outputs[0] = x;
-    return job.info != 0 ? wg__fail_singular(call, &job) : 0;
-}
-
-static int solve_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *g = wg_solve(wg__transposed(call->inputs[A]), cotangents[0], false);
-    if (wg__wants(call, A))
-        gradients[A] = wg_neg(wg_matmul(g, wg__transposed(call->outputs[0])));
-    if (wg__wants(call, B))
-        gradients[B] = g;
-    return wg__vjp_status();
-}
-
-/* b, less the product if there is one; b may be NULL for 0. */
-static wg_tensor *less(wg_tensor *b, wg_tensor *product) {
-    return !product ? b : !b ? wg_neg(product) : wg_sub(b, product);
-}
-
-static int solve_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    wg_tensor *product = tangents[A] ? wg_matmul(tangents[A], call->outputs[0]) : NULL;
-    output_tangents[0] = wg_solve(call->inputs[A], less(tangents[B], product), false);
-    return wg__vjp_status();
-}
-
-static const wg_op solve = {
-    WG__OP("solve", 2,
-           "X with A X = B, of square matrices A (..., N, N) and B (..., N, K), by LU with partial "
-           "pivoting. An error if A is singular."),
-    .saves_inputs = 1 << A,
-    .saves_outputs = 1,
-    .differentiable = 3,
-    .places_outputs = true,
-    .infer = check_system,
-    .forward = solve_forward,
-    .vjp = solve_vjp,
-    .jvp = solve_jvp,
-    .sample = system_sample,
-    .bench = system_bench,
-    .flops = system_flops,
-    .batch = wg__batch_leading};
-
-wg_tensor *wg_solve(wg_tensor *a, wg_tensor *b, bool from_right) {
-    return apply_system(&solve, a, b, from_right, NULL);
-}
-
-/* ---- solve_triangular: T X = B, where T is one triangle of A.   dB = T^-T g, dA = that triangle
- * of -dB X^T; in forward mode T^-1 (dB - dT X). ---- */
 
 typedef struct triangular_options {
     bool upper, unit; /* unit: the diagonal is taken as ones, and not read */
 } triangular_options;
 
-static int triangular_forward(wg_call *call) {
-    const triangular_options *options = call->options;
-    wg_tensor *a = wg__column_major(call->inputs[A]), *x = wg__column_major(call->inputs[B]);
+WG__EXAMPLES(system, triangular_options, (wg__sample_matrices, wg__sample_normal),
+             {{true, false}, "3 3, 3 2"}, {{false, true}, "2 2 2, 2 2 3"},
+             {{false, false}, "1 1, 1 1"})
+WG__LARGE_BY(system, triangular_options, (wg__sample_large_matrices, wg__sample_normal_f32),
+             "64 128 128, 64 128 128", true, false)
+
+/* ---- solve: A X = B.   dB = A^-T g, dA = -dB X^T; in forward mode A^-1 (dB - dA X).
+ * ---- solve_triangular: T X = B, where T is one triangle of A, and so of dA. ---- */
+
+enum { A, B };
+
+static const wg_op solve;
+
+static int system_forward(wg_call *call) {
+    const bool triangular = call->op != &solve;
+    wg_tensor *x = wg__column_major(call->inputs[B]);
     wg__lapack job = wg__lapack_job(call);
-    if (!a || !x)
+    if (!x)
         return -1;
     job.k = x->spec.shape[x->spec.ndim - 1];
-    job.upper = options->upper;
-    job.unit = options->unit;
-    job.a = wg__tensor_address(a);
     job.b = wg__tensor_address(x);
-    if (wg__lapack_solve_triangular(&job) < 0)
+    if (triangular) {
+        const triangular_options *options = call->options;
+        job.upper = options->upper;
+        job.unit = options->unit;
+    }
+    if (wg__lapack_run(&job, triangular ? WG__TRIANGULAR : WG__SOLVE,
+                       wg__column_major(call->inputs[A])) < 0)
         return -1;
     call->outputs[0] = x;
+    if (job.info != 0 && !triangular)
+        return wg__fail_singular(call, &job);
     char text[64];
     return job.info == 0 ? 0
                          : wg__op_fail(call, WG_ERROR_ARGUMENT,
@@ -200,41 +130,55 @@ static int triangular_forward(wg_call *call) {
                                        (long long)job.info - 1);
 }
 
-/* The triangle of x that is read. */
-static wg_tensor *triangle_of(wg_tensor *x, const triangular_options *options) {
-    return options->upper ? wg_triu(x, options->unit) : wg_tril(x, -(int64_t)options->unit);
+/* A^-1 b or T^-1 b, or with A^T. */
+static wg_tensor *solved(const wg_call *call, bool transposed, wg_tensor *b) {
+    const triangular_options *options = call->options;
+    wg_tensor *a = transposed ? wg__transposed(call->inputs[A]) : call->inputs[A];
+    return call->op == &solve
+               ? wg_solve(a, b, false)
+               : wg_solve_triangular(a, b, options->upper != transposed, options->unit, false);
 }
 
-static int triangular_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+/* The part of x that is read of A. */
+static wg_tensor *part_of(const wg_call *call, wg_tensor *x) {
     const triangular_options *options = call->options;
-    wg_tensor *g = wg_solve_triangular(wg__transposed(call->inputs[A]), cotangents[0],
-                                       !options->upper, options->unit, false);
+    return call->op == &solve ? x
+           : options->upper   ? wg_triu(x, options->unit)
+                              : wg_tril(x, -(int64_t)options->unit);
+}
+
+static int system_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *g = solved(call, true, cotangents[0]);
     if (wg__wants(call, A))
-        gradients[A] = triangle_of(wg_neg(wg_matmul(g, wg__transposed(call->outputs[0]))), options);
+        gradients[A] = part_of(call, wg_neg(wg_matmul(g, wg__transposed(call->outputs[0]))));
     if (wg__wants(call, B))
         gradients[B] = g;
     return wg__vjp_status();
 }
 
-static int triangular_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    const triangular_options *options = call->options;
-    wg_tensor *product =
-        tangents[A] ? wg_matmul(triangle_of(tangents[A], options), call->outputs[0]) : NULL;
-    output_tangents[0] = wg_solve_triangular(call->inputs[A], less(tangents[B], product),
-                                             options->upper, options->unit, false);
+static int system_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *b = tangents[B];
+    if (tangents[A]) {
+        wg_tensor *product = wg_matmul(part_of(call, tangents[A]), call->outputs[0]);
+        b = b ? wg_sub(b, product) : wg_neg(product);
+    }
+    output_tangents[0] = solved(call, false, b);
     return wg__vjp_status();
 }
 
-static int triangular_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const triangular_options options[] = {{true, false}, {false, true}, {false, false}};
-    sample->options = &options[index % 3];
-    return system_sample(index, generator, sample);
-}
+#define SYSTEM(NAME, FLOPS, DOC)                                                                   \
+    WG__OP(#NAME, 2, DOC),                                                                         \
+        .saves_inputs = 1 << A, .saves_outputs = 1, .differentiable = 3, .places_outputs = true,   \
+        .infer = check_system, .forward = system_forward, .vjp = system_vjp, .jvp = system_jvp,    \
+        .sample = system_sample, .bench = system_bench, .flops = FLOPS, .batch = wg__batch_leading
 
-static int triangular_bench(wg_generator *generator, wg_sample *sample) {
-    static const triangular_options options = {true, false};
-    sample->options = &options;
-    return system_bench(generator, sample);
+static const wg_op solve = {
+    SYSTEM(solve, system_flops,
+           "X with A X = B, of square matrices A (..., N, N) and B (..., N, K), by LU with partial "
+           "pivoting. An error if A is singular.")};
+
+wg_tensor *wg_solve(wg_tensor *a, wg_tensor *b, bool from_right) {
+    return apply_system(&solve, a, b, from_right, NULL);
 }
 
 static double triangular_flops(const wg_call *call) {
@@ -243,22 +187,10 @@ static double triangular_flops(const wg_call *call) {
 }
 
 static const wg_op solve_triangular = {
-    WG__OP("solve_triangular", 2,
+    SYSTEM(solve_triangular, triangular_flops,
            "X with T X = B, where T is the upper or lower triangle of A (..., N, N), its diagonal "
            "read or taken as ones, and B is (..., N, K). An error for a 0 on the diagonal."),
-    .options_size = sizeof(triangular_options),
-    .saves_inputs = 1 << A,
-    .saves_outputs = 1,
-    .differentiable = 3,
-    .places_outputs = true,
-    .infer = check_system,
-    .forward = triangular_forward,
-    .vjp = triangular_vjp,
-    .jvp = triangular_jvp,
-    .sample = triangular_sample,
-    .bench = triangular_bench,
-    .flops = triangular_flops,
-    .batch = wg__batch_leading};
+    .options_size = sizeof(triangular_options)};
 
 wg_tensor *wg_solve_triangular(wg_tensor *a, wg_tensor *b, bool upper, bool unit, bool from_right) {
     return apply_system(&solve_triangular, a, b, from_right,
@@ -271,22 +203,10 @@ static int inv_infer(wg_call *call) {
     return wg__check_matrices(call, true) < 0 ? -1 : wg__infer_like(call);
 }
 
-/* Runs a routine that replaces A, with pivots; NULL after an error. */
-static wg_tensor *factored(wg_call *call, wg__lapack *job, int (*routine)(wg__lapack *job)) {
-    wg_tensor *a = wg__column_major(call->inputs[0]);
-    *job = wg__lapack_job(call);
-    wg_tensor *pivots = wg_empty(WG_I32, 1, (int64_t[]){job->count * job->n});
-    if (!a || !pivots)
-        return NULL;
-    job->a = wg__tensor_address(a);
-    job->pivots = wg__tensor_address(pivots);
-    return routine(job) < 0 ? NULL : a;
-}
-
 static int inv_forward(wg_call *call) {
-    wg__lapack job;
-    wg_tensor *y = factored(call, &job, wg__lapack_inverse);
-    if (!y)
+    wg__lapack job = wg__lapack_job(call);
+    wg_tensor *y = wg__column_major(call->inputs[0]);
+    if (wg__lapack_run(&job, WG__INVERSE, y) < 0)
         return -1;
     return job.info != 0 ? wg__fail_singular(call, &job) : wg__set_output(call, y);
 }
@@ -303,21 +223,8 @@ static int inv_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     return wg__vjp_status();
 }
 
-static int square_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int ndim;
-        int64_t shape[3];
-    } cases[] = {{2, {3, 3}}, {3, {2, 2, 2}}, {2, {1, 1}}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->inputs[0] = wg__sample_matrices(generator, cases[index].ndim, cases[index].shape);
-    return wg__sample_status(sample, 1);
-}
-
-static int square_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[0] = wg__bench_matrices(generator);
-    return wg__sample_status(sample, 1);
-}
+WG__SHAPES(square, (wg__sample_matrices), "3 3", "2 2 2", "1 1")
+WG__LARGE_BY(square, int, (wg__sample_large_matrices), "64 128 128", 0)
 
 static double inv_flops(const wg_call *call) {
     const wg_spec *a = &call->input_specs[0];
@@ -341,41 +248,12 @@ static const wg_op inv = {
     .batch = wg_batch_aligned};
 
 wg_tensor *wg_inv(wg_tensor *a) {
-    return wg__apply_matrix(&inv, a, NULL);
+    return wg__apply_wide_one(&inv, 1, &a, true, NULL);
 }
 
 /* ---- det: y = det A.   dA = g y A^-T, dy = y trace(A^-1 dA).
  * ---- slogdet: the sign of det A and log |det A|.   dA = g A^-T, dy = trace(A^-1 dA).
  * Both take the product of the pivots, with a sign for each exchange of rows. ---- */
-
-typedef struct pivot_product {
-    double sign, log, product;
-} pivot_product;
-
-static double pivot_at(const wg__lapack *job, int64_t matrix, int64_t i) {
-    const int64_t place = matrix * job->n * job->n + i * (job->n + 1);
-    return job->dtype == WG_F32 ? (double)((const float *)job->a)[place]
-                                : ((const double *)job->a)[place];
-}
-
-static pivot_product multiply_pivots(const wg__lapack *job, int64_t matrix) {
-    pivot_product p = {1, 0, 1};
-    for (int64_t i = 0; i < job->n; i++) {
-        const double pivot = pivot_at(job, matrix, i);
-        const double sign = job->pivots[matrix * job->n + i] != i + 1 ? -1 : 1;
-        p.product *= sign * pivot;
-        p.sign *= pivot < 0 ? -sign : pivot > 0 ? sign : pivot; /* 0 of 0, NaN of NaN */
-        p.log += log(fabs(pivot));
-    }
-    return p;
-}
-
-static void put(wg_tensor *x, int64_t i, double value) {
-    if (x->spec.dtype == WG_F32)
-        ((float *)wg__tensor_address(x))[i] = (float)value;
-    else
-        ((double *)wg__tensor_address(x))[i] = value;
-}
 
 static int det_infer(wg_call *call) {
     if (wg__check_matrices(call, true) < 0)
@@ -386,14 +264,27 @@ static int det_infer(wg_call *call) {
 }
 
 static int det_forward(wg_call *call) {
-    wg__lapack job;
-    if (!factored(call, &job, wg__lapack_lu))
+    wg__lapack job = wg__lapack_job(call);
+    wg_tensor *a = wg__column_major(call->inputs[0]);
+    const size_t size = wg_dtype_size(job.dtype);
+    if (wg__lapack_run(&job, WG__LU, a) < 0)
         return -1;
     for (int64_t matrix = 0; matrix < job.count; matrix++) {
-        const pivot_product p = multiply_pivots(&job, matrix);
-        put(call->outputs[0], matrix, call->output_count == 2 ? p.sign : p.product);
-        if (call->output_count == 2)
-            put(call->outputs[1], matrix, p.log);
+        double sign = 1, logarithm = 0, product = 1;
+        for (int64_t i = 0; i < job.n; i++) {
+            const double pivot = wg__element(
+                job.dtype,
+                (const char *)job.a + (size_t)(matrix * job.n * job.n + i * (job.n + 1)) * size);
+            const double exchange = job.pivots[matrix * job.n + i] != i + 1 ? -1 : 1;
+            product *= exchange * pivot;
+            sign *= pivot < 0 ? -exchange : pivot > 0 ? exchange : pivot; /* 0 of 0, NaN of NaN */
+            logarithm += log(fabs(pivot));
+        }
+        const double values[] = {call->output_count == 2 ? sign : product, logarithm};
+        for (int j = 0; j < call->output_count; j++)
+            wg__set_element(job.dtype,
+                            (char *)wg__tensor_address(call->outputs[j]) + (size_t)matrix * size,
+                            values[j]);
     }
     return 0;
 }
@@ -404,9 +295,7 @@ static wg_tensor *inverse_for(wg_call *call) {
     wg_tensor *y = wg_contiguous(wg__all_values(call->outputs[0]));
     const int64_t count = y ? wg_tensor_count(y) : 0;
     for (int64_t i = 0; i < count; i++) {
-        const double value = y->spec.dtype == WG_F32 ? ((float *)wg__tensor_address(y))[i]
-                                                     : ((double *)wg__tensor_address(y))[i];
-        if (value == 0) {
+        if (wg__value_at(y, i) == 0) {
             char text[64];
             wg__op_fail(call, WG_ERROR_GRADIENT,
                         "%s is singular; the derivative is computed from the inverse, which it "
@@ -459,7 +348,7 @@ static const wg_op det = {
     .batch = wg_batch_aligned};
 
 wg_tensor *wg_det(wg_tensor *a) {
-    return wg__apply_matrix(&det, a, NULL);
+    return wg__apply_wide_one(&det, 1, &a, true, NULL);
 }
 
 static const wg_op slogdet = {
@@ -482,12 +371,7 @@ static const wg_op slogdet = {
 
 int wg_slogdet(wg_tensor *a, wg_tensor **sign, wg_tensor **logabsdet) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
-    const int status = wg__apply_matrices(&slogdet, a, NULL, outputs);
-    if (sign)
-        *sign = outputs[0];
-    if (logabsdet)
-        *logabsdet = outputs[1];
-    return status;
+    return wg__give(wg__apply_wide(&slogdet, 1, &a, true, NULL, outputs), outputs, sign, logabsdet);
 }
 
 static const wg_op *const ops[] = {&solve, &solve_triangular, &inv, &det, &slogdet};

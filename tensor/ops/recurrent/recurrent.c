@@ -446,40 +446,16 @@ static double recurrent_flops(const wg_call *call) {
     return 2 * (double)s.t * (double)s.b * (double)s.h * (double)s.g;
 }
 
-/* Three places and one, forwards and backwards, of `gates` gates and so many states. */
-static int sample(int index, wg_generator *generator, wg_sample *sample, int64_t gates,
-                  int states) {
-    static const recurrent_options options[] = {{false}, {true}, {false}};
-    static const int64_t t[] = {3, 3, 1}, b[] = {2, 1, 3}, h[] = {2, 3, 1};
-    if (index >= 3)
-        return 0;
-    sample->options = &options[index];
-    sample->inputs[0] =
-        wg__sample_normal(generator, 3, (int64_t[]){t[index], b[index], gates * h[index]});
-    sample->inputs[1] = wg__sample_normal(generator, 2, (int64_t[]){gates * h[index], h[index]});
-    for (int i = 0; i < states; i++)
-        sample->inputs[2 + i] = wg__sample_normal(generator, 2, (int64_t[]){b[index], h[index]});
-    return wg__sample_status(sample, 2 + states);
+static wg_tensor *large_weight(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_mul_scalar(wg_randn(generator, WG_F32, ndim, shape), 0.06);
 }
 
-static int bench(wg_generator *generator, wg_sample *sample, int64_t gates, int states) {
-    static const recurrent_options options = {false};
-    sample->options = &options;
-    sample->inputs[0] = wg_randn(generator, WG_F32, 3, (int64_t[]){64, 32, gates * 256});
-    sample->inputs[1] =
-        wg_mul_scalar(wg_randn(generator, WG_F32, 2, (int64_t[]){gates * 256, 256}), 0.06);
-    for (int i = 0; i < states; i++)
-        sample->inputs[2 + i] = wg_randn(generator, WG_F32, 2, (int64_t[]){32, 256});
-    return wg__sample_status(sample, 2 + states);
-}
-
-static int lstm_op_sample(int index, wg_generator *generator, wg_sample *s) {
-    return sample(index, generator, s, 4, 2);
-}
-
-static int lstm_op_bench(wg_generator *generator, wg_sample *s) {
-    return bench(generator, s, 4, 2);
-}
+/* Three places and one, forwards and backwards. */
+WG__EXAMPLES(lstm_op, recurrent_options, (wg__sample_normal), {{false}, "3 2 8, 8 2, 2 2, 2 2"},
+             {{true}, "3 1 12, 12 3, 1 3, 1 3"}, {{false}, "1 3 4, 4 1, 3 1, 3 1"})
+WG__LARGE_BY(lstm_op, recurrent_options,
+             (wg__sample_normal_f32, large_weight, wg__sample_normal_f32),
+             "64 32 1024, 1024 256, 32 256, 32 256", false)
 
 static const wg_op lstm_op = {
     WG__OP_OF("lstm", 4, 4, 2,
@@ -501,23 +477,11 @@ static const wg_op lstm_op = {
 
 int wg_lstm_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *h0, wg_tensor *c0, bool reverse,
                wg_tensor **hidden, wg_tensor **last_cell) {
-    wg_tensor *inputs[] = {gates, weight_hh, h0, c0}, *outputs[2] = {NULL, NULL};
-    *hidden = NULL;
-    if (last_cell)
-        *last_cell = NULL;
-    if (!weight_hh || !h0 || !c0 || !wg__promote_all(4, inputs))
-        return -1;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    const wg_dtype dtype = inputs[0]->spec.dtype;
-    for (int i = 0; i < 4; i++)
-        inputs[i] = wg__widen(inputs[i]);
-    const int status = wg_apply(&lstm_op, 4, inputs, &(recurrent_options){reverse}, outputs);
-    *hidden = wg_scope_escape(wg__narrow(outputs[0], dtype));
-    if (last_cell)
-        *last_cell = wg_scope_escape(wg__narrow(outputs[1], dtype));
-    wg_scope_end(&scope, NULL);
-    return status < 0 || !*hidden || (last_cell && !*last_cell) ? -1 : 0;
+    wg_tensor *inputs[] = {gates, weight_hh, h0, c0}, *outputs[WG_MAX_OUTPUTS] = {NULL};
+    int status = -1;
+    if (weight_hh && h0 && c0)
+        status = wg__apply_wide(&lstm_op, 4, inputs, false, &(recurrent_options){reverse}, outputs);
+    return wg__give(status, outputs, hidden, last_cell);
 }
 
 /* ---- gru: with u = h_(t-1) W^T + bias, and a and u of three parts   (Cho et al. 2014, in the
@@ -692,17 +656,11 @@ static int gru_op_decompose(wg_call *call) {
     return call->outputs[0] ? 0 : -1;
 }
 
-static int gru_op_sample(int index, wg_generator *generator, wg_sample *s) {
-    const int status = sample(index, generator, s, 3, 1);
-    if (status <= 0 || index == 2) /* without a bias */
-        return status;
-    s->inputs[3] = wg__sample_normal(generator, 1, wg_tensor_shape(s->inputs[1]));
-    return wg__sample_status(s, 4);
-}
-
-static int gru_op_bench(wg_generator *generator, wg_sample *s) {
-    return bench(generator, s, 3, 1);
-}
+WG__EXAMPLES(gru_op, recurrent_options, (wg__sample_normal), {{false}, "3 2 6, 6 2, 2 2, 6"},
+             {{true}, "3 1 9, 9 3, 1 3, 9"}, {{false}, "1 3 3, 3 1, 3 1"})
+WG__LARGE_BY(gru_op, recurrent_options,
+             (wg__sample_normal_f32, large_weight, wg__sample_normal_f32),
+             "64 32 768, 768 256, 32 256", false)
 
 static const wg_op gru_op = {
     WG__OP_OF("gru", 3, 4, 1,
@@ -725,15 +683,9 @@ static const wg_op gru_op = {
 wg_tensor *wg_gru_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *bias_hh, wg_tensor *h0,
                      bool reverse) {
     wg_tensor *inputs[] = {gates, weight_hh, h0, bias_hh};
-    if (!weight_hh || !h0 || !wg__promote_all(4, inputs))
-        return NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    const wg_dtype dtype = inputs[0]->spec.dtype;
-    for (int i = 0; i < 4; i++)
-        inputs[i] = inputs[i] ? wg__widen(inputs[i]) : NULL;
-    wg_tensor *y = wg_apply_one(&gru_op, inputs[3] ? 4 : 3, inputs, &(recurrent_options){reverse});
-    return wg_scope_end(&scope, wg__narrow(y, dtype));
+    return weight_hh && h0 ? wg__apply_wide_one(&gru_op, bias_hh ? 4 : 3, inputs, false,
+                                                &(recurrent_options){reverse})
+                           : NULL;
 }
 
 static const wg_op *const ops[] = {&lstm_op, &gru_op};

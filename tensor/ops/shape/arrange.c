@@ -101,25 +101,10 @@ static int cat_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return wg__vjp_status();
 }
 
-static int cat_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        cat_options options;
-        int count, ndim;
-        int64_t shapes[3][3];
-    } cases[] = {
-        {{1}, 3, 2, {{2, 3}, {2, 1}, {2, 2}}},
-        {{0}, 2, 3, {{1, 2, 2}, {3, 2, 2}}},
-        {{0}, 1, 1, {{2}}},
-    };
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->options = &cases[index].options;
-    for (int i = 0; i < cases[index].count; i++)
-        sample->inputs[i] = wg__sample_normal(generator, cases[index].ndim, cases[index].shapes[i]);
-    return wg__sample_status(sample, cases[index].count);
-}
+WG__EXAMPLES(cat, cat_options, (wg__sample_normal), {{1}, "2 3, 2 1, 2 2"}, {{0}, "1 2 2, 3 2 2"},
+             {{0}, "2"})
 
-WG__BENCH(cat, cat_options, 2, 2, (2048, 1024), 1)
+WG__LARGE(cat, cat_options, "2048 1024, 2048 1024", 1)
 
 static const wg_op cat = {
     WG__OP_OF("cat", 1, WG_MAX_INPUTS, 1,
@@ -181,18 +166,6 @@ wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis) {
     return wg_scope_end(&scope, y);
 }
 
-/* Adds an axis of size 1 to every operand and joins them along it. */
-static wg_tensor *stack(int count, wg_tensor *const *tensors, int axis) {
-    wg_tensor **all = wg__alloc_array(count, sizeof *all);
-    wg_tensor *y = NULL;
-    for (int i = 0; i < count && all != NULL; i++)
-        all[i] = wg_unsqueeze(tensors[i], axis);
-    if (all != NULL)
-        y = wg_cat(count, all, axis);
-    wg__free(all);
-    return y;
-}
-
 wg_tensor *wg_stack(int count, wg_tensor *const *tensors, int axis) {
     if (count < 1) {
         wg_fail(WG_ERROR_SHAPE, "stack", "%d tensors; there is at least 1", count);
@@ -220,25 +193,16 @@ wg_tensor *wg_stack(int count, wg_tensor *const *tensors, int axis) {
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    return wg_scope_end(&scope, stack(count, tensors, along));
+    wg_tensor **all = wg__alloc_array(count, sizeof *all), *y = NULL;
+    for (int i = 0; i < count && all; i++) /* an axis of size 1, along which they are joined */
+        all[i] = wg_unsqueeze(tensors[i], along);
+    if (all)
+        y = wg_cat(count, all, along);
+    wg__free(all);
+    return wg_scope_end(&scope, y);
 }
 
 /* Vector i runs along axis i and is repeated, by strides of 0, along the others. */
-static int meshgrid(int count, wg_tensor *const *vectors, wg_tensor **outputs) {
-    int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i < count; i++)
-        shape[i] = wg_tensor_count(vectors[i]);
-    for (int i = 0; i < count; i++) {
-        int64_t line[WG_MAX_DIMS];
-        for (int j = 0; j < count; j++)
-            line[j] = j == i ? shape[i] : 1;
-        outputs[i] = wg_expand(wg_reshape(vectors[i], count, line), count, shape);
-        if (outputs[i] == NULL)
-            return -1;
-    }
-    return 0;
-}
-
 int wg_meshgrid(int count, wg_tensor *const *vectors, wg_tensor **outputs) {
     if (count < 1 || count > WG_MAX_DIMS)
         return wg_fail(WG_ERROR_ARGUMENT, "meshgrid", "%d vectors; wanted 1 to %d", count,
@@ -255,11 +219,21 @@ int wg_meshgrid(int count, wg_tensor *const *vectors, wg_tensor **outputs) {
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    const int status = meshgrid(count, vectors, outputs);
+    int64_t shape[WG_MAX_DIMS];
+    bool failed = false;
     for (int i = 0; i < count; i++)
-        outputs[i] = status < 0 ? NULL : wg_scope_escape(outputs[i]);
+        shape[i] = wg_tensor_count(vectors[i]);
+    for (int i = 0; i < count && !failed; i++) {
+        int64_t line[WG_MAX_DIMS];
+        for (int j = 0; j < count; j++)
+            line[j] = j == i ? shape[i] : 1;
+        outputs[i] = wg_expand(wg_reshape(vectors[i], count, line), count, shape);
+        failed = !outputs[i];
+    }
+    for (int i = 0; i < count; i++)
+        outputs[i] = failed ? NULL : wg_scope_escape(outputs[i]);
     wg_scope_end(&scope, NULL);
-    return status;
+    return failed ? -1 : 0;
 }
 
 /* ==== Reversing, rolling and repeating ==== */
@@ -496,8 +470,8 @@ static int repeat_interleave_decompose(wg_call *call) {
                           repeat_axis(wg_alias(call->inputs[0]), axis, options->repeats, true));
 }
 
-WG__SAMPLES(repeat_interleave, repeat_options, 2, {{3, 1}, {2, 3}}, {{2, 0}, {3, 2}},
-            {{2, -2}, {1, 2}})
+WG__EXAMPLES(repeat_interleave, repeat_options, (wg__sample_normal), {{3, 1}, "2 3"},
+             {{2, 0}, "3 2"}, {{2, -2}, "1 2"})
 
 static const wg_op repeat_interleave = {WG__COMPOSITE_OP(
     repeat_interleave, repeat_options, "y = x with each element of one axis repeated in a row.")};

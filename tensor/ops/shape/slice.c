@@ -62,30 +62,11 @@ static int slice_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     return wg__vjp_status();
 }
 
-static const slice_options sample_slices[] = {
-    {.axis = 1, .start = 0, .step = 2, .count = 2, .size = 3},
-    {.axis = 0, .start = 1, .step = 1, .count = 3, .size = 5},
-    {.axis = 2, .start = 2, .step = -1, .count = 3, .size = 3},
-    {.axis = 0, .start = 0, .step = 1, .count = 1, .size = 1},
-};
-
-/* A sample for slice, whose axis has the options' size, or for unslice, whose axis has their
- * count. */
-static int sample_slice(int index, wg_generator *generator, wg_sample *sample, bool whole) {
-    static const int ndims[] = {2, 1, 3, 1};
-    static const int64_t shapes[][3] = {{2, 0}, {0}, {2, 2, 0}, {0}};
-    if (index >= (int)(sizeof sample_slices / sizeof *sample_slices))
-        return 0;
-    const slice_options *options = &sample_slices[index];
-    int64_t shape[3];
-    memcpy(shape, shapes[index], sizeof shape);
-    shape[options->axis] = whole ? options->size : options->count;
-    return wg__sample_one(generator, sample, options, ndims[index], shape);
-}
-
-static int slice_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_slice(index, generator, sample, true);
-}
+WG__EXAMPLES(slice, slice_options, (wg__sample_normal),
+             {{.axis = 1, .start = 0, .step = 2, .count = 2, .size = 3}, "2 3"},
+             {{.axis = 0, .start = 1, .step = 1, .count = 3, .size = 5}, "5"},
+             {{.axis = 2, .start = 2, .step = -1, .count = 3, .size = 3}, "2 2 3"},
+             {{.axis = 0, .start = 0, .step = 1, .count = 1, .size = 1}, "1"})
 
 static const wg_op slice = {
     WG__VIEW_OP(slice, slice_options, "y = x[start:stop:step] along one axis. A view."),
@@ -127,9 +108,11 @@ static int unslice_forward(wg_call *call) {
 
 WG__VJP(unslice, wg_apply_one(&slice, 1, &g, call->options))
 
-static int unslice_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_slice(index, generator, sample, false);
-}
+WG__EXAMPLES(unslice, slice_options, (wg__sample_normal),
+             {{.axis = 1, .start = 0, .step = 2, .count = 2, .size = 3}, "2 2"},
+             {{.axis = 0, .start = 1, .step = 1, .count = 3, .size = 5}, "3"},
+             {{.axis = 2, .start = 2, .step = -1, .count = 3, .size = 3}, "2 2 3"},
+             {{.axis = 0, .start = 0, .step = 1, .count = 1, .size = 1}, "1"})
 
 WG__BENCH(unslice, slice_options, 1, 2, (2048, 1024), .axis = 1, .step = 2, .count = 1024,
           .size = 2048)
@@ -170,9 +153,7 @@ static slice_options resolve_slice(int axis, int64_t size, int64_t start, int64_
 }
 
 wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t step) {
-    if (x == NULL)
-        return NULL;
-    const int along = wg__axis(axis, x->spec.ndim, "slice");
+    const int along = wg__axis_of(x, axis, "slice");
     if (along < 0)
         return NULL;
     if (step == 0) {
@@ -212,8 +193,8 @@ static int narrow_decompose(wg_call *call) {
     return wg__set_output(call, wg_slice(x, options->axis, start, start + options->length, 1));
 }
 
-WG__SAMPLES(narrow, narrow_options, 2, {{1, 1, 2}, {2, 3}}, {{0, -4, 2}, {5, 2}},
-            {{-1, 3, 0}, {2, 3}})
+WG__EXAMPLES(narrow, narrow_options, (wg__sample_normal), {{1, 1, 2}, "2 3"}, {{0, -4, 2}, "5 2"},
+             {{-1, 3, 0}, "2 3"})
 
 static const wg_op narrow = {WG__COMPOSITE_OP(
     narrow, narrow_options,
@@ -288,7 +269,8 @@ static int select_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
     return wg__vjp_status();
 }
 
-WG__SAMPLES(select, select_options, 2, {{1, 2}, {2, 3}}, {{0, -1}, {3, 2}}, {{-1, 0}, {2, 1}})
+WG__EXAMPLES(select, select_options, (wg__sample_normal), {{1, 2}, "2 3"}, {{0, -1}, "3 2"},
+             {{-1, 0}, "2 1"})
 
 static const wg_op select_op = {
     WG__VIEW_OP(select, select_options, "y = x at one index of one axis, which goes away. A view."),
@@ -303,9 +285,7 @@ wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index) {
 int wg_split(wg_tensor *x, int axis, int count, const int64_t *sizes, wg_tensor **parts) {
     for (int i = 0; i < count; i++)
         parts[i] = NULL;
-    if (x == NULL)
-        return -1;
-    const int along = wg__axis(axis, x->spec.ndim, "split");
+    const int along = wg__axis_of(x, axis, "split");
     if (along < 0)
         return -1;
     int64_t left = x->spec.shape[along];
@@ -329,9 +309,7 @@ int wg_split(wg_tensor *x, int axis, int count, const int64_t *sizes, wg_tensor 
 int wg_chunk(wg_tensor *x, int axis, int count, wg_tensor **parts) {
     for (int i = 0; i < count; i++)
         parts[i] = NULL;
-    if (x == NULL)
-        return -1;
-    const int along = wg__axis(axis, x->spec.ndim, "chunk");
+    const int along = wg__axis_of(x, axis, "chunk");
     if (along < 0)
         return -1;
     if (count < 1)
@@ -423,33 +401,10 @@ static int diagonal_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return wg__vjp_status();
 }
 
-/* Matrices of various forms, and their axes; the shape is that of the operand of diagonal. */
-static const struct {
-    int ndim;
-    int64_t shape[3];
-    diagonal_options options;
-} sample_matrices[] = {
-    {2, {3, 3}, {0, 1, 0, 3, 3}},     {2, {2, 4}, {0, 1, 1, 2, 4}},
-    {3, {3, 2, 4}, {2, 0, -1, 4, 3}}, {3, {2, 3, 2}, {1, 2, -2, 3, 2}},
-    {2, {2, 2}, {1, 0, 5, 2, 2}},
-};
-
-static int sample_matrix(int index, wg_generator *generator, wg_sample *sample, bool whole) {
-    wg_spec spec = {.dtype = WG_F64}, on_diagonal;
-    if (index >= (int)(sizeof sample_matrices / sizeof *sample_matrices))
-        return 0;
-    spec.ndim = sample_matrices[index].ndim;
-    memcpy(spec.shape, sample_matrices[index].shape, sizeof sample_matrices[index].shape);
-    sample->options = &sample_matrices[index].options;
-    diagonal_spec(&spec, sample->options, &on_diagonal);
-    const wg_spec *of = whole ? &spec : &on_diagonal;
-    sample->inputs[0] = wg__sample_normal(generator, of->ndim, of->shape);
-    return wg__sample_status(sample, 1);
-}
-
-static int diagonal_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_matrix(index, generator, sample, true);
-}
+/* Matrices of various forms, and their axes. */
+WG__EXAMPLES(diagonal, diagonal_options, (wg__sample_normal), {{0, 1, 0, 3, 3}, "3 3"},
+             {{0, 1, 1, 2, 4}, "2 4"}, {{2, 0, -1, 4, 3}, "3 2 4"}, {{1, 2, -2, 3, 2}, "2 3 2"},
+             {{1, 0, 5, 2, 2}, "2 2"})
 
 static const wg_op diagonal = {
     WG__VIEW_OP(
@@ -507,9 +462,9 @@ static int diag_embed_forward(wg_call *call) {
 
 WG__VJP(diag_embed, wg_apply_one(&diagonal, 1, &g, call->options))
 
-static int diag_embed_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_matrix(index, generator, sample, false);
-}
+WG__EXAMPLES(diag_embed, diagonal_options, (wg__sample_normal), {{0, 1, 0, 3, 3}, "3"},
+             {{0, 1, 1, 2, 4}, "2"}, {{2, 0, -1, 4, 3}, "2 3"}, {{1, 2, -2, 3, 2}, "2 1"},
+             {{1, 0, 5, 2, 2}, "0"})
 
 WG__BENCH(diag_embed, diagonal_options, 1, 2, (64, 256), 1, 2, 0, 256, 256)
 
@@ -602,8 +557,8 @@ static int triangle_forward(wg_call *call) {
 
 WG__VJP(triangle, wg_apply_one(call->op, 1, &g, call->options))
 
-WG__SAMPLES(triangle, triangle_options, 3, {{0}, {1, 3, 3}}, {{-1}, {2, 4, 2}}, {{2}, {1, 2, 5}},
-            {{-9}, {2, 2, 2}})
+WG__EXAMPLES(triangle, triangle_options, (wg__sample_normal), {{0}, "1 3 3"}, {{-1}, "2 4 2"},
+             {{2}, "1 2 5"}, {{-9}, "2 2 2"})
 
 WG__BENCH(triangle, triangle_options, 1, 2, (2048, 2048), 0)
 

@@ -59,31 +59,8 @@ static int unfold_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
     return wg__vjp_status();
 }
 
-static const struct {
-    unfold_options options;
-    int ndim;
-    int64_t whole[3], windows[4];
-} sample_windows[] = {
-    {{0, 3, 1, 5}, 1, {5}, {3, 3}},
-    {{1, 2, 2, 5}, 2, {2, 5}, {2, 2, 2}},
-    {{0, 2, 3, 6}, 3, {6, 1, 2}, {2, 1, 2, 2}},
-    {{1, 4, 1, 4}, 2, {3, 4}, {3, 1, 4}},
-};
-
-static int sample_window(int index, wg_generator *generator, wg_sample *sample, bool whole) {
-    if (index >= (int)(sizeof sample_windows / sizeof *sample_windows))
-        return 0;
-    sample->options = &sample_windows[index].options;
-    sample->inputs[0] = whole ? wg__sample_normal(generator, sample_windows[index].ndim,
-                                                  sample_windows[index].whole)
-                              : wg__sample_normal(generator, sample_windows[index].ndim + 1,
-                                                  sample_windows[index].windows);
-    return wg__sample_status(sample, 1);
-}
-
-static int unfold_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_window(index, generator, sample, true);
-}
+WG__EXAMPLES(unfold, unfold_options, (wg__sample_normal), {{0, 3, 1, 5}, "5"},
+             {{1, 2, 2, 5}, "2 5"}, {{0, 2, 3, 6}, "6 1 2"}, {{1, 4, 1, 4}, "3 4"})
 
 static const wg_op unfold = {
     WG__VIEW_OP(
@@ -93,9 +70,7 @@ static const wg_op unfold = {
     .batch = wg__batch_axis};
 
 wg_tensor *wg_unfold(wg_tensor *x, int axis, int64_t size, int64_t step) {
-    if (x == NULL)
-        return NULL;
-    const int along = wg__axis(axis, x->spec.ndim, "unfold");
+    const int along = wg__axis_of(x, axis, "unfold");
     if (along < 0)
         return NULL;
     return wg_apply_one(&unfold, 1, &x, &(unfold_options){along, size, step, 0});
@@ -146,9 +121,8 @@ static int fold_forward(wg_call *call) {
 
 WG__VJP(fold, wg_apply_one(&unfold, 1, &g, call->options))
 
-static int fold_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_window(index, generator, sample, false);
-}
+WG__EXAMPLES(fold, unfold_options, (wg__sample_normal), {{0, 3, 1, 5}, "3 3"},
+             {{1, 2, 2, 5}, "2 2 2"}, {{0, 2, 3, 6}, "2 1 2 2"}, {{1, 4, 1, 4}, "3 1 4"})
 
 WG__BENCH(fold, unfold_options, 1, 3, (1024, 1024, 4), 1, 4, 2, 2050)
 
@@ -159,24 +133,60 @@ static const wg_op fold = {
         "adjoint of unfold."),
     .batch = wg__batch_axis};
 
-/* ---- pad_constant: y = x with a number around it.   dx = the inside of g. ---- */
+/* ---- Borders: of a number, or of the elements of x ---- */
 
 typedef struct border_options {
     int64_t before[WG_MAX_DIMS], after[WG_MAX_DIMS]; /* of each axis; at least 0 */
+    wg_pad_mode mode; /* constant; reflect or circular, of pad_edges and fold_edges */
     double value;
 } border_options;
 
-static int pad_constant_infer(wg_call *call) {
+/* The largest width by which a mode can pad an axis of `size`. */
+static int64_t widest(wg_pad_mode mode, int64_t size) {
+    switch (mode) {
+    case WG_PAD_REFLECT:
+        return size > 0 ? size - 1 : 0;
+    case WG_PAD_CIRCULAR:
+        return size;
+    default:
+        return mode == WG_PAD_CONSTANT || size > 0 ? INT64_MAX : 0;
+    }
+}
+
+/* Adds the borders to the shape of input 0, or takes them away (`sign` -1). */
+static int infer_borders(wg_call *call, int sign) {
     const border_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
     int64_t shape[WG_MAX_DIMS];
     for (int i = 0; i < x->ndim; i++) {
-        if (options->before[i] > INT64_MAX / 4 || options->after[i] > INT64_MAX / 4)
+        const int64_t before = options->before[i], after = options->after[i];
+        if (before > INT64_MAX / 4 || after > INT64_MAX / 4)
             return wg__op_fail(call, WG_ERROR_SHAPE, "a border beyond all memory");
-        shape[i] = x->shape[i] + options->before[i] + options->after[i];
+        shape[i] = x->shape[i] + sign * (before + after);
+        const int64_t inside = sign > 0 ? x->shape[i] : shape[i];
+        const int64_t most = widest(options->mode, inside);
+        if (inside < 0 || before > most || after > most)
+            return wg__op_fail(call, WG_ERROR_SHAPE, "borders of %lld and %lld at axis %d",
+                               (long long)before, (long long)after, i);
     }
     return wg__spec_make(&call->output_specs[0], x->dtype, x->ndim, shape, call->op->name);
 }
+
+static int pad_constant_infer(wg_call *call) {
+    return infer_borders(call, 1);
+}
+
+/* An axis of samples comes before those of one, and has no border. */
+static int border_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    (void)samples, (void)batched;
+    const border_options *one = call->options;
+    border_options all = {.value = one->value, .mode = one->mode};
+    memcpy(all.before + 1, one->before, sizeof one->before - sizeof *one->before);
+    memcpy(all.after + 1, one->after, sizeof one->after - sizeof *one->after);
+    return wg_apply(call->op, 1, call->inputs, &all, call->outputs);
+}
+
+/* ---- pad_constant: y = x with a number around it.   dx = the inside of g. ---- */
 
 /* Restricts x to `count` places of an axis from `start` on. */
 static void take_part(wg_tensor *x, int axis, int64_t start, int64_t count) {
@@ -216,23 +226,14 @@ static int pad_constant_jvp(wg_call *call, wg_tensor *const *tangents,
                             wg_tensor **output_tangents) {
     border_options options = *(const border_options *)call->options;
     options.value = 0;
-    output_tangents[0] = wg_apply_one(call->op, 1, tangents, &options);
-    return output_tangents[0] == NULL ? -1 : 0;
+    return wg_apply(call->op, 1, tangents, &options, output_tangents);
 }
 
-WG__UNARY_SAMPLES(pad_constant, border_options, {{1, 0}, {2, 3}, 7}, {{0}, {0}, 1}, {{3}, {0}, -1},
-                  {{1, 0, 2, 0}, {0, 1, 0, 0}, 0.5})
+WG__UNARY_SAMPLES(pad_constant, border_options, {{1, 0}, {2, 3}, WG_PAD_CONSTANT, 7},
+                  {{0}, {0}, WG_PAD_CONSTANT, 1}, {{3}, {0}, WG_PAD_CONSTANT, -1},
+                  {{1, 0, 2, 0}, {0, 1, 0, 0}, WG_PAD_CONSTANT, 0.5})
 
-WG__BENCH(pad_constant, border_options, 1, 3, (64, 256, 256), {0, 1, 1}, {0, 1, 1}, 0)
-
-static int pad_constant_batch(wg_call *call, uint32_t batched, int64_t samples) {
-    (void)samples, (void)batched;
-    const border_options *one = call->options;
-    border_options all = {.value = one->value};
-    memcpy(all.before + 1, one->before, sizeof one->before - sizeof *one->before);
-    memcpy(all.after + 1, one->after, sizeof one->after - sizeof *one->after);
-    return wg_apply(call->op, 1, call->inputs, &all, call->outputs);
-}
+WG__LARGE(pad_constant, border_options, "64 256 256", {0, 1, 1}, {0, 1, 1}, WG_PAD_CONSTANT, 0)
 
 static const wg_op pad_constant = {
     WG__OP("pad_constant", 1, "y = x with a border of one number before and after each axis."),
@@ -244,19 +245,7 @@ static const wg_op pad_constant = {
     .jvp = pad_constant_jvp,
     .sample = pad_constant_sample,
     .bench = pad_constant_bench,
-    .batch = pad_constant_batch};
-
-/* The largest width by which a mode can pad an axis of `size`. */
-static int64_t widest(wg_pad_mode mode, int64_t size) {
-    switch (mode) {
-    case WG_PAD_REFLECT:
-        return size > 0 ? size - 1 : 0;
-    case WG_PAD_CIRCULAR:
-        return size;
-    default:
-        return mode == WG_PAD_CONSTANT || size > 0 ? INT64_MAX : 0;
-    }
-}
+    .batch = border_batch};
 
 /* ---- pad_edges: y = x with a border of its own elements, in reverse or from the other end.
  * fold_edges: its adjoint, which adds each element of the border to the one that it is a copy of.
@@ -265,11 +254,6 @@ static int64_t widest(wg_pad_mode mode, int64_t size) {
  *     circular                           2 3 | 0 1 2 3 | 0
  *
  * Along each axis y has three parts, and so 3^ndim regions in all; each is a view of x. ---- */
-
-typedef struct edge_options {
-    int64_t before[WG_MAX_DIMS], after[WG_MAX_DIMS]; /* of each axis; at least 0 */
-    wg_pad_mode mode;                                /* reflect or circular */
-} edge_options;
 
 enum { INSIDE, BEFORE, AFTER, PARTS };
 
@@ -280,7 +264,7 @@ static void flip_axis(wg_tensor *x, int axis) {
 
 /* Restricts y to one of its regions, and x to the elements that it has copies of. Where they are in
  * reverse, `read`, which is one of the two, is flipped. Returns false if the region is empty. */
-static bool take_region(const edge_options *options, int region, wg_tensor *x, wg_tensor *y,
+static bool take_region(const border_options *options, int region, wg_tensor *x, wg_tensor *y,
                         wg_tensor *read) {
     for (int i = 0; i < x->spec.ndim; i++, region /= PARTS) {
         const int part = region % PARTS;
@@ -312,28 +296,6 @@ static int regions_of(const wg_tensor *x) {
     return regions;
 }
 
-static int check_edges(const wg_call *call, const int64_t *shape) {
-    const edge_options *options = call->options;
-    for (int i = 0; i < call->input_specs[0].ndim; i++) {
-        const int64_t most = widest(options->mode, shape[i]);
-        if (shape[i] < 0 || options->before[i] > most || options->after[i] > most)
-            return wg__op_fail(call, WG_ERROR_SHAPE, "borders of %lld and %lld at axis %d",
-                               (long long)options->before[i], (long long)options->after[i], i);
-    }
-    return 0;
-}
-
-static int pad_edges_infer(wg_call *call) {
-    const edge_options *options = call->options;
-    const wg_spec *x = &call->input_specs[0];
-    int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i < x->ndim; i++)
-        shape[i] = x->shape[i] + options->before[i] + options->after[i];
-    return check_edges(call, x->shape) < 0
-               ? -1
-               : wg__spec_make(&call->output_specs[0], x->dtype, x->ndim, shape, call->op->name);
-}
-
 static int pad_edges_forward(wg_call *call) {
     for (int region = 0; region < regions_of(call->inputs[0]); region++) {
         wg_tensor x = *call->inputs[0], y = *call->outputs[0];
@@ -344,14 +306,7 @@ static int pad_edges_forward(wg_call *call) {
 }
 
 static int fold_edges_infer(wg_call *call) {
-    const edge_options *options = call->options;
-    const wg_spec *y = &call->input_specs[0];
-    int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i < y->ndim; i++)
-        shape[i] = y->shape[i] - options->before[i] - options->after[i];
-    return check_edges(call, shape) < 0
-               ? -1
-               : wg__spec_make(&call->output_specs[0], y->dtype, y->ndim, shape, call->op->name);
+    return infer_borders(call, -1);
 }
 
 /* bf16 adds up in f32. Region 0 is the inside. */
@@ -380,34 +335,28 @@ static const wg_op pad_edges, fold_edges;
 WG__VJP(pad_edges, wg_apply_one(&fold_edges, 1, &g, call->options))
 WG__VJP(fold_edges, wg_apply_one(&pad_edges, 1, &g, call->options))
 
-WG__SAMPLES(pad_edges, edge_options, 3, {{{0, 0, 2}, {0, 0, 1}, WG_PAD_REFLECT}, {1, 2, 3}},
-            {{{1, 0, 2}, {1, 1, 0}, WG_PAD_REFLECT}, {2, 2, 4}},
-            {{{0, 2, 0}, {0, 1, 3}, WG_PAD_CIRCULAR}, {1, 2, 3}})
-WG__SAMPLES(fold_edges, edge_options, 3, {{{0, 0, 2}, {0, 0, 1}, WG_PAD_REFLECT}, {1, 2, 6}},
-            {{{1, 0, 2}, {1, 1, 0}, WG_PAD_REFLECT}, {4, 3, 6}},
-            {{{0, 2, 0}, {0, 1, 3}, WG_PAD_CIRCULAR}, {1, 5, 6}})
+WG__EXAMPLES(pad_edges, border_options, (wg__sample_normal),
+             {{{0, 0, 2}, {0, 0, 1}, WG_PAD_REFLECT, 0}, "1 2 3"},
+             {{{1, 0, 2}, {1, 1, 0}, WG_PAD_REFLECT, 0}, "2 2 4"},
+             {{{0, 2, 0}, {0, 1, 3}, WG_PAD_CIRCULAR, 0}, "1 2 3"})
+WG__EXAMPLES(fold_edges, border_options, (wg__sample_normal),
+             {{{0, 0, 2}, {0, 0, 1}, WG_PAD_REFLECT, 0}, "1 2 6"},
+             {{{1, 0, 2}, {1, 1, 0}, WG_PAD_REFLECT, 0}, "4 3 6"},
+             {{{0, 2, 0}, {0, 1, 3}, WG_PAD_CIRCULAR, 0}, "1 5 6"})
 
-/* An axis of samples comes before those of one, and has no border. */
-static int edges_batch(wg_call *call, uint32_t batched, int64_t samples) {
-    (void)samples, (void)batched;
-    const edge_options *one = call->options;
-    edge_options all = {.mode = one->mode};
-    memcpy(all.before + 1, one->before, sizeof one->before - sizeof *one->before);
-    memcpy(all.after + 1, one->after, sizeof one->after - sizeof *one->after);
-    return wg_apply(call->op, 1, call->inputs, &all, call->outputs);
-}
-
-#define EDGES(NAME, DOC)                                                                           \
-    WG__OP(#NAME, 1, DOC), .options_size = sizeof(edge_options), .differentiable = 1,              \
-                           .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp,    \
-                           .jvp = wg_jvp_linear, .sample = NAME##_sample, .batch = edges_batch
+#define EDGES(NAME, INFER, DOC)                                                                    \
+    WG__OP(#NAME, 1, DOC), .options_size = sizeof(border_options), .differentiable = 1,            \
+                           .infer = INFER, .forward = NAME##_forward, .vjp = NAME##_vjp,           \
+                           .jvp = wg_jvp_linear, .sample = NAME##_sample, .batch = border_batch
 
 static const wg_op pad_edges = {
-    EDGES(pad_edges, "y = x with a border of its own elements at each axis: in reverse (reflect) "
-                     "or from the other end (circular).")};
+    EDGES(pad_edges, pad_constant_infer,
+          "y = x with a border of its own elements at each axis: in reverse (reflect) "
+          "or from the other end (circular).")};
 static const wg_op fold_edges = {
-    EDGES(fold_edges, "y = the inside of x, with the border, that of pad_edges, added where its "
-                      "elements come from: the adjoint of pad_edges.")};
+    EDGES(fold_edges, fold_edges_infer,
+          "y = the inside of x, with the border, that of pad_edges, added where its "
+          "elements come from: the adjoint of pad_edges.")};
 
 /* ---- pad: an axis longer, by a number or by its own elements; negative widths crop. ---- */
 
@@ -473,8 +422,7 @@ static wg_tensor *replicate(wg_tensor *x, int axis, int64_t before, int64_t afte
 static int pad_decompose(wg_call *call) {
     const pad_options *options = call->options;
     const int first = call->input_specs[0].ndim - options->count;
-    border_options borders = {.value = options->value};
-    edge_options edges = {.mode = options->mode};
+    border_options borders = {.mode = options->mode, .value = options->value};
     wg_tensor *y = wg_alias(call->inputs[0]);
     for (int i = 0; i < options->count; i++) {
         const int64_t before = options->widths[2 * i], after = options->widths[2 * i + 1];
@@ -482,23 +430,22 @@ static int pad_decompose(wg_call *call) {
         if (before < 0 || after < 0)
             y = wg_slice(y, first + i, before < 0 ? -before : 0, after < 0 ? size + after : size,
                          1);
-        edges.before[first + i] = borders.before[first + i] = before > 0 ? before : 0;
-        edges.after[first + i] = borders.after[first + i] = after > 0 ? after : 0;
+        borders.before[first + i] = before > 0 ? before : 0;
+        borders.after[first + i] = after > 0 ? after : 0;
         if (options->mode == WG_PAD_REPLICATE)
             y = replicate(y, first + i, before, after);
     }
-    if (options->mode == WG_PAD_CONSTANT)
-        y = wg_apply_one(&pad_constant, 1, &y, &borders);
-    else if (options->mode != WG_PAD_REPLICATE)
-        y = wg_apply_one(&pad_edges, 1, &y, &edges);
+    if (options->mode != WG_PAD_REPLICATE)
+        y = wg_apply_one(options->mode == WG_PAD_CONSTANT ? &pad_constant : &pad_edges, 1, &y,
+                         &borders);
     return wg__set_output(call, y);
 }
 
-WG__SAMPLES(pad, pad_options, 3, {{1, {2, 1}, WG_PAD_REFLECT, 0}, {1, 2, 3}},
-            {{2, {1, 0, 2, 3}, WG_PAD_REPLICATE, 0}, {2, 3, 1}},
-            {{2, {2, 1, 0, 3}, WG_PAD_CIRCULAR, 0}, {1, 2, 3}},
-            {{2, {-1, 2, 1, 0}, WG_PAD_CONSTANT, 3}, {1, 2, 2}},
-            {{2, {1, -1, -1, 1}, WG_PAD_REFLECT, 0}, {1, 3, 3}})
+WG__EXAMPLES(pad, pad_options, (wg__sample_normal), {{1, {2, 1}, WG_PAD_REFLECT, 0}, "1 2 3"},
+             {{2, {1, 0, 2, 3}, WG_PAD_REPLICATE, 0}, "2 3 1"},
+             {{2, {2, 1, 0, 3}, WG_PAD_CIRCULAR, 0}, "1 2 3"},
+             {{2, {-1, 2, 1, 0}, WG_PAD_CONSTANT, 3}, "1 2 2"},
+             {{2, {1, -1, -1, 1}, WG_PAD_REFLECT, 0}, "1 3 3"})
 
 static const wg_op pad = {WG__COMPOSITE_OP(
     pad, pad_options,

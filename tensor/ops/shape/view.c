@@ -186,7 +186,8 @@ static int squeeze_forward(wg_call *call) {
 
 WG__VJP(squeeze, wg_unsqueeze(g, ((const axis_options *)call->options)->axis))
 
-WG__SAMPLES(squeeze, axis_options, 3, {{1}, {2, 1, 3}}, {{-1}, {2, 3, 1}}, {{0}, {1, 1, 1}})
+WG__EXAMPLES(squeeze, axis_options, (wg__sample_normal), {{1}, "2 1 3"}, {{-1}, "2 3 1"},
+             {{0}, "1 1 1"})
 
 static const wg_op squeeze = {
     WG__VIEW_OP(squeeze, axis_options, "y = x without one axis, of size 1. A view."),
@@ -333,8 +334,8 @@ static int unflatten_decompose(wg_call *call) {
     return wg__set_output(call, wg_reshape(call->inputs[0], ndim, shape));
 }
 
-WG__SAMPLES(unflatten, unflatten_options, 2, {{0, {2, {2, -1}}}, {4, 3}},
-            {{-2, {3, {1, 2, 2}}}, {4, 2}}, {{1, {1, {3}}}, {2, 3}})
+WG__EXAMPLES(unflatten, unflatten_options, (wg__sample_normal), {{0, {2, {2, -1}}}, "4 3"},
+             {{-2, {3, {1, 2, 2}}}, "4 2"}, {{1, {1, {3}}}, "2 3"})
 
 static const wg_op unflatten = {WG__COMPOSITE_OP(
     unflatten, unflatten_options,
@@ -509,8 +510,8 @@ static int transpose_forward(wg_call *call) {
 
 WG__VJP(transpose, wg_apply_one(call->op, 1, &g, call->options))
 
-WG__SAMPLES(transpose, transpose_options, 3, {{0, 1}, {2, 3, 1}}, {{-1, 0}, {2, 3, 4}},
-            {{1, 1}, {2, 2, 2}})
+WG__EXAMPLES(transpose, transpose_options, (wg__sample_normal), {{0, 1}, "2 3 1"},
+             {{-1, 0}, "2 3 4"}, {{1, 1}, "2 2 2"})
 
 static const wg_op transpose = {
     WG__VIEW_OP(transpose, transpose_options, "y = x with two axes exchanged. A view."),
