@@ -347,24 +347,54 @@ static wg_tensor *as_rows(wg_tensor *x, int64_t axis) {
     return wg_contiguous(wg_movedim(x, 1, &axis, (int64_t[]){-1}));
 }
 
-/* The first k of each line's order, and where they stand: into outputs 0 and 1. */
-static int order_lines(wg_call *call, int64_t axis, int64_t k, bool descending) {
+/* ---- What the records share ---- */
+
+#define ALL INT64_MIN
+
+typedef struct order_options {
+    int64_t axis;
+    int64_t k; /* or ALL */
+    bool descending, keepdim;
+} order_options;
+
+static int axis_of(const wg_call *call) {
+    return (int)((const order_options *)call->options)->axis;
+}
+
+static int order_infer(wg_call *call) {
+    const order_options *options = call->options;
+    const int64_t n = call->input_specs[0].shape[options->axis];
+    if (options->k != ALL && (options->k < 0 || options->k > n))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "k is %lld; wanted 0 to %lld, the size of axis %d",
+                           (long long)options->k, (long long)n, (int)options->axis);
+    call->output_specs[0] = call->input_specs[0];
+    call->output_specs[0].shape[options->axis] = options->k == ALL ? n : options->k;
+    call->output_specs[1] = call->output_specs[0];
+    call->output_specs[1].dtype = WG_I64;
+    return 0;
+}
+
+/* The first k of each line's order, and where they stand. */
+static int order_forward(wg_call *call) {
+    const order_options *options = call->options;
+    const int64_t axis = options->axis;
     const wg_tensor *x = as_rows(call->inputs[0], axis);
-    if (x == NULL)
+    if (!x)
         return -1;
     wg_spec spec = x->spec;
-    const int64_t n = spec.shape[spec.ndim - 1];
+    const int64_t n = spec.shape[spec.ndim - 1], k = options->k == ALL ? n : options->k;
     spec.shape[spec.ndim - 1] = k;
     wg_tensor *values = wg__tensor_new(&spec);
     spec.dtype = WG_I64;
     wg_tensor *indices = wg__tensor_new(&spec);
-    if (values == NULL || indices == NULL)
+    if (!values || !indices)
         return -1;
     rows rows = {.dtype = x->spec.dtype,
                  .count = n == 0 ? 0 : wg__spec_count(&x->spec) / n,
                  .n = n,
                  .k = k,
-                 .descending = descending,
+                 .descending = options->descending,
                  .x = wg__tensor_address(x),
                  .values = wg__tensor_address(values),
                  .indices = wg__tensor_address(indices)};
@@ -375,21 +405,14 @@ static int order_lines(wg_call *call, int64_t axis, int64_t k, bool descending) 
     return 0;
 }
 
-/* ---- What the records share ---- */
-
-/* The options of each begin with its axis. */
-static int64_t axis_of(const wg_call *call) {
-    return *(const int64_t *)call->options;
-}
-
 /* dx = g at the place that each value comes from. */
 static int chosen_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg__scattered(call, (int)axis_of(call), call->outputs[1], cotangents[0]);
+    gradients[0] = wg__scattered(call, axis_of(call), call->outputs[1], cotangents[0]);
     return wg__vjp_status();
 }
 
 static int chosen_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    output_tangents[0] = wg_gather(tangents[0], (int)axis_of(call), call->outputs[1]);
+    output_tangents[0] = wg_gather(tangents[0], axis_of(call), call->outputs[1]);
     return wg__vjp_status();
 }
 
@@ -401,37 +424,19 @@ static double sort_flops(const wg_call *call) {
 /* The members that sort and topk share. */
 #define CHOICE(NAME, DOC)                                                                          \
     WG__OP_OF(#NAME, 1, 1, 2, DOC),                                                                \
-        .options_size = sizeof(NAME##_options), .saves_outputs = 2, .differentiable = 1,           \
+        .options_size = sizeof(order_options), .saves_outputs = 2, .differentiable = 1,            \
         .undefined_at = WG_AT_TIES, .undefined_reason = "of equal elements any order is one",      \
-        .places_outputs = true, .infer = NAME##_infer, .forward = NAME##_forward,                  \
-        .vjp = chosen_vjp, .jvp = chosen_jvp, .sample = NAME##_sample, .bench = NAME##_bench,      \
-        .flops = sort_flops
+        .places_outputs = true, .infer = order_infer, .forward = order_forward, .vjp = chosen_vjp, \
+        .jvp = chosen_jvp, .sample = NAME##_sample, .bench = NAME##_bench, .flops = sort_flops
 
 /* ---- sort: y = x in ascending or descending order along one axis, and the places where they come
  * from.
  * dx = g at those places. ---- */
 
-typedef struct sort_options {
-    int64_t axis;
-    bool descending;
-} sort_options;
-
-static int sort_infer(wg_call *call) {
-    call->output_specs[0] = call->output_specs[1] = call->input_specs[0];
-    call->output_specs[1].dtype = WG_I64;
-    return 0;
-}
-
-static int sort_forward(wg_call *call) {
-    const sort_options *options = call->options;
-    return order_lines(call, options->axis, call->input_specs[0].shape[options->axis],
-                       options->descending);
-}
-
-WG__EXAMPLES(sort, sort_options, (wg__sample_distinct), {{1, false}, "2 5"}, {{0, true}, "4 2"},
-             {{1, true}, "2 3 2"}, {{0, false}, "1"})
-
-WG__BENCH(sort, sort_options, 1, 2, (1024, 4096), 1, false)
+WG__EXAMPLES(sort, order_options, (wg__sample_distinct), {{1, ALL, false, false}, "2 5"},
+             {{0, ALL, true, false}, "4 2"}, {{1, ALL, true, false}, "2 3 2"},
+             {{0, ALL, false, false}, "1"})
+WG__LARGE(sort, order_options, "1024 4096", 1, ALL, false, false)
 
 static const wg_op sort = {
     CHOICE(sort, "The elements along one axis in ascending or descending order, and their indices; "
@@ -442,14 +447,17 @@ int wg_sort(wg_tensor *x, int axis, bool descending, wg_tensor **values, wg_tens
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
     const int along = wg__axis_of(x, axis, sort.name);
     const int status =
-        along < 0 ? -1 : wg_apply(&sort, 1, &x, &(sort_options){along, descending}, outputs);
+        along < 0 ? -1
+                  : wg_apply(&sort, 1, &x,
+                             &(order_options){.axis = along, .k = ALL, .descending = descending},
+                             outputs);
     return wg__give(status, outputs, values, indices);
 }
 
 /* ---- argsort: the second output of sort alone. ---- */
 
 static int argsort_decompose(wg_call *call) {
-    const sort_options *options = call->options;
+    const order_options *options = call->options;
     return wg_sort(call->inputs[0], (int)options->axis, options->descending, NULL,
                    &call->outputs[0]);
 }
@@ -458,7 +466,7 @@ static const wg_op argsort = {
     WG__OP("argsort", 1,
            "The i64 indices that sort x along one axis, ascending or descending; stable, NaN after "
            "all numbers."),
-    .options_size = sizeof(sort_options),
+    .options_size = sizeof(order_options),
     .no_gradient = "its values are indices: piecewise constant in the operand",
     .decompose = argsort_decompose,
     .sample = sort_sample,
@@ -468,38 +476,16 @@ wg_tensor *wg_argsort(wg_tensor *x, int axis, bool descending) {
     const int along = wg__axis_of(x, axis, argsort.name);
     if (along < 0)
         return NULL;
-    return wg_apply_one(&argsort, 1, &x, &(sort_options){along, descending});
+    return wg_apply_one(&argsort, 1, &x,
+                        &(order_options){.axis = along, .k = ALL, .descending = descending});
 }
 
 /* ---- topk: the first k of sort. ---- */
 
-typedef struct topk_options {
-    int64_t axis, k;
-    bool largest;
-} topk_options;
-
-static int topk_infer(wg_call *call) {
-    const topk_options *options = call->options;
-    const int64_t n = call->input_specs[0].shape[options->axis];
-    if (options->k < 0 || options->k > n)
-        return wg__op_fail(call, WG_ERROR_ARGUMENT,
-                           "k is %lld; wanted 0 to %lld, the size of axis %d",
-                           (long long)options->k, (long long)n, (int)options->axis);
-    sort_infer(call);
-    for (int j = 0; j < 2; j++)
-        call->output_specs[j].shape[options->axis] = options->k;
-    return 0;
-}
-
-static int topk_forward(wg_call *call) {
-    const topk_options *options = call->options;
-    return order_lines(call, options->axis, options->k, options->largest);
-}
-
-WG__EXAMPLES(topk, topk_options, (wg__sample_distinct), {{1, 2, true}, "2 5"},
-             {{0, 3, false}, "4 2"}, {{1, 3, true}, "2 3 2"}, {{0, 1, true}, "1"})
-
-WG__BENCH(topk, topk_options, 1, 2, (1024, 4096), 1, 40, true)
+WG__EXAMPLES(topk, order_options, (wg__sample_distinct), {{1, 2, true, false}, "2 5"},
+             {{0, 3, false, false}, "4 2"}, {{1, 3, true, false}, "2 3 2"},
+             {{0, 1, true, false}, "1"})
+WG__LARGE(topk, order_options, "1024 4096", 1, 40, true, false)
 
 static const wg_op topk = {
     CHOICE(topk,
@@ -512,20 +498,19 @@ int wg_topk(wg_tensor *x, int64_t k, int axis, bool largest, wg_tensor **values,
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
     const int along = wg__axis_of(x, axis, topk.name);
     const int status =
-        along < 0 ? -1 : wg_apply(&topk, 1, &x, &(topk_options){along, k, largest}, outputs);
+        along < 0 ? -1
+                  : wg_apply(&topk, 1, &x,
+                             &(order_options){
+                                 .axis = along, .k = wg__larger(k, ALL + 1), .descending = largest},
+                             outputs);
     return wg__give(status, outputs, values, indices);
 }
 
 /* ---- median: y = element (n - 1) / 2 of the order along one axis; NaN if there is one.
  * dx = g at its place, which is the second output. ---- */
 
-typedef struct median_options {
-    int64_t axis;
-    bool keepdim;
-} median_options;
-
 static int median_infer(wg_call *call) {
-    const median_options *options = call->options;
+    const order_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
     if (x->shape[options->axis] == 0)
         return wg__op_fail(call, WG_ERROR_SHAPE, "there are no elements to choose from");
@@ -553,35 +538,35 @@ static int median_forward(wg_call *call) {
 
 /* With the axis put back as 1. */
 static wg_tensor *with_axis(wg_tensor *reduced, const wg_call *call) {
-    const median_options *options = call->options;
+    const order_options *options = call->options;
     return options->keepdim ? reduced : wg_unsqueeze(reduced, (int)options->axis);
 }
 
 static int median_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg__scattered(call, (int)axis_of(call), with_axis(call->outputs[1], call),
+    gradients[0] = wg__scattered(call, axis_of(call), with_axis(call->outputs[1], call),
                                  with_axis(cotangents[0], call));
     return wg__vjp_status();
 }
 
 static int median_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    const median_options *options = call->options;
+    const order_options *options = call->options;
     const int axis = (int)options->axis;
     wg_tensor *t = wg_gather(tangents[0], axis, with_axis(call->outputs[1], call));
     output_tangents[0] = options->keepdim ? t : wg_squeeze(t, axis);
     return wg__vjp_status();
 }
 
-WG__EXAMPLES(median, median_options, (wg__sample_distinct), {{1, false}, "2 5"}, {{0, true}, "4 2"},
-             {{1, true}, "2 3 2"}, {{0, false}, "1"})
-
-WG__BENCH(median, median_options, 1, 2, (1024, 4096), 1, false)
+WG__EXAMPLES(median, order_options, (wg__sample_distinct), {{1, 0, false, false}, "2 5"},
+             {{0, 0, false, true}, "4 2"}, {{1, 0, false, true}, "2 3 2"},
+             {{0, 0, false, false}, "1"})
+WG__LARGE(median, order_options, "1024 4096", 1, 0, false, false)
 
 static const wg_op median = {
     WG__OP_OF(
         "median", 1, 1, 2,
         "The middle element along one axis, of an even number the lower one, and its index; NaN "
         "if there is one. Kinks at ties."),
-    .options_size = sizeof(median_options),
+    .options_size = sizeof(order_options),
     .saves_outputs = 2,
     .differentiable = 1,
     .undefined_at = WG_AT_TIES,
@@ -602,7 +587,7 @@ wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim) {
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope); /* frees the indices at once */
-    wg_apply(&median, 1, &x, &(median_options){along, keepdim}, outputs);
+    wg_apply(&median, 1, &x, &(order_options){.axis = along, .keepdim = keepdim}, outputs);
     return wg_scope_end(&scope, outputs[0]);
 }
 

@@ -43,26 +43,31 @@ static wg_tensor *triangular(wg_tensor *t, wg_tensor *b, bool upper) {
 
 /* ---- Values that are equal but for rounding ---- */
 
-/* The error that values carry: a few units in the last place of the largest of each row. */
-static double rounding_of(const wg_tensor *values, int64_t row, int64_t n) {
-    double largest = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs(wg__value_at(values, row * n + i)));
-    return 8 * largest * (values->spec.dtype == WG_F32 ? FLT_EPSILON : DBL_EPSILON);
-}
-
-/* -1 with GRADIENT if two neighbours of a sorted row (..., n) are equal but for rounding. */
-static int check_distinct(const wg_call *call, wg_tensor *values, const char *what) {
+/* -1 with GRADIENT if two neighbours of a sorted row (..., n) are equal but for rounding, or,
+ * without a name `what`, if the last value of a descending row is 0 but for rounding: a few units
+ * in the last place of the largest of the row. */
+static int check_values(const wg_call *call, wg_tensor *values, const char *what) {
     values = wg_contiguous(wg__all_values(values));
     if (!values)
         return -1;
     const int64_t n = wg_tensor_size(values, -1), count = wg_tensor_count(values);
+    char text[64];
     for (int64_t row = 0; n > 0 && row < count / n; row++) {
-        const double rounding = rounding_of(values, row, n);
-        for (int64_t i = 0; i + 1 < n; i++) {
-            const double a = wg__value_at(values, row * n + i),
-                         b = wg__value_at(values, row * n + i + 1);
-            char text[64];
+        double largest = 0;
+        for (int64_t i = 0; i < n; i++)
+            largest = fmax(largest, fabs(wg__value_at(values, row * n + i)));
+        const double rounding =
+            8 * largest * (values->spec.dtype == WG_F32 ? FLT_EPSILON : DBL_EPSILON);
+        const double last = wg__value_at(values, row * n + n - 1);
+        if (!what && last <= rounding)
+            return wg__op_fail(
+                call, WG_ERROR_GRADIENT,
+                "the smallest singular value of %s, %.9g, is 0 but for rounding: its "
+                "vectors are not unique and have no derivative",
+                wg__matrix_text(text, sizeof text, call, row), last);
+        for (int64_t i = 0; what && i + 1 < n; i++) {
+            const double a = wg__value_at(values, row * n + i);
+            const double b = wg__value_at(values, row * n + i + 1);
             if (fabs(a - b) <= rounding)
                 return wg__op_fail(call, WG_ERROR_GRADIENT,
                                    "%ss %lld and %lld of %s, %.9g and %.9g, are equal but for "
@@ -71,25 +76,6 @@ static int check_distinct(const wg_call *call, wg_tensor *values, const char *wh
                                    what, (long long)i, (long long)i + 1,
                                    wg__matrix_text(text, sizeof text, call, row), a, b);
         }
-    }
-    return 0;
-}
-
-/* -1 with GRADIENT if the last value of a descending row is 0 but for rounding. */
-static int check_full_rank(const wg_call *call, wg_tensor *values) {
-    values = wg_contiguous(wg__all_values(values));
-    if (!values)
-        return -1;
-    const int64_t n = wg_tensor_size(values, -1), count = wg_tensor_count(values);
-    for (int64_t row = 0; n > 0 && row < count / n; row++) {
-        char text[64];
-        if (wg__value_at(values, row * n + n - 1) <= rounding_of(values, row, n))
-            return wg__op_fail(
-                call, WG_ERROR_GRADIENT,
-                "the smallest singular value of %s, %.9g, is 0 but for rounding: its "
-                "vectors are not unique and have no derivative",
-                wg__matrix_text(text, sizeof text, call, row),
-                wg__value_at(values, row * n + n - 1));
     }
     return 0;
 }
@@ -382,7 +368,7 @@ static int eigh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     wg_tensor *w = call->outputs[W], *v = call->outputs[V], *inner = NULL;
     wg_tensor *transposed = wg__transposed(v);
     if (cotangents[V]) {
-        if (check_distinct(call, w, "eigenvalue") < 0)
+        if (check_values(call, w, "eigenvalue") < 0)
             return -1;
         inner = over_differences(wg_matmul(transposed, cotangents[V]), w);
     }
@@ -394,7 +380,7 @@ static int eigh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
 
 static int eigh_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     wg_tensor *w = call->outputs[W], *v = call->outputs[V];
-    if (check_distinct(call, w, "eigenvalue") < 0)
+    if (check_values(call, w, "eigenvalue") < 0)
         return -1;
     wg_tensor *p = wg_matmul(wg_matmul(wg__transposed(v), wg__symmetric_part(tangents[0])), v);
     output_tangents[W] = diagonal_of(p);
@@ -544,9 +530,9 @@ static int svd_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     wg_tensor *vt = thin(call, call->outputs[VT], -2, cotangents[VT] != NULL);
     wg_tensor *s = call->outputs[S], *v = wg__transposed(vt), *inner = NULL, *rest = NULL;
     wg_tensor *gu = cotangents[U], *gv = cotangents[VT] ? wg__transposed(cotangents[VT]) : NULL;
-    if (!u || !vt || ((gu || gv) && check_distinct(call, s, "singular value") < 0))
+    if (!u || !vt || ((gu || gv) && check_values(call, s, "singular value") < 0))
         return -1;
-    if (((gu && m > n) || (gv && n > m)) && check_full_rank(call, s) < 0)
+    if (((gu && m > n) || (gv && n > m)) && check_values(call, s, NULL) < 0)
         return -1;
     if (!gu && !gv && cotangents[S]) {
         gradients[0] = gradient_of_values(u, cotangents[S], vt);
@@ -572,8 +558,8 @@ static int svd_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1];
     wg_tensor *u = thin(call, call->outputs[U], -1, true), *s = call->outputs[S];
     wg_tensor *vt = thin(call, call->outputs[VT], -2, true), *v = wg__transposed(vt);
-    if (!u || !vt || check_distinct(call, s, "singular value") < 0 ||
-        (m != n && check_full_rank(call, s) < 0))
+    if (!u || !vt || check_values(call, s, "singular value") < 0 ||
+        (m != n && check_values(call, s, NULL) < 0))
         return -1;
     wg_tensor *of_columns = wg_unsqueeze(s, -2), *of_rows = wg_unsqueeze(s, -1);
     wg_tensor *of_u = wg_matmul(wg__transposed(u), tangents[0]); /* U^T dA */

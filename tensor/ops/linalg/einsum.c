@@ -182,6 +182,13 @@ static wg__index_set set_of(const wg__labelled *x) {
     return set;
 }
 
+static wg__index_set output_set(const wg__contraction *c) {
+    wg__index_set set = 0;
+    for (int i = 0; i < c->output_ndim; i++)
+        set |= (wg__index_set)1 << c->output[i];
+    return set;
+}
+
 static bool has(wg__index_set set, int label) {
     return set >> label & 1;
 }
@@ -401,9 +408,7 @@ static void sum_out(const wg__contraction *c, wg__labelled *x, wg__index_set sum
 
 /* The labels that the output has, or an operand other than these two. */
 static wg__index_set needed_beside(const wg__contraction *c, int left, int right) {
-    wg__index_set needed = 0;
-    for (int i = 0; i < c->output_ndim; i++)
-        needed |= (wg__index_set)1 << c->output[i];
+    wg__index_set needed = output_set(c);
     for (int i = 0; i < c->count; i++)
         if (i != left && i != right && c->operands[i].tensor)
             needed |= set_of(&c->operands[i]);
@@ -453,13 +458,11 @@ static wg_tensor *in_shape_of_output(const wg__contraction *c, const wg__labelle
 wg_tensor *wg__contract(const wg_call *call, wg__contraction *c) {
     if (!prepare(c))
         return NULL;
-    wg__index_set operands[WG_MAX_INPUTS], output = 0;
+    wg__index_set operands[WG_MAX_INPUTS];
     wg__contraction_step steps[WG_MAX_INPUTS];
     for (int i = 0; i < c->count; i++)
         operands[i] = set_of(&c->operands[i]);
-    for (int i = 0; i < c->output_ndim; i++)
-        output |= (wg__index_set)1 << c->output[i];
-    if (wg__contraction_order(c->count, operands, output, c->sizes, steps) == INFINITY) {
+    if (wg__contraction_order(c->count, operands, output_set(c), c->sizes, steps) == INFINITY) {
         wg__op_fail(call, WG_ERROR_SHAPE,
                     "in any order, a product on the way to the result has more than %d axes",
                     WG_MAX_DIMS);
@@ -739,17 +742,15 @@ WG__LARGE(einsum, einsum_options, "8 512 8 64, 8 512 8 64", "bqhd,bkhd>bhqk")
  * element. */
 static double einsum_flops(const wg_call *call) {
     equation e = {0};
-    wg__index_set operands[WG_MAX_INPUTS] = {0}, output = 0;
+    wg__index_set operands[WG_MAX_INPUTS] = {0};
     wg__contraction_step steps[WG_MAX_INPUTS];
     if (call->input_count == 1 || read_equation(call, &e) < 0)
         return (double)wg__spec_count(&call->input_specs[0]);
     for (int i = 0; i < call->input_count; i++)
         for (int axis = 0; axis < call->input_specs[i].ndim; axis++)
             operands[i] |= (wg__index_set)1 << e.contraction.operands[i].labels[axis];
-    for (int i = 0; i < e.contraction.output_ndim; i++)
-        output |= (wg__index_set)1 << e.contraction.output[i];
-    return 2 *
-           wg__contraction_order(call->input_count, operands, output, e.contraction.sizes, steps);
+    return 2 * wg__contraction_order(call->input_count, operands, output_set(&e.contraction),
+                                     e.contraction.sizes, steps);
 }
 
 static const wg_op einsum = {

@@ -51,26 +51,50 @@ enum { ROW_WORK = 4 }; /* work of one number, in units of a light elementwise op
 
 typedef struct rows_job {
     wg_quantization quantization; /* of a row by itself */
+    bool quantizes;               /* numbers become bytes, or the reverse */
     int64_t grouped;              /* rows stored side by side; the others follow */
     wg__rows numbers, bytes;
 } rows_job;
 
-static void run_rows(rows_job *job, wg_quantization quantization, wg__range_body body) {
-    job->quantization = wg__quantization_of_a_row(quantization);
-    if (quantization != job->quantization)
-        job->grouped = job->numbers.rows / WG__GROUP * WG__GROUP;
-    const int64_t grain = 1 + WG__GRAIN / (ROW_WORK * (job->numbers.columns + 1));
-    wg__parallel_for(job->numbers.rows, grain, body, job);
+/* A block of a row in a group of rows that are stored side by side goes by way of `block`; their
+ * bytes are contiguous. */
+static void convert_rows(int64_t begin, int64_t end, void *context) {
+    const rows_job *job = context;
+    const wg_quantization q = job->quantization;
+    const int64_t columns = job->numbers.columns, size = wg__quantization_block_bytes(q);
+    for (int64_t i = begin; i < end; i++) {
+        const bool grouped = i < job->grouped;
+        const int64_t blocks = grouped ? columns / wg__quantization_block(q) : 1;
+        const int64_t count = grouped ? WG__BLOCK : columns, place = i % WG__GROUP;
+        uint8_t *row = wg__row(&job->bytes, grouped ? i - place : i);
+        for (int64_t b = 0; b < blocks; b++) {
+            float *numbers = (float *)wg__row(&job->numbers, i) + b * WG__BLOCK;
+            uint8_t block[WG__MOST_BLOCK_BYTES], *bytes = grouped ? block : row;
+            uint8_t *group = row + b * WG__GROUP * size;
+            if (grouped && !job->quantizes)
+                wg__group_get(q, place, group, block);
+            if (job->quantizes)
+                wg__quantize_row(q, count, numbers, bytes);
+            else
+                wg__simd_for(WG_F32)->products.dequantize[q](count, bytes, numbers);
+            if (grouped && job->quantizes)
+                wg__group_put(q, place, block, group);
+        }
+    }
 }
 
-static int64_t blocks_of_row(const rows_job *job) {
-    return job->numbers.columns / wg__quantization_block(job->quantization);
-}
-
-/* A block of a row in a group of rows that are stored side by side; their bytes are contiguous. */
-static uint8_t *group_block(const rows_job *job, int64_t row, int64_t block) {
-    uint8_t *group = wg__row(&job->bytes, row / WG__GROUP * WG__GROUP);
-    return group + block * WG__GROUP * wg__quantization_block_bytes(job->quantization);
+static int convert(wg_call *call, bool quantizes) {
+    const wg_quantization q = quantization_of(call);
+    rows_job job = {.quantization = wg__quantization_of_a_row(q), .quantizes = quantizes};
+    wg_tensor *from = quantizes ? call->inputs[0] : dense_bytes(call, 0);
+    if (!from || wg__rows_of(from, true, quantizes ? &job.numbers : &job.bytes) < 0 ||
+        wg__rows_of(call->outputs[0], true, quantizes ? &job.bytes : &job.numbers) < 0)
+        return -1;
+    if (q != job.quantization)
+        job.grouped = job.numbers.rows / WG__GROUP * WG__GROUP;
+    wg__parallel_for(job.numbers.rows, 1 + WG__GRAIN / (ROW_WORK * (job.numbers.columns + 1)),
+                     convert_rows, &job);
+    return 0;
 }
 
 /* ---- quantize ---- */
@@ -96,30 +120,8 @@ static int quantize_infer(wg_call *call) {
     return 0;
 }
 
-static void quantize_rows(int64_t begin, int64_t end, void *context) {
-    const rows_job *job = context;
-    for (int64_t i = begin; i < end; i++) {
-        const float *numbers = wg__row(&job->numbers, i);
-        if (i >= job->grouped) {
-            wg__quantize_row(job->quantization, job->numbers.columns, numbers,
-                             wg__row(&job->bytes, i));
-            continue;
-        }
-        for (int64_t b = 0; b < blocks_of_row(job); b++) {
-            uint8_t block[WG__MOST_BLOCK_BYTES];
-            wg__quantize_row(job->quantization, WG__BLOCK, numbers + b * WG__BLOCK, block);
-            wg__group_put(job->quantization, i % WG__GROUP, block, group_block(job, i, b));
-        }
-    }
-}
-
 static int quantize_forward(wg_call *call) {
-    rows_job job = {0};
-    if (wg__rows_of(call->inputs[0], true, &job.numbers) < 0 ||
-        wg__rows_of(call->outputs[0], true, &job.bytes) < 0)
-        return -1;
-    run_rows(&job, quantization_of(call), quantize_rows);
-    return 0;
+    return convert(call, true);
 }
 
 static const quantized_options quantized_samples[WG_QUANTIZATION_COUNT] = {
@@ -179,32 +181,8 @@ static int dequantize_infer(wg_call *call) {
     return columns < 0 ? -1 : 0;
 }
 
-static void dequantize_rows(int64_t begin, int64_t end, void *context) {
-    const rows_job *job = context;
-    void (*const dequantize)(int64_t, const void *, void *) =
-        wg__simd_for(WG_F32)->products.dequantize[job->quantization];
-    for (int64_t i = begin; i < end; i++) {
-        float *numbers = wg__row(&job->numbers, i);
-        if (i >= job->grouped) {
-            dequantize(job->numbers.columns, wg__row(&job->bytes, i), numbers);
-            continue;
-        }
-        for (int64_t b = 0; b < blocks_of_row(job); b++) {
-            uint8_t block[WG__MOST_BLOCK_BYTES];
-            wg__group_get(job->quantization, i % WG__GROUP, group_block(job, i, b), block);
-            dequantize(WG__BLOCK, block, numbers + b * WG__BLOCK);
-        }
-    }
-}
-
 static int dequantize_forward(wg_call *call) {
-    rows_job job = {0};
-    wg_tensor *quantized = dense_bytes(call, 0);
-    if (!quantized || wg__rows_of(quantized, true, &job.bytes) < 0 ||
-        wg__rows_of(call->outputs[0], true, &job.numbers) < 0)
-        return -1;
-    run_rows(&job, quantization_of(call), dequantize_rows);
-    return 0;
+    return convert(call, false);
 }
 
 static int dequantize_sample(int index, wg_generator *generator, wg_sample *sample) {
