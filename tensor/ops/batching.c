@@ -11,15 +11,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The largest rank of an input of one sample. */
-static int widest(const wg_call *call) {
-    int rank = 0;
-    for (int i = 0; i < call->input_count; i++)
-        if (call->input_specs[i].ndim > rank)
-            rank = call->input_specs[i].ndim;
-    return rank;
-}
-
 static bool is_batched(uint32_t batched, int i) {
     return batched >> i & 1;
 }
@@ -64,7 +55,9 @@ wg_tensor *wg__batch_repeated_input(const wg_call *call, uint32_t batched, int i
 
 int wg__batch_apply(wg_call *call, uint32_t batched, int64_t samples, const void *options) {
     wg_tensor *inputs[WG_MAX_INPUTS];
-    const int rank = widest(call);
+    int rank = 0; /* the largest of an input of one sample */
+    for (int i = 0; i < call->input_count; i++)
+        rank = call->input_specs[i].ndim > rank ? call->input_specs[i].ndim : rank;
     for (int i = 0; i < call->input_count; i++)
         inputs[i] = wg__batch_input(call, batched, i, rank, samples);
     return wg_apply(call->op, call->input_count, inputs, options, call->outputs);

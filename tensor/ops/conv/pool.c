@@ -63,11 +63,6 @@ typedef struct stretch {
 
 enum { STRETCH = 512 }; /* outputs along the last axis at a time: whole vectors */
 
-/* How many stretches the outputs of a piece of STRETCH have. */
-static int64_t stretches_of_piece(const pool_axis *a) {
-    return a->adaptive ? STRETCH : a->kernel;
-}
-
 /* Stretch number `number`, in the order of pieces, of taps, of outputs. */
 static stretch stretch_of(const pool_axis *a, int64_t number) {
     if (a->adaptive) {
@@ -324,7 +319,7 @@ static int run(wg_call *call, const wg_spec *x, const wg_spec *y, wg_tensor *sou
         count += job.axes[i].count;
     }
     const pool_axis *last = &job.axes[AXES - 1];
-    job.piece = stretches_of_piece(last);
+    job.piece = last->adaptive ? STRETCH : last->kernel;
     job.stretch_count = last->adaptive
                             ? last->count
                             : wg__times(wg__ceil_divide(last->count, STRETCH), last->kernel);

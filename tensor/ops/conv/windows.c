@@ -277,13 +277,6 @@ static bool is_pointwise(const wg__correlation *c) {
 PLACE(place_f32, float)
 PLACE(place_f64, double)
 
-static double bias_of(const wg__correlation *c, int64_t channel) {
-    if (!c->bias)
-        return 0;
-    return c->dtype == WG_F32 ? (double)((const float *)c->bias)[channel]
-                              : ((const double *)c->bias)[channel];
-}
-
 static char *output_at(const wg__correlation *c, int64_t image, int64_t channel) {
     return (char *)c->y +
            (image * c->y_image + channel * c->y_channel) * (int64_t)wg_dtype_size(c->dtype);
@@ -296,7 +289,9 @@ static void place_outputs(const wg__correlation *c, const char *from, int64_t pl
     enum { PART = 512 };
     static const double zeros[PART];
     const int64_t size = (int64_t)wg_dtype_size(c->dtype), columns = c->axes[2].count;
-    const double bias = bias_of(c, channel);
+    const double bias = !c->bias             ? 0
+                        : c->dtype == WG_F32 ? (double)((const float *)c->bias)[channel]
+                                             : ((const double *)c->bias)[channel];
     for (int64_t i = 0; i < c->axes[0].count; i++)
         for (int64_t j = 0; j < c->axes[1].count; j++) {
             char *to = output_at(c, image, channel) + (i * c->y_axes[0] + j * c->y_axes[1]) * size;
@@ -443,10 +438,6 @@ static void multiply_gradient(job *job, const windows *w, char *buffer, int64_t 
 /* ---- Planes: the buffer has the outputs of a channel, with as many elements between rows and
  * planes as the copy has ---- */
 
-static bool has_few_channels(const wg__correlation *c) {
-    return c->out_channels <= (c->in_channels == 1 ? FEW_OF_ONE_INPUT : FEW_OUTPUTS);
-}
-
 /* Part image groups + group. */
 static void sum_planes(job *job, const windows *w, char *wide, int64_t part) {
     const wg__correlation *c = job->c;
@@ -513,7 +504,7 @@ static int run_job(job *job, int64_t weights) {
         return -1;
     job->room =
         ((axes[0].count - 1) * w->length[1] + axes[1].count - 1) * w->length[2] + axes[2].count;
-    if (!has_few_channels(c)) {
+    if (c->out_channels > (c->in_channels == 1 ? FEW_OF_ONE_INPUT : FEW_OUTPUTS)) {
         job->room = 0;
         job->run = job->gradient ? multiply_gradient : multiply_block;
         run_blocks(job);

@@ -165,20 +165,19 @@ typedef struct slope_job {
     slope_options options;
     const void *a, *x;
     void *y;
+    bool single; /* f32 */
 } slope_job;
 
-static void slopes_f64(int64_t begin, int64_t end, void *context) {
+/* In f64, and of derivatives. */
+static void slopes(int64_t begin, int64_t end, void *context) {
     const slope_job *job = context;
-    const double *a = job->a, *x = job->x;
     for (int64_t i = begin; i < end; i++)
-        ((double *)job->y)[i] = slope(job->options, a[i], x[i]);
-}
-
-static void derivatives_f32(int64_t begin, int64_t end, void *context) {
-    const slope_job *job = context;
-    const float *a = job->a, *x = job->x;
-    for (int64_t i = begin; i < end; i++)
-        ((float *)job->y)[i] = (float)slope(job->options, (double)a[i], (double)x[i]);
+        if (job->single)
+            ((float *)job->y)[i] = (float)slope(job->options, (double)((const float *)job->a)[i],
+                                                (double)((const float *)job->x)[i]);
+        else
+            ((double *)job->y)[i] =
+                slope(job->options, ((const double *)job->a)[i], ((const double *)job->x)[i]);
 }
 
 enum { BLOCK = 256, WIDEST = 16 /* elements in a vector */ };
@@ -209,13 +208,9 @@ static void run_samples(samples *s, wg__simd_pair kernel, float *y) {
         y[s->place[i]] = (float)s->slope[i];
 }
 
-/* Below this limit the series loses no digits that f32 has, and from there on the fraction takes
+/* The slopes themselves, in f32: sorted by their expansion, which vector kernels evaluate. Below
+ * a + 2 + sqrt(a) the series loses no digits that f32 has, and from there on the fraction takes
  * fewer terms. */
-static double series_limit(double a) {
-    return a + 2 + sqrt(a);
-}
-
-/* The slopes themselves, in f32: sorted by their expansion, which vector kernels evaluate. */
 static void slopes_f32(int64_t begin, int64_t end, void *context) {
     const slope_job *job = context;
     const wg__simd *kernels = wg__simd_for(WG_F64);
@@ -230,7 +225,7 @@ static void slopes_f32(int64_t begin, int64_t end, void *context) {
             if (!(a > 0 && x > 0 && x < INFINITY))
                 y[i] = (float)slope(job->options, a, x);
             else
-                add_sample(x < series_limit(a) ? &series : &fraction, i, a, x);
+                add_sample(x < a + 2 + sqrt(a) ? &series : &fraction, i, a, x);
         }
         run_samples(&series, kernels->gamma_slope_series, y);
         run_samples(&fraction, kernels->gamma_slope_fraction, y);
@@ -248,32 +243,25 @@ static int gamma_slope_forward(wg_call *call) {
     if (a == NULL || x == NULL)
         return -1;
     slope_job job = {*(const slope_options *)call->options, wg__tensor_address(a),
-                     wg__tensor_address(x), wg__tensor_address(call->outputs[0])};
+                     wg__tensor_address(x), wg__tensor_address(call->outputs[0]),
+                     a->spec.dtype == WG_F32};
     const bool is_slope = job.options.by_a + job.options.by_x == 0;
-    wg__parallel_for(wg__spec_count(&a->spec), BLOCK,
-                     a->spec.dtype == WG_F64 ? slopes_f64
-                     : is_slope              ? slopes_f32
-                                             : derivatives_f32,
+    wg__parallel_for(wg__spec_count(&a->spec), BLOCK, job.single && is_slope ? slopes_f32 : slopes,
                      &job);
     return 0;
 }
 
-static wg_tensor *differentiated(const wg_call *call, int by_a, int by_x) {
-    slope_options options = *(const slope_options *)call->options;
-    options.by_a += by_a;
-    options.by_x += by_x;
-    return wg_apply_one(call->op, 2, call->inputs, &options);
-}
-
 static int gamma_slope_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const slope_options *options = call->options;
-    if (options->by_a + options->by_x == ORDERS)
+    const slope_options *given = call->options;
+    if (given->by_a + given->by_x == ORDERS)
         return wg__op_fail(call, WG_ERROR_GRADIENT,
                            "a gamma sample has no fourth derivative by its concentration; detach "
                            "it before the third backward");
     for (int i = 0; i < 2; i++)
-        if (wg__wants(call, i))
-            gradients[i] = wg_mul(cotangents[0], differentiated(call, i == 0, i == 1));
+        if (wg__wants(call, i)) {
+            const slope_options more = {given->by_a + (i == 0), given->by_x + (i == 1)};
+            gradients[i] = wg_mul(cotangents[0], wg_apply_one(call->op, 2, call->inputs, &more));
+        }
     return wg__vjp_status();
 }
 

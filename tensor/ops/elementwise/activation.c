@@ -385,8 +385,8 @@ static int dropout_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return gradients[0] ? 0 : -1;
 }
 
-WG__SAMPLES(dropout, dropout_options, 2, {{0.1, 3, 0}, {3, 5}}, {{0.5, 3, 1}, {2, 70}},
-            {{0, 3, 2}, {4, 1}})
+WG__EXAMPLES(dropout, dropout_options, (wg__sample_normal), {{0.1, 3, 0}, "3 5"},
+             {{0.5, 3, 1}, "2 70"}, {{0, 3, 2}, "4 1"})
 
 static int dropout_bench(wg_generator *generator, wg_sample *sample) {
     static const dropout_options options = {0.1, 3, 0};

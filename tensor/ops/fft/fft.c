@@ -96,10 +96,6 @@ static int64_t smooth_size(int64_t least) {
     }
 }
 
-static void run_groups(wg_dtype dtype, const wg__fft *job, int64_t groups, void *room) {
-    wg__simd_for(dtype)->matrices.fft_groups(job, 0, groups, room);
-}
-
 /* Bytes of the two buffers of a kernel. */
 static size_t room_size(wg_dtype dtype, int64_t elements) {
     return (size_t)(4 * elements * wg__simd_for(dtype)->lanes) * wg_dtype_size(dtype);
@@ -131,15 +127,14 @@ static int plan_convolution(wg_dtype dtype, tables *all) {
     }
     if (ready) {
         all->convolution.twiddles = all->memory[1];
-        run_groups(dtype,
-                   &(wg__fft){.plan = &all->convolution,
-                              .kind = WG__FFT_FORWARD,
-                              .inner = 1,
-                              .from = {conjugate, 0, 0, 2, 1, m},
-                              .to = {spectrum, 0, 0, 2, 1, m},
-                              .scale = 1 / (double)m,
-                              .room = m},
-                   1, room);
+        wg__simd_for(dtype)->matrices.fft_groups(&(wg__fft){.plan = &all->convolution,
+                                                            .kind = WG__FFT_FORWARD,
+                                                            .inner = 1,
+                                                            .from = {conjugate, 0, 0, 2, 1, m},
+                                                            .to = {spectrum, 0, 0, 2, 1, m},
+                                                            .scale = 1 / (double)m,
+                                                            .room = m},
+                                                 0, 1, room);
         all->plan.convolution = &all->convolution;
         all->plan.chirp = chirp;
         all->plan.spectrum = spectrum;

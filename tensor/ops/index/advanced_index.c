@@ -132,25 +132,11 @@ static int bincount_infer(wg_call *call) {
     return 0;
 }
 
-/* A number far out of range asks for more counts than there is memory, which the system may only
- * find out when they are written. */
-static int check_memory(const wg_call *call, int64_t highest) {
-    enum { FEW = 1 << 24 };
-    const double wanted = 16.0 * ((double)highest + 1); /* zeros, and their sums with the weights */
-    if (highest < FEW)
-        return 0;
-    const double there = (double)wg_memory_available();
-    if (highest < INT64_MAX && wanted <= there)
-        return 0;
-    return wg__op_fail(
-        call, WG_ERROR_MEMORY,
-        "the largest number is %lld, and counts up to it want %.3g bytes, where %.3g "
-        "are there",
-        (long long)highest, wanted, there);
-}
-
-/* How many bins the numbers of x, contiguous, need; -1 with an error. */
+/* How many bins the numbers of x, contiguous, need; -1 with an error. A number far out of range
+ * asks for more counts than there is memory, which the system may only find out when they are
+ * written. */
 static int64_t bins_of(const wg_call *call, const wg_tensor *x) {
+    enum { FEW = 1 << 24 };
     const int64_t *number = wg__tensor_address(x);
     int64_t low = 0, high = ((const bincount_options *)call->options)->min_length - 1;
     for (int64_t i = 0; i < x->spec.shape[0]; i++) {
@@ -160,7 +146,14 @@ static int64_t bins_of(const wg_call *call, const wg_tensor *x) {
     if (low < 0)
         return wg__op_fail(call, WG_ERROR_INDEX, "%lld is negative; wanted numbers from 0 on",
                            (long long)low);
-    return check_memory(call, high) < 0 ? -1 : high + 1;
+    const double wanted = 16.0 * ((double)high + 1); /* zeros, and their sums with the weights */
+    const double there = high < FEW ? wanted : (double)wg_memory_available();
+    if (high == INT64_MAX || wanted > there)
+        return wg__op_fail(call, WG_ERROR_MEMORY,
+                           "the largest number is %lld, and counts up to it want %.3g bytes, where "
+                           "%.3g are there",
+                           (long long)high, wanted, there);
+    return high + 1;
 }
 
 /* Neighbours that are equal are counted in two places, so that no count waits for the one before.
@@ -392,15 +385,6 @@ typedef struct plan {
 
 /* ---- Reading the indices ---- */
 
-static int take_integers(const wg_call *call, plan *plan, int axis, wg_tensor *index) {
-    const wg_dtype dtype = index->spec.dtype;
-    if (dtype != WG_I64 && dtype != WG_I32)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64, i32 or bool, not %s",
-                           wg_dtype_name(dtype));
-    plan->at[axis] = wg__index_from_front(call, index, axis, call->input_specs[0].shape[axis]);
-    return plan->at[axis] == NULL ? -1 : 0;
-}
-
 /* A mask means the coordinates of its true elements. */
 static int take_mask(const wg_call *call, plan *plan, int axis, wg_tensor *mask) {
     const wg_spec *x = &call->input_specs[0];
@@ -430,9 +414,18 @@ static int take_indices(const wg_call *call, plan *plan, int first, int count) {
         if (axis + covered > plan->ndim)
             return wg__op_fail(call, WG_ERROR_SHAPE, "indices of more axes than x has, which is %d",
                                plan->ndim);
-        if (index != NULL && (is_mask ? take_mask(call, plan, axis, index)
-                                      : take_integers(call, plan, axis, index)) < 0)
-            return -1;
+        if (is_mask) {
+            if (take_mask(call, plan, axis, index) < 0)
+                return -1;
+        } else if (index) {
+            if (index->spec.dtype != WG_I64 && index->spec.dtype != WG_I32)
+                return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64, i32 or bool, not %s",
+                                   wg_dtype_name(index->spec.dtype));
+            plan->at[axis] =
+                wg__index_from_front(call, index, axis, call->input_specs[0].shape[axis]);
+            if (!plan->at[axis])
+                return -1;
+        }
         axis += covered;
     }
     return 0;

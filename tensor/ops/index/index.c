@@ -326,13 +326,6 @@ static int take_along_axis_infer(wg_call *call) {
     return check_take_index(call) < 0 ? -1 : take_shapes(call, &axis, x_shape, index_shape);
 }
 
-static int64_t index_count(int ndim, const int64_t *shape) {
-    int64_t count = 1;
-    for (int i = 0; i < ndim; i++)
-        count *= shape[i];
-    return count;
-}
-
 /* The indices are mostly in range from the front on, which the gather finds on its way. */
 static int take_along_axis_decompose(wg_call *call) {
     const int ndim = call->input_specs[0].ndim;
@@ -341,7 +334,10 @@ static int take_along_axis_decompose(wg_call *call) {
     if (take_shapes(call, &axis, x_shape, index_shape) < 0)
         return -1;
     wg_tensor *x = wg_expand(call->inputs[0], ndim, x_shape), *index = call->inputs[1];
-    if (wg__spec_count(&index->spec) == index_count(ndim, index_shape)) { /* nothing is repeated */
+    int64_t count = 1;
+    for (int i = 0; i < ndim; i++)
+        count *= index_shape[i];
+    if (wg__spec_count(&index->spec) == count) { /* nothing is repeated */
         bool outside = false;
         wg_tensor *y = wg_apply_one(&gather, 2, (wg_tensor *[]){x, wg__index_as_i64(index)},
                                     &(wg__index_options){.axis = axis, .outside = &outside});
@@ -537,18 +533,13 @@ static int scatter_forward(wg_call *call) {
     return run_scatter(call, false);
 }
 
-/* The index with one place of each axis along which it is broadcast. */
-static wg_tensor *without_copies(wg_tensor *index, int axis) {
-    for (int i = 0; index && i < index->spec.ndim; i++)
-        if (i != axis && index->strides[i] == 0 && index->spec.shape[i] > 1)
-            index = wg_narrow(index, i, 0, 1);
-    return index;
-}
-
 /* True for each index entry whose value was stored last: scattering the numbers of the entries
  * tells which. */
 static wg_tensor *has_stayed(const wg_spec *x, int axis, wg_tensor *index) {
-    index = without_copies(index, axis);
+    /* with one place of each axis along which the index is broadcast */
+    for (int i = 0; index && i < index->spec.ndim; i++)
+        if (i != axis && index->strides[i] == 0 && index->spec.shape[i] > 1)
+            index = wg_narrow(index, i, 0, 1);
     if (!index)
         return NULL;
     const wg_spec *spec = &index->spec;

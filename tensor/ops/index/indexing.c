@@ -284,12 +284,6 @@ static void gather_rows(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Whether values are whole rows of a matrix, each named by one index: index_select. */
-static bool has_whole_rows(const walk *walk) {
-    return walk->ndim == 2 && walk->axis == 0 && walk->inner == 1 && walk->index_strides[1] == 0 &&
-           walk->indexed_strides[1] == 1 && walk->value_strides[1] == 1;
-}
-
 /* The rows that are named a little later are fetched meanwhile, wherever they are. */
 static void copy_rows(int64_t begin, int64_t end, void *context) {
     enum { AHEAD = 8 };
@@ -320,9 +314,13 @@ static void run_gather(const wg_tensor *x, int axis, const wg_tensor *index, con
         if (walk.shape[i] > 1 &&
             (walk.shape[walk.inner] == 1 || walk.value_strides[i] < walk.value_strides[walk.inner]))
             walk.inner = i;
+    /* Whole rows of a matrix, each named by one index: index_select. */
+    const bool whole_rows = walk.ndim == 2 && walk.axis == 0 && walk.inner == 1 &&
+                            walk.index_strides[1] == 0 && walk.indexed_strides[1] == 1 &&
+                            walk.value_strides[1] == 1;
     wg__parallel_for(count_without(&walk, walk.inner, walk.inner),
-                     WG__GRAIN / walk.shape[walk.inner] + 1,
-                     has_whole_rows(&walk) ? copy_rows : gather_rows, &walk);
+                     WG__GRAIN / walk.shape[walk.inner] + 1, whole_rows ? copy_rows : gather_rows,
+                     &walk);
 }
 
 void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y) {

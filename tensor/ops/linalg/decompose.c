@@ -13,19 +13,9 @@
 
 /* ---- Parts of matrices, in public ops ---- */
 
-/* Ones below the diagonal and 1/2 on it. */
-static wg_tensor *half_triangle(wg_dtype dtype, int64_t n) {
-    return wg_sub(wg_tri(dtype, n, n, 0), wg_mul_scalar(wg_eye(dtype, n, n), 0.5));
-}
-
 static wg_tensor *identity_like(const wg_tensor *x) {
     const int64_t n = x ? wg_tensor_size(x, -1) : 0;
     return x ? wg_eye(x->spec.dtype, n, n) : NULL;
-}
-
-/* x without its diagonal. */
-static wg_tensor *off_diagonal(wg_tensor *x) {
-    return x ? wg_mul(x, wg_affine(identity_like(x), -1, 1)) : NULL;
 }
 
 static wg_tensor *diagonal_of(wg_tensor *x) {
@@ -121,8 +111,12 @@ static int cholesky_forward(wg_call *call) {
     return wg__set_output(call, wg__transposed(a));
 }
 
+/* x below the diagonal, and half of it. */
 static wg_tensor *phi(wg_tensor *x) {
-    return x ? wg_mul(x, half_triangle(x->spec.dtype, wg_tensor_size(x, -1))) : NULL;
+    if (!x)
+        return NULL;
+    const int64_t n = wg_tensor_size(x, -1);
+    return wg_mul(x, wg_sub(wg_tri(x->spec.dtype, n, n, 0), wg_mul_scalar(identity_like(x), 0.5)));
 }
 
 static int cholesky_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -354,14 +348,11 @@ static int eigh_forward(wg_call *call) {
     return job.info != 0 ? fail_converging(call, &job) : 0;
 }
 
-/* x_j - x_i at (i, j), and 1 where i = j. */
-static wg_tensor *differences(wg_tensor *x) {
-    return wg_add(wg_sub(wg_unsqueeze(x, -2), wg_unsqueeze(x, -1)), identity_like(x));
-}
-
-/* F o x. */
+/* F o x: x without its diagonal over x_j - x_i of the values at (i, j), and 1 where i = j. */
 static wg_tensor *over_differences(wg_tensor *x, wg_tensor *values) {
-    return wg_div(off_diagonal(x), differences(values));
+    wg_tensor *off = x ? wg_mul(x, wg_affine(identity_like(x), -1, 1)) : NULL;
+    wg_tensor *apart = wg_sub(wg_unsqueeze(values, -2), wg_unsqueeze(values, -1));
+    return wg_div(off, wg_add(apart, identity_like(values)));
 }
 
 static int eigh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {

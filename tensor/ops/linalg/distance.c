@@ -20,14 +20,6 @@ typedef struct cdist_options {
     double p;
 } cdist_options;
 
-static wg__distance kind_of(double p) {
-    return p == 0          ? WG__DISTANCE_COUNT
-           : p == 1        ? WG__DISTANCE_SUM
-           : p == 2        ? WG__DISTANCE_SQUARES
-           : p == INFINITY ? WG__DISTANCE_MAX
-                           : WG__DISTANCE_POWERS;
-}
-
 static int cdist_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
     const double p = ((const cdist_options *)call->options)->p;
@@ -190,7 +182,11 @@ static int set_up(const wg_call *call, operands *all, pairs *job) {
     const double p = ((const cdist_options *)call->options)->p;
     *job = (pairs){.simd = wg__simd_for(y->dtype),
                    .dtype = y->dtype,
-                   .kind = kind_of(p),
+                   .kind = p == 0          ? WG__DISTANCE_COUNT
+                           : p == 1        ? WG__DISTANCE_SUM
+                           : p == 2        ? WG__DISTANCE_SQUARES
+                           : p == INFINITY ? WG__DISTANCE_MAX
+                                           : WG__DISTANCE_POWERS,
                    .p = p,
                    .m = y->shape[y->ndim - 2],
                    .n = y->shape[y->ndim - 1],

@@ -78,15 +78,6 @@ typedef struct subset {
     int part;                   /* the last product is of the result of this part and of the rest */
 } subset;
 
-/* The labels that the product of the operands of a subset still has. */
-static wg__index_set labels_of_subset(int which, int count, const wg__index_set *operands,
-                                      wg__index_set output) {
-    wg__index_set inside = 0, outside = output;
-    for (int i = 0; i < count; i++)
-        *(which >> i & 1 ? &inside : &outside) |= operands[i];
-    return inside & outside;
-}
-
 static void find_last_product(int which, subset *all, const int64_t *sizes) {
     subset *whole = &all[which];
     whole->cost = INFINITY;
@@ -125,7 +116,10 @@ static double best_order(int count, const wg__index_set *operands, wg__index_set
     subset all[SUBSETS] = {{0}};
     const int full = (1 << count) - 1;
     for (int which = 1; which <= full; which++) {
-        all[which] = (subset){.labels = labels_of_subset(which, count, operands, output)};
+        wg__index_set inside = 0, outside = output;
+        for (int i = 0; i < count; i++)
+            *(which >> i & 1 ? &inside : &outside) |= operands[i];
+        all[which] = (subset){.labels = inside & outside}; /* what its product still has */
         if ((which & (which - 1)) != 0)
             find_last_product(which, all, sizes);
     }
@@ -315,12 +309,6 @@ static wg_tensor *spread(const wg__labelled *x, const label_list *all) {
     return reshaped(permuted(x, &own), all->count, shape);
 }
 
-static wg_tensor *multiply(const wg__contraction *c, const wg__labelled *a, const wg__labelled *b,
-                           label_list *result) {
-    *result = in_order_of_output(c, set_of(a) | set_of(b));
-    return wg_mul(spread(a, result), spread(b, result));
-}
-
 /* x as matrices: the axes of the batch, the axes of the rows joined into one, and those of the
  * columns joined into one. */
 static wg_tensor *as_matrices(const wg__contraction *c, const wg__labelled *x,
@@ -436,23 +424,17 @@ static bool contract_pair(wg__contraction *c, int left, int right) {
     wg__labelled *a = &c->operands[left], *b = &c->operands[right];
     const wg__index_set kept = needed_beside(c, left, right);
     label_list labels;
-    if ((set_of(a) & set_of(b) & ~kept) == 0)
-        a->tensor = multiply(c, a, b, &labels);
-    else
+    if ((set_of(a) & set_of(b) & ~kept) == 0) {
+        labels = in_order_of_output(c, set_of(a) | set_of(b));
+        a->tensor = wg_mul(spread(a, &labels), spread(b, &labels));
+    } else {
         a->tensor = matrix_product(c, a, b, kept, &labels);
+    }
     b->tensor = NULL;
     if (!a->tensor)
         return false;
     memcpy(a->labels, labels.labels, sizeof a->labels);
     return true;
-}
-
-static wg_tensor *in_shape_of_output(const wg__contraction *c, const wg__labelled *x) {
-    int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i < c->output_ndim; i++)
-        shape[i] = c->sizes[c->output[i]];
-    const label_list order = in_order_of_output(c, set_of(x));
-    return reshaped(permuted(x, &order), c->output_ndim, shape);
 }
 
 wg_tensor *wg__contract(const wg_call *call, wg__contraction *c) {
@@ -471,7 +453,12 @@ wg_tensor *wg__contract(const wg_call *call, wg__contraction *c) {
     for (int i = 0; i < c->count - 1; i++)
         if (!contract_pair(c, steps[i].left, steps[i].right))
             return NULL;
-    return in_shape_of_output(c, &c->operands[c->count > 1 ? steps[c->count - 2].left : 0]);
+    const wg__labelled *x = &c->operands[c->count > 1 ? steps[c->count - 2].left : 0];
+    const label_list order = in_order_of_output(c, set_of(x));
+    int64_t shape[WG_MAX_DIMS];
+    for (int i = 0; i < c->output_ndim; i++)
+        shape[i] = c->sizes[c->output[i]];
+    return reshaped(permuted(x, &order), c->output_ndim, shape);
 }
 
 /* ==== The equation ==== */

@@ -196,24 +196,21 @@ static wg_tensor *flat(wg_tensor *x) {
     return wg_reshape(x, 2, (int64_t[]){rows, columns});
 }
 
-/* A matrix B that a whole batch was multiplied by gets the sum over the batch of A^T G, which is
- * one product of the flattened A and G. */
-static wg_tensor *gradient_of_right(const wg_call *call, wg_tensor *g) {
-    wg_tensor *a = call->inputs[0];
-    if (call->input_specs[1].ndim == 2 && a->spec.ndim > 2) {
-        a = flat(a);
-        g = flat(g);
-    }
-    return wg__sum_like(wg_matmul(wg_transpose(a, -2, -1), g), call, 1);
-}
-
 static int matmul_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0];
     const wg_dtype before = dtype_of_call(call);
     if (wg__wants(call, 0))
         gradients[0] = wg__sum_like(wg_matmul(g, wg_transpose(call->inputs[1], -2, -1)), call, 0);
-    if (wg__wants(call, 1))
-        gradients[1] = gradient_of_right(call, g);
+    if (wg__wants(call, 1)) {
+        /* A matrix B that a whole batch was multiplied by gets the sum over the batch of A^T G,
+         * which is one product of the flattened A and G. */
+        wg_tensor *a = call->inputs[0];
+        if (call->input_specs[1].ndim == 2 && a->spec.ndim > 2) {
+            a = flat(a);
+            g = flat(g);
+        }
+        gradients[1] = wg__sum_like(wg_matmul(wg_transpose(a, -2, -1), g), call, 1);
+    }
     wg_set_matmul_dtype(before);
     return wg__vjp_status();
 }
@@ -306,11 +303,6 @@ static int linear_forward(wg_call *call) {
     return 0;
 }
 
-static int add_bias_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
-    *gradient = wg__gradient_to_add(*gradient, &call->input_specs[2]);
-    return *gradient ? wg__add_row_sums(g, *gradient) : -1;
-}
-
 /* A new tensor for the gradient of the weight, in memory as the weight is: that of a transposed
  * view is turned back by another, and need not be copied then. */
 static wg_tensor *new_weight_gradient(const wg_call *call) {
@@ -375,9 +367,10 @@ static int linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
         return -1;
     if (wg__wants(call, 1) && add_weight_gradient(call, &g, &gradients[1]) < 0)
         return -1;
-    if (wg__wants(call, 2) && add_bias_gradient(call, &g, &gradients[2]) < 0)
-        return -1;
-    return 0;
+    if (!wg__wants(call, 2))
+        return 0;
+    gradients[2] = wg__gradient_to_add(gradients[2], &call->input_specs[2]);
+    return gradients[2] ? wg__add_row_sums(&g, gradients[2]) : -1;
 }
 
 static int linear_decompose(wg_call *call) {

@@ -304,14 +304,6 @@ static void multiply_rows(int64_t begin, int64_t end, void *context) {
     }
 }
 
-static int multiply_bf16(const products *p, int64_t outputs) {
-    if (p->of->x_rows <= FEW_ROWS) {
-        wg__parallel_for(outputs, 1 + CHUNK / (p->of->n + 1), multiply_rows, (void *)p);
-        return 0;
-    }
-    return wg__bf16_product(wg__bf16_kernels_for_cpu(), p->count, p->of);
-}
-
 /* The product with one weight, whose outputs begin at `column` of y. */
 static int set_product(const wg_call *call, int i, const wg__rows *x, const wg__rows *y,
                        int64_t column, wg__quantized_product *product) {
@@ -346,7 +338,10 @@ static int multiply_packed(wg_call *call) {
     }
     if (quantization_of(call) != WG_QUANTIZATION_BF16)
         return wg__block_product(quantization_of(call), p.count, p.of);
-    return multiply_bf16(&p, column);
+    if (x.rows > FEW_ROWS)
+        return wg__bf16_product(wg__bf16_kernels_for_cpu(), p.count, p.of);
+    wg__parallel_for(column, 1 + CHUNK / (x.columns + 1), multiply_rows, &p);
+    return 0;
 }
 
 /* W of input i in the dtype of x. */

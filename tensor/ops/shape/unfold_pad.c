@@ -257,11 +257,6 @@ static const wg_op pad_constant = {
 
 enum { INSIDE, BEFORE, AFTER, PARTS };
 
-static void flip_axis(wg_tensor *x, int axis) {
-    x->offset += (x->spec.shape[axis] - 1) * x->strides[axis];
-    x->strides[axis] = -x->strides[axis];
-}
-
 /* Restricts y to one of its regions, and x to the elements that it has copies of. Where they are in
  * reverse, `read`, which is one of the two, is flipped. Returns false if the region is empty. */
 static bool take_region(const border_options *options, int region, wg_tensor *x, wg_tensor *y,
@@ -283,8 +278,10 @@ static bool take_region(const border_options *options, int region, wg_tensor *x,
             return false;
         take_part(x, i, from, count);
         take_part(y, i, to, count);
-        if (part != INSIDE && apart)
-            flip_axis(read, i);
+        if (part != INSIDE && apart) { /* flipped */
+            read->offset += (read->spec.shape[i] - 1) * read->strides[i];
+            read->strides[i] = -read->strides[i];
+        }
     }
     return true;
 }
