@@ -240,8 +240,8 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
     }
 
 /* The inputs of a sample: "2 3, 4, -," are four of the shapes (2, 3), (4), an absent one and a
- * scalar, each made by the sampler in its place; the last sampler makes all that follow. NULL: no
- * operand. Returns what wg_op.sample does. */
+ * scalar, each made by the sampler in its place; the last sampler makes all that follow. Returns what
+ * wg_op.sample does. */
 int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *shapes, int count,
                       const wg__sampler *samplers);
 
@@ -297,14 +297,6 @@ int wg__sample_one(wg_generator *generator, wg_sample *sample, const void *optio
 int wg__bench_inputs(wg_generator *generator, wg_sample *sample, const void *options, int count,
                      int ndim, const int64_t *shape);
 
-/* NAME_bench of an op with inputs of one shape, the SHAPE in brackets; what follows is the
- * initializer of the options. */
-#define WG__BENCH(NAME, OPTIONS, COUNT, RANK, SHAPE, ...)                                          \
-    static int NAME##_bench(wg_generator *generator, wg_sample *sample) {                          \
-        static const OPTIONS options = {__VA_ARGS__};                                              \
-        return wg__bench_inputs(generator, sample, &options, COUNT, RANK,                          \
-                                (int64_t[])WG__IN_BRACES SHAPE);                                   \
-    }
 #define WG__IN_BRACES(...)                                                                         \
     { __VA_ARGS__ }
 

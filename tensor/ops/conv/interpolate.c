@@ -91,7 +91,7 @@ WG__EXAMPLES(interpolate, interpolate_options, (wg__sample_normal),
              {{WG_INTERPOLATE_LINEAR, false, 3, {2, 3, 1}}, "1 1 2 2 2"})
 
 /* 2^22 outputs. */
-WG__BENCH(interpolate, interpolate_options, 1, 4, (4, 64, 64, 64), WG_INTERPOLATE_LINEAR, false, 2,
+WG__LARGE(interpolate, interpolate_options, "4 64 64 64", WG_INTERPOLATE_LINEAR, false, 2,
           {128, 128})
 
 static const wg_op interpolate = {

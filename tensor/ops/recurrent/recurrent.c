@@ -41,8 +41,11 @@ static bool is_shape(const wg_spec *spec, int ndim, const int64_t *shape) {
     return spec->ndim == ndim && memcmp(spec->shape, shape, (size_t)ndim * sizeof *shape) == 0;
 }
 
-/* a (T, B, G H) x weight (G H, H) x states (B, H), `states` of them; for G gates. */
-static int infer(wg_call *call, int64_t gates, int states) {
+static const wg_op lstm_op;
+
+/* a (T, B, G H) x weight (G H, H) x states (B, H); for G gates. */
+static int recurrent_infer(wg_call *call) {
+    const int64_t gates = call->op == &lstm_op ? 4 : 3, states = gates - 2;
     const wg_spec *a = &call->input_specs[0], *w = &call->input_specs[1];
     const char *letters = gates == 4 ? "(T, B, 4 H) x (4 H, H) x (B, H) x (B, H)"
                                      : "(T, B, 3 H) x (3 H, H) x (B, H), and (3 H)";
@@ -58,7 +61,7 @@ static int infer(wg_call *call, int64_t gates, int states) {
     for (int i = 2; i < 2 + states; i++)
         if (!is_shape(&call->input_specs[i], 2, state))
             return wg__op_fail(call, WG_ERROR_SHAPE, "wanted %s", letters);
-    const int bias = 2 + states;
+    const int bias = 2 + (int)states;
     if (call->input_count > bias && call->input_specs[bias].ndim >= 0 &&
         !is_shape(&call->input_specs[bias], 1, w->shape))
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted %s", letters);
@@ -203,6 +206,7 @@ enum { ROWS = 16, CACHED = 1 << 20 };
 typedef struct walk {
     const wg_call *call;
     job job;
+    wg__range_body rows; /* the cell, for rows of a place */
     char *a, *bias, *h0, *c0, *gates, *cells, *hidden, *product, *dy, *dgates; /* of all places */
 } walk;
 
@@ -304,40 +308,100 @@ static void run_rows(job *j, int64_t begin, int64_t end, wg__range_body body) {
 
 FOR_BOTH(LSTM_ROWS)
 
-static int lstm_op_infer(wg_call *call) {
-    return infer(call, 4, 2);
-}
+/* ---- gru: with u = h_(t-1) W^T + bias, and a and u of three parts   (Cho et al. 2014, in the
+ * form that PyTorch and cuDNN have, in which r multiplies the product)
+ *
+ *     r = s(a_r + u_r)    z = s(a_z + u_z)    n = tanh(a_n + r u_n)    h_t = (1 - z) n + z h_(t-1)
+ *
+ * Kept of each place: r, z, n and u_n. ---- */
 
-static void lstm_walk(int64_t begin, int64_t end, void *context) {
+#define GRU_ROWS(REAL, SUFFIX)                                                                     \
+    static void gru_rows_##SUFFIX(int64_t begin, int64_t end, void *context) {                     \
+        const job *j = context;                                                                    \
+        const int64_t n = j->s.h;                                                                  \
+        for (int64_t row = begin; row < end; row++) {                                              \
+            const REAL *a = (const REAL *)(const void *)j->a + row * 3 * n;                        \
+            const REAL *u = (const REAL *)(const void *)j->from_hidden + row * 3 * n;              \
+            const REAL *before = (const REAL *)(const void *)j->before + row * n;                  \
+            REAL *r = (REAL *)(void *)j->gates + row * 4 * n, *z = r + n, *m = z + n, *un = m + n; \
+            REAL *h = (REAL *)(void *)j->hidden + row * n;                                         \
+            for (int64_t k = 0; k < 2 * n; k++)                                                    \
+                r[k] = a[k] + u[k];                                                                \
+            j->simd->sigmoid(2 * n, r, r);                                                         \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                un[k] = u[2 * n + k];                                                              \
+                m[k] = a[2 * n + k] + r[k] * un[k];                                                \
+            }                                                                                      \
+            j->simd->tanh(n, m, m);                                                                \
+            for (int64_t k = 0; k < n; k++)                                                        \
+                h[k] = (1 - z[k]) * m[k] + z[k] * before[k];                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static void gru_vjp_rows_##SUFFIX(int64_t begin, int64_t end, void *context) {                 \
+        const job *j = context;                                                                    \
+        const int64_t n = j->s.h;                                                                  \
+        for (int64_t row = begin; row < end; row++) {                                              \
+            const REAL *r = (const REAL *)(const void *)j->gates + row * 4 * n;                    \
+            const REAL *z = r + n, *m = z + n, *un = m + n;                                        \
+            const REAL *before = (const REAL *)(const void *)j->before + row * n;                  \
+            const REAL *dy = j->dy ? (const REAL *)(const void *)j->dy + row * n : NULL;           \
+            REAL *da = (REAL *)(void *)j->dgates + row * 3 * n;                                    \
+            REAL *du = (REAL *)(void *)j->from_hidden + row * 3 * n;                               \
+            REAL *dh = (REAL *)(void *)j->dhidden + row * n;                                       \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                const REAL g = dh[k] + (dy ? dy[k] : 0);                                           \
+                const REAL dm = g * (1 - z[k]) * (1 - m[k] * m[k]);                                \
+                da[2 * n + k] = dm;                                                                \
+                du[2 * n + k] = dm * r[k];                                                         \
+                da[k] = du[k] = dm * un[k] * r[k] * (1 - r[k]);                                    \
+                da[n + k] = du[n + k] = g * (before[k] - m[k]) * z[k] * (1 - z[k]);                \
+                dh[k] = g * z[k];                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+FOR_BOTH(GRU_ROWS)
+
+/* ---- The walks of both ---- */
+
+static void walk_forward(int64_t begin, int64_t end, void *context) {
     const walk *w = context;
     const wg_call *call = w->call;
+    const bool lstm = call->op == &lstm_op;
     job j = w->job;
     const sizes s = j.s;
     j.before = w->h0;
     j.cell_before = w->c0;
+    j.from_hidden = w->product;
     for (int64_t step = 0; step < s.t; step++) {
         const int64_t t = place_at(call, step), at = call->wants ? t : 0;
-        j.gates = at_place(&j, w->gates, at, s.g);
+        j.a = at_place(&j, w->a, t, s.g);
+        j.gates = at_place(&j, w->gates, at, 4 * s.h);
         j.cell = at_place(&j, w->cells, at, s.h);
         j.hidden = at_place(&j, w->hidden, t, s.h);
-        from_before(&j, begin, end, at_place(&j, w->a, t, s.g), NULL, j.gates);
-        run_rows(&j, begin, end, j.dtype == WG_F64 ? lstm_rows_f64 : lstm_rows_f32);
+        from_before(&j, begin, end, lstm ? j.a : NULL, w->bias, lstm ? j.gates : j.from_hidden);
+        run_rows(&j, begin, end, w->rows);
         j.before = j.hidden;
         j.cell_before = j.cell;
     }
 }
 
-static int lstm_op_forward(wg_call *call) {
+static int recurrent_forward(wg_call *call) {
+    const bool lstm = call->op == &lstm_op;
     walk w = {.call = call};
     const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
-    const wg_tensor *c0 = wg_contiguous(call->inputs[3]);
-    if (begin(&w.job, call) < 0 || turn_weight(&w.job, call->inputs[1]) < 0 || !a || !h0 || !c0)
+    wg_tensor *fourth = call->input_count > 3 ? call->inputs[3] : NULL; /* c0, or the bias */
+    if (fourth && !(fourth = wg_contiguous(fourth)))
         return -1;
+    if (begin(&w.job, call) < 0 || turn_weight(&w.job, call->inputs[1]) < 0 || !a || !h0)
+        return -1;
+    const wg_dtype dtype = w.job.dtype;
     const sizes s = w.job.s;
     const int64_t kept = call->wants ? s.t : 1; /* places whose gates and cells are kept */
-    wg_tensor *gates = wg_empty(w.job.dtype, 3, (int64_t[]){kept, s.b, s.g});
-    wg_tensor *cells = wg_empty(w.job.dtype, 3, (int64_t[]){kept, s.b, s.h});
-    if (!gates || !cells)
+    wg_tensor *gates = wg_empty(dtype, 3, (int64_t[]){kept, s.b, 4 * s.h});
+    wg_tensor *cells = lstm ? wg_empty(dtype, 3, (int64_t[]){kept, s.b, s.h}) : NULL;
+    wg_tensor *product = lstm ? NULL : wg_empty(dtype, 2, (int64_t[]){s.b, s.g});
+    if (!gates || !(lstm ? cells : product))
         return -1;
     if (call->wants) {
         call->saved[0] = gates;
@@ -345,68 +409,82 @@ static int lstm_op_forward(wg_call *call) {
     }
     w.a = address(a);
     w.h0 = address(h0);
-    w.c0 = address(c0);
+    *(lstm ? &w.c0 : &w.bias) = address(fourth);
     w.gates = address(gates);
     w.cells = address(cells);
+    w.product = address(product);
     w.hidden = address(call->outputs[0]);
-    walk_rows(&w, lstm_walk);
+    w.rows = dtype == WG_F64 ? (lstm ? lstm_rows_f64 : gru_rows_f64)
+                             : (lstm ? lstm_rows_f32 : gru_rows_f32);
+    walk_rows(&w, walk_forward);
     const int64_t last = call->wants && s.t > 0 ? place_at(call, s.t - 1) : 0;
-    if (s.b * s.h > 0)
+    if (lstm && s.b * s.h > 0)
         memcpy(address(call->outputs[1]), s.t > 0 ? at_place(&w.job, w.cells, last, s.h) : w.c0,
                (size_t)(s.b * s.h) * w.job.size);
     return 0;
 }
 
-/* A state's gradient to begin with: a copy of `x`, or zeros. */
-static wg_tensor *copy_or_zeros(const job *j, wg_tensor *x) {
-    return x ? wg_clone(x) : wg_zeros(j->dtype, 2, (int64_t[]){j->s.b, j->s.h});
-}
-
-static void lstm_walk_back(int64_t begin, int64_t end, void *context) {
+static void walk_back(int64_t begin, int64_t end, void *context) {
     const walk *w = context;
+    const bool lstm = w->call->op == &lstm_op;
     job j = w->job;
     const sizes s = j.s;
     for (int64_t step = s.t - 1; step >= 0; step--) {
-        const int64_t t = place_at(w->call, step);
-        j.gates = at_place(&j, w->gates, t, s.g);
+        const int64_t t = place_at(w->call, step), before = place_at(w->call, step - 1);
+        j.gates = at_place(&j, w->gates, t, 4 * s.h);
         j.cell = at_place(&j, w->cells, t, s.h);
-        j.cell_before =
-            step == 0 ? w->c0 : at_place(&j, w->cells, place_at(w->call, step - 1), s.h);
+        j.cell_before = step == 0 ? w->c0 : at_place(&j, w->cells, before, s.h);
+        j.before = step == 0 ? w->h0 : at_place(&j, w->hidden, before, s.h);
         j.dy = at_place(&j, w->dy, t, s.h);
         j.dgates = at_place(&j, w->dgates, t, s.g);
-        run_rows(&j, begin, end, j.dtype == WG_F64 ? lstm_vjp_rows_f64 : lstm_vjp_rows_f32);
-        to_before(&j, begin, end, j.dgates, 0);
+        j.from_hidden = at_place(&j, w->product, t, s.g);
+        run_rows(&j, begin, end, w->rows);
+        to_before(&j, begin, end, lstm ? j.dgates : j.from_hidden, lstm ? 0 : 1);
     }
 }
 
-static int lstm_op_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+/* The state that the walk begins from is c of an LSTM, whose gates keep h, and h of a GRU. */
+static int recurrent_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const bool lstm = call->op == &lstm_op;
     walk w = {.call = call};
     job *j = &w.job;
-    const wg_tensor *c0 = wg_contiguous(call->inputs[3]);
-    wg_tensor *dy = cotangents[0] ? wg_contiguous(cotangents[0]) : NULL;
-    if (begin(j, call) < 0 || !c0 || (cotangents[0] && !dy))
+    const wg_tensor *first = wg_contiguous(call->inputs[lstm ? 3 : 2]);
+    const wg_tensor *hidden = lstm ? NULL : wg_contiguous(call->outputs[0]);
+    wg_tensor *dy = cotangents[0] ? wg_contiguous(cotangents[0]) : NULL, *dc = NULL;
+    if (begin(j, call) < 0 || !first || !(lstm || hidden) || (cotangents[0] && !dy))
         return -1;
     const sizes s = j->s;
-    wg_tensor *dgates = wg_empty(j->dtype, 3, (int64_t[]){s.t, s.b, s.g});
-    wg_tensor *dh = copy_or_zeros(j, NULL), *dc = copy_or_zeros(j, cotangents[1]);
-    if (!dgates || !dh || !dc)
+    const int64_t state[] = {s.b, s.h};
+    wg_tensor *da = wg_empty(j->dtype, 3, (int64_t[]){s.t, s.b, s.g});
+    wg_tensor *du = lstm ? da : wg_empty_like(da), *dh = wg_zeros(j->dtype, 2, state);
+    if (lstm)
+        dc = cotangents[1] ? wg_clone(cotangents[1]) : wg_zeros(j->dtype, 2, state);
+    if (!da || !du || !dh || (lstm && !dc))
         return -1;
     j->dhidden = address(dh);
     j->dcell = address(dc);
-    w.c0 = address(c0);
+    *(lstm ? &w.c0 : &w.h0) = address(first);
+    w.hidden = address(hidden);
     w.gates = address(call->saved[0]);
     w.cells = address(call->saved[1]);
     w.dy = address(dy);
-    w.dgates = address(dgates);
-    walk_rows(&w, lstm_walk_back);
-    wg_tensor *of_inputs[] = {dgates, NULL, dh, dc};
+    w.dgates = address(da);
+    w.product = lstm ? NULL : address(du);
+    w.rows = j->dtype == WG_F64 ? (lstm ? lstm_vjp_rows_f64 : gru_vjp_rows_f64)
+                                : (lstm ? lstm_vjp_rows_f32 : gru_vjp_rows_f32);
+    walk_rows(&w, walk_back);
+    wg_tensor *of_inputs[] = {da, NULL, dh, dc};
     if (wg__wants(call, 1))
-        of_inputs[1] = weight_gradient(j, call, address(dgates));
+        of_inputs[1] = weight_gradient(j, call, address(du));
+    if (!lstm && wg__wants(call, 3))
+        of_inputs[3] = wg_sum(du, 2, (int64_t[]){0, 1}, false);
     for (int i = 0; i < 4; i++)
         if (wg__wants(call, i))
             gradients[i] = of_inputs[i];
     return wg__vjp_status();
 }
+
+/* ---- The ops ---- */
 
 /* Part number `part` of the gates (B, G H), (B, H). */
 static wg_tensor *part_of(wg_tensor *gates, int64_t part, int64_t width) {
@@ -466,9 +544,9 @@ static const wg_op lstm_op = {
     .saves_inputs = 15,
     .saves_outputs = 1,
     .differentiable = 15,
-    .infer = lstm_op_infer,
-    .forward = lstm_op_forward,
-    .vjp = lstm_op_vjp,
+    .infer = recurrent_infer,
+    .forward = recurrent_forward,
+    .vjp = recurrent_vjp,
     .decompose = lstm_op_decompose,
     .sample = lstm_op_sample,
     .bench = lstm_op_bench,
@@ -484,168 +562,16 @@ int wg_lstm_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *h0, wg_tensor 
     return wg__give(status, outputs, hidden, last_cell);
 }
 
-/* ---- gru: with u = h_(t-1) W^T + bias, and a and u of three parts   (Cho et al. 2014, in the
- * form that PyTorch and cuDNN have, in which r multiplies the product)
- *
- *     r = s(a_r + u_r)    z = s(a_z + u_z)    n = tanh(a_n + r u_n)    h_t = (1 - z) n + z h_(t-1)
- *
- * Kept of each place: r, z, n and u_n. ---- */
-
-#define GRU_ROWS(REAL, SUFFIX)                                                                     \
-    static void gru_rows_##SUFFIX(int64_t begin, int64_t end, void *context) {                     \
-        const job *j = context;                                                                    \
-        const int64_t n = j->s.h;                                                                  \
-        for (int64_t row = begin; row < end; row++) {                                              \
-            const REAL *a = (const REAL *)(const void *)j->a + row * 3 * n;                        \
-            const REAL *u = (const REAL *)(const void *)j->from_hidden + row * 3 * n;              \
-            const REAL *before = (const REAL *)(const void *)j->before + row * n;                  \
-            REAL *r = (REAL *)(void *)j->gates + row * 4 * n, *z = r + n, *m = z + n, *un = m + n; \
-            REAL *h = (REAL *)(void *)j->hidden + row * n;                                         \
-            for (int64_t k = 0; k < 2 * n; k++)                                                    \
-                r[k] = a[k] + u[k];                                                                \
-            j->simd->sigmoid(2 * n, r, r);                                                         \
-            for (int64_t k = 0; k < n; k++) {                                                      \
-                un[k] = u[2 * n + k];                                                              \
-                m[k] = a[2 * n + k] + r[k] * un[k];                                                \
-            }                                                                                      \
-            j->simd->tanh(n, m, m);                                                                \
-            for (int64_t k = 0; k < n; k++)                                                        \
-                h[k] = (1 - z[k]) * m[k] + z[k] * before[k];                                       \
-        }                                                                                          \
-    }                                                                                              \
-    static void gru_vjp_rows_##SUFFIX(int64_t begin, int64_t end, void *context) {                 \
-        const job *j = context;                                                                    \
-        const int64_t n = j->s.h;                                                                  \
-        for (int64_t row = begin; row < end; row++) {                                              \
-            const REAL *r = (const REAL *)(const void *)j->gates + row * 4 * n;                    \
-            const REAL *z = r + n, *m = z + n, *un = m + n;                                        \
-            const REAL *before = (const REAL *)(const void *)j->before + row * n;                  \
-            const REAL *dy = j->dy ? (const REAL *)(const void *)j->dy + row * n : NULL;           \
-            REAL *da = (REAL *)(void *)j->dgates + row * 3 * n;                                    \
-            REAL *du = (REAL *)(void *)j->from_hidden + row * 3 * n;                               \
-            REAL *dh = (REAL *)(void *)j->dhidden + row * n;                                       \
-            for (int64_t k = 0; k < n; k++) {                                                      \
-                const REAL g = dh[k] + (dy ? dy[k] : 0);                                           \
-                const REAL dm = g * (1 - z[k]) * (1 - m[k] * m[k]);                                \
-                da[2 * n + k] = dm;                                                                \
-                du[2 * n + k] = dm * r[k];                                                         \
-                da[k] = du[k] = dm * un[k] * r[k] * (1 - r[k]);                                    \
-                da[n + k] = du[n + k] = g * (before[k] - m[k]) * z[k] * (1 - z[k]);                \
-                dh[k] = g * z[k];                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-FOR_BOTH(GRU_ROWS)
-
-static int gru_op_infer(wg_call *call) {
-    return infer(call, 3, 1);
-}
-
-static wg_tensor *bias_of(const wg_call *call) {
-    return call->input_count > 3 ? call->inputs[3] : NULL;
-}
-
-static void gru_walk(int64_t begin, int64_t end, void *context) {
-    const walk *w = context;
-    job j = w->job;
-    const sizes s = j.s;
-    j.before = w->h0;
-    j.from_hidden = w->product;
-    for (int64_t step = 0; step < s.t; step++) {
-        const int64_t t = place_at(w->call, step);
-        j.a = at_place(&j, w->a, t, s.g);
-        j.gates = at_place(&j, w->gates, w->call->wants ? t : 0, 4 * s.h);
-        j.hidden = at_place(&j, w->hidden, t, s.h);
-        from_before(&j, begin, end, NULL, w->bias, j.from_hidden);
-        run_rows(&j, begin, end, j.dtype == WG_F64 ? gru_rows_f64 : gru_rows_f32);
-        j.before = j.hidden;
-    }
-}
-
-static int gru_op_forward(wg_call *call) {
-    walk w = {.call = call};
-    const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
-    const wg_tensor *bias = bias_of(call) ? wg_contiguous(bias_of(call)) : NULL;
-    if (begin(&w.job, call) < 0 || turn_weight(&w.job, call->inputs[1]) < 0 || !a || !h0 ||
-        (bias_of(call) && !bias))
-        return -1;
-    const sizes s = w.job.s;
-    const int64_t kept = call->wants ? s.t : 1;
-    wg_tensor *gates = wg_empty(w.job.dtype, 3, (int64_t[]){kept, s.b, 4 * s.h});
-    wg_tensor *product = wg_empty(w.job.dtype, 2, (int64_t[]){s.b, s.g});
-    if (!gates || !product)
-        return -1;
-    if (call->wants)
-        call->saved[0] = gates;
-    w.a = address(a);
-    w.bias = address(bias);
-    w.h0 = address(h0);
-    w.gates = address(gates);
-    w.product = address(product);
-    w.hidden = address(call->outputs[0]);
-    walk_rows(&w, gru_walk);
-    return 0;
-}
-
-static void gru_walk_back(int64_t begin, int64_t end, void *context) {
-    const walk *w = context;
-    job j = w->job;
-    const sizes s = j.s;
-    for (int64_t step = s.t - 1; step >= 0; step--) {
-        const int64_t t = place_at(w->call, step);
-        j.gates = at_place(&j, w->gates, t, 4 * s.h);
-        j.before = step == 0 ? w->h0 : at_place(&j, w->hidden, place_at(w->call, step - 1), s.h);
-        j.dy = at_place(&j, w->dy, t, s.h);
-        j.dgates = at_place(&j, w->dgates, t, s.g);
-        j.from_hidden = at_place(&j, w->product, t, s.g);
-        run_rows(&j, begin, end, j.dtype == WG_F64 ? gru_vjp_rows_f64 : gru_vjp_rows_f32);
-        to_before(&j, begin, end, j.from_hidden, 1);
-    }
-}
-
-static int gru_op_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    walk w = {.call = call};
-    job *j = &w.job;
-    const wg_tensor *h0 = wg_contiguous(call->inputs[2]);
-    const wg_tensor *hidden = wg_contiguous(call->outputs[0]);
-    wg_tensor *dy = wg_contiguous(cotangents[0]);
-    if (begin(j, call) < 0 || !h0 || !hidden || !dy)
-        return -1;
-    const sizes s = j->s;
-    wg_tensor *da = wg_empty(j->dtype, 3, (int64_t[]){s.t, s.b, s.g}), *du = wg_empty_like(da);
-    wg_tensor *dh = copy_or_zeros(j, NULL);
-    if (!da || !du || !dh)
-        return -1;
-    j->dhidden = address(dh);
-    w.h0 = address(h0);
-    w.hidden = address(hidden);
-    w.gates = address(call->saved[0]);
-    w.dy = address(dy);
-    w.dgates = address(da);
-    w.product = address(du);
-    walk_rows(&w, gru_walk_back);
-    wg_tensor *of_inputs[] = {da, NULL, dh, NULL};
-    if (wg__wants(call, 1))
-        of_inputs[1] = weight_gradient(j, call, address(du));
-    if (wg__wants(call, 3))
-        of_inputs[3] = wg_sum(du, 2, (int64_t[]){0, 1}, false);
-    for (int i = 0; i < 4; i++)
-        if (wg__wants(call, i))
-            gradients[i] = of_inputs[i];
-    return wg__vjp_status();
-}
-
 static int gru_op_decompose(wg_call *call) {
     const sizes s = sizes_of(call);
     wg_tensor **hidden = wg__alloc_array(s.t + 1, sizeof *hidden);
-    wg_tensor *h = call->inputs[2];
+    wg_tensor *h = call->inputs[2], *bias = call->input_count > 3 ? call->inputs[3] : NULL;
     if (!hidden)
         return -1;
     for (int64_t step = 0; step < s.t; step++) {
         const int64_t t = place_at(call, step);
         wg_tensor *a = wg_select(call->inputs[0], 0, t);
-        wg_tensor *u = wg_linear_op(h, call->inputs[1], bias_of(call));
+        wg_tensor *u = wg_linear_op(h, call->inputs[1], bias);
         wg_tensor *r = wg_sigmoid(wg_add(part_of(a, 0, s.h), part_of(u, 0, s.h)));
         wg_tensor *z = wg_sigmoid(wg_add(part_of(a, 1, s.h), part_of(u, 1, s.h)));
         wg_tensor *n = wg_tanh(wg_add(part_of(a, 2, s.h), wg_mul(r, part_of(u, 2, s.h))));
@@ -671,9 +597,9 @@ static const wg_op gru_op = {
     .saves_inputs = 15,
     .saves_outputs = 1,
     .differentiable = 15,
-    .infer = gru_op_infer,
-    .forward = gru_op_forward,
-    .vjp = gru_op_vjp,
+    .infer = recurrent_infer,
+    .forward = recurrent_forward,
+    .vjp = recurrent_vjp,
     .decompose = gru_op_decompose,
     .sample = gru_op_sample,
     .bench = gru_op_bench,

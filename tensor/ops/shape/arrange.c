@@ -333,7 +333,7 @@ static int roll_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
 
 WG__UNARY_SAMPLES(roll, roll_options, {{1, -1}}, {{0}}, {{1}}, {{-5, 0, 2, 1}})
 
-WG__BENCH(roll, roll_options, 1, 2, (2048, 2048), {700, 700})
+WG__LARGE(roll, roll_options, "2048 2048", {700, 700})
 
 static int roll_batch(wg_call *call, uint32_t batched, int64_t samples) {
     (void)samples, (void)batched;

@@ -114,8 +114,7 @@ WG__EXAMPLES(unslice, slice_options, (wg__sample_normal),
              {{.axis = 2, .start = 2, .step = -1, .count = 3, .size = 3}, "2 2 3"},
              {{.axis = 0, .start = 0, .step = 1, .count = 1, .size = 1}, "1"})
 
-WG__BENCH(unslice, slice_options, 1, 2, (2048, 1024), .axis = 1, .step = 2, .count = 1024,
-          .size = 2048)
+WG__LARGE(unslice, slice_options, "2048 1024", .axis = 1, .step = 2, .count = 1024, .size = 2048)
 
 static const wg_op unslice = {
     WG__LINEAR_OP(unslice, slice_options,
@@ -466,7 +465,7 @@ WG__EXAMPLES(diag_embed, diagonal_options, (wg__sample_normal), {{0, 1, 0, 3, 3}
              {{0, 1, 1, 2, 4}, "2"}, {{2, 0, -1, 4, 3}, "2 3"}, {{1, 2, -2, 3, 2}, "2 1"},
              {{1, 0, 5, 2, 2}, "0"})
 
-WG__BENCH(diag_embed, diagonal_options, 1, 2, (64, 256), 1, 2, 0, 256, 256)
+WG__LARGE(diag_embed, diagonal_options, "64 256", 1, 2, 0, 256, 256)
 
 static const wg_op diag_embed = {
     WG__LINEAR_OP(
@@ -560,7 +559,7 @@ WG__VJP(triangle, wg_apply_one(call->op, 1, &g, call->options))
 WG__EXAMPLES(triangle, triangle_options, (wg__sample_normal), {{0}, "1 3 3"}, {{-1}, "2 4 2"},
              {{2}, "1 2 5"}, {{-9}, "2 2 2"})
 
-WG__BENCH(triangle, triangle_options, 1, 2, (2048, 2048), 0)
+WG__LARGE(triangle, triangle_options, "2048 2048", 0)
 
 #define TRIANGLE(NAME, DOC)                                                                        \
     WG__OP(NAME, 1, DOC), .options_size = sizeof(triangle_options), .differentiable = 1,           \

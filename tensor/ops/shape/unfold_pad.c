@@ -124,7 +124,7 @@ WG__VJP(fold, wg_apply_one(&unfold, 1, &g, call->options))
 WG__EXAMPLES(fold, unfold_options, (wg__sample_normal), {{0, 3, 1, 5}, "3 3"},
              {{1, 2, 2, 5}, "2 2 2"}, {{0, 2, 3, 6}, "2 1 2 2"}, {{1, 4, 1, 4}, "3 1 4"})
 
-WG__BENCH(fold, unfold_options, 1, 3, (1024, 1024, 4), 1, 4, 2, 2050)
+WG__LARGE(fold, unfold_options, "1024 1024 4", 1, 4, 2, 2050)
 
 static const wg_op fold = {
     WG__LINEAR_OP(
