@@ -56,10 +56,8 @@ tensor_sources = \
 	tensor/ops/linalg/distance.c \
 	tensor/ops/linalg/einsum.c \
 	tensor/ops/linalg/einsum.h \
-	tensor/ops/linalg/grouped.c \
 	tensor/ops/linalg/lapack.c \
 	tensor/ops/linalg/lapack.h \
-	tensor/ops/linalg/linear_algebra.c \
 	tensor/ops/linalg/matmul.c \
 	tensor/ops/linalg/matrices.c \
 	tensor/ops/linalg/matrices.h \

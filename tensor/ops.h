@@ -686,7 +686,7 @@ WG_API wg_dtype wg_matmul_dtype(void);
  * Fused; the gradient of weight is accumulated in place. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias);
 
-/* ---- Products of groups of rows (ops/linalg/grouped.c) ---- */
+/* ---- Products of groups of rows (ops/linalg/matmul.c) ---- */
 
 /* The products of a mixture of experts: rows offsets[e] up to offsets[e + 1] of a times matrix e.
  * a: (T, K), sorted by expert   b: (E, K, N)   ->   (T, N)
@@ -755,7 +755,7 @@ WG_API wg_tensor *wg_quantized_linears(wg_tensor *x, int count, wg_tensor *const
  * may be a view, of any strides. [scope; SHAPE, ARGUMENT, DTYPE for bools] */
 WG_API wg_tensor *wg_einsum(const char *equation, int count, wg_tensor *const *operands);
 
-/* ---- Other products (ops/linalg/linear_algebra.c) ---- */
+/* ---- Other products (ops/linalg/matmul.c, einsum.c) ---- */
 
 /* The sum over `count` pairs of axes, axes_a[i] of a with axes_b[i] of b, which have equal sizes.
  * The result has the other axes of a and then those of b. A count of 0 gives the product of every

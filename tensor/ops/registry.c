@@ -28,8 +28,6 @@ static const wg__op_table *const tables[] = {
     &wg__ops_matmul,
     &wg__ops_quantized,
     &wg__ops_einsum,
-    &wg__ops_linear_algebra,
-    &wg__ops_grouped,
     &wg__ops_distance,
     &wg__ops_solve,
     &wg__ops_decompose,

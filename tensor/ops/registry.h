@@ -27,8 +27,6 @@ extern const wg__op_table wg__ops_segment;
 extern const wg__op_table wg__ops_matmul;
 extern const wg__op_table wg__ops_quantized;
 extern const wg__op_table wg__ops_einsum;
-extern const wg__op_table wg__ops_linear_algebra;
-extern const wg__op_table wg__ops_grouped;
 extern const wg__op_table wg__ops_distance;
 extern const wg__op_table wg__ops_solve;
 extern const wg__op_table wg__ops_decompose;

@@ -763,6 +763,126 @@ wg_tensor *wg_einsum(const char *equation, int count, wg_tensor *const *operands
     return wg_apply_one(&einsum, count, operands, &options);
 }
 
-static const wg_op *const ops[] = {&einsum};
+/* ---- tensordot: the sum over pairs of axes, one of a and one of b; the other axes of a, then
+ * those of b, are left. ---- */
+
+typedef struct tensordot_options {
+    int count;
+    int64_t axes_a[WG_MAX_DIMS], axes_b[WG_MAX_DIMS];
+} tensordot_options;
+
+/* The mask of a list of axes, where an empty list means none (for wg__axis_mask it means all). */
+static int64_t mask_of(int count, const int64_t *axes, int ndim, const char *where) {
+    return count == 0 ? 0 : wg__axis_mask(count, axes, ndim, where);
+}
+
+static int tensordot_infer(wg_call *call) {
+    const tensordot_options *options = call->options;
+    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
+    const char *name = call->op->name;
+    const int64_t in_a = mask_of(options->count, options->axes_a, a->ndim, name);
+    const int64_t in_b = mask_of(options->count, options->axes_b, b->ndim, name);
+    if (in_a < 0 || in_b < 0)
+        return -1;
+    for (int i = 0; i < options->count; i++) {
+        const int axis_a = wg__axis(options->axes_a[i], a->ndim, name);
+        const int axis_b = wg__axis(options->axes_b[i], b->ndim, name);
+        if (a->shape[axis_a] != b->shape[axis_b])
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "axis %d of a has size %lld, axis %d of b has %lld; they are to be "
+                               "summed over together",
+                               axis_a, (long long)a->shape[axis_a], axis_b,
+                               (long long)b->shape[axis_b]);
+    }
+    wg_spec *out = &call->output_specs[0];
+    const int ndim = a->ndim + b->ndim - 2 * options->count;
+    if (ndim > WG_MAX_DIMS)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the result has %d axes; there are at most %d",
+                           ndim, WG_MAX_DIMS);
+    *out = (wg_spec){.dtype = wg__dtype_promote(a->dtype, b->dtype)};
+    for (int axis = 0; axis < a->ndim; axis++)
+        if (!(in_a >> axis & 1))
+            out->shape[out->ndim++] = a->shape[axis];
+    for (int axis = 0; axis < b->ndim; axis++)
+        if (!(in_b >> axis & 1))
+            out->shape[out->ndim++] = b->shape[axis];
+    return 0;
+}
+
+/* Axis i of a has label i, axis i of b has 8 + i, or the label of the axis of a that is its
+ * partner. */
+static int tensordot_decompose(wg_call *call) {
+    const tensordot_options *options = call->options;
+    wg__contraction c = {.count = 2};
+    wg_tensor *operands[] = {call->inputs[0], call->inputs[1]};
+    int64_t summed = 0;
+    if (!wg__promote_all(2, operands))
+        return -1;
+    const wg_dtype dtype = operands[0]->spec.dtype;
+    for (int i = 0; i < 2; i++) {
+        for (int axis = 0; axis < operands[i]->spec.ndim; axis++) {
+            c.operands[i].labels[axis] = i * WG_MAX_DIMS + axis;
+            c.sizes[i * WG_MAX_DIMS + axis] = operands[i]->spec.shape[axis];
+        }
+        c.operands[i].tensor = wg__widen(operands[i]);
+    }
+    for (int i = 0; i < options->count; i++) {
+        const int axis_a = wg__axis(options->axes_a[i], operands[0]->spec.ndim, call->op->name);
+        const int axis_b = wg__axis(options->axes_b[i], operands[1]->spec.ndim, call->op->name);
+        c.operands[1].labels[axis_b] = axis_a;
+        summed |= (int64_t)1 << axis_a;
+    }
+    for (int i = 0; i < 2; i++)
+        for (int axis = 0; axis < operands[i]->spec.ndim; axis++)
+            if (!(summed >> c.operands[i].labels[axis] & 1))
+                c.output[c.output_ndim++] = c.operands[i].labels[axis];
+    return wg__set_output(call, wg_cast(wg__contract(call, &c), dtype));
+}
+
+static double tensordot_flops(const wg_call *call) {
+    const tensordot_options *options = call->options;
+    double flops = 2 * (double)wg__spec_count(&call->output_specs[0]);
+    for (int i = 0; i < options->count; i++) {
+        const wg_spec *a = &call->input_specs[0];
+        flops *= (double)a->shape[wg__axis(options->axes_a[i], a->ndim, call->op->name)];
+    }
+    return flops;
+}
+
+WG__EXAMPLES(tensordot, tensordot_options, (wg__sample_normal), {{1, {1}, {0}}, "2 3, 3 4"},
+             {{2, {-1, 0}, {0, 2}}, "2 3 4, 4 3 2"}, {{0, {0}, {0}}, "2, 3 2"})
+
+/* 2^31 operations. */
+WG__LARGE(tensordot, tensordot_options, "32 32 1024, 1024 32 32", 2, {0, 1}, {2, 1})
+
+static const wg_op tensordot = {
+    WG__OP("tensordot", 2,
+           "y = the sum over pairs of axes, one of a and one of b, of the product of a and b; the "
+           "other axes of a and then those of b are left."),
+    .options_size = sizeof(tensordot_options),
+    .differentiable = 3,
+    .infer = tensordot_infer,
+    .decompose = tensordot_decompose,
+    .sample = tensordot_sample,
+    .bench = tensordot_bench,
+    .flops = tensordot_flops,
+};
+
+wg_tensor *wg_tensordot(wg_tensor *a, wg_tensor *b, int count, const int64_t *axes_a,
+                        const int64_t *axes_b) {
+    tensordot_options options = {.count = count};
+    if (count < 0 || count > WG_MAX_DIMS) {
+        wg_fail(WG_ERROR_ARGUMENT, tensordot.name, "%d pairs of axes; there are 0 to %d", count,
+                WG_MAX_DIMS);
+        return NULL;
+    }
+    for (int i = 0; i < count; i++) {
+        options.axes_a[i] = axes_a[i];
+        options.axes_b[i] = axes_b[i];
+    }
+    return wg_apply_one(&tensordot, 2, (wg_tensor *[]){a, b}, &options);
+}
+
+static const wg_op *const ops[] = {&einsum, &tensordot};
 
 const wg__op_table wg__ops_einsum = {ops, sizeof ops / sizeof *ops};

@@ -1,10 +1,12 @@
-/* Matrix products: matmul, a primitive, and linear, the layer's product, fused. */
+/* Matrix products: matmul, a primitive; linear, the layer's product, fused; outer, dot, addmm; and
+ * products of groups of rows. */
 #include "tensor/gemm/gemm.h"
 #include "tensor/internal.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- The dtype in which products of f32 multiply. A call keeps the one it was made under, for its
@@ -411,6 +413,382 @@ wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
     return wg__narrow(y, dtype);
 }
 
-static const wg_op *const ops[] = {&matmul, &linear};
+/* ---- outer: y[i, j] = a[i] b[j]. ---- */
+
+static int outer_infer(wg_call *call) {
+    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
+    const int64_t shape[] = {wg__spec_count(a), wg__spec_count(b)};
+    return wg__spec_make(&call->output_specs[0], wg__dtype_promote(a->dtype, b->dtype), 2, shape,
+                         call->op->name);
+}
+
+static int outer_decompose(wg_call *call) {
+    wg_tensor *column = wg_reshape(call->inputs[0], 2, (int64_t[]){-1, 1});
+    wg_tensor *row = wg_reshape(call->inputs[1], 2, (int64_t[]){1, -1});
+    return wg__set_output(call, wg_mul(column, row));
+}
+
+WG__SHAPES(outer, (wg__sample_normal), "3, 4", "2 3,")
+
+WG__LARGE(outer, int, "2048, 2048", 0)
+
+static const wg_op outer = {
+    WG__OP("outer", 2, "y[i, j] = a[i] b[j], for all elements of a and of b in row-major order."),
+    .differentiable = 3,
+    .infer = outer_infer,
+    .decompose = outer_decompose,
+    .sample = outer_sample,
+    .bench = outer_bench,
+};
+
+wg_tensor *wg_outer(wg_tensor *a, wg_tensor *b) {
+    return wg_apply_one(&outer, 2, (wg_tensor *[]){a, b}, NULL);
+}
+
+/* ---- dot: y = the sum of a[i] b[i]. ---- */
+
+static int dot_infer(wg_call *call) {
+    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
+    if (a->ndim != 1 || b->ndim != 1)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted two vectors; matmul takes other ranks");
+    if (a->shape[0] != b->shape[0])
+        return wg__op_fail(call, WG_ERROR_SHAPE, "sizes %lld and %lld differ",
+                           (long long)a->shape[0], (long long)b->shape[0]);
+    call->output_specs[0] = (wg_spec){.dtype = wg__dtype_promote(a->dtype, b->dtype)};
+    return 0;
+}
+
+static int dot_decompose(wg_call *call) {
+    return wg__set_output(call, wg_matmul(call->inputs[0], call->inputs[1]));
+}
+
+static double dot_flops(const wg_call *call) {
+    return 2 * (double)wg__spec_count(&call->input_specs[0]);
+}
+
+WG__SHAPES(dot, (wg__sample_normal), "5, 5")
+
+WG__LARGE(dot, int, "4194304, 4194304", 0)
+
+static const wg_op dot = {
+    WG__OP("dot", 2, "y = the sum of a[i] b[i], of two vectors."),
+    .differentiable = 3,
+    .infer = dot_infer,
+    .decompose = dot_decompose,
+    .sample = dot_sample,
+    .bench = dot_bench,
+    .flops = dot_flops,
+};
+
+wg_tensor *wg_dot(wg_tensor *a, wg_tensor *b) {
+    return wg_apply_one(&dot, 2, (wg_tensor *[]){a, b}, NULL);
+}
+
+/* ---- addmm: y = beta c + alpha A B.   dc = beta g, dA = alpha g B^T, dB = alpha A^T g. ---- */
+
+typedef struct addmm_options {
+    double beta, alpha;
+} addmm_options;
+
+static int addmm_infer(wg_call *call) {
+    const wg_spec *c = &call->input_specs[0], *a = &call->input_specs[1],
+                  *b = &call->input_specs[2];
+    const addmm_options *options = call->options;
+    if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_same_dtype(call, 0, 2) < 0)
+        return -1;
+    if (c->dtype == WG_BOOL || c->dtype == WG_BF16)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "%s is not multiplied; cast the operands",
+                           wg_dtype_name(c->dtype));
+    if (!wg_dtype_is_float(c->dtype) &&
+        (options->alpha != trunc(options->alpha) || options->beta != trunc(options->beta)))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "factors of integers are whole numbers, not %g and %g", options->beta,
+                           options->alpha);
+    if (a->ndim != 2 || b->ndim != 2 || a->shape[1] != b->shape[0])
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "wanted C + A B of matrices A (M, K) and B (K, N)");
+    wg_spec *out = &call->output_specs[0], broadcast;
+    *out = (wg_spec){c->dtype, 2, {a->shape[0], b->shape[1]}};
+    if (!wg__broadcast(c, out, &broadcast) || !wg__same_shape(&broadcast, out))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "C does not broadcast to (%lld, %lld)",
+                           (long long)out->shape[0], (long long)out->shape[1]);
+    return 0;
+}
+
+/* Copies c to the result and adds the product in place; with beta 0, c is not read. */
+static int addmm_forward(wg_call *call) {
+    const addmm_options *options = call->options;
+    wg_tensor *y = call->outputs[0], *a = wg__gemm_operand(call->inputs[1]);
+    wg_tensor *b = wg__gemm_operand(call->inputs[2]);
+    if (!a || !b || (options->beta != 0 && wg_copy_(y, call->inputs[0]) < 0))
+        return -1;
+    wg__gemm(&(wg__product){.dtype = y->spec.dtype,
+                            .m = y->spec.shape[0],
+                            .n = y->spec.shape[1],
+                            .k = a->spec.shape[1],
+                            .alpha = options->alpha,
+                            .beta = options->beta,
+                            .a = wg__matrix_of(a),
+                            .b = wg__matrix_of(b),
+                            .c = wg__matrix_of(y)});
+    return 0;
+}
+
+/* alpha A B by one GEMM. */
+static wg_tensor *scaled_product(const wg_call *call, wg_tensor *a, wg_tensor *b) {
+    const addmm_options *options = call->options;
+    return wg_addmm(wg_scalar(call->input_specs[0].dtype, 0), a, b, 0, options->alpha);
+}
+
+static int addmm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const addmm_options *options = call->options;
+    wg_tensor *g = cotangents[0];
+    if (wg__wants(call, 0) && options->beta != 0)
+        gradients[0] =
+            wg__sum_like(options->beta == 1 ? g : wg_mul_scalar(g, options->beta), call, 0);
+    if (wg__wants(call, 1))
+        gradients[1] = scaled_product(call, g, wg_transpose(call->inputs[2], 0, 1));
+    if (wg__wants(call, 2))
+        gradients[2] = scaled_product(call, wg_transpose(call->inputs[1], 0, 1), g);
+    return wg__vjp_status();
+}
+
+static int addmm_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const addmm_options *options = call->options;
+    wg_tensor *c = tangents[0] ? tangents[0] : wg_scalar(call->input_specs[0].dtype, 0);
+    wg_tensor *y = wg_expand(wg_mul_scalar(c, options->beta), 2, call->output_specs[0].shape);
+    if (tangents[1])
+        y = wg_addmm(y, tangents[1], call->inputs[2], 1, options->alpha);
+    if (tangents[2])
+        y = wg_addmm(y, call->inputs[1], tangents[2], 1, options->alpha);
+    output_tangents[0] = y;
+    return wg__vjp_status();
+}
+
+static double addmm_flops(const wg_call *call) {
+    return 2 * (double)wg__spec_count(&call->output_specs[0]) *
+           ((double)call->input_specs[1].shape[1] + 1);
+}
+
+WG__EXAMPLES(addmm, addmm_options, (wg__sample_normal), {{1, 1}, "3 2, 3 4, 4 2"},
+             {{-0.5, 2}, "2, 3 4, 4 2"}, {{2, 0.5}, "3 1, 3 4, 4 2"}, {{0, 1.5}, ", 3 4, 4 2"})
+
+WG__LARGE(addmm, addmm_options, "1024 1024, 1024 1024, 1024 1024", 1, 1)
+
+static int addmm_batch(wg_call *call, uint32_t batched, int64_t samples) {
+    const addmm_options *options = call->options;
+    wg_tensor *c = wg__batch_input(call, batched, 0, 2, samples);
+    wg_tensor *product = wg_matmul(call->inputs[1], call->inputs[2]);
+    return wg__set_output(
+        call, wg_add(wg_mul_scalar(c, options->beta), wg_mul_scalar(product, options->alpha)));
+}
+
+static const wg_op addmm = {
+    WG__OP("addmm", 3,
+           "y = beta C + alpha A B: C, which broadcasts to (M, N), and (M, K) x (K, N)."),
+    .options_size = sizeof(addmm_options),
+    .saves_inputs = 6,
+    .differentiable = 7,
+    .infer = addmm_infer,
+    .forward = addmm_forward,
+    .vjp = addmm_vjp,
+    .jvp = addmm_jvp,
+    .sample = addmm_sample,
+    .bench = addmm_bench,
+    .flops = addmm_flops,
+    .batch = addmm_batch};
+
+wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, double alpha) {
+    return a && b ? wg__apply_wide_one(&addmm, 3, (wg_tensor *[]){c, a, b}, false,
+                                       &(addmm_options){beta, alpha})
+                  : NULL;
+}
+
+/* ---- grouped_mm: products of groups of rows, as in layers of several experts (Shazeer et al.
+ * 2017): the rows are sorted by expert, and offsets say where those of each begin.
+ *
+ *     rows     a (T, K), b (E, K, N)  ->  (T, N)     rows offsets[e] to offsets[e + 1] times b[e]
+ *     inner    a (K, T), b (T, N)     ->  (E, K, N)  columns and rows offsets[e] to offsets[e + 1]
+ *
+ * Each form's gradients are products of these two forms. ---- */
+
+static bool has_experts(const wg_call *call) {
+    return call->input_specs[1].ndim == 3;
+}
+
+static int grouped_mm_infer(wg_call *call) {
+    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
+    const wg_spec *offsets = &call->input_specs[2];
+    if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_kernel_dtype(call) < 0)
+        return -1;
+    if (a->ndim != 2 || (b->ndim != 3 && b->ndim != 2) || offsets->ndim != 1 ||
+        offsets->shape[0] < 1)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "wanted (T, K) x (E, K, N) or (K, T) x (T, N), and (E + 1) offsets");
+    const int64_t inner = b->shape[b->ndim - 2], experts = offsets->shape[0] - 1;
+    if (a->shape[1] != inner)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "inner sizes differ (%lld, %lld); transpose an operand?",
+                           (long long)a->shape[1], (long long)inner);
+    if (b->ndim == 3 && b->shape[0] != experts)
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "%lld matrices and %lld offsets; wanted an offset for each, and the end",
+                           (long long)b->shape[0], (long long)offsets->shape[0]);
+    const int64_t n = b->shape[b->ndim - 1];
+    return b->ndim == 3 ? wg__spec_make(&call->output_specs[0], a->dtype, 2,
+                                        (int64_t[]){a->shape[0], n}, call->op->name)
+                        : wg__spec_make(&call->output_specs[0], a->dtype, 3,
+                                        (int64_t[]){experts, a->shape[0], n}, call->op->name);
+}
+
+typedef struct groups {
+    wg__product whole; /* of which group e takes a part */
+    const int64_t *offsets;
+    bool experts;
+    int64_t b_step, c_step; /* elements from a matrix to the next */
+} groups;
+
+static void multiply_groups(int64_t begin, int64_t end, void *context) {
+    const groups *all = context;
+    for (int64_t e = begin; e < end; e++) {
+        wg__product p = all->whole;
+        const int64_t first = all->offsets[e], size = all->offsets[e + 1] - first;
+        const wg_dtype dtype = p.dtype;
+        if (all->experts) {
+            p.m = size;
+            p.a = wg__matrix_at(dtype, p.a, first, 0);
+            p.c = wg__matrix_at(dtype, p.c, first, 0);
+            p.b.data = (char *)p.b.data + e * all->b_step * (int64_t)wg_dtype_size(dtype);
+        } else {
+            p.k = size;
+            p.a = wg__matrix_at(dtype, p.a, 0, first);
+            p.b = wg__matrix_at(dtype, p.b, first, 0);
+            p.c.data = (char *)p.c.data + e * all->c_step * (int64_t)wg_dtype_size(dtype);
+        }
+        wg__gemm(&p);
+    }
+}
+
+static int grouped_mm_forward(wg_call *call) {
+    const bool experts = has_experts(call);
+    wg_tensor *a = wg__gemm_operand(call->inputs[0]), *b = wg__gemm_operand(call->inputs[1]);
+    wg_tensor *offsets = wg_contiguous(call->inputs[2]), *y = call->outputs[0];
+    if (a == NULL || b == NULL || offsets == NULL ||
+        wg__check_offsets(call->op->name, offsets, a->spec.shape[!experts]) < 0)
+        return -1;
+    if (wg__spec_count(&y->spec) == 0)
+        return 0;
+    const int64_t count = offsets->spec.shape[0] - 1;
+    groups all = {.whole = {.dtype = y->spec.dtype,
+                            .m = a->spec.shape[0],
+                            .n = b->spec.shape[b->spec.ndim - 1],
+                            .k = a->spec.shape[1],
+                            .alpha = 1,
+                            .a = wg__matrix_of(a),
+                            .b = wg__matrix_of(b),
+                            .c = wg__matrix_of(y)},
+                  .offsets = wg__tensor_address(offsets),
+                  .experts = experts,
+                  .b_step = experts ? b->strides[0] : 0,
+                  .c_step = experts ? 0 : y->strides[0]};
+    /* Large products run in parallel within; small ones run beside each other. */
+    const wg__product *p = &all.whole;
+    const double work = (double)p->m * (double)p->n * (double)p->k, before = wg__product_flops;
+    if (wg__gemm_threads(work / (double)count) > 1)
+        multiply_groups(0, count, &all);
+    else
+        wg__parallel_for(count, 1 + (int64_t)(WG__GRAIN * 16 * (double)count / (work + 1)),
+                         multiply_groups, &all);
+    wg__product_flops = before + 2 * work;
+    return 0;
+}
+
+static wg_tensor *grouped_mm_of(wg_tensor *a, wg_tensor *b, wg_tensor *offsets);
+
+static wg_tensor *transposed(wg_tensor *x) {
+    return wg_transpose(x, -1, -2);
+}
+
+/* rows: dA = G B^T by rows, dB_e = A_e^T G_e.   inner: dA_e = G_e B_e^T, dB = A^T G by rows. */
+static int grouped_mm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *a = call->inputs[0], *b = call->inputs[1], *offsets = call->inputs[2];
+    wg_tensor *g = cotangents[0];
+    const bool experts = has_experts(call);
+    if (wg__wants(call, 0))
+        gradients[0] = experts ? grouped_mm_of(g, transposed(b), offsets)
+                               : transposed(grouped_mm_of(b, transposed(g), offsets));
+    if (wg__wants(call, 1))
+        gradients[1] = grouped_mm_of(transposed(a), g, offsets);
+    return wg__vjp_status();
+}
+
+static int grouped_mm_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    wg_tensor *offsets = call->inputs[2];
+    wg_tensor *of_a = tangents[0] ? grouped_mm_of(tangents[0], call->inputs[1], offsets) : NULL;
+    wg_tensor *of_b = tangents[1] ? grouped_mm_of(call->inputs[0], tangents[1], offsets) : NULL;
+    output_tangents[0] = wg__plus(of_a, of_b);
+    return wg__vjp_status();
+}
+
+static double grouped_mm_flops(const wg_call *call) {
+    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
+    return 2 * (double)a->shape[0] * (double)a->shape[1] * (double)b->shape[b->ndim - 1];
+}
+
+/* Both forms, with groups of no rows. */
+static int grouped_mm_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int64_t offsets[] = {0, 2, 2, 5, 6};
+    if (index >= 2)
+        return 0;
+    sample->inputs[0] = index ? wg_randn(generator, WG_F64, 2, (int64_t[]){3, 6})
+                              : wg_randn(generator, WG_F64, 2, (int64_t[]){6, 3});
+    sample->inputs[1] = index ? wg_randn(generator, WG_F64, 2, (int64_t[]){6, 2})
+                              : wg_randn(generator, WG_F64, 3, (int64_t[]){4, 3, 2});
+    sample->inputs[2] = wg_from_array(WG_I64, 1, (int64_t[]){5}, offsets);
+    return wg__sample_status(sample, 3);
+}
+
+/* 2^31 operations: 8 experts, 2048 rows. */
+static int grouped_mm_bench(wg_generator *generator, wg_sample *sample) {
+    static const int64_t offsets[] = {0, 300, 500, 756, 1000, 1300, 1500, 1800, 2048};
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 512});
+    sample->inputs[1] = wg_rand(generator, WG_F32, 3, (int64_t[]){8, 512, 1024});
+    sample->inputs[2] = wg_from_array(WG_I64, 1, (int64_t[]){9}, offsets);
+    return wg__sample_status(sample, 3);
+}
+
+static const wg_op grouped_mm = {
+    WG__OP("grouped_mm", 3,
+           "(T, K) x (E, K, N), offsets (E + 1) i64 -> (T, N): rows offsets[e] to offsets[e + 1] "
+           "times matrix e; or (K, T) x (T, N) -> (E, K, N): the products over those rows alone."),
+    .saves_inputs = 7,
+    .differentiable = 3,
+    .infer = grouped_mm_infer,
+    .forward = grouped_mm_forward,
+    .vjp = grouped_mm_vjp,
+    .jvp = grouped_mm_jvp,
+    .sample = grouped_mm_sample,
+    .bench = grouped_mm_bench,
+    .flops = grouped_mm_flops,
+};
+
+static wg_tensor *grouped_mm_of(wg_tensor *a, wg_tensor *b, wg_tensor *offsets) {
+    return wg_apply_one(&grouped_mm, 3, (wg_tensor *[]){a, b, offsets}, NULL);
+}
+
+wg_tensor *wg_grouped_mm(wg_tensor *a, wg_tensor *b, wg_tensor *offsets) {
+    wg_tensor *y = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (offsets != NULL && wg__promote(&a, &b)) {
+        const wg_dtype dtype = a->spec.dtype;
+        if (offsets->spec.dtype == WG_I32)
+            offsets = wg_cast(offsets, WG_I64);
+        y = wg__narrow(grouped_mm_of(wg__widen(a), wg__widen(b), offsets), dtype);
+    }
+    return wg_scope_end(&scope, y);
+}
+
+static const wg_op *const ops[] = {&matmul, &linear, &outer, &dot, &addmm, &grouped_mm};
 
 const wg__op_table wg__ops_matmul = {ops, sizeof ops / sizeof *ops};
