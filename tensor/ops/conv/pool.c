@@ -265,13 +265,27 @@ typedef struct pool_job {
 KERNELS(f32, float)
 KERNELS(f64, double)
 
+enum { MOST_LANES = 16 };
+
+/* keep_f32 by vectors. The kernel reads and writes whole vectors of places: those of the outputs
+ * behind the stretch, of which there are `after`, are put back. */
+static void keep_by_vectors(const stretch *s, const float *x, int64_t place, float *most,
+                            int32_t *best, int64_t after) {
+    int32_t held[MOST_LANES];
+    if (s->n == 0)
+        return;
+    const size_t bytes = (size_t)wg__smaller(after, MOST_LANES) * sizeof *held;
+    memcpy(held, best + s->n, bytes);
+    wg__simd_for(WG_F32)->rows.keep_larger(s->n, s->stride, x, (int32_t)place, most, best);
+    memcpy(best + s->n, held, bytes);
+}
+
 /* max_f32 by vectors of outputs, which keep places in 32 bits. */
 static void max_by_vectors(const pool_job *job, int64_t plane) {
-    const wg__simd *simd = wg__simd_for(WG_F32);
     const float *x = (const float *)job->from + plane * job->places;
     float *y = (float *)job->to + plane * job->outputs;
     int64_t *index = job->indices + plane * job->outputs;
-    int32_t best[STRETCH];
+    int32_t best[STRETCH + MOST_LANES];
     if (job->axes[2].adaptive || job->places > INT32_MAX) {
         max_f32(job, plane);
         return;
@@ -282,8 +296,8 @@ static void max_by_vectors(const pool_job *job, int64_t plane) {
             y[at + o] = -INFINITY;
             best[o] = (int32_t)(row + job->begins[k + o]);
         },
-        simd->rows.keep_larger(s->n, s->stride, x + place, (int32_t)place, y + at + s->output - k,
-                               best + s->output - k),
+        keep_by_vectors(s, x + place, place, y + at + s->output - k, best + s->output - k,
+                        n - (s->output - k) - s->n),
         for (int64_t o = 0; o < n; o++) index[at + o] = best[o])
 }
 
