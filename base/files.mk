@@ -19,8 +19,6 @@ base_sources = \
 	base/json.h \
 	base/replacement.c \
 	base/replacement.h \
-	base/string_table.c \
-	base/string_table.h \
 	base/suggest.c \
 	base/system.c \
 	base/system.h \

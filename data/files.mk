@@ -10,22 +10,16 @@ data_sources = \
 	data/batches/batches.c \
 	data/batches/builder.h \
 	data/batches/pair_batch.c \
-	data/batches/tensor_batches.c \
 	data/dataset/corpus_check.c \
 	data/dataset/dataset.c \
 	data/dataset/labelled_text.c \
-	data/dataset/labelled_text.h \
 	data/dataset/examples.c \
 	data/dataset/examples.h \
 	data/dataset/read_text.c \
 	data/dataset/squad.c \
-	data/dataset/squad.h \
 	data/dataset/table.c \
-	data/dataset/table.h \
 	data/dataset/text_lines.c \
-	data/dataset/text_lines.h \
 	data/dataset/tagged_words.c \
-	data/dataset/tagged_words.h \
 	data/dataset/token_file.c \
 	data/dataset/token_file.h \
 	data/score/bleu.c \
@@ -33,11 +27,8 @@ data_sources = \
 	data/score/spans.c \
 	data/score/squad_score.c \
 	data/tokenizer/added_tokens.c \
-	data/tokenizer/added_tokens.h \
 	data/tokenizer/basic_tokenizer.c \
-	data/tokenizer/basic_tokenizer.h \
 	data/tokenizer/bpe.c \
-	data/tokenizer/bpe_kind.h \
 	data/tokenizer/characters.c \
 	data/tokenizer/extend.c \
 	data/tokenizer/files.c \

@@ -12,7 +12,7 @@
 #include "data/tokenizer/kind.h"
 #include "io/internal.h"
 #include "io/weights/file.h"
-#include "formats/llama_rows.h"
+#include "formats/internal.h"
 #include "formats/weights_files.h"
 #include "io/weights/binary_file.h"
 #include "models/internal.h"

@@ -6,11 +6,10 @@ formats_public = \
 formats_sources = \
 	formats/convert.c \
 	formats/gguf.c \
-	formats/gguf.h \
 	formats/gguf_header.c \
 	formats/gguf_tokenizer.c \
 	formats/llama2c.c \
-	formats/llama_rows.h \
+	formats/internal.h \
 	formats/model_card.c \
 	formats/weights_files.c \
 	$(nil)

@@ -1,5 +1,4 @@
-/* A LLaMA in GGUF, read and written: its names, its configuration and its tensors. See gguf.h. */
-#include "formats/gguf.h"
+/* A LLaMA in GGUF, read and written: its names, its configuration and its tensors. See internal.h. */
 
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "formats/llama_rows.h"
+#include "formats/internal.h"
 #include "io/internal.h"
 #include "tensor/internal.h"
 

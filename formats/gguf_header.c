@@ -1,8 +1,8 @@
-/* The header of GGUF: its metadata and its list of tensors, read; its values, written. See gguf.h.
+/* The header of GGUF: its metadata and its list of tensors, read; its values, written. See internal.h.
  *
  * The header is read through a window, so that no count in it is believed before the file has bytes
  * for it. */
-#include "formats/gguf.h"
+#include "formats/internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
-#include "formats/gguf.h"
+#include "formats/internal.h"
 #include "tensor/internal.h"
 
 /* The published patterns, by llama.cpp's names. */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/llama_rows.h"
+#include "formats/internal.h"
 #include "io/config.h"
 #include "tensor/internal.h"
 

@@ -1,5 +1,5 @@
 /* Model cards and generation_config.json: see model_card.h. */
-#include "formats/llama_rows.h"
+#include "formats/internal.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -6,8 +6,7 @@
 #include <sys/stat.h>
 
 #include "data/tokenizer/kind.h"
-#include "formats/gguf.h"
-#include "formats/llama_rows.h"
+#include "formats/internal.h"
 #include "io/internal.h"
 #include "tensor/internal.h"
 

@@ -10,7 +10,6 @@ io_public = \
 
 io_sources = \
 	io/checkpoint/column.c \
-	io/checkpoint/column.h \
 	io/checkpoint/file.c \
 	io/checkpoint/file.h \
 	io/checkpoint/module.c \

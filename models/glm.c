@@ -3,7 +3,7 @@
  * Letters: B sequences, T positions, C = hidden_size, V = vocab_size, N = num_layers. */
 #include "models/glm.h"
 
-#include "data/tokenizer/added_tokens.h"
+#include "data/tokenizer/kind.h"
 #include "models/internal.h"
 #include "nn/module.h"
 #include "nn/stack.h"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "data/tokenizer/added_tokens.h"
+#include "data/tokenizer/kind.h"
 #include "models/internal.h"
 #include "nn/module.h"
 #include "nn/stack.h"

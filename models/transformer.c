@@ -3,7 +3,7 @@
  * Letters: B pairs, S source and T target positions, C = d_model, V = decoder_vocab_size. */
 #include "models/transformer.h"
 
-#include "data/tokenizer/added_tokens.h"
+#include "data/tokenizer/kind.h"
 #include "models/internal.h"
 #include "nn/module.h"
 #include "nn/positions.h"

@@ -29,7 +29,7 @@
 #ifndef WG_OBJECTIVES_BLANK_INFILLING_H
 #define WG_OBJECTIVES_BLANK_INFILLING_H
 
-#include "../data/tokenizer/added_tokens.h"
+#include "../data/tokenizer/kind.h"
 #include "objective.h"
 
 /* Appends Part A of a text to be filled: [CLS] and the text, with "[MASK]", "[sMASK]" and "[gMASK]"

@@ -20,7 +20,7 @@
 #ifndef WG_OBJECTIVES_CLOZE_H
 #define WG_OBJECTIVES_CLOZE_H
 
-#include "../data/dataset/labelled_text.h"
+#include "../data/dataset/examples.h"
 #include "blank_infilling.h"
 
 typedef struct wg__cloze wg__cloze;

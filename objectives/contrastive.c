@@ -18,8 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/dataset/labelled_text.h"
-#include "data/dataset/text_lines.h"
+#include "data/dataset/examples.h"
 #include "data/score/score.h"
 #include "io/checkpoint/checkpoint.h"
 #include "models/internal.h"

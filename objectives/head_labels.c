@@ -24,7 +24,7 @@
  * error of always predicting their mean. */
 #include <math.h>
 
-#include "data/dataset/labelled_text.h"
+#include "data/dataset/examples.h"
 #include "data/score/score.h"
 #include "objectives/head.h"
 #include "tensor/easy.h"

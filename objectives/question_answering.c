@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "base/json.h"
-#include "data/dataset/squad.h"
+#include "data/dataset/examples.h"
 #include "data/score/score.h"
 #include "objectives/head.h"
 #include "tensor/easy.h"

@@ -24,7 +24,7 @@
 #ifndef WG_OBJECTIVES_SPAN_CORRUPTION_H
 #define WG_OBJECTIVES_SPAN_CORRUPTION_H
 
-#include "../data/tokenizer/added_tokens.h"
+#include "../data/tokenizer/kind.h"
 #include "causal_lm.h"
 
 /* Appends the ids of a text in which each "<extra_id_0>", "<extra_id_1>".., in this order, or

@@ -9,7 +9,7 @@
  * always predicting the commonest tag) of words, and, where all tags are those of spans ("O",
  * "B-person", "I-person"), `precision`, `recall` and `f1` of spans, as seqeval and conlleval count
  * them. */
-#include "data/dataset/tagged_words.h"
+#include "data/dataset/examples.h"
 #include "data/score/score.h"
 #include "objectives/head.h"
 #include "tensor/easy.h"

@@ -15,7 +15,7 @@
 #ifndef WG_OBJECTIVES_TRANSLATION_H
 #define WG_OBJECTIVES_TRANSLATION_H
 
-#include "../data/tokenizer/added_tokens.h"
+#include "../data/tokenizer/kind.h"
 #include "objective.h"
 
 /* Owned by the scope that was open. */

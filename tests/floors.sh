@@ -27,21 +27,19 @@ symbols_allowed='wg__verb_bench wg__verb_plan'
 # Names that a folder must say, as FILE WORD: file formats that are called so or store the word, the
 # data set SQuAD, the verb `translate' and the cases of the benchmarks.
 names_allowed='formats/gguf.c llama
-formats/gguf.h llama
+formats/internal.h llama
 formats/gguf_tokenizer.c gpt
 formats/gguf_tokenizer.c gpt2
 formats/gguf_tokenizer.c llama
 formats/llama2c.c llama
-formats/llama_rows.c llama
-formats/llama_rows.h llama
 data/dataset/squad.c squad
-data/dataset/squad.h squad
+data/dataset/examples.h squad
 data/score/score.h squad
 data/score/squad_score.c squad
 data/tokenizer/added_tokens.c translation
-data/tokenizer/added_tokens.h translation
+data/tokenizer/kind.h translation
 data/tokenizer/bpe.c gpt2
-data/tokenizer/bpe_kind.h gpt2
+data/tokenizer/kind.h gpt2
 data/tokenizer/files.c gpt2
 data/tokenizer/huggingface.c bert
 data/tokenizer/huggingface_write.c bert

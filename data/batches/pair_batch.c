@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/string_table.h"
+#include "base/array.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "data/tokenizer/basic_tokenizer.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/string_table.h"
 #include "data/dataset/token_file.h"
 #include "tensor/internal.h"
 

@@ -1,12 +1,11 @@
-/* Texts with labels: see labelled_text.h. */
-#include "data/dataset/labelled_text.h"
+/* Texts with labels: see examples.h. */
+#include "data/dataset/examples.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/string_table.h"
 #include "base/system.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"

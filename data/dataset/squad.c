@@ -1,5 +1,5 @@
-/* SQuAD's files: reading, words and windows. See squad.h. */
-#include "data/dataset/squad.h"
+/* SQuAD's files: reading, words and windows. See examples.h. */
+#include "data/dataset/examples.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -8,9 +8,8 @@
 #include <utf8proc.h>
 
 #include "data/batches/pair_batch.h"
-#include "data/tokenizer/basic_tokenizer.h"
+#include "data/tokenizer/kind.h"
 #include "base/array.h"
-#include "base/string_table.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"

@@ -1,5 +1,4 @@
-/* Files of examples: see table.h. */
-#include "data/dataset/table.h"
+/* Files of examples: see examples.h. */
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,12 +1,11 @@
-/* Sentences of tagged words: see tagged_words.h. */
-#include "data/dataset/tagged_words.h"
+/* Sentences of tagged words: see examples.h. */
+#include "data/dataset/examples.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/string_table.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"

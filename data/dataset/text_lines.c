@@ -1,5 +1,5 @@
-/* Texts, or pairs of texts, one example a line: see text_lines.h. */
-#include "data/dataset/text_lines.h"
+/* Texts, or pairs of texts, one example a line: see examples.h. */
+#include "data/dataset/examples.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/string_table.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "base/string_table.h"
 #include "base/system.h"
 #include "io/checkpoint/file.h"
 #include "io/internal.h"

@@ -23,7 +23,7 @@
 
 #include "data/dataset/dataset.h"
 #include "data/tokenizer/text_file.h"
-#include "io/checkpoint/column.h"
+#include "io/checkpoint/file.h"
 
 /* By which rules texts become tokens. */
 typedef struct wg__token_rules {

@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 #include "data/score/score.h"
-#include "data/tokenizer/basic_tokenizer.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdbool.h>
 
-#include "base/string_table.h"
+#include "base/array.h"
 #include "data/tokenizer/tokenizer.h"
 #include "base/api.h"
 

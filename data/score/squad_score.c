@@ -4,7 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "data/tokenizer/basic_tokenizer.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 

@@ -1,5 +1,5 @@
-/* Tokens that an objective adds: see added_tokens.h. */
-#include "data/tokenizer/added_tokens.h"
+/* Tokens that an objective adds: see kind.h. */
+#include "data/tokenizer/kind.h"
 
 #include <stdio.h>
 

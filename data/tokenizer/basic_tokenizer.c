@@ -1,11 +1,11 @@
-/* BERT's BasicTokenizer. See basic_tokenizer.h.
+/* BERT's BasicTokenizer. See kind.h.
  *
  * Stretches between spaces that are all ASCII, nearly everything in English, take a fast path with
  * a table of 128 classes. Everything else is decoded to code points and processed step by step as
  * the published tokenizer does, with its oddities, since models were trained with them. */
 #include <utf8proc.h>
 
-#include "data/tokenizer/basic_tokenizer.h"
+#include "data/tokenizer/kind.h"
 #include "base/array.h"
 #include "tensor/internal.h"
 

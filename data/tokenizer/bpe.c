@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "base/replacement.h"
-#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"

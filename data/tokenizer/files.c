@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/replacement.h"
-#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/tokenizer.h"

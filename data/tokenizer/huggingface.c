@@ -15,7 +15,7 @@
  * An unsupported part is refused by its name. huggingface_write.c writes the file. */
 #include <string.h>
 
-#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"

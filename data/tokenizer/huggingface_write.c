@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "base/json.h"
-#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "tensor/internal.h"
 

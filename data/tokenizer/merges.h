@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/string_table.h"
+#include "base/array.h"
 
 /* ---- A hash table from pairs of numbers to pairs of numbers ----
  * Open addressing, 16 bytes a slot.

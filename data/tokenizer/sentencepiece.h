@@ -18,11 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/merges.h"
 #include "base/array.h"
-#include "base/string_table.h"
 
 /* The unigram language model of SentencePiece   (Kudo 2018): each piece has a log probability, and
  * of all ways to segment a text the one with the greatest sum is taken. Here are the pieces as a

@@ -1,4 +1,4 @@
-/* Splitting a text by a regular expression, with PCRE2. See bpe_kind.h. This is the only file that
+/* Splitting a text by a regular expression, with PCRE2. See kind.h. This is the only file that
  * uses PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/kind.h"
 #include "tensor/internal.h"
 
 #define WHERE "pattern"

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "base/replacement.h"
-#include "data/tokenizer/basic_tokenizer.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/text_file.h"

@@ -1,5 +1,4 @@
-/* Long rows of integers in a checkpoint: see column.h. */
-#include "io/checkpoint/column.h"
+/* Long rows of integers in a checkpoint: see file.h. */
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tokenizer/bpe_kind.h"
+#include "data/tokenizer/kind.h"
 #include "data/tokenizer/text_file.h"
 #include "base/alloc.h"
 #include "tensor/internal.h"

@@ -1,5 +1,5 @@
 /* Texts with labels: the reader, orders of labels, and batches of one or two texts. */
-#include "data/dataset/labelled_text.h"
+#include "data/dataset/examples.h"
 
 #include <stdio.h>
 #include <string.h>

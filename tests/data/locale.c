@@ -1,7 +1,7 @@
 /* A program with a decimal comma: numbers in texts, JSON and tokenizers are the same. */
 #include <string.h>
 
-#include "data/dataset/labelled_text.h"
+#include "data/dataset/examples.h"
 #include "data/tokenizer/tokenizer.h"
 #include "io/config.h"
 #include "tests/support/testing.h"

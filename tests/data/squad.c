@@ -1,6 +1,6 @@
 /* SQuAD: the reader, windows, answers by their characters, and the scores of the official script
  * (tests/fixtures/squad_score.py). */
-#include "data/dataset/squad.h"
+#include "data/dataset/examples.h"
 
 #include <jansson.h>
 #include <math.h>

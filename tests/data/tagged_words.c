@@ -1,5 +1,5 @@
 /* Sentences of tagged words: the reader of CoNLL's columns, windows, and batches. */
-#include "data/dataset/tagged_words.h"
+#include "data/dataset/examples.h"
 
 #include "base/alloc.h"
 #include "data/tokenizer/tokenizer.h"

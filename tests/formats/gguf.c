@@ -1,6 +1,6 @@
 /* Keys of GGUF that change what a model computes or how a text is split: each is read, or refused
  * by its name. The files are written here, and get keys that the writer does not write. */
-#include "formats/gguf.h"
+#include "formats/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

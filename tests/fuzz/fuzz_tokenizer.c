@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tokenizer/bpe_kind.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/kind.h"
 #include "tensor/internal.h"

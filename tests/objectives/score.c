@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/tokenizer/added_tokens.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/kind.h"
 #include "models/gpt.h"
