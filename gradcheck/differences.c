@@ -14,11 +14,6 @@
 /* Entries of a Jacobian beyond which only its product with the random cotangent is compared. */
 #define MAX_ENTRIES ((int64_t)1 << 22)
 
-/* The factor of eps in the second differences, which distinguish a kink, a curve and a jump. */
-static double refinement(const wg__gradcheck *c) {
-    return c->dtype == WG_F64 ? 1e-3 : 0.125;
-}
-
 /* ---- Moving inputs ---- */
 
 /* Adds `step` to an element, and returns the step after rounding. */
@@ -89,7 +84,8 @@ static int settle_kinks(wg__gradcheck *c, int64_t at) {
     double *spreads = slopes + c->value_count;
     memcpy(slopes, c->slopes, bytes);
     memcpy(spreads, c->spreads, bytes);
-    int status = wg__gradcheck_slope(c, NULL, at, c->options.eps * refinement(c));
+    const double nearer = c->dtype == WG_F64 ? 1e-3 : 0.125;
+    int status = wg__gradcheck_slope(c, NULL, at, nearer * c->options.eps);
     for (int64_t i = 0; i < c->value_count && status == 0; i++) {
         double near_slope = c->slopes[i], near_spread = c->spreads[i];
         c->slopes[i] = slopes[i];
