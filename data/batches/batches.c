@@ -442,8 +442,6 @@ wg_batches *wg__window_batches_new(wg__windows *windows, wg_batch_source source,
 
 /* ---- Batches of tensors in memory ---- */
 
-#define WHERE "tensor_batches"
-
 typedef struct rows {
     int count;
     wg_tensor *tensors[WG_MAX_BATCH_TENSORS]; /* kept */
@@ -456,7 +454,7 @@ static void free_rows(void *context) {
     wg__free(own);
 }
 
-static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
+static int build_rows(void *context, int64_t count, const wg_example *examples, void *batch) {
     const rows *own = context;
     wg_tensor **built = batch;
     wg_scope scope;
@@ -481,19 +479,20 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
 
 static int check(int count, wg_tensor *const *tensors) {
     if (count < 1 || count > WG_MAX_BATCH_TENSORS)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%d tensors; wanted 1 to %d", count,
+        return wg_fail(WG_ERROR_ARGUMENT, "tensor_batches", "%d tensors; wanted 1 to %d", count,
                        WG_MAX_BATCH_TENSORS);
     for (int i = 0; i < count; i++) {
         if (!tensors[i])
-            return wg_error_pending() ? -1
-                                      : wg_fail(WG_ERROR_ARGUMENT, WHERE, "tensor %d is NULL", i);
+            return wg_error_pending()
+                       ? -1
+                       : wg_fail(WG_ERROR_ARGUMENT, "tensor_batches", "tensor %d is NULL", i);
         if (tensors[i]->spec.ndim == 0)
-            return wg_fail(WG_ERROR_SHAPE, WHERE, "tensor %d has no rows: it is a single number",
-                           i);
+            return wg_fail(WG_ERROR_SHAPE, "tensor_batches",
+                           "tensor %d has no rows: it is a single number", i);
         if (tensors[i]->spec.shape[0] != tensors[0]->spec.shape[0])
-            return wg_fail(WG_ERROR_SHAPE, WHERE, "tensor %d has %lld rows, and tensor 0 has %lld",
-                           i, (long long)tensors[i]->spec.shape[0],
-                           (long long)tensors[0]->spec.shape[0]);
+            return wg_fail(
+                WG_ERROR_SHAPE, "tensor_batches", "tensor %d has %lld rows, and tensor 0 has %lld",
+                i, (long long)tensors[i]->spec.shape[0], (long long)tensors[0]->spec.shape[0]);
     }
     return 0;
 }
@@ -512,7 +511,7 @@ wg_batches *wg_tensor_batches_new(int count, wg_tensor *const *tensors,
             return NULL;
         }
     }
-    const wg_batch_source source = {.context = own, .build = build, .free = free_rows};
+    const wg_batch_source source = {.context = own, .build = build_rows, .free = free_rows};
     wg_batches_options chosen = options ? *options : (wg_batches_options){0};
     chosen.examples = tensors[0]->spec.shape[0];
     return wg_batches_new(&source, &chosen);
