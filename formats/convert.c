@@ -169,27 +169,25 @@ static int make_model(conversion *c, const char *json, wg_config *object) {
     return status;
 }
 
-/* Settings of which a file may have several, and the first one counts. */
-static void note_lists(const conversion *c, const wg_config *object) {
-    const wg_setting_table *table = &c->type->settings;
-    char text[160];
-    for (int i = 0; i < table->count; i++)
-        if (table->rows[i].list && wg__config_list_length(object, table->rows[i].name) > 1) {
-            snprintf(text, sizeof text,
-                     "the configuration has several %s; the first one is kept, and the others do "
-                     "not end "
-                     "a text",
-                     table->rows[i].name);
-            note(c, text);
-        }
-}
-
 static int read_model(conversion *c, const char *in) {
     char *json = find_config(c, in);
     wg_config *object = json ? wg_config_parse(json, "config.json") : NULL;
     const int status = object ? make_model(c, json, object) : -1;
-    if (status == 0)
-        note_lists(c, object);
+    if (status == 0) {
+        /* Settings of which a file may have several, and the first one counts. */
+        const wg_setting_table *table = &c->type->settings;
+        char text[160];
+        for (int i = 0; i < table->count; i++)
+            if (table->rows[i].list && wg__config_list_length(object, table->rows[i].name) > 1) {
+                snprintf(
+                    text, sizeof text,
+                    "the configuration has several %s; the first one is kept, and the others do "
+                    "not end "
+                    "a text",
+                    table->rows[i].name);
+                note(c, text);
+            }
+    }
     wg_config_free(object);
     wg__free(json);
     return status;
@@ -291,19 +289,6 @@ static void count_prefix(prefixes *found, const char *name, size_t length) {
     found->items[i].tensors++;
 }
 
-/* The prefixes below which names of the model are found. */
-static void find_prefixes(const conversion *c, prefixes *found) {
-    const int64_t names = wg_weights_count(c->in);
-    for (int64_t i = 0; i < names && i < MOST_NAMES; i++) {
-        const char *name = wg_weights_name(c->in, i), *dot = name;
-        for (int dots = 0; dots < MOST_DOTS && (dot = strchr(dot, '.')); dots++) {
-            dot++;
-            if (is_of_model(c, dot))
-                count_prefix(found, name, (size_t)(dot - name));
-        }
-    }
-}
-
 /* Keeps the prefixes with the most tensors; of "model." and "model.transformer." with equally many,
  * the shorter. */
 static void keep_best(prefixes *found) {
@@ -371,7 +356,16 @@ static int guess_prefix(conversion *c) {
     for (int64_t i = 0; i < wg_weights_count(c->in); i++)
         if (is_of_model(c, wg_weights_name(c->in, i)))
             return 0;
-    find_prefixes(c, &found);
+    /* The prefixes below which names of the model are found. */
+    const int64_t names = wg_weights_count(c->in);
+    for (int64_t i = 0; i < names && i < MOST_NAMES; i++) {
+        const char *name = wg_weights_name(c->in, i), *dot = name;
+        for (int dots = 0; dots < MOST_DOTS && (dot = strchr(dot, '.')); dots++) {
+            dot++;
+            if (is_of_model(c, dot))
+                count_prefix(&found, name, (size_t)(dot - name));
+        }
+    }
     keep_best(&found);
     int usual = 0, choice = 0;
     for (int i = 0; i < found.count; i++)
@@ -384,25 +378,6 @@ static int guess_prefix(conversion *c) {
                        list_prefixes(&found, " and ", text, sizeof text));
     if (found.count)
         snprintf(c->prefix, sizeof c->prefix, "%s", found.items[choice].text);
-    return 0;
-}
-
-static int find_part(conversion *c) {
-    if (c->options->prefix)
-        snprintf(c->prefix, sizeof c->prefix, "%s", c->options->prefix);
-    if ((c->options->prefix ? check_prefix(c) : guess_prefix(c)) < 0)
-        return -1;
-    int64_t below = 0;
-    for (int64_t i = 0; i < wg_weights_count(c->in); i++)
-        below += wg__starts_with(wg_weights_name(c->in, i), c->prefix);
-    char text[1200], others[64] = "";
-    if (below < wg_weights_count(c->in))
-        snprintf(others, sizeof others, "; the other %lld are left out",
-                 (long long)(wg_weights_count(c->in) - below));
-    snprintf(text, sizeof text, "the model is the %lld tensors below \"%s\"%s", (long long)below,
-             c->prefix, others);
-    if (*c->prefix)
-        note(c, text);
     return 0;
 }
 
@@ -428,27 +403,6 @@ static void match_found(conversion *c, wg__differences *differences) {
             continue;
         }
         c->source[entry] = i;
-    }
-}
-
-/* Notes what IN lacks or has in another shape, and what begins anew; fills `entries` and `infos`.
- */
-static void match_wanted(conversion *c, wg__differences *differences, wg__difference *fresh) {
-    for (int64_t i = 0; i < c->state->count; i++) {
-        const wg_state_entry *entry = &c->state->entries[i];
-        if (entry->slot->tied)
-            continue;
-        wg_weights_info *info = &c->infos[c->count];
-        *info = (wg_weights_info){entry->path, entry->slot->tensor->spec};
-        c->entries[c->count++] = i;
-        if (c->source[i] >= 0) {
-            const wg_spec *found = wg_weights_spec(c->in, c->source[i]);
-            wg__note_spec(differences, wg_weights_name(c->in, c->source[i]), found, &info->spec);
-            info->spec.dtype = found->dtype;
-        } else
-            wg__note_difference(wg__model_may_lack(c->type, entry->path) ? fresh
-                                                                         : &differences->missing,
-                                entry->path);
     }
 }
 
@@ -514,7 +468,24 @@ static int match(conversion *c, const char *in) {
     wg__differences differences = {0};
     wg__difference fresh = {0};
     match_found(c, &differences);
-    match_wanted(c, &differences, &fresh);
+    /* Notes what IN lacks or has in another shape, and what begins anew; fills `entries` and
+     * `infos`. */
+    for (int64_t i = 0; i < c->state->count; i++) {
+        const wg_state_entry *entry = &c->state->entries[i];
+        if (entry->slot->tied)
+            continue;
+        wg_weights_info *info = &c->infos[c->count];
+        *info = (wg_weights_info){entry->path, entry->slot->tensor->spec};
+        c->entries[c->count++] = i;
+        if (c->source[i] >= 0) {
+            const wg_spec *found = wg_weights_spec(c->in, c->source[i]);
+            wg__note_spec(&differences, wg_weights_name(c->in, c->source[i]), found, &info->spec);
+            info->spec.dtype = found->dtype;
+        } else
+            wg__note_difference(wg__model_may_lack(c->type, entry->path) ? &fresh
+                                                                         : &differences.missing,
+                                entry->path);
+    }
     if (wg__check_differences(&differences, in, WHERE) < 0 || check_copies(c) < 0)
         return -1;
     if (fresh.count > 0) {
@@ -693,16 +664,6 @@ static int folder_begin(const char *folder, bool *made) {
     return *made || errno == EEXIST ? 0 : wg__fail_with_errno(folder, WHERE);
 }
 
-/* Removes a folder that was made here, with the files that were written into it. */
-static void folder_remove(const char *path) {
-    DIR *folder = opendir(path);
-    for (const struct dirent *entry; folder && (entry = readdir(folder));)
-        unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-    rmdir(path);
-}
-
 static int write_file(const char *folder, const char *name, const char *bytes, int64_t count) {
     char *path = wg__path_in(folder, name);
     const int status = path ? wg__write_whole(path, bytes, count, false) : -1;
@@ -734,11 +695,6 @@ static int copy_file(const char *folder, const char *path, const char *name) {
     return status;
 }
 
-/* Some files are a tokenizer by themselves. */
-static bool is_enough(const char *name) {
-    return strcmp(name, "tokenizer.json") == 0 || strcmp(name, "tokenizer.model") == 0;
-}
-
 static int copy_files(const char *folder, const char *from, int *copied) {
     static const char *const names[] = {"wengert.json",
                                         "tokenizer.json",
@@ -754,7 +710,8 @@ static int copy_files(const char *folder, const char *from, int *copied) {
     for (size_t i = 0; status == 0 && i < sizeof names / sizeof names[0]; i++) {
         const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from;
         char *path = wg__is_folder(from) ? wg__path_in(from, names[i]) : NULL;
-        if (!path && strcmp(base, names[i]) == 0 && is_enough(base))
+        if (!path && strcmp(base, names[i]) == 0 &&
+            (strcmp(base, "tokenizer.json") == 0 || strcmp(base, "tokenizer.model") == 0))
             path = wg__strdup(from);
         if (wg__is_file(path)) {
             status = copy_file(folder, path, names[i]);
@@ -852,8 +809,15 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
     int status = folder_begin(out, &made);
     if (status == 0)
         status = write_folder(c, in, out);
-    if (status < 0 && made)
-        folder_remove(out);
+    if (status < 0 && made) {
+        /* Removes a folder that was made here, with the files that were written into it. */
+        DIR *folder = opendir(out);
+        for (const struct dirent *entry; folder && (entry = readdir(folder));)
+            unlinkat(dirfd(folder), entry->d_name, 0);
+        if (folder)
+            closedir(folder);
+        rmdir(out);
+    }
     return status;
 }
 
@@ -899,8 +863,24 @@ static int convert(conversion *c, const char *in, const char *out, wg_convert_su
     if (choose_format(out, &format) < 0)
         return -1;
     c->in = wg_weights_open(in);
-    if (!c->in || read_model(c, in) < 0 || check_format(c, format) < 0 || find_part(c) < 0 ||
-        match(c, in) < 0 || read_adapter(c) < 0 || read_generation(c, in) < 0 ||
+    if (!c->in || read_model(c, in) < 0 || check_format(c, format) < 0)
+        return -1;
+    if (c->options->prefix)
+        snprintf(c->prefix, sizeof c->prefix, "%s", c->options->prefix);
+    if ((c->options->prefix ? check_prefix(c) : guess_prefix(c)) < 0)
+        return -1;
+    int64_t below = 0;
+    for (int64_t i = 0; i < wg_weights_count(c->in); i++)
+        below += wg__starts_with(wg_weights_name(c->in, i), c->prefix);
+    char text[1200], others[64] = "";
+    if (below < wg_weights_count(c->in))
+        snprintf(others, sizeof others, "; the other %lld are left out",
+                 (long long)(wg_weights_count(c->in) - below));
+    snprintf(text, sizeof text, "the model is the %lld tensors below \"%s\"%s", (long long)below,
+             c->prefix, others);
+    if (*c->prefix)
+        note(c, text);
+    if (match(c, in) < 0 || read_adapter(c) < 0 || read_generation(c, in) < 0 ||
         read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
         return -1;
     if (summary)

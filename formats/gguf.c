@@ -198,30 +198,6 @@ static int check_key(const wg_weights *file, const wg_llama_config *c, const cha
                             key);
 }
 
-/* Every key of the architecture is read, is known to change nothing, or is refused. Keys that other
- * programs add have other prefixes. */
-static int check_keys(const wg_weights *file, const json_t *metadata, const wg_llama_config *c) {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)metadata, key, value) {
-        bool read = strncmp(key, "llama.", 6) != 0;
-        for (size_t i = 0; !read && i < sizeof read_keys / sizeof read_keys[0]; i++)
-            read = strcmp(key, read_keys[i]) == 0;
-        if (!read && check_key(file, c, key, value) < 0)
-            return -1;
-    }
-    const json_t *type = json_object_get(metadata, "general.type"),
-                 *parts = json_object_get(metadata, "split.count");
-    if (type && strcmp(json_is_string(type) ? json_string_value(type) : "", "model") != 0)
-        return wg__weights_fail(file, "general.type is no \"model\": it holds something else");
-    if (json_integer_value(parts) > 1)
-        return wg__weights_fail(file,
-                                "split.count is %lld: it is one of several files; join them "
-                                "by llama-gguf-split --merge",
-                                (long long)json_integer_value(parts));
-    return 0;
-}
-
 static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_config *c) {
     *c = (wg_llama_config){.hidden_act = WG_GATE_SWIGLU,
                            .rms_norm_eps = 1e-5,
@@ -249,7 +225,29 @@ static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_
     c->eos_token_id = end < c->vocab_size ? end : -1;
     if (wg__llama_config_fits(c, file->files[0].size) < 0)
         return wg__weights_fail(file, "the sizes of its metadata do not fit each other");
-    return take_scaling(file, metadata, c) < 0 ? -1 : check_keys(file, metadata, c);
+    /* Every key of the architecture is read, is known to change nothing, or is refused. Keys that
+     * other programs add have other prefixes. */
+    if (take_scaling(file, metadata, c) < 0)
+        return -1;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)metadata, key, value) {
+        bool read = strncmp(key, "llama.", 6) != 0;
+        for (size_t i = 0; !read && i < sizeof read_keys / sizeof read_keys[0]; i++)
+            read = strcmp(key, read_keys[i]) == 0;
+        if (!read && check_key(file, c, key, value) < 0)
+            return -1;
+    }
+    const json_t *type = json_object_get(metadata, "general.type"),
+                 *parts = json_object_get(metadata, "split.count");
+    if (type && strcmp(json_is_string(type) ? json_string_value(type) : "", "model") != 0)
+        return wg__weights_fail(file, "general.type is no \"model\": it holds something else");
+    if (json_integer_value(parts) > 1)
+        return wg__weights_fail(file,
+                                "split.count is %lld: it is one of several files; join them "
+                                "by llama-gguf-split --merge",
+                                (long long)json_integer_value(parts));
+    return 0;
 }
 
 /* Gives the tensors their published names. */

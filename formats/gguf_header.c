@@ -136,21 +136,18 @@ static json_t *number_of(uint32_t type, const uint8_t *bytes) {
     }
 }
 
-/* A text that is not UTF-8 becomes null: a token may be any bytes. */
-static json_t *take_text(cursor *c) {
-    char *text;
-    int64_t length;
-    if (take_string(c, &text, &length) < 0)
-        return NULL;
-    json_t *value =
-        wg__utf8_invalid(text, length) < 0 ? json_stringn(text, (size_t)length) : json_null();
-    wg__free(text);
-    return value;
-}
-
 static json_t *take_scalar(cursor *c, uint32_t type) {
-    if (type == WG__GGUF_STRING)
-        return take_text(c);
+    if (type == WG__GGUF_STRING) {
+        /* A text that is not UTF-8 becomes null: a token may be any bytes. */
+        char *text;
+        int64_t length;
+        if (take_string(c, &text, &length) < 0)
+            return NULL;
+        json_t *value =
+            wg__utf8_invalid(text, length) < 0 ? json_stringn(text, (size_t)length) : json_null();
+        wg__free(text);
+        return value;
+    }
     const uint8_t *bytes = take(c, sizes[type]);
     return bytes ? number_of(type, bytes) : NULL;
 }
@@ -175,28 +172,6 @@ static json_t *take_list(cursor *c, const char *key) {
             return NULL;
         }
     return list;
-}
-
-static int take_pair(cursor *c, json_t *metadata) {
-    char *key;
-    int64_t length;
-    uint32_t type;
-    if (take_string(c, &key, &length) < 0)
-        return -1;
-    int status = take_u32(c, &type);
-    if (status == 0 && (length == 0 || strlen(key) != (size_t)length || length > 1024))
-        status = wg__weights_fail(c->file, "has a key without a length of 1 to 1024 bytes");
-    if (status == 0 && type >= WG__GGUF_TYPES)
-        status = wg__weights_fail(c->file, "%.100s is of the unknown type %u", key, type);
-    if (status == 0 && json_object_get(metadata, key))
-        status = wg__weights_fail(c->file, "%.100s stands twice in it", key);
-    json_t *value = NULL;
-    if (status == 0)
-        value = type == WG__GGUF_ARRAY ? take_list(c, key) : take_scalar(c, type);
-    if (status == 0 && (!value || json_object_set_new(metadata, key, value) < 0))
-        status = wg__weights_fail(c->file, "a key or value cannot be taken: no UTF-8 or no memory");
-    wg__free(key);
-    return status;
 }
 
 /* ---- Reading: tensors ---- */
@@ -270,22 +245,6 @@ static int take_tensor(cursor *c) {
     return status;
 }
 
-static int place_tensors(cursor *c, int64_t alignment) {
-    const int64_t data = (c->at + alignment - 1) / alignment * alignment, size = c->input->size;
-    for (int64_t i = 0; i < c->file->count; i++) {
-        wg__weights_entry *entry = &c->file->entries[i];
-        if (entry->offset % alignment != 0)
-            return wg__weights_fail(c->file, "%.200s begins at %lld, no multiple of %lld",
-                                    entry->name, (long long)entry->offset, (long long)alignment);
-        entry->offset += data;
-        if (entry->offset > size || entry->bytes > size - entry->offset)
-            return wg__weights_fail(c->file, "%.200s: %lld bytes at %lld are beyond the end, %lld",
-                                    entry->name, (long long)entry->bytes, (long long)entry->offset,
-                                    (long long)size);
-    }
-    return wg__weights_check_apart(c->file);
-}
-
 /* ---- Reading: the header ---- */
 
 static int read_alignment(wg_weights *file, const json_t *metadata, int64_t *alignment) {
@@ -312,13 +271,47 @@ static int read_header(cursor *c, json_t *metadata) {
     if (take_count(c, "tensors", 25, WG__MAX_TENSORS, &tensors) < 0 ||
         take_count(c, "keys", 13, MOST_KEYS, &keys) < 0)
         return -1;
-    for (int64_t i = 0; i < keys; i++)
-        if (take_pair(c, metadata) < 0)
+    for (int64_t i = 0; i < keys; i++) {
+        char *key;
+        int64_t length;
+        uint32_t type;
+        if (take_string(c, &key, &length) < 0)
             return -1;
+        int status = take_u32(c, &type);
+        if (status == 0 && (length == 0 || strlen(key) != (size_t)length || length > 1024))
+            status = wg__weights_fail(c->file, "has a key without a length of 1 to 1024 bytes");
+        if (status == 0 && type >= WG__GGUF_TYPES)
+            status = wg__weights_fail(c->file, "%.100s is of the unknown type %u", key, type);
+        if (status == 0 && json_object_get(metadata, key))
+            status = wg__weights_fail(c->file, "%.100s stands twice in it", key);
+        json_t *value = NULL;
+        if (status == 0)
+            value = type == WG__GGUF_ARRAY ? take_list(c, key) : take_scalar(c, type);
+        if (status == 0 && (!value || json_object_set_new(metadata, key, value) < 0))
+            status =
+                wg__weights_fail(c->file, "a key or value cannot be taken: no UTF-8 or no memory");
+        wg__free(key);
+        if (status < 0)
+            return -1;
+    }
     for (int64_t i = 0; i < tensors; i++)
         if (take_tensor(c) < 0)
             return -1;
-    return read_alignment(c->file, metadata, &alignment) < 0 ? -1 : place_tensors(c, alignment);
+    if (read_alignment(c->file, metadata, &alignment) < 0)
+        return -1;
+    const int64_t data = (c->at + alignment - 1) / alignment * alignment, size = c->input->size;
+    for (int64_t i = 0; i < c->file->count; i++) {
+        wg__weights_entry *entry = &c->file->entries[i];
+        if (entry->offset % alignment != 0)
+            return wg__weights_fail(c->file, "%.200s begins at %lld, no multiple of %lld",
+                                    entry->name, (long long)entry->offset, (long long)alignment);
+        entry->offset += data;
+        if (entry->offset > size || entry->bytes > size - entry->offset)
+            return wg__weights_fail(c->file, "%.200s: %lld bytes at %lld are beyond the end, %lld",
+                                    entry->name, (long long)entry->bytes, (long long)entry->offset,
+                                    (long long)size);
+    }
+    return wg__weights_check_apart(c->file);
 }
 
 int wg__gguf_read(wg_weights *file, json_t **metadata) {

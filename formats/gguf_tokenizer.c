@@ -164,21 +164,6 @@ static int put_merges(wg__text *header, const json_t *tokens, const json_t *merg
     return wg_error_pending() ? -1 : 0;
 }
 
-static int put_bpe(wg__text *header, const json_t *root, int64_t vocabulary, int *keys) {
-    const json_t *tokens = json_object_get(root, "vocabulary"),
-                 *options = json_object_get(root, "options");
-    const int64_t count = (int64_t)json_array_size(tokens);
-    const int split = find_split(options);
-    *keys += 6;
-    if (wg__gguf_put_text(header, "tokenizer.ggml.model", "gpt2") < 0 ||
-        wg__gguf_put_text(header, "tokenizer.ggml.pre", splits[split].name) < 0 ||
-        put_tokens(header, tokens, vocabulary) < 0 ||
-        put_types(header, root, count, vocabulary) < 0 ||
-        put_merges(header, tokens, json_object_get(options, "merges")) < 0)
-        return -1;
-    return wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", adds_begin(root));
-}
-
 /* ---- Byte-level BPE: reading ---- */
 
 typedef struct reading {
@@ -398,8 +383,21 @@ static int put_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
 
 static int put_root(wg__text *header, const json_t *root, int64_t vocabulary, int *keys) {
     pieces p;
-    if (is_bpe(root) && (int64_t)json_array_size(json_object_get(root, "vocabulary")) <= vocabulary)
-        return put_bpe(header, root, vocabulary, keys);
+    if (is_bpe(root) &&
+        (int64_t)json_array_size(json_object_get(root, "vocabulary")) <= vocabulary) {
+        const json_t *tokens = json_object_get(root, "vocabulary"),
+                     *options = json_object_get(root, "options");
+        const int64_t count = (int64_t)json_array_size(tokens);
+        const int split = find_split(options);
+        *keys += 6;
+        if (wg__gguf_put_text(header, "tokenizer.ggml.model", "gpt2") < 0 ||
+            wg__gguf_put_text(header, "tokenizer.ggml.pre", splits[split].name) < 0 ||
+            put_tokens(header, tokens, vocabulary) < 0 ||
+            put_types(header, root, count, vocabulary) < 0 ||
+            put_merges(header, tokens, json_object_get(options, "merges")) < 0)
+            return -1;
+        return wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", adds_begin(root));
+    }
     if (find_pieces(root, &p) && p.count <= vocabulary) {
         *keys += 7;
         return put_pieces(header, &p, vocabulary);

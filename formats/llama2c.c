@@ -183,12 +183,6 @@ static int add_tensor(const char *name, const wg_spec *spec, int64_t offset, int
     return wg__weights_add(context, name, &entry);
 }
 
-/* The module tree of a header's layers is only made if the file may have as many. */
-static bool has_room_for_layers(const wg_llama_config *c, int64_t bytes) {
-    return c->num_hidden_layers <= MOST_LAYERS &&
-           c->num_hidden_layers <= bytes / 4 / c->hidden_size / c->intermediate_size;
-}
-
 static int list_llama2c(wg_weights *file, int index) {
     (void)index; /* there is one file */
     wg_llama_config config;
@@ -196,7 +190,9 @@ static int list_llama2c(wg_weights *file, int index) {
     if (read_header(file, &config, &version) < 0)
         return -1;
     if (wg__llama_config_fits(&config, file->files[0].size) < 0 ||
-        !has_room_for_layers(&config, file->files[0].size))
+        !(config.num_hidden_layers <= MOST_LAYERS &&
+          config.num_hidden_layers <=
+              (file->files[0].size) / 4 / config.hidden_size / config.intermediate_size))
         return wg__weights_fail(
             file,
             "is no llama2.c file, or cut short: dim %lld, hidden_dim %lld, n_layers %lld, n_heads "
@@ -242,16 +238,6 @@ static int place_tensor(const char *name, const wg_spec *spec, int64_t offset, i
     return wg_fail(WG_ERROR_ARGUMENT, "llama2c", "%s is missing", name);
 }
 
-/* -1 unless every tensor has its place. */
-static int check_slots(const wg_weights_writer *writer) {
-    for (int64_t i = 0; i < writer->count; i++)
-        if (writer->slots[i].offset == 0)
-            return wg_fail(WG_ERROR_ARGUMENT, "llama2c",
-                           "%s is no tensor of a llama of this configuration",
-                           writer->slots[i].name);
-    return 0;
-}
-
 static int write_header(wg_weights_writer *writer, const wg_llama_config *config, int version) {
     uint8_t bytes[HEADER_1] = {0}, *seven = version ? bytes + 8 : bytes;
     const int64_t vocabulary =
@@ -295,16 +281,6 @@ static int write_tables(wg_weights_writer *writer, const wg_llama_config *config
     return status;
 }
 
-static int check_constants(const wg_llama_config *config) {
-    if (config->rms_norm_eps != constants.rms_norm_eps ||
-        config->rope_theta != constants.rope_theta)
-        return wg_fail(WG_ERROR_ARGUMENT, "llama2c",
-                       "has no place for rms_norm_eps %g and rope_theta %g; they must be %g and %g",
-                       config->rms_norm_eps, config->rope_theta, constants.rms_norm_eps,
-                       constants.rope_theta);
-    return 0;
-}
-
 static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *options) {
     const int version = options->version;
     wg_llama_config config;
@@ -313,11 +289,23 @@ static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *op
     if (version != 0 && version != 1)
         return wg_fail(WG_ERROR_ARGUMENT, "llama2c", "has no version %d; 0 and 1 are written",
                        version);
-    if (wg__llama_config_for(&config, options->config, "llama2c") < 0 ||
-        check_constants(&config) < 0)
+    if (wg__llama_config_for(&config, options->config, "llama2c") < 0)
         return -1;
+    if (config.rms_norm_eps != constants.rms_norm_eps || config.rope_theta != constants.rope_theta)
+        return wg_fail(WG_ERROR_ARGUMENT, "llama2c",
+                       "has no place for rms_norm_eps %g and rope_theta %g; they must be %g and %g",
+                       config.rms_norm_eps, config.rope_theta, constants.rms_norm_eps,
+                       constants.rope_theta);
     const int64_t size = walk_tensors(&config, version, place_tensor, writer);
-    if (size < 0 || check_slots(writer) < 0 || write_header(writer, &config, version) < 0)
+    /* -1 unless every tensor has its place. */
+    if (size < 0)
+        return -1;
+    for (int64_t i = 0; i < writer->count; i++)
+        if (writer->slots[i].offset == 0)
+            return wg_fail(WG_ERROR_ARGUMENT, "llama2c",
+                           "%s is no tensor of a llama of this configuration",
+                           writer->slots[i].name);
+    if (write_header(writer, &config, version) < 0)
         return -1;
     const int64_t head = config.tie_word_embeddings
                              ? 0

@@ -197,16 +197,6 @@ void wg__blank_row_put_span(wg__blank_row *row, const wg_blank_tokens *tokens, i
         put_label(row, tokens->end);
 }
 
-static void put_part_a(wg__blank_row *row, const wg_blank_tokens *tokens,
-                       const wg__blanked_text *b) {
-    wg__blank_row_put(row, tokens->beginning);
-    for (int64_t i = 0; i < b->count;) {
-        const wg__blank_span *span = span_at(b, i);
-        wg__blank_row_put(row, span ? b->mask : b->text[i]);
-        i = span ? span->end : i + 1;
-    }
-}
-
 /* ---- A batch ---- */
 
 int wg__blank_batch_allocate(const wg_blank_tokens *tokens, int64_t rows, int64_t length,
@@ -257,7 +247,12 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
     wg__blank_row row = wg__blank_row_first(batch);
     for (int64_t i = 0; i < rows; i++, wg__blank_row_next(&row, batch)) {
         const wg__blanked_text *b = &blanks[i];
-        put_part_a(&row, tokens, b);
+        wg__blank_row_put(&row, tokens->beginning);
+        for (int64_t t = 0; t < b->count;) {
+            const wg__blank_span *span = span_at(b, t);
+            wg__blank_row_put(&row, span ? b->mask : b->text[t]);
+            t = span ? span->end : t + 1;
+        }
         ((int64_t *)wg_tensor_data(batch->part_a))[i] = row.length;
         for (int64_t s = 0; s < b->span_count; s++)
             wg__blank_row_put_span(&row, tokens, mask_place(b, &b->spans[s]),
@@ -268,7 +263,12 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
     return 0;
 }
 
-static int check_spans(int64_t count, const wg__blank_span *spans, int64_t span_count) {
+int wg__blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text, int64_t count,
+                             const wg__blank_span *spans, int64_t span_count, int32_t mask,
+                             wg__blank_batch *batch) {
+    *batch = (wg__blank_batch){0};
+    if (!tokens || !text)
+        return -1;
     const char *where = "glm_batch";
     if (span_count < 1)
         return wg_fail(WG_ERROR_ARGUMENT, where, "no span is given; at least one is wanted");
@@ -283,15 +283,6 @@ static int check_spans(int64_t count, const wg__blank_span *spans, int64_t span_
                                "the spans that begin at tokens %lld and %lld overlap",
                                (long long)spans[j].first, (long long)spans[i].first);
     }
-    return 0;
-}
-
-int wg__blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text, int64_t count,
-                             const wg__blank_span *spans, int64_t span_count, int32_t mask,
-                             wg__blank_batch *batch) {
-    *batch = (wg__blank_batch){0};
-    if (!tokens || !text || check_spans(count, spans, span_count) < 0)
-        return -1;
     const wg__blanked_text blanks = {text, count, spans, span_count, mask, false};
     return wg__blanked_batch(tokens, 1, &blanks, 1, batch);
 }
@@ -348,24 +339,6 @@ static int add_text(blanking *batches, text t) {
     return wg__append(&batches->texts, &batches->count, &batches->capacity, &t, sizeof t);
 }
 
-static int find_texts(blanking *batches) {
-    const wg_dataset *corpus = batches->corpus;
-    for (int64_t d = 0, sentence = 0, source = 0; d < wg_dataset_documents(corpus); d++) {
-        const int64_t end = sentence_start(batches, wg_dataset_document_start(corpus, d + 1));
-        for (int64_t at = sentence_start(batches, sentence); at < end;) {
-            const text t = next_text(batches, at, sentence, end);
-            if (add_text(batches, t) < 0)
-                return -1;
-            at += t.count;
-            while (sentence < wg_dataset_sentences(corpus) &&
-                   sentence_start(batches, sentence) < at)
-                sentence++;
-        }
-        wg__note_source_ends(corpus, d + 1, batches->count, &source, batches->source_ends);
-    }
-    return 0;
-}
-
 /* ---- Spans ---- */
 
 static void shuffle(wg_generator *g, int64_t count, wg__blank_span *spans) {
@@ -399,38 +372,6 @@ static int64_t draw_lengths(const blanking *batches, int64_t count, wg_generator
         room -= length + 1;
     } while ((double)*masked < wanted && room > 0);
     return spans;
-}
-
-/* Spans of these lengths at places of chance, in the order of the text: each is where a draw of the
- * tokens that stay, less one between two spans, has it. */
-static void place_spans(int64_t count, int64_t masked, int64_t spans, const int64_t *lengths,
-                        wg_generator *g, wg__blank_span *placed) {
-    const int64_t free = count - masked - (spans - 1);
-    for (int64_t i = 0; i < spans; i++) { /* insertion sort: they are few */
-        const int64_t place = wg__random_between(g, 0, free);
-        int64_t j = i;
-        for (; j > 0 && placed[j - 1].first > place; j--)
-            placed[j] = placed[j - 1];
-        placed[j].first = place;
-    }
-    for (int64_t i = 0, before = 0; i < spans; i++) {
-        placed[i].first += before;
-        placed[i].end = placed[i].first + lengths[i];
-        before += lengths[i] + 1;
-    }
-}
-
-static int64_t choose_spans(const blanking *batches, const text *t, wg_generator *g,
-                            wg__blank_span *spans) {
-    int64_t masked, *lengths = batches->lengths;
-    const int64_t count = draw_lengths(batches, t->count, g, &masked);
-    /* The last one drawn tends to be long, as it is what reached the share. */
-    const int64_t swapped = lengths[count - 1], other = wg__random_between(g, 0, count - 1);
-    lengths[count - 1] = lengths[other];
-    lengths[other] = swapped;
-    place_spans(t->count, masked, count, lengths, g, spans);
-    shuffle(g, count, spans);
-    return count;
 }
 
 /* Whole sentences until enough is masked; 0 if the text is one sentence, or a part of one. */
@@ -478,7 +419,29 @@ static void choose_blanks(const blanking *batches, int64_t row, const wg_example
         blanks->span_count = choose_sentences(batches, t, &g, spans);
     if (blanks->span_count == 0) {
         blanks->mask = batches->tokens.mask;
-        blanks->span_count = choose_spans(batches, t, &g, spans);
+        int64_t masked, *lengths = batches->lengths;
+        const int64_t count = draw_lengths(batches, t->count, &g, &masked);
+        /* The last one drawn tends to be long, as it is what reached the share. */
+        const int64_t swapped = lengths[count - 1], other = wg__random_between(&g, 0, count - 1);
+        lengths[count - 1] = lengths[other];
+        lengths[other] = swapped;
+        /* Spans of these lengths at places of chance, in the order of the text: each is where a
+         * draw of the tokens that stay, less one between two spans, has it. */
+        const int64_t free = t->count - masked - (count - 1);
+        for (int64_t i = 0; i < count; i++) { /* insertion sort: they are few */
+            const int64_t place = wg__random_between(&g, 0, free);
+            int64_t j = i;
+            for (; j > 0 && spans[j - 1].first > place; j--)
+                spans[j] = spans[j - 1];
+            spans[j].first = place;
+        }
+        for (int64_t i = 0, before = 0; i < count; i++) {
+            spans[i].first += before;
+            spans[i].end = spans[i].first + lengths[i];
+            before += lengths[i] + 1;
+        }
+        shuffle(&g, count, spans);
+        blanks->span_count = count;
     }
 }
 
@@ -492,36 +455,6 @@ static int build(void *context, int64_t rows, const wg_example *examples, void *
 }
 
 /* ---- Making them ---- */
-
-static int set_options(blanking *batches, const wg__blank_batch_options *options) {
-    wg__blank_batch_options *o = &batches->options;
-    if (options)
-        *o = *options;
-    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
-        return -1;
-    if (o->masked_share == 0)
-        o->masked_share = 0.15;
-    if (o->span_mean == 0)
-        o->span_mean = 3;
-    if (!(o->masked_share > 0 && o->masked_share <= 1))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "masked_share is %g; it must be a share of 1",
-                       o->masked_share);
-    if (!(o->span_mean > 0 && o->span_mean < LONGEST_SPAN))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "span_mean is %g; it must be above 0 and below %d",
-                       o->span_mean, LONGEST_SPAN);
-    if (!(o->sentence_share >= 0 && o->document_share >= 0 &&
-          o->sentence_share + o->document_share <= 1))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "sentence_share is %g and document_share %g; they must be shares of 1",
-                       o->sentence_share, o->document_share);
-    return 0;
-}
-
-static int set_tokens(blanking *batches, const wg_tokenizer *tokenizer) {
-    if (wg__batch_vocabulary(WHERE, batches->corpus, wg_tokenizer_size(tokenizer)) < 0)
-        return -1;
-    return wg__blank_tokens_of(tokenizer, &batches->tokens);
-}
 
 /* The Poisson distribution without its 0, summed up: p(k) = m^k / k! / (e^m - 1). */
 static void set_span_chances(blanking *batches) {
@@ -544,7 +477,29 @@ static int allocate(blanking *batches) {
 
 static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
                    const wg__blank_batch_options *options, wg_batches_options *batching) {
-    if (set_options(batches, options) < 0 || set_tokens(batches, tokenizer) < 0)
+    wg__blank_batch_options *o = &batches->options;
+    if (options)
+        *o = *options;
+    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
+        return -1;
+    if (o->masked_share == 0)
+        o->masked_share = 0.15;
+    if (o->span_mean == 0)
+        o->span_mean = 3;
+    if (!(o->masked_share > 0 && o->masked_share <= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "masked_share is %g; it must be a share of 1",
+                       o->masked_share);
+    if (!(o->span_mean > 0 && o->span_mean < LONGEST_SPAN))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "span_mean is %g; it must be above 0 and below %d",
+                       o->span_mean, LONGEST_SPAN);
+    if (!(o->sentence_share >= 0 && o->document_share >= 0 &&
+          o->sentence_share + o->document_share <= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "sentence_share is %g and document_share %g; they must be shares of 1",
+                       o->sentence_share, o->document_share);
+    if (wg__batch_vocabulary(WHERE, batches->corpus, wg_tokenizer_size(tokenizer)) < 0)
+        return -1;
+    if (wg__blank_tokens_of(tokenizer, &batches->tokens) < 0)
         return -1;
     batching->batch = batches->options.batch;
     batching->seed = batches->options.seed;
@@ -553,7 +508,21 @@ static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
         !(batches->source_ends = wg__calloc((size_t)batching->sources, sizeof(int64_t))))
         return -1;
     batching->source_ends = batches->source_ends;
-    if (find_texts(batches) < 0 || allocate(batches) < 0)
+    const wg_dataset *corpus = batches->corpus;
+    for (int64_t d = 0, sentence = 0, source = 0; d < wg_dataset_documents(corpus); d++) {
+        const int64_t end = sentence_start(batches, wg_dataset_document_start(corpus, d + 1));
+        for (int64_t at = sentence_start(batches, sentence); at < end;) {
+            const text t = next_text(batches, at, sentence, end);
+            if (add_text(batches, t) < 0)
+                return -1;
+            at += t.count;
+            while (sentence < wg_dataset_sentences(corpus) &&
+                   sentence_start(batches, sentence) < at)
+                sentence++;
+        }
+        wg__note_source_ends(corpus, d + 1, batches->count, &source, batches->source_ends);
+    }
+    if (allocate(batches) < 0)
         return -1;
     batching->examples = batches->count;
     set_span_chances(batches);
@@ -650,32 +619,6 @@ static const char *label_text(const table *t, int64_t place) {
     return "";
 }
 
-static void append_line(table *t, int64_t place) {
-    char numbers[64];
-    snprintf(numbers, sizeof numbers, "  %8" PRId64 "  %5" PRId64 "  ", t->positions[place],
-             t->blocks[place]);
-    append(&t->text, place < t->part_a ? "A     " : "B     ");
-    append_column(&t->text, token_text(t, t->ids[place]), t->width);
-    append(&t->text, numbers);
-    append_column(&t->text, label_text(t, place), t->width);
-    append(&t->text, "  ");
-    for (int64_t j = 0; j < t->length; j++)
-        append(&t->text, j < t->part_a || j <= place ? "#" : ".");
-    append(&t->text, "\n");
-}
-
-/* As wide as the longest token; measured in a text that is thrown away. */
-static void measure(table *t) {
-    t->width = (int)strlen("predicts");
-    for (int64_t i = 0; i < t->length; i++) {
-        int width = append_token(&t->text, token_text(t, t->ids[i]));
-        t->width = width > t->width ? width : t->width;
-        width = append_token(&t->text, label_text(t, i));
-        t->width = width > t->width ? width : t->width;
-        t->text.length = 0;
-    }
-}
-
 static table table_of(const wg__blank_batch *batch, int64_t row, const wg_tokenizer *tokenizer) {
     const int64_t longest = wg_tensor_size(batch->input_ids, 1);
     table t = {.tokenizer = tokenizer,
@@ -704,14 +647,33 @@ char *wg__blank_batch_show(const wg__blank_batch *batch, int64_t row,
         return NULL;
     }
     table t = table_of(batch, row, tokenizer);
-    measure(&t);
+    /* As wide as the longest token; measured in a text that is thrown away. */
+    t.width = (int)strlen("predicts");
+    for (int64_t i = 0; i < t.length; i++) {
+        int width = append_token(&t.text, token_text(&t, t.ids[i]));
+        t.width = width > t.width ? width : t.width;
+        width = append_token(&t.text, label_text(&t, i));
+        t.width = width > t.width ? width : t.width;
+        t.text.length = 0;
+    }
     append(&t.text, "part  ");
     append_column(&t.text, "token", t.width);
     append(&t.text, "  position  block  ");
     append_column(&t.text, "predicts", t.width);
     append(&t.text, "  sees\n");
-    for (int64_t i = 0; i < t.length; i++)
-        append_line(&t, i);
+    for (int64_t i = 0; i < t.length; i++) {
+        char numbers[64];
+        snprintf(numbers, sizeof numbers, "  %8" PRId64 "  %5" PRId64 "  ", t.positions[i],
+                 t.blocks[i]);
+        append(&t.text, i < t.part_a ? "A     " : "B     ");
+        append_column(&t.text, token_text(&t, t.ids[i]), t.width);
+        append(&t.text, numbers);
+        append_column(&t.text, label_text(&t, i), t.width);
+        append(&t.text, "  ");
+        for (int64_t j = 0; j < t.length; j++)
+            append(&t.text, j < t.part_a || j <= i ? "#" : ".");
+        append(&t.text, "\n");
+    }
     if (!wg_error_pending())
         return t.text.bytes;
     wg__free(t.text.bytes);

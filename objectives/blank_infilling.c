@@ -211,32 +211,6 @@ int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part
     return count;
 }
 
-static int check_filling(const wg_model *model, const wg_blank_tokens *tokens,
-                         const wg_token_list *part_a, const wg__blank_fill_options *options) {
-    const int64_t longest = wg_model_sizes_of(model).positions;
-    if (wg_sampling_validate(&options->sampling) < 0)
-        return -1;
-    if (options->beam < 0 || options->max_tokens < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "fill",
-                       "beam is %lld and max_tokens %lld; they must be 0 or more",
-                       (long long)options->beam, (long long)options->max_tokens);
-    if (wg__blank_count(tokens, part_a) == 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "fill",
-                       "there is no blank in the text; write [MASK], [sMASK] or [gMASK] where "
-                       "something is wanted");
-    if (part_a->count > longest)
-        return wg_fail(WG_ERROR_ARGUMENT, "fill",
-                       "the text has %lld tokens, and the model has %lld positions; shorten it",
-                       (long long)part_a->count, (long long)longest);
-    if (tokens->vocab_size > wg_model_sizes_of(model).vocabulary)
-        return wg_fail(
-            WG_ERROR_ARGUMENT, "fill",
-            "the tokenizer and the tokens of blanks are %lld; the model's vocabulary holds "
-            "%lld",
-            (long long)tokens->vocab_size, (long long)wg_model_sizes_of(model).vocabulary);
-    return 0;
-}
-
 static int begin_filling(filling *f, int64_t blanks) {
     const int64_t layers = f->sizes.layers;
     const int64_t wanted = f->options.max_tokens;
@@ -247,14 +221,6 @@ static int begin_filling(filling *f, int64_t blanks) {
     for (int64_t i = 0; f->caches && i < layers; i++)
         wg_kv_cache_init(&f->caches[i], f->part_a + blanks * (1 + f->most));
     return f->caches && f->logits ? 0 : -1;
-}
-
-static void end_filling(filling *f) {
-    for (int64_t i = 0; f->caches && i < f->sizes.layers; i++)
-        wg_kv_cache_clear(&f->caches[i]);
-    wg__free(f->caches);
-    wg__free(f->logits);
-    wg_token_list_free(&f->text);
 }
 
 /* ---- Steps of the model ---- */
@@ -272,16 +238,6 @@ static wg_tensor *see(filling *f, wg_tensor *ids, wg_tensor *positions, wg_tenso
         .caches = f->caches};
     wg_tensor *hidden = wg_model_forward(f->model, &inputs);
     return hidden ? wg_select(hidden, 1, wg_tensor_size(ids, 1) - 1) : NULL;
-}
-
-static int see_part_a(filling *f) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, f->part_a), f->text.ids);
-    wg_tensor *positions = wg_arange(WG_I64, 0, (double)f->part_a, 1);
-    wg_tensor *hidden = see(f, ids, positions, wg_zeros(WG_I64, WG_DIMS(f->part_a)));
-    wg_scope_end(&scope, NULL);
-    return hidden ? 0 : -1;
 }
 
 /* The next tokens of the blank, (R, T) of them. `logits` (R, V) of what may follow are filled in
@@ -319,28 +275,15 @@ static void forbid(const filling *f, float *logits) {
 
 /* ---- Drawing ---- */
 
-static bool is_stopped(const filling *f) {
-    return f->options.stop && *f->options.stop;
-}
-
-static int append(filling *f, int64_t number, int32_t id, wg__blank *blank) {
-    if (wg_token_list_append(&blank->tokens, id) < 0 || wg_token_list_append(&f->text, id) < 0)
-        return -1;
-    const wg_generated_token heard = {.text = number, .id = id, .logits = f->logits};
-    if (f->options.listener)
-        f->options.listener(&heard, f->options.listener_context);
-    return 0;
-}
-
 /* Draws one token after the other, until the end token. */
 static int draw(filling *f, int64_t number, wg__blank *blank) {
     const int64_t vocabulary = f->sizes.vocabulary;
     int32_t id = f->tokens->start;
     for (int64_t i = 0;; i++) {
-        blank->end = is_stopped(f)                      ? WG_END_CANCELLED
-                     : i < f->most                      ? WG_END_STOP
-                     : f->most == f->options.max_tokens ? WG_END_LENGTH
-                                                        : WG_END_POSITIONS;
+        blank->end = (f->options.stop && *f->options.stop) ? WG_END_CANCELLED
+                     : i < f->most                         ? WG_END_STOP
+                     : f->most == f->options.max_tokens    ? WG_END_LENGTH
+                                                           : WG_END_POSITIONS;
         const bool goes_on = blank->end == WG_END_STOP;
         if (see_part_b(f, 1, 1, &id, goes_on ? f->logits : NULL) < 0)
             return -1;
@@ -351,26 +294,15 @@ static int draw(filling *f, int64_t number, wg__blank *blank) {
                              f->text.ids, &f->options.generator);
         if (id < 0 || id == f->tokens->end)
             return id < 0 ? -1 : 0;
-        if (append(f, number, id, blank) < 0)
+        if (wg_token_list_append(&blank->tokens, id) < 0 || wg_token_list_append(&f->text, id) < 0)
             return -1;
+        const wg_generated_token heard = {.text = number, .id = id, .logits = f->logits};
+        if (f->options.listener)
+            f->options.listener(&heard, f->options.listener_context);
     }
 }
 
 /* ---- Searching ---- */
-
-/* Logits to logarithms of probabilities, in place. */
-static void normalise(int64_t count, float *logits) {
-    float most = -INFINITY;
-    double sum = 0;
-    for (int64_t v = 0; v < count; v++)
-        most = fmaxf(most, logits[v]);
-    for (int64_t v = 0; v < count; v++)
-        sum += exp((double)logits[v] - (double)most);
-    /* cppcheck-suppress invalidFunctionArg ; the largest logit adds 1 to the sum */
-    const double total = (double)most + log(sum);
-    for (int64_t v = 0; v < count; v++)
-        logits[v] = (float)((double)logits[v] - total);
-}
 
 static int search_step(void *context, int64_t rows, const int32_t *last, float *probabilities) {
     filling *f = context;
@@ -379,7 +311,18 @@ static int search_step(void *context, int64_t rows, const int32_t *last, float *
         return -1;
     for (int64_t r = 0; r < rows; r++) {
         forbid(f, probabilities + r * vocabulary);
-        normalise(vocabulary, probabilities + r * vocabulary);
+        /* Logits to logarithms of probabilities, in place. */
+        float *logits = probabilities + r * vocabulary;
+        float most = -INFINITY;
+        double sum = 0;
+        for (int64_t v = 0; v < vocabulary; v++)
+            most = fmaxf(most, logits[v]);
+        for (int64_t v = 0; v < vocabulary; v++)
+            sum += exp((double)logits[v] - (double)most);
+        /* cppcheck-suppress invalidFunctionArg ; the largest logit adds 1 to the sum */
+        const double total = (double)most + log(sum);
+        for (int64_t v = 0; v < vocabulary; v++)
+            logits[v] = (float)((double)logits[v] - total);
     }
     return 0;
 }
@@ -445,7 +388,13 @@ static int fill_filling(filling *f, const wg_token_list *part_a, wg__blank *blan
     for (int64_t i = 0; i < part_a->count; i++)
         if (wg_token_list_append(&f->text, part_a->ids[i]) < 0)
             return -1;
-    if (see_part_a(f) < 0)
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, f->part_a), f->text.ids);
+    wg_tensor *positions = wg_arange(WG_I64, 0, (double)f->part_a, 1);
+    wg_tensor *hidden = see(f, ids, positions, wg_zeros(WG_I64, WG_DIMS(f->part_a)));
+    wg_scope_end(&scope, NULL);
+    if (!hidden)
         return -1;
     for (int64_t i = 0, number = 0; i < part_a->count; i++) {
         if (!wg__blank_is_mask(f->tokens, part_a->ids[i]))
@@ -467,8 +416,27 @@ int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
     static const wg__blank_fill_options defaults = {0};
     if (!options)
         options = &defaults;
-    if (check_filling(model, tokens, part_a, options) < 0)
+    const int64_t longest = wg_model_sizes_of(model).positions;
+    if (wg_sampling_validate(&options->sampling) < 0)
         return -1;
+    if (options->beam < 0 || options->max_tokens < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "beam is %lld and max_tokens %lld; they must be 0 or more",
+                       (long long)options->beam, (long long)options->max_tokens);
+    if (wg__blank_count(tokens, part_a) == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "there is no blank in the text; write [MASK], [sMASK] or [gMASK] where "
+                       "something is wanted");
+    if (part_a->count > longest)
+        return wg_fail(WG_ERROR_ARGUMENT, "fill",
+                       "the text has %lld tokens, and the model has %lld positions; shorten it",
+                       (long long)part_a->count, (long long)longest);
+    if (tokens->vocab_size > wg_model_sizes_of(model).vocabulary)
+        return wg_fail(
+            WG_ERROR_ARGUMENT, "fill",
+            "the tokenizer and the tokens of blanks are %lld; the model's vocabulary holds "
+            "%lld",
+            (long long)tokens->vocab_size, (long long)wg_model_sizes_of(model).vocabulary);
     filling f = {.model = model,
                  .sizes = wg_model_sizes_of(model),
                  .tokens = tokens,
@@ -480,7 +448,11 @@ int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
     int result = begin_filling(&f, wg__blank_count(tokens, part_a)) < 0
                      ? -1
                      : fill_filling(&f, part_a, blanks);
-    end_filling(&f);
+    for (int64_t i = 0; f.caches && i < f.sizes.layers; i++)
+        wg_kv_cache_clear(&f.caches[i]);
+    wg__free(f.caches);
+    wg__free(f.logits);
+    wg_token_list_free(&f.text);
     wg_module_train(model->module, training);
     wg_set_grad_enabled(recorded);
     return result;
@@ -590,22 +562,6 @@ typedef struct scoring {
     double *losses;           /* of the targets of a forward */
 } scoring;
 
-static void find_words(scoring *s, const wg_tokenizer *tokenizer, const wg_text_batch *texts) {
-    for (int64_t t = 0; t < texts->count; t++) {
-        const int32_t *ids = texts->ids + t * texts->length;
-        for (int64_t i = 0; i < texts->length; i++) {
-            if (i == 0 || wg__token_begins_word(tokenizer, ids[i])) {
-                s->words[s->count] = (wg__blank_span){i, i + 1};
-                s->blanks[s->count] = (wg__blanked_text){ids, texts->length,  &s->words[s->count],
-                                                         1,   s->tokens.mask, false};
-                s->count++;
-            } else {
-                s->words[s->count - 1].end = i + 1;
-            }
-        }
-    }
-}
-
 /* Predicts the words first ... first + rows - 1. */
 static int score_words(scoring *s, const wg_text_batch *texts, int64_t first, int64_t rows,
                        wg_score *scores) {
@@ -642,8 +598,21 @@ static int score(const wg_model *model, const wg_tokenizer *tokenizer,
     s.blanks = wg__alloc_array(all, sizeof *s.blanks);
     s.losses = wg__alloc_array(wg__times(most, n + 1), sizeof *s.losses);
     int status = s.words && s.blanks && s.losses ? 0 : -1;
-    if (status == 0)
-        find_words(&s, tokenizer, texts);
+    if (status == 0) {
+        for (int64_t t = 0; t < texts->count; t++) {
+            const int32_t *ids = texts->ids + t * texts->length;
+            for (int64_t i = 0; i < texts->length; i++) {
+                if (i == 0 || wg__token_begins_word(tokenizer, ids[i])) {
+                    s.words[s.count] = (wg__blank_span){i, i + 1};
+                    s.blanks[s.count] = (wg__blanked_text){ids, texts->length, &s.words[s.count],
+                                                           1,   s.tokens.mask, false};
+                    s.count++;
+                } else {
+                    s.words[s.count - 1].end = i + 1;
+                }
+            }
+        }
+    }
     for (int64_t first = 0; status == 0 && first < s.count; first += most)
         status =
             score_words(&s, texts, first, s.count - first < most ? s.count - first : most, scores);

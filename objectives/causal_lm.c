@@ -216,8 +216,12 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, vo
     return wg_metrics_add(metrics, "loss", wg_item(value), (double)batch.tokens);
 }
 
-/* Metrics that follow from the mean loss. */
-static int conclude(const wg_training *t, wg_metrics *metrics) {
+static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
+    const int64_t batch = t->setup.batch, all = count_windows(t);
+    const int64_t windows = batches > 0 && batches * batch < all ? batches * batch : all;
+    /* Metrics that follow from the mean loss. */
+    if (wg__evaluate_examples(t, 0, windows, evaluate_batch, NULL, metrics) < 0)
+        return -1;
     const causal *mine = t->context;
     const wg_dataset *text = t->setup.held_out;
     const double loss = wg_metrics_get(metrics, "loss");
@@ -228,14 +232,6 @@ static int conclude(const wg_training *t, wg_metrics *metrics) {
         wg_metrics_add(metrics, "bits_per_byte", bits, weight) < 0)
         return -1;
     return wg_metrics_add(metrics, "unigram_loss", mine->unigram_loss, weight);
-}
-
-static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
-    const int64_t batch = t->setup.batch, all = count_windows(t);
-    const int64_t windows = batches > 0 && batches * batch < all ? batches * batch : all;
-    return wg__evaluate_examples(t, 0, windows, evaluate_batch, NULL, metrics) < 0
-               ? -1
-               : conclude(t, metrics);
 }
 
 /* ---- Results ---- */

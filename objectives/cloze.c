@@ -93,26 +93,6 @@ static int encode_stretch(const wg__cloze *cloze, const wg_tokenizer *tokenizer,
     return status;
 }
 
-static int encode_pattern(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
-    const int texts = cloze->pairs ? 2 : 1;
-    const char *found[2] = {strstr(cloze->pattern, places[cloze->pairs ? FIRST : ONLY]),
-                            cloze->pairs ? strstr(cloze->pattern, places[SECOND]) : NULL};
-    cloze->turned = cloze->pairs && found[1] < found[0];
-    if (wg_token_list_append(&cloze->stretches[0], cloze->tokens.beginning) < 0)
-        return -1;
-    const char *begin = cloze->pattern;
-    for (int i = 0; i < texts; i++) {
-        const int which = cloze->turned ? 1 - i : i;
-        const bool spaced = takes_space(cloze, tokenizer, found[which]);
-        cloze->reading.before[which] = spaced ? " " : NULL;
-        if (encode_stretch(cloze, tokenizer, begin, found[which] - spaced, &cloze->stretches[i]) <
-            0)
-            return -1;
-        begin = strchr(found[which], '}') + 1;
-    }
-    return encode_stretch(cloze, tokenizer, begin, begin + strlen(begin), &cloze->stretches[texts]);
-}
-
 /* ---- Verbalizers ---- */
 
 static bool are_same(const wg__cloze *cloze, int64_t a, int64_t b) {
@@ -122,48 +102,42 @@ static bool are_same(const wg__cloze *cloze, int64_t a, int64_t b) {
                   (size_t)count * sizeof *cloze->spans.ids) == 0;
 }
 
-static int check_verbalizer(const wg__cloze *cloze, const wg_tokenizer *tokenizer, int64_t label) {
-    char *const *names = cloze->labels.names, *const *texts = cloze->verbalizers;
-    const int32_t unknown = wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN);
-    if (wg__cloze_count(cloze, label) == 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the verbalizer of \"%.80s\" is empty",
-                       names[label]);
-    for (int64_t i = 0; i < wg__cloze_count(cloze, label); i++)
-        if (wg__cloze_ids(cloze, label)[i] == unknown)
-            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                           "the verbalizer \"%.80s\" of \"%.80s\" is not wholly known to the "
-                           "tokenizer",
-                           texts[label], names[label]);
-    for (int64_t other = 0; other < label; other++)
-        if (are_same(cloze, other, label))
-            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                           "the verbalizers \"%.80s\" of \"%.80s\" and \"%.80s\" of \"%.80s\" are "
-                           "the same tokens",
-                           texts[other], names[other], texts[label], names[label]);
-    return 0;
-}
-
-/* Appends the tokens of a verbalizer where the blank of the pattern has it. */
-static int encode_verbalizer(wg__cloze *cloze, const wg_tokenizer *tokenizer, int64_t label) {
-    const char *text = cloze->verbalizers[label];
-    wg__text whole = {0};
-    int status = wg__utf8_check(text, (int64_t)strlen(text), "a verbalizer", WHERE);
-    if (status == 0 && *text && takes_space(cloze, tokenizer, wg__blank_find_mask(cloze->pattern)))
-        status = wg__text_append(&whole, " ", 1);
-    if (status == 0)
-        status = wg__text_append(&whole, text, (int64_t)strlen(text));
-    if (status == 0)
-        status = wg_tokenizer_encode(tokenizer, whole.bytes, whole.length, NULL, &cloze->spans);
-    wg__free(whole.bytes);
-    cloze->starts[label + 1] = cloze->spans.count;
-    return status;
-}
-
 static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
-    for (int64_t label = 0; label < cloze->labels.count; label++)
-        if (encode_verbalizer(cloze, tokenizer, label) < 0 ||
-            check_verbalizer(cloze, tokenizer, label) < 0)
+    for (int64_t label = 0; label < cloze->labels.count; label++) {
+        /* Appends the tokens of a verbalizer where the blank of the pattern has it. */
+        const char *text = cloze->verbalizers[label];
+        wg__text whole = {0};
+        int status = wg__utf8_check(text, (int64_t)strlen(text), "a verbalizer", WHERE);
+        if (status == 0 && *text &&
+            takes_space(cloze, tokenizer, wg__blank_find_mask(cloze->pattern)))
+            status = wg__text_append(&whole, " ", 1);
+        if (status == 0)
+            status = wg__text_append(&whole, text, (int64_t)strlen(text));
+        if (status == 0)
+            status = wg_tokenizer_encode(tokenizer, whole.bytes, whole.length, NULL, &cloze->spans);
+        wg__free(whole.bytes);
+        cloze->starts[label + 1] = cloze->spans.count;
+        if (status < 0)
             return -1;
+        char *const *names = cloze->labels.names, *const *texts = cloze->verbalizers;
+        const int32_t unknown = wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN);
+        if (wg__cloze_count(cloze, label) == 0)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the verbalizer of \"%.80s\" is empty",
+                           names[label]);
+        for (int64_t i = 0; i < wg__cloze_count(cloze, label); i++)
+            if (wg__cloze_ids(cloze, label)[i] == unknown)
+                return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                               "the verbalizer \"%.80s\" of \"%.80s\" is not wholly known to the "
+                               "tokenizer",
+                               texts[label], names[label]);
+        for (int64_t other = 0; other < label; other++)
+            if (are_same(cloze, other, label))
+                return wg_fail(
+                    WG_ERROR_ARGUMENT, WHERE,
+                    "the verbalizers \"%.80s\" of \"%.80s\" and \"%.80s\" of \"%.80s\" are "
+                    "the same tokens",
+                    texts[other], names[other], texts[label], names[label]);
+    }
     return 0;
 }
 
@@ -174,8 +148,13 @@ static char *copy_text(const char *text) {
     return wg__text_append(&copy, text, (int64_t)strlen(text)) < 0 ? NULL : copy.bytes;
 }
 
-/* Takes labels, in their order, each with its verbalizer. */
-static int copy_labels(wg__cloze *cloze, const wg__labels *labels, const char *const *verbalizers) {
+static int make(wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *pattern,
+                const wg__labels *labels, const char *const *verbalizers) {
+    cloze->pattern = copy_text(pattern);
+    /* Takes labels, in their order, each with its verbalizer. */
+    if (!cloze->pattern || wg__blank_tokens_of(tokenizer, &cloze->tokens) < 0 ||
+        check_pattern(cloze) < 0)
+        return -1;
     if (labels->count < 2)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "verbalizers of %lld labels; a classification has two or more",
@@ -192,16 +171,24 @@ static int copy_labels(wg__cloze *cloze, const wg__labels *labels, const char *c
         if (!(cloze->verbalizers[place] = copy_text(verbalizers[i])))
             return -1;
     }
-    return 0;
-}
-
-static int make(wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *pattern,
-                const wg__labels *labels, const char *const *verbalizers) {
-    cloze->pattern = copy_text(pattern);
-    if (!cloze->pattern || wg__blank_tokens_of(tokenizer, &cloze->tokens) < 0 ||
-        check_pattern(cloze) < 0 || copy_labels(cloze, labels, verbalizers) < 0)
+    const int texts = cloze->pairs ? 2 : 1;
+    const char *found[2] = {strstr(cloze->pattern, places[cloze->pairs ? FIRST : ONLY]),
+                            cloze->pairs ? strstr(cloze->pattern, places[SECOND]) : NULL};
+    cloze->turned = cloze->pairs && found[1] < found[0];
+    if (wg_token_list_append(&cloze->stretches[0], cloze->tokens.beginning) < 0)
         return -1;
-    if (encode_pattern(cloze, tokenizer) < 0)
+    const char *begin = cloze->pattern;
+    for (int i = 0; i < texts; i++) {
+        const int which = cloze->turned ? 1 - i : i;
+        const bool spaced = takes_space(cloze, tokenizer, found[which]);
+        cloze->reading.before[which] = spaced ? " " : NULL;
+        if (encode_stretch(cloze, tokenizer, begin, found[which] - spaced, &cloze->stretches[i]) <
+            0)
+            return -1;
+        begin = strchr(found[which], '}') + 1;
+    }
+    if (encode_stretch(cloze, tokenizer, begin, begin + strlen(begin), &cloze->stretches[texts]) <
+        0)
         return -1;
     return encode_verbalizers(cloze, tokenizer);
 }
@@ -349,11 +336,6 @@ static wg_token_pair cut_pair(const wg__cloze *cloze, const wg__labelled_text *t
     return wg_token_pair_cut(&whole, sequence - pattern_tokens(cloze));
 }
 
-static int64_t row_length(const wg__cloze *cloze, const wg_token_pair *pair) {
-    return pattern_tokens(cloze) + pair->first_count + (pair->second ? pair->second_count : 0) +
-           target_count(cloze);
-}
-
 /* ---- Sequences ---- */
 
 static void put_all(wg__blank_row *row, const int32_t *ids, int64_t count) {
@@ -385,27 +367,6 @@ static int64_t put_part_a(wg__blank_row *row, const wg__cloze *cloze, const wg_t
     return put_stretch(row, cloze, 2, place);
 }
 
-/* A token sees Part A; one of Part B what is in its span up to itself; padding nothing more. */
-static void fill_mask(const wg__cloze *cloze, int64_t part_a, int64_t length, bool *mask) {
-    for (int64_t i = 0; i < length; i++)
-        for (int64_t j = 0; j < part_a; j++)
-            mask[i * length + j] = true;
-    int64_t first = part_a;
-    for (int64_t label = 0; label < cloze->labels.count; label++) {
-        const int64_t end = first + wg__cloze_count(cloze, label) + 1;
-        for (int64_t i = first; i < end; i++)
-            for (int64_t j = first; j <= i; j++)
-                mask[i * length + j] = true;
-        first = end;
-    }
-}
-
-static void fill_verbalized(const wg__cloze *cloze, int64_t *verbalized) {
-    for (int64_t label = 0; label < cloze->labels.count; label++)
-        for (int64_t i = 0; i <= wg__cloze_count(cloze, label); i++)
-            *verbalized++ = label;
-}
-
 /* ---- Batches ---- */
 
 static int allocate(const wg__cloze *cloze, int64_t rows, int64_t longest, wg__cloze_batch *batch) {
@@ -424,9 +385,23 @@ static void fill_row(const wg__cloze *cloze, const wg_token_pair *pair, int64_t 
                      wg__blank_row *row, wg__cloze_batch *batch) {
     const int64_t length = wg_tensor_size(batch->mask, 3), place = put_part_a(row, cloze, pair);
     ((int64_t *)wg_tensor_data(batch->blanks.part_a))[b] = row->length;
-    fill_mask(cloze, row->length, length,
-              (bool *)wg_tensor_data(batch->mask) + b * length * length);
-    fill_verbalized(cloze, (int64_t *)wg_tensor_data(batch->verbalized) + b * target_count(cloze));
+    /* A token sees Part A; one of Part B what is in its span up to itself; padding nothing more. */
+    bool *mask = (bool *)wg_tensor_data(batch->mask) + b * length * length;
+    for (int64_t i = 0; i < length; i++)
+        for (int64_t j = 0; j < row->length; j++)
+            mask[i * length + j] = true;
+    int64_t first = row->length;
+    for (int64_t label = 0; label < cloze->labels.count; label++) {
+        const int64_t end = first + wg__cloze_count(cloze, label) + 1;
+        for (int64_t i = first; i < end; i++)
+            for (int64_t j = first; j <= i; j++)
+                mask[i * length + j] = true;
+        first = end;
+    }
+    int64_t *verbalized = (int64_t *)wg_tensor_data(batch->verbalized) + b * target_count(cloze);
+    for (int64_t label = 0; label < cloze->labels.count; label++)
+        for (int64_t i = 0; i <= wg__cloze_count(cloze, label); i++)
+            *verbalized++ = label;
     for (int64_t label = 0; label < cloze->labels.count; label++)
         wg__blank_row_put_span(row, &cloze->tokens, place, wg__cloze_ids(cloze, label),
                                wg__cloze_count(cloze, label), true);
@@ -441,7 +416,8 @@ int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, 
     int64_t longest = 0;
     for (int64_t b = 0; b < count; b++) {
         const wg_token_pair pair = cut_pair(cloze, text, sequence, examples[b]);
-        const int64_t length = row_length(cloze, &pair);
+        const int64_t length = pattern_tokens(cloze) + pair.first_count +
+                               (pair.second ? pair.second_count : 0) + target_count(cloze);
         longest = length > longest ? length : longest;
     }
     if (allocate(cloze, count, longest, batch) < 0)

@@ -39,23 +39,19 @@ typedef struct contrastive {
 
 /* ---- The model ---- */
 
-/* Gives a model without dropout some: without it, both vectors of a text are the same. */
-static void set_dropout(const wg_model_type *type, void *config, double dropout) {
-    for (int i = 0; i < type->settings.count; i++) {
-        const wg_setting *row = &type->settings.rows[i];
-        double *value = (double *)((char *)config + row->offset);
-        if (row->kind == WG_SETTING_NUMBER && strstr(row->name, "dropout") && *value == 0)
-            *value = dropout;
-    }
-}
-
 static int make_model(const char *json, const wg_training_setup *setup, double dropout,
                       wg_model *model) {
     const wg_model_type *type = wg_model_type_of(setup->checkpoint);
     void *config = type ? wg__calloc(1, type->settings.size) : NULL;
     int status = config ? wg_model_config_from_json(type, json, config) : -1;
     if (status == 0) {
-        set_dropout(type, config, dropout);
+        /* Gives a model without dropout some: without it, both vectors of a text are the same. */
+        for (int i = 0; i < type->settings.count; i++) {
+            const wg_setting *row = &type->settings.rows[i];
+            double *value = (double *)((char *)config + row->offset);
+            if (row->kind == WG_SETTING_NUMBER && strstr(row->name, "dropout") && *value == 0)
+                *value = dropout;
+        }
         status = wg_model_from_config(type, config, setup->seed, model);
     }
     wg__free(config);

@@ -49,14 +49,6 @@ wg_tensor *wg__pool_texts(wg_tensor *hidden, wg_tensor *keep, wg_text_pooling po
     return wg_div(sum, wg_sum(weights, 1, &axis, true));
 }
 
-static void normalize(int64_t count, float *vector) {
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        sum += (double)vector[i] * vector[i];
-    for (int64_t i = 0; sum > 0 && i < count; i++)
-        vector[i] = (float)(vector[i] / sqrt(sum));
-}
-
 static int run(void *context, const wg_text_batch *batch, void *results) {
     const embedding *e = context;
     wg_tensor *hidden = wg_model_forward(e->model, &(wg_model_inputs){.ids = frame(e, batch)});
@@ -64,8 +56,14 @@ static int run(void *context, const wg_text_batch *batch, void *results) {
     wg_tensor *pooled = wg__pool_texts(hidden, NULL, e->options.pooling, place);
     if (wg_to_array(wg_cast(pooled, WG_F32), results) < 0)
         return -1;
-    for (int64_t b = 0; !e->options.not_normalized && b < batch->count; b++)
-        normalize(e->width, (float *)results + b * e->width);
+    for (int64_t b = 0; !e->options.not_normalized && b < batch->count; b++) {
+        float *vector = (float *)results + b * e->width;
+        double sum = 0;
+        for (int64_t i = 0; i < e->width; i++)
+            sum += (double)vector[i] * vector[i];
+        for (int64_t i = 0; sum > 0 && i < e->width; i++)
+            vector[i] = (float)(vector[i] / sqrt(sum));
+    }
     return 0;
 }
 

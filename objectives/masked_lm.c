@@ -353,23 +353,6 @@ static wg_tensor *predict(const wg_model *model, int32_t mask, const wg_token_li
     return wg_softmax(wg_model_logits(model, wg_model_forward(model, &inputs), NULL), -1);
 }
 
-/* The `top` likeliest of `count` tokens; those that were taken have probability -1. */
-static int rank(const wg_tokenizer *tokenizer, float *row, int64_t count, int64_t top,
-                wg_filled_blank *blank) {
-    blank->candidates = wg__calloc((size_t)top, sizeof *blank->candidates);
-    for (int64_t n = 0; blank->candidates && n < top && n < count; n++) {
-        int64_t best = 0;
-        for (int64_t i = 1; i < count; i++)
-            if (row[i] > row[best])
-                best = i;
-        wg_candidate *candidate = &blank->candidates[blank->candidate_count++];
-        candidate->text = wg__strdup(wg_tokenizer_token(tokenizer, (int32_t)best));
-        candidate->probability = row[best];
-        row[best] = -1;
-    }
-    return blank->candidates && !wg_error_pending() ? 0 : -1;
-}
-
 /* Ranks the tokens for each [MASK] of a text. */
 static int fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
                       const wg_use_options *options, const char *text, bool from_before,
@@ -391,9 +374,24 @@ static int fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
     int status = probabilities && values ? wg_to_array(probabilities, values) : -1;
     filled->blanks = status == 0 ? wg__calloc((size_t)masks, sizeof *filled->blanks) : NULL;
     filled->blank_count = filled->blanks ? masks : 0;
-    for (int64_t i = 0; i < filled->blank_count && status == 0; i++)
-        status = rank(tokenizer, values + i * vocabulary, known,
-                      options->top ? options->top : USUAL_TOP, &filled->blanks[i]);
+    for (int64_t i = 0; i < filled->blank_count && status == 0; i++) {
+        /* The `top` likeliest of `count` tokens; those that were taken have probability -1. */
+        float *row = values + i * vocabulary;
+        const int64_t top = options->top ? options->top : USUAL_TOP;
+        wg_filled_blank *blank = &filled->blanks[i];
+        blank->candidates = wg__calloc((size_t)top, sizeof *blank->candidates);
+        for (int64_t n = 0; blank->candidates && n < top && n < known; n++) {
+            int64_t best = 0;
+            for (int64_t v = 1; v < known; v++)
+                if (row[v] > row[best])
+                    best = v;
+            wg_candidate *candidate = &blank->candidates[blank->candidate_count++];
+            candidate->text = wg__strdup(wg_tokenizer_token(tokenizer, (int32_t)best));
+            candidate->probability = row[best];
+            row[best] = -1;
+        }
+        status = blank->candidates && !wg_error_pending() ? 0 : -1;
+    }
     wg__free(values);
     wg_scope_end(&scope, NULL);
     wg_token_list_free(&list);

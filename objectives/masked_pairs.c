@@ -129,27 +129,6 @@ static int64_t frame(pairing *p, cut a, cut b) {
     return second;
 }
 
-/* Chooses places among the candidates, in ascending order; returns how many. */
-static int64_t choose_places(pairing *p, int64_t length, wg_generator *g) {
-    const int64_t candidates = length - FRAME_TOKENS;
-    int64_t wanted = (int64_t)fmax(1, rint((double)length * p->options.masked_share));
-    wanted = wg__smaller(wg__smaller(wanted, p->options.max_predictions), candidates);
-    for (int64_t i = 0; i < wanted; i++) {
-        const int64_t j = wg__random_between(g, i, candidates - 1);
-        const int64_t swapped = p->candidates[i];
-        p->candidates[i] = p->candidates[j];
-        p->candidates[j] = swapped;
-    }
-    for (int64_t i = 1; i < wanted; i++) { /* insertion sort: they are few */
-        const int64_t place = p->candidates[i];
-        int64_t j = i;
-        for (; j > 0 && p->candidates[j - 1] > place; j--)
-            p->candidates[j] = p->candidates[j - 1];
-        p->candidates[j] = place;
-    }
-    return wanted;
-}
-
 /* ---- Batches ---- */
 
 /* Makes sequence `row` of an example; adds what is masked in it to *masked. -1 with what reading
@@ -174,7 +153,24 @@ static int fill_row(pairing *p, int64_t row, example e, wg_generator g, wg__mask
         types[t] = t >= second;
         keep[t] = true;
     }
-    const int64_t places = choose_places(p, length, &g);
+    /* Chooses places among the candidates, in ascending order; returns how many. */
+    const int64_t candidates = length - FRAME_TOKENS;
+    int64_t wanted = (int64_t)fmax(1, rint((double)length * p->options.masked_share));
+    wanted = wg__smaller(wg__smaller(wanted, p->options.max_predictions), candidates);
+    for (int64_t i = 0; i < wanted; i++) {
+        const int64_t j = wg__random_between(&g, i, candidates - 1);
+        const int64_t swapped = p->candidates[i];
+        p->candidates[i] = p->candidates[j];
+        p->candidates[j] = swapped;
+    }
+    for (int64_t i = 1; i < wanted; i++) { /* insertion sort: they are few */
+        const int64_t place = p->candidates[i];
+        int64_t j = i;
+        for (; j > 0 && p->candidates[j - 1] > place; j--)
+            p->candidates[j] = p->candidates[j - 1];
+        p->candidates[j] = place;
+    }
+    const int64_t places = wanted;
     for (int64_t i = 0; i < places; i++) {
         const int64_t t = p->candidates[i];
         p->places[*masked] = offset + t;

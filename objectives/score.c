@@ -35,32 +35,26 @@ static int run(void *context, const wg_text_batch *batch, void *scores) {
     return s->objective->use.score(s->model, s->tokenizer, &s->options, batch, scores);
 }
 
-static int check(const scoring *s) {
-    if (!s->objective->use.score)
-        return wg_fail(WG_ERROR_STATE, WHERE, "%s does not score texts", s->objective->name);
-    if (s->options.within_words && !s->objective->use.scores_within_words)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "%s masks no tokens: scoring within words is for models that do",
-                       s->objective->name);
-    if (s->options.causal && !s->objective->use.scores_causally)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "%s does not predict both masked and next tokens: scoring causally is for "
-                       "objectives that do",
-                       s->objective->name);
-    if (s->options.batch_tokens < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld tokens; wanted 0 or more",
-                       (long long)s->options.batch_tokens);
-    return 0;
-}
-
 int wg_score_texts(const wg_objective *objective, const wg_model *model,
                    const wg_tokenizer *tokenizer, const wg_score_options *options, int64_t count,
                    const wg_text_source *texts, wg_score *scores) {
     scoring s = {.objective = objective, .model = model, .tokenizer = tokenizer};
     if (options)
         s.options = *options;
-    if (check(&s) < 0)
-        return -1;
+    if (!s.objective->use.score)
+        return wg_fail(WG_ERROR_STATE, WHERE, "%s does not score texts", s.objective->name);
+    if (s.options.within_words && !s.objective->use.scores_within_words)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "%s masks no tokens: scoring within words is for models that do",
+                       s.objective->name);
+    if (s.options.causal && !s.objective->use.scores_causally)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "%s does not predict both masked and next tokens: scoring causally is for "
+                       "objectives that do",
+                       s.objective->name);
+    if (s.options.batch_tokens < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld tokens; wanted 0 or more",
+                       (long long)s.options.batch_tokens);
     const wg__text_job job = {.where = WHERE,
                               .model = model,
                               .tokenizer = tokenizer,

@@ -93,8 +93,12 @@ static int make_batch(int64_t rows, const wg__span_lengths *lengths, const int64
     return batch->input_ids && batch->labels ? 0 : -1;
 }
 
-static int check_spans(const wg__sentinels *tokens, int64_t count, const wg_token_window *spans,
-                       int64_t span_count) {
+int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, int64_t count,
+                            const wg_token_window *spans, int64_t span_count,
+                            wg__span_batch *batch) {
+    *batch = (wg__span_batch){0};
+    if (!tokens || !text)
+        return -1;
     if (span_count >= tokens->sentinel_count)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld spans; the %d sentinels are enough for %d",
                        (long long)span_count, tokens->sentinel_count, tokens->sentinel_count - 1);
@@ -106,15 +110,6 @@ static int check_spans(const wg__sentinels *tokens, int64_t count, const wg_toke
                            "touches another or is not in the text",
                            (long long)i, (long long)start, (long long)end, (long long)count);
     }
-    return 0;
-}
-
-int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, int64_t count,
-                            const wg_token_window *spans, int64_t span_count,
-                            wg__span_batch *batch) {
-    *batch = (wg__span_batch){0};
-    if (!tokens || !text || check_spans(tokens, count, spans, span_count) < 0)
-        return -1;
     wg__span_lengths lengths = {.text = count, .spans = span_count};
     for (int64_t i = 0; i < span_count; i++)
         lengths.noise += spans[i].end - spans[i].start;
@@ -174,31 +169,6 @@ static void free_corruption(void *context) {
 
 /* ---- Making them ---- */
 
-static int complete(wg__span_batch_options *o) {
-    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
-        return -1;
-    o->noise_density = o->noise_density == 0 ? 0.15 : o->noise_density;
-    o->mean_span = o->mean_span == 0 ? 3 : o->mean_span;
-    if (!(o->noise_density > 0 && o->noise_density < 1))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "noise_density is %g; it must be between 0 and 1",
-                       o->noise_density);
-    if (!(o->mean_span >= 1 && isfinite(o->mean_span)))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "mean_span is %g; it must be 1 or more",
-                       o->mean_span);
-    return 0;
-}
-
-/* The longest text that leaves no more inputs than there is room for. */
-static wg__span_lengths fit(const wg__span_batch_options *o) {
-    wg__span_lengths lengths = wg__span_lengths_of(2, o->noise_density, o->mean_span),
-                     next = lengths;
-    while (next.inputs <= o->sequence) {
-        lengths = next;
-        next = wg__span_lengths_of(lengths.text + 1, o->noise_density, o->mean_span);
-    }
-    return lengths;
-}
-
 static int check_tokens(const corruption *c, const wg_dataset *stream) {
     const wg__sentinels *tokens = &c->tokens;
     if (wg__batch_vocabulary(WHERE, stream, tokens->tokenizer_size) < 0)
@@ -214,9 +184,26 @@ static int check_tokens(const corruption *c, const wg_dataset *stream) {
 
 static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *tokenizer,
                    wg__span_batch_options *o) {
-    if (complete(o) < 0 || wg__sentinels_of(tokenizer, &c->tokens) < 0)
+    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
         return -1;
-    c->lengths = fit(o);
+    o->noise_density = o->noise_density == 0 ? 0.15 : o->noise_density;
+    o->mean_span = o->mean_span == 0 ? 3 : o->mean_span;
+    if (!(o->noise_density > 0 && o->noise_density < 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "noise_density is %g; it must be between 0 and 1",
+                       o->noise_density);
+    if (!(o->mean_span >= 1 && isfinite(o->mean_span)))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "mean_span is %g; it must be 1 or more",
+                       o->mean_span);
+    if (wg__sentinels_of(tokenizer, &c->tokens) < 0)
+        return -1;
+    /* The longest text that leaves no more inputs than there is room for. */
+    wg__span_lengths lengths = wg__span_lengths_of(2, o->noise_density, o->mean_span),
+                     next = lengths;
+    while (next.inputs <= o->sequence) {
+        lengths = next;
+        next = wg__span_lengths_of(lengths.text + 1, o->noise_density, o->mean_span);
+    }
+    c->lengths = lengths;
     if (check_tokens(c, stream) < 0 ||
         wg__windows_begin(&c->windows, WHERE, stream, c->lengths.text, o->batch) < 0)
         return -1;
@@ -551,8 +538,11 @@ static int begin_rules(rules *r, wg_tensor *ids, int64_t beam) {
     return result;
 }
 
-static int check(const wg_model *model, const wg__sentinels *tokens, const wg_tensor *ids,
-                 const wg_beam_options *options) {
+int wg__span_fill(const wg_model *model, const wg__sentinels *tokens, wg_tensor *ids,
+                  wg_tensor *keep, int64_t max_tokens, const wg_beam_options *options,
+                  wg_beam_result *results) {
+    wg_beam_options how = options ? *options : (wg_beam_options){.beam = 1};
+    how.beam = how.beam == 0 ? 4 : how.beam;
     if (!ids)
         return -1;
     if (wg_tensor_ndim(ids) != 2)
@@ -564,19 +554,9 @@ static int check(const wg_model *model, const wg__sentinels *tokens, const wg_te
                        "holds %lld",
                        (long long)tokens->vocab_size,
                        (long long)wg_model_sizes_of(model).vocabulary);
-    if (options->beam < 1)
+    if (how.beam < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "beam is %lld; it must be at least 1",
-                       (long long)options->beam);
-    return 0;
-}
-
-int wg__span_fill(const wg_model *model, const wg__sentinels *tokens, wg_tensor *ids,
-                  wg_tensor *keep, int64_t max_tokens, const wg_beam_options *options,
-                  wg_beam_result *results) {
-    wg_beam_options how = options ? *options : (wg_beam_options){.beam = 1};
-    how.beam = how.beam == 0 ? 4 : how.beam;
-    if (check(model, tokens, ids, &how) < 0)
-        return -1;
+                       (long long)how.beam);
     const int64_t texts = wg_tensor_size(ids, 0);
     for (int64_t b = 0; b < texts; b++)
         results[b] = (wg_beam_result){0};

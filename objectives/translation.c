@@ -287,15 +287,6 @@ static int begin_translator(translator *t) {
     return t->sentences && t->rows && t->results && t->owners ? 0 : -1;
 }
 
-static void end_translator(translator *t) {
-    for (int64_t i = 0; t->sentences && i < t->count; i++)
-        wg_token_list_free(&t->sentences[i].tokens);
-    wg__free(t->sentences);
-    wg__free(t->rows);
-    wg__free(t->results);
-    wg__free(t->owners);
-}
-
 int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
                        const wg_translation_use *options, int64_t count, const char *const *texts,
                        char **translations) {
@@ -312,7 +303,12 @@ int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
     result = wg_group_check(t.options.group, result);
     if (result == 0)
         result = wg_group_collect_texts(t.options.group, count, t.owners, translations);
-    end_translator(&t);
+    for (int64_t i = 0; t.sentences && i < t.count; i++)
+        wg_token_list_free(&t.sentences[i].tokens);
+    wg__free(t.sentences);
+    wg__free(t.rows);
+    wg__free(t.results);
+    wg__free(t.owners);
     for (int64_t i = 0; result < 0 && i < count; i++) {
         wg_text_free(translations[i]);
         translations[i] = NULL;
@@ -321,23 +317,6 @@ int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
 }
 
 /* ---- BLEU ---- */
-
-static int add_bleu(const wg__bleu *bleu, wg_bleu_rules rules, double pairs, wg_metrics *metrics) {
-    const wg__bleu_score score = wg__bleu_measure(bleu);
-    if (wg_metrics_add(metrics, rules.lowercase ? "bleu_lc" : "bleu", score.score, pairs) < 0 ||
-        wg_metrics_add(metrics, "bleu_tokens", rules.tokens, pairs) < 0)
-        return -1;
-    for (int n = 0; n < WG_BLEU_ORDER; n++) {
-        char name[WG_METRIC_NAME_SIZE];
-        snprintf(name, sizeof name, "bleu_precision_%d", n + 1);
-        if (wg_metrics_add(metrics, name, score.precisions[n], pairs) < 0)
-            return -1;
-    }
-    if (wg_metrics_add(metrics, "brevity_penalty", score.brevity_penalty, pairs) < 0 ||
-        wg_metrics_add(metrics, "hypothesis_tokens", (double)bleu->hypothesis_tokens, pairs) < 0)
-        return -1;
-    return wg_metrics_add(metrics, "reference_tokens", (double)bleu->reference_tokens, pairs);
-}
 
 static int write_lines(const char *path, int64_t count, char *const *lines) {
     wg__text text = {0};
@@ -387,7 +366,21 @@ static int score_translations(const wg_training *t, char *const *translations,
     for (int64_t i = 0; i < count; i++)
         if (wg__bleu_add(&bleu, translations[i], references[i], rules) < 0)
             return -1;
-    return add_bleu(&bleu, rules, (double)count, metrics);
+    const double pairs = (double)count;
+    const wg__bleu_score score = wg__bleu_measure(&bleu);
+    if (wg_metrics_add(metrics, rules.lowercase ? "bleu_lc" : "bleu", score.score, pairs) < 0 ||
+        wg_metrics_add(metrics, "bleu_tokens", rules.tokens, pairs) < 0)
+        return -1;
+    for (int n = 0; n < WG_BLEU_ORDER; n++) {
+        char name[WG_METRIC_NAME_SIZE];
+        snprintf(name, sizeof name, "bleu_precision_%d", n + 1);
+        if (wg_metrics_add(metrics, name, score.precisions[n], pairs) < 0)
+            return -1;
+    }
+    if (wg_metrics_add(metrics, "brevity_penalty", score.brevity_penalty, pairs) < 0 ||
+        wg_metrics_add(metrics, "hypothesis_tokens", (double)bleu.hypothesis_tokens, pairs) < 0)
+        return -1;
+    return wg_metrics_add(metrics, "reference_tokens", (double)bleu.reference_tokens, pairs);
 }
 
 /* Translates all held-out sources and scores them. */
@@ -444,10 +437,6 @@ static void describe(const wg_training *t, FILE *stream) {
                 left_out, (long long)t->setup.sequence);
 }
 
-static bool has_bleu(const wg_metrics *metrics) {
-    return wg_metrics_weight(metrics, "reference_tokens") > 0;
-}
-
 static const char *signature(const wg_metrics *metrics) {
     const wg_bleu_rules rules = {(wg_bleu_tokens)wg_metrics_get(metrics, "bleu_tokens"),
                                  wg_metrics_weight(metrics, "bleu_lc") > 0};
@@ -489,7 +478,7 @@ static void print(const wg_metrics *metrics, FILE *stream) {
     fprintf(stream, "translations     loss %.4f, perplexity %.2f; %.0f tokens\n",
             wg_metrics_get(metrics, "loss"), wg_metrics_get(metrics, "perplexity"),
             wg_metrics_weight(metrics, "loss"));
-    if (has_bleu(metrics))
+    if (wg_metrics_weight(metrics, "reference_tokens") > 0)
         print_bleu(metrics, stream);
 }
 

@@ -96,30 +96,6 @@ static int64_t pad_of(const wg__translation_tokens *tokens) {
     return tokens->pad >= 0 ? tokens->pad : tokens->end;
 }
 
-static int read_sources(const wg_dataset *pairs, const wg__translation_tokens *tokens,
-                        int64_t count, const int64_t *indices, wg__translation_batch *batch) {
-    rows r;
-    table t = {0};
-    int result = rows_begin(&r, pairs, WG_SOURCE, count, indices);
-    if (result == 0)
-        result = table_begin(&t, count, r.longest + 1);
-    for (int64_t i = 0; result == 0 && i < count; i++) {
-        const int64_t length = pair_length(pairs, WG_SOURCE, indices[i]);
-        result = read_sentence(pairs, WG_SOURCE, indices[i], length, r.ids);
-        if (result == 0)
-            fill_row(&t, i, -1, r.ids, length, tokens->end, pad_of(tokens));
-    }
-    if (result == 0) {
-        batch->source = ids_of(&t);
-        batch->source_keep =
-            t.padded ? wg_from_array(WG_BOOL, WG_DIMS(count, t.columns), t.keep) : NULL;
-        result = batch->source && (batch->source_keep || !t.padded) ? 0 : -1;
-    }
-    table_end(&t);
-    wg__free(r.ids);
-    return result;
-}
-
 static int read_targets(const wg_dataset *pairs, const wg__translation_tokens *tokens,
                         int64_t count, const int64_t *indices, wg__translation_batch *batch) {
     rows r;
@@ -152,7 +128,28 @@ int wg__translation_batch_read(const wg_dataset *pairs, const wg__translation_to
                                int64_t count, const int64_t *indices,
                                wg__translation_batch *batch) {
     *batch = (wg__translation_batch){0};
-    if (!pairs || read_sources(pairs, tokens, count, indices, batch) < 0)
+    if (!pairs)
+        return -1;
+    rows r;
+    table t = {0};
+    int result = rows_begin(&r, pairs, WG_SOURCE, count, indices);
+    if (result == 0)
+        result = table_begin(&t, count, r.longest + 1);
+    for (int64_t i = 0; result == 0 && i < count; i++) {
+        const int64_t length = pair_length(pairs, WG_SOURCE, indices[i]);
+        result = read_sentence(pairs, WG_SOURCE, indices[i], length, r.ids);
+        if (result == 0)
+            fill_row(&t, i, -1, r.ids, length, tokens->end, pad_of(tokens));
+    }
+    if (result == 0) {
+        batch->source = ids_of(&t);
+        batch->source_keep =
+            t.padded ? wg_from_array(WG_BOOL, WG_DIMS(count, t.columns), t.keep) : NULL;
+        result = batch->source && (batch->source_keep || !t.padded) ? 0 : -1;
+    }
+    table_end(&t);
+    wg__free(r.ids);
+    if (result < 0)
         return -1;
     return read_targets(pairs, tokens, count, indices, batch);
 }
@@ -218,25 +215,31 @@ static int compare(const void *left, const void *right) {
 #define CHOOSING (UINT64_C(1) << 62)
 #define ORDERING UINT64_MAX
 
-/* Takes the pairs of an epoch by their weights. One that comes again is drawn anew: the copies do
- * not stand together. */
-static void choose(bucketing *b, uint64_t seed) {
-    wg_generator generator = {.seed = seed, .offset = CHOOSING};
-    const wg_batches_options weighted = {.sources = b->sources, .weights = b->weights};
-    wg__weigh_examples(&weighted, b->source_ends, b->candidate_count, &generator, b->chosen);
-    const uint64_t pairs = (uint64_t)wg_dataset_documents(b->pairs);
-    uint64_t copy = 0;
-    for (int64_t i = 0; i < b->candidate_count; i++) {
-        const bool again = i > 0 && b->chosen[i] <= b->chosen[i - 1];
-        copy = again ? copy + 1 : copy;
-        b->drawn[i] = b->candidates[b->chosen[i]];
-        b->drawn[i].draw = wg__random_bits(seed, ORDERING, copy * pairs + b->drawn[i].pair);
-    }
-}
-
-/* Cuts the pairs of an epoch, which are in order, into batches as large as they may be: a batch is
- * as wide as its last pair. The number of batches. */
-static int64_t cut(bucketing *b) {
+/* Makes the batches of an epoch. Without weights the lengths in their order are those of every
+ * epoch, and so are the cuts. */
+static int plan(void *context, wg_epoch *epoch) {
+    bucketing *b = context;
+    const uint64_t seed = epoch->generator.seed;
+    if (b->chosen) {
+        /* Takes the pairs of an epoch by their weights. One that comes again is drawn anew: the
+         * copies do not stand together. */
+        wg_generator generator = {.seed = seed, .offset = CHOOSING};
+        const wg_batches_options weighted = {.sources = b->sources, .weights = b->weights};
+        wg__weigh_examples(&weighted, b->source_ends, b->candidate_count, &generator, b->chosen);
+        const uint64_t pairs = (uint64_t)wg_dataset_documents(b->pairs);
+        uint64_t copy = 0;
+        for (int64_t i = 0; i < b->candidate_count; i++) {
+            const bool again = i > 0 && b->chosen[i] <= b->chosen[i - 1];
+            copy = again ? copy + 1 : copy;
+            b->drawn[i] = b->candidates[b->chosen[i]];
+            b->drawn[i].draw = wg__random_bits(seed, ORDERING, copy * pairs + b->drawn[i].pair);
+        }
+    } else
+        for (int64_t i = 0; i < b->candidate_count; i++)
+            b->drawn[i].draw = wg__random_bits(seed, ORDERING, b->drawn[i].pair);
+    qsort(b->drawn, (size_t)b->candidate_count, sizeof *b->drawn, compare);
+    /* Cuts the pairs of an epoch, which are in order, into batches as large as they may be: a batch
+     * is as wide as its last pair. The number of batches. */
     int64_t count = 0;
     b->starts[0] = 0;
     for (int64_t i = 1; i <= b->candidate_count; i++) {
@@ -244,21 +247,7 @@ static int64_t cut(bucketing *b) {
         if (i == b->candidate_count || (held + 1) * b->drawn[i].longer > b->options.tokens)
             b->starts[++count] = i;
     }
-    return count;
-}
-
-/* Makes the batches of an epoch. Without weights the lengths in their order are those of every
- * epoch, and so are the cuts. */
-static int plan(void *context, wg_epoch *epoch) {
-    bucketing *b = context;
-    const uint64_t seed = epoch->generator.seed;
-    if (b->chosen)
-        choose(b, seed);
-    else
-        for (int64_t i = 0; i < b->candidate_count; i++)
-            b->drawn[i].draw = wg__random_bits(seed, ORDERING, b->drawn[i].pair);
-    qsort(b->drawn, (size_t)b->candidate_count, sizeof *b->drawn, compare);
-    epoch->examples = cut(b);
+    epoch->examples = count;
     return 0;
 }
 
@@ -299,18 +288,6 @@ int64_t wg__translation_batches_left_out(const wg_batches *batches) {
 
 /* ---- Making them ---- */
 
-static int check(const wg__translation_batch_options *options) {
-    if (options->tokens < 1 || options->longest < 1 || options->tokens > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld tokens, sentences of up to %lld",
-                       (long long)options->tokens, (long long)options->longest);
-    if (options->tokens < options->longest)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "batches of %lld tokens do not hold one sentence of %lld; make them larger, "
-                       "or the longest sentence shorter",
-                       (long long)options->tokens, (long long)options->longest);
-    return 0;
-}
-
 static int add_candidate(bucketing *b, int64_t pair) {
     const int64_t source = pair_length(b->pairs, WG_SOURCE, pair);
     const int64_t target = pair_length(b->pairs, WG_TARGET, pair);
@@ -341,24 +318,6 @@ static int find_candidates(bucketing *b) {
                    (long long)b->options.longest);
 }
 
-/* Each batch but the last has as many pairs at least as fit if all of them are of the longest; and
- * no pair has less than two tokens a side. */
-static int allocate(bucketing *b) {
-    const int64_t count = b->candidate_count;
-    const int64_t least = b->options.tokens / b->options.longest, largest = b->options.tokens / 2;
-    const size_t size = (size_t)count, most = (size_t)((count + least - 1) / least);
-    b->starts = wg__alloc_array(most + 1, sizeof *b->starts);
-    b->indices = wg__alloc_array(largest < count ? largest : count, sizeof *b->indices);
-    b->drawn = b->candidates;
-    if (!b->starts || !b->indices)
-        return -1;
-    if (b->sources == 0)
-        return 0;
-    b->chosen = wg__alloc_array(size, sizeof *b->chosen);
-    b->drawn = wg__alloc_array(size, sizeof *b->drawn);
-    return b->chosen && b->drawn ? 0 : -1;
-}
-
 static int copy_weights(bucketing *b) {
     const double *weights = wg_dataset_weights(b->pairs);
     if (!weights)
@@ -373,9 +332,31 @@ static int copy_weights(bucketing *b) {
 }
 
 static int prepare(bucketing *b) {
-    if (check(&b->options) < 0 || copy_weights(b) < 0 || find_candidates(b) < 0)
+    if (b->options.tokens < 1 || b->options.longest < 1 || b->options.tokens > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld tokens, sentences of up to %lld",
+                       (long long)b->options.tokens, (long long)b->options.longest);
+    if (b->options.tokens < b->options.longest)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "batches of %lld tokens do not hold one sentence of %lld; make them larger, "
+                       "or the longest sentence shorter",
+                       (long long)b->options.tokens, (long long)b->options.longest);
+    if (copy_weights(b) < 0 || find_candidates(b) < 0)
         return -1;
-    return allocate(b);
+    /* Each batch but the last has as many pairs at least as fit if all of them are of the longest;
+     * and no pair has less than two tokens a side. */
+    const int64_t count = b->candidate_count;
+    const int64_t least = b->options.tokens / b->options.longest, largest = b->options.tokens / 2;
+    const size_t size = (size_t)count, most = (size_t)((count + least - 1) / least);
+    b->starts = wg__alloc_array(most + 1, sizeof *b->starts);
+    b->indices = wg__alloc_array(largest < count ? largest : count, sizeof *b->indices);
+    b->drawn = b->candidates;
+    if (!b->starts || !b->indices)
+        return -1;
+    if (b->sources == 0)
+        return 0;
+    b->chosen = wg__alloc_array(size, sizeof *b->chosen);
+    b->drawn = wg__alloc_array(size, sizeof *b->drawn);
+    return b->chosen && b->drawn ? 0 : -1;
 }
 
 wg_batches *wg__translation_batches_new(const wg_dataset *pairs,

@@ -78,16 +78,6 @@ void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, 
     }
 }
 
-/* Fisher & Yates. */
-static void shuffle(wg_generator *g, bool from_last, int64_t count, int64_t *order) {
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t i = from_last ? count - 1 - k : k, j = wg__random_between(g, 0, i);
-        const int64_t swapped = order[i];
-        order[i] = order[j];
-        order[j] = swapped;
-    }
-}
-
 /* Numbers from a caller or a plan, by which examples are chosen. */
 static int check_sources(const wg_batches_options *o, const int64_t *ends, int64_t examples) {
     int64_t first = 0;
@@ -124,7 +114,15 @@ static int plan(wg_batches *batches, wg_data_position position) {
     else
         for (int64_t i = 0; i < epoch.examples; i++)
             order[i] = i;
-    shuffle(&epoch.generator, o->shuffle_from_last, epoch.examples, order);
+    /* Fisher & Yates. */
+    const int64_t count = epoch.examples;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = o->shuffle_from_last ? count - 1 - k : k,
+                      j = wg__random_between(&epoch.generator, 0, i);
+        const int64_t swapped = order[i];
+        order[i] = order[j];
+        order[j] = swapped;
+    }
     batches->planned = true;
     return 0;
 }

@@ -82,20 +82,17 @@ static int bucket_of(int64_t length) {
     return EXACT + (bits - 11) * (1 << STEP_BITS) + (int)step;
 }
 
-static int64_t length_of(int bucket) {
-    if (bucket < EXACT)
-        return bucket;
-    const int bits = (bucket - EXACT) / (1 << STEP_BITS) + 11;
-    const int64_t step = (bucket - EXACT) % (1 << STEP_BITS);
-    return ((INT64_C(1) << STEP_BITS) + step) << (bits - STEP_BITS);
-}
-
 /* The length that a share of all lengths do not exceed. */
 static int64_t quantile(const int64_t *buckets, int64_t count, double share) {
     int64_t seen = 0;
     for (int i = 0; i < BUCKETS; i++)
-        if ((seen += buckets[i]) > 0 && (double)seen >= share * (double)count)
-            return length_of(i);
+        if ((seen += buckets[i]) > 0 && (double)seen >= share * (double)count) {
+            if (i < EXACT)
+                return i;
+            const int bits = (i - EXACT) / (1 << STEP_BITS) + 11;
+            const int64_t step = (i - EXACT) % (1 << STEP_BITS);
+            return ((INT64_C(1) << STEP_BITS) + step) << (bits - STEP_BITS);
+        }
     return 0;
 }
 
@@ -226,14 +223,6 @@ static int64_t scan(check *c, line l, bool *valid) {
     return characters;
 }
 
-/* Without the blanks at the ends of the line. */
-static int64_t count_characters(line l) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < l.length; i++)
-        count += ((unsigned char)l.text[i] & 0xC0) != 0x80;
-    return count;
-}
-
 static uint64_t hash_line(uint64_t hash, line l) {
     for (int64_t i = 0; i < l.length; i++)
         hash = wg__hash_step(hash, l.text[i]);
@@ -310,22 +299,6 @@ static int add_line(check *c, line l) {
 
 /* ---- Files ---- */
 
-static int check_file(check *c, const char *path) {
-    wg__text_map text;
-    if (wg__text_map_open(&text, path, WHERE) < 0)
-        return -1;
-    int status = 0;
-    c->ending = find_ending(&text);
-    c->line = c->blank = 0;
-    c->report->bytes += text.length;
-    for (int64_t at = 0; status == 0 && at < text.length;)
-        status = add_line(c, next_line(&text, &at));
-    if (status == 0)
-        status = end_document(c);
-    wg__text_map_close(&text);
-    return status;
-}
-
 static int check_held_out(check *c, const char *path) {
     wg__text_map text;
     if (wg__text_map_open(&text, path, WHERE) < 0)
@@ -338,7 +311,11 @@ static int check_held_out(check *c, const char *path) {
         if (l.length == 0 || is_mark(l))
             continue;
         const bool known = has_hash(&c->lines, finish_hash(hash_line(WG__HASH_EMPTY, l)));
-        const int64_t characters = count_characters(l);
+        /* Without the blanks at the ends of the line. */
+        int64_t count = 0;
+        for (int64_t i = 0; i < l.length; i++)
+            count += ((unsigned char)l.text[i] & 0xC0) != 0x80;
+        const int64_t characters = count;
         c->report->held_out_lines++;
         c->report->held_out_characters += characters;
         c->report->overlap_characters += known ? characters : 0;
@@ -351,9 +328,23 @@ static int check_held_out(check *c, const char *path) {
 
 static int check_files(check *c, int count, const char *const *paths, const char *held_out) {
     wg_corpus_report *report = c->report;
-    for (c->file = 0; c->file < count; c->file++)
-        if (check_file(c, paths[c->file]) < 0)
+    for (c->file = 0; c->file < count; c->file++) {
+        const char *path = paths[c->file];
+        wg__text_map text;
+        if (wg__text_map_open(&text, path, WHERE) < 0)
             return -1;
+        int status = 0;
+        c->ending = find_ending(&text);
+        c->line = c->blank = 0;
+        c->report->bytes += text.length;
+        for (int64_t at = 0; status == 0 && at < text.length;)
+            status = add_line(c, next_line(&text, &at));
+        if (status == 0)
+            status = end_document(c);
+        wg__text_map_close(&text);
+        if (status < 0)
+            return -1;
+    }
     if (report->lines.count == 0)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no text",
                        count == 1 ? paths[0] : "none of the files");

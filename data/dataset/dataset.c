@@ -382,13 +382,6 @@ static wg__token_file *tokenize_files(const request *r, const char *kept, int co
     return NULL;
 }
 
-static void note_remake(const wg_token_storage *storage, const char *reason) {
-    char line[512];
-    snprintf(line, sizeof line, "%.300s is made anew: %s", storage->path, reason);
-    if (storage->note)
-        storage->note(storage->context, line);
-}
-
 /* Writes the present paths of its texts into a file that is used again. */
 static int update_paths(wg__token_file *file, const char *const *paths) {
     for (int64_t i = 0; i < file->source_count; i++) {
@@ -420,7 +413,10 @@ static wg__token_file *tokens_of(const request *r, int count, const char *const 
     wg__token_file_release(file);
     if (wg_error_pending())
         return NULL;
-    note_remake(r->storage, reason);
+    char line[512];
+    snprintf(line, sizeof line, "%.300s is made anew: %s", r->storage->path, reason);
+    if (r->storage->note)
+        r->storage->note(r->storage->context, line);
     return tokenize_files(r, kept, count, paths);
 }
 
@@ -494,18 +490,6 @@ static int add_paths(const request *r, wg__token_file *made, int count, const ch
     return 0;
 }
 
-/* The sides of a pair must follow each other. */
-static int check_sides(const request *r, int count, const char *const *paths, const bool *given) {
-    const bool pairs = r->rules.kind == WG_TEXT_PAIRS;
-    for (int i = 0; pairs && i < count; i += given[i] ? 1 : WG__TOKEN_SIDES)
-        if (!given[i] && (i + 1 == count || given[i + 1]))
-            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                           "%s has no other side; wanted a source and its target, line by line (or "
-                           "several such pairs, one after the other)",
-                           paths[i]);
-    return 0;
-}
-
 /* `given` and `texts` are scratch: which of the paths are token files, and the others. */
 static int load_paths(const request *r, int count, const char *const *paths, bool *given,
                       const char **texts, wg_dataset *parts[WG__TOKEN_PARTS]) {
@@ -515,8 +499,14 @@ static int load_paths(const request *r, int count, const char *const *paths, boo
         if (!given[i])
             texts[text_count++] = paths[i];
     }
-    if (check_sides(r, count, paths, given) < 0)
-        return -1;
+    /* The sides of a pair must follow each other. */
+    const bool pairs = r->rules.kind == WG_TEXT_PAIRS;
+    for (int i = 0; pairs && i < count; i += given[i] ? 1 : WG__TOKEN_SIDES)
+        if (!given[i] && (i + 1 == count || given[i + 1]))
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "%s has no other side; wanted a source and its target, line by line (or "
+                           "several such pairs, one after the other)",
+                           paths[i]);
     if (text_count == 0 && r->storage && r->storage->path)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "%s is not made: all files that are read are token files already",

@@ -42,30 +42,28 @@ static int add_tokens(reading *r, int column, const char *text) {
     return tokens->count > before ? 0 : wg__fail_line(&r->line, "a text is empty");
 }
 
-/* Cuts a field at its commas; blanks around a label are no part of it. */
-static int read_labels(reading *r, char *field, wg__labelled_example *e) {
-    wg__labelled_text *text = r->text;
-    e->label = text->label_count;
-    for (char *rest = field, *label; (label = strsep(&rest, ","));) {
-        label += strspn(label, " ");
-        size_t length = strlen(label);
-        while (length > 0 && label[length - 1] == ' ')
-            label[--length] = '\0';
-        if (length == 0)
-            continue;
-        const int64_t number = wg__label_of_line(&r->line, "label", r->labels, r->collects, label);
-        if (number < 0 || wg__append(&text->labels, &text->label_count, &text->label_capacity,
-                                     &number, sizeof number) < 0)
-            return -1;
-    }
-    e->label_count = text->label_count - e->label;
-    return 0;
-}
-
 /* Fills the label of an example, its labels, or its number. */
 static int read_label(reading *r, char *label, wg__labelled_example *e) {
-    if (r->options.several)
-        return read_labels(r, label, e);
+    if (r->options.several) {
+        /* Cuts a field at its commas; blanks around a label are no part of it. */
+        wg__labelled_text *text = r->text;
+        e->label = text->label_count;
+        for (char *rest = label, *name; (name = strsep(&rest, ","));) {
+            name += strspn(name, " ");
+            size_t length = strlen(name);
+            while (length > 0 && name[length - 1] == ' ')
+                name[--length] = '\0';
+            if (length == 0)
+                continue;
+            const int64_t number =
+                wg__label_of_line(&r->line, "label", r->labels, r->collects, name);
+            if (number < 0 || wg__append(&text->labels, &text->label_count, &text->label_capacity,
+                                         &number, sizeof number) < 0)
+                return -1;
+        }
+        e->label_count = text->label_count - e->label;
+        return 0;
+    }
     if (r->labels && *label == '\0')
         return wg__fail_line(&r->line, "the label is empty");
     if (r->labels) {
@@ -166,17 +164,6 @@ static const wg__examples_kind kind = {pair_of, fill_targets, fingerprint, free_
 
 /* ---- Files ---- */
 
-/* Sorts the labels, which were numbered by first appearance, and renumbers the examples. */
-static int order_labels(reading *r) {
-    int64_t *numbers = wg__labels_renumber(r->labels);
-    for (int64_t i = 0; numbers && !r->options.several && i < r->text->base.count; i++)
-        r->text->examples[i].label = numbers[r->text->examples[i].label];
-    for (int64_t i = 0; numbers && i < r->text->label_count; i++)
-        r->text->labels[i] = numbers[r->text->labels[i]];
-    wg__free(numbers);
-    return numbers ? 0 : -1;
-}
-
 static int check_whole(const reading *r) {
     const char *path = r->line.path;
     if (r->text->base.count == 0)
@@ -206,8 +193,16 @@ wg__labelled_text *wg__labelled_text_load(const char *path, const wg_tokenizer *
     int status = wg__table_read(path, &r.options.columns, add_example, &r);
     if (status == 0)
         status = check_whole(&r);
-    if (status == 0 && r.collects)
-        status = order_labels(&r);
+    if (status == 0 && r.collects) {
+        /* Sorts the labels, which were numbered by first appearance, and renumbers the examples. */
+        int64_t *numbers = wg__labels_renumber(r.labels);
+        for (int64_t i = 0; numbers && !r.options.several && i < r.text->base.count; i++)
+            r.text->examples[i].label = numbers[r.text->examples[i].label];
+        for (int64_t i = 0; numbers && i < r.text->label_count; i++)
+            r.text->labels[i] = numbers[r.text->labels[i]];
+        wg__free(numbers);
+        status = numbers ? 0 : -1;
+    }
     wg__free(r.prefixed.bytes);
     text->base.kind = &kind;
     text->base.predictions = text->base.count;

@@ -99,11 +99,6 @@ static bool begins_small(const paragraph *l, int64_t at) {
     return utf8proc_category(c) == UTF8PROC_CATEGORY_LL;
 }
 
-/* A number in digits or Roman capitals. */
-static bool begins_number(const paragraph *l, int64_t at) {
-    return at < l->length && (is_digit(l->text[at]) || strchr("IVXLC", l->text[at]));
-}
-
 static bool is_in(const char *word, const char *const *list) {
     for (; *list; list++)
         if (strcmp(word, *list) == 0)
@@ -161,7 +156,9 @@ static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
     bool initial =
         word[0] != '\0' && word[1] == '\0' && l->text[stop - 1] != 'I' && l->text[stop - 1] < 'a';
     return initial || is_dotted(word) || is_in(word, titles) ||
-           (is_in(word, counters) && begins_number(l, next)) || is_item_number(l, stop);
+           (is_in(word, counters) &&
+            (next < l->length && (is_digit(l->text[next]) || strchr("IVXLC", l->text[next])))) ||
+           is_item_number(l, stop);
 }
 
 /* Where the ideographic stops that begin at `at` end, with the quotes that close after them. A stop
@@ -438,10 +435,6 @@ static span find_mark(wg__text_map *text, int64_t begin, int64_t end) {
     return (span){end, end};
 }
 
-static bool has_mark(wg__text_map *text) {
-    return find_mark(text, 0, text->length).first < text->length;
-}
-
 /* Where a share of a text ends: see wg_dataset_options. */
 static int64_t cut(wg__text_map *text, double share, bool marked) {
     const char *bytes = text->bytes;
@@ -496,20 +489,12 @@ static int add_document(reading *r, span document) {
     return wg__token_file_end_document(r->file, length);
 }
 
-static int read_part(reading *r, int64_t at, int64_t last) {
-    while (at < last) {
-        const span next = find_mark(r->text, at, last);
-        const span document = {at, next.first};
-        if (add_document(r, r->strips ? strip(r->text->bytes, document) : document) < 0)
-            return -1;
-        at = next.end;
-    }
-    return 0;
-}
-
-static int read_parts(reading *r, const char *name) {
+static int read_stream(reading *r, const char *name) {
+    r->begin = wg_tokenizer_special(r->tokenizer, WG_TOKEN_BEGIN);
+    r->end = r->begin >= 0 ? -1 : wg_tokenizer_special(r->tokenizer, WG_TOKEN_END);
+    r->sink = (wg__token_sink){.drain = drain, .context = r};
     const wg__token_rules *rules = &r->file->rules;
-    const bool marked = has_mark(r->text);
+    const bool marked = find_mark(r->text, 0, r->text->length).first < r->text->length;
     const int64_t cuts[] = {cut(r->text, rules->begin, marked), cut(r->text, rules->cut, marked),
                             cut(r->text, rules->end, marked)};
     r->strips = (r->begin >= 0 || r->end >= 0) && marked;
@@ -518,20 +503,20 @@ static int read_parts(reading *r, const char *name) {
         if (part > 0 && rules->cut == rules->end)
             break;
         r->file->part = part;
-        if (read_part(r, cuts[part], cuts[part + 1]) < 0)
-            return -1;
+        int64_t at = cuts[part];
+        const int64_t last = cuts[part + 1];
+        while (at < last) {
+            const span next = find_mark(r->text, at, last);
+            const span document = {at, next.first};
+            if (add_document(r, r->strips ? strip(r->text->bytes, document) : document) < 0)
+                return -1;
+            at = next.end;
+        }
         if (r->file->document_count == before)
             return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no text in the part that is to be read",
                            name);
     }
     return 0;
-}
-
-static int read_stream(reading *r, const char *name) {
-    r->begin = wg_tokenizer_special(r->tokenizer, WG_TOKEN_BEGIN);
-    r->end = r->begin >= 0 ? -1 : wg_tokenizer_special(r->tokenizer, WG_TOKEN_END);
-    r->sink = (wg__token_sink){.drain = drain, .context = r};
-    return read_parts(r, name);
 }
 
 /* ---- Pairs: lines ---- */
@@ -542,15 +527,6 @@ int64_t wg__text_line(const wg__text_map *text, int64_t at, int64_t *next) {
     const int64_t length = end ? end - begin : text->length - at;
     *next = at + length + (end ? 1 : 0);
     return length > 0 && begin[length - 1] == '\r' ? length - 1 : length;
-}
-
-static int64_t count_lines(wg__text_map *text) {
-    int64_t count = 0, next;
-    for (int64_t at = 0; at < text->length; at = next, count++) {
-        wg__text_line(text, at, &next);
-        wg__text_map_pass(text, next);
-    }
-    return count;
 }
 
 static bool is_blank_line(const char *text, int64_t length) {
@@ -566,7 +542,13 @@ static bool is_blank_line(const char *text, int64_t length) {
 static int check_lines(wg__text_map *texts, const char *const *names) {
     int64_t counts[WG__TOKEN_SIDES];
     for (int side = 0; side < WG__TOKEN_SIDES; side++) {
-        counts[side] = count_lines(&texts[side]);
+        wg__text_map *text = &texts[side];
+        int64_t count = 0, next;
+        for (int64_t at = 0; at < text->length; at = next, count++) {
+            wg__text_line(text, at, &next);
+            wg__text_map_pass(text, next);
+        }
+        counts[side] = count;
         if (counts[side] == 0)
             return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is empty", names[side]);
     }

@@ -233,15 +233,6 @@ static int add_paragraph(reading *r, const char *context) {
 
 /* ---- Answers ---- */
 
-/* The byte at which character `index` of a text begins; -1 beyond its end. */
-static int64_t byte_of(const char *text, int64_t index) {
-    const char *at = text;
-    for (; index > 0 && *at; index--)
-        for (at++; ((unsigned char)*at & 0xC0) == 0x80;)
-            at++;
-    return index == 0 ? at - text : -1;
-}
-
 /* Finds the tokens of the paragraph that an answer covers. */
 static int find_answer(reading *r, question *q, int64_t begin, int64_t end) {
     const wg__squad *squad = r->squad;
@@ -267,7 +258,13 @@ static int read_answer(reading *r, const json_t *answer) {
         return -1;
     if (!json_is_integer(start) || json_integer_value(start) < 0)
         return fail_at(r, " has no number \"answer_start\"");
-    const int64_t begin = byte_of(context, json_integer_value(start));
+    /* The byte at which character `index` of a text begins; -1 beyond its end. */
+    int64_t index = json_integer_value(start);
+    const char *at = context;
+    for (; index > 0 && *at; index--)
+        for (at++; ((unsigned char)*at & 0xC0) == 0x80;)
+            at++;
+    const int64_t begin = index == 0 ? at - context : -1;
     const int64_t length = (int64_t)strlen(text);
     if (begin < 0 || strncmp(context + begin, text, (size_t)length) != 0)
         return fail_at(r, ".answer_start is %lld, where the context has \"%.*s\" and not \"%.60s\"",

@@ -128,31 +128,6 @@ static int add_pieces(reading *r, const char *text) {
     return 0;
 }
 
-/* Adds a word; it begins a sentence if it is the first of one, and a window if it is, or has no
- * room in the one before. */
-static int add_word(reading *r, const char *text, const char *tag) {
-    wg__tagged_words *words = r->words;
-    if (!*text || !*tag)
-        return wg__fail_line(&r->line, "the %s is empty", *text ? "tag" : "word");
-    wg__tagged_word w = {.text = words->texts.length, .first = words->pieces.count};
-    w.tag = wg__label_of_line(&r->line, "tag", r->labels, r->collects, tag);
-    if (w.tag < 0 || wg__text_append(&words->texts, text, (int64_t)strlen(text) + 1) < 0 ||
-        add_pieces(r, text) < 0)
-        return -1;
-    w.end = words->pieces.count;
-    const int64_t window = words->base.count ? words->windows[words->base.count - 1] : 0;
-    if (r->begins && wg__append(&words->sentences, &words->sentence_count,
-                                &words->sentence_capacity, &words->count, sizeof words->count) < 0)
-        return -1;
-    if ((r->begins ||
-         (r->options.room > 0 && w.end - words->words[window].first > r->options.room)) &&
-        wg__append(&words->windows, &words->base.count, &words->window_capacity, &words->count,
-                   sizeof words->count) < 0)
-        return -1;
-    r->begins = false;
-    return wg__append(&words->words, &words->count, &words->capacity, &w, sizeof w);
-}
-
 /* ---- Examples ---- */
 
 const char *wg__tagged_words_text(const wg__tagged_words *words, int64_t index) {
@@ -231,7 +206,30 @@ static int read_line(void *context, char *line) {
         return wg__fail_line(&r->line, "%d columns; the lines before have %d", count, r->columns);
     if (r->conllu && strpbrk(columns[0], "-."))
         return 0;
-    return add_word(r, columns[r->token], columns[r->tag]);
+    /* Adds a word; it begins a sentence if it is the first of one, and a window if it is, or has no
+     * room in the one before. */
+    const char *text = columns[r->token];
+    const char *tag = columns[r->tag];
+    wg__tagged_words *words = r->words;
+    if (!*text || !*tag)
+        return wg__fail_line(&r->line, "the %s is empty", *text ? "tag" : "word");
+    wg__tagged_word w = {.text = words->texts.length, .first = words->pieces.count};
+    w.tag = wg__label_of_line(&r->line, "tag", r->labels, r->collects, tag);
+    if (w.tag < 0 || wg__text_append(&words->texts, text, (int64_t)strlen(text) + 1) < 0 ||
+        add_pieces(r, text) < 0)
+        return -1;
+    w.end = words->pieces.count;
+    const int64_t window = words->base.count ? words->windows[words->base.count - 1] : 0;
+    if (r->begins && wg__append(&words->sentences, &words->sentence_count,
+                                &words->sentence_capacity, &words->count, sizeof words->count) < 0)
+        return -1;
+    if ((r->begins ||
+         (r->options.room > 0 && w.end - words->words[window].first > r->options.room)) &&
+        wg__append(&words->windows, &words->base.count, &words->window_capacity, &words->count,
+                   sizeof words->count) < 0)
+        return -1;
+    r->begins = false;
+    return wg__append(&words->words, &words->count, &words->capacity, &w, sizeof w);
 }
 
 /* Sorts the tags, which were numbered by first appearance, renumbers the words, and closes the

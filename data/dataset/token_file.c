@@ -149,21 +149,17 @@ static json_t *source_to_json(const wg__token_source *s) {
                      (json_int_t)s->text_bytes[0], (json_int_t)s->text_bytes[1]);
 }
 
-static json_t *to_json(const wg__token_file *file) {
+static int put_about(wg__token_file *file) {
     const wg__token_rules *rules = &file->rules;
     json_t *sources = json_array();
     for (int64_t i = 0; i < file->source_count; i++)
         wg__json_append(&sources, source_to_json(&file->sources[i]));
-    return json_pack("{s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:f, s:I, s:I, s:o}", "format",
-                     FORMAT_NAME, "version", VERSION, "sentences", is_of_sentences(file), "pairs",
-                     rules->kind == WG_TEXT_PAIRS, "text_format", (int)rules->format, "begin",
-                     rules->begin, "cut", rules->cut, "end", rules->end, "vocabulary",
-                     (json_int_t)file->vocabulary, "fingerprint", (json_int_t)file->fingerprint,
-                     "sources", sources);
-}
-
-static int put_about(wg__token_file *file) {
-    json_t *about = to_json(file);
+    json_t *about = json_pack("{s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:f, s:I, s:I, s:o}", "format",
+                              FORMAT_NAME, "version", VERSION, "sentences", is_of_sentences(file),
+                              "pairs", rules->kind == WG_TEXT_PAIRS, "text_format",
+                              (int)rules->format, "begin", rules->begin, "cut", rules->cut, "end",
+                              rules->end, "vocabulary", (json_int_t)file->vocabulary, "fingerprint",
+                              (json_int_t)file->fingerprint, "sources", sources);
     char *text = about ? json_dumps(about, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(about);
     if (!text) /* only a path that is not UTF-8 has no JSON */
@@ -294,7 +290,7 @@ static int open_columns(wg__token_file *file) {
     return file->documents ? 0 : -1;
 }
 
-static int end_columns(wg__token_file *file) {
+int wg__token_file_finish(wg__token_file *file) {
     wg__column *columns[] = {file->tokens, file->sentences, file->documents};
     int status = 0;
     file->tokens = file->sentences = file->documents = NULL;
@@ -303,11 +299,9 @@ static int end_columns(wg__token_file *file) {
             wg__column_free(columns[i]);
         else
             status = wg__column_end(columns[i]);
-    return status;
-}
-
-int wg__token_file_finish(wg__token_file *file) {
-    if (end_columns(file) < 0 || put_about(file) < 0 || wg__checkpoint_reopen(file->file) < 0)
+    if (status < 0)
+        return -1;
+    if (put_about(file) < 0 || wg__checkpoint_reopen(file->file) < 0)
         return -1;
     return open_columns(file);
 }

@@ -116,48 +116,23 @@ static void strip_end(wg__text *text) {
     text->bytes[end] = '\0';
 }
 
-/* Python's lstrip(). */
-static void strip_begin(wg__text *text) {
-    int64_t begin = 0, space;
-    while (begin < text->length &&
-           (space = space_length(text->bytes + begin, text->length - begin)) > 0)
-        begin += space;
-    text->length -= begin;
-    memmove(text->bytes, text->bytes + begin, (size_t)text->length + 1);
-}
-
-static int replace(texts *t, const char *from, const char *to) {
-    const char *rest = t->current.bytes, *end = rest + t->current.length;
-    const size_t length = strlen(from);
-    for (const char *found; (found = memmem(rest, (size_t)(end - rest), from, length));
-         rest = found + length)
-        if (append(t, rest, found - rest) < 0 || append(t, to, (int64_t)strlen(to)) < 0)
-            return -1;
-    if (append(t, rest, end - rest) < 0)
-        return -1;
-    swap(t);
-    return 0;
-}
-
 static int replace_entities(texts *t) {
     static const char *const entities[][2] = {{"<skipped>", ""}, {"-\n", ""},    {"\n", " "},
                                               {"&quot;", "\""},  {"&amp;", "&"}, {"&lt;", "<"},
                                               {"&gt;", ">"}};
-    for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++)
-        if (replace(t, entities[i][0], entities[i][1]) < 0)
+    for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++) {
+        const char *from = entities[i][0];
+        const char *to = entities[i][1];
+        const char *rest = t->current.bytes, *end = rest + t->current.length;
+        const size_t length = strlen(from);
+        for (const char *found; (found = memmem(rest, (size_t)(end - rest), from, length));
+             rest = found + length)
+            if (append(t, rest, found - rest) < 0 || append(t, to, (int64_t)strlen(to)) < 0)
+                return -1;
+        if (append(t, rest, end - rest) < 0)
             return -1;
-    return 0;
-}
-
-/* Puts a space before and after each punctuation character. */
-static int separate_punctuation(texts *t) {
-    for (int64_t i = 0; i < t->current.length; i++) {
-        const char spaced[] = {' ', t->current.bytes[i], ' '};
-        const bool apart = is_separated(spaced[1]);
-        if (append(t, apart ? spaced : spaced + 1, apart ? 3 : 1) < 0)
-            return -1;
+        swap(t);
     }
-    swap(t);
     return 0;
 }
 
@@ -216,39 +191,45 @@ static int split_punctuation(texts *t) {
     static const rule rules[] = {{point_after_no_digit, false, true},
                                  {point_before_no_digit, true, false},
                                  {dash_after_digit, false, true}};
-    if (separate_punctuation(t) < 0)
-        return -1;
+    /* Puts a space before and after each punctuation character. */
+    for (int64_t i = 0; i < t->current.length; i++) {
+        const char spaced[] = {' ', t->current.bytes[i], ' '};
+        const bool apart = is_separated(spaced[1]);
+        if (append(t, apart ? spaced : spaced + 1, apart ? 3 : 1) < 0)
+            return -1;
+    }
+    swap(t);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (apply_rule(t, &rules[i]) < 0)
             return -1;
     return 0;
 }
 
-/* The steps of 13a but lower case. The text has a space at each end while rules are applied. */
-static int apply_13a(texts *t) {
-    strip_end(&t->current);
-    if (replace_entities(t) < 0 || append(t, " ", 1) < 0 ||
-        append(t, t->current.bytes, t->current.length) < 0 || append(t, " ", 1) < 0)
-        return -1;
-    swap(t);
-    return split_punctuation(t);
-}
-
-/* Those of zh: the text has no space at its ends, so a point there may stay with its number. */
-static int apply_zh(texts *t) {
-    strip_end(&t->current);
-    strip_begin(&t->current);
-    return separate(t, is_chinese) < 0 ? -1 : split_punctuation(t);
-}
-
 static int apply_steps(texts *t, wg_bleu_tokens tokens) {
     switch (tokens) {
     case WG_BLEU_ZH:
-        return apply_zh(t);
+        /* Those of zh: the text has no space at its ends, so a point there may stay with its
+         * number. */
+        strip_end(&t->current);
+        /* Python's lstrip(). */
+        int64_t begin = 0, space;
+        while (begin < t->current.length &&
+               (space = space_length(t->current.bytes + begin, t->current.length - begin)) > 0)
+            begin += space;
+        t->current.length -= begin;
+        memmove(t->current.bytes, t->current.bytes + begin, (size_t)t->current.length + 1);
+        return separate(t, is_chinese) < 0 ? -1 : split_punctuation(t);
     case WG_BLEU_CHAR:
         return separate(t, is_any);
     default:
-        return apply_13a(t);
+        /* The steps of 13a but lower case. The text has a space at each end while rules are
+         * applied. */
+        strip_end(&t->current);
+        if (replace_entities(t) < 0 || append(t, " ", 1) < 0 ||
+            append(t, t->current.bytes, t->current.length) < 0 || append(t, " ", 1) < 0)
+            return -1;
+        swap(t);
+        return split_punctuation(t);
     }
 }
 

@@ -79,16 +79,13 @@ static span next_span(span_search *s) {
     return (span){.first = -1};
 }
 
-static bool are_equal(const span *a, const span *b) {
-    return a->first == b->first && a->last == b->last && strcmp(a->type, b->type) == 0;
-}
-
 void wg__spans_count(int64_t count, const char *const *wanted, const char *const *predicted,
                      wg__span_counts *counts) {
     span_search left = search_of(count, wanted), right = search_of(count, predicted);
     span a = next_span(&left), b = next_span(&right);
     while (a.first >= 0 || b.first >= 0) {
-        counts->right += a.first >= 0 && b.first >= 0 && are_equal(&a, &b);
+        counts->right += a.first >= 0 && b.first >= 0 &&
+                         (a.first == b.first && a.last == b.last && strcmp(a.type, b.type) == 0);
         /* The one that ends first cannot equal a later one of the other sequence. */
         const bool takes_a = a.first >= 0 && (b.first < 0 || a.last <= b.last);
         const bool takes_b = b.first >= 0 && (a.first < 0 || b.last <= a.last);

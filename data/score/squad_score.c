@@ -62,18 +62,6 @@ static bool is_article(const int32_t *word, int64_t length) {
            (length == 3 && word[0] == 't' && word[1] == 'h' && word[2] == 'e');
 }
 
-/* Replaces each run of letters and numbers that is an article by spaces. */
-static void drop_articles(int32_t *characters, int64_t count) {
-    for (int64_t first = 0, end; first < count; first = end) {
-        for (end = first; end < count && is_of_word(characters[end]);)
-            end++;
-        if (is_article(characters + first, end - first))
-            for (int64_t i = first; i < end; i++)
-                characters[i] = ' ';
-        end += end == first;
-    }
-}
-
 /* Writes the words, with one space between them. */
 static void encode(const int32_t *characters, int64_t count, char *text) {
     int64_t length = 0;
@@ -96,7 +84,15 @@ char *wg__squad_normalize(const char *text) {
         int32_t *lower = characters + length;
         const int64_t count =
             fold(characters, decode(text, length, characters), is_punctuation, lower);
-        drop_articles(lower, count);
+        /* Replaces each run of letters and numbers that is an article by spaces. */
+        for (int64_t first = 0, end; first < count; first = end) {
+            for (end = first; end < count && is_of_word(lower[end]);)
+                end++;
+            if (is_article(lower + first, end - first))
+                for (int64_t i = first; i < end; i++)
+                    lower[i] = ' ';
+            end += end == first;
+        }
         encode(lower, count, normal);
     } else {
         wg__free(normal);

@@ -192,8 +192,20 @@ static int reserve_word(walk *w, int64_t bytes) {
     return 0;
 }
 
-/* Splits code points at punctuation and visits the words. */
-static int visit_split(walk *w, const int32_t *characters, int64_t count) {
+/* Visits the words among the characters gathered since the last space. */
+static int flush(walk *w) {
+    if (w->character_count == 0)
+        return 0;
+    const int32_t *characters = w->characters;
+    int64_t count = w->character_count;
+    if (!w->rules.cased) {
+        count = fold(w);
+        characters = w->folded;
+    }
+    w->character_count = 0;
+    /* Splits code points at punctuation and visits the words. */
+    if (count < 0)
+        return -1;
     if (reserve_word(w, count * 4) < 0)
         return -1;
     int64_t length = 0, in_word = 0;
@@ -214,20 +226,6 @@ static int visit_split(walk *w, const int32_t *characters, int64_t count) {
     if (in_word > 0 && status >= 0)
         status = w->visit(w->context, w->word, length, in_word);
     return status;
-}
-
-/* Visits the words among the characters gathered since the last space. */
-static int flush(walk *w) {
-    if (w->character_count == 0)
-        return 0;
-    const int32_t *characters = w->characters;
-    int64_t count = w->character_count;
-    if (!w->rules.cased) {
-        count = fold(w);
-        characters = w->folded;
-    }
-    w->character_count = 0;
-    return count < 0 ? -1 : visit_split(w, characters, count);
 }
 
 static int gather(walk *w, int32_t c) {

@@ -67,60 +67,6 @@ static int letter_to_byte(const char *text, int64_t length, int64_t *letter_leng
 
 /* ---- Making one ---- */
 
-static int find_bytes(wg__bpe *bpe) {
-    for (int byte = 0; byte < 256; byte++) {
-        char letter[2];
-        int64_t length = wg__byte_to_letter((unsigned char)byte, letter);
-        int64_t id = wg__strings_find(&bpe->base.vocabulary, letter, length);
-        if (id < 0)
-            return wg_fail(WG_ERROR_FORMAT, "bpe",
-                           "no token is \"%.*s\", which stands for the byte 0x%02x", (int)length,
-                           letter, byte);
-        bpe->bytes[byte] = (int32_t)id;
-    }
-    return 0;
-}
-
-static int64_t find_joined(const wg__strings *vocabulary, int32_t left, int32_t right) {
-    const char *head = wg__strings_text(vocabulary, left);
-    const char *tail = wg__strings_text(vocabulary, right);
-    int64_t head_length = wg__strings_length(vocabulary, left);
-    int64_t tail_length = wg__strings_length(vocabulary, right);
-    uint64_t hash = WG__HASH_EMPTY;
-    for (int64_t i = 0; i < head_length; i++)
-        hash = wg__hash_step(hash, head[i]);
-    for (int64_t i = 0; i < tail_length; i++)
-        hash = wg__hash_step(hash, tail[i]);
-    return wg__strings_find_joined(vocabulary, hash, head, head_length, tail, tail_length);
-}
-
-/* Adds a merge to the table under the id of the joined text. */
-static int add_merge(wg__pair_table *table, const wg__strings *vocabulary, int64_t number,
-                     const int32_t merge[2], const char *where) {
-    int32_t left = merge[0], right = merge[1];
-    if (left < 0 || left >= vocabulary->count || right < 0 || right >= vocabulary->count)
-        return wg_fail(WG_ERROR_FORMAT, where,
-                       "merge %lld is of %d and %d; the vocabulary has %lld", (long long)number + 1,
-                       left, right, (long long)vocabulary->count);
-    int64_t joined = find_joined(vocabulary, left, right);
-    if (joined < 0)
-        return wg_fail(WG_ERROR_FORMAT, where,
-                       "merge %lld of \"%.100s\" and \"%.100s\" is not a token",
-                       (long long)number + 1, wg__strings_text(vocabulary, left),
-                       wg__strings_text(vocabulary, right));
-    wg__pair *pair = wg__pair_table_add(table, left, right);
-    if (!pair)
-        return -1;
-    if (pair->first >= 0)
-        return wg_fail(WG_ERROR_FORMAT, where,
-                       "merge %lld of \"%.100s\" and \"%.100s\" occurs twice",
-                       (long long)number + 1, wg__strings_text(vocabulary, left),
-                       wg__strings_text(vocabulary, right));
-    pair->first = (int32_t)number;
-    pair->second = (int32_t)joined;
-    return 0;
-}
-
 int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t count,
                    const int32_t (*merges)[2], const char *where) {
     list->pairs = wg__alloc_array(count + 1, sizeof *list->pairs);
@@ -129,8 +75,37 @@ int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t 
     list->count = count;
     for (int64_t i = 0; i < count; i++) {
         memcpy(list->pairs[i], merges[i], sizeof merges[i]);
-        if (add_merge(&list->table, vocabulary, i, merges[i], where) < 0)
+        /* Adds a merge to the table under the id of the joined text. */
+        int32_t left = merges[i][0], right = merges[i][1];
+        if (left < 0 || left >= vocabulary->count || right < 0 || right >= vocabulary->count)
+            return wg_fail(WG_ERROR_FORMAT, where,
+                           "merge %lld is of %d and %d; the vocabulary has %lld", (long long)i + 1,
+                           left, right, (long long)vocabulary->count);
+        const char *head = wg__strings_text(vocabulary, left);
+        const char *tail = wg__strings_text(vocabulary, right);
+        int64_t head_length = wg__strings_length(vocabulary, left);
+        int64_t tail_length = wg__strings_length(vocabulary, right);
+        uint64_t hash = WG__HASH_EMPTY;
+        for (int64_t k = 0; k < head_length; k++)
+            hash = wg__hash_step(hash, head[k]);
+        for (int64_t k = 0; k < tail_length; k++)
+            hash = wg__hash_step(hash, tail[k]);
+        int64_t joined =
+            wg__strings_find_joined(vocabulary, hash, head, head_length, tail, tail_length);
+        if (joined < 0)
+            return wg_fail(WG_ERROR_FORMAT, where,
+                           "merge %lld of \"%.100s\" and \"%.100s\" is not a token",
+                           (long long)i + 1, wg__strings_text(vocabulary, left),
+                           wg__strings_text(vocabulary, right));
+        wg__pair *pair = wg__pair_table_add(&list->table, left, right);
+        if (!pair)
             return -1;
+        if (pair->first >= 0)
+            return wg_fail(WG_ERROR_FORMAT, where,
+                           "merge %lld of \"%.100s\" and \"%.100s\" occurs twice", (long long)i + 1,
+                           wg__strings_text(vocabulary, left), wg__strings_text(vocabulary, right));
+        pair->first = (int32_t)i;
+        pair->second = (int32_t)joined;
     }
     return 0;
 }
@@ -148,9 +123,19 @@ static int fill(wg__bpe *bpe, int64_t count, const char *const *tokens, int64_t 
     if (!bpe->pattern)
         return -1;
     bpe->splitter = wg__splitter_new(bpe->pattern);
-    if (!bpe->splitter || wg__tokenizer_set_vocabulary(&bpe->base, count, tokens, "token") < 0 ||
-        find_bytes(bpe) < 0 ||
-        wg__set_merges(&bpe->merges, &bpe->base.vocabulary, merge_count, merges, "bpe") < 0)
+    if (!bpe->splitter || wg__tokenizer_set_vocabulary(&bpe->base, count, tokens, "token") < 0)
+        return -1;
+    for (int byte = 0; byte < 256; byte++) {
+        char letter[2];
+        int64_t length = wg__byte_to_letter((unsigned char)byte, letter);
+        int64_t id = wg__strings_find(&bpe->base.vocabulary, letter, length);
+        if (id < 0)
+            return wg_fail(WG_ERROR_FORMAT, "bpe",
+                           "no token is \"%.*s\", which stands for the byte 0x%02x", (int)length,
+                           letter, byte);
+        bpe->bytes[byte] = (int32_t)id;
+    }
+    if (wg__set_merges(&bpe->merges, &bpe->base.vocabulary, merge_count, merges, "bpe") < 0)
         return -1;
     return wg__tokenizer_find_special(&bpe->base);
 }

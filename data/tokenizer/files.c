@@ -153,19 +153,6 @@ static int read_special(wg_tokenizer *tokenizer, const json_t *special) {
     return 0;
 }
 
-/* Old files of WordPiece have neither `special` nor `added`: there the kind has found its special
- * tokens by their names. */
-static wg_tokenizer *with_added(wg_tokenizer *tokenizer, const json_t *special,
-                                const json_t *added) {
-    if (!tokenizer || (!special && !added))
-        return tokenizer;
-    wg__tokenizer_clear_added(tokenizer);
-    int status = read_added(tokenizer, added);
-    if (status == 0)
-        status = read_special(tokenizer, special);
-    return wg__tokenizer_checked(tokenizer, status);
-}
-
 wg_tokenizer *wg__tokenizer_of_json(const json_t *root) {
     const char *format, *name;
     json_t *options, *vocabulary, *special = NULL, *added = NULL;
@@ -188,7 +175,15 @@ wg_tokenizer *wg__tokenizer_of_json(const json_t *root) {
     wg_tokenizer *tokenizer =
         kind->from_json(options, (int64_t)json_array_size(vocabulary), tokens);
     wg__free(tokens);
-    return with_added(tokenizer, special, added);
+    /* Old files of WordPiece have neither `special` nor `added`: there the kind has found its
+     * special tokens by their names. */
+    if (!tokenizer || (!special && !added))
+        return tokenizer;
+    wg__tokenizer_clear_added(tokenizer);
+    int status = read_added(tokenizer, added);
+    if (status == 0)
+        status = read_special(tokenizer, special);
+    return wg__tokenizer_checked(tokenizer, status);
 }
 
 wg_tokenizer *wg_tokenizer_from_json(const char *json) {
@@ -250,13 +245,6 @@ static wg_tokenizer *load_json(const char *path, const json_t *root) {
     if (json_is_object(json_object_get(root, "model")))
         return wg__huggingface_read(root, path);
     return wg__tokenizer_of_json(root);
-}
-
-/* A SentencePiece model begins with a piece (field 1) that begins with its text (field 1). No text
- * of tokens begins so, since an empty line is no token; nor does llama2.c's file, since no token's
- * length has its second byte set. */
-static bool is_sentencepiece(const char *bytes, int64_t length) {
-    return length > 3 && bytes[0] == '\n' && bytes[1] > 0 && bytes[2] == '\n';
 }
 
 /* llama2.c's file begins with the length of the longest token in 32 bits, whose upper half is 0. A
@@ -381,7 +369,7 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
         json_decref(root);
         return tokenizer;
     }
-    if (is_sentencepiece(bytes, length))
+    if (length > 3 && bytes[0] == '\n' && bytes[1] > 0 && bytes[2] == '\n')
         return wg__sentencepiece_read(bytes, length, path);
     if (is_llama2c(bytes, length))
         return wg__llama2c_read(bytes, length, path);

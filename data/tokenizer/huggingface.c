@@ -237,29 +237,6 @@ static int read_decoder(step_reading *r, const json_t *step, const char *type) {
     return refuse_step(r, type, "");
 }
 
-/* Checks that the steps go together, and sets what depends on several. */
-static int combine_steps(step_reading *r) {
-    steps *s = r->steps;
-    wg__piece_settings *pieces = &s->pieces;
-    r->part = "normalizer";
-    if (r->normalizer_bert && !s->bert)
-        return refuse_step(r, "BertNormalizer", " without BertPreTokenizer");
-    if (r->collapses && !r->whitespace)
-        return refuse_step(r, "Replace", " of several spaces without WhitespaceSplit");
-    bool spaces = r->normalizer_prepends || r->normalizer_spaces || s->charsmap.length > 0;
-    if ((s->byte_level || s->bert) && (spaces || r->metaspace || r->whitespace))
-        return refuse_step(r, "Sequence", " before such a pre_tokenizer");
-    if (r->normalizer_prepends) {
-        if (r->metaspace || !r->normalizer_spaces)
-            return refuse_step(r, "Prepend", " but with spaces replaced, and without Metaspace");
-        pieces->prefix = WG__PREFIX_ALWAYS;
-    }
-    if (r->splits && !s->byte_level)
-        return refuse_step(r, "Split", " without ByteLevel");
-    pieces->plain_spaces = !r->normalizer_spaces && !r->metaspace;
-    return 0;
-}
-
 static int read_all_steps(const json_t *root, const char *name, steps *steps) {
     step_reading r = {.name = name, .part = "normalizer", .steps = steps};
     if (read_steps(&r, json_object_get(root, "normalizer"), "normalizers", read_normalizer, 0) < 0)
@@ -271,7 +248,25 @@ static int read_all_steps(const json_t *root, const char *name, steps *steps) {
     r.part = "decoder";
     if (read_steps(&r, json_object_get(root, "decoder"), "decoders", read_decoder, 0) < 0)
         return -1;
-    return combine_steps(&r);
+    /* Checks that the steps go together, and sets what depends on several. */
+    wg__piece_settings *pieces = &steps->pieces;
+    r.part = "normalizer";
+    if (r.normalizer_bert && !steps->bert)
+        return refuse_step(&r, "BertNormalizer", " without BertPreTokenizer");
+    if (r.collapses && !r.whitespace)
+        return refuse_step(&r, "Replace", " of several spaces without WhitespaceSplit");
+    bool spaces = r.normalizer_prepends || r.normalizer_spaces || steps->charsmap.length > 0;
+    if ((steps->byte_level || steps->bert) && (spaces || r.metaspace || r.whitespace))
+        return refuse_step(&r, "Sequence", " before such a pre_tokenizer");
+    if (r.normalizer_prepends) {
+        if (r.metaspace || !r.normalizer_spaces)
+            return refuse_step(&r, "Prepend", " but with spaces replaced, and without Metaspace");
+        pieces->prefix = WG__PREFIX_ALWAYS;
+    }
+    if (r.splits && !steps->byte_level)
+        return refuse_step(&r, "Split", " without ByteLevel");
+    pieces->plain_spaces = !r.normalizer_spaces && !r.metaspace;
+    return 0;
 }
 
 /* ---- The model ---- */
@@ -293,32 +288,6 @@ typedef struct reading {
 static int64_t added_id(const json_t *token) {
     const json_t *id = json_object_get(token, "id");
     return json_is_integer(id) ? (int64_t)json_integer_value(id) : -1;
-}
-
-/* The ids of added tokens must continue those of the model. */
-static int append_added(reading *r, int64_t capacity) {
-    size_t i;
-    json_t *token;
-    json_array_foreach((json_t *)r->added, i, token) {
-        const char *text = json_string_value(json_object_get(token, "content"));
-        int64_t id = added_id(token);
-        if (!text || id < 0 || id >= capacity)
-            return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "%s: added token %zu has no content, or an id beyond the vocabulary",
-                           r->name, i + 1);
-        if (r->tokens[id] && strcmp(r->tokens[id], text) != 0)
-            return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "%s: token %lld is \"%.100s\", and is added as \"%.100s\"", r->name,
-                           (long long)id, r->tokens[id], text);
-        r->tokens[id] = text;
-        if (id >= r->count)
-            r->count = id + 1;
-    }
-    for (int64_t id = 0; id < r->count; id++)
-        if (!r->tokens[id])
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: no token has the id %lld", r->name,
-                           (long long)id);
-    return 0;
 }
 
 static int read_unigram_vocabulary(reading *r, const json_t *vocabulary) {
@@ -360,7 +329,31 @@ static int read_vocabulary(reading *r) {
             r->tokens[i] = by_id[i];
     }
     wg__free(by_id);
-    return status < 0 ? -1 : append_added(r, capacity);
+    /* The ids of added tokens must continue those of the model. */
+    if (status < 0)
+        return -1;
+    size_t i;
+    json_t *token;
+    json_array_foreach((json_t *)r->added, i, token) {
+        const char *text = json_string_value(json_object_get(token, "content"));
+        int64_t id = added_id(token);
+        if (!text || id < 0 || id >= capacity)
+            return wg_fail(WG_ERROR_FORMAT, WHERE,
+                           "%s: added token %zu has no content, or an id beyond the vocabulary",
+                           r->name, i + 1);
+        if (r->tokens[id] && strcmp(r->tokens[id], text) != 0)
+            return wg_fail(WG_ERROR_FORMAT, WHERE,
+                           "%s: token %lld is \"%.100s\", and is added as \"%.100s\"", r->name,
+                           (long long)id, r->tokens[id], text);
+        r->tokens[id] = text;
+        if (id >= r->count)
+            r->count = id + 1;
+    }
+    for (int64_t id = 0; id < r->count; id++)
+        if (!r->tokens[id])
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: no token has the id %lld", r->name,
+                           (long long)id);
+    return 0;
 }
 
 static int64_t find_token(const reading *r, const char *text) {
@@ -429,26 +422,6 @@ static int refuse_option(const reading *r, const char *key) {
                            key);
 }
 
-static wg_tokenizer *make_wordpiece(reading *r) {
-    const char *prefix = json_string_value(json_object_get(r->model, "continuing_subword_prefix"));
-    const char *unknown = json_string_value(json_object_get(r->model, "unk_token"));
-    const json_t *longest = json_object_get(r->model, "max_input_chars_per_word");
-    if (!r->steps.bert || (prefix && strcmp(prefix, "##") != 0) ||
-        (unknown && strcmp(unknown, "[UNK]") != 0) || (longest && !json_is_integer(longest))) {
-        wg_fail(WG_ERROR_FORMAT, WHERE,
-                "%s: WordPiece is supported with BertNormalizer, BertPreTokenizer, \"##\" and "
-                "\"[UNK]\"",
-                r->name);
-        return NULL;
-    }
-    int64_t characters = longest ? (int64_t)json_integer_value(longest) : 100;
-    wg_wordpiece_options options = {
-        .cased = r->steps.cased,
-        .huggingface = true,
-        .max_word_characters = characters < 1 || characters > INT32_MAX ? -1 : (int)characters};
-    return wg_wordpiece_new(r->count, r->tokens, &options);
-}
-
 static wg_tokenizer *make_byte_level(reading *r) {
     int32_t(*merges)[2] = NULL;
     int64_t count;
@@ -462,36 +435,6 @@ static wg_tokenizer *make_byte_level(reading *r) {
         tokenizer = wg__bpe_new(r->count, r->tokens, count, (const int32_t(*)[2])merges, &options);
     wg__free(merges);
     return tokenizer;
-}
-
-/* Marks the tokens <0x00> to <0xFF>; true if all 256 are there. */
-static bool mark_bytes(const reading *r, uint8_t *types) {
-    int found = 0;
-    for (int64_t i = 0; i < r->count; i++) {
-        const char *t = r->tokens[i];
-        const char *digits = "0123456789ABCDEF";
-        if (strlen(t) == 6 && strncmp(t, "<0x", 3) == 0 && strchr(digits, t[3]) &&
-            strchr(digits, t[4]) && t[5] == '>') {
-            types[i] = WG__PIECE_BYTE;
-            found++;
-        }
-    }
-    return found == 256;
-}
-
-static void set_types(reading *r, wg__piece_settings *settings, uint8_t *types) {
-    memset(types, WG__PIECE_NORMAL, (size_t)r->count);
-    if (json_is_true(json_object_get(r->model, "byte_fallback")))
-        settings->byte_fallback = mark_bytes(r, types);
-    if (!settings->byte_fallback)
-        memset(types, WG__PIECE_NORMAL, (size_t)r->count);
-    size_t i;
-    json_t *token;
-    json_array_foreach((json_t *)r->added, i, token) {
-        if (json_is_true(json_object_get(token, "special")) || added_id(token) >= r->model_count)
-            types[added_id(token)] = WG__PIECE_CONTROL;
-    }
-    types[r->unknown] = WG__PIECE_UNKNOWN;
 }
 
 static wg_tokenizer *make_pieces(reading *r, bool unigram) {
@@ -515,7 +458,31 @@ static wg_tokenizer *make_pieces(reading *r, bool unigram) {
     model.settings.part_unknowns = !unigram && !json_is_true(json_object_get(r->model, "fuse_unk"));
     if (types && (unigram || (refuse_option(r, "ignore_merges") == 0 &&
                               read_merges(r, &merges, &model.merge_count) == 0))) {
-        set_types(r, &model.settings, types);
+        memset(types, WG__PIECE_NORMAL, (size_t)r->count);
+        if (json_is_true(json_object_get(r->model, "byte_fallback"))) {
+            /* Marks the tokens <0x00> to <0xFF>; true if all 256 are there. */
+            int found = 0;
+            for (int64_t i = 0; i < r->count; i++) {
+                const char *t = r->tokens[i];
+                const char *digits = "0123456789ABCDEF";
+                if (strlen(t) == 6 && strncmp(t, "<0x", 3) == 0 && strchr(digits, t[3]) &&
+                    strchr(digits, t[4]) && t[5] == '>') {
+                    types[i] = WG__PIECE_BYTE;
+                    found++;
+                }
+            }
+            model.settings.byte_fallback = found == 256;
+        }
+        if (!model.settings.byte_fallback)
+            memset(types, WG__PIECE_NORMAL, (size_t)r->count);
+        size_t i;
+        json_t *token;
+        json_array_foreach((json_t *)r->added, i, token) {
+            if (json_is_true(json_object_get(token, "special")) ||
+                added_id(token) >= r->model_count)
+                types[added_id(token)] = WG__PIECE_CONTROL;
+        }
+        types[r->unknown] = WG__PIECE_UNKNOWN;
         model.types = types;
         model.merges = (const int32_t(*)[2])merges;
         tokenizer = wg__sentencepiece_new(&model);
@@ -539,8 +506,26 @@ static wg_tokenizer *make_tokenizer(reading *r) {
     const char *type = type_of_model(r->model);
     const json_t *unknown_id = json_object_get(r->model, "unk_id");
     r->unknown = (int32_t)find_token(r, json_string_value(json_object_get(r->model, "unk_token")));
-    if (strcmp(type, "WordPiece") == 0)
-        return make_wordpiece(r);
+    if (strcmp(type, "WordPiece") == 0) {
+        const char *prefix =
+            json_string_value(json_object_get(r->model, "continuing_subword_prefix"));
+        const char *unknown = json_string_value(json_object_get(r->model, "unk_token"));
+        const json_t *longest = json_object_get(r->model, "max_input_chars_per_word");
+        if (!r->steps.bert || (prefix && strcmp(prefix, "##") != 0) ||
+            (unknown && strcmp(unknown, "[UNK]") != 0) || (longest && !json_is_integer(longest))) {
+            wg_fail(WG_ERROR_FORMAT, WHERE,
+                    "%s: WordPiece is supported with BertNormalizer, BertPreTokenizer, \"##\" and "
+                    "\"[UNK]\"",
+                    r->name);
+            return NULL;
+        }
+        int64_t characters = longest ? (int64_t)json_integer_value(longest) : 100;
+        wg_wordpiece_options options = {
+            .cased = r->steps.cased,
+            .huggingface = true,
+            .max_word_characters = characters < 1 || characters > INT32_MAX ? -1 : (int)characters};
+        return wg_wordpiece_new(r->count, r->tokens, &options);
+    }
     if (strcmp(type, "BPE") == 0) {
         if (refuse_option(r, "dropout") < 0 || refuse_option(r, "continuing_subword_prefix") < 0 ||
             refuse_option(r, "end_of_word_suffix") < 0)

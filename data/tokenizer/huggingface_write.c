@@ -74,25 +74,6 @@ static json_t *bert_processor(const wg_tokenizer *tokenizer) {
                      wg_tokenizer_token(tokenizer, class), class);
 }
 
-static json_t *wordpiece_file(const wg_tokenizer *tokenizer) {
-    json_t *options = tokenizer->kind->options_to_json(tokenizer);
-    const bool lower = json_is_true(json_object_get(options, "lower_case"));
-    const json_int_t longest = json_integer_value(json_object_get(options, "max_word_characters"));
-    json_decref(options);
-    return file_of(
-        tokenizer,
-        (parts){
-            json_pack("{s:s, s:b, s:b, s:n, s:b}", "type", "BertNormalizer", "clean_text", 1,
-                      "handle_chinese_chars", 1, "strip_accents", "lowercase", lower),
-            json_pack("{s:s}", "type", "BertPreTokenizer"),
-            bert_processor(tokenizer),
-            json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1),
-            json_pack("{s:s, s:s, s:s, s:I, s:o}", "type", "WordPiece", "unk_token", "[UNK]",
-                      "continuing_subword_prefix", "##", "max_input_chars_per_word", longest,
-                      "vocab", vocabulary_json(tokenizer)),
-        });
-}
-
 /* ---- BPE ---- */
 
 static json_t *merges_json(const wg__strings *vocabulary, const wg__merge_list *merges) {
@@ -136,15 +117,6 @@ static json_t *byte_level_file(const wg_tokenizer *tokenizer, const char *patter
                 : byte_level_json(prefix_space, true);
     return file_of(tokenizer, (parts){json_null(), pre_tokenizer, byte_level_json(true, true),
                                       byte_level_json(true, true), model});
-}
-
-static json_t *bpe_file(const wg_tokenizer *tokenizer) {
-    const wg__bpe *bpe = (const wg__bpe *)tokenizer;
-    const bool own = strcmp(bpe->pattern, WG__GPT2_PATTERN) != 0;
-    const bpe_model model = {.ignore_merges = bpe->whole_words,
-                             .merges = merges_json(&tokenizer->vocabulary, &bpe->merges)};
-    return byte_level_file(tokenizer, own ? bpe->pattern : NULL, bpe->prefix_space,
-                           bpe_json(tokenizer, &model));
 }
 
 static json_t *byte_file(const wg_tokenizer *tokenizer) {
@@ -252,27 +224,25 @@ static json_t *scored_vocabulary(const wg__pieces *p) {
     return list;
 }
 
-/* Appends each pair of pieces that joined is this piece, as "left right". */
-static void append_pairs(const wg__pieces *p, int64_t id, json_t **list) {
-    const wg__strings *vocabulary = &p->base.vocabulary;
-    const char *text = wg__strings_text(vocabulary, id);
-    const int64_t length = wg__strings_length(vocabulary, id);
-    for (int64_t head = 1; head < length; head++) {
-        const int64_t left = wg__strings_find(vocabulary, text, head),
-                      right = wg__strings_find(vocabulary, text + head, length - head);
-        if (left >= 0 && right >= 0)
-            wg__json_append(list, json_sprintf("%.*s %s", (int)head, text, text + head));
-    }
-}
-
 /* The scores as a list of merges, the best pieces first. */
 static json_t *merges_of_scores(const wg__pieces *p) {
     const int64_t count = p->base.vocabulary.count;
     int64_t *order = wg__sorted_indices(0, count, wg__largest_first, p->scores);
     json_t *list = order ? json_array() : NULL;
     for (int64_t i = 0; list && i < count; i++)
-        if (p->types[order[i]] == WG__PIECE_NORMAL)
-            append_pairs(p, order[i], &list);
+        if (p->types[order[i]] == WG__PIECE_NORMAL) {
+            /* Appends each pair of pieces that joined is this piece, as "left right". */
+            const int64_t id = order[i];
+            const wg__strings *vocabulary = &p->base.vocabulary;
+            const char *text = wg__strings_text(vocabulary, id);
+            const int64_t length = wg__strings_length(vocabulary, id);
+            for (int64_t head = 1; head < length; head++) {
+                const int64_t left = wg__strings_find(vocabulary, text, head),
+                              right = wg__strings_find(vocabulary, text + head, length - head);
+                if (left >= 0 && right >= 0)
+                    wg__json_append(&list, json_sprintf("%.*s %s", (int)head, text, text + head));
+            }
+        }
     wg__free(order);
     return list;
 }
@@ -299,16 +269,6 @@ static json_t *pieces_file(const wg__pieces *p) {
 
 /* ---- Any kind ---- */
 
-static bool are_pieces_expressible(const wg__pieces *p) {
-    const wg__piece_settings *s = &p->settings;
-    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
-        if (p->types[i] == WG__PIECE_UNUSED || p->types[i] == WG__PIECE_USER_DEFINED)
-            return false;
-    return !s->remove_spaces && !s->space_suffix &&
-           (s->by_grapheme || p->normalizer.charsmap.length == 0) &&
-           (!s->plain_spaces || s->prefix == WG__PREFIX_NONE);
-}
-
 /* False if a tokenizer.json cannot express this tokenizer. */
 static bool is_expressible(const wg_tokenizer *tokenizer) {
     const wg__bpe *bpe = (const wg__bpe *)tokenizer;
@@ -316,16 +276,47 @@ static bool is_expressible(const wg_tokenizer *tokenizer) {
         return !bpe->prefix_space || strcmp(bpe->pattern, WG__GPT2_PATTERN) == 0;
     if (tokenizer->kind == &wg__char_kind) /* that library silently drops unknown characters */
         return tokenizer->special[WG_TOKEN_UNKNOWN] >= 0;
-    if (tokenizer->kind == &wg__sentencepiece_kind)
-        return are_pieces_expressible((const wg__pieces *)tokenizer);
+    if (tokenizer->kind == &wg__sentencepiece_kind) {
+        const wg__pieces *p = (const wg__pieces *)tokenizer;
+        const wg__piece_settings *s = &p->settings;
+        for (int64_t i = 0; i < p->base.vocabulary.count; i++)
+            if (p->types[i] == WG__PIECE_UNUSED || p->types[i] == WG__PIECE_USER_DEFINED)
+                return false;
+        return !s->remove_spaces && !s->space_suffix &&
+               (s->by_grapheme || p->normalizer.charsmap.length == 0) &&
+               (!s->plain_spaces || s->prefix == WG__PREFIX_NONE);
+    }
     return tokenizer->kind != &wg__llama2c_kind;
 }
 
 static json_t *whole_file(const wg_tokenizer *tokenizer) {
-    if (tokenizer->kind == &wg__wordpiece_kind)
-        return wordpiece_file(tokenizer);
-    if (tokenizer->kind == &wg__bpe_kind)
-        return bpe_file(tokenizer);
+    if (tokenizer->kind == &wg__wordpiece_kind) {
+        json_t *options = tokenizer->kind->options_to_json(tokenizer);
+        const bool lower = json_is_true(json_object_get(options, "lower_case"));
+        const json_int_t longest =
+            json_integer_value(json_object_get(options, "max_word_characters"));
+        json_decref(options);
+        return file_of(
+            tokenizer,
+            (parts){
+                json_pack("{s:s, s:b, s:b, s:n, s:b}", "type", "BertNormalizer", "clean_text", 1,
+                          "handle_chinese_chars", 1, "strip_accents", "lowercase", lower),
+                json_pack("{s:s}", "type", "BertPreTokenizer"),
+                bert_processor(tokenizer),
+                json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1),
+                json_pack("{s:s, s:s, s:s, s:I, s:o}", "type", "WordPiece", "unk_token", "[UNK]",
+                          "continuing_subword_prefix", "##", "max_input_chars_per_word", longest,
+                          "vocab", vocabulary_json(tokenizer)),
+            });
+    }
+    if (tokenizer->kind == &wg__bpe_kind) {
+        const wg__bpe *bpe = (const wg__bpe *)tokenizer;
+        const bool own = strcmp(bpe->pattern, WG__GPT2_PATTERN) != 0;
+        const bpe_model model = {.ignore_merges = bpe->whole_words,
+                                 .merges = merges_json(&tokenizer->vocabulary, &bpe->merges)};
+        return byte_level_file(tokenizer, own ? bpe->pattern : NULL, bpe->prefix_space,
+                               bpe_json(tokenizer, &model));
+    }
     if (tokenizer->kind == &wg__byte_kind)
         return byte_file(tokenizer);
     if (tokenizer->kind == &wg__char_kind)

@@ -118,13 +118,6 @@ static bool entry_precedes(entry a, entry b) {
     return a.rank != b.rank ? a.rank < b.rank : a.at < b.at;
 }
 
-static void push(entry_heap *heap, entry entry) {
-    int64_t i = heap->count++;
-    for (; i > 0 && entry_precedes(entry, heap->entries[(i - 1) / 2]); i = (i - 1) / 2)
-        heap->entries[i] = heap->entries[(i - 1) / 2];
-    heap->entries[i] = entry;
-}
-
 static entry pop(entry_heap *heap) {
     entry top = heap->entries[0], last = heap->entries[--heap->count];
     int64_t i = 0;
@@ -150,8 +143,13 @@ static void update_pair(const wg__pair_table *merges, const int32_t *ids, link *
         return;
     int32_t next = links[at].next;
     links[at].pair = next < 0 ? (candidate){NO_RANK, -1} : candidate_of(merges, ids[at], ids[next]);
-    if (links[at].pair.rank != NO_RANK)
-        push(heap, (entry){links[at].pair.rank, at});
+    if (links[at].pair.rank != NO_RANK) {
+        const entry added = {links[at].pair.rank, at};
+        int64_t i = heap->count++;
+        for (; i > 0 && entry_precedes(added, heap->entries[(i - 1) / 2]); i = (i - 1) / 2)
+            heap->entries[i] = heap->entries[(i - 1) / 2];
+        heap->entries[i] = added;
+    }
 }
 
 static int64_t merge_long(const wg__pair_table *merges, int32_t *ids, int64_t length,
@@ -357,58 +355,7 @@ static int count_pairs(trainer *t, int64_t word, int sign, bool note, int32_t fr
 
 /* ---- Learning: words as pieces ---- */
 
-static int split_words(trainer *t, wg__word_splitter split) {
-    int64_t words = t->words.count, total = words ? t->words.starts[words] : 0;
-    t->symbols = wg__alloc_array(total + 1, sizeof *t->symbols);
-    t->word_starts = wg__alloc_array(words + 1, sizeof *t->word_starts);
-    t->word_lengths = wg__alloc_array(words + 1, sizeof *t->word_lengths);
-    if (!t->symbols || !t->word_starts || !t->word_lengths)
-        return -1;
-    for (int64_t w = 0; w < words; w++) {
-        t->word_starts[w] = t->words.starts[w]; /* no more pieces than bytes */
-        t->word_lengths[w] =
-            split(t, wg__strings_text(&t->words, w), wg__strings_length(&t->words, w),
-                  t->symbols + t->word_starts[w]);
-        if (count_pairs(t, w, 1, true, -1) < 0)
-            return -1;
-    }
-    for (int64_t p = 0; p < t->pair_count; p++)
-        if (heap_push(t, p) < 0)
-            return -1;
-    return 0;
-}
-
 /* ---- Learning: merging ---- */
-
-/* The piece that two neighbours make: their texts joined, without the prefix of the second. */
-static int32_t merged_piece(trainer *t, int32_t left, int32_t right) {
-    wg__text text = {0};
-    int64_t piece = -1;
-    if (wg__text_append(&text, wg__strings_text(&t->pieces, left),
-                        wg__strings_length(&t->pieces, left)) == 0 &&
-        wg__text_append(&text, wg__strings_text(&t->pieces, right) + t->prefix,
-                        wg__strings_length(&t->pieces, right) - t->prefix) == 0)
-        piece = wg__strings_add(&t->pieces, text.bytes, text.length);
-    wg__free(text.bytes);
-    return (int32_t)piece;
-}
-
-static int note_merge(trainer *t, int32_t left, int32_t right) {
-    const int32_t merge[2] = {left, right};
-    return wg__append(&t->merges, &t->merge_count, &t->merge_capacity, merge, sizeof merge);
-}
-
-/* Joins every (left, right) of a word. */
-static void merge_in_word(trainer *t, int64_t word, int32_t left, int32_t right, int32_t merged) {
-    int32_t *symbols = t->symbols + t->word_starts[word];
-    int32_t length = t->word_lengths[word], count = 0;
-    for (int32_t i = 0; i < length; i++) {
-        bool here = i + 1 < length && symbols[i] == left && symbols[i + 1] == right;
-        symbols[count++] = here ? merged : symbols[i];
-        i += here;
-    }
-    t->word_lengths[word] = count;
-}
 
 static bool has_pair(const trainer *t, int64_t word, int32_t left, int32_t right) {
     const int32_t *symbols = t->symbols + t->word_starts[word];
@@ -432,8 +379,20 @@ static int push_pairs(trainer *t, int64_t word, int32_t fresh) {
 
 static int merge(trainer *t, int64_t number) {
     int32_t left = t->pairs[number].left, right = t->pairs[number].right;
-    int32_t merged = merged_piece(t, left, right);
-    if (merged < 0 || note_merge(t, left, right) < 0)
+    /* The piece that two neighbours make: their texts joined, without the prefix of the second. */
+    wg__text text = {0};
+    int64_t piece = -1;
+    if (wg__text_append(&text, wg__strings_text(&t->pieces, left),
+                        wg__strings_length(&t->pieces, left)) == 0 &&
+        wg__text_append(&text, wg__strings_text(&t->pieces, right) + t->prefix,
+                        wg__strings_length(&t->pieces, right) - t->prefix) == 0)
+        piece = wg__strings_add(&t->pieces, text.bytes, text.length);
+    wg__free(text.bytes);
+    int32_t merged = (int32_t)piece;
+    if (merged < 0)
+        return -1;
+    const int32_t merge[2] = {left, right};
+    if (wg__append(&t->merges, &t->merge_count, &t->merge_capacity, merge, sizeof merge) < 0)
         return -1;
     int64_t first = t->pairs[number].last_place;
     t->pairs[number].last_place = -1;
@@ -443,7 +402,15 @@ static int merge(trainer *t, int64_t number) {
             continue;
         if (count_pairs(t, word, -1, false, merged) < 0)
             return -1;
-        merge_in_word(t, word, left, right, merged);
+        /* Joins every (left, right) of a word. */
+        int32_t *symbols = t->symbols + t->word_starts[word];
+        int32_t length = t->word_lengths[word], count = 0;
+        for (int32_t i = 0; i < length; i++) {
+            bool here = i + 1 < length && symbols[i] == left && symbols[i + 1] == right;
+            symbols[count++] = here ? merged : symbols[i];
+            i += here;
+        }
+        t->word_lengths[word] = count;
         if (count_pairs(t, word, 1, true, merged) < 0)
             return -1;
     }
@@ -467,8 +434,23 @@ static bool too_long(const trainer *t, const pair *p) {
 }
 
 int wg__learn_merges(trainer *t, wg__word_splitter split) {
-    if (split_words(t, split) < 0)
+    int64_t words = t->words.count, total = words ? t->words.starts[words] : 0;
+    t->symbols = wg__alloc_array(total + 1, sizeof *t->symbols);
+    t->word_starts = wg__alloc_array(words + 1, sizeof *t->word_starts);
+    t->word_lengths = wg__alloc_array(words + 1, sizeof *t->word_lengths);
+    if (!t->symbols || !t->word_starts || !t->word_lengths)
         return -1;
+    for (int64_t w = 0; w < words; w++) {
+        t->word_starts[w] = t->words.starts[w]; /* no more pieces than bytes */
+        t->word_lengths[w] =
+            split(t, wg__strings_text(&t->words, w), wg__strings_length(&t->words, w),
+                  t->symbols + t->word_starts[w]);
+        if (count_pairs(t, w, 1, true, -1) < 0)
+            return -1;
+    }
+    for (int64_t p = 0; p < t->pair_count; p++)
+        if (heap_push(t, p) < 0)
+            return -1;
     while (t->heap_count > 0 && t->pieces.count < t->most_pieces) {
         heap_entry top = heap_pop(t);
         int64_t count = t->pairs[top.pair].count;

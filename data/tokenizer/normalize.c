@@ -15,19 +15,6 @@ static uint32_t unit_at(const wg__charsmap *map, uint64_t i) {
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static bool has_leaf(uint32_t unit) {
-    return unit >> 8 & 1;
-}
-
-static uint32_t value_of(uint32_t unit) {
-    return unit & 0x7FFFFFFF;
-}
-
-/* The byte that leads to the unit; a leaf has its top bit set, so it equals no byte. */
-static uint32_t label_of(uint32_t unit) {
-    return unit & 0x800000FF;
-}
-
 static uint64_t offset_of(uint32_t unit) {
     return (uint64_t)(unit >> 10) << ((unit & 0x200) >> 6);
 }
@@ -68,7 +55,7 @@ static bool continues_character(char byte) {
 static const char *text_of_leaf(const wg__charsmap *map, uint64_t node) {
     if (node >= (uint64_t)map->unit_count)
         return NULL;
-    uint32_t value = value_of(unit_at(map, node));
+    uint32_t value = (unit_at(map, node)) & 0x7FFFFFFF;
     if (value >= map->texts_length || continues_character(map->texts[value]))
         return NULL;
     return map->texts + value;
@@ -89,10 +76,10 @@ static const char *charsmap_find(const wg__charsmap *map, const char *text, int6
         if (node >= (uint64_t)map->unit_count)
             break;
         uint32_t unit = unit_at(map, node);
-        if (label_of(unit) != byte)
+        if ((unit & 0x800000FF) != byte)
             break;
         node ^= offset_of(unit);
-        if (!has_leaf(unit) || (i + 1 < length && continues_character(text[i + 1])))
+        if (!(unit >> 8 & 1) || (i + 1 < length && continues_character(text[i + 1])))
             continue;
         const char *replacement = text_of_leaf(map, node);
         if (replacement) {
@@ -207,19 +194,6 @@ static int append_escaped(const wg__normalizer *n, const char *text, int64_t len
     return wg__text_append(out, text + start, length - start);
 }
 
-static bool is_space(step s) {
-    return s.length == 1 && *s.text == ' ';
-}
-
-static void strip_end(const wg__normalizer *n, int64_t start, wg__text *out) {
-    const char *space = n->plain_spaces ? " " : WG__SPACE_SYMBOL;
-    int64_t size = n->plain_spaces ? 1 : SYMBOL_LENGTH;
-    while (out->length - start >= size &&
-           memcmp(out->bytes + out->length - size, space, (size_t)size) == 0)
-        out->length -= size;
-    out->bytes[out->length] = '\0';
-}
-
 static bool begins_with_space(const char *text, int64_t length) {
     return (length >= 1 && *text == ' ') ||
            (length >= SYMBOL_LENGTH && memcmp(text, WG__SPACE_SYMBOL, SYMBOL_LENGTH) == 0);
@@ -230,7 +204,7 @@ int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, boo
     const char *end = text + length;
     while (n->remove_spaces && text < end) {
         step s = next_step(n, text, end - text);
-        if (!is_space(s))
+        if (!(s.length == 1 && *s.text == ' '))
             break;
         text += s.consumed;
     }
@@ -254,8 +228,14 @@ int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, boo
         }
         text += s.consumed;
     }
-    if (n->remove_spaces)
-        strip_end(n, start, out);
+    if (n->remove_spaces) {
+        const char *space = n->plain_spaces ? " " : WG__SPACE_SYMBOL;
+        int64_t size = n->plain_spaces ? 1 : SYMBOL_LENGTH;
+        while (out->length - start >= size &&
+               memcmp(out->bytes + out->length - size, space, (size_t)size) == 0)
+            out->length -= size;
+        out->bytes[out->length] = '\0';
+    }
     return prefix && n->space_suffix ? append_space(n, out) : 0;
 }
 
@@ -282,18 +262,15 @@ int wg__base64_encode(const char *bytes, int64_t length, wg__text *text) {
     return wg__text_append(text, "", 0);
 }
 
-static int digit_of(char c) {
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 int wg__base64_decode(const char *text, int64_t length, wg__text *bytes, const char *where) {
     for (int64_t i = 0; i < length; i += 4) {
         int padding = length - i < 4 || text[i + 3] != '=' ? 0 : text[i + 2] == '=' ? 2 : 1;
         unsigned word = 0;
         bool good = length - i >= 4 && (padding == 0 || i + 4 == length);
         for (int64_t j = 0; good && j < 4 - padding; j++) {
-            int digit = digit_of(text[i + j]);
+            const char c = text[i + j];
+            const char *at = c ? strchr(digits, c) : NULL;
+            int digit = at ? (int)(at - digits) : -1;
             good = digit >= 0;
             word |= (unsigned)digit << (18 - 6 * j);
         }

@@ -39,51 +39,6 @@ static int byte_of(const char *text) {
     return sscanf(text, "<0x%2X%c", &byte, &end) == 2 && end == '>' ? (int)byte : -1;
 }
 
-static int find_bytes(wg__pieces *p) {
-    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
-        if (p->types[i] == WG__PIECE_BYTE && byte_of(wg__strings_text(&p->base.vocabulary, i)) < 0)
-            return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "piece %lld is of type byte, but is not <0x00> to <0xFF>",
-                           (long long)i + 1);
-    for (int byte = 0; byte < 256 && p->settings.byte_fallback; byte++) {
-        char text[8];
-        snprintf(text, sizeof text, "<0x%02X>", byte);
-        p->bytes[byte] = wg_tokenizer_id(&p->base, text);
-        if (p->bytes[byte] < 0 || p->types[p->bytes[byte]] != WG__PIECE_BYTE)
-            return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "byte_fallback is set, but the piece %s of type byte is missing", text);
-    }
-    return 0;
-}
-
-static int keep_user_defined(wg__pieces *p) {
-    int64_t count = p->base.vocabulary.count;
-    p->kept_ids = wg__alloc_array(count + 1, sizeof *p->kept_ids);
-    if (!p->kept_ids)
-        return -1;
-    for (int64_t i = 0; i < count; i++) {
-        if (p->types[i] != WG__PIECE_USER_DEFINED)
-            continue;
-        const char *text = wg__strings_text(&p->base.vocabulary, i);
-        int64_t number =
-            wg__strings_add(&p->normalizer.kept, text, wg__strings_length(&p->base.vocabulary, i));
-        if (number < 0)
-            return -1;
-        p->kept_ids[number] = (int32_t)i;
-        p->normalizer.kept_begins[(unsigned char)*text] = true;
-    }
-    return 0;
-}
-
-static int add_control(wg__pieces *p) {
-    for (int64_t i = 0; i < p->base.vocabulary.count; i++) {
-        wg__added_token token = {.id = (int32_t)i, .special = true};
-        if (p->types[i] == WG__PIECE_CONTROL && wg__tokenizer_add(&p->base, NULL, &token) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* ---- Making a tokenizer: unigram ---- */
 
 /* The trie has the pieces that a text can become. The worst score is that of the normal pieces;
@@ -252,9 +207,43 @@ static int copy_settings(wg__pieces *p, const wg__piece_model *model) {
 }
 
 static int fill(wg__pieces *p, const wg__piece_model *model) {
-    if (copy_settings(p, model) < 0 || copy_pieces(p, model) < 0 || find_unknown(p) < 0 ||
-        find_bytes(p) < 0 || keep_user_defined(p) < 0 || add_control(p) < 0)
+    if (copy_settings(p, model) < 0 || copy_pieces(p, model) < 0 || find_unknown(p) < 0)
         return -1;
+    /* Pieces of bytes: that they are well named, and all there for byte_fallback. */
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
+        if (p->types[i] == WG__PIECE_BYTE && byte_of(wg__strings_text(&p->base.vocabulary, i)) < 0)
+            return wg_fail(WG_ERROR_FORMAT, WHERE,
+                           "piece %lld is of type byte, but is not <0x00> to <0xFF>",
+                           (long long)i + 1);
+    for (int byte = 0; byte < 256 && p->settings.byte_fallback; byte++) {
+        char text[8];
+        snprintf(text, sizeof text, "<0x%02X>", byte);
+        p->bytes[byte] = wg_tokenizer_id(&p->base, text);
+        if (p->bytes[byte] < 0 || p->types[p->bytes[byte]] != WG__PIECE_BYTE)
+            return wg_fail(WG_ERROR_FORMAT, WHERE,
+                           "byte_fallback is set, but the piece %s of type byte is missing", text);
+    }
+    /* Pieces of the user, which normalising keeps; then those of control. */
+    int64_t count = p->base.vocabulary.count;
+    p->kept_ids = wg__alloc_array(count + 1, sizeof *p->kept_ids);
+    if (!p->kept_ids)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        if (p->types[i] != WG__PIECE_USER_DEFINED)
+            continue;
+        const char *text = wg__strings_text(&p->base.vocabulary, i);
+        int64_t number =
+            wg__strings_add(&p->normalizer.kept, text, wg__strings_length(&p->base.vocabulary, i));
+        if (number < 0)
+            return -1;
+        p->kept_ids[number] = (int32_t)i;
+        p->normalizer.kept_begins[(unsigned char)*text] = true;
+    }
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++) {
+        wg__added_token token = {.id = (int32_t)i, .special = true};
+        if (p->types[i] == WG__PIECE_CONTROL && wg__tokenizer_add(&p->base, NULL, &token) < 0)
+            return -1;
+    }
     return p->settings.unigram ? prepare_unigram(p)
                                : prepare_bpe(p, model->merge_count, model->merges);
 }
@@ -405,8 +394,14 @@ static double score_of(const wg__pieces *p, int32_t piece, int64_t length) {
     return (p->settings.exact_sums ? score : (float)score) - 0.1;
 }
 
-/* Node i becomes the last piece of the best segmentation of the first i bytes (Viterbi). */
-static void find_best(const wg__pieces *p, const char *text, int64_t length, unigram_node *nodes) {
+static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
+    if (length >= INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a stretch of text of 2^31 bytes or more");
+    if (wg__reserve(&g->nodes, 0, &g->node_capacity, length + 1, sizeof *g->nodes) < 0)
+        return -1;
+    /* Node i becomes the last piece of the best segmentation of the first i bytes (Viterbi). */
+    const wg__pieces *p = g->pieces;
+    unigram_node *nodes = g->nodes;
     for (int64_t i = 0; i <= length; i++)
         nodes[i] = (unigram_node){-1, -1, 0.0};
     int64_t size;
@@ -433,10 +428,8 @@ static void find_best(const wg__pieces *p, const char *text, int64_t length, uni
                   -1);
         }
     }
-}
-
-/* Appends the pieces of the best segmentation, whose nodes lead from its end to its beginning. */
-static int append_best(segmenter *g, const char *text, int64_t length) {
+    /* Appends the pieces of the best segmentation, whose nodes lead from its end to its beginning.
+     */
     wg_token_list *ends = &g->symbols;
     ends->count = 0;
     for (int64_t end = length; end > 0; end = g->nodes[end].start)
@@ -454,15 +447,6 @@ static int append_best(segmenter *g, const char *text, int64_t length) {
             return -1;
     }
     return 0;
-}
-
-static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
-    if (length >= INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a stretch of text of 2^31 bytes or more");
-    if (wg__reserve(&g->nodes, 0, &g->node_capacity, length + 1, sizeof *g->nodes) < 0)
-        return -1;
-    find_best(g->pieces, text, length, g->nodes);
-    return append_best(g, text, length);
 }
 
 /* ---- Encoding ---- */
@@ -628,20 +612,6 @@ static int extend_options(const wg_tokenizer *tokenizer, const wg__merge_trainin
 
 /* ---- Decoding ---- */
 
-/* Appends a piece with spaces for U+2581, without the spaces that normalising put at the beginning.
- */
-static int decode_piece(const wg__pieces *p, int32_t id, wg__decode_state *state, wg__text *text) {
-    const char *at = wg__strings_text(&p->base.vocabulary, id);
-    bool strip = !state->begun && p->settings.strip != WG__STRIP_NONE &&
-                 strncmp(at, WG__SPACE_SYMBOL, 3) == 0;
-    if (strip) {
-        at += 3;
-        state->begun = p->settings.strip == WG__STRIP_ONE;
-    }
-    state->begun |= *at != '\0';
-    return wg__append_replaced(text, at, WG__SPACE_SYMBOL, " ");
-}
-
 static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                   wg__decode_state *state, wg__text *text) {
     (void)options;
@@ -656,8 +626,19 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
     case WG__PIECE_BYTE:
         state->begun = true;
         return wg__text_append(text, &(char){(char)byte_of(token)}, 1);
-    default:
-        return decode_piece(p, id, state, text);
+    default: {
+        /* Appends a piece with spaces for U+2581, without the spaces that normalising put at the
+         * beginning. */
+        const char *at = wg__strings_text(&p->base.vocabulary, id);
+        bool strip = !state->begun && p->settings.strip != WG__STRIP_NONE &&
+                     strncmp(at, WG__SPACE_SYMBOL, 3) == 0;
+        if (strip) {
+            at += 3;
+            state->begun = p->settings.strip == WG__STRIP_ONE;
+        }
+        state->begun |= *at != '\0';
+        return wg__append_replaced(text, at, WG__SPACE_SYMBOL, " ");
+    }
     }
 }
 

@@ -96,19 +96,6 @@ static int next_field(message *m, field *f) {
     return status < 0 ? -1 : 1;
 }
 
-static message message_of(const field *f) {
-    const unsigned char *begin = (const unsigned char *)f->bytes;
-    return (message){begin, begin + f->length};
-}
-
-/* The number of a FIXED32 field as a float. */
-static float float_of(const field *f) {
-    uint32_t bits = (uint32_t)f->value;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 typedef struct model {
     const char *name; /* of the file */
     wg__piece_model made;
@@ -154,7 +141,11 @@ static int read_piece(model *m, message rest) {
             text = f.bytes;
             length = f.length;
         } else if (f.number == 2 && f.type == WIRE_FIXED32) {
-            score = float_of(&f);
+            /* The number of a FIXED32 field as a float. */
+            uint32_t bits = (uint32_t)f.value;
+            float value;
+            memcpy(&value, &bits, sizeof value);
+            score = value;
         } else if (f.number == 3 && f.type == WIRE_VARINT) {
             type = f.value;
         }
@@ -220,7 +211,8 @@ static int read_model(model *m, message rest) {
     while ((status = next_field(&rest, &f)) > 0) {
         if (f.type != WIRE_BYTES)
             continue;
-        message part = message_of(&f);
+        const unsigned char *begin = (const unsigned char *)f.bytes;
+        message part = (message){begin, begin + f.length};
         m->has_trainer |= f.number == 2;
         m->has_normalizer |= f.number == 3;
         if ((f.number == 1 && read_piece(m, part) < 0) ||

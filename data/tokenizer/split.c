@@ -154,13 +154,6 @@ static int match(const wg__splitter *splitter, const char *text, int64_t length,
                        PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, splitter->limits);
 }
 
-static int fail_match(int error, int64_t at) {
-    char message[200] = "";
-    pcre2_get_error_message(error, (PCRE2_UCHAR *)message, sizeof message);
-    return wg_fail(error == PCRE2_ERROR_NOMEMORY ? WG_ERROR_MEMORY : WG_ERROR_FORMAT, WHERE,
-                   "splitting at byte %lld: %s", (long long)at, message);
-}
-
 static int64_t character_end(const char *text, int64_t length, int64_t at) {
     do
         at++;
@@ -177,8 +170,12 @@ static int split(const wg__splitter *splitter, const char *text, int64_t length,
         int found = match(splitter, text, length, at, data);
         if (found == PCRE2_ERROR_NOMATCH)
             break;
-        if (found < 0)
-            return fail_match(found, at);
+        if (found < 0) {
+            char message[200] = "";
+            pcre2_get_error_message(found, (PCRE2_UCHAR *)message, sizeof message);
+            return wg_fail(found == PCRE2_ERROR_NOMEMORY ? WG_ERROR_MEMORY : WG_ERROR_FORMAT, WHERE,
+                           "splitting at byte %lld: %s", (long long)at, message);
+        }
         int64_t start = (int64_t)bounds[0], end = (int64_t)bounds[1];
         if (end <= start) { /* an empty match splits nothing; \K may even make end < start */
             at = character_end(text, length, start > at ? start : at);

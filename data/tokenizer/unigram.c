@@ -105,37 +105,6 @@ static int add_seed(seeds *all, const char *text, int64_t length, int64_t freque
     return wg__append(&all->items, &all->count, &all->capacity, &item, sizeof item);
 }
 
-/* Finds the substrings of sorted suffixes. */
-static int find_runs(const suffix *sorted, int64_t count, seeds *found) {
-    typedef struct run {
-        int64_t length, frequency;
-    } run;
-    run open[LONGEST_BYTES + 2]; /* their lengths grow, so there are no more */
-    int open_count = 0;
-    int64_t before = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const char *text = sorted[i].text;
-        const int64_t whole = common_length(text, text);
-        const int64_t after = i + 1 < count ? common_length(text, sorted[i + 1].text) : 0;
-        int64_t frequency = sorted[i].count;
-        if (whole > before && whole > after && add_seed(found, text, whole, frequency) < 0)
-            return -1;
-        for (; open_count > 0 && open[open_count - 1].length > after; open_count--) {
-            frequency += open[open_count - 1].frequency;
-            if (add_seed(found, text, open[open_count - 1].length, frequency) < 0)
-                return -1;
-        }
-        if (after > 0) {
-            if (open_count > 0 && open[open_count - 1].length == after)
-                open[open_count - 1].frequency += frequency;
-            else
-                open[open_count++] = (run){after, frequency};
-        }
-        before = after;
-    }
-    return 0;
-}
-
 /* ---- Pieces and segmentations ---- */
 
 /* A piece at a place of a text. */
@@ -173,19 +142,6 @@ static int make_trie(learner *l) {
     return 0;
 }
 
-static int reserve_places(learner *l, int64_t count) {
-    if (count <= l->place_capacity)
-        return 0;
-    wg__free(l->forward);
-    wg__free(l->backward);
-    wg__free(l->best);
-    l->forward = wg__alloc_array(count, sizeof *l->forward);
-    l->backward = wg__alloc_array(count, sizeof *l->backward);
-    l->best = wg__alloc_array(count, sizeof *l->best);
-    l->place_capacity = count;
-    return l->forward && l->backward && l->best ? 0 : -1;
-}
-
 /* Finds the pieces in a text, but `without` (-1: all). */
 static int find_edges(learner *l, const char *text, int64_t length, int32_t without) {
     l->edge_count = 0;
@@ -203,7 +159,17 @@ static int find_edges(learner *l, const char *text, int64_t length, int32_t with
                 return -1;
         }
     }
-    return reserve_places(l, length + 1);
+    const int64_t count = length + 1;
+    if (count <= l->place_capacity)
+        return 0;
+    wg__free(l->forward);
+    wg__free(l->backward);
+    wg__free(l->best);
+    l->forward = wg__alloc_array(count, sizeof *l->forward);
+    l->backward = wg__alloc_array(count, sizeof *l->backward);
+    l->best = wg__alloc_array(count, sizeof *l->best);
+    l->place_capacity = count;
+    return l->forward && l->backward && l->best ? 0 : -1;
 }
 
 /* Fills `forward` with the sums of all segmentations up to a place, or with the best one's score
@@ -295,22 +261,6 @@ static int keep(learner *l, const bool *kept) {
     return make_trie(l);
 }
 
-/* Computes new scores from the expected frequencies. Pieces expected less than half a time are
- * removed, unless they are characters. log p would be the maximum of the likelihood; the digamma
- * function lowers the scores of rare pieces further, so that more of them fall below the limit. */
-static int maximize(learner *l, bool *kept) {
-    double sum = 0;
-    for (int64_t i = 0; i < l->pieces.count; i++) {
-        kept[i] = i < l->letter_count || l->expected[i] >= LEAST_EXPECTED;
-        l->expected[i] = fmax(l->expected[i], LEAST_EXPECTED);
-        if (kept[i])
-            sum += l->expected[i];
-    }
-    for (int64_t i = 0; i < l->pieces.count; i++)
-        l->scores[i] = digamma(l->expected[i]) - digamma(sum);
-    return keep(l, kept);
-}
-
 /* ---- Pruning ---- */
 
 /* Adds the pieces of a text's best segmentation to `expected`. */
@@ -386,8 +336,34 @@ static int collect_seeds(const wg__unigram_training *t, suffix **suffixes, seeds
         for (const char *text = wg__strings_text(t->words, w); *text; text += wg__utf8_length(text))
             (*suffixes)[at++] = (suffix){text, t->word_counts[w]};
     qsort(*suffixes, (size_t)count, sizeof **suffixes, compare_suffixes);
-    if (find_runs(*suffixes, count, found) < 0)
-        return -1;
+    /* Finds the substrings of sorted suffixes. */
+    const suffix *sorted = *suffixes;
+    typedef struct run {
+        int64_t length, frequency;
+    } run;
+    run open[LONGEST_BYTES + 2]; /* their lengths grow, so there are no more */
+    int open_count = 0;
+    int64_t before = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const char *text = sorted[i].text;
+        const int64_t whole = common_length(text, text);
+        const int64_t after = i + 1 < count ? common_length(text, sorted[i + 1].text) : 0;
+        int64_t frequency = sorted[i].count;
+        if (whole > before && whole > after && add_seed(found, text, whole, frequency) < 0)
+            return -1;
+        for (; open_count > 0 && open[open_count - 1].length > after; open_count--) {
+            frequency += open[open_count - 1].frequency;
+            if (add_seed(found, text, open[open_count - 1].length, frequency) < 0)
+                return -1;
+        }
+        if (after > 0) {
+            if (open_count > 0 && open[open_count - 1].length == after)
+                open[open_count - 1].frequency += frequency;
+            else
+                open[open_count++] = (run){after, frequency};
+        }
+        before = after;
+    }
     if (found->count > 0) /* else there are no items, and qsort takes no NULL */
         qsort(found->items, (size_t)found->count, sizeof *found->items, compare_seeds);
     return 0;
@@ -461,8 +437,22 @@ static int improve(learner *l) {
         for (int i = 0; status == 0 && i < EM_STEPS; i++) {
             memset(l->expected, 0, (size_t)l->pieces.count * sizeof *l->expected);
             status = each_stretch(l, expect);
-            if (status == 0)
-                status = maximize(l, kept);
+            if (status == 0) {
+                /* Computes new scores from the expected frequencies. Pieces expected less than half
+                 * a time are removed, unless they are characters. log p would be the maximum of the
+                 * likelihood; the digamma function lowers the scores of rare pieces further, so
+                 * that more of them fall below the limit. */
+                double sum = 0;
+                for (int64_t k = 0; k < l->pieces.count; k++) {
+                    kept[k] = k < l->letter_count || l->expected[k] >= LEAST_EXPECTED;
+                    l->expected[k] = fmax(l->expected[k], LEAST_EXPECTED);
+                    if (kept[k])
+                        sum += l->expected[k];
+                }
+                for (int64_t k = 0; k < l->pieces.count; k++)
+                    l->scores[k] = digamma(l->expected[k]) - digamma(sum);
+                status = keep(l, kept);
+            }
         }
         done = l->pieces.count <= wanted;
         if (status == 0 && !done)

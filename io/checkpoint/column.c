@@ -213,7 +213,15 @@ static int64_t chunk_of(hid_t dataset) {
     return length <= INT32_MAX ? (int64_t)length : 0;
 }
 
-static int read_extent(wg__column *column) {
+static int open_dataset(wg__column *column) {
+    const hid_t access = access_of();
+    column->dataset = H5Dopen2(column->file->file, column->name, access);
+    int status = 0;
+    if (column->dataset < 0)
+        status = wg__checkpoint_fail(column->file, column->name, "checkpoint_column");
+    H5Pclose(access);
+    if (status < 0)
+        return -1;
     const hid_t space = H5Dget_space(column->dataset);
     hsize_t size = 0;
     const int ndim = H5Sget_simple_extent_ndims(space);
@@ -232,16 +240,6 @@ static int read_extent(wg__column *column) {
     if (chunk_of(column->dataset) != column->length)
         return refuse(column, "is cut into chunks of another size than 32 KiB");
     return 0;
-}
-
-static int open_dataset(wg__column *column) {
-    const hid_t access = access_of();
-    column->dataset = H5Dopen2(column->file->file, column->name, access);
-    int status = 0;
-    if (column->dataset < 0)
-        status = wg__checkpoint_fail(column->file, column->name, "checkpoint_column");
-    H5Pclose(access);
-    return status < 0 ? -1 : read_extent(column);
 }
 
 wg__column *wg__column_open(wg_checkpoint *file, const char *name, int64_t limit, int64_t bytes) {

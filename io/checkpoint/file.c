@@ -224,11 +224,6 @@ static void silence(void) {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
-static void unsilence(void) {
-    if (--silence_depth == 0 && !stays_silent)
-        H5Eset_auto2(H5E_DEFAULT, former_printer, former_context);
-}
-
 herr_t wg__hdf5_plain_groups(hid_t creation) {
     const unsigned most_links = 65535; /* that HDF5 lets a header have */
     if (H5Pset_obj_track_times(creation, false) < 0)
@@ -269,7 +264,8 @@ static void free_checkpoint(wg_checkpoint *file) {
     wg__replacement_end(&file->out);
     wg__free(file->path);
     wg__free(file);
-    unsilence();
+    if (--silence_depth == 0 && !stays_silent)
+        H5Eset_auto2(H5E_DEFAULT, former_printer, former_context);
 }
 
 static wg_checkpoint *checkpoint_of(const char *path) {

@@ -116,30 +116,26 @@ static bool is_bf16(hid_t dataset) {
     return strcmp(name, "bf16") == 0;
 }
 
-/* The dtype of an integer type, or -1. */
-static int integer_dtype(hid_t type, hid_t dataset) {
-    bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
-    switch (H5Tget_size(type)) {
-    case 1:
-        return is_signed ? -1 : WG_U8;
-    case 2:
-        return !is_signed && is_bf16(dataset) ? WG_BF16 : -1;
-    case 4:
-        return is_signed ? WG_I32 : -1;
-    case 8:
-        return is_signed ? WG_I64 : -1;
-    default:
-        return -1;
-    }
-}
-
 /* The dtype of a stored type; a text counts as u8; -1 for a type that no dtype stands for. */
 static int dtype_of(hid_t type, hid_t dataset) {
     switch (H5Tget_class(type)) {
     case H5T_FLOAT:
         return H5Tget_size(type) == 4 ? WG_F32 : H5Tget_size(type) == 8 ? WG_F64 : -1;
     case H5T_INTEGER:
-        return integer_dtype(type, dataset);
+        /* The dtype of an integer type, or -1. */
+        bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
+        switch (H5Tget_size(type)) {
+        case 1:
+            return is_signed ? -1 : WG_U8;
+        case 2:
+            return !is_signed && is_bf16(dataset) ? WG_BF16 : -1;
+        case 4:
+            return is_signed ? WG_I32 : -1;
+        case 8:
+            return is_signed ? WG_I64 : -1;
+        default:
+            return -1;
+        }
     case H5T_ENUM:
         return H5Tget_size(type) == 1 && H5Tget_nmembers(type) == 2 ? WG_BOOL : -1;
     case H5T_STRING:
@@ -214,20 +210,6 @@ static int put_attribute(hid_t dataset, const char *name, hid_t type, const void
     return status;
 }
 
-/* Chunks of whole rows: the first axes are cut until a chunk is small enough, evenly, so that the
- * last one is not mostly padding. */
-static void choose_chunk(const wg_spec *spec, hsize_t *chunk) {
-    int64_t bytes = wg__spec_count(spec) * (int64_t)wg_dtype_size(spec->dtype);
-    for (int axis = 0; axis < spec->ndim; axis++) {
-        int64_t size = spec->shape[axis], pieces = (bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
-        if (pieces > size)
-            pieces = size;
-        int64_t part = (size + pieces - 1) / pieces;
-        chunk[axis] = (hsize_t)part;
-        bytes = bytes / size * part;
-    }
-}
-
 /* The creation properties of a dataset: its layout and checksums. Negative with HDF5's error. */
 static hid_t layout_of(const wg_spec *spec, bool text) {
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
@@ -238,7 +220,17 @@ static hid_t layout_of(const wg_spec *spec, bool text) {
         status = H5Pset_layout(creation, H5D_COMPACT);
     if (status >= 0 && spec->ndim > 0 && wg__spec_count(spec) > 0) {
         hsize_t chunk[WG_MAX_DIMS];
-        choose_chunk(spec, chunk);
+        /* Chunks of whole rows: the first axes are cut until a chunk is small enough, evenly, so
+         * that the last one is not mostly padding. */
+        int64_t bytes = wg__spec_count(spec) * (int64_t)wg_dtype_size(spec->dtype);
+        for (int axis = 0; axis < spec->ndim; axis++) {
+            int64_t size = spec->shape[axis], pieces = (bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
+            if (pieces > size)
+                pieces = size;
+            int64_t part = (size + pieces - 1) / pieces;
+            chunk[axis] = (hsize_t)part;
+            bytes = bytes / size * part;
+        }
         status = H5Pset_chunk(creation, spec->ndim, chunk);
         if (status >= 0)
             status = H5Pset_fletcher32(creation);
@@ -389,21 +381,6 @@ static int read_shape(wg_checkpoint *file, const char *name, hid_t dataset, wg_d
     return wg__spec_make(spec, dtype, rank, shape, "checkpoint_get");
 }
 
-/* -1 unless the file itself holds all the bytes. */
-static int check_storage(wg_checkpoint *file, const char *name, hid_t dataset, uint64_t bytes) {
-    hid_t creation = H5Dget_create_plist(dataset);
-    H5D_layout_t layout = H5Pget_layout(creation);
-    int elsewhere = H5Pget_external_count(creation);
-    H5Pclose(creation);
-    if (layout == H5D_VIRTUAL || elsewhere != 0)
-        return refuse(file, name, "lies in another file");
-    uint64_t stored = H5Dget_storage_size(dataset);
-    uint64_t most = layout == H5D_CHUNKED ? MOST_EXPANSION : 1;
-    if (bytes / most > stored || (bytes > 0 && stored == 0))
-        return refuse(file, name, "has less data than its shape says");
-    return 0;
-}
-
 /* A dataset that is open, and what it says of itself. A text has rank 0 and its length as size. */
 typedef struct dataset {
     hid_t id;
@@ -429,7 +406,19 @@ static int describe(wg_checkpoint *file, const char *name, dataset *d) {
         return -1;
     if (d->is_text && d->spec.ndim != 0)
         return refuse(file, name, "is a list of texts; wanted one");
-    return check_storage(file, name, d->id, (uint64_t)wg__spec_count(&d->spec) * d->size);
+    /* -1 unless the file itself holds all the bytes. */
+    const uint64_t bytes = (uint64_t)wg__spec_count(&d->spec) * d->size;
+    hid_t creation = H5Dget_create_plist(d->id);
+    H5D_layout_t layout = H5Pget_layout(creation);
+    int elsewhere = H5Pget_external_count(creation);
+    H5Pclose(creation);
+    if (layout == H5D_VIRTUAL || elsewhere != 0)
+        return refuse(file, name, "lies in another file");
+    uint64_t stored = H5Dget_storage_size(d->id);
+    uint64_t most = layout == H5D_CHUNKED ? MOST_EXPANSION : 1;
+    if (bytes / most > stored || (bytes > 0 && stored == 0))
+        return refuse(file, name, "has less data than its shape says");
+    return 0;
 }
 
 /* -1, with nothing open, also if an error was pending before. */
@@ -470,19 +459,6 @@ static int read_elements(wg_checkpoint *file, const char *name, hid_t dataset, h
     return 0;
 }
 
-/* The type in memory. HDF5 does not convert bools: theirs is the type in the file. */
-static hid_t type_to_read(hid_t dataset, const wg_spec *spec) {
-    return spec->dtype == WG_BOOL ? H5Dget_type(dataset) : hdf5_type_of(spec->dtype, false);
-}
-
-/* Maps every byte but 0 to 1. */
-static void make_bools(wg_tensor *x) {
-    uint8_t *values = wg_tensor_data(x);
-    int64_t count = wg_tensor_count(x);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = values[i] != 0;
-}
-
 wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
     WG__HOLD_HDF5;
     dataset d;
@@ -494,11 +470,17 @@ wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
     else
         x = wg_empty(d.spec.dtype, d.spec.ndim, d.spec.shape);
     if (x && wg_tensor_count(x) > 0) {
-        hid_t type = type_to_read(d.id, &d.spec);
+        hid_t type =
+            d.spec.dtype == WG_BOOL ? H5Dget_type(d.id) : hdf5_type_of(d.spec.dtype, false);
         if (read_elements(file, name, d.id, type, wg_tensor_data(x)) < 0)
             x = NULL;
-        else if (d.spec.dtype == WG_BOOL)
-            make_bools(x);
+        else if (d.spec.dtype == WG_BOOL) {
+            /* Maps every byte but 0 to 1. */
+            uint8_t *values = wg_tensor_data(x);
+            int64_t count = wg_tensor_count(x);
+            for (int64_t i = 0; i < count; i++)
+                values[i] = values[i] != 0;
+        }
         H5Tclose(type);
     }
     H5Dclose(d.id);

@@ -24,10 +24,6 @@ enum { MOST_CONFIG = 1 << 20, MOST_NAMES = 1024 };
 
 /* ---- The configuration of a module's adapters ---- */
 
-static bool is_adapter_path(const char *path) {
-    return strstr(path, ".lora_A.") || strstr(path, ".lora_B.");
-}
-
 static const char *last_part(const char *path) {
     const char *dot = strrchr(path, '.');
     return dot ? dot + 1 : path;
@@ -384,7 +380,8 @@ static int export_dataset(const char *name, const wg_spec *spec, void *context) 
     for (char *c = path; *c; c++)
         if (*c == '/')
             *c = '.';
-    const bool wanted = is_adapter_path(path) || is_whole(path, e->options);
+    const bool wanted =
+        (strstr(path, ".lora_A.") || strstr(path, ".lora_B.")) || is_whole(path, e->options);
     const int status =
         wanted ? add_tensor(&e->list, e->outer, path, wg_checkpoint_get_tensor(e->file, name)) : 0;
     wg__free(path);

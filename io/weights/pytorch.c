@@ -566,17 +566,6 @@ static int get_memo(machine *m, int64_t number) {
     return push(m, m->memo[number]);
 }
 
-/* Drops the state that torch sets on a dict, "_metadata": it does not concern tensors. */
-static int build(machine *m) {
-    const value *object = peek(m, 1);
-    if (!object || !peek(m, 0))
-        return -1;
-    if (object->kind != DICT)
-        return pickle_fail(m, "the state of what is no dict is set");
-    m->depth--;
-    return 0;
-}
-
 /* ---- The loop ---- */
 
 static int step_number(machine *m, uint8_t code) {
@@ -653,8 +642,16 @@ static int step(machine *m, uint8_t code) {
         return add_items(m, SEQUENCE, 1, false);
     case 'e':
         return add_items(m, SEQUENCE, above_mark(m), true);
-    case 'b':
-        return build(m);
+    case 'b': {
+        /* Drops the state that torch sets on a dict, "_metadata": it does not concern tensors. */
+        const value *object = peek(m, 1);
+        if (!object || !peek(m, 0))
+            return -1;
+        if (object->kind != DICT)
+            return pickle_fail(m, "the state of what is no dict is set");
+        m->depth--;
+        return 0;
+    }
     default:
         return step_number(m, code);
     }
@@ -672,17 +669,6 @@ static int run_pickle(machine *m) {
         if (step(m, *code) < 0)
             return -1;
     }
-}
-
-static void clear_machine(machine *m) {
-    for (int64_t i = 0; i < m->value_count; i++) {
-        wg__free(m->values[i].items);
-        wg__free(m->values[i].storage);
-        wg__free(m->values[i].tensor);
-    }
-    wg__free(m->values);
-    wg__free(m->stack);
-    wg__free(m->memo);
 }
 
 /* ---- The tensors of the file ---- */
@@ -808,7 +794,14 @@ static int read_pickle(reading *r, const uint8_t *bytes, int64_t count) {
         status = top->kind == DICT ? visit_dict(r, &m, top, 0)
                                    : pickle_fail(&m, "what it makes is no dict of tensors");
     }
-    clear_machine(&m);
+    for (int64_t i = 0; i < m.value_count; i++) {
+        wg__free(m.values[i].items);
+        wg__free(m.values[i].storage);
+        wg__free(m.values[i].tensor);
+    }
+    wg__free(m.values);
+    wg__free(m.stack);
+    wg__free(m.memo);
     return status;
 }
 

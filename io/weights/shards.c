@@ -220,34 +220,6 @@ static void close_shard(shard_list *shards, int64_t from, int64_t to) {
     shards->count++;
 }
 
-/* Divides the tensors. A tensor that is larger than a shard gets one to itself at once; the shard
- * that is being filled is continued after it, and numbered when it is full. */
-static void divide(shard_list *shards, const wg_weights_options *options, int64_t tensors,
-                   const wg_weights_info *infos) {
-    int64_t filled = 0, first = -1; /* of the shard that is being filled */
-    for (int64_t i = 0; i < tensors; i++) {
-        const wg_spec *spec = &infos[i].spec;
-        const wg__storage_dtype storage = wg__storage_for(options->type, spec->dtype);
-        const int64_t bytes = wg__storage_bytes(storage, spec->ndim, spec->shape);
-        shards->total_bytes += bytes;
-        if (bytes > options->shard_bytes) {
-            shards->places[i].shard = shards->count++;
-            continue;
-        }
-        if (filled + bytes > options->shard_bytes) {
-            close_shard(shards, first, i);
-            filled = 0;
-            first = -1;
-        }
-        if (first < 0)
-            first = i;
-        shards->places[i].shard = -1;
-        filled += bytes;
-    }
-    if (first >= 0)
-        close_shard(shards, first, tensors);
-}
-
 static int name_files(shard_list *shards, const char *path) {
     const char *name;
     const size_t stem = shard_stem(path, &name), size = strlen(name) + 64;
@@ -309,8 +281,33 @@ static int begin_shards(wg_weights_writer *writer, const wg_weights_options *opt
     for (int64_t i = 0; status == 0 && i < writer->count; i++)
         infos[i] = (wg_weights_info){writer->slots[i].name, writer->slots[i].spec};
     /* Q8_0 gives no sizes here; the single file refuses it. */
-    if (status == 0 && options->shard_bytes && options->type != WG_WEIGHTS_Q8_0)
-        divide(shards, options, writer->count, infos);
+    if (status == 0 && options->shard_bytes && options->type != WG_WEIGHTS_Q8_0) {
+        /* Divides the tensors. A tensor that is larger than a shard gets one to itself at once; the
+         * shard that is being filled is continued after it, and numbered when it is full. */
+        const int64_t tensors = writer->count;
+        int64_t filled = 0, first = -1; /* of the shard that is being filled */
+        for (int64_t i = 0; i < tensors; i++) {
+            const wg_spec *spec = &infos[i].spec;
+            const wg__storage_dtype storage = wg__storage_for(options->type, spec->dtype);
+            const int64_t bytes = wg__storage_bytes(storage, spec->ndim, spec->shape);
+            shards->total_bytes += bytes;
+            if (bytes > options->shard_bytes) {
+                shards->places[i].shard = shards->count++;
+                continue;
+            }
+            if (filled + bytes > options->shard_bytes) {
+                close_shard(shards, first, i);
+                filled = 0;
+                first = -1;
+            }
+            if (first < 0)
+                first = i;
+            shards->places[i].shard = -1;
+            filled += bytes;
+        }
+        if (first >= 0)
+            close_shard(shards, first, tensors);
+    }
     if (status == 0 && shards->count > MOST_FILES)
         status = wg_fail(WG_ERROR_ARGUMENT, WHERE,
                          "shards of %lld bytes would be %lld files; at most %d are read",
@@ -356,15 +353,6 @@ static int commit_files(shard_list *shards) {
     return status;
 }
 
-static void remove_files(const char *path, const shard_list *shards) {
-    for (int64_t i = 0; i < shards->count; i++) {
-        char *file = wg__path_beside(path, shards->names[i]);
-        if (file)
-            unlink(file);
-        wg__free(file);
-    }
-}
-
 /* After a failure neither the files nor an index that names them are left. */
 static int commit_several(const char *path, shard_list *shards, const char *index) {
     for (int64_t i = 0; i < shards->count; i++)
@@ -375,7 +363,12 @@ static int commit_several(const char *path, shard_list *shards, const char *inde
     if (status == 0)
         status = write_index(shards, index);
     if (status < 0) {
-        remove_files(path, shards);
+        for (int64_t i = 0; i < shards->count; i++) {
+            char *file = wg__path_beside(path, shards->names[i]);
+            if (file)
+                unlink(file);
+            wg__free(file);
+        }
         return -1;
     }
     unlink(path);

@@ -351,13 +351,6 @@ static int match_begin(match *m, wg_weights *file, wg_module *module) {
     return m->found && m->used && m->loaded ? 0 : -1;
 }
 
-static void match_end(match *m) {
-    wg_state_dict_free((wg_state_dict *)m->state);
-    wg__free(m->found);
-    wg__free(m->used);
-    wg__free(m->loaded);
-}
-
 /* The file's index of prefix + path, or -1. */
 static int64_t find_prefixed(const wg_weights *file, const char *prefix, const char *path) {
     if (!*prefix)
@@ -404,14 +397,6 @@ static int add_name(char **names, int64_t *count, const char *name) {
     return 0;
 }
 
-static int make_room(wg_left_out *left_out, const match *m) {
-    const size_t slots = (size_t)m->state->count + 1, tensors = (size_t)m->file->count + 1;
-    left_out->missing = wg__calloc(slots, sizeof(char *));
-    left_out->misshapen = wg__calloc(slots, sizeof(char *));
-    left_out->unexpected = wg__calloc(tensors, sizeof(char *));
-    return left_out->missing && left_out->misshapen && left_out->unexpected ? 0 : -1;
-}
-
 static int match_slot(match *m, int64_t i, const char *prefix, wg_left_out *left_out) {
     const wg_state_entry *entry = &m->state->entries[i];
     m->found[i] = entry->slot->tied ? -1 : find_prefixed(m->file, prefix, entry->path);
@@ -430,7 +415,11 @@ static int match_slot(match *m, int64_t i, const char *prefix, wg_left_out *left
 }
 
 static int match_all(match *m, const char *prefix, wg_left_out *left_out) {
-    if (make_room(left_out, m) < 0)
+    const size_t slots = (size_t)m->state->count + 1, tensors = (size_t)m->file->count + 1;
+    left_out->missing = wg__calloc(slots, sizeof(char *));
+    left_out->misshapen = wg__calloc(slots, sizeof(char *));
+    left_out->unexpected = wg__calloc(tensors, sizeof(char *));
+    if (!left_out->missing || !left_out->misshapen || !left_out->unexpected)
         return -1;
     for (int64_t i = 0; i < m->state->count; i++)
         if (match_slot(m, i, prefix, left_out) < 0 || wg_error_pending())
@@ -457,7 +446,10 @@ static int64_t get_module(wg_weights *file, const char *prefix, wg_module *modul
         status = wg__check_differences(&m.differences, file->path, "weights_get_module");
     if (status == 0)
         status = load_in_scope(&m);
-    match_end(&m);
+    wg_state_dict_free((wg_state_dict *)m.state);
+    wg__free(m.found);
+    wg__free(m.used);
+    wg__free(m.loaded);
     return status < 0 ? -1 : m.loaded_count;
 }
 

@@ -20,7 +20,8 @@ static void free_writer(wg_weights_writer *writer) {
     wg__free(writer);
 }
 
-static int fill_slots(wg_weights_writer *writer, const wg_weights_info *infos) {
+static int begin(wg_weights_writer *writer, const wg_weights_options *options,
+                 const wg_weights_info *infos) {
     writer->slots = wg__calloc((size_t)writer->count + 1, sizeof *writer->slots);
     if (!writer->slots)
         return -1;
@@ -32,13 +33,6 @@ static int fill_slots(wg_weights_writer *writer, const wg_weights_info *infos) {
         if (!writer->slots[i].name)
             return -1;
     }
-    return 0;
-}
-
-static int begin(wg_weights_writer *writer, const wg_weights_options *options,
-                 const wg_weights_info *infos) {
-    if (fill_slots(writer, infos) < 0)
-        return -1;
     if (!writer->format->put) {
         writer->output = wg__output_create(writer->path);
         if (!writer->output)
