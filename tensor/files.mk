@@ -15,6 +15,7 @@ tensor_public = \
 tensor_sources = \
 	tensor/convert.c \
 	tensor/create.c \
+	tensor/functions.def \
 	tensor/gemm/blis.c \
 	tensor/gemm/gemm.c \
 	tensor/gemm/gemm.h \
@@ -36,12 +37,10 @@ tensor_sources = \
 	tensor/ops/conv/windows.h \
 	tensor/ops/distributions/distributions.c \
 	tensor/ops/distributions/gamma_slope.c \
-	tensor/ops/elementwise/activation.c \
-	tensor/ops/elementwise/binary.c \
-	tensor/ops/elementwise/compare.c \
 	tensor/ops/elementwise/elementwise.c \
 	tensor/ops/elementwise/elementwise.h \
-	tensor/ops/elementwise/special.c \
+	tensor/ops/elementwise/functions.c \
+	tensor/ops/elementwise/ternary.c \
 	tensor/ops/elementwise/unary.c \
 	tensor/ops/fft/fft.c \
 	tensor/ops/index/advanced_index.c \

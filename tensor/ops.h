@@ -45,98 +45,291 @@ WG_API wg_tensor *wg_clamp(wg_tensor *x, double low, double high);
  * Integers and bools are copied. [scope] */
 WG_API wg_tensor *wg_nan_to_num(wg_tensor *x, double nan, double posinf, double neginf);
 
-/* ---- Functions of one operand (ops/elementwise/unary.c) ---- */
-
-/* Integers and bools are cast to f32 first, except by neg, abs and square. */
-WG_API wg_tensor *wg_neg(wg_tensor *x);        /* -x [scope; DTYPE for bool] */
-WG_API wg_tensor *wg_abs(wg_tensor *x);        /* |x|; derivative sign(x), 0 at 0 [scope] */
-WG_API wg_tensor *wg_exp(wg_tensor *x);        /* e^x [scope] */
-WG_API wg_tensor *wg_exp2(wg_tensor *x);       /* 2^x [scope] */
-WG_API wg_tensor *wg_expm1(wg_tensor *x);      /* e^x - 1, exact near 0 [scope] */
-WG_API wg_tensor *wg_log(wg_tensor *x);        /* ln x [scope] */
-WG_API wg_tensor *wg_log2(wg_tensor *x);       /* log x to the base 2 [scope] */
-WG_API wg_tensor *wg_log10(wg_tensor *x);      /* log x to the base 10 [scope] */
-WG_API wg_tensor *wg_log1p(wg_tensor *x);      /* ln(1 + x), exact near 0 [scope] */
-WG_API wg_tensor *wg_sqrt(wg_tensor *x);       /* x^(1/2) [scope] */
-WG_API wg_tensor *wg_rsqrt(wg_tensor *x);      /* x^(-1/2) [scope] */
-WG_API wg_tensor *wg_cbrt(wg_tensor *x);       /* x^(1/3), with the sign of x [scope] */
-WG_API wg_tensor *wg_reciprocal(wg_tensor *x); /* 1 / x [scope] */
-WG_API wg_tensor *wg_square(wg_tensor *x);     /* x^2; bools are cast to i64 [scope] */
-WG_API wg_tensor *wg_tanh(wg_tensor *x);       /* tanh x; derivative 1 - y^2 [scope] */
-WG_API wg_tensor *wg_sigmoid(wg_tensor *x);    /* 1 / (1 + e^-x); derivative y (1 - y) [scope] */
-WG_API wg_tensor *wg_erf(wg_tensor *x);        /* erf x; derivative 2/sqrt(pi) e^(-x^2) [scope] */
-
-/* Sign and rounding keep the dtype of integers and bools; their derivative is 0 everywhere. */
-WG_API wg_tensor *wg_sign(wg_tensor *x);  /* -1, 0 or 1; NaN of NaN, as in NumPy [scope] */
-WG_API wg_tensor *wg_floor(wg_tensor *x); /* the largest integer not above x [scope] */
-WG_API wg_tensor *wg_ceil(wg_tensor *x);  /* the smallest integer not below x [scope] */
-WG_API wg_tensor *wg_round(wg_tensor *x); /* the nearest integer, the even one of two [scope] */
-WG_API wg_tensor *wg_trunc(wg_tensor *x); /* x without its fraction [scope] */
-
-/* ---- Trigonometric, hyperbolic and special functions (ops/elementwise/special.c) ---- */
-
-/* Integers and bools are cast to f32. Angles are in radians. Outside a function's domain the result
- * is NaN. */
-WG_API wg_tensor *wg_sin(wg_tensor *x);   /* derivative cos x [scope] */
-WG_API wg_tensor *wg_cos(wg_tensor *x);   /* derivative -sin x [scope] */
-WG_API wg_tensor *wg_tan(wg_tensor *x);   /* derivative 1 + y^2 [scope] */
-WG_API wg_tensor *wg_asin(wg_tensor *x);  /* derivative 1 / sqrt(1 - x^2) [scope] */
-WG_API wg_tensor *wg_acos(wg_tensor *x);  /* derivative -1 / sqrt(1 - x^2) [scope] */
-WG_API wg_tensor *wg_atan(wg_tensor *x);  /* derivative 1 / (1 + x^2) [scope] */
-WG_API wg_tensor *wg_sinh(wg_tensor *x);  /* derivative cosh x [scope] */
-WG_API wg_tensor *wg_cosh(wg_tensor *x);  /* derivative sinh x [scope] */
-WG_API wg_tensor *wg_asinh(wg_tensor *x); /* derivative 1 / sqrt(x^2 + 1) [scope] */
-WG_API wg_tensor *wg_acosh(wg_tensor *x); /* derivative 1 / sqrt(x^2 - 1) [scope] */
-WG_API wg_tensor *wg_atanh(wg_tensor *x); /* derivative 1 / (1 - x^2) [scope] */
-
-WG_API wg_tensor *wg_erfc(wg_tensor *x);    /* 1 - erf x, exact where that is small [scope] */
-WG_API wg_tensor *wg_lgamma(wg_tensor *x);  /* ln |Gamma(x)|; derivative digamma(x) [scope] */
-WG_API wg_tensor *wg_digamma(wg_tensor *x); /* Gamma'(x) / Gamma(x); NaN at -1, -2... [scope] */
-
 /* The n-th derivative of digamma(x); infinite at 0, -1, -2... [scope; ARGUMENT for n < 0] */
 WG_API wg_tensor *wg_polygamma(int n, wg_tensor *x);
 
-/* ---- Two operands with broadcasting (ops/elementwise/binary.c) ---- */
+/* x above 0, slope x below (PyTorch's default is 0.01); derivative slope at 0. Integers and
+ * bools are cast to f32, here and by elu and softplus. [scope] */
+WG_API wg_tensor *wg_leaky_relu(wg_tensor *x, double slope);
 
-WG_API wg_tensor *wg_add(wg_tensor *a, wg_tensor *b); /* a + b; of bools: or [scope; SHAPE] */
-WG_API wg_tensor *wg_sub(wg_tensor *a, wg_tensor *b); /* a - b [scope; SHAPE, DTYPE for bools] */
-WG_API wg_tensor *wg_mul(wg_tensor *a, wg_tensor *b); /* a b; of bools: and [scope; SHAPE] */
+/* x above 0, alpha (e^x - 1) below (PyTorch's default is 1); derivative alpha at 0   (Clevert et
+ * al. 2016). [scope] */
+WG_API wg_tensor *wg_elu(wg_tensor *x, double alpha);
+
+/* log(1 + e^(beta x)) / beta, and x itself where beta x > threshold. A beta of 0 means 1 and a
+ * threshold of 0 means 20, PyTorch's defaults; pass INFINITY for no threshold.
+ * [scope; ARGUMENT for a beta that is not finite or a threshold of NaN] */
+WG_API wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold);
+
+/* Sets each element to 0 with probability p and multiplies the others by 1 / (1 - p)   (Srivastava
+ * et al. 2014). Word i of draw `offset` under `seed` decides element i, so backward draws the same
+ * mask. [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
+WG_API wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset);
+
+/* ---- Elementwise functions without options (ops/elementwise/functions.c) ---- */
+
+/* clang-format off */
+typedef enum wg_elementwise_op {
+    WG_NEG, WG_ABS, WG_SQUARE, WG_EXP, WG_EXP2, WG_EXPM1, WG_LOG, WG_LOG2, WG_LOG10, WG_LOG1P,
+    WG_SQRT, WG_RSQRT, WG_CBRT, WG_RECIPROCAL, WG_TANH, WG_SIGMOID, WG_ERF,
+    WG_SIGN, WG_FLOOR, WG_CEIL, WG_ROUND, WG_TRUNC,
+    WG_SIN, WG_COS, WG_TAN, WG_ASIN, WG_ACOS, WG_ATAN, WG_SINH, WG_COSH, WG_ASINH, WG_ACOSH,
+    WG_ATANH, WG_ERFC, WG_LGAMMA, WG_DIGAMMA,
+    WG_ADD, WG_SUB, WG_MUL, WG_DIV, WG_POW, WG_MAXIMUM, WG_MINIMUM, WG_ATAN2, WG_HYPOT,
+    WG_LOGADDEXP, WG_XLOGY, WG_REMAINDER, WG_FMOD,
+    WG_EQ, WG_NE, WG_LT, WG_LE, WG_GT, WG_GE, WG_LOGICAL_AND, WG_LOGICAL_OR, WG_LOGICAL_XOR,
+    WG_LOGICAL_NOT, WG_ISNAN, WG_ISINF, WG_ISFINITE,
+    WG_RELU, WG_GELU, WG_GELU_TANH, WG_SILU, WG_MISH, WG_LOG_SIGMOID, WG_HARDSIGMOID,
+    WG_HARDSWISH, WG_GLU, WG_SWIGLU, WG_GEGLU, WG_REGLU
+} wg_elementwise_op;
+/* clang-format on */
+
+/* Function `op` of a, or of a and b; the functions below have their contracts.
+ * [scope; ARGUMENT if there is no such function] */
+WG_API wg_tensor *wg_elementwise(wg_elementwise_op op, wg_tensor *a, wg_tensor *b);
+
+/* clang-format off */
+/* ---- Functions of one operand. Integers and bools are cast to f32 first, except by neg, abs and
+ * square. ---- */
+
+/* -x [scope; DTYPE for bool] */
+static inline wg_tensor *wg_neg(wg_tensor *x) { return wg_elementwise(WG_NEG, x, NULL); }
+/* |x|; derivative sign(x), 0 at 0 [scope] */
+static inline wg_tensor *wg_abs(wg_tensor *x) { return wg_elementwise(WG_ABS, x, NULL); }
+/* e^x [scope] */
+static inline wg_tensor *wg_exp(wg_tensor *x) { return wg_elementwise(WG_EXP, x, NULL); }
+/* 2^x [scope] */
+static inline wg_tensor *wg_exp2(wg_tensor *x) { return wg_elementwise(WG_EXP2, x, NULL); }
+/* e^x - 1, exact near 0 [scope] */
+static inline wg_tensor *wg_expm1(wg_tensor *x) { return wg_elementwise(WG_EXPM1, x, NULL); }
+/* ln x [scope] */
+static inline wg_tensor *wg_log(wg_tensor *x) { return wg_elementwise(WG_LOG, x, NULL); }
+/* log x to the base 2 [scope] */
+static inline wg_tensor *wg_log2(wg_tensor *x) { return wg_elementwise(WG_LOG2, x, NULL); }
+/* log x to the base 10 [scope] */
+static inline wg_tensor *wg_log10(wg_tensor *x) { return wg_elementwise(WG_LOG10, x, NULL); }
+/* ln(1 + x), exact near 0 [scope] */
+static inline wg_tensor *wg_log1p(wg_tensor *x) { return wg_elementwise(WG_LOG1P, x, NULL); }
+/* x^(1/2) [scope] */
+static inline wg_tensor *wg_sqrt(wg_tensor *x) { return wg_elementwise(WG_SQRT, x, NULL); }
+/* x^(-1/2) [scope] */
+static inline wg_tensor *wg_rsqrt(wg_tensor *x) { return wg_elementwise(WG_RSQRT, x, NULL); }
+/* x^(1/3), with the sign of x [scope] */
+static inline wg_tensor *wg_cbrt(wg_tensor *x) { return wg_elementwise(WG_CBRT, x, NULL); }
+/* 1 / x [scope] */
+static inline wg_tensor *wg_reciprocal(wg_tensor *x) {
+    return wg_elementwise(WG_RECIPROCAL, x, NULL);
+}
+/* x^2; bools are cast to i64 [scope] */
+static inline wg_tensor *wg_square(wg_tensor *x) { return wg_elementwise(WG_SQUARE, x, NULL); }
+/* tanh x; derivative 1 - y^2 [scope] */
+static inline wg_tensor *wg_tanh(wg_tensor *x) { return wg_elementwise(WG_TANH, x, NULL); }
+/* 1 / (1 + e^-x); derivative y (1 - y) [scope] */
+static inline wg_tensor *wg_sigmoid(wg_tensor *x) { return wg_elementwise(WG_SIGMOID, x, NULL); }
+/* erf x; derivative 2/sqrt(pi) e^(-x^2) [scope] */
+static inline wg_tensor *wg_erf(wg_tensor *x) { return wg_elementwise(WG_ERF, x, NULL); }
+
+/* ---- Sign and rounding. They keep the dtype of integers and bools; their derivative is 0. ---- */
+
+/* -1, 0 or 1; NaN of NaN, as in NumPy [scope] */
+static inline wg_tensor *wg_sign(wg_tensor *x) { return wg_elementwise(WG_SIGN, x, NULL); }
+/* the largest integer not above x [scope] */
+static inline wg_tensor *wg_floor(wg_tensor *x) { return wg_elementwise(WG_FLOOR, x, NULL); }
+/* the smallest integer not below x [scope] */
+static inline wg_tensor *wg_ceil(wg_tensor *x) { return wg_elementwise(WG_CEIL, x, NULL); }
+/* the nearest integer, the even one of two [scope] */
+static inline wg_tensor *wg_round(wg_tensor *x) { return wg_elementwise(WG_ROUND, x, NULL); }
+/* x without its fraction [scope] */
+static inline wg_tensor *wg_trunc(wg_tensor *x) { return wg_elementwise(WG_TRUNC, x, NULL); }
+
+/* ---- Trigonometric, hyperbolic and special functions. Integers and bools are cast to f32. Angles
+ * are in radians. Outside a function's domain the result is NaN. ---- */
+
+/* derivative cos x [scope] */
+static inline wg_tensor *wg_sin(wg_tensor *x) { return wg_elementwise(WG_SIN, x, NULL); }
+/* derivative -sin x [scope] */
+static inline wg_tensor *wg_cos(wg_tensor *x) { return wg_elementwise(WG_COS, x, NULL); }
+/* derivative 1 + y^2 [scope] */
+static inline wg_tensor *wg_tan(wg_tensor *x) { return wg_elementwise(WG_TAN, x, NULL); }
+/* derivative 1 / sqrt(1 - x^2) [scope] */
+static inline wg_tensor *wg_asin(wg_tensor *x) { return wg_elementwise(WG_ASIN, x, NULL); }
+/* derivative -1 / sqrt(1 - x^2) [scope] */
+static inline wg_tensor *wg_acos(wg_tensor *x) { return wg_elementwise(WG_ACOS, x, NULL); }
+/* derivative 1 / (1 + x^2) [scope] */
+static inline wg_tensor *wg_atan(wg_tensor *x) { return wg_elementwise(WG_ATAN, x, NULL); }
+/* derivative cosh x [scope] */
+static inline wg_tensor *wg_sinh(wg_tensor *x) { return wg_elementwise(WG_SINH, x, NULL); }
+/* derivative sinh x [scope] */
+static inline wg_tensor *wg_cosh(wg_tensor *x) { return wg_elementwise(WG_COSH, x, NULL); }
+/* derivative 1 / sqrt(x^2 + 1) [scope] */
+static inline wg_tensor *wg_asinh(wg_tensor *x) { return wg_elementwise(WG_ASINH, x, NULL); }
+/* derivative 1 / sqrt(x^2 - 1) [scope] */
+static inline wg_tensor *wg_acosh(wg_tensor *x) { return wg_elementwise(WG_ACOSH, x, NULL); }
+/* derivative 1 / (1 - x^2) [scope] */
+static inline wg_tensor *wg_atanh(wg_tensor *x) { return wg_elementwise(WG_ATANH, x, NULL); }
+
+/* 1 - erf x, exact where that is small [scope] */
+static inline wg_tensor *wg_erfc(wg_tensor *x) { return wg_elementwise(WG_ERFC, x, NULL); }
+/* ln |Gamma(x)|; derivative digamma(x) [scope] */
+static inline wg_tensor *wg_lgamma(wg_tensor *x) { return wg_elementwise(WG_LGAMMA, x, NULL); }
+/* Gamma'(x) / Gamma(x); NaN at -1, -2... [scope] */
+static inline wg_tensor *wg_digamma(wg_tensor *x) { return wg_elementwise(WG_DIGAMMA, x, NULL); }
+
+/* ---- Two operands with broadcasting ---- */
+
+/* a + b; of bools: or [scope; SHAPE] */
+static inline wg_tensor *wg_add(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_ADD, a, b); }
+/* a - b [scope; SHAPE, DTYPE for bools] */
+static inline wg_tensor *wg_sub(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_SUB, a, b); }
+/* a b; of bools: and [scope; SHAPE] */
+static inline wg_tensor *wg_mul(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_MUL, a, b); }
 
 /* a / b, true division: integers are cast to f32. [scope; SHAPE] */
-WG_API wg_tensor *wg_div(wg_tensor *a, wg_tensor *b);
+static inline wg_tensor *wg_div(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_DIV, a, b); }
 
 /* a^b; integers are cast to f32. da = b a^(b-1), db = a^b log a (0 where a = 0 and b >= 0, as in
  * PyTorch). [scope; SHAPE] */
-WG_API wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b);
+static inline wg_tensor *wg_pow(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_POW, a, b); }
 
 /* The larger or the smaller of a and b; NaN if either is NaN. At ties each gets half of the
  * gradient. [scope; SHAPE] */
-WG_API wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b);
-WG_API wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b);
+static inline wg_tensor *wg_maximum(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_MAXIMUM, a, b);
+}
+static inline wg_tensor *wg_minimum(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_MINIMUM, a, b);
+}
 
 /* The angle of the point (b, a), from -pi to pi; integers are cast to f32. da = b / (a^2 + b^2),
  * db = -a / (a^2 + b^2), computed without overflow, and NaN at (0, 0). [scope; SHAPE] */
-WG_API wg_tensor *wg_atan2(wg_tensor *a, wg_tensor *b);
+static inline wg_tensor *wg_atan2(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_ATAN2, a, b);
+}
 
 /* sqrt(a^2 + b^2) without overflow of the squares; integers are cast to f32. The derivative at (0,
  * 0) is NaN, as in PyTorch. [scope; SHAPE] */
-WG_API wg_tensor *wg_hypot(wg_tensor *a, wg_tensor *b);
+static inline wg_tensor *wg_hypot(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_HYPOT, a, b);
+}
 
 /* ln(e^a + e^b) without overflow; integers are cast to f32. [scope; SHAPE] */
-WG_API wg_tensor *wg_logaddexp(wg_tensor *a, wg_tensor *b);
+static inline wg_tensor *wg_logaddexp(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_LOGADDEXP, a, b);
+}
 
 /* a ln b, and 0 where a is 0 (but NaN where b is NaN); integers are cast to f32. da = ln b, 0 where
  * a = 0 and b <= 0; db = a / b. [scope; SHAPE] */
-WG_API wg_tensor *wg_xlogy(wg_tensor *a, wg_tensor *b);
+static inline wg_tensor *wg_xlogy(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_XLOGY, a, b);
+}
 
 /* The remainder of a division. remainder: a - b floor(a / b), with the sign of b, as Python's %.
  * fmod: a - b trunc(a / b), with the sign of a, as C's %. Division by 0 gives NaN for floats and an
  * error for integers. da = 1, db = the negative of the rounded quotient.
  * [scope; SHAPE, DTYPE for bools, ARGUMENT for an integer divided by 0] */
-WG_API wg_tensor *wg_remainder(wg_tensor *a, wg_tensor *b);
-WG_API wg_tensor *wg_fmod(wg_tensor *a, wg_tensor *b);
+static inline wg_tensor *wg_remainder(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_REMAINDER, a, b);
+}
+static inline wg_tensor *wg_fmod(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_FMOD, a, b);
+}
 
-/* ---- Three operands with broadcasting, in one pass (ops/elementwise/binary.c) ---- */
+/* ---- Comparison and logic: bool results, no gradient ---- */
+
+/* a == b [scope; SHAPE] */
+static inline wg_tensor *wg_eq(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_EQ, a, b); }
+/* a != b [scope; SHAPE] */
+static inline wg_tensor *wg_ne(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_NE, a, b); }
+/* a <  b [scope; SHAPE] */
+static inline wg_tensor *wg_lt(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_LT, a, b); }
+/* a <= b [scope; SHAPE] */
+static inline wg_tensor *wg_le(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_LE, a, b); }
+/* a >  b [scope; SHAPE] */
+static inline wg_tensor *wg_gt(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_GT, a, b); }
+/* a >= b [scope; SHAPE] */
+static inline wg_tensor *wg_ge(wg_tensor *a, wg_tensor *b) { return wg_elementwise(WG_GE, a, b); }
+
+/* Logic on the truth (!= 0) of any dtype. [scope; SHAPE] */
+static inline wg_tensor *wg_logical_and(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_LOGICAL_AND, a, b);
+}
+static inline wg_tensor *wg_logical_or(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_LOGICAL_OR, a, b);
+}
+static inline wg_tensor *wg_logical_xor(wg_tensor *a, wg_tensor *b) {
+    return wg_elementwise(WG_LOGICAL_XOR, a, b);
+}
+static inline wg_tensor *wg_logical_not(wg_tensor *x) {
+    return wg_elementwise(WG_LOGICAL_NOT, x, NULL);
+}
+
+/* x is NaN [scope] */
+static inline wg_tensor *wg_isnan(wg_tensor *x) { return wg_elementwise(WG_ISNAN, x, NULL); }
+/* x is inf or -inf [scope] */
+static inline wg_tensor *wg_isinf(wg_tensor *x) { return wg_elementwise(WG_ISINF, x, NULL); }
+/* neither NaN nor infinite [scope] */
+static inline wg_tensor *wg_isfinite(wg_tensor *x) { return wg_elementwise(WG_ISFINITE, x, NULL); }
+
+/* ---- Activation functions ---- */
+
+/* max(x, 0), which keeps the dtype of integers; derivative 0 at 0. The functions below cast
+ * integers and bools to f32. [scope] */
+static inline wg_tensor *wg_relu(wg_tensor *x) { return wg_elementwise(WG_RELU, x, NULL); }
+
+/* x Phi(x) = x/2 (1 + erf(x / sqrt 2))   (Hendrycks & Gimpel 2016), the form of BERT. [scope] */
+static inline wg_tensor *wg_gelu(wg_tensor *x) { return wg_elementwise(WG_GELU, x, NULL); }
+
+/* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the form of GPT-2. [scope] */
+static inline wg_tensor *wg_gelu_tanh(wg_tensor *x) {
+    return wg_elementwise(WG_GELU_TANH, x, NULL);
+}
+
+/* x / (1 + e^-x), also known as swish   (Ramachandran et al. 2017), the form of LLaMA. NaN at -inf,
+ * as in PyTorch. [scope] */
+static inline wg_tensor *wg_silu(wg_tensor *x) { return wg_elementwise(WG_SILU, x, NULL); }
+
+/* x tanh(log(1 + e^x))   (Misra 2020). NaN at -inf, as in PyTorch. [scope] */
+static inline wg_tensor *wg_mish(wg_tensor *x) { return wg_elementwise(WG_MISH, x, NULL); }
+
+/* log(1 / (1 + e^-x)), without overflow: PyTorch's logsigmoid. [scope] */
+static inline wg_tensor *wg_log_sigmoid(wg_tensor *x) {
+    return wg_elementwise(WG_LOG_SIGMOID, x, NULL);
+}
+
+/* x/6 + 1/2 limited to [0, 1]; derivative 0 at -3 and 3, as in PyTorch. [scope] */
+static inline wg_tensor *wg_hardsigmoid(wg_tensor *x) {
+    return wg_elementwise(WG_HARDSIGMOID, x, NULL);
+}
+
+/* x hardsigmoid(x)   (Howard et al. 2019); derivative 0 at -3 and 1 at 3, the values beyond these
+ * kinks; NaN at -inf. [scope] */
+static inline wg_tensor *wg_hardswish(wg_tensor *x) {
+    return wg_elementwise(WG_HARDSWISH, x, NULL);
+}
+
+/* ---- Gated units, f(gate) value, of equal shapes   (Shazeer 2020). Fused. PyTorch's glu(x, axis)
+ * is wg_glu of the second half of x and the first; wg_chunk gives the halves. ---- */
+
+/* f: sigmoid [scope; SHAPE] */
+static inline wg_tensor *wg_glu(wg_tensor *gate, wg_tensor *value) {
+    return wg_elementwise(WG_GLU, gate, value);
+}
+/* f: silu [scope; SHAPE] */
+static inline wg_tensor *wg_swiglu(wg_tensor *gate, wg_tensor *value) {
+    return wg_elementwise(WG_SWIGLU, gate, value);
+}
+/* f: gelu [scope; SHAPE] */
+static inline wg_tensor *wg_geglu(wg_tensor *gate, wg_tensor *value) {
+    return wg_elementwise(WG_GEGLU, gate, value);
+}
+/* f: relu [scope; SHAPE] */
+static inline wg_tensor *wg_reglu(wg_tensor *gate, wg_tensor *value) {
+    return wg_elementwise(WG_REGLU, gate, value);
+}
+
+/* clang-format on */
+
+/* ---- Three operands with broadcasting, in one pass (ops/elementwise/ternary.c) ---- */
 
 /* a + weight (b - a): a at weight 0, b at weight 1. Integers are cast to f32. [scope; SHAPE] */
 WG_API wg_tensor *wg_lerp(wg_tensor *a, wg_tensor *b, wg_tensor *weight);
@@ -148,85 +341,13 @@ WG_API wg_tensor *wg_addcmul(wg_tensor *x, wg_tensor *a, wg_tensor *b, double va
 /* x + value a / b, true division: integers are cast to f32. [scope; SHAPE] */
 WG_API wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value);
 
-/* ---- Comparison and logic: bool results, no gradient (ops/elementwise/compare.c) ---- */
-
-WG_API wg_tensor *wg_eq(wg_tensor *a, wg_tensor *b); /* a == b [scope; SHAPE] */
-WG_API wg_tensor *wg_ne(wg_tensor *a, wg_tensor *b); /* a != b [scope; SHAPE] */
-WG_API wg_tensor *wg_lt(wg_tensor *a, wg_tensor *b); /* a <  b [scope; SHAPE] */
-WG_API wg_tensor *wg_le(wg_tensor *a, wg_tensor *b); /* a <= b [scope; SHAPE] */
-WG_API wg_tensor *wg_gt(wg_tensor *a, wg_tensor *b); /* a >  b [scope; SHAPE] */
-WG_API wg_tensor *wg_ge(wg_tensor *a, wg_tensor *b); /* a >= b [scope; SHAPE] */
-
-/* Logic on the truth (!= 0) of any dtype. [scope; SHAPE] */
-WG_API wg_tensor *wg_logical_and(wg_tensor *a, wg_tensor *b);
-WG_API wg_tensor *wg_logical_or(wg_tensor *a, wg_tensor *b);
-WG_API wg_tensor *wg_logical_xor(wg_tensor *a, wg_tensor *b);
-WG_API wg_tensor *wg_logical_not(wg_tensor *x);
-
-WG_API wg_tensor *wg_isnan(wg_tensor *x);    /* x is NaN [scope] */
-WG_API wg_tensor *wg_isinf(wg_tensor *x);    /* x is inf or -inf [scope] */
-WG_API wg_tensor *wg_isfinite(wg_tensor *x); /* neither NaN nor infinite [scope] */
-
-/* ---- Choosing by a condition (ops/elementwise/compare.c) ---- */
+/* ---- Choosing by a condition (ops/elementwise/ternary.c) ---- */
 
 /* condition ? a : b, all three broadcast; condition is bool. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_where(wg_tensor *condition, wg_tensor *a, wg_tensor *b);
 
 /* `value` where the bool mask, broadcast to x, is true, and x elsewhere. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value);
-
-/* ---- Activation functions (ops/elementwise/activation.c) ---- */
-
-/* max(x, 0), which keeps the dtype of integers; derivative 0 at 0. [scope] */
-WG_API wg_tensor *wg_relu(wg_tensor *x);
-
-/* x above 0, slope x below (PyTorch's default is 0.01); derivative slope at 0. This function and
- * those below cast integers and bools to f32. [scope] */
-WG_API wg_tensor *wg_leaky_relu(wg_tensor *x, double slope);
-
-/* x above 0, alpha (e^x - 1) below (PyTorch's default is 1); derivative alpha at 0   (Clevert et
- * al. 2016). [scope] */
-WG_API wg_tensor *wg_elu(wg_tensor *x, double alpha);
-
-/* x Phi(x) = x/2 (1 + erf(x / sqrt 2))   (Hendrycks & Gimpel 2016), the form of BERT. [scope] */
-WG_API wg_tensor *wg_gelu(wg_tensor *x);
-
-/* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the form of GPT-2. [scope] */
-WG_API wg_tensor *wg_gelu_tanh(wg_tensor *x);
-
-/* x / (1 + e^-x), also known as swish   (Ramachandran et al. 2017), the form of LLaMA. NaN at -inf,
- * as in PyTorch. [scope] */
-WG_API wg_tensor *wg_silu(wg_tensor *x);
-
-/* x tanh(log(1 + e^x))   (Misra 2020). NaN at -inf, as in PyTorch. [scope] */
-WG_API wg_tensor *wg_mish(wg_tensor *x);
-
-/* log(1 + e^(beta x)) / beta, and x itself where beta x > threshold. A beta of 0 means 1 and a
- * threshold of 0 means 20, PyTorch's defaults; pass INFINITY for no threshold.
- * [scope; ARGUMENT for a beta that is not finite or a threshold of NaN] */
-WG_API wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold);
-
-/* log(1 / (1 + e^-x)), without overflow: PyTorch's logsigmoid. [scope] */
-WG_API wg_tensor *wg_log_sigmoid(wg_tensor *x);
-
-/* x/6 + 1/2 limited to [0, 1]; derivative 0 at -3 and 3, as in PyTorch. [scope] */
-WG_API wg_tensor *wg_hardsigmoid(wg_tensor *x);
-
-/* x hardsigmoid(x)   (Howard et al. 2019); derivative 0 at -3 and 1 at 3, the values beyond these
- * kinks; NaN at -inf. [scope] */
-WG_API wg_tensor *wg_hardswish(wg_tensor *x);
-
-/* Gated units, f(gate) value, of equal shapes   (Shazeer 2020). Fused. PyTorch's glu(x, axis) is
- * wg_glu of the second half of x and the first; wg_chunk gives the halves. */
-WG_API wg_tensor *wg_glu(wg_tensor *gate, wg_tensor *value);    /* f: sigmoid [scope; SHAPE] */
-WG_API wg_tensor *wg_swiglu(wg_tensor *gate, wg_tensor *value); /* f: silu [scope; SHAPE] */
-WG_API wg_tensor *wg_geglu(wg_tensor *gate, wg_tensor *value);  /* f: gelu [scope; SHAPE] */
-WG_API wg_tensor *wg_reglu(wg_tensor *gate, wg_tensor *value);  /* f: relu [scope; SHAPE] */
-
-/* Sets each element to 0 with probability p and multiplies the others by 1 / (1 - p)   (Srivastava
- * et al. 2014). Word i of draw `offset` under `seed` decides element i, so backward draws the same
- * mask. [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
-WG_API wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset);
 
 /* ---- Views: no element is copied (ops/shape/view.c) ---- */
 

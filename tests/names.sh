@@ -17,6 +17,7 @@ trap 'rm -rf "$work"' EXIT
 "$wengert" gradcheck --list | sed -n 's/^| `\([^`]*\)`.*/\1/p' >"$work/ops" || exit 1
 
 awk -f "$source/tests/declared.awk" "$source"/*/*.h "$source"/*/*/*.h >"$work/declared"
+sed -n 's/^static inline wg_tensor \*\(wg_[a-z0-9_]*\)(.*/function \1/p' "$source/tensor/ops.h" >>"$work/declared"
 
 LC_ALL=C awk -v faults="$work/faults" -v ops="$work/ops" '
     function matches(name, pattern,    parts, count, i, at) { # of * alone

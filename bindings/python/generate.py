@@ -72,7 +72,7 @@ def contracts():
     for header in public_headers() + ["base/api.h"]:
         text = (SOURCE / header).read_text(encoding="utf-8")
         comment, since = "", 0
-        for match in re.finditer(r"/\*(.*?)\*/|WG_API [^;]*?\b(wg_\w+)\([^;]*;", text, re.S):
+        for match in re.finditer(r"/\*(.*?)\*/|(?:WG_API|static inline) [^;]*?\b(wg_\w+)\([^;]*;(?: *\})?", text, re.S):
             if match.group(2):
                 behind = re.match(r"[ \t]*/\*(.*?)\*/", text[match.end():], re.S)
                 near = "\n\n" not in text[since:match.start()] or not comment
@@ -262,12 +262,14 @@ def type_name(kind):
 class Headers:
     def __init__(self):
         self.structs, self.enums, self.functions, self.callbacks = {}, {}, {}, {}
-        self.aliases, self.order = {}, []
+        self.aliases, self.order, self.elementwise = {}, [], {}
         for name, kind, storage in Reader(preprocessed()).declarations():
             if "typedef" in storage:
                 self.typedef(name, kind)
             elif isinstance(kind, Function) and re.match("wg_(?!_)", name) and "static" not in storage:
                 self.functions[name] = kind
+            elif isinstance(kind, Function) and name.upper() in self.enums.get("wg_elementwise_op", {}):
+                self.elementwise[name] = kind  # inline, upon wg_elementwise
             elif isinstance(kind, Struct):
                 self.struct(kind.name, kind)
             elif isinstance(kind, Enum):
@@ -354,6 +356,9 @@ def write_api(headers):
     for name, function in sorted(headers.functions.items()):
         out.append('    "%s": (%s, [%s]),' % (name, headers.ctype(function.result),
                                               ", ".join(headers.parameters(function))))
+    out.append("}\n\n# Inline functions: the operation of wg_elementwise, and how many operands it has.\nELEMENTWISE = {")
+    for name, function in sorted(headers.elementwise.items()):
+        out.append('    "%s": ["%s", %d],' % (name, name.upper(), len(function.parameters)))
     out.append("}\n")
     text = "\n".join(out)
     used = sorted(set(re.findall(r"\b(?:c_[a-z0-9_]+|CFUNCTYPE|Structure)\b", text)) & set(dir(ctypes)))
@@ -578,8 +583,8 @@ def op_functions(headers):
     """The functions of the op headers that give tensors, or write one in place."""
     for header in OP_HEADERS:
         text = (SOURCE / header).read_text(encoding="utf-8")
-        for name in re.findall(r"WG_API [^;(]*?\b(wg_\w+)\(", text):
-            function = headers.functions[name]
+        for name in re.findall(r"(?:WG_API|static inline) [^;(]*?\b(wg_\w+)\(", text):
+            function = headers.functions.get(name) or headers.elementwise[name]
             gives = type_name(function.result) == ("wg_tensor", 1) or any(
                 type_name(p.type) == ("wg_tensor", 2) and not p.type.to.const
                 for p in function.parameters)

@@ -325,11 +325,12 @@ function print_line(text) {
             print code " " doxygen_remark(remark)
         else
             print code
-    } else if (ended && statement ~ /^WG_API/ && statement ~ /;$/ && statement !~ /\{/ &&
-               match(statement, /wg_[a-z0-9_]+\(/)) {
+    } else if (ended && (statement ~ /^WG_API/ && statement ~ /;$/ && statement !~ /\{/ ||
+                         statement ~ /^static inline wg_tensor.*\{/) && match(statement, /wg_[a-z0-9_]+\(/)) {
         shared++
         names[shared] = substr(statement, RSTART, RLENGTH - 1)
-        sub(/^WG_API */, "", statement)
+        sub(/^(WG_API|static inline) */, "", statement)
+        sub(/ *\{.*/, ";", statement)
         sub(/WG_COLD */, "", statement)
         sub(/ *WG_PRINTF\([^)]*\)/, "", statement)
         prototypes[shared] = statement

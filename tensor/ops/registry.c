@@ -6,10 +6,8 @@
 
 static const wg__op_table *const tables[] = {
     &wg__ops_unary,
-    &wg__ops_special,
-    &wg__ops_binary,
-    &wg__ops_compare,
-    &wg__ops_activation,
+    &wg__ops_functions,
+    &wg__ops_ternary,
     &wg__ops_view,
     &wg__ops_slice,
     &wg__ops_arrange,
@@ -58,7 +56,7 @@ const wg_op *wg_op_at(int index) {
         return NULL;
     for (int i = 0; tables[i]; index -= tables[i]->count, i++)
         if (index < tables[i]->count)
-            return tables[i]->ops[index];
+            return tables[i]->ops ? tables[i]->ops[index] : &wg__elementwise_ops[index];
     return NULL;
 }
 

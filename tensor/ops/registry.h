@@ -5,10 +5,9 @@
 #include "tensor/internal.h"
 
 extern const wg__op_table wg__ops_unary;
-extern const wg__op_table wg__ops_special;
-extern const wg__op_table wg__ops_binary;
-extern const wg__op_table wg__ops_compare;
-extern const wg__op_table wg__ops_activation;
+extern const wg_op wg__elementwise_ops[]; /* those of wg__ops_functions */
+extern const wg__op_table wg__ops_functions;
+extern const wg__op_table wg__ops_ternary;
 extern const wg__op_table wg__ops_view;
 extern const wg__op_table wg__ops_slice;
 extern const wg__op_table wg__ops_arrange;

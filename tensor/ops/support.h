@@ -78,8 +78,7 @@ static inline wg_tensor *wg__plus(wg_tensor *a, wg_tensor *b) {
     return !a ? b : !b ? a : wg_add(a, b);
 }
 
-/* The derivative of ln Gamma(x), and that of order n > 0 of that (ops/elementwise/special.c). */
-double wg__digamma(double x);
+/* The derivative of order n of digamma(x) (ops/elementwise/unary.c). */
 double wg__polygamma(int n, double x);
 
 /* dx/da of a sample x of the gamma distribution of concentration a and rate 1, of one shape; it can

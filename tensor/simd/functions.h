@@ -1,59 +1,20 @@
-/* Elementwise functions and their derivatives (simd.h lists them). */
+/* Elementwise functions and their derivatives: the formulas of functions.def. */
 
-typedef void (*map_blocks)(int64_t blocks, const real *x, real *y);
-typedef void (*pair_blocks)(int64_t blocks, const real *a, const real *b, real *y);
-
-static inline void map(int64_t n, const real *x, real *y, map_blocks run) {
-    int64_t blocks = n / LANES, rest = n % LANES;
-    run(blocks, x, y);
-    if (rest) {
-        real padded[LANES] = {0};
-        memcpy(padded, x + blocks * LANES, (size_t)rest * sizeof(real));
-        run(1, padded, padded);
-        memcpy(y + blocks * LANES, padded, (size_t)rest * sizeof(real));
-    }
+static inline vector all(real value) {
+    return value + (vector){0};
 }
 
-static inline void map_pair(int64_t n, const real *a, const real *b, real *y, pair_blocks run) {
-    int64_t blocks = n / LANES, rest = n % LANES;
-    run(blocks, a, b, y);
-    if (rest) {
-        real padded_a[LANES] = {0}, padded_b[LANES] = {0};
-        memcpy(padded_a, a + blocks * LANES, (size_t)rest * sizeof(real));
-        memcpy(padded_b, b + blocks * LANES, (size_t)rest * sizeof(real));
-        run(1, padded_a, padded_b, padded_a);
-        memcpy(y + blocks * LANES, padded_a, (size_t)rest * sizeof(real));
-    }
+static inline vector magnitude(vector x) {
+    return choose(x < all(0), -x, x);
 }
 
-/* The body of a block must not be inlined twice, or the compiler might contract the products and
- * sums of the two copies differently. */
-#define WG__MAP(name, formula)                                                                     \
-    __attribute__((noinline)) static void name##_blocks(int64_t blocks, const real *from,          \
-                                                        real *to) {                                \
-        for (int64_t i = 0; i < blocks; i++) {                                                     \
-            vector x = load(from + i * LANES);                                                     \
-            store(to + i * LANES, formula);                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void map_##name(int64_t n, const void *x, void *y) {                                    \
-        map(n, x, y, name##_blocks);                                                               \
-    }
+static inline vector without_sign(vector x) {
+    return (vector)((lanes)x & ~(lanes)-all(0));
+}
 
-#define WG__OF_TWO(name, function, first, second, formula)                                         \
-    __attribute__((noinline)) static void name##_blocks(int64_t blocks, const real *from_first,    \
-                                                        const real *from_second, real *to) {       \
-        for (int64_t i = 0; i < blocks; i++) {                                                     \
-            vector first = load(from_first + i * LANES), second = load(from_second + i * LANES);   \
-            store(to + i * LANES, formula);                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void function(int64_t n, const void *from_first, const void *from_second, void *to) {   \
-        map_pair(n, from_first, from_second, to, name##_blocks);                                   \
-    }
-
-#define WG__VJP(name, formula) WG__OF_TWO(name##_vjp, vjp_##name, x, dy, formula)
-#define WG__PAIR(name, formula) WG__OF_TWO(name, pair_##name, a, b, formula)
+static inline vector sign_of(vector x) {
+    return choose(x > all(0), all(1), choose(x < all(0), all(-1), choose(x == x, all(0), x)));
+}
 
 static inline vector sigmoid(vector x) {
     return (real)1 / ((real)1 + vector_exp(-x));
@@ -199,15 +160,10 @@ static inline vector gelu_tanh_slope(vector x) {
 
 /* ---- Large arguments, where SLEEF's functions overflow although the result would not ---- */
 
-static inline vector magnitude_of(vector x) {
-    const vector zero = {0};
-    return choose(x < zero, -x, x);
-}
-
 /* e^|x| / 2, which is |sinh x| and cosh x for large |x|; a product of e^(|x|/2), which does not
  * overflow, with itself. */
 static inline vector half_exp(vector x) {
-    const vector root = vector_exp((real)0.5 * magnitude_of(x));
+    const vector root = vector_exp((real)0.5 * magnitude(x));
     return (real)0.5 * root * root;
 }
 
@@ -215,7 +171,7 @@ static inline vector half_exp(vector x) {
 
 static inline vector sinh_anywhere(vector x) {
     const vector zero = {0}, near = vector_sinh(x);
-    const lanes is_far = magnitude_of(x) > FAR_EXPONENT;
+    const lanes is_far = magnitude(x) > FAR_EXPONENT;
     if (!any(is_far))
         return near;
     const vector far = half_exp(x);
@@ -224,7 +180,7 @@ static inline vector sinh_anywhere(vector x) {
 
 static inline vector cosh_anywhere(vector x) {
     const vector near = vector_cosh(x);
-    const lanes is_far = magnitude_of(x) > FAR_EXPONENT;
+    const lanes is_far = magnitude(x) > FAR_EXPONENT;
     return any(is_far) ? choose(is_far, half_exp(x), near) : near;
 }
 
@@ -232,12 +188,12 @@ static inline vector cosh_anywhere(vector x) {
 #define FAR_ROOT ((real)(WG__BITS == 32 ? 1e18 : 1e150))
 
 static inline vector log_of_twice(vector x) {
-    return vector_log(magnitude_of(x)) + (real)M_LN2;
+    return vector_log(magnitude(x)) + (real)M_LN2;
 }
 
 static inline vector asinh_anywhere(vector x) {
     const vector zero = {0}, near = vector_asinh(x);
-    const lanes is_far = magnitude_of(x) > FAR_ROOT;
+    const lanes is_far = magnitude(x) > FAR_ROOT;
     if (!any(is_far))
         return near;
     const vector far = log_of_twice(x);
@@ -300,7 +256,7 @@ static inline vector minus_product(vector a, vector q, vector b) {
 static inline vector vector_fmod(vector a, vector b) {
     const real rounding = WG__BITS == 32 ? (real)0x1p23 : (real)0x1p52;
     const real limit = WG__BITS == 32 ? (real)0x1p21 : (real)0x1p50;
-    const vector zero = {0}, dividend = magnitude_of(a), divisor = magnitude_of(b);
+    const vector zero = {0}, dividend = magnitude(a), divisor = magnitude(b);
     const vector quotient = dividend / divisor;
     if (any(~((quotient < limit) & (divisor < (real)INFINITY))))
         return fmod_of_lanes(a, b);
@@ -362,13 +318,17 @@ static inline vector vector_digamma(vector x) {
     return choose(mirrored, choose(offset == zero, pole, below), y);
 }
 
-/* x^-s from 1 / x, for s from 1 to 4. */
+/* x^-s from 1 / x, for s from 1 on. */
 static inline vector power_of_inverse(vector inverse, int s) {
     const vector square = inverse * inverse;
-    return s == 1 ? inverse : s == 2 ? square : s == 3 ? square * inverse : square * square;
+    return s == 1   ? inverse
+           : s == 2 ? square
+           : s == 3 ? square * inverse
+           : s == 4 ? square * square
+                    : vector_pow(inverse, all((real)s));
 }
 
-/* Hurwitz's zeta function, the sum of (x + k)^-s from k = 0, for x > 0 and s from 2 to 4. Terms are
+/* Hurwitz's zeta function, the sum of (x + k)^-s from k = 0, for x > 0 and s from 2 on. Terms are
  * added until the Euler-Maclaurin formula, in B_2k / (2k)! s (s + 1)...(s + 2k - 2) x^(-s - 2k +
  * 1), is exact to double precision for the rest. */
 __attribute__((noinline)) static vector zeta_of_positive(int s, vector x) {
@@ -421,49 +381,19 @@ static inline vector zeta(int s, vector x) {
     return choose(inside, both, choose(negative, pole, y));
 }
 
-/* (-1)^(n+1) n! zeta(n + 1, x), for n from 1 to 3. */
+/* (-1)^(n+1) n! zeta(n + 1, x), and digamma for n = 0. */
 static inline vector polygamma_of(int n, vector x) {
-    const real size = n == 3 ? (real)6 : n == 2 ? (real)-2 : (real)1;
-    return size * zeta(n + 1, x);
+    real size = n % 2 ? 1 : -1;
+    for (int k = 2; k <= n; k++)
+        size *= (real)k;
+    return n == 0 ? vector_digamma(x) : size * zeta(n + 1, x);
 }
 #endif
-
-WG__MAP(exp, vector_exp(x))
-WG__MAP(exp2, vector_exp2(x))
-WG__MAP(expm1, vector_expm1(x))
-WG__MAP(log, vector_log(x))
-WG__MAP(log2, vector_log2(x))
-WG__MAP(log10, vector_log10(x))
-WG__MAP(log1p, log1p_anywhere(x))
-WG__MAP(sin, vector_sin(x))
-WG__MAP(cos, vector_cos(x))
-WG__MAP(tan, vector_tan(x))
-WG__MAP(asin, vector_asin(x))
-WG__MAP(acos, vector_acos(x))
-WG__MAP(atan, vector_atan(x))
-WG__MAP(sinh, sinh_anywhere(x))
-WG__MAP(cosh, cosh_anywhere(x))
-WG__MAP(tanh, vector_tanh(x))
-WG__MAP(asinh, asinh_anywhere(x))
-WG__MAP(acosh, acosh_anywhere(x))
-WG__MAP(atanh, vector_atanh(x))
-WG__MAP(cbrt, vector_cbrt(x))
-WG__MAP(erf, erf_of(x))
-WG__MAP(erfc, vector_erfc(x))
-WG__MAP(lgamma, lgamma_anywhere(x))
-WG__MAP(rsqrt, (real)1 / square_root(x))
-WG__MAP(floor, vector_floor(x))
-WG__MAP(ceil, vector_ceil(x))
-WG__MAP(rint, vector_rint(x))
-WG__MAP(trunc, vector_trunc(x))
-WG__MAP(sigmoid, sigmoid(x))
-WG__MAP(gelu, (x * standard_normal(x).cdf))
-WG__MAP(gelu_tanh, (x * gelu_tanh_gate(x).at))
 
 /* max + log(1 + e^-|a - b|). The case a = b also covers equal infinities, whose difference is
  * NaN. */
 static inline vector logaddexp(vector a, vector b) {
-    const vector apart = choose(a > b, a, b) + vector_log1p(vector_exp(-magnitude_of(a - b)));
+    const vector apart = choose(a > b, a, b) + vector_log1p(vector_exp(-magnitude(a - b)));
     return choose(a == b, a + (real)M_LN2, apart);
 }
 
@@ -472,74 +402,7 @@ static inline vector xlogy(vector a, vector b) {
     return choose(b != b, b, choose(a == zero, zero, a * vector_log(b)));
 }
 
-WG__PAIR(pow, vector_pow(a, b))
-WG__PAIR(atan2, vector_atan2(a, b))
-WG__PAIR(hypot, vector_hypot(a, b))
-WG__PAIR(logaddexp, logaddexp(a, b))
-WG__PAIR(xlogy, xlogy(a, b))
-WG__PAIR(fmod, vector_fmod(a, b))
-WG__PAIR(remainder, vector_remainder(a, b))
-
-WG__VJP(tanh, (dy * ((real)1 - x * x)))
-WG__VJP(sigmoid, (dy * x * ((real)1 - x)))
-WG__VJP(erf, dy *(real)M_2_SQRTPI *vector_exp(-x *x))
-WG__VJP(gelu, (dy * gelu_slope(x)))
-WG__VJP(gelu_tanh, (dy * gelu_tanh_slope(x)))
-
-/* ---- Activations ----
- *
- * Activation functions, their derivatives, and the gated units made of them (simd.h lists them). */
-
-/* As WG__MAP and WG__VJP, for functions of x and two scalars a and b. */
-#define WG__MAP_BY(name, formula)                                                                  \
-    __attribute__((noinline)) static void name##_blocks(int64_t blocks, real a, real b,            \
-                                                        const real *from, real *to) {              \
-        (void)a, (void)b;                                                                          \
-        for (int64_t i = 0; i < blocks; i++) {                                                     \
-            vector x = load(from + i * LANES);                                                     \
-            store(to + i * LANES, formula);                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void map_##name(int64_t n, double a, double b, const void *x, void *y) {                \
-        int64_t blocks = n / LANES, rest = n % LANES;                                              \
-        name##_blocks(blocks, (real)a, (real)b, x, y);                                             \
-        if (rest) {                                                                                \
-            real padded[LANES] = {0};                                                              \
-            memcpy(padded, (const real *)x + blocks * LANES, (size_t)rest * sizeof(real));         \
-            name##_blocks(1, (real)a, (real)b, padded, padded);                                    \
-            memcpy((real *)y + blocks * LANES, padded, (size_t)rest * sizeof(real));               \
-        }                                                                                          \
-    }
-
-#define WG__VJP_BY(name, formula)                                                                  \
-    __attribute__((noinline)) static void name##_vjp_blocks(                                       \
-        int64_t blocks, real a, real b, const real *from, const real *from_dy, real *to) {         \
-        (void)a, (void)b;                                                                          \
-        for (int64_t i = 0; i < blocks; i++) {                                                     \
-            vector x = load(from + i * LANES), dy = load(from_dy + i * LANES);                     \
-            store(to + i * LANES, formula);                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void vjp_##name(int64_t n, double a, double b, const void *x, const void *dy,           \
-                           void *dx) {                                                             \
-        int64_t blocks = n / LANES, rest = n % LANES;                                              \
-        name##_vjp_blocks(blocks, (real)a, (real)b, x, dy, dx);                                    \
-        if (rest) {                                                                                \
-            real padded_x[LANES] = {0}, padded_dy[LANES] = {0};                                    \
-            memcpy(padded_x, (const real *)x + blocks * LANES, (size_t)rest * sizeof(real));       \
-            memcpy(padded_dy, (const real *)dy + blocks * LANES, (size_t)rest * sizeof(real));     \
-            name##_vjp_blocks(1, (real)a, (real)b, padded_x, padded_dy, padded_dy);                \
-            memcpy((real *)dx + blocks * LANES, padded_dy, (size_t)rest * sizeof(real));           \
-        }                                                                                          \
-    }
-
-static inline vector all(real value) {
-    return value + (vector){0};
-}
-
-static inline vector magnitude(vector x) {
-    return choose(x < all(0), -x, x);
-}
+/* ---- Activations ---- */
 
 /* x limited to [low, high]; NaN stays. */
 static inline vector limited(vector x, real low, real high) {
@@ -568,25 +431,7 @@ static inline vector mish_slope(vector x) {
     return n * down + x * choose(x > all(24), all(0), slope);
 }
 
-WG__MAP(log_sigmoid, -softplus(-x))
-WG__MAP(mish, mish(x))
-WG__MAP(hardsigmoid, limited(x + (real)3, 0, 6) / (real)6)
-WG__MAP(hardswish, x *limited(x + (real)3, 0, 6) / (real)6)
-
-WG__VJP(log_sigmoid, (dy * logistic_of(x).rest))
-WG__VJP(mish, (dy * mish_slope(x)))
-WG__VJP(hardsigmoid, choose((x > all(-3)) & (x < all(3)), dy / (real)6, all(0)))
-WG__VJP(hardswish,
-        choose(x <= all(-3), all(0), choose(x >= all(3), dy, dy *(x / (real)3 + (real)0.5))))
-
-/* leaky_relu: a is the slope below 0. elu: a is alpha. softplus: a is beta, b the threshold. */
-WG__MAP_BY(leaky_relu, choose(x > all(0), x, a *x))
-WG__MAP_BY(elu, choose(x < all(0), a *expm1_below(x), x))
-WG__MAP_BY(softplus, choose(a *x > all(b), x, softplus(a *x) / a))
 #if WG__BITS == 64
-WG__MAP(digamma, vector_digamma(x))
-WG__MAP_BY(polygamma, polygamma_of((int)a, x))
-
 /* Box and Muller's two normals of n pairs of uniform numbers in [0, 1), written over them:
  * sqrt(-2 log(1 - u)) times cos(2 pi v) and sin(2 pi v). A quarter of a turn is taken off v
  * exactly; the rest, at most an eighth of a turn, has the polynomials of fdlibm's sin and cos. */
@@ -632,10 +477,6 @@ static void normal_pairs(int64_t n, void *u, void *v) {
 }
 #endif
 
-WG__VJP_BY(leaky_relu, choose(x > all(0), dy, a *dy))
-WG__VJP_BY(elu, choose(x > all(0), dy, dy *a *exp_below(x)))
-WG__VJP_BY(softplus, choose(a *x > all(b), dy, dy *logistic_of(a *x).at))
-
 /* ---- Gates: y = f(gate) value.   d gate = dy value f'(gate), d value = dy f(gate). ---- */
 
 typedef struct gated {
@@ -661,72 +502,6 @@ static inline gated reglu_gate(vector x) {
     return (gated){choose(x <= all(0), all(0), x), choose(x <= all(0), all(0), all(1))};
 }
 
-WG__MAP(silu, swiglu_gate(x).f)
-WG__VJP(silu, (dy * swiglu_gate(x).slope))
-
-#define WG__GATE(name)                                                                             \
-    __attribute__((noinline)) static void name##_blocks(int64_t blocks, const real *gate,          \
-                                                        const real *value, real *y) {              \
-        for (int64_t i = 0; i < blocks * LANES; i += LANES)                                        \
-            store(y + i, load(value + i) * name##_gate(load(gate + i)).f);                         \
-    }                                                                                              \
-    __attribute__((noinline)) static void name##_vjp_blocks(int64_t blocks, const real *gate,      \
-                                                            const real *value, const real *dy,     \
-                                                            real *dgate, real *dvalue) {           \
-        for (int64_t i = 0; i < blocks * LANES; i += LANES) {                                      \
-            gated at = name##_gate(load(gate + i));                                                \
-            vector g = load(dy + i), v = load(value + i);                                          \
-            store(dgate + i, g * v * at.slope);                                                    \
-            store(dvalue + i, g * at.f);                                                           \
-        }                                                                                          \
-    }                                                                                              \
-    static void gate_##name(int64_t n, const void *gate, const void *value, void *y) {             \
-        run_gate(n, gate, value, y, name##_blocks);                                                \
-    }                                                                                              \
-    static void gate_vjp_##name(int64_t n, const void *gate, const void *value, const void *dy,    \
-                                void *dgate, void *dvalue) {                                       \
-        run_gate_vjp(n, gate, value, dy, dgate, dvalue, name##_vjp_blocks);                        \
-    }
-
-typedef void (*gate_blocks)(int64_t blocks, const real *gate, const real *value, real *y);
-typedef void (*gate_vjp_blocks)(int64_t blocks, const real *gate, const real *value, const real *dy,
-                                real *dgate, real *dvalue);
-
-static inline void run_gate(int64_t n, const real *gate, const real *value, real *y,
-                            gate_blocks run) {
-    int64_t blocks = n / LANES, whole = blocks * LANES, rest = n - whole;
-    run(blocks, gate, value, y);
-    if (rest) {
-        real padded[2][LANES] = {{0}};
-        const size_t bytes = (size_t)rest * sizeof(real);
-        memcpy(padded[0], gate + whole, bytes);
-        memcpy(padded[1], value + whole, bytes);
-        run(1, padded[0], padded[1], padded[0]);
-        memcpy(y + whole, padded[0], bytes);
-    }
-}
-
-static inline void run_gate_vjp(int64_t n, const real *gate, const real *value, const real *dy,
-                                real *dgate, real *dvalue, gate_vjp_blocks run) {
-    int64_t blocks = n / LANES, whole = blocks * LANES, rest = n - whole;
-    run(blocks, gate, value, dy, dgate, dvalue);
-    if (rest) {
-        real padded[3][LANES] = {{0}};
-        const size_t bytes = (size_t)rest * sizeof(real);
-        memcpy(padded[0], gate + whole, bytes);
-        memcpy(padded[1], value + whole, bytes);
-        memcpy(padded[2], dy + whole, bytes);
-        run(1, padded[0], padded[1], padded[2], padded[0], padded[1]);
-        memcpy(dgate + whole, padded[0], bytes);
-        memcpy(dvalue + whole, padded[1], bytes);
-    }
-}
-
-WG__GATE(glu)
-WG__GATE(swiglu)
-WG__GATE(geglu)
-WG__GATE(reglu)
-
 /* ---- Cross entropy of a logit x and a target t: y = t log(1 + e^-x) + (1 - t) log(1 + e^x), whose
  * logarithms share one. dx = dy ((1 - t) sigmoid(x) - t sigmoid(-x)), dt = -dy x. ---- */
 
@@ -735,24 +510,6 @@ static inline vector bce(vector x, vector t) {
     const lanes positive = x > all(0);
     return t * (choose(positive, all(0), -x) + flat) +
            ((real)1 - t) * (choose(positive, x, all(0)) + flat);
-}
-
-WG__OF_TWO(bce, gate_bce, x, t, bce(x, t))
-
-__attribute__((noinline)) static void bce_vjp_blocks(int64_t blocks, const real *x,
-                                                     const real *target, const real *dy, real *dx,
-                                                     real *dtarget) {
-    for (int64_t i = 0; i < blocks * LANES; i += LANES) {
-        const vector at = load(x + i), t = load(target + i), g = load(dy + i);
-        const logistic s = logistic_of(at);
-        store(dx + i, g * (((real)1 - t) * s.at + -t * s.rest));
-        store(dtarget + i, -g * at);
-    }
-}
-
-static void gate_vjp_bce(int64_t n, const void *x, const void *target, const void *dy, void *dx,
-                         void *dtarget) {
-    run_gate_vjp(n, x, target, dy, dx, dtarget, bce_vjp_blocks);
 }
 
 /* ---- The slope dx/da of gamma samples by their concentration, for tensors of f32: in f64, as
@@ -811,6 +568,84 @@ static inline vector slope_by_fraction(vector a, vector x) {
     return x * ((vector_log(x) - digamma_of_positive(a)) * h + h_slope);
 }
 
-WG__PAIR(gamma_slope_series, slope_by_series(a, b))
-WG__PAIR(gamma_slope_fraction, slope_by_fraction(a, b))
+#else
+/* Never called: tensors of f32 pass through the kernels of f64. */
+#define vector_digamma(x) (x)
+#define polygamma_of(n, x) (x)
+#define slope_by_series(a, b) ((a) + (b))
+#define slope_by_fraction(a, b) ((a) + (b))
 #endif
+
+/* ---- The kernels ---- */
+
+/* A kernel of functions.def, on whole vectors. Each formula is compiled once: the compiler might
+ * contract the products and sums of two copies differently. */
+__attribute__((noinline, flatten)) static void map_blocks(const wg__map *map, int64_t blocks,
+                                                          const real *const *from,
+                                                          real *const *to) {
+    const real p = (real)map->p, q = (real)map->q;
+    const real *const first = from[0], *const second = from[1], *const third = from[2];
+    real *const result = to[0], *const other = to[1];
+#define LOOP(KIND, ENUM, A, B, Y)                                                                  \
+    case WG__MAP_NUMBER(KIND, ENUM):                                                               \
+        for (int64_t i = 0; i < blocks * LANES; i += LANES) {                                      \
+            const vector A = load(first + i), B = load(second + i);                                \
+            store(result + i, Y);                                                                  \
+        }                                                                                          \
+        return;
+#define VALUE(ENUM, Y)                                                                             \
+    case WG__MAP_NUMBER(WG__VALUES, ENUM):                                                         \
+        for (int64_t i = 0; i < blocks * LANES; i += LANES) {                                      \
+            const vector x = load(first + i);                                                      \
+            store(result + i, Y);                                                                  \
+        }                                                                                          \
+        return;
+#define GATE(ENUM, NAME, GATED, ...)                                                               \
+    LOOP(WG__PAIRS, ENUM, x, value, value *(GATED).f)                                              \
+    case WG__MAP_NUMBER(WG__GATE_SLOPES, ENUM):                                                    \
+        for (int64_t i = 0; i < blocks * LANES; i += LANES) {                                      \
+            const vector x = load(first + i), value = load(second + i), dy = load(third + i);      \
+            const gated at = GATED;                                                                \
+            store(result + i, dy * value * at.slope);                                              \
+            store(other + i, dy * at.f);                                                           \
+        }                                                                                          \
+        return;
+#define FUNCTION(ENUM, NAME, Y, ...) VALUE(ENUM, Y)
+#define SLOPED(ENUM, NAME, Y, SAVES, SLOPE, ...) KERNEL(ENUM, Y, SLOPE)
+#define FUSED(ENUM, NAME, Y, SLOPE, ...) KERNEL(ENUM, Y, SLOPE)
+#define KERNEL(ENUM, Y, SLOPE) VALUE(ENUM, Y) LOOP(WG__SLOPES, ENUM, x, dy, SLOPE)
+#define PAIR(ENUM, Y) LOOP(WG__PAIRS, ENUM, a, b, Y)
+    switch (WG__MAP_NUMBER(map->kind, map->function)) {
+#include "tensor/functions.def"
+    case WG__MAP_NUMBER(WG__GATE_SLOPES, WG__BCE):
+        for (int64_t i = 0; i < blocks * LANES; i += LANES) {
+            const vector x = load(first + i), t = load(second + i), dy = load(third + i);
+            const logistic s = logistic_of(x);
+            store(result + i, dy * (((real)1 - t) * s.at + -t * s.rest));
+            store(other + i, -dy * x);
+        }
+        return;
+    default:
+        return;
+    }
+#undef LOOP
+}
+
+static void map_arrays(const wg__map *map, int64_t n, const void *const *x, void *const *y) {
+    const int inputs = wg__map_inputs(map->kind), outputs = map->kind == WG__GATE_SLOPES ? 2 : 1;
+    const int64_t whole = n - n % LANES;
+    const size_t bytes = (size_t)(n - whole) * sizeof(real);
+    const real *from[3] = {x[0], inputs > 1 ? x[1] : NULL, inputs > 2 ? x[2] : NULL};
+    real *to[2] = {y[0], outputs > 1 ? y[1] : NULL}, padded[3][LANES] = {{0}};
+    map_blocks(map, n / LANES, from, to);
+    if (whole == n)
+        return;
+    for (int i = 0; i < inputs; i++) {
+        memcpy(padded[i], from[i] + whole, bytes);
+        from[i] = padded[i];
+    }
+    real *const padded_to[2] = {padded[0], padded[1]};
+    map_blocks(map, 1, from, padded_to);
+    for (int i = 0; i < outputs; i++)
+        memcpy(to[i] + whole, padded[i], bytes);
+}

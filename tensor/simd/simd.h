@@ -12,32 +12,50 @@
 #ifndef WG_TENSOR_SIMD_SIMD_H
 #define WG_TENSOR_SIMD_SIMD_H
 
-#include "tensor/dtype.h"
-#include "tensor/quantize.h"
+#include "tensor/ops.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* y = f(x), n elements; y may be x. The error is below 2 ulp where SLEEF computes f; for lgamma
+/* What an elementwise kernel makes of arrays x0, x1... of n elements each. y0 and y1 may be any of
+ * them, but not the same one. */
+typedef enum wg__map_kind {
+    WG__VALUES,     /* y0 = f(x0) */
+    WG__SLOPES,     /* y0 = x1 f'(x0), or x0 is y where its op saves outputs (functions.def) */
+    WG__PAIRS,      /* y0 = f(x0, x1) */
+    WG__GATE_SLOPES /* of y = f(x0) x1 and its cotangent x2: y0 = x2 x1 f'(x0), y1 = x2 f(x0) */
+} wg__map_kind;
+
+/* A kernel of functions.def. The error of values is below 2 ulp where SLEEF computes f; of lgamma
  * near its negative zeros it is below 1e-8 (f32) or 1e-15 (f64). NaN and infinities give what C's
  * math library gives. */
-typedef void (*wg__simd_map)(int64_t n, const void *x, void *y);
+typedef struct wg__map {
+    wg__map_kind kind;
+    int function; /* wg_elementwise_op, or one of those below */
+    double p, q;  /* the options of the latter */
+} wg__map;
 
-/* dx = dy f', n elements, from x or from y = f(x) as the member says. dx may be dy or x. */
-typedef void (*wg__simd_vjp)(int64_t n, const void *x_or_y, const void *dy, void *dx);
+enum {
+    WG__ELEMENTWISE_COUNT = WG_REGLU + 1,
+    WG__POW,        /* p: the exponent */
+    WG__ROOT,       /* C's pow(x, 0.5): unlike the square root, inf for -inf and 0 for -0 */
+    WG__LEAKY_RELU, /* p: the slope below 0 */
+    WG__ELU,        /* p: alpha */
+    WG__SOFTPLUS,   /* p: beta, q: the threshold */
+    WG__POLYGAMMA,  /* p: the order. Of f64 alone, as are WG_DIGAMMA and the slopes below */
+    WG__BCE,        /* cross entropy of logits and targets, in the places of gate and value */
 
-/* The same for functions of x and two scalars. */
-typedef void (*wg__simd_map_by)(int64_t n, double a, double b, const void *x, void *y);
-typedef void (*wg__simd_vjp_by)(int64_t n, double a, double b, const void *x, const void *dy,
-                                void *dx);
+    /* Exact to 1e-8: the derivatives of gamma samples b of concentrations a, by a series for b
+     * below a + 2 + sqrt(a), by a continued fraction from there on. */
+    WG__GAMMA_SLOPE_SERIES,
+    WG__GAMMA_SLOPE_FRACTION
+};
 
-/* y = f(gate) value; and its two gradients, dgate = dy value f' and dvalue = dy f. Each of dgate
- * and dvalue may be one of the operands, but not both the same one. */
-typedef void (*wg__simd_gate)(int64_t n, const void *gate, const void *value, void *y);
-typedef void (*wg__simd_gate_vjp)(int64_t n, const void *gate, const void *value, const void *dy,
-                                  void *dgate, void *dvalue);
-/* y = f(a, b), n elements; y may be a or b. */
-typedef void (*wg__simd_pair)(int64_t n, const void *a, const void *b, void *y);
+static inline int wg__map_inputs(wg__map_kind kind) {
+    return kind == WG__VALUES ? 1 : kind == WG__GATE_SLOPES ? 3 : 2;
+}
+
+#define WG__MAP_NUMBER(KIND, FUNCTION) ((int)(KIND) << 8 | (int)(FUNCTION))
 
 /* The random words in a group. Element i of a draw uses word i % 64 of group i / 64, which is word
  * (i % 64) / 16 of Philox block 16 (i / 64) + i % 16. */
@@ -334,55 +352,21 @@ typedef struct wg__simd_random {
 typedef struct wg__simd {
     const char *name; /* of the instruction set */
     int64_t lanes;    /* elements of a vector */
+
+    /* Elementwise functions of n elements. */
+    void (*map)(const wg__map *map, int64_t n, const void *const *x, void *const *y);
+
     wg__simd_rows rows;
     wg__simd_products products;
     wg__simd_matrices matrices;
     wg__simd_random random;
-
-    /* Functions of C's math library. */
-    wg__simd_map exp, exp2, expm1, log, log2, log10, log1p;
-    wg__simd_map sin, cos, tan, asin, acos, atan;
-    wg__simd_map sinh, cosh, tanh, asinh, acosh, atanh;
-    wg__simd_map cbrt, erf, erfc, lgamma;
-    wg__simd_map floor, ceil, rint, trunc;
-    wg__simd_map rsqrt;
-
-    wg__simd_pair pow, atan2, hypot;
-    wg__simd_pair logaddexp;       /* log(e^a + e^b) */
-    wg__simd_pair xlogy;           /* a log b, and 0 where a is 0, unless b is NaN */
-    wg__simd_pair fmod, remainder; /* exact; with the sign of a, of b */
-
-    /* Of f64 alone: the derivatives of ln Gamma(x); the second takes a, their order, 1 to 3. */
-    wg__simd_map digamma;
-    wg__simd_map_by polygamma;
-
-    /* Of f64 alone, but exact to 1e-8: the derivatives of gamma samples b of concentrations a by
-     * these, of whole vectors; by a series for b below a + 2 + sqrt(a), by a continued fraction
-     * from there on. */
-    wg__simd_pair gamma_slope_series, gamma_slope_fraction;
-
-    wg__simd_map sigmoid;
-    wg__simd_map gelu;      /* x/2 (1 + erf(x / sqrt 2)) */
-    wg__simd_map gelu_tanh; /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-
-    wg__simd_vjp tanh_vjp;      /* from y: dy (1 - y^2) */
-    wg__simd_vjp sigmoid_vjp;   /* from y: dy y (1 - y) */
-    wg__simd_vjp erf_vjp;       /* from x: dy 2/sqrt(pi) e^(-x^2) */
-    wg__simd_vjp gelu_vjp;      /* from x: dy (Phi(x) + x phi(x)) */
-    wg__simd_vjp gelu_tanh_vjp; /* from x */
-
-    /* Activations (ops/activation.c has their formulas); all derivatives are from x. */
-    wg__simd_map silu, mish, log_sigmoid, hardsigmoid, hardswish;
-    wg__simd_vjp silu_vjp, mish_vjp, log_sigmoid_vjp, hardsigmoid_vjp, hardswish_vjp;
-    wg__simd_map_by leaky_relu, elu, softplus; /* by slope; by alpha; by beta and threshold */
-    wg__simd_vjp_by leaky_relu_vjp, elu_vjp, softplus_vjp;
-    wg__simd_gate glu, swiglu, geglu, reglu; /* f: sigmoid, silu, gelu, relu */
-    wg__simd_gate_vjp glu_vjp, swiglu_vjp, geglu_vjp, reglu_vjp;
-
-    /* Cross entropy of logits and targets, in the places of gates and values (ops/loss.c). */
-    wg__simd_pair bce;
-    wg__simd_gate_vjp bce_vjp;
 } wg__simd;
+
+/* y = f(x), n elements; y may be x. */
+static inline void wg__map_values(const wg__simd *simd, wg__map map, int64_t n, const void *x,
+                                  void *y) {
+    simd->map(&map, n, &x, &y);
+}
 
 /* The instruction sets that the kernels are compiled for, and the best of them that is used: that
  * of this CPU, or a lower one in deterministic mode (kernels.h) or by WENGERT_SIMD=base, v3 or v4

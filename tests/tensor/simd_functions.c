@@ -48,72 +48,104 @@ static double rsqrt(double x) {
     return 1 / sqrt(x);
 }
 
-typedef struct function {
-    const char *name;
-    wg__simd_map kernel;
-    double (*reference)(double x);
-    bool finite; /* kernel and reference need agree on finite numbers only */
-} function;
-
-#define MOST_FUNCTIONS 48
-
-/* All functions of a table; returns their number. */
-static size_t functions_of(const wg__simd *simd, function *list) {
-    const function all[] = {
-        {"gelu", simd->gelu, gelu, true},
-        {"gelu_tanh", simd->gelu_tanh, gelu_tanh, true},
-        {"silu", simd->silu, silu, true},
-        {"mish", simd->mish, mish, true},
-        {"log_sigmoid", simd->log_sigmoid, log_sigmoid, true},
-        {"hardsigmoid", simd->hardsigmoid, hardsigmoid, true},
-        {"hardswish", simd->hardswish, hardswish, true},
-        {"sigmoid", simd->sigmoid, sigmoid, false},
-        {"exp", simd->exp, exp, false},
-        {"exp2", simd->exp2, exp2, false},
-        {"expm1", simd->expm1, expm1, false},
-        {"log", simd->log, log, false},
-        {"log2", simd->log2, log2, false},
-        {"log10", simd->log10, log10, false},
-        {"log1p", simd->log1p, log1p, false},
-        {"sin", simd->sin, sin, false},
-        {"cos", simd->cos, cos, false},
-        {"tan", simd->tan, tan, false},
-        {"asin", simd->asin, asin, false},
-        {"acos", simd->acos, acos, false},
-        {"atan", simd->atan, atan, false},
-        {"sinh", simd->sinh, sinh, false},
-        {"cosh", simd->cosh, cosh, false},
-        {"tanh", simd->tanh, tanh, false},
-        {"asinh", simd->asinh, asinh, false},
-        {"acosh", simd->acosh, acosh, false},
-        {"atanh", simd->atanh, atanh, false},
-        {"cbrt", simd->cbrt, cbrt, false},
-        {"erf", simd->erf, erf, false},
-        {"erfc", simd->erfc, erfc, false},
-        {"lgamma", simd->lgamma, lgamma, false},
-        {"rsqrt", simd->rsqrt, rsqrt, false},
-        {"floor", simd->floor, floor, false},
-        {"ceil", simd->ceil, ceil, false},
-        {"rint", simd->rint, rint, false},
-        {"trunc", simd->trunc, trunc, false},
-    };
-    ck_assert_uint_le(WG_COUNT(all), MOST_FUNCTIONS);
-    memcpy(list, all, sizeof all);
-    return WG_COUNT(all);
+static double reciprocal(double x) {
+    return 1 / x;
 }
 
+static double square(double x) {
+    return x * x;
+}
+
+static double negative(double x) {
+    return -x;
+}
+
+static double relu(double x) {
+    return x <= 0 ? 0 : x;
+}
+
+static double sign(double x) {
+    return isnan(x) ? x : (x > 0) - (x < 0);
+}
+
+static void map(const wg__simd *simd, int64_t n, wg__map m, array *x, int64_t at, array *y) {
+    simd->map(&m, n, (const void *[]){place(x, at)}, (void *[]){place(y, 0)});
+}
+
+static void pair(const wg__simd *simd, int64_t n, wg__map m, array *a, array *b, int64_t at,
+                 array *y) {
+    simd->map(&m, n, (const void *[]){place(a, at), place(b, at)}, (void *[]){place(y, 0)});
+}
+
+/* The gradients are written over gate and value. */
+static void gate_slopes(const wg__simd *simd, int64_t n, int function, array *gate, array *value,
+                        array *dy) {
+    simd->map(&(wg__map){.kind = WG__GATE_SLOPES, .function = function}, n,
+              (const void *[]){place(gate, 0), place(value, 0), place(dy, 0)},
+              (void *[]){place(gate, 0), place(value, 0)});
+}
+
+static const struct {
+    const char *name;
+    wg_elementwise_op function;
+    double (*reference)(double x);
+    bool finite; /* kernel and reference need agree on finite numbers only */
+} functions[] = {
+    {"gelu", WG_GELU, gelu, true},
+    {"gelu_tanh", WG_GELU_TANH, gelu_tanh, true},
+    {"silu", WG_SILU, silu, true},
+    {"mish", WG_MISH, mish, true},
+    {"log_sigmoid", WG_LOG_SIGMOID, log_sigmoid, true},
+    {"hardsigmoid", WG_HARDSIGMOID, hardsigmoid, true},
+    {"hardswish", WG_HARDSWISH, hardswish, true},
+    {"sigmoid", WG_SIGMOID, sigmoid, false},
+    {"exp", WG_EXP, exp, false},
+    {"exp2", WG_EXP2, exp2, false},
+    {"expm1", WG_EXPM1, expm1, false},
+    {"log", WG_LOG, log, false},
+    {"log2", WG_LOG2, log2, false},
+    {"log10", WG_LOG10, log10, false},
+    {"log1p", WG_LOG1P, log1p, false},
+    {"sin", WG_SIN, sin, false},
+    {"cos", WG_COS, cos, false},
+    {"tan", WG_TAN, tan, false},
+    {"asin", WG_ASIN, asin, false},
+    {"acos", WG_ACOS, acos, false},
+    {"atan", WG_ATAN, atan, false},
+    {"sinh", WG_SINH, sinh, false},
+    {"cosh", WG_COSH, cosh, false},
+    {"tanh", WG_TANH, tanh, false},
+    {"asinh", WG_ASINH, asinh, false},
+    {"acosh", WG_ACOSH, acosh, false},
+    {"atanh", WG_ATANH, atanh, false},
+    {"cbrt", WG_CBRT, cbrt, false},
+    {"erf", WG_ERF, erf, false},
+    {"erfc", WG_ERFC, erfc, false},
+    {"lgamma", WG_LGAMMA, lgamma, false},
+    {"rsqrt", WG_RSQRT, rsqrt, false},
+    {"floor", WG_FLOOR, floor, false},
+    {"ceil", WG_CEIL, ceil, false},
+    {"rint", WG_ROUND, rint, false},
+    {"trunc", WG_TRUNC, trunc, false},
+    {"sqrt", WG_SQRT, sqrt, false},
+    {"reciprocal", WG_RECIPROCAL, reciprocal, false},
+    {"square", WG_SQUARE, square, false},
+    {"neg", WG_NEG, negative, false},
+    {"abs", WG_ABS, fabs, false},
+    {"sign", WG_SIGN, sign, false},
+    {"relu", WG_RELU, relu, false},
+};
+
 static void check_functions(const wg__simd *simd, wg_dtype dtype) {
-    function functions[MOST_FUNCTIONS];
-    const size_t count = functions_of(simd, functions);
     array x = normal(dtype, 1), y = {.dtype = dtype}, shifted = y;
     for (int64_t i = 0; i < LENGTH; i++)
         set(&x, i, 3 * get(&x, i));
-    for (size_t f = 0; f < count; f++) {
-        functions[f].kernel(LENGTH, place(&x, 0), place(&y, 0));
+    for (size_t f = 0; f < WG_COUNT(functions); f++) {
+        map(simd, LENGTH, (wg__map){.function = functions[f].function}, &x, 0, &y);
         for (int64_t i = 0; i < LENGTH; i++)
             assert_near(simd, functions[f].name, dtype, get(&y, i),
                         functions[f].reference(get(&x, i)), 1);
-        functions[f].kernel(LENGTH - 5, place(&x, 5), place(&shifted, 0));
+        map(simd, LENGTH - 5, (wg__map){.function = functions[f].function}, &x, 5, &shifted);
         ck_assert_msg(
             memcmp(place(&shifted, 0), place(&y, 5), (LENGTH - 5) * wg_dtype_size(dtype)) == 0,
             "%s of %s depends on the place in the array", functions[f].name, simd->name);
@@ -127,16 +159,14 @@ END_TEST
 
 /* SLEEF has other ways for large angles, and Sleef_sinf8_u10 takes them for a whole vector. */
 static void check_neighbours(const wg__simd *simd, wg_dtype dtype) {
-    function functions[MOST_FUNCTIONS];
-    const size_t count = functions_of(simd, functions);
     array x = normal(dtype, 2), among = x, y = {.dtype = dtype}, z = y;
     for (int64_t i = 0; i < LENGTH; i++) {
         set(&x, i, 10 * get(&x, i));
         set(&among, i, i % 2 ? 1e6 : get(&x, i));
     }
-    for (size_t f = 0; f < count; f++) {
-        functions[f].kernel(LENGTH, place(&x, 0), place(&y, 0));
-        functions[f].kernel(LENGTH, place(&among, 0), place(&z, 0));
+    for (size_t f = 0; f < WG_COUNT(functions); f++) {
+        map(simd, LENGTH, (wg__map){.function = functions[f].function}, &x, 0, &y);
+        map(simd, LENGTH, (wg__map){.function = functions[f].function}, &among, 0, &z);
         for (int64_t i = 0; i < LENGTH; i += 2)
             ck_assert_msg(isnan(get(&y, i)) || get(&y, i) == get(&z, i),
                           "%s of %s: %.9g alone, %.9g beside 1e6", functions[f].name, simd->name,
@@ -156,14 +186,12 @@ static void check_special_values(const wg__simd *simd, wg_dtype dtype) {
                              -1e19,    5e36,      88.5,  -88.5, 89.25,   -89.25, 89.5,   -89.5,
                              710.25,   -710.25,   711.0, 1e200, -1e300,  1e-310, 1.5,    -1.5,
                              2.5,      -2,        -2.5,  -1e9,  1 << 25, 0.49,   -0.51,  1e307};
-    function functions[MOST_FUNCTIONS];
-    const size_t count = functions_of(simd, functions);
     const double tiny = dtype == WG_F32 ? FLT_MIN : DBL_MIN;
     array x = {.dtype = dtype}, y = x;
     for (size_t i = 0; i < WG_COUNT(values); i++)
         set(&x, (int64_t)i, values[i]);
-    for (size_t f = 0; f < count; f++) {
-        functions[f].kernel(WG_COUNT(values), place(&x, 0), place(&y, 0));
+    for (size_t f = 0; f < WG_COUNT(functions); f++) {
+        map(simd, WG_COUNT(values), (wg__map){.function = functions[f].function}, &x, 0, &y);
         for (int64_t i = 0; i < (int64_t)WG_COUNT(values) && !functions[f].finite; i++) {
             const double exact = functions[f].reference(get(&x, i));
             const double expected = dtype == WG_F32 ? (double)(float)exact : exact;
@@ -203,41 +231,42 @@ static void check_pairs(const wg__simd *simd, wg_dtype dtype) {
                                     88.0, 1e10, 1e30, 3e38, 1e-30, 17.0, INFINITY, NAN};
     const struct {
         const char *name;
-        wg__simd_pair kernel;
+        wg_elementwise_op function;
         double (*reference)(double a, double b);
-    } functions[] = {{"pow", simd->pow, pow},
-                     {"atan2", simd->atan2, atan2},
-                     {"hypot", simd->hypot, hypot},
-                     {"logaddexp", simd->logaddexp, logaddexp},
-                     {"xlogy", simd->xlogy, xlogy},
-                     {"fmod", simd->fmod, fmod},
-                     {"remainder", simd->remainder, floor_rest}};
+    } pairs[] = {{"pow", WG_POW, pow},
+                 {"atan2", WG_ATAN2, atan2},
+                 {"hypot", WG_HYPOT, hypot},
+                 {"logaddexp", WG_LOGADDEXP, logaddexp},
+                 {"xlogy", WG_XLOGY, xlogy},
+                 {"fmod", WG_FMOD, fmod},
+                 {"remainder", WG_REMAINDER, floor_rest}};
     const int64_t n = 2 * WG_COUNT(values);
     const double tiny = dtype == WG_F32 ? FLT_MIN : DBL_MIN;
     array a = {.dtype = dtype}, b = a, y = a, shifted = a;
     for (int64_t i = 0; i < n; i++)
         set(&b, i, i % 2 ? -values[i / 2] : values[i / 2]);
-    for (size_t f = 0; f < WG_COUNT(functions); f++)
+    for (size_t f = 0; f < WG_COUNT(pairs); f++)
         for (int64_t i = 0; i < n; i++) {
             for (int64_t j = 0; j < n; j++)
                 set(&a, j, get(&b, i));
-            functions[f].kernel(n, place(&a, 0), place(&b, 0), place(&y, 0));
+            pair(simd, n, (wg__map){.kind = WG__PAIRS, .function = pairs[f].function}, &a, &b, 0,
+                 &y);
             for (int64_t j = 0; j < n; j++) {
-                const double exact = functions[f].reference(get(&a, j), get(&b, j));
+                const double exact = pairs[f].reference(get(&a, j), get(&b, j));
                 const double expected = dtype == WG_F32 ? (double)(float)exact : exact;
                 char what[80];
-                snprintf(what, sizeof what, "%s of %g and %g", functions[f].name, get(&a, j),
+                snprintf(what, sizeof what, "%s of %g and %g", pairs[f].name, get(&a, j),
                          get(&b, j));
                 if (fabs(expected) >= tiny || fabs(get(&y, j)) >= tiny || isnan(expected))
                     assert_near(simd, what, dtype, get(&y, j), expected, 0);
                 ck_assert_msg(isnan(expected) || signbit(get(&y, j)) == signbit(expected),
                               "%s %s: the sign of %s", simd->name, wg_dtype_name(dtype), what);
             }
-            functions[f].kernel(n - 3, place(&a, 3), place(&b, 3), place(&shifted, 0));
+            pair(simd, n - 3, (wg__map){.kind = WG__PAIRS, .function = pairs[f].function}, &a, &b,
+                 3, &shifted);
             ck_assert_msg(memcmp(place(&shifted, 0), place(&y, 3),
                                  (size_t)(n - 3) * wg_dtype_size(dtype)) == 0,
-                          "%s of %s depends on the place in the array", functions[f].name,
-                          simd->name);
+                          "%s of %s depends on the place in the array", pairs[f].name, simd->name);
         }
 }
 
@@ -252,8 +281,9 @@ static void check_fmod(const wg__simd *simd, wg_dtype dtype) {
         else
             set(&a, i, ldexp(get(&a, i), (int)(i % 60) - 20));
     }
-    simd->fmod(LENGTH, place(&a, 0), place(&b, 0), place(&rest, 0));
-    simd->remainder(LENGTH, place(&a, 0), place(&b, 0), place(&floor_rest_of, 0));
+    pair(simd, LENGTH, (wg__map){.kind = WG__PAIRS, .function = WG_FMOD}, &a, &b, 0, &rest);
+    pair(simd, LENGTH, (wg__map){.kind = WG__PAIRS, .function = WG_REMAINDER}, &a, &b, 0,
+         &floor_rest_of);
     for (int64_t i = 0; i < LENGTH; i++) {
         const double x = get(&a, i), y = get(&b, i), exact = floor_rest(x, y);
         ck_assert_msg(get(&rest, i) == fmod(x, y), "%s: fmod of %.17g and %.17g is %.17g",
@@ -283,13 +313,8 @@ static void check_gamma_derivatives(const wg__simd *simd, wg_dtype dtype) {
         set(&next, i, get(&x, i) + 1);
     }
     for (int n = 0; n <= 3; n++) {
-        const array *from[] = {&x, &next};
-        array *to[] = {&y, &y_next};
-        for (int k = 0; k < 2; k++)
-            if (n == 0)
-                simd->digamma(LENGTH, place((array *)from[k], 0), place(to[k], 0));
-            else
-                simd->polygamma(LENGTH, n, 0, place((array *)from[k], 0), place(to[k], 0));
+        map(simd, LENGTH, (wg__map){.function = WG__POLYGAMMA, .p = n}, &x, 0, &y);
+        map(simd, LENGTH, (wg__map){.function = WG__POLYGAMMA, .p = n}, &next, 0, &y_next);
         ck_assert_double_le(fabs(get(&y, 0) / at_one[n] - 1), 2e-15);
         const double factorial = n == 3 ? 6 : n == 2 ? 2 : 1;
         for (int64_t i = 0; i < LENGTH; i++) {
@@ -316,31 +341,31 @@ END_TEST
 static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
     const struct {
         const char *name;
-        wg__simd_vjp kernel;
+        wg_elementwise_op function;
         double (*reference)(double x);
         bool from_y;
-    } functions[] = {{"tanh", simd->tanh_vjp, tanh, true},
-                     {"sigmoid", simd->sigmoid_vjp, sigmoid, true},
-                     {"erf", simd->erf_vjp, erf, false},
-                     {"gelu", simd->gelu_vjp, gelu, false},
-                     {"gelu_tanh", simd->gelu_tanh_vjp, gelu_tanh, false},
-                     {"silu", simd->silu_vjp, silu, false},
-                     {"mish", simd->mish_vjp, mish, false},
-                     {"log_sigmoid", simd->log_sigmoid_vjp, log_sigmoid, false},
-                     {"hardsigmoid", simd->hardsigmoid_vjp, hardsigmoid, false},
-                     {"hardswish", simd->hardswish_vjp, hardswish, false}};
+    } sloped[] = {{"tanh", WG_TANH, tanh, true},
+                  {"sigmoid", WG_SIGMOID, sigmoid, true},
+                  {"erf", WG_ERF, erf, false},
+                  {"gelu", WG_GELU, gelu, false},
+                  {"gelu_tanh", WG_GELU_TANH, gelu_tanh, false},
+                  {"silu", WG_SILU, silu, false},
+                  {"mish", WG_MISH, mish, false},
+                  {"log_sigmoid", WG_LOG_SIGMOID, log_sigmoid, false},
+                  {"hardsigmoid", WG_HARDSIGMOID, hardsigmoid, false},
+                  {"hardswish", WG_HARDSWISH, hardswish, false}};
     const double h = 1e-5;
     array x = normal(dtype, 2), dy = normal(dtype, 3), from = x, dx = {.dtype = dtype};
-    for (size_t f = 0; f < WG_COUNT(functions); f++) {
+    for (size_t f = 0; f < WG_COUNT(sloped); f++) {
         for (int64_t i = 0; i < LENGTH; i++)
-            set(&from, i, functions[f].from_y ? functions[f].reference(get(&x, i)) : get(&x, i));
-        functions[f].kernel(LENGTH, place(&from, 0), place(&dy, 0), place(&dx, 0));
+            set(&from, i, sloped[f].from_y ? sloped[f].reference(get(&x, i)) : get(&x, i));
+        pair(simd, LENGTH, (wg__map){.kind = WG__SLOPES, .function = sloped[f].function}, &from,
+             &dy, 0, &dx);
         for (int64_t i = 0; i < LENGTH; i++) {
-            double up = functions[f].reference(get(&x, i) + h);
-            double slope = (up - functions[f].reference(get(&x, i) - h)) / (2 * h);
+            double up = sloped[f].reference(get(&x, i) + h);
+            double slope = (up - sloped[f].reference(get(&x, i) - h)) / (2 * h);
             ck_assert_msg(fabs(get(&dx, i) - get(&dy, i) * slope) < 1e-5 * (1 + fabs(get(&dy, i))),
-                          "%s: the derivative of %s at %g", simd->name, functions[f].name,
-                          get(&x, i));
+                          "%s: the derivative of %s at %g", simd->name, sloped[f].name, get(&x, i));
         }
     }
 }
@@ -374,24 +399,26 @@ static double slope_at(double (*f)(double x), double x) {
 static void check_functions_by_numbers(const wg__simd *simd, wg_dtype dtype) {
     const struct {
         const char *name;
-        wg__simd_map_by map;
-        wg__simd_vjp_by vjp;
+        int function;
         double (*reference)(double x);
-    } functions[] = {{"leaky_relu", simd->leaky_relu, simd->leaky_relu_vjp, leaky_relu},
-                     {"elu", simd->elu, simd->elu_vjp, elu},
-                     {"softplus", simd->softplus, simd->softplus_vjp, softplus_by}};
+    } with_options[] = {{"leaky_relu", WG__LEAKY_RELU, leaky_relu},
+                        {"elu", WG__ELU, elu},
+                        {"softplus", WG__SOFTPLUS, softplus_by}};
     array x = normal(dtype, 20), dy = normal(dtype, 21), y = {.dtype = dtype}, dx = y, shifted = y;
-    for (size_t f = 0; f < WG_COUNT(functions); f++) {
-        functions[f].map(LENGTH, by[0], by[1], place(&x, 0), place(&y, 0));
-        functions[f].vjp(LENGTH, by[0], by[1], place(&x, 0), place(&dy, 0), place(&dx, 0));
+    for (size_t f = 0; f < WG_COUNT(with_options); f++) {
+        const int function = with_options[f].function;
+        map(simd, LENGTH, (wg__map){.function = function, .p = by[0], .q = by[1]}, &x, 0, &y);
+        pair(simd, LENGTH, (wg__map){WG__SLOPES, function, by[0], by[1]}, &x, &dy, 0, &dx);
         for (int64_t i = 0; i < LENGTH; i++) {
             const double at = get(&x, i), g = get(&dy, i);
-            assert_near(simd, functions[f].name, dtype, get(&y, i), functions[f].reference(at), 1);
-            const double slope = slope_at(functions[f].reference, at);
+            assert_near(simd, with_options[f].name, dtype, get(&y, i),
+                        with_options[f].reference(at), 1);
+            const double slope = slope_at(with_options[f].reference, at);
             ck_assert_msg(fabs(get(&dx, i) - g * slope) < 1e-5 * (1 + fabs(g)),
-                          "%s: the derivative of %s at %g", simd->name, functions[f].name, at);
+                          "%s: the derivative of %s at %g", simd->name, with_options[f].name, at);
         }
-        functions[f].map(LENGTH - 5, by[0], by[1], place(&x, 5), place(&shifted, 0));
+        map(simd, LENGTH - 5, (wg__map){.function = function, .p = by[0], .q = by[1]}, &x, 5,
+            &shifted);
         ck_assert(memcmp(place(&shifted, 0), place(&y, 5), (LENGTH - 5) * wg_dtype_size(dtype)) ==
                   0);
     }
@@ -402,27 +429,21 @@ START_TEST(functions_by_numbers_are_those_of_plain_c) {
 }
 END_TEST
 
-static double relu(double x) {
-    return fmax(x, 0);
-}
-
-/* The gradients are written over gate and value. */
 static void check_gates(const wg__simd *simd, wg_dtype dtype) {
     const struct {
         const char *name;
-        wg__simd_gate map;
-        wg__simd_gate_vjp vjp;
+        wg_elementwise_op function;
         double (*reference)(double x);
-    } gates[] = {{"glu", simd->glu, simd->glu_vjp, sigmoid},
-                 {"swiglu", simd->swiglu, simd->swiglu_vjp, silu},
-                 {"geglu", simd->geglu, simd->geglu_vjp, gelu},
-                 {"reglu", simd->reglu, simd->reglu_vjp, relu}};
+    } gates[] = {{"glu", WG_GLU, sigmoid},
+                 {"swiglu", WG_SWIGLU, silu},
+                 {"geglu", WG_GEGLU, gelu},
+                 {"reglu", WG_REGLU, relu}};
     const array x = normal(dtype, 22), v = normal(dtype, 23), dy = normal(dtype, 24);
     for (size_t f = 0; f < WG_COUNT(gates); f++) {
         array gate = x, value = v, cotangent = dy, y = {.dtype = dtype};
-        gates[f].map(LENGTH, place(&gate, 0), place(&value, 0), place(&y, 0));
-        gates[f].vjp(LENGTH, place(&gate, 0), place(&value, 0), place(&cotangent, 0),
-                     place(&gate, 0), place(&value, 0));
+        pair(simd, LENGTH, (wg__map){.kind = WG__PAIRS, .function = gates[f].function}, &gate,
+             &value, 0, &y);
+        gate_slopes(simd, LENGTH, gates[f].function, &gate, &value, &cotangent);
         for (int64_t i = 0; i < LENGTH; i++) {
             const double at = get(&x, i), g = get(&dy, i);
             const double value_gradient = g * gates[f].reference(at);
@@ -448,9 +469,8 @@ END_TEST
 static void check_cross_entropy(const wg__simd *simd, wg_dtype dtype) {
     const array x = normal(dtype, 25), t = normal(dtype, 26), dy = normal(dtype, 27);
     array logit = x, target = t, cotangent = dy, y = {.dtype = dtype};
-    simd->bce(LENGTH, place(&logit, 0), place(&target, 0), place(&y, 0));
-    simd->bce_vjp(LENGTH, place(&logit, 0), place(&target, 0), place(&cotangent, 0),
-                  place(&logit, 0), place(&target, 0));
+    pair(simd, LENGTH, (wg__map){.kind = WG__PAIRS, .function = WG__BCE}, &logit, &target, 0, &y);
+    gate_slopes(simd, LENGTH, WG__BCE, &logit, &target, &cotangent);
     for (int64_t i = 0; i < LENGTH; i++) {
         const double at = get(&x, i), to = get(&t, i), g = get(&dy, i);
         const double loss = to * log1p(exp(-at)) + (1 - to) * log1p(exp(at));

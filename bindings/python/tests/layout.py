@@ -11,6 +11,6 @@ for name, struct in sorted(vars(_api).items()):
             print('_Static_assert(offsetof(struct %s, %s) == %d, "%s.%s");' % (
                 name, field, getattr(struct, field).offset, name, field))
 for name, values in sorted(vars(_api).items()):
-    if isinstance(values, dict) and name != "FUNCTIONS" and not name.startswith("__"):
+    if isinstance(values, dict) and name not in ("FUNCTIONS", "ELEMENTWISE") and not name.startswith("__"):
         for constant, value in values.items():
             print('_Static_assert(%s == %d, "%s");' % (constant, value, constant))

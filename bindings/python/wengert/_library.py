@@ -56,6 +56,19 @@ def declare(library):
                               % (name, _api.VERSION)) from None
         function.restype = result
         function.argtypes = parameters
+    for name, (row, operands) in _api.ELEMENTWISE.items():
+        setattr(library, name, elementwise(library, name, row, operands))
+
+
+def elementwise(library, name, row, operands):
+    """What the header has as an inline function."""
+    number = _api.wg_elementwise_op[row]
+
+    def function(a, b=None):
+        return library.wg_elementwise(number, a, b)
+
+    function.__name__ = name
+    return function
 
 
 lib = open_library()

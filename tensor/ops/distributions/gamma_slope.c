@@ -112,7 +112,7 @@ OF_KNOWN_COUNT void slope_by_fraction(const int count, double a, double x, const
 /* Sets the first `count` - 1 coefficients of s. */
 OF_KNOWN_COUNT void slope_series(const int count, double a, double x, double *s) {
     const bool low = x < a + 1;
-    double psi[COEFFICIENTS] = {wg__digamma(low ? a + 1 : a)}, factorial = 1;
+    double psi[COEFFICIENTS] = {wg__polygamma(0, low ? a + 1 : a)}, factorial = 1;
     for (int i = 1; i < count - 1; i++) {
         factorial *= i;
         psi[i] = wg__polygamma(i, low ? a + 1 : a) / factorial;
@@ -132,7 +132,7 @@ typedef struct slope_options {
 static double mixed_derivative(slope_options o, double a, double x, const double *by_a) {
     double s[ORDERS + 1][ORDERS + 1], of_x[ORDERS + 1][ORDERS + 1];
     for (int n = 0; n <= o.by_a; n++) {
-        const double psi = n == 0 ? wg__digamma(a) : wg__polygamma(n, a);
+        const double psi = wg__polygamma(n, a);
         s[n][0] = by_a[n];
         for (int m = 0; m < o.by_x; m++) {
             const double log_x = m == 0 ? log(x) : 1 / x; /* its derivative of order m < 2 */
@@ -195,7 +195,7 @@ static void add_sample(samples *s, int place, double a, double x) {
     s->x[s->count++] = x;
 }
 
-static void run_samples(samples *s, wg__simd_pair kernel, float *y) {
+static void run_samples(samples *s, int function, float *y) {
     if (s->count == 0)
         return;
     /* The last one again, up to a whole vector. */
@@ -203,7 +203,9 @@ static void run_samples(samples *s, wg__simd_pair kernel, float *y) {
         s->a[s->count + i] = s->a[s->count - 1];
         s->x[s->count + i] = s->x[s->count - 1];
     }
-    kernel((s->count + WIDEST - 1) / WIDEST * WIDEST, s->a, s->x, s->slope);
+    wg__simd_for(WG_F64)->map(&(wg__map){.kind = WG__PAIRS, .function = function},
+                              (s->count + WIDEST - 1) / WIDEST * WIDEST,
+                              (const void *[]){s->a, s->x}, (void *[]){s->slope});
     for (int i = 0; i < s->count; i++)
         y[s->place[i]] = (float)s->slope[i];
 }
@@ -213,7 +215,6 @@ static void run_samples(samples *s, wg__simd_pair kernel, float *y) {
  * fewer terms. */
 static void slopes_f32(int64_t begin, int64_t end, void *context) {
     const slope_job *job = context;
-    const wg__simd *kernels = wg__simd_for(WG_F64);
     samples series, fraction;
     for (int64_t first = begin; first < end; first += BLOCK) {
         const int count = (int)(end - first < BLOCK ? end - first : BLOCK);
@@ -227,8 +228,8 @@ static void slopes_f32(int64_t begin, int64_t end, void *context) {
             else
                 add_sample(x < a + 2 + sqrt(a) ? &series : &fraction, i, a, x);
         }
-        run_samples(&series, kernels->gamma_slope_series, y);
-        run_samples(&fraction, kernels->gamma_slope_fraction, y);
+        run_samples(&series, WG__GAMMA_SLOPE_SERIES, y);
+        run_samples(&fraction, WG__GAMMA_SLOPE_FRACTION, y);
     }
 }
 

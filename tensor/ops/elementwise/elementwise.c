@@ -79,34 +79,6 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
 /* Elements that are copied at a time from an operand that is not contiguous. */
 #define STRETCH 256
 
-/* A kernel of one of these types. Those named _by take the numbers a and b. */
-typedef struct vector_kernel {
-    wg__simd_map map;
-    wg__simd_map_by map_by;
-    wg__simd_pair pair;
-    wg__simd_vjp_by pair_by;
-    wg__simd_gate_vjp gate_vjp;
-    double a, b;
-} vector_kernel;
-
-static int input_count(const vector_kernel *kernel) {
-    return kernel->gate_vjp != NULL ? 3 : kernel->pair != NULL || kernel->pair_by != NULL ? 2 : 1;
-}
-
-static void run_stretch(const vector_kernel *k, int64_t n, const void *const *x, void *y,
-                        void *second) {
-    if (k->map != NULL)
-        k->map(n, x[0], y);
-    else if (k->map_by != NULL)
-        k->map_by(n, k->a, k->b, x[0], y);
-    else if (k->pair != NULL)
-        k->pair(n, x[0], x[1], y);
-    else if (k->pair_by != NULL)
-        k->pair_by(n, k->a, k->b, x[0], x[1], y);
-    else
-        k->gate_vjp(n, x[0], x[1], x[2], y, second);
-}
-
 /* n elements of an operand: its own memory if they are contiguous, else a copy in `room`. */
 static const void *stretch(int64_t n, size_t size, const char *from, int64_t stride, double *room) {
     if (stride == (int64_t)size)
@@ -119,63 +91,57 @@ static const void *stretch(int64_t n, size_t size, const char *from, int64_t str
     return room;
 }
 
-/* operands: y, then the inputs; of gate_vjp, also the second output. Outputs are contiguous. */
-static void run_kernel(int64_t n, size_t size, char *const *data, const int64_t *strides,
-                       const vector_kernel *kernel) {
+/* operands: y, then the inputs, then the second output if there is one. Outputs are contiguous. */
+static void run_kernel(int64_t n, wg_dtype dtype, char *const *data, const int64_t *strides,
+                       const wg__map *map) {
     double rooms[3][STRETCH];
-    const int inputs = input_count(kernel);
+    const wg__simd *simd = wg__simd_for(dtype);
+    const int64_t size = (int64_t)wg_dtype_size(dtype);
+    const int inputs = wg__map_inputs(map->kind);
     bool whole = true;
     for (int i = 1; i <= inputs; i++)
-        whole = whole && strides[i] == (int64_t)size;
+        whole = whole && strides[i] == size;
     const int64_t step = whole ? n : STRETCH;
     for (int64_t begin = 0; begin < n; begin += step) {
         const int64_t count = n - begin < step ? n - begin : step;
         const void *x[3];
         for (int i = 0; i < inputs; i++)
-            x[i] = stretch(count, size, data[i + 1] + begin * strides[i + 1], strides[i + 1],
-                           rooms[i]);
-        run_stretch(kernel, count, x, data[0] + begin * (int64_t)size,
-                    inputs == 3 ? data[4] + begin * (int64_t)size : NULL);
+            x[i] = stretch(count, (size_t)size, data[i + 1] + begin * strides[i + 1],
+                           strides[i + 1], rooms[i]);
+        void *const y[] = {data[0] + begin * size, inputs == 3 ? data[4] + begin * size : NULL};
+        simd->map(map, count, x, y);
     }
 }
 
 static void kernel_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
-    run_kernel(n, sizeof(float), data, strides, context);
+    run_kernel(n, WG_F32, data, strides, context);
 }
 
 static void kernel_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
-    run_kernel(n, sizeof(double), data, strides, context);
+    run_kernel(n, WG_F64, data, strides, context);
+}
+
+/* The kernel of f64 on f32, a block at a time. */
+static void through_f64(int64_t n, char *const *data, const int64_t *strides, const void *context) {
+    double block[BLOCK];
+    for (int64_t begin = 0; begin < n; begin += BLOCK) {
+        const int64_t count = n - begin < BLOCK ? n - begin : BLOCK;
+        for (int64_t i = 0; i < count; i++)
+            block[i] = (double)*(const float *)(data[1] + (begin + i) * strides[1]);
+        wg__simd_for(WG_F64)->map(context, count, (const void *[]){block}, (void *[]){block});
+        for (int64_t i = 0; i < count; i++)
+            ((float *)data[0])[begin + i] = (float)block[i];
+    }
 }
 
 static const wg__loop kernel_loops[WG_DTYPE_COUNT] = {[WG_F32] = kernel_f32, [WG_F64] = kernel_f64};
 
-const wg__simd *wg__call_simd(const wg_call *call) {
-    return wg__simd_for(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32);
-}
-
 /* ---- Forward ---- */
 
-int wg__run_map(wg_call *call, wg__simd_map map) {
-    return wg__elementwise_call(call, kernel_loops, &(vector_kernel){.map = map});
-}
-
-int wg__run_map_by(wg_call *call, wg__simd_map_by map, double a, double b) {
-    return wg__elementwise_call(call, kernel_loops,
-                                &(vector_kernel){.map_by = map, .a = a, .b = b});
-}
-
-int wg__run_pair(wg_call *call, wg__simd_pair pair) {
-    return wg__elementwise_call(call, kernel_loops, &(vector_kernel){.pair = pair});
-}
-
-int wg__run_pair_with(wg_call *call, wg__simd_pair pair, double number) {
-    wg_tensor *x = call->inputs[0];
-    wg_tensor *second = wg_scalar(x->spec.dtype == WG_F64 ? WG_F64 : WG_F32, number);
-    if (second == NULL)
-        return -1;
-    wg__elementwise(3, (wg_tensor *[]){call->outputs[0], x, second}, kernel_loops,
-                    &(vector_kernel){.pair = pair});
-    return 0;
+int wg__run_map(wg_call *call, const wg__map *map) {
+    static const wg__loop in_f64[WG_DTYPE_COUNT] = {[WG_F32] = through_f64, [WG_F64] = kernel_f64};
+    const bool is_gamma = map->function == WG_DIGAMMA || map->function == WG__POLYGAMMA;
+    return wg__elementwise_call(call, is_gamma ? in_f64 : kernel_loops, map);
 }
 
 /* ---- Backward ---- */
@@ -185,27 +151,17 @@ wg_tensor *wg__gradient_like(const wg_call *call, wg_tensor *x) {
     return reuse ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : wg_empty_like(x);
 }
 
-static int run_vjp(wg_call *call, const vector_kernel *kernel, wg_tensor *x_or_y, wg_tensor *g,
+int wg__run_slopes(wg_call *call, const wg__map *map, wg_tensor *x_or_y, wg_tensor *g,
                    wg_tensor **gradients) {
     wg_tensor *dx = wg__gradient_like(call, x_or_y);
     if (dx == NULL)
         return -1;
-    wg__elementwise(3, (wg_tensor *[]){dx, x_or_y, g}, kernel_loops, kernel);
+    wg__elementwise(3, (wg_tensor *[]){dx, x_or_y, g}, kernel_loops, map);
     gradients[0] = dx;
     return 0;
 }
 
-int wg__run_vjp(wg_call *call, wg__simd_vjp vjp, wg_tensor *x_or_y, wg_tensor *g,
-                wg_tensor **gradients) {
-    return run_vjp(call, &(vector_kernel){.pair = vjp}, x_or_y, g, gradients);
-}
-
-int wg__run_vjp_by(wg_call *call, wg__simd_vjp_by vjp, double a, double b, wg_tensor *x,
-                   wg_tensor *g, wg_tensor **gradients) {
-    return run_vjp(call, &(vector_kernel){.pair_by = vjp, .a = a, .b = b}, x, g, gradients);
-}
-
-int wg__run_gate_vjp(wg_call *call, wg__simd_gate_vjp vjp, wg_tensor *dy, wg_tensor **gradients) {
+int wg__run_gate_slopes(wg_call *call, int function, wg_tensor *dy, wg_tensor **gradients) {
     const wg_dtype dtype = call->input_specs[0].dtype;
     wg_tensor *gate = wg__widen(call->inputs[0]), *value = wg__widen(call->inputs[1]);
     dy = wg__widen(dy);
@@ -216,7 +172,7 @@ int wg__run_gate_vjp(wg_call *call, wg__simd_gate_vjp vjp, wg_tensor *dy, wg_ten
     if (dgate == NULL || dvalue == NULL)
         return -1;
     wg__elementwise(5, (wg_tensor *[]){dgate, gate, value, dy, dvalue}, kernel_loops,
-                    &(vector_kernel){.gate_vjp = vjp});
+                    &(wg__map){.kind = WG__GATE_SLOPES, .function = function});
     if (wg__wants(call, 0))
         gradients[0] = wg__narrow(dgate, dtype);
     if (wg__wants(call, 1))
@@ -238,14 +194,16 @@ int wg__infer_float_pair(wg_call *call) {
 
 /* ---- Samples ---- */
 
-int wg__unary_normal(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
+/* On both sides of 0, at least 0.2 away from the poles at 0, -1, -2... */
+wg_tensor *wg__sample_off_poles(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *whole = wg_cast(wg_randint(generator, -3, 4, ndim, shape), WG_F64);
+    return wg_add(whole, wg_affine(wg_rand(generator, WG_F64, ndim, shape), 0.6, 0.2));
 }
 
-int wg__unary_positive(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, wg__sample_positive);
+wg_tensor *wg__sample_steps(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_mul_scalar(wg__sample_distinct(generator, ndim, shape), 5);
 }
 
-int wg__unary_nonzero(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_unary(index, generator, sample, wg__sample_nonzero);
+wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_cast(wg_randint(generator, 0, 2, ndim, shape), WG_BOOL);
 }

@@ -30,31 +30,32 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
 
 /* ---- Plain loops over one operand, which the compiler vectorizes ---- */
 
-/* The loop NAME of y = EXPRESSION in x. */
-#define LOOP(NAME, TYPE, EXPRESSION)                                                               \
+/* The loop NAME of y = EXPRESSION in x, an element of TYPE; y has elements of OUT. */
+#define LOOP_TO(NAME, OUT, TYPE, EXPRESSION)                                                       \
     static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx) {           \
-        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        OUT *restrict y = (OUT *)data[0];                                                          \
         const TYPE *restrict px = (const TYPE *)data[1];                                           \
         for (int64_t i = 0; i < n; i++) {                                                          \
             const TYPE x = px[i * sx];                                                             \
-            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
+            y[i * sy] = (OUT)(EXPRESSION);                                                         \
         }                                                                                          \
     }                                                                                              \
     static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
         (void)context;                                                                             \
-        const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        if (strides[0] == size && strides[1] == size)                                              \
+        const int64_t sy = strides[0] / (int64_t)sizeof(OUT);                                      \
+        const int64_t sx = strides[1] / (int64_t)sizeof(TYPE);                                     \
+        if (sy == 1 && sx == 1)                                                                    \
             NAME##_at(n, data, 1, 1);                                                              \
         else                                                                                       \
-            NAME##_at(n, data, strides[0] / size, strides[1] / size);                              \
+            NAME##_at(n, data, sy, sx);                                                            \
     }
 
-/* The loops of f32 and f64, and the forward of an op that has no others. */
+#define LOOP(NAME, TYPE, EXPRESSION) LOOP_TO(NAME, TYPE, TYPE, EXPRESSION)
+
+/* The loops of f32 and f64. */
 #define FLOAT_LOOPS(NAME, F32_EXPRESSION, F64_EXPRESSION)                                          \
     LOOP(NAME##_f32, float, F32_EXPRESSION)                                                        \
     LOOP(NAME##_f64, double, F64_EXPRESSION)
-
-#define FLOAT_FORWARD(NAME) FORWARD(NAME, NULL, FLOATS(NAME))
 
 /* The loop NAME of y = EXPRESSION in x and the options `o`, which are the context. */
 #define LOOP_WITH(NAME, TYPE, OPTIONS, EXPRESSION)                                                 \
@@ -121,36 +122,16 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
 
 /* ---- Vector kernels, which run on operands of any strides ---- */
 
-/* The vector kernels for the dtype of the call's first input (bf16 passes through f32). */
-const wg__simd *wg__call_simd(const wg_call *call);
-
-/* Forward: runs the kernel on the inputs of a call; _by kernels take two numbers, too. */
-int wg__run_map(wg_call *call, wg__simd_map map);
-int wg__run_map_by(wg_call *call, wg__simd_map_by map, double a, double b);
-int wg__run_pair(wg_call *call, wg__simd_pair pair);
-
-/* Runs a pair kernel on input 0 and a number. -1 for lack of memory. */
-int wg__run_pair_with(wg_call *call, wg__simd_pair pair, double number);
-
-/* The forward of an op whose kernel is the member NAME of wg__simd. */
-#define MAP_FORWARD(NAME)                                                                          \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        return wg__run_map(call, wg__call_simd(call)->NAME);                                       \
-    }
-#define PAIR_FORWARD(NAME)                                                                         \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        return wg__run_pair(call, wg__call_simd(call)->NAME);                                      \
-    }
+/* Forward: runs the kernel on the inputs of a call. */
+int wg__run_map(wg_call *call, const wg__map *map);
 
 /* Backward: gradients[0] = g f', from the operand or from the result of f. A saved tensor is
  * overwritten if nothing can read it afterwards. */
-int wg__run_vjp(wg_call *call, wg__simd_vjp vjp, wg_tensor *x_or_y, wg_tensor *g,
-                wg_tensor **gradients);
-int wg__run_vjp_by(wg_call *call, wg__simd_vjp_by vjp, double a, double b, wg_tensor *x,
-                   wg_tensor *g, wg_tensor **gradients);
+int wg__run_slopes(wg_call *call, const wg__map *map, wg_tensor *x_or_y, wg_tensor *g,
+                   wg_tensor **gradients);
 
 /* Backward of y = f(gate) value, inputs 0 and 1: both gradients in one pass. */
-int wg__run_gate_vjp(wg_call *call, wg__simd_gate_vjp vjp, wg_tensor *dy, wg_tensor **gradients);
+int wg__run_gate_slopes(wg_call *call, int function, wg_tensor *dy, wg_tensor **gradients);
 
 /* The memory for a gradient of x, a saved tensor: that of x on its last use, if x is contiguous and
  * the only handle on it; else new memory. */
@@ -163,27 +144,12 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
 
 /* ---- Records ---- */
 
-/* The members that ops of one operand share; the functions are NAME_forward and NAME_vjp. */
-#define UNARY(NAME, DOC)                                                                           \
-    WG__OP(#NAME, 1, DOC), .differentiable = 1, .forward = NAME##_forward, .vjp = NAME##_vjp
-
-/* UNARY for a primitive, with the jvp and the bench of most of them. */
-#define UNARY_PRIMITIVE(NAME, DOC) UNARY(NAME, DOC), .jvp = wg__jvp_diagonal, .bench = wg__bench_one
-
-/* UNARY for an op with options. */
+/* An op of one operand with options; the functions are NAME_forward and so on. */
 #define UNARY_WITH(NAME, OPTIONS, DOC)                                                             \
-    UNARY(NAME, DOC), .options_size = sizeof(OPTIONS), .jvp = wg__jvp_diagonal,                    \
-                      .sample = NAME##_sample, .bench = NAME##_bench
-
-/* A primitive on floats: its record NAME_op and the public function. SAVES is saves_inputs or
- * saves_outputs. */
-#define FLOAT_FUNCTION(NAME, SAVES, SAMPLE, DOC)                                                   \
-    static const wg_op NAME##_op = {UNARY_PRIMITIVE(NAME, DOC), .SAVES = 1,                        \
-                                    .infer = wg__infer_float, .batch = wg_batch_aligned,           \
-                                    .sample = SAMPLE};                                             \
-    wg_tensor *wg_##NAME(wg_tensor *x) {                                                           \
-        return wg__apply_float(&NAME##_op, x, NULL);                                               \
-    }
+    WG__OP(#NAME, 1, DOC), .differentiable = 1, .forward = NAME##_forward, .vjp = NAME##_vjp,      \
+                           .options_size = sizeof(OPTIONS), .jvp = wg__jvp_diagonal,               \
+                           .batch = wg_batch_aligned, .sample = NAME##_sample,                     \
+                           .bench = NAME##_bench
 
 /* ---- Samples ---- */
 
@@ -211,9 +177,10 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
         return wg__bench_one(generator, sample);                                                   \
     }
 
-/* wg_op.sample of ops of one operand: wg__sample_unary with that sampler. */
-int wg__unary_normal(int index, wg_generator *generator, wg_sample *sample);
-int wg__unary_positive(int index, wg_generator *generator, wg_sample *sample);
-int wg__unary_nonzero(int index, wg_generator *generator, wg_sample *sample);
+/* Away from the poles of the gamma function; on both sides of kinks at 0, 3 and -3, and away from
+ * the latter; bools. */
+wg_tensor *wg__sample_off_poles(wg_generator *generator, int ndim, const int64_t *shape);
+wg_tensor *wg__sample_steps(wg_generator *generator, int ndim, const int64_t *shape);
+wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape);
 
 #endif

@@ -1,16 +1,10 @@
-/* Elementwise ops of one operand: casts, arithmetic with plain numbers, powers, exponentials and
- * logarithms, sign and rounding. special.c has the trigonometric and the special functions. */
-#include "tensor/internal.h"
+/* Elementwise ops of one operand and plain numbers: casts, arithmetic, functions with options, and
+ * dropout. */
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
 
 #include <float.h>
 #include <math.h>
-
-/* Integers and bools that an op leaves as they are. */
-LOOP(same_i32, int32_t, x)
-LOOP(same_i64, int64_t, x)
-LOOP(same_u8, uint8_t, x)
 
 /* ---- cast: y = x in another dtype.   dx = g in the dtype of x. ---- */
 
@@ -141,7 +135,7 @@ static const wg_op affine = {
         affine, affine_options,
         "y = x scale + shift with plain numbers, in the dtype of x; integers are rounded toward "
         "zero."),
-    .infer = wg__infer_like, .batch = wg_batch_aligned};
+    .infer = wg__infer_like};
 
 wg_tensor *wg_affine(wg_tensor *x, double scale, double shift) {
     return wg_apply_one(&affine, 1, &x, &(affine_options){scale, shift});
@@ -202,7 +196,7 @@ UNARY_SAMPLES_WITH(clamp, clamp_options, wg__sample_distinct, {0.25, 0.75}, {-0.
 static const wg_op clamp = {
     UNARY_WITH(clamp, clamp_options,
                "y = x limited to [low, high]. Kinks at the limits, where the derivative is 1."),
-    .saves_inputs = 1, .infer = clamp_infer, .batch = wg_batch_aligned};
+    .saves_inputs = 1, .infer = clamp_infer};
 
 wg_tensor *wg_clamp(wg_tensor *x, double low, double high) {
     return wg__apply_float(&clamp, x, &(clamp_options){low, high});
@@ -225,6 +219,9 @@ static inline float replaced_f32(float x, float nan, float posinf, float neginf)
     return x != x ? nan : low;
 }
 
+LOOP(same_i32, int32_t, x)
+LOOP(same_i64, int64_t, x)
+LOOP(same_u8, uint8_t, x)
 LOOP_WITH(nan_to_num_f32, float, replacement,
           replaced_f32(x, (float)o.nan, (float)o.posinf, (float)o.neginf))
 LOOP_WITH(nan_to_num_f64, double, replacement, replaced(x, o))
@@ -264,174 +261,63 @@ static const wg_op nan_to_num = {
     UNARY_WITH(nan_to_num, replacement,
                "y = x with plain numbers in the place of NaN, inf and -inf, where the "
                "derivative is 0."),
-    .saves_inputs = 1, .infer = wg__infer_like, .batch = wg_batch_aligned};
+    .saves_inputs = 1, .infer = wg__infer_like};
 
 wg_tensor *wg_nan_to_num(wg_tensor *x, double nan, double posinf, double neginf) {
     return wg_apply_one(&nan_to_num, 1, &x, &(replacement){nan, posinf, neginf});
 }
 
-/* ---- neg: y = -x; integers wrap around.   dx = -g. ---- */
+/* ==== Functions of x and plain numbers, by kernels of functions.def: the options are the kernel. A
+ * fused op has a kernel each way, and a decomposition with the same derivatives at kinks and at
+ * infinities. ==== */
 
-FLOAT_LOOPS(neg, -x, -x)
-LOOP(neg_i32, int32_t, 0u - (uint32_t)x)
-LOOP(neg_i64, int64_t, 0u - (uint64_t)x)
-LOOP(neg_u8, uint8_t, 0u - x)
-
-static int neg_infer(wg_call *call) {
-    if (call->input_specs[0].dtype == WG_BOOL)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "a bool has no negative; use logical_not");
-    return wg__infer_like(call);
+static double number_of(const wg_call *call) {
+    return ((const wg__map *)call->options)->p;
 }
 
-FORWARD(neg, NULL, FLOATS(neg), INTEGERS(neg))
-WG__VJP(neg, wg_neg(g))
-
-static const wg_op neg = {UNARY_PRIMITIVE(neg, "y = -x"), .infer = neg_infer,
-                          .batch = wg_batch_aligned, .sample = wg__unary_normal};
-
-wg_tensor *wg_neg(wg_tensor *x) {
-    return wg_apply_one(&neg, 1, &x, NULL);
+static int map_infer(wg_call *call) {
+    const wg__map *map = call->options;
+    if (map->function == WG__POLYGAMMA && map->p < 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "n is %g; there are derivatives from 0 on",
+                           map->p);
+    if (map->function == WG__SOFTPLUS && (!isfinite(map->p) || map->p == 0 || isnan(map->q)))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "beta %g, threshold %g; wanted numbers", map->p,
+                           map->q);
+    return wg__infer_float(call);
 }
 
-/* ---- abs: y = |x|.   dx = g sign(x). Kink at 0, with derivative 0. ---- */
-
-FLOAT_LOOPS(abs, fabsf(x), fabs(x))
-LOOP(abs_i32, int32_t, x < 0 ? 0u - (uint32_t)x : (uint32_t)x)
-LOOP(abs_i64, int64_t, x < 0 ? 0u - (uint64_t)x : (uint64_t)x)
-
-FORWARD(abs, NULL,
-        FLOATS(abs), [WG_I32] = abs_i32, [WG_I64] = abs_i64, [WG_U8] = same_u8, [WG_BOOL] = same_u8)
-WG__VJP(abs, wg_mul(g, wg_sign(x)))
-
-static const wg_op abs_op = {UNARY_PRIMITIVE(abs, "y = |x|. Kink at 0, where the derivative is 0."),
-                             .saves_inputs = 1, .infer = wg__infer_like, .batch = wg_batch_aligned,
-                             .sample = wg__unary_nonzero};
-
-wg_tensor *wg_abs(wg_tensor *x) {
-    return wg_apply_one(&abs_op, 1, &x, NULL);
+static int map_forward(wg_call *call) {
+    return wg__run_map(call, call->options);
 }
 
-/* ---- exp: y = e^x.   dx = g y. ---- */
-
-MAP_FORWARD(exp)
-WG__VJP(exp, wg_mul(g, y))
-FLOAT_FUNCTION(exp, saves_outputs, wg__unary_normal, "y = e^x")
-
-/* ---- exp2: y = 2^x.   dx = g y ln 2. ---- */
-
-MAP_FORWARD(exp2)
-WG__VJP(exp2, wg_mul(g, wg_mul_scalar(y, M_LN2)))
-FLOAT_FUNCTION(exp2, saves_outputs, wg__unary_normal, "y = 2^x")
-
-/* ---- expm1: y = e^x - 1, exact near 0.   dx = g (y + 1). ---- */
-
-MAP_FORWARD(expm1)
-WG__VJP(expm1, wg_mul(g, wg_add_scalar(y, 1)))
-FLOAT_FUNCTION(expm1, saves_outputs, wg__unary_normal,
-               "y = e^x - 1, without the loss of digits near 0")
-
-/* ---- log: y = ln x.   dx = g / x. ---- */
-
-MAP_FORWARD(log)
-WG__VJP(log, wg_div(g, x))
-FLOAT_FUNCTION(log, saves_inputs, wg__unary_positive, "y = ln x; -inf at 0, NaN below")
-
-/* ---- log2.   dx = g / (x ln 2). ---- */
-
-MAP_FORWARD(log2)
-WG__VJP(log2, wg_div(g, wg_mul_scalar(x, M_LN2)))
-FLOAT_FUNCTION(log2, saves_inputs, wg__unary_positive,
-               "y = log x to the base 2; -inf at 0, NaN below")
-
-/* ---- log10.   dx = g / (x ln 10). ---- */
-
-MAP_FORWARD(log10)
-WG__VJP(log10, wg_div(g, wg_mul_scalar(x, M_LN10)))
-FLOAT_FUNCTION(log10, saves_inputs, wg__unary_positive,
-               "y = log x to the base 10; -inf at 0, NaN below")
-
-/* ---- log1p: y = ln(1 + x), exact near 0.   dx = g / (1 + x). ---- */
-
-MAP_FORWARD(log1p)
-WG__VJP(log1p, wg_div(g, wg_add_scalar(x, 1)))
-FLOAT_FUNCTION(log1p, saves_inputs, wg__unary_positive,
-               "y = ln(1 + x), without the loss of digits near 0; -inf at -1, NaN below")
-
-/* ---- sqrt: y = x^(1/2).   dx = g / (2 y). ---- */
-
-FLOAT_LOOPS(sqrt, sqrtf(x), sqrt(x))
-FLOAT_FORWARD(sqrt)
-WG__VJP(sqrt, wg_div(wg_mul_scalar(g, 0.5), y))
-FLOAT_FUNCTION(sqrt, saves_outputs, wg__unary_positive, "y = x^(1/2); NaN below 0")
-
-/* ---- rsqrt: y = x^(-1/2).   dx = -g y^3 / 2. ---- */
-
-MAP_FORWARD(rsqrt)
-WG__VJP(rsqrt, wg_mul(g, wg_mul_scalar(wg_mul(wg_mul(y, y), y), -0.5)))
-FLOAT_FUNCTION(rsqrt, saves_outputs, wg__unary_positive, "y = x^(-1/2); inf at 0, NaN below")
-
-/* ---- cbrt: y = x^(1/3), of the sign of x.   dx = g / (3 y^2). ---- */
-
-MAP_FORWARD(cbrt)
-WG__VJP(cbrt, wg_div(g, wg_mul_scalar(wg_mul(y, y), 3)))
-FLOAT_FUNCTION(cbrt, saves_outputs, wg__unary_nonzero,
-               "y = x^(1/3), of the sign of x; the derivative at 0 is infinite")
-
-/* ---- reciprocal: y = 1 / x.   dx = -g y^2. ---- */
-
-FLOAT_LOOPS(reciprocal, 1 / x, 1 / x)
-FLOAT_FORWARD(reciprocal)
-WG__VJP(reciprocal, wg_neg(wg_mul(g, wg_mul(y, y))))
-FLOAT_FUNCTION(reciprocal, saves_outputs, wg__unary_nonzero, "y = 1 / x")
-
-/* ---- square: y = x^2; integers wrap around.   dx = 2 g x. ---- */
-
-FLOAT_LOOPS(square, x *x, x *x)
-LOOP(square_i32, int32_t, (uint32_t)x *(uint32_t)x)
-LOOP(square_i64, int64_t, (uint64_t)x *(uint64_t)x)
-LOOP(square_u8, uint8_t, (uint32_t)x *x)
-
-static int square_infer(wg_call *call) {
-    if (call->input_specs[0].dtype == WG_BOOL)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "takes numbers; cast the operand");
-    return wg__infer_like(call);
+static int map_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg__map map = *(const wg__map *)call->options;
+    map.kind = WG__SLOPES;
+    return wg__run_slopes(call, &map, call->inputs[0], cotangents[0], gradients);
 }
 
-FORWARD(square, NULL, FLOATS(square), INTEGERS(square))
-WG__VJP(square, wg_mul(g, wg_mul_scalar(x, 2)))
+#define MAP_OP(NAME, DOC)                                                                          \
+    WG__OP(#NAME, 1, DOC), .differentiable = 1, .saves_inputs = 1,                                 \
+                           .options_size = sizeof(wg__map), .infer = map_infer,                    \
+                           .batch = wg_batch_aligned, .forward = map_forward,                      \
+                           .jvp = wg__jvp_diagonal, .sample = NAME##_sample, .bench = NAME##_bench
 
-static const wg_op square = {UNARY_PRIMITIVE(square, "y = x^2; integers stay integers"),
-                             .saves_inputs = 1, .infer = square_infer, .batch = wg_batch_aligned,
-                             .sample = wg__unary_normal};
+#define FUSED_MAP_OP(NAME, DOC)                                                                    \
+    WG__OP(#NAME, 1, DOC " Fused."), .differentiable = 1, .saves_inputs = 1, .saves_rounded = 1,   \
+                                     .options_size = sizeof(wg__map), .infer = map_infer,          \
+                                     .batch = wg_batch_aligned, .forward = map_forward,            \
+                                     .vjp = map_vjp, .decompose = NAME##_decompose,                \
+                                     .sample = NAME##_sample, .bench = NAME##_bench
 
-wg_tensor *wg_square(wg_tensor *x) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    if (x != NULL && x->spec.dtype == WG_BOOL)
-        x = wg_cast(x, WG_I64);
-    return wg_scope_end(&scope, wg_apply_one(&square, 1, &x, NULL));
+/* A scalar that the elements of x are compared with. */
+static wg_tensor *limit(const wg_call *call, double value) {
+    return wg_scalar(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32, value);
 }
 
 /* ---- pow_scalar: y = x^c.   dx = g c x^(c-1), which for c = 0 is 0. ---- */
 
-typedef struct pow_options {
-    double exponent;
-} pow_options;
-
-/* C's pow(x, 0.5): unlike the square root, inf for -inf and 0 for -0. */
-FLOAT_LOOPS(root, sqrtf(x == -INFINITY ? INFINITY : x + 0.0F),
-            sqrt(x == -INFINITY ? (double)INFINITY : x + 0.0))
-FLOAT_FORWARD(root)
-
-static int pow_scalar_forward(wg_call *call) {
-    const double c = ((const pow_options *)call->options)->exponent;
-    if (c == 2 || c == 0.5)
-        return c == 2 ? square_forward(call) : root_forward(call);
-    return wg__run_pair_with(call, wg__call_simd(call)->pow, c);
-}
-
 static int pow_scalar_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const double c = ((const pow_options *)call->options)->exponent;
+    const double c = number_of(call);
     if (c == 0)
         return 0;
     wg_tensor *x = call->inputs[0];
@@ -440,130 +326,214 @@ static int pow_scalar_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor
     return wg__vjp_status();
 }
 
-UNARY_SAMPLES_WITH(pow_scalar, pow_options, wg__sample_positive, {1.5}, {2}, {-1.5}, {3}, {0.5})
+UNARY_SAMPLES_WITH(pow_scalar, wg__map, wg__sample_positive, {.function = WG__POW, .p = 1.5},
+                   {.function = WG_SQUARE, .p = 2}, {.function = WG__POW, .p = -1.5},
+                   {.function = WG__POW, .p = 3}, {.function = WG__ROOT, .p = 0.5})
 
-static const wg_op pow_scalar = {
-    UNARY_WITH(pow_scalar, pow_options, "y = x^c with a plain number c."), .saves_inputs = 1,
-    .infer = wg__infer_float, .batch = wg_batch_aligned};
+static const wg_op pow_scalar = {MAP_OP(pow_scalar, "y = x^c with a plain number c."),
+                                 .vjp = pow_scalar_vjp};
 
 wg_tensor *wg_pow_scalar(wg_tensor *x, double c) {
-    return wg__apply_float(&pow_scalar, x, &(pow_options){c});
+    const int function = c == 2 ? WG_SQUARE : c == 0.5 ? WG__ROOT : WG__POW;
+    return wg__apply_float(&pow_scalar, x, &(wg__map){.function = function, .p = c});
 }
 
-/* ---- tanh.   dx = g (1 - y^2). ---- */
+/* ---- leaky_relu: y = x above 0, slope x below.   dx = g, slope g. Kink at 0: slope. ---- */
 
-MAP_FORWARD(tanh)
+static int leaky_relu_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[0];
+    return wg__set_output(call,
+                          wg_where(wg_gt(x, limit(call, 0)), x, wg_mul_scalar(x, number_of(call))));
+}
 
-static int tanh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *g = cotangents[0], *y = call->outputs[0];
+UNARY_SAMPLES_WITH(leaky_relu, wg__map, wg__sample_nonzero, {.function = WG__LEAKY_RELU, .p = 0.01},
+                   {.function = WG__LEAKY_RELU, .p = 0.01}, {.function = WG__LEAKY_RELU, .p = -0.5},
+                   {.function = WG__LEAKY_RELU, .p = 0}, {.function = WG__LEAKY_RELU, .p = 1.5})
+
+static const wg_op leaky_relu = {FUSED_MAP_OP(
+    leaky_relu, "y = x above 0, slope x below. Kink at 0, where the derivative is slope.")};
+
+wg_tensor *wg_leaky_relu(wg_tensor *x, double slope) {
+    return wg__apply_float(&leaky_relu, x, &(wg__map){.function = WG__LEAKY_RELU, .p = slope});
+}
+
+/* ---- elu: y = x above 0, alpha (e^x - 1) below.
+ * dx = g, g alpha e^x. Kink at 0: alpha.   (Clevert et al. 2016, eq. 15.) ---- */
+
+/* Where x is above 0, 0 replaces it in e^x, whose derivative could be infinite. */
+static int elu_decompose(wg_call *call) {
+    wg_tensor *x = call->inputs[0], *above = wg_gt(x, limit(call, 0));
+    wg_tensor *below = wg_mul_scalar(wg_expm1(wg_masked_fill(x, above, 0)), number_of(call));
+    return wg__set_output(call, wg_where(above, x, below));
+}
+
+UNARY_SAMPLES_WITH(elu, wg__map, wg__sample_nonzero, {.function = WG__ELU, .p = 1},
+                   {.function = WG__ELU, .p = 1}, {.function = WG__ELU, .p = 0.5},
+                   {.function = WG__ELU, .p = -2}, {.function = WG__ELU, .p = 0})
+
+static const wg_op elu = {FUSED_MAP_OP(
+    elu, "y = x above 0, alpha (e^x - 1) below. Kink at 0, where the derivative is alpha.")};
+
+wg_tensor *wg_elu(wg_tensor *x, double alpha) {
+    return wg__apply_float(&elu, x, &(wg__map){.function = WG__ELU, .p = alpha});
+}
+
+/* ---- softplus: y = log(1 + e^(beta x)) / beta, and x where beta x > threshold.
+ * dx = g / (1 + e^(-beta x)), or g. Jumps by less than e^-threshold / beta. ---- */
+
+static int softplus_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (!call->create_graph)
-        return wg__run_vjp(call, wg__call_simd(call)->tanh_vjp, y, g, gradients);
-    gradients[0] = wg_mul(g, wg_affine(wg_mul(y, y), -1, 1));
+        return map_vjp(call, cotangents, gradients);
+    const wg__map *map = call->options;
+    wg_tensor *scaled = wg_mul_scalar(call->inputs[0], map->p);
+    wg_tensor *straight = wg_gt(scaled, limit(call, map->q));
+    gradients[0] = wg_mul(cotangents[0], wg_masked_fill(wg_sigmoid(scaled), straight, 1));
     return wg__vjp_status();
 }
 
-FLOAT_FUNCTION(tanh, saves_outputs, wg__unary_normal, "y = tanh x")
+UNARY_SAMPLES_WITH(softplus, wg__map, wg__sample_steps, {.function = WG__SOFTPLUS, .p = 1, .q = 20},
+                   {.function = WG__SOFTPLUS, .p = 1, .q = 20},
+                   {.function = WG__SOFTPLUS, .p = 2, .q = 1},
+                   {.function = WG__SOFTPLUS, .p = -0.5, .q = INFINITY},
+                   {.function = WG__SOFTPLUS, .p = 0.5, .q = 2})
 
-/* ---- sigmoid: y = 1 / (1 + e^-x).   dx = g y (1 - y). ---- */
+static const wg_op softplus = {
+    MAP_OP(softplus, "y = log(1 + e^(beta x)) / beta, and x where beta x > threshold"),
+    .vjp = softplus_vjp};
 
-MAP_FORWARD(sigmoid)
+wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold) {
+    const wg__map map = {WG__VALUES, WG__SOFTPLUS, beta == 0 ? 1 : beta,
+                         threshold == 0 ? 20 : threshold};
+    return wg__apply_float(&softplus, x, &map);
+}
 
-static int sigmoid_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *g = cotangents[0], *y = call->outputs[0];
-    if (!call->create_graph)
-        return wg__run_vjp(call, wg__call_simd(call)->sigmoid_vjp, y, g, gradients);
-    gradients[0] = wg_mul(g, wg_mul(y, wg_affine(y, -1, 1)));
+/* ---- polygamma: y = d^n/dx^n digamma(x).   dx = g polygamma(n + 1, x). ---- */
+
+double wg__polygamma(int n, double x) {
+    double y;
+    wg__map_values(wg__simd_for(WG_F64), (wg__map){.function = WG__POLYGAMMA, .p = n}, 1, &x, &y);
+    return y;
+}
+
+static int polygamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const int n = (int)number_of(call);
+    gradients[0] = wg_mul(cotangents[0], wg_polygamma(n + 1, call->inputs[0]));
     return wg__vjp_status();
 }
 
-FLOAT_FUNCTION(sigmoid, saves_outputs, wg__unary_normal, "y = 1 / (1 + e^-x)")
+UNARY_SAMPLES_WITH(polygamma, wg__map, wg__sample_off_poles, {.function = WG__POLYGAMMA, .p = 1},
+                   {.function = WG__POLYGAMMA, .p = 1}, {.function = WG__POLYGAMMA, .p = 0},
+                   {.function = WG__POLYGAMMA, .p = 2}, {.function = WG__POLYGAMMA, .p = 3})
 
-/* ---- erf.   dx = g 2/sqrt(pi) e^(-x^2). ---- */
+static const wg_op polygamma_op = {
+    MAP_OP(polygamma,
+           "y = the n-th derivative of digamma(x), a plain n >= 0; poles at 0, -1, -2..."),
+    .vjp = polygamma_vjp};
 
-MAP_FORWARD(erf)
-
-static int erf_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *g = cotangents[0], *x = call->inputs[0];
-    if (!call->create_graph)
-        return wg__run_vjp(call, wg__call_simd(call)->erf_vjp, x, g, gradients);
-    wg_tensor *density = wg_exp(wg_neg(wg_mul(x, x)));
-    gradients[0] = wg_mul(g, wg_mul_scalar(density, M_2_SQRTPI));
-    return wg__vjp_status();
+wg_tensor *wg_polygamma(int n, wg_tensor *x) {
+    return wg__apply_float(&polygamma_op, x, &(wg__map){.function = WG__POLYGAMMA, .p = n});
 }
 
-FLOAT_FUNCTION(erf, saves_inputs, wg__unary_normal,
-               "y = erf x = 2/sqrt(pi) times the integral of e^(-t^2), 0 to x")
+/* ==== Dropout, whose mask is never stored: word i of draw `offset` under `seed` decides element i,
+ * so the vjp is the same op on the cotangent. ==== */
 
-static int zero_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    (void)call, (void)cotangents, (void)gradients;
+typedef struct dropout_options {
+    double p;
+    uint64_t seed, offset;
+} dropout_options;
+
+typedef struct dropout_job {
+    const dropout_options *options;
+    wg_dtype dtype;
+    const char *x;
+    char *y;
+    int64_t count;
+} dropout_job;
+
+enum { GROUPS_AT_ONCE = 16, WORDS_AT_ONCE = GROUPS_AT_ONCE * WG__RANDOM_GROUP };
+
+/* Asks for memory that will be read and written once the random words are computed. */
+static void prefetch(const char *x, char *y, int64_t bytes) {
+    enum { CACHE_LINE = 64 };
+    for (int64_t i = 0; i < bytes; i += CACHE_LINE) {
+        __builtin_prefetch(x + i, 0, 2);
+        __builtin_prefetch(y + i, 1, 2);
+    }
+}
+
+static void drop_groups(int64_t begin, int64_t end, void *context) {
+    const dropout_job *job = context;
+    const wg__simd *simd = wg__simd_for(job->dtype);
+    uint32_t words[WORDS_AT_ONCE], limit = (uint32_t)(job->options->p * 0x1p32);
+    double scale = 1 / (1 - job->options->p);
+    for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
+        int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
+        int64_t first = group * WG__RANDOM_GROUP, n = groups * WG__RANDOM_GROUP;
+        if (n > job->count - first)
+            n = job->count - first;
+        int64_t size = (int64_t)wg_dtype_size(job->dtype), at = first * size;
+        prefetch(job->x + at, job->y + at, n * size);
+        simd->random.words(job->options->seed, job->options->offset, (uint64_t)group, groups,
+                           words);
+        simd->random.drop_below(n, words, limit, scale, job->x + at, job->y + at);
+    }
+}
+
+static int dropout_infer(wg_call *call) {
+    return wg__check_kernel_dtype(call) < 0 ? -1 : wg__infer_like(call);
+}
+
+static int dropout_forward(wg_call *call) {
+    wg_tensor *x = wg_contiguous(call->inputs[0]);
+    if (!x)
+        return -1;
+    int64_t count = wg_tensor_count(x);
+    dropout_job job = {.options = call->options,
+                       .dtype = wg_tensor_dtype(x),
+                       .x = wg_tensor_data(x),
+                       .y = wg_tensor_data(call->outputs[0]),
+                       .count = count};
+    wg__parallel_for((count + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP,
+                     WG__GRAIN / WG__RANDOM_GROUP, drop_groups, &job);
     return 0;
 }
 
-/* The record and the public function. */
-#define STEP(NAME, DOC)                                                                            \
-    static const wg_op NAME##_op = {WG__OP(#NAME, 1, DOC),                                         \
-                                    .differentiable = 1,                                           \
-                                    .zero_gradient = "it is piecewise constant",                   \
-                                    .infer = wg__infer_like,                                       \
-                                    .batch = wg_batch_aligned,                                     \
-                                    .forward = NAME##_forward,                                     \
-                                    .vjp = zero_vjp,                                               \
-                                    .jvp = wg__jvp_diagonal,                                       \
-                                    .sample = sample_off_steps,                                    \
-                                    .bench = wg__bench_one};                                       \
-    wg_tensor *wg_##NAME(wg_tensor *x) {                                                           \
-        return wg_apply_one(&NAME##_op, 1, &x, NULL);                                              \
-    }
-
-/* Values between the steps, which lie at integers and halves. */
-static wg_tensor *make_off_steps(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
+static int dropout_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const dropout_options *options = call->options;
+    gradients[0] = wg_dropout_op(cotangents[0], options->p, options->seed, options->offset);
+    return gradients[0] ? 0 : -1;
 }
 
-UNARY_SAMPLE(sample_off_steps, make_off_steps)
+WG__EXAMPLES(dropout, dropout_options, (wg__sample_normal), {{0.1, 3, 0}, "3 5"},
+             {{0.5, 3, 1}, "2 70"}, {{0, 3, 2}, "4 1"})
 
-/* ---- sign: y = -1, 0 or 1; of NaN: NaN.   dx = 0. Jumps at 0. ---- */
-
-FLOAT_LOOPS(sign, x != x ? x : (float)((x > 0) - (x < 0)), x != x ? x : (double)((x > 0) - (x < 0)))
-LOOP(sign_i32, int32_t, (x > 0) - (x < 0))
-LOOP(sign_i64, int64_t, (x > 0) - (x < 0))
-LOOP(sign_u8, uint8_t, x > 0)
-
-FORWARD(sign, NULL, ALL_DTYPES(sign))
-
-STEP(sign, "y = -1, 0 or 1. Jumps at 0; the derivative is 0.")
-
-/* ---- floor, ceil, round, trunc: y = an integer next to x.   dx = 0. ---- */
-
-static int round_to(wg_call *call, wg__simd_map map) {
-    static const wg__loop copies[WG_DTYPE_COUNT] = {
-        [WG_I32] = same_i32, [WG_I64] = same_i64, [WG_U8] = same_u8, [WG_BOOL] = same_u8};
-    if (wg_dtype_is_float(call->input_specs[0].dtype))
-        return wg__run_map(call, map);
-    return wg__elementwise_call(call, copies, NULL);
+static int dropout_bench(wg_generator *generator, wg_sample *sample) {
+    static const dropout_options options = {0.1, 3, 0};
+    sample->options = &options;
+    return wg__bench_one(generator, sample);
 }
 
-#define ROUND_FORWARD(NAME, KERNEL)                                                                \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        return round_to(call, wg__call_simd(call)->KERNEL);                                        \
+static const wg_op dropout = {
+    WG__LINEAR_OP(
+        dropout, dropout_options,
+        "y = 0 with probability p, else x / (1 - p); the mask is a function of (seed, offset)"),
+};
+
+wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset) {
+    if (!x)
+        return NULL;
+    if (!(p >= 0 && p < 1)) {
+        wg_fail(WG_ERROR_ARGUMENT, "dropout", "probability %g; wanted 0 <= p < 1", p);
+        return NULL;
     }
+    if (wg_tensor_dtype(x) == WG_BF16)
+        return wg_cast(wg_dropout_op(wg_cast(x, WG_F32), p, seed, offset), WG_BF16);
+    dropout_options options = {p, seed, offset};
+    return wg_apply_one(&dropout, 1, &x, &options);
+}
 
-ROUND_FORWARD(floor, floor)
-STEP(floor, "y = the largest whole number that is not above x. The derivative is 0.")
-
-ROUND_FORWARD(ceil, ceil)
-STEP(ceil, "y = the smallest whole number that is not below x. The derivative is 0.")
-
-ROUND_FORWARD(round, rint)
-STEP(round, "y = the whole number nearest to x, the even one of two. The derivative is 0.")
-
-ROUND_FORWARD(trunc, trunc)
-STEP(trunc, "y = x without its fraction. The derivative is 0.")
-
-static const wg_op *const ops[] = {
-    &cast,       &clone,    &affine,   &clamp,         &nan_to_num, &neg,        &abs_op,
-    &exp_op,     &exp2_op,  &expm1_op, &log_op,        &log2_op,    &log10_op,   &log1p_op,
-    &sqrt_op,    &rsqrt_op, &cbrt_op,  &reciprocal_op, &square,     &pow_scalar, &tanh_op,
-    &sigmoid_op, &erf_op,   &sign_op,  &floor_op,      &ceil_op,    &round_op,   &trunc_op};
+static const wg_op *const ops[] = {&cast,       &clone,        &affine,     &clamp,
+                                   &nan_to_num, &pow_scalar,   &leaky_relu, &elu,
+                                   &softplus,   &polygamma_op, &dropout};
 
 const wg__op_table wg__ops_unary = {ops, sizeof ops / sizeof *ops};

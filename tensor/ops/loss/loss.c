@@ -286,7 +286,7 @@ static int bce_with_logits_forward(wg_call *call) {
     if (!optional(call, WEIGHT) && !optional(call, POS_WEIGHT)) {
         wg_call pair = *call;
         pair.input_count = 2;
-        return wg__run_pair(&pair, wg__call_simd(call)->bce);
+        return wg__run_map(&pair, &(wg__map){.kind = WG__PAIRS, .function = WG__BCE});
     }
     const wg_tensor *y = weighted_bce(call);
     return y ? wg_copy_(call->outputs[0], y) : -1;
@@ -317,7 +317,7 @@ static int weighted_bce_vjp(wg_call *call, wg_tensor *g, wg_tensor **gradients) 
 static int bce_with_logits_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (optional(call, WEIGHT) || optional(call, POS_WEIGHT))
         return weighted_bce_vjp(call, cotangents[0], gradients);
-    return wg__run_gate_vjp(call, wg__call_simd(call)->bce_vjp, cotangents[0], gradients);
+    return wg__run_gate_slopes(call, WG__BCE, cotangents[0], gradients);
 }
 
 static int bce_with_logits_sample(int index, wg_generator *generator, wg_sample *sample) {

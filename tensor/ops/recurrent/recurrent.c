@@ -255,6 +255,10 @@ static void run_rows(job *j, int64_t begin, int64_t end, wg__range_body body) {
         body(begin, end, j);
 }
 
+static void squash(const job *j, wg_elementwise_op function, int64_t n, const void *x, void *y) {
+    wg__map_values(j->simd, (wg__map){.function = function}, n, x, y);
+}
+
 /* Defines NAME for both dtypes by NAME_OF(REAL, SUFFIX). */
 #define FOR_BOTH(NAME_OF) NAME_OF(float, f32) NAME_OF(double, f64)
 
@@ -272,12 +276,12 @@ static void run_rows(job *j, int64_t begin, int64_t end, wg__range_body body) {
             REAL *i = (REAL *)(void *)j->gates + row * 4 * n, *f = i + n, *g = f + n, *o = g + n;  \
             const REAL *before = (const REAL *)(const void *)j->cell_before + row * n;             \
             REAL *c = (REAL *)(void *)j->cell + row * n, *h = (REAL *)(void *)j->hidden + row * n; \
-            j->simd->sigmoid(2 * n, i, i);                                                         \
-            j->simd->tanh(n, g, g);                                                                \
-            j->simd->sigmoid(n, o, o);                                                             \
+            squash(j, WG_SIGMOID, 2 * n, i, i);                                                    \
+            squash(j, WG_TANH, n, g, g);                                                           \
+            squash(j, WG_SIGMOID, n, o, o);                                                        \
             for (int64_t k = 0; k < n; k++)                                                        \
                 c[k] = f[k] * before[k] + i[k] * g[k];                                             \
-            j->simd->tanh(n, c, h);                                                                \
+            squash(j, WG_TANH, n, c, h);                                                           \
             for (int64_t k = 0; k < n; k++)                                                        \
                 h[k] *= o[k];                                                                      \
         }                                                                                          \
@@ -293,7 +297,7 @@ static void run_rows(job *j, int64_t begin, int64_t end, wg__range_body body) {
             REAL *di = (REAL *)(void *)j->dgates + row * 4 * n, *df = di + n, *dg = df + n;        \
             REAL *d_o = dg + n, *dh = (REAL *)(void *)j->dhidden + row * n;                        \
             REAL *dc = (REAL *)(void *)j->dcell + row * n;                                         \
-            j->simd->tanh(n, (const REAL *)(const void *)j->cell + row * n, d_o);                  \
+            squash(j, WG_TANH, n, (const REAL *)(const void *)j->cell + row * n, d_o);             \
             for (int64_t k = 0; k < n; k++) {                                                      \
                 const REAL t = d_o[k], h = dh[k] + (dy ? dy[k] : 0);                               \
                 const REAL c = dc[k] + h * o[k] * (1 - t * t);                                     \
@@ -327,12 +331,12 @@ FOR_BOTH(LSTM_ROWS)
             REAL *h = (REAL *)(void *)j->hidden + row * n;                                         \
             for (int64_t k = 0; k < 2 * n; k++)                                                    \
                 r[k] = a[k] + u[k];                                                                \
-            j->simd->sigmoid(2 * n, r, r);                                                         \
+            squash(j, WG_SIGMOID, 2 * n, r, r);                                                    \
             for (int64_t k = 0; k < n; k++) {                                                      \
                 un[k] = u[2 * n + k];                                                              \
                 m[k] = a[2 * n + k] + r[k] * un[k];                                                \
             }                                                                                      \
-            j->simd->tanh(n, m, m);                                                                \
+            squash(j, WG_TANH, n, m, m);                                                           \
             for (int64_t k = 0; k < n; k++)                                                        \
                 h[k] = (1 - z[k]) * m[k] + z[k] * before[k];                                       \
         }                                                                                          \

@@ -523,7 +523,7 @@ static double log_totals(int64_t n, double *x, double last) {
     simd->rows.exp(n, x, max, 1, x);
     for (int64_t i = 0; i < n; i++)
         x[i] = total += x[i];
-    simd->log(n, x, x);
+    wg__map_values(simd, (wg__map){.function = WG_LOG}, n, x, x);
     for (int64_t i = 0; i < n; i++)
         x[i] += max;
     return x[n - 1];
@@ -558,7 +558,9 @@ static double log_totals(int64_t n, double *x, double last) {
             if (i == 0)                                                                            \
                 memcpy(total, row, (size_t)at->width * sizeof *row);                               \
             else                                                                                   \
-                wg__simd_for(WG_F64)->logaddexp(at->width, total, row, total);                     \
+                wg__simd_for(WG_F64)->map(&(wg__map){.kind = WG__PAIRS, .function = WG_LOGADDEXP}, \
+                                          at->width, (const void *[]){total, row},                 \
+                                          (void *[]){total});                                      \
             for (int64_t l = 0; l < at->width; l++)                                                \
                 y[i * at->step + l] = (TYPE)WRITE(total[l]);                                       \
         }                                                                                          \
