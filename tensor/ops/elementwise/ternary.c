@@ -247,8 +247,11 @@ typedef struct value_options {
 /* ---- What the records share ---- */
 
 #define TERNARY(NAME, DOC)                                                                         \
-    WG__OP(#NAME, 3, DOC), .differentiable = 7, .forward = NAME##_forward, .vjp = NAME##_vjp,      \
-                           .jvp = NAME##_jvp
+    WG__OP(#NAME, 3, DOC), .differentiable = 7, .batch = wg_batch_aligned,                         \
+                           .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp
+#define VALUE(NAME, DOC)                                                                           \
+    TERNARY(NAME, DOC), .options_size = sizeof(value_options), .saves_inputs = 6,                  \
+                        .sample = value_sample, .bench = value_bench
 
 static int infer_ternary(wg_call *call) {
     if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_same_dtype(call, 0, 2) < 0)
@@ -295,17 +298,13 @@ static wg_tensor *lerp_partial(wg_call *call, int i, wg_tensor *direction) {
 WG__DERIVATIVES_BY_PARTIALS(lerp)
 
 static int lerp_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const wg__sampler normal_three[] = {wg__sample_normal, wg__sample_normal,
-                                               wg__sample_normal};
-    return wg__sample_ternary(index, generator, sample, normal_three);
+    static const wg__sampler normal[] = {wg__sample_normal, wg__sample_normal, wg__sample_normal};
+    return wg__sample_ternary(index, generator, sample, normal);
 }
 
 static const wg_op lerp = {
     TERNARY(lerp, "y = a + weight (b - a) with broadcasting: a at weight 0, b at 1."),
-    .saves_inputs = 7,
-    .infer = infer_ternary_float,
-    .batch = wg_batch_aligned,
-    .sample = lerp_sample,
+    .saves_inputs = 7, .infer = infer_ternary_float, .sample = lerp_sample,
     .bench = wg__bench_three};
 
 wg_tensor *wg_lerp(wg_tensor *a, wg_tensor *b, wg_tensor *weight) {
@@ -356,20 +355,11 @@ static int value_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_ternary(index, generator, sample, samplers);
 }
 
-static int value_bench(wg_generator *generator, wg_sample *sample) {
-    static const value_options options = {-0.75};
-    sample->options = &options;
-    return wg__bench_three(generator, sample);
-}
+WG__LARGE(value, value_options, "4194304, 4194304, 4194304", -0.75)
 
 static const wg_op addcmul = {
-    TERNARY(addcmul, "y = x + value a b with broadcasting, value a plain number."),
-    .options_size = sizeof(value_options),
-    .saves_inputs = 6,
-    .infer = addcmul_infer,
-    .batch = wg_batch_aligned,
-    .sample = value_sample,
-    .bench = value_bench};
+    VALUE(addcmul, "y = x + value a b with broadcasting, value a plain number."),
+    .infer = addcmul_infer};
 
 wg_tensor *wg_addcmul(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
     return apply_three(&addcmul, x, a, b, &(value_options){value}, false);
@@ -393,13 +383,8 @@ static wg_tensor *addcdiv_partial(wg_call *call, int i, wg_tensor *direction) {
 WG__DERIVATIVES_BY_PARTIALS(addcdiv)
 
 static const wg_op addcdiv = {
-    TERNARY(addcdiv, "y = x + value a / b with broadcasting, value a plain number."),
-    .options_size = sizeof(value_options),
-    .saves_inputs = 6,
-    .infer = infer_ternary_float,
-    .batch = wg_batch_aligned,
-    .sample = value_sample,
-    .bench = value_bench};
+    VALUE(addcdiv, "y = x + value a / b with broadcasting, value a plain number."),
+    .infer = infer_ternary_float};
 
 wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
     return apply_three(&addcdiv, x, a, b, &(value_options){value}, true);

@@ -507,11 +507,7 @@ static int dropout_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
 WG__EXAMPLES(dropout, dropout_options, (wg__sample_normal), {{0.1, 3, 0}, "3 5"},
              {{0.5, 3, 1}, "2 70"}, {{0, 3, 2}, "4 1"})
 
-static int dropout_bench(wg_generator *generator, wg_sample *sample) {
-    static const dropout_options options = {0.1, 3, 0};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+WG__LARGE(dropout, dropout_options, "4194304", 0.1, 3, 0)
 
 static const wg_op dropout = {
     WG__LINEAR_OP(

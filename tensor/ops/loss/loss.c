@@ -128,10 +128,10 @@ static int compare_sample(int index, wg_generator *generator, wg_sample *sample)
     }
 
 /* The members that the records share. */
-#define COMPARE(NAME, DOC)                                                                         \
-    WG__OP(#NAME, 2, DOC " Fused."),                                                               \
-        .saves_inputs = 3, .differentiable = 3, .infer = compare_infer, .forward = NAME##_forward, \
-        .vjp = NAME##_vjp, .decompose = NAME##_decompose, .bench = wg__bench_two
+#define COMPARE(NAME, INFER, DOC)                                                                  \
+    WG__OP(#NAME, 2, DOC " Fused."), .saves_inputs = 3, .differentiable = 3, .infer = INFER,       \
+                                     .forward = NAME##_forward, .vjp = NAME##_vjp,                 \
+                                     .decompose = NAME##_decompose
 
 static const double *beta_of(const wg_call *call) {
     static const double none = 0;
@@ -160,8 +160,9 @@ static int mse_loss_decompose(wg_call *call) {
     return wg__set_output(call, wg_mul(d, d));
 }
 
-static const wg_op mse_loss = {COMPARE(mse_loss, "y = (x - target)^2, of equal shapes."),
-                               .sample = compare_sample};
+static const wg_op mse_loss = {
+    COMPARE(mse_loss, compare_infer, "y = (x - target)^2, of equal shapes."),
+    .sample = compare_sample, .bench = wg__bench_two};
 
 wg_tensor *wg_mse_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction) {
     return compared(&mse_loss, x, target, NULL, reduction);
@@ -176,8 +177,9 @@ static int l1_loss_decompose(wg_call *call) {
 }
 
 static const wg_op l1_loss = {
-    COMPARE(l1_loss, "y = |x - target|, of equal shapes. Kink at 0, where the derivative is 0."),
-    .sample = compare_sample};
+    COMPARE(l1_loss, compare_infer,
+            "y = |x - target|, of equal shapes. Kink at 0, where the derivative is 0."),
+    .sample = compare_sample, .bench = wg__bench_two};
 
 wg_tensor *wg_l1_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction) {
     return compared(&l1_loss, x, target, NULL, reduction);
@@ -219,24 +221,12 @@ static int smooth_l1_loss_sample(int index, wg_generator *generator, wg_sample *
     return compare_sample(index, generator, sample);
 }
 
-static int smooth_l1_loss_bench(wg_generator *generator, wg_sample *sample) {
-    static const smooth_l1_options options = {0.5};
-    sample->options = &options;
-    return wg__bench_two(generator, sample);
-}
+WG__LARGE(smooth_l1_loss, smooth_l1_options, "4194304, 4194304", 0.5)
 
 static const wg_op smooth_l1_loss = {
-    WG__OP(
-        "smooth_l1_loss", 2,
-        "With d = |x - target|: y = d^2 / (2 beta) where d < beta, d - beta/2 elsewhere. Fused."),
-    .options_size = sizeof(smooth_l1_options),
-    .saves_inputs = 3,
-    .differentiable = 3,
-    .infer = smooth_l1_loss_infer,
-    .forward = smooth_l1_loss_forward,
-    .vjp = smooth_l1_loss_vjp,
-    .decompose = smooth_l1_loss_decompose,
-    .sample = smooth_l1_loss_sample,
+    COMPARE(smooth_l1_loss, smooth_l1_loss_infer,
+            "With d = |x - target|: y = d^2 / (2 beta) where d < beta, d - beta/2 elsewhere."),
+    .options_size = sizeof(smooth_l1_options), .sample = smooth_l1_loss_sample,
     .bench = smooth_l1_loss_bench};
 
 wg_tensor *wg_smooth_l1_loss(wg_tensor *x, wg_tensor *target, double beta, wg_reduction reduction) {

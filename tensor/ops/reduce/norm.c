@@ -79,8 +79,8 @@ static void gradient_chunks(int64_t begin, int64_t end, void *context) {
 
 static int norm_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[X];
-    if (x->dtype != WG_F32 && x->dtype != WG_F64)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast it");
+    if (wg__check_kernel_dtype(call) < 0)
+        return -1;
     if (x->ndim == 0 || x->shape[x->ndim - 1] == 0)
         return wg__op_fail(call, WG_ERROR_SHAPE, "the last axis has no elements to normalise");
     for (int i = WEIGHT; i < call->input_count; i++) {
@@ -244,37 +244,6 @@ static double norm_flops(const wg_call *call) {
     return 8 * (double)wg__spec_count(&call->input_specs[X]);
 }
 
-static const wg_op layer_norm = {
-    WG__OP_OF(
-        "layer_norm", 1, 3, 1,
-        "y = (x - mean) / sqrt(var + eps) weight + bias over the last axis; weight and bias (C) "
-        "are optional"),
-    .options_size = sizeof(norm_options),
-    .saves_inputs = 7,
-    .saves_rounded = 1,
-    .differentiable = 7,
-    .accumulates = 6,
-    .infer = norm_infer,
-    .forward = norm_forward,
-    .vjp = norm_vjp,
-    .decompose = layer_norm_decompose,
-    .sample = layer_norm_sample,
-    .bench = layer_norm_bench,
-    .flops = norm_flops,
-    .batch = wg__batch_first_alone};
-
-wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, double eps) {
-    if (!x)
-        return NULL;
-    if (wg_tensor_dtype(x) == WG_BF16) {
-        weight = weight ? wg_cast(weight, WG_F32) : NULL;
-        bias = bias ? wg_cast(bias, WG_F32) : NULL;
-        return wg_cast(wg_layer_norm_op(wg_cast(x, WG_F32), weight, bias, eps), WG_BF16);
-    }
-    norm_options options = {.eps = eps};
-    return wg_apply_one(&layer_norm, 3, (wg_tensor *[]){x, weight, bias}, &options);
-}
-
 /* ---- rms_norm: h = x / sqrt(mean(x^2) + eps), or x / (sqrt(mean(x^2)) + eps),  y = h weight.
  * With u = g weight and r = sqrt(mean(x^2)): dx = (u - h mean(u h)) / sqrt(r^2 + eps), or
  * (u - h mean(u h) (r + eps) / r) / (r + eps); dweight = sum g h over the rows. ---- */
@@ -304,28 +273,40 @@ static int rms_norm_sample(int index, wg_generator *generator, wg_sample *sample
 
 static int rms_norm_bench(wg_generator *generator, wg_sample *sample) {
     int status = layer_norm_bench(generator, sample);
-    sample->inputs[BIAS] = NULL;
     sample->input_count = 2;
     return status;
 }
 
+/* The members that both records share. */
+#define NORM(NAME, INPUTS, DOC)                                                                    \
+    WG__OP_OF(#NAME, 1, INPUTS, 1, DOC),                                                           \
+        .options_size = sizeof(norm_options), .saves_rounded = 1,                                  \
+        .saves_inputs = (1 << (INPUTS)) - 1, .differentiable = (1 << (INPUTS)) - 1,                \
+        .accumulates = (1 << (INPUTS)) - 2, .infer = norm_infer, .forward = norm_forward,          \
+        .vjp = norm_vjp, .decompose = NAME##_decompose, .sample = NAME##_sample,                   \
+        .bench = NAME##_bench, .flops = norm_flops, .batch = wg__batch_first_alone
+
+static const wg_op layer_norm = {
+    NORM(layer_norm, 3,
+         "y = (x - mean) / sqrt(var + eps) weight + bias over the last axis; weight and bias (C) "
+         "are optional")};
+
 static const wg_op rms_norm = {
-    WG__OP_OF("rms_norm", 1, 2, 1,
-              "y = x / sqrt(mean(x^2) + eps) weight over the last axis, or x / (sqrt(mean(x^2)) + "
-              "eps) weight; weight (C) is optional"),
-    .options_size = sizeof(norm_options),
-    .saves_inputs = 3,
-    .saves_rounded = 1,
-    .differentiable = 3,
-    .accumulates = 2,
-    .infer = norm_infer,
-    .forward = norm_forward,
-    .vjp = norm_vjp,
-    .decompose = rms_norm_decompose,
-    .sample = rms_norm_sample,
-    .bench = rms_norm_bench,
-    .flops = norm_flops,
-    .batch = wg__batch_first_alone};
+    NORM(rms_norm, 2,
+         "y = x / sqrt(mean(x^2) + eps) weight over the last axis, or x / (sqrt(mean(x^2)) + "
+         "eps) weight; weight (C) is optional")};
+
+wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, double eps) {
+    if (!x)
+        return NULL;
+    if (wg_tensor_dtype(x) == WG_BF16) {
+        weight = weight ? wg_cast(weight, WG_F32) : NULL;
+        bias = bias ? wg_cast(bias, WG_F32) : NULL;
+        return wg_cast(wg_layer_norm_op(wg_cast(x, WG_F32), weight, bias, eps), WG_BF16);
+    }
+    norm_options options = {.eps = eps};
+    return wg_apply_one(&layer_norm, 3, (wg_tensor *[]){x, weight, bias}, &options);
+}
 
 wg_tensor *wg_rms_norm_op(wg_tensor *x, wg_tensor *weight, double eps, bool eps_outside) {
     if (!x)

@@ -135,12 +135,7 @@ static int moment_sample(int index, wg_generator *generator, wg_sample *sample) 
     return wg__sample_status(sample, 1);
 }
 
-static int moment_bench(wg_generator *generator, wg_sample *sample) {
-    static const moment_options options = {{2, false}, 1};
-    const int status = wg__bench_reduction(generator, sample);
-    sample->options = &options;
-    return status;
-}
+WG__LARGE(moment, moment_options, "4096 1024", {2, false}, 1)
 
 static wg_tensor *moment(const wg_op *op, wg_tensor *x, int axis_count, const int64_t *axes,
                          double correction, bool keepdim) {
@@ -507,12 +502,7 @@ static int norm_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 1);
 }
 
-static int norm_bench(wg_generator *generator, wg_sample *sample) {
-    static const norm_options options = {{2, false}, 2};
-    const int status = wg__bench_reduction(generator, sample);
-    sample->options = &options;
-    return status;
-}
+WG__LARGE(norm, norm_options, "4096 1024", {2, false}, 2)
 
 static double norm_flops(const wg_call *call) {
     return 2 * wg__reduce_flops(call);
@@ -588,24 +578,20 @@ static double joined(const part *part, int64_t count) {
     return max + log(sum);
 }
 
-static wg_tensor *reduced_last(wg_tensor *x, int64_t mask) {
-    int64_t order[WG_MAX_DIMS];
-    wg__reduced_last(x->spec.ndim, mask, order);
-    return wg_contiguous(wg_permute(x, x->spec.ndim, order));
-}
-
 /* ---- logsumexp: y = log sum e^x over the axes.   dx = g e^(x - y). ---- */
 
 static int logsumexp_infer(wg_call *call) {
-    const wg_dtype dtype = call->input_specs[0].dtype;
-    if (dtype != WG_F32 && dtype != WG_F64)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast it");
-    return wg__infer_reduced(call, dtype);
+    if (wg__check_kernel_dtype(call) < 0)
+        return -1;
+    return wg__infer_reduced(call, call->input_specs[0].dtype);
 }
 
 static int logsumexp_forward(wg_call *call) {
     wg_tensor *y = call->outputs[0];
-    const wg_tensor *x = reduced_last(call->inputs[0], wg__reduce_options_of(call)->mask);
+    const int ndim = call->inputs[0]->spec.ndim;
+    int64_t order[WG_MAX_DIMS];
+    wg__reduced_last(ndim, wg__reduce_options_of(call)->mask, order);
+    const wg_tensor *x = wg_contiguous(wg_permute(call->inputs[0], ndim, order));
     const int64_t count = wg__spec_count(&y->spec);
     if (x == NULL || count == 0)
         return x == NULL ? -1 : 0;

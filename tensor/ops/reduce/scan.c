@@ -138,11 +138,18 @@ static int sample_scan(int index, wg_generator *generator, wg_sample *sample, wg
     return wg__sample_status(sample, 1);
 }
 
-/* The rows of a large matrix. */
-static int bench_scan(wg_generator *generator, wg_sample *sample) {
-    static const scan_options options = {1, false};
-    return wg__bench_inputs(generator, sample, &options, 1, 2, (int64_t[]){4096, 1024});
+static int normal_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return sample_scan(index, generator, sample, wg__sample_normal);
 }
+
+/* The rows of a large matrix. */
+WG__LARGE(scan, scan_options, "4096 1024", 1, false)
+
+/* The members that the records of one input share. */
+#define SCAN_OP(NAME, OUTPUTS, DOC)                                                                \
+    WG__OP_OF(#NAME, 1, 1, OUTPUTS, DOC),                                                          \
+        .options_size = sizeof(scan_options), .differentiable = 1, .forward = NAME##_forward,      \
+        .bench = scan_bench, .flops = scan_flops, .batch = wg__batch_axis
 
 /* x shifted by one place of the scan: each place gets the next element, or the previous one, and
  * where there is none `fill`, of size 1 along the axis, or if that is NULL the number. */
@@ -279,7 +286,7 @@ static int linear_scan_sample(int index, wg_generator *generator, wg_sample *sam
 }
 
 static int linear_scan_bench(wg_generator *generator, wg_sample *sample) {
-    if (bench_scan(generator, sample) < 0)
+    if (scan_bench(generator, sample) < 0)
         return -1;
     sample->inputs[1] = sample->inputs[0];
     return wg__sample_status(sample, 2);
@@ -415,22 +422,9 @@ static int cumsum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
     return wg__vjp_status();
 }
 
-static int cumsum_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_scan(index, generator, sample, wg__sample_normal);
-}
-
 static const wg_op cumsum = {
-    WG__OP("cumsum", 1, "y_i = x_0 + ... + x_i along one axis; integers and bools in i64."),
-    .options_size = sizeof(scan_options),
-    .differentiable = 1,
-    .infer = infer_total,
-    .forward = cumsum_forward,
-    .vjp = cumsum_vjp,
-    .jvp = wg_jvp_linear,
-    .sample = cumsum_sample,
-    .bench = bench_scan,
-    .flops = scan_flops,
-    .batch = wg__batch_axis};
+    SCAN_OP(cumsum, 1, "y_i = x_0 + ... + x_i along one axis; integers and bools in i64."),
+    .infer = infer_total, .vjp = cumsum_vjp, .jvp = wg_jvp_linear, .sample = normal_sample};
 
 wg_tensor *wg_cumsum(wg_tensor *x, int axis) {
     return scanned(&cumsum, x, axis, false);
@@ -472,21 +466,15 @@ static int cumprod_sample(int index, wg_generator *generator, wg_sample *sample)
 }
 
 static const wg_op cumprod = {
-    WG__OP("cumprod", 1,
-           "y_i = x_0 ... x_i along one axis; integers and bools in i64. The gradient is right "
-           "beside zeros, too."),
-    .options_size = sizeof(scan_options),
+    SCAN_OP(cumprod, 1,
+            "y_i = x_0 ... x_i along one axis; integers and bools in i64. The gradient is right "
+            "beside zeros, too."),
     .saves_inputs = 1,
     .saves_outputs = 1,
-    .differentiable = 1,
     .infer = infer_total,
-    .forward = cumprod_forward,
     .vjp = cumprod_vjp,
     .jvp = cumprod_jvp,
-    .sample = cumprod_sample,
-    .bench = bench_scan,
-    .flops = scan_flops,
-    .batch = wg__batch_axis};
+    .sample = cumprod_sample};
 
 wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
     return scanned(&cumprod, x, axis, false);
@@ -595,24 +583,14 @@ static int logcumsumexp_jvp(wg_call *call, wg_tensor *const *tangents,
     return wg__vjp_status();
 }
 
-static int logcumsumexp_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_scan(index, generator, sample, wg__sample_normal);
-}
-
 static const wg_op logcumsumexp = {
-    WG__OP("logcumsumexp", 1, "y_i = log(e^x_0 + ... + e^x_i) along one axis, without overflow."),
-    .options_size = sizeof(scan_options),
+    SCAN_OP(logcumsumexp, 1, "y_i = log(e^x_0 + ... + e^x_i) along one axis, without overflow."),
     .saves_inputs = 1,
     .saves_outputs = 1,
-    .differentiable = 1,
     .infer = wg__infer_float,
-    .forward = logcumsumexp_forward,
     .vjp = logcumsumexp_vjp,
     .jvp = logcumsumexp_jvp,
-    .sample = logcumsumexp_sample,
-    .bench = bench_scan,
-    .flops = scan_flops,
-    .batch = wg__batch_axis};
+    .sample = normal_sample};
 
 wg_tensor *wg_logcumsumexp(wg_tensor *x, int axis) {
     wg_scope scope;
@@ -687,21 +665,15 @@ static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values
     CUMULATED(NAME##_u8, uint8_t, , uint8_t, b OVER a)                                             \
     SCAN_FORWARD(NAME)                                                                             \
     static const wg_op NAME = {                                                                    \
-        WG__OP_OF(#NAME, 1, 1, 2,                                                                  \
-                  "y_i = the " ADJECTIVE " of x_0 ... x_i along one axis, and where it stands; "   \
-                  "NaN from the first NaN on. Kinks at ties, at which the last gets the "          \
-                  "gradient."),                                                                    \
-        .options_size = sizeof(scan_options),                                                      \
+        SCAN_OP(NAME, 2,                                                                           \
+                "y_i = the " ADJECTIVE " of x_0 ... x_i along one axis, and where it stands; "     \
+                "NaN from the first NaN on. Kinks at ties, at which the last gets the "            \
+                "gradient."),                                                                      \
         .saves_outputs = 2,                                                                        \
-        .differentiable = 1,                                                                       \
         .infer = infer_extremum,                                                                   \
-        .batch = wg__batch_axis,                                                                   \
-        .forward = NAME##_forward,                                                                 \
         .vjp = extremum_vjp,                                                                       \
         .jvp = extremum_jvp,                                                                       \
-        .sample = extremum_sample,                                                                 \
-        .bench = bench_scan,                                                                       \
-        .flops = scan_flops};                                                                      \
+        .sample = extremum_sample};                                                                \
     int wg_##NAME(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices) {               \
         return cumulated(&NAME, x, axis, values, indices);                                         \
     }

@@ -48,9 +48,57 @@ typedef struct lines_job {
 /* 1 KiB of a row: the rows of a block stay in the caches, and each is read in one stretch. */
 enum { BLOCK_BYTES = 1024 };
 
-/* Runs one of two bodies over the lines of the call's inputs, of any layout: `rows` on line
- * numbers, or `columns` on block numbers. */
-static int over_lines(wg_call *call, bool logarithm, wg__range_body rows, wg__range_body columns) {
+/* ---- softmax: y_i = e^(x_i - max) / sum e^(x_j - max); a line of -inf gives zeros.
+ * log_softmax: y_i = x_i - max - log sum e^(x_j - max).
+ * Their gradients, from the result y and its cotangent g: softmax_input, dx = y (g - sum g y), and
+ * log_softmax_input, dx = g - e^y sum g. ---- */
+
+static void run_rows(int64_t begin, int64_t end, void *context) {
+    const lines_job *job = context;
+    const wg__simd_rows *rows = &job->simd->rows;
+    const size_t bytes = (size_t)job->n * job->size, at = (size_t)begin * bytes;
+    if (job->n <= WG__SHORT_LINE && job->dy)
+        rows->softmax_short_vjp(job->logarithm, end - begin, job->n, job->x + at, job->dy + at,
+                                job->y + at);
+    else if (job->n <= WG__SHORT_LINE)
+        rows->softmax_short(job->logarithm, end - begin, job->n, job->x + at, job->y + at);
+    else
+        for (int64_t row = begin; row < end; row++) {
+            const char *x = job->x + (size_t)row * bytes;
+            char *y = job->y + (size_t)row * bytes;
+            if (job->dy)
+                rows->softmax_vjp(job->logarithm, job->n, x, job->dy + (size_t)row * bytes, y);
+            else if (!job->logarithm)
+                rows->softmax(job->n, x, y);
+            else {
+                const double max = rows->max(job->n, x);
+                const double log_sum = max + log(rows->sum_exp(job->n, x, max));
+                if (job->size == sizeof(float))
+                    for (int64_t i = 0; i < job->n; i++)
+                        ((float *)y)[i] = (float)(((const float *)x)[i] - log_sum);
+                else
+                    for (int64_t i = 0; i < job->n; i++)
+                        ((double *)y)[i] = ((const double *)x)[i] - log_sum;
+            }
+        }
+}
+
+static void run_columns(int64_t begin, int64_t end, void *context) {
+    const lines_job *job = context;
+    for (int64_t block = begin; block < end; block++) {
+        const int64_t first = block % job->blocks * job->width;
+        const int64_t columns = wg__smaller(job->width, job->inner - first);
+        const size_t at = (size_t)(block / job->blocks * job->n * job->inner + first) * job->size;
+        if (job->dy)
+            job->simd->rows.softmax_columns_vjp(job->logarithm, job->n, columns, job->inner,
+                                                job->x + at, job->dy + at, job->y + at);
+        else
+            job->simd->rows.softmax_columns(job->logarithm, job->n, columns, job->inner,
+                                            job->x + at, job->y + at);
+    }
+}
+
+static int run_lines(wg_call *call, bool logarithm) {
     const int axis = ((const softmax_options *)call->options)->axis;
     wg_tensor *x = wg_contiguous(call->inputs[0]), *dy = NULL;
     if (call->input_count == 2)
@@ -71,105 +119,25 @@ static int over_lines(wg_call *call, bool logarithm, wg__range_body rows, wg__ra
     for (int i = axis + 1; i < x->spec.ndim; i++)
         job.inner *= x->spec.shape[i];
     if (job.inner == 1) {
-        wg__parallel_for(count / job.n, 1 + WG__GRAIN / 4 / job.n, rows, &job);
+        wg__parallel_for(count / job.n, 1 + WG__GRAIN / 4 / job.n, run_rows, &job);
         return 0;
     }
     job.width = wg__smaller(job.inner, BLOCK_BYTES / (int64_t)job.size);
     job.blocks = wg__ceil_divide(job.inner, job.width);
     wg__parallel_for(count / job.n / job.inner * job.blocks, 1 + WG__GRAIN / 4 / job.n / job.width,
-                     columns, &job);
+                     run_columns, &job);
     return 0;
 }
 
-/* Where block number `block` begins, in bytes, and its columns. */
-static size_t block_at(const lines_job *job, int64_t block, int64_t *columns) {
-    const int64_t first = block % job->blocks * job->width;
-    *columns = wg__smaller(job->width, job->inner - first);
-    return (size_t)(block / job->blocks * job->n * job->inner + first) * job->size;
-}
-
-/* ---- softmax: y_i = e^(x_i - max) / sum e^(x_j - max); a line of -inf gives zeros.
- * log_softmax: y_i = x_i - max - log sum e^(x_j - max). ---- */
-
-static void softmax_row(const lines_job *job, const void *x, void *y) {
-    job->simd->rows.softmax(job->n, x, y);
-}
-
-static void log_softmax_row(const lines_job *job, const void *x, void *y) {
-    const double max = job->simd->rows.max(job->n, x);
-    const double log_sum = max + log(job->simd->rows.sum_exp(job->n, x, max));
-    if (job->size == sizeof(float))
-        for (int64_t i = 0; i < job->n; i++)
-            ((float *)y)[i] = (float)(((const float *)x)[i] - log_sum);
-    else
-        for (int64_t i = 0; i < job->n; i++)
-            ((double *)y)[i] = ((const double *)x)[i] - log_sum;
-}
-
-static void forward_rows(int64_t begin, int64_t end, void *context) {
-    const lines_job *job = context;
-    const size_t bytes = (size_t)job->n * job->size, at = (size_t)begin * bytes;
-    if (job->n <= WG__SHORT_LINE) {
-        job->simd->rows.softmax_short(job->logarithm, end - begin, job->n, job->x + at,
-                                      job->y + at);
-        return;
-    }
-    for (int64_t row = begin; row < end; row++)
-        (job->logarithm ? log_softmax_row : softmax_row)(job, job->x + (size_t)row * bytes,
-                                                         job->y + (size_t)row * bytes);
-}
-
-static void forward_columns(int64_t begin, int64_t end, void *context) {
-    const lines_job *job = context;
-    for (int64_t block = begin; block < end; block++) {
-        int64_t columns;
-        const size_t at = block_at(job, block, &columns);
-        job->simd->rows.softmax_columns(job->logarithm, job->n, columns, job->inner, job->x + at,
-                                        job->y + at);
-    }
-}
-
 static int softmax_forward(wg_call *call) {
-    return over_lines(call, false, forward_rows, forward_columns);
+    return run_lines(call, false);
 }
 
 static int log_softmax_forward(wg_call *call) {
-    return over_lines(call, true, forward_rows, forward_columns);
+    return run_lines(call, true);
 }
 
-/* ---- The gradients, from the result y and its cotangent g, as ops:
- * softmax_input: dx = y (g - sum g y), and log_softmax_input: dx = g - e^y sum g. ---- */
-
-static void gradient_rows(int64_t begin, int64_t end, void *context) {
-    const lines_job *job = context;
-    const size_t bytes = (size_t)job->n * job->size, at = (size_t)begin * bytes;
-    if (job->n <= WG__SHORT_LINE) {
-        job->simd->rows.softmax_short_vjp(job->logarithm, end - begin, job->n, job->x + at,
-                                          job->dy + at, job->y + at);
-        return;
-    }
-    for (int64_t row = begin; row < end; row++)
-        job->simd->rows.softmax_vjp(job->logarithm, job->n, job->x + (size_t)row * bytes,
-                                    job->dy + (size_t)row * bytes, job->y + (size_t)row * bytes);
-}
-
-static void gradient_columns(int64_t begin, int64_t end, void *context) {
-    const lines_job *job = context;
-    for (int64_t block = begin; block < end; block++) {
-        int64_t columns;
-        const size_t at = block_at(job, block, &columns);
-        job->simd->rows.softmax_columns_vjp(job->logarithm, job->n, columns, job->inner,
-                                            job->x + at, job->dy + at, job->y + at);
-    }
-}
-
-static int softmax_input_forward(wg_call *call) {
-    return over_lines(call, false, gradient_rows, gradient_columns);
-}
-
-static int log_softmax_input_forward(wg_call *call) {
-    return over_lines(call, true, gradient_rows, gradient_columns);
-}
+/* ---- The gradients, as ops ---- */
 
 /* The sum of a b along the axis of the call. */
 static wg_tensor *sum_of(const wg_call *call, wg_tensor *a, wg_tensor *b) {
@@ -199,37 +167,31 @@ static int log_softmax_input_vjp(wg_call *call, wg_tensor *const *cotangents,
     return wg__vjp_status();
 }
 
-/* What a tangent of y gives, u (g - sum g y) - y sum g u. */
-static wg_tensor *softmax_by_result(const wg_call *call, wg_tensor *u) {
-    wg_tensor *y = call->inputs[0], *g = call->inputs[1];
-    return wg_sub(wg_mul(u, wg_sub(g, sum_of(call, g, y))), wg_mul(y, sum_of(call, g, u)));
-}
-
-/* The same of the logarithm: -e^y u sum g. */
-static wg_tensor *log_softmax_by_result(const wg_call *call, wg_tensor *u) {
-    return wg_neg(wg_mul(wg_mul(wg_exp(call->inputs[0]), u), sum_of(call, call->inputs[1], NULL)));
-}
-
-/* The op is linear in g, so a tangent of g gives the op of it. */
+/* The op is linear in g, so a tangent of g gives the op of it. A tangent u of y gives
+ * u (g - sum g y) - y sum g u, or of the logarithm -e^y u sum g. */
 static int input_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
-                     wg_tensor *(*by_result)(const wg_call *call, wg_tensor *u)) {
-    wg_tensor *u = tangents[0], *t = tangents[1], *sum = NULL;
-    if (t != NULL)
-        sum = wg_apply_one(call->op, 2, (wg_tensor *[]){call->inputs[0], t}, call->options);
-    if (u != NULL)
-        sum = sum == NULL ? by_result(call, u) : wg_add(sum, by_result(call, u));
+                     bool logarithm) {
+    wg_tensor *y = call->inputs[0], *g = call->inputs[1], *u = tangents[0], *sum = NULL;
+    if (tangents[1] != NULL)
+        sum = wg_apply_one(call->op, 2, (wg_tensor *[]){y, tangents[1]}, call->options);
+    if (u != NULL) {
+        wg_tensor *by_y = logarithm ? wg_neg(wg_mul(wg_mul(wg_exp(y), u), sum_of(call, g, NULL)))
+                                    : wg_sub(wg_mul(u, wg_sub(g, sum_of(call, g, y))),
+                                             wg_mul(y, sum_of(call, g, u)));
+        sum = sum == NULL ? by_y : wg_add(sum, by_y);
+    }
     output_tangents[0] = sum;
     return wg__vjp_status();
 }
 
 static int softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
                              wg_tensor **output_tangents) {
-    return input_jvp(call, tangents, output_tangents, softmax_by_result);
+    return input_jvp(call, tangents, output_tangents, false);
 }
 
 static int log_softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
                                  wg_tensor **output_tangents) {
-    return input_jvp(call, tangents, output_tangents, log_softmax_by_result);
+    return input_jvp(call, tangents, output_tangents, true);
 }
 
 /* ---- Samples ---- */
@@ -252,45 +214,37 @@ static int gradient_sample(int index, wg_generator *generator, wg_sample *sample
     return wg__sample_status(sample, 2);
 }
 
-static int softmax_bench(wg_generator *generator, wg_sample *sample) {
-    static const softmax_options options = {1};
-    sample->options = &options;
-    sample->inputs[0] = wg_randn(generator, WG_F32, 2, (int64_t[]){1 << 12, 1 << 10});
-    return wg__sample_status(sample, 1);
-}
+WG__LARGE(softmax, softmax_options, "4096 1024", 1)
+
+/* The members that the records share. */
+#define SOFTMAX(NAME, INPUTS, DOC)                                                                 \
+    WG__OP(#NAME, INPUTS, DOC), .options_size = sizeof(softmax_options), .infer = softmax_infer,   \
+                                .batch = wg__batch_axis, .vjp = NAME##_vjp
 
 /* ---- Records and functions ---- */
 
 static const wg_op softmax_input = {
-    WG__OP("softmax_input", 2,
-           "The gradient of the input of softmax along an axis, from its result and the cotangent: "
-           "dx = y (g - sum g y)."),
-    .options_size = sizeof(softmax_options),
+    SOFTMAX(softmax_input, 2,
+            "The gradient of the input of softmax along an axis, from its result and the "
+            "cotangent: dx = y (g - sum g y)."),
     .saves_inputs = 3,
     .differentiable = 3,
-    .infer = softmax_infer,
-    .forward = softmax_input_forward,
-    .vjp = softmax_input_vjp,
+    .forward = softmax_forward,
     .jvp = softmax_input_jvp,
-    .sample = gradient_sample,
-    .batch = wg__batch_axis};
+    .sample = gradient_sample};
 
 static const wg_op log_softmax_input = {
-    WG__OP("log_softmax_input", 2,
-           "The gradient of the input of log_softmax along an axis, from its result and the "
-           "cotangent: dx = g - e^y sum g."),
-    .options_size = sizeof(softmax_options),
+    SOFTMAX(log_softmax_input, 2,
+            "The gradient of the input of log_softmax along an axis, from its result and the "
+            "cotangent: dx = g - e^y sum g."),
     .saves_inputs = 3,
     .differentiable = 3,
-    .infer = softmax_infer,
-    .forward = log_softmax_input_forward,
-    .vjp = log_softmax_input_vjp,
+    .forward = log_softmax_forward,
     .jvp = log_softmax_input_jvp,
-    .sample = gradient_sample,
-    .batch = wg__batch_axis};
+    .sample = gradient_sample};
 
 /* The Jacobian of softmax, diag(y) - y y^T, is its own transpose: this serves both modes. */
-static int softmax_derivative(wg_call *call, wg_tensor *const *directions, wg_tensor **results) {
+static int softmax_vjp(wg_call *call, wg_tensor *const *directions, wg_tensor **results) {
     if (directions[0] == NULL)
         return 0;
     results[0] = wg_apply_one(&softmax_input, 2, (wg_tensor *[]){call->outputs[0], directions[0]},
@@ -313,30 +267,22 @@ static int log_softmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor 
 }
 
 static const wg_op softmax = {
-    WG__OP("softmax", 1,
-           "y = e^x / sum e^x along an axis, from x - max; a line of -inf gives zeros"),
-    .options_size = sizeof(softmax_options),
+    SOFTMAX(softmax, 1,
+            "y = e^x / sum e^x along an axis, from x - max; a line of -inf gives zeros"),
     .saves_outputs = 1,
     .differentiable = 1,
-    .infer = softmax_infer,
     .forward = softmax_forward,
-    .vjp = softmax_derivative,
-    .jvp = softmax_derivative,
+    .jvp = softmax_vjp,
     .sample = softmax_sample,
-    .bench = softmax_bench,
-    .batch = wg__batch_axis};
+    .bench = softmax_bench};
 
-static const wg_op log_softmax = {WG__OP("log_softmax", 1, "y = x - log sum e^x along an axis"),
-                                  .options_size = sizeof(softmax_options),
+static const wg_op log_softmax = {SOFTMAX(log_softmax, 1, "y = x - log sum e^x along an axis"),
                                   .saves_outputs = 1,
                                   .differentiable = 1,
-                                  .infer = softmax_infer,
                                   .forward = log_softmax_forward,
-                                  .vjp = log_softmax_vjp,
                                   .jvp = log_softmax_jvp,
                                   .sample = softmax_sample,
-                                  .bench = softmax_bench,
-                                  .batch = wg__batch_axis};
+                                  .bench = softmax_bench};
 
 /* A scalar is a line of one element; bf16 is computed in f32. */
 static wg_tensor *apply_along(const wg_op *op, wg_tensor *x, int axis) {

@@ -267,11 +267,7 @@ static int histc_sample(int index, wg_generator *generator, wg_sample *sample) {
     return wg__sample_unary(index, generator, sample, wg__sample_normal);
 }
 
-static int histc_bench(wg_generator *generator, wg_sample *sample) {
-    static const histc_options options = {100, 0, 1};
-    sample->options = &options;
-    return wg__bench_one(generator, sample);
-}
+WG__LARGE(histc, histc_options, "4194304", 100, 0, 1)
 
 static const wg_op histc = {
     WG__OP(
