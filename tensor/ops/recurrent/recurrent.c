@@ -41,11 +41,9 @@ static bool is_shape(const wg_spec *spec, int ndim, const int64_t *shape) {
     return spec->ndim == ndim && memcmp(spec->shape, shape, (size_t)ndim * sizeof *shape) == 0;
 }
 
-static const wg_op lstm_op;
-
 /* a (T, B, G H) x weight (G H, H) x states (B, H); for G gates. */
 static int recurrent_infer(wg_call *call) {
-    const int64_t gates = call->op == &lstm_op ? 4 : 3, states = gates - 2;
+    const int64_t gates = strcmp(call->op->name, "lstm") == 0 ? 4 : 3, states = gates - 2;
     const wg_spec *a = &call->input_specs[0], *w = &call->input_specs[1];
     const char *letters = gates == 4 ? "(T, B, 4 H) x (4 H, H) x (B, H) x (B, H)"
                                      : "(T, B, 3 H) x (3 H, H) x (B, H), and (3 H)";
@@ -371,7 +369,7 @@ FOR_BOTH(GRU_ROWS)
 static void walk_forward(int64_t begin, int64_t end, void *context) {
     const walk *w = context;
     const wg_call *call = w->call;
-    const bool lstm = call->op == &lstm_op;
+    const bool lstm = strcmp(call->op->name, "lstm") == 0;
     job j = w->job;
     const sizes s = j.s;
     j.before = w->h0;
@@ -391,7 +389,7 @@ static void walk_forward(int64_t begin, int64_t end, void *context) {
 }
 
 static int recurrent_forward(wg_call *call) {
-    const bool lstm = call->op == &lstm_op;
+    const bool lstm = strcmp(call->op->name, "lstm") == 0;
     walk w = {.call = call};
     const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
     wg_tensor *fourth = call->input_count > 3 ? call->inputs[3] : NULL; /* c0, or the bias */
@@ -430,7 +428,7 @@ static int recurrent_forward(wg_call *call) {
 
 static void walk_back(int64_t begin, int64_t end, void *context) {
     const walk *w = context;
-    const bool lstm = w->call->op == &lstm_op;
+    const bool lstm = strcmp(w->call->op->name, "lstm") == 0;
     job j = w->job;
     const sizes s = j.s;
     for (int64_t step = s.t - 1; step >= 0; step--) {
@@ -449,7 +447,7 @@ static void walk_back(int64_t begin, int64_t end, void *context) {
 
 /* The state that the walk begins from is c of an LSTM, whose gates keep h, and h of a GRU. */
 static int recurrent_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const bool lstm = call->op == &lstm_op;
+    const bool lstm = strcmp(call->op->name, "lstm") == 0;
     walk w = {.call = call};
     job *j = &w.job;
     const wg_tensor *first = wg_contiguous(call->inputs[lstm ? 3 : 2]);
