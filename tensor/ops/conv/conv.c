@@ -333,21 +333,24 @@ static double flops(const wg_call *call) {
 /* The gradient of an input is what the op with that result makes of the other two. That of the bias
  * is the sum over images and places. */
 static int vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const conv_options *options = call->options;
+    conv_options options = *(const conv_options *)call->options;
     const role result = result_of(call);
     wg_tensor *all[ROLES];
-    all[role_of(result, 0)] = call->inputs[0];
-    all[role_of(result, 1)] = call->inputs[1];
     all[result] = cotangents[0];
+    for (int i = 0; i < 2; i++) {
+        all[role_of(result, i)] = call->inputs[i];
+        memcpy(options.sizes[role_of(result, i)], call->input_specs[i].shape + FEWEST,
+               (size_t)options.rank * sizeof(int64_t));
+    }
     for (int i = 0; i < 2; i++) {
         const role wanted = role_of(result, i);
         const wg_op *ops = wanted == Y ? conv : wanted == X ? conv_transpose : conv_weight;
         wg_tensor *inputs[] = {all[role_of(wanted, 0)], all[role_of(wanted, 1)]};
         if (wg__wants(call, i))
-            gradients[i] = wg_apply_one(&ops[options->rank - 1], 2, inputs, options);
+            gradients[i] = wg_apply_one(&ops[options.rank - 1], 2, inputs, &options);
     }
     if (wg__wants(call, 2))
-        gradients[2] = wg_sum(cotangents[0], 1 + options->rank, (int64_t[]){0, 2, 3, 4}, false);
+        gradients[2] = wg_sum(cotangents[0], 1 + options.rank, (int64_t[]){0, 2, 3, 4}, false);
     return wg__vjp_status();
 }
 
