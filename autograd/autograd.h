@@ -79,7 +79,7 @@ typedef struct wg_backward_options {
  * on, an op that makes a NaN of operands without one is an error, as is a vjp or jvp that makes a
  * NaN of cotangents or tangents without one. The error (ANOMALY) names the op, where the NaN is,
  * the shapes of the operands and the caller: the first frames outside of the library, by name where
- * the program was linked with -rdynamic, and as object+offset, which `addr2line -f -e OBJECT
+ * the program was linked with -rdynamic, and as object+offset, which `addr2line -i -f -e OBJECT
  * OFFSET` looks up. For a vjp that is the forward call that recorded the op, if the mode was on by
  * then. All results are searched, so it is for debugging; off, it costs nothing. */
 WG_API bool wg_set_anomaly_mode(bool on);

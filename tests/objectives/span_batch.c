@@ -293,7 +293,7 @@ static void assert_refused(const world *w, wg__span_batch_options options, const
 
 START_TEST(options_out_of_range_are_refused) {
     world w = world_of(500), other = world_of(40);
-    assert_refused(&w, (wg__span_batch_options){.batch = -1}, "a batch of -1");
+    assert_refused(&w, (wg__span_batch_options){.batch = -1}, "batches of -1");
     assert_refused(&w, (wg__span_batch_options){.sequence = 7}, "sequences of 7 tokens");
     assert_refused(&w, (wg__span_batch_options){.noise_density = 1}, "noise_density is 1");
     assert_refused(&w, (wg__span_batch_options){.noise_density = -0.1}, "noise_density is -0.1");
