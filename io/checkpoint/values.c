@@ -118,12 +118,12 @@ static bool is_bf16(hid_t dataset) {
 
 /* The dtype of a stored type; a text counts as u8; -1 for a type that no dtype stands for. */
 static int dtype_of(hid_t type, hid_t dataset) {
+    bool is_signed;
     switch (H5Tget_class(type)) {
     case H5T_FLOAT:
         return H5Tget_size(type) == 4 ? WG_F32 : H5Tget_size(type) == 8 ? WG_F64 : -1;
     case H5T_INTEGER:
-        /* The dtype of an integer type, or -1. */
-        bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
+        is_signed = H5Tget_sign(type) == H5T_SGN_2;
         switch (H5Tget_size(type)) {
         case 1:
             return is_signed ? -1 : WG_U8;
