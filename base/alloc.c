@@ -43,7 +43,7 @@ typedef struct header {
 
 typedef struct piece {
     char *begin;
-    size_t size, held; /* held: bytes of it that have memory, an upper bound */
+    size_t size, held; /* held: bytes that have memory, counted as if they came first */
 } piece;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all but what threads own */
@@ -168,7 +168,7 @@ static header *cut_block(size_t bytes, bool *asked) {
         return NULL;
     header *block = (header *)p->begin;
     const size_t left = p->size - size;
-    *p = (piece){p->begin + size, left, p->held < left ? p->held : left};
+    *p = (piece){p->begin + size, left, p->held > size ? p->held - size : 0};
     if (left == 0)
         replace_pieces(p - arena.pieces, 1, 0, *p);
     arena.blocks++;
@@ -182,7 +182,7 @@ static void release_pieces(void) {
     for (piece *p = arena.pieces; p < arena.pieces + arena.count; p++) {
         const uintptr_t first = round_up((uintptr_t)p->begin, page);
         const uintptr_t end = (uintptr_t)(p->begin + p->size) / page * page;
-        if (p->held > 0 && first < end)
+        if (first < end)
             wg__release_pages((void *)first, end - first);
         p->held = 0;
     }
