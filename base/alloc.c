@@ -117,7 +117,7 @@ static bool reserve(size_t size) {
     return true;
 }
 
-/* Adds a free piece at the top, so that the highest has `size` bytes. */
+/* Adds free memory at the top, so that a free piece has `size` bytes. */
 static bool grow(size_t size) {
     const piece *last = arena.count > 0 ? arena.pieces + arena.count - 1 : NULL;
     const bool touches = last && last->begin + last->size == arena.top;
@@ -279,6 +279,14 @@ static void give_lock(void) {
     pthread_mutex_unlock(&lock);
 }
 
+/* Adds the counts of a thread that is gone to those of the threads that ended before. */
+static void keep_counts(wg__thread_counters *counters) {
+    for (int i = 0; i < WG__COUNTERS; i++) {
+        counts_of_ended_threads[i] += counters->counts[i];
+        counters->counts[i] = 0;
+    }
+}
+
 /* Runs when a thread ends. Blocks that it frees afterwards go to the shared lists. */
 static void end_thread(void *own) {
     wg__thread_counters *counters = own, **place = &listed_counters;
@@ -288,20 +296,28 @@ static void end_thread(void *own) {
     while (*place != counters)
         place = &(*place)->next;
     *place = counters->next;
-    for (int i = 0; i < WG__COUNTERS; i++) {
-        counts_of_ended_threads[i] += counters->counts[i];
-        counters->counts[i] = 0;
-    }
+    keep_counts(counters);
     counters->is_listed = false;
     give_lock();
 }
 
 static pthread_key_t at_thread_exit;
 
+/* The child of a fork has the calling thread alone. The counters of the other threads leave the
+ * list, because new threads of the child may get their memory. */
+static void begin_child(void) {
+    for (wg__thread_counters *c = listed_counters; c; c = c->next)
+        if (c != &wg__own_counters)
+            keep_counts(c);
+    wg__own_counters.next = NULL;
+    listed_counters = wg__own_counters.is_listed ? &wg__own_counters : NULL;
+    give_lock();
+}
+
 /* The child of a fork gets the lock free, and lists that no thread was in the midst of changing. */
 static void begin_process(void) {
     pthread_key_create(&at_thread_exit, end_thread);
-    pthread_atfork(take_lock, give_lock, give_lock);
+    pthread_atfork(take_lock, give_lock, begin_child);
 }
 
 /* Takes the lock. A thread's first block comes from the shared lists: so the thread's counters are
@@ -415,8 +431,9 @@ wg_alloc_stats wg_alloc_get_stats(void) {
 
 int64_t wg_memory_available(void) {
     take_lock();
-    const int64_t left = wg__memory_left(arena.end - arena.top);
+    const int64_t reserved = arena.end - arena.top;
     give_lock();
+    const int64_t left = wg__memory_left(reserved);
     return left == INT64_MAX ? left : left + wg_alloc_get_stats().cached_bytes;
 }
 

@@ -69,16 +69,25 @@ START_TEST(a_thread_that_has_done_its_own_helps_the_others) {
 }
 END_TEST
 
-/* The child has no threads but its own, and makes others. */
+static void allocate_in_chunks(int64_t begin, int64_t end, void *context) {
+    (void)begin, (void)end, (void)context;
+    wg__free(wg__alloc(1 << 12)); /* from the lists that all threads share */
+}
+
+/* The child has no threads but its own, and makes others. They may get the memory of those that the
+ * parent has, and with it that of their counters. */
 START_TEST(a_child_of_fork_makes_its_own_threads) {
     assert_each_once(4, MOST, 3);
+    wg__parallel_for(MOST, 1, allocate_in_chunks, NULL);
+    const int64_t blocks = wg__counter_sum(WG__COUNT_BLOCKS);
     const pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         alarm(30);
         assert_each_once(4, MOST, 3);
+        wg__parallel_for(MOST, 1, allocate_in_chunks, NULL);
         wg__free(wg__alloc(1 << 20));
-        _exit(0);
+        _exit(wg__counter_sum(WG__COUNT_BLOCKS) != blocks);
     }
     int status = -1;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
