@@ -215,8 +215,7 @@ wg_tensor *wg_elementwise(wg_elementwise_op function, wg_tensor *a, wg_tensor *b
             x[i] = wg_cast(x[i], is_logic ? WG_BOOL : WG_I64);
         return wg_scope_end(&scope, wg_apply_one(op, op->max_inputs, x, NULL));
     }
-    const bool takes_floats =
-        op->infer != infer_numbers && op->infer != infer_comparison && !loops[function][WG_I32];
+    const bool takes_floats = !loops[function][WG_I32];
     if (op->max_inputs == 2)
         return wg__apply_two(op, a, b, takes_floats);
     return takes_floats ? wg__apply_float(op, a, NULL) : wg_apply_one(op, 1, &a, NULL);
