@@ -36,12 +36,14 @@ typedef struct wg_conv_layer_options {
     wg_initializer init; /* of the weight */
 } wg_conv_layer_options;
 
-/* A layer from `in` to `out` channels, and a transposed one, along `rank` axes: 1 of lines, 2 of
- * images, 3 of volumes; `kernel` has a size for each of them. `parent` owns it; NULL makes it a
- * root. NULL with [ARGUMENT for a rank beyond 1 to 3 and a size below 1, for groups that do not
- * divide the channels, and for a padding_mode that does not apply; MEMORY] */
+/* A layer from `in` to `out` channels along `rank` axes: 1 of lines, 2 of images, 3 of volumes;
+ * `kernel` has a size for each of them. `parent` owns the layer; NULL makes it a root. NULL with
+ * [ARGUMENT for a rank beyond 1 to 3 and a size below 1, for groups that do not divide the
+ * channels, and for a padding_mode that does not apply; MEMORY] */
 WG_API wg_conv *wg_conv_new(wg_module *parent, const char *name, int rank, int64_t in, int64_t out,
                             const int64_t *kernel, const wg_conv_layer_options *options);
+
+/* A layer of wg_conv_transpose_op; otherwise as wg_conv_new. */
 WG_API wg_conv *wg_conv_transpose_new(wg_module *parent, const char *name, int rank, int64_t in,
                                       int64_t out, const int64_t *kernel,
                                       const wg_conv_layer_options *options);

@@ -1013,15 +1013,17 @@ typedef enum wg_fft_norm {
 } wg_fft_norm;
 
 /* Transforms along some axes, one after the other. Complex numbers are pairs (re, im) on the last
- * axis, as torch.view_as_real gives them, and axes are counted without it: -1 is the axis before the
- * pairs. `sizes` has one for each axis; NULL, or a size 0, is that of x. Another size n cuts the
- * numbers of the axis to the first n, or adds zeros behind them. Derivatives of any order are
+ * axis, as torch.view_as_real gives them, and axes are counted without it: -1 is the axis before
+ * the pairs. `sizes` has one for each axis; NULL, or a size 0, is that of x. Another size n cuts
+ * the numbers of the axis to the first n, or adds zeros behind them. Derivatives of any order are
  * transforms again. Integers are cast to f32; bf16 is computed in f32. */
 
-/* y_k = sum_j x_j e^(-2 pi i j k / n), and its inverse with e^(2 pi i j k / n).
+/* y_k = sum_j x_j e^(-2 pi i j k / n).
  * x: (..., N, ..., 2)   ->   (..., n, ..., 2) [scope; INDEX, SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_fft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                          wg_fft_norm norm);
+
+/* The inverse of wg_fft, with e^(2 pi i j k / n). [scope; as wg_fft] */
 WG_API wg_tensor *wg_ifft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                           wg_fft_norm norm);
 
@@ -1104,12 +1106,15 @@ typedef struct wg_pool_options {
 WG_API wg_tensor *wg_max_pool(wg_tensor *x, const wg_pool_options *options, wg_tensor **indices);
 WG_API wg_tensor *wg_avg_pool(wg_tensor *x, const wg_pool_options *options);
 
-/* Pooling into `size` windows along each spatial axis (1, 2 or 3 numbers) that share the axis
+/* max_pool into `size` windows along each spatial axis (1, 2 or 3 numbers) that share the axis
  * evenly: window i of P goes from floor(i L / P) up to ceil((i + 1) L / P), so that neighbours may
- * overlap by an element. A size of 1 is the mean of the whole channel. [scope; SHAPE, DTYPE,
- * ARGUMENT] */
+ * overlap by an element. With a size of 1 the window is the whole channel.
+ * [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_adaptive_max_pool(wg_tensor *x, int axis_count, const int64_t *size,
                                        wg_tensor **indices);
+
+/* avg_pool into the windows of wg_adaptive_max_pool: a size of 1 gives the mean of the channel.
+ * [scope; as wg_adaptive_max_pool] */
 WG_API wg_tensor *wg_adaptive_avg_pool(wg_tensor *x, int axis_count, const int64_t *size);
 
 /* ---- Images in another size (ops/conv/interpolate.c) ---- */

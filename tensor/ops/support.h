@@ -239,8 +239,8 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
     }
 
 /* The inputs of a sample: "2 3, 4, -," are four of the shapes (2, 3), (4), an absent one and a
- * scalar, each made by the sampler in its place; the last sampler makes all that follow. Returns what
- * wg_op.sample does. */
+ * scalar, each made by the sampler in its place; the last sampler makes all that follow. Returns
+ * what wg_op.sample does. */
 int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *shapes, int count,
                       const wg__sampler *samplers);
 
