@@ -37,11 +37,6 @@ static inline double wg__option(double value, double standard) {
     return value == 0 ? standard : value == WG_ZERO ? 0 : value;
 }
 
-/* The option that means a number which a user gave: WG_ZERO if the number is 0. */
-static inline double wg__given(double value) {
-    return value == 0 ? WG_ZERO : value;
-}
-
 /* ---- Memory. The library allocates through these functions only, so that the statistics and the
  * failure hook see every block. NULL with [MEMORY]. ---- */
 

@@ -149,12 +149,12 @@ typedef struct wg__fft_plan {
 } wg__fft_plan;
 
 /* Where lines lie, in reals: line (i, j) begins at data[i outer + j line], its elements are `step`
- * apart, and the imaginary part is `imaginary` behind the real one; 0 if there is none. */
+ * apart, and the imaginary part is `imaginary` behind the real one; 0 if there is none. A line has
+ * `count` elements: missing elements of an operand are 0, and superfluous ones are not read. */
 typedef struct wg__fft_side {
     void *data;
     int64_t outer, line, step, imaginary;
-    int64_t
-        count; /* elements of a line: missing ones of an operand are 0, superfluous ones unread */
+    int64_t count;
 } wg__fft_side;
 
 typedef enum wg__fft_kind {

@@ -52,11 +52,6 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
 
 #define LOOP(NAME, TYPE, EXPRESSION) LOOP_TO(NAME, TYPE, TYPE, EXPRESSION)
 
-/* The loops of f32 and f64. */
-#define FLOAT_LOOPS(NAME, F32_EXPRESSION, F64_EXPRESSION)                                          \
-    LOOP(NAME##_f32, float, F32_EXPRESSION)                                                        \
-    LOOP(NAME##_f64, double, F64_EXPRESSION)
-
 /* The loop NAME of y = EXPRESSION in x and the options `o`, which are the context. */
 #define LOOP_WITH(NAME, TYPE, OPTIONS, EXPRESSION)                                                 \
     static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx,             \

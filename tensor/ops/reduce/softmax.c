@@ -178,7 +178,7 @@ static int input_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **outp
         wg_tensor *by_y = logarithm ? wg_neg(wg_mul(wg_mul(wg_exp(y), u), sum_of(call, g, NULL)))
                                     : wg_sub(wg_mul(u, wg_sub(g, sum_of(call, g, y))),
                                              wg_mul(y, sum_of(call, g, u)));
-        sum = sum == NULL ? by_y : wg_add(sum, by_y);
+        sum = wg__plus(sum, by_y);
     }
     output_tangents[0] = sum;
     return wg__vjp_status();
