@@ -155,11 +155,10 @@ static int grow_slots(wg__strings *strings) {
     if (!grown)
         return -1;
     memset(grown, 0xff, slots * sizeof *grown); /* every number -1 */
-    for (int64_t n = 0; n < strings->count; n++)
-        insert(
-            grown, slots - 1,
-            wg__hash(WG__HASH_BEGIN, wg__strings_text(strings, n), wg__strings_length(strings, n)),
-            n);
+    for (int64_t n = 0; n < strings->count; n++) {
+        const char *text = wg__strings_text(strings, n);
+        insert(grown, slots - 1, wg__hash(WG__HASH_BEGIN, text, wg__strings_length(strings, n)), n);
+    }
     wg__free(strings->slots);
     strings->slots = grown;
     strings->slot_mask = slots - 1;

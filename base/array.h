@@ -71,8 +71,7 @@ typedef struct wg__strings {
     uint64_t slot_mask; /* the number of slots, a power of two, less one */
 } wg__strings;
 
-#define WG__HASH_EMPTY UINT64_C(14695981039346656037)
-
+/* One step of wg__hash, which begins with WG__HASH_BEGIN. */
 static inline uint64_t wg__hash_step(uint64_t hash, char byte) {
     return (hash ^ (unsigned char)byte) * UINT64_C(1099511628211);
 }

@@ -283,12 +283,12 @@ static int add_line(check *c, line l) {
     if (l.length == 0 || is_mark(l))
         return 0;
     if (c->document_characters == 0) {
-        c->document = WG__HASH_EMPTY;
+        c->document = WG__HASH_BEGIN;
         c->document_line = c->line;
     }
     c->document = wg__hash_step(hash_line(c->document, l), '\n');
     c->document_characters += characters > 0 ? characters : 1;
-    const int known = add_hash(&c->lines, finish_hash(hash_line(WG__HASH_EMPTY, l)));
+    const int known = add_hash(&c->lines, finish_hash(hash_line(WG__HASH_BEGIN, l)));
     if (known < 0)
         return -1;
     find(c, &c->report->repeated_lines, known);
@@ -310,7 +310,7 @@ static int check_held_out(check *c, const char *path) {
         c->line++;
         if (l.length == 0 || is_mark(l))
             continue;
-        const bool known = has_hash(&c->lines, finish_hash(hash_line(WG__HASH_EMPTY, l)));
+        const bool known = has_hash(&c->lines, finish_hash(hash_line(WG__HASH_BEGIN, l)));
         /* Without the blanks at the ends of the line. */
         int64_t count = 0;
         for (int64_t i = 0; i < l.length; i++)

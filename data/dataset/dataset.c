@@ -793,7 +793,7 @@ static int hash_side(const wg_dataset *pairs, int side, uint64_t *hash) {
 }
 
 int64_t wg_dataset_fingerprint(const wg_dataset *dataset) {
-    uint64_t hash = WG__HASH_EMPTY;
+    uint64_t hash = WG__HASH_BEGIN;
     if (!dataset)
         return 0;
     if (dataset->kind != WG_TEXT_PAIRS)

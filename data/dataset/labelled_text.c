@@ -136,7 +136,7 @@ static int fill_targets(const wg__examples *examples, int64_t count, const int64
 
 static uint64_t fingerprint(const wg__examples *examples) {
     const wg__labelled_text *text = (const wg__labelled_text *)examples;
-    uint64_t hash = WG__HASH_EMPTY;
+    uint64_t hash = WG__HASH_BEGIN;
     for (int64_t i = 0; i < text->base.count; i++) {
         const wg_token_pair pair = wg__labelled_text_pair(text, i);
         hash = wg_pair_fingerprint(hash, &pair);

@@ -428,7 +428,7 @@ static int fill_targets(const wg__examples *examples, int64_t count, const int64
 }
 
 static uint64_t fingerprint(const wg__examples *examples) {
-    uint64_t hash = WG__HASH_EMPTY;
+    uint64_t hash = WG__HASH_BEGIN;
     for (int64_t i = 0; i < examples->count; i++) {
         const wg_token_pair pair = pair_of(examples, i);
         const wg__squad_window w = wg__squad_window_at((const wg__squad *)examples, i);

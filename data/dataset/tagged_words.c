@@ -162,7 +162,7 @@ static int fill_targets(const wg__examples *examples, int64_t count, const int64
 
 static uint64_t fingerprint(const wg__examples *examples) {
     const wg__tagged_words *words = (const wg__tagged_words *)examples;
-    uint64_t hash = WG__HASH_EMPTY;
+    uint64_t hash = WG__HASH_BEGIN;
     for (int64_t i = 0; i < examples->count; i++) {
         const wg_token_pair pieces = pair_of(examples, i);
         hash = wg_pair_fingerprint(hash, &pieces);

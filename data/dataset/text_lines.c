@@ -115,7 +115,7 @@ wg_token_pair wg__text_lines_get(const wg__text_lines *lines, int64_t example, i
 }
 
 uint64_t wg__text_lines_fingerprint(const wg__text_lines *lines) {
-    uint64_t hash = WG__HASH_EMPTY;
+    uint64_t hash = WG__HASH_BEGIN;
     for (int64_t i = 0; i < lines->count; i++)
         for (int side = 0; side < (lines->pairs ? 2 : 1); side++) {
             const wg_token_pair text = wg__text_lines_get(lines, i, side);

@@ -51,7 +51,7 @@ uint64_t wg__tokenizer_fingerprint(const wg_tokenizer *tokenizer) {
     char *json = wg_tokenizer_to_json(tokenizer);
     if (!json)
         return 0;
-    uint64_t hash = WG__HASH_EMPTY;
+    uint64_t hash = WG__HASH_BEGIN;
     for (const char *at = json; *at; at++)
         hash = wg__hash_step(hash, *at);
     wg_text_free(json);

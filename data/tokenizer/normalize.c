@@ -98,7 +98,7 @@ int64_t wg__normalize_kept(const wg__normalizer *normalizer, const char *text, i
     int64_t found = 0;
     if (length == 0 || !normalizer->kept_begins[(unsigned char)*text])
         return 0;
-    uint64_t hash = WG__HASH_EMPTY;
+    uint64_t hash = WG__HASH_BEGIN;
     for (int64_t n = 1; n <= kept->longest && n <= length; n++) {
         hash = wg__hash_step(hash, text[n - 1]);
         int64_t at = wg__strings_find_joined(kept, hash, "", 0, text, n);

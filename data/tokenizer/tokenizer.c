@@ -235,7 +235,7 @@ static bool is_found(const encoding *e, const wg__added_token *token) {
 static const wg__added_token *added_at(const encoding *e, int64_t at, int64_t *length) {
     const wg__strings *texts = &e->tokenizer->added_texts;
     const wg__added_token *found = NULL;
-    uint64_t hash = WG__HASH_EMPTY;
+    uint64_t hash = WG__HASH_BEGIN;
     for (int64_t n = 1; n <= texts->longest && at + n <= e->length; n++) {
         hash = wg__hash_step(hash, e->text[at + n - 1]);
         int64_t number = wg__strings_find_joined(texts, hash, "", 0, e->text + at, n);

@@ -55,7 +55,7 @@ static wg_tokenizer *new_wordpiece(int64_t count, const char *const *tokens,
     wordpiece *w = wg__tokenizer_new(&wg__wordpiece_kind, sizeof *w);
     if (!w)
         return NULL;
-    w->continuation_hash = wg__hash_step(wg__hash_step(WG__HASH_EMPTY, '#'), '#');
+    w->continuation_hash = wg__hash_step(wg__hash_step(WG__HASH_BEGIN, '#'), '#');
     int status = set_options(w, options);
     if (status == 0)
         status = wg__tokenizer_set_vocabulary(&w->base, count, tokens, entry);
@@ -161,7 +161,7 @@ static int64_t longest_piece(const wordpiece *w, bool continues, const char *tex
     int64_t head_length = continues ? 2 : 0;
     if (length > vocabulary->longest - head_length)
         length = vocabulary->longest - head_length;
-    uint64_t hash = continues ? w->continuation_hash : WG__HASH_EMPTY;
+    uint64_t hash = continues ? w->continuation_hash : WG__HASH_BEGIN;
     for (int64_t i = 0; i < length; i++)
         hashes[i] = hash = wg__hash_step(hash, text[i]);
     for (int64_t i = length; i > 0; i--) {
