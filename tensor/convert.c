@@ -415,8 +415,7 @@ void wg__convert(wg_tensor *dst, const wg_tensor *src) {
                            plane_loop(dst, src));
 }
 
-/* A contiguous copy in the innermost scope, of which autograd knows nothing. */
-static wg_tensor *copy_of(const wg_tensor *x) {
+wg_tensor *wg__copy_of(const wg_tensor *x) {
     wg_tensor *copy = wg__tensor_new(&x->spec);
     if (copy)
         wg__convert(copy, x);
@@ -434,7 +433,7 @@ int wg_to_array(const wg_tensor *x, void *out) {
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_tensor *copy = copy_of(x);
+    const wg_tensor *copy = wg__copy_of(x);
     if (copy)
         memcpy(out, wg_tensor_data(copy), bytes);
     wg_scope_end(&scope, NULL);
@@ -454,7 +453,7 @@ static int separate_source(const wg_tensor *x, const wg_tensor **source, wg_tens
     *copy = NULL;
     if (wg__overlap_of(x, *source) != WG__OVERLAP_PARTIAL)
         return 0;
-    *source = *copy = wg_keep(copy_of(*source));
+    *source = *copy = wg_keep(wg__copy_of(*source));
     return *copy ? 0 : -1;
 }
 

@@ -161,6 +161,9 @@ void wg__set_element(wg_dtype dtype, void *address, double value);
  * wg_cast. The caller has checked the shapes. */
 void wg__convert(wg_tensor *dst, const wg_tensor *src);
 
+/* A contiguous copy in the innermost scope, of which autograd knows nothing. [MEMORY] */
+wg_tensor *wg__copy_of(const wg_tensor *x);
+
 /* ---- Strided loops (iter.c) ---- */
 
 #define WG__MAX_OPERANDS 6

@@ -74,7 +74,7 @@ int wg_npy_save(const wg_tensor *x, const char *path) {
     wg__replacement r;
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_tensor *flat = wg_contiguous((wg_tensor *)x);
+    const wg_tensor *flat = wg_tensor_is_contiguous(x) ? x : wg__copy_of(x);
     int status = flat ? wg__replacement_begin(&r, path, "npy") : -1;
     if (status == 0) {
         const int64_t size = (int64_t)make_header(flat, header);

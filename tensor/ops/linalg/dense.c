@@ -5,16 +5,10 @@
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 
-/* A contiguous copy in the innermost scope. NULL for lack of memory. */
-static wg_tensor *copy_of(const wg_tensor *x) {
-    wg_tensor *copy = wg__tensor_new(&x->spec);
-    return copy && wg_copy_(copy, x) == 0 ? copy : NULL;
-}
-
 wg_tensor *wg__gemm_operand(wg_tensor *x) {
     for (int axis = x->spec.ndim - 2; axis < x->spec.ndim; axis++)
         if (x->spec.shape[axis] > 1 && x->strides[axis] < 1)
-            return copy_of(x);
+            return wg__copy_of(x);
     return x;
 }
 
@@ -52,7 +46,7 @@ int wg__rows_of(wg_tensor *x, bool dense, wg__rows *rows) {
     int64_t column_stride = columns > 1 ? x->strides[last] : 1;
     bool overlap = row_stride < 1 || column_stride < 1;
     if ((overlap || (dense && column_stride != 1)) && row_count * columns > 0) {
-        x = copy_of(x);
+        x = wg__copy_of(x);
         row_stride = columns;
         column_stride = 1;
     }
