@@ -68,6 +68,8 @@ WG_API wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t 
 
 /* ---- Elementwise functions without options (ops/elementwise/functions.c) ---- */
 
+/* Programs that were compiled with the functions below hold these numbers, so a new function is
+ * added at the end. */
 /* clang-format off */
 typedef enum wg_elementwise_op {
     WG_NEG, WG_ABS, WG_SQUARE, WG_EXP, WG_EXP2, WG_EXPM1, WG_LOG, WG_LOG2, WG_LOG10, WG_LOG1P,
