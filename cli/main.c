@@ -25,7 +25,7 @@ static const wg__verb verbs[] = {
     {"plot", "draw the history of a training", wg__verb_plot, false},
     {"report", "show a trained model on a page for a browser", wg__verb_report, false},
     {"tokenizer", "learn a vocabulary, text to ids and back", wg__verb_tokenizer, false},
-    {"corpus", "check a training text, or make questions of it", wg__verb_corpus, false},
+    {"corpus", "check a training text", wg__verb_corpus, false},
     {"gradcheck", "check the gradients of ops", wg__verb_gradcheck, false},
     {"doctor", "tell what this machine gives, and what to change", wg__verb_doctor, false},
     {"bench", "time the library beside the machine's own speed", wg__verb_bench, false},

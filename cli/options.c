@@ -107,23 +107,23 @@ static void print_option(const wg__usage *usage, const wg_settings *settings,
     enum { HELP = 29 };
     char *text = NULL;
     size_t size;
-    bool any = row->standard != NULL, kept = false;
-    FILE *out = stdout;
+    const char *standard = row->standard ? row->standard + (*row->standard == '"') : "";
+    const int length = (int)strcspn(standard, "\""); /* 0 of an empty text */
+    bool any = length > 0, kept = false;
     for (int i = 0; i < settings->count; i++)
         kept |= settings->parts[i].table->where &&
                 wg__settings_find(settings->parts[i].table, row->name) == row;
-    stdout = open_memstream(&text, &size);
-    if (!stdout)
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
         exit(wg__cli_fail("no memory for --help"));
-    fputs(row->help, stdout);
+    fputs(row->help, stream);
     if (any)
-        printf(" (%.*s", (int)strcspn(row->standard + (*row->standard == '"'), "\""),
-               row->standard + (*row->standard == '"'));
+        fprintf(stream, " (%.*s", length, standard);
     if (kept && usage->print_more)
-        usage->print_more(row, &any);
-    fputs(any ? ")" : "", stdout);
-    fclose(stdout);
-    stdout = out;
+        usage->print_more(row, stream, &any);
+    fputs(any ? ")" : "", stream);
+    if (fclose(stream) != 0)
+        exit(wg__cli_fail("no memory for --help"));
     int column = row->letter ? printf("  -%c, --%s", row->letter, row->name)
                              : printf("      --%s", row->name);
     if (row->kind != WG_SETTING_FLAG)

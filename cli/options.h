@@ -24,8 +24,8 @@ typedef struct wg__usage {
     } parts[6];                        /* the verb's own first, up to one without a table */
     void (*check)(const void *values); /* looks at the first part; leaves by wg__cli_misuse */
     void (*list)(void);                /* printed below --help */
-    void (*print_more)(const wg_setting *row, bool *any); /* other standards of a row that notes
-                                                           * keep, behind " (STANDARD"  */
+    /* Writes other standards of a row that notes keep, behind " (STANDARD"; `any`: one is there. */
+    void (*print_more)(const wg_setting *row, FILE *stream, bool *any);
 } wg__usage;
 
 /* A member of the struct that a verb calls `arguments`. */

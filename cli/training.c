@@ -241,43 +241,44 @@ static void take_record(wg__run *r, const char *json) {
 /* ---- Help ---- */
 
 /* Appends "; gpt 0.1" for a record whose runs differ. */
-static void print_record(const char *name, const char *json, const char *setting, bool *any) {
+static void print_record(FILE *stream, const char *name, const char *json, const char *setting,
+                         bool *any) {
     json_t *object = json ? json_loads(json, 0, NULL) : NULL;
     const json_t *value = json_object_get(object, setting);
     char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : NULL;
     const bool quoted = text && *text == '"';
     if (text)
-        printf("%s%s %.*s", *any ? "; " : " (", name, (int)strlen(text) - 2 * quoted,
-               text + quoted);
+        fprintf(stream, "%s%s %.*s", *any ? "; " : " (", name, (int)strlen(text) - 2 * quoted,
+                text + quoted);
     *any |= text != NULL;
     free(text);
     json_decref(object);
 }
 
-static void print_records(const wg_setting *row, bool finetunes, bool *any) {
+static void print_records(const wg_setting *row, FILE *stream, bool finetunes, bool *any) {
     const wg_model_type *type;
     const wg_objective *objective;
     for (int i = 0; !finetunes && (type = wg_model_type_at(i)); i++)
-        print_record(type->name, type->training, row->name, any);
+        print_record(stream, type->name, type->training, row->name, any);
     for (int i = 0; (objective = wg_objective_at(i)); i++)
         if (objective->finetunes == finetunes)
-            print_record(objective->name, objective->defaults, row->name, any);
+            print_record(stream, objective->name, objective->defaults, row->name, any);
 }
 
-static void print_pretraining(const wg_setting *row, bool *any) {
+static void print_pretraining(const wg_setting *row, FILE *stream, bool *any) {
     const wg_model_type *type;
-    print_records(row, false, any);
+    print_records(row, stream, false, any);
     for (int t = 0; row->choice == wg_model_preset_name && (type = wg_model_type_at(t)); t++)
         for (int i = 0; type->presets[i].name; i++)
-            printf("%s%s%s",
-                   i > 0   ? ", "
-                   : t > 0 ? "; "
-                           : ": ",
-                   type->presets[i].name, i == 0 ? " (the default)" : "");
+            fprintf(stream, "%s%s%s",
+                    i > 0   ? ", "
+                    : t > 0 ? "; "
+                            : ": ",
+                    type->presets[i].name, i == 0 ? " (the default)" : "");
 }
 
-static void print_tuning(const wg_setting *row, bool *any) {
-    print_records(row, true, any);
+static void print_tuning(const wg_setting *row, FILE *stream, bool *any) {
+    print_records(row, stream, true, any);
 }
 
 static void list_objectives(bool finetunes) {
