@@ -2,6 +2,7 @@
 #include "io/settings.h"
 #include "base/json.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -245,17 +246,20 @@ static int append(wg_setting_list *list, char *item) {
 static int read_list(const wg_setting *row, wg_config *json, wg_setting_list *value) {
     json_t *found = wg__config_value(json, row->name), *item;
     const bool pairs = row->kind == WG_SETTING_PAIRS;
+    const bool one = row->kind == WG_SETTING_FILES && json_is_string(found); /* "corpus": "a.txt" */
     const char *key = NULL;
     wg_setting_list list = {0};
     size_t i = 0;
-    if (pairs ? !json_is_object(found) : !json_is_array(found))
+    if (pairs ? !json_is_object(found) : !json_is_array(found) && !one)
         return wg__config_refuse_value(json, row->name, found, pairs ? "an object" : "a list");
-    const size_t count = pairs ? json_object_size(found) : json_array_size(found);
+    const size_t count = pairs ? json_object_size(found) : one ? 1 : json_array_size(found);
     for (void *at = json_object_iter(found); i < count;
          i++, at = pairs ? json_object_iter_next(found, at) : NULL) {
-        item = pairs ? json_object_iter_value(at) : json_array_get(found, i);
+        item = pairs ? json_object_iter_value(at) : one ? found : json_array_get(found, i);
         key = pairs ? json_object_iter_key(at) : NULL;
         const char *text = json_string_value(item);
+        if (pairs && text && (!*key || strchr(key, '=') || !*text)) /* as of the command line */
+            text = NULL;
         if (!text)
             wg__config_refuse_value(json, row->name, item,
                                     pairs ? "texts, each under its label" : "a list of texts");
@@ -558,6 +562,7 @@ int wg__settings_add(wg_settings *settings, const wg_setting_table *table, void 
     int i = 0;
     while (i < settings->count && settings->parts[i].table != table)
         i++;
+    assert(i < WG__MOST_PARTS && table->count <= WG__MOST_ROWS);
     wg_setting_part *part = &settings->parts[i];
     settings->count += i == settings->count;
     *part = (wg_setting_part){.table = table, .values = values};
@@ -608,10 +613,11 @@ static place find_member(const wg_settings *settings, const void *member) {
     return (place){0};
 }
 
-/* A value has come: it replaces that of the row which it excludes. */
+/* A value has come: it replaces a weaker one of the row that it excludes. A note may have both: the
+ * steps of a run that was given epochs. */
 static void settle(const place *at, const place *rival, wg_setting_origin origin) {
     *at->origin = (unsigned char)origin;
-    if (rival->part && *rival->origin != WG_SETTING_UNSET) {
+    if (rival->part && *rival->origin < origin) {
         clear_member(rival->row, rival->member);
         *rival->origin = WG_SETTING_UNSET;
     }
