@@ -2,11 +2,9 @@
 # Writes the man pages, wengert.1 and one for each verb, out of what the command's --help says.
 #
 #   man/generate.sh WENGERT FOLDER
-#
 set -eu
 wengert=$1
 folder=$2
-unset ARGP_HELP_FMT
 
 # Reads a --help and writes its synopsis, description and options as roff.
 to_roff() {
@@ -59,7 +57,6 @@ to_roff() {
         next
     }
     state == "options" && /^    / { sub(/^ +/, ""); say($0); next }
-    /^Mandatory or optional arguments/ { getline; next }
     state == "options" { state = "after"; parted = 0; print ".SH NOTES" }
     # What is indented stays as it is laid out.
     /^ / { print ".nf"; say($0); print ".fi"; next }
@@ -74,6 +71,7 @@ page() {
 }
 
 verbs=$("$wengert" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  *\(.*\)/\1 \2/p')
+test -n "$verbs" || { echo "man/generate.sh: $wengert --help lists no verbs" >&2; exit 1; }
 
 {
     page wengert 'train and run transformers on the CPU, and check gradients'
