@@ -62,7 +62,10 @@ static const wg_setting options[] = {
 };
 
 static bool read_shape(const char *text, double *sizes) {
-    return wg__settings_numbers(text, "x", 1, MAX_SIZE, 3, sizes) == 3;
+    bool good = wg__settings_numbers(text, "x", 1, MAX_SIZE, 3, sizes) == 3;
+    for (int i = 0; i < 3 && good; i++)
+        good = sizes[i] == (double)(int64_t)sizes[i];
+    return good;
 }
 
 static void check(const void *values) {
