@@ -56,7 +56,7 @@ function html_escaped(text) {
     return text
 }
 
-# Prose as paragraphs, laid-out lines as they are; docs/site.sh makes links of names.
+# Prose as paragraphs, laid-out lines as they are; docs/site/build.py makes links of names.
 function html_of(text,    lines, n, i, state, out) {
     n = split(html_escaped(text), lines, "\n")
     for (i = 1; i <= n; i++) {

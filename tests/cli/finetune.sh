@@ -315,6 +315,9 @@ bad_cloze 'a verbalizer beyond the positions' 'its start among them, is too long
 echo '{"verbalizer": {"no": 1}}' >wrong.json
 refuses 'verbalizers that are no texts' '"verbalizer" is 1; wanted texts, each under its label' finetune glm.h5 --task cloze \
     --settings wrong.json --train few.tsv --eval few.tsv --out bad.h5
+echo '{"verbalizer": {"a=b": "c"}}' >wrong.json
+refuses 'a label that holds an equals sign' '"verbalizer" is "c"; wanted texts, each under its label' finetune glm.h5 \
+    --task cloze --settings wrong.json --train few.tsv --eval few.tsv --out bad.h5
 refuses 'a BERT that fills patterns' "it holds a bert model; \`wengert finetune --task cloze' takes glm" finetune bert.h5 \
     --task cloze --pattern '{text} [MASK]' --verbalizer no=a --verbalizer 'long ears=b' --train few.tsv --eval few.tsv \
     --out bad.h5

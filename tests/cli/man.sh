@@ -19,6 +19,7 @@ trap 'rm -rf "$work"' EXIT
 (cd "$build/man1" && find . -type f -name '*.1' | cut -c 3-) | LC_ALL=C sort >out
 check 'there is a page for each verb, and none without one' cmp wanted out
 check 'a page has the options of --help' grep -qF '\-\-jacobian' "$build/man1/wengert-gradcheck.1"
+check 'no option has an empty standard behind its help' eval '! grep -qF "()" "$build"/man1/*.1'
 lint() {
     (cd "$build/man1" && mandoc -Tlint -W warning ./*.1) >out 2>&1
     ! test -s out
