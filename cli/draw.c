@@ -102,15 +102,16 @@ static void draw_curve(FILE *file, const axes *a, const drawn *d) {
 static void draw_legend(FILE *file, const drawn *curves, int count) {
     char title[64];
     fputs("<p class=\"note\">", file);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         fprintf(file,
                 "<svg style=\"display:inline-block;margin:0 4px 0 12px\" width=\"26\" "
                 "height=\"10\"><line x2=\"26\" y1=\"5\" y2=\"5\" stroke=\"var(--c%d)\" "
-                "stroke-width=\"%d\" %s/></svg>%s, %s",
+                "stroke-width=\"%d\" %s/></svg>",
                 curves[i].color % COLORS, curves[i].is_evaluation ? 3 : 1,
-                curves[i].is_baseline ? "stroke-dasharray=\"5 4\"" : "",
-                wg__metric_title(curves[i].metric, title, sizeof title),
-                curves[i].is_evaluation ? "held out" : "training");
+                curves[i].is_baseline ? "stroke-dasharray=\"5 4\"" : "");
+        wg__draw_text(file, wg__metric_title(curves[i].metric, title, sizeof title));
+        fputs(curves[i].is_evaluation ? ", held out" : ", training", file);
+    }
     fputs("</p>\n", file);
 }
 
