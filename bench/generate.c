@@ -145,10 +145,7 @@ static int measure(const arguments *a, const wg_model *model) {
                 .seconds = wg__cli_calloc((size_t)a->tokens, sizeof *t.seconds),
                 .readings = wg__cli_calloc((size_t)a->tokens, sizeof *t.readings)};
     int result = -1;
-    if (!t.seconds || !t.readings)
-        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for the times of %lld tokens",
-                (long long)a->tokens);
-    else if (t.reader && generate(a, model, &t) == 0)
+    if (t.reader && generate(a, model, &t) == 0)
         result = generate(a, model, &t);
     if (result == 0)
         report(a, model, &t);
