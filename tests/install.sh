@@ -44,6 +44,8 @@ completes() {
         test -s "$datadir/fish/vendor_completions.d/wengert.fish"
 }
 check "completion for shells is installed" completes
+pages=$(dirname "$bin")/share/man
+test $# = 2 || check "manual pages are installed" test -s "$pages/man1/wengert.1" -a -s "$pages/man3/wg_add.3"
 
 # ---- Python ----
 
