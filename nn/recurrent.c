@@ -277,7 +277,7 @@ wg_mamba *wg_mamba_new(wg_module *parent, const char *name, int64_t width,
     mamba->options = chosen;
     mamba->in_proj = wg_linear_new(&mamba->module, "in_proj", width, wg__times(2, inner), &plain);
     mamba->conv1d = wg_conv_new(&mamba->module, "conv1d", 1, inner, inner, &chosen.kernel,
-                                  &(wg_conv_layer_options){.conv = {.groups = inner}});
+                                &(wg_conv_layer_options){.conv = {.groups = inner}});
     mamba->x_proj =
         wg_linear_new(&mamba->module, "x_proj", inner, chosen.rank + 2 * chosen.state, &plain);
     mamba->dt_proj = wg_linear_new(&mamba->module, "dt_proj", chosen.rank, inner, &steps);

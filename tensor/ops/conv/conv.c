@@ -31,11 +31,12 @@ typedef struct conv_options {
     int64_t sizes[ROLES][AXES]; /* spatial ones; -1: there is no result, as infer explains */
 } conv_options;
 
-static const wg_op conv[AXES], conv_transpose[AXES], conv_weight[AXES];
+static int conv_infer(wg_call *call), conv_transpose_infer(wg_call *call);
 
+/* The three kinds of record are told apart by a function of theirs, which also a copy of a record
+ * has. */
 static role result_of(const wg_call *call) {
-    const int i = ((const conv_options *)call->options)->rank - 1;
-    return call->op == &conv[i] ? Y : call->op == &conv_transpose[i] ? X : WEIGHT;
+    return call->op->infer == conv_infer ? Y : call->op->infer == conv_transpose_infer ? X : WEIGHT;
 }
 
 /* The role of input 0 or 1 of the op with that result. */
@@ -329,6 +330,8 @@ static double flops(const wg_call *call) {
 }
 
 /* ---- Derivatives ---- */
+
+static const wg_op conv[AXES], conv_transpose[AXES], conv_weight[AXES];
 
 /* The gradient of an input is what the op with that result makes of the other two. That of the bias
  * is the sum over images and places. */

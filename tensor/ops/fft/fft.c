@@ -454,15 +454,19 @@ typedef struct fft_options {
     int axis;  /* of the numbers, without that of their parts */
     int64_t n; /* the size of the transform */
     double scale;
-    bool inverse; /* of fft */
+    wg__fft_kind kind; /* of fft forward or inverse, of rfft real, of irfft Hermitian */
 } fft_options;
 
 static const wg_op fft, rfft, irfft;
 
+static const wg_op *op_of(wg__fft_kind kind) {
+    return kind == WG__FFT_REAL ? &rfft : kind == WG__FFT_HERMITIAN ? &irfft : &fft;
+}
+
 /* Checks the operand, of pairs or for rfft reals, and gives output 0 its shape. */
 static int fft_infer(wg_call *call) {
     const fft_options *options = call->options;
-    const bool pairs = call->op != &rfft, to_pairs = call->op != &irfft;
+    const bool pairs = options->kind != WG__FFT_REAL, to_pairs = options->kind != WG__FFT_HERMITIAN;
     const wg_spec *x = &call->input_specs[0];
     wg_spec shape = *x;
     if (wg__check_kernel_dtype(call) < 0)
@@ -485,11 +489,9 @@ static int fft_infer(wg_call *call) {
 static int fft_forward(wg_call *call) {
     const fft_options *options = call->options;
     const wg_tensor *x = wg_contiguous(call->inputs[0]);
-    const wg__fft_kind kind = call->op == &rfft    ? WG__FFT_REAL
-                              : call->op == &irfft ? WG__FFT_HERMITIAN
-                              : options->inverse   ? WG__FFT_INVERSE
-                                                   : WG__FFT_FORWARD;
-    return x ? transform(kind, x, options->axis, options->n, options->scale, call->outputs[0]) : -1;
+    return x ? transform(options->kind, x, options->axis, options->n, options->scale,
+                         call->outputs[0])
+             : -1;
 }
 
 static double fft_flops(const wg_call *call) {
@@ -531,12 +533,18 @@ static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double ends, doubl
     return wg_mul(x, wg_reshape(wg_cast(weights, x->spec.dtype), x->spec.ndim, shape));
 }
 
-static int sample_transform(int index, wg_generator *generator, wg_sample *sample, bool pairs,
-                            bool inverse) {
-    static const fft_options options[][2] = {
-        {{0, 4, 1, false}, {0, 4, 0.25, true}}, {{1, 5, 0.5, false}, {1, 5, 0.5, true}},
-        {{0, 3, 1, false}, {0, 3, 1, true}},    {{1, 6, 1, false}, {1, 6, 2, true}},
-        {{0, 37, 1, false}, {0, 37, 1, true}},  {{0, 1, 1, false}, {0, 1, 1, true}}};
+/* Options of each kind; the inverse has a scale of its own. */
+#define OF_EACH_KIND(AXIS, N, SCALE, INVERSE_SCALE)                                                \
+    {                                                                                              \
+        {AXIS, N, SCALE, WG__FFT_FORWARD}, {AXIS, N, INVERSE_SCALE, WG__FFT_INVERSE},              \
+            {AXIS, N, SCALE, WG__FFT_REAL}, {AXIS, N, SCALE, WG__FFT_HERMITIAN},                   \
+    }
+
+static int sample_transform(int index, wg_generator *generator, wg_sample *sample,
+                            wg__fft_kind kind) {
+    static const fft_options options[][4] = {
+        OF_EACH_KIND(0, 4, 1, 0.25), OF_EACH_KIND(1, 5, 0.5, 0.5), OF_EACH_KIND(0, 3, 1, 1),
+        OF_EACH_KIND(1, 6, 1, 2),    OF_EACH_KIND(0, 37, 1, 1),    OF_EACH_KIND(0, 1, 1, 1)};
     static const struct {
         int ndim;
         int64_t shape[4];
@@ -546,47 +554,52 @@ static int sample_transform(int index, wg_generator *generator, wg_sample *sampl
     int64_t shape[5];
     memcpy(shape, shapes[index].shape, sizeof shapes[index].shape);
     shape[shapes[index].ndim] = 2;
-    sample->options = &options[index][inverse];
-    sample->inputs[0] = wg_randn(generator, WG_F64, shapes[index].ndim + pairs, shape);
+    sample->options = &options[index][kind];
+    sample->inputs[0] =
+        wg_randn(generator, WG_F64, shapes[index].ndim + (kind != WG__FFT_REAL), shape);
     return wg__sample_status(sample, 1);
 }
 
-/* The gradient of the operand, cut or padded as that was:
+/* The gradient of the operand, cut or padded as the operand was:
  *
  *     fft      the inverse of g, of the same scale
- *     rfft     dx_j = scale Re sum_k g_k e^(2 pi i j k / n): irfft of g, halved where irfft counts
- * k twice irfft    rfft of g, doubled where x counts twice */
+ *     rfft     dx_j = scale Re sum_k g_k e^(2 pi i j k / n): irfft of g, halved where it counts
+ *              k twice
+ *     irfft    rfft of g, doubled where x counts twice */
 static int fft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     fft_options options = *(const fft_options *)call->options;
+    static const wg__fft_kind adjoints[] = {[WG__FFT_FORWARD] = WG__FFT_INVERSE,
+                                            [WG__FFT_INVERSE] = WG__FFT_FORWARD,
+                                            [WG__FFT_REAL] = WG__FFT_HERMITIAN,
+                                            [WG__FFT_HERMITIAN] = WG__FFT_REAL};
+    const wg__fft_kind kind = options.kind;
     wg_tensor *g = cotangents[0];
-    if (call->op == &rfft)
+    if (kind == WG__FFT_REAL)
         g = weighted(g, options.axis, options.n, 1, 0.5);
-    options.inverse = !options.inverse;
-    g = wg_apply_one(call->op == &rfft    ? &irfft
-                     : call->op == &irfft ? &rfft
-                                          : &fft,
-                     1, &g, &options);
-    if (call->op == &irfft)
+    options.kind = adjoints[kind];
+    g = wg_apply_one(op_of(options.kind), 1, &g, &options);
+    if (kind == WG__FFT_HERMITIAN)
         g = weighted(g, options.axis, options.n, 1, 2);
     gradients[0] = resized(g, options.axis, call->input_specs[0].shape[options.axis]);
     return wg__vjp_status();
 }
 
 static int fft_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_transform(index / 2, generator, sample, true, index % 2);
+    return sample_transform(index / 2, generator, sample,
+                            index % 2 ? WG__FFT_INVERSE : WG__FFT_FORWARD);
 }
 
 static int rfft_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_transform(index, generator, sample, false, false);
+    return sample_transform(index, generator, sample, WG__FFT_REAL);
 }
 
 static int irfft_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_transform(index, generator, sample, true, false);
+    return sample_transform(index, generator, sample, WG__FFT_HERMITIAN);
 }
 
-WG__LARGE(fft, fft_options, "2048 1024 2", 1, 1024, 1, false)
-WG__LARGE(rfft, fft_options, "4096 1024", 1, 1024, 1, false)
-WG__LARGE(irfft, fft_options, "4096 513 2", 1, 1024, 1, false)
+WG__LARGE(fft, fft_options, "2048 1024 2", 1, 1024, 1, WG__FFT_FORWARD)
+WG__LARGE(rfft, fft_options, "4096 1024", 1, 1024, 1, WG__FFT_REAL)
+WG__LARGE(irfft, fft_options, "4096 513 2", 1, 1024, 1, WG__FFT_HERMITIAN)
 
 #define FFT(NAME, DOC)                                                                             \
     {                                                                                              \
@@ -610,25 +623,30 @@ static const wg_op irfft = FFT(
 
 /* ---- The functions ---- */
 
-/* Runs a record along one axis. A size of 0 is that of x, of irfft 2 (size - 1). */
-static wg_tensor *along_one(const wg_op *op, const char *name, wg_tensor *x, int64_t n,
-                            int64_t axis, wg_fft_norm norm, bool inverse) {
-    const int along = x ? wg__axis(axis, wg__larger(0, x->spec.ndim - (op != &rfft)), name) : -1;
+static bool is_inverse(wg__fft_kind kind) {
+    return kind == WG__FFT_INVERSE || kind == WG__FFT_HERMITIAN;
+}
+
+/* Runs the record of a kind along one axis. A size of 0 is that of x, of irfft 2 (size - 1). */
+static wg_tensor *along_one(wg__fft_kind kind, const char *name, wg_tensor *x, int64_t n,
+                            int64_t axis, wg_fft_norm norm) {
+    const bool pairs = kind != WG__FFT_REAL, inverse = is_inverse(kind);
+    const int along = x ? wg__axis(axis, wg__larger(0, x->spec.ndim - pairs), name) : -1;
     if (along < 0)
         return NULL;
     const int64_t size = x->spec.shape[along];
     if (n == 0)
-        n = op == &irfft ? 2 * (size - 1) : size;
+        n = kind == WG__FFT_HERMITIAN ? 2 * (size - 1) : size;
     const double scale = norm == WG_FFT_ORTHO                   ? 1 / sqrt((double)n)
                          : (norm == WG_FFT_BACKWARD) == inverse ? 1 / (double)n
                                                                 : 1;
-    return wg__apply_wide_one(op, 1, &x, true, &(fft_options){along, n, scale, inverse});
+    return wg__apply_wide_one(op_of(kind), 1, &x, true, &(fft_options){along, n, scale, kind});
 }
 
 /* One axis after the other, from the last on; of irfft, from the first on. */
-static wg_tensor *transformed(const wg_op *op, const char *name, wg_tensor *x, int count,
-                              const int64_t *axes, const int64_t *sizes, wg_fft_norm norm,
-                              bool inverse) {
+static wg_tensor *transformed(wg__fft_kind kind, const char *name, wg_tensor *x, int count,
+                              const int64_t *axes, const int64_t *sizes, wg_fft_norm norm) {
+    const wg__fft_kind others = is_inverse(kind) ? WG__FFT_INVERSE : WG__FFT_FORWARD;
     if (!x)
         return NULL;
     if (norm < WG_FFT_BACKWARD || norm > WG_FFT_FORWARD || count < 1 || count > WG_MAX_DIMS) {
@@ -641,31 +659,30 @@ static wg_tensor *transformed(const wg_op *op, const char *name, wg_tensor *x, i
     wg_scope scope;
     wg_scope_begin(&scope);
     for (int k = 0; k < count && x; k++) {
-        const int i = op == &irfft ? k : count - 1 - k;
-        x = along_one(i == count - 1 ? op : &fft, name, x, sizes ? sizes[i] : 0, axes[i], norm,
-                      inverse);
+        const int i = kind == WG__FFT_HERMITIAN ? k : count - 1 - k;
+        x = along_one(i == count - 1 ? kind : others, name, x, sizes ? sizes[i] : 0, axes[i], norm);
     }
     return wg_scope_end(&scope, x);
 }
 
 wg_tensor *wg_fft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                   wg_fft_norm norm) {
-    return transformed(&fft, "fft", x, axis_count, axes, sizes, norm, false);
+    return transformed(WG__FFT_FORWARD, "fft", x, axis_count, axes, sizes, norm);
 }
 
 wg_tensor *wg_ifft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                    wg_fft_norm norm) {
-    return transformed(&fft, "ifft", x, axis_count, axes, sizes, norm, true);
+    return transformed(WG__FFT_INVERSE, "ifft", x, axis_count, axes, sizes, norm);
 }
 
 wg_tensor *wg_rfft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                    wg_fft_norm norm) {
-    return transformed(&rfft, "rfft", x, axis_count, axes, sizes, norm, false);
+    return transformed(WG__FFT_REAL, "rfft", x, axis_count, axes, sizes, norm);
 }
 
 wg_tensor *wg_irfft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                     wg_fft_norm norm) {
-    return transformed(&irfft, "irfft", x, axis_count, axes, sizes, norm, true);
+    return transformed(WG__FFT_HERMITIAN, "irfft", x, axis_count, axes, sizes, norm);
 }
 
 /* ---- Convolution by way of transforms: Y = sum_c X_c conj(W_c) at each frequency. ---- */

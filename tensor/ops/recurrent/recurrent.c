@@ -29,6 +29,11 @@ static sizes sizes_of(const wg_call *call) {
     return (sizes){a->shape[0], a->shape[1], w->shape[1], a->shape[2]};
 }
 
+/* An LSTM has two results, all h and the last c; a GRU has all h. */
+static bool is_lstm(const wg_call *call) {
+    return call->op->output_count == 2;
+}
+
 /* The place that is number `step` of the walk. */
 static int64_t place_at(const wg_call *call, int64_t step) {
     const recurrent_options *options = call->options;
@@ -43,7 +48,7 @@ static bool is_shape(const wg_spec *spec, int ndim, const int64_t *shape) {
 
 /* a (T, B, G H) x weight (G H, H) x states (B, H); for G gates. */
 static int recurrent_infer(wg_call *call) {
-    const int64_t gates = strcmp(call->op->name, "lstm") == 0 ? 4 : 3, states = gates - 2;
+    const int64_t gates = is_lstm(call) ? 4 : 3, states = gates - 2;
     const wg_spec *a = &call->input_specs[0], *w = &call->input_specs[1];
     const char *letters = gates == 4 ? "(T, B, 4 H) x (4 H, H) x (B, H) x (B, H)"
                                      : "(T, B, 3 H) x (3 H, H) x (B, H), and (3 H)";
@@ -369,7 +374,7 @@ FOR_BOTH(GRU_ROWS)
 static void walk_forward(int64_t begin, int64_t end, void *context) {
     const walk *w = context;
     const wg_call *call = w->call;
-    const bool lstm = strcmp(call->op->name, "lstm") == 0;
+    const bool lstm = is_lstm(call);
     job j = w->job;
     const sizes s = j.s;
     j.before = w->h0;
@@ -389,7 +394,7 @@ static void walk_forward(int64_t begin, int64_t end, void *context) {
 }
 
 static int recurrent_forward(wg_call *call) {
-    const bool lstm = strcmp(call->op->name, "lstm") == 0;
+    const bool lstm = is_lstm(call);
     walk w = {.call = call};
     const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
     wg_tensor *fourth = call->input_count > 3 ? call->inputs[3] : NULL; /* c0, or the bias */
@@ -428,7 +433,7 @@ static int recurrent_forward(wg_call *call) {
 
 static void walk_back(int64_t begin, int64_t end, void *context) {
     const walk *w = context;
-    const bool lstm = strcmp(w->call->op->name, "lstm") == 0;
+    const bool lstm = is_lstm(w->call);
     job j = w->job;
     const sizes s = j.s;
     for (int64_t step = s.t - 1; step >= 0; step--) {
@@ -447,7 +452,7 @@ static void walk_back(int64_t begin, int64_t end, void *context) {
 
 /* The state that the walk begins from is c of an LSTM, whose gates keep h, and h of a GRU. */
 static int recurrent_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const bool lstm = strcmp(call->op->name, "lstm") == 0;
+    const bool lstm = is_lstm(call);
     walk w = {.call = call};
     job *j = &w.job;
     const wg_tensor *first = wg_contiguous(call->inputs[lstm ? 3 : 2]);
