@@ -163,6 +163,16 @@ class Operators(Case):
         with self.assertRaisesRegex(ValueError, "ambiguous"):
             bool(wg.ones(2))
 
+    def test_distributions_take_their_parameters_by_position_or_name(self):
+        x = wg.tensor(X)
+        self.same(wg.normal_log_prob(x, mean=0.0, std=2.0), wg.normal_log_prob(x, 0.0, 2.0))
+        self.same(x.normal_log_prob(0.0, std=2.0), wg.normal_log_prob(x, 0.0, 2.0))
+        self.same(wg.normal_kl(0.0, 1.0, q_mean=0.5, q_std=2.0), wg.normal_kl(0.0, 1.0, 0.5, 2.0))
+        self.same(wg.normal_sample(x, std=1.0, generator=wg.Generator(7)),
+                  wg.normal_sample(x, 1.0, wg.Generator(7)))
+        with self.assertRaisesRegex(TypeError, "std"):
+            wg.normal_log_prob(x, 0.0)
+
     def test_the_text_is_that_of_the_library(self):
         self.assertEqual(repr(wg.tensor([1.0, 2.5])), "tensor([1.  2.5], dtype=f32)")
         self.assertIn("requires_grad=True", repr(wg.ones(1).requires_grad_()))

@@ -1,5 +1,7 @@
 """Functions of which the library has one for a whole family: convolutions and pools by rank, Fourier
 transforms by axes, probability distributions."""
+from inspect import Parameter, Signature
+
 from . import _api
 from ._call import (_byref, _c_void_p, _enum, _generator, _integers, _lib, _maybe, _one, _options,
                     _spatial, _tensor, _with_extra)
@@ -114,13 +116,26 @@ _DISTRIBUTIONS = {
 def _distribution(kind, names, values):
     """The struct, which keeps the tensors alive."""
     given = dict(zip(names, map(_tensor, values)))
-    if len(given) != len(values):
-        raise TypeError("%d parameters of %s; wanted %s" % (len(values), kind, ", ".join(names)))
     made = _api.wg_distribution(_enum(_api.wg_distribution_kind, kind))
     for i, name in enumerate(_DISTRIBUTIONS[kind][0].split()):
         made.parameters[i] = given[name]._as_parameter_ if name in given else None
     made.tensors = given
     return made
+
+
+def _with_names(function, names, **optional):
+    """The function, whose arguments may be given by these names, too."""
+    signature = Signature(
+        [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names] +
+        [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value)
+         for name, value in optional.items()])
+
+    def call(*given, **named):
+        bound = signature.bind(*given, **named)
+        bound.apply_defaults()
+        return function(*bound.args)
+    call.__signature__ = signature
+    return call
 
 
 def _functions_of(kind):
@@ -134,7 +149,8 @@ def _functions_of(kind):
         return _one(_lib.wg_distribution_entropy,
                     _byref(_distribution(kind, of_entropy, parameters)))
 
-    def sample(*parameters, generator=None):
+    def sample(*arguments):
+        *parameters, generator = arguments
         return _one(_lib.wg_distribution_sample, _generator(generator),
                     _byref(_distribution(kind, names, parameters)))
 
@@ -144,13 +160,16 @@ def _functions_of(kind):
                     _byref(_distribution(kind, names, q)))
 
     listed = ", ".join(names)
-    _give(kind + "_log_prob", log_prob, "The log density of %s(%s) at value." % (kind, listed))
-    _give(kind + "_entropy", entropy, "The entropy of %s(%s), in nats." % (kind, ", ".join(of_entropy)))
+    _give(kind + "_log_prob", _with_names(log_prob, ["value"] + names),
+          "The log density of %s(%s) at value." % (kind, listed))
+    _give(kind + "_entropy", _with_names(entropy, of_entropy),
+          "The entropy of %s(%s), in nats." % (kind, ", ".join(of_entropy)))
     if kind != "bernoulli":
-        _give(kind + "_sample", sample, "A sample of %s(%s)." % (kind, listed), method=False)
+        _give(kind + "_sample", _with_names(sample, names, generator=None),
+              "A sample of %s(%s)." % (kind, listed), method=False)
     if kind != "student_t":
-        _give(kind + "_kl", kl, "KL(p || q) of two %s(%s): the parameters of p, then those of q."
-              % (kind, listed))
+        _give(kind + "_kl", _with_names(kl, ["p_" + n for n in names] + ["q_" + n for n in names]),
+              "KL(p || q) of two %s(%s): the parameters of p, then those of q." % (kind, listed))
 
 
 for _kind in _DISTRIBUTIONS:
