@@ -605,7 +605,7 @@ static wg_tensor *sample_gamma(wg_generator *generator, wg_tensor **p) {
 }
 
 static wg_tensor *sample_beta(wg_generator *generator, wg_tensor **p) {
-    wg_tensor *a = standard_gamma(generator, p[0]), *b = standard_gamma(generator, p[1]);
+    wg_tensor *b = standard_gamma(generator, p[1]), *a = standard_gamma(generator, p[0]);
     return wg_div(a, wg_add(a, b));
 }
 
