@@ -196,10 +196,13 @@ static int reserve(wg_optimizer *optimizer, int64_t chunks) {
 int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size) {
     if (size <= optimizer->scratch_size)
         return 0;
+    void *larger = wg__alloc(size);
+    if (!larger) /* steps of what was added before go on */
+        return -1;
     wg__free(optimizer->scratch);
-    optimizer->scratch = wg__alloc(size);
-    optimizer->scratch_size = optimizer->scratch ? size : 0;
-    return optimizer->scratch ? 0 : -1;
+    optimizer->scratch = larger;
+    optimizer->scratch_size = size;
+    return 0;
 }
 
 int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int ndim,
