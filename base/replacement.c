@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/internal.h"
@@ -69,13 +70,27 @@ static bool is_still_there(int descriptor, const char *path) {
            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
+/* Locks the file, also on a file system that has no locks; false if another holds the lock. A
+ * killed process holds its lock until the disk has what it was writing, although whoever waited for
+ * the process may have gone on (mpirun does): so the lock is waited for a moment. */
+static bool lock(int descriptor) {
+    enum { TRIES = 100, NANOSECONDS = 20000000 };
+    const struct timespec pause = {.tv_nsec = NANOSECONDS};
+    for (int i = 0; flock(descriptor, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++) {
+        if (i == TRIES)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 /* Opens and locks the temporary file, which a killed process may have left. Returns 0; 1 to try
  * again; -1 with an error. */
 static int open_temporary(wg__replacement *r, const char *where) {
     r->descriptor = open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (r->descriptor < 0)
         return wg__fail_with_errno(r->path, where);
-    if (flock(r->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+    if (lock(r->descriptor)) {
         if (is_still_there(r->descriptor, r->temporary))
             return 0;
         close(r->descriptor);

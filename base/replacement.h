@@ -1,9 +1,10 @@
 /* Writing a file so that its place has the old file or the new one, whole, whatever happens: the
  * bytes go to PATH.tmp, which is synced and renamed.
  *
- *     begin                    write to r.descriptor     finish                        end
- *     open and lock PATH.tmp   ......................    sync, rename, sync folder     unlock;
- * remove PATH.tmp if it is still there
+ *     begin     open and lock PATH.tmp
+ *               write to r.descriptor
+ *     finish    sync, rename, sync folder
+ *     end       remove PATH.tmp if it is still there, and unlock
  *
  * The temporary name is fixed, so the next writer takes over what a killed process has left. The
  * lock keeps two writers apart. */
@@ -19,8 +20,8 @@ typedef struct wg__replacement {
 } wg__replacement;
 
 /* Begins to write a new file, or a file of the same mode in place of an existing one. After an
- * error there is nothing to end. -1 with NOT_FOUND, IO (also if another process writes it), MEMORY.
- */
+ * error there is nothing to end. -1 with NOT_FOUND, MEMORY, IO (also if
+ * another process writes it, and does not end within two seconds). */
 int wg__replacement_begin(wg__replacement *r, const char *path, const char *where);
 
 /* Puts the file into its place, on disk when this returns 0. -1 with IO, MEMORY. */
