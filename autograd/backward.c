@@ -1,8 +1,8 @@
 /* The walk back:
  *
  *     plan   every node that the outputs depend on, in order, and which of them matter
- *     run    each node once all its cotangents have come, the first outputs' nodes first: its
- * hooks, the gradients that are kept of its cotangents, and its vjp
+ *     run    each node once all its cotangents have come, the first outputs' nodes first:
+ *            its hooks, the gradients that are kept of its cotangents, and its vjp
  *
  * A pass keeps a table of its own, one entry a node; node->slot finds the entry:
  *

@@ -278,7 +278,7 @@ static int run_batch(wg_trainer *trainer, const double *weights, bool is_last,
             wg_backward(loss, NULL);
             result = wg_optimizer_step_end(trainer->optimizer);
         }
-        trainer->is_torn = result < 0 && wg_optimizer_steps(trainer->optimizer) > steps;
+        trainer->half_stepped = result < 0 && wg_optimizer_steps(trainer->optimizer) > steps;
     }
     wg_set_matmul_dtype(before);
     wg_scope_end(&scope, NULL);
@@ -320,7 +320,7 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
                 trainer->draws = result == 0 ? draws : -1;
             }
         }
-        if (trainer->is_told)
+        if (trainer->error_is_shared)
             return -1;
         if (plan && wg__exchange_end(plan, round == rounds - 1) < 0)
             result = -1;
@@ -570,7 +570,7 @@ int wg_trainer_run(wg_trainer *trainer) {
     trainer->begun = wg__now();
     trainer->begun_at = trainer->step;
     trainer->last_save = trainer->begun;
-    trainer->is_told = false;
+    trainer->error_is_shared = false;
     if (wg__trainer_begin_group(trainer) < 0)
         return -1;
     /* A run that cannot be saved shall be known before it has cost anything. */
@@ -585,7 +585,7 @@ int wg_trainer_run(wg_trainer *trainer) {
             status = -1;
         stopped = measured.stopped;
     }
-    if (trainer->is_told) /* the others know, and go no further either */
+    if (trainer->error_is_shared) /* the others know, and go no further either */
         return -1;
     if (wg__trainer_share(trainer, status) < 0)
         return -1;

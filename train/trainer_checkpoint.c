@@ -160,7 +160,7 @@ static int check_weights(wg_module *module) {
 }
 
 int wg__trainer_check_whole(const wg_trainer *trainer) {
-    if (!trainer->is_torn)
+    if (!trainer->half_stepped)
         return 0;
     return wg_fail(WG_ERROR_STATE, "train",
                    "step %lld failed when some weights had been stepped and others had not; resume "

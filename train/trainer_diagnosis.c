@@ -100,7 +100,7 @@ static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
 
 void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size) {
     char path[200] = "", op[500] = "";
-    if (!trainer->is_torn) { /* the weights are those before the step */
+    if (!trainer->half_stepped) { /* the weights are those before the step */
         find_bad_weight(trainer->task.module, path, sizeof path);
         if (!*path)
             find_bad_op(trainer, op, sizeof op);

@@ -15,7 +15,7 @@
 int wg__trainer_share(wg_trainer *trainer, int status) {
     const int shared = wg_group_check(trainer->options.group, status);
     if (shared < 0)
-        trainer->is_told = true;
+        trainer->error_is_shared = true;
     return shared;
 }
 

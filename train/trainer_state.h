@@ -23,7 +23,7 @@ struct wg_trainer {
     wg_average *average;              /* NULL: none */
     wg__metric_log *log;              /* NULL: none */
     int64_t step;                     /* steps done */
-    bool is_torn;                     /* the next one failed when some weights had been stepped */
+    bool half_stepped;                /* the next one failed when some weights had been stepped */
     wg__trainer_place begun_step;     /* the place before the step that is under way */
     double (*weights)[WG_LOSS_PARTS]; /* of the parts of each loss of the step */
     int64_t weight_capacity;
@@ -35,7 +35,7 @@ struct wg_trainer {
     wg__exchange_plan *exchange; /* of a group, whose gradients are summed; NULL: of one process */
     bool shares_state;           /* each rank has a share of the optimizer's state: all save */
     wg__shared_buffers *buffers; /* of a group; made when the run begins */
-    bool is_told;                /* the pending error is that of all ranks */
+    bool error_is_shared;        /* the pending error is that of all ranks */
 };
 
 /* ---- The part of a group (trainer_group.c). All are collective but wg__trainer_holds. ---- */

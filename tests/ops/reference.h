@@ -2,8 +2,8 @@
  *
  *     tests/fixtures/ops/FAMILY.py  ->  tests/fixtures/ops/FAMILY.json      by a maintainer, once
  *                                              |
- *     tests/ops/reference_*.c:  a table from the names of the family's ops to their calls, and one
- * line
+ *     tests/ops/reference_*.c:  a table from the names of the family's ops to their calls,
+ *                               and one line
  *
  * A case of the program is an op; its failures name the line of the JSON file. */
 #ifndef WG_TESTS_REFERENCE_H
