@@ -18,8 +18,6 @@ typedef struct quantile_options {
     wg_quantile_interpolation interpolation;
 } quantile_options;
 
-static const wg_op nanquantile;
-
 static int quantile_infer(wg_call *call) {
     const quantile_options *options = call->options;
     const wg_spec *x = &call->input_specs[0], *q = &call->input_specs[1];
@@ -51,12 +49,12 @@ static int check_quantiles(const wg_call *call) {
 
 /* The ranks of the quantiles in each line, (..., Q) in f64. Lines with NaN have the rank of the
  * last element, which is NaN, or are counted without. */
-static wg_tensor *ranks(const wg_call *call, wg_tensor *lines, wg_tensor *q) {
+static wg_tensor *ranks(wg_tensor *lines, wg_tensor *q, bool skips_nan) {
     wg_tensor *is_nan = wg_isnan(lines);
     if (is_nan == NULL)
         return NULL;
     const double last = (double)(lines->spec.shape[lines->spec.ndim - 1] - 1);
-    if (call->op != &nanquantile)
+    if (!skips_nan)
         return wg_where(wg_any(is_nan, 1, (int64_t[]){-1}, true), wg_scalar(WG_F64, last),
                         wg_mul_scalar(q, last));
     wg_tensor *count = wg_count_nonzero(wg_logical_not(is_nan), 1, (int64_t[]){-1}, true);
@@ -84,18 +82,26 @@ static wg_tensor *interpolated(const wg_call *call, wg_tensor *lines, wg_tensor 
     return wg_lerp(at_ranks(lines, wg_floor(rank)), at_ranks(lines, wg_ceil(rank)), weight);
 }
 
-static int quantile_decompose(wg_call *call) {
+static int decompose(wg_call *call, bool skips_nan) {
     const quantile_options *options = call->options;
     const int64_t axis = options->axis;
     wg_tensor *x = call->inputs[0], *q = call->inputs[1], *lines = NULL;
     if (check_quantiles(call) < 0 ||
         wg_sort(wg_movedim(x, 1, &axis, (int64_t[]){-1}), -1, false, &lines, NULL) < 0)
         return -1;
-    wg_tensor *rank = ranks(call, lines, wg_cast(wg_reshape(q, 1, (int64_t[]){-1}), WG_F64));
+    wg_tensor *rank = ranks(lines, wg_cast(wg_reshape(q, 1, (int64_t[]){-1}), WG_F64), skips_nan);
     wg_tensor *y = wg_movedim(interpolated(call, lines, rank), 1, (int64_t[]){-1}, (int64_t[]){0});
     if (options->keepdim)
         y = wg_unsqueeze(y, (int)axis + 1);
     return wg__set_output(call, q->spec.ndim == 0 ? wg_squeeze(y, 0) : y);
+}
+
+static int quantile_decompose(wg_call *call) {
+    return decompose(call, false);
+}
+
+static int nanquantile_decompose(wg_call *call) {
+    return decompose(call, true);
 }
 
 /* Ranks between two elements, along each axis, of one quantile and of several. */
@@ -125,7 +131,7 @@ static int quantile_bench(wg_generator *generator, wg_sample *sample) {
 #define QUANTILE(NAME, DOC)                                                                        \
     WG__OP(#NAME, 2, DOC),                                                                         \
         .options_size = sizeof(quantile_options), .differentiable = 3, .infer = quantile_infer,    \
-        .decompose = quantile_decompose, .undefined_at = WG_AT_TIES,                               \
+        .decompose = NAME##_decompose, .undefined_at = WG_AT_TIES,                                 \
         .undefined_reason = "of equal elements any one may be that of the rank",                   \
         .sample = quantile_sample, .bench = quantile_bench
 

@@ -499,8 +499,6 @@ typedef struct triangle_options {
     int64_t diagonal;
 } triangle_options;
 
-static const wg_op tril, triu;
-
 typedef struct triangle_job {
     const char *x;
     char *y;
@@ -535,7 +533,7 @@ static int triangle_infer(wg_call *call) {
     return wg__infer_like(call);
 }
 
-static int triangle_forward(wg_call *call) {
+static int triangle_forward(wg_call *call, bool lower) {
     const wg_tensor *x = wg_contiguous(call->inputs[0]);
     if (x == NULL)
         return -1;
@@ -546,12 +544,20 @@ static int triangle_forward(wg_call *call) {
                         .rows = x->spec.shape[ndim - 2],
                         .columns = x->spec.shape[ndim - 1],
                         .size = (int64_t)wg_dtype_size(x->spec.dtype),
-                        .lower = call->op == &tril};
+                        .lower = lower};
     job.diagonal = limited(options->diagonal, -job.rows - 1, job.columns + 1);
     if (wg_tensor_count(x) > 0)
         wg__parallel_for(wg_tensor_count(x) / job.columns, WG__GRAIN / job.columns + 1,
                          copy_triangles, &job);
     return 0;
+}
+
+static int tril_forward(wg_call *call) {
+    return triangle_forward(call, true);
+}
+
+static int triu_forward(wg_call *call) {
+    return triangle_forward(call, false);
 }
 
 WG__VJP(triangle, wg_apply_one(call->op, 1, &g, call->options))
@@ -562,16 +568,16 @@ WG__EXAMPLES(triangle, triangle_options, (wg__sample_normal), {{0}, "1 3 3"}, {{
 WG__LARGE(triangle, triangle_options, "2048 2048", 0)
 
 #define TRIANGLE(NAME, DOC)                                                                        \
-    WG__OP(NAME, 1, DOC), .options_size = sizeof(triangle_options), .differentiable = 1,           \
-                          .infer = triangle_infer, .forward = triangle_forward,                    \
-                          .vjp = triangle_vjp, .jvp = wg_jvp_linear, .sample = triangle_sample,    \
-                          .bench = triangle_bench
+    WG__OP(#NAME, 1, DOC), .options_size = sizeof(triangle_options), .differentiable = 1,          \
+                           .infer = triangle_infer, .forward = NAME##_forward,                     \
+                           .vjp = triangle_vjp, .jvp = wg_jvp_linear, .sample = triangle_sample,   \
+                           .bench = triangle_bench
 
 static const wg_op tril = {
-    TRIANGLE("tril", "y = x on and below a diagonal of the last two axes, 0 above it."),
+    TRIANGLE(tril, "y = x on and below a diagonal of the last two axes, 0 above it."),
     .batch = wg_batch_aligned};
 static const wg_op triu = {
-    TRIANGLE("triu", "y = x on and above a diagonal of the last two axes, 0 below it."),
+    TRIANGLE(triu, "y = x on and above a diagonal of the last two axes, 0 below it."),
     .batch = wg_batch_aligned};
 
 wg_tensor *wg_tril(wg_tensor *x, int64_t diagonal) {
