@@ -469,15 +469,53 @@ START_TEST(equal_elements_of_a_long_quantile_are_no_false_alarm) {
 }
 END_TEST
 
-/* These seeds grow matrices of 3 x 4099, whose pseudoinverse by LAPACK in f32 has errors of 6e-3. */
+/* These seeds grow matrices of 3 x 4099, whose pseudoinverse by LAPACK in f32 has errors of 6e-3.
+ */
 START_TEST(the_pseudoinverse_of_a_long_matrix_is_right_in_f32) {
     for (uint64_t seed = 6; seed <= 12; seed += 6)
         assert_passes(*wg_op_find("pinv"), &(wg_gradcheck_options){.seed = seed, .order = 1});
 }
 END_TEST
 
+/* Of ops whose records share functions. */
+START_TEST(a_copy_of_a_record_computes_what_the_record_does) {
+    static const char *const names[] = {"conv2d",
+                                        "conv_transpose2d",
+                                        "conv2d_weight",
+                                        "avg_pool2d",
+                                        "avg_pool2d_input",
+                                        "fft",
+                                        "rfft",
+                                        "irfft",
+                                        "solve_triangular",
+                                        "solve",
+                                        "lstm",
+                                        "gru",
+                                        "tril",
+                                        "triu",
+                                        "nanquantile",
+                                        "quantile"};
+    wg_generator generator = {.seed = 1};
+    for (size_t i = 0; i < WG_COUNT(names); i++) {
+        const wg_op *op = wg_op_find(names[i]);
+        wg_op copy = *op;
+        wg_sample sample = {0};
+        wg_tensor *expected[WG_MAX_OUTPUTS], *found[WG_MAX_OUTPUTS];
+        copy.name = "copy";
+        ck_assert_int_eq(op->sample(0, &generator, &sample), 1);
+        ck_assert_int_eq(wg_apply(op, sample.input_count, sample.inputs, sample.options, expected),
+                         0);
+        ck_assert_int_eq(wg_apply(&copy, sample.input_count, sample.inputs, sample.options, found),
+                         0);
+        assert_close(found[0], expected[0], 0, 0);
+        assert_passes(copy, &(wg_gradcheck_options){.seed = 1, .order = 1});
+    }
+}
+END_TEST
+
 SUITES {
-    const TTest *const tests[] = {a_gradient_that_ends_after_64_elements_is_caught,
+    const TTest *const tests[] = {a_copy_of_a_record_computes_what_the_record_does,
+                                  a_gradient_that_ends_after_64_elements_is_caught,
                                   elements_after_the_last_whole_vector_are_checked,
                                   a_gradient_that_ends_after_4096_elements_is_caught,
                                   a_forward_that_ends_after_64_elements_is_caught,
