@@ -33,7 +33,7 @@ typedef struct wg_op wg_op;
 /* One run of an op. In forward every input is there; in backward only those that the op declares in
  * `saves_inputs`, the rest are NULL and known by their specs. */
 typedef struct wg_call {
-    const wg_op *op;
+    const wg_op *op;     /* perhaps a copy of the record, under another address or name */
     const void *options; /* op->options_size bytes; backward sees a copy */
     int input_count;
     wg_tensor *const *inputs;   /* NULL entries: absent optional inputs, or not saved */
