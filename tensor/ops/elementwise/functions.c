@@ -11,12 +11,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The wg_elementwise_op of a record. A checker may run a copy of one. */
+/* The wg_elementwise_op of a record, or of a copy, which has the same doc under any name. */
 static int function_of(const wg_op *op) {
     if (op >= wg__elementwise_ops && op < wg__elementwise_ops + WG__ELEMENTWISE_COUNT)
         return (int)(op - wg__elementwise_ops);
     int i = 0;
-    while (strcmp(wg__elementwise_ops[i].name, op->name) != 0)
+    while (wg__elementwise_ops[i].doc != op->doc &&
+           strcmp(wg__elementwise_ops[i].name, op->name) != 0)
         i++;
     return i;
 }
