@@ -44,7 +44,8 @@ uint32_t wg__crc32c(const void *bytes, size_t count) {
     return ~crc;
 }
 
-/* ---- Protocol buffers. Lack of memory is a pending error, which write_record finds. ---- */
+/* ---- Protocol buffers. Lack of memory is a pending error, which add_value and write_record find.
+ * ---- */
 
 static void put_varint(wg__text *out, uint64_t value) {
     uint8_t bytes[10];
@@ -84,6 +85,16 @@ static void put_time(wg__text *event, double time) {
 static void put_message(wg__text *out, int field, wg__text *message) {
     put_bytes(out, field, message->bytes, message->length);
     wg__free(message->bytes);
+}
+
+/* Adds a value to the summary, whole or not at all, and frees it. */
+static int add_value(wg_event_file *file, wg__text *value) {
+    const int64_t before = file->summary.length;
+    put_message(&file->summary, 1, value);
+    if (!wg_error_pending())
+        return 0;
+    file->summary.length = before;
+    return -1;
 }
 
 /* ---- Records ---- */
@@ -193,13 +204,12 @@ int wg_event_file_scalar(wg_event_file *file, const char *tag, double value) {
     put_bytes(&message, 1, tag, (int64_t)strlen(tag));
     put_key(&message, 2, BYTES_4);
     put_le(&message, bits, 4);
-    put_message(&file->summary, 1, &message);
-    return wg_error_pending() ? -1 : 0;
+    return add_value(file, &message);
 }
 
 int wg_event_file_text(wg_event_file *file, const char *tag, const char *text) {
-    static const char shape[] = {2 << 3 | BYTES, 2, 1 << 3 | VARINT,
-                                 1}; /* a vector of one string */
+    /* Of a vector of one string. */
+    static const char shape[] = {2 << 3 | BYTES, 2, 1 << 3 | VARINT, 1};
     static const char metadata[] = {1 << 3 | BYTES, 6, 1 << 3 | BYTES, 4, 't', 'e', 'x', 't'};
     if (!file || wg_error_pending())
         return -1;
@@ -211,8 +221,7 @@ int wg_event_file_text(wg_event_file *file, const char *tag, const char *text) {
     put_bytes(&message, 1, tag, (int64_t)strlen(tag));
     put_message(&message, 8, &tensor);
     put_bytes(&message, 9, metadata, sizeof metadata);
-    put_message(&file->summary, 1, &message);
-    return wg_error_pending() ? -1 : 0;
+    return add_value(file, &message);
 }
 
 int wg_event_file_end(wg_event_file *file, int64_t step, double time) {
