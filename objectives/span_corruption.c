@@ -234,10 +234,6 @@ wg__span_lengths wg__span_batches_lengths(const wg_batches *batches) {
                    : (wg__span_lengths){0};
 }
 
-const wg__sentinels *wg__span_batches_sentinels(const wg_batches *batches) {
-    return batches ? &((const corruption *)wg__batches_context(batches))->tokens : NULL;
-}
-
 /* ---- Texts with blanks ---- */
 
 /* The next blank from `text` on: where it begins, how long it is, and the number in it, or -1 for

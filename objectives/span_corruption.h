@@ -88,9 +88,8 @@ typedef struct wg__span_batch_options {
 wg_batches *wg__span_batches_new(const wg_dataset *stream, const wg_tokenizer *tokenizer,
                                  const wg__span_batch_options *options);
 
-/* The lengths of all of them, and the tokens that they are made of. */
+/* The lengths of all of them. */
 wg__span_lengths wg__span_batches_lengths(const wg_batches *batches);
-const wg__sentinels *wg__span_batches_sentinels(const wg_batches *batches);
 
 /* ---- Filling blanks ---- */
 

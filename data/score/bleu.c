@@ -1,4 +1,4 @@
-/* BLEU: tokens, n-grams and the score. See bleu.h and score.h.
+/* BLEU: tokens, n-grams and the score. See score.h.
  *
  * A segment becomes tokens by sacreBLEU's replacements, in their order. They look at characters;
  * looking at bytes gives the same, since the bytes of a character beyond ASCII are neither digits
@@ -207,9 +207,7 @@ static int split_punctuation(texts *t) {
 
 static int apply_steps(texts *t, wg_bleu_tokens tokens) {
     switch (tokens) {
-    case WG_BLEU_ZH:
-        /* Those of zh: the text has no space at its ends, so a point there may stay with its
-         * number. */
+    case WG_BLEU_ZH: { /* no space at the ends: a point there may stay with its number */
         strip_end(&t->current);
         /* Python's lstrip(). */
         int64_t begin = 0, space;
@@ -219,11 +217,10 @@ static int apply_steps(texts *t, wg_bleu_tokens tokens) {
         t->current.length -= begin;
         memmove(t->current.bytes, t->current.bytes + begin, (size_t)t->current.length + 1);
         return separate(t, is_chinese) < 0 ? -1 : split_punctuation(t);
+    }
     case WG_BLEU_CHAR:
         return separate(t, is_any);
-    default:
-        /* The steps of 13a but lower case. The text has a space at each end while rules are
-         * applied. */
+    default: /* 13a: the text has a space at each end while rules are applied */
         strip_end(&t->current);
         if (replace_entities(t) < 0 || append(t, " ", 1) < 0 ||
             append(t, t->current.bytes, t->current.length) < 0 || append(t, " ", 1) < 0)
@@ -376,9 +373,4 @@ const char *wg__bleu_signature(wg_bleu_rules rules) {
                           "nrefs:1|case:lc|eff:no|tok:char|smooth:exp"},
     };
     return signatures[rules.tokens][rules.lowercase];
-}
-
-const char *wg__bleu_tokens_name(int tokens) {
-    static const char *const names[WG_BLEU_TOKENS_COUNT] = {"13a", "zh", "char"};
-    return tokens >= 0 && tokens < WG_BLEU_TOKENS_COUNT ? names[tokens] : NULL;
 }

@@ -66,9 +66,6 @@ wg__bleu_score wg__bleu_measure(const wg__bleu *bleu);
 /* sacreBLEU's signature of this score; static. */
 const char *wg__bleu_signature(wg_bleu_rules rules);
 
-/* "13a", "zh", "char"; NULL for another number. */
-const char *wg__bleu_tokens_name(int tokens);
-
 /* ---- BLEU: the tokens of mteval-v13a, of "zh" and of "char", as in sacreBLEU. bleu.c ----
  *
  *     He said: &quot;1,000.5 km.&quot;
@@ -104,7 +101,7 @@ int wg__squad_score_mixed(const char *answer, const char *wanted, double *exact,
  * least half of what was counted are ideographs: then answers are compared by the rules of CMRC. */
 bool wg__squad_is_chinese(const char *text, int64_t *ideographs, int64_t *letters);
 
-/* ---- Correlations of numbers; 0 where one list has a single value. correlation.c ---- */
+/* ---- Correlations of numbers; 0 where one list has a single value. spans.c ---- */
 
 /* Pearson's: cov(x, y) / (std(x) std(y)). */
 double wg__pearson(int64_t count, const double *x, const double *y);
