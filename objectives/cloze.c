@@ -151,7 +151,6 @@ static char *copy_text(const char *text) {
 static int make(wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *pattern,
                 const wg__labels *labels, const char *const *verbalizers) {
     cloze->pattern = copy_text(pattern);
-    /* Takes labels, in their order, each with its verbalizer. */
     if (!cloze->pattern || wg__blank_tokens_of(tokenizer, &cloze->tokens) < 0 ||
         check_pattern(cloze) < 0)
         return -1;
@@ -620,15 +619,9 @@ const wg_objective wg_cloze_objective = {
                                                .end = end,
                                                .loss = wg__head_loss,
                                                .evaluate = wg__head_evaluate},
-    .head = &(const wg__head_task){.prediction = sizeof(int64_t),
-                                   .read = read_text,
-                                   .batch = read_batch,
-                                   .outputs = score,
-                                   .loss = wg__label_loss,
-                                   .measure_step = wg__label_measure_step,
-                                   .predict = wg__label_predict,
-                                   .measure = wg__label_measure,
-                                   .write = wg__label_write},
+    .head =
+        &(const wg__head_task){
+            .read = read_text, .batch = read_batch, .outputs = score, WG__LABEL_TASK},
     .metrics = wg__label_metrics,
     .headline = "accuracy",
     .print = wg__label_print,

@@ -1,8 +1,7 @@
 /* Fine-tuning of an encoder with a head: all but what a row of this table says.
  *
  *     file --read--> examples, shuffled --> encoder, head --outputs--> loss
- *                                                         '--> predictions of each --> metrics,
- * file
+ *                                                         '--> predictions --> metrics, a file
  */
 #ifndef WG_OBJECTIVES_HEAD_H
 #define WG_OBJECTIVES_HEAD_H
@@ -25,8 +24,7 @@ typedef struct wg__head_run {
 typedef struct wg__head_task {
     wg__head_kind kind;
     bool learns_labels; /* a new head has the labels of the training file */
-    size_t
-        prediction; /* bytes that evaluation keeps of an example or word; 0: one for each label */
+    size_t prediction;  /* bytes that are kept of an example or word; 0: one for each label */
 
     /* Reads a file; `own` is that of the run. Labels that are {0} become those of the file. */
     wg__examples *(*read)(const wg_training_setup *setup, const void *own, const char *path,
@@ -84,5 +82,10 @@ int wg__label_write(const wg__head_run *run, const char *path);
 void wg__label_describe(const wg_training *t, FILE *stream);
 void wg__label_print(const wg_metrics *metrics, FILE *stream);
 extern const wg_metric_row wg__label_metrics[];
+
+/* Members of the record of such a task. */
+#define WG__LABEL_TASK                                                                             \
+    .prediction = sizeof(int64_t), .loss = wg__label_loss, .measure_step = wg__label_measure_step, \
+    .predict = wg__label_predict, .measure = wg__label_measure, .write = wg__label_write
 
 #endif

@@ -4,11 +4,11 @@
  *     text with labels --> shuffled examples --> encoder, pooler, dropout, classifier -->
  *
  *     classify       one label             cross-entropy
- *     multi-label    any number of them    sigmoid of each label, binary cross-entropy, the mean
- * over all labels (Hugging Face's multi_label_classification) regression     a number, such as how
- * similar two texts are (the STS-B of GLUE) mean squared error
+ *     multi-label    any number of them    binary cross-entropy of sigmoids, the mean over labels
+ *     regression     a number              mean squared error
  *
- * The labels are those of the training file, in the order of wg__labels_sort.
+ * The labels are those of the training file, in the order of wg__labels_sort. A number says, for
+ * instance, how similar two texts are (the STS-B of GLUE).
  *
  * Metric of a step of classify, beside its loss: accuracy. Of an evaluation: `loss`, `accuracy`,
  * `majority` (the accuracy of always predicting the commonest label) and, of two labels, `f1` (of
@@ -187,15 +187,9 @@ const wg_objective wg_classification = {
     .evaluation = WG_EVALUATES_PREDICTIONS,
     .data = {WG__BATCH_OF(wg__example_batch, inputs.tokens), .describe = wg__label_describe},
     .training = &wg__head_training,
-    .head = &(const wg__head_task){.kind = WG_HEAD_LABELS,
-                                   .learns_labels = true,
-                                   .prediction = sizeof(int64_t),
-                                   .read = read_labels,
-                                   .loss = wg__label_loss,
-                                   .measure_step = wg__label_measure_step,
-                                   .predict = wg__label_predict,
-                                   .measure = wg__label_measure,
-                                   .write = wg__label_write},
+    .head =
+        &(const wg__head_task){
+            .kind = WG_HEAD_LABELS, .learns_labels = true, .read = read_labels, WG__LABEL_TASK},
     .metrics = wg__label_metrics,
     .headline = "accuracy",
     .print = wg__label_print,

@@ -496,20 +496,21 @@ static const wg_objective_training training = {.begin = begin,
                                                .weigh = weigh,
                                                .evaluate = evaluate};
 
+/* Members of all three. */
+#define DATA_BY(function)                                                                          \
+    .text = WG_TEXT_SENTENCES, .batches = function, WG__BATCH_OF(wg__masked_batch, tokens),        \
+    .describe = wg__describe_sentences
+#define USE_BY(filler, scorer)                                                                     \
+    .fills = WG_FILLS_BY_RANK, .fill = filler, .score_frame = 2, .scores_within_words = true,      \
+    .score = scorer
+
 const wg_objective wg_masked_lm = {
     .name = "masked-lm",
     .title = "predicts masked words, and next sentences (Devlin et al. 2019)",
     .shapes = WG_ENCODER,
-    .data = {.text = WG_TEXT_SENTENCES,
-             .batches = pair_batches,
-             WG__BATCH_OF(wg__masked_batch, tokens),
-             .describe = wg__describe_sentences},
+    .data = {DATA_BY(pair_batches)},
     .training = &training,
-    .use = {.fills = WG_FILLS_BY_RANK,
-            .fill = fill,
-            .score_frame = 2,
-            .scores_within_words = true,
-            .score = score},
+    .use = {USE_BY(fill, score)},
     .metrics = rows,
     .print = print,
 };
@@ -519,17 +520,9 @@ const wg_objective wg_mlm = {
     .title = "predicts masked words of packed text (Liu et al. 2019)",
     .shapes = WG_ENCODER,
     .settings = WG__SETTING_TABLE(wg_mlm_options, mlm_setting_rows),
-    .data = {.text = WG_TEXT_SENTENCES,
-             .cuts_sequences = true,
-             .batches = packed_batches,
-             WG__BATCH_OF(wg__masked_batch, tokens),
-             .describe = wg__describe_sentences},
+    .data = {DATA_BY(packed_batches), .cuts_sequences = true},
     .training = &training,
-    .use = {.fills = WG_FILLS_BY_RANK,
-            .fill = fill,
-            .score_frame = 2,
-            .scores_within_words = true,
-            .score = score},
+    .use = {USE_BY(fill, score)},
     .metrics = rows,
     .print = print,
 };
@@ -539,18 +532,9 @@ const wg_objective wg_hybrid = {
     .title = "predicts masked and next words in turn (GPT-BERT, Charpentier & Samuel 2024)",
     .shapes = WG_ENCODER,
     .settings = WG__SETTING_TABLE(wg_mlm_options, hybrid_setting_rows),
-    .data = {.text = WG_TEXT_SENTENCES,
-             .cuts_sequences = true,
-             .batches = hybrid_batches,
-             WG__BATCH_OF(wg__masked_batch, tokens),
-             .describe = wg__describe_sentences},
+    .data = {DATA_BY(hybrid_batches), .cuts_sequences = true},
     .training = &training,
-    .use = {.fills = WG_FILLS_BY_RANK,
-            .fill = fill_hybrid,
-            .score_frame = 2,
-            .scores_within_words = true,
-            .scores_causally = true,
-            .score = score_hybrid},
+    .use = {USE_BY(fill_hybrid, score_hybrid), .scores_causally = true},
     .metrics = rows,
     .print = print,
 };
