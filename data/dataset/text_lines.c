@@ -16,16 +16,11 @@
 
 /* A file being read. */
 typedef struct reading {
-    const char *path;
+    wg__file_line line;
     const wg_tokenizer *tokenizer;
     wg__text_lines *lines;
     int64_t texts, capacity; /* of lines->ends */
-    int64_t line;            /* from 1 on */
 } reading;
-
-static int fail_line(const reading *r, const char *what) {
-    return wg_fail(WG_ERROR_FORMAT, WHERE, "%s, line %lld: %s", r->path, (long long)r->line, what);
-}
 
 static int add_text(reading *r, const char *text) {
     wg_token_list *tokens = &r->lines->tokens;
@@ -33,27 +28,26 @@ static int add_text(reading *r, const char *text) {
     if (wg_tokenizer_encode(r->tokenizer, text, -1, NULL, tokens) < 0)
         return -1;
     if (tokens->count == before)
-        return fail_line(r, "a text is empty");
+        return wg__fail_line(&r->line, "a text is empty");
     return wg__append(&r->lines->ends, &r->texts, &r->capacity, &tokens->count,
                       sizeof tokens->count);
 }
 
 static int add_line(reading *r, char *text, int64_t length) {
     if ((int64_t)strlen(text) < length)
-        return fail_line(r, "it has a NUL, and is no text");
+        return wg__fail_line(&r->line, "it has a NUL, and is no text");
     text[strcspn(text, "\r\n")] = '\0';
     if (text[strspn(text, " \t")] == '\0')
         return 0;
     if (wg__utf8_invalid(text, (int64_t)strlen(text)) >= 0)
-        return fail_line(r, "it is not UTF-8");
+        return wg__fail_line(&r->line, "it is not UTF-8");
     char *tab = strchr(text, '\t');
     if (r->lines->count == 0)
         r->lines->pairs = tab != NULL;
     if ((tab != NULL) != r->lines->pairs || (tab && strchr(tab + 1, '\t')))
-        return fail_line(r, r->lines->pairs ? "two texts with a tab between them are wanted, as in "
-                                              "the lines before"
-                                            : "one text without tabs is wanted, as in the lines "
-                                              "before");
+        return wg__fail_line(&r->line, "%s, as in the lines before",
+                             r->lines->pairs ? "two texts with a tab between them are wanted"
+                                             : "one text without tabs is wanted");
     if (tab)
         *tab = '\0';
     r->lines->count++;
@@ -61,7 +55,7 @@ static int add_line(reading *r, char *text, int64_t length) {
 }
 
 int wg__text_lines_load(const char *path, const wg_tokenizer *tokenizer, wg__text_lines *lines) {
-    reading r = {.path = path, .tokenizer = tokenizer, .lines = lines};
+    reading r = {.line = {WHERE, path, 0}, .tokenizer = tokenizer, .lines = lines};
     *lines = (wg__text_lines){0};
     FILE *file = fopen(path, "r");
     if (!file)
@@ -72,7 +66,7 @@ int wg__text_lines_load(const char *path, const wg_tokenizer *tokenizer, wg__tex
     ssize_t length;
     int status = 0;
     while (status == 0 && (length = getline(&text, &size, file)) >= 0) {
-        r.line++;
+        r.line.number++;
         status = add_line(&r, text, length);
     }
     if (status == 0 && ferror(file))
