@@ -710,7 +710,7 @@ static int copy_files(const char *folder, const char *from, int *copied) {
     for (size_t i = 0; status == 0 && i < sizeof names / sizeof names[0]; i++) {
         const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from;
         char *path = wg__is_folder(from) ? wg__path_in(from, names[i]) : NULL;
-        if (!path && strcmp(base, names[i]) == 0 &&
+        if (!path && strcmp(base, names[i]) == 0 && /* these are a tokenizer by themselves */
             (strcmp(base, "tokenizer.json") == 0 || strcmp(base, "tokenizer.model") == 0))
             path = wg__strdup(from);
         if (wg__is_file(path)) {

@@ -1,4 +1,5 @@
-/* A LLaMA in GGUF, read and written: its names, its configuration and its tensors. See internal.h. */
+/* A LLaMA in GGUF, read and written: its names, its configuration and its tensors. See
+ * internal.h. */
 
 #include <math.h>
 #include <stdio.h>

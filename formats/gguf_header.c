@@ -1,4 +1,5 @@
-/* The header of GGUF: its metadata and its list of tensors, read; its values, written. See internal.h.
+/* The header of GGUF: its metadata and its list of tensors, read; its values, written. See
+ * internal.h.
  *
  * The header is read through a window, so that no count in it is believed before the file has bytes
  * for it. */

@@ -189,10 +189,11 @@ static int list_llama2c(wg_weights *file, int index) {
     int version;
     if (read_header(file, &config, &version) < 0)
         return -1;
+    /* The module tree of a header's layers is only made if the file may have as many. */
     if (wg__llama_config_fits(&config, file->files[0].size) < 0 ||
-        !(config.num_hidden_layers <= MOST_LAYERS &&
-          config.num_hidden_layers <=
-              (file->files[0].size) / 4 / config.hidden_size / config.intermediate_size))
+        config.num_hidden_layers > MOST_LAYERS ||
+        config.num_hidden_layers >
+            file->files[0].size / 4 / config.hidden_size / config.intermediate_size)
         return wg__weights_fail(
             file,
             "is no llama2.c file, or cut short: dim %lld, hidden_dim %lld, n_layers %lld, n_heads "
@@ -297,7 +298,6 @@ static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *op
                        config.rms_norm_eps, config.rope_theta, constants.rms_norm_eps,
                        constants.rope_theta);
     const int64_t size = walk_tensors(&config, version, place_tensor, writer);
-    /* -1 unless every tensor has its place. */
     if (size < 0)
         return -1;
     for (int64_t i = 0; i < writer->count; i++)
@@ -315,8 +315,6 @@ static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *op
 
 const wg__weights_format wg__llama2c_writer = {
     .name = "llama2c", .begin = begin_llama2c, .arrange = wg__llama_to_adjacent};
-
-/* ---- Rows of rotary matrices ---- */
 
 /* ---- Configurations ---- */
 

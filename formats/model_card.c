@@ -1,4 +1,4 @@
-/* Model cards and generation_config.json: see model_card.h. */
+/* Model cards and generation_config.json: see internal.h. */
 #include "formats/internal.h"
 
 #include <jansson.h>

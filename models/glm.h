@@ -5,7 +5,7 @@
  *         -> norm -> logits
  *
  * A sequence is Part A, a text with masks in it, and then Part B, the spans that the masks stand
- * for (data/tokenizer/added_tokens.h). Every position sees all of Part A; one of Part B also sees
+ * for (data/tokenizer/kind.h). Every position sees all of Part A; one of Part B also sees
  * the positions before it in Part B. Layer normalisation comes before each sublayer, a tanh GELU
  * between the linear layers, logits from the word table. Parameter paths are those of the published
  * code (word_embeddings.weight, transformer.layers.0.attention.query_key_value.weight ...

@@ -102,7 +102,8 @@ wg_batches *wg_causal_batches_new(const wg_dataset *stream,
     static const wg_causal_batch_options defaults = {0};
     const wg_causal_batch_options *o = options ? options : &defaults;
     int64_t batch = o->batch;
-    causal_source *s = stream && wg__batch_sizes(WHERE, &batch, NULL) == 0 ? wg__calloc(1, sizeof *s) : NULL;
+    causal_source *s =
+        stream && wg__batch_sizes(WHERE, &batch, NULL) == 0 ? wg__calloc(1, sizeof *s) : NULL;
     if (!s)
         return NULL;
     if (prepare(s, stream, batch, o->sequence ? o->sequence : 128) < 0) {
@@ -219,9 +220,9 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, vo
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const int64_t batch = t->setup.batch, all = count_windows(t);
     const int64_t windows = batches > 0 && batches * batch < all ? batches * batch : all;
-    /* Metrics that follow from the mean loss. */
     if (wg__evaluate_examples(t, 0, windows, evaluate_batch, NULL, metrics) < 0)
         return -1;
+    /* Metrics that follow from the mean loss. */
     const causal *mine = t->context;
     const wg_dataset *text = t->setup.held_out;
     const double loss = wg_metrics_get(metrics, "loss");

@@ -55,19 +55,18 @@
 /* B sequences of T tokens, the causal ones apart; N masked tokens are predicted. Owned by the scope
  * that was open. */
 typedef struct wg__masked_batch {
-    wg_tensor *ids; /* (B - Bc, T) i64, with masks; NULL if all are causal */
-    wg_tensor
-        *token_type_ids;  /* pairs: (B, T) i64: 0 up to the first [SEP] and for padding, then 1 */
-    wg_tensor *keep;      /* pairs: (B, T) bool: false for padding */
+    wg_tensor *ids;       /* (B - Bc, T) i64, with masks; NULL if all are causal */
     wg_tensor *positions; /* (N) i64, ascending, of (B - Bc) T: the hidden states to predict
                            * from */
     wg_tensor *labels;    /* (N) i64: what stood at the masked places */
-    wg_tensor
-        *next_sentence_labels; /* pairs: (B) i64: 0 it follows, 1 it is random, as published */
-    wg_tensor *causal_ids;     /* hybrid: (Bc, T) i64; NULL without causal sequences */
-    wg_tensor
-        *causal_labels; /* hybrid: (Bc, T) i64: the next token, WG_IGNORE_INDEX behind the last */
-    int64_t tokens;     /* without the padding */
+    /* Of pairs. */
+    wg_tensor *token_type_ids; /* (B, T) i64: 0 up to the first [SEP] and for padding, else 1 */
+    wg_tensor *keep;           /* (B, T) bool: false for padding */
+    wg_tensor *next_sentence_labels; /* (B) i64: 0 it follows, 1 it is random, as published */
+    /* Of hybrid; NULL without causal sequences. */
+    wg_tensor *causal_ids;    /* (Bc, T) i64 */
+    wg_tensor *causal_labels; /* (Bc, T) i64: the next token */
+    int64_t tokens;           /* without the padding */
 } wg__masked_batch;
 
 typedef struct wg__pair_batch_options {

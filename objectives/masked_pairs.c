@@ -153,7 +153,7 @@ static int fill_row(pairing *p, int64_t row, example e, wg_generator g, wg__mask
         types[t] = t >= second;
         keep[t] = true;
     }
-    /* Chooses places among the candidates, in ascending order; returns how many. */
+    /* Choose places among the candidates, in ascending order. */
     const int64_t candidates = length - FRAME_TOKENS;
     int64_t wanted = (int64_t)fmax(1, rint((double)length * p->options.masked_share));
     wanted = wg__smaller(wg__smaller(wanted, p->options.max_predictions), candidates);
@@ -170,8 +170,7 @@ static int fill_row(pairing *p, int64_t row, example e, wg_generator g, wg__mask
             p->candidates[j] = p->candidates[j - 1];
         p->candidates[j] = place;
     }
-    const int64_t places = wanted;
-    for (int64_t i = 0; i < places; i++) {
+    for (int64_t i = 0; i < wanted; i++) { /* 80 % [MASK], 10 % as they are, 10 % any token */
         const int64_t t = p->candidates[i];
         p->places[*masked] = offset + t;
         p->labels[(*masked)++] = p->tokens[t];

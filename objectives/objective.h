@@ -18,7 +18,7 @@
  *     regression, tokens
  *     cloze                files of their own          prefix decoder, without a head
  *
- * An objective is a file pair objectives/NAME.{h,c} with its record, and a row in the table of
+ * An objective is a record in a file of objectives/, and a row in the table of
  * objectives/objective.c. Any model of a shape that it takes can be trained by it. */
 #ifndef WG_OBJECTIVES_OBJECTIVE_H
 #define WG_OBJECTIVES_OBJECTIVE_H
@@ -305,11 +305,11 @@ struct wg_objective {
     const char *title;    /* a line with its paper, for --help and docs */
     int shapes;           /* wg_model_shape values, or'ed: the models that it takes */
     bool finetunes;       /* reached by `finetune --task NAME`: begins from a checkpoint */
-    const char *marks[2]; /* what models of this objective have, also converted ones, which do not
-                           * name it, and those of later rows of the table have not: datasets
-                           * ("/model/qa_outputs/weight"), keys of /config, or such keys and how
-                           * their text, or the first of a list, ends ("problem_type=regression");
-                           * NULL: no more */
+    const char *marks[2]; /* how to recognise a checkpoint that does not name its objective, such as
+                           * a converted one: a dataset ("/model/qa_outputs/weight"), a key of
+                           * /config, or a key and how its text, or the first of its list, ends
+                           * ("problem_type=regression"); NULL: no more. The first row of the table
+                           * with a match is taken */
     wg_setting_table settings; /* rows of its own options; size 0: none */
     const char *defaults;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
     unsigned evaluation;       /* which wg_evaluation_options it takes: WG_EVALUATES_... or'ed */

@@ -234,12 +234,13 @@ static int plan(void *context, wg_epoch *epoch) {
             b->drawn[i] = b->candidates[b->chosen[i]];
             b->drawn[i].draw = wg__random_bits(seed, ORDERING, copy * pairs + b->drawn[i].pair);
         }
-    } else
+    } else {
         for (int64_t i = 0; i < b->candidate_count; i++)
             b->drawn[i].draw = wg__random_bits(seed, ORDERING, b->drawn[i].pair);
+    }
     qsort(b->drawn, (size_t)b->candidate_count, sizeof *b->drawn, compare);
     /* Cuts the pairs of an epoch, which are in order, into batches as large as they may be: a batch
-     * is as wide as its last pair. The number of batches. */
+     * is as wide as its last pair. */
     int64_t count = 0;
     b->starts[0] = 0;
     for (int64_t i = 1; i <= b->candidate_count; i++) {

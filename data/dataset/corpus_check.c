@@ -311,11 +311,9 @@ static int check_held_out(check *c, const char *path) {
         if (l.length == 0 || is_mark(l))
             continue;
         const bool known = has_hash(&c->lines, finish_hash(hash_line(WG__HASH_BEGIN, l)));
-        /* Without the blanks at the ends of the line. */
-        int64_t count = 0;
+        int64_t characters = 0; /* without the blanks at the ends of the line */
         for (int64_t i = 0; i < l.length; i++)
-            count += ((unsigned char)l.text[i] & 0xC0) != 0x80;
-        const int64_t characters = count;
+            characters += ((unsigned char)l.text[i] & 0xC0) != 0x80;
         c->report->held_out_lines++;
         c->report->held_out_characters += characters;
         c->report->overlap_characters += known ? characters : 0;

@@ -83,7 +83,7 @@ int wg__example_batch_read(const wg__examples *examples, const wg_pair_frame *fr
 
 /* ---- For readers of files ---- */
 
-/* The line of a file that is read, and the labels that it may have. */
+/* The line of a file that is read, for messages. */
 typedef struct wg__file_line {
     const char *where, *path;
     int64_t number; /* from 1 on */
@@ -154,7 +154,7 @@ int wg__text_lines_load(const char *path, const wg_tokenizer *tokenizer, wg__tex
 void wg__text_lines_free(wg__text_lines *lines);
 
 /* True if the first line has two tabs or more, or is a JSON object: two texts and a number, as
- * labelled_text.h reads them. */
+ * wg__labelled_text_load reads them. */
 bool wg__text_lines_are_scored(const char *path);
 
 /* The tokens of one side, 0 or 1, of an example, as the first text of a pair; borrowed. Where there
@@ -164,7 +164,7 @@ wg_token_pair wg__text_lines_get(const wg__text_lines *lines, int64_t example, i
 /* Identifies the examples: a resumed run must have the same. */
 uint64_t wg__text_lines_fingerprint(const wg__text_lines *lines);
 
-/* Texts with labels, or with numbers, one example a line of a file that table.h reads:
+/* Texts with labels, or with numbers, one example a line of a file that wg__table_read reads:
  *
  *     sentence	label                          sentence1	sentence2	label
  *     it 's a charming journey .	1         Where is it?	It is here.	entailment

@@ -204,9 +204,7 @@ static int flush(walk *w) {
     }
     w->character_count = 0;
     /* Splits code points at punctuation and visits the words. */
-    if (count < 0)
-        return -1;
-    if (reserve_word(w, count * 4) < 0)
+    if (count < 0 || reserve_word(w, count * 4) < 0)
         return -1;
     int64_t length = 0, in_word = 0;
     int status = 0;

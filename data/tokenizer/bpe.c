@@ -1,5 +1,5 @@
 /* Byte-level byte-pair encoding: GPT-2's alphabet, making a tokenizer, encoding, decoding, JSON,
- * the files vocab.json and merges.txt, and training. See bpe.h. */
+ * the files vocab.json and merges.txt, and training. See tokenizer.h and kind.h. */
 #include <string.h>
 
 #include "base/array.h"

@@ -1,4 +1,4 @@
-/* Characters and bytes as tokens. See characters.h. */
+/* Characters and bytes as tokens. See tokenizer.h. */
 #include <stdio.h>
 #include <string.h>
 

@@ -369,6 +369,9 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
         json_decref(root);
         return tokenizer;
     }
+    /* A SentencePiece model begins with a piece (field 1) that begins with its text (field 1). No
+     * text of tokens begins so, since an empty line is no token; nor does llama2.c's file, since no
+     * token's length has its second byte set. */
     if (length > 3 && bytes[0] == '\n' && bytes[1] > 0 && bytes[2] == '\n')
         return wg__sentencepiece_read(bytes, length, path);
     if (is_llama2c(bytes, length))

@@ -329,9 +329,9 @@ static int read_vocabulary(reading *r) {
             r->tokens[i] = by_id[i];
     }
     wg__free(by_id);
-    /* The ids of added tokens must continue those of the model. */
     if (status < 0)
         return -1;
+    /* The ids of added tokens must continue those of the model. */
     size_t i;
     json_t *token;
     json_array_foreach((json_t *)r->added, i, token) {

@@ -382,10 +382,10 @@ typedef struct wg__bpe {
 } wg__bpe;
 
 /* A tokenizer of these tokens, spelt in GPT-2's alphabet, and of merges: pairs of ids, in the order
- * in which they were learnt. Every byte must have a token; tokens outside the alphabet ("<|im
- * start|>") may be special or unused. "<|endoftext|>" and other special tokens are found by their
- * published names. All is copied. Freed with wg_tokenizer_free. [FORMAT for a token that is empty,
- * repeated or missing, a merge whose result is not a token, or a bad pattern] */
+ * in which they were learnt. Every byte must have a token; tokens outside the alphabet
+ * ("<|im_start|>") may be special or unused. "<|endoftext|>" and other special tokens are found by
+ * their published names. All is copied. Freed with wg_tokenizer_free. [FORMAT for a token that is
+ * empty, repeated or missing, a merge whose result is not a token, or a bad pattern] */
 wg_tokenizer *wg__bpe_new(int64_t count, const char *const *tokens, int64_t merge_count,
                           const int32_t (*merges)[2], const wg_bpe_options *options);
 

@@ -353,8 +353,6 @@ static int count_pairs(trainer *t, int64_t word, int sign, bool note, int32_t fr
     return 0;
 }
 
-/* ---- Learning: words as pieces ---- */
-
 /* ---- Learning: merging ---- */
 
 static bool has_pair(const trainer *t, int64_t word, int32_t left, int32_t right) {

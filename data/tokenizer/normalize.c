@@ -15,6 +15,19 @@ static uint32_t unit_at(const wg__charsmap *map, uint64_t i) {
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
+static bool has_leaf(uint32_t unit) {
+    return unit >> 8 & 1;
+}
+
+static uint32_t value_of(uint32_t unit) {
+    return unit & 0x7FFFFFFF;
+}
+
+/* The byte that leads to the unit; a leaf has its top bit set, so it equals no byte. */
+static uint32_t label_of(uint32_t unit) {
+    return unit & 0x800000FF;
+}
+
 static uint64_t offset_of(uint32_t unit) {
     return (uint64_t)(unit >> 10) << ((unit & 0x200) >> 6);
 }
@@ -55,7 +68,7 @@ static bool continues_character(char byte) {
 static const char *text_of_leaf(const wg__charsmap *map, uint64_t node) {
     if (node >= (uint64_t)map->unit_count)
         return NULL;
-    uint32_t value = (unit_at(map, node)) & 0x7FFFFFFF;
+    uint32_t value = value_of(unit_at(map, node));
     if (value >= map->texts_length || continues_character(map->texts[value]))
         return NULL;
     return map->texts + value;
@@ -76,10 +89,10 @@ static const char *charsmap_find(const wg__charsmap *map, const char *text, int6
         if (node >= (uint64_t)map->unit_count)
             break;
         uint32_t unit = unit_at(map, node);
-        if ((unit & 0x800000FF) != byte)
+        if (label_of(unit) != byte)
             break;
         node ^= offset_of(unit);
-        if (!(unit >> 8 & 1) || (i + 1 < length && continues_character(text[i + 1])))
+        if (!has_leaf(unit) || (i + 1 < length && continues_character(text[i + 1])))
             continue;
         const char *replacement = text_of_leaf(map, node);
         if (replacement) {

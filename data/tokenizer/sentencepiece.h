@@ -86,9 +86,8 @@ void wg__unigram_training_clear(wg__unigram_training *training);
  *
  *     4 bytes       the size of the trie in bytes
  *     trie          units of 32 bits, a double array (Aoe 1989) in the layout of darts-clone; its
- * keys are replaced, its values are offsets into the replacements replacements  texts, each closed
- * by a NUL
- */
+ *                   keys are replaced, its values are offsets into the replacements
+ *     replacements  texts, each closed by a NUL */
 
 typedef struct wg__charsmap {
     char *blob; /* the whole table */

@@ -1,4 +1,4 @@
-/* Learning a SentencePiece vocabulary. See sentencepiece_train.h. */
+/* Learning a SentencePiece vocabulary. See tokenizer.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,12 +2,11 @@
  *
  * One type serves every kind: the kinds differ in how they are made, never in how they are used.
  *
- *     wordpiece      wordpiece.h    BERT's
- *     bpe            bpe.h          byte-level byte-pair encoding, GPT-2's
- *     char, byte     characters.h   one token a character, one token a byte
- *     sentencepiece                 BPE and unigram: LLaMA's, T5's, GLM's; read from files, and
- *                                   learnt: sentencepiece_train.h
- *     llama2c                       llama2.c's tokenizer.bin; read from files
+ *     wordpiece       BERT's
+ *     bpe             byte-level byte-pair encoding, GPT-2's
+ *     char, byte      one token a character, one token a byte
+ *     sentencepiece   BPE and unigram: LLaMA's, T5's, GLM's
+ *     llama2c         llama2.c's tokenizer.bin; only read from files
  *
  *     wg_tokenizer *tokenizer = wg_tokenizer_load("vocab.txt");
  *     wg_token_list list = {0};
@@ -234,8 +233,7 @@ typedef struct wg_bpe_training {
 } wg_bpe_training;
 
 /* Learns a vocabulary: the 256 bytes, in the order of their characters as in GPT-2's, then merges,
- * then
- * "<|endoftext|>", which vocabulary_size counts. Each merge joins the most frequent pair of
+ * then "<|endoftext|>", which vocabulary_size counts. Each merge joins the most frequent pair of
  * neighbours in the parts of the text; of equals the first in order of their tokens. The same text
  * gives the same vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not
  * UTF-8, or empty; ARGUMENT for a vocabulary below 257] */
@@ -336,7 +334,7 @@ typedef struct wg_sentencepiece_training {
 } wg_sentencepiece_training;
 
 /* Learns a vocabulary. <unk>, <s> and </s> have the ids 0, 1 and 2. Of equally frequent pairs the
- * first in byte order is joined; unigram.h has the steps of the other kind. Freed with
+ * first in byte order is joined; the unigram model is learnt as by Kudo 2018. Freed with
  * wg_tokenizer_free. [FORMAT for text that is not UTF-8, or has no words; ARGUMENT for a vocabulary
  * that cannot hold the characters; MEMORY] */
 WG_API wg_tokenizer *wg_sentencepiece_train(const char *text, int64_t length,

@@ -1,4 +1,4 @@
-/* WordPiece: vocab.txt, encoding by longest match, decoding, JSON and training. See wordpiece.h.
+/* WordPiece: vocab.txt, encoding by longest match, decoding, JSON and training. See tokenizer.h.
  *
  * Training merges the most frequent pair. WordPiece's first description (Schuster & Nakajima 2012)
  * scores a pair by the gain in likelihood, count(ab) / (count(a) count(b)). That spends a small
