@@ -213,7 +213,8 @@ START_TEST(a_batch_holds_questions_and_windows) {
     wg_pair_frame frame;
     wg__example_batch batch;
     ck_assert_int_eq(wg_pair_frame_of(tokenizer, 10, &frame), 0);
-    ck_assert_int_eq(wg__example_batch_read((wg__examples *)squad, &frame, 2, (int64_t[]){2, 1}, &batch), 0);
+    ck_assert_int_eq(
+        wg__example_batch_read((wg__examples *)squad, &frame, 2, (int64_t[]){2, 1}, &batch), 0);
     static const int64_t wanted[2][10] = {{CLS, C, SEP, A, B, C, D, A, B, SEP},
                                           {CLS, C, SEP, C, D, A, B, C, D, SEP}};
     for (int64_t b = 0; b < 2; b++)

@@ -11,7 +11,6 @@
 #include "models/heads.h"
 #include "models/internal.h"
 #include "objectives/internal.h"
-#include "objectives/internal.h"
 #include "formats/convert.h"
 #include "base/alloc.h"
 #include "tensor/profile.h"
@@ -325,8 +324,7 @@ START_TEST(what_python_saved_gives_the_same_logits) {
     model = loaded(path, WG_HEAD_LABELS, &tokenizer);
     ck_assert_str_eq(model->labels.names[1], "entailment");
     const wg_model_inputs inputs = load_inputs(CLASSIFIER);
-    assert_relative(head_of(model, &inputs, NULL),
-                    model_fixture(CLASSIFIER, "logits"), 1e-5);
+    assert_relative(head_of(model, &inputs, NULL), model_fixture(CLASSIFIER, "logits"), 1e-5);
     wg_scope_clear_root();
     wg_tokenizer_free(tokenizer);
     wg_module_free(&model->module);

@@ -257,8 +257,9 @@ static world begin_world(const accumulated *c, int64_t batch) {
     if (c->write) {
         setup.training_path = setup.held_out_path = c->write();
         setup.checkpoint = write_origin(c->model);
-        ck_assert_int_eq(c->objective->training->adapt(c->objective, &setup, ignore_note, NULL, &w.model,
-                                                        &w.tokenizer), 0);
+        ck_assert_int_eq(c->objective->training->adapt(c->objective, &setup, ignore_note, NULL,
+                                                       &w.model, &w.tokenizer),
+                         0);
         setup.checkpoint = NULL;
     } else {
         w.tokenizer = make_tokenizer();

@@ -97,9 +97,9 @@ static wg_batches *mlm_begin(const texts *t, uint64_t seed) {
     return wg__packed_batches_new(
         t->words.corpus, t->words.tokenizer,
         &(wg__packed_batch_options){.batch = 7,
-                                 .sequence = 32,
-                                 .seed = seed,
-                                 .masking = {.masked_share = 0.3, .causal_share = 0.3}});
+                                    .sequence = 32,
+                                    .seed = seed,
+                                    .masking = {.masked_share = 0.3, .causal_share = 0.3}});
 }
 
 static wg_batches *blank_begin(const texts *t, uint64_t seed) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "data/tokenizer/tokenizer.h"
-#include "objectives/internal.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 

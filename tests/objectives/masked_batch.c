@@ -358,9 +358,8 @@ END_TEST
 
 /* A hash of the whole batch. */
 static uint64_t hash_of(const wg__masked_batch *batch) {
-    wg_tensor *const all[] = {batch->ids,      batch->token_type_ids,
-                              batch->keep, batch->positions,
-                              batch->labels,  batch->next_sentence_labels};
+    wg_tensor *const all[] = {batch->ids,       batch->token_type_ids, batch->keep,
+                              batch->positions, batch->labels,         batch->next_sentence_labels};
     return hash_of_tensors(WG_COUNT(all), all);
 }
 

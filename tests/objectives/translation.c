@@ -226,11 +226,10 @@ START_TEST(a_trained_model_translates_and_is_scored) {
     wg_trainer_free(trainer);
     const char *texts[] = {"abc", "", "dca", " \t"};
     char *translations[4];
-    ck_assert_int_eq(
-        wg_translate_texts(&s.net, s.tokenizer,
-                                 &(wg_translation_use){.batch = 1, .beam = {.beam = 1}}, 4, texts,
-                                 translations),
-        0);
+    ck_assert_int_eq(wg_translate_texts(&s.net, s.tokenizer,
+                                        &(wg_translation_use){.batch = 1, .beam = {.beam = 1}}, 4,
+                                        texts, translations),
+                     0);
     ck_assert_str_eq(translations[0], "cba");
     ck_assert_str_eq(translations[1], "");
     ck_assert_str_eq(translations[2], "acd");
@@ -268,8 +267,8 @@ START_TEST(a_translation_may_be_cut) {
     const char *texts[] = {"abcabcabc"};
     char *translation;
     ck_assert_int_eq(wg_translate_texts(&s.net, s.tokenizer,
-                                              &(wg_translation_use){.beam = {.max_length = 2}}, 1,
-                                              texts, &translation),
+                                        &(wg_translation_use){.beam = {.max_length = 2}}, 1, texts,
+                                        &translation),
                      0);
     wg_token_list list = {0};
     ck_assert_int_eq(wg_tokenizer_encode(s.tokenizer, translation, -1, NULL, &list), 0);
@@ -287,8 +286,8 @@ static void assert_text_refused(const setup *s, const char *text, wg_error_code 
     const char *texts[] = {"a", text};
     char *translations[2];
     ck_assert_int_eq(wg_translate_texts(&s->net, s->tokenizer,
-                                              &(wg_translation_use){.first_number = 7}, 2, texts,
-                                              translations),
+                                        &(wg_translation_use){.first_number = 7}, 2, texts,
+                                        translations),
                      -1);
     assert_error(code, why);
     ck_assert(translations[0] == NULL && translations[1] == NULL);
