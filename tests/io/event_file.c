@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/internal.h"
 #include "tests/support/testing.h"
 
 START_TEST(checksums_are_those_of_rfc_3720) {
@@ -88,12 +89,41 @@ START_TEST(an_event_for_which_there_is_no_room_is_dropped_whole) {
 }
 END_TEST
 
+/* An event with one number; `fails`: others found no memory before it was ended. */
+static bytes write_event(const char *folder, bool fails) {
+    wg_event_file *file = wg_event_file_open(folder, 1700000000);
+    ck_assert_int_eq(wg_event_file_scalar(file, "loss", 1), 0);
+    for (int64_t n = 0; fails && n < 2; n++) {
+        wg__alloc_fail_after(n);
+        const int status = n == 0 ? wg_event_file_scalar(file, "rate", 2)
+                                  : wg_event_file_text(file, "settings", "steps: 200");
+        wg__alloc_fail_after(-1);
+        ck_assert_int_eq(status, -1);
+        assert_error(WG_ERROR_MEMORY, "");
+    }
+    ck_assert_int_eq(wg_event_file_end(file, 1, 1700000001), 0);
+    const bytes written = read_bytes(wg_event_file_path(file));
+    wg_event_file_close(file);
+    return written;
+}
+
+START_TEST(a_value_without_memory_leaves_no_part_in_the_event) {
+    const bytes wanted = write_event(in_scratch("whole"), false),
+                found = write_event(in_scratch("parts"), true);
+    ck_assert_uint_eq(found.count, wanted.count);
+    ck_assert_mem_eq(found.data, wanted.data, wanted.count);
+    free(wanted.data);
+    free(found.data);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
         checksums_are_those_of_rfc_3720,
         a_file_has_the_bytes_of_tensorboards_own_writer,
         each_opening_makes_a_file_of_its_own,
         an_event_for_which_there_is_no_room_is_dropped_whole,
+        a_value_without_memory_leaves_no_part_in_the_event,
     };
     add_suite("event_file", tests);
 }
