@@ -10,7 +10,6 @@
 #include "objectives/blank_batches.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #define WHERE "blank_batches"
 

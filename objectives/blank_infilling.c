@@ -7,7 +7,6 @@
 #include "data/tokenizer/kind.h"
 #include "models/generate/beam.h"
 #include "objectives/blank_batches.h"
-#include "data/batches/builder.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"

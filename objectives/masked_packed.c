@@ -8,7 +8,6 @@
 #include "data/tokenizer/kind.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #define WHERE "mlm"
 

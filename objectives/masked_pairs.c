@@ -7,7 +7,6 @@
 #include "data/batches/builder.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #define WHERE "masked-lm"
 

@@ -11,7 +11,6 @@
 #include "data/tokenizer/text_file.h"
 #include "objectives/internal.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #include "base/array.h"
 
