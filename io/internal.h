@@ -69,7 +69,7 @@ wg_config *wg__config_part(wg_config *config, const char *key);
 /* Sets a key to a copy of an object. -1 with [MEMORY] */
 int wg__config_set_part(wg_config *config, const char *key, const wg_config *part);
 
-/* What messages call it. */
+/* The name that messages give a configuration. */
 const char *wg__config_name(const wg_config *config);
 
 /* The value of a key, borrowed; NULL if the key is not there or null. The key then counts as read

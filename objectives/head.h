@@ -1,4 +1,5 @@
-/* Fine-tuning of an encoder with a head: all but what a row of this table says.
+/* Fine-tuning of an encoder with a head: what all tasks share. A wg__head_task says how a task
+ * differs from the others.
  *
  *     file --read--> examples, shuffled --> encoder, head --outputs--> loss
  *                                                         '--> predictions --> metrics, a file
@@ -11,11 +12,11 @@
 
 /* The context of a training. */
 typedef struct wg__head_run {
-    const wg__labels *labels; /* K of them; of answers and of numbers none */
+    const wg__labels *labels; /* K of them; none for answers and numbers */
     wg_pair_frame frame;
     wg__examples *training, *held_out; /* NULL: the setup has no such file */
     int64_t *chosen;                   /* (B) the examples of a batch */
-    void *own;                         /* of a task without a head */
+    void *own;                         /* the task's, if it has no head: see begin_as */
     /* An evaluation. */
     void *predictions; /* of each example, or word */
     double loss;       /* summed over the examples, where `predict` adds to it */
@@ -26,7 +27,7 @@ typedef struct wg__head_task {
     bool learns_labels; /* a new head has the labels of the training file */
     size_t prediction;  /* bytes that are kept of an example or word; 0: one for each label */
 
-    /* Reads a file; `own` is that of the run. Labels that are {0} become those of the file. */
+    /* Reads a file; `own` is the member of the run. Empty labels become those of the file. */
     wg__examples *(*read)(const wg_training_setup *setup, const void *own, const char *path,
                           const wg_tokenizer *tokenizer, wg__labels *labels);
 
@@ -36,7 +37,7 @@ typedef struct wg__head_task {
                  wg__example_batch *batch);
     int (*outputs)(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]);
 
-    /* Of a step: the loss; NULL, or adds what is measured beside it. */
+    /* Of a step: the loss; and its other metrics, or NULL. */
     wg_tensor *(*loss)(wg_tensor *const outputs[2], const wg__example_batch *batch);
     int (*measure_step)(wg_tensor *const outputs[2], const wg__example_batch *batch,
                         wg_metrics *metrics);
@@ -55,8 +56,9 @@ static inline wg__headed_encoder *wg__headed_of(const wg_model *model) {
 }
 int wg__head_outputs(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]);
 
-/* Of the record of a task, all of them or some. `begin_as` begins a task without a head, whose run
- * has these labels. */
+/* The functions of wg__head_training; a task may take some of them, and have others of its own.
+ * wg__head_begin_as begins a run whose model has no head: with these labels, and with `own`, which
+ * the caller frees. */
 int wg__head_adapt(const wg_objective *objective, const wg_training_setup *setup,
                    void (*note)(const char *message, void *context), void *note_context,
                    wg_model *model, wg_tokenizer **tokenizer);
@@ -70,7 +72,7 @@ wg_tensor *wg__head_loss(wg_training *t, const void *batch, wg_metrics *metrics)
 int wg__head_evaluate(wg_training *t, int64_t batches, wg_metrics *metrics);
 extern const wg_objective_training wg__head_training;
 
-/* The classification of texts, for tasks that predict one of the labels otherwise. */
+/* What tasks share that predict one label of a text. */
 wg_tensor *wg__label_loss(wg_tensor *const outputs[2], const wg__example_batch *batch);
 int wg__label_measure_step(wg_tensor *const outputs[2], const wg__example_batch *batch,
                            wg_metrics *metrics);

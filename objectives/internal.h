@@ -14,7 +14,7 @@
 #define WG__BATCH_OF(type, tokens)                                                                 \
     .batch_size = sizeof(type), .batch_tokens = offsetof(type, tokens)
 
-/* What runs of fine-tuning differ in from others. */
+/* How runs of fine-tuning differ from the usual settings. */
 #define WG__HEAD_DEFAULTS                                                                          \
     "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "             \
     "\"eval-every\": 500}"

@@ -55,7 +55,7 @@ int wg__batches_skip_of_epoch(wg_batches *batches);
 /* How many batches wg_batches_next_of_epoch gives of this epoch. */
 int64_t wg__batches_in_epoch(const wg_batches *batches);
 
-/* wg_batches_restore, whose message has `what` at its place `where`. */
+/* wg_batches_restore with the message "WHERE: WHAT are not those that the run was begun with". */
 int wg__batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint,
                         const char *where, const char *what);
 
