@@ -8,14 +8,15 @@
  *
  * Each span that is taken out of the text leaves a sentinel, the first <extra_id_0>, the next
  * <extra_id_1>; the labels are the spans, each after its sentinel, and one more sentinel. What the
- * decoder reads is the labels one place later, after the padding token: wg__t5_loss does that.
+ * decoder reads is the labels one place later, after the padding token: wg_model_shift_right does
+ * that.
  *
  * 15 % of a text go, in spans of 3 tokens in the mean: from both follow, for each length of a text,
  * how many tokens go and in how many spans. Where these begin and end is drawn evenly from all ways
  * to cut what goes, and what stays, into so many parts; a text begins with a part that stays and
  * ends with one that goes.
  *
- * Texts are windows of a stream, as causal_batch.h has them, as long as fills the encoder: all
+ * Texts are windows of a stream, as causal_lm.h has them, as long as fills the encoder: all
  * inputs of a run have one length, and so do all labels, without padding.
  *
  * Metrics of an evaluation: `loss` (the mean over all labels), `word_loss` and `word_accuracy`

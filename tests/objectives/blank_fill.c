@@ -64,7 +64,7 @@ static void free_blanks(wg__blank *blanks, int count) {
 
 /* ---- The same without caches ---- */
 
-/* A sequence as data/batches/glm_batch.h builds it, computed anew for each token. */
+/* A sequence as objectives/blank_infilling.h draws it, computed anew for each token. */
 typedef struct sequence {
     int64_t ids[128], positions[128], blocks[128];
     int64_t part_a, count;

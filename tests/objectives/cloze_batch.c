@@ -1,4 +1,4 @@
-/* Patterns and verbalizers: the batch that data/batches/cloze.h draws, what texts lose, spaces of
+/* Patterns and verbalizers: the batch that objectives/cloze.h draws, what texts lose, spaces of
  * BPE, JSON, and what is no pattern. */
 #include "objectives/cloze.h"
 
