@@ -381,9 +381,11 @@ static inline vector zeta(int s, vector x) {
     return choose(inside, both, choose(negative, pole, y));
 }
 
-/* (-1)^(n+1) n! zeta(n + 1, x), and digamma for n = 0. */
+/* (-1)^(n+1) n! zeta(n + 1, x), and digamma for n = 0. From n = 171 on n! is infinite, so orders
+ * above 1000 are computed as 1000 or 1001. */
 static inline vector polygamma_of(int n, vector x) {
     real size = n % 2 ? 1 : -1;
+    n = n > 1001 ? 1000 + n % 2 : n;
     for (int k = 2; k <= n; k++)
         size *= (real)k;
     return n == 0 ? vector_digamma(x) : size * zeta(n + 1, x);

@@ -469,6 +469,28 @@ START_TEST(a_fused_op_equals_its_decomposition) {
 }
 END_TEST
 
+/* A user may run a copy of a built-in record, with a name of the user's. */
+START_TEST(a_copy_of_the_record_with_another_name_is_the_op) {
+    static wg_op copy; /* nodes of the graph point to it */
+    const wg_op *op = wg_op_at(_i);
+    wg_sample sample;
+    copy = *op;
+    copy.name = "copy";
+    for (int k = 0; next_sample(op, k, &sample); k++) {
+        run r, expected;
+        make_leaves(op, &sample, ALL_INPUTS, &expected);
+        make_leaves(op, &sample, ALL_INPUTS, &r);
+        ck_assert_int_eq(forward(op, &sample, &expected), 0);
+        ck_assert_int_eq(forward(&copy, &sample, &r), 0);
+        make_weights(op, &expected, as_it_is);
+        make_weights(op, &r, as_it_is);
+        ck_assert_int_eq(backward(&expected, ALL_INPUTS, NULL), 0);
+        ck_assert_int_eq(backward(&r, ALL_INPUTS, NULL), 0);
+        assert_same_run(op, &r, &expected, 0);
+    }
+}
+END_TEST
+
 static const char *op_name(int index) {
     return wg_op_at(index)->name;
 }
@@ -486,6 +508,7 @@ SUITES {
                                   lack_of_memory_in_forward_mode_is_an_error_and_no_leak,
                                   f32_agrees_with_f64,
                                   bf16_agrees_with_f64_or_is_refused,
-                                  a_fused_op_equals_its_decomposition};
+                                  a_fused_op_equals_its_decomposition,
+                                  a_copy_of_the_record_with_another_name_is_the_op};
     add_suite_of_each("registry", tests, wg_op_count(), op_name);
 }

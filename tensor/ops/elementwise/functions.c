@@ -11,13 +11,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The wg_elementwise_op of a record, or of a copy, which has the same doc under any name. */
+/* The wg_elementwise_op of a record, or of a copy that a checker or a user runs: the copy has the
+ * doc of its record. WG__ELEMENTWISE_COUNT for any other record. */
 static int function_of(const wg_op *op) {
     if (op >= wg__elementwise_ops && op < wg__elementwise_ops + WG__ELEMENTWISE_COUNT)
         return (int)(op - wg__elementwise_ops);
     int i = 0;
-    while (wg__elementwise_ops[i].doc != op->doc &&
-           strcmp(wg__elementwise_ops[i].name, op->name) != 0)
+    while (i < WG__ELEMENTWISE_COUNT && wg__elementwise_ops[i].doc != op->doc)
         i++;
     return i;
 }
@@ -112,7 +112,7 @@ KIND_LOOPS(isinf, (x == x) & (x - x != 0))
 KIND_LOOPS(isfinite, x - x == 0)
 
 #define SAME INTEGERS(same), [WG_BOOL] = same_u8
-static const wg__loop loops[WG__ELEMENTWISE_COUNT][WG_DTYPE_COUNT] = {
+static const wg__loop loops[WG__ELEMENTWISE_COUNT + 1][WG_DTYPE_COUNT] = {
     [WG_NEG] = {INTEGERS(neg)},
     [WG_ABS] = {[WG_I32] = abs_i32, [WG_I64] = abs_i64, [WG_U8] = same_u8, [WG_BOOL] = same_u8},
     [WG_SQUARE] = {INTEGERS(square)},
@@ -148,6 +148,9 @@ static const wg__loop loops[WG__ELEMENTWISE_COUNT][WG_DTYPE_COUNT] = {
 static int forward(wg_call *call) {
     const int function = function_of(call->op);
     const wg_dtype dtype = call->input_specs[0].dtype;
+    if (function == WG__ELEMENTWISE_COUNT)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "a copy of an elementwise op has to keep its doc");
     if (!loops[function][dtype == WG_BF16 ? WG_F32 : dtype])
         return wg__run_map(call, &(wg__map){.kind = call->input_count == 2 ? WG__PAIRS : WG__VALUES,
                                             .function = function});
