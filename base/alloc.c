@@ -98,8 +98,15 @@ static void add_piece(piece p) {
     replace_pieces(i - joins_last, joins_last + joins_next, 1, p);
 }
 
-/* Moves the arena to new addresses; what is left of the old ones is given up. Where the system
- * limits addresses, only as many are reserved as the request needs. */
+/* Returns the addresses above the arena's top to the system. */
+static void release_addresses(void) {
+    if (arena.top < arena.end)
+        munmap(arena.top, (size_t)(arena.end - arena.top));
+    arena.end = arena.top;
+}
+
+/* Moves the arena to new addresses and releases the rest of the old ones. Where the system limits
+ * addresses, only as many are reserved as the request needs. */
 static bool reserve(size_t size) {
     size_t bytes = size < usual_reserve ? usual_reserve : size;
     char *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -107,8 +114,7 @@ static bool reserve(size_t size) {
         at = mmap(NULL, bytes = size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return false;
-    if (arena.top < arena.end)
-        munmap(arena.top, (size_t)(arena.end - arena.top));
+    release_addresses();
     wg__prefer_huge_pages(at, bytes);
     __lsan_register_root_region(at, bytes);
     arena.top = bytes - size < HUGE_PAGE ? at : (char *)round_up((uintptr_t)at, HUGE_PAGE);
@@ -256,6 +262,7 @@ static void trim_locked(void) {
             free(block);
         }
     release_pieces();
+    release_addresses();
 }
 
 /* ---- Threads and fork ---- */
