@@ -261,6 +261,9 @@ START_TEST(a_struct_has_standard_values_and_those_that_a_file_says) {
     ck_assert_int_eq(values.rooms.count, 2);
     ck_assert_str_eq(values.labels.items[0], "x=y=z");
     ck_assert(values.weights.count == 2 && values.weights.items[1] == 0.5);
+    ck_assert_int_eq(read_lamp(&values, "{\"rooms\": \"c\"}"), 0);
+    ck_assert_int_eq(values.rooms.count, 1);
+    ck_assert_str_eq(values.rooms.items[0], "c");
     wg__settings_clear(&lamps, &values);
     ck_assert_ptr_null(values.name);
 }
@@ -305,7 +308,7 @@ START_TEST(a_setting_out_of_range_is_refused_with_its_rule) {
                         "shade is \"red\"; it must be one of dark, light");
     assert_lamp_refused("{\"phase\": 3}", WG_ERROR_FORMAT, "\"phase\" is 3; wanted 1");
     assert_lamp_refused("{\"on\": 1}", WG_ERROR_FORMAT, "\"on\" is 1; wanted true or false");
-    assert_lamp_refused("{\"rooms\": \"a\"}", WG_ERROR_FORMAT, "\"rooms\" is \"a\"; wanted a list");
+    assert_lamp_refused("{\"rooms\": 3}", WG_ERROR_FORMAT, "\"rooms\" is 3; wanted a list");
     assert_lamp_refused("{\"weights\": [\"a\"]}", WG_ERROR_FORMAT, "wanted a list of numbers");
     assert_lamp_refused("{\"labels\": {\"a\": 1}}", WG_ERROR_FORMAT,
                         "\"labels\" is 1; wanted texts, each under its label");
