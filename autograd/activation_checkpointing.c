@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tensor/ops.h"
+#include "tensor/internal.h"
 
 /* ---- Running functions ---- */
 
@@ -109,7 +110,7 @@ static int hand_over(int status, int count, wg_tensor **found, wg_tensor **outpu
 static int run_region(wg__region *region, wg_tensor **found) {
     wg__region *outer = wg__active_region.region;
     wg__active_region.region = region;
-    region->matmul_dtype = wg_matmul_dtype();
+    region->matmul_dtype = wg__matmul_dtype();
     int status = run_function(region, found);
     wg__active_region.region = outer;
     return status;

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "tensor/ops.h"
+#include "tensor/internal.h"
 
 WG__THREAD_LOCAL wg__region_run wg__active_region;
 
@@ -197,7 +198,7 @@ static int save_all(wg_node *node, const wg_call *call) {
         wg_tensor *x = call->inputs[i];
         const bool is_rounded = call->op->saves_rounded >> i & 1 && x && x->spec.dtype == WG_F32 &&
                                 x->node && x->node->op && !x->tangents &&
-                                wg_matmul_dtype() == WG_BF16;
+                                wg__matmul_dtype() == WG_BF16;
         if (call->op->saves_inputs >> i & 1 &&
             (is_rounded ? save_rounded(&node->inputs[i], x) : save(&node->inputs[i], x, false)) < 0)
             return -1;

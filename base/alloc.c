@@ -436,7 +436,7 @@ wg_alloc_stats wg_alloc_get_stats(void) {
     return now;
 }
 
-int64_t wg_memory_available(void) {
+int64_t wg__memory_available(void) {
     take_lock();
     const int64_t reserved = arena.end - arena.top;
     give_lock();
@@ -444,13 +444,13 @@ int64_t wg_memory_available(void) {
     return left == INT64_MAX ? left : left + wg_alloc_get_stats().cached_bytes;
 }
 
-void wg_alloc_reset_peak(void) {
+void wg__alloc_reset_peak(void) {
     take_lock();
     peak_bytes = live_locked();
     give_lock();
 }
 
-void wg_alloc_trim(void) {
+void wg__alloc_trim(void) {
     take_lock();
     trim_locked();
     give_lock();

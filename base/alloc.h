@@ -23,18 +23,6 @@ typedef struct wg_alloc_stats {
 /* The statistics of the whole process. */
 WG_API wg_alloc_stats wg_alloc_get_stats(void);
 
-/* Sets peak_bytes to live_bytes, so that from here on it is the peak of what follows. */
-WG_API void wg_alloc_reset_peak(void);
-
-/* Bytes that this process can still be given: what the system calls available, free swap and the
- * free blocks of the cache, within the limits of the process (ulimit -v) and of its control group.
- * INT64_MAX if the system does not say. */
-WG_API int64_t wg_memory_available(void);
-
-/* Returns cached blocks to the system, except for up to 256 KiB of small blocks in the list of each
- * other running thread. */
-WG_API void wg_alloc_trim(void);
-
 /* A copy of a text as the library returns texts, for functions of one's own that give the library
  * one (wg_objective.config, say). Freed with wg_text_free. NULL with [MEMORY], or for NULL */
 WG_API char *wg_text_new(const char *text);

@@ -38,10 +38,6 @@ WG_BEGIN_DECLS
 /* The version of the loaded library, which may differ from that of these headers. Never NULL. */
 WG_API const char *wg_version(void);
 
-/* The commit of the library's sources, as `git describe' named it when they were configured;
- * "unknown" where they stood in no clone. Never NULL. */
-WG_API const char *wg_commit(void);
-
 /* Sets how many threads the library's loops and GEMM use; the default is OMP_NUM_THREADS or the
  * number of processors. The threads live until the process ends, so main returns or calls exit, and
  * does not call pthread_exit. The same seed gives the same bits at any number of threads. Returns

@@ -83,12 +83,12 @@ void wg_error_set_handler(wg_error_handler handler, void *context) {
     installed_context = context;
 }
 
-void wg_error_enter(wg_error_place *place) {
+void wg__error_enter(wg_error_place *place) {
     place->outer = innermost;
     innermost = place;
 }
 
-void wg_error_leave(const wg_error_place *place) {
+void wg__error_leave(const wg_error_place *place) {
     innermost = place->outer;
 }
 
@@ -127,7 +127,7 @@ int wg__fail_again(const wg_error *error) {
     return tell_handler();
 }
 
-const char *wg_commit(void) {
+const char *wg__commit(void) {
     return WG_COMMIT;
 }
 

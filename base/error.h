@@ -63,7 +63,7 @@ typedef void (*wg_error_handler)(const wg_error *error, void *context);
 WG_API void wg_error_set_handler(wg_error_handler handler, void *context);
 
 /* ---- Where an error happens ----
- * An error of this thread that is recorded between wg_error_enter and wg_error_leave begins with
+ * An error of this thread that is recorded between wg__error_enter and wg__error_leave begins with
  * what the innermost place writes. Modules are such places (wg_module_enter):
  *
  *     "layers.3.mlp.up: linear: (3, 8) x (8, 9): ..." */
@@ -71,14 +71,8 @@ typedef struct wg_error_place {
     /* Writes at most `size` bytes, the last of them 0: nothing, or the name of `of`. */
     void (*write)(const void *of, char *text, size_t size);
     const void *of;
-    const struct wg_error_place *outer; /* set by wg_error_enter */
+    const struct wg_error_place *outer; /* set by wg__error_enter */
 } wg_error_place;
-
-/* The place stays the caller's, and where it is, until it is left; places are left in reverse
- * order.
- */
-WG_API void wg_error_enter(wg_error_place *place);
-WG_API void wg_error_leave(const wg_error_place *place);
 
 /* ---- For authors of ops, layers and readers ---- */
 

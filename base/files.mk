@@ -3,10 +3,10 @@ base_public = \
 	base/api.h \
 	base/error.h \
 	base/group.h \
-	base/suggest.h \
 	$(nil)
 
 base_sources = \
+	base/suggest.h \
 	base/alloc.c \
 	base/array.c \
 	base/array.h \

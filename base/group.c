@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/internal.h"
 
 #define WHERE "group"
 
@@ -92,15 +93,15 @@ int wg_group_size(const wg_group *group) {
     return group ? group->size : 1;
 }
 
-const char *wg_group_name(const wg_group *group) {
+const char *wg__group_name(const wg_group *group) {
     return group ? group->name : "rank 0";
 }
 
-int wg_group_threads(const wg_group *group) {
+int wg__group_threads(const wg_group *group) {
     return wg_group_size(group) == 1 || getenv("OMP_NUM_THREADS") ? 0 : group->threads;
 }
 
-void wg_group_set_timeout(wg_group *group, double seconds) {
+void wg__group_set_timeout(wg_group *group, double seconds) {
     if (group)
         group->timeout = seconds;
 }
@@ -123,7 +124,7 @@ int wg_group_sum(wg_group *group, wg_group_element element, int64_t count, void 
     return reduce(group, element, true, count, data);
 }
 
-int wg_group_max(wg_group *group, wg_group_element element, int64_t count, void *data) {
+int wg__group_max(wg_group *group, wg_group_element element, int64_t count, void *data) {
     return reduce(group, element, false, count, data);
 }
 
@@ -138,7 +139,7 @@ int wg_group_broadcast(wg_group *group, int root, size_t bytes, void *data) {
 
 int wg_group_barrier(wg_group *group) {
     double nothing = 0;
-    return wg_group_max(group, WG_GROUP_F64, 1, &nothing);
+    return wg__group_max(group, WG_GROUP_F64, 1, &nothing);
 }
 
 int wg__group_gather(wg_group *group, const int64_t *counts, void *data) {
@@ -192,7 +193,7 @@ static int collect(wg_group *group, int64_t count, const int *owners, const int6
     return status;
 }
 
-int wg_group_collect(wg_group *group, int64_t count, size_t size, const int *owners, void *data) {
+int wg__group_collect(wg_group *group, int64_t count, size_t size, const int *owners, void *data) {
     if (wg_group_size(group) == 1)
         return 0;
     int64_t *sizes = alloc_or_abort(group, wg__times(count, sizeof *sizes));
@@ -208,13 +209,13 @@ int wg_group_collect(wg_group *group, int64_t count, size_t size, const int *own
 }
 
 /* The lengths first, then the texts. */
-int wg_group_collect_texts(wg_group *group, int64_t count, const int *owners, char **texts) {
+int wg__group_collect_texts(wg_group *group, int64_t count, const int *owners, char **texts) {
     if (wg_group_size(group) == 1)
         return 0;
     int64_t *lengths = alloc_or_abort(group, wg__times(count, sizeof *lengths));
     for (int64_t i = 0; i < count; i++)
         lengths[i] = owners[i] == group->rank ? (int64_t)strlen(texts[i]) + 1 : 0;
-    int status = wg_group_collect(group, count, sizeof *lengths, owners, lengths);
+    int status = wg__group_collect(group, count, sizeof *lengths, owners, lengths);
     for (int64_t i = 0; status == 0 && i < count; i++)
         if (owners[i] != group->rank)
             texts[i] = alloc_or_abort(group, lengths[i]);
@@ -230,7 +231,7 @@ int wg_group_collect_texts(wg_group *group, int64_t count, const int *owners, ch
  * it is for each. */
 static int lowest_rank(wg_group *group, bool mine, bool *all) {
     double found[] = {mine ? group->size - group->rank : 0, !mine};
-    if (wg_group_max(group, WG_GROUP_F64, 2, found) < 0)
+    if (wg__group_max(group, WG_GROUP_F64, 2, found) < 0)
         return -2;
     *all = found[1] == 0;
     return found[0] > 0 ? group->size - (int)found[0] : -1;
@@ -264,7 +265,7 @@ typedef struct compared_text {
     char name[WG__GROUP_NAME];
 } compared_text;
 
-int wg_group_agree(wg_group *group, const char *what, const char *text) {
+int wg__group_agree(wg_group *group, const char *what, const char *text) {
     bool all;
     if (wg_group_size(group) == 1)
         return 0;

@@ -45,16 +45,6 @@ WG_API void wg_group_abort(wg_group *group, const char *message);
 /* The number of this process, from 0, and of all; where it runs: "rank 1 on node-7". */
 WG_API int wg_group_rank(const wg_group *group);
 WG_API int wg_group_size(const wg_group *group);
-WG_API const char *wg_group_name(const wg_group *group);
-
-/* How many threads this rank should use: its share of the cores that it may run on, others being
- * those of the other ranks on the machine; at least 1. With OMP_NUM_THREADS set, and in a group of
- * one, 0: what the library uses anyway. */
-WG_API int wg_group_threads(const wg_group *group);
-
-/* For how many seconds a call waits for the other ranks before it ends the run; 600 at first. Not
- * above 0: as long as it takes. */
-WG_API void wg_group_set_timeout(wg_group *group, double seconds);
 
 /* ---- Collective functions. 0, or -1 with [IO] for what MPI reports. ---- */
 
@@ -63,19 +53,8 @@ typedef enum wg_group_element { WG_GROUP_F32, WG_GROUP_F64, WG_GROUP_I64 } wg_gr
 /* Replaces `count` elements by their sums over all ranks. */
 WG_API int wg_group_sum(wg_group *group, wg_group_element element, int64_t count, void *data);
 
-/* Replaces each element by its maximum over all ranks. */
-WG_API int wg_group_max(wg_group *group, wg_group_element element, int64_t count, void *data);
-
 /* Replaces the bytes of all ranks by those of rank `root`. */
 WG_API int wg_group_broadcast(wg_group *group, int root, size_t bytes, void *data);
-
-/* Replaces item i of `data`, `size` bytes each, by that of rank owners[i]. A rank without memory
- * for that ends the run. */
-WG_API int wg_group_collect(wg_group *group, int64_t count, size_t size, const int *owners,
-                            void *data);
-
-/* The same of texts. Those that other ranks own are NULL before, and freed with wg_text_free. */
-WG_API int wg_group_collect_texts(wg_group *group, int64_t count, const int *owners, char **texts);
 
 /* Waits until all ranks are here. */
 WG_API int wg_group_barrier(wg_group *group);
@@ -85,11 +64,6 @@ WG_API int wg_group_barrier(wg_group *group);
 /* Shares an outcome: 0 if `status` is 0 on all ranks. Otherwise -1 on all, and each has the pending
  * error of the lowest rank that failed, which the message names unless all ranks failed alike. */
 WG_API int wg_group_check(wg_group *group, int status);
-
-/* Compares a line of text, such as a version or a fingerprint, that all ranks must have alike.
- * `what` says what it is: "--lr", "the corpus". -1 with [STATE: names the lowest rank that differs
- * from rank 0, and both texts, of which the first 255 bytes are compared] */
-WG_API int wg_group_agree(wg_group *group, const char *what, const char *text);
 
 WG_END_DECLS
 

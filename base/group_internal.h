@@ -12,7 +12,7 @@ typedef struct wg__exchange wg__exchange; /* group_exchange.c */
 
 struct wg_group {
     int rank, size;
-    int threads;    /* as wg_group_threads gives */
+    int threads;    /* as wg__group_threads gives */
     double timeout; /* seconds; not above 0: none */
     char name[WG__GROUP_NAME];
     wg__exchange *first, *last; /* sums in bf16 whose second half is not yet begun, in order */

@@ -13,10 +13,19 @@
 #include "base/alloc.h"
 #include "base/api.h"
 #include "base/error.h"
+#include "base/group.h"
 
 /* For small thread-local variables that every op reads: an access needs no function call, even in
  * the shared library. */
 #define WG__THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+
+/* Before functions that the command calls and users do not: exported with the version
+ * WENGERT_PRIVATE, and without any promise. Their names begin with wg__. */
+#if defined(__GNUC__)
+#define WG__COMMAND __attribute__((visibility("default")))
+#else
+#define WG__COMMAND
+#endif
 
 /* Keeps a rarely called function out of line, so that its hot caller saves fewer registers. */
 #define WG__APART __attribute__((noinline))
@@ -209,5 +218,62 @@ static inline uint64_t wg__hash(uint64_t hash, const void *data, size_t size) {
         hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
+
+/* ---- Of base/alloc.h ---- */
+
+/* Sets peak_bytes to live_bytes, so that from here on it is the peak of what follows. */
+WG__COMMAND void wg__alloc_reset_peak(void);
+
+/* Bytes that this process can still be given: what the system calls available, free swap and the
+ * free blocks of the cache, within the limits of the process (ulimit -v) and of its control group.
+ * INT64_MAX if the system does not say. */
+WG__COMMAND int64_t wg__memory_available(void);
+
+/* Returns cached blocks to the system, except for up to 256 KiB of small blocks in the list of each
+ * other running thread. */
+WG__COMMAND void wg__alloc_trim(void);
+
+/* ---- Of base/api.h ---- */
+
+/* The commit of the library's sources, as `git describe' named it when they were configured;
+ * "unknown" where they stood in no clone. Never NULL. */
+const char *wg__commit(void);
+
+/* ---- Of base/error.h ---- */
+
+/* The place stays the caller's, and where it is, until it is left; places are left in reverse
+ * order.
+ */
+void wg__error_enter(wg_error_place *place);
+void wg__error_leave(const wg_error_place *place);
+
+/* ---- Of base/group.h ---- */
+
+WG__COMMAND const char *wg__group_name(const wg_group *group);
+
+/* How many threads this rank should use: its share of the cores that it may run on, others being
+ * those of the other ranks on the machine; at least 1. With OMP_NUM_THREADS set, and in a group of
+ * one, 0: what the library uses anyway. */
+WG__COMMAND int wg__group_threads(const wg_group *group);
+
+/* For how many seconds a call waits for the other ranks before it ends the run; 600 at first. Not
+ * above 0: as long as it takes. */
+WG__COMMAND void wg__group_set_timeout(wg_group *group, double seconds);
+
+/* Replaces each element by its maximum over all ranks. */
+WG__COMMAND int wg__group_max(wg_group *group, wg_group_element element, int64_t count, void *data);
+
+/* Replaces item i of `data`, `size` bytes each, by that of rank owners[i]. A rank without memory
+ * for that ends the run. */
+int wg__group_collect(wg_group *group, int64_t count, size_t size, const int *owners, void *data);
+
+/* The same of texts. Those that other ranks own are NULL before, and freed with wg_text_free. */
+WG__COMMAND int wg__group_collect_texts(wg_group *group, int64_t count, const int *owners,
+                                        char **texts);
+
+/* Compares a line of text, such as a version or a fingerprint, that all ranks must have alike.
+ * `what` says what it is: "--lr", "the corpus". -1 with [STATE: names the lowest rank that differs
+ * from rank 0, and both texts, of which the first 255 bytes are compared] */
+WG__COMMAND int wg__group_agree(wg_group *group, const char *what, const char *text);
 
 #endif

@@ -46,9 +46,9 @@ static int begins(const char *name, const char *with) {
     return *with == '\0';
 }
 
-const char *wg_suggestion(char *text, size_t size, const char *typed,
-                          const char *(*name)(const void *context, int index),
-                          const void *context) {
+const char *wg__suggestion(char *text, size_t size, const char *typed,
+                           const char *(*name)(const void *context, int index),
+                           const void *context) {
     const size_t length = strlen(typed);
     int least = (int)(length < 7 ? 1 : (length + 1) / 4) + 1; /* a quarter may be wrong */
     const char *nearest = NULL, *candidate;

@@ -5,19 +5,15 @@
 
 #include <stddef.h>
 
-#include "api.h"
-
-WG_BEGIN_DECLS
+#include "base/internal.h"
 
 /* Writes "; did you mean 'NAME'?" to `text`, or "" if no name is near what was typed, and returns
  * `text`. `name` gives the candidates by index, and NULL after the last one; `context` is handed to
  * it. A name is near if it begins with what was typed, or if few letters, a third of those typed or
  * one, are to be inserted, deleted, replaced or exchanged with their neighbour (Damerau 1964). Case
  * does not count, nor '_' for '-'. Of several that are equally near the first is taken. */
-WG_API const char *wg_suggestion(char *text, size_t size, const char *typed,
-                                 const char *(*name)(const void *context, int index),
-                                 const void *context);
-
-WG_END_DECLS
+WG__COMMAND const char *wg__suggestion(char *text, size_t size, const char *typed,
+                                       const char *(*name)(const void *context, int index),
+                                       const void *context);
 
 #endif

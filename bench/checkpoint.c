@@ -9,6 +9,7 @@
 #include "bench/bench.h"
 #include "cli/output.h"
 #include "io/checkpoint/checkpoint.h"
+#include "models/internal.h"
 
 enum { MAX_ROUNDS = 1000, MAX_PATH = 4096 };
 
@@ -19,9 +20,9 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"model", WG_SETTING_TEXT, WG__AT(workload.model), .word = true, .choice = wg_model_preset_name,
-     .missing = "which model? gpt2-124m, or gpt, say"},
-    {"preset", WG_SETTING_TEXT, WG__AT(workload.preset), .choice = wg_model_preset_name,
+    {"model", WG_SETTING_TEXT, WG__AT(workload.model), .word = true,
+     .choice = wg__model_preset_name, .missing = "which model? gpt2-124m, or gpt, say"},
+    {"preset", WG_SETTING_TEXT, WG__AT(workload.preset), .choice = wg__model_preset_name,
      .argument = "NAME", .help = "The size of the model (default: one of MODEL's)"},
     {"folder", WG_SETTING_TEXT, WG__AT(folder), .argument = "FOLDER",
      .help = "Write below this folder (default: TMPDIR or /tmp); what is written is removed again"},

@@ -11,6 +11,7 @@
 #include "data/batches/pair_batch.h"
 #include "data/tokenizer/tokenizer.h"
 #include "objectives/objective.h"
+#include "data/internal.h"
 
 enum { MAX_RUNS = 1001, MIN_RUNS = 3, MAX_SIZE = 1 << 20 };
 
@@ -202,7 +203,7 @@ static int next_pairs(void *context, double *tokens) {
     sentence_pairs *p = context;
     wg_pair_batch batch;
     const int64_t left = p->count - p->next, count = left < p->batch ? left : p->batch;
-    const int status = wg_pair_batch_make(&p->frame, count, p->pairs + p->next, &batch);
+    const int status = wg__pair_batch_make(&p->frame, count, p->pairs + p->next, &batch);
     p->next = count == left ? 0 : p->next + count;
     *tokens = status < 0 ? 0 : (double)batch.tokens;
     return status;
@@ -210,22 +211,22 @@ static int next_pairs(void *context, double *tokens) {
 
 static int read_pairs(const material *m, sentence_pairs *p) {
     const int64_t tokens = wg_dataset_tokens(m->sentences);
-    p->count = wg_dataset_sentences(m->sentences) / 2;
+    p->count = wg__dataset_sentences(m->sentences) / 2;
     p->batch = m->arguments->batch;
     if (p->count == 0)
         return wg_fail(WG_ERROR_ARGUMENT, "bench", "the text has one sentence alone");
     p->ids = wg__cli_calloc((size_t)tokens, sizeof *p->ids);
     p->pairs = wg__cli_calloc((size_t)p->count, sizeof *p->pairs);
-    if (wg_dataset_read(m->sentences, 0, tokens, p->ids) < 0)
+    if (wg__dataset_read(m->sentences, 0, tokens, p->ids) < 0)
         return -1;
     for (int64_t i = 0; i < p->count; i++) {
-        const int64_t first = wg_dataset_sentence_start(m->sentences, 2 * i),
-                      second = wg_dataset_sentence_start(m->sentences, 2 * i + 1),
-                      end = wg_dataset_sentence_start(m->sentences, 2 * i + 2);
+        const int64_t first = wg__dataset_sentence_start(m->sentences, 2 * i),
+                      second = wg__dataset_sentence_start(m->sentences, 2 * i + 1),
+                      end = wg__dataset_sentence_start(m->sentences, 2 * i + 2);
         p->pairs[i] =
             (wg_token_pair){p->ids + first, p->ids + second, second - first, end - second};
     }
-    return wg_pair_frame_of(m->tokenizer, m->arguments->sequence, &p->frame);
+    return wg__pair_frame_of(m->tokenizer, m->arguments->sequence, &p->frame);
 }
 
 static int time_builders(const arguments *a, const char *text) {

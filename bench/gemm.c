@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "tensor/kernels.h"
 #include "tensor/tensor.h"
+#include "tensor/internal.h"
 
 enum { MAX_SIZE = 1 << 20 };
 
@@ -88,7 +89,7 @@ static int time_one(const product *p, wg_dtype dtype, double sgemm_flops) {
         json_pack("{s:s, s:I, s:I, s:I, s:b, s:s, s:i, s:s, s:f, s:f, s:f, s:f}", "use", p->use,
                   "m", (json_int_t)p->m, "n", (json_int_t)p->n, "k", (json_int_t)p->k, "transposed",
                   p->transposed, "dtype", wg_dtype_name(dtype), "threads", wg_threads(), "kernels",
-                  dtype == WG_BF16 ? wg_kernels_in_use().bf16 : wg_kernels_in_use().vectors, "ms",
+                  dtype == WG_BF16 ? wg__kernels_in_use().bf16 : wg__kernels_in_use().vectors, "ms",
                   1e3 * seconds, "gflops", 1e-9 * flops, "sgemm_peak_gflops", 1e-9 * sgemm_flops,
                   "share_of_peak", flops / sgemm_flops));
     fflush(stdout);

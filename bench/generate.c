@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/decoding.h"
 #include "models/generate/decode.h"
+#include "models/internal.h"
 
 enum { MAX_TOKENS = 1 << 20, MAX_BATCH = 1 << 10 };
 
@@ -21,7 +22,7 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"model", WG_SETTING_TEXT, WG__AT(model), .word = true, .choice = wg_model_preset_name,
+    {"model", WG_SETTING_TEXT, WG__AT(model), .word = true, .choice = wg__model_preset_name,
      .missing = "which model? llama-110m, say, or RUN.h5", .argument = "RUN.h5"},
     {"prompt-tokens", WG_SETTING_INTEGER, WG__AT(prompt_tokens), .low = 1, .high = MAX_TOKENS,
      .standard = "128", .argument = "N", .help = "Read a prompt of N tokens first"},

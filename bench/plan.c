@@ -30,6 +30,8 @@
 #include "cli/output.h"
 #include "tensor/easy.h"
 #include "train/trainer.h"
+#include "optim/internal.h"
+#include "train/internal.h"
 
 extern char **environ;
 
@@ -76,7 +78,7 @@ static const wg_setting options[] = {
      .help = "0 to 2, as `pretrain --zero'"},
     {"communication-dtype", WG_SETTING_CHOICE, WG__AT(bf16), .choice = wg__product_dtype_name,
      .standard = "\"f32\"", .argument = "TYPE", .help = "f32 or bf16, as `pretrain'"},
-    {"optimizer", WG_SETTING_TEXT, WG__AT(workload.rule), .choice = wg_optimizer_name,
+    {"optimizer", WG_SETTING_TEXT, WG__AT(workload.rule), .choice = wg__optimizer_name,
      .argument = "NAME", .help = "As `pretrain' (default: that of the preset, or adamw)"},
     {"tokens", WG_SETTING_NUMBER, WG__AT(tokens), .low = 1, .high = 1e18, .standard = "1e9",
      .argument = "N", .help = "Tell the hours that so many tokens of training take"},
@@ -238,7 +240,7 @@ static int measure_at_once(wg_group *group, wg__workload *w, measured *found) {
         return -1;
     found->beside = wg_group_size(group) - 1;
     double seconds[] = {found->forward, found->backward, found->step};
-    if (wg_group_max(group, WG_GROUP_F64, 3, seconds) < 0)
+    if (wg__group_max(group, WG_GROUP_F64, 3, seconds) < 0)
         return -1;
     found->forward = seconds[0];
     found->backward = seconds[1];
@@ -270,7 +272,7 @@ static int measure_exchange(const wg__workload *w, together *found) {
     if (status < 0)
         return -1;
     found->exchange = wg__median(REPEATS, times);
-    return wg_group_max(group, WG_GROUP_F64, 1, &found->exchange);
+    return wg__group_max(group, WG_GROUP_F64, 1, &found->exchange);
 }
 
 /* A training of the workload's batch, and when rank 0 heard of each step. */
@@ -414,7 +416,7 @@ static void plan_exchange(const arguments *a, const measured *m, const together 
         p->sent * sharing / (1e9 * a->bandwidth) + pieces * 2 * ceil(log2(n)) * 1e-6 * a->latency;
 }
 
-/* As wg_trainer_memory counts. */
+/* As wg__trainer_memory counts. */
 static void plan_memory(const arguments *a, const measured *m, planned *p) {
     const double n = (double)p->ranks, all = m->weights;
     const double bucket =
@@ -541,7 +543,7 @@ static int choose_machine(arguments *a) {
     const int64_t fit = cores > a->threads ? cores / a->threads : 1;
     if (wg_group_size(group) > 1 && a->on_machine == 0) { /* those of mpirun beside rank 0 */
         char first[320] = "";
-        const char *own = strstr(wg_group_name(group), " on ");
+        const char *own = strstr(wg__group_name(group), " on ");
         snprintf(first, sizeof first, "%s", own ? own : "");
         if (wg_group_broadcast(group, 0, sizeof first, first) < 0)
             return -1;

@@ -10,15 +10,18 @@
 #include "base/alloc.h"
 #include "tensor/kernels.h"
 #include "tensor/profile.h"
+#include "base/internal.h"
+#include "models/internal.h"
+#include "tensor/internal.h"
 
 enum { MAX_SIZE = 1 << 24, MAX_STEPS = 1000000, WARM_UP = 2 };
 
 #define WORKLOAD(member) offsetof(wg__workload, member)
 
 static const wg_setting workload_rows[] = {
-    {"model", WG_SETTING_TEXT, WORKLOAD(model), .word = true, .choice = wg_model_preset_name,
+    {"model", WG_SETTING_TEXT, WORKLOAD(model), .word = true, .choice = wg__model_preset_name,
      .missing = "which model? bert-mini, or gpt, say"},
-    {"preset", WG_SETTING_TEXT, WORKLOAD(preset), .choice = wg_model_preset_name,
+    {"preset", WG_SETTING_TEXT, WORKLOAD(preset), .choice = wg__model_preset_name,
      .argument = "NAME", .help = "The size of the model (default: one of MODEL's)"},
     {"batch", WG_SETTING_INTEGER, WORKLOAD(batch), .low = 1, .high = MAX_SIZE, .argument = "N",
      .help = "Sequences in a batch (default: the preset's)"},
@@ -70,13 +73,13 @@ static int time_steps(const arguments *a, wg__workload *w, timing *found) {
     if (wg__profiling_begin(&a->profiling) < 0)
         return -1;
     const int64_t allocations = wg_alloc_get_stats().system_allocations;
-    const double flops = wg_product_flops();
+    const double flops = wg__counted_product_flops();
     for (int64_t i = 0; i < a->steps && !wg_error_pending(); i++) {
         const double start = wg__now();
         found->loss = wg__workload_step(w);
         found->seconds[i] = wg__now() - start;
     }
-    found->product_flops = (wg_product_flops() - flops) / (double)a->steps;
+    found->product_flops = (wg__counted_product_flops() - flops) / (double)a->steps;
     found->allocations = wg_alloc_get_stats().system_allocations - allocations;
     found->max_rss = max_rss();
     return wg_error_pending() ? -1 : wg__profiling_end(&a->profiling);
@@ -88,7 +91,7 @@ static int measure(const arguments *a, wg__workload *w, timing *found) {
     double before, after;
     if (wg__measure_sgemm(&before) < 0)
         return -1;
-    wg_alloc_trim();
+    wg__alloc_trim();
     if (time_steps(a, w, found) < 0 || wg__measure_sgemm(&after) < 0)
         return -1;
     found->sgemm_flops = (before + after) / 2;
@@ -104,7 +107,7 @@ static void report(const arguments *a, const wg__workload *w, timing *found) {
         "preset", w->preset, "parameters", (json_int_t)wg_module_parameter_count(w->module),
         "batch", (json_int_t)w->batch, "seq", (json_int_t)w->sequence, "dtype",
         wg_dtype_name(w->dtype), "recompute", w->recompute, "threads", wg_threads(), "kernels",
-        w->dtype == WG_BF16 ? wg_kernels_in_use().bf16 : wg_kernels_in_use().vectors, "steps",
+        w->dtype == WG_BF16 ? wg__kernels_in_use().bf16 : wg__kernels_in_use().vectors, "steps",
         (json_int_t)a->steps, "ms_per_step", 1e3 * step, "min_ms", 1e3 * found->seconds[0],
         "max_ms", 1e3 * found->seconds[a->steps - 1], "tokens_per_s", (double)w->tokens / step,
         "gflops", 1e-9 * flops, "sgemm_peak_gflops", 1e-9 * found->sgemm_flops, "share_of_peak",

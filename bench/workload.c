@@ -10,6 +10,8 @@
 
 #include "base/suggest.h"
 #include "tensor/easy.h"
+#include "models/internal.h"
+#include "optim/internal.h"
 
 #define WHERE "bench"
 
@@ -29,7 +31,7 @@ static const char *name_at(const void *context, int index) {
     for (; wg_model_type_at(types); types++)
         if (types == index)
             return wg_model_type_at(types)->name;
-    return wg_model_preset_name(index - types);
+    return wg__model_preset_name(index - types);
 }
 
 /* The model, its preset and sizes: those that peers are measured with, and small ones. The mlp is
@@ -51,7 +53,7 @@ static int find(wg__workload *w) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "there is no model '%s'; there are%s mlp, and the presets of each%s",
                        w->model, names,
-                       wg_suggestion(suggestion, sizeof suggestion, w->model, name_at, NULL));
+                       wg__suggestion(suggestion, sizeof suggestion, w->model, name_at, NULL));
     if (!w->type)
         w->preset = "mlp-32";
     const wg_model_preset *preset = w->type ? find_preset(w->type, w->preset) : &mlp;
@@ -249,9 +251,9 @@ static wg_tensor *model_loss(wg__workload *w) {
 static const char *named_optimizer(const char *settings) {
     json_t *object = settings ? json_loads(settings, 0, NULL) : NULL;
     const char *name = json_string_value(json_object_get(object, "optimizer")), *found = NULL;
-    for (int i = 0; name && wg_optimizer_name(i); i++)
-        if (strcmp(wg_optimizer_name(i), name) == 0)
-            found = wg_optimizer_name(i);
+    for (int i = 0; name && wg__optimizer_name(i); i++)
+        if (strcmp(wg__optimizer_name(i), name) == 0)
+            found = wg__optimizer_name(i);
     json_decref(object);
     return found;
 }

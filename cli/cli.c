@@ -26,7 +26,7 @@ static const char *name_by_index(const void *name, int index) {
 
 const char *wg__cli_suggestion(char *text, size_t size, const char *typed,
                                const char *(*name)(int index)) {
-    return wg_suggestion(text, size, typed, name_by_index, &name);
+    return wg__suggestion(text, size, typed, name_by_index, &name);
 }
 
 const char *wg__cli_names(char *list, size_t size, const char *(*name)(int index)) {
@@ -74,7 +74,7 @@ wg_group *wg__cli_group(void) {
 }
 
 void wg__cli_use_threads(int threads) {
-    const int share = threads ? threads : wg_group_threads(group);
+    const int share = threads ? threads : wg__group_threads(group);
     if (share)
         wg_set_threads(share);
 }
@@ -125,11 +125,11 @@ int wg__cli_agree(int argc, char **argv) {
         snprintf(text + used, sizeof text - used, "%s%s", i ? " " : "", argv[i]);
         found = wg__hash(found, argv[i], strlen(argv[i]) + 1);
     }
-    if (wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
-        wg_group_agree(group, "the command", text) < 0)
+    if (wg__group_agree(group, "the version of Wengert", wg_version()) < 0 ||
+        wg__group_agree(group, "the command", text) < 0)
         return -1;
     snprintf(text, sizeof text, "fingerprint %016llx", (unsigned long long)found);
-    return wg_group_agree(group, "the command's latter part", text);
+    return wg__group_agree(group, "the command's latter part", text);
 }
 
 int wg__cli_agree_on_file(const char *path) {
@@ -155,7 +155,7 @@ int wg__cli_agree_on_file(const char *path) {
     snprintf(text, sizeof text, "%lld bytes, fingerprint %016llx", (long long)length,
              (unsigned long long)found);
     snprintf(what, sizeof what, "the contents of %.128s", path);
-    return wg_group_agree(group, what, text);
+    return wg__group_agree(group, what, text);
 }
 
 int wg__cli_agree_on_files(const char *first, const wg_setting_list *others) {
@@ -225,7 +225,7 @@ static bool share_leaving(bool leaves) {
         wg_error_clear();
         return true;
     }
-    if (wg_group_max(group, WG_GROUP_F64, 1, &any) < 0)
+    if (wg__group_max(group, WG_GROUP_F64, 1, &any) < 0)
         wg_error_clear();
     return any > 0;
 }

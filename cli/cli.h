@@ -11,7 +11,7 @@
 
 #include "base/api.h"
 #include "base/group.h"
-#include "io/settings.h"
+#include "io/config.h"
 
 typedef struct wg__verb {
     const char *name;
@@ -36,7 +36,7 @@ const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *tabl
 
 enum { WG__EXIT_USAGE = 2 };
 
-/* wg_suggestion of names by index alone: "; did you mean 'NAME'?" or "". */
+/* wg__suggestion of names by index alone: "; did you mean 'NAME'?" or "". */
 const char *wg__cli_suggestion(char *text, size_t size, const char *typed,
                                const char *(*name)(int index));
 

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "data/dataset/corpus_check.h"
 #include "data/dataset/dataset.h"
+#include "data/internal.h"
 
 typedef struct arguments {
     const char *job;
@@ -188,7 +189,7 @@ static int check(const arguments *a) {
         return wg__cli_fail_pending();
     const wg_corpus_check_options how = {.held_out = a->held_out, .tokenizer = tokenizer};
     wg_corpus_report report;
-    const int status = wg_corpus_check((int)a->texts.count, a->texts.items, &how, &report);
+    const int status = wg__corpus_check((int)a->texts.count, a->texts.items, &how, &report);
     wg_tokenizer_free(tokenizer);
     if (status < 0)
         return wg__cli_fail_pending();
@@ -210,7 +211,7 @@ static bool is_worth_reading(int count, const char *const *paths) {
     for (int i = 0; i < count; i++) {
         struct stat file;
         if (stat(paths[i], &file) != 0 || !S_ISREG(file.st_mode) ||
-            wg_dataset_is_token_file(paths[i]))
+            wg__dataset_is_token_file(paths[i]))
             return false;
         bytes += file.st_size;
     }
@@ -228,7 +229,7 @@ void wg__corpus_warn(int count, const char *const *paths, const char *held_out) 
     wg_corpus_check_options how = {.held_out = held_out};
     if (held_out && !is_worth_reading(1, &held_out))
         how.held_out = NULL;
-    if (!is_worth_reading(count, paths) || wg_corpus_check(count, paths, &how, &r) < 0) {
+    if (!is_worth_reading(count, paths) || wg__corpus_check(count, paths, &how, &r) < 0) {
         wg_error_clear();
         return;
     }

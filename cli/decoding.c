@@ -8,6 +8,7 @@
 #include "io/checkpoint/checkpoint.h"
 #include "io/config.h"
 #include "io/weights/weights.h"
+#include "models/internal.h"
 
 /* ---- Drawing ---- */
 
@@ -53,17 +54,17 @@ bool wg__drawing_given(const wg__drawing *d) {
 
 static int take_number(wg__drawing *d, wg_config *config, const char *name, double *value,
                        const void *member) {
-    if (wg__cli_given(member) || !wg_config_has(config, name))
+    if (wg__cli_given(member) || !wg__config_has(config, name))
         return 0;
     d->published = true;
-    return wg_config_number(config, name, value);
+    return wg__config_number(config, name, value);
 }
 
 /* Refuses a setting of the file that is 0 or less, as Hugging Face's `generate` does. Without this
  * check a 0 would count as not given. */
 static int check_above_zero(wg_config *config, const char *name) {
     double value = 1;
-    if (wg_config_number(config, name, &value) < 0)
+    if (wg__config_number(config, name, &value) < 0)
         return -1;
     return value > 0 ? 0
                      : wg_fail(WG_ERROR_ARGUMENT, "generation_config.json",
@@ -78,10 +79,10 @@ static int take_config(wg__drawing *d, wg_config *config) {
     double top_k = (double)s->top_k;
     if (check_above_zero(config, "repetition_penalty") < 0 ||
         check_above_zero(config, "max_new_tokens") < 0 ||
-        wg_config_boolean(config, "do_sample", &samples) < 0 ||
+        wg__config_boolean(config, "do_sample", &samples) < 0 ||
         take_number(d, config, "repetition_penalty", &s->repetition_penalty,
                     &s->repetition_penalty) < 0 ||
-        wg_config_integer(config, "max_new_tokens", &d->usual_tokens) < 0)
+        wg__config_integer(config, "max_new_tokens", &d->usual_tokens) < 0)
         return -1;
     if (!samples) {
         d->published = true;
@@ -94,10 +95,10 @@ static int take_config(wg__drawing *d, wg_config *config) {
         take_number(d, config, "top_p", &s->top_p, &s->top_p) < 0 ||
         take_number(d, config, "min_p", &s->min_p, &s->min_p) < 0)
         return -1;
-    if (s->top_p == 0 && wg_config_has(config, "top_p"))
+    if (s->top_p == 0 && wg__config_has(config, "top_p"))
         s->top_p = WG_ZERO;
     s->top_k = top_k >= 0 && top_k <= INT32_MAX ? (int64_t)top_k : 0;
-    return wg_sampling_validate(s);
+    return wg__sampling_validate(s);
 }
 
 int wg__drawing_take(wg__drawing *drawing, const char *path) {
@@ -106,9 +107,9 @@ int wg__drawing_take(wg__drawing *drawing, const char *path) {
                      ? wg_checkpoint_get_text(file, WG_GENERATION_CONFIG)
                      : NULL;
     wg_checkpoint_close(file);
-    wg_config *config = text ? wg_config_parse(text, "generation_config.json") : NULL;
+    wg_config *config = text ? wg__config_parse(text, "generation_config.json") : NULL;
     const int status = config ? take_config(drawing, config) : wg_error_pending() ? -1 : 0;
-    wg_config_free(config);
+    wg__config_free(config);
     wg_text_free(text);
     return status;
 }

@@ -17,6 +17,9 @@
 #include "cli/output.h"
 #include "io/checkpoint/checkpoint.h"
 #include "tensor/kernels.h"
+#include "base/internal.h"
+#include "io/internal.h"
+#include "tensor/internal.h"
 
 #define GIB 0x1p30
 
@@ -63,7 +66,7 @@ static json_t *processor(json_t *advice) {
 }
 
 static json_t *kernels(json_t *advice) {
-    const wg_kernels used = wg_kernels_in_use();
+    const wg_kernels used = wg__kernels_in_use();
     if (strcmp(used.vectors, "base") == 0)
         advise(advice,
                "kernels for any processor are in use, a fraction as fast as those for AVX2 and "
@@ -116,7 +119,7 @@ static json_t *threads(json_t *advice) {
 static json_t *memory(json_t *advice) {
     const char *pages = wg__huge_pages_mode();
     const double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE),
-                 available = fmin((double)wg_memory_available(), total);
+                 available = fmin((double)wg__memory_available(), total);
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
     getrlimit(RLIMIT_AS, &limit);
     if (strcmp(pages, "never") == 0)
@@ -160,7 +163,7 @@ static json_t *files(json_t *advice) {
     if (!plots)
         advise(advice,
                "there is no gnuplot, which `wengert plot' runs (Debian package gnuplot-nox)");
-    return json_pack("{s:s, s:s, s:f, s:b}", "hdf5", wg_checkpoint_library(), "temporary folder",
+    return json_pack("{s:s, s:s, s:f, s:b}", "hdf5", wg__checkpoint_library(), "temporary folder",
                      folder, "free GiB there", room < 0 ? 0 : room / GIB, "gnuplot", plots);
 }
 

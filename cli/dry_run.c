@@ -14,6 +14,8 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "tensor/profile.h"
+#include "tensor/internal.h"
+#include "train/internal.h"
 
 /* The first step warms up: it makes the optimizer's state. */
 enum { WARM_UP = 1, TIMED = 2, STEPS = WARM_UP + TIMED };
@@ -37,14 +39,14 @@ static void listen(const wg_train_report *report, void *context) {
         return;
     m->steps++;
     if (m->steps == WARM_UP) {
-        m->flops = wg_product_flops();
+        m->flops = wg__counted_product_flops();
         m->begun = wg__now();
     } else {
         m->tokens += report->metrics->tokens;
     }
     if (m->steps == STEPS || report->step == report->total) {
         m->seconds = wg__now() - m->begun;
-        m->flops = wg_product_flops() - m->flops;
+        m->flops = wg__counted_product_flops() - m->flops;
         m->done = 1;
     }
 }
@@ -72,11 +74,11 @@ static int run_steps(wg__dry_run_plan *plan, measurement *m, costs *found) {
     plan->optimizer = NULL;
     if (!trainer)
         return -1;
-    wg_alloc_reset_peak();
+    wg__alloc_reset_peak();
     const int outcome = wg_trainer_run(trainer);
     const wg_alloc_stats stats = wg_alloc_get_stats();
     const wg_model_costs costs = wg_model_costs_of(&plan->training->model);
-    wg_trainer_memory(trainer, &found->state, &found->gradients);
+    wg__trainer_memory(trainer, &found->state, &found->gradients);
     found->weights = costs.weight_bytes;
     found->weight_count = costs.parameters;
     found->peak = stats.peak_bytes;
@@ -132,7 +134,7 @@ int wg__dry_run(wg__dry_run_plan *plan) {
     for (size_t i = 0; i < row_count; i++)
         printf("        %-30s %10s\n", rows[i].name, wg__bytes((double)rows[i].bytes).text);
     printf("        %-30s %10s\n", "(free on this machine)",
-           wg__bytes((double)wg_memory_available()).text);
+           wg__bytes((double)wg__memory_available()).text);
     printf("text    %s tokens, %lld batches of %lld x %lld an epoch\n",
            wg__count(epoch_tokens).text, (long long)epoch_batches, (long long)training->setup.batch,
            (long long)training->setup.sequence);

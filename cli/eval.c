@@ -5,6 +5,7 @@
 #include "cli/decoding.h"
 #include "cli/output.h"
 #include "data/score/score.h"
+#include "base/internal.h"
 
 /* Seconds that a rank waits for the others when all have the model and the text. */
 enum { TIMEOUT = 600 };
@@ -150,7 +151,7 @@ static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metr
     wg_training *training = text || setup.held_out_path ? wg_training_new(objective, &setup) : NULL;
     int status = wg_group_check(setup.group, training ? 0 : -1);
     if (status == 0) {
-        wg_group_set_timeout(setup.group, TIMEOUT);
+        wg__group_set_timeout(setup.group, TIMEOUT);
         status = wg_training_evaluate(training, metrics);
     }
     wg_training_free(training);
@@ -196,7 +197,7 @@ int wg__verb_eval(int argc, char **argv) {
         .check = check,
     };
     wg__cli_read(&usage, argc, argv);
-    wg_group_set_timeout(wg__cli_group(), 0); /* one rank may take long to read its text */
+    wg__group_set_timeout(wg__cli_group(), 0); /* one rank may take long to read its text */
     if (wg__cli_agree(argc, argv) < 0)
         return wg__cli_fail_pending();
     if (a.suite && wg_group_size(wg__cli_group()) > 1)

@@ -14,6 +14,7 @@
 #include "models/model.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "gradcheck/internal.h"
 
 /* An op, a layer or a model to check: exactly one of the three pointers is not NULL. */
 typedef struct subject {
@@ -28,9 +29,9 @@ static const char *checked_name(int index) {
     int layers = 0;
     if (index < wg_op_count())
         return wg_op_at(index)->name;
-    for (index -= wg_op_count(); wg_gradcheck_layer_at(layers); layers++)
+    for (index -= wg_op_count(); wg__gradcheck_layer_at(layers); layers++)
         if (layers == index)
-            return wg_gradcheck_layer_at(layers)->name;
+            return wg__gradcheck_layer_at(layers)->name;
     const wg_model_type *model = wg_model_type_at(index - layers);
     return model ? model->name : NULL;
 }
@@ -87,7 +88,7 @@ static bool is_path(const char *text) {
 static void add_library(arguments *a, const char *path) {
     const wg_op *const *ops;
     const wg_module_example *const *examples;
-    if (wg_gradcheck_library_open(path, &ops, &examples) < 0)
+    if (wg__gradcheck_library_open(path, &ops, &examples) < 0)
         exit(wg__cli_fail_pending());
     for (; *ops; ops++)
         add_subject(a, (subject){.op = *ops});
@@ -104,9 +105,9 @@ static void add(arguments *a, const char *name) {
     wg_error_clear();
     if (op)
         add_subject(a, (subject){.op = op});
-    for (int i = 0; wg_gradcheck_layer_at(i); i++)
-        if (strcmp(wg_gradcheck_layer_at(i)->name, name) == 0)
-            add_subject(a, (subject){.example = wg_gradcheck_layer_at(i), .is_layer = true});
+    for (int i = 0; wg__gradcheck_layer_at(i); i++)
+        if (strcmp(wg__gradcheck_layer_at(i)->name, name) == 0)
+            add_subject(a, (subject){.example = wg__gradcheck_layer_at(i), .is_layer = true});
     if (model)
         add_subject(a, (subject){.model = model});
     if (a->count == before)
@@ -194,7 +195,7 @@ static void print_row(const finding *found) {
            orders[report->order], report->forward ? "yes" : "-", report->samples, report->variants,
            (long long)report->compared, (long long)report->kinks, error, verdict_of(found));
     if (!report->passed)
-        printf(": %s", wg_diagnosis_words(report->diagnosis));
+        printf(": %s", wg__diagnosis_words(report->diagnosis));
     else if (no_gradient_of(found))
         printf(": %s", no_gradient_of(found));
     putchar('\n');
@@ -545,7 +546,7 @@ static int draw_all(const arguments *a) {
 /* ---- --list: the table of ops ---- */
 
 static const char *kind_of(const wg_op *op) {
-    if (wg_op_is_composite(op))
+    if (wg__op_is_composite(op))
         return "composite";
     if (op->vjp && op->decompose)
         return "fused";

@@ -15,6 +15,9 @@
 #include "formats/weights_files.h"
 #include "models/model.h"
 #include "train/trainer.h"
+#include "formats/internal.h"
+#include "io/internal.h"
+#include "models/internal.h"
 
 typedef struct arguments {
     const char *path;
@@ -35,14 +38,14 @@ static void read_tensors(const wg_weights *file, json_t *object) {
     json_t *rows = json_array();
     json_int_t numbers = 0;
     for (int64_t i = 0; i < wg_weights_count(file); i++) {
-        const wg_spec *spec = wg_weights_spec(file, i);
-        json_t *row = wg__tensor_row(wg_weights_name(file, i), wg_weights_stored(file, i),
-                                     spec->ndim, spec->shape, wg_weights_stored_bytes(file, i));
+        const wg_spec *spec = wg__weights_spec(file, i);
+        json_t *row = wg__tensor_row(wg_weights_name(file, i), wg__weights_stored(file, i),
+                                     spec->ndim, spec->shape, wg__weights_stored_bytes(file, i));
         numbers += json_integer_value(json_object_get(row, "numbers"));
         json_array_append_new(rows, row);
     }
-    json_object_set_new(object, "format", json_string(wg_weights_format(file)));
-    json_object_set_new(object, "bytes", json_integer(wg_weights_file_bytes(file)));
+    json_object_set_new(object, "format", json_string(wg__weights_format_name(file)));
+    json_object_set_new(object, "bytes", json_integer(wg__weights_file_bytes(file)));
     json_object_set_new(object, "parameters", json_integer(numbers));
     json_object_set_new(object, "tensors", rows);
 }
@@ -52,7 +55,7 @@ static void read_tensors(const wg_weights *file, json_t *object) {
 /* A configuration of a type that is not known has no costs. */
 static void read_costs(const char *config, json_t *object) {
     wg_model_costs costs;
-    if (wg_model_costs_of_config(config, &costs) < 0) {
+    if (wg__model_costs_of_config(config, &costs) < 0) {
         wg_error_clear();
         return;
     }
@@ -67,7 +70,7 @@ static void read_costs(const char *config, json_t *object) {
 }
 
 static int read_config(const arguments *a, const wg_weights *file, json_t *object) {
-    char *text = wg_weights_find_config(file, a->path);
+    char *text = wg__weights_find_config(file, a->path);
     json_t *config = text ? json_loads(text, 0, NULL) : NULL;
     if (text && !config)
         wg_fail(WG_ERROR_FORMAT, "info", "the configuration of %s is no JSON", a->path);
@@ -82,7 +85,7 @@ static int read_config(const arguments *a, const wg_weights *file, json_t *objec
 /* ---- The tokenizer, metadata, training ---- */
 
 static int read_tokenizer(const arguments *a, const wg_weights *file, json_t *object) {
-    wg_tokenizer *tokenizer = wg_weights_find_tokenizer(file, a->path);
+    wg_tokenizer *tokenizer = wg__weights_find_tokenizer(file, a->path);
     if (tokenizer)
         json_object_set_new(object, "tokenizer",
                             json_pack("{s:s, s:I}", "kind", wg_tokenizer_kind(tokenizer), "tokens",
@@ -175,12 +178,12 @@ static int read_all(const arguments *a, json_t *object) {
     int status = read_config(a, file, object);
     if (status == 0)
         status = read_tokenizer(a, file, object);
-    const char *metadata = wg_weights_metadata(file);
+    const char *metadata = wg__weights_metadata(file);
     json_t *found = metadata ? json_loads(metadata, 0, NULL) : NULL;
     if (json_object_size(found) > 0)
         json_object_set(object, "metadata", found);
     json_decref(found);
-    if (status == 0 && strcmp(wg_weights_format(file), "hdf5") == 0)
+    if (status == 0 && strcmp(wg__weights_format_name(file), "hdf5") == 0)
         status = read_run(a, object);
     wg_weights_close(file);
     return status;

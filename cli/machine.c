@@ -12,6 +12,7 @@
 #include "tensor/profile.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
+#include "tensor/internal.h"
 
 /* Of the copy; of products up to so many, and so few where they take longer than a while. */
 enum { REPEATS = 7, MOST_PRODUCTS = 15, LEAST_PRODUCTS = 3 };
@@ -236,15 +237,15 @@ int wg__profiling_begin(const wg__profiling *profiling) {
 }
 
 static void print_table(const wg__machine *machine) {
-    const double total = wg_profile_seconds();
+    const double total = wg__profile_seconds();
     double rest = total;
     fprintf(stderr,
             "profile of %.3f s; %d threads, sgemm %.1f GFLOP/s, memory %.1f GB/s\n"
             "%-24s %-8s %8s %11s %8s %8s %7s  %s\n",
             total, machine->threads, 1e-9 * machine->sgemm_flops, 1e-9 * machine->bandwidth, "op",
             "", "calls", "ms", "share", "GFLOP/s", "GB/s", "share of roof");
-    for (int i = 0; i < wg_profile_rows(); i++) {
-        const wg_profile_row *row = wg_profile_row_at(i);
+    for (int i = 0; i < wg__profile_rows(); i++) {
+        const wg_profile_row *row = wg__profile_row_at(i);
         char flops[32] = "-", bytes[32] = "-";
         /* What the row would take if nothing but multiplying, or nothing but memory, cost time. */
         const double computing = row->flops / machine->sgemm_flops,
@@ -254,7 +255,7 @@ static void print_table(const wg__machine *machine) {
         if (row->bytes > 0)
             snprintf(bytes, sizeof bytes, "%.1f", 1e-9 * row->bytes / row->seconds);
         fprintf(stderr, "%-24s %-8s %8lld %11.2f %6.1f %% %8s %7s", row->name,
-                wg_profile_kind_name(row->kind), (long long)row->calls, 1e3 * row->seconds,
+                wg__profile_kind_name(row->kind), (long long)row->calls, 1e3 * row->seconds,
                 100 * row->seconds / total, flops, bytes);
         if (computing > 0 || moving > 0)
             fprintf(stderr, "  %.2f of %s", fmax(computing, moving) / row->seconds,
@@ -271,7 +272,7 @@ int wg__profiling_end(const wg__profiling *profiling) {
     int64_t lost;
     wg_profile_end();
     int status = profiling->trace ? wg_trace_write(profiling->trace) : 0;
-    if (status == 0 && wg_profile_events(&lost) > 0 && lost > 0)
+    if (status == 0 && wg__profile_events(&lost) > 0 && lost > 0)
         wg__cli_note("%s holds the first of the run; %lld ops more had no room", profiling->trace,
                      (long long)lost);
     if (status == 0 && profiling->table) {
@@ -279,6 +280,6 @@ int wg__profiling_end(const wg__profiling *profiling) {
         if (status == 0)
             print_table(&machine);
     }
-    wg_profile_free();
+    wg__profile_free();
     return status;
 }

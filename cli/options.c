@@ -17,6 +17,7 @@
 #include "config.h"
 #include "models/model.h"
 #include "tensor/quantize.h"
+#include "models/internal.h"
 
 static const char *program; /* "wengert fill" */
 
@@ -228,7 +229,7 @@ static const wg_setting *find_option(const wg_settings *settings, const char *wo
         return begun;
     snprintf(typed, sizeof typed, "%s%.*s", is_long ? "" : "-", (int)strcspn(word, "="), word);
     wg__cli_misuse("unrecognized option '%s'%s", word,
-                   wg_suggestion(suggestion, sizeof suggestion, typed, option_name, settings));
+                   wg__suggestion(suggestion, sizeof suggestion, typed, option_name, settings));
 }
 
 /* A line that is being split. With --complete its last word is left. */
@@ -303,7 +304,7 @@ static void offer_values(const wg_setting *row, const char *typed, const char *m
     const wg_model_type *type = model ? wg_model_type_find(model) : NULL;
     const char *name;
     wg_error_clear();
-    if (row->choice == wg_model_preset_name && type)
+    if (row->choice == wg__model_preset_name && type)
         for (const wg_model_preset *preset = type->presets; preset->name; preset++)
             offer(preset->name, NULL, typed);
     else
@@ -438,7 +439,7 @@ const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *tabl
         char suggestion[96];
         wg__cli_misuse(
             "there is no %s '%s'%s", table->noun, typed,
-            wg_suggestion(suggestion, sizeof suggestion, typed, verb_name, table->verbs));
+            wg__suggestion(suggestion, sizeof suggestion, typed, verb_name, table->verbs));
     }
     wg__cli_end_reading();
     snprintf(name, sizeof name, "%s %s", table->prefix, verb->name);

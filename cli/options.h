@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "io/settings.h"
+#include "io/config.h"
 
 /* What a command takes. */
 typedef struct wg__usage {

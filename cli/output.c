@@ -8,6 +8,7 @@
 
 #include "base/internal.h"
 #include "cli/cli.h"
+#include "train/internal.h"
 
 /* ---- Progress ---- */
 
@@ -39,7 +40,7 @@ void wg__progress_report(const wg_train_report *report, void *context) {
         fprintf(stderr, "step %lld/%lld  held out:", step, total);
     for (int i = 0; evaluation && i < evaluation->count; i++)
         fprintf(stderr, "  %s %.4f", evaluation->metrics[i].name,
-                wg_metric_value(&evaluation->metrics[i]));
+                wg__metric_value(&evaluation->metrics[i]));
     if (evaluation)
         fputc('\n', stderr);
     if (due || (evaluation && progress->is_terminal)) {

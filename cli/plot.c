@@ -125,7 +125,7 @@ static int check_metric(const picture_plan *plan, const char *metric) {
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
                  metric_name(first, i));
     return wg__cli_fail("%s has no metric '%s'; it has %s%s", first->path, metric, names,
-                        wg_suggestion(suggestion, sizeof suggestion, metric, metric_name, first));
+                        wg__suggestion(suggestion, sizeof suggestion, metric, metric_name, first));
 }
 
 static int plan_panels(picture_plan *plan) {

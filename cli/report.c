@@ -16,6 +16,7 @@
 #include "cli/decoding.h"
 #include "nn/attention.h"
 #include "tensor/easy.h"
+#include "nn/internal.h"
 
 typedef struct arguments {
     const char *run, *out, *text, *corpus;
@@ -416,9 +417,9 @@ static int write_attention(const report *r) {
     float *vector = wg__cli_calloc((size_t)wg_model_sizes_of(model).width, sizeof *vector);
     int status = write_tokens(r, model->type->shape == WG_ENCODER);
     if (status == 0) {
-        wg_watch_attention(watch_attention, (void *)r);
+        wg__watch_attention(watch_attention, (void *)r);
         status = wg_embed_texts(model, r->trained.tokenizer, NULL, 1, &source, vector);
-        wg_watch_attention(NULL, NULL);
+        wg__watch_attention(NULL, NULL);
     }
     free(vector);
     return status;

@@ -13,6 +13,11 @@
 #include "io/internal.h"
 #include "io/weights/adapter.h"
 #include "optim/optimizer.h"
+#include "data/internal.h"
+#include "models/internal.h"
+#include "nn/internal.h"
+#include "optim/internal.h"
+#include "train/internal.h"
 
 /* Batches in an evaluation during training; the one at the end takes the whole held-out text. */
 enum { EVALUATION_BATCHES = 16 };
@@ -60,7 +65,7 @@ static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size)
         return NULL;
     }
     for (int64_t i = 0; i < corpus->count; i++) {
-        if (!wg_dataset_is_token_file(corpus->items[i]))
+        if (!wg__dataset_is_token_file(corpus->items[i]))
             continue;
         wg_tokenizer *tokenizer = wg_tokenizer_load(corpus->items[i]);
         const int64_t own = tokenizer ? wg_tokenizer_size(tokenizer) : 0;
@@ -84,12 +89,12 @@ static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size)
 static int create_model(wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
     const wg_model_type *type = r->type;
-    wg_config *file = text->config ? wg_config_load(text->config) : NULL;
+    wg_config *file = text->config ? wg__config_load(text->config) : NULL;
     void *config = calloc(1, type->settings.size);
     wg_model_fit fit = {.sequence = r->settings.training.setup.sequence, .file = file};
     int status = !config || (text->config && !file) ? -1 : 0;
     if (status == 0)
-        status = file ? wg_model_config_open(type, file, config)
+        status = file ? wg__model_config_open(type, file, config)
                       : wg_model_preset_config(type, text->preset, config);
     if (status == 0)
         status = wg_model_config_fit(type, config, &fit);
@@ -103,7 +108,7 @@ static int create_model(wg__run *r) {
              0))
         status = -1;
     free(config);
-    wg_config_free(file);
+    wg__config_free(file);
     return status;
 }
 
@@ -147,7 +152,7 @@ static int extend_vocabulary(wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
     const wg_setting_list *corpus = &text->corpus;
     for (int64_t i = 0; i < corpus->count; i++)
-        if (wg_dataset_is_token_file(corpus->items[i]))
+        if (wg__dataset_is_token_file(corpus->items[i]))
             return wg_fail(WG_ERROR_ARGUMENT, corpus->items[i],
                            "--extend-vocab learns tokens from text, and this is a token file; give "
                            "the texts that it was made of");
@@ -197,7 +202,7 @@ static int warn_of_text(const wg__run *r) {
         return 0;
     wg__corpus_warn((int)text->corpus.count, text->corpus.items, text->eval);
     const int64_t unknown =
-        wg_dataset_count(r->text, wg_tokenizer_special(r->tokenizer, WG_TOKEN_UNKNOWN));
+        wg__dataset_count(r->text, wg_tokenizer_special(r->tokenizer, WG_TOKEN_UNKNOWN));
     const double share = (double)unknown / (double)wg_dataset_tokens(r->text);
     if (share > MOST_UNKNOWN)
         wg__cli_note(
@@ -220,7 +225,7 @@ static int load_text(wg__run *r) {
     if (text->eval) {
         const char *const held_out[] = {text->eval, text->eval_target};
         const bool two =
-            kind == WG_TEXT_PAIRS && text->eval_target && !wg_dataset_is_token_file(text->eval);
+            kind == WG_TEXT_PAIRS && text->eval_target && !wg__dataset_is_token_file(text->eval);
         r->text = wg_dataset_load(count, paths, r->tokenizer, &options);
         if (r->text)
             r->held_out = wg_dataset_load(two ? 2 : 1, held_out, r->tokenizer,
@@ -306,19 +311,19 @@ int wg__run_take_note(wg__run *r) {
     else
         text = wg_checkpoint_get_text(file, "/train/note");
     wg_checkpoint_close(file);
-    wg_config *note = wg_config_parse(text, r->out);
+    wg_config *note = wg__config_parse(text, r->out);
     wg_settings *settings = &r->settings.all;
     int64_t stage = 0;
-    if (note && wg_config_integer(note, "zero", &stage) == 0 && stage > 2) {
+    if (note && wg__config_integer(note, "zero", &stage) == 0 && stage > 2) {
         wg__cli_note("the run was begun with --zero 3, which is gone; it goes on with --zero 2");
-        wg_config_set_integer(note, "zero", 2);
+        wg__config_set_integer(note, "zero", 2);
     }
     if (!note || wg__settings_check_fixed(settings, note, r->out) < 0 ||
         wg__settings_take_object(settings, note, WG_SETTING_CHECKPOINT) < 0 ||
-        wg_config_integer(note, "steps", &r->steps_before) < 0)
+        wg__config_integer(note, "steps", &r->steps_before) < 0)
         wg__cli_fail_pending();
     const int status = note && !wg_error_pending() ? 0 : -1;
-    wg_config_free(note);
+    wg__config_free(note);
     wg_text_free(text);
     return status;
 }
@@ -333,9 +338,9 @@ static int64_t product(int64_t a, int64_t b) {
 /* The examples that a run of so many steps takes. */
 static int64_t examples_of(const wg__training_settings *s, int64_t steps) {
     const int64_t ramp = steps < s->trainer.accumulate_ramp ? steps : s->trainer.accumulate_ramp;
-    int64_t batches = product(steps - ramp, wg_trainer_batches(s->trainer.accumulate, 0, 0));
+    int64_t batches = product(steps - ramp, wg__trainer_batches(s->trainer.accumulate, 0, 0));
     for (int64_t step = 0; step < ramp; step++)
-        batches += wg_trainer_batches(s->trainer.accumulate, s->trainer.accumulate_ramp, step);
+        batches += wg__trainer_batches(s->trainer.accumulate, s->trainer.accumulate_ramp, step);
     return product(batches, s->setup.batch);
 }
 
@@ -345,12 +350,12 @@ static int complete_settings(wg__run *r) {
     wg_settings *all = &r->settings.all;
     if (wg__settings_origin(all, &s->trainer.steps) == WG_SETTING_UNSET) {
         const double examples = r->settings.tuning.epochs * (double)r->training->examples,
-                     most = (double)wg_trainer_batches(s->trainer.accumulate, 0, 0);
+                     most = (double)wg__trainer_batches(s->trainer.accumulate, 0, 0);
         double batches = ceil(examples / (double)s->setup.batch);
         for (s->trainer.steps = 0; s->trainer.steps < s->trainer.accumulate_ramp && batches > 0;
              s->trainer.steps++)
-            batches -= (double)wg_trainer_batches(s->trainer.accumulate, s->trainer.accumulate_ramp,
-                                                  s->trainer.steps);
+            batches -= (double)wg__trainer_batches(s->trainer.accumulate,
+                                                   s->trainer.accumulate_ramp, s->trainer.steps);
         const double steps = (double)s->trainer.steps + ceil(fmax(batches, 0) / most);
         s->trainer.steps = (int64_t)fmin(fmax(steps, 1), INT32_MAX);
         wg__settings_decide(all, &s->trainer.steps);
@@ -372,8 +377,8 @@ static int complete_settings(wg__run *r) {
                      "follows that from here on",
                      (long long)steps, (long long)r->steps_before);
     wg_config *note = wg__settings_to_json(all);
-    r->note = wg_config_to_json(note);
-    wg_config_free(note);
+    r->note = wg__config_to_json(note);
+    wg__config_free(note);
     if (r->note && !wg__cli_lacks_memory())
         return 0;
     return wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
@@ -415,9 +420,9 @@ static int open_events(wg__run *r) {
                      ? 0
                      : wg_fail(WG_ERROR_MEMORY, "run", "no memory for the settings");
     if (status == 0)
-        r->events = wg_event_file_open(r->tensorboard, seconds_since_1970());
-    if (!r->events || wg_event_file_text(r->events, "settings/text_summary", text) < 0 ||
-        wg_event_file_end(r->events, wg_trainer_steps(r->trainer), seconds_since_1970()) < 0)
+        r->events = wg__event_file_open(r->tensorboard, seconds_since_1970());
+    if (!r->events || wg__event_file_text(r->events, "settings/text_summary", text) < 0 ||
+        wg__event_file_end(r->events, wg_trainer_steps(r->trainer), seconds_since_1970()) < 0)
         status = -1;
     free(text);
     return status;
@@ -427,7 +432,7 @@ static void add_scalars(wg_event_file *events, const char *group, const wg_metri
     for (int i = 0; i < metrics->count; i++) {
         char tag[WG_METRIC_NAME_SIZE + 16];
         snprintf(tag, sizeof tag, "%s/%s", group, metrics->metrics[i].name);
-        wg_event_file_scalar(events, tag, wg_metric_value(&metrics->metrics[i]));
+        wg__event_file_scalar(events, tag, wg__metric_value(&metrics->metrics[i]));
     }
 }
 
@@ -437,18 +442,18 @@ static void listen(const wg_train_report *report, void *context) {
     wg__progress_report(report, &r->progress);
     if (!r->events)
         return;
-    wg_event_file_scalar(r->events, "train/loss", report->loss);
-    wg_event_file_scalar(r->events, "train/lr", report->learning_rate);
-    wg_event_file_scalar(r->events, "train/grad_norm", report->gradient_norm);
-    wg_event_file_scalar(r->events, "train/tokens_per_s", report->tokens_per_second);
+    wg__event_file_scalar(r->events, "train/loss", report->loss);
+    wg__event_file_scalar(r->events, "train/lr", report->learning_rate);
+    wg__event_file_scalar(r->events, "train/grad_norm", report->gradient_norm);
+    wg__event_file_scalar(r->events, "train/tokens_per_s", report->tokens_per_second);
     add_scalars(r->events, "train", report->metrics);
     if (report->evaluation)
         add_scalars(r->events, "eval", report->evaluation);
-    if (wg_event_file_end(r->events, report->step, seconds_since_1970()) == 0)
+    if (wg__event_file_end(r->events, report->step, seconds_since_1970()) == 0)
         return;
     wg__cli_note("%s; the run goes on without event files", wg_error_pending()->message);
     wg_error_clear();
-    wg_event_file_close(r->events);
+    wg__event_file_close(r->events);
     r->events = NULL;
 }
 
@@ -473,7 +478,7 @@ static wg_trainer_options trainer_options(wg__run *r) {
 }
 
 static wg_optimizer *make_optimizer(const wg__training_settings *s) {
-    return wg_optimizer_new(&(wg_optimizer_choice){.name = wg_optimizer_name(s->optimizer),
+    return wg_optimizer_new(&(wg_optimizer_choice){.name = wg__optimizer_name(s->optimizer),
                                                    .weight_decay = s->weight_decay,
                                                    .momentum = s->momentum,
                                                    .beta1 = s->beta1,
@@ -506,10 +511,10 @@ static int agree_on_command(const wg__run *r) {
     wg_group *group = wg__cli_group();
     wg_config *json = wg__settings_to_json(settings);
     int status = wg_group_check(group, json ? 0 : -1) < 0 ||
-                         wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
-                         wg_group_agree(group, "the command", r->command) < 0 ||
-                         wg_group_agree(group, "--out", r->out) < 0 ||
-                         wg_group_agree(group, "--resume", r->resume ? "given" : "not given") < 0
+                         wg__group_agree(group, "the version of Wengert", wg_version()) < 0 ||
+                         wg__group_agree(group, "the command", r->command) < 0 ||
+                         wg__group_agree(group, "--out", r->out) < 0 ||
+                         wg__group_agree(group, "--resume", r->resume ? "given" : "not given") < 0
                      ? -1
                      : 0;
     for (int p = 0; p < settings->count; p++) {
@@ -521,11 +526,11 @@ static int agree_on_command(const wg__run *r) {
             char option[96];
             char *text = json_dumps(wg__config_value(json, row->name), JSON_ENCODE_ANY);
             snprintf(option, sizeof option, "--%s", row->name);
-            status = wg_group_agree(group, option, text ? text : "not given");
+            status = wg__group_agree(group, option, text ? text : "not given");
             free(text);
         }
     }
-    wg_config_free(json);
+    wg__config_free(json);
     return status;
 }
 
@@ -539,7 +544,7 @@ static int attach_adapters(const wg__run *r) {
         wg_checkpoint *file = wg_checkpoint_open(r->out);
         char *config = file ? wg_checkpoint_get_text(file, "/lora") : NULL;
         if (config)
-            count = wg_lora_attach_config(r->model.module, config, r->out);
+            count = wg__lora_attach_config(r->model.module, config, r->out);
         wg_text_free(config);
         wg_checkpoint_close(file);
         return count < 0 ? -1 : 0;
@@ -606,16 +611,16 @@ static void describe(const wg__run *r) {
             (long long)wg_model_sizes_of(&r->model).vocabulary, of, wg_threads());
     if (r->settings.training.lora)
         fprintf(stderr, "lora   rank %lld on %lld layers; %.0f parameters are trained (%.2g %%)\n",
-                (long long)r->settings.training.lora, (long long)wg_lora_count(r->model.module),
+                (long long)r->settings.training.lora, (long long)wg__lora_count(r->model.module),
                 trained, 100 * trained / all);
     if (ranks > 1 || stage > 0) {
         int64_t moments, gradients;
-        wg_trainer_memory(r->trainer, &moments, &gradients);
+        wg__trainer_memory(r->trainer, &moments, &gradients);
         fprintf(stderr,
                 "memory %.2f MiB of optimizer state and %.2f MiB of gradients a rank%s, beside "
                 "%.2f MiB of trained weights%s\n",
                 (double)moments / mib, (double)gradients / mib, zero,
-                (double)wg_trainer_weight_bytes(r->trainer) / mib, frozen);
+                (double)wg__trainer_weight_bytes(r->trainer) / mib, frozen);
     }
     if (done > 0)
         fprintf(stderr, "run    %s goes on at step %lld of %lld\n", r->out, (long long)done,
@@ -656,8 +661,8 @@ int wg__run_train(wg__run *r) {
     if (wg__cli_leads())
         describe(r);
     wg__listen_for_stop(); /* the signal finishes the step and saves */
-    wg_group_set_timeout(wg__cli_group(), r->timeout);
-    wg_alloc_reset_peak();
+    wg__group_set_timeout(wg__cli_group(), r->timeout);
+    wg__alloc_reset_peak();
     const int outcome = wg_trainer_run(r->trainer);
     r->peak_bytes = wg_alloc_get_stats().peak_bytes;
     wg__progress_end(&r->progress);
@@ -685,7 +690,7 @@ int wg__run_train(wg__run *r) {
                      step, (long long)r->settings.training.trainer.patience, loss, (long long)best,
                      r->best ? ", which is kept in " : "", r->best ? r->best : "");
     }
-    wg_trainer_swap_average(r->trainer);
+    wg__trainer_swap_average(r->trainer);
     return print_results(r);
 }
 
@@ -706,7 +711,7 @@ int wg__run_dry(wg__run *r) {
         .text = r->text,
         .options = trainer_options(r),
         .batches = examples_of(s, s->trainer.steps) / s->setup.batch,
-        .batches_of_full_step = wg_trainer_batches(s->trainer.accumulate, 0, 0),
+        .batches_of_full_step = wg__trainer_batches(s->trainer.accumulate, 0, 0),
         .optimizer = make_optimizer(&r->settings.training),
         .json = r->json,
     };
@@ -714,7 +719,7 @@ int wg__run_dry(wg__run *r) {
 }
 
 void wg__run_clear(wg__run *r) {
-    wg_event_file_close(r->events);
+    wg__event_file_close(r->events);
     wg_trainer_free(r->trainer);
     wg_training_free(r->training);
     wg_dataset_free(r->text);

@@ -22,6 +22,7 @@
 #include "objectives/objective.h"
 #include "train/trainer.h"
 #include "objectives/objective.h"
+#include "optim/internal.h"
 
 typedef struct wg__text_settings {
     const char *preset, *config, *init;
@@ -41,7 +42,7 @@ typedef struct wg__training_settings {
     wg_training_setup setup;    /* batch, sequence and seed */
     wg_trainer_options trainer; /* its numbers; a clip of 0 does not clip */
     int64_t seq_ramp, longest_warmup;
-    int optimizer; /* of wg_optimizer_name */
+    int optimizer; /* of wg__optimizer_name */
     double momentum, beta1, beta2, weight_decay;
     bool recompute, deterministic, keep_best;
     int dtype, communication_dtype; /* of wg__product_dtype_name: of products, of gradients sent */

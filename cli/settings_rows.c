@@ -7,10 +7,12 @@
 #include "cli/decoding.h"
 #include "cli/run.h"
 #include "optim/optimizer.h"
+#include "models/internal.h"
+#include "optim/internal.h"
 
 static const char *schedule_name(int kind) {
-    return wg_schedule_find(wg_schedule_name((wg_schedule_kind)kind)) == kind
-               ? wg_schedule_name((wg_schedule_kind)kind)
+    return wg_schedule_find(wg__schedule_name((wg_schedule_kind)kind)) == kind
+               ? wg__schedule_name((wg_schedule_kind)kind)
                : NULL;
 }
 
@@ -46,7 +48,7 @@ static const wg_setting text_rows[] = {
      .help = "WordPiece, SentencePiece: keep only the N most frequent characters (as many as make "
              "up 99.95 % of the text, of WordPiece at least 1000)"},
     {"preset", WG_SETTING_TEXT, TEXT(preset), .fixed = true, .excludes = "config",
-     .choice = wg_model_preset_name, .heading = "Model:", .argument = "NAME",
+     .choice = wg__model_preset_name, .heading = "Model:", .argument = "NAME",
      .help = "A published or small configuration"},
     {"config", WG_SETTING_FILE, TEXT(config), .fixed = true, .excludes = "preset",
      .argument = "FILE.json", .help = "A published configuration instead of a preset"},
@@ -113,7 +115,7 @@ static const wg_setting training_rows[] = {
      .high = INFINITY, .fixed = true, .argument = "N",
      .help = "Steps in which wsd falls (a tenth of all, at least 1)"},
     {"optimizer", WG_SETTING_CHOICE, TRAINING(optimizer), .fixed = true, .standard = "\"adamw\"",
-     .choice = wg_optimizer_name, .argument = "NAME",
+     .choice = wg__optimizer_name, .argument = "NAME",
      .help = "adamw, adam, adafactor, sgd, lion, or muon: matrices but embeddings by Muon, scaled "
              "to the rate of AdamW, which takes the rest"},
     {"momentum", WG_SETTING_NUMBER, TRAINING(momentum), .high = 1, .optional = true, .fixed = true,

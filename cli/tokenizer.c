@@ -12,6 +12,7 @@
 #include "cli/decoding.h"
 #include "cli/output.h"
 #include "data/tokenizer/tokenizer.h"
+#include "data/internal.h"
 
 #define TOKENIZER_DOC                                                                              \
     "TOKENIZER is what `wengert tokenizer train' wrote, a checkpoint, or a published file: "       \
@@ -100,9 +101,9 @@ static int learn(training *t) {
     const int result = stat(t->out, &status) == 0 && S_ISDIR(status.st_mode)
                            ? wg_tokenizer_export(tokenizer, t->out, &published)
                        : strcmp(kind, "wordpiece") == 0 && ends_in(t->out, ".txt")
-                           ? wg_wordpiece_save(tokenizer, t->out)
+                           ? wg__wordpiece_save(tokenizer, t->out)
                        : strcmp(kind, "sentencepiece") == 0 && ends_in(t->out, ".model")
-                           ? wg_sentencepiece_save(tokenizer, t->out)
+                           ? wg__sentencepiece_save(tokenizer, t->out)
                            : wg_tokenizer_save(tokenizer, t->out);
     wg_tokenizer_free(tokenizer);
     if (result < 0)
@@ -161,7 +162,7 @@ typedef struct use {
 
 /* Loads the tokenizer and calls `work`, which returns 0 or -1, for every text. */
 static int run_use(use *u, int (*work)(const use *u, const char *text)) {
-    u->tokenizer = u->cased ? wg_wordpiece_load(u->path, &(wg_wordpiece_options){.cased = true})
+    u->tokenizer = u->cased ? wg__wordpiece_load(u->path, &(wg_wordpiece_options){.cased = true})
                             : wg_tokenizer_load(u->path);
     if (!u->tokenizer)
         return wg__cli_fail_pending();
@@ -332,7 +333,7 @@ static int pack(const packing *p) {
     wg_tokenizer_free(tokenizer);
     if (!training)
         return wg__cli_fail_pending();
-    const long long documents = wg_dataset_documents(training) + wg_dataset_documents(held_out),
+    const long long documents = wg__dataset_documents(training) + wg__dataset_documents(held_out),
                     tokens = wg_dataset_tokens(training) + wg_dataset_tokens(held_out);
     wg_dataset_free(training);
     wg_dataset_free(held_out);

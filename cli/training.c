@@ -7,6 +7,9 @@
 #include "cli/run.h"
 #include "cli/decoding.h"
 #include "tensor/kernels.h"
+#include "base/internal.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 /* ---- Rows ---- */
 
@@ -118,7 +121,8 @@ static void check_pretrain(const wg__run *r) {
     for (size_t i = 0; text->init && i < sizeof rivals / sizeof rivals[0]; i++)
         if (given(r, &wg__text_rows, text, rivals[i])) /* --init says what these say */
             wg__cli_misuse("--init and --%s exclude each other", rivals[i]);
-    if (takes_pairs(r) && text->eval && !text->eval_target && !wg_dataset_is_token_file(text->eval))
+    if (takes_pairs(r) && text->eval && !text->eval_target &&
+        !wg__dataset_is_token_file(text->eval))
         wg__cli_misuse("--eval takes SOURCE and TARGET, or a token file, for %s", r->type->name);
     check_run(r);
 }
@@ -204,7 +208,7 @@ static void choose_pretraining(wg__run *r, wg__line *line) {
 static int check_verb(const wg__run *r, wg_config *file, const wg_setting_table *others) {
     for (int i = 0; i < others->count; i++) {
         const char *name = others->rows[i].name;
-        bool known = !wg_config_has(file, name);
+        bool known = !wg__config_has(file, name);
         for (int p = 0; p < r->settings.all.count; p++)
             known |= wg__settings_find(r->settings.all.parts[p].table, name) != NULL;
         if (!known)
@@ -217,7 +221,7 @@ static int check_verb(const wg__run *r, wg_config *file, const wg_setting_table 
 }
 
 static int read_file(wg__run *r) {
-    wg_config *file = wg_config_load(r->file);
+    wg_config *file = wg__config_load(r->file);
     const wg_objective *objective;
     int status = wg__settings_take_object(&r->settings.all, file, WG_SETTING_OF_FILE);
     if (status == 0)
@@ -225,17 +229,17 @@ static int read_file(wg__run *r) {
     for (int i = 0; status == 0 && (objective = wg_objective_at(i)); i++)
         status = check_verb(r, file, &objective->settings);
     if (status == 0)
-        status = wg_config_check(file, 0, NULL);
-    wg_config_free(file);
+        status = wg__config_check(file, 0, NULL);
+    wg__config_free(file);
     return status;
 }
 
 /* {"schedule": "cosine"}, what a model or objective wants of a run; NULL: nothing. */
 static void take_record(wg__run *r, const char *json) {
-    wg_config *record = json ? wg_config_parse(json, "record") : NULL;
+    wg_config *record = json ? wg__config_parse(json, "record") : NULL;
     if (record)
         wg__settings_take_object(&r->settings.all, record, WG_SETTING_RECORD);
-    wg_config_free(record);
+    wg__config_free(record);
 }
 
 /* ---- Help ---- */
@@ -268,7 +272,7 @@ static void print_records(const wg_setting *row, FILE *stream, bool finetunes, b
 static void print_pretraining(const wg_setting *row, FILE *stream, bool *any) {
     const wg_model_type *type;
     print_records(row, stream, false, any);
-    for (int t = 0; row->choice == wg_model_preset_name && (type = wg_model_type_at(t)); t++)
+    for (int t = 0; row->choice == wg__model_preset_name && (type = wg_model_type_at(t)); t++)
         for (int i = 0; type->presets[i].name; i++)
             fprintf(stream, "%s%s%s",
                     i > 0   ? ", "
@@ -308,7 +312,7 @@ static void list_tasks(void) {
 static int begin_run(wg__run *r) {
     wg_group *group = wg__cli_group();
     wg__cli_use_threads((int)wg__threads_given);
-    wg_group_set_timeout(group, 0); /* one rank may take long to read its text */
+    wg__group_set_timeout(group, 0); /* one rank may take long to read its text */
     const bool writes = !r->show_batch && !r->dry_run && wg__cli_leads();
     const int code = writes ? wg__run_check_output(r) : 0;
     if (code != 0)
@@ -358,7 +362,7 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
     for (int i = 1; takes_pairs(r) && i < line.count; i++) {
         const wg_setting *before = line.items[i - 1].row;
         if (before && strcmp(before->name, "eval") == 0 && !line.items[i].row &&
-            !wg_dataset_is_token_file(line.items[i - 1].text))
+            !wg__dataset_is_token_file(line.items[i - 1].text))
             line.items[i].row = wg__settings_find(&wg__text_rows, "eval-target");
     }
     s->all.user = r->type ? r->type->name : r->objective->name;
@@ -382,7 +386,7 @@ static int run_verb(wg__run *r, const wg__usage *usage, int argc, char **argv) {
     const wg__text_settings *text = &r->settings.text;
     const wg_model_preset *preset = NULL;
     if (code == 0 && r->type && !r->resume && !text->config && !text->init)
-        preset = wg_model_preset_find(r->type, text->preset);
+        preset = wg__model_preset_find(r->type, text->preset);
     wg_error_clear();
     if (code == 0) {
         take_record(r, r->type ? r->type->training : NULL);

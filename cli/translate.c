@@ -8,6 +8,7 @@
 
 #include "cli/decoding.h"
 #include "cli/output.h"
+#include "base/internal.h"
 
 typedef struct arguments {
     const char *run;
@@ -70,7 +71,7 @@ static int translate(const job *j, int64_t count, char *const *texts, int64_t nu
                      : no_memory();
     result = wg_group_check(group, result);
     if (result == 0)
-        result = wg_group_collect_texts(group, count, owners, translations);
+        result = wg__group_collect_texts(group, count, owners, translations);
     for (int64_t i = 0; translations && i < count; i++) {
         if (result == 0 && wg__cli_leads() && j->results)
             json_array_append_new(j->results, json_pack("{s:s, s:s}", "source", texts[i],
@@ -170,7 +171,7 @@ static int translate_lines(const job *j, input *in, bool *last) {
     if (result == 0)
         result = wg_group_check(group, owners ? 0 : no_memory());
     if (result == 0)
-        result = wg_group_collect_texts(group, in->count, owners, in->lines);
+        result = wg__group_collect_texts(group, in->count, owners, in->lines);
     free(owners);
     if (result == 0)
         result = translate(j, in->count, in->lines, in->line);
@@ -240,6 +241,6 @@ int wg__verb_translate(int argc, char **argv) {
         .parts = {WG__PART(options, a), {&wg__beam_options, &a.beam}, WG__PART_THREADS},
     };
     wg__cli_read(&usage, argc, argv);
-    wg_group_set_timeout(wg__cli_group(), 0); /* rank 0 waits for what somebody types */
+    wg__group_set_timeout(wg__cli_group(), 0); /* rank 0 waits for what somebody types */
     return wg__cli_agree(argc, argv) < 0 || run(&a) < 0 ? wg__cli_fail_pending() : 0;
 }

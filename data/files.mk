@@ -1,12 +1,13 @@
 data_public = \
-	data/batches/pair_batch.h \
 	data/batches/batches.h \
-	data/dataset/corpus_check.h \
 	data/dataset/dataset.h \
 	data/tokenizer/tokenizer.h \
 	$(nil)
 
 data_sources = \
+	data/internal.h \
+	data/dataset/corpus_check.h \
+	data/batches/pair_batch.h \
 	data/batches/batches.c \
 	data/batches/builder.h \
 	data/batches/pair_batch.c \

@@ -64,7 +64,7 @@ static void note(const conversion *c, const char *message) {
 static char *find_config(const conversion *c, const char *in) {
     if (c->options->config)
         return wg__read_whole(c->options->config, MOST_CONFIG, NULL);
-    char *text = wg_weights_find_config(c->in, in);
+    char *text = wg__weights_find_config(c->in, in);
     if (!text && !wg_error_pending())
         wg_fail(WG_ERROR_NOT_FOUND, WHERE,
                 "%s does not say its sizes, and there is no config.json %s it; name its "
@@ -96,7 +96,7 @@ static const char *list_types(char *text, size_t size) {
 static const wg_model_type *find_type(const conversion *c, wg_config *config) {
     char types[128];
     const char *name = NULL;
-    if (wg_config_text(config, "model_type", &name) < 0)
+    if (wg__config_text(config, "model_type", &name) < 0)
         return NULL;
     const wg_model_type *type = name ? NULL : type_of_names(c->in);
     for (int i = 0; name && wg_model_type_at(i) && !type; i++)
@@ -124,15 +124,15 @@ static int check_layers(const wg_model_sizes *sizes) {
 
 /* The configuration as wengert keeps it, with what objectives keep in it. */
 static char *keep_parts(const wg_model_type *type, wg_config *from, char *json) {
-    wg_config *config = json ? wg_config_parse(json, "config.json") : NULL;
+    wg_config *config = json ? wg__config_parse(json, "config.json") : NULL;
     for (int i = 0; config && type->names.kept[i]; i++) {
         wg_config *part = wg__config_part(from, type->names.kept[i]);
         if (part)
             wg__config_set_part(config, type->names.kept[i], part);
-        wg_config_free(part);
+        wg__config_free(part);
     }
-    char *text = wg_error_pending() ? NULL : wg_config_to_json(config);
-    wg_config_free(config);
+    char *text = wg_error_pending() ? NULL : wg__config_to_json(config);
+    wg__config_free(config);
     wg_text_free(json);
     return text;
 }
@@ -163,7 +163,7 @@ static int make_model(conversion *c, const char *json, wg_config *object) {
         const wg_model_sizes sizes = c->sizes = wg__model_config_sizes(c->type, config);
         c->vocabulary = wg__larger(sizes.vocabulary, sizes.source_vocabulary);
         status = check_layers(&sizes) < 0 ? -1 : make_module(c, json, object, config);
-        wg_config_integer(object, "bigram_vocab_size", &c->bigrams);
+        wg__config_integer(object, "bigram_vocab_size", &c->bigrams);
     }
     wg__free(config);
     return status;
@@ -171,7 +171,7 @@ static int make_model(conversion *c, const char *json, wg_config *object) {
 
 static int read_model(conversion *c, const char *in) {
     char *json = find_config(c, in);
-    wg_config *object = json ? wg_config_parse(json, "config.json") : NULL;
+    wg_config *object = json ? wg__config_parse(json, "config.json") : NULL;
     const int status = object ? make_model(c, json, object) : -1;
     if (status == 0) {
         /* Settings of which a file may have several, and the first one counts. */
@@ -188,7 +188,7 @@ static int read_model(conversion *c, const char *in) {
                 note(c, text);
             }
     }
-    wg_config_free(object);
+    wg__config_free(object);
     wg__free(json);
     return status;
 }
@@ -478,7 +478,7 @@ static int match(conversion *c, const char *in) {
         *info = (wg_weights_info){entry->path, entry->slot->tensor->spec};
         c->entries[c->count++] = i;
         if (c->source[i] >= 0) {
-            const wg_spec *found = wg_weights_spec(c->in, c->source[i]);
+            const wg_spec *found = wg__weights_spec(c->in, c->source[i]);
             wg__note_spec(&differences, wg_weights_name(c->in, c->source[i]), found, &info->spec);
             info->spec.dtype = found->dtype;
         } else
@@ -532,7 +532,7 @@ static int match_adapter(conversion *c, const char *folder) {
         }
         c->parts[part][entry] = i;
         adapted += part == PART_A;
-        const wg_spec *found = wg_weights_spec(c->adapter, i),
+        const wg_spec *found = wg__weights_spec(c->adapter, i),
                       *wanted = &c->state->entries[entry].slot->tensor->spec;
         if (part == PART_WHOLE)
             wg__note_spec(&differences, name, found, wanted);
@@ -595,7 +595,7 @@ static wg_tensor *add_adapter(const conversion *c, int64_t entry, wg_tensor *x) 
 static wg_tokenizer *find_tokenizer(const conversion *c, const char *in) {
     if (c->options->tokenizer)
         return wg_tokenizer_load(c->options->tokenizer);
-    return wg_weights_find_tokenizer(c->in, in);
+    return wg__weights_find_tokenizer(c->in, in);
 }
 
 static int read_tokenizer(conversion *c, const char *in) {
@@ -824,7 +824,7 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
 static void summarise(const conversion *c, const char *format, wg_convert_summary *summary) {
     *summary = (wg_convert_summary){
         .type = c->type->model_type,
-        .from = wg_weights_format(c->in),
+        .from = wg__weights_format_name(c->in),
         .to = format ? format : "folder",
         .tensors = c->count,
         .numbers = wg_module_parameter_count(c->module),
@@ -846,7 +846,7 @@ static int export_adapter(conversion *c, const char *in, const char *out,
                                     .to = "adapter",
                                     .tensors = wg_weights_count(c->adapter)};
     for (int64_t i = 0; i < summary->tensors; i++)
-        summary->numbers += wg__spec_count(wg_weights_spec(c->adapter, i));
+        summary->numbers += wg__spec_count(wg__weights_spec(c->adapter, i));
     return 0;
 }
 

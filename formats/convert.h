@@ -37,7 +37,7 @@ typedef struct wg_convert_options {
 
 typedef struct wg_convert_summary {
     const char *type;      /* the model_type: "bert", "gpt2"... */
-    const char *from, *to; /* formats, as wg_weights_format names them */
+    const char *from, *to; /* formats, as wg__weights_format_name names them */
     int64_t tensors, numbers;
     bool tokenizer; /* OUT has one */
 } wg_convert_summary;

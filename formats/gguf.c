@@ -295,10 +295,10 @@ static int take_llama(wg_weights *file, const json_t *metadata) {
     if (take_config(file, metadata, &config) < 0 || rename_tensors(file, &config) < 0)
         return -1;
     char *plain = wg_model_config_to_json(&wg_llama_type, &config);
-    wg_config *json = plain ? wg_config_parse(plain, file->path) : NULL;
+    wg_config *json = plain ? wg__config_parse(plain, file->path) : NULL;
     if (json && add_ends(metadata, &config, json) == 0)
-        file->config = wg_config_to_json(json);
-    wg_config_free(json);
+        file->config = wg__config_to_json(json);
+    wg__config_free(json);
     wg_text_free(plain);
     return file->config
                ? wg__gguf_take_tokenizer(metadata, &file->tokenizer, &file->tokenizer_refused)

@@ -14,10 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/internal.h"
 #include "io/weights/file.h"
 #include "models/llama.h"
 #include "models/model.h"
 #include "base/array.h"
+#include "formats/weights_files.h"
 
 /* ---- Configurations ---- */
 
@@ -140,5 +142,16 @@ int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabular
  * of a known kind. *refused is a text for a tokenizer of a known kind that has a key with another
  * meaning than ours, else NULL; also freed. [MEMORY] */
 int wg__gguf_take_tokenizer(const json_t *metadata, char **json, char **refused);
+
+/* ---- Of formats/weights_files.h ---- */
+
+/* The configuration of the model in `path`, which `file` was opened from: in the file, or in
+ * config.json in the folder or beside the file. NULL, without an error, if there is none. Freed
+ * with wg_text_free. NULL with [IO, MEMORY] */
+WG__COMMAND char *wg__weights_find_config(const wg_weights *file, const char *path);
+
+/* The tokenizer, in the file or in the folder, likewise. Freed with wg_tokenizer_free. [as
+ * wg_tokenizer_load] */
+WG__COMMAND wg_tokenizer *wg__weights_find_tokenizer(const wg_weights *file, const char *path);
 
 #endif

@@ -17,6 +17,7 @@
 #include "formats/internal.h"
 #include "io/config.h"
 #include "tensor/internal.h"
+#include "models/internal.h"
 
 #define MAGIC 0x616b3432u
 
@@ -119,7 +120,7 @@ static int visit_parts(walk *w, int version) {
 static int64_t walk_tensors(const wg_llama_config *config, int version, tensor_visitor visit,
                             void *context) {
     const bool was = wg_set_meta_init(true);
-    wg_llama *model = wg_llama_new(config, 0);
+    wg_llama *model = wg__llama_new(config, 0);
     wg_set_meta_init(was);
     if (!model)
         return -1;
@@ -319,12 +320,12 @@ const wg__weights_format wg__llama2c_writer = {
 /* ---- Configurations ---- */
 
 static int check_model_type(const char *text, const char *where) {
-    wg_config *json = wg_config_parse(text, "config.json");
+    wg_config *json = wg__config_parse(text, "config.json");
     const char *type = "of no model_type";
-    int status = json ? wg_config_text(json, "model_type", &type) : -1;
+    int status = json ? wg__config_text(json, "model_type", &type) : -1;
     if (status == 0 && strcmp(type, "llama") != 0)
         status = wg_fail(WG_ERROR_ARGUMENT, where, "holds a llama only; this model is %.64s", type);
-    wg_config_free(json);
+    wg__config_free(json);
     return status;
 }
 

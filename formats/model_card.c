@@ -18,6 +18,7 @@
 #include "objectives/objective.h"
 #include "tensor/internal.h"
 #include "train/trainer.h"
+#include "train/internal.h"
 
 #define WHERE "model card"
 #define GENERATION "generation_config.json"
@@ -228,9 +229,9 @@ static void add_training_of(wg__text *card, const wg__card *c) {
                           ramp = setting(settings, "accumulate-ramp", 0),
                           rising = steps < ramp ? steps : ramp;
             double batches =
-                (double)(steps - rising) * (double)wg_trainer_batches(accumulate, 0, 0);
+                (double)(steps - rising) * (double)wg__trainer_batches(accumulate, 0, 0);
             for (int64_t step = 0; step < rising; step++)
-                batches += (double)wg_trainer_batches(accumulate, ramp, step);
+                batches += (double)wg__trainer_batches(accumulate, ramp, step);
             const double batch = (double)setting(settings, "batch", 0);
             const double tokens =
                 batches * batch *

@@ -106,11 +106,11 @@ wg_weights *wg_weights_open(const char *path) {
 
 enum { MOST_CONFIG = 1 << 24 };
 
-char *wg_weights_find_config(const wg_weights *file, const char *path) {
+char *wg__weights_find_config(const wg_weights *file, const char *path) {
     static const char name[] = "config.json";
     struct stat status;
-    if (wg_weights_config(file))
-        return wg__strdup(wg_weights_config(file));
+    if (wg__weights_config(file))
+        return wg__strdup(wg__weights_config(file));
     char *beside = wg__is_folder(path) ? wg__path_in(path, name) : wg__path_beside(path, name);
     char *text =
         beside && stat(beside, &status) == 0 ? wg__read_whole(beside, MOST_CONFIG, NULL) : NULL;
@@ -118,9 +118,9 @@ char *wg_weights_find_config(const wg_weights *file, const char *path) {
     return text;
 }
 
-wg_tokenizer *wg_weights_find_tokenizer(const wg_weights *file, const char *path) {
-    if (wg_weights_tokenizer(file))
-        return wg_tokenizer_from_json(wg_weights_tokenizer(file));
+wg_tokenizer *wg__weights_find_tokenizer(const wg_weights *file, const char *path) {
+    if (wg__weights_tokenizer(file))
+        return wg_tokenizer_from_json(wg__weights_tokenizer(file));
     return wg__is_folder(path) && wg__tokenizer_is_in(path) ? wg_tokenizer_load(path) : NULL;
 }
 

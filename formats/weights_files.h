@@ -29,15 +29,6 @@ WG_BEGIN_DECLS
  * with wg_weights_close. NULL with [NOT_FOUND, IO, MEMORY; FORMAT, with what is wrong and where] */
 WG_API wg_weights *wg_weights_open(const char *path);
 
-/* The configuration of the model in `path`, which `file` was opened from: in the file, or in
- * config.json in the folder or beside the file. NULL, without an error, if there is none. Freed
- * with wg_text_free. NULL with [IO, MEMORY] */
-WG_API char *wg_weights_find_config(const wg_weights *file, const char *path);
-
-/* The tokenizer, in the file or in the folder, likewise. Freed with wg_tokenizer_free. [as
- * wg_tokenizer_load] */
-WG_API wg_tokenizer *wg_weights_find_tokenizer(const wg_weights *file, const char *path);
-
 /* Begins a file of that format, which will become `path` when it is committed. `infos` need not
  * outlive the call. NULL with [ARGUMENT for a format that is not written, a type that it does not
  * have, or tensors that are not those of its model; NOT_FOUND, IO, MEMORY] */

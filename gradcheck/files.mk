@@ -3,6 +3,7 @@ gradcheck_public = \
 	$(nil)
 
 gradcheck_sources = \
+	gradcheck/internal.h \
 	gradcheck/check.h \
 	gradcheck/differences.c \
 	gradcheck/gradcheck.c \

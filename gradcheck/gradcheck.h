@@ -144,7 +144,6 @@ typedef enum wg_diagnosis {
 
 /* "FACTOR"; "a missing factor". Never NULL. */
 WG_API const char *wg_diagnosis_name(wg_diagnosis diagnosis);
-WG_API const char *wg_diagnosis_words(wg_diagnosis diagnosis);
 
 typedef struct wg_gradcheck_options {
     bool f32;         /* check inputs of f32 instead of f64; samples of an op are cast */
@@ -274,10 +273,6 @@ typedef struct wg_module_example {
 WG_API int wg_gradcheck_example(const wg_module_example *example,
                                 const wg_gradcheck_options *options, wg_gradcheck_report *report);
 
-/* The library's own layers in small forms, named as their constructors are ("linear", "lstm",
- * "multi_head_attention"): number `index`, in alphabetical order; NULL after the last. */
-WG_API const wg_module_example *wg_gradcheck_layer_at(int index);
-
 /* What a library with modules exports under the name `wengert_modules`: its examples, and the
  * struct sizes that show whether it was compiled against the same headers. */
 typedef struct wg_module_library {
@@ -293,13 +288,6 @@ typedef struct wg_module_library {
     const wg_module_library wengert_modules = {sizeof(wg_module_example),                          \
                                                sizeof(wg_module_sample), sizeof(wg_module),        \
                                                wengert_module_list}
-
-/* Opens a shared library of ops, of modules, or of both, as WG_EXPORT_OPS (tensor/op.h) and
- * WG_EXPORT_MODULES export them: lists that end in NULL and may be empty. The library stays open to
- * the end of the program. -1 with [NOT_FOUND; FORMAT for a file that is no such library, or was
- * built for another copy or version of wengert; both lists are then NULL] */
-WG_API int wg_gradcheck_library_open(const char *path, const wg_op *const **ops,
-                                     const wg_module_example *const **examples);
 
 WG_END_DECLS
 

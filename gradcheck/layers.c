@@ -11,6 +11,8 @@
 #include "nn/recurrent.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "gradcheck/internal.h"
+#include "nn/internal.h"
 
 /* Examples, places, features, heads, tokens in the vocabulary. */
 enum { B = 2, T = 3, C = 4, H = 2, VOCABULARY = 5 };
@@ -83,13 +85,13 @@ LAYER(embedding, wg_embedding_new(NULL, "", VOCABULARY, C, &embedding_forms[inde
 
 static const wg_relative_position_options relative_position_forms[] = {
     {.buckets = 8, .max_distance = 10}, {.buckets = 8, .max_distance = 10, .bidirectional = true}};
-FORWARD(relative_position, wg_relative_position_forward(layer, 1, T, 5))
-LAYER(relative_position, wg_relative_position_new(NULL, "", H, &relative_position_forms[index]), -1,
-      NULL)
+FORWARD(relative_position, wg__relative_position_forward(layer, 1, T, 5))
+LAYER(relative_position, wg__relative_position_new(NULL, "", H, &relative_position_forms[index]),
+      -1, NULL)
 
 static const wg_block_position_options block_position_forms[] = {{{0}}};
-FORWARD(block_position, wg_block_position_forward(layer, inputs[0], ids(), ids()))
-LAYER(block_position, wg_block_position_new(NULL, "", VOCABULARY, C, &block_position_forms[index]),
+FORWARD(block_position, wg__block_position_forward(layer, inputs[0], ids(), ids()))
+LAYER(block_position, wg__block_position_new(NULL, "", VOCABULARY, C, &block_position_forms[index]),
       WG_DIMS(B, T, C))
 
 /* ---- Norms ---- */
@@ -210,6 +212,6 @@ static const wg_module_example layers[] = {
     {"rms_norm", rms_norm_sample},
 };
 
-const wg_module_example *wg_gradcheck_layer_at(int index) {
+const wg_module_example *wg__gradcheck_layer_at(int index) {
     return index >= 0 && index < (int)(sizeof layers / sizeof *layers) ? &layers[index] : NULL;
 }

@@ -9,6 +9,8 @@
 
 #include "gradcheck/check.h"
 #include "tensor/ops.h"
+#include "gradcheck/internal.h"
+#include "tensor/internal.h"
 
 /* ---- Ops, on their samples and on variants of them ---- */
 
@@ -290,7 +292,7 @@ static int check_samples(op_check *o) {
     const wg_op *op = o->op;
     if (!op->sample)
         return refuse(o, WG_DIAGNOSIS_FAILED, "it has no samples");
-    if (op->differentiable ? !op->vjp && !wg_op_is_composite(op) : !op->no_gradient)
+    if (op->differentiable ? !op->vjp && !wg__op_is_composite(op) : !op->no_gradient)
         return refuse(o, WG_DIAGNOSIS_FAILED, "it has neither vjp nor a reason for having none");
     int more = 1;
     bool recording = wg_set_grad_enabled(true);
@@ -351,8 +353,8 @@ static int read_exports(void *handle, const char *path, const wg_op *const **ops
     return 0;
 }
 
-int wg_gradcheck_library_open(const char *path, const wg_op *const **ops,
-                              const wg_module_example *const **examples) {
+int wg__gradcheck_library_open(const char *path, const wg_op *const **ops,
+                               const wg_module_example *const **examples) {
     *ops = NULL;
     *examples = NULL;
     char with_slash[4096]; /* without one, dlopen would search the system's folders */

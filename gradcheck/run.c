@@ -9,6 +9,7 @@
 
 #include "tensor/ops.h"
 #include "tensor/internal.h"
+#include "gradcheck/internal.h"
 
 /* ---- Diagnoses in words ---- */
 
@@ -29,7 +30,7 @@ const char *wg_diagnosis_name(wg_diagnosis diagnosis) {
     return diagnoses[known(diagnosis)].name;
 }
 
-const char *wg_diagnosis_words(wg_diagnosis diagnosis) {
+const char *wg__diagnosis_words(wg_diagnosis diagnosis) {
     return diagnoses[known(diagnosis)].words;
 }
 
@@ -137,7 +138,7 @@ int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, cons
         say(&t, ": %.400s", reason->message);
     wg_error_clear();
     if (diagnosis != WG_DIAGNOSIS_FAILED)
-        say(&t, ". Diagnosis: %s", wg_diagnosis_words(diagnosis));
+        say(&t, ". Diagnosis: %s", wg__diagnosis_words(diagnosis));
     const char *function = c->blames ? c->blames : wg__diagnosis_function(diagnosis);
     r->function = op_of(c) ? function : "";
     say_advice(&t, c, diagnosis, function);

@@ -36,11 +36,11 @@ static wg_config *config_of(json_t *object, const char *name) {
     return NULL;
 }
 
-wg_config *wg_config_new(void) {
+wg_config *wg__config_new(void) {
     return config_of(json_object(), "config");
 }
 
-void wg_config_free(wg_config *config) {
+void wg__config_free(wg_config *config) {
     if (!config)
         return;
     json_decref(config->object);
@@ -67,7 +67,7 @@ static wg_config *config_of_root(json_t *root, const json_error_t *error, const 
     return config_of(root, name);
 }
 
-wg_config *wg_config_parse(const char *json, const char *name) {
+wg_config *wg__config_parse(const char *json, const char *name) {
     if (!json || wg_error_pending())
         return NULL;
     json_error_t error;
@@ -75,7 +75,7 @@ wg_config *wg_config_parse(const char *json, const char *name) {
     return config_of_root(root, &error, name);
 }
 
-wg_config *wg_config_load(const char *path) {
+wg_config *wg__config_load(const char *path) {
     if (!path || wg_error_pending())
         return NULL;
     FILE *stream = fopen(path, "rb");
@@ -145,7 +145,7 @@ int wg__config_refuse_value(const wg_config *config, const char *key, const json
                    describe(value, text, sizeof text), wanted);
 }
 
-bool wg_config_has(const wg_config *config, const char *key) {
+bool wg__config_has(const wg_config *config, const char *key) {
     if (!config)
         return false;
     const json_t *value = json_object_get(config->object, key);
@@ -162,17 +162,17 @@ typedef struct wanted_keys {
 static const char *missing_key(const void *context, int index) {
     const wanted_keys *wanted = context;
     for (int i = 0; i < wanted->count; i++)
-        if (!wg_config_has(wanted->config, wanted->keys[i]) && index-- == 0)
+        if (!wg__config_has(wanted->config, wanted->keys[i]) && index-- == 0)
             return wanted->keys[i];
     return NULL;
 }
 
-int wg_config_require(wg_config *config, int count, const char *const *keys) {
+int wg__config_require(wg_config *config, int count, const char *const *keys) {
     if (!config || wg_error_pending())
         return -1;
     key_list missing = {.count = 0};
     for (int i = 0; i < count; i++)
-        if (!wg_config_has(config, keys[i]))
+        if (!wg__config_has(config, keys[i]))
             add_key(&missing, keys[i]);
     if (missing.count == 0)
         return 0;
@@ -181,8 +181,8 @@ int wg_config_require(wg_config *config, int count, const char *const *keys) {
     const char *key, *misspelt = NULL;
     json_t *value;
     json_object_foreach(config->object, key,
-                        value) if (!misspelt && *wg_suggestion(suggestion, sizeof suggestion, key,
-                                                               missing_key, &wanted)) misspelt =
+                        value) if (!misspelt && *wg__suggestion(suggestion, sizeof suggestion, key,
+                                                                missing_key, &wanted)) misspelt =
         key;
     if (misspelt)
         return wg_fail(WG_ERROR_FORMAT, "config", "%s has no %s, but \"%s\"%s", config->name,
@@ -205,7 +205,7 @@ static int status_of(const wg_config *config) {
     return config && !wg_error_pending() ? 0 : -1;
 }
 
-int wg_config_integer(wg_config *config, const char *key, int64_t *value) {
+int wg__config_integer(wg_config *config, const char *key, int64_t *value) {
     const json_t *found = value_of(config, key, JSON_INTEGER, JSON_INTEGER, "an integer");
     if (found)
         *value = json_integer_value(found);
@@ -217,7 +217,7 @@ int wg__config_first_integer(wg_config *config, const char *key, int64_t *value)
         return -1;
     const json_t *found = wg__config_value(config, key), *first = json_array_get(found, 0);
     if (!json_is_array(found))
-        return wg_config_integer(config, key, value);
+        return wg__config_integer(config, key, value);
     if (!json_is_integer(first))
         return wg__config_refuse_value(config, key, found,
                                        "an integer, or a list that begins with one");
@@ -229,21 +229,21 @@ int64_t wg__config_list_length(const wg_config *config, const char *key) {
     return config ? (int64_t)json_array_size(json_object_get(config->object, key)) : 0;
 }
 
-int wg_config_number(wg_config *config, const char *key, double *value) {
+int wg__config_number(wg_config *config, const char *key, double *value) {
     const json_t *found = value_of(config, key, JSON_REAL, JSON_INTEGER, "a number");
     if (found)
         *value = json_number_value(found);
     return status_of(config);
 }
 
-int wg_config_boolean(wg_config *config, const char *key, bool *value) {
+int wg__config_boolean(wg_config *config, const char *key, bool *value) {
     const json_t *found = value_of(config, key, JSON_TRUE, JSON_FALSE, "true or false");
     if (found)
         *value = json_is_true(found);
     return status_of(config);
 }
 
-int wg_config_text(wg_config *config, const char *key, const char **value) {
+int wg__config_text(wg_config *config, const char *key, const char **value) {
     const json_t *found = value_of(config, key, JSON_STRING, JSON_STRING, "a text");
     if (found)
         *value = json_string_value(found);
@@ -270,7 +270,7 @@ static const char *asked_key(const void *asked, int index) {
     return at ? json_object_iter_key(at) : NULL;
 }
 
-int wg_config_check(wg_config *config, int count, const char *const *ignored) {
+int wg__config_check(wg_config *config, int count, const char *const *ignored) {
     if (!config || wg_error_pending())
         return -1;
     key_list unknown = {.count = 0};
@@ -285,7 +285,7 @@ int wg_config_check(wg_config *config, int count, const char *const *ignored) {
     }
     if (unknown.count == 0)
         return 0;
-    wg_suggestion(suggestion, sizeof suggestion, first, asked_key, config->asked);
+    wg__suggestion(suggestion, sizeof suggestion, first, asked_key, config->asked);
     return wg_fail(WG_ERROR_FORMAT, "config", "%s: unknown %s %s%s", config->name,
                    unknown.count == 1 ? "key" : "keys", unknown.text,
                    unknown.count == 1 && *suggestion ? suggestion : "; misspelt?");
@@ -297,11 +297,11 @@ int wg__config_set(wg_config *config, const char *key, json_t *value) {
     return wg__json_set(config->object, key, value, "config");
 }
 
-int wg_config_set_integer(wg_config *config, const char *key, int64_t value) {
+int wg__config_set_integer(wg_config *config, const char *key, int64_t value) {
     return config ? wg__config_set(config, key, json_integer(value)) : -1;
 }
 
-int wg_config_set_number(wg_config *config, const char *key, double value) {
+int wg__config_set_number(wg_config *config, const char *key, double value) {
     if (!config)
         return -1;
     if (!isfinite(value))
@@ -310,11 +310,11 @@ int wg_config_set_number(wg_config *config, const char *key, double value) {
     return wg__config_set(config, key, json_real(value));
 }
 
-int wg_config_set_boolean(wg_config *config, const char *key, bool value) {
+int wg__config_set_boolean(wg_config *config, const char *key, bool value) {
     return config ? wg__config_set(config, key, json_boolean(value)) : -1;
 }
 
-int wg_config_set_text(wg_config *config, const char *key, const char *value) {
+int wg__config_set_text(wg_config *config, const char *key, const char *value) {
     json_t *string = config && value ? wg__json_string(value, "config") : NULL;
     return string ? wg__config_set(config, key, string) : -1;
 }
@@ -323,7 +323,7 @@ int wg__config_set_part(wg_config *config, const char *key, const wg_config *par
     return config && part ? wg__config_set(config, key, json_deep_copy(part->object)) : -1;
 }
 
-char *wg_config_to_json(const wg_config *config) {
+char *wg__config_to_json(const wg_config *config) {
     if (!config)
         return NULL;
     return wg__json_text(config->object, "{\n  ", ",\n  ", "\n}\n");

@@ -1,11 +1,11 @@
 /* Configurations: one JSON object whose keys are those that a model's publishers use.
  *
- *     wg_config *json = wg_config_load("config.json");
- *     wg_config_require(json, WG_NAMES("hidden_size", "num_hidden_layers"));
- *     wg_config_integer(json, "hidden_size", &config->hidden_size);
- *     wg_config_number(json, "layer_norm_eps", &config->layer_norm_eps);   unchanged if missing
- *     int status = wg_config_check(json, WG_NAMES("architectures", "model_type"));
- *     wg_config_free(json);
+ *     wg_config *json = wg__config_load("config.json");
+ *     wg__config_require(json, WG_NAMES("hidden_size", "num_hidden_layers"));
+ *     wg__config_integer(json, "hidden_size", &config->hidden_size);
+ *     wg__config_number(json, "layer_norm_eps", &config->layer_norm_eps);   unchanged if missing
+ *     int status = wg__config_check(json, WG_NAMES("architectures", "model_type"));
+ *     wg__config_free(json);
  *
  * (WG_NAMES is of easy.h.) Readers refuse a value of another type; the error has the key, the value
  * and the wanted type. They return -1 while an error is pending, so that checking the last result
@@ -16,66 +16,162 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../base/alloc.h"
-
-/* Before functions that the command calls and users do not: exported with the version
- * WENGERT_PRIVATE, and without any promise. Their names begin with wg__. */
-#if defined(__GNUC__)
-#define WG__COMMAND __attribute__((visibility("default")))
-#else
-#define WG__COMMAND
-#endif
-
-WG_BEGIN_DECLS
+#include "base/internal.h"
+#include "io/settings.h"
 
 typedef struct wg_config wg_config;
 
 /* ---- Reading ---- */
 
-/* Reads a JSON object from a text, which messages call `name`. Freed with wg_config_free. NULL with
- * [FORMAT, with the line; MEMORY] */
-WG_API wg_config *wg_config_parse(const char *json, const char *name);
+/* Reads a JSON object from a text, which messages call `name`. Freed with wg__config_free. NULL
+ * with [FORMAT, with the line; MEMORY] */
+WG__COMMAND wg_config *wg__config_parse(const char *json, const char *name);
 
 /* The same from a file. [NOT_FOUND, IO, FORMAT, MEMORY] */
-WG_API wg_config *wg_config_load(const char *path);
+WG__COMMAND wg_config *wg__config_load(const char *path);
 
 /* Frees a configuration; NULL is allowed. */
-WG_API void wg_config_free(wg_config *config);
+WG__COMMAND void wg__config_free(wg_config *config);
 
 /* True if the key is there and is not null. */
-WG_API bool wg_config_has(const wg_config *config, const char *key);
+WG__COMMAND bool wg__config_has(const wg_config *config, const char *key);
 
 /* -1 with [FORMAT, listing them] if any of these keys is missing. */
-WG_API int wg_config_require(wg_config *config, int count, const char *const *keys);
+int wg__config_require(wg_config *config, int count, const char *const *keys);
 
 /* The value of a key; *value is unchanged if the key is missing. A number may be written as an
  * integer, not the other way round. A text is borrowed from the configuration. -1 with [FORMAT]
  */
-WG_API int wg_config_integer(wg_config *config, const char *key, int64_t *value);
-WG_API int wg_config_number(wg_config *config, const char *key, double *value);
-WG_API int wg_config_boolean(wg_config *config, const char *key, bool *value);
-WG_API int wg_config_text(wg_config *config, const char *key, const char **value);
+WG__COMMAND int wg__config_integer(wg_config *config, const char *key, int64_t *value);
+WG__COMMAND int wg__config_number(wg_config *config, const char *key, double *value);
+WG__COMMAND int wg__config_boolean(wg_config *config, const char *key, bool *value);
+int wg__config_text(wg_config *config, const char *key, const char **value);
 
 /* -1 with [FORMAT, listing them] if there are keys that were neither read nor are among `ignored`,
  * keys without effect here. */
-WG_API int wg_config_check(wg_config *config, int count, const char *const *ignored);
+WG__COMMAND int wg__config_check(wg_config *config, int count, const char *const *ignored);
 
 /* ---- Writing ---- */
 
-/* An empty configuration. Freed with wg_config_free. NULL with [MEMORY] */
-WG_API wg_config *wg_config_new(void);
+/* An empty configuration. Freed with wg__config_free. NULL with [MEMORY] */
+wg_config *wg__config_new(void);
 
 /* Sets a key, which keeps its place if it is there already. -1 with [MEMORY; FORMAT for text that
  * is not UTF-8 or a number that is not finite] */
-WG_API int wg_config_set_integer(wg_config *config, const char *key, int64_t value);
-WG_API int wg_config_set_number(wg_config *config, const char *key, double value);
-WG_API int wg_config_set_boolean(wg_config *config, const char *key, bool value);
-WG_API int wg_config_set_text(wg_config *config, const char *key, const char *value);
+WG__COMMAND int wg__config_set_integer(wg_config *config, const char *key, int64_t value);
+int wg__config_set_number(wg_config *config, const char *key, double value);
+int wg__config_set_boolean(wg_config *config, const char *key, bool value);
+int wg__config_set_text(wg_config *config, const char *key, const char *value);
 
 /* The object as indented JSON, keys in the order in which they were set, numbers with the fewest
  * digits that read back as the same. The caller frees it with wg_text_free. NULL with [MEMORY] */
-WG_API char *wg_config_to_json(const wg_config *config);
+WG__COMMAND char *wg__config_to_json(const wg_config *config);
 
-WG_END_DECLS
+/* ==== Settings: rows of io/settings.h, and the structs that they fill ==== */
+
+/* The row of that name, or NULL. */
+WG__COMMAND const wg_setting *wg__settings_find(const wg_setting_table *table, const char *name);
+
+/* ---- A whole struct at once. Structs begin as zeros; texts and lists in them belong to them. ----
+ */
+
+/* Fills a struct with the standard value of each row; members without one become 0. The previous
+ * members are not freed. -1 with [MEMORY] */
+int wg__settings_standard(const wg_setting_table *table, void *values);
+
+/* Makes all members 0 or NULL, and frees texts and lists. */
+void wg__settings_clear(const wg_setting_table *table, void *values);
+
+/* -1 with [FORMAT, listing them] unless the object has a key for each row that has neither a
+ * standard value nor one that follows from other keys. */
+int wg__settings_require(const wg_setting_table *table, wg_config *json);
+
+/* Reads keys of a JSON object into a struct; a key that is not there, or null, leaves its member
+ * alone, except that null makes a token that may be none none. -1 with [FORMAT for a value of
+ * another type, ARGUMENT for a choice that there is not, and for a number out of its row's range;
+ * MEMORY] */
+int wg__settings_read(const wg_setting_table *table, wg_config *json, void *values);
+
+/* Writes every row that has a member into a JSON object; texts and lists that are NULL are left
+ * out. -1 with [MEMORY, FORMAT] */
+int wg__settings_write(const wg_setting_table *table, const void *values, wg_config *json);
+
+/* Checks each value against its row; `vocabulary` bounds the tokens. -1 with [ARGUMENT, naming the
+ * key, its value and the rule] */
+int wg__settings_check(const wg_setting_table *table, const void *values, int64_t vocabulary);
+
+/* ---- Several structs, and where each value is from ---- */
+
+typedef enum wg_setting_origin {
+    WG_SETTING_UNSET, /* no standard, and nobody said anything */
+    WG_SETTING_STANDARD,
+    WG_SETTING_RECORD, /* of a model or an objective, or decided by the run itself */
+    WG_SETTING_CHECKPOINT,
+    WG_SETTING_OF_FILE,
+    WG_SETTING_COMMAND
+} wg_setting_origin;
+
+enum { WG__MOST_PARTS = 32, WG__MOST_ROWS = 64 };
+
+typedef struct wg_setting_part {
+    const wg_setting_table *table;
+    void *values; /* NULL: the table waits for its struct, as those of objectives do */
+    unsigned char origins[WG__MOST_ROWS];
+} wg_setting_part;
+
+/* {0} is none. Of rows with one name in several tables that of the first one with a struct is
+ * taken. */
+typedef struct wg_settings {
+    int count;
+    wg_setting_part parts[WG__MOST_PARTS];
+    const char *user; /* what rows of tables that wait are not for: "classify"; for messages */
+} wg_settings;
+
+/* Adds a table, or gives a table that waits its struct, which begins as zeros and gets its standard
+ * values. -1 with [MEMORY] */
+WG__COMMAND int wg__settings_add(wg_settings *settings, const wg_setting_table *table,
+                                 void *values);
+
+/* Clears the structs. */
+WG__COMMAND void wg__settings_end(wg_settings *settings);
+
+/* Takes what an option of the command line says; `text` of a flag is NULL. -1 with [ARGUMENT:
+ * "--NAME: what is wrong" behind the place "options"; MEMORY] */
+WG__COMMAND int wg__settings_take_text(wg_settings *settings, const char *name, const char *text);
+
+/* Takes the keys of an object that rows have; wg__config_check names the others. -1 with [as
+ * wg__settings_read; FORMAT for null; ARGUMENT for a row that waits] */
+WG__COMMAND int wg__settings_take_object(wg_settings *settings, wg_config *json,
+                                         wg_setting_origin origin);
+
+/* Where a member's value is from, and whether it is from more than a record. `member` points into
+ * one of the structs. */
+WG__COMMAND wg_setting_origin wg__settings_origin(const wg_settings *settings, const void *member);
+WG__COMMAND bool wg__settings_given(const wg_settings *settings, const void *member);
+
+/* Marks a member as set by the run itself, so that the note has it. */
+WG__COMMAND void wg__settings_decide(wg_settings *settings, const void *member);
+
+/* All values that are set. Freed with wg__config_free. NULL with [MEMORY] */
+WG__COMMAND wg_config *wg__settings_to_json(const wg_settings *settings);
+
+/* -1 with [STATE] if a row that is fixed was given another value than that of the note of `path`.
+ */
+WG__COMMAND int wg__settings_check_fixed(const wg_settings *settings, wg_config *note,
+                                         const char *path);
+
+/* ---- For tables' owners ---- */
+
+/* Refuses a value: "KEY is VALUE; it must be RULE". Returns -1 with [ARGUMENT] */
+int wg__settings_refuse(const char *where, const char *key, double value, const char *rule);
+
+/* The numbers of a text, as "256x3072" has them; how many there are, or -1 (no error) if the text
+ * is something else, one is not within low and high, or there are more than `most`. */
+WG__COMMAND int64_t wg__settings_numbers(const char *text, const char *separators, double low,
+                                         double high, int64_t most, double *numbers);
+
+/* The rows as the table of docs/configurations.md: key, value when left out, help. Freed with
+ * wg_text_free. NULL with [MEMORY] */
+char *wg__settings_page(const wg_setting_table *table);
 
 #endif

@@ -153,7 +153,7 @@ static int create(wg_event_file *file, const char *folder, double time) {
     return wg__fail_with_errno(file->path, WHERE);
 }
 
-wg_event_file *wg_event_file_open(const char *folder, double time) {
+wg_event_file *wg__event_file_open(const char *folder, double time) {
     if (!folder || wg_error_pending())
         return NULL;
     if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
@@ -171,11 +171,11 @@ wg_event_file *wg_event_file_open(const char *folder, double time) {
         if (write_record(file, &version) == 0)
             return file;
     }
-    wg_event_file_close(file);
+    wg__event_file_close(file);
     return NULL;
 }
 
-void wg_event_file_close(wg_event_file *file) {
+void wg__event_file_close(wg_event_file *file) {
     if (!file)
         return;
     if (file->file >= 0)
@@ -185,13 +185,13 @@ void wg_event_file_close(wg_event_file *file) {
     wg__free(file);
 }
 
-const char *wg_event_file_path(const wg_event_file *file) {
+const char *wg__event_file_path(const wg_event_file *file) {
     return file->path;
 }
 
 /* ---- Events ---- */
 
-int wg_event_file_scalar(wg_event_file *file, const char *tag, double value) {
+int wg__event_file_scalar(wg_event_file *file, const char *tag, double value) {
     if (!file || wg_error_pending())
         return -1;
     /* a cast beyond the range of float is undefined */
@@ -207,7 +207,7 @@ int wg_event_file_scalar(wg_event_file *file, const char *tag, double value) {
     return add_value(file, &message);
 }
 
-int wg_event_file_text(wg_event_file *file, const char *tag, const char *text) {
+int wg__event_file_text(wg_event_file *file, const char *tag, const char *text) {
     /* Of a vector of one string. */
     static const char shape[] = {2 << 3 | BYTES, 2, 1 << 3 | VARINT, 1};
     static const char metadata[] = {1 << 3 | BYTES, 6, 1 << 3 | BYTES, 4, 't', 'e', 'x', 't'};
@@ -224,7 +224,7 @@ int wg_event_file_text(wg_event_file *file, const char *tag, const char *text) {
     return add_value(file, &message);
 }
 
-int wg_event_file_end(wg_event_file *file, int64_t step, double time) {
+int wg__event_file_end(wg_event_file *file, int64_t step, double time) {
     if (!file || wg_error_pending())
         return -1;
     wg__text event = {0}, *summary = &file->summary;

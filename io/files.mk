@@ -1,7 +1,5 @@
 io_public = \
 	io/checkpoint/checkpoint.h \
-	io/config.h \
-	io/event_file.h \
 	io/trace.h \
 	io/settings.h \
 	io/weights/adapter.h \
@@ -9,6 +7,8 @@ io_public = \
 	$(nil)
 
 io_sources = \
+	io/event_file.h \
+	io/config.h \
 	io/checkpoint/column.c \
 	io/checkpoint/file.c \
 	io/checkpoint/file.h \

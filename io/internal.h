@@ -8,8 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/internal.h"
 #include "io/config.h"
 #include "tensor/tensor.h"
+#include "io/checkpoint/checkpoint.h"
+#include "io/weights/adapter.h"
+#include "io/weights/weights.h"
 
 /* ---- Kinds of files and folders, for messages that wanted another one. A file is known by its
  * first bytes, a folder by the names in it. ---- */
@@ -63,7 +67,7 @@ int wg__config_first_integer(wg_config *config, const char *key, int64_t *value)
 int64_t wg__config_list_length(const wg_config *config, const char *key);
 
 /* The object at a key as a configuration of its own, which messages call by the key. Freed with
- * wg_config_free. NULL if the key is missing, or with [FORMAT, MEMORY] */
+ * wg__config_free. NULL if the key is missing, or with [FORMAT, MEMORY] */
 wg_config *wg__config_part(wg_config *config, const char *key);
 
 /* Sets a key to a copy of an object. -1 with [MEMORY] */
@@ -73,7 +77,7 @@ int wg__config_set_part(wg_config *config, const char *key, const wg_config *par
 const char *wg__config_name(const wg_config *config);
 
 /* The value of a key, borrowed; NULL if the key is not there or null. The key then counts as read
- * (wg_config_check). */
+ * (wg__config_check). */
 WG__COMMAND json_t *wg__config_value(wg_config *config, const char *key);
 
 /* Whether the key is there with the value null. */
@@ -116,5 +120,66 @@ int wg__metric_log_text(wg__metric_log *log, const char *name, const char *value
 /* Writes the line and begins an empty one. After a failure the file is as it was before the line,
  * which is dropped. -1 with [IO: disk full and so on; MEMORY], or when an error was pending. */
 int wg__metric_log_end_line(wg__metric_log *log);
+
+/* ---- Of io/checkpoint/checkpoint.h ---- */
+
+int wg__checkpoint_put_number(wg_checkpoint *file, const char *name, double value);
+
+/* The version of the HDF5 library in use, "1.10.8". */
+WG__COMMAND const char *wg__checkpoint_library(void);
+int wg__checkpoint_get_number(wg_checkpoint *file, const char *name, double *value);
+
+/* Fills `module` with the mean of the tensors of `count` files below `group`   (Vaswani et al.
+ * 2017, section 6.1: the last 5 checkpoints). Slots that are not f32 or f64 get the last file's
+ * values. After an error those have the values read last, and all others are unchanged. [ARGUMENT
+ * for no files; as wg_checkpoint_open and wg_checkpoint_get_module] */
+int wg__checkpoint_average(int count, const char *const *paths, const char *group,
+                           wg_module *module);
+
+/* ---- Of io/weights/adapter.h ---- */
+
+/* The configuration of the adapters below the root `module` as JSON; the caller frees it with
+ * wg_text_free. NULL without an error if there are none; with [MEMORY] */
+char *wg__lora_config_json(wg_module *module);
+
+/* Attaches adapters as such a text says, which messages call `name`; as wg_lora_attach otherwise.
+ * [FORMAT for a text that is no LoRA configuration, or one of a kind that is not known here: DoRA,
+ * biases, ranks that differ between layers] */
+WG__COMMAND int64_t wg__lora_attach_config(wg_module *module, const char *json, const char *name);
+
+/* ---- Of io/weights/weights.h ---- */
+
+/* "hdf5", "safetensors"...; borrowed. */
+WG__COMMAND const char *wg__weights_format_name(const wg_weights *file);
+WG__COMMAND const wg_spec *wg__weights_spec(const wg_weights *file, int64_t index);
+
+/* How the file stores that tensor ("f16", "q8_0"; borrowed), and the bytes that this takes; NULL
+ * and 0 outside. */
+WG__COMMAND const char *wg__weights_stored(const wg_weights *file, int64_t index);
+WG__COMMAND int64_t wg__weights_stored_bytes(const wg_weights *file, int64_t index);
+
+/* The bytes of the file, or of all files if there are several. */
+WG__COMMAND int64_t wg__weights_file_bytes(const wg_weights *file);
+
+/* The model's configuration as JSON of the published keys, or the tokenizer as
+ * wg_tokenizer_from_json reads it; borrowed. NULL where the file has none. */
+const char *wg__weights_config(const wg_weights *file);
+const char *wg__weights_tokenizer(const wg_weights *file);
+
+/* What else the header of safetensors or GGUF says, a JSON object, in which long lists are only
+ * counted; borrowed. NULL where there is nothing. */
+WG__COMMAND const char *wg__weights_metadata(const wg_weights *file);
+
+/* Fills those slots below `module` that the file has, tied ones once, and leaves the others as they
+ * are: an encoder from a file with another head, say. A slot's name in the file is `prefix`, which
+ * may be "" or NULL, and then its path below `module`; tensors outside of the prefix are ignored.
+ * Floating dtypes are cast. Returns the number of slots filled, which may be 0. *left_out, unless
+ * left_out is NULL, lists what was left out, and is freed with wg__left_out_free. Transactional:
+ * after an error (-1, with *left_out empty) nothing has changed. [FORMAT, IO, MEMORY] */
+int64_t wg__weights_get_module_partial(wg_weights *file, const char *prefix, wg_module *module,
+                                       wg_left_out *left_out);
+
+/* Frees the lists; NULL is allowed. */
+void wg__left_out_free(wg_left_out *left_out);
 
 #endif

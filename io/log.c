@@ -127,7 +127,7 @@ static int write_event(FILE *file, const wg_profile_event *event) {
         wg__json_put(&arguments, "gflops", json_real(1e-9 * event->flops / event->seconds));
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:o}", "name", event->name, "cat",
-                  wg_profile_kind_name(event->kind), "ph", "X", "ts", 1e6 * event->start, "dur",
+                  wg__profile_kind_name(event->kind), "ph", "X", "ts", 1e6 * event->start, "dur",
                   1e6 * event->seconds, "pid", 1, "tid", event->thread, "args", arguments);
     const int status = object ? json_dumpf(object, file, JSON_REAL_PRECISION(12)) : -1;
     json_decref(object);
@@ -135,7 +135,7 @@ static int write_event(FILE *file, const wg_profile_event *event) {
 }
 
 static int write_events(FILE *file) {
-    const int64_t count = wg_profile_events(NULL);
+    const int64_t count = wg__profile_events(NULL);
     int status = fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", file);
     for (int64_t i = 0; i < count && status >= 0; i++) {
         status = write_event(file, wg__profile_event_at(i));

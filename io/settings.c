@@ -1,5 +1,5 @@
 /* Settings by tables: see settings.h. */
-#include "io/settings.h"
+#include "io/config.h"
 #include "base/json.h"
 
 #include <assert.h>
@@ -214,7 +214,7 @@ int wg__settings_require(const wg_setting_table *table, wg_config *json) {
     for (int i = 0; i < table->count && count < MOST; i++)
         if (!table->rows[i].standard && !table->rows[i].derived)
             needed[count++] = table->rows[i].name;
-    return wg_config_require(json, count, needed);
+    return wg__config_require(json, count, needed);
 }
 
 static int read_choice(const char *where, const wg_setting *row, const char *name, int *value) {
@@ -223,7 +223,7 @@ static int read_choice(const char *where, const wg_setting *row, const char *nam
     if (found < 0)
         return wg_fail(WG_ERROR_ARGUMENT, where, "%s is \"%.64s\"; it must be one of %s%s",
                        row->name, name, list_choices(row, ", ", names, sizeof names),
-                       wg_suggestion(suggestion, sizeof suggestion, name, choice_of, row));
+                       wg__suggestion(suggestion, sizeof suggestion, name, choice_of, row));
     *value = found;
     return 0;
 }
@@ -312,21 +312,22 @@ static int read_row(const char *where, const wg_setting *row, wg_config *json, m
     case WG_SETTING_INTEGER:
     case WG_SETTING_BYTES:
         return row->list ? wg__config_first_integer(json, row->name, m.integer)
-                         : wg_config_integer(json, row->name, m.integer);
+                         : wg__config_integer(json, row->name, m.integer);
     case WG_SETTING_NUMBER:
-        if (wg_config_number(json, row->name, m.number) < 0)
+        if (wg__config_number(json, row->name, m.number) < 0)
             return -1;
         if (row->optional && *m.number == 0)
             *m.number = WG_ZERO;
         return 0;
     case WG_SETTING_FLAG:
-        return wg_config_boolean(json, row->name, m.flag);
+        return wg__config_boolean(json, row->name, m.flag);
     case WG_SETTING_CHOICE:
-        return wg_config_text(json, row->name, &text) < 0 ? -1
-                                                          : read_choice(where, row, text, m.choice);
+        return wg__config_text(json, row->name, &text) < 0
+                   ? -1
+                   : read_choice(where, row, text, m.choice);
     case WG_SETTING_TEXT:
     case WG_SETTING_FILE:
-        return wg_config_text(json, row->name, &text) < 0 ? -1 : set_text(m, copy_text(row, text));
+        return wg__config_text(json, row->name, &text) < 0 ? -1 : set_text(m, copy_text(row, text));
     case WG_SETTING_TEXTS:
     case WG_SETTING_FILES:
     case WG_SETTING_PAIRS:
@@ -353,9 +354,9 @@ static int set_standards(const wg_setting_table *table, void *values) {
         if (!row->standard || row->kind == WG_SETTING_ONLY)
             continue;
         snprintf(text, sizeof text, "{\"%s\": %s}", row->name, row->standard);
-        wg_config *json = wg_config_parse(text, row->name);
+        wg_config *json = wg__config_parse(text, row->name);
         status = json ? read_row(table->where, row, json, member_of(values, row)) : -1;
-        wg_config_free(json);
+        wg__config_free(json);
     }
     return status;
 }
@@ -371,7 +372,7 @@ int wg__settings_read(const wg_setting_table *table, wg_config *json, void *valu
         const wg_setting *row = &table->rows[i];
         const member m = member_of(values, row);
         status = read_row(table->where, row, json, m);
-        if (status == 0 && wg_config_has(json, row->name))
+        if (status == 0 && wg__config_has(json, row->name))
             status = check_row(table->where, row, m, INT64_MAX);
     }
     return status;
@@ -413,17 +414,17 @@ static int write_row(const wg_setting *row, const void *values, wg_config *json)
     case WG_SETTING_BYTES:
         return row->unless_zero && *m.integer == 0
                    ? 0
-                   : wg_config_set_integer(json, row->name, *m.integer);
+                   : wg__config_set_integer(json, row->name, *m.integer);
     case WG_SETTING_NUMBER:
-        return wg_config_set_number(json, row->name,
-                                    row->optional && *m.number == WG_ZERO ? 0 : *m.number);
+        return wg__config_set_number(json, row->name,
+                                     row->optional && *m.number == WG_ZERO ? 0 : *m.number);
     case WG_SETTING_FLAG:
-        return wg_config_set_boolean(json, row->name, *m.flag);
+        return wg__config_set_boolean(json, row->name, *m.flag);
     case WG_SETTING_CHOICE:
-        return wg_config_set_text(json, row->name, row->choice(*m.choice));
+        return wg__config_set_text(json, row->name, row->choice(*m.choice));
     case WG_SETTING_TEXT:
     case WG_SETTING_FILE:
-        return *m.text ? wg_config_set_text(json, row->name, *m.text) : 0;
+        return *m.text ? wg__config_set_text(json, row->name, *m.text) : 0;
     case WG_SETTING_TEXTS:
     case WG_SETTING_FILES:
     case WG_SETTING_PAIRS:
@@ -517,7 +518,7 @@ static int take_text(const wg_setting *row, const char *text, bool again, member
                    ? 0
                    : wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: there is no '%s'; %s are there%s",
                              row->name, text, list_choices(row, " and ", names, sizeof names),
-                             wg_suggestion(suggestion, sizeof suggestion, text, choice_of, row));
+                             wg__suggestion(suggestion, sizeof suggestion, text, choice_of, row));
     case WG_SETTING_BYTES:
         return take_bytes(row, text, m.integer);
     case WG_SETTING_TEXT:
@@ -697,7 +698,7 @@ void wg__settings_decide(wg_settings *settings, const void *member) {
 }
 
 wg_config *wg__settings_to_json(const wg_settings *settings) {
-    wg_config *json = wg_config_new();
+    wg_config *json = wg__config_new();
     int status = json ? 0 : -1;
     for (int i = 0; i < settings->count; i++) {
         const wg_setting_part *part = &settings->parts[i];
@@ -707,7 +708,7 @@ wg_config *wg__settings_to_json(const wg_settings *settings) {
     }
     if (status == 0)
         return json;
-    wg_config_free(json);
+    wg__config_free(json);
     return NULL;
 }
 
@@ -730,7 +731,7 @@ int wg__settings_check_fixed(const wg_settings *settings, wg_config *note, const
             free(text);
         }
     }
-    wg_config_free(now);
+    wg__config_free(now);
     return status;
 }
 

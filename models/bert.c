@@ -146,7 +146,7 @@ static void add_embeddings(wg_bert *bert) {
 
 wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
                       const wg_bert_options *options) {
-    if (wg_model_config_check(&wg_bert_type, config) < 0)
+    if (wg__model_config_check(&wg_bert_type, config) < 0)
         return NULL;
     wg_bert *bert = wg_module_new(parent, name, sizeof *bert);
     if (!bert)
@@ -161,7 +161,7 @@ wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config 
     return wg_module_finish(&bert->module);
 }
 
-wg_bert_for_pretraining *wg_bert_for_pretraining_new(const wg_bert_config *config, uint64_t seed) {
+wg_bert_for_pretraining *wg__bert_for_pretraining_new(const wg_bert_config *config, uint64_t seed) {
     wg_bert_for_pretraining *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
         return NULL;
@@ -202,7 +202,7 @@ static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, x, &inputs->self);
-    x = wg_add_norm_after(layer->attention_norm, wg_stack_output_rows(x, inputs), attended);
+    x = wg_add_norm_after(layer->attention_norm, wg__stack_output_rows(x, inputs), attended);
     wg_tensor *fed = wg_feed_forward_forward(layer->feed_forward, x);
     return wg_scope_end(&scope, wg_add_norm_after(layer->output_norm, x, fed));
 }
@@ -269,7 +269,7 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg_bert_for_pretraining_new(config, seed);
+    return (wg_module *)wg__bert_for_pretraining_new(config, seed);
 }
 
 static const void *config_of(const wg_module *module) {

@@ -108,12 +108,6 @@ typedef struct wg_bert_for_pretraining {
     wg_linear *next_sentence;         /* "cls.seq_relationship" */
 } wg_bert_for_pretraining;
 
-/* A root, freed with wg_module_free(&model->module); its generator, for initial values and dropout,
- * begins at `seed`. As a wg_model it is {&wg_bert_type, &model->module}: wg_model_logits and
- * wg_model_loss are those of the masked language model. NULL with [ARGUMENT, MEMORY] */
-WG_API wg_bert_for_pretraining *wg_bert_for_pretraining_new(const wg_bert_config *config,
-                                                            uint64_t seed);
-
 WG_END_DECLS
 
 #endif

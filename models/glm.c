@@ -10,6 +10,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "nn/internal.h"
 
 #define WHERE "glm_config" /* in messages */
 
@@ -78,7 +79,7 @@ static const char *const ignored[] = {"attention_scale",
 
 static int write_more(wg_config *json, const void *config) {
     (void)config;
-    return wg_config_set_boolean(json, "block_position_encoding", true);
+    return wg__config_set_boolean(json, "block_position_encoding", true);
 }
 
 static int check(const void *checked) {
@@ -147,7 +148,7 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
     return wg_module_finish(module);
 }
 
-wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed) {
+wg_glm *wg__glm_new(const wg_glm_config *config, uint64_t seed) {
     wg_glm *model = wg__model_root(&wg_glm_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
@@ -158,7 +159,7 @@ wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed) {
     model->words =
         wg_embedding_new(module, "word_embeddings", config->vocab_size, width, &embedding);
     const wg_block_position_options tables = {.init = init};
-    model->positions = wg_block_position_new(module, "transformer", positions, width, &tables);
+    model->positions = wg__block_position_new(module, "transformer", positions, width, &tables);
     model->layers =
         wg__layers_new(module, "transformer.layers", config->num_layers, layer_new, config);
     model->norm = norm(module, "transformer.final_layernorm", config);
@@ -189,7 +190,7 @@ static wg_tensor *embed(wg_glm *model, const wg_model_inputs *inputs, int64_t fi
     if (!blocks)
         blocks = wg_zeros(WG_I64, WG_DIMS(wg_tensor_size(inputs->ids, 1)));
     wg_tensor *x = wg_embedding_forward(model->words, inputs->ids);
-    x = wg_block_position_forward(model->positions, x, positions, blocks);
+    x = wg__block_position_forward(model->positions, x, positions, blocks);
     return wg_scope_end(&scope,
                         wg_dropout(&model->module, x, model->config.embedding_dropout_prob));
 }
@@ -204,7 +205,7 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     wg_scope_begin(&scope);
     const int64_t count = wg_tensor_size(inputs->ids, 1);
     const wg_stack_inputs around = {
-        .self.mask = inputs->part_a ? wg_prefix_mask(inputs->part_a, first, count) : inputs->mask,
+        .self.mask = inputs->part_a ? wg__prefix_mask(inputs->part_a, first, count) : inputs->mask,
         .self_caches = inputs->caches,
         .dropout = config->output_dropout_prob,
         .self.output_positions = inputs->output_positions,
@@ -221,7 +222,7 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg_glm_new(config, seed);
+    return (wg_module *)wg__glm_new(config, seed);
 }
 
 /* The decays of training are those of the published code. */

@@ -43,12 +43,6 @@ typedef struct wg_glm {
  * published "glm-base" (12, 768) and "glm-large" (24, 1024). */
 WG_API extern const wg_model_type wg_glm_type;
 
-/* Weights from a normal distribution with standard deviation initializer_range, those of the
- * projections back onto the residual stream by 1/sqrt(2 N) less; biases 0, norms 1. A root, freed
- * with wg_module_free(&model->module); its generator begins at `seed`. As a wg_model it is
- * {&wg_glm_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-WG_API wg_glm *wg_glm_new(const wg_glm_config *config, uint64_t seed);
-
 WG_END_DECLS
 
 #endif

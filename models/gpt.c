@@ -9,6 +9,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "nn/internal.h"
 
 #define WHERE "gpt_config" /* in messages */
 
@@ -73,7 +74,7 @@ static const char *const ignored[] = {"n_ctx",
 
 static int read_more(wg_config *json, void *read) {
     wg_gpt_config *config = read;
-    if (!wg_config_has(json, "n_inner"))
+    if (!wg__config_has(json, "n_inner"))
         config->n_inner = 4 * config->n_embd;
     return 0;
 }
@@ -125,7 +126,7 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
     return wg_module_finish(module);
 }
 
-wg_gpt *wg_gpt_new(const wg_gpt_config *config, uint64_t seed) {
+wg_gpt *wg__gpt_new(const wg_gpt_config *config, uint64_t seed) {
     wg_gpt *model = wg__model_root(&wg_gpt_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
@@ -149,7 +150,7 @@ wg_tensor *wg__gpt_layer_forward(void *layers, int64_t index, wg_tensor *x,
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
         layer->attention, wg_layer_norm_forward(layer->attention_norm, x), &inputs->self);
-    x = wg_add(wg_stack_output_rows(x, inputs),
+    x = wg_add(wg__stack_output_rows(x, inputs),
                wg_dropout(&layer->module, attended, inputs->dropout));
     wg_tensor *fed = wg_feed_forward_forward(layer->net, wg_layer_norm_forward(layer->net_norm, x));
     return wg_scope_end(&scope, wg_add(x, wg_dropout(&layer->module, fed, inputs->dropout)));
@@ -189,7 +190,7 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg_gpt_new(config, seed);
+    return (wg_module *)wg__gpt_new(config, seed);
 }
 
 const wg_model_type wg_gpt_type = {

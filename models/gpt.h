@@ -56,12 +56,6 @@ wg_tensor *wg__gpt_layer_forward(void *layers, int64_t index, wg_tensor *x,
  * (48, 1600). */
 WG_API extern const wg_model_type wg_gpt_type;
 
-/* Weights from a normal distribution with standard deviation initializer_range, those of the
- * projections back onto the residual stream by 1/sqrt(2 N) less; biases 0, norms 1. A root, freed
- * with wg_module_free(&model->module); its generator begins at `seed`. As a wg_model it is
- * {&wg_gpt_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-WG_API wg_gpt *wg_gpt_new(const wg_gpt_config *config, uint64_t seed);
-
 WG_END_DECLS
 
 #endif

@@ -174,7 +174,7 @@ static int number_names(int64_t count, wg__labels *labels) {
 static int read_labels(wg_config *config, wg__labels *labels) {
     const char *classification = kinds[WG_HEAD_LABELS].problem;
     const char *several = kinds[WG_HEAD_SEVERAL_LABELS].problem, *type = classification;
-    if (wg_config_text(config, "problem_type", &type) < 0)
+    if (wg__config_text(config, "problem_type", &type) < 0)
         return -1;
     if (strcmp(type, classification) != 0 && strcmp(type, several) != 0)
         return wg_fail(WG_ERROR_FORMAT, CONFIG,
@@ -184,7 +184,7 @@ static int read_labels(wg_config *config, wg__labels *labels) {
     if (json_is_object(names))
         return read_names(names, labels);
     int64_t count = 2;
-    if (wg_config_integer(config, "num_labels", &count) < 0)
+    if (wg__config_integer(config, "num_labels", &count) < 0)
         return -1;
     return count >= 1 && count <= MOST_LABELS
                ? number_names(count, labels)
@@ -193,9 +193,9 @@ static int read_labels(wg_config *config, wg__labels *labels) {
 
 int wg__labels_of_config(const char *json, wg__labels *labels) {
     *labels = (wg__labels){0};
-    wg_config *config = wg_config_parse(json, CONFIG);
+    wg_config *config = wg__config_parse(json, CONFIG);
     const int status = config ? read_labels(config, labels) : -1;
-    wg_config_free(config);
+    wg__config_free(config);
     if (status < 0)
         wg__labels_free(labels);
     return status;
@@ -230,9 +230,9 @@ static int set_head_keys(const wg__headed_encoder *model, wg_config *config) {
     if (model->kind == WG_HEAD_ANSWERS)
         return 0;
     if (model->dropout != wg__model_config_sizes(model->type, model->config).head_dropout &&
-        wg_config_set_number(config, "classifier_dropout", model->dropout) < 0)
+        wg__config_set_number(config, "classifier_dropout", model->dropout) < 0)
         return -1;
-    if (problem && wg_config_set_text(config, "problem_type", problem) < 0)
+    if (problem && wg__config_set_text(config, "problem_type", problem) < 0)
         return -1;
     if (model->kind != WG_HEAD_SCORE)
         return set_labels(config, &model->labels);
@@ -246,9 +246,9 @@ static int set_head_keys(const wg__headed_encoder *model, wg_config *config) {
 
 char *wg__headed_encoder_config(const wg__headed_encoder *model) {
     char *encoder = wg_model_config_to_json(model->type, model->config);
-    wg_config *config = encoder ? wg_config_parse(encoder, CONFIG) : NULL;
-    char *text = config && set_head_keys(model, config) == 0 ? wg_config_to_json(config) : NULL;
-    wg_config_free(config);
+    wg_config *config = encoder ? wg__config_parse(encoder, CONFIG) : NULL;
+    char *text = config && set_head_keys(model, config) == 0 ? wg__config_to_json(config) : NULL;
+    wg__config_free(config);
     wg_text_free(encoder);
     return text;
 }
@@ -257,12 +257,12 @@ char *wg__headed_encoder_config(const wg__headed_encoder *model) {
 
 /* classifier_dropout; null, as published files have it, counts as left out. */
 static int read_dropout(const char *json, wg__headed_encoder *model) {
-    wg_config *config = wg_config_parse(json, CONFIG);
-    int status = config ? wg_config_number(config, "classifier_dropout", &model->dropout) : -1;
+    wg_config *config = wg__config_parse(json, CONFIG);
+    int status = config ? wg__config_number(config, "classifier_dropout", &model->dropout) : -1;
     if (status == 0 && !(model->dropout >= 0 && model->dropout < 1))
         status = wg__settings_refuse(CONFIG, "classifier_dropout", model->dropout,
                                      "at least 0 and below 1");
-    wg_config_free(config);
+    wg__config_free(config);
     return status;
 }
 
@@ -378,7 +378,7 @@ static int fill_part(adapting *a, wg_module *part, const char *part_name) {
     char prefix[64], name[256];
     wg_left_out left_out;
     snprintf(prefix, sizeof prefix, "%s%s", part_name, part_name[0] ? "." : "");
-    if (wg_weights_get_module_partial(a->file, prefix, part, &left_out) < 0)
+    if (wg__weights_get_module_partial(a->file, prefix, part, &left_out) < 0)
         return -1;
     for (int64_t i = 0; i < left_out.missing_count; i++) {
         snprintf(name, sizeof name, "%s%s", prefix, left_out.missing[i]);
@@ -391,7 +391,7 @@ static int fill_part(adapting *a, wg_module *part, const char *part_name) {
         snprintf(name, sizeof name, "%s%s", prefix, left_out.misshapen[i]);
         wg__note_difference(&a->differences.misshapen, name);
     }
-    wg_left_out_free(&left_out);
+    wg__left_out_free(&left_out);
     return 0;
 }
 
@@ -400,9 +400,9 @@ static int fill_part(adapting *a, wg_module *part, const char *part_name) {
 static bool is_of_kind(const adapting *a) {
     if (a->model->kind == WG_HEAD_ANSWERS && !a->model->type->names.answers)
         return true;
-    wg_config *config = wg_config_parse(wg_weights_config(a->file), CONFIG);
+    wg_config *config = wg__config_parse(wg__weights_config(a->file), CONFIG);
     const bool same = config && wg__head_of_config(a->model->type, config) == (int)a->model->kind;
-    wg_config_free(config);
+    wg__config_free(config);
     return same;
 }
 
@@ -413,7 +413,7 @@ static bool keeps_head(const adapting *a, const char *head_weight) {
     if (!kinds[a->model->kind].has_labels)
         return true;
     wg__labels saved;
-    if (wg__labels_of_config(wg_weights_config(a->file), &saved) < 0)
+    if (wg__labels_of_config(wg__weights_config(a->file), &saved) < 0)
         return false;
     const bool equal = wg__labels_equal(&saved, &a->model->labels);
     wg__labels_free(&saved);
@@ -447,8 +447,8 @@ static int begin(adapting *a, wg__head_kind kind, const wg__labels *labels,
                  wg_tokenizer **tokenizer) {
     const char *path = a->origin->path;
     a->file = wg__weights_open_as(path, &wg__weights_hdf5);
-    const char *config = a->file ? wg_weights_config(a->file) : NULL;
-    const char *json = a->file ? wg_weights_tokenizer(a->file) : NULL;
+    const char *config = a->file ? wg__weights_config(a->file) : NULL;
+    const char *json = a->file ? wg__weights_tokenizer(a->file) : NULL;
     if (!config || !json)
         return wg_fail(WG_ERROR_NOT_FOUND, WHERE, "%s has no configuration or no tokenizer", path);
     const wg_model_type *type = wg__model_type_of_config(path, config);

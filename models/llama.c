@@ -102,27 +102,27 @@ static const char *const ignored[] = {"attention_dropout", "pad_token_id", "pret
 static int read_rope(wg_config *rope, wg_llama_config *config) {
     wg_rotary_options *options = &config->rope_scaling;
     const char *type = "default";
-    wg_config_number(rope, "rope_theta", &config->rope_theta);
-    wg_config_text(rope, "type", &type);
-    if (wg_config_text(rope, "rope_type", &type) < 0)
+    wg__config_number(rope, "rope_theta", &config->rope_theta);
+    wg__config_text(rope, "type", &type);
+    if (wg__config_text(rope, "rope_type", &type) < 0)
         return -1;
     if (strcmp(type, "default") == 0)
-        return wg_config_check(rope, 0, NULL);
+        return wg__config_check(rope, 0, NULL);
     const bool llama3 = strcmp(type, "llama3") == 0;
     if (!llama3 && strcmp(type, "linear") != 0)
         return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "its rope_type is \"%.64s\"; default, linear and llama3 are known", type);
     static const char *const keys[] = {"factor", "low_freq_factor", "high_freq_factor",
                                        "original_max_position_embeddings"};
-    if (wg_config_require(rope, llama3 ? 4 : 1, keys) < 0)
+    if (wg__config_require(rope, llama3 ? 4 : 1, keys) < 0)
         return -1;
-    wg_config_number(rope, keys[0], &options->factor);
+    wg__config_number(rope, keys[0], &options->factor);
     if (llama3) {
-        wg_config_number(rope, keys[1], &options->low_frequency_factor);
-        wg_config_number(rope, keys[2], &options->high_frequency_factor);
-        wg_config_integer(rope, keys[3], &options->original_positions);
+        wg__config_number(rope, keys[1], &options->low_frequency_factor);
+        wg__config_number(rope, keys[2], &options->high_frequency_factor);
+        wg__config_integer(rope, keys[3], &options->original_positions);
     }
-    if (wg_config_check(rope, 0, NULL) < 0)
+    if (wg__config_check(rope, 0, NULL) < 0)
         return -1;
     if (options->factor == 0)
         return wg__settings_refuse(WHERE, "rope_scaling.factor", 0, "above 0");
@@ -143,23 +143,23 @@ static int read_positions(wg_config *json, wg_llama_config *config) {
                          "it has both rope_scaling and rope_parameters; leave one of them out");
     else if (scaling || parameters)
         status = read_rope(scaling ? scaling : parameters, config);
-    if (status == 0 && wg_config_has(json, "rope_theta") && theta != config->rope_theta)
+    if (status == 0 && wg__config_has(json, "rope_theta") && theta != config->rope_theta)
         status = wg_fail(WG_ERROR_FORMAT, WHERE,
                          "rope_theta is %g, and within rope_parameters %g; leave one of them out",
                          theta, config->rope_theta);
-    wg_config_free(scaling);
-    wg_config_free(parameters);
+    wg__config_free(scaling);
+    wg__config_free(parameters);
     return status;
 }
 
 static int read_more(wg_config *json, void *read) {
     wg_llama_config *config = read;
-    if (!wg_config_has(json, "num_key_value_heads"))
+    if (!wg__config_has(json, "num_key_value_heads"))
         config->num_key_value_heads = config->num_attention_heads;
     int64_t head = 0;
-    if (read_positions(json, config) < 0 || wg_config_integer(json, "head_dim", &head) < 0)
+    if (read_positions(json, config) < 0 || wg__config_integer(json, "head_dim", &head) < 0)
         return -1;
-    if (!wg_config_has(json, "head_dim") ||
+    if (!wg__config_has(json, "head_dim") ||
         wg__times(head, config->num_attention_heads) == config->hidden_size)
         return 0;
     return wg_fail(WG_ERROR_FORMAT, WHERE, "head_dim %lld is not hidden_size / num_attention_heads",
@@ -171,17 +171,17 @@ static int write_more(wg_config *json, const void *written) {
     if (options->factor == 0)
         return 0;
     const bool llama3 = options->original_positions > 0;
-    wg_config *scaling = wg_config_new();
-    wg_config_set_text(scaling, "rope_type", llama3 ? "llama3" : "linear");
-    wg_config_set_number(scaling, "factor", options->factor);
+    wg_config *scaling = wg__config_new();
+    wg__config_set_text(scaling, "rope_type", llama3 ? "llama3" : "linear");
+    wg__config_set_number(scaling, "factor", options->factor);
     if (llama3) {
-        wg_config_set_number(scaling, "low_freq_factor", options->low_frequency_factor);
-        wg_config_set_number(scaling, "high_freq_factor", options->high_frequency_factor);
-        wg_config_set_integer(scaling, "original_max_position_embeddings",
-                              options->original_positions);
+        wg__config_set_number(scaling, "low_freq_factor", options->low_frequency_factor);
+        wg__config_set_number(scaling, "high_freq_factor", options->high_frequency_factor);
+        wg__config_set_integer(scaling, "original_max_position_embeddings",
+                               options->original_positions);
     }
     const int status = wg__config_set_part(json, "rope_scaling", scaling);
-    wg_config_free(scaling);
+    wg__config_free(scaling);
     return status;
 }
 
@@ -267,7 +267,7 @@ static void llama_destroy(wg_module *module) {
     wg_release(((wg_llama *)module)->sin);
 }
 
-wg_llama *wg_llama_new(const wg_llama_config *config, uint64_t seed) {
+wg_llama *wg__llama_new(const wg_llama_config *config, uint64_t seed) {
     wg_llama *model = wg__model_root(&wg_llama_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
@@ -337,7 +337,7 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg_llama_new(config, seed);
+    return (wg_module *)wg__llama_new(config, seed);
 }
 
 const wg_model_type wg_llama_type = {

@@ -60,12 +60,6 @@ typedef struct wg_llama {
  */
 WG_API extern const wg_model_type wg_llama_type;
 
-/* Weights from a normal distribution with standard deviation initializer_range, those of the
- * projections back onto the residual stream by 1/sqrt(2 N) less (Radford et al. 2019); norms 1. A
- * root, freed with wg_module_free(&model->module); its generator begins at `seed`. As a wg_model it
- * is {&wg_llama_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-WG_API wg_llama *wg_llama_new(const wg_llama_config *config, uint64_t seed);
-
 WG_END_DECLS
 
 #endif

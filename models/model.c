@@ -20,6 +20,7 @@
 #include "nn/feed_forward.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "nn/internal.h"
 
 #define WHERE "model"
 
@@ -56,23 +57,23 @@ const wg_model_type *wg_model_type_find(const char *name) {
                  types[i]->name);
     }
     wg_fail(WG_ERROR_NOT_FOUND, WHERE, "there is no model \"%.64s\"; there are %s%s", name, names,
-            wg_suggestion(suggestion, sizeof suggestion, name, type_name, NULL));
+            wg__suggestion(suggestion, sizeof suggestion, name, type_name, NULL));
     return NULL;
 }
 
 const wg_model_type *wg__model_type_of_config(const char *path, const char *json) {
-    wg_config *config = wg_config_parse(json, path);
+    wg_config *config = wg__config_parse(json, path);
     const char *name = NULL;
     const wg_model_type *type = NULL;
-    if (config && wg_config_require(config, 1, (const char *const[]){"model_type"}) == 0 &&
-        wg_config_text(config, "model_type", &name) == 0) {
+    if (config && wg__config_require(config, 1, (const char *const[]){"model_type"}) == 0 &&
+        wg__config_text(config, "model_type", &name) == 0) {
         for (int i = 0; i < TYPES && !type; i++)
             type = wg__model_type_reads(types[i], name) ? types[i] : NULL;
         if (!type)
             wg_fail(WG_ERROR_STATE, path, "it holds a model of type \"%.64s\", which is not known",
                     name);
     }
-    wg_config_free(config);
+    wg__config_free(config);
     return type;
 }
 
@@ -113,7 +114,7 @@ static const char *preset_name(const void *presets, int index) {
     return ((const wg_model_preset *)presets)[index].name;
 }
 
-const wg_model_preset *wg_model_preset_find(const wg_model_type *type, const char *name) {
+const wg_model_preset *wg__model_preset_find(const wg_model_type *type, const char *name) {
     char names[256] = "", suggestion[96];
     for (const wg_model_preset *preset = type->presets; preset->name; preset++) {
         if (!name || strcmp(name, preset->name) == 0)
@@ -123,11 +124,11 @@ const wg_model_preset *wg_model_preset_find(const wg_model_type *type, const cha
     }
     wg_fail(WG_ERROR_ARGUMENT, type->settings.where, "there is no preset \"%.64s\"; there are %s%s",
             name, names,
-            wg_suggestion(suggestion, sizeof suggestion, name, preset_name, type->presets));
+            wg__suggestion(suggestion, sizeof suggestion, name, preset_name, type->presets));
     return NULL;
 }
 
-const char *wg_model_preset_name(int index) {
+const char *wg__model_preset_name(int index) {
     for (int i = 0; i < TYPES; i++)
         for (const wg_model_preset *preset = types[i]->presets; preset->name; preset++)
             if (index-- == 0)
@@ -136,14 +137,14 @@ const char *wg_model_preset_name(int index) {
 }
 
 int wg_model_preset_config(const wg_model_type *type, const char *name, void *config) {
-    const wg_model_preset *preset = wg_model_preset_find(type, name);
+    const wg_model_preset *preset = wg__model_preset_find(type, name);
     if (preset)
         memcpy(config, preset->config, type->settings.size);
     return preset ? 0 : -1;
 }
 
 /* `sizes` divides by sizes, which are checked first, as if all tokens were in the vocabulary. */
-int wg_model_config_check(const wg_model_type *type, const void *config) {
+int wg__model_config_check(const wg_model_type *type, const void *config) {
     if (wg__settings_check(&type->settings, config, INT64_MAX) < 0 ||
         wg__settings_check(&type->settings, config,
                            wg__model_config_sizes(type, config).vocabulary) < 0)
@@ -220,7 +221,7 @@ static int check_unknown(const wg_model_type *type, wg_config *json) {
     if (type->shape == WG_DECODER)
         add_names(ignored, MOST, &count, (const char *const[]){"is_decoder", NULL});
     add_names(ignored, MOST, &count, type->ignored);
-    return wg_config_check(json, count, ignored);
+    return wg__config_check(json, count, ignored);
 }
 
 static int read_config(const wg_model_type *type, wg_config *json, void *config) {
@@ -232,27 +233,27 @@ static int read_config(const wg_model_type *type, wg_config *json, void *config)
 }
 
 int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config) {
-    wg_config *object = wg_config_parse(json, "config.json");
+    wg_config *object = wg__config_parse(json, "config.json");
     void *read = object ? wg__alloc(type->settings.size) : NULL;
     int status = -1;
     if (read && wg__settings_require(&type->settings, object) == 0 &&
         read_config(type, object, read) == 0)
-        status = wg_model_config_check(type, read);
+        status = wg__model_config_check(type, read);
     if (status == 0)
         memcpy(config, read, type->settings.size);
     wg__free(read);
-    wg_config_free(object);
+    wg__config_free(object);
     return status;
 }
 
 char *wg_model_config_to_json(const wg_model_type *type, const void *config) {
-    wg_config *json = wg_config_new();
+    wg_config *json = wg__config_new();
     char *text = NULL;
-    if (json && wg_config_set_text(json, "model_type", type->model_type) == 0 &&
+    if (json && wg__config_set_text(json, "model_type", type->model_type) == 0 &&
         wg__settings_write(&type->settings, config, json) == 0 &&
         (!type->write_more || type->write_more(json, config) == 0))
-        text = wg_config_to_json(json);
-    wg_config_free(json);
+        text = wg__config_to_json(json);
+    wg__config_free(json);
     return text;
 }
 
@@ -333,12 +334,12 @@ static int require_open(const wg_model_type *type, wg_config *file) {
         if (!row->standard && !row->derived && !is_fitted(row))
             needed[count++] = row->name;
     }
-    return wg_config_require(file, count, needed);
+    return wg__config_require(file, count, needed);
 }
 
-int wg_model_config_open(const wg_model_type *type, wg_config *file, void *config) {
+int wg__model_config_open(const wg_model_type *type, wg_config *file, void *config) {
     const char *found = NULL;
-    if (!file || wg_config_text(file, "model_type", &found) < 0)
+    if (!file || wg__config_text(file, "model_type", &found) < 0)
         return -1;
     if (found && !wg__model_type_reads(type, found) &&
         !(type->published && strcmp(found, type->published) == 0))
@@ -348,13 +349,14 @@ int wg_model_config_open(const wg_model_type *type, wg_config *file, void *confi
     if (require_open(type, file) < 0 || read_config(type, file, config) < 0)
         return -1;
     for (int i = 0; i < type->settings.count; i++)
-        if (is_fitted(&type->settings.rows[i]) && !wg_config_has(file, type->settings.rows[i].name))
+        if (is_fitted(&type->settings.rows[i]) &&
+            !wg__config_has(file, type->settings.rows[i].name))
             return 0; /* wg_model_config_fit checks the whole */
-    return wg_model_config_check(type, config);
+    return wg__model_config_check(type, config);
 }
 
 void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t fitted) {
-    if (!fit->file || !wg_config_has(fit->file, key))
+    if (!fit->file || !wg__config_has(fit->file, key))
         *value = fitted;
 }
 
@@ -389,7 +391,7 @@ int wg_model_config_fit(const wg_model_type *type, void *config, wg_model_fit *f
         fit_rows(type, config, fit);
     else if (type->fit(config, fit) < 0)
         return -1;
-    return fit->tokenizer ? wg_model_config_check(type, config) : 0;
+    return fit->tokenizer ? wg__model_config_check(type, config) : 0;
 }
 
 /* ---- Models ---- */
@@ -404,7 +406,7 @@ int wg_model_from_config(const wg_model_type *type, const void *config, uint64_t
 
 int wg_model_new(const wg_model_type *type, const char *preset, uint64_t seed, wg_model *model) {
     *model = (wg_model){0};
-    const wg_model_preset *found = wg_model_preset_find(type, preset);
+    const wg_model_preset *found = wg__model_preset_find(type, preset);
     return found ? wg_model_from_config(type, found->config, seed, model) : -1;
 }
 
@@ -476,7 +478,7 @@ int wg__model_read_weights(wg_checkpoint *file, wg_module *module) {
     if (!wg_checkpoint_has(file, "/lora"))
         return wg_error_pending() ? -1 : wg_checkpoint_get_module(file, "/model", module);
     char *config = wg_checkpoint_get_text(file, "/lora");
-    const int status = config && wg_lora_attach_config(module, config, "/lora") >= 0
+    const int status = config && wg__lora_attach_config(module, config, "/lora") >= 0
                            ? wg_checkpoint_get_module(file, "/model", module)
                            : -1;
     wg_text_free(config);
@@ -544,7 +546,7 @@ int wg_model_load(const char *path, wg_model *model, wg_tokenizer **tokenizer) {
 /* ---- Construction ---- */
 
 void *wg__model_root(const wg_model_type *type, const void *config, size_t size, uint64_t seed) {
-    if (wg_model_config_check(type, config) < 0)
+    if (wg__model_config_check(type, config) < 0)
         return NULL;
     wg_module *module = wg_module_new(NULL, "", size);
     if (!module)
@@ -562,7 +564,7 @@ int wg__keep_rotary(int64_t width, int64_t positions, const wg_rotary_options *o
                     wg_tensor **cos, wg_tensor **sin) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    const int status = wg_rotary_tables(width, 0, positions, options, cos, sin);
+    const int status = wg__rotary_tables(width, 0, positions, options, cos, sin);
     *cos = wg_keep(*cos);
     *sin = wg_keep(*sin);
     wg_scope_end(&scope, NULL);
@@ -600,8 +602,8 @@ wg_tensor *wg__add_bigrams(wg_embedding *table, wg_tensor *words, const wg_model
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *rows = wg_bigram_rows(inputs->ids, inputs->previous_ids, inputs->keep,
-                                     wg_tensor_size(table->weight, 0));
+    wg_tensor *rows = wg__bigram_rows(inputs->ids, inputs->previous_ids, inputs->keep,
+                                      wg_tensor_size(table->weight, 0));
     return wg_scope_end(&scope, wg_add(words, wg_embedding_forward(table, rows)));
 }
 
@@ -695,5 +697,5 @@ wg_tensor *wg_model_loss(const wg_model *model, wg_tensor *hidden, wg_tensor *po
     return wg_scope_end(
         &scope, head.linear
                     ? wg_linear_loss(head.linear, head.hidden, labels, WG_IGNORE_INDEX, &own)
-                    : wg_embedding_loss(head.table, head.hidden, labels, WG_IGNORE_INDEX, &own));
+                    : wg__embedding_loss(head.table, head.hidden, labels, WG_IGNORE_INDEX, &own));
 }

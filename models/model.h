@@ -29,6 +29,8 @@
 
 WG_BEGIN_DECLS
 
+typedef struct wg_config wg_config; /* an open configuration file */
+
 typedef enum wg_model_shape {
     WG_ENCODER = 1,
     WG_DECODER = 2,
@@ -191,9 +193,6 @@ struct wg_model_type {
 
 /* ---- The table ---- */
 
-/* The name of each preset, type by type in their order; NULL behind the last. */
-WG_API const char *wg_model_preset_name(int index);
-
 /* True if files of this model_type are the type's. */
 bool wg__model_type_reads(const wg_model_type *type, const char *model_type);
 
@@ -208,11 +207,6 @@ WG_API const wg_model_type *wg_model_type_of(const char *path);
 
 /* ---- Configurations: structs of the type (wg_bert_config...) ---- */
 
-/* The preset of that name (NULL: the first one), borrowed. NULL with [ARGUMENT, listing the
- * presets]
- */
-WG_API const wg_model_preset *wg_model_preset_find(const wg_model_type *type, const char *name);
-
 /* The sizes of a configuration. */
 wg_model_sizes wg__model_config_sizes(const wg_model_type *type, const void *config);
 
@@ -221,7 +215,7 @@ wg_model_sizes wg__model_config_sizes(const wg_model_type *type, const void *con
 WG_API void wg_model_config_resize(const wg_model_type *type, void *config, int64_t vocabulary,
                                    int64_t positions);
 
-/* Copies a preset's configuration. [as wg_model_preset_find] */
+/* Copies a preset's configuration. [as wg__model_preset_find] */
 WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, void *config);
 
 /* Reads a published config.json. Keys that are left out have their standard value, those of
@@ -229,20 +223,12 @@ WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, v
  * is as it was. -1 with [FORMAT, ARGUMENT, MEMORY] */
 WG_API int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config);
 
-/* Reads a user's configuration file for a new model, which may leave out the keys that
- * wg_model_config_fit sets; without such gaps it is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
- * also for another model_type] */
-WG_API int wg_model_config_open(const wg_model_type *type, wg_config *file, void *config);
-
 /* Sets what the tokenizer and the run decide, and checks the configuration; without a tokenizer,
  * sets fit->learnt alone. -1 with [ARGUMENT] */
 WG_API int wg_model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit);
 
 /* The configuration as JSON text; the caller frees it with wg_text_free. NULL with [MEMORY] */
 WG_API char *wg_model_config_to_json(const wg_model_type *type, const void *config);
-
-/* 0 if a model can be made of it; -1 with [ARGUMENT, naming the key, its value and the rule] */
-WG_API int wg_model_config_check(const wg_model_type *type, const void *config);
 
 /* ---- Models ---- */
 
@@ -317,10 +303,6 @@ typedef struct wg_model_costs {
 
 /* Costs of a model, whose weights may be without memory (wg_set_meta_init). */
 WG_API wg_model_costs wg_model_costs_of(const wg_model *model);
-
-/* Costs of the model, or encoder with a head, that a published config.json describes, without
- * making it. -1 with [STATE for a model_type that is not known; FORMAT, ARGUMENT, MEMORY] */
-WG_API int wg_model_costs_of_config(const char *json, wg_model_costs *costs);
 
 /* The ids (B, T) that a decoder reads to predict `labels` (B, T): its begin token, then the labels
  * one place later, padding for those that are WG_IGNORE_INDEX. [scope; SHAPE, DTYPE] */

@@ -139,13 +139,13 @@ static const char *const kinds[] = {"full_attention", "sliding_attention"};
 static int read_theta(wg_config *rope, const char *kind, double *theta) {
     const char *type = "default";
     wg_config *part = wg__config_part(rope, kind);
-    int status = part ? wg_config_number(part, "rope_theta", theta) : 0;
-    if (part && wg_config_text(part, "rope_type", &type) == 0 && strcmp(type, "default") != 0)
+    int status = part ? wg__config_number(part, "rope_theta", theta) : 0;
+    if (part && wg__config_text(part, "rope_type", &type) == 0 && strcmp(type, "default") != 0)
         status = wg_fail(WG_ERROR_FORMAT, WHERE,
                          "rope_type of %s is \"%.64s\"; only default is known", kind, type);
     if (part && status == 0)
-        status = wg_config_check(part, 0, NULL);
-    wg_config_free(part);
+        status = wg__config_check(part, 0, NULL);
+    wg__config_free(part);
     return wg_error_pending() ? -1 : status;
 }
 
@@ -157,14 +157,14 @@ static int read_rope(wg_config *json, wg_modernbert_config *config) {
     for (int i = 0; rope && status == 0 && i < 2; i++) {
         const double theta = *thetas[i];
         status = read_theta(rope, kinds[i], thetas[i]);
-        if (status == 0 && wg_config_has(json, keys[i]) && theta != *thetas[i])
+        if (status == 0 && wg__config_has(json, keys[i]) && theta != *thetas[i])
             status = wg_fail(WG_ERROR_FORMAT, WHERE,
                              "%s is %g, and rope_theta of %s %g; leave one of them out", keys[i],
                              theta, kinds[i], *thetas[i]);
     }
     if (rope && status == 0)
-        status = wg_config_check(rope, 0, NULL);
-    wg_config_free(rope);
+        status = wg__config_check(rope, 0, NULL);
+    wg__config_free(rope);
     return status;
 }
 
@@ -191,7 +191,7 @@ static int read_layer_types(wg_config *json, wg_modernbert_config *config) {
     if ((int64_t)json_array_size(types) != layers)
         return wg__config_refuse_value(json, "layer_types", types,
                                        "a list of num_hidden_layers kinds");
-    if (!wg_config_has(json, "global_attn_every_n_layers"))
+    if (!wg__config_has(json, "global_attn_every_n_layers"))
         *every = second_global(types);
     for (int64_t i = 0; i < layers; i++) {
         const char *wanted = kinds[*every > 0 && i % *every != 0];
@@ -294,7 +294,7 @@ static void modernbert_destroy(wg_module *module) {
 
 wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
                                   const wg_modernbert_config *config) {
-    if (wg_model_config_check(&wg_modernbert_type, config) < 0)
+    if (wg__model_config_check(&wg_modernbert_type, config) < 0)
         return NULL;
     wg_modernbert *model = wg_module_new(parent, name, sizeof *model);
     if (!model)
@@ -326,8 +326,8 @@ wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
     return wg_module_finish(module);
 }
 
-wg_modernbert_for_masked_lm *wg_modernbert_for_masked_lm_new(const wg_modernbert_config *config,
-                                                             uint64_t seed) {
+wg_modernbert_for_masked_lm *wg__modernbert_for_masked_lm_new(const wg_modernbert_config *config,
+                                                              uint64_t seed) {
     wg_modernbert_for_masked_lm *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
         return NULL;
@@ -360,7 +360,7 @@ static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
     wg_scope_begin(&scope);
     wg_tensor *attended = wg_multi_head_attention_forward(
         layer->attention, normalise(layer->attention_norm, x), &around);
-    x = wg_add(wg_stack_output_rows(x, inputs),
+    x = wg_add(wg__stack_output_rows(x, inputs),
                wg_dropout(&layer->module, attended, layer->dropout));
     wg_tensor *fed =
         wg_gated_feed_forward_forward(layer->feed_forward, normalise(layer->feed_forward_norm, x));
@@ -439,7 +439,7 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg_modernbert_for_masked_lm_new(config, seed);
+    return (wg_module *)wg__modernbert_for_masked_lm_new(config, seed);
 }
 
 static const void *config_of(const wg_module *module) {

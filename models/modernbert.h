@@ -117,11 +117,6 @@ typedef struct wg_modernbert_for_masked_lm {
     wg_linear *decoder; /* weight tied to the word table */
 } wg_modernbert_for_masked_lm;
 
-/* A root, freed with wg_module_free(&model->module); its generator begins at `seed`. As a wg_model
- * it is {&wg_modernbert_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-WG_API wg_modernbert_for_masked_lm *wg_modernbert_for_masked_lm_new(
-    const wg_modernbert_config *config, uint64_t seed);
-
 WG_END_DECLS
 
 #endif

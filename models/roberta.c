@@ -101,7 +101,7 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
 
 static wg_roberta *roberta_new(wg_module *parent, const char *name, const wg_roberta_config *config,
                                bool pooler) {
-    if (wg_model_config_check(&wg_roberta_type, config) < 0)
+    if (wg__model_config_check(&wg_roberta_type, config) < 0)
         return NULL;
     wg_roberta *model = wg_module_new(parent, name, sizeof *model);
     if (!model)
@@ -117,8 +117,8 @@ static wg_roberta *roberta_new(wg_module *parent, const char *name, const wg_rob
     return wg_module_finish(&model->module);
 }
 
-wg_roberta_for_masked_lm *wg_roberta_for_masked_lm_new(const wg_roberta_config *config,
-                                                       uint64_t seed) {
+wg_roberta_for_masked_lm *wg__roberta_for_masked_lm_new(const wg_roberta_config *config,
+                                                        uint64_t seed) {
     wg_roberta_for_masked_lm *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
         return NULL;
@@ -159,7 +159,7 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg_roberta_for_masked_lm_new(config, seed);
+    return (wg_module *)wg__roberta_for_masked_lm_new(config, seed);
 }
 
 static const void *config_of(const wg_module *module) {

@@ -44,12 +44,6 @@ typedef struct wg_roberta_for_masked_lm {
     wg_bert_predictions *head; /* "lm_head" */
 } wg_roberta_for_masked_lm;
 
-/* A root, freed with wg_module_free(&model->module); its generator, for initial values and dropout,
- * begins at `seed`. As a wg_model it is {&wg_roberta_type, &model->module}. NULL with [ARGUMENT,
- * MEMORY] */
-WG_API wg_roberta_for_masked_lm *wg_roberta_for_masked_lm_new(const wg_roberta_config *config,
-                                                              uint64_t seed);
-
 WG_END_DECLS
 
 #endif

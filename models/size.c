@@ -10,6 +10,7 @@
 #include "models/internal.h"
 #include "nn/internal.h"
 #include "tensor/internal.h"
+#include "base/internal.h"
 
 /* ModernBERT's first layer has one norm less than the others, so the third is the first of which
  * the difference is taken. */
@@ -84,7 +85,7 @@ int wg__model_check_memory(const wg_model_type *type, const void *config) {
     const double wanted = wg__model_bytes(type, config);
     if (wanted < 0 && wg_error_pending()->code != WG_ERROR_SHAPE)
         return -1;
-    const double there = (double)wg_memory_available();
+    const double there = (double)wg__memory_available();
     if (wanted >= 0 && wanted <= there)
         return 0;
     char bytes[80] = "more than 2^62 bytes"; /* which is the rule that a shape broke */
@@ -163,9 +164,9 @@ wg_model_costs wg_model_costs_of(const wg_model *model) {
     };
 }
 
-int wg_model_costs_of_config(const char *json, wg_model_costs *costs) {
+int wg__model_costs_of_config(const char *json, wg_model_costs *costs) {
     const wg_model_type *type = wg__model_type_of_config("config.json", json);
-    wg_config *config = type ? wg_config_parse(json, "config.json") : NULL;
+    wg_config *config = type ? wg__config_parse(json, "config.json") : NULL;
     const int head = config ? wg__head_of_config(type, config) : -1;
     wg_model model = {0};
     const bool was = wg_set_meta_init(true);
@@ -177,7 +178,7 @@ int wg_model_costs_of_config(const char *json, wg_model_costs *costs) {
         wg_model_from_json(json, 0, &model);
     }
     wg_set_meta_init(was);
-    wg_config_free(config);
+    wg__config_free(config);
     *costs = model.module ? wg_model_costs_of(&model) : (wg_model_costs){0};
     wg_model_free(&model);
     return costs->type ? 0 : -1;

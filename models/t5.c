@@ -12,6 +12,7 @@
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "nn/internal.h"
 
 #define WHERE "t5_config" /* in messages */
 
@@ -86,10 +87,10 @@ static const char *const ignored[] = {
 
 static int read_more(wg_config *json, void *read) {
     wg_t5_config *config = read;
-    if (!wg_config_has(json, "num_decoder_layers"))
+    if (!wg__config_has(json, "num_decoder_layers"))
         config->num_decoder_layers = config->num_layers;
     bool scaled = config->tie_word_embeddings;
-    if (wg_config_boolean(json, "scale_decoder_outputs", &scaled) < 0)
+    if (wg__config_boolean(json, "scale_decoder_outputs", &scaled) < 0)
         return -1;
     if (scaled && !config->tie_word_embeddings)
         return wg_fail(WG_ERROR_FORMAT, WHERE,
@@ -208,7 +209,7 @@ static void *block_new(wg_module *parent, const char *name, int64_t index, const
         .init = normal(config, (double)config->d_model),
     };
     if (index == 0 && block->attention)
-        stack->positions = wg_relative_position_new(
+        stack->positions = wg__relative_position_new(
             &block->attention->module, "relative_attention_bias", config->num_heads, &positions);
     block->attention_norm = norm(module, "layer.0.layer_norm", config);
     if (decodes) {
@@ -231,7 +232,7 @@ static wg_t5_stack *stack_new(wg_module *parent, const char *name, int64_t count
     return wg_module_finish(&stack->module);
 }
 
-wg_t5 *wg_t5_new(const wg_t5_config *config, uint64_t seed) {
+wg_t5 *wg__t5_new(const wg_t5_config *config, uint64_t seed) {
     wg_t5 *model = wg__model_root(&wg_t5_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
@@ -293,7 +294,7 @@ static wg_tensor *encode(wg_module *module, wg_tensor *ids, wg_tensor *keep) {
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {
         .self.mask = wg_padding_mask(keep),
-        .self.bias = wg_relative_position_forward(model->encoder->positions, 0, length, length),
+        .self.bias = wg__relative_position_forward(model->encoder->positions, 0, length, length),
         .dropout = model->config.dropout_rate,
     };
     wg_tensor *embedded = wg_embedding_forward(model->words, ids);
@@ -311,7 +312,7 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     const wg_stack_inputs around = {
         .self.mask = wg_padding_mask(inputs->keep),
         .self.bias =
-            wg_relative_position_forward(model->decoder->positions, first, count, first + count),
+            wg__relative_position_forward(model->decoder->positions, first, count, first + count),
         .memory = {.memory = inputs->memory, .mask = wg_padding_mask(inputs->memory_keep)},
         .self_caches = inputs->caches,
         .memory_caches = inputs->memory_caches,
@@ -333,7 +334,7 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg_t5_new(config, seed);
+    return (wg_module *)wg__t5_new(config, seed);
 }
 
 /* Training: Adafactor at a step size relative to the weights, as T5 was trained (section 3.1.2; its

@@ -71,11 +71,6 @@ typedef struct wg_t5 {
  * and "t5-v1_1-small" (8 + 8, 512). */
 WG_API extern const wg_model_type wg_t5_type;
 
-/* Weights as the published code draws them (Mesh TensorFlow's). A root, freed with
- * wg_module_free(&model->module); its generator begins at `seed`. As a wg_model it is
- * {&wg_t5_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-WG_API wg_t5 *wg_t5_new(const wg_t5_config *config, uint64_t seed);
-
 WG_END_DECLS
 
 #endif

@@ -10,6 +10,7 @@
 #include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "nn/internal.h"
 
 #define WHERE "transformer_config" /* in messages */
 
@@ -125,12 +126,12 @@ static const char *const ignored[] = {
 static int read_more(wg_config *json, void *read) {
     wg_transformer_config *config = read;
     bool final_norm = config->normalize_before;
-    if (wg_config_boolean(json, "add_final_layer_norm", &final_norm) < 0)
+    if (wg__config_boolean(json, "add_final_layer_norm", &final_norm) < 0)
         return -1;
     if (final_norm != config->normalize_before)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "add_final_layer_norm is %s; wanted %s",
                        final_norm ? "true" : "false", final_norm ? "false" : "true");
-    if (!wg_config_has(json, "decoder_vocab_size"))
+    if (!wg__config_has(json, "decoder_vocab_size"))
         config->decoder_vocab_size = config->vocab_size;
     return 0;
 }
@@ -301,7 +302,7 @@ static void add_decoder(wg_transformer *model) {
                                   config->decoder_vocab_size, &tied);
 }
 
-wg_transformer *wg_transformer_new(const wg_transformer_config *config, uint64_t seed) {
+wg_transformer *wg__transformer_new(const wg_transformer_config *config, uint64_t seed) {
     wg_transformer *model = wg__model_root(&wg_transformer_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
@@ -338,9 +339,9 @@ static wg_tensor *position_vectors(wg_transformer *model, const wg_transformer_s
         return ids ? wg_embedding_forward(stack->positions, ids)
                    : wg_slice(stack->positions->weight, 0, first, first + count, 1);
     if (!ids)
-        return wg_sinusoidal_table(dtype, config->d_model, first, count, NULL);
+        return wg__sinusoidal_table(dtype, config->d_model, first, count, NULL);
     return wg_embedding_op(
-        wg_sinusoidal_table(dtype, config->d_model, 0, config->max_position_embeddings, NULL), ids,
+        wg__sinusoidal_table(dtype, config->d_model, 0, config->max_position_embeddings, NULL), ids,
         -1);
 }
 
@@ -407,7 +408,7 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
 /* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg_transformer_new(config, seed);
+    return (wg_module *)wg__transformer_new(config, seed);
 }
 
 /* Training is the paper's, section 5: its rate at the peak is that of its base model, and its

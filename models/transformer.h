@@ -80,12 +80,6 @@ typedef struct wg_transformer {
  * (section 5.4); in evaluation it does not, and exp of the loss is the perplexity. */
 WG_API extern const wg_model_type wg_transformer_type;
 
-/* Vectors of words and positions from a normal distribution with variance 1/C, other weights Xavier
- * uniform, biases 0, norms 1. A root, freed with wg_module_free(&model->module); its generator
- * begins at `seed`. As a wg_model it is {&wg_transformer_type, &model->module}. NULL with
- * [ARGUMENT, MEMORY] */
-WG_API wg_transformer *wg_transformer_new(const wg_transformer_config *config, uint64_t seed);
-
 WG_END_DECLS
 
 #endif

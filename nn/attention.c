@@ -283,7 +283,7 @@ static int check_inputs(const wg_multi_head_attention *a, const wg_tensor *x,
 static _Thread_local wg_attention_watcher watcher;
 static _Thread_local void *watcher_context;
 
-void wg_watch_attention(wg_attention_watcher watch, void *context) {
+void wg__watch_attention(wg_attention_watcher watch, void *context) {
     watcher = watch;
     watcher_context = context;
 }

@@ -107,20 +107,9 @@ WG_API wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *atten
 
 typedef void (*wg_attention_watcher)(const char *path, const wg_tensor *weights, void *context);
 
-/* From now on this thread calls `watch` for every attention layer that runs, with the layer's path
- * in its model ("bert.encoder.layer.0.attention.self") and its weights (B, H, Tq, Tk), borrowed for
- * the call. NULL: no more. For looking at a model: layers run in the plain way meanwhile. */
-WG_API void wg_watch_attention(wg_attention_watcher watch, void *context);
-
 /* The mask that hides padding: keep (B, Tk) bool, true at tokens   ->   (B, 1, 1, Tk), a view.
  * NULL gives NULL, which is no mask. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_padding_mask(wg_tensor *keep);
-
-/* The mask of texts that begin with a prefix which every position sees, causal beyond it (a "prefix
- * language model"): query i, of `queries` that follow `seen` earlier positions, sees key j if
- * j < prefix or j <= seen + i.   prefix: (B) i64 or i32   ->   (B, 1, queries, seen + queries).
- * [scope; SHAPE, DTYPE] */
-WG_API wg_tensor *wg_prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries);
 
 WG_END_DECLS
 

@@ -70,8 +70,8 @@ wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x) {
     return wg_module_leave(&place, logits);
 }
 
-wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
-                             int64_t ignore_index, const wg_cross_entropy_options *options) {
+wg_tensor *wg__embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
+                              int64_t ignore_index, const wg_cross_entropy_options *options) {
     wg_error_place place;
     wg_module_enter(&embedding->module, &place);
     wg_scope scope;
@@ -121,7 +121,7 @@ static int check_bigrams(const wg_tensor *ids, const wg_tensor *previous, const 
     return wg__check_size("bigram_rows", "rows", rows);
 }
 
-wg_tensor *wg_bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep, int64_t rows) {
+wg_tensor *wg__bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep, int64_t rows) {
     if (check_bigrams(ids, previous, keep, rows) < 0)
         return NULL;
     const int64_t count = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);

@@ -2,8 +2,14 @@
 #ifndef WG_NN_INTERNAL_H
 #define WG_NN_INTERNAL_H
 
+#include "base/internal.h"
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
+#include "nn/linear.h"
+#include "nn/lora.h"
+#include "nn/positions.h"
+#include "nn/recurrent.h"
+#include "nn/stack.h"
 
 /* A parameter of that shape, filled from the root's generator as `how` says, or as `otherwise` says
  * where `how` is NULL or leaves it to the layer. NULL with an error. */
@@ -178,5 +184,89 @@ int wg__kv_cache_truncate(wg_kv_cache *cache, int64_t length);
 /* Sequence b becomes what sequence index[b] was, for (B') of them: beams that go on. [INDEX, DTYPE]
  */
 int wg__kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index);
+
+/* ---- Of nn/attention.h ---- */
+
+/* From now on this thread calls `watch` for every attention layer that runs, with the layer's path
+ * in its model ("bert.encoder.layer.0.attention.self") and its weights (B, H, Tq, Tk), borrowed for
+ * the call. NULL: no more. For looking at a model: layers run in the plain way meanwhile. */
+WG__COMMAND void wg__watch_attention(wg_attention_watcher watch, void *context);
+
+/* The mask of texts that begin with a prefix which every position sees, causal beyond it (a "prefix
+ * language model"): query i, of `queries` that follow `seen` earlier positions, sees key j if
+ * j < prefix or j <= seen + i.   prefix: (B) i64 or i32   ->   (B, 1, queries, seen + queries).
+ * [scope; SHAPE, DTYPE] */
+wg_tensor *wg__prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries);
+
+/* ---- Of nn/linear.h ---- */
+
+/* The cross-entropy of wg_embedding_logits, by wg_linear_cross_entropy.   x: (..., C)
+ * target: (...) i64 or i32, a class for each row. With WG_REDUCTION_NONE (N), of all rows. [scope;
+ * SHAPE, DTYPE, INDEX, ARGUMENT] */
+wg_tensor *wg__embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
+                              int64_t ignore_index, const wg_cross_entropy_options *options);
+
+/* The row of each token with the one before it.
+ *
+ *     ids: (B, T) i64 or i32   ->   (B, T) i64, below `rows`
+ *
+ * `previous`: (B), the tokens before the first ones, -1 for none; NULL: there are none. `keep`:
+ * (B, S) bool, whose last T columns are those of the ids. A token behind padding, where it is
+ * false, has no token before it. NULL: no padding. [scope; SHAPE, DTYPE; ARGUMENT for rows below 1]
+ */
+wg_tensor *wg__bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep, int64_t rows);
+
+/* ---- Of nn/lora.h ---- */
+
+/* The number of layers below `module` that have an adapter. */
+WG__COMMAND int64_t wg__lora_count(wg_module *module);
+
+/* ---- Of nn/positions.h ---- */
+
+/* Cosines and sines of the angles of `positions` positions, from `first` on, for heads of width D =
+ * `width`, which is even: (positions, D/2) each, f32. Angles are computed in f64. 0, or -1 with
+ * both NULL. [scope; ARGUMENT] */
+int wg__rotary_tables(int64_t width, int64_t first, int64_t positions,
+                      const wg_rotary_options *options, wg_tensor **cos, wg_tensor **sin);
+
+/* The table of `positions` positions, from `first` on, for vectors of C = `width` numbers:
+ * (positions, C), computed in f64 and rounded to `dtype`. [scope; ARGUMENT; DTYPE unless floating]
+ */
+wg_tensor *wg__sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, int64_t positions,
+                                const wg_sinusoidal_options *options);
+
+/* `parent` owns it; NULL makes it a root. NULL with [ARGUMENT, MEMORY] */
+wg_relative_position *wg__relative_position_new(wg_module *parent, const char *name, int64_t heads,
+                                                const wg_relative_position_options *options);
+
+/* The bias of queries at positions first .. first + queries - 1 and keys at 0 .. keys - 1: (1, H,
+ * queries, keys). [scope] */
+wg_tensor *wg__relative_position_forward(wg_relative_position *positions, int64_t first,
+                                         int64_t queries, int64_t keys);
+
+/* Position ids of both kinds go from 0 to count - 1. The tables are "position_embeddings" and
+ * "block_position_embeddings". `parent` owns it; NULL makes it a root. NULL with [ARGUMENT, MEMORY]
+ */
+wg_block_position *wg__block_position_new(wg_module *parent, const char *name, int64_t count,
+                                          int64_t width, const wg_block_position_options *options);
+
+/* x + position + block position.   x: (B, T, C)   ids, each: (B, T) or (T), i64 or i32
+ * ->   (B, T, C). [scope; SHAPE, INDEX, DTYPE] */
+wg_tensor *wg__block_position_forward(wg_block_position *positions, wg_tensor *x,
+                                      wg_tensor *position_ids, wg_tensor *block_position_ids);
+
+/* ---- Of nn/recurrent.h ---- */
+
+/* The selective scan alone:   u, delta: (B, T, E)   a: (E, N)   b, c: (B, T, N)   d: (E) or NULL
+ * h: NULL, or where the first state is, (B, E, N), NULL there for zeros; it becomes the last one
+ *     ->   (B, T, E). [scope; SHAPE, DTYPE] */
+wg_tensor *wg__selective_scan(wg_tensor *u, wg_tensor *delta, wg_tensor *a, wg_tensor *b,
+                              wg_tensor *c, wg_tensor *d, wg_tensor **h);
+
+/* ---- Of nn/stack.h ---- */
+
+/* The rows of the residual stream that a layer adds what its attention gives to: x (B, T, C) -> x,
+ * or (N, C) at inputs->self.output_positions. [scope; SHAPE, INDEX] */
+wg_tensor *wg__stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs);
 
 #endif

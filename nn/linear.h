@@ -73,12 +73,6 @@ WG_API wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index
  * V). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x);
 
-/* The cross-entropy of wg_embedding_logits, by wg_linear_cross_entropy.   x: (..., C)
- * target: (...) i64 or i32, a class for each row. With WG_REDUCTION_NONE (N), of all rows. [scope;
- * SHAPE, DTYPE, INDEX, ARGUMENT] */
-WG_API wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
-                                    int64_t ignore_index, const wg_cross_entropy_options *options);
-
 /* ---- Hashed bigrams: the rows of a table of vectors for pairs of tokens, which a model adds to
  * those of its tokens (Huang et al. 2025, "Over-Tokenized Transformer", arXiv:2501.16975). Pairs
  * are too many for a row of their own; those with the same hash share one:
@@ -87,17 +81,6 @@ WG_API wg_tensor *wg_embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_te
  *
  * by the generator of Steele et al. 2014, whose state is the pair. Without a token before it,
  * `previous` is 2^32 - 1. ---- */
-
-/* The row of each token with the one before it.
- *
- *     ids: (B, T) i64 or i32   ->   (B, T) i64, below `rows`
- *
- * `previous`: (B), the tokens before the first ones, -1 for none; NULL: there are none. `keep`:
- * (B, S) bool, whose last T columns are those of the ids. A token behind padding, where it is
- * false, has no token before it. NULL: no padding. [scope; SHAPE, DTYPE; ARGUMENT for rows below 1]
- */
-WG_API wg_tensor *wg_bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep,
-                                 int64_t rows);
 
 WG_END_DECLS
 

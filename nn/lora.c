@@ -84,7 +84,7 @@ static int check_options(wg_module *module, const wg_lora_options *options) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "there are no targets; name linear layers, such as \"query\", or \"%s\"",
                        WG_LORA_ALL_LINEAR);
-    if (wg_lora_count(module) > 0)
+    if (wg__lora_count(module) > 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the model has adapters already; wg_lora_merge adds them to its weights");
     return 0;
@@ -218,12 +218,12 @@ int64_t wg_lora_attach(wg_module *module, const wg_lora_options *options) {
         return -1;
     if (check_whole(module, options) == 0 && adapt_targets(module, options) == 0 &&
         freeze(module, options) == 0)
-        return wg_lora_count(module);
+        return wg__lora_count(module);
     wg__lora_detach(module);
     return -1;
 }
 
-int64_t wg_lora_count(wg_module *module) {
+int64_t wg__lora_count(wg_module *module) {
     int64_t count = 0;
     for (wg_module *m = module; m; m = wg__module_next(module, m)) {
         count += wg__lora_of(wg__module_as_linear(m)) != NULL;
@@ -260,7 +260,7 @@ static int merge(wg_linear *linear, const wg__lora_adapter *adapter) {
 int64_t wg_lora_merge(wg_module *module) {
     if (!module || wg_error_pending())
         return -1;
-    const int64_t count = wg_lora_count(module);
+    const int64_t count = wg__lora_count(module);
     for (wg_module *m = module; m; m = wg__module_next(module, m)) {
         wg_linear *linear = wg__module_as_linear(m);
         const wg__lora_adapter *adapter = wg__lora_of(linear);

@@ -51,9 +51,6 @@ typedef struct wg_lora_options {
  * that is not there, with the names of the linear layers that are; MEMORY] */
 WG_API int64_t wg_lora_attach(wg_module *module, const wg_lora_options *options);
 
-/* The number of layers below `module` that have an adapter. */
-WG_API int64_t wg_lora_count(wg_module *module);
-
 /* Adds each adapter to its weight, W + alpha/r B A, takes the adapters away, and lets all
  * parameters below the root `module` be trained again. What the layers compute stays the same but
  * for rounding. The handles of the adapters are freed: free optimizers and trainers that have them

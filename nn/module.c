@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/internal.h"
 
 /* ---- Checks of arguments, for all layers ---- */
 
@@ -120,11 +121,11 @@ int wg_module_requires_grad(wg_module *module, bool wanted) {
 
 void wg_module_enter(const wg_module *module, wg_error_place *place) {
     *place = (wg_error_place){.write = wg__module_path, .of = module};
-    wg_error_enter(place);
+    wg__error_enter(place);
 }
 
 wg_tensor *wg_module_leave(const wg_error_place *place, wg_tensor *result) {
-    wg_error_leave(place);
+    wg__error_leave(place);
     return result;
 }
 

@@ -7,6 +7,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "base/internal.h"
 
 /* Bytes that are not asked for before they are taken. */
 #define SMALL_TABLE 0x1p26
@@ -29,7 +30,7 @@ static int check_table(const char *where, wg_spec *spec, wg_dtype dtype, int64_t
     const double wanted = (double)positions * (double)columns * sizeof(double);
     if (wg__meta_init() || wanted <= SMALL_TABLE)
         return 0;
-    const double there = (double)wg_memory_available();
+    const double there = (double)wg__memory_available();
     if (wanted <= there)
         return 0;
     return wg_fail(WG_ERROR_MEMORY, where,
@@ -85,8 +86,8 @@ static void fill_tables(float *c, float *s, int64_t first, int64_t positions, in
     }
 }
 
-int wg_rotary_tables(int64_t width, int64_t first, int64_t positions,
-                     const wg_rotary_options *options, wg_tensor **cosines, wg_tensor **sines) {
+int wg__rotary_tables(int64_t width, int64_t first, int64_t positions,
+                      const wg_rotary_options *options, wg_tensor **cosines, wg_tensor **sines) {
     static const wg_rotary_options defaults;
     *cosines = *sines = NULL;
     if (!options)
@@ -126,8 +127,8 @@ static int check_sinusoidal(wg_dtype dtype, int64_t width, int64_t first, int64_
     return 0;
 }
 
-wg_tensor *wg_sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, int64_t positions,
-                               const wg_sinusoidal_options *options) {
+wg_tensor *wg__sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, int64_t positions,
+                                const wg_sinusoidal_options *options) {
     double base = options ? options->base : 0;
     if (check_sinusoidal(dtype, width, first, positions, base) < 0)
         return NULL;
@@ -154,8 +155,8 @@ wg_tensor *wg_sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, int
 
 /* ---- Relative, in buckets ---- */
 
-wg_relative_position *wg_relative_position_new(wg_module *parent, const char *name, int64_t heads,
-                                               const wg_relative_position_options *options) {
+wg_relative_position *wg__relative_position_new(wg_module *parent, const char *name, int64_t heads,
+                                                const wg_relative_position_options *options) {
     static const wg_relative_position_options defaults;
     if (!options)
         options = &defaults;
@@ -199,8 +200,8 @@ static int64_t bucket_of(const wg_relative_position *positions, int64_t distance
     return first + (wide < buckets - 1 ? wide : buckets - 1);
 }
 
-wg_tensor *wg_relative_position_forward(wg_relative_position *positions, int64_t first,
-                                        int64_t queries, int64_t keys) {
+wg_tensor *wg__relative_position_forward(wg_relative_position *positions, int64_t first,
+                                         int64_t queries, int64_t keys) {
     wg_error_place place;
     wg_module_enter(&positions->module, &place);
     wg_scope scope;
@@ -219,8 +220,8 @@ wg_tensor *wg_relative_position_forward(wg_relative_position *positions, int64_t
 
 /* ---- In two dimensions ---- */
 
-wg_block_position *wg_block_position_new(wg_module *parent, const char *name, int64_t count,
-                                         int64_t width, const wg_block_position_options *options) {
+wg_block_position *wg__block_position_new(wg_module *parent, const char *name, int64_t count,
+                                          int64_t width, const wg_block_position_options *options) {
     static const wg_block_position_options defaults;
     if (!options)
         options = &defaults;
@@ -235,8 +236,8 @@ wg_block_position *wg_block_position_new(wg_module *parent, const char *name, in
     return wg_module_finish(module);
 }
 
-wg_tensor *wg_block_position_forward(wg_block_position *positions, wg_tensor *x,
-                                     wg_tensor *position_ids, wg_tensor *block_position_ids) {
+wg_tensor *wg__block_position_forward(wg_block_position *positions, wg_tensor *x,
+                                      wg_tensor *position_ids, wg_tensor *block_position_ids) {
     wg_error_place place;
     wg_module_enter(&positions->module, &place);
     wg_scope scope;
@@ -260,7 +261,7 @@ wg_tensor *wg_padding_mask(wg_tensor *keep) {
     return wg_reshape(keep, WG_DIMS(wg_tensor_size(keep, 0), 1, 1, wg_tensor_size(keep, 1)));
 }
 
-wg_tensor *wg_prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries) {
+wg_tensor *wg__prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries) {
     if (!prefix)
         return NULL;
     const wg_dtype dtype = wg_tensor_dtype(prefix);

@@ -21,12 +21,6 @@ typedef struct wg_rotary_options {
     int64_t original_positions;
 } wg_rotary_options;
 
-/* Cosines and sines of the angles of `positions` positions, from `first` on, for heads of width D =
- * `width`, which is even: (positions, D/2) each, f32. Angles are computed in f64. 0, or -1 with
- * both NULL. [scope; ARGUMENT] */
-WG_API int wg_rotary_tables(int64_t width, int64_t first, int64_t positions,
-                            const wg_rotary_options *options, wg_tensor **cos, wg_tensor **sin);
-
 /* ---- Sinusoidal positions   (Vaswani et al. 2017, arXiv:1706.03762, section 3.5):
  *
  *     P(t, 2 i)     = sin(t / base^(2 i / C))
@@ -38,12 +32,6 @@ WG_API int wg_rotary_tables(int64_t width, int64_t first, int64_t positions,
 typedef struct wg_sinusoidal_options {
     double base; /* 0: 10000 */
 } wg_sinusoidal_options;
-
-/* The table of `positions` positions, from `first` on, for vectors of C = `width` numbers:
- * (positions, C), computed in f64 and rounded to `dtype`. [scope; ARGUMENT; DTYPE unless floating]
- */
-WG_API wg_tensor *wg_sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first,
-                                      int64_t positions, const wg_sinusoidal_options *options);
 
 /* ---- Relative positions in buckets   (Raffel et al. 2020, arXiv:1910.10683, section 2.1): near
  * distances have a bucket each, farther ones share logarithmically wider ones, and all beyond
@@ -65,16 +53,6 @@ typedef struct wg_relative_position_options {
     wg_initializer init;  /* default: standard normal */
 } wg_relative_position_options;
 
-/* `parent` owns it; NULL makes it a root. NULL with [ARGUMENT, MEMORY] */
-WG_API wg_relative_position *wg_relative_position_new(wg_module *parent, const char *name,
-                                                      int64_t heads,
-                                                      const wg_relative_position_options *options);
-
-/* The bias of queries at positions first .. first + queries - 1 and keys at 0 .. keys - 1: (1, H,
- * queries, keys). [scope] */
-WG_API wg_tensor *wg_relative_position_forward(wg_relative_position *positions, int64_t first,
-                                               int64_t queries, int64_t keys);
-
 /* ---- Positions in two dimensions   (Du et al. 2022, "GLM", arXiv:2103.10360, section 2.2): the
  * position of a token is its place in the text, or the place of the blank that it fills; its block
  * position is its place within the blank, 0 in the text itself. Each has a learned vector, and both
@@ -88,18 +66,6 @@ typedef struct wg_block_position {
 typedef struct wg_block_position_options {
     wg_initializer init; /* of both tables; default: that of wg_embedding */
 } wg_block_position_options;
-
-/* Position ids of both kinds go from 0 to count - 1. The tables are "position_embeddings" and
- * "block_position_embeddings". `parent` owns it; NULL makes it a root. NULL with [ARGUMENT, MEMORY]
- */
-WG_API wg_block_position *wg_block_position_new(wg_module *parent, const char *name, int64_t count,
-                                                int64_t width,
-                                                const wg_block_position_options *options);
-
-/* x + position + block position.   x: (B, T, C)   ids, each: (B, T) or (T), i64 or i32
- * ->   (B, T, C). [scope; SHAPE, INDEX, DTYPE] */
-WG_API wg_tensor *wg_block_position_forward(wg_block_position *positions, wg_tensor *x,
-                                            wg_tensor *position_ids, wg_tensor *block_position_ids);
 
 WG_END_DECLS
 

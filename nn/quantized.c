@@ -103,7 +103,7 @@ bool wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tens
     }
     wg_error_place place;
     wg_module_enter(&linears[0]->module, &place);
-    wg_tensor *all = wg_quantized_linears(x, count, weights, first->quantization, biases);
+    wg_tensor *all = wg__quantized_linears(x, count, weights, first->quantization, biases);
     wg_module_leave(&place, all);
     wg_split(all, -1, count, widths, y);
     return true;

@@ -292,8 +292,8 @@ wg_mamba *wg_mamba_new(wg_module *parent, const char *name, int64_t width,
     return wg_module_finish(&mamba->module);
 }
 
-wg_tensor *wg_selective_scan(wg_tensor *u, wg_tensor *delta, wg_tensor *a, wg_tensor *b,
-                             wg_tensor *c, wg_tensor *d, wg_tensor **h) {
+wg_tensor *wg__selective_scan(wg_tensor *u, wg_tensor *delta, wg_tensor *a, wg_tensor *b,
+                              wg_tensor *c, wg_tensor *d, wg_tensor **h) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *step = wg_unsqueeze(delta, 3);   /* (B, T, E, 1) */
@@ -335,9 +335,9 @@ wg_tensor *wg_mamba_forward(wg_mamba *mamba, wg_tensor *x, wg_mamba_state *state
     u = u ? wg_silu(convolve(mamba, u, &after.conv)) : NULL;
     wg_tensor *parts = wg_linear_forward(mamba->x_proj, u);
     wg_tensor *delta = wg_linear_forward(mamba->dt_proj, wg_slice(parts, 2, 0, rank, 1));
-    wg_tensor *y = wg_selective_scan(u, wg_softplus(delta, 1, 20), wg_neg(wg_exp(mamba->a_log)),
-                                     wg_slice(parts, 2, rank, rank + n, 1),
-                                     wg_slice(parts, 2, rank + n, WG_END, 1), mamba->d, &after.h);
+    wg_tensor *y = wg__selective_scan(u, wg_softplus(delta, 1, 20), wg_neg(wg_exp(mamba->a_log)),
+                                      wg_slice(parts, 2, rank, rank + n, 1),
+                                      wg_slice(parts, 2, rank + n, WG_END, 1), mamba->d, &after.h);
     y = wg_linear_forward(mamba->out_proj, wg_mul(y, wg_silu(z)));
     if (state)
         *state = (wg_mamba_state){wg_scope_escape(after.conv), wg_scope_escape(after.h)};

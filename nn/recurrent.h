@@ -126,12 +126,6 @@ WG_API wg_mamba *wg_mamba_new(wg_module *parent, const char *name, int64_t width
  * after the last place. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_mamba_forward(wg_mamba *mamba, wg_tensor *x, wg_mamba_state *state);
 
-/* The selective scan alone:   u, delta: (B, T, E)   a: (E, N)   b, c: (B, T, N)   d: (E) or NULL
- * h: NULL, or where the first state is, (B, E, N), NULL there for zeros; it becomes the last one
- *     ->   (B, T, E). [scope; SHAPE, DTYPE] */
-WG_API wg_tensor *wg_selective_scan(wg_tensor *u, wg_tensor *delta, wg_tensor *a, wg_tensor *b,
-                                    wg_tensor *c, wg_tensor *d, wg_tensor **h);
-
 WG_END_DECLS
 
 #endif

@@ -64,7 +64,7 @@ static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
 
 /* ---- The stack ---- */
 
-wg_tensor *wg_stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs) {
+wg_tensor *wg__stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs) {
     wg_tensor *positions = inputs->self.output_positions;
     if (!positions)
         return x;

@@ -24,10 +24,6 @@ typedef struct wg_stack_inputs {
                                                  own */
 } wg_stack_inputs;
 
-/* The rows of the residual stream that a layer adds what its attention gives to: x (B, T, C) -> x,
- * or (N, C) at inputs->self.output_positions. [scope; SHAPE, INDEX] */
-WG_API wg_tensor *wg_stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs);
-
 /* Layer `index` of `layers`, a model or whatever holds them: x -> x. In `inputs` the caches of self
  * and memory are those of this layer. */
 typedef wg_tensor *(*wg_stack_layer)(void *layers, int64_t index, wg_tensor *x,

@@ -10,6 +10,7 @@
 #include "objectives/blank_batches.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define WHERE "blank_batches"
 
@@ -316,7 +317,7 @@ typedef struct blanking {
 /* ---- Texts ---- */
 
 static int64_t sentence_start(const blanking *batches, int64_t sentence) {
-    return wg_dataset_sentence_start(batches->corpus, sentence);
+    return wg__dataset_sentence_start(batches->corpus, sentence);
 }
 
 /* The next text of a document from token `at` on: whole sentences, as many as there is room for, or
@@ -377,7 +378,7 @@ static int64_t draw_lengths(const blanking *batches, int64_t count, wg_generator
 static int64_t choose_sentences(const blanking *batches, const text *t, wg_generator *g,
                                 wg__blank_span *spans) {
     int64_t count = 0;
-    for (int64_t s = t->sentence; s < wg_dataset_sentences(batches->corpus); s++) {
+    for (int64_t s = t->sentence; s < wg__dataset_sentences(batches->corpus); s++) {
         const int64_t first = sentence_start(batches, s) - t->first;
         const int64_t end = sentence_start(batches, s + 1) - t->first;
         if (end > t->count)
@@ -402,7 +403,7 @@ static void choose_blanks(const blanking *batches, int64_t row, const wg_example
     int32_t *ids = batches->ids + row * o->sequence;
     wg__blank_span *spans = batches->spans + row * o->sequence;
     wg_generator g = example->generator;
-    wg_dataset_read(batches->corpus, t->first, t->count, ids);
+    wg__dataset_read(batches->corpus, t->first, t->count, ids);
     *blanks = (wg__blanked_text){.text = ids, .count = t->count, .spans = spans};
     const double chance = wg_random_uniform(&g);
     if (chance < o->document_share) {
@@ -508,14 +509,14 @@ static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
         return -1;
     batching->source_ends = batches->source_ends;
     const wg_dataset *corpus = batches->corpus;
-    for (int64_t d = 0, sentence = 0, source = 0; d < wg_dataset_documents(corpus); d++) {
-        const int64_t end = sentence_start(batches, wg_dataset_document_start(corpus, d + 1));
+    for (int64_t d = 0, sentence = 0, source = 0; d < wg__dataset_documents(corpus); d++) {
+        const int64_t end = sentence_start(batches, wg__dataset_document_start(corpus, d + 1));
         for (int64_t at = sentence_start(batches, sentence); at < end;) {
             const text t = next_text(batches, at, sentence, end);
             if (add_text(batches, t) < 0)
                 return -1;
             at += t.count;
-            while (sentence < wg_dataset_sentences(corpus) &&
+            while (sentence < wg__dataset_sentences(corpus) &&
                    sentence_start(batches, sentence) < at)
                 sentence++;
         }

@@ -12,6 +12,7 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "nn/internal.h"
+#include "models/internal.h"
 
 #define WHERE "blank-infilling"
 
@@ -289,8 +290,8 @@ static int draw(filling *f, int64_t number, wg__blank *blank) {
         if (!goes_on)
             return 0;
         forbid(f, f->logits);
-        id = wg_sample_token(&f->options.sampling, vocabulary, f->logits, f->text.count,
-                             f->text.ids, &f->options.generator);
+        id = wg__sample_token(&f->options.sampling, vocabulary, f->logits, f->text.count,
+                              f->text.ids, &f->options.generator);
         if (id < 0 || id == f->tokens->end)
             return id < 0 ? -1 : 0;
         if (wg_token_list_append(&blank->tokens, id) < 0 || wg_token_list_append(&f->text, id) < 0)
@@ -372,7 +373,7 @@ static int search(filling *f, wg__blank *blank) {
                                      .end_id = f->tokens->end};
     const int64_t seen = f->caches[0].length;
     wg_beam_result found = {0};
-    int result = wg_beam_search(&model, 1, &f->most, &options, &found);
+    int result = wg__beam_search(&model, 1, &f->most, &options, &found);
     if (result == 0)
         result = settle(f, seen, &found.tokens);
     if (result == 0)
@@ -416,7 +417,7 @@ int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
     if (!options)
         options = &defaults;
     const int64_t longest = wg_model_sizes_of(model).positions;
-    if (wg_sampling_validate(&options->sampling) < 0)
+    if (wg__sampling_validate(&options->sampling) < 0)
         return -1;
     if (options->beam < 0 || options->max_tokens < 0)
         return wg_fail(WG_ERROR_ARGUMENT, "fill",

@@ -9,6 +9,7 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/span.h"
+#include "data/internal.h"
 
 #define WHERE "causal-lm"
 
@@ -28,7 +29,7 @@ static int64_t read_window(const wg_dataset *stream, wg_token_window window, int
                        (long long)window.start, (long long)window.end);
     if (count > sequence)
         count = sequence;
-    if (wg_dataset_read(stream, window.start, count + 1, tokens) < 0)
+    if (wg__dataset_read(stream, window.start, count + 1, tokens) < 0)
         return -1;
     for (int64_t i = 0; i < sequence; i++) {
         ids[i] = i < count ? tokens[i] : tokens[0];
@@ -186,7 +187,7 @@ static bool by_document(const wg_training *t) {
 /* How many windows the held-out text has, the last of which may be shorter. */
 static int64_t count_windows(const wg_training *t) {
     if (by_document(t))
-        return wg_dataset_documents(t->setup.held_out);
+        return wg__dataset_documents(t->setup.held_out);
     const int64_t labels = wg_dataset_tokens(t->setup.held_out) - 1;
     return (labels + t->setup.sequence - 1) / t->setup.sequence;
 }
@@ -195,8 +196,8 @@ static wg_token_window window_at(const wg_training *t, int64_t index) {
     const wg_dataset *text = t->setup.held_out;
     const int64_t sequence = t->setup.sequence;
     if (by_document(t))
-        return (wg_token_window){wg_dataset_document_start(text, index),
-                                 wg_dataset_document_start(text, index + 1)};
+        return (wg_token_window){wg__dataset_document_start(text, index),
+                                 wg__dataset_document_start(text, index + 1)};
     const int64_t end = (index + 1) * sequence + 1, tokens = wg_dataset_tokens(text);
     return (wg_token_window){index * sequence, end < tokens ? end : tokens};
 }
@@ -228,7 +229,7 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const double loss = wg_metrics_get(metrics, "loss");
     const double weight = wg_metrics_weight(metrics, "loss");
     const double bits =
-        loss / log(2) * (double)wg_dataset_tokens(text) / (double)wg_dataset_bytes(text);
+        loss / log(2) * (double)wg_dataset_tokens(text) / (double)wg__dataset_bytes(text);
     if (wg_metrics_add(metrics, "perplexity", exp(loss), weight) < 0 ||
         wg_metrics_add(metrics, "bits_per_byte", bits, weight) < 0)
         return -1;

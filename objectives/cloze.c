@@ -332,7 +332,7 @@ int wg__cloze_check_sequence(const wg__cloze *cloze, int64_t sequence) {
 static wg_token_pair cut_pair(const wg__cloze *cloze, const wg__labelled_text *text,
                               int64_t sequence, int64_t example) {
     const wg_token_pair whole = wg__labelled_text_pair(text, example);
-    return wg_token_pair_cut(&whole, sequence - pattern_tokens(cloze));
+    return wg__token_pair_cut(&whole, sequence - pattern_tokens(cloze));
 }
 
 /* ---- Sequences ---- */
@@ -479,13 +479,13 @@ wg_tensor *wg__cloze_scores(const wg_model *model, const wg__cloze_batch *batch)
 
 static char *config(const wg_training *t) {
     char *sizes = wg_model_config_json(t->setup.model), *json = wg__cloze_to_json(cloze_of(t));
-    wg_config *object = sizes ? wg_config_parse(sizes, "config") : NULL;
-    wg_config *part = json ? wg_config_parse(json, "cloze") : NULL;
+    wg_config *object = sizes ? wg__config_parse(sizes, "config") : NULL;
+    wg_config *part = json ? wg__config_parse(json, "cloze") : NULL;
     char *text = object && part && wg__config_set_part(object, "cloze", part) == 0
-                     ? wg_config_to_json(object)
+                     ? wg__config_to_json(object)
                      : NULL;
-    wg_config_free(part);
-    wg_config_free(object);
+    wg__config_free(part);
+    wg__config_free(object);
     wg_text_free(json);
     wg_text_free(sizes);
     return text;
@@ -495,14 +495,14 @@ static wg__cloze *read_cloze(const char *path, const wg_tokenizer *tokenizer) {
     static const char *const key[] = {"cloze"};
     wg_checkpoint *file = wg_checkpoint_open(path);
     char *saved = file ? wg_checkpoint_get_text(file, "/config") : NULL;
-    wg_config *object = saved ? wg_config_parse(saved, "/config") : NULL;
+    wg_config *object = saved ? wg__config_parse(saved, "/config") : NULL;
     wg_config *part =
-        object && wg_config_require(object, 1, key) == 0 ? wg__config_part(object, key[0]) : NULL;
-    char *json = part ? wg_config_to_json(part) : NULL;
+        object && wg__config_require(object, 1, key) == 0 ? wg__config_part(object, key[0]) : NULL;
+    char *json = part ? wg__config_to_json(part) : NULL;
     wg__cloze *cloze = json ? wg__cloze_from_json(json, tokenizer) : NULL;
     wg_text_free(json);
-    wg_config_free(part);
-    wg_config_free(object);
+    wg__config_free(part);
+    wg__config_free(object);
     wg_text_free(saved);
     wg_checkpoint_close(file);
     return cloze;

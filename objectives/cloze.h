@@ -71,7 +71,7 @@ typedef struct wg__cloze_batch {
 int wg__cloze_check_sequence(const wg__cloze *cloze, int64_t sequence);
 
 /* Fills `batch` with these examples of a text of wg__cloze_text_load. A Part A that is longer than
- * `sequence` loses tokens of its texts, as wg_token_pair_cut cuts them. T is a multiple of 8.
+ * `sequence` loses tokens of its texts, as wg__token_pair_cut cuts them. T is a multiple of 8.
  * [scope; ARGUMENT as above, MEMORY] */
 int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, int64_t sequence,
                          int64_t count, const int64_t *examples, wg__cloze_batch *batch);

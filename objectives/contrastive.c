@@ -107,13 +107,13 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     const contrastive *mine = context;
     for (int64_t i = 0; i < 2 * count; i++)
         mine->pairs[i] = wg__text_lines_get(&mine->text, examples[i % count].index, i >= count);
-    return wg_pair_batch_make(&mine->frame, 2 * count, mine->pairs, batch);
+    return wg__pair_batch_make(&mine->frame, 2 * count, mine->pairs, batch);
 }
 
 static int begin(wg_training *t) {
     contrastive *mine = t->context = wg__calloc(1, sizeof *mine);
     const int64_t batch = t->setup.batch;
-    if (!mine || wg_pair_frame_of(t->setup.tokenizer, t->setup.sequence, &mine->frame) < 0)
+    if (!mine || wg__pair_frame_of(t->setup.tokenizer, t->setup.sequence, &mine->frame) < 0)
         return -1;
     mine->options = *(const wg_contrastive_options *)t->setup.options;
     mine->pairs = wg__alloc_array(wg__times(2, batch), sizeof *mine->pairs);
@@ -195,7 +195,7 @@ static int measure_batch(const wg_training *t, int64_t first, int64_t count, voi
     double right;
     for (int64_t i = 0; i < 2 * count; i++)
         mine->pairs[i] = wg__text_lines_get(&mine->held_out, first + i % count, i >= count);
-    if (wg_pair_batch_make(&mine->frame, 2 * count, mine->pairs, &batch) < 0)
+    if (wg__pair_batch_make(&mine->frame, 2 * count, mine->pairs, &batch) < 0)
         return -1;
     metrics->tokens += batch.tokens;
     wg_tensor *loss = wg__contrastive_loss(similarities(t, &batch), &right);
@@ -218,7 +218,7 @@ static int measure_cosines(const wg_training *t, int64_t first, int64_t count, v
     }
     const int64_t axis = 1;
     wg_pair_batch batch;
-    if (wg_pair_batch_make(&mine->frame, 2 * count, mine->pairs, &batch) < 0)
+    if (wg__pair_batch_make(&mine->frame, 2 * count, mine->pairs, &batch) < 0)
         return -1;
     metrics->tokens += batch.tokens;
     wg_tensor *all = vectors(t, &batch);

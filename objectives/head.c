@@ -69,7 +69,7 @@ int wg__head_begin_as(wg_training *t, void *own, wg__labels *labels) {
     run->labels = labels;
     run->chosen = wg__alloc_array(setup->batch, sizeof *run->chosen);
     if (!run->chosen ||
-        (!task->batch && wg_pair_frame_of(setup->tokenizer, setup->sequence, &run->frame) < 0))
+        (!task->batch && wg__pair_frame_of(setup->tokenizer, setup->sequence, &run->frame) < 0))
         return -1;
     if (setup->training_path &&
         !(run->training = task->read(setup, own, setup->training_path, setup->tokenizer, labels)))

@@ -8,6 +8,7 @@
 #include "data/tokenizer/kind.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define WHERE "mlm"
 
@@ -29,8 +30,8 @@ typedef struct packing {
 
 /* Writes T + 1 tokens from `start` on, between [CLS] and, where documents end, [SEP]. */
 static int read_sequence(packing *p, int64_t start) {
-    const int64_t length = p->options.sequence + 1, documents = wg_dataset_documents(p->text);
-    if (wg_dataset_read(p->text, start, length - 1, p->read) < 0)
+    const int64_t length = p->options.sequence + 1, documents = wg__dataset_documents(p->text);
+    if (wg__dataset_read(p->text, start, length - 1, p->read) < 0)
         return -1;
     int64_t low = 0, high = documents - 1; /* the document of `start` */
     while (low < high) {
@@ -229,7 +230,7 @@ static int set_tokens(packing *p, const wg_tokenizer *tokenizer) {
                        "the %s tokenizer has not all of [CLS], [SEP] and [MASK]; --tokenizer "
                        "wordpiece learns one that has",
                        wg_tokenizer_kind(tokenizer));
-    const int64_t size = wg_tokenizer_size(tokenizer), documents = wg_dataset_documents(p->text);
+    const int64_t size = wg_tokenizer_size(tokenizer), documents = wg__dataset_documents(p->text);
     if (wg__batch_vocabulary(WHERE, p->text, size) < 0)
         return -1;
     p->begins_word = wg__alloc_array(size, sizeof *p->begins_word);

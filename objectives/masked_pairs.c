@@ -7,6 +7,7 @@
 #include "data/batches/builder.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define WHERE "masked-lm"
 
@@ -39,7 +40,7 @@ typedef struct pairing {
 /* ---- The plan of an epoch ---- */
 
 static int64_t segment_tokens(const wg_dataset *corpus, segment s) {
-    return wg_dataset_sentence_start(corpus, s.end) - wg_dataset_sentence_start(corpus, s.first);
+    return wg__dataset_sentence_start(corpus, s.end) - wg__dataset_sentence_start(corpus, s.first);
 }
 
 /* Sentences from `first` on until there are `target` tokens or the document ends. */
@@ -57,7 +58,7 @@ static example next_example(const pairing *p, int64_t document, int64_t *at, wg_
     int64_t target = p->options.sequence - FRAME_TOKENS;
     if (wg_random_uniform(g) < p->options.short_share)
         target = wg__random_between(g, 2, target);
-    const int64_t document_end = wg_dataset_document_start(corpus, document + 1);
+    const int64_t document_end = wg__dataset_document_start(corpus, document + 1);
     segment chunk = gather(corpus, *at, document_end, target);
     /* Take the next sentence as well; otherwise this example could only become a random pair. */
     if (chunk.end == chunk.first + 1 && chunk.end < document_end)
@@ -68,10 +69,10 @@ static example next_example(const pairing *p, int64_t document, int64_t *at, wg_
     example e = {.a = {chunk.first, first_end}, .b = {first_end, chunk.end}};
     e.random = sentences < 2 || wg_random_uniform(g) < 0.5;
     if (e.random) { /* about as many tokens from any other document, each as likely */
-        int64_t other = wg__random_between(g, 0, wg_dataset_documents(corpus) - 2);
+        int64_t other = wg__random_between(g, 0, wg__dataset_documents(corpus) - 2);
         other += other >= document;
-        const int64_t begin = wg_dataset_document_start(corpus, other);
-        const int64_t end = wg_dataset_document_start(corpus, other + 1);
+        const int64_t begin = wg__dataset_document_start(corpus, other);
+        const int64_t end = wg__dataset_document_start(corpus, other + 1);
         const int64_t left = target - segment_tokens(corpus, e.a);
         e.b = gather(corpus, wg__random_between(g, begin, end - 1), end, left);
     }
@@ -83,9 +84,9 @@ static int plan(void *context, wg_epoch *epoch) {
     pairing *p = context;
     int64_t source = 0;
     p->count = 0;
-    for (int64_t d = 0; d < wg_dataset_documents(p->corpus); d++) {
-        const int64_t end = wg_dataset_document_start(p->corpus, d + 1);
-        for (int64_t at = wg_dataset_document_start(p->corpus, d); at < end;) {
+    for (int64_t d = 0; d < wg__dataset_documents(p->corpus); d++) {
+        const int64_t end = wg__dataset_document_start(p->corpus, d + 1);
+        for (int64_t at = wg__dataset_document_start(p->corpus, d); at < end;) {
             const example e = next_example(p, d, &at, &epoch->generator);
             if (wg__append(&p->examples, &p->count, &p->capacity, &e, sizeof e) < 0)
                 return -1;
@@ -109,7 +110,7 @@ typedef struct cut {
 } cut;
 
 static cut whole(const wg_dataset *corpus, segment s) {
-    return (cut){wg_dataset_sentence_start(corpus, s.first), segment_tokens(corpus, s)};
+    return (cut){wg__dataset_sentence_start(corpus, s.first), segment_tokens(corpus, s)};
 }
 
 /* Writes the tokens of two segments between [CLS] and [SEP]s, and the places of the others as
@@ -118,9 +119,9 @@ static int64_t frame(pairing *p, cut a, cut b) {
     int32_t *tokens = p->tokens;
     const int64_t second = a.count + 2, last = second + b.count;
     tokens[0] = p->class;
-    wg_dataset_read(p->corpus, a.first, a.count, tokens + 1);
+    wg__dataset_read(p->corpus, a.first, a.count, tokens + 1);
     tokens[second - 1] = p->separator;
-    wg_dataset_read(p->corpus, b.first, b.count, tokens + second);
+    wg__dataset_read(p->corpus, b.first, b.count, tokens + second);
     tokens[last] = p->separator;
     for (int64_t t = 1, count = 0; t < last; t++)
         if (t != second - 1)
@@ -245,7 +246,7 @@ static int set_tokens(pairing *p, const wg_tokenizer *tokenizer) {
                        wg_tokenizer_kind(tokenizer));
     if (wg__batch_vocabulary(WHERE, p->corpus, wg_tokenizer_size(tokenizer)) < 0)
         return -1;
-    if (wg_dataset_documents(p->corpus) < 2)
+    if (wg__dataset_documents(p->corpus) < 2)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the corpus has one document; two are needed, since random second segments "
                        "come from another one: blank lines between documents tell them apart");

@@ -13,6 +13,7 @@
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
+#include "data/internal.h"
 
 /* ---- The table ---- */
 
@@ -57,7 +58,7 @@ const wg_objective *wg_objective_find(const char *name) {
                                    objectives[i]->name);
     }
     wg_fail(WG_ERROR_NOT_FOUND, "objective", "there is no '%.64s'; %s are there%s", name, names,
-            wg_suggestion(suggestion, sizeof suggestion, name, objective_name, NULL));
+            wg__suggestion(suggestion, sizeof suggestion, name, objective_name, NULL));
     return NULL;
 }
 
@@ -66,7 +67,7 @@ static bool config_has(wg_config *config, const char *mark) {
     char key[64];
     const char *equals = strchr(mark, '=');
     if (!equals)
-        return wg_config_has(config, mark);
+        return wg__config_has(config, mark);
     snprintf(key, sizeof key, "%.*s", (int)(equals - mark), mark);
     const json_t *value = wg__config_value(config, key);
     const char *text = json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
@@ -111,9 +112,9 @@ const wg_objective *wg_objective_of(const char *path) {
         return NULL;
     }
     char *json = file ? wg_checkpoint_get_text(file, "/config") : NULL;
-    wg_config *config = json ? wg_config_parse(json, "/config") : NULL;
+    wg_config *config = json ? wg__config_parse(json, "/config") : NULL;
     const wg_objective *objective = config ? find_marked(file, config) : NULL;
-    wg_config_free(config);
+    wg__config_free(config);
     wg_text_free(json);
     wg_checkpoint_close(file);
     if (objective || wg_error_pending())
@@ -185,7 +186,7 @@ static int make_batches(wg_training *t) {
     if (!t->batch || !data->batches)
         return t->batch ? 0 : -1;
     if (setup->training) {
-        t->fingerprint = wg_dataset_fingerprint(setup->training);
+        t->fingerprint = wg__dataset_fingerprint(setup->training);
         t->batches = data->batches(setup, setup->training, false);
         if (!t->batches)
             return -1;
@@ -229,8 +230,8 @@ void wg_training_free(wg_training *training) {
 /* What changes in the course of a run does so between steps, not between the batches of one. */
 static void task_begin_step(void *context) {
     wg_training *t = context;
-    const wg_data_position at = wg_batches_position(t->batches);
-    t->step_examples = at.epoch * wg_batches_examples(t->batches) + at.next;
+    const wg_data_position at = wg__batches_position(t->batches);
+    t->step_examples = at.epoch * wg__batches_examples(t->batches) + at.next;
     if (t->objective->training->begin_step)
         t->objective->training->begin_step(t);
 }
@@ -318,7 +319,7 @@ static int agree_on_text(wg_group *group, const char *what, char *text) {
     snprintf(fingerprint, sizeof fingerprint, "fingerprint %016llx",
              (unsigned long long)wg__hash(WG__HASH_BEGIN, text, strlen(text)));
     wg_text_free(text);
-    return wg_group_agree(group, what, fingerprint);
+    return wg__group_agree(group, what, fingerprint);
 }
 
 static int agree_on_data(wg_group *group, const char *what, const wg_dataset *text,
@@ -326,19 +327,19 @@ static int agree_on_data(wg_group *group, const char *what, const wg_dataset *te
     char described[96];
     snprintf(described, sizeof described, "%lld tokens, fingerprint %016llx",
              (long long)(text ? wg_dataset_tokens(text) : 0), (unsigned long long)fingerprint);
-    return wg_group_agree(group, what, described);
+    return wg__group_agree(group, what, described);
 }
 
 /* What all ranks must have alike. */
 static int task_agree(void *context, wg_group *group) {
     const wg_training *training = context;
     const wg_training_setup *setup = &training->setup;
-    const int64_t held_out = setup->held_out ? wg_dataset_fingerprint(setup->held_out) : 0;
+    const int64_t held_out = setup->held_out ? wg__dataset_fingerprint(setup->held_out) : 0;
     char sizes[128];
     snprintf(sizes, sizeof sizes, "%s, batches of %lld sequences of %lld tokens, seed %llu",
              training->objective->name, (long long)setup->batch, (long long)setup->sequence,
              (unsigned long long)setup->seed);
-    return wg_group_agree(group, "the objective", sizes) < 0 ||
+    return wg__group_agree(group, "the objective", sizes) < 0 ||
                    agree_on_text(group, "the vocabulary", wg_tokenizer_to_json(setup->tokenizer)) <
                        0 ||
                    agree_on_data(group, "the corpus", setup->training, training->fingerprint) < 0 ||
@@ -441,7 +442,7 @@ int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t
         owners[i] = (int)(i / batch % wg_group_size(group));
     int status = wg_group_check(group, owners ? 0 : -1);
     if (status == 0)
-        status = wg_group_collect(group, count, size, owners, data);
+        status = wg__group_collect(group, count, size, owners, data);
     wg__free(owners);
     return status;
 }
@@ -454,7 +455,7 @@ bool wg__writes_predictions(const wg_training *t, int64_t batches) {
 int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
                          int (*measure)(wg_training *t, const void *batch, wg_metrics *metrics),
                          wg_metrics *metrics) {
-    int status = wg_batches_seek(t->held_out, &(wg_data_position){.seed = t->setup.seed});
+    int status = wg__batches_seek(t->held_out, &(wg_data_position){.seed = t->setup.seed});
     const int64_t all = wg__batches_in_epoch(t->held_out);
     const int64_t count = batches > 0 && batches < all ? batches : all;
     for (int64_t i = 0; status == 0 && i < count; i++) {
@@ -462,8 +463,8 @@ int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
         wg_scope_begin(&scope);
         if (!wg__evaluates(t, i))
             status = wg__batches_skip_of_epoch(t->held_out);
-        else if ((ends_with_text ? wg_batches_next_of_epoch : wg_batches_next)(t->held_out,
-                                                                               t->batch) < 0)
+        else if ((ends_with_text ? wg__batches_next_of_epoch : wg_batches_next)(t->held_out,
+                                                                                t->batch) < 0)
             status = -1;
         else {
             metrics->tokens += tokens_of(t);
@@ -479,7 +480,7 @@ int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
 void wg__describe_stream(const wg_training *training, FILE *stream) {
     const wg_dataset *text = training->setup.training;
     fprintf(stream, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",
-            (long long)wg_dataset_documents(text), (long long)wg_dataset_bytes(text),
+            (long long)wg__dataset_documents(text), (long long)wg__dataset_bytes(text),
             (long long)wg_dataset_tokens(text),
             (long long)wg_dataset_tokens(training->setup.held_out));
 }
@@ -487,9 +488,9 @@ void wg__describe_stream(const wg_training *training, FILE *stream) {
 void wg__describe_sentences(const wg_training *training, FILE *stream) {
     const wg_dataset *text = training->setup.training;
     fprintf(stream, "text   %lld documents, %lld sentences, %lld tokens; %lld documents held out\n",
-            (long long)wg_dataset_documents(text), (long long)wg_dataset_sentences(text),
+            (long long)wg__dataset_documents(text), (long long)wg__dataset_sentences(text),
             (long long)wg_dataset_tokens(text),
-            (long long)wg_dataset_documents(training->setup.held_out));
+            (long long)wg__dataset_documents(training->setup.held_out));
 }
 
 static int fail_write(const char *path) {

@@ -12,6 +12,8 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 #define WHERE "span-corruption"
 
@@ -145,7 +147,7 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     int64_t *labels = c->ids + count * lengths->inputs;
     *(wg__span_batch *)batch = (wg__span_batch){0};
     for (int64_t b = 0; b < count; b++) {
-        if (wg_dataset_read(c->windows.text, c->windows.starts[b], lengths->text, c->read) < 0)
+        if (wg__dataset_read(c->windows.text, c->windows.starts[b], lengths->text, c->read) < 0)
             return -1;
         for (int64_t i = 0; i < lengths->text; i++)
             c->text[i] = c->read[i];
@@ -564,7 +566,7 @@ int wg__span_fill(const wg_model *model, const wg__sentinels *tokens, wg_tensor 
     for (int64_t b = 0; result == 0 && b < texts; b++)
         lengths[b] = max_tokens;
     if (result == 0)
-        result = wg_model_search(model, ids, keep, lengths, &how, results);
+        result = wg__model_search(model, ids, keep, lengths, &how, results);
     wg__free(lengths);
     wg__free(r.is_text);
     wg__free(r.rows);

@@ -13,6 +13,7 @@
 #include "tensor/internal.h"
 
 #include "base/array.h"
+#include "base/internal.h"
 
 enum { USUAL_BATCH_TOKENS = 4096 };
 
@@ -167,10 +168,11 @@ static int share_results(const batching *b, int status, char *results) {
     wg_group *group = b->job->group;
     double stopped = status > 0;
     if (wg_group_check(group, status < 0 ? -1 : 0) < 0 ||
-        wg_group_max(group, WG_GROUP_F64, 1, &stopped) < 0)
+        wg__group_max(group, WG_GROUP_F64, 1, &stopped) < 0)
         return -1;
-    return stopped > 0 ? 1
-                       : wg_group_collect(group, b->count, b->job->result_size, b->owners, results);
+    return stopped > 0
+               ? 1
+               : wg__group_collect(group, b->count, b->job->result_size, b->owners, results);
 }
 
 int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *texts,

@@ -14,6 +14,9 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "base/internal.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 #define WHERE "translation"
 
@@ -48,9 +51,9 @@ static wg__translation_tokens model_tokens(const wg_model *model) {
 /* Tokens of the longest sentence with its end. */
 static int64_t longest_sentence(const wg_dataset *pairs) {
     int64_t longest = 1;
-    for (int64_t i = 0; i < wg_dataset_sentences(pairs); i++) {
-        const int64_t end = wg_dataset_sentence_start(pairs, i + 1);
-        longest = wg__larger(longest, end - wg_dataset_sentence_start(pairs, i) + 1);
+    for (int64_t i = 0; i < wg__dataset_sentences(pairs); i++) {
+        const int64_t end = wg__dataset_sentence_start(pairs, i + 1);
+        longest = wg__larger(longest, end - wg__dataset_sentence_start(pairs, i) + 1);
     }
     return longest;
 }
@@ -146,7 +149,7 @@ int wg__translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *kee
     int64_t *lengths = wg__alloc_array(wg_tensor_size(source, 0), sizeof *lengths);
     int result = lengths ? limit_lengths(model, source, keep, lengths) : -1;
     if (result == 0)
-        result = wg_model_search(model, source, keep, lengths, options, results);
+        result = wg__model_search(model, source, keep, lengths, options, results);
     wg__free(lengths);
     return result;
 }
@@ -302,7 +305,7 @@ int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
     int result = begin_translator(&t) == 0 && encode_all(&t, texts) == 0 ? translate_all(&t) : -1;
     result = wg_group_check(t.options.group, result);
     if (result == 0)
-        result = wg_group_collect_texts(t.options.group, count, t.owners, translations);
+        result = wg__group_collect_texts(t.options.group, count, t.owners, translations);
     for (int64_t i = 0; t.sentences && i < t.count; i++)
         wg_token_list_free(&t.sentences[i].tokens);
     wg__free(t.sentences);
@@ -345,10 +348,10 @@ static void free_lines(int64_t count, char **lines) {
 
 /* One side of all held-out pairs; NULL with an error. */
 static char **read_texts(const wg_dataset *pairs, wg_side side) {
-    const int64_t count = wg_dataset_documents(pairs);
+    const int64_t count = wg__dataset_documents(pairs);
     char **texts = new_lines(count);
     for (int64_t i = 0; texts && i < count; i++)
-        if (!(texts[i] = wg_dataset_pair_text(pairs, side, i))) {
+        if (!(texts[i] = wg__dataset_pair_text(pairs, side, i))) {
             free_lines(count, texts);
             return NULL;
         }
@@ -358,7 +361,7 @@ static char **read_texts(const wg_dataset *pairs, wg_side side) {
 static int score_translations(const wg_training *t, char *const *translations,
                               char *const *references, wg_metrics *metrics) {
     const wg_evaluation_options *how = t->setup.evaluation;
-    const int64_t count = wg_dataset_documents(t->setup.held_out);
+    const int64_t count = wg__dataset_documents(t->setup.held_out);
     const wg_bleu_rules rules = {(wg_bleu_tokens)how->bleu_tokens, how->lowercase};
     wg__bleu bleu = {0};
     if (wg__writes_predictions(t, 0) && write_lines(how->predictions, count, translations) < 0)
@@ -386,7 +389,7 @@ static int score_translations(const wg_training *t, char *const *translations,
 /* Translates all held-out sources and scores them. */
 static int score(const wg_training *t, wg_metrics *metrics) {
     const wg_training_setup *setup = &t->setup;
-    const int64_t count = wg_dataset_documents(setup->held_out);
+    const int64_t count = wg__dataset_documents(setup->held_out);
     const wg_translation_use use = {
         .batch = setup->evaluation->batch, .beam = setup->evaluation->beam, .group = setup->group};
     char **sources = read_texts(setup->held_out, WG_SOURCE);
@@ -417,9 +420,9 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
 /* The tokens of one side of all pairs. */
 static int64_t count_tokens(const wg_dataset *pairs, wg_side side) {
     int64_t count = 0;
-    for (int64_t i = 0; i < wg_dataset_documents(pairs); i++)
-        count += wg_dataset_sentence_start(pairs, 2 * i + side + 1) -
-                 wg_dataset_sentence_start(pairs, 2 * i + side);
+    for (int64_t i = 0; i < wg__dataset_documents(pairs); i++)
+        count += wg__dataset_sentence_start(pairs, 2 * i + side + 1) -
+                 wg__dataset_sentence_start(pairs, 2 * i + side);
     return count;
 }
 
@@ -428,10 +431,10 @@ static void describe(const wg_training *t, FILE *stream) {
     const long long left_out = wg__translation_batches_left_out(t->batches);
     fprintf(stream,
             "text   %lld pairs, %lld and %lld tokens, in %lld batches; %lld pairs held out\n",
-            (long long)wg_dataset_documents(pairs) - left_out,
+            (long long)wg__dataset_documents(pairs) - left_out,
             (long long)count_tokens(pairs, WG_SOURCE), (long long)count_tokens(pairs, WG_TARGET),
-            (long long)wg_batches_examples(t->batches),
-            (long long)wg_dataset_documents(t->setup.held_out));
+            (long long)wg__batches_examples(t->batches),
+            (long long)wg__dataset_documents(t->setup.held_out));
     if (left_out > 0)
         fprintf(stream, "       %lld pairs left out, as they have more than %lld tokens\n",
                 left_out, (long long)t->setup.sequence);

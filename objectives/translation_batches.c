@@ -7,6 +7,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "data/internal.h"
 
 #define WHERE "translation"
 
@@ -59,17 +60,17 @@ static wg_tensor *ids_of(const table *t) {
 /* How many tokens one side of a pair has; -1 out of range, and if the file cannot be read. */
 static int64_t pair_length(const wg_dataset *pairs, wg_side side, int64_t pair) {
     const int64_t sentence = 2 * pair + side;
-    if (pair < 0 || pair >= wg_dataset_documents(pairs))
+    if (pair < 0 || pair >= wg__dataset_documents(pairs))
         return -1;
-    const int64_t length =
-        wg_dataset_sentence_start(pairs, sentence + 1) - wg_dataset_sentence_start(pairs, sentence);
+    const int64_t length = wg__dataset_sentence_start(pairs, sentence + 1) -
+                           wg__dataset_sentence_start(pairs, sentence);
     return wg_error_pending() ? -1 : length;
 }
 
 /* Copies the tokens of one side of a pair. */
 static int read_sentence(const wg_dataset *pairs, wg_side side, int64_t pair, int64_t length,
                          int32_t *ids) {
-    return wg_dataset_read(pairs, wg_dataset_sentence_start(pairs, 2 * pair + side), length, ids);
+    return wg__dataset_read(pairs, wg__dataset_sentence_start(pairs, 2 * pair + side), length, ids);
 }
 
 /* The rows of one side of a batch before they are laid out. */
@@ -85,7 +86,7 @@ static int rows_begin(rows *r, const wg_dataset *pairs, wg_side side, int64_t co
         const int64_t length = pair_length(pairs, side, indices[i]);
         if (length < 0) /* an error that is pending stays */
             return wg_fail(WG_ERROR_INDEX, WHERE, "pair %lld of %lld", (long long)indices[i],
-                           (long long)wg_dataset_documents(pairs));
+                           (long long)wg__dataset_documents(pairs));
         r->longest = length > r->longest ? length : r->longest;
     }
     r->ids = wg__alloc_array(r->longest + 1, sizeof *r->ids);
@@ -226,7 +227,7 @@ static int plan(void *context, wg_epoch *epoch) {
         wg_generator generator = {.seed = seed, .offset = CHOOSING};
         const wg_batches_options weighted = {.sources = b->sources, .weights = b->weights};
         wg__weigh_examples(&weighted, b->source_ends, b->candidate_count, &generator, b->chosen);
-        const uint64_t pairs = (uint64_t)wg_dataset_documents(b->pairs);
+        const uint64_t pairs = (uint64_t)wg__dataset_documents(b->pairs);
         uint64_t copy = 0;
         for (int64_t i = 0; i < b->candidate_count; i++) {
             const bool again = i > 0 && b->chosen[i] <= b->chosen[i - 1];
@@ -284,7 +285,7 @@ static void free_bucketing(void *context) {
 
 int64_t wg__translation_batches_left_out(const wg_batches *batches) {
     const bucketing *b = batches ? wg__batches_context(batches) : NULL;
-    return b ? wg_dataset_documents(b->pairs) - b->candidate_count : 0;
+    return b ? wg__dataset_documents(b->pairs) - b->candidate_count : 0;
 }
 
 /* ---- Making them ---- */
@@ -302,7 +303,7 @@ static int add_candidate(bucketing *b, int64_t pair) {
 }
 
 static int find_candidates(bucketing *b) {
-    const int64_t pairs = wg_dataset_documents(b->pairs);
+    const int64_t pairs = wg__dataset_documents(b->pairs);
     if (pairs > UINT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld pairs are more than 2^32", (long long)pairs);
     b->candidates = wg__alloc_array(pairs, sizeof *b->candidates);
@@ -320,10 +321,10 @@ static int find_candidates(bucketing *b) {
 }
 
 static int copy_weights(bucketing *b) {
-    const double *weights = wg_dataset_weights(b->pairs);
+    const double *weights = wg__dataset_weights(b->pairs);
     if (!weights)
         return 0;
-    b->sources = wg_dataset_sources(b->pairs);
+    b->sources = wg__dataset_sources(b->pairs);
     b->weights = wg__alloc_array(b->sources, sizeof *b->weights);
     b->source_ends = wg__calloc((size_t)b->sources, sizeof *b->source_ends);
     if (!b->weights || !b->source_ends)

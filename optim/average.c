@@ -19,7 +19,7 @@ struct wg_average {
     const wg__optimizer_kernels *kernels;
 };
 
-wg_average *wg_average_new(double decay) {
+wg_average *wg__average_new(double decay) {
     if (!(decay >= 0 && decay < 1)) {
         wg_fail(WG_ERROR_ARGUMENT, "average_new", "decay is %g; wanted 0 or more, and below 1",
                 decay);
@@ -33,7 +33,7 @@ wg_average *wg_average_new(double decay) {
     return average;
 }
 
-void wg_average_free(wg_average *average) {
+void wg__average_free(wg_average *average) {
     if (!average)
         return;
     for (int64_t i = 0; i < average->count; i++)
@@ -80,7 +80,7 @@ static int reserve(wg_average *average) {
     return 0;
 }
 
-int wg_average_add(wg_average *average, wg_tensor *tensor) {
+int wg__average_add(wg_average *average, wg_tensor *tensor) {
     if (!average || !tensor || check_tensor(average, tensor) < 0 || reserve(average) < 0)
         return -1;
     wg_tensor *zeros =
@@ -134,14 +134,14 @@ static void run_pass(wg_average *average, wg__range_body body, double towards) {
     }
 }
 
-void wg_average_update(wg_average *average) {
+void wg__average_update(wg_average *average) {
     double count = (double)average->updates + 1;
     bool is_mean = average->decay == 0 || average->updates == 0;
     run_pass(average, update_range, is_mean ? 1 / count : 1 - average->decay);
     average->updates++;
 }
 
-void wg_average_swap(wg_average *average) {
+void wg__average_swap(wg_average *average) {
     run_pass(average, swap_range, 0);
     for (int64_t i = 0; i < average->count; i++)
         wg_tensor_touch(average->entries[i].tensor);

@@ -3,7 +3,7 @@
 #ifndef WG_OPTIM_INTERNAL_H
 #define WG_OPTIM_INTERNAL_H
 
-#include "base/group.h"
+#include "base/internal.h"
 #include "optim/optimizer.h"
 
 /* ---- The loops of the optimizers over contiguous elements, compiled once for each instruction
@@ -297,5 +297,33 @@ wg__optimizer_entry *wg__optimizer_state_entry(const wg_optimizer *optimizer, in
 /* The number of updates so far, and setting it when a run is resumed. */
 int64_t wg__average_updates(const wg_average *average);
 void wg__average_set_updates(wg_average *average, int64_t updates);
+
+/* ---- Of optim/optimizer.h ---- */
+
+/* The names of the optimizers, by index from 0; NULL beyond. */
+WG__COMMAND const char *wg__optimizer_name(int index);
+
+/* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
+WG__COMMAND const char *wg__schedule_name(wg_schedule_kind kind);
+
+/* An average without tensors. decay d in (0, 1): exponential, a = d a + (1 - d) w; 0: the mean of
+ * all updates. Either way the first update is a = w   (as PyTorch's AveragedModel). NULL with
+ * ARGUMENT, MEMORY. */
+wg_average *wg__average_new(double decay);
+
+/* Frees the average, not the tensors; NULL is allowed. */
+void wg__average_free(wg_average *average);
+
+/* Takes a tensor in, f32 or f64 and contiguous, which is borrowed and must outlive the average. Its
+ * average is zeros until the first update. Before the first update only.
+ * [ARGUMENT for a strided view, and for a tensor that shares memory with one that is here; DTYPE,
+ * MEMORY; STATE after an update] */
+int wg__average_add(wg_average *average, wg_tensor *tensor);
+
+/* Takes the tensors as they are now into their averages: one pass over memory, in parallel. */
+void wg__average_update(wg_average *average);
+
+/* Exchanges the tensors' contents and their averages. */
+void wg__average_swap(wg_average *average);
 
 #endif

@@ -112,9 +112,6 @@ typedef struct wg_optimizer_choice {
  * unknown name, with those that are there. */
 WG_API wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice);
 
-/* The names of the optimizers, by index from 0; NULL beyond. */
-WG_API const char *wg_optimizer_name(int index);
-
 /* ---- An optimizer of one's own ---- */
 
 #define WG_RULE_STATES 4
@@ -280,39 +277,16 @@ WG_API double wg_schedule_rate(const wg_schedule *schedule, int64_t step);
  * error is recorded); one's own has no name to be found by. */
 WG_API int wg_schedule_find(const char *name);
 
-/* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
-WG_API const char *wg_schedule_name(wg_schedule_kind kind);
-
 /* ---- Averages of weights over the steps of a run, or over checkpoints.
  *
- *     wg_average *average = wg_average_new(0.999);
- *     wg_average_add(average, w);
- *     ... wg_optimizer_step(...); wg_average_update(average); ...
- *     wg_average_swap(average);     w holds the average, and the average the former w
+ *     wg_average *average = wg__average_new(0.999);
+ *     wg__average_add(average, w);
+ *     ... wg_optimizer_step(...); wg__average_update(average); ...
+ *     wg__average_swap(average);     w holds the average, and the average the former w
  *     ... evaluate ...
- *     wg_average_swap(average);     and back, bit for bit ---- */
+ *     wg__average_swap(average);     and back, bit for bit ---- */
 
 typedef struct wg_average wg_average;
-
-/* An average without tensors. decay d in (0, 1): exponential, a = d a + (1 - d) w; 0: the mean of
- * all updates. Either way the first update is a = w   (as PyTorch's AveragedModel). NULL with
- * ARGUMENT, MEMORY. */
-WG_API wg_average *wg_average_new(double decay);
-
-/* Frees the average, not the tensors; NULL is allowed. */
-WG_API void wg_average_free(wg_average *average);
-
-/* Takes a tensor in, f32 or f64 and contiguous, which is borrowed and must outlive the average. Its
- * average is zeros until the first update. Before the first update only.
- * [ARGUMENT for a strided view, and for a tensor that shares memory with one that is here; DTYPE,
- * MEMORY; STATE after an update] */
-WG_API int wg_average_add(wg_average *average, wg_tensor *tensor);
-
-/* Takes the tensors as they are now into their averages: one pass over memory, in parallel. */
-WG_API void wg_average_update(wg_average *average);
-
-/* Exchanges the tensors' contents and their averages. */
-WG_API void wg_average_swap(wg_average *average);
 
 WG_END_DECLS
 

@@ -335,7 +335,7 @@ static void orthogonalise(matrix_step *step) {
     const sides sides = sides_of(step->entry->parameter);
     const int64_t m = sides.shorter, n = sides.longer;
     wg__product product = {.dtype = step->entry->dtype,
-                           .rounds = step->entry->dtype == WG_F32 && wg_matmul_dtype() == WG_BF16,
+                           .rounds = step->entry->dtype == WG_F32 && wg__matmul_dtype() == WG_BF16,
                            .m = m,
                            .alpha = 1};
     const wg__matrix a = {step->a, m, 1}, b = {step->b, m, 1};
@@ -480,7 +480,7 @@ static const struct kind {
     {"lion", new_lion}, {"muon", new_muon},
 };
 
-const char *wg_optimizer_name(int index) {
+const char *wg__optimizer_name(int index) {
     const int count = sizeof kinds / sizeof kinds[0];
     return index >= 0 && index < count ? kinds[index].name : NULL;
 }

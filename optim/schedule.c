@@ -84,6 +84,6 @@ int wg_schedule_find(const char *name) {
     return -1;
 }
 
-const char *wg_schedule_name(wg_schedule_kind kind) {
+const char *wg__schedule_name(wg_schedule_kind kind) {
     return (int)kind >= 0 && (int)kind < KIND_COUNT ? names[kind] : "?";
 }

@@ -8,6 +8,9 @@
 #include "base/internal.h"
 #include "tensor/op.h"
 #include "tensor/tensor.h"
+#include "tensor/kernels.h"
+#include "tensor/ops.h"
+#include "tensor/profile.h"
 
 typedef struct wg_storage {
     void *data; /* NULL: a tensor without memory (wg_set_meta_init) */
@@ -261,5 +264,52 @@ typedef struct wg__op_table {
 /* A vector of channels, (C), in the shape that broadcasts along axis 1 of x: (1, C, 1...). [scope]
  */
 wg_tensor *wg__as_channels(wg_tensor *vector, const wg_tensor *x);
+
+/* ---- Of tensor/kernels.h ---- */
+
+/* Those that the library has chosen for this processor. Cannot fail. */
+WG__COMMAND wg_kernels wg__kernels_in_use(void);
+
+/* ---- Of tensor/op.h ---- */
+
+/* True for an op without kernels of its own. */
+WG__COMMAND bool wg__op_is_composite(const wg_op *op);
+
+/* ---- Of tensor/ops.h ---- */
+
+wg_dtype wg__matmul_dtype(void);
+
+/* wg_quantized_linear with `count` weights, 1 to WG_MAX_QUANTIZED_WEIGHTS, whose outputs stand side
+ * by side: (..., O1 + O2 + O3). For x of one row this is faster than one call for each weight.
+ * `biases` is NULL if there are none, and so is each missing bias. [scope; SHAPE, DTYPE, ARGUMENT]
+ */
+wg_tensor *wg__quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
+                                 wg_quantization quantization, wg_tensor *const *biases);
+
+/* ---- Of tensor/profile.h ---- */
+
+/* Floating-point operations, two a multiply-add, of the f32 and f64 matrix products that this
+ * thread has asked for so far. Attention counts all queries by all keys, also those that a mask
+ * skips, and a forward pass that backward repeats is not counted: forward, and twice as much
+ * backward, as papers count. */
+WG__COMMAND double wg__counted_product_flops(void);
+
+/* "forward", "backward" or "region". */
+WG__COMMAND const char *wg__profile_kind_name(wg_profile_kind kind);
+
+/* Ends the profile, if one is being taken, and frees its rows and events. */
+WG__COMMAND void wg__profile_free(void);
+
+/* Seconds from begin to end. */
+WG__COMMAND double wg__profile_seconds(void);
+
+/* How many rows there are, after the end. */
+WG__COMMAND int wg__profile_rows(void);
+
+/* Row `index`, the one with the most seconds first; borrowed. NULL outside. */
+WG__COMMAND const wg_profile_row *wg__profile_row_at(int index);
+
+/* How many events there are. `lost` (may be NULL) receives how many more did not fit. */
+WG__COMMAND int64_t wg__profile_events(int64_t *lost);
 
 #endif

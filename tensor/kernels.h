@@ -27,9 +27,6 @@ typedef struct wg_kernels {
                             the matrices of a batch are decomposed one after the other */
 } wg_kernels;
 
-/* Those that the library has chosen for this processor. Cannot fail. */
-WG_API wg_kernels wg_kernels_in_use(void);
-
 /* Deterministic mode: the same bits on every x86-64 processor with AVX2 and FMA, and on arm64.
  * Kernels are those for these instructions, whatever else the processor has (on arm64, kernels with
  * their order of sums), and products of matrices are ours, since BLIS chooses its kernels by the

@@ -109,7 +109,7 @@ static int prepare_outputs(wg_call *call) {
     const wg_op *op = call->op;
     if (op->infer && op->infer(call) < 0)
         return -1;
-    if (wg_op_is_composite(op) || op->is_view || op->places_outputs)
+    if (wg__op_is_composite(op) || op->is_view || op->places_outputs)
         return 0;
     for (int j = 0; j < call->output_count; j++) {
         call->outputs[j] = wg__tensor_new(&call->output_specs[j]);
@@ -138,14 +138,14 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
     wg_scope scope;
     wg_scope_begin(&scope);
     wg__span span = {.taken = false};
-    if (!wg_op_is_composite(op))
+    if (!wg__op_is_composite(op))
         wg__span_begin(&span, op->name, WG_PROFILE_FORWARD);
     int status;
-    if (dual && !wg_op_is_composite(op)) {
+    if (dual && !wg__op_is_composite(op)) {
         status = wg__forward()->run_dual(&call);
     } else if (prepare_outputs(&call) < 0) {
         status = -1;
-    } else if (wg_op_is_composite(op)) {
+    } else if (wg__op_is_composite(op)) {
         status = op->decompose(&call) < 0 || !has_outputs(&call) ? -1 : 0;
     } else {
         /* Ops that a kernel calls are neither recorded nor checked for NaN: this op is. */
@@ -173,7 +173,7 @@ wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *const *inpu
     return wg_apply(op, input_count, inputs, options, outputs) < 0 ? NULL : outputs[0];
 }
 
-bool wg_op_is_composite(const wg_op *op) {
+bool wg__op_is_composite(const wg_op *op) {
     return !op->forward;
 }
 

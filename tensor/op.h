@@ -183,9 +183,6 @@ WG_API int wg_jvp_linear(wg_call *call, wg_tensor *const *tangents, wg_tensor **
  * whose samples stand before axes of size 1 that fill up the rank. */
 WG_API int wg_batch_aligned(wg_call *call, uint32_t batched, int64_t samples);
 
-/* True for an op without kernels of its own. */
-WG_API bool wg_op_is_composite(const wg_op *op);
-
 /* ---- The registry ---- */
 
 /* The number of built-in ops, and op `index` of the registry; NULL outside. */

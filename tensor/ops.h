@@ -802,7 +802,6 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
  * infinities are those of IEEE 754. Returns the dtype that was set before; initially WG_F32. [DTYPE
  * for another dtype than f32 and bf16, which changes nothing] */
 WG_API wg_dtype wg_set_matmul_dtype(wg_dtype dtype);
-WG_API wg_dtype wg_matmul_dtype(void);
 
 /* The product of a linear layer, x W^T + bias.
  * x: (..., I)   weight: (O, I)   bias: (O) or NULL   ->   (..., O)
@@ -850,13 +849,6 @@ WG_API wg_tensor *wg_quantized_linear(wg_tensor *x, wg_tensor *weight, wg_quanti
                                       wg_tensor *bias);
 
 #define WG_MAX_QUANTIZED_WEIGHTS 3
-
-/* wg_quantized_linear with `count` weights, 1 to WG_MAX_QUANTIZED_WEIGHTS, whose outputs stand side
- * by side: (..., O1 + O2 + O3). For x of one row this is faster than one call for each weight.
- * `biases` is NULL if there are none, and so is each missing bias. [scope; SHAPE, DTYPE, ARGUMENT]
- */
-WG_API wg_tensor *wg_quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
-                                       wg_quantization quantization, wg_tensor *const *biases);
 
 /* ---- Sums of products (ops/linalg/einsum.c) ---- */
 
@@ -908,7 +900,7 @@ WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta
  * contract excepts; and a derivative that does not exist is an error of backward, GRADIENT.
  * Matrices of a batch are treated in parallel, each on one thread, so results do not depend on
  * threads. Those that LAPACK computes are treated one after the other where LAPACK is not known to
- * allow calls of several threads at a time (lapack_at_once of wg_kernels_in_use). */
+ * allow calls of several threads at a time (lapack_at_once of wg__kernels_in_use). */
 
 /* X with A X = B, by LU with partial pivoting, or with from_right (PyTorch's left=False) X A = B.
  * a: (..., N, N)   b: (..., N, K)   ->   (..., N, K); or b: (..., N) -> (..., N), if b is of rank 1

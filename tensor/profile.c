@@ -24,7 +24,7 @@ static atomic_int threads_seen;
 static _Thread_local int thread_number; /* 0: not seen yet */
 static _Thread_local int depth;
 
-double wg_product_flops(void) {
+double wg__counted_product_flops(void) {
     return wg__product_flops;
 }
 
@@ -99,7 +99,7 @@ double wg__bytes_of(int count, wg_tensor *const *tensors) {
 /* ---- Begin, end ---- */
 
 int wg_profile_begin(bool wants_events) {
-    wg_profile_free();
+    wg__profile_free();
     wg_profile_row *new_rows = wg__alloc_array(MAX_ROWS, sizeof *rows);
     wg_profile_event *new_events =
         wants_events ? wg__alloc_array(MAX_EVENTS, sizeof *events) : NULL;
@@ -131,7 +131,7 @@ void wg_profile_end(void) {
     pthread_mutex_unlock(&lock);
 }
 
-void wg_profile_free(void) {
+void wg__profile_free(void) {
     atomic_store(&wg__profiles, false);
     pthread_mutex_lock(&lock);
     wg__free(rows);
@@ -145,25 +145,25 @@ void wg_profile_free(void) {
 
 /* ---- Results ---- */
 
-const char *wg_profile_kind_name(wg_profile_kind kind) {
+const char *wg__profile_kind_name(wg_profile_kind kind) {
     return kind == WG_PROFILE_FORWARD    ? "forward"
            : kind == WG_PROFILE_BACKWARD ? "backward"
                                          : "region";
 }
 
-double wg_profile_seconds(void) {
+double wg__profile_seconds(void) {
     return ended - begun;
 }
 
-int wg_profile_rows(void) {
+int wg__profile_rows(void) {
     return row_count;
 }
 
-const wg_profile_row *wg_profile_row_at(int index) {
+const wg_profile_row *wg__profile_row_at(int index) {
     return index >= 0 && index < row_count ? &rows[index] : NULL;
 }
 
-int64_t wg_profile_events(int64_t *lost) {
+int64_t wg__profile_events(int64_t *lost) {
     if (lost)
         *lost = events_lost;
     return event_count;

@@ -4,9 +4,9 @@
  *     wg_profile_begin(false);
  *     ... train ...
  *     wg_profile_end();
- *     for (int i = 0; i < wg_profile_rows(); i++)
- *         ... wg_profile_row_at(i) ...
- *     wg_profile_free();
+ *     for (int i = 0; i < wg__profile_rows(); i++)
+ *         ... wg__profile_row_at(i) ...
+ *     wg__profile_free();
  *
  * While no profile is taken, an op pays one branch. */
 #ifndef WG_TENSOR_PROFILE_H
@@ -19,20 +19,11 @@
 
 WG_BEGIN_DECLS
 
-/* Floating-point operations, two a multiply-add, of the f32 and f64 matrix products that this
- * thread has asked for so far. Attention counts all queries by all keys, also those that a mask
- * skips, and a forward pass that backward repeats is not counted: forward, and twice as much
- * backward, as papers count. */
-WG_API double wg_product_flops(void);
-
 typedef enum wg_profile_kind {
     WG_PROFILE_FORWARD,
     WG_PROFILE_BACKWARD, /* with adding up the gradients that it hands on */
     WG_PROFILE_REGION
 } wg_profile_kind;
-
-/* "forward", "backward" or "region". */
-WG_API const char *wg_profile_kind_name(wg_profile_kind kind);
 
 /* All outermost spans of one name and kind. They include the ops that an op calls. A composite op
  * has no span; the ops that it is composed of have. */
@@ -60,23 +51,9 @@ typedef struct wg_profile_event {
 /* Starts a new profile. With `events` it also keeps the first million spans. -1 with [MEMORY] */
 WG_API int wg_profile_begin(bool events);
 
-/* Ends the profile. Its rows and events stay until wg_profile_free or the next wg_profile_begin. */
+/* Ends the profile. Its rows and events stay until wg__profile_free or the next wg_profile_begin.
+ */
 WG_API void wg_profile_end(void);
-
-/* Ends the profile, if one is being taken, and frees its rows and events. */
-WG_API void wg_profile_free(void);
-
-/* Seconds from begin to end. */
-WG_API double wg_profile_seconds(void);
-
-/* How many rows there are, after the end. */
-WG_API int wg_profile_rows(void);
-
-/* Row `index`, the one with the most seconds first; borrowed. NULL outside. */
-WG_API const wg_profile_row *wg_profile_row_at(int index);
-
-/* How many events there are. `lost` (may be NULL) receives how many more did not fit. */
-WG_API int64_t wg_profile_events(int64_t *lost);
 
 /* Event `index`, in the order in which they ended; borrowed. NULL outside. */
 const wg_profile_event *wg__profile_event_at(int64_t index);

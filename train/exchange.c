@@ -23,6 +23,7 @@
 #include "optim/internal.h"
 #include "tensor/internal.h"
 #include "tensor/span.h"
+#include "base/internal.h"
 
 enum { BUCKET_BYTES = 4 << 20, LEAST_BUCKET_BYTES = 64 << 10, UNDER_WAY = 3 };
 
@@ -405,7 +406,7 @@ int wg__exchange_mark_used(wg__exchange_plan *plan) {
         wg_group_abort(plan->group, "there is no memory for a step");
     for (int64_t i = 0; i < count; i++)
         flags[i] = plan->gradients[i].is_used;
-    const int status = wg_group_max(plan->group, WG_GROUP_F64, count, flags);
+    const int status = wg__group_max(plan->group, WG_GROUP_F64, count, flags);
     for (int64_t i = 0; i < count; i++)
         plan->optimizer->entries[i].used = flags[i] != 0;
     wg__free(flags);

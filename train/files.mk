@@ -5,6 +5,7 @@ train_public = \
 	$(nil)
 
 train_sources = \
+	train/internal.h \
 	train/exchange.c \
 	train/history.c \
 	train/metrics.c \

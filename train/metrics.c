@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/group.h"
+#include "train/internal.h"
 
 static const wg_metric *find(const wg_metrics *metrics, const char *name) {
     for (int i = 0; i < metrics->count; i++)
@@ -36,13 +37,13 @@ int wg_metrics_add(wg_metrics *metrics, const char *name, double value, double w
     return 0;
 }
 
-double wg_metric_value(const wg_metric *metric) {
+double wg__metric_value(const wg_metric *metric) {
     return metric->weight == 0 ? NAN : metric->sum / metric->weight;
 }
 
 double wg_metrics_get(const wg_metrics *metrics, const char *name) {
     const wg_metric *metric = find(metrics, name);
-    return metric ? wg_metric_value(metric) : NAN;
+    return metric ? wg__metric_value(metric) : NAN;
 }
 
 double wg_metrics_weight(const wg_metrics *metrics, const char *name) {

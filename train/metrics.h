@@ -38,9 +38,6 @@ WG_API double wg_metrics_get(const wg_metrics *metrics, const char *name);
 /* The weight of that name: how many things were counted. 0 if there is none. */
 WG_API double wg_metrics_weight(const wg_metrics *metrics, const char *name);
 
-/* The mean of one metric; NaN at weight 0. */
-WG_API double wg_metric_value(const wg_metric *metric);
-
 /* Adds up the sums, weights and tokens of all ranks, in the order of rank 0's metrics, which must
  * have all names that any rank has. Collective. [STATE, IO] */
 int wg__metrics_sum(wg_group *group, wg_metrics *metrics);

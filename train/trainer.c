@@ -12,6 +12,9 @@
 #include "tensor/ops.h"
 #include "tensor/span.h"
 #include "optim/internal.h"
+#include "base/internal.h"
+#include "data/internal.h"
+#include "train/internal.h"
 
 #define DEFAULT_CLIP 1.0
 #define DEFAULT_SAVE_SECONDS 60.0
@@ -56,12 +59,12 @@ static int check_options(const wg_trainer_options *options) {
 /* What is trained alone: buffers and frozen parameters are what they are. */
 static int make_average(wg_trainer *trainer) {
     wg_state_dict *state = wg_module_state(trainer->task.module);
-    trainer->average = state ? wg_average_new(trainer->options.average_decay) : NULL;
+    trainer->average = state ? wg__average_new(trainer->options.average_decay) : NULL;
     int result = trainer->average ? 0 : -1;
     for (int64_t i = 0; result == 0 && i < state->count; i++) {
         const wg_slot *slot = state->entries[i].slot;
         if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
-            result = wg_average_add(trainer->average, slot->tensor);
+            result = wg__average_add(trainer->average, slot->tensor);
     }
     wg_state_dict_free(state);
     return result;
@@ -132,7 +135,7 @@ void wg_trainer_free(wg_trainer *trainer) {
     wg__exchange_plan_free(trainer->exchange);
     wg__shared_buffers_free(trainer->buffers);
     wg_optimizer_free(trainer->optimizer);
-    wg_average_free(trainer->average);
+    wg__average_free(trainer->average);
     wg__free(trainer->weights);
     wg_history_clear(&trainer->training);
     wg_history_clear(&trainer->evaluations);
@@ -155,7 +158,7 @@ static int read_parts(wg_trainer *trainer, int64_t batches, wg_loss_part (*parts
         wg_scope scope;
         wg_scope_begin(&scope);
         status = wg__trainer_holds(trainer, i) ? task->weigh(task->context, parts[i])
-                                               : wg_batches_skip(task->batches);
+                                               : wg__batches_skip(task->batches);
         wg_scope_end(&scope, NULL);
     }
     return weighs && wg__trainer_go_to(trainer, &trainer->begun_step) < 0 ? -1 : status;
@@ -247,7 +250,7 @@ static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
                                                   : wg__exchange_give_weights(trainer->exchange);
 }
 
-int64_t wg_trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
+int64_t wg__trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
     const int64_t most = accumulate > 0 ? accumulate : 1;
     return step >= ramp ? most : 1 + (most - 1) * step / ramp;
 }
@@ -311,7 +314,7 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
             }
             if (result == 0)
                 result = mine ? run_batch(trainer, trainer->weights[i], i == batches - 1, measured)
-                              : wg_batches_skip(trainer->task.batches);
+                              : wg__batches_skip(trainer->task.batches);
             if (plan && trainer->draws < 0) { /* rank 0 learns it from the first batch of the run */
                 int64_t draws = (int64_t)(generator->offset - begun);
                 result = wg__trainer_share(trainer, result);
@@ -331,7 +334,7 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
     double stopped = is_stopped(trainer); /* a signal to any rank stops all after this step */
     wg_group *group = trainer->options.group;
     if (wg__trainer_share(trainer, result) < 0 ||
-        wg_group_max(group, WG_GROUP_F64, 1, &stopped) < 0 || wg__exchange_mark_used(plan) < 0 ||
+        wg__group_max(group, WG_GROUP_F64, 1, &stopped) < 0 || wg__exchange_mark_used(plan) < 0 ||
         wg__trainer_share_buffers(trainer) < 0 ||
         wg_group_sum(group, WG_GROUP_F64, 1, &measured->loss) < 0)
         return -1;
@@ -343,7 +346,7 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
 static int advance(wg_trainer *trainer, measured_step *measured) {
     const wg_trainer_options *options = &trainer->options;
     const int64_t batches =
-        wg_trainer_batches(options->accumulate, options->accumulate_ramp, trainer->step);
+        wg__trainer_batches(options->accumulate, options->accumulate_ramp, trainer->step);
     const double begun = wg__now();
     measured->rate = wg_schedule_rate(&options->schedule, trainer->step);
     trainer->begun_step = wg__trainer_here(trainer);
@@ -369,7 +372,7 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
                        error.message, *hint ? "; hint: " : "", hint);
     }
     if (trainer->average)
-        wg_average_update(trainer->average);
+        wg__average_update(trainer->average);
     trainer->step++;
     measured->tokens_per_second = (double)measured->metrics.tokens / (wg__now() - begun);
     return 0;
@@ -393,9 +396,9 @@ int wg__task_evaluate(const wg_task *task, wg_metrics *metrics) {
     return result;
 }
 
-void wg_trainer_swap_average(wg_trainer *trainer) {
+void wg__trainer_swap_average(wg_trainer *trainer) {
     if (trainer->average && wg__average_updates(trainer->average) > 0)
-        wg_average_swap(trainer->average);
+        wg__average_swap(trainer->average);
 }
 
 static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
@@ -406,9 +409,9 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
     measured->evaluated = true;
     int result = 0;
     if (wg__trainer_leads(trainer) || trainer->task.shares_evaluation) {
-        wg_trainer_swap_average(trainer);
+        wg__trainer_swap_average(trainer);
         result = wg__task_evaluate(&trainer->task, &measured->evaluation);
-        wg_trainer_swap_average(trainer);
+        wg__trainer_swap_average(trainer);
     }
     if (wg__trainer_share(trainer, result) < 0 ||
         wg_group_broadcast(trainer->options.group, 0, sizeof measured->evaluation,
@@ -427,7 +430,7 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
 static int set_metrics(wg_history *history, const wg_metrics *metrics) {
     for (int i = 0; i < metrics->count; i++) {
         const wg_metric *metric = &metrics->metrics[i];
-        if (wg__history_set(history, metric->name, wg_metric_value(metric)) < 0)
+        if (wg__history_set(history, metric->name, wg__metric_value(metric)) < 0)
             return -1;
     }
     return 0;
@@ -475,11 +478,11 @@ static int write_log(wg_trainer *trainer, const measured_step *measured) {
     wg__metric_log_number(log, "tokens_per_s", measured->tokens_per_second);
     for (int i = 0; i < measured->metrics.count; i++)
         wg__metric_log_number(log, measured->metrics.metrics[i].name,
-                              wg_metric_value(&measured->metrics.metrics[i]));
+                              wg__metric_value(&measured->metrics.metrics[i]));
     for (int i = 0; i < measured->evaluation.count; i++) {
         char name[WG_METRIC_NAME_SIZE + 8];
         snprintf(name, sizeof name, "eval_%s", measured->evaluation.metrics[i].name);
-        wg__metric_log_number(log, name, wg_metric_value(&measured->evaluation.metrics[i]));
+        wg__metric_log_number(log, name, wg__metric_value(&measured->evaluation.metrics[i]));
     }
     return wg__metric_log_end_line(log);
 }

@@ -104,7 +104,7 @@ typedef struct wg_task {
      * the task has no `weigh`, and there is one rank. */
     wg_batches *batches;
 
-    /* Compares, by wg_group_agree, what the ranks must have alike beside the module: the data, the
+    /* Compares, by wg__group_agree, what the ranks must have alike beside the module: the data, the
      * vocabulary, the configuration. NULL: nothing. */
     int (*agree)(void *context, wg_group *group);
 } wg_task;
@@ -147,19 +147,16 @@ typedef struct wg_trainer_options {
     wg_train_listener listener;
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: finish the step, save and return; may be NULL */
-    wg_group *group; /* the processes that train together; borrowed. NULL: this one alone */
-    int zero;        /* stage of ZeRO: 1: each rank of the group has a share of the optimizer's
-                      * state; 2: and of the gradients; 0: each has all */
-    bool bf16_gradients;   /* they travel between ranks as bf16, half the bytes; sums are in f32 */
+    wg_group *group;     /* the processes that train together; borrowed. NULL: this one alone */
+    int zero;            /* stage of ZeRO: 1: each rank of the group has a share of the optimizer's
+                          * state; 2: and of the gradients; 0: each has all */
+    bool bf16_gradients; /* they travel between ranks as bf16, half the bytes; sums are in f32 */
     bool step_in_backward; /* each weight moves as soon as backward has its gradient, which takes
                             * less memory; without clipping only. Several ranks sum their gradients
                             * first and take no notice of it */
     wg_dtype matmul_dtype; /* WG_BF16: forward and backward run under wg_set_matmul_dtype, mixed
                             * precision; evaluations do not. WG_F32, 0: full precision */
 } wg_trainer_options;
-
-/* How many batches a step takes that follows `step` others. */
-WG_API int64_t wg_trainer_batches(int64_t accumulate, int64_t accumulate_ramp, int64_t step);
 
 typedef struct wg_trainer wg_trainer;
 
@@ -197,13 +194,6 @@ WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
  * task, the optimizer or saving gives] */
 WG_API int wg_trainer_run(wg_trainer *trainer);
 
-/* Bytes of optimizer state and of gradients that this process holds during a run, with the buffers
- * in which gradients travel; the gradients that are in the midst of a backward pass come on top. */
-WG_API void wg_trainer_memory(const wg_trainer *trainer, int64_t *state, int64_t *gradients);
-
-/* Bytes of trained weights that this process holds. */
-WG_API int64_t wg_trainer_weight_bytes(const wg_trainer *trainer);
-
 /* Writes a checkpoint of the run as it stands: the same file, whoever shares the optimizer's state.
  * With ZeRO all ranks must call it, and rank 0 writes. [GRADIENT for weights that are not finite;
  * STATE after an error in the midst of a step; as wg_checkpoint_commit] */
@@ -227,17 +217,13 @@ WG_API bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *lo
 
 /* In a checkpoint: what the process had that saved it, as texts. "version" and "commit" of the
  * library; "processor"; "kernels", "kernels_bf16" and "kernels_blocks", and "blis" with
- * "blis_kernels", as wg_kernels_in_use says; "deterministic", "yes" or "no"; "hdf5", its version.
+ * "blis_kernels", as wg__kernels_in_use says; "deterministic", "yes" or "no"; "hdf5", its version.
  */
 #define WG_ENVIRONMENT "/train/environment"
 
 /* Measures a task's model as an evaluation during training does: recording off, the module in
  * evaluation mode, both put back after. */
 int wg__task_evaluate(const wg_task *task, wg_metrics *metrics);
-
-/* Puts the average of the weights, if the trainer keeps one, in their place, for measuring or using
- * the model; and back, which is due before the run goes on or is saved. */
-WG_API void wg_trainer_swap_average(wg_trainer *trainer);
 
 WG_END_DECLS
 

@@ -10,6 +10,9 @@
 #include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include "optim/internal.h"
+#include "base/internal.h"
+#include "io/internal.h"
+#include "train/internal.h"
 
 /* The weights that are trained, where /model is their average. */
 #define TRAINED "/train/weights"
@@ -37,10 +40,10 @@ static int get_generator(wg_checkpoint *file, const char *name, wg_generator *ge
 }
 
 static int put_schedule(wg_checkpoint *file, const wg_schedule *schedule) {
-    if (wg_checkpoint_put_text(file, "/train/schedule/kind", wg_schedule_name(schedule->kind)) <
+    if (wg_checkpoint_put_text(file, "/train/schedule/kind", wg__schedule_name(schedule->kind)) <
             0 ||
-        wg_checkpoint_put_number(file, "/train/schedule/peak", schedule->peak) < 0 ||
-        wg_checkpoint_put_number(file, "/train/schedule/final", schedule->final) < 0 ||
+        wg__checkpoint_put_number(file, "/train/schedule/peak", schedule->peak) < 0 ||
+        wg__checkpoint_put_number(file, "/train/schedule/final", schedule->final) < 0 ||
         wg_checkpoint_put_integer(file, "/train/schedule/warmup_steps", schedule->warmup_steps) <
             0 ||
         wg_checkpoint_put_integer(file, "/train/schedule/decay_steps", schedule->decay_steps) < 0 ||
@@ -51,7 +54,7 @@ static int put_schedule(wg_checkpoint *file, const wg_schedule *schedule) {
 
 /* Beside adapters, their configuration. */
 static int put_adapters(wg_checkpoint *file, wg_module *module) {
-    char *config = wg_lora_config(module);
+    char *config = wg__lora_config_json(module);
     if (!config)
         return wg_error_pending() ? -1 : 0;
     const int status = wg_checkpoint_put_text(file, "/lora", config);
@@ -66,9 +69,9 @@ static int put_weights(wg_checkpoint *file, wg_trainer *trainer) {
         return wg_checkpoint_put_module(file, "/model", module);
     if (wg_checkpoint_put_module(file, TRAINED, module) < 0)
         return -1;
-    wg_trainer_swap_average(trainer);
+    wg__trainer_swap_average(trainer);
     int result = wg_checkpoint_put_module(file, "/model", module);
-    wg_trainer_swap_average(trainer);
+    wg__trainer_swap_average(trainer);
     return result;
 }
 
@@ -80,7 +83,7 @@ static int get_weights(wg_checkpoint *file, wg_trainer *trainer) {
                        has_average ? "with" : "without");
     if (wg_checkpoint_get_module(file, "/model", module) < 0 || !has_average)
         return wg_error_pending() ? -1 : 0;
-    wg_average_swap(trainer->average);
+    wg__average_swap(trainer->average);
     return wg_checkpoint_get_module(file, TRAINED, module);
 }
 
@@ -88,14 +91,14 @@ static int get_weights(wg_checkpoint *file, wg_trainer *trainer) {
 
 /* Of the process that saves: a run that was resumed elsewhere has what it had last. */
 static int put_environment(wg_checkpoint *file) {
-    const wg_kernels kernels = wg_kernels_in_use();
+    const wg_kernels kernels = wg__kernels_in_use();
     char processor[256];
     wg__processor_name(processor, sizeof processor);
     const struct {
         const char *name, *text;
     } rows[] = {
         {"version", wg_version()},
-        {"commit", wg_commit()},
+        {"commit", wg__commit()},
         {"processor", processor},
         {"kernels", kernels.vectors},
         {"kernels_bf16", kernels.bf16},
@@ -103,7 +106,7 @@ static int put_environment(wg_checkpoint *file) {
         {"blis", kernels.blis},
         {"blis_kernels", kernels.blis_family},
         {"deterministic", wg_is_deterministic() ? "yes" : "no"},
-        {"hdf5", wg_checkpoint_library()},
+        {"hdf5", wg__checkpoint_library()},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char name[64];

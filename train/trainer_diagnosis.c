@@ -7,6 +7,8 @@
 #include "autograd/internal.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "data/internal.h"
+#include "train/internal.h"
 
 bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *loss) {
     int64_t best = wg__history_best(&trainer->evaluations);
@@ -52,14 +54,14 @@ wg__trainer_place wg__trainer_here(const wg_trainer *trainer) {
     wg__trainer_place place = {.module = *wg_module_generator(trainer->task.module),
                                .own = *wg_default_generator()};
     if (trainer->task.batches)
-        place.data = wg_batches_position(trainer->task.batches);
+        place.data = wg__batches_position(trainer->task.batches);
     return place;
 }
 
 int wg__trainer_go_to(const wg_trainer *trainer, const wg__trainer_place *place) {
     *wg_module_generator(trainer->task.module) = place->module;
     *wg_default_generator() = place->own;
-    return wg_batches_seek(trainer->task.batches, &place->data);
+    return wg__batches_seek(trainer->task.batches, &place->data);
 }
 
 /* Forward and backward of a batch, for the errors that they give. */
@@ -82,7 +84,7 @@ static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
         return;
     const wg__trainer_place after = wg__trainer_here(trainer);
     const int64_t batches =
-        wg_trainer_batches(options->accumulate, options->accumulate_ramp, trainer->step);
+        wg__trainer_batches(options->accumulate, options->accumulate_ramp, trainer->step);
     wg_optimizer_zero_grad(trainer->optimizer);
     int status = wg__trainer_go_to(trainer, &trainer->begun_step);
     const bool was = wg__set_nonfinite_mode(true);

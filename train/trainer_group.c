@@ -9,6 +9,9 @@
 #include "tensor/internal.h"
 #include "tensor/kernels.h"
 #include "tensor/simd/simd.h"
+#include "base/internal.h"
+#include "data/internal.h"
+#include "train/internal.h"
 
 #define WHERE "train"
 
@@ -173,30 +176,30 @@ static void describe_options(const wg_trainer_options *o, char *text, size_t siz
         "width %lld",
         (long long)o->steps, (long long)o->accumulate, (long long)o->accumulate_ramp, o->clip,
         o->average_decay, (long long)o->evaluate_every, (long long)o->patience, o->zero,
-        o->bf16_gradients ? " bf16" : "", wg_dtype_name(o->matmul_dtype), wg_schedule_name(s->kind),
-        s->peak, s->final, (long long)s->warmup_steps, (long long)s->total_steps,
-        (long long)s->decay_steps, (long long)s->width);
+        o->bf16_gradients ? " bf16" : "", wg_dtype_name(o->matmul_dtype),
+        wg__schedule_name(s->kind), s->peak, s->final, (long long)s->warmup_steps,
+        (long long)s->total_steps, (long long)s->decay_steps, (long long)s->width);
 }
 
 static int agree(wg_trainer *trainer, const wg_state_dict *state) {
     wg_group *group = trainer->options.group;
     char text[256];
-    if (wg_group_agree(group, "the version of Wengert", wg_version()) < 0 ||
-        wg_group_agree(group, "the processor's instruction set", wg__simd_for(WG_F32)->name) < 0 ||
-        wg_group_agree(group, "deterministic mode", wg_is_deterministic() ? "on" : "off") < 0)
+    if (wg__group_agree(group, "the version of Wengert", wg_version()) < 0 ||
+        wg__group_agree(group, "the processor's instruction set", wg__simd_for(WG_F32)->name) < 0 ||
+        wg__group_agree(group, "deterministic mode", wg_is_deterministic() ? "on" : "off") < 0)
         return -1;
     describe_module(state, text, sizeof text);
-    if (wg_group_agree(group, "the model", text) < 0)
+    if (wg__group_agree(group, "the model", text) < 0)
         return -1;
     describe_options(&trainer->options, text, sizeof text);
-    if (wg_group_agree(group, "the options of training", text) < 0 ||
+    if (wg__group_agree(group, "the options of training", text) < 0 ||
         (trainer->task.agree && trainer->task.agree(trainer->task.context, group) < 0))
         return -1;
-    const wg_data_position at = wg_batches_position(trainer->task.batches);
+    const wg_data_position at = wg__batches_position(trainer->task.batches);
     snprintf(text, sizeof text, "step %lld, epoch %lld, example %lld of %lld, seed %llu",
              (long long)trainer->step, (long long)at.epoch, (long long)at.next,
-             (long long)wg_batches_examples(trainer->task.batches), (unsigned long long)at.seed);
-    return wg_group_agree(group, "the place in the run", text);
+             (long long)wg__batches_examples(trainer->task.batches), (unsigned long long)at.seed);
+    return wg__group_agree(group, "the place in the run", text);
 }
 
 /* All ranks begin with the weights, buffers, optimizer state and random numbers of rank 0. */
@@ -230,7 +233,7 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
 
 /* ---- Memory ---- */
 
-int64_t wg_trainer_weight_bytes(const wg_trainer *trainer) {
+int64_t wg__trainer_weight_bytes(const wg_trainer *trainer) {
     const wg_optimizer *optimizer = trainer->optimizer;
     int64_t bytes = 0;
     for (int64_t i = 0; i < optimizer->count; i++)
@@ -240,8 +243,8 @@ int64_t wg_trainer_weight_bytes(const wg_trainer *trainer) {
 }
 
 /* A rank that sends the gradients of each batch keeps none. */
-void wg_trainer_memory(const wg_trainer *trainer, int64_t *state, int64_t *gradients) {
-    const int64_t all = wg_trainer_weight_bytes(trainer);
+void wg__trainer_memory(const wg_trainer *trainer, int64_t *state, int64_t *gradients) {
+    const int64_t all = wg__trainer_weight_bytes(trainer);
     const bool keeps = !trainer->shares_state ||
                        (trainer->options.zero == 1 &&
                         trainer->options.accumulate > wg_group_size(trainer->options.group));

@@ -371,7 +371,7 @@ def write_api(headers):
 # Of these headers, but for what only C needs or what _tensor.py and _families.py write by hand.
 OP_HEADERS = ["tensor/tensor.h", "tensor/ops.h"]
 BY_HAND = set("""wg_alias wg_arange wg_empty wg_from_array wg_from_blob wg_scalar wg_keep wg_select
-    wg_scope_end wg_scope_escape wg_quantized_linears wg_index wg_index_put wg_einsum
+    wg_scope_end wg_scope_escape wg__quantized_linears wg_index wg_index_put wg_einsum
     wg_conv_op wg_conv_transpose_op wg_max_pool wg_avg_pool wg_adaptive_max_pool wg_adaptive_avg_pool
     wg_fft wg_ifft wg_rfft wg_irfft""".split())
 

@@ -9,6 +9,7 @@
 #include "tensor/ops.h"
 #include "tensor/internal.h"
 #include "tensor/span.h"
+#include "data/internal.h"
 
 #define WHERE "batches"
 
@@ -149,7 +150,7 @@ static int go_to(wg_batches *batches, wg_data_position position) {
     return 0;
 }
 
-int wg_batches_seek(wg_batches *batches, const wg_data_position *position) {
+int wg__batches_seek(wg_batches *batches, const wg_data_position *position) {
     if (!batches || !position || check_position(position, INT64_MAX) < 0)
         return -1;
     const wg_data_position before = batches->position;
@@ -159,11 +160,11 @@ int wg_batches_seek(wg_batches *batches, const wg_data_position *position) {
     return -1;
 }
 
-wg_data_position wg_batches_position(const wg_batches *batches) {
+wg_data_position wg__batches_position(const wg_batches *batches) {
     return batches ? batches->position : (wg_data_position){0};
 }
 
-int64_t wg_batches_examples(const wg_batches *batches) {
+int64_t wg__batches_examples(const wg_batches *batches) {
     return batches ? batches->count : 0;
 }
 
@@ -179,7 +180,7 @@ int64_t wg__batches_in_epoch(const wg_batches *batches) {
 #define FINGERPRINT "/train/data/fingerprint"
 
 int wg_batches_save(const wg_batches *batches, wg_checkpoint *file, int64_t fingerprint) {
-    const wg_data_position position = wg_batches_position(batches);
+    const wg_data_position position = wg__batches_position(batches);
     if (wg_checkpoint_put_integer(file, SEED, (int64_t)position.seed) < 0 ||
         wg_checkpoint_put_integer(file, EPOCH, position.epoch) < 0 ||
         wg_checkpoint_put_integer(file, NEXT, position.next) < 0)
@@ -197,7 +198,7 @@ int wg__batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t finger
         return -1;
     if (saved != fingerprint)
         return wg_fail(WG_ERROR_STATE, where, "%s are not those that the run was begun with", what);
-    return wg_batches_seek(
+    return wg__batches_seek(
         batches, &(wg_data_position){.seed = (uint64_t)seed, .epoch = epoch, .next = next});
 }
 
@@ -250,11 +251,11 @@ int wg_batches_next(wg_batches *batches, void *batch) {
     return advance(batches, false, batch);
 }
 
-int wg_batches_skip(wg_batches *batches) {
+int wg__batches_skip(wg_batches *batches) {
     return advance(batches, false, NULL);
 }
 
-int wg_batches_next_of_epoch(wg_batches *batches, void *batch) {
+int wg__batches_next_of_epoch(wg_batches *batches, void *batch) {
     return advance(batches, true, batch);
 }
 
@@ -369,22 +370,23 @@ int wg__batch_vocabulary(const char *where, const wg_dataset *text, int64_t size
 
 void wg__note_source_ends(const wg_dataset *text, int64_t documents, int64_t examples,
                           int64_t *source, int64_t *ends) {
-    for (; *source < wg_dataset_sources(text) && wg_dataset_source_end(text, *source) <= documents;
+    for (;
+         *source < wg__dataset_sources(text) && wg__dataset_source_end(text, *source) <= documents;
          ++*source)
         if (ends)
             ends[*source] = examples;
 }
 
 void wg__use_weights(const wg_dataset *text, wg_batches_options *options) {
-    options->weights = wg_dataset_weights(text);
-    options->sources = options->weights ? wg_dataset_sources(text) : 0;
+    options->weights = wg__dataset_weights(text);
+    options->sources = options->weights ? wg__dataset_sources(text) : 0;
 }
 
 /* ---- Windows of a stream ---- */
 
 int64_t wg__document_token(const wg_dataset *text, int64_t document) {
-    const int64_t start = wg_dataset_document_start(text, document);
-    return wg_dataset_sentences(text) > 0 ? wg_dataset_sentence_start(text, start) : start;
+    const int64_t start = wg__dataset_document_start(text, document);
+    return wg__dataset_sentences(text) > 0 ? wg__dataset_sentence_start(text, start) : start;
 }
 
 int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset *text,
@@ -414,8 +416,8 @@ static int plan_windows(void *context, wg_epoch *epoch) {
     windows->offset =
         (int64_t)wg_random_below(&epoch->generator, (uint64_t)(spare < length ? spare : length));
     epoch->examples = (labels - windows->offset) / length;
-    for (int64_t i = 0; epoch->source_ends && i < wg_dataset_sources(text); i++) {
-        const int64_t end = wg__document_token(text, wg_dataset_source_end(text, i));
+    for (int64_t i = 0; epoch->source_ends && i < wg__dataset_sources(text); i++) {
+        const int64_t end = wg__document_token(text, wg__dataset_source_end(text, i));
         const int64_t before =
             end > windows->offset ? (end - windows->offset + length - 1) / length : 0;
         epoch->source_ends[i] = before < epoch->examples ? before : epoch->examples;

@@ -125,24 +125,9 @@ WG_API void wg_batches_free(wg_batches *batches);
  * goes on into the next. After a failure it is still the next. [scope] 0 or -1 */
 WG_API int wg_batches_next(wg_batches *batches, void *batch);
 
-/* The same, but the last batch of an epoch ends with it, and may have fewer examples: for measuring
- * on each example once. */
-WG_API int wg_batches_next_of_epoch(wg_batches *batches, void *batch);
-
-/* Goes past the next batch of wg_batches_next without building it: that is another rank's. */
-WG_API int wg_batches_skip(wg_batches *batches);
-
-/* How many examples the epoch has in which the next batch begins. Given NULL: 0. */
-WG_API int64_t wg_batches_examples(const wg_batches *batches);
-
-/* Where the next batch begins, and going there; the seed is part of it. A seek that fails changes
- * nothing. [ARGUMENT for a position that no run of these examples has] */
-WG_API wg_data_position wg_batches_position(const wg_batches *batches);
-WG_API int wg_batches_seek(wg_batches *batches, const wg_data_position *position);
-
 /* Keeps the position in a checkpoint, below /train/data, and goes back to it; for wg_task. The
  * fingerprint is a number that identifies the data. [STATE for other data than were saved; as
- * wg_batches_seek and checkpoints] */
+ * wg__batches_seek and checkpoints] */
 WG_API int wg_batches_save(const wg_batches *batches, wg_checkpoint *file, int64_t fingerprint);
 WG_API int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint);
 

@@ -4,6 +4,7 @@
 
 #include "data/batches/batches.h"
 #include "data/dataset/dataset.h"
+#include "data/internal.h"
 
 /* Replaces zeros by a batch of 32 and sequences of 128 tokens, and checks both; without `sequence`
  * the batch alone. [ARGUMENT for a batch of none, or sequences of fewer than 8 tokens] */
@@ -49,10 +50,10 @@ int64_t wg__document_token(const wg_dataset *text, int64_t document);
 /* The batches' options with the text's sources and their weights, which are borrowed. */
 void wg__use_weights(const wg_dataset *text, wg_batches_options *options);
 
-/* Goes past the next batch of wg_batches_next_of_epoch without building it. */
+/* Goes past the next batch of wg__batches_next_of_epoch without building it. */
 int wg__batches_skip_of_epoch(wg_batches *batches);
 
-/* How many batches wg_batches_next_of_epoch gives of this epoch. */
+/* How many batches wg__batches_next_of_epoch gives of this epoch. */
 int64_t wg__batches_in_epoch(const wg_batches *batches);
 
 /* wg_batches_restore with the message "WHERE: WHAT are not those that the run was begun with". */

@@ -17,7 +17,7 @@ int wg__doubles_separators(const wg_tokenizer *tokenizer) {
     return class >= 0 && strcmp(wg_tokenizer_token(tokenizer, class), "<s>") == 0;
 }
 
-int wg_pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequence, wg_pair_frame *frame) {
+int wg__pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequence, wg_pair_frame *frame) {
     *frame = (wg_pair_frame){
         .pad_id = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD),
         .class_id = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS),
@@ -36,7 +36,7 @@ int wg_pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequence, wg_pair_fr
 }
 
 /* Longest first. */
-wg_token_pair wg_token_pair_cut(const wg_token_pair *pair, int64_t room) {
+wg_token_pair wg__token_pair_cut(const wg_token_pair *pair, int64_t room) {
     wg_token_pair c = *pair;
     while (c.first_count + (c.second ? c.second_count : 0) > room)
         if (!c.second || c.first_count > c.second_count)
@@ -78,8 +78,8 @@ static int64_t fill_row(const wg_pair_frame *frame, const wg_token_pair *pair, i
     return length;
 }
 
-int wg_pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_token_pair *pairs,
-                       wg_pair_batch *batch) {
+int wg__pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_token_pair *pairs,
+                        wg_pair_batch *batch) {
     int64_t longest = 0;
     for (int64_t b = 0; b < count; b++) {
         const int64_t length = framed_length(frame, &pairs[b]);
@@ -95,7 +95,7 @@ int wg_pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_token
         return -1;
     for (int64_t b = 0; b < count; b++) {
         const wg_token_pair pair =
-            wg_token_pair_cut(&pairs[b], frame->sequence - frame_length(frame, &pairs[b]));
+            wg__token_pair_cut(&pairs[b], frame->sequence - frame_length(frame, &pairs[b]));
         batch->tokens +=
             fill_row(frame, &pair, (int64_t *)wg_tensor_data(batch->input_ids) + b * longest,
                      (int64_t *)wg_tensor_data(batch->token_type_ids) + b * longest,
@@ -112,7 +112,7 @@ static uint64_t hash_tokens(uint64_t hash, const int32_t *ids, int64_t count) {
     return hash;
 }
 
-uint64_t wg_pair_fingerprint(uint64_t hash, const wg_token_pair *pair) {
+uint64_t wg__pair_fingerprint(uint64_t hash, const wg_token_pair *pair) {
     hash = hash_tokens(hash, pair->first, pair->first_count);
     return hash_tokens(hash, pair->second, pair->second ? pair->second_count : 0);
 }

@@ -9,9 +9,8 @@
 #ifndef WG_DATA_BATCHES_PAIR_BATCH_H
 #define WG_DATA_BATCHES_PAIR_BATCH_H
 
-#include "../tokenizer/tokenizer.h"
-
-WG_BEGIN_DECLS
+#include "base/internal.h"
+#include "data/tokenizer/tokenizer.h"
 
 /* Tokens of one or two texts; borrowed. */
 typedef struct wg_token_pair {
@@ -20,7 +19,7 @@ typedef struct wg_token_pair {
 } wg_token_pair;
 
 /* The pair with no more than `room` tokens, at least one of each text: see above. */
-WG_API wg_token_pair wg_token_pair_cut(const wg_token_pair *pair, int64_t room);
+wg_token_pair wg__token_pair_cut(const wg_token_pair *pair, int64_t room);
 
 /* B sequences of T tokens. Owned by the scope that was open. */
 typedef struct wg_pair_batch {
@@ -43,15 +42,14 @@ int wg__doubles_separators(const wg_tokenizer *tokenizer);
 
 /* The frame that a tokenizer gives. [ARGUMENT without [CLS], [SEP] or [PAD], or for a sequence of
  * fewer than 8 tokens] */
-WG_API int wg_pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequence, wg_pair_frame *frame);
+WG__COMMAND int wg__pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequence,
+                                  wg_pair_frame *frame);
 
 /* Fills `batch` with at least one pair. [scope; MEMORY] */
-WG_API int wg_pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_token_pair *pairs,
-                              wg_pair_batch *batch);
+WG__COMMAND int wg__pair_batch_make(const wg_pair_frame *frame, int64_t count,
+                                    const wg_token_pair *pairs, wg_pair_batch *batch);
 
 /* FNV-1a over the tokens of a pair, going on from `hash`: what tells data apart. */
-WG_API uint64_t wg_pair_fingerprint(uint64_t hash, const wg_token_pair *pair);
-
-WG_END_DECLS
+uint64_t wg__pair_fingerprint(uint64_t hash, const wg_token_pair *pair);
 
 #endif

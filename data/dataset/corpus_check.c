@@ -353,8 +353,8 @@ static int check_files(check *c, int count, const char *const *paths, const char
     return held_out ? check_held_out(c, held_out) : 0;
 }
 
-int wg_corpus_check(int count, const char *const *paths, const wg_corpus_check_options *options,
-                    wg_corpus_report *report) {
+int wg__corpus_check(int count, const char *const *paths, const wg_corpus_check_options *options,
+                     wg_corpus_report *report) {
     static const wg_corpus_check_options defaults = {0};
     if (!options)
         options = &defaults;

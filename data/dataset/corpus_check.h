@@ -8,9 +8,8 @@
 #ifndef WG_DATA_DATASET_CORPUS_CHECK_H
 #define WG_DATA_DATASET_CORPUS_CHECK_H
 
-#include "../tokenizer/tokenizer.h"
-
-WG_BEGIN_DECLS
+#include "base/internal.h"
+#include "data/tokenizer/tokenizer.h"
 
 typedef enum wg_corpus_fault {
     WG_CORPUS_INVALID,     /* bytes that are not UTF-8 */
@@ -56,9 +55,7 @@ typedef struct wg_corpus_check_options {
 } wg_corpus_check_options;
 
 /* Reads text files and fills in `report`. [NOT_FOUND, IO; FORMAT for files without text; MEMORY] */
-WG_API int wg_corpus_check(int count, const char *const *paths,
-                           const wg_corpus_check_options *options, wg_corpus_report *report);
-
-WG_END_DECLS
+WG__COMMAND int wg__corpus_check(int count, const char *const *paths,
+                                 const wg_corpus_check_options *options, wg_corpus_report *report);
 
 #endif

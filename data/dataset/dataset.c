@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "data/dataset/token_file.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define WHERE "dataset"
 
@@ -176,11 +177,11 @@ static int add_part(wg_dataset *dataset, const wg_dataset *from, int64_t first, 
 
 /* ---- Contents ---- */
 
-int64_t wg_dataset_documents(const wg_dataset *dataset) {
+int64_t wg__dataset_documents(const wg_dataset *dataset) {
     return dataset ? dataset->documents : 0;
 }
 
-int64_t wg_dataset_sentences(const wg_dataset *dataset) {
+int64_t wg__dataset_sentences(const wg_dataset *dataset) {
     return dataset ? dataset->sentences : 0;
 }
 
@@ -188,7 +189,7 @@ int64_t wg_dataset_tokens(const wg_dataset *dataset) {
     return dataset ? dataset->tokens : 0;
 }
 
-int64_t wg_dataset_bytes(const wg_dataset *dataset) {
+int64_t wg__dataset_bytes(const wg_dataset *dataset) {
     return dataset ? dataset->bytes : 0;
 }
 
@@ -197,7 +198,7 @@ int64_t wg_dataset_vocabulary(const wg_dataset *dataset) {
 }
 
 /* As for wg__token_file_document, loops end even if the disk fails. */
-int64_t wg_dataset_document_start(const wg_dataset *dataset, int64_t document) {
+int64_t wg__dataset_document_start(const wg_dataset *dataset, int64_t document) {
     if (!dataset || document < 0 || document > dataset->documents)
         return -1;
     const bool stream = dataset->kind == WG_TEXT_STREAM;
@@ -210,7 +211,7 @@ int64_t wg_dataset_document_start(const wg_dataset *dataset, int64_t document) {
                   : start - run->file_sentence + run->sentence;
 }
 
-int64_t wg_dataset_sentence_start(const wg_dataset *dataset, int64_t sentence) {
+int64_t wg__dataset_sentence_start(const wg_dataset *dataset, int64_t sentence) {
     if (!dataset || sentence < 0 || sentence > dataset->sentences)
         return -1;
     if (sentence == dataset->sentences)
@@ -233,7 +234,7 @@ static int read_runs(const wg_dataset *dataset, int64_t first, int64_t count, in
     return 0;
 }
 
-int wg_dataset_read(const wg_dataset *dataset, int64_t first, int64_t count, int32_t *ids) {
+int wg__dataset_read(const wg_dataset *dataset, int64_t first, int64_t count, int32_t *ids) {
     if (!dataset)
         return -1;
     if (first < 0 || count < 0 || count > dataset->tokens - first) {
@@ -263,16 +264,16 @@ static int visit_tokens(const wg_dataset *dataset, token_visitor visit, void *co
 
 /* ---- Sources ---- */
 
-int64_t wg_dataset_sources(const wg_dataset *dataset) {
+int64_t wg__dataset_sources(const wg_dataset *dataset) {
     return dataset ? dataset->source_count : 0;
 }
 
-int64_t wg_dataset_source_end(const wg_dataset *dataset, int64_t source) {
+int64_t wg__dataset_source_end(const wg_dataset *dataset, int64_t source) {
     return !dataset || source < 0 || source >= dataset->source_count ? -1
                                                                      : dataset->source_ends[source];
 }
 
-const double *wg_dataset_weights(const wg_dataset *dataset) {
+const double *wg__dataset_weights(const wg_dataset *dataset) {
     return dataset ? dataset->weights : NULL;
 }
 
@@ -399,7 +400,7 @@ static wg__token_file *tokens_of(const request *r, int count, const char *const 
     const char *kept = r->storage ? r->storage->path : NULL;
     if (!kept || access(kept, F_OK) < 0)
         return tokenize_files(r, kept, count, paths);
-    if (!wg_dataset_is_token_file(kept)) {
+    if (!wg__dataset_is_token_file(kept)) {
         wg_fail(WG_ERROR_FORMAT, WHERE, "%s exists and is no token file; it is left as it is",
                 kept);
         return NULL;
@@ -495,7 +496,7 @@ static int load_paths(const request *r, int count, const char *const *paths, boo
                       const char **texts, wg_dataset *parts[WG__TOKEN_PARTS]) {
     int text_count = 0;
     for (int i = 0; i < count; i++) {
-        given[i] = wg_dataset_is_token_file(paths[i]);
+        given[i] = wg__dataset_is_token_file(paths[i]);
         if (!given[i])
             texts[text_count++] = paths[i];
     }
@@ -712,7 +713,7 @@ static int64_t find_line(line_place *p, wg__text_map *text, int64_t line, const 
     return -1;
 }
 
-char *wg_dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pair) {
+char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pair) {
     int64_t line;
     const char *begin;
     if (!dataset)
@@ -762,7 +763,7 @@ static int64_t hash_starts(const wg_dataset *pairs, int side, uint64_t *hash) {
     *hash = hash_number(*hash, 0);
     for (int64_t i = side; i < pairs->sentences; i += WG__TOKEN_SIDES) {
         const int64_t length =
-            wg_dataset_sentence_start(pairs, i + 1) - wg_dataset_sentence_start(pairs, i);
+            wg__dataset_sentence_start(pairs, i + 1) - wg__dataset_sentence_start(pairs, i);
         if (wg_error_pending())
             return -1;
         longest = length > longest ? length : longest;
@@ -774,9 +775,9 @@ static int64_t hash_starts(const wg_dataset *pairs, int side, uint64_t *hash) {
 /* `ids` has room for the longest sentence. */
 static int hash_sentences(const wg_dataset *pairs, int side, uint64_t *hash, int32_t *ids) {
     for (int64_t i = side; i < pairs->sentences; i += WG__TOKEN_SIDES) {
-        const int64_t first = wg_dataset_sentence_start(pairs, i);
-        const int64_t length = wg_dataset_sentence_start(pairs, i + 1) - first;
-        if (wg_error_pending() || wg_dataset_read(pairs, first, length, ids) < 0)
+        const int64_t first = wg__dataset_sentence_start(pairs, i);
+        const int64_t length = wg__dataset_sentence_start(pairs, i + 1) - first;
+        if (wg_error_pending() || wg__dataset_read(pairs, first, length, ids) < 0)
             return -1;
         for (int64_t k = 0; k < length; k++)
             *hash = hash_number(*hash, ids[k]);
@@ -792,7 +793,7 @@ static int hash_side(const wg_dataset *pairs, int side, uint64_t *hash) {
     return status;
 }
 
-int64_t wg_dataset_fingerprint(const wg_dataset *dataset) {
+int64_t wg__dataset_fingerprint(const wg_dataset *dataset) {
     uint64_t hash = WG__HASH_BEGIN;
     if (!dataset)
         return 0;
@@ -826,7 +827,7 @@ static int count_tokens(const wg_dataset *dataset) {
     return 0;
 }
 
-int64_t wg_dataset_count(const wg_dataset *dataset, int64_t token) {
+int64_t wg__dataset_count(const wg_dataset *dataset, int64_t token) {
     if (!dataset || token < 0 || token >= dataset->vocabulary)
         return 0;
     return count_tokens(dataset) < 0 ? -1 : dataset->cache->counts[token];

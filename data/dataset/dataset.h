@@ -92,7 +92,7 @@ WG_API wg_dataset *wg_dataset_load(int count, const char *const *paths,
                                    const wg_dataset_options *options);
 
 /* The same from a text in memory; length -1: up to the first NUL. Of pairs `text` is the source and
- * `target` its translation, each ended by a NUL; both are borrowed for wg_dataset_pair_text: if it
+ * `target` its translation, each ended by a NUL; both are borrowed for wg__dataset_pair_text: if it
  * is not called they may be freed. Of other kinds `target` is NULL. */
 WG_API wg_dataset *wg_dataset_from_text(const char *text, int64_t length, const char *target,
                                         const wg_tokenizer *tokenizer,
@@ -117,58 +117,18 @@ WG_API int wg_dataset_split(const wg_dataset *dataset, double share, wg_dataset 
 /* Frees a dataset; NULL is allowed. */
 WG_API void wg_dataset_free(wg_dataset *dataset);
 
-/* True if there is an HDF5 file of that name, as token files are, and no text. False with [IO] if a
- * read of it failed. */
-WG_API bool wg_dataset_is_token_file(const char *path);
-
 /* ---- Contents ---- */
 
-/* Given NULL: 0. Bytes are those of the text that the tokens stand for (not known of a part that
- * was split off: 0); vocabulary is the size of the tokenizer's. */
-WG_API int64_t wg_dataset_documents(const wg_dataset *dataset);
-WG_API int64_t wg_dataset_sentences(const wg_dataset *dataset);
 WG_API int64_t wg_dataset_tokens(const wg_dataset *dataset);
-WG_API int64_t wg_dataset_bytes(const wg_dataset *dataset);
 WG_API int64_t wg_dataset_vocabulary(const wg_dataset *dataset);
-
-/* The sentence with which a document begins, of a stream the token; document = wg_dataset_documents
- * gives the end of the last. No document and no sentence is empty. -1 out of range. */
-WG_API int64_t wg_dataset_document_start(const wg_dataset *dataset, int64_t document);
-
-/* The token with which a sentence begins; sentence = wg_dataset_sentences gives the end of the
- * last. -1 out of range. */
-WG_API int64_t wg_dataset_sentence_start(const wg_dataset *dataset, int64_t sentence);
-
-/* How often a token occurs; 0 for one outside the vocabulary. -1 with [MEMORY] */
-WG_API int64_t wg_dataset_count(const wg_dataset *dataset, int64_t token);
-
-/* Copies `count` ids from token `first` on into `ids`. [INDEX] */
-WG_API int wg_dataset_read(const wg_dataset *dataset, int64_t first, int64_t count, int32_t *ids);
 
 typedef enum wg_side { WG_SOURCE, WG_TARGET } wg_side;
 
-/* One side of a pair as text, read again from its file; pairs that are asked for in order need one
- * pass. The caller frees it with wg_text_free. Of a token file the text is that of the file whose
- * path was written there. NULL with [INDEX; STATE if that file is gone or has changed; IO, MEMORY]
- */
-WG_API char *wg_dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pair);
-
-/* Two datasets with the same fingerprint are the same to a run (FNV-1a over the ids, of pairs over
- * their lengths, too). 0 with an error. */
-WG_API int64_t wg_dataset_fingerprint(const wg_dataset *dataset);
-
 /* ---- Sources: the files, or two files, that a dataset was loaded from ---- */
-
-/* How many there are; 0 for NULL. */
-WG_API int64_t wg_dataset_sources(const wg_dataset *dataset);
-
-/* The number of documents up to the end of a source; -1 out of range. */
-WG_API int64_t wg_dataset_source_end(const wg_dataset *dataset, int64_t source);
 
 /* Weights, above 0, of the sources: the proportions in which batches take from them, whatever their
  * sizes. [ARGUMENT unless there are as many as sources] And these weights, borrowed; NULL: none. */
 WG_API int wg_dataset_weigh(wg_dataset *dataset, int count, const double *weights);
-WG_API const double *wg_dataset_weights(const wg_dataset *dataset);
 
 /* ---- The loss of predicting by word frequency, which a language model has to beat ---- */
 

@@ -114,7 +114,7 @@ int wg__example_batch_read(const wg__examples *examples, const wg_pair_frame *fr
     *batch = (wg__example_batch){0};
     for (int64_t i = 0; pairs && i < count; i++)
         pairs[i] = examples->kind->pair(examples, chosen[i]);
-    const int status = pairs ? wg_pair_batch_make(frame, count, pairs, &batch->inputs) : -1;
+    const int status = pairs ? wg__pair_batch_make(frame, count, pairs, &batch->inputs) : -1;
     wg__free(pairs);
     return status == 0 ? examples->kind->fill_targets(examples, count, chosen, batch) : -1;
 }

@@ -139,7 +139,7 @@ static uint64_t fingerprint(const wg__examples *examples) {
     uint64_t hash = WG__HASH_BEGIN;
     for (int64_t i = 0; i < text->base.count; i++) {
         const wg_token_pair pair = wg__labelled_text_pair(text, i);
-        hash = wg_pair_fingerprint(hash, &pair);
+        hash = wg__pair_fingerprint(hash, &pair);
         for (int64_t label = 0; text->several && label < text->kinds; label++)
             hash = wg__hash_step(hash, wg__labelled_text_has(text, i, label) ? 'y' : 'n');
         char bytes[sizeof(double)];

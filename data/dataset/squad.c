@@ -432,7 +432,7 @@ static uint64_t fingerprint(const wg__examples *examples) {
     for (int64_t i = 0; i < examples->count; i++) {
         const wg_token_pair pair = pair_of(examples, i);
         const wg__squad_window w = wg__squad_window_at((const wg__squad *)examples, i);
-        hash = wg_pair_fingerprint(hash, &pair);
+        hash = wg__pair_fingerprint(hash, &pair);
         hash = wg__hash_step(wg__hash_step(hash, (char)w.start), (char)w.end);
     }
     return hash;

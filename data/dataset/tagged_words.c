@@ -165,7 +165,7 @@ static uint64_t fingerprint(const wg__examples *examples) {
     uint64_t hash = WG__HASH_BEGIN;
     for (int64_t i = 0; i < examples->count; i++) {
         const wg_token_pair pieces = pair_of(examples, i);
-        hash = wg_pair_fingerprint(hash, &pieces);
+        hash = wg__pair_fingerprint(hash, &pieces);
     }
     for (int64_t i = 0; i < words->count; i++)
         hash = wg__hash_step(hash, (char)words->words[i].tag);

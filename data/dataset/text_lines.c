@@ -113,7 +113,7 @@ uint64_t wg__text_lines_fingerprint(const wg__text_lines *lines) {
     for (int64_t i = 0; i < lines->count; i++)
         for (int side = 0; side < (lines->pairs ? 2 : 1); side++) {
             const wg_token_pair text = wg__text_lines_get(lines, i, side);
-            hash = wg_pair_fingerprint(hash, &text);
+            hash = wg__pair_fingerprint(hash, &text);
         }
     return hash;
 }

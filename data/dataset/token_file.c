@@ -13,6 +13,7 @@
 #include "io/checkpoint/file.h"
 #include "io/internal.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define WHERE "token_file"
 #define FORMAT_NAME "wengert tokens"
@@ -306,7 +307,7 @@ int wg__token_file_finish(wg__token_file *file) {
     return open_columns(file);
 }
 
-bool wg_dataset_is_token_file(const char *path) {
+bool wg__dataset_is_token_file(const char *path) {
     return wg__is_hdf5_file(path);
 }
 

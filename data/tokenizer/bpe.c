@@ -8,6 +8,7 @@
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define LARGEST_VOCABULARY INT64_C(10000000)
 #define LONGEST_PART 4096 /* bytes; longer parts are not words, and would take quadratic time */
@@ -604,7 +605,7 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_bpe_training *traini
     return tokenizer;
 }
 
-wg_tokenizer *wg_bpe_train(const char *text, int64_t length, const wg_bpe_training *training) {
+wg_tokenizer *wg__bpe_train(const char *text, int64_t length, const wg_bpe_training *training) {
     return text ? train(&(wg__texts){.text = text, .length = length}, training) : NULL;
 }
 

@@ -6,6 +6,7 @@
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/kind.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define CODE_POINTS 0x110000
 #define UNKNOWN "<unk>"
@@ -200,7 +201,7 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_char_training *train
     return tokenizer;
 }
 
-wg_tokenizer *wg_char_train(const char *text, int64_t length, const wg_char_training *training) {
+wg_tokenizer *wg__char_train(const char *text, int64_t length, const wg_char_training *training) {
     return text ? train(&(wg__texts){.text = text, .length = length}, training) : NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "io/internal.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define FORMAT_NAME "wengert-tokenizer"
 
@@ -355,7 +356,7 @@ static wg_tokenizer *load_vocabulary(const char *path) {
     json_t *settings = load_beside(path, SETTINGS_FILE);
     const wg_wordpiece_options options = {
         .cased = json_is_false(json_object_get(settings, "do_lower_case"))};
-    wg_tokenizer *tokenizer = wg_error_pending() ? NULL : wg_wordpiece_load(path, &options);
+    wg_tokenizer *tokenizer = wg_error_pending() ? NULL : wg__wordpiece_load(path, &options);
     if (tokenizer)
         tokenizer = wg__tokenizer_checked(tokenizer, check_settings(tokenizer, settings));
     json_decref(settings);
@@ -543,7 +544,7 @@ static int write_vocabulary(const wg_tokenizer *tokenizer, const char *folder) {
     int status = -1;
     if (vocabulary && merges)
         status = is_bpe ? wg__bpe_save(tokenizer, vocabulary, merges)
-                        : wg_wordpiece_save(tokenizer, vocabulary);
+                        : wg__wordpiece_save(tokenizer, vocabulary);
     wg__free(vocabulary);
     wg__free(merges);
     return status < 0 ? -1 : 1;

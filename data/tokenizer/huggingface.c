@@ -19,6 +19,7 @@
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define WHERE "tokenizer.json"
 #define DEEPEST 8 /* of sequences in sequences */
@@ -524,7 +525,7 @@ static wg_tokenizer *make_tokenizer(reading *r) {
             .cased = r->steps.cased,
             .huggingface = true,
             .max_word_characters = characters < 1 || characters > INT32_MAX ? -1 : (int)characters};
-        return wg_wordpiece_new(r->count, r->tokens, &options);
+        return wg__wordpiece_new(r->count, r->tokens, &options);
     }
     if (strcmp(type, "BPE") == 0) {
         if (refuse_option(r, "dropout") < 0 || refuse_option(r, "continuing_subword_prefix") < 0 ||

@@ -9,6 +9,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define WHERE "sentencepiece_train"
 #define SPACE "\xE2\x96\x81" /* U+2581 */
@@ -248,8 +249,8 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_traini
     return tokenizer;
 }
 
-wg_tokenizer *wg_sentencepiece_train(const char *text, int64_t length,
-                                     const wg_sentencepiece_training *training) {
+wg_tokenizer *wg__sentencepiece_train(const char *text, int64_t length,
+                                      const wg_sentencepiece_training *training) {
     return text ? train(&(wg__texts){.text = text, .length = length}, training) : NULL;
 }
 
@@ -258,7 +259,7 @@ wg_tokenizer *wg_sentencepiece_train_files(int count, const char *const *paths,
     return train(&(wg__texts){.count = count, .paths = paths}, training);
 }
 
-int wg_sentencepiece_save(const wg_tokenizer *tokenizer, const char *path) {
+int wg__sentencepiece_save(const wg_tokenizer *tokenizer, const char *path) {
     if (!tokenizer)
         return -1;
     wg__text file = {0};

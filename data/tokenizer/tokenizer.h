@@ -196,12 +196,6 @@ typedef struct wg_char_training {
                    * it such characters cannot be encoded */
 } wg_char_training;
 
-/* The tokenizer of the characters of a text, in order of code points. U+0000, which a token cannot
- * hold, is written <0x00>. Freed with wg_tokenizer_free.
- * [FORMAT for text that is not UTF-8, or empty] */
-WG_API wg_tokenizer *wg_char_train(const char *text, int64_t length,
-                                   const wg_char_training *training);
-
 /* The same from text files together. [also NOT_FOUND, IO] */
 WG_API wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
                                          const wg_char_training *training);
@@ -232,14 +226,6 @@ typedef struct wg_bpe_training {
     wg_bpe_options options;
 } wg_bpe_training;
 
-/* Learns a vocabulary: the 256 bytes, in the order of their characters as in GPT-2's, then merges,
- * then "<|endoftext|>", which vocabulary_size counts. Each merge joins the most frequent pair of
- * neighbours in the parts of the text; of equals the first in order of their tokens. The same text
- * gives the same vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not
- * UTF-8, or empty; ARGUMENT for a vocabulary below 257] */
-WG_API wg_tokenizer *wg_bpe_train(const char *text, int64_t length,
-                                  const wg_bpe_training *training);
-
 /* The same from text files, counted together. [also NOT_FOUND, IO] */
 WG_API wg_tokenizer *wg_bpe_train_files(int count, const char *const *paths,
                                         const wg_bpe_training *training);
@@ -262,19 +248,6 @@ typedef struct wg_wordpiece_options {
                               * google-research/bert; a tokenizer.json means this */
 } wg_wordpiece_options;
 
-/* A tokenizer of these tokens in this order; they are copied. Freed with wg_tokenizer_free.
- * [FORMAT for an empty, repeated or non-UTF-8 token, or if [UNK] is missing] */
-WG_API wg_tokenizer *wg_wordpiece_new(int64_t count, const char *const *tokens,
-                                      const wg_wordpiece_options *options);
-
-/* Reads a vocab.txt, one token a line. Freed with wg_tokenizer_free.
- * [NOT_FOUND, IO; FORMAT with the line, or if [UNK] is missing] */
-WG_API wg_tokenizer *wg_wordpiece_load(const char *path, const wg_wordpiece_options *options);
-
-/* Writes the vocabulary as a vocab.txt, beside it first and then renamed.
- * [IO; ARGUMENT if it is not a WordPiece tokenizer] */
-WG_API int wg_wordpiece_save(const wg_tokenizer *tokenizer, const char *path);
-
 /* What a vocabulary makes of the text that it was learnt from. */
 typedef struct wg_wordpiece_report {
     int64_t tokens, unknown; /* of the whole text; `unknown` of them are [UNK] */
@@ -292,16 +265,6 @@ typedef struct wg_wordpiece_training {
     wg_wordpiece_options options;
     wg_wordpiece_report *report; /* is filled in; NULL: it is not wanted */
 } wg_wordpiece_training;
-
-/* Learns a vocabulary: [PAD] [UNK] [CLS] [SEP] [MASK], then the characters of the text (each as the
- * beginning of a word, and with ## if it occurs within longer words), then merges. Each merge joins
- * the most frequent pair of neighbouring pieces in the words of the text (as byte-pair encoding
- * does, Sennrich et al. 2016); of equals the first in byte order. The same text gives the same
- * vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8 or has no
- * words; ARGUMENT for a vocabulary that cannot hold the specials and the characters (of the default
- * alphabet: 1000 of them), saying what size can] */
-WG_API wg_tokenizer *wg_wordpiece_train(const char *text, int64_t length,
-                                        const wg_wordpiece_training *training);
 
 /* The same from text files, counted together. [also NOT_FOUND, IO] */
 WG_API wg_tokenizer *wg_wordpiece_train_files(int count, const char *const *paths,
@@ -333,20 +296,9 @@ typedef struct wg_sentencepiece_training {
     bool byte_fallback;      /* other characters become their bytes, not <unk> */
 } wg_sentencepiece_training;
 
-/* Learns a vocabulary. <unk>, <s> and </s> have the ids 0, 1 and 2. Of equally frequent pairs the
- * first in byte order is joined; the unigram model is learnt as by Kudo 2018. Freed with
- * wg_tokenizer_free. [FORMAT for text that is not UTF-8, or has no words; ARGUMENT for a vocabulary
- * that cannot hold the characters; MEMORY] */
-WG_API wg_tokenizer *wg_sentencepiece_train(const char *text, int64_t length,
-                                            const wg_sentencepiece_training *training);
-
 /* The same from text files, counted together. [also NOT_FOUND, IO] */
 WG_API wg_tokenizer *wg_sentencepiece_train_files(int count, const char *const *paths,
                                                   const wg_sentencepiece_training *training);
-
-/* Writes SentencePiece's tokenizer.model, beside it first and then renamed. [ARGUMENT for a
- * tokenizer that such a file cannot express; IO, MEMORY] */
-WG_API int wg_sentencepiece_save(const wg_tokenizer *tokenizer, const char *path);
 
 WG_END_DECLS
 

@@ -15,6 +15,7 @@
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
+#include "data/internal.h"
 
 #define DEFAULT_WORD_CHARACTERS 200 /* WordpieceTokenizer of google-research/bert */
 #define LARGEST_WORD_CHARACTERS 1000
@@ -68,8 +69,8 @@ static wg_tokenizer *new_wordpiece(int64_t count, const char *const *tokens,
     return wg__tokenizer_checked(&w->base, status);
 }
 
-wg_tokenizer *wg_wordpiece_new(int64_t count, const char *const *tokens,
-                               const wg_wordpiece_options *options) {
+wg_tokenizer *wg__wordpiece_new(int64_t count, const char *const *tokens,
+                                const wg_wordpiece_options *options) {
     return new_wordpiece(count, tokens, options, "token");
 }
 
@@ -98,10 +99,10 @@ static int64_t split_lines(char *text, int64_t length, const char ***lines) {
 
 static wg_tokenizer *parse_vocabulary(char *text, int64_t length, const char *path,
                                       const wg_wordpiece_options *options) {
-    if (wg__utf8_check(text, length, path, "wg_wordpiece_load") < 0)
+    if (wg__utf8_check(text, length, path, "wg__wordpiece_load") < 0)
         return NULL;
     if (memchr(text, '\0', (size_t)length)) {
-        wg_fail(WG_ERROR_FORMAT, "wg_wordpiece_load", "%s has a NUL byte: not a vocabulary", path);
+        wg_fail(WG_ERROR_FORMAT, "wg__wordpiece_load", "%s has a NUL byte: not a vocabulary", path);
         return NULL;
     }
     char entry[512];
@@ -113,9 +114,9 @@ static wg_tokenizer *parse_vocabulary(char *text, int64_t length, const char *pa
     return tokenizer;
 }
 
-wg_tokenizer *wg_wordpiece_load(const char *path, const wg_wordpiece_options *options) {
+wg_tokenizer *wg__wordpiece_load(const char *path, const wg_wordpiece_options *options) {
     int64_t length;
-    char *text = wg__text_file_read(path, &length, "wg_wordpiece_load");
+    char *text = wg__text_file_read(path, &length, "wg__wordpiece_load");
     if (!text)
         return NULL;
     wg_tokenizer *tokenizer = parse_vocabulary(text, length, path, options);
@@ -123,11 +124,11 @@ wg_tokenizer *wg_wordpiece_load(const char *path, const wg_wordpiece_options *op
     return tokenizer;
 }
 
-int wg_wordpiece_save(const wg_tokenizer *tokenizer, const char *path) {
+int wg__wordpiece_save(const wg_tokenizer *tokenizer, const char *path) {
     if (!tokenizer)
         return -1;
     if (tokenizer->kind != &wg__wordpiece_kind)
-        return wg_fail(WG_ERROR_ARGUMENT, "wg_wordpiece_save",
+        return wg_fail(WG_ERROR_ARGUMENT, "wg__wordpiece_save",
                        "a %s tokenizer has no vocab.txt; wg_tokenizer_save writes any kind",
                        tokenizer->kind->name);
     wg__text text = {0};
@@ -139,7 +140,7 @@ int wg_wordpiece_save(const wg_tokenizer *tokenizer, const char *path) {
             status = wg__text_append(&text, "\n", 1);
     }
     if (status == 0)
-        status = wg__replace_file(path, text.bytes, text.length, "wg_wordpiece_save");
+        status = wg__replace_file(path, text.bytes, text.length, "wg__wordpiece_save");
     wg__free(text.bytes);
     return status;
 }
@@ -323,7 +324,7 @@ static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *co
     }
     options.cased = !lower_case;
     options.huggingface = huggingface;
-    return wg_wordpiece_new(count, tokens, &options);
+    return wg__wordpiece_new(count, tokens, &options);
 }
 
 typedef struct counting {
@@ -470,7 +471,7 @@ static wg_tokenizer *make_tokenizer(const trainer *t) {
     for (int64_t i = 0; i < t->words.pieces.count; i++)
         tokens[SPECIAL_COUNT + i] = wg__strings_text(&t->words.pieces, i);
     wg_tokenizer *tokenizer =
-        wg_wordpiece_new(SPECIAL_COUNT + t->words.pieces.count, tokens, &t->settings.options);
+        wg__wordpiece_new(SPECIAL_COUNT + t->words.pieces.count, tokens, &t->settings.options);
     wg__free(tokens);
     return tokenizer;
 }
@@ -550,8 +551,8 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_wordpiece_training *
     return tokenizer;
 }
 
-wg_tokenizer *wg_wordpiece_train(const char *text, int64_t length,
-                                 const wg_wordpiece_training *training) {
+wg_tokenizer *wg__wordpiece_train(const char *text, int64_t length,
+                                  const wg_wordpiece_training *training) {
     return text ? train(&(wg__texts){.text = text, .length = length}, training) : NULL;
 }
 

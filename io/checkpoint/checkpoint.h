@@ -41,7 +41,6 @@ WG_API wg_checkpoint *wg_checkpoint_create(const char *path);
 WG_API int wg_checkpoint_put_tensor(wg_checkpoint *file, const char *name, const wg_tensor *x);
 WG_API int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *text);
 WG_API int wg_checkpoint_put_integer(wg_checkpoint *file, const char *name, int64_t value);
-WG_API int wg_checkpoint_put_number(wg_checkpoint *file, const char *name, double value);
 
 /* Puts every slot below `module` under `group` ("/model"), with a group for each dot of its path;
  * tied weights once, under the name of the slot that owns them. */
@@ -65,8 +64,6 @@ WG_API void wg_checkpoint_abort(wg_checkpoint *file);
  * is truncated] */
 WG_API wg_checkpoint *wg_checkpoint_open(const char *path);
 
-/* The version of the HDF5 library in use, "1.10.8". */
-WG_API const char *wg_checkpoint_library(void);
 WG_API void wg_checkpoint_close(wg_checkpoint *file);
 
 /* True if the file has a value or a group of that name. False with [IO] if that cannot be read. */
@@ -78,7 +75,6 @@ WG_API bool wg_checkpoint_has(const wg_checkpoint *file, const char *name);
 WG_API wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name);
 WG_API char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name);
 WG_API int wg_checkpoint_get_integer(wg_checkpoint *file, const char *name, int64_t *value);
-WG_API int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, double *value);
 
 /* Fills every slot below `module` from `group`; floating dtypes are cast. Strict and transactional:
  * every missing, unexpected and misshapen name is listed in one error, and after any error nothing
@@ -87,17 +83,10 @@ WG_API int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, doubl
 WG_API int wg_checkpoint_get_module(wg_checkpoint *file, const char *group, wg_module *module);
 WG_API int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer);
 
-/* Fills `module` with the mean of the tensors of `count` files below `group`   (Vaswani et al.
- * 2017, section 6.1: the last 5 checkpoints). Slots that are not f32 or f64 get the last file's
- * values. After an error those have the values read last, and all others are unchanged. [ARGUMENT
- * for no files; as wg_checkpoint_open and wg_checkpoint_get_module] */
-WG_API int wg_checkpoint_average(int count, const char *const *paths, const char *group,
-                                 wg_module *module);
-
 /* Writes a model to `out`: the mean of the weights of `count` checkpoints, with the configuration
  * and the tokenizer of the first, if it has them: a program's own model needs none. [ARGUMENT for
  * no files; STATE for models of other configurations, and with LoRA adapters; FORMAT for a file
- * without a model; as wg_checkpoint_average and wg_checkpoint_commit] */
+ * without a model; as wg__checkpoint_average and wg_checkpoint_commit] */
 WG_API int wg_checkpoint_average_files(int count, const char *const *paths, const char *out);
 
 typedef int (*wg_checkpoint_visitor)(const char *name, const wg_spec *spec, void *context);

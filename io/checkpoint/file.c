@@ -438,7 +438,7 @@ void wg_checkpoint_close(wg_checkpoint *file) {
         free_checkpoint(file);
 }
 
-const char *wg_checkpoint_library(void) {
+const char *wg__checkpoint_library(void) {
     WG__HOLD_HDF5;
     static char version[48];
     unsigned major, minor, release;

@@ -287,7 +287,7 @@ static int add_slots(wg_average *average, wg_module *module) {
         const wg_slot *slot = state->entries[i].slot;
         wg_dtype dtype = wg_tensor_dtype(slot->tensor);
         if (!slot->tied && (dtype == WG_F32 || dtype == WG_F64))
-            status = wg_average_add(average, slot->tensor);
+            status = wg__average_add(average, slot->tensor);
     }
     wg_state_dict_free(state);
     return status;
@@ -301,26 +301,26 @@ static int read_all(int count, const char *const *paths, const char *group, wg_m
         status = file ? wg_checkpoint_get_module(file, group, module) : -1;
         wg_checkpoint_close(file);
         if (status == 0)
-            wg_average_update(mean);
+            wg__average_update(mean);
     }
     return status;
 }
 
-int wg_checkpoint_average(int count, const char *const *paths, const char *group,
-                          wg_module *module) {
+int wg__checkpoint_average(int count, const char *const *paths, const char *group,
+                           wg_module *module) {
     if (!module || wg_error_pending())
         return -1;
     if (count < 1)
         return wg_fail(WG_ERROR_ARGUMENT, AVERAGE, "%d files; at least 1 is wanted", count);
-    wg_average *before = wg_average_new(0), *mean = wg_average_new(0);
+    wg_average *before = wg__average_new(0), *mean = wg__average_new(0);
     int status = -1;
     if (before && mean && add_slots(before, module) == 0 && add_slots(mean, module) == 0) {
-        wg_average_update(before);
+        wg__average_update(before);
         status = read_all(count, paths, group, module, mean);
-        wg_average_swap(status == 0 ? mean : before);
+        wg__average_swap(status == 0 ? mean : before);
     }
-    wg_average_free(before);
-    wg_average_free(mean);
+    wg__average_free(before);
+    wg__average_free(mean);
     return status;
 }
 
@@ -412,7 +412,7 @@ int wg_checkpoint_average_files(int count, const char *const *paths, const char 
     for (int i = 1; status == 0 && i < count; i++)
         status = check_config(first, paths[i]);
     wg_module *module = status == 0 ? module_of(first) : NULL;
-    status = module && wg_checkpoint_average(count, paths, "/model", module) == 0
+    status = module && wg__checkpoint_average(count, paths, "/model", module) == 0
                  ? write_model(out, first, module)
                  : -1;
     wg_module_free(module);

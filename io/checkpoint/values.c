@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "io/internal.h"
 
 #define CHUNK_BYTES (512 << 10)
 
@@ -329,7 +330,7 @@ int wg_checkpoint_put_integer(wg_checkpoint *file, const char *name, int64_t val
     return put_elements(file, name, &(wg_spec){.dtype = WG_I64}, &value);
 }
 
-int wg_checkpoint_put_number(wg_checkpoint *file, const char *name, double value) {
+int wg__checkpoint_put_number(wg_checkpoint *file, const char *name, double value) {
     WG__HOLD_HDF5;
     if (!file || check_free(file, name) < 0)
         return -1;
@@ -508,7 +509,7 @@ int wg_checkpoint_get_integer(wg_checkpoint *file, const char *name, int64_t *va
     return get_scalar(file, name, WG_I64, value);
 }
 
-int wg_checkpoint_get_number(wg_checkpoint *file, const char *name, double *value) {
+int wg__checkpoint_get_number(wg_checkpoint *file, const char *name, double *value) {
     return get_scalar(file, name, WG_F64, value);
 }
 

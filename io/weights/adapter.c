@@ -15,6 +15,7 @@
 #include "nn/internal.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "io/internal.h"
 
 #define WHERE "adapter"
 #define CONFIG "adapter_config.json"
@@ -99,7 +100,7 @@ static const wg_linear *first_adapted(wg_module *root) {
     return NULL;
 }
 
-char *wg_lora_config(wg_module *module) {
+char *wg__lora_config_json(wg_module *module) {
     const wg_linear *linear = module ? first_adapted(module) : NULL;
     if (!linear)
         return NULL;
@@ -250,7 +251,7 @@ void wg__lora_parsed_clear(wg__lora_config *parsed) {
     *parsed = (wg__lora_config){0};
 }
 
-int64_t wg_lora_attach_config(wg_module *module, const char *json, const char *name) {
+int64_t wg__lora_attach_config(wg_module *module, const char *json, const char *name) {
     wg__lora_config parsed;
     if (!module || !json || wg_error_pending())
         return -1;
@@ -338,7 +339,7 @@ static int list_module(tensors *list, const char *outer, wg_module *module) {
 int wg_lora_save(wg_module *module, const char *outer, const char *folder) {
     if (!module || !folder || wg_error_pending())
         return -1;
-    char *config = wg_lora_config(module);
+    char *config = wg__lora_config_json(module);
     if (!config)
         return wg_error_pending() ? -1
                                   : wg_fail(WG_ERROR_STATE, WHERE, "the module has no adapter");
@@ -469,9 +470,9 @@ static int fill(wg_module *module, const char *outer, const char *folder) {
     wg_weights *file = wg__lora_open(folder);
     wg_left_out left_out = {0};
     const int64_t filled =
-        file ? wg_weights_get_module_partial(file, prefix, module, &left_out) : -1;
+        file ? wg__weights_get_module_partial(file, prefix, module, &left_out) : -1;
     const int status = filled < 0 ? -1 : check_filled(module, file, prefix, filled, &left_out);
-    wg_left_out_free(&left_out);
+    wg__left_out_free(&left_out);
     wg_weights_close(file);
     return status;
 }
@@ -480,7 +481,7 @@ int64_t wg_lora_load(wg_module *module, const char *outer, const char *folder) {
     if (!module || !folder || wg_error_pending())
         return -1;
     char *json = wg__lora_read_config(folder);
-    const int64_t count = json ? wg_lora_attach_config(module, json, CONFIG) : -1;
+    const int64_t count = json ? wg__lora_attach_config(module, json, CONFIG) : -1;
     wg__free(json);
     if (count < 0 || fill(module, outer, folder) == 0)
         return count;

@@ -15,15 +15,6 @@
 
 WG_BEGIN_DECLS
 
-/* The configuration of the adapters below the root `module` as JSON; the caller frees it with
- * wg_text_free. NULL without an error if there are none; with [MEMORY] */
-WG_API char *wg_lora_config(wg_module *module);
-
-/* Attaches adapters as such a text says, which messages call `name`; as wg_lora_attach otherwise.
- * [FORMAT for a text that is no LoRA configuration, or one of a kind that is not known here: DoRA,
- * biases, ranks that differ between layers] */
-WG_API int64_t wg_lora_attach_config(wg_module *module, const char *json, const char *name);
-
 /* Writes what is trained below the root `module` as an adapter into a folder, which is made if it
  * is not there. `outer` is what published names have before those of the module ("glm."); NULL:
  * nothing. [STATE for a module without adapters; IO, NOT_FOUND, MEMORY] */
@@ -34,8 +25,8 @@ WG_API int wg_lora_save(wg_module *module, const char *outer, const char *folder
 WG_API int wg_lora_export(const char *path, const char *outer, const char *folder);
 
 /* Attaches the adapters of such a folder to the root `module` and reads them. Returns the number of
- * layers; after an error there are none. [as wg_lora_attach_config; NOT_FOUND, IO, FORMAT for names
- * that are missing, unexpected or misshapen] */
+ * layers; after an error there are none. [as wg__lora_attach_config; NOT_FOUND, IO, FORMAT for
+ * names that are missing, unexpected or misshapen] */
 WG_API int64_t wg_lora_load(wg_module *module, const char *outer, const char *folder);
 
 WG_END_DECLS

@@ -200,7 +200,7 @@ void wg_weights_close(wg_weights *file) {
 
 /* ---- The list, for callers ---- */
 
-const char *wg_weights_format(const wg_weights *file) {
+const char *wg__weights_format_name(const wg_weights *file) {
     return file ? file->reader->name : NULL;
 }
 
@@ -216,19 +216,19 @@ const char *wg_weights_name(const wg_weights *file, int64_t index) {
     return has(file, index) ? file->entries[index].name : NULL;
 }
 
-const wg_spec *wg_weights_spec(const wg_weights *file, int64_t index) {
+const wg_spec *wg__weights_spec(const wg_weights *file, int64_t index) {
     return has(file, index) ? &file->entries[index].spec : NULL;
 }
 
 /* Readers that open no file of bytes keep tensors in their own dtype. */
-const char *wg_weights_stored(const wg_weights *file, int64_t index) {
+const char *wg__weights_stored(const wg_weights *file, int64_t index) {
     if (!has(file, index))
         return NULL;
     const wg__weights_entry *entry = &file->entries[index];
     return file->file_count ? wg__storage_name(entry->storage) : wg_dtype_name(entry->spec.dtype);
 }
 
-int64_t wg_weights_stored_bytes(const wg_weights *file, int64_t index) {
+int64_t wg__weights_stored_bytes(const wg_weights *file, int64_t index) {
     if (!has(file, index))
         return 0;
     const wg__weights_entry *entry = &file->entries[index];
@@ -237,7 +237,7 @@ int64_t wg_weights_stored_bytes(const wg_weights *file, int64_t index) {
     return wg__spec_count(&entry->spec) * (int64_t)wg_dtype_size(entry->spec.dtype);
 }
 
-int64_t wg_weights_file_bytes(const wg_weights *file) {
+int64_t wg__weights_file_bytes(const wg_weights *file) {
     struct stat status;
     int64_t bytes = 0;
     if (file && file->file_count == 0)
@@ -262,15 +262,15 @@ int64_t wg_weights_find(const wg_weights *file, const char *name) {
     return -1;
 }
 
-const char *wg_weights_config(const wg_weights *file) {
+const char *wg__weights_config(const wg_weights *file) {
     return file ? file->config : NULL;
 }
 
-const char *wg_weights_metadata(const wg_weights *file) {
+const char *wg__weights_metadata(const wg_weights *file) {
     return file ? file->metadata : NULL;
 }
 
-const char *wg_weights_tokenizer(const wg_weights *file) {
+const char *wg__weights_tokenizer(const wg_weights *file) {
     return file ? file->tokenizer : NULL;
 }
 
@@ -458,12 +458,12 @@ int wg_weights_get_module(wg_weights *file, wg_module *module) {
     if (!file || !module || wg_error_pending())
         return -1;
     const int64_t loaded = get_module(file, "", module, true, &none);
-    wg_left_out_free(&none);
+    wg__left_out_free(&none);
     return loaded < 0 ? -1 : 0;
 }
 
-int64_t wg_weights_get_module_partial(wg_weights *file, const char *prefix, wg_module *module,
-                                      wg_left_out *left_out) {
+int64_t wg__weights_get_module_partial(wg_weights *file, const char *prefix, wg_module *module,
+                                       wg_left_out *left_out) {
     wg_left_out own = {0};
     if (left_out)
         *left_out = own;
@@ -473,7 +473,7 @@ int64_t wg_weights_get_module_partial(wg_weights *file, const char *prefix, wg_m
     if (loaded >= 0 && left_out)
         *left_out = own;
     else
-        wg_left_out_free(&own);
+        wg__left_out_free(&own);
     return loaded;
 }
 
@@ -483,7 +483,7 @@ static void free_names(char **names, int64_t count) {
     wg__free(names);
 }
 
-void wg_left_out_free(wg_left_out *left_out) {
+void wg__left_out_free(wg_left_out *left_out) {
     if (!left_out)
         return;
     free_names(left_out->missing, left_out->missing_count);

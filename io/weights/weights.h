@@ -17,39 +17,18 @@ typedef struct wg_weights wg_weights;
 /* Closes a file; NULL is allowed. */
 WG_API void wg_weights_close(wg_weights *file);
 
-/* "hdf5", "safetensors"...; borrowed. */
-WG_API const char *wg_weights_format(const wg_weights *file);
-
 /* The number of tensors; 0 given NULL. */
 WG_API int64_t wg_weights_count(const wg_weights *file);
 
 /* The name and the spec of tensor `index`, 0 .. count - 1; borrowed, NULL outside. The dtype is
  * that of the tensor that is read: f32 for f16 and for quantized blocks. */
 WG_API const char *wg_weights_name(const wg_weights *file, int64_t index);
-WG_API const wg_spec *wg_weights_spec(const wg_weights *file, int64_t index);
-
-/* How the file stores that tensor ("f16", "q8_0"; borrowed), and the bytes that this takes; NULL
- * and 0 outside. */
-WG_API const char *wg_weights_stored(const wg_weights *file, int64_t index);
-WG_API int64_t wg_weights_stored_bytes(const wg_weights *file, int64_t index);
-
-/* The bytes of the file, or of all files if there are several. */
-WG_API int64_t wg_weights_file_bytes(const wg_weights *file);
 
 /* The index of the tensor of that name, or -1. */
 WG_API int64_t wg_weights_find(const wg_weights *file, const char *name);
 
 /* Reads one tensor. [scope; INDEX, IO, FORMAT] */
 WG_API wg_tensor *wg_weights_read(wg_weights *file, int64_t index);
-
-/* The model's configuration as JSON of the published keys, or the tokenizer as
- * wg_tokenizer_from_json reads it; borrowed. NULL where the file has none. */
-WG_API const char *wg_weights_config(const wg_weights *file);
-WG_API const char *wg_weights_tokenizer(const wg_weights *file);
-
-/* What else the header of safetensors or GGUF says, a JSON object, in which long lists are only
- * counted; borrowed. NULL where there is nothing. */
-WG_API const char *wg_weights_metadata(const wg_weights *file);
 
 /* Fills every slot below `module`, tied ones once; floating dtypes are cast. Strict and
  * transactional, as wg_checkpoint_get_module is: every missing, unexpected and misshapen name is
@@ -64,18 +43,6 @@ typedef struct wg_left_out {
     char **unexpected; /* tensors of the file under `prefix` that have no slot */
     char **misshapen;  /* slots whose tensor in the file has another shape or dtype */
 } wg_left_out;
-
-/* Fills those slots below `module` that the file has, tied ones once, and leaves the others as they
- * are: an encoder from a file with another head, say. A slot's name in the file is `prefix`, which
- * may be "" or NULL, and then its path below `module`; tensors outside of the prefix are ignored.
- * Floating dtypes are cast. Returns the number of slots filled, which may be 0. *left_out, unless
- * left_out is NULL, lists what was left out, and is freed with wg_left_out_free. Transactional:
- * after an error (-1, with *left_out empty) nothing has changed. [FORMAT, IO, MEMORY] */
-WG_API int64_t wg_weights_get_module_partial(wg_weights *file, const char *prefix,
-                                             wg_module *module, wg_left_out *left_out);
-
-/* Frees the lists; NULL is allowed. */
-WG_API void wg_left_out_free(wg_left_out *left_out);
 
 /* In a checkpoint: the text of a published generation_config.json, how texts are drawn. */
 #define WG_GENERATION_CONFIG "/generation_config"

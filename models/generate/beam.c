@@ -10,6 +10,7 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "nn/internal.h"
+#include "models/internal.h"
 
 #define WHERE "beam_search"
 
@@ -262,8 +263,8 @@ static int step(search *s) {
     return 0;
 }
 
-int wg_beam_search(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
-                   const wg_beam_options *options, wg_beam_result *results) {
+int wg__beam_search(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
+                    const wg_beam_options *options, wg_beam_result *results) {
     for (int64_t i = 0; i < sentences; i++)
         results[i] = (wg_beam_result){0};
     if (sentences < 1)
@@ -363,7 +364,7 @@ static int search_sources(model_search *s, wg_tensor *source, wg_tensor *keep,
     const wg_beam_model seen = {
         .context = s, .vocabulary = vocabulary, .step = model_step, .reorder = model_reorder};
     if (result == 0)
-        result = wg_beam_search(&seen, wg_tensor_size(source, 0), max_lengths, options, results);
+        result = wg__beam_search(&seen, wg_tensor_size(source, 0), max_lengths, options, results);
     for (size_t i = 0; caches && i < 2 * layers; i++)
         wg_kv_cache_clear(&caches[i]);
     wg_release(s->inputs.memory_keep);
@@ -372,9 +373,9 @@ static int search_sources(model_search *s, wg_tensor *source, wg_tensor *keep,
     return result;
 }
 
-int wg_model_search(const wg_model *model, wg_tensor *source, wg_tensor *keep,
-                    const int64_t *max_lengths, const wg_beam_options *options,
-                    wg_beam_result *results) {
+int wg__model_search(const wg_model *model, wg_tensor *source, wg_tensor *keep,
+                     const int64_t *max_lengths, const wg_beam_options *options,
+                     wg_beam_result *results) {
     if (!source)
         return -1;
     for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)

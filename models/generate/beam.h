@@ -45,7 +45,7 @@ typedef struct wg_beam_options {
     int64_t max_length; /* tokens of a hypothesis at most, the end included, where max_lengths allow
                            more; 0: as they say */
     int32_t start_id, end_id;
-    const wg_beam_rules *rules; /* of wg_model_search; NULL: any token may follow */
+    const wg_beam_rules *rules; /* of wg__model_search; NULL: any token may follow */
 } wg_beam_options;
 
 typedef struct wg_beam_result {
@@ -54,23 +54,6 @@ typedef struct wg_beam_result {
     double score;           /* that, divided by the length penalty */
     bool ended;             /* false: cut at its longest, as no hypothesis ended */
 } wg_beam_result;
-
-/* Fills in results[0 .. sentences-1]; hypotheses of sentence i have up to max_lengths[i] tokens,
- * the end included. Of equally likely tokens the first counts as likelier. The caller frees
- * results[i].tokens, also after a failure. Returns 0 or -1.
- * [ARGUMENT for bad options or lengths, probabilities that are no numbers, or a sentence that no
- * token may continue; MEMORY; what the model's functions give] */
-WG_API int wg_beam_search(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
-                          const wg_beam_options *options, wg_beam_result *results);
-
-/* Searches for the likeliest targets of B sources by an encoder-decoder, (B, S) i64 or i32 with
- * their `keep` (B, S), or NULL, in evaluation mode and without recording: the source is encoded
- * once, and each step gives the decoder one token a hypothesis, with caches. Start and end are the
- * model's, whatever the options hold, NULL for their defaults. Otherwise as wg_beam_search. [also
- * SHAPE, INDEX, DTYPE; STATE for a model of another shape] */
-WG_API int wg_model_search(const wg_model *model, wg_tensor *source, wg_tensor *keep,
-                           const int64_t *max_lengths, const wg_beam_options *options,
-                           wg_beam_result *results);
 
 WG_END_DECLS
 

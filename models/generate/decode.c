@@ -11,12 +11,13 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "nn/internal.h"
+#include "models/internal.h"
 
 #define WHERE "generate"
 
 /* ---- Sampling: checks ---- */
 
-int wg_sampling_validate(const wg_sampling *s) {
+int wg__sampling_validate(const wg_sampling *s) {
     if (!(s->temperature >= 0 && isfinite(s->temperature)))
         return wg_fail(WG_ERROR_ARGUMENT, "sampling", "temperature is %g; it must be 0 or more",
                        s->temperature);
@@ -99,9 +100,9 @@ static int keep_likeliest(const wg_sampling *sampling, int64_t count, double *we
     return 0;
 }
 
-int wg_sampling_probabilities(const wg_sampling *sampling, int64_t count, const float *logits,
-                              int64_t seen_count, const int32_t *seen, double *probabilities) {
-    if (wg_sampling_validate(sampling) < 0 || check_logits(count, logits) < 0)
+int wg__sampling_probabilities(const wg_sampling *sampling, int64_t count, const float *logits,
+                               int64_t seen_count, const int32_t *seen, double *probabilities) {
+    if (wg__sampling_validate(sampling) < 0 || check_logits(count, logits) < 0)
         return -1;
     double *weights = probabilities;
     for (int64_t i = 0; i < count; i++)
@@ -174,10 +175,10 @@ static int64_t largest_logit(int64_t count, const float *logits) {
     return i;
 }
 
-int32_t wg_sample_token(const wg_sampling *sampling, int64_t count, const float *logits,
-                        int64_t seen_count, const int32_t *seen, wg_generator *generator) {
+int32_t wg__sample_token(const wg_sampling *sampling, int64_t count, const float *logits,
+                         int64_t seen_count, const int32_t *seen, wg_generator *generator) {
     if (sampling->temperature == 0 && sampling->repetition_penalty == 0) {
-        const int64_t id = wg_sampling_validate(sampling) < 0 ? -1 : largest_logit(count, logits);
+        const int64_t id = wg__sampling_validate(sampling) < 0 ? -1 : largest_logit(count, logits);
         if (id >= 0)
             return (int32_t)id;
     }
@@ -185,7 +186,7 @@ int32_t wg_sample_token(const wg_sampling *sampling, int64_t count, const float 
     if (!probabilities)
         return -1;
     int64_t id = -1;
-    if (wg_sampling_probabilities(sampling, count, logits, seen_count, seen, probabilities) == 0)
+    if (wg__sampling_probabilities(sampling, count, logits, seen_count, seen, probabilities) == 0)
         id = sampling->temperature == 0 ? likeliest(count, probabilities)
                                         : draw(count, probabilities, generator);
     wg__free(probabilities);
@@ -230,7 +231,7 @@ static int check_text(const decoding *d, const wg_generation *text, int64_t numb
 
 static int check(const decoding *d, int64_t count) {
     const wg_generation_options *options = d->options;
-    if (wg_sampling_validate(&options->sampling) < 0)
+    if (wg__sampling_validate(&options->sampling) < 0)
         return -1;
     if (options->max_tokens < 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_tokens is %lld; it must be 0 or more",
@@ -355,8 +356,8 @@ static int extend(decoding *d, int64_t row) {
     const float *logits = d->logits + row * d->model->vocabulary;
     if (row_length(d, row) > d->seen)
         return 1;
-    int32_t id = wg_sample_token(&options->sampling, d->vocabulary, logits, text->tokens.count,
-                                 text->tokens.ids, &text->generator);
+    int32_t id = wg__sample_token(&options->sampling, d->vocabulary, logits, text->tokens.count,
+                                  text->tokens.ids, &text->generator);
     if (id < 0)
         return -1;
     for (int i = 0; i < options->stop_count; i++)

@@ -39,22 +39,6 @@ typedef struct wg_sampling {
                                 * none */
 } wg_sampling;
 
-/* 0 if it can be used; -1 with [ARGUMENT, naming the member, its value and the rule] */
-WG_API int wg_sampling_validate(const wg_sampling *sampling);
-
-/* The probabilities (count) by which a token is drawn after the tokens `seen`, given the logits
- * (count) of all. Of equal logits the first counts as likelier. -inf is probability 0.
- * [ARGUMENT as above, also for logits with NaN or inf, or all of them -inf; INDEX for a token seen
- * that has no logit] */
-WG_API int wg_sampling_probabilities(const wg_sampling *sampling, int64_t count,
-                                     const float *logits, int64_t seen_count, const int32_t *seen,
-                                     double *probabilities);
-
-/* Draws a token by these probabilities, with one draw of the generator; with temperature 0 without
- * any. -1 with the errors above or MEMORY. */
-WG_API int32_t wg_sample_token(const wg_sampling *sampling, int64_t count, const float *logits,
-                               int64_t seen_count, const int32_t *seen, wg_generator *generator);
-
 /* ---- Texts ---- */
 
 /* Why a text ended. */

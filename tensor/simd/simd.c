@@ -15,6 +15,7 @@
 #include "tensor/kernels.h"
 #include "tensor/ops/linalg/lapack.h"
 #include "tensor/simd/simd.h"
+#include "tensor/internal.h"
 
 extern const wg__simd wg__simd_f32_base, wg__simd_f64_base;
 extern const wg__block_kernels wg__block_kernels_base;
@@ -251,7 +252,7 @@ static const char *named(const char *kernels) {
     return kernels;
 }
 
-wg_kernels wg_kernels_in_use(void) {
+wg_kernels wg__kernels_in_use(void) {
     const char *problem = why_no_tiles();
     const wg__lapack_library *lapack = wg__lapack_in_use();
     return (wg_kernels){

@@ -52,7 +52,7 @@ START_TEST(the_counters_tell_what_is_in_use) {
     ck_assert_int_eq(after.live_blocks, before.live_blocks);
     ck_assert_int_eq(after.live_bytes, before.live_bytes);
     ck_assert_int_ge(after.cached_bytes, 4000);
-    wg_alloc_trim();
+    wg__alloc_trim();
     ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
 }
 END_TEST
@@ -68,8 +68,8 @@ START_TEST(trimming_leaves_neighbours_of_what_it_gives_back_alone) {
         for (int i = 0; i < COUNT; i += 2)
             wg__free(blocks[i]);
         ck_assert_int_ge(wg_alloc_get_stats().cached_bytes, (int64_t)COUNT / 2 * SIZE);
-        wg_alloc_trim();
-        wg_alloc_trim();
+        wg__alloc_trim();
+        wg__alloc_trim();
         ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
         for (int i = 1; i < COUNT; i += 2)
             ck_assert(blocks[i][0] == i + 1 && blocks[i][SIZE - 1] == i + 1);
@@ -81,7 +81,7 @@ START_TEST(trimming_leaves_neighbours_of_what_it_gives_back_alone) {
             ck_assert_int_eq(blocks[i][SIZE - 1], i % 2 ? i + 1 : -i);
             wg__free(blocks[i]);
         }
-        wg_alloc_trim();
+        wg__alloc_trim();
     }
 }
 END_TEST
@@ -238,7 +238,7 @@ static void take_a_step(char **places, int64_t *peak) {
 START_TEST(little_more_is_held_than_was_ever_in_use) {
     char *places[24];
     int64_t peak = 0;
-    wg_alloc_trim();
+    wg__alloc_trim();
     for (int i = 0; i < 5; i++)
         take_a_step(places, &peak);
     const wg_alloc_stats after = wg_alloc_get_stats();
@@ -272,11 +272,11 @@ START_TEST(trimming_gives_memory_back_between_blocks_and_above_them) {
     char *between = full_block(SIZE), *wall = full_block(MIB), *above = full_block(SIZE);
     int64_t before = wg__resident_bytes();
     wg__free(between);
-    wg_alloc_trim();
+    wg__alloc_trim();
     ck_assert_int_le(wg__resident_bytes(), before - SIZE + MARGIN);
     before = wg__resident_bytes();
     wg__free(above);
-    wg_alloc_trim();
+    wg__alloc_trim();
     ck_assert_int_le(wg__resident_bytes(), before - SIZE + MARGIN);
     ck_assert(wall[0] == 1 && wall[MIB - 1] == 1);
     wg__free(wall);
@@ -287,7 +287,7 @@ END_TEST
 START_TEST(memory_that_was_given_back_is_asked_for_again) {
     char *block = full_block(4 * MIB), *wall = full_block(MIB);
     wg__free(block);
-    wg_alloc_trim();
+    wg__alloc_trim();
     ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
     for (int64_t round = 0, before = asked(); round < 3; round++) {
         block = full_block(4 * MIB);
@@ -304,7 +304,7 @@ END_TEST
  * reserve. */
 START_TEST(a_limit_on_addresses_is_lived_with) {
     struct rlimit was, limited;
-    wg_alloc_trim();
+    wg__alloc_trim();
     getrlimit(RLIMIT_AS, &was);
     limited = was;
     limited.rlim_cur = (rlim_t)(wg__mapped_bytes() + 300 * MIB);
@@ -322,7 +322,7 @@ START_TEST(a_limit_on_addresses_is_lived_with) {
     wg__free(second);
     wg__free(full_block(200 * MIB)); /* after the first two were freed */
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &was), 0);
-    wg_alloc_trim();
+    wg__alloc_trim();
 }
 END_TEST
 
@@ -415,7 +415,7 @@ static void *take_and_give_at_random(void *argument) {
         h->broken |= !block || (uintptr_t)block % 64 != 0;
         mark(block, size, h->sign);
         if (draw(h) % 1000 == 0)
-            wg_alloc_trim();
+            wg__alloc_trim();
     }
     return NULL;
 }
@@ -434,7 +434,7 @@ START_TEST(blocks_of_threads_do_not_meet) {
     for (int i = 0; i < 3; i++)
         ck_assert(!holders[i].broken);
     ck_assert_int_eq(wg_alloc_get_stats().live_bytes, before);
-    wg_alloc_trim();
+    wg__alloc_trim();
     ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
 }
 END_TEST
@@ -500,7 +500,7 @@ START_TEST(blocks_come_back_from_the_thread_that_frees_them) {
             before = asked();
     }
     ck_assert_int_eq(asked(), before);
-    wg_alloc_trim();
+    wg__alloc_trim();
     ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
 }
 END_TEST

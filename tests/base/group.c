@@ -3,6 +3,7 @@
 
 #include "base/group.h"
 #include "tests/support/testing.h"
+#include "base/internal.h"
 
 /* A process that mpirun did not start, and NULL. */
 static void assert_is_alone(wg_group *group) {
@@ -11,16 +12,16 @@ static void assert_is_alone(wg_group *group) {
     char text[] = "kept";
     ck_assert_int_eq(wg_group_rank(group), 0);
     ck_assert_int_eq(wg_group_size(group), 1);
-    ck_assert_int_eq(wg_group_threads(group), 0);
-    ck_assert_str_eq(wg_group_name(group), "rank 0");
+    ck_assert_int_eq(wg__group_threads(group), 0);
+    ck_assert_str_eq(wg__group_name(group), "rank 0");
     ck_assert_int_eq(wg_group_sum(group, WG_GROUP_F64, 2, sums), 0);
-    ck_assert_int_eq(wg_group_max(group, WG_GROUP_F64, 2, sums), 0);
+    ck_assert_int_eq(wg__group_max(group, WG_GROUP_F64, 2, sums), 0);
     ck_assert_int_eq(wg_group_sum(group, WG_GROUP_F32, 1, few), 0);
     ck_assert_int_eq(wg_group_broadcast(group, 0, sizeof text, text), 0);
     ck_assert_int_eq(wg_group_barrier(group), 0);
     ck_assert(sums[0] == 3 && sums[1] == -2 && few[0] == 1.5f);
     ck_assert_str_eq(text, "kept");
-    wg_group_set_timeout(group, 1);
+    wg__group_set_timeout(group, 1);
     wg_group_abort(group, "a group of one goes on");
 }
 
@@ -36,7 +37,7 @@ END_TEST
 
 START_TEST(it_agrees_with_itself_and_keeps_its_errors) {
     wg_group *group = wg_group_join();
-    ck_assert_int_eq(wg_group_agree(group, "the corpus", "a text"), 0);
+    ck_assert_int_eq(wg__group_agree(group, "the corpus", "a text"), 0);
     ck_assert_int_eq(wg_group_check(group, 0), 0);
     assert_no_error();
     ck_assert_int_eq(wg_group_check(group, wg_fail(WG_ERROR_IO, "disk", "it is full")), -1);

@@ -16,7 +16,7 @@ static void assert_suggested(const char *typed, const char *wanted) {
     char text[80], wanted_text[80] = "";
     if (wanted)
         snprintf(wanted_text, sizeof wanted_text, "; did you mean '%s'?", wanted);
-    ck_assert_str_eq(wg_suggestion(text, sizeof text, typed, name_at, names), wanted_text);
+    ck_assert_str_eq(wg__suggestion(text, sizeof text, typed, name_at, names), wanted_text);
 }
 
 START_TEST(a_wrong_letter_is_mended) {

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+#include "base/internal.h"
 
 static json_t *load(void) {
     json_error_t error;
@@ -151,7 +152,7 @@ START_TEST(a_failure_changes_nothing) {
     for (int64_t allowed = 0; result < 0; allowed++) {
         ck_assert_int_lt(allowed, 1000);
         ck_assert_mem_eq(&bleu, &before, sizeof bleu);
-        wg_alloc_trim();
+        wg__alloc_trim();
         wg__alloc_fail_after(allowed);
         result = wg__bleu_add(&bleu, "A cat, 5 dogs.", "A cat and 5-6 dogs.", rules);
         wg__alloc_fail_after(-1);

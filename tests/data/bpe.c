@@ -9,6 +9,7 @@
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "data/internal.h"
 
 static wg_tokenizer *load_fixture(void) {
     wg_tokenizer *tokenizer = wg_tokenizer_load(fixture("tokenizers/bpe"));
@@ -373,7 +374,7 @@ static const char training_text[] =
 
 START_TEST(a_trained_vocabulary_is_bytes_merges_and_the_end_of_text) {
     wg_tokenizer *tokenizer =
-        wg_bpe_train(training_text, -1, &(wg_bpe_training){.vocabulary_size = 280});
+        wg__bpe_train(training_text, -1, &(wg_bpe_training){.vocabulary_size = 280});
     assert_no_error();
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 280);
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 0), "!");
@@ -426,9 +427,9 @@ START_TEST(every_merge_is_of_the_commonest_pair) {
     wg_bpe_training training = {.vocabulary_size = 257, .options.pattern = "[^<]+"};
     int64_t merges = 0;
     for (;; merges++, training.vocabulary_size++) {
-        wg_tokenizer *before = wg_bpe_train(text, -1, &training);
+        wg_tokenizer *before = wg__bpe_train(text, -1, &training);
         training.vocabulary_size++;
-        wg_tokenizer *after = wg_bpe_train(text, -1, &training);
+        wg_tokenizer *after = wg__bpe_train(text, -1, &training);
         training.vocabulary_size--;
         assert_no_error();
         wg_token_list list = {0};
@@ -449,7 +450,7 @@ END_TEST
 START_TEST(training_on_files_equals_training_on_their_text) {
     const char *paths[] = {write_text("second.txt", training_text + 99), in_scratch("first.txt")};
     write_file(paths[1], training_text, 99);
-    wg_tokenizer *text = wg_bpe_train(training_text, -1, NULL);
+    wg_tokenizer *text = wg__bpe_train(training_text, -1, NULL);
     wg_tokenizer *files = wg_bpe_train_files(2, paths, NULL);
     assert_no_error();
     char *json = wg_tokenizer_to_json(text), *json_files = wg_tokenizer_to_json(files);
@@ -462,15 +463,15 @@ START_TEST(training_on_files_equals_training_on_their_text) {
 END_TEST
 
 START_TEST(training_refuses_what_it_cannot_learn_from) {
-    ck_assert_ptr_null(wg_bpe_train("", -1, NULL));
+    ck_assert_ptr_null(wg__bpe_train("", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "no text to learn from");
     ck_assert_ptr_null(wg_bpe_train_files(1, (const char *[]){"/dev/null"}, NULL));
     assert_error(WG_ERROR_FORMAT, "/dev/null is empty");
-    ck_assert_ptr_null(wg_bpe_train("caf\xe9", -1, NULL));
+    ck_assert_ptr_null(wg__bpe_train("caf\xe9", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "not UTF-8");
-    ck_assert_ptr_null(wg_bpe_train("text", -1, &(wg_bpe_training){.vocabulary_size = 256}));
+    ck_assert_ptr_null(wg__bpe_train("text", -1, &(wg_bpe_training){.vocabulary_size = 256}));
     assert_error(WG_ERROR_ARGUMENT, "257");
-    ck_assert_ptr_null(wg_bpe_train("text", -1, &(wg_bpe_training){.min_frequency = -1}));
+    ck_assert_ptr_null(wg__bpe_train("text", -1, &(wg_bpe_training){.min_frequency = -1}));
     assert_error(WG_ERROR_ARGUMENT, "min_frequency");
     ck_assert_ptr_null(wg_bpe_train_files(1, (const char *[]){"none.txt"}, NULL));
     assert_error(WG_ERROR_NOT_FOUND, "none.txt");

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 static const char hostile[] = "ab\0c\u00e9e\u0301 \U0001f469\u200d\U0001f680\u202e\ue000\uffff\t\n";
 
@@ -36,7 +37,7 @@ static void assert_round_trip(wg_tokenizer *tokenizer, const char *text, int64_t
 
 START_TEST(any_text_comes_back) {
     wg_tokenizer *bytes = wg_byte_new();
-    wg_tokenizer *characters = wg_char_train(hostile, sizeof hostile - 1, NULL);
+    wg_tokenizer *characters = wg__char_train(hostile, sizeof hostile - 1, NULL);
     assert_no_error();
     ck_assert_int_eq(wg_tokenizer_size(bytes), 256);
     ck_assert_str_eq(wg_tokenizer_token(bytes, 10), "<0x0A>");
@@ -48,7 +49,7 @@ START_TEST(any_text_comes_back) {
 END_TEST
 
 START_TEST(the_alphabet_is_that_of_the_text_in_order) {
-    wg_tokenizer *tokenizer = wg_char_train("b\u00e9a\nba", -1, NULL);
+    wg_tokenizer *tokenizer = wg__char_train("b\u00e9a\nba", -1, NULL);
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 4);
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 0), "\n");
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 1), "a");
@@ -59,11 +60,11 @@ END_TEST
 
 START_TEST(a_character_outside_the_alphabet_is_an_error_or_unknown) {
     wg_token_list list = {0};
-    wg_tokenizer *strict = wg_char_train("ab", -1, NULL);
+    wg_tokenizer *strict = wg__char_train("ab", -1, NULL);
     ck_assert_int_eq(wg_tokenizer_encode(strict, "ab\u00e9", -1, NULL, &list), -1);
     assert_error(WG_ERROR_FORMAT, "\u00e9");
     ck_assert_int_eq(list.count, 0);
-    wg_tokenizer *open = wg_char_train("ab", -1, &(wg_char_training){.unknown = true});
+    wg_tokenizer *open = wg__char_train("ab", -1, &(wg_char_training){.unknown = true});
     ck_assert_int_eq(wg_tokenizer_encode(open, "a\u00e9b<unk>", 4, NULL, &list), 0);
     ck_assert_mem_eq(list.ids, ((int32_t[]){1, 0, 2}), 3 * sizeof(int32_t));
     ck_assert_int_eq(wg_tokenizer_special(open, WG_TOKEN_UNKNOWN), 0);
@@ -88,9 +89,9 @@ START_TEST(shakespeare_has_65_characters) {
 END_TEST
 
 START_TEST(bad_texts_and_vocabularies_are_refused) {
-    ck_assert_ptr_null(wg_char_train("", -1, NULL));
+    ck_assert_ptr_null(wg__char_train("", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "no text");
-    ck_assert_ptr_null(wg_char_train("\xff", -1, NULL));
+    ck_assert_ptr_null(wg__char_train("\xff", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "not UTF-8");
     const char *const bad[][2] = {
         {"{\"format\":\"wengert-tokenizer\",\"kind\":\"char\",\"options\":{},\"vocabulary\":["
@@ -111,7 +112,7 @@ START_TEST(failing_allocations_leak_nothing) {
     bool done = false;
     for (int64_t n = 0; !done; n++) {
         wg__alloc_fail_after(n);
-        wg_tokenizer *characters = wg_char_train(hostile, sizeof hostile - 1, NULL);
+        wg_tokenizer *characters = wg__char_train(hostile, sizeof hostile - 1, NULL);
         wg_tokenizer *bytes = characters ? wg_byte_new() : NULL;
         wg__alloc_fail_after(-1);
         done = bytes != NULL;

@@ -8,14 +8,15 @@
 #include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 /* ---- Helpers ---- */
 
 /* A tokenizer of single letters and digits. */
 static wg_tokenizer *letters(void) {
     wg_tokenizer *tokenizer =
-        wg_wordpiece_train("abcdefghijklmnopqrstuvwxyz 0123456789 . , ? ! ' \" * ( ) : ; -", -1,
-                           &(wg_wordpiece_training){.min_frequency = 1000});
+        wg__wordpiece_train("abcdefghijklmnopqrstuvwxyz 0123456789 . , ? ! ' \" * ( ) : ; -", -1,
+                            &(wg_wordpiece_training){.min_frequency = 1000});
     assert_no_error();
     return tokenizer;
 }
@@ -34,13 +35,13 @@ static const char *text_of(const wg_dataset *corpus) {
     wg_tokenizer *tokenizer = letters();
     size_t used = 0;
     text[0] = '\0';
-    for (int64_t d = 0; d < wg_dataset_documents(corpus); d++) {
-        for (int64_t s = wg_dataset_document_start(corpus, d);
-             s < wg_dataset_document_start(corpus, d + 1); s++) {
+    for (int64_t d = 0; d < wg__dataset_documents(corpus); d++) {
+        for (int64_t s = wg__dataset_document_start(corpus, d);
+             s < wg__dataset_document_start(corpus, d + 1); s++) {
             int32_t ids[512];
-            int64_t first = wg_dataset_sentence_start(corpus, s);
-            int64_t count = wg_dataset_sentence_start(corpus, s + 1) - first;
-            ck_assert_int_eq(wg_dataset_read(corpus, first, count, ids), 0);
+            int64_t first = wg__dataset_sentence_start(corpus, s);
+            int64_t count = wg__dataset_sentence_start(corpus, s + 1) - first;
+            ck_assert_int_eq(wg__dataset_read(corpus, first, count, ids), 0);
             char *sentence = wg_tokenizer_decode(tokenizer, ids, count, NULL);
             used += (size_t)snprintf(text + used, sizeof text - used, "%s / ", sentence);
             wg_text_free(sentence);
@@ -193,8 +194,8 @@ START_TEST(the_published_sample_is_one_sentence_a_line) {
     wg_tokenizer *tokenizer = letters();
     wg_dataset *corpus = wg_dataset_load(1, &path, tokenizer, NULL);
     assert_no_error();
-    ck_assert_int_eq(wg_dataset_documents(corpus), 3);
-    ck_assert_int_eq(wg_dataset_sentences(corpus), 31);
+    ck_assert_int_eq(wg__dataset_documents(corpus), 3);
+    ck_assert_int_eq(wg__dataset_sentences(corpus), 31);
     wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }
@@ -208,9 +209,9 @@ START_TEST(the_shipped_corpus_is_plain_text_of_many_documents) {
     wg_tokenizer *tokenizer = letters();
     wg_dataset *corpus = wg_dataset_load(2, (const char *[]){paths[0], paths[1]}, tokenizer, NULL);
     assert_no_error();
-    ck_assert_int_eq(wg_dataset_documents(corpus), 10 + 11);
-    ck_assert_int_gt(wg_dataset_sentences(corpus), 1500);
-    ck_assert_int_lt(wg_dataset_sentences(corpus), 5000);
+    ck_assert_int_eq(wg__dataset_documents(corpus), 10 + 11);
+    ck_assert_int_gt(wg__dataset_sentences(corpus), 1500);
+    ck_assert_int_lt(wg__dataset_sentences(corpus), 5000);
     wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
 }
@@ -228,21 +229,21 @@ START_TEST(text_without_marks_is_cut_into_documents) {
     text[0] = '\0';
     append_times(text, "One. Two. Three.\n\n", 50); /* cut after 66, 66 and 18 sentences */
     wg_dataset *corpus = corpus_of(text, WG_SENTENCES_PLAIN);
-    ck_assert_int_eq(wg_dataset_documents(corpus), 3);
-    ck_assert_int_eq(wg_dataset_document_start(corpus, 1), 66);
-    ck_assert_int_eq(wg_dataset_document_start(corpus, 3), 150);
+    ck_assert_int_eq(wg__dataset_documents(corpus), 3);
+    ck_assert_int_eq(wg__dataset_document_start(corpus, 1), 66);
+    ck_assert_int_eq(wg__dataset_document_start(corpus, 3), 150);
     wg_dataset_free(corpus);
     text[0] = '\0';
     append_times(text, "One. ", 130); /* one paragraph: cut at 128 */
     corpus = corpus_of(text, WG_SENTENCES_PLAIN);
-    ck_assert_int_eq(wg_dataset_documents(corpus), 2);
-    ck_assert_int_eq(wg_dataset_document_start(corpus, 1), 128);
+    ck_assert_int_eq(wg__dataset_documents(corpus), 2);
+    ck_assert_int_eq(wg__dataset_document_start(corpus, 1), 128);
     wg_dataset_free(corpus);
     text[0] = '\0';
     append_times(text, "One.\n", 130);
     corpus = corpus_of(text, WG_SENTENCES_DETECT);
-    ck_assert_int_eq(wg_dataset_documents(corpus), 3);
-    ck_assert_int_eq(wg_dataset_document_start(corpus, 2), 128);
+    ck_assert_int_eq(wg__dataset_documents(corpus), 3);
+    ck_assert_int_eq(wg__dataset_document_start(corpus, 2), 128);
     wg_dataset_free(corpus);
 }
 END_TEST
@@ -253,8 +254,8 @@ START_TEST(text_with_marks_is_cut_nowhere_else) {
     append_times(text, "One. ", 200);
     append_times(text, "\n\n\n\nTwo.\n", 1);
     wg_dataset *corpus = corpus_of(text, WG_SENTENCES_PLAIN);
-    ck_assert_int_eq(wg_dataset_documents(corpus), 2);
-    ck_assert_int_eq(wg_dataset_document_start(corpus, 1), 200);
+    ck_assert_int_eq(wg__dataset_documents(corpus), 2);
+    ck_assert_int_eq(wg__dataset_document_start(corpus, 1), 200);
     wg_dataset_free(corpus);
 }
 END_TEST
@@ -268,17 +269,17 @@ START_TEST(tokens_of_large_vocabularies_are_kept_whole) {
         snprintf(tokens[i], sizeof tokens[i], i ? "w%d" : "[UNK]", i);
         list[i] = tokens[i];
     }
-    wg_tokenizer *tokenizer = wg_wordpiece_new(70000, list, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(70000, list, NULL);
     wg_dataset *corpus = wg_dataset_from_text("w69999 w65536 w1", -1, NULL, tokenizer, NULL);
     int32_t ids[3];
-    ck_assert_int_eq(wg_dataset_read(corpus, 0, 3, ids), 0);
+    ck_assert_int_eq(wg__dataset_read(corpus, 0, 3, ids), 0);
     ck_assert_int_eq(ids[0], 69999);
     ck_assert_int_eq(ids[1], 65536);
     ck_assert_int_eq(ids[2], 1);
     ck_assert_int_eq(wg_dataset_vocabulary(corpus), 70000);
-    ck_assert_int_eq(wg_dataset_read(corpus, 1, 3, ids), -1);
+    ck_assert_int_eq(wg__dataset_read(corpus, 1, 3, ids), -1);
     assert_error(WG_ERROR_INDEX, "tokens 1 to 4 of a text of 3");
-    ck_assert_int_eq(wg_dataset_read(corpus, 1, INT64_MAX, ids), -1);
+    ck_assert_int_eq(wg__dataset_read(corpus, 1, INT64_MAX, ids), -1);
     assert_error(WG_ERROR_INDEX, "tokens 1 to 9223372036854775807 of a text of 3");
     wg_dataset_free(corpus);
     wg_tokenizer_free(tokenizer);
@@ -311,7 +312,7 @@ END_TEST
 
 START_TEST(unigram_loss_is_the_cross_entropy_of_smoothed_counts) {
     const char *const tokens[] = {"[UNK]", "a", "b", "c"};
-    wg_tokenizer *tokenizer = wg_wordpiece_new(4, tokens, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(4, tokens, NULL);
     wg_dataset *corpus = wg_dataset_from_text("a a a b a b", -1, NULL, tokenizer, NULL);
     /* Counts 0 4 2 0 of 6; with one added to each, 1 5 3 1 of 10. */
     double expected = -(log(0.5) + log(0.3) + log(0.1)) / 3;

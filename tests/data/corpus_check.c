@@ -5,11 +5,13 @@
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+#include "base/internal.h"
+#include "data/internal.h"
 
 static wg_corpus_report report_on(const char *text, const wg_corpus_check_options *options) {
     wg_corpus_report report;
     ck_assert_int_eq(
-        wg_corpus_check(1, (const char *[]){write_text("text.txt", text)}, options, &report), 0);
+        wg__corpus_check(1, (const char *[]){write_text("text.txt", text)}, options, &report), 0);
     return report;
 }
 
@@ -53,7 +55,7 @@ END_TEST
 
 START_TEST(tokens_are_counted_by_line_and_not_of_bytes_that_are_no_text) {
     static const char *const tokens[] = {"[UNK]", "a", "##b", "\u4e2d"};
-    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
     const wg_corpus_report report = report_on("ab a\n\u4e2d\u6587\na\xff\n",
                                               &(wg_corpus_check_options){.tokenizer = tokenizer});
     ck_assert_int_eq(report.tokens, 5);
@@ -81,9 +83,9 @@ START_TEST(a_check_that_finds_no_memory_says_so) {
     int status = -1;
     for (int64_t n = 0; status < 0; n++) {
         wg_corpus_report report;
-        wg_alloc_trim();
+        wg__alloc_trim();
         wg__alloc_fail_after(n);
-        status = wg_corpus_check(1, &path, NULL, &report);
+        status = wg__corpus_check(1, &path, NULL, &report);
         wg__alloc_fail_after(-1);
         if (status < 0)
             assert_error(WG_ERROR_MEMORY, "");

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 static const char *const pieces[] = {"[PAD]", "[UNK]",  "[CLS]",  "[SEP]", "[MASK]",
                                      "peri",  "##card", "##itis", "##o",   "my"};
@@ -25,7 +26,7 @@ static void assert_pieces(const wg_vocabulary_extension *x, int64_t token, int64
 /* (##card, ##itis) occurs five times, (peri, ##carditis) then three; (##o, ##card) once is too
  * rare, and "heart" cannot be spelt. */
 START_TEST(the_most_frequent_pairs_become_tokens_of_wordpiece) {
-    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(pieces), pieces, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(pieces), pieces, NULL);
     wg_vocabulary_extension x;
     ck_assert_int_eq(extend(tokenizer,
                             "Pericarditis, myocarditis. pericarditis! Heart heart\npericarditis "
@@ -56,7 +57,7 @@ START_TEST(the_most_frequent_pairs_become_tokens_of_wordpiece) {
 END_TEST
 
 START_TEST(no_more_tokens_than_asked_for_are_added) {
-    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(pieces), pieces, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(pieces), pieces, NULL);
     wg_vocabulary_extension x;
     ck_assert_int_eq(extend(tokenizer, "pericarditis pericarditis mycarditis", 1, &x), 0);
     ck_assert_int_eq(x.count, 1);
@@ -69,7 +70,7 @@ END_TEST
 /* Bytes, and the merges of the old text, which come first. */
 START_TEST(merging_goes_on_where_bpe_ended) {
     wg_tokenizer *tokenizer =
-        wg_bpe_train("low low low", -1, &(wg_bpe_training){.vocabulary_size = 259});
+        wg__bpe_train("low low low", -1, &(wg_bpe_training){.vocabulary_size = 259});
     wg_vocabulary_extension x;
     static const char domain[] = "slow slow\n<|endoftext|>\nslow slowly slowly fowl";
     ck_assert_int_eq(extend(tokenizer, domain, 3, &x), 0);
@@ -106,7 +107,7 @@ START_TEST(merging_goes_on_where_bpe_ended) {
 END_TEST
 
 START_TEST(what_cannot_be_extended_is_refused) {
-    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(pieces), pieces, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(pieces), pieces, NULL);
     wg_tokenizer *bytes = wg_byte_new();
     wg_vocabulary_extension x;
     ck_assert_int_lt(extend(bytes, "my my", 3, &x), 0);
@@ -139,7 +140,7 @@ static void assert_ids(const wg_tokenizer *tokenizer, const char *text, int64_t 
  * not the comma, nor \u00e9, which no piece has. */
 START_TEST(sentencepiece_learns_the_words_of_a_new_text) {
     for (int unigram = 0; unigram < 2; unigram++) {
-        wg_tokenizer *tokenizer = wg_sentencepiece_train(
+        wg_tokenizer *tokenizer = wg__sentencepiece_train(
             "low low low low s y l lowy", -1,
             &(wg_sentencepiece_training){.unigram = unigram, .vocabulary_size = 12});
         ck_assert_ptr_nonnull(tokenizer);
@@ -185,11 +186,11 @@ static void extend_without_memory(const wg_tokenizer *tokenizer, const char *tex
 }
 
 START_TEST(a_failed_extension_leaks_nothing) {
-    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(pieces), pieces, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(pieces), pieces, NULL);
     extend_without_memory(tokenizer, "pericarditis pericarditis mycarditis");
     wg_tokenizer_free(tokenizer);
     for (int unigram = 0; unigram < 2; unigram++) {
-        tokenizer = wg_sentencepiece_train(
+        tokenizer = wg__sentencepiece_train(
             "low low s y", -1,
             &(wg_sentencepiece_training){.unigram = unigram, .vocabulary_size = 12});
         extend_without_memory(tokenizer, "slowly slowly slow");

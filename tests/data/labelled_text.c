@@ -8,13 +8,14 @@
 #include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 enum { PAD, UNK, CLS, SEP, MASK, A, B, C, D };
 
 static wg_tokenizer *letters(void) {
     static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
                                          "a",     "b",     "c",     "d"};
-    return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    return wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
 }
 
 /* The columns of the options are named. */
@@ -229,7 +230,7 @@ START_TEST(a_batch_is_as_long_as_its_longest) {
     wg__labelled_text *text = load("a b\tc\t1\na\tb\t0\n", &labels);
     wg_pair_frame frame;
     wg__example_batch batch;
-    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 128, &frame), 0);
+    ck_assert_int_eq(wg__pair_frame_of(tokenizer, 128, &frame), 0);
     ck_assert_int_eq(wg__example_batch_read(&text->base, &frame, 2, (int64_t[]){1, 0}, &batch), 0);
     ck_assert_int_eq(wg_tensor_size(batch.inputs.input_ids, 1), 6);
     assert_row(batch.inputs.input_ids, 0, (int64_t[]){CLS, A, SEP, B, SEP, PAD});
@@ -254,7 +255,7 @@ START_TEST(the_longer_text_is_cut_first) {
     const wg_token_pair pairs[] = {
         {first, second, 5, 2}, {first, second, 3, 4}, {first, NULL, 5, 0}};
     wg_pair_batch batch;
-    ck_assert_int_eq(wg_pair_batch_make(&frame, 3, pairs, &batch), 0);
+    ck_assert_int_eq(wg__pair_batch_make(&frame, 3, pairs, &batch), 0);
     assert_row(batch.input_ids, 0, (int64_t[]){CLS, A, A, A, SEP, B, B, SEP});
     assert_row(batch.input_ids, 1, (int64_t[]){CLS, A, A, A, SEP, B, B, SEP});
     assert_row(batch.input_ids, 2, (int64_t[]){CLS, A, A, A, A, A, SEP, PAD});
@@ -264,16 +265,16 @@ END_TEST
 START_TEST(two_separators_stand_between_texts_of_roberta) {
     static const char *const tokens[] = {"<s>", "<pad>", "</s>", "a", "b", "[UNK]"};
     static const int32_t first[] = {3, 3, 3, 3}, second[] = {4, 4};
-    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
     ck_assert_int_eq(wg__tokenizer_set_special(tokenizer, WG_TOKEN_PAD, 1), 0);
     ck_assert_int_eq(wg__tokenizer_set_special(tokenizer, WG_TOKEN_CLASS, 0), 0);
     ck_assert_int_eq(wg__tokenizer_set_special(tokenizer, WG_TOKEN_SEPARATOR, 2), 0);
     wg_pair_frame frame;
     wg_pair_batch batch;
-    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 9, &frame), 0);
+    ck_assert_int_eq(wg__pair_frame_of(tokenizer, 9, &frame), 0);
     const wg_token_pair pairs[] = {
         {first, second, 4, 2}, {first, second, 1, 1}, {first, NULL, 2, 0}};
-    ck_assert_int_eq(wg_pair_batch_make(&frame, 3, pairs, &batch), 0);
+    ck_assert_int_eq(wg__pair_batch_make(&frame, 3, pairs, &batch), 0);
     assert_row(batch.input_ids, 0, (int64_t[]){0, 3, 3, 3, 2, 2, 4, 4, 2});
     assert_row(batch.input_ids, 1, (int64_t[]){0, 3, 2, 2, 4, 2, 1, 1, 1});
     assert_row(batch.input_ids, 2, (int64_t[]){0, 3, 3, 2, 1, 1, 1, 1, 1});
@@ -285,13 +286,13 @@ END_TEST
 START_TEST(a_frame_wants_special_tokens) {
     wg_tokenizer *tokenizer = letters();
     wg_pair_frame frame;
-    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 7, &frame), -1);
+    ck_assert_int_eq(wg__pair_frame_of(tokenizer, 7, &frame), -1);
     assert_error(WG_ERROR_ARGUMENT, "7 tokens");
     wg_tokenizer_free(tokenizer);
     static const char *const bare[] = {"[UNK]", "a"};
-    tokenizer = wg_wordpiece_new(2, bare, NULL);
+    tokenizer = wg__wordpiece_new(2, bare, NULL);
     assert_no_error();
-    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 16, &frame), -1);
+    ck_assert_int_eq(wg__pair_frame_of(tokenizer, 16, &frame), -1);
     assert_error(WG_ERROR_ARGUMENT, "[CLS]");
     wg_tokenizer_free(tokenizer);
 }
@@ -324,7 +325,7 @@ START_TEST(several_labels_are_a_row_of_zeros_and_ones) {
     static const int64_t all[] = {0, 1, 2, 3};
     wg_tokenizer *tokenizer = letters();
     wg_pair_frame frame;
-    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 8, &frame), 0);
+    ck_assert_int_eq(wg__pair_frame_of(tokenizer, 8, &frame), 0);
     uint64_t prints[WG_COUNT(files)];
     for (size_t i = 0; i < WG_COUNT(files); i++) {
         wg__labels labels = {0};

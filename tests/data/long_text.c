@@ -9,6 +9,7 @@
 #include "data/dataset/dataset.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 /* ---- Texts: lines of one pattern, repeated; all parts that rules may look ahead or back over ----
  */
@@ -118,28 +119,28 @@ static const char learnt_from[] =
     "e\u0301 aa aaa aaaa <|endoftext";
 
 static wg_tokenizer *wordpiece(void) {
-    return wg_wordpiece_train(learnt_from, -1, &(wg_wordpiece_training){.vocabulary_size = 200});
+    return wg__wordpiece_train(learnt_from, -1, &(wg_wordpiece_training){.vocabulary_size = 200});
 }
 
 static wg_tokenizer *bpe(void) {
-    return wg_bpe_train(learnt_from, -1, &(wg_bpe_training){.vocabulary_size = 320});
+    return wg__bpe_train(learnt_from, -1, &(wg_bpe_training){.vocabulary_size = 320});
 }
 
 static wg_tokenizer *sentencepiece(void) {
-    return wg_sentencepiece_train(
+    return wg__sentencepiece_train(
         learnt_from, -1,
         &(wg_sentencepiece_training){.vocabulary_size = 400, .byte_fallback = true});
 }
 
 static wg_tokenizer *unigram(void) {
-    return wg_sentencepiece_train(learnt_from, -1,
-                                  &(wg_sentencepiece_training){.vocabulary_size = 400,
-                                                               .byte_fallback = true,
-                                                               .unigram = true});
+    return wg__sentencepiece_train(learnt_from, -1,
+                                   &(wg_sentencepiece_training){.vocabulary_size = 400,
+                                                                .byte_fallback = true,
+                                                                .unigram = true});
 }
 
 static wg_tokenizer *characters(void) {
-    return wg_char_train(learnt_from, -1, &(wg_char_training){.unknown = true});
+    return wg__char_train(learnt_from, -1, &(wg_char_training){.unknown = true});
 }
 
 static wg_tokenizer *bytes_alone(void) {
@@ -233,23 +234,23 @@ static int accept(wg_tokenizer *tokenizer) {
 
 static int learn_wordpiece(const void *subject, const char *text, int64_t length) {
     (void)subject;
-    return accept(wg_wordpiece_train(text, length, &(wg_wordpiece_training){0}));
+    return accept(wg__wordpiece_train(text, length, &(wg_wordpiece_training){0}));
 }
 
 static int learn_bpe(const void *subject, const char *text, int64_t length) {
     (void)subject;
-    return accept(wg_bpe_train(text, length, &(wg_bpe_training){0}));
+    return accept(wg__bpe_train(text, length, &(wg_bpe_training){0}));
 }
 
 static int learn_sentencepiece(const void *subject, const char *text, int64_t length) {
-    return accept(wg_sentencepiece_train(
+    return accept(wg__sentencepiece_train(
         text, length,
         &(wg_sentencepiece_training){.byte_fallback = true, .unigram = subject != NULL}));
 }
 
 static int learn_characters(const void *subject, const char *text, int64_t length) {
     (void)subject;
-    return accept(wg_char_train(text, length, NULL));
+    return accept(wg__char_train(text, length, NULL));
 }
 
 static const struct {
@@ -305,7 +306,7 @@ static int check_text(const void *subject, const char *text, int64_t length) {
     const char *path = in_scratch("long.txt");
     write_file(path, text, (size_t)length);
     wg_corpus_report report;
-    if (wg_corpus_check(1, &path, &(wg_corpus_check_options){.tokenizer = of_readers}, &report) ==
+    if (wg__corpus_check(1, &path, &(wg_corpus_check_options){.tokenizer = of_readers}, &report) ==
         0)
         return 0;
     const bool refused = wg_error_pending()->code == WG_ERROR_FORMAT;

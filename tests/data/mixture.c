@@ -12,6 +12,7 @@
 #include "data/batches/batches.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 /* ---- Helpers ---- */
 
@@ -38,7 +39,7 @@ static const char **write_files(int count, const int *documents) {
 
 static wg_tokenizer *words(void) {
     wg_tokenizer *tokenizer =
-        wg_wordpiece_train("a b c", -1, &(wg_wordpiece_training){.min_frequency = 1000});
+        wg__wordpiece_train("a b c", -1, &(wg_wordpiece_training){.min_frequency = 1000});
     assert_no_error();
     return tokenizer;
 }
@@ -128,11 +129,11 @@ START_TEST(causal_windows_come_in_the_proportions_and_go_on_where_they_were) {
     wg_batches *batches = wg_causal_batches_new(stream, &options);
     wg_batches *others = wg_causal_batches_new(stream, &options);
     int64_t a = 0, b = 0;
-    while (wg_batches_position(batches).epoch < 4) {
+    while (wg__batches_position(batches).epoch < 4) {
         wg_causal_batch batch, again;
-        const wg_data_position position = wg_batches_position(batches);
+        const wg_data_position position = wg__batches_position(batches);
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg_batches_seek(others, &position), 0);
+        ck_assert_int_eq(wg__batches_seek(others, &position), 0);
         ck_assert_int_eq(wg_batches_next(others, &again), 0);
         assert_close(again.ids, batch.ids, 0, 0);
         a += count_of(batch.ids, 'a');
@@ -156,11 +157,11 @@ START_TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_wer
     wg_batches *batches = wg__pair_batches_new(corpus, tokenizer, &options);
     wg_batches *others = wg__pair_batches_new(corpus, tokenizer, &options);
     int64_t counts[3] = {0}, total = 0;
-    while (wg_batches_position(batches).epoch < 6) {
+    while (wg__batches_position(batches).epoch < 6) {
         wg__masked_batch batch, again;
-        const wg_data_position position = wg_batches_position(batches);
+        const wg_data_position position = wg__batches_position(batches);
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg_batches_seek(others, &position), 0);
+        ck_assert_int_eq(wg__batches_seek(others, &position), 0);
         ck_assert_int_eq(wg_batches_next(others, &again), 0);
         assert_close(again.ids, batch.ids, 0, 0);
         const int64_t *ids = wg_tensor_data(batch.ids);
@@ -196,11 +197,11 @@ START_TEST(glms_texts_come_in_the_proportions_and_go_on_where_they_were) {
     wg_batches *batches = wg__blank_batches_new(corpus, tokenizer, &options);
     wg_batches *others = wg__blank_batches_new(corpus, tokenizer, &options);
     int64_t a = 0, b = 0;
-    while (wg_batches_position(batches).epoch < 4) {
+    while (wg__batches_position(batches).epoch < 4) {
         wg__blank_batch batch, again;
-        const wg_data_position position = wg_batches_position(batches);
+        const wg_data_position position = wg__batches_position(batches);
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg_batches_seek(others, &position), 0);
+        ck_assert_int_eq(wg__batches_seek(others, &position), 0);
         ck_assert_int_eq(wg_batches_next(others, &again), 0);
         assert_close(again.input_ids, batch.input_ids, 0, 0);
         a += count_of(batch.input_ids, wg_tokenizer_id(tokenizer, "a"));

@@ -13,6 +13,7 @@
 #include "tests/support/damage.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "data/internal.h"
 
 /* ---- Helpers ---- */
 
@@ -49,7 +50,7 @@ static void assert_side(const wg_dataset *pairs, wg_side side, int64_t index, co
 }
 
 static void assert_text(const wg_dataset *pairs, wg_side side, int64_t index, const char *wanted) {
-    char *text = wg_dataset_pair_text(pairs, side, index);
+    char *text = wg__dataset_pair_text(pairs, side, index);
     ck_assert_ptr_nonnull(text);
     ck_assert_str_eq(text, wanted);
     wg_text_free(text);
@@ -88,7 +89,7 @@ START_TEST(lines_are_pairs) {
     wg_dataset *pairs =
         wg_dataset_from_text("Ein Hund.\r\n  Zwei \n\u00e4", -1, "A dog.\nTwo\nae\n", tokenizer,
                              &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    ck_assert_int_eq(wg_dataset_documents(pairs), 3);
+    ck_assert_int_eq(wg__dataset_documents(pairs), 3);
     ck_assert_int_eq(wg_dataset_vocabulary(pairs), 256);
     static const char *const wanted[3][2] = {
         {"Ein Hund.", "A dog."}, {"  Zwei ", "Two"}, {"\u00e4", "ae"}};
@@ -98,15 +99,15 @@ START_TEST(lines_are_pairs) {
             assert_text(pairs, (wg_side)side, i, wanted[i][side]);
         }
     ck_assert_int_eq(wg_dataset_tokens(pairs), 18 + 11);
-    ck_assert_int_eq(wg_dataset_sentence_start(pairs, 7), -1);
-    ck_assert_int_eq(wg_dataset_sentence_start(pairs, -1), -1);
+    ck_assert_int_eq(wg__dataset_sentence_start(pairs, 7), -1);
+    ck_assert_int_eq(wg__dataset_sentence_start(pairs, -1), -1);
     assert_no_error();
     int32_t ids[16];
-    ck_assert_int_eq(wg_dataset_read(pairs, 28, 2, ids), -1);
+    ck_assert_int_eq(wg__dataset_read(pairs, 28, 2, ids), -1);
     assert_error(WG_ERROR_INDEX, "tokens 28 to 30 of a text of 29");
-    ck_assert_ptr_null(wg_dataset_pair_text(pairs, WG_SOURCE, 3));
+    ck_assert_ptr_null(wg__dataset_pair_text(pairs, WG_SOURCE, 3));
     assert_error(WG_ERROR_INDEX, "pair 3 of 3");
-    ck_assert_ptr_null(wg_dataset_pair_text(pairs, WG_SOURCE, -1));
+    ck_assert_ptr_null(wg__dataset_pair_text(pairs, WG_SOURCE, -1));
     assert_error(WG_ERROR_INDEX, "pair -1 of 3");
     wg_dataset_free(pairs);
     wg_tokenizer_free(tokenizer);
@@ -120,9 +121,9 @@ START_TEST(a_fingerprint_knows_where_sentences_end) {
                                            &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     wg_dataset *other = wg_dataset_from_text("a\nbc", -1, "x\ny", tokenizer,
                                              &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    ck_assert_int_ne(wg_dataset_fingerprint(one), wg_dataset_fingerprint(other));
+    ck_assert_int_ne(wg__dataset_fingerprint(one), wg__dataset_fingerprint(other));
     /* FNV-1a over 0 2 3 a b c 0 1 2 x y, 64 bits each, which runs of older versions have stored. */
-    ck_assert_int_eq(wg_dataset_fingerprint(one), INT64_C(3321143014278585190));
+    ck_assert_int_eq(wg__dataset_fingerprint(one), INT64_C(3321143014278585190));
     wg_dataset_free(one);
     wg_dataset_free(other);
     wg_tokenizer_free(tokenizer);
@@ -183,12 +184,12 @@ START_TEST(parts_have_nothing_in_common) {
                                &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     ck_assert_int_eq(wg_dataset_split(all, 0.3, &first, &rest), 0);
     wg_dataset_free(all);
-    ck_assert_int_eq(wg_dataset_documents(first), 3);
-    ck_assert_int_eq(wg_dataset_documents(rest), 2);
+    ck_assert_int_eq(wg__dataset_documents(first), 3);
+    ck_assert_int_eq(wg__dataset_documents(rest), 2);
     assert_side(first, WG_SOURCE, 2, "c");
     assert_text(rest, WG_TARGET, 0, "D");
     assert_side(rest, WG_TARGET, 1, "E");
-    ck_assert_int_ne(wg_dataset_fingerprint(first), wg_dataset_fingerprint(rest));
+    ck_assert_int_ne(wg__dataset_fingerprint(first), wg__dataset_fingerprint(rest));
     ck_assert_int_eq(wg_dataset_split(rest, 0.5, &second, &last), 0);
     assert_text(last, WG_SOURCE, 0, "e");
     wg_dataset_free(second);
@@ -218,11 +219,11 @@ START_TEST(a_share_of_each_two_files_is_held_out) {
     ck_assert_int_eq(wg_dataset_weigh(all, 2, (const double[]){3, 1}), 0);
     ck_assert_int_eq(wg_dataset_split(all, 0.25, &training, &rest), 0);
     wg_dataset_free(all);
-    ck_assert_int_eq(wg_dataset_sources(training), 2);
-    ck_assert_int_eq(wg_dataset_source_end(training, 0), 30);
-    ck_assert_int_eq(wg_dataset_source_end(training, 1), 75);
-    ck_assert_int_eq(wg_dataset_source_end(training, 2), -1);
-    ck_assert(wg_dataset_weights(training)[0] == 3);
+    ck_assert_int_eq(wg__dataset_sources(training), 2);
+    ck_assert_int_eq(wg__dataset_source_end(training, 0), 30);
+    ck_assert_int_eq(wg__dataset_source_end(training, 1), 75);
+    ck_assert_int_eq(wg__dataset_source_end(training, 2), -1);
+    ck_assert(wg__dataset_weights(training)[0] == 3);
     for (int i = 0; i < 75; i++)
         assert_pair(training, i, i < 30 ? i : i + 10);
     for (int i = 0; i < 25; i++)
@@ -247,16 +248,16 @@ START_TEST(a_token_file_stands_in_for_its_texts) {
     wg_dataset *tokens =
         wg_dataset_load(1, &kept, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     assert_no_error();
-    ck_assert_int_eq(wg_dataset_documents(tokens), 100);
-    ck_assert_int_eq(wg_dataset_sources(tokens), 1);
-    ck_assert_int_eq(wg_dataset_fingerprint(tokens), wg_dataset_fingerprint(texts));
+    ck_assert_int_eq(wg__dataset_documents(tokens), 100);
+    ck_assert_int_eq(wg__dataset_sources(tokens), 1);
+    ck_assert_int_eq(wg__dataset_fingerprint(tokens), wg__dataset_fingerprint(texts));
     for (int i = 0; i < 100; i += 3)
         assert_pair(tokens, i, i);
     wg_dataset *parts[4];
     ck_assert_int_eq(wg_dataset_split(texts, 0.1, &parts[0], &parts[1]), 0);
     ck_assert_int_eq(wg_dataset_split(tokens, 0.1, &parts[2], &parts[3]), 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(wg_dataset_fingerprint(parts[i]), wg_dataset_fingerprint(parts[2 + i]));
+        ck_assert_int_eq(wg__dataset_fingerprint(parts[i]), wg__dataset_fingerprint(parts[2 + i]));
     for (int i = 0; i < 4; i++)
         wg_dataset_free(parts[i]);
     wg_dataset_free(texts);
@@ -265,8 +266,8 @@ START_TEST(a_token_file_stands_in_for_its_texts) {
     const char *mixed[] = {paths[2], paths[3], kept};
     wg_dataset *both =
         wg_dataset_load(3, mixed, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    ck_assert_int_eq(wg_dataset_source_end(both, 0), 60);
-    ck_assert_int_eq(wg_dataset_source_end(both, 1), 160);
+    ck_assert_int_eq(wg__dataset_source_end(both, 0), 60);
+    ck_assert_int_eq(wg__dataset_source_end(both, 1), 160);
     assert_pair(both, 0, 40);
     assert_pair(both, 60 + 41, 41);
     wg_dataset_free(both);
@@ -283,7 +284,7 @@ START_TEST(token_files_of_other_kinds_are_refused) {
                           *stream_file = in_scratch("stream.h5"),
                           *corpus_file = in_scratch("corpus.h5");
     write_pairs("a", 0, 40, paths);
-    wg_tokenizer *tokenizer = wg_byte_new(), *other = wg_char_train("abc", -1, NULL);
+    wg_tokenizer *tokenizer = wg_byte_new(), *other = wg__char_train("abc", -1, NULL);
     wg_dataset_free(load_kept(paths, pairs_file, tokenizer));
     wg_dataset_free(wg_dataset_load(
         1, paths, tokenizer,
@@ -365,12 +366,12 @@ START_TEST(without_its_texts_a_token_file_has_tokens_alone) {
     wg_dataset *pairs =
         wg_dataset_load(1, &kept, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     assert_text(pairs, WG_SOURCE, 0, "a");
-    ck_assert_ptr_null(wg_dataset_pair_text(pairs, WG_TARGET, 0));
+    ck_assert_ptr_null(wg__dataset_pair_text(pairs, WG_TARGET, 0));
     assert_error(WG_ERROR_STATE, "a.to is gone or has changed since it was tokenised");
     wg_dataset_free(pairs);
     unlink(paths[0]);
     pairs = wg_dataset_load(1, &kept, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    ck_assert_ptr_null(wg_dataset_pair_text(pairs, WG_SOURCE, 0));
+    ck_assert_ptr_null(wg__dataset_pair_text(pairs, WG_SOURCE, 0));
     assert_error(WG_ERROR_STATE, "a.from is gone or has changed since it was tokenised");
     assert_side(pairs, WG_SOURCE, 0, "a");
     wg_dataset_free(pairs);
@@ -404,7 +405,7 @@ END_TEST
 static int64_t fingerprint_of(const char *path, const void *tokenizer) {
     wg_dataset *pairs =
         wg_dataset_load(1, &path, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    const int64_t found = wg_dataset_fingerprint(pairs);
+    const int64_t found = wg__dataset_fingerprint(pairs);
     wg_dataset_free(pairs);
     return found;
 }
@@ -414,7 +415,7 @@ START_TEST(damage_and_truncation_are_told) {
     write_pairs("a", 0, 40, paths);
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_dataset *pairs = load_kept(paths, kept, tokenizer);
-    ck_assert_int_eq(fingerprint_of(kept, tokenizer), wg_dataset_fingerprint(pairs));
+    ck_assert_int_eq(fingerprint_of(kept, tokenizer), wg__dataset_fingerprint(pairs));
     wg_dataset_free(pairs);
     assert_damage_is_told(kept, 300, 10, fingerprint_of, tokenizer);
     wg_tokenizer_free(tokenizer);
@@ -464,8 +465,8 @@ START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
         wg_dataset *pairs = load_kept(paths, kept, tokenizer), *training, *held_out;
         wg_dataset_weigh(pairs, 1, &(const double){2});
         wg_dataset_split(pairs, 0.2, &training, &held_out);
-        char *text = wg_dataset_pair_text(held_out, WG_TARGET, 0);
-        done = wg_dataset_fingerprint(training) != 0 && text;
+        char *text = wg__dataset_pair_text(held_out, WG_TARGET, 0);
+        done = wg__dataset_fingerprint(training) != 0 && text;
         wg__alloc_fail_after(-1);
         failures += !done;
         if (!done)
@@ -498,14 +499,14 @@ START_TEST(texts_are_never_whole_in_memory) {
         ck_assert_int_eq(fclose(file), 0);
     }
     wg_tokenizer *tokenizer =
-        wg_bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
+        wg__bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
     const int64_t process = peak_of_process();
     wg_dataset *pairs = wg_dataset_load(2, paths, tokenizer,
                                         &(wg_dataset_options){.kind = WG_TEXT_PAIRS}),
                *training, *rest;
     ck_assert_int_eq(wg_dataset_split(pairs, 0.1, &training, &rest), 0);
-    ck_assert_int_eq(wg_dataset_documents(training), PAIRS / 10 * 9);
-    ck_assert_int_ne(wg_dataset_fingerprint(training), 0);
+    ck_assert_int_eq(wg__dataset_documents(training), PAIRS / 10 * 9);
+    ck_assert_int_ne(wg__dataset_fingerprint(training), 0);
     wg_batches *batches = wg__translation_batches_new(
         training, &(wg__translation_tokens){256, 256, -1},
         &(wg__translation_batch_options){.tokens = 4096, .longest = 256});
@@ -516,8 +517,8 @@ START_TEST(texts_are_never_whole_in_memory) {
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         wg_scope_end(&scope, NULL);
     }
-    for (int64_t i = 0; i < wg_dataset_documents(rest); i += 100)
-        wg_text_free(wg_dataset_pair_text(rest, WG_TARGET, i));
+    for (int64_t i = 0; i < wg__dataset_documents(rest); i += 100)
+        wg_text_free(wg__dataset_pair_text(rest, WG_TARGET, i));
     assert_no_error();
     ck_assert_int_lt(wg_alloc_get_stats().peak_bytes, ROOM);
     ck_assert_int_lt(peak_of_process() - process, ROOM);

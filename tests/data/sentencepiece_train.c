@@ -7,6 +7,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 enum { SPECIALS = 3 };
 
@@ -17,7 +18,7 @@ START_TEST(pieces_are_special_then_merges_by_count_then_characters_by_count) {
     static const char *const expected[] = {
         "<unk>", "<s>", "</s>", "lo", "low", "\u2581low", "er", "\u2581lower", "w", "\u2581",
         "l",     "o",   "e",    "r",  "n",   "s",         "t"};
-    wg_tokenizer *tokenizer = wg_sentencepiece_train(words, -1, NULL);
+    wg_tokenizer *tokenizer = wg__sentencepiece_train(words, -1, NULL);
     assert_no_error();
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 17);
     for (int32_t i = 0; i < 17; i++)
@@ -30,7 +31,7 @@ START_TEST(pieces_are_special_then_merges_by_count_then_characters_by_count) {
 END_TEST
 
 START_TEST(letters_digits_and_punctuation_share_no_piece) {
-    wg_tokenizer *tokenizer = wg_sentencepiece_train("ab12, ab12, ab12,", -1, NULL);
+    wg_tokenizer *tokenizer = wg__sentencepiece_train("ab12, ab12, ab12,", -1, NULL);
     assert_no_error();
     ck_assert_int_ge(wg_tokenizer_id(tokenizer, "\u2581ab"), 0);
     ck_assert_int_ge(wg_tokenizer_id(tokenizer, "12"), 0);
@@ -42,7 +43,7 @@ END_TEST
 
 START_TEST(bytes_bring_back_characters_that_are_no_pieces) {
     const wg_sentencepiece_training training = {.vocabulary_size = 300, .byte_fallback = true};
-    wg_tokenizer *tokenizer = wg_sentencepiece_train(words, -1, &training);
+    wg_tokenizer *tokenizer = wg__sentencepiece_train(words, -1, &training);
     assert_no_error();
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 3 + 0xC3), "<0xC3>");
     wg_token_list list = {0};
@@ -59,7 +60,7 @@ START_TEST(pieces_have_at_most_16_characters) {
     static const char text[] = "abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz";
     for (int unigram = 0; unigram < 2; unigram++) {
         wg_tokenizer *tokenizer =
-            wg_sentencepiece_train(text, -1, &(wg_sentencepiece_training){.unigram = unigram});
+            wg__sentencepiece_train(text, -1, &(wg_sentencepiece_training){.unigram = unigram});
         assert_no_error();
         size_t longest = 0;
         for (int32_t i = SPECIALS; i < wg_tokenizer_size(tokenizer); i++) {
@@ -83,7 +84,7 @@ START_TEST(unigram_pieces_have_the_probabilities_of_two_steps_of_em) {
                     {"o", -4.489663},         {"r", -4.489663},           {"w", -4.489663}};
     enum { COUNT = sizeof expected / sizeof expected[0] };
     wg_tokenizer *tokenizer =
-        wg_sentencepiece_train(words, -1, &(wg_sentencepiece_training){.unigram = true});
+        wg__sentencepiece_train(words, -1, &(wg_sentencepiece_training){.unigram = true});
     assert_no_error();
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), SPECIALS + COUNT);
     const wg__pieces *pieces = (const wg__pieces *)tokenizer;
@@ -102,7 +103,7 @@ START_TEST(unigram_pruning_keeps_the_pieces_that_the_text_needs) {
     static const char text[] = "than than than than than the the the cat cat";
     const wg_sentencepiece_training training = {.unigram = true,
                                                 .vocabulary_size = SPECIALS + 7 + 2};
-    wg_tokenizer *tokenizer = wg_sentencepiece_train(text, -1, &training);
+    wg_tokenizer *tokenizer = wg__sentencepiece_train(text, -1, &training);
     assert_no_error();
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), SPECIALS + 7 + 2);
     ck_assert_int_ge(wg_tokenizer_id(tokenizer, "\u2581than"), 0);
@@ -115,8 +116,8 @@ END_TEST
 START_TEST(marks_between_documents_are_not_learnt) {
     for (int unigram = 0; unigram < 2; unigram++) {
         wg_tokenizer *tokenizer =
-            wg_sentencepiece_train("so\n<|endoftext|>\nso\n<|endoftext|>\nso", -1,
-                                   &(wg_sentencepiece_training){.unigram = unigram});
+            wg__sentencepiece_train("so\n<|endoftext|>\nso\n<|endoftext|>\nso", -1,
+                                    &(wg_sentencepiece_training){.unigram = unigram});
         assert_no_error();
         ck_assert_int_eq(wg_tokenizer_id(tokenizer, "<"), -1);
         ck_assert_int_eq(wg_tokenizer_id(tokenizer, "x"), -1);
@@ -126,15 +127,15 @@ START_TEST(marks_between_documents_are_not_learnt) {
 END_TEST
 
 START_TEST(training_refuses_what_it_cannot_learn_from) {
-    ck_assert_ptr_null(wg_sentencepiece_train(" \n ", -1, NULL));
+    ck_assert_ptr_null(wg__sentencepiece_train(" \n ", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "no words");
-    ck_assert_ptr_null(wg_sentencepiece_train("caf\xe9", -1, NULL));
+    ck_assert_ptr_null(wg__sentencepiece_train("caf\xe9", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "UTF-8");
     ck_assert_ptr_null(
-        wg_sentencepiece_train(words, -1, &(wg_sentencepiece_training){.vocabulary_size = 11}));
+        wg__sentencepiece_train(words, -1, &(wg_sentencepiece_training){.vocabulary_size = 11}));
     assert_error(WG_ERROR_ARGUMENT, "ask for 12 or more");
     ck_assert_ptr_null(
-        wg_sentencepiece_train(words, -1, &(wg_sentencepiece_training){.min_frequency = -1}));
+        wg__sentencepiece_train(words, -1, &(wg_sentencepiece_training){.min_frequency = -1}));
     assert_error(WG_ERROR_ARGUMENT, "min_frequency");
 }
 END_TEST
@@ -144,8 +145,8 @@ START_TEST(failing_allocations_leak_nothing) {
         bool done = false;
         for (int64_t n = 0; !done; n++) {
             wg__alloc_fail_after(n);
-            wg_tokenizer *tokenizer =
-                wg_sentencepiece_train(words, -1, &(wg_sentencepiece_training){.unigram = unigram});
+            wg_tokenizer *tokenizer = wg__sentencepiece_train(
+                words, -1, &(wg_sentencepiece_training){.unigram = unigram});
             wg__alloc_fail_after(-1);
             done = tokenizer != NULL;
             ck_assert(done || wg_error_pending());

@@ -12,13 +12,14 @@
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 enum { PAD, UNK, CLS, SEP, MASK, A, B, C, D };
 
 static wg_tokenizer *letters(void) {
     static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a",
                                          "b",     "c",     "d",     "##d",   ",",      "e"};
-    return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    return wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
 }
 
 /* One question about one context. */
@@ -86,7 +87,7 @@ END_TEST
  */
 START_TEST(tokens_of_bpe_have_the_space_of_their_word_and_bytes_of_their_own) {
     static const char learnt[] = "a bo bo bo bo bo bo bo bo";
-    wg_tokenizer *bpe = wg_bpe_train(learnt, -1, &(wg_bpe_training){.vocabulary_size = 260});
+    wg_tokenizer *bpe = wg__bpe_train(learnt, -1, &(wg_bpe_training){.vocabulary_size = 260});
     const char *path =
         write_text("squad.json", one_question("o bo, \\n bo\xc3\xa9.", "a",
                                               "{\"text\": \"bo\", \"answer_start\": 2}"));
@@ -212,7 +213,7 @@ START_TEST(a_batch_holds_questions_and_windows) {
     wg_tokenizer *tokenizer = letters();
     wg_pair_frame frame;
     wg__example_batch batch;
-    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 10, &frame), 0);
+    ck_assert_int_eq(wg__pair_frame_of(tokenizer, 10, &frame), 0);
     ck_assert_int_eq(
         wg__example_batch_read((wg__examples *)squad, &frame, 2, (int64_t[]){2, 1}, &batch), 0);
     static const int64_t wanted[2][10] = {{CLS, C, SEP, A, B, C, D, A, B, SEP},

@@ -5,13 +5,14 @@
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 enum { PAD, UNK, CLS, SEP, MASK, A, B, C, D, MORE_A, MORE_B };
 
 static wg_tokenizer *letters(void) {
     static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a",
                                          "b",     "c",     "d",     "##a",   "##b"};
-    return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    return wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
 }
 
 static wg__tagged_words *load(const char *text, const wg__tagged_words_options *options,
@@ -129,7 +130,7 @@ START_TEST(a_tag_stands_at_the_first_piece) {
     wg__tagged_words *words = load("aab Y\nb X\n\nc Y\n", NULL, &labels);
     wg_pair_frame frame;
     wg__example_batch batch;
-    ck_assert_int_eq(wg_pair_frame_of(tokenizer, 16, &frame), 0);
+    ck_assert_int_eq(wg__pair_frame_of(tokenizer, 16, &frame), 0);
     ck_assert_int_eq(wg__example_batch_read(&words->base, &frame, 2, (int64_t[]){1, 0}, &batch), 0);
     assert_row(batch.inputs.input_ids, 0, (int64_t[]){CLS, C, SEP, PAD, PAD, PAD});
     assert_row(batch.inputs.input_ids, 1, (int64_t[]){CLS, A, MORE_A, MORE_B, B, SEP});

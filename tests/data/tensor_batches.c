@@ -4,6 +4,7 @@
 #include "autograd/autograd.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 enum { ROWS = 10, BATCH = 4 };
 
@@ -22,11 +23,11 @@ static wg_batches *make(uint64_t seed) {
 
 START_TEST(an_epoch_has_every_row_once_and_rows_stay_together) {
     wg_batches *batches = make(3);
-    ck_assert_int_eq(wg_batches_examples(batches), ROWS);
+    ck_assert_int_eq(wg__batches_examples(batches), ROWS);
     int seen[ROWS] = {0}, in_place = 0;
     for (int64_t at = 0; at < ROWS;) {
         wg_tensor *batch[2];
-        ck_assert_int_eq(wg_batches_next_of_epoch(batches, batch), 0);
+        ck_assert_int_eq(wg__batches_next_of_epoch(batches, batch), 0);
         ck_assert_int_eq(wg_tensor_ndim(batch[0]), 2);
         ck_assert_int_eq(wg_tensor_size(batch[0], 1), 2);
         for (int64_t row = 0; row < wg_tensor_size(batch[1], 0); row++, at++) {
@@ -48,9 +49,9 @@ START_TEST(batches_go_on_from_a_position_with_the_same_rows) {
     wg_tensor *batch[2], *again[2];
     for (int i = 0; i < 4; i++) /* into the second epoch */
         wg_batches_next(whole, batch);
-    const wg_data_position position = wg_batches_position(whole);
+    const wg_data_position position = wg__batches_position(whole);
     ck_assert_int_eq(position.epoch, 1);
-    ck_assert_int_eq(wg_batches_seek(resumed, &position), 0);
+    ck_assert_int_eq(wg__batches_seek(resumed, &position), 0);
     for (int i = 0; i < 6; i++) {
         ck_assert_int_eq(wg_batches_next(whole, batch), 0);
         ck_assert_int_eq(wg_batches_next(resumed, again), 0);

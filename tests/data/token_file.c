@@ -17,6 +17,7 @@
 #include "tensor/random.h"
 #include "tests/support/damage.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 /* ---- Helpers ---- */
 
@@ -26,19 +27,19 @@ static uint64_t step(uint64_t hash, int64_t value) {
 
 /* A hash of everything in a corpus. */
 static int64_t hash_of_corpus(const wg_dataset *corpus) {
-    uint64_t hash = (uint64_t)wg_dataset_fingerprint(corpus);
-    for (int64_t i = 0; i <= wg_dataset_sentences(corpus); i++)
-        hash = step(hash, wg_dataset_sentence_start(corpus, i));
-    for (int64_t i = 0; i <= wg_dataset_documents(corpus); i++)
-        hash = step(hash, wg_dataset_document_start(corpus, i));
+    uint64_t hash = (uint64_t)wg__dataset_fingerprint(corpus);
+    for (int64_t i = 0; i <= wg__dataset_sentences(corpus); i++)
+        hash = step(hash, wg__dataset_sentence_start(corpus, i));
+    for (int64_t i = 0; i <= wg__dataset_documents(corpus); i++)
+        hash = step(hash, wg__dataset_document_start(corpus, i));
     return (int64_t)hash;
 }
 
 static int64_t hash_of_stream(const wg_dataset *stream) {
-    uint64_t hash = (uint64_t)wg_dataset_fingerprint(stream);
-    for (int64_t i = 0; i <= wg_dataset_documents(stream); i++)
-        hash = step(hash, wg_dataset_document_start(stream, i));
-    return (int64_t)step(hash, wg_dataset_bytes(stream));
+    uint64_t hash = (uint64_t)wg__dataset_fingerprint(stream);
+    for (int64_t i = 0; i <= wg__dataset_documents(stream); i++)
+        hash = step(hash, wg__dataset_document_start(stream, i));
+    return (int64_t)step(hash, wg__dataset_bytes(stream));
 }
 
 /* The last note that loading gave. */
@@ -96,10 +97,10 @@ START_TEST(both_parts_of_a_split_are_those_of_two_readings) {
                                        &(wg_dataset_options){.kind = WG_TEXT_STREAM, .begin = 0.5});
     ck_assert_int_eq(hash_of_stream(training), hash_of_stream(first));
     ck_assert_int_eq(hash_of_stream(held_out), hash_of_stream(rest));
-    ck_assert_int_eq(wg_dataset_sources(training), 2);
-    ck_assert_int_eq(wg_dataset_document_start(training, wg_dataset_source_end(training, 0)), 5);
-    ck_assert_int_eq(wg_dataset_source_end(training, 1), wg_dataset_documents(training));
-    ck_assert_int_eq(wg_dataset_source_end(training, 2), -1);
+    ck_assert_int_eq(wg__dataset_sources(training), 2);
+    ck_assert_int_eq(wg__dataset_document_start(training, wg__dataset_source_end(training, 0)), 5);
+    ck_assert_int_eq(wg__dataset_source_end(training, 1), wg__dataset_documents(training));
+    ck_assert_int_eq(wg__dataset_source_end(training, 2), -1);
     wg_dataset_free(training);
     wg_dataset_free(held_out);
     wg_dataset_free(first);
@@ -137,11 +138,11 @@ START_TEST(any_range_of_a_large_stream_is_read_as_it_was_written) {
     for (int i = 0; i < 300; i++) {
         const int64_t first = (int64_t)wg_random_below(&generator, COUNT - RANGE);
         const int64_t count = (int64_t)wg_random_below(&generator, RANGE);
-        ck_assert_int_eq(wg_dataset_read(stream, first, count, ids), 0);
+        ck_assert_int_eq(wg__dataset_read(stream, first, count, ids), 0);
         for (int64_t j = 0; j < count; j++)
             ck_assert_int_eq(ids[j], letter(first + j));
     }
-    ck_assert_int_eq(wg_dataset_read(stream, COUNT - 1, 2, ids), -1);
+    ck_assert_int_eq(wg__dataset_read(stream, COUNT - 1, 2, ids), -1);
     assert_error(WG_ERROR_INDEX, "of a text of 9437184");
     free(ids);
     wg_dataset_free(stream);
@@ -159,7 +160,7 @@ START_TEST(a_pipe_is_read_as_a_file_is) {
     /* Recognising a pipe takes nothing from its writer, which waits for a reader by now. */
     const struct timespec moment = {.tv_nsec = 50000000};
     nanosleep(&moment, NULL);
-    ck_assert(!wg_dataset_is_token_file(pipe));
+    ck_assert(!wg__dataset_is_token_file(pipe));
     nanosleep(&moment, NULL);
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_dataset *corpus = wg_dataset_load(1, &pipe, tokenizer, NULL);
@@ -188,38 +189,38 @@ START_TEST(a_split_of_a_split_deals_documents_of_all_files) {
     wg_dataset *all =
         wg_dataset_load(2, paths, tokenizer, &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE});
     assert_no_error();
-    ck_assert_int_eq(wg_dataset_documents(all), 60);
+    ck_assert_int_eq(wg__dataset_documents(all), 60);
     ck_assert_int_eq(wg_dataset_weigh(all, 2, (const double[]){3, 1}), 0);
     wg_dataset *part, *rest, *training, *held_out;
     ck_assert_int_eq(wg_dataset_split(all, 0.2, &part, &rest), 0);
     ck_assert_int_eq(wg_dataset_split(part, 0.34, &training, &held_out), 0);
     wg_dataset_free(all);
     wg_dataset_free(part);
-    ck_assert_int_eq(wg_dataset_sources(training), 2);
-    ck_assert(wg_dataset_weights(training)[0] == 3);
+    ck_assert_int_eq(wg__dataset_sources(training), 2);
+    ck_assert(wg__dataset_weights(training)[0] == 3);
     int64_t document = 0, sentence = 0;
     int64_t left = 0; /* its number among those that the first split leaves */
     for (int d = 0; d < 60; d++) {
         if (d % 5 == 4 || left++ % 3 == 2)
             continue;
         if (d == 25) /* the first of the second file that stays */
-            ck_assert_int_eq(wg_dataset_source_end(training, 0), document);
-        ck_assert_int_eq(wg_dataset_document_start(training, document++), sentence);
+            ck_assert_int_eq(wg__dataset_source_end(training, 0), document);
+        ck_assert_int_eq(wg__dataset_document_start(training, document++), sentence);
         for (int s = 0; s <= d % 3; s++, sentence++) {
             char wanted[32];
             int32_t ids[32];
             const int count = sprintf(wanted, "d%d s%d.", d, s);
-            const int64_t first = wg_dataset_sentence_start(training, sentence);
-            ck_assert_int_eq(wg_dataset_sentence_start(training, sentence + 1) - first, count);
-            ck_assert_int_eq(wg_dataset_read(training, first, count, ids), 0);
+            const int64_t first = wg__dataset_sentence_start(training, sentence);
+            ck_assert_int_eq(wg__dataset_sentence_start(training, sentence + 1) - first, count);
+            ck_assert_int_eq(wg__dataset_read(training, first, count, ids), 0);
             for (int i = 0; i < count; i++)
                 ck_assert_int_eq(ids[i], wanted[i]);
         }
     }
-    ck_assert_int_eq(wg_dataset_documents(training), document);
-    ck_assert_int_eq(wg_dataset_sentences(training), sentence);
-    ck_assert_int_eq(wg_dataset_document_start(training, document), sentence);
-    ck_assert_int_eq(wg_dataset_documents(held_out), 16);
+    ck_assert_int_eq(wg__dataset_documents(training), document);
+    ck_assert_int_eq(wg__dataset_sentences(training), sentence);
+    ck_assert_int_eq(wg__dataset_document_start(training, document), sentence);
+    ck_assert_int_eq(wg__dataset_documents(held_out), 16);
     wg_dataset_free(rest);
     wg_dataset_free(training);
     wg_dataset_free(held_out);
@@ -230,7 +231,7 @@ END_TEST
 START_TEST(weights_must_be_one_for_each_file_and_above_zero) {
     wg_tokenizer *tokenizer = wg_byte_new();
     wg_dataset *corpus = wg_dataset_from_text(three, -1, NULL, tokenizer, NULL);
-    ck_assert_ptr_null(wg_dataset_weights(corpus));
+    ck_assert_ptr_null(wg__dataset_weights(corpus));
     ck_assert_int_eq(wg_dataset_weigh(corpus, 2, (const double[]){1, 1}), -1);
     assert_error(WG_ERROR_ARGUMENT, "2 weights for 1 file");
     ck_assert_int_eq(wg_dataset_weigh(corpus, 1, (const double[]){0}), -1);
@@ -260,7 +261,7 @@ static ino_t file_number(const char *path) {
 
 START_TEST(a_kept_file_is_used_again_until_text_or_tokenizer_change) {
     const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5");
-    wg_tokenizer *bytes = wg_byte_new(), *characters = wg_char_train(three, -1, NULL);
+    wg_tokenizer *bytes = wg_byte_new(), *characters = wg__char_train(three, -1, NULL);
     wg_dataset_free(load_kept(text, kept, bytes));
     assert_no_error();
     ck_assert_str_eq(noted, "");
@@ -275,7 +276,7 @@ START_TEST(a_kept_file_is_used_again_until_text_or_tokenizer_change) {
     assert_no_error();
     ck_assert_ptr_nonnull(strstr(noted, "tokens.h5 is made anew: the tokenizer is another one"));
     int32_t id;
-    ck_assert_int_eq(wg_dataset_read(again, 0, 1, &id), 0); /* of the intact file */
+    ck_assert_int_eq(wg__dataset_read(again, 0, 1, &id), 0); /* of the intact file */
     ck_assert_int_eq(id, 'O');
     wg_dataset_free(again);
 
@@ -306,7 +307,7 @@ END_TEST
 START_TEST(a_token_file_stands_in_for_its_text) {
     const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5"),
                *other = write_text("b.txt", "And more.");
-    wg_tokenizer *bytes = wg_byte_new(), *characters = wg_char_train(three, -1, NULL);
+    wg_tokenizer *bytes = wg_byte_new(), *characters = wg__char_train(three, -1, NULL);
     wg_dataset_free(load_kept(text, kept, bytes));
     wg_dataset *mixed = wg_dataset_load(2, (const char *[]){kept, other}, bytes,
                                         &(wg_dataset_options){.kind = WG_TEXT_STREAM});
@@ -314,7 +315,7 @@ START_TEST(a_token_file_stands_in_for_its_text) {
                                         &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     assert_no_error();
     ck_assert_int_eq(hash_of_stream(mixed), hash_of_stream(plain));
-    ck_assert_int_eq(wg_dataset_sources(mixed), 2);
+    ck_assert_int_eq(wg__dataset_sources(mixed), 2);
     wg_dataset_free(mixed);
     wg_dataset_free(plain);
     wg_tokenizer *kept_tokenizer = wg_tokenizer_load(kept);
@@ -355,7 +356,7 @@ static int64_t fingerprint_of(const char *path, const void *tokenizer) {
 
 START_TEST(damage_and_truncation_are_told) {
     const char *text = write_text("a.txt", three), *kept = in_scratch("tokens.h5");
-    wg_tokenizer *tokenizer = wg_char_train(three, -1, NULL);
+    wg_tokenizer *tokenizer = wg__char_train(three, -1, NULL);
     const wg_token_storage storage = {.path = kept};
     wg_dataset *corpus =
         wg_dataset_load(1, &text, tokenizer, &(wg_dataset_options){.storage = &storage});
@@ -463,7 +464,7 @@ START_TEST(a_text_is_never_whole_in_memory) {
     ck_assert_double_lt(wg_dataset_unigram_loss(training, NULL, held_out), 4);
     wg_dataset *corpus = wg_dataset_load(1, &path, tokenizer, NULL);
     ck_assert_int_gt(wg_dataset_tokens(corpus), SIZE / 10 * 9);
-    ck_assert_int_ne(wg_dataset_fingerprint(corpus), 0);
+    ck_assert_int_ne(wg__dataset_fingerprint(corpus), 0);
     ck_assert_int_lt(wg_alloc_get_stats().peak_bytes, ROOM);
     ck_assert_int_lt(peak_of_process() - process, ROOM);
     wg_dataset_free(corpus);

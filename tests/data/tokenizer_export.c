@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 typedef struct thing {
     const char *name;
@@ -55,9 +56,9 @@ static wg_tokenizer *make(const thing *thing) {
     if (strcmp(thing->name, "byte") == 0)
         return wg_byte_new();
     if (strcmp(thing->name, "char") == 0)
-        return wg_char_train(corpus, length, &(wg_char_training){.unknown = true});
+        return wg__char_train(corpus, length, &(wg_char_training){.unknown = true});
     if (strcmp(thing->name, "wordpiece") == 0)
-        return wg_wordpiece_train(corpus, length, &(wg_wordpiece_training){.vocabulary_size = 90});
+        return wg__wordpiece_train(corpus, length, &(wg_wordpiece_training){.vocabulary_size = 90});
     const char *path = thing->path ? fixture(thing->path) : real_data(thing->data);
     return path ? wg_tokenizer_load(path) : NULL;
 }

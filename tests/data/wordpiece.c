@@ -11,6 +11,7 @@
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "data/internal.h"
 
 /* ---- Helpers ---- */
 
@@ -20,7 +21,7 @@ static const char *const few[] = {
     "[",     "]",     "mask",  "caf\u00e9", "cafe",   "The",  "\u2019", "t",      "don"};
 
 static wg_tokenizer *few_tokens(const wg_wordpiece_options *options) {
-    return wg_wordpiece_new(WG_COUNT(few), few, options);
+    return wg__wordpiece_new(WG_COUNT(few), few, options);
 }
 
 static json_t *load_fixture(void) {
@@ -78,9 +79,9 @@ START_TEST(hostile_texts_give_the_published_ids) {
     json_t *root = load_fixture();
     size_t count;
     const char **tokens = fixture_tokens(root, &count);
-    wg_tokenizer *uncased = wg_wordpiece_new((int64_t)count, tokens, NULL);
+    wg_tokenizer *uncased = wg__wordpiece_new((int64_t)count, tokens, NULL);
     wg_tokenizer *cased =
-        wg_wordpiece_new((int64_t)count, tokens, &(wg_wordpiece_options){.cased = true});
+        wg__wordpiece_new((int64_t)count, tokens, &(wg_wordpiece_options){.cased = true});
     assert_no_error();
     const json_t *cases = json_object_get(root, "cases"), *one;
     ck_assert_uint_gt(json_array_size(cases), 20);
@@ -118,8 +119,8 @@ START_TEST(real_text_gives_the_published_ids) {
     const char *vocabulary = real_data("tokenizers/bert/vocab.txt");
     if (!vocabulary)
         return;
-    wg_tokenizer *uncased = wg_wordpiece_load(vocabulary, NULL);
-    wg_tokenizer *cased = wg_wordpiece_load(vocabulary, &(wg_wordpiece_options){.cased = true});
+    wg_tokenizer *uncased = wg__wordpiece_load(vocabulary, NULL);
+    wg_tokenizer *cased = wg__wordpiece_load(vocabulary, &(wg_wordpiece_options){.cased = true});
     assert_no_error();
     ck_assert_int_eq(wg_tokenizer_size(uncased), 30522);
     ck_assert_int_eq(wg_tokenizer_special(uncased, WG_TOKEN_MASK), 103);
@@ -237,7 +238,7 @@ static void assert_joins(const char *tokens, const char *expected) {
         distinct += id == distinct;
         ids[count++] = (int32_t)id;
     }
-    wg_tokenizer *tokenizer = wg_wordpiece_new(distinct, list, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(distinct, list, NULL);
     char *text = wg_tokenizer_decode(tokenizer, ids, count, NULL);
     ck_assert_str_eq(text, expected);
     wg_decode_stream *stream = wg_decode_stream_new(tokenizer, NULL);
@@ -289,7 +290,7 @@ END_TEST
 static void assert_bad_vocabulary(const char *bytes, size_t length, const char *message) {
     const char *path = in_scratch("vocab.txt");
     write_file(path, bytes, length);
-    ck_assert_ptr_null(wg_wordpiece_load(path, NULL));
+    ck_assert_ptr_null(wg__wordpiece_load(path, NULL));
     assert_error(WG_ERROR_FORMAT, message);
 }
 
@@ -300,16 +301,16 @@ START_TEST(a_bad_vocabulary_file_is_refused_with_its_reason) {
     assert_bad_vocabulary("[UNK]\n\nthe\n", 11, "vocab.txt: line 2 is empty");
     assert_bad_vocabulary("[UNK]\nth\xe9\n", 10, "line 2");
     assert_bad_vocabulary("[UNK]\nt\0e\n", 10, "NUL");
-    ck_assert_ptr_null(wg_wordpiece_load("no/such/vocab.txt", NULL));
+    ck_assert_ptr_null(wg__wordpiece_load("no/such/vocab.txt", NULL));
     assert_error(WG_ERROR_NOT_FOUND, "no/such/vocab.txt");
-    ck_assert_ptr_null(wg_wordpiece_load(scratch(), NULL));
+    ck_assert_ptr_null(wg__wordpiece_load(scratch(), NULL));
     assert_error(WG_ERROR_IO, "cannot read");
 }
 END_TEST
 
 START_TEST(a_vocabulary_file_may_have_windows_lines_and_no_last_newline) {
     const char *path = write_text("vocab.txt", "[UNK]\r\nthe\r\ndog");
-    wg_tokenizer *tokenizer = wg_wordpiece_load(path, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_load(path, NULL);
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 3);
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 2), "dog");
     ck_assert_int_eq(wg_tokenizer_id(tokenizer, "the"), 1);
@@ -365,10 +366,10 @@ START_TEST(a_saved_vocabulary_is_read_back_the_same) {
     char path[512];
     snprintf(path, sizeof path, "%s/vocab.txt", scratch());
     wg_tokenizer *tokenizer = few_tokens(NULL);
-    ck_assert_int_eq(wg_wordpiece_save(tokenizer, path), 0);
+    ck_assert_int_eq(wg__wordpiece_save(tokenizer, path), 0);
     wg_tokenizer *again = wg_tokenizer_load(path);
     assert_same_tokenizer(tokenizer, again);
-    ck_assert_int_eq(wg_wordpiece_save(tokenizer, "no/such/vocab.txt"), -1);
+    ck_assert_int_eq(wg__wordpiece_save(tokenizer, "no/such/vocab.txt"), -1);
     assert_error(WG_ERROR_NOT_FOUND, "no/such/vocab.txt");
     wg_tokenizer_free(tokenizer);
     wg_tokenizer_free(again);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "data/internal.h"
 
 /* ---- Training ---- */
 
@@ -16,7 +17,7 @@ static const char training_text[] =
 
 START_TEST(a_trained_vocabulary_begins_with_specials_and_alphabet) {
     wg_wordpiece_training training = {.vocabulary_size = 70};
-    wg_tokenizer *tokenizer = wg_wordpiece_train("ba ab, \u4e2d b!", -1, &training);
+    wg_tokenizer *tokenizer = wg__wordpiece_train("ba ab, \u4e2d b!", -1, &training);
     assert_no_error();
     const char *const expected[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",  "[MASK]", "!",
                                     ",",     "a",     "b",     "\u4e2d", "##a",    "##b"};
@@ -98,7 +99,7 @@ START_TEST(training_equals_counting_all_pairs_before_each_merge) {
                        "aa aaaaa banana bandana ananas abcabc abcab cabcab cab lowlow newlow aab "
                        "aaba baab ababab bababa abab";
     int word_count = slow_words(text, words);
-    wg_tokenizer *tokenizer = wg_wordpiece_train(text, -1, &(wg_wordpiece_training){0});
+    wg_tokenizer *tokenizer = wg__wordpiece_train(text, -1, &(wg_wordpiece_training){0});
     assert_no_error();
     int32_t next = wg_tokenizer_id(tokenizer, "##w") + 1; /* the last of the alphabet */
     char left[SLOW_SIZE], right[SLOW_SIZE], joined[2 * SLOW_SIZE];
@@ -121,7 +122,7 @@ END_TEST
 
 START_TEST(the_text_trained_on_has_no_unknown_words) {
     wg_tokenizer *tokenizer =
-        wg_wordpiece_train(training_text, -1, &(wg_wordpiece_training){.vocabulary_size = 65});
+        wg__wordpiece_train(training_text, -1, &(wg_wordpiece_training){.vocabulary_size = 65});
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 65);
     ck_assert_ptr_null(strstr(tokens_of(tokenizer, training_text, NULL), "[UNK]"));
     ck_assert_ptr_null(strstr(tokens_of(tokenizer, "wonderland tale", NULL), "[UNK]"));
@@ -133,7 +134,7 @@ START_TEST(training_on_files_equals_training_on_their_text) {
     wg_wordpiece_training training = {.vocabulary_size = 110};
     const char *paths[] = {write_text("second.txt", training_text + 100), in_scratch("first.txt")};
     write_file(paths[1], training_text, 100);
-    wg_tokenizer *text = wg_wordpiece_train(training_text, -1, &training);
+    wg_tokenizer *text = wg__wordpiece_train(training_text, -1, &training);
     wg_tokenizer *files = wg_wordpiece_train_files(2, paths, &training);
     assert_no_error();
     ck_assert_int_eq(training_text[99], ' ');
@@ -145,11 +146,11 @@ END_TEST
 
 START_TEST(a_vocabulary_too_small_says_what_size_would_do) {
     wg_wordpiece_training training = {.vocabulary_size = 11};
-    ck_assert_ptr_null(wg_wordpiece_train("ba ab, \u4e2d b!", -1, &training));
+    ck_assert_ptr_null(wg__wordpiece_train("ba ab, \u4e2d b!", -1, &training));
     assert_error(WG_ERROR_ARGUMENT, "a vocabulary of 11 cannot hold the 5 special tokens and the 7 "
                                     "pieces of one character that this text needs; ask for 12");
     training.vocabulary_size = 12;
-    wg_tokenizer *tokenizer = wg_wordpiece_train("ba ab, \u4e2d b!", -1, &training);
+    wg_tokenizer *tokenizer = wg__wordpiece_train("ba ab, \u4e2d b!", -1, &training);
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 12);
     wg_tokenizer_free(tokenizer);
 }
@@ -157,7 +158,7 @@ END_TEST
 
 START_TEST(an_alphabet_limit_leaves_rare_characters_unknown) {
     wg_wordpiece_training training = {.alphabet_limit = 2};
-    wg_tokenizer *tokenizer = wg_wordpiece_train("ab ab ba \u4e2d", -1, &training);
+    wg_tokenizer *tokenizer = wg__wordpiece_train("ab ab ba \u4e2d", -1, &training);
     ck_assert_str_eq(tokens_of(tokenizer, "ab \u4e2d", NULL), "ab [UNK]");
     wg_tokenizer_free(tokenizer);
 }
@@ -180,8 +181,8 @@ static const char *text_of_many_characters(void) {
 
 START_TEST(the_usual_alphabet_covers_the_text) {
     wg_wordpiece_report report;
-    wg_tokenizer *tokenizer = wg_wordpiece_train(text_of_many_characters(), -1,
-                                                 &(wg_wordpiece_training){.report = &report});
+    wg_tokenizer *tokenizer = wg__wordpiece_train(text_of_many_characters(), -1,
+                                                  &(wg_wordpiece_training){.report = &report});
     assert_no_error();
     ck_assert_int_eq(report.alphabet, 1200);
     ck_assert_int_eq(report.wanted_alphabet, 1200);
@@ -196,21 +197,21 @@ END_TEST
 START_TEST(the_usual_alphabet_is_cut_to_the_vocabulary_but_not_below_1000) {
     wg_wordpiece_report report;
     wg_wordpiece_training training = {.vocabulary_size = 1105, .report = &report};
-    wg_tokenizer *tokenizer = wg_wordpiece_train(text_of_many_characters(), -1, &training);
+    wg_tokenizer *tokenizer = wg__wordpiece_train(text_of_many_characters(), -1, &training);
     ck_assert_int_eq(report.alphabet, 1100);
     ck_assert_int_eq(report.wanted_alphabet, 1200);
     ck_assert_int_eq(report.wanted_vocabulary, 1205);
     ck_assert_int_eq(report.unknown, 100 * 100 + 40);
     wg_tokenizer_free(tokenizer);
     training.vocabulary_size = 1004;
-    ck_assert_ptr_null(wg_wordpiece_train(text_of_many_characters(), -1, &training));
+    ck_assert_ptr_null(wg__wordpiece_train(text_of_many_characters(), -1, &training));
     assert_error(WG_ERROR_ARGUMENT, "ask for 1005 or more");
 }
 END_TEST
 
 START_TEST(a_report_counts_words_that_are_too_long) {
     wg_wordpiece_report report;
-    wg_tokenizer *tokenizer = wg_wordpiece_train(
+    wg_tokenizer *tokenizer = wg__wordpiece_train(
         "abc ab ab", -1,
         &(wg_wordpiece_training){.options.max_word_characters = 2, .report = &report});
     ck_assert_int_eq(report.tokens, 3); /* [UNK] ab ab */
@@ -220,16 +221,16 @@ START_TEST(a_report_counts_words_that_are_too_long) {
 END_TEST
 
 START_TEST(training_on_bad_text_is_refused_with_its_reason) {
-    ck_assert_ptr_null(wg_wordpiece_train(" \n ", -1, NULL));
+    ck_assert_ptr_null(wg__wordpiece_train(" \n ", -1, NULL));
     assert_error(WG_ERROR_FORMAT, "no words");
-    ck_assert_ptr_null(wg_wordpiece_train("good\nb\xe4"
-                                          "d",
-                                          -1, NULL));
+    ck_assert_ptr_null(wg__wordpiece_train("good\nb\xe4"
+                                           "d",
+                                           -1, NULL));
     assert_error(WG_ERROR_FORMAT, "line 2, byte 6 is 0xe4");
     ck_assert_ptr_null(wg_wordpiece_train_files(1, (const char *[]){"no/such.txt"}, NULL));
     assert_error(WG_ERROR_NOT_FOUND, "no/such.txt");
     ck_assert_ptr_null(
-        wg_wordpiece_train("a", -1, &(wg_wordpiece_training){.vocabulary_size = -5}));
+        wg__wordpiece_train("a", -1, &(wg_wordpiece_training){.vocabulary_size = -5}));
     assert_error(WG_ERROR_ARGUMENT, "a vocabulary of -5");
 }
 END_TEST
@@ -240,7 +241,7 @@ END_TEST
 static bool whole_life(void) {
     wg_wordpiece_report report;
     const wg_wordpiece_training training = {.vocabulary_size = 100, .report = &report};
-    wg_tokenizer *tokenizer = wg_wordpiece_train(training_text, -1, &training);
+    wg_tokenizer *tokenizer = wg__wordpiece_train(training_text, -1, &training);
     char *json = wg_tokenizer_to_json(tokenizer);
     wg_tokenizer *again = wg_tokenizer_from_json(json);
     wg_token_list list = {0};

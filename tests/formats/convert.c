@@ -23,6 +23,9 @@
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
+#include "io/internal.h"
+#include "models/internal.h"
 
 static void convert(const char *in, const char *out, const wg_convert_options *options) {
     wg_convert(in, out, options, NULL);
@@ -63,18 +66,18 @@ START_TEST(the_lists_of_tensors_are_those_of_the_modules) {
     wg_model_preset_config(&wg_bert_type, "bert-tiny", &bert);
     bert.vocab_size = 40;
     bert.intermediate_size = 96;
-    assert_lists_module(&wg_bert_for_pretraining_new(&bert, 1)->module,
+    assert_lists_module(&wg__bert_for_pretraining_new(&bert, 1)->module,
                         wg_model_config_to_json(&wg_bert_type, &bert));
     wg_gpt_config gpt;
     wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &gpt);
     gpt.vocab_size = 40;
     gpt.bos_token_id = gpt.eos_token_id = 0;
-    assert_lists_module(&wg_gpt_new(&gpt, 1)->module, wg_model_config_to_json(&wg_gpt_type, &gpt));
+    assert_lists_module(&wg__gpt_new(&gpt, 1)->module, wg_model_config_to_json(&wg_gpt_type, &gpt));
     for (int tied = 0; tied < 2; tied++) {
         wg_llama_config llama;
         wg_model_preset_config(&wg_llama_type, "llama-260k", &llama);
         llama.tie_word_embeddings = tied;
-        assert_lists_module(&wg_llama_new(&llama, 1)->module,
+        assert_lists_module(&wg__llama_new(&llama, 1)->module,
                             wg_model_config_to_json(&wg_llama_type, &llama));
     }
 }
@@ -87,12 +90,12 @@ static void check_lists(bool second) {
     t5.d_model = 16;
     t5.num_layers = 2;
     t5.num_decoder_layers = 3;
-    assert_lists_module(&wg_t5_new(&t5, 1)->module, wg_model_config_to_json(&wg_t5_type, &t5));
+    assert_lists_module(&wg__t5_new(&t5, 1)->module, wg_model_config_to_json(&wg_t5_type, &t5));
     wg_glm_config glm;
     wg_model_preset_config(&wg_glm_type, "glm-tiny", &glm);
     glm.vocab_size = 40;
     glm.max_sequence_length = 20;
-    assert_lists_module(&wg_glm_new(&glm, 1)->module, wg_model_config_to_json(&wg_glm_type, &glm));
+    assert_lists_module(&wg__glm_new(&glm, 1)->module, wg_model_config_to_json(&wg_glm_type, &glm));
     wg_transformer_config transformer;
     wg_model_preset_config(&wg_transformer_type, "transformer-tiny", &transformer);
     transformer.vocab_size = transformer.decoder_vocab_size = 40;
@@ -101,7 +104,7 @@ static void check_lists(bool second) {
     transformer.decoder_layers = 1;
     transformer.decoder_ffn_dim = 24;
     transformer.eos_token_id = transformer.decoder_start_token_id = 0;
-    assert_lists_module(&wg_transformer_new(&transformer, 1)->module,
+    assert_lists_module(&wg__transformer_new(&transformer, 1)->module,
                         wg_model_config_to_json(&wg_transformer_type, &transformer));
 }
 
@@ -118,7 +121,7 @@ static void assert_decoder(const char *path, const char *folder) {
     char name[64];
     wg_weights *file = wg_weights_open(path);
     wg_set_grad_enabled(false);
-    ck_assert_int_eq(wg_model_from_json(wg_weights_config(file), 5, &model), 0);
+    ck_assert_int_eq(wg_model_from_json(wg__weights_config(file), 5, &model), 0);
     ck_assert_int_eq(wg_weights_get_module(file, model.module), 0);
     wg_weights_close(file);
     wg_module_train(model.module, false);
@@ -156,8 +159,9 @@ END_TEST
 static wg_bert_for_pretraining *load_bert(const char *path) {
     wg_bert_config config;
     wg_weights *file = wg_weights_open(path);
-    ck_assert_int_eq(wg_model_config_from_json(&wg_bert_type, wg_weights_config(file), &config), 0);
-    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 5);
+    ck_assert_int_eq(wg_model_config_from_json(&wg_bert_type, wg__weights_config(file), &config),
+                     0);
+    wg_bert_for_pretraining *model = wg__bert_for_pretraining_new(&config, 5);
     ck_assert_int_eq(wg_weights_get_module(file, &model->module), 0);
     wg_weights_close(file);
     wg_module_train(&model->module, false);
@@ -229,7 +233,7 @@ static void done_with(wg_module *module) {
 static void assert_t5(const char *path, const char *folder) {
     wg_model model;
     wg_weights *file = wg_weights_open(path);
-    ck_assert_int_eq(wg_model_from_json(wg_weights_config(file), 5, &model), 0);
+    ck_assert_int_eq(wg_model_from_json(wg__weights_config(file), 5, &model), 0);
     fill(file, model.module);
     wg_tensor *keep = model_fixture(folder, "keep");
     const wg_model_inputs inputs = {.ids = model_fixture(folder, "read"),
@@ -259,7 +263,7 @@ END_TEST
 static void assert_glm(const char *path) {
     wg_model model;
     wg_weights *file = wg_weights_open(path);
-    ck_assert_int_eq(wg_model_from_json(wg_weights_config(file), 5, &model), 0);
+    ck_assert_int_eq(wg_model_from_json(wg__weights_config(file), 5, &model), 0);
     fill(file, model.module);
     const wg_model_inputs inputs = {.ids = load("glm/ids.npy"),
                                     .position_ids = load("glm/position_ids.npy"),
@@ -287,7 +291,7 @@ static void save_llama(const char *path, wg_tokenizer *tokenizer) {
     wg_model_preset_config(&wg_llama_type, "llama-260k", &config);
     config.vocab_size = 300;
     config.bos_token_id = config.eos_token_id = wg_tokenizer_special(tokenizer, WG_TOKEN_END);
-    wg_llama *model = wg_llama_new(&config, 1);
+    wg_llama *model = wg__llama_new(&config, 1);
     char *json = wg_model_config_to_json(&wg_llama_type, &config),
          *text = wg_tokenizer_to_json(tokenizer);
     wg_checkpoint *file = wg_checkpoint_create(path);
@@ -303,7 +307,7 @@ static void save_llama(const char *path, wg_tokenizer *tokenizer) {
 
 static char *tokenizer_of(const char *path) {
     wg_weights *file = wg_weights_open(path);
-    const char *json = wg_weights_tokenizer(file);
+    const char *json = wg__weights_tokenizer(file);
     wg_tokenizer *tokenizer = json ? wg_tokenizer_from_json(json) : NULL;
     char *copy = wg_tokenizer_to_json(tokenizer);
     wg_tokenizer_free(tokenizer);
@@ -333,7 +337,7 @@ START_TEST(gguf_keeps_byte_level_bpe_that_llama_cpp_has) {
         const wg_bpe_training training = {
             .vocabulary_size = 290, .options = {.pattern = patterns[i], .whole_words = i == 1}};
         ck_assert(
-            !is_dropped(wg_bpe_train("the lower the newer the lowest newest", -1, &training)));
+            !is_dropped(wg__bpe_train("the lower the newer the lowest newest", -1, &training)));
         char *before = tokenizer_of(in_scratch("a.h5")), *after = tokenizer_of(in_scratch("c.h5"));
         ck_assert_ptr_nonnull(after);
         ck_assert_str_eq(before, after);
@@ -346,10 +350,10 @@ END_TEST
 START_TEST(a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note) {
     ck_assert(is_dropped(wg_byte_new()));
     wg_weights *file = wg_weights_open(in_scratch("c.h5"));
-    ck_assert_ptr_null(wg_weights_tokenizer(file));
+    ck_assert_ptr_null(wg__weights_tokenizer(file));
     wg_weights_close(file);
     const wg_bpe_training training = {.vocabulary_size = 290, .options = {.pattern = "\\S+|\\s+"}};
-    ck_assert(is_dropped(wg_bpe_train("the lower the newer the lowest newest", -1, &training)));
+    ck_assert(is_dropped(wg__bpe_train("the lower the newer the lowest newest", -1, &training)));
 }
 END_TEST
 
@@ -394,7 +398,7 @@ START_TEST(several_tokens_that_end_a_text_are_noted) {
     wg_llama_config config;
     convert(fixture("convert/llama"), in_scratch("a.h5"), NULL);
     wg_weights *file = wg_weights_open(in_scratch("a.h5"));
-    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg_weights_config(file), &config),
+    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg__weights_config(file), &config),
                      0);
     wg_weights_close(file);
     json = wg_model_config_to_json(&wg_llama_type, &config);
@@ -408,7 +412,7 @@ START_TEST(several_tokens_that_end_a_text_are_noted) {
     convert(fixture("convert/llama"), in_scratch("b.h5"), &options);
     ck_assert_ptr_nonnull(strstr(notes, "several eos_token_id; the first one is kept"));
     file = wg_weights_open(in_scratch("b.h5"));
-    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg_weights_config(file), &config),
+    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg__weights_config(file), &config),
                      0);
     ck_assert_int_eq(config.eos_token_id, 3);
     wg_weights_close(file);
@@ -564,7 +568,7 @@ START_TEST(a_conversion_without_memory_says_so_and_leaks_nothing) {
     wg_llama_config config;
     convert(fixture("convert/llama"), in_scratch("llama.bin"), NULL);
     wg_weights *file = wg_weights_open(in_scratch("llama.bin"));
-    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg_weights_config(file), &config),
+    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg__weights_config(file), &config),
                      0);
     wg_weights_close(file);
     write_text("config.json", json = wg_model_config_to_json(&wg_llama_type, &config));
@@ -610,8 +614,8 @@ START_TEST(stories260k_comes_back_bit_for_bit) {
     assert_same_file(in_scratch("d.bin"), real_data("stories260K/stories260K.bin"), STORIES_BYTES);
     wg_weights *before = wg_weights_open(in_scratch("a.h5")),
                *after = wg_weights_open(in_scratch("c.h5"));
-    wg_tokenizer *x = wg_tokenizer_from_json(wg_weights_tokenizer(before)),
-                 *y = wg_tokenizer_from_json(wg_weights_tokenizer(after));
+    wg_tokenizer *x = wg_tokenizer_from_json(wg__weights_tokenizer(before)),
+                 *y = wg_tokenizer_from_json(wg__weights_tokenizer(after));
     char *first = wg_tokenizer_to_json(x), *second = wg_tokenizer_to_json(y);
     assert_no_error();
     ck_assert_str_eq(first, second);

@@ -14,6 +14,8 @@
 #include "models/llama.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+#include "io/internal.h"
+#include "models/internal.h"
 
 /* ---- Files ---- */
 
@@ -34,7 +36,7 @@ static void write_llama(const char *path, const char *tokenizer) {
                                     .tie_word_embeddings = true,
                                     .bos_token_id = 1,
                                     .eos_token_id = 2};
-    wg_llama *model = wg_llama_new(&config, 1);
+    wg_llama *model = wg__llama_new(&config, 1);
     char *json = wg_model_config_to_json(&wg_llama_type, &config);
     wg_checkpoint *file = wg_checkpoint_create(in_scratch("model.h5"));
     wg_checkpoint_put_text(file, "/config", json);
@@ -108,7 +110,7 @@ static int read_with(const key *first, const key *second, wg_llama_config *confi
     add_keys(path, &keys, second->name ? 2 : 1);
     wg_weights *file = wg_weights_open(path);
     const int status =
-        file ? wg_model_config_from_json(&wg_llama_type, wg_weights_config(file), config) : -1;
+        file ? wg_model_config_from_json(&wg_llama_type, wg__weights_config(file), config) : -1;
     wg_weights_close(file);
     return status;
 }
@@ -273,7 +275,7 @@ static wg_tokenizer *tokenizer_of(const char *path) {
     wg_weights *file = wg_weights_open(path);
     assert_no_error();
     wg_tokenizer *tokenizer =
-        wg_weights_tokenizer(file) ? wg_tokenizer_from_json(wg_weights_tokenizer(file)) : NULL;
+        wg__weights_tokenizer(file) ? wg_tokenizer_from_json(wg__weights_tokenizer(file)) : NULL;
     assert_no_error();
     wg_weights_close(file);
     return tokenizer;

@@ -9,6 +9,7 @@
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 #include "tests/support/damage.h"
+#include "io/internal.h"
 
 /* ---- Read ---- */
 
@@ -113,7 +114,7 @@ START_TEST(shards_and_their_index_are_those_of_hugging_face) {
     assert_no_error();
     ck_assert_int_eq(wg_weights_count(file), 4);
     for (int64_t i = 0; i < 4; i++) {
-        const int64_t last = wg_weights_spec(file, i)->shape[0] - 1;
+        const int64_t last = wg__weights_spec(file, i)->shape[0] - 1;
         ck_assert_int_eq(last, strcmp(wg_weights_name(file, i), "c") == 0 ? 5 : 1);
         ck_assert_double_eq(wg_at(wg_weights_read(file, i), (int64_t[]){last}), (double)last);
     }

@@ -9,6 +9,7 @@
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 enum { STEPS = 200, VOCAB = 512, BEGIN = 1 };
 
@@ -91,7 +92,7 @@ static wg_llama *load_stories(void) {
     config.tie_word_embeddings = true;
     config.rms_norm_eps = 1e-5;
     config.rope_theta = 10000;
-    wg_llama *model = wg_llama_new(&config, 0);
+    wg_llama *model = wg__llama_new(&config, 0);
     assert_no_error();
     wg_set_grad_enabled(false);
     read_weights(file, model);

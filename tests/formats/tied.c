@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/config.h"
 #include "models/model.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"

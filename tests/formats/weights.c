@@ -14,6 +14,8 @@
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 #include "tests/support/damage.h"
+#include "io/internal.h"
+#include "models/internal.h"
 
 /* The address of an element. */
 #define WG_INDEX(...) ((int64_t[]){__VA_ARGS__})
@@ -31,7 +33,7 @@ static wg_llama *small_model(uint64_t seed, bool tied) {
     config.num_key_value_heads = 2;
     config.max_position_embeddings = 5;
     config.tie_word_embeddings = tied;
-    wg_llama *model = wg_llama_new(&config, seed);
+    wg_llama *model = wg__llama_new(&config, seed);
     assert_no_error();
     return model;
 }
@@ -90,7 +92,7 @@ START_TEST(a_model_comes_back_bit_for_bit) {
             ck_assert_int_eq(write_model(path, written[i].format, model, &options), 0);
             wg_weights *file = wg_weights_open(path);
             assert_no_error();
-            ck_assert_str_eq(wg_weights_format(file), written[i].format);
+            ck_assert_str_eq(wg__weights_format_name(file), written[i].format);
             ck_assert_int_eq(wg_weights_get_module(file, &loaded->module), 0);
             assert_no_error();
             assert_same_model(model, loaded);
@@ -154,7 +156,7 @@ START_TEST(a_part_of_a_module_is_loaded_and_what_was_left_out_is_listed) {
     const double second = wg_at(t->second->weight, (int64_t[]){0, 0}),
                  head = wg_at(t->head->weight, (int64_t[]){0, 0});
     wg_left_out left_out;
-    ck_assert_int_eq(wg_weights_get_module_partial(file, NULL, &t->module, &left_out), 2);
+    ck_assert_int_eq(wg__weights_get_module_partial(file, NULL, &t->module, &left_out), 2);
     ck_assert_int_eq(left_out.missing_count, 2);
     ck_assert_str_eq(left_out.missing[0], "body.second.weight");
     ck_assert_str_eq(left_out.missing[1], "body.second.bias");
@@ -166,8 +168,8 @@ START_TEST(a_part_of_a_module_is_loaded_and_what_was_left_out_is_listed) {
     ck_assert_double_eq(wg_at(t->first->bias, (int64_t[]){3}), 2);
     ck_assert_double_eq(wg_at(t->second->weight, (int64_t[]){0, 0}), second);
     ck_assert_double_eq(wg_at(t->head->weight, (int64_t[]){0, 0}), head);
-    wg_left_out_free(&left_out);
-    wg_left_out_free(NULL);
+    wg__left_out_free(&left_out);
+    wg__left_out_free(NULL);
     wg_module_free(&t->module);
     wg_weights_close(file);
 }
@@ -188,18 +190,18 @@ START_TEST(a_prefix_says_where_the_part_stands_in_the_file) {
     wg_weights *file = wg_weights_open(path);
     tower *t = tower_new(3);
     wg_left_out left_out;
-    ck_assert_int_eq(wg_weights_get_module_partial(file, "bert.body.", t->body, &left_out), 1);
+    ck_assert_int_eq(wg__weights_get_module_partial(file, "bert.body.", t->body, &left_out), 1);
     ck_assert_int_eq(left_out.missing_count, 3);
     ck_assert_str_eq(left_out.missing[0], "first.bias");
     ck_assert_int_eq(left_out.unexpected_count, 0);
-    wg_left_out_free(&left_out);
-    ck_assert_int_eq(wg_weights_get_module_partial(file, "bert.", &t->module, &left_out), 1);
+    wg__left_out_free(&left_out);
+    ck_assert_int_eq(wg__weights_get_module_partial(file, "bert.", &t->module, &left_out), 1);
     ck_assert_int_eq(left_out.unexpected_count, 1);
     ck_assert_str_eq(left_out.unexpected[0], "bert.extra");
-    wg_left_out_free(&left_out);
-    ck_assert_int_eq(wg_weights_get_module_partial(file, "gpt.", &t->module, NULL), 0);
+    wg__left_out_free(&left_out);
+    ck_assert_int_eq(wg__weights_get_module_partial(file, "gpt.", &t->module, NULL), 0);
     ck_assert_double_eq(wg_at(t->first->weight, (int64_t[]){0, 0}), 1);
-    ck_assert_int_eq(wg_weights_get_module_partial(NULL, "", &t->module, &left_out), -1);
+    ck_assert_int_eq(wg__weights_get_module_partial(NULL, "", &t->module, &left_out), -1);
     wg_module_free(&t->module);
     wg_weights_close(file);
 }
@@ -501,7 +503,8 @@ START_TEST(deep_nesting_is_refused) {
     ck_assert_ptr_null(wg_weights_open(fixture("../fuzz/seeds/pytorch/dicts-in-dicts.pt")));
     assert_error(WG_ERROR_FORMAT, "nested more than 8 deep");
     wg_weights *lists = wg_weights_open(fixture("../fuzz/seeds/pytorch/lists-in-lists.pt"));
-    ck_assert_int_eq(wg_weights_count(lists), 0); /* lists hold no tensors, and nobody goes into them */
+    ck_assert_int_eq(wg_weights_count(lists),
+                     0); /* lists hold no tensors, and nobody goes into them */
     wg_weights_close(lists);
     assert_no_error();
     static char header[100001];

@@ -19,6 +19,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/tensor.h"
 #include "tests/fuzz/weights.h"
+#include "data/internal.h"
 
 static wg_tokenizer *tokenizer;
 
@@ -51,7 +52,7 @@ static bool read_table(const char *path, char reader) {
     wg__labelled_text *text =
         wg__labelled_text_load(path, tokenizer, reader == 'r' ? NULL : &labels, &options);
     wg_pair_frame frame;
-    if (text && wg_pair_frame_of(tokenizer, 32, &frame) == 0) {
+    if (text && wg__pair_frame_of(tokenizer, 32, &frame) == 0) {
         const int64_t last = text->base.count - 1;
         wg__example_batch batch;
         if (wg__example_batch_read(&text->base, &frame, 2, (const int64_t[]){0, last}, &batch) < 0)
@@ -102,7 +103,7 @@ static bool read_lines(const char *path) {
 static bool check_corpus(const char *path) {
     const wg_corpus_check_options options = {.held_out = path, .tokenizer = tokenizer};
     wg_corpus_report report;
-    return wg_corpus_check(1, &path, &options, &report) == 0;
+    return wg__corpus_check(1, &path, &options, &report) == 0;
 }
 
 /* False if the file could not be read. */
@@ -141,8 +142,8 @@ void wg__fuzz_data(const uint8_t *bytes, size_t count) {
     static const char learnt[] = "The quick brown fox. A man plays the flute, and a dog runs.";
     char *text = calloc(count, 1); /* ended by a NUL */
     tokenizer =
-        wg_wordpiece_train(learnt, sizeof learnt - 1,
-                           &(wg_wordpiece_training){.vocabulary_size = 200, .min_frequency = 1});
+        wg__wordpiece_train(learnt, sizeof learnt - 1,
+                            &(wg_wordpiece_training){.vocabulary_size = 200, .min_frequency = 1});
     if (!tokenizer)
         abort();
     memcpy(text, bytes + 1, count - 1);

@@ -14,6 +14,7 @@
 
 #include "formats/weights_files.h"
 #include "models/model.h"
+#include "io/internal.h"
 
 static char path[256];
 
@@ -45,11 +46,11 @@ void wg__fuzz_weights(const char *name, const uint8_t *bytes, size_t count) {
     if (!file && !wg_error_pending())
         abort(); /* it failed without an error */
     wg_error_clear();
-    if (wg_weights_config(file)) {
+    if (wg__weights_config(file)) {
         for (int i = 0; wg_model_type_at(i); i++) {
             const wg_model_type *type = wg_model_type_at(i);
             void *config = malloc(type->settings.size);
-            wg_model_config_from_json(type, wg_weights_config(file), config);
+            wg_model_config_from_json(type, wg__weights_config(file), config);
             wg_error_clear();
             free(config);
         }

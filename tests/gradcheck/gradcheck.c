@@ -7,6 +7,7 @@
 #include "tests/gradcheck/sound.h"
 #include "tests/support/testing.h"
 #include "gradcheck/check.h"
+#include "gradcheck/internal.h"
 
 /* ---- Right ops ---- */
 
@@ -578,7 +579,7 @@ END_TEST
 
 START_TEST(every_diagnosis_has_words) {
     for (int d = 0; d <= WG_DIAGNOSIS_ALIVE; d++)
-        ck_assert(*wg_diagnosis_name(d) && *wg_diagnosis_words(d) && wg__diagnosis_advice(d));
+        ck_assert(*wg_diagnosis_name(d) && *wg__diagnosis_words(d) && wg__diagnosis_advice(d));
     ck_assert_str_eq(wg_diagnosis_name(WG_DIAGNOSIS_STALE), "STALE");
 }
 END_TEST

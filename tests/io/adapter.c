@@ -15,6 +15,7 @@
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "io/internal.h"
 
 enum { C = 12, T = 4 };
 
@@ -113,7 +114,7 @@ START_TEST(an_adapter_of_another_model_is_refused_and_nothing_stays) {
     net *other = net_new();
     ck_assert_int_eq(wg_lora_load(&other->module, NULL, in_scratch("adapter")), -1);
     assert_error(WG_ERROR_FORMAT, "the model has no \"base_model.model.bert.");
-    ck_assert_int_eq(wg_lora_count(&other->module), 0);
+    ck_assert_int_eq(wg__lora_count(&other->module), 0);
     ck_assert(wg_requires_grad(other->attention->key->weight));
     wg_module_free(&other->module);
     wg_module_free(&n->module);
@@ -122,7 +123,7 @@ END_TEST
 
 /* A checkpoint as a training writes it: /model with the adapters in it, and /lora. */
 static void write_checkpoint(net *n, const char *path) {
-    char *config = wg_lora_config(&n->module);
+    char *config = wg__lora_config_json(&n->module);
     wg_checkpoint *file = wg_checkpoint_create(path);
     ck_assert_int_eq(wg_checkpoint_put_module(file, "/model", &n->module), 0);
     ck_assert_int_eq(wg_checkpoint_put_text(file, "/lora", config), 0);
@@ -174,17 +175,17 @@ START_TEST(configurations_of_other_kinds_are_refused) {
     };
     net *n = net_new();
     for (size_t i = 0; i < WG_COUNT(wrong); i++) {
-        ck_assert_int_eq(wg_lora_attach_config(&n->module, wrong[i].json, "adapter_config.json"),
+        ck_assert_int_eq(wg__lora_attach_config(&n->module, wrong[i].json, "adapter_config.json"),
                          -1);
         assert_error(WG_ERROR_FORMAT, wrong[i].part);
-        ck_assert_int_eq(wg_lora_count(&n->module), 0);
+        ck_assert_int_eq(wg__lora_count(&n->module), 0);
     }
     const char *rslora = "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 6, \"use_rslora\": "
                          "true, \"target_modules\": \"query\", \"use_dora\": false, "
                          "\"rank_pattern\": {}, \"bias\": \"none\"}";
-    ck_assert_int_eq(wg_lora_attach_config(&n->module, rslora, "adapter_config.json"), 1);
+    ck_assert_int_eq(wg__lora_attach_config(&n->module, rslora, "adapter_config.json"), 1);
     ck_assert_double_eq(wg__lora_of(n->attention->query)->scale, 3); /* 6 / sqrt(4) */
-    ck_assert_ptr_null(wg_lora_config(NULL));
+    ck_assert_ptr_null(wg__lora_config_json(NULL));
     wg_module_free(&n->module);
 }
 END_TEST
@@ -209,7 +210,7 @@ static int attach_peft(net *n, const char *key, const char *value) {
     ck_assert_ptr_nonnull(config);
     json_object_set_new(config, key, json_loads(value, JSON_DECODE_ANY, NULL));
     char *text = json_dumps(config, 0);
-    const int status = (int)wg_lora_attach_config(&n->module, text, "adapter_config.json");
+    const int status = (int)wg__lora_attach_config(&n->module, text, "adapter_config.json");
     free(text);
     json_decref(config);
     return status;

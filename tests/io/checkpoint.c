@@ -14,6 +14,7 @@
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 #include "tests/io/toy.h"
+#include "io/internal.h"
 
 /* ---- Round trips ---- */
 
@@ -122,7 +123,7 @@ START_TEST(texts_and_numbers_come_back_the_same) {
         snprintf(name, sizeof name, "/integers/%zu", i);
         ck_assert_int_eq(wg_checkpoint_put_integer(file, name, integers[i]), 0);
         snprintf(name, sizeof name, "/numbers/%zu", i);
-        ck_assert_int_eq(wg_checkpoint_put_number(file, name, numbers[i]), 0);
+        ck_assert_int_eq(wg__checkpoint_put_number(file, name, numbers[i]), 0);
     }
     wg_tensor *list = wg_from_array(WG_F64, WG_DIMS(4), numbers);
     ck_assert_int_eq(wg_checkpoint_put_tensor(file, "/list", list), 0);
@@ -143,7 +144,7 @@ START_TEST(texts_and_numbers_come_back_the_same) {
         ck_assert_int_eq(wg_checkpoint_get_integer(file, name, &integer), 0);
         ck_assert_int_eq(integer, integers[i]);
         snprintf(name, sizeof name, "/numbers/%zu", i);
-        ck_assert_int_eq(wg_checkpoint_get_number(file, name, &number), 0);
+        ck_assert_int_eq(wg__checkpoint_get_number(file, name, &number), 0);
         ck_assert_mem_eq(&number, &numbers[i], sizeof number);
     }
     ck_assert_int_eq(wg_tensor_count(wg_checkpoint_get_tensor(file, "/list")), 4);
@@ -284,7 +285,7 @@ START_TEST(everything_that_differs_is_named_at_once_and_nothing_changes) {
     toy *model = toy_new(4, 1), *narrow = toy_new(3, 2), *before = toy_new(3, 2);
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_module(file, "/model", &model->module);
-    wg_checkpoint_put_number(file, "/model/bert/layer/1/extra", 1);
+    wg__checkpoint_put_number(file, "/model/bert/layer/1/extra", 1);
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
     wg_module_parameter(&narrow->module, "head", WG_DIMS(2));
     file = wg_checkpoint_open(path);
@@ -341,7 +342,7 @@ START_TEST(a_value_of_another_kind_is_refused) {
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_text(file, "/text", "hello");
     wg_checkpoint_put_integer(file, "/integer", 1);
-    wg_checkpoint_put_number(file, "/number", 1);
+    wg__checkpoint_put_number(file, "/number", 1);
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
     file = wg_checkpoint_open(path);
     int64_t integer;
@@ -352,7 +353,7 @@ START_TEST(a_value_of_another_kind_is_refused) {
     assert_error(WG_ERROR_FORMAT, "/text is a text");
     ck_assert_int_eq(wg_checkpoint_get_integer(file, "/number", &integer), -1);
     assert_error(WG_ERROR_FORMAT, "/number is no integer");
-    ck_assert_int_eq(wg_checkpoint_get_number(file, "/text", &number), -1);
+    ck_assert_int_eq(wg__checkpoint_get_number(file, "/text", &number), -1);
     assert_error(WG_ERROR_FORMAT, "/text is no number");
     ck_assert_ptr_null(wg_checkpoint_get_tensor(file, "/none"));
     assert_error(WG_ERROR_NOT_FOUND, "t.h5 has no /none");

@@ -1,5 +1,5 @@
 /* Configurations: typed reading, the messages of refusals, and round trips. */
-#include "io/settings.h"
+#include "io/config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "tests/support/testing.h"
 
 static wg_config *parse(const char *json) {
-    wg_config *config = wg_config_parse(json, "config.json");
+    wg_config *config = wg__config_parse(json, "config.json");
     assert_no_error();
     return config;
 }
@@ -21,31 +21,31 @@ START_TEST(values_are_read_by_their_type) {
     double number = 0, whole = 0;
     bool boolean = false;
     const char *text = NULL;
-    ck_assert_int_eq(wg_config_integer(config, "hidden_size", &integer), 0);
-    ck_assert_int_eq(wg_config_number(config, "eps", &number), 0);
-    ck_assert_int_eq(wg_config_number(config, "whole", &whole), 0);
-    ck_assert_int_eq(wg_config_boolean(config, "tied", &boolean), 0);
-    ck_assert_int_eq(wg_config_text(config, "act", &text), 0);
+    ck_assert_int_eq(wg__config_integer(config, "hidden_size", &integer), 0);
+    ck_assert_int_eq(wg__config_number(config, "eps", &number), 0);
+    ck_assert_int_eq(wg__config_number(config, "whole", &whole), 0);
+    ck_assert_int_eq(wg__config_boolean(config, "tied", &boolean), 0);
+    ck_assert_int_eq(wg__config_text(config, "act", &text), 0);
     ck_assert_int_eq(integer, 256);
     ck_assert(number == 1e-12);
     ck_assert(whole == 2);
     ck_assert(boolean);
     ck_assert_str_eq(text, "gelu");
-    ck_assert_int_eq(wg_config_check(config, 0, NULL), 0);
-    wg_config_free(config);
+    ck_assert_int_eq(wg__config_check(config, 0, NULL), 0);
+    wg__config_free(config);
 }
 END_TEST
 
 START_TEST(a_key_that_is_not_there_or_null_keeps_the_value) {
     wg_config *config = parse("{\"b\": null}");
     int64_t a = 7, b = 8;
-    ck_assert_int_eq(wg_config_integer(config, "a", &a), 0);
-    ck_assert_int_eq(wg_config_integer(config, "b", &b), 0);
+    ck_assert_int_eq(wg__config_integer(config, "a", &a), 0);
+    ck_assert_int_eq(wg__config_integer(config, "b", &b), 0);
     ck_assert_int_eq(a, 7);
     ck_assert_int_eq(b, 8);
-    ck_assert(!wg_config_has(config, "a"));
-    ck_assert(!wg_config_has(config, "b"));
-    wg_config_free(config);
+    ck_assert(!wg__config_has(config, "a"));
+    ck_assert(!wg__config_has(config, "b"));
+    wg__config_free(config);
 }
 END_TEST
 
@@ -56,41 +56,41 @@ START_TEST(a_value_of_another_type_is_refused_with_what_was_wanted) {
     double number = 5;
     bool boolean = true;
     const char *text = "five";
-    ck_assert_int_eq(wg_config_integer(config, "size", &integer), -1);
+    ck_assert_int_eq(wg__config_integer(config, "size", &integer), -1);
     assert_error(WG_ERROR_FORMAT, "config.json: \"size\" is \"big\"; wanted an integer");
-    ck_assert_int_eq(wg_config_number(config, "rate", &number), -1);
+    ck_assert_int_eq(wg__config_number(config, "rate", &number), -1);
     assert_error(WG_ERROR_FORMAT, "\"rate\" is true; wanted a number");
-    ck_assert_int_eq(wg_config_boolean(config, "on", &boolean), -1);
+    ck_assert_int_eq(wg__config_boolean(config, "on", &boolean), -1);
     assert_error(WG_ERROR_FORMAT, "\"on\" is 1; wanted true or false");
-    ck_assert_int_eq(wg_config_text(config, "name", &text), -1);
+    ck_assert_int_eq(wg__config_text(config, "name", &text), -1);
     assert_error(WG_ERROR_FORMAT, "\"name\" is an array; wanted a text");
-    ck_assert_int_eq(wg_config_integer(config, "width", &integer), -1);
+    ck_assert_int_eq(wg__config_integer(config, "width", &integer), -1);
     assert_error(WG_ERROR_FORMAT, "\"width\" is 2.0; wanted an integer");
     ck_assert_int_eq(integer, 5);
     ck_assert(number == 5);
     ck_assert(boolean);
     ck_assert_str_eq(text, "five");
-    wg_config_free(config);
+    wg__config_free(config);
 }
 END_TEST
 
 START_TEST(all_missing_keys_are_named_at_once) {
     wg_config *config = parse("{\"b\": 1, \"d\": null}");
-    ck_assert_int_eq(wg_config_require(config, WG_NAMES("a", "b", "c", "d")), -1);
+    ck_assert_int_eq(wg__config_require(config, WG_NAMES("a", "b", "c", "d")), -1);
     assert_error(WG_ERROR_FORMAT, "config.json has no \"a\", \"c\", \"d\"");
-    ck_assert_int_eq(wg_config_require(config, WG_NAMES("b")), 0);
-    wg_config_free(config);
+    ck_assert_int_eq(wg__config_require(config, WG_NAMES("b")), 0);
+    wg__config_free(config);
 }
 END_TEST
 
 START_TEST(all_unknown_keys_are_named_at_once) {
     wg_config *config = parse("{\"size\": 1, \"siez\": 2, \"model_type\": \"bert\", \"witdh\": 3}");
     int64_t size = 0;
-    wg_config_integer(config, "size", &size);
-    ck_assert_int_eq(wg_config_check(config, WG_NAMES("model_type")), -1);
+    wg__config_integer(config, "size", &size);
+    ck_assert_int_eq(wg__config_check(config, WG_NAMES("model_type")), -1);
     assert_error(WG_ERROR_FORMAT, "unknown keys \"siez\", \"witdh\"");
-    ck_assert_int_eq(wg_config_check(config, WG_NAMES("model_type", "siez", "witdh")), 0);
-    wg_config_free(config);
+    ck_assert_int_eq(wg__config_check(config, WG_NAMES("model_type", "siez", "witdh")), 0);
+    wg__config_free(config);
 }
 END_TEST
 
@@ -100,22 +100,22 @@ START_TEST(a_long_list_of_unknown_keys_fits_into_the_message) {
         sprintf(json + strlen(json), "%s\"an_unknown_key_%d\": 1", i ? ", " : "", i);
     strcat(json, "}");
     wg_config *config = parse(json);
-    ck_assert_int_eq(wg_config_check(config, 0, NULL), -1);
+    ck_assert_int_eq(wg__config_check(config, 0, NULL), -1);
     assert_error(WG_ERROR_FORMAT, "\"an_unknown_key_3\"");
-    wg_config_free(config);
+    wg__config_free(config);
 }
 END_TEST
 
 START_TEST(what_is_no_json_object_is_refused_with_its_line) {
-    ck_assert_ptr_null(wg_config_parse("{\"a\": 1,\n \"b\": }", "x.json"));
+    ck_assert_ptr_null(wg__config_parse("{\"a\": 1,\n \"b\": }", "x.json"));
     assert_error(WG_ERROR_FORMAT, "x.json, line 2");
-    ck_assert_ptr_null(wg_config_parse("[1, 2]", "x.json"));
+    ck_assert_ptr_null(wg__config_parse("[1, 2]", "x.json"));
     assert_error(WG_ERROR_FORMAT, "x.json is no JSON object");
-    ck_assert_ptr_null(wg_config_parse("{\"a\": 1, \"a\": 2}", "x.json"));
+    ck_assert_ptr_null(wg__config_parse("{\"a\": 1, \"a\": 2}", "x.json"));
     assert_error(WG_ERROR_FORMAT, "duplicate");
-    ck_assert_ptr_null(wg_config_parse("", "x.json"));
+    ck_assert_ptr_null(wg__config_parse("", "x.json"));
     assert_error(WG_ERROR_FORMAT, "x.json");
-    ck_assert_ptr_null(wg_config_parse("{\"a\": \"\xff\"}", "x.json"));
+    ck_assert_ptr_null(wg__config_parse("{\"a\": \"\xff\"}", "x.json"));
     assert_error(WG_ERROR_FORMAT, "unable to decode byte 0xff");
 }
 END_TEST
@@ -126,19 +126,19 @@ START_TEST(deep_nesting_is_refused) {
     memcpy(json, "{\"x\":", 5);
     const char *path = in_scratch("deep.json");
     write_file(path, json, sizeof json - 1);
-    ck_assert_ptr_null(wg_config_load(path));
+    ck_assert_ptr_null(wg__config_load(path));
     assert_error(WG_ERROR_FORMAT, "maximum parsing depth reached");
     for (size_t i = 5; i + 5 < sizeof json; i += 5) /* objects in objects */
         memcpy(json + i, "{\"x\":", 5);
-    ck_assert_ptr_null(wg_config_parse(json, path));
+    ck_assert_ptr_null(wg__config_parse(json, path));
     assert_error(WG_ERROR_FORMAT, "maximum parsing depth reached");
 }
 END_TEST
 
 START_TEST(a_file_that_is_not_there_is_named) {
-    ck_assert_ptr_null(wg_config_load("no/such.json"));
+    ck_assert_ptr_null(wg__config_load("no/such.json"));
     assert_error(WG_ERROR_NOT_FOUND, "no/such.json: No such file");
-    ck_assert_ptr_null(wg_config_load("/"));
+    ck_assert_ptr_null(wg__config_load("/"));
     assert_error(WG_ERROR_IO, "/");
 }
 END_TEST
@@ -147,24 +147,24 @@ START_TEST(readers_do_nothing_while_an_error_is_pending) {
     wg_config *config = parse("{\"a\": 1}");
     int64_t a = 7;
     wg_fail(WG_ERROR_STATE, "test", "something else");
-    ck_assert_int_eq(wg_config_integer(config, "a", &a), -1);
+    ck_assert_int_eq(wg__config_integer(config, "a", &a), -1);
     ck_assert_int_eq(a, 7);
     assert_error(WG_ERROR_STATE, "something else");
-    ck_assert_int_eq(wg_config_integer(NULL, "a", &a), -1);
-    wg_config_free(config);
+    ck_assert_int_eq(wg__config_integer(NULL, "a", &a), -1);
+    wg__config_free(config);
 }
 END_TEST
 
 START_TEST(what_is_written_reads_back_the_same) {
-    wg_config *config = wg_config_new();
-    ck_assert_int_eq(wg_config_set_integer(config, "hidden_size", INT64_MAX), 0);
-    ck_assert_int_eq(wg_config_set_number(config, "dropout", 0.1), 0);
-    ck_assert_int_eq(wg_config_set_number(config, "eps", 1e-12), 0);
-    ck_assert_int_eq(wg_config_set_number(config, "third", 1.0 / 3.0), 0);
-    ck_assert_int_eq(wg_config_set_boolean(config, "cased", false), 0);
-    ck_assert_int_eq(wg_config_set_text(config, "act", "g\"e\nlu"), 0);
-    ck_assert_int_eq(wg_config_set_number(config, "dropout", 0.2), 0);
-    char *json = wg_config_to_json(config);
+    wg_config *config = wg__config_new();
+    ck_assert_int_eq(wg__config_set_integer(config, "hidden_size", INT64_MAX), 0);
+    ck_assert_int_eq(wg__config_set_number(config, "dropout", 0.1), 0);
+    ck_assert_int_eq(wg__config_set_number(config, "eps", 1e-12), 0);
+    ck_assert_int_eq(wg__config_set_number(config, "third", 1.0 / 3.0), 0);
+    ck_assert_int_eq(wg__config_set_boolean(config, "cased", false), 0);
+    ck_assert_int_eq(wg__config_set_text(config, "act", "g\"e\nlu"), 0);
+    ck_assert_int_eq(wg__config_set_number(config, "dropout", 0.2), 0);
+    char *json = wg__config_to_json(config);
     ck_assert_str_eq(json, "{\n"
                            "  \"hidden_size\": 9223372036854775807,\n"
                            "  \"dropout\": 0.2,\n"
@@ -175,24 +175,24 @@ START_TEST(what_is_written_reads_back_the_same) {
                            "}\n");
     wg_config *again = parse(json);
     double third = 0;
-    wg_config_number(again, "third", &third);
+    wg__config_number(again, "third", &third);
     ck_assert(third == 1.0 / 3.0);
     wg_text_free(json);
-    wg_config_free(again);
-    wg_config_free(config);
+    wg__config_free(again);
+    wg__config_free(config);
 }
 END_TEST
 
 START_TEST(what_json_cannot_say_is_refused) {
-    wg_config *config = wg_config_new();
-    ck_assert_int_eq(wg_config_set_number(config, "x", NAN), -1);
+    wg_config *config = wg__config_new();
+    ck_assert_int_eq(wg__config_set_number(config, "x", NAN), -1);
     assert_error(WG_ERROR_FORMAT, "\"x\" is nan");
-    ck_assert_int_eq(wg_config_set_text(config, "x", "\xc3"), -1);
+    ck_assert_int_eq(wg__config_set_text(config, "x", "\xc3"), -1);
     assert_error(WG_ERROR_FORMAT, "UTF-8");
-    char *json = wg_config_to_json(config);
+    char *json = wg__config_to_json(config);
     ck_assert_str_eq(json, "{\n  \n}\n");
     wg_text_free(json);
-    wg_config_free(config);
+    wg__config_free(config);
 }
 END_TEST
 
@@ -237,7 +237,7 @@ static const wg_setting_table lamps = {"lamp", sizeof(lamp), WG_COUNT(lamp_rows)
 static int read_lamp(lamp *values, const char *json) {
     wg_config *config = parse(json);
     const int status = wg__settings_read(&lamps, config, values);
-    wg_config_free(config);
+    wg__config_free(config);
     return status;
 }
 
@@ -273,9 +273,9 @@ START_TEST(a_struct_goes_through_json_and_back) {
     lamp values, again;
     wg__settings_standard(&lamps, &values);
     read_lamp(&values, "{\"watts\": 9, \"labels\": {\"x\": \"y=z\"}, \"weights\": [2.0]}");
-    wg_config *config = wg_config_new();
+    wg_config *config = wg__config_new();
     ck_assert_int_eq(wg__settings_write(&lamps, &values, config), 0);
-    char *json = wg_config_to_json(config);
+    char *json = wg__config_to_json(config);
     ck_assert_str_eq(json, "{\n  \"watts\": 9,\n  \"token\": null,\n  \"share\": 0.25,\n"
                            "  \"on\": true,\n  \"shade\": \"light\",\n  \"name\": \"lamp\",\n"
                            "  \"labels\": {\"x\": \"y=z\"},\n  \"weights\": [2.0]\n}\n");
@@ -283,7 +283,7 @@ START_TEST(a_struct_goes_through_json_and_back) {
     ck_assert_int_eq(read_lamp(&again, json), 0);
     ck_assert_str_eq(again.labels.items[0], "x=y=z");
     wg_text_free(json);
-    wg_config_free(config);
+    wg__config_free(config);
     wg__settings_clear(&lamps, &values);
     wg__settings_clear(&lamps, &again);
 }
@@ -318,8 +318,8 @@ START_TEST(a_setting_out_of_range_is_refused_with_its_rule) {
     wg_config *misspelt = parse("{\"wats\": 4}");
     ck_assert_int_eq(wg__settings_require(&lamps, misspelt), -1);
     assert_error(WG_ERROR_FORMAT, "has no \"watts\", but \"wats\"; did you mean 'watts'?");
-    wg_config_free(misspelt);
-    wg_config_free(config);
+    wg__config_free(misspelt);
+    wg__config_free(config);
 }
 END_TEST
 

@@ -29,33 +29,33 @@ START_TEST(checksums_are_those_of_rfc_3720) {
 END_TEST
 
 START_TEST(a_file_has_the_bytes_of_tensorboards_own_writer) {
-    wg_event_file *file = wg_event_file_open(in_scratch("events"), 1700000000.25);
-    ck_assert_ptr_nonnull(strstr(wg_event_file_path(file), "/events.out.tfevents.1700000000."));
-    wg_event_file_text(file, "settings/text_summary", "    steps: 200");
-    ck_assert_int_eq(wg_event_file_end(file, 0, 1700000000.5), 0);
-    wg_event_file_scalar(file, "train/loss", 6.5);
-    wg_event_file_scalar(file, "train/lr", 1e-3);
-    ck_assert_int_eq(wg_event_file_end(file, 1, 1700000001.5), 0);
-    wg_event_file_scalar(file, "eval/loss", 1e300); /* beyond a float */
-    ck_assert_int_eq(wg_event_file_end(file, 300, 1700000400.125), 0);
+    wg_event_file *file = wg__event_file_open(in_scratch("events"), 1700000000.25);
+    ck_assert_ptr_nonnull(strstr(wg__event_file_path(file), "/events.out.tfevents.1700000000."));
+    wg__event_file_text(file, "settings/text_summary", "    steps: 200");
+    ck_assert_int_eq(wg__event_file_end(file, 0, 1700000000.5), 0);
+    wg__event_file_scalar(file, "train/loss", 6.5);
+    wg__event_file_scalar(file, "train/lr", 1e-3);
+    ck_assert_int_eq(wg__event_file_end(file, 1, 1700000001.5), 0);
+    wg__event_file_scalar(file, "eval/loss", 1e300); /* beyond a float */
+    ck_assert_int_eq(wg__event_file_end(file, 300, 1700000400.125), 0);
     const bytes wanted = read_bytes(fixture("events.tfevents")),
-                found = read_bytes(wg_event_file_path(file));
+                found = read_bytes(wg__event_file_path(file));
     ck_assert_uint_eq(found.count, wanted.count);
     ck_assert_mem_eq(found.data, wanted.data, wanted.count);
     free(wanted.data);
     free(found.data);
-    wg_event_file_close(file);
+    wg__event_file_close(file);
 }
 END_TEST
 
 START_TEST(each_opening_makes_a_file_of_its_own) {
-    wg_event_file *one = wg_event_file_open(in_scratch("events"), 1700000000),
-                  *two = wg_event_file_open(in_scratch("events"), 1700000000);
-    ck_assert_str_ne(wg_event_file_path(one), wg_event_file_path(two));
+    wg_event_file *one = wg__event_file_open(in_scratch("events"), 1700000000),
+                  *two = wg__event_file_open(in_scratch("events"), 1700000000);
+    ck_assert_str_ne(wg__event_file_path(one), wg__event_file_path(two));
     ck_assert_int_eq(files_in(in_scratch("events")), 2);
-    wg_event_file_close(one);
-    wg_event_file_close(two);
-    ck_assert_ptr_null(wg_event_file_open(in_scratch("no/events"), 1700000000));
+    wg__event_file_close(one);
+    wg__event_file_close(two);
+    ck_assert_ptr_null(wg__event_file_open(in_scratch("no/events"), 1700000000));
     assert_error(WG_ERROR_NOT_FOUND, "no/events");
 }
 END_TEST
@@ -64,17 +64,17 @@ END_TEST
 static int write_beyond(const char *folder) {
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, 100});
-    wg_event_file *file = wg_event_file_open(folder, 1700000000);
-    wg_event_file_scalar(file, "loss", 1);
-    if (wg_event_file_end(file, 1, 1700000001) < 0)
+    wg_event_file *file = wg__event_file_open(folder, 1700000000);
+    wg__event_file_scalar(file, "loss", 1);
+    if (wg__event_file_end(file, 1, 1700000001) < 0)
         return 1;
-    wg_event_file_scalar(file, "a longer tag", 2);
-    if (wg_event_file_end(file, 2, 1700000002) == 0 || wg_error_pending()->code != WG_ERROR_IO)
+    wg__event_file_scalar(file, "a longer tag", 2);
+    if (wg__event_file_end(file, 2, 1700000002) == 0 || wg_error_pending()->code != WG_ERROR_IO)
         return 2;
     wg_error_clear();
     struct stat status;
-    const off_t count = stat(wg_event_file_path(file), &status) == 0 ? status.st_size : -1;
-    wg_event_file_close(file);
+    const off_t count = stat(wg__event_file_path(file), &status) == 0 ? status.st_size : -1;
+    wg__event_file_close(file);
     return count == 40 + 42 ? 0 : 3;
 }
 
@@ -91,19 +91,19 @@ END_TEST
 
 /* An event with one number; `fails`: others found no memory before it was ended. */
 static bytes write_event(const char *folder, bool fails) {
-    wg_event_file *file = wg_event_file_open(folder, 1700000000);
-    ck_assert_int_eq(wg_event_file_scalar(file, "loss", 1), 0);
+    wg_event_file *file = wg__event_file_open(folder, 1700000000);
+    ck_assert_int_eq(wg__event_file_scalar(file, "loss", 1), 0);
     for (int64_t n = 0; fails && n < 2; n++) {
         wg__alloc_fail_after(n);
-        const int status = n == 0 ? wg_event_file_scalar(file, "rate", 2)
-                                  : wg_event_file_text(file, "settings", "steps: 200");
+        const int status = n == 0 ? wg__event_file_scalar(file, "rate", 2)
+                                  : wg__event_file_text(file, "settings", "steps: 200");
         wg__alloc_fail_after(-1);
         ck_assert_int_eq(status, -1);
         assert_error(WG_ERROR_MEMORY, "");
     }
-    ck_assert_int_eq(wg_event_file_end(file, 1, 1700000001), 0);
-    const bytes written = read_bytes(wg_event_file_path(file));
-    wg_event_file_close(file);
+    ck_assert_int_eq(wg__event_file_end(file, 1, 1700000001), 0);
+    const bytes written = read_bytes(wg__event_file_path(file));
+    wg__event_file_close(file);
     return written;
 }
 

@@ -7,6 +7,7 @@
 
 #include "tensor/ops.h"
 #include "optim/internal.h"
+#include "io/internal.h"
 
 /* ---- A model and an optimizer to save ---- */
 
@@ -95,7 +96,7 @@ void save_sampler(const char *path) {
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_text(file, "/config", "{\"hidden_size\": 128, \"vocab_size\": 8192}");
     wg_checkpoint_put_integer(file, "/train/step", 1234567);
-    wg_checkpoint_put_number(file, "/train/rate", 1e-4);
+    wg__checkpoint_put_number(file, "/train/rate", 1e-4);
     wg_checkpoint_put_tensor(file, "/train/loss",
                              wg_from_array(WG_F64, WG_DIMS(3), (double[]){9.5, 8.25, 7.125}));
     wg_checkpoint_put_tensor(file, "/model/a/weight",

@@ -6,6 +6,7 @@
 #include "models/generate/beam.h"
 #include "tensor/random.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 /* The tokens are 0 .. V-1; END ends, START is never generated. WIDE is more than the number of
  * hypotheses. */
@@ -82,7 +83,7 @@ static int run(toy *model, int64_t sentences, const int64_t *lengths, wg_beam_op
     const wg_beam_model seen = {model, V, toy_step, toy_reorder};
     options.start_id = START;
     options.end_id = END;
-    return wg_beam_search(&seen, sentences, lengths, &options, results);
+    return wg__beam_search(&seen, sentences, lengths, &options, results);
 }
 
 static wg_beam_result run_one(uint64_t seed, int64_t length, wg_beam_options options) {
@@ -284,10 +285,10 @@ START_TEST(a_model_that_gives_nothing_or_fails_ends_the_search) {
     const wg_beam_options options = {.start_id = START, .end_id = END};
     wg_beam_result result;
     const wg_beam_model silent = {NULL, V, say_nothing, toy_reorder};
-    ck_assert_int_eq(wg_beam_search(&silent, 1, &length, &options, &result), -1);
+    ck_assert_int_eq(wg__beam_search(&silent, 1, &length, &options, &result), -1);
     assert_error(WG_ERROR_ARGUMENT, "the model gives no token that may follow in sentence 0");
     const wg_beam_model broken = {NULL, V, break_off, toy_reorder};
-    ck_assert_int_eq(wg_beam_search(&broken, 1, &length, &options, &result), -1);
+    ck_assert_int_eq(wg__beam_search(&broken, 1, &length, &options, &result), -1);
     assert_error(WG_ERROR_IO, "gone");
 }
 END_TEST
@@ -305,7 +306,7 @@ START_TEST(options_that_cannot_be_are_refused) {
     length = 1;
     const wg_beam_model seen = {toy_of(1), V, toy_step, toy_reorder};
     const wg_beam_options foreign = {.start_id = START, .end_id = V};
-    ck_assert_int_eq(wg_beam_search(&seen, 1, &length, &foreign, &result), -1);
+    ck_assert_int_eq(wg__beam_search(&seen, 1, &length, &foreign, &result), -1);
     assert_error(WG_ERROR_ARGUMENT, "end_id 5 is outside the vocabulary of 5");
 }
 END_TEST

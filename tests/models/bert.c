@@ -14,6 +14,7 @@
 #include "optim/optimizer.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
+#include "models/internal.h"
 
 /* ---- The model and the batch of the fixture ---- */
 
@@ -69,7 +70,7 @@ static wg_tensor *forward(wg_bert *bert, wg_tensor *ids, wg_tensor *segments, wg
 
 static wg_bert_for_pretraining *load_model(wg_dtype dtype) {
     wg_bert_config config = bert_fixture_config();
-    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
+    wg_bert_for_pretraining *model = wg__bert_for_pretraining_new(&config, 1);
     assert_no_error();
     load_model_fixture("bert", &model->module, dtype);
     return model;
@@ -80,12 +81,10 @@ static wg_bert_for_pretraining *load_model(wg_dtype dtype) {
 static void check_outputs(wg_dtype dtype, double tolerance) {
     wg_bert_for_pretraining *model = load_model(dtype);
     wg__masked_batch batch = load_batch();
-    wg_tensor *sequence =
-        forward(model->bert, batch.ids, batch.token_type_ids, batch.keep);
+    wg_tensor *sequence = forward(model->bert, batch.ids, batch.token_type_ids, batch.keep);
     assert_relative(sequence, load("sequence"), tolerance);
     assert_relative(wg__bert_pool(&model->bert->module, sequence, NULL), load("pooled"), tolerance);
-    assert_relative(mlm_logits(model, sequence, batch.positions), load("mlm_logits"),
-                    tolerance);
+    assert_relative(mlm_logits(model, sequence, batch.positions), load("mlm_logits"), tolerance);
     assert_relative(wg_linear_forward(model->next_sentence,
                                       wg__bert_pool(&model->bert->module, sequence, NULL)),
                     load("nsp_logits"), tolerance);
@@ -221,7 +220,7 @@ static void describe(char *line, size_t size, const wg_state_entry *entry) {
 
 START_TEST(parameters_have_the_published_paths_and_shapes) {
     wg_bert_config config = bert_fixture_config();
-    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
+    wg_bert_for_pretraining *model = wg__bert_for_pretraining_new(&config, 1);
     wg_state_dict *state = wg_module_state(&model->module);
     FILE *file = fopen(fixture("bert/parameters.txt"), "r");
     char line[256], wanted[256];
@@ -251,7 +250,7 @@ static int64_t parameter_count(const wg_bert_config *config, int64_t *encoder) {
     wg_bert_config small = *config;
     small.num_hidden_layers = 1;
     small.vocab_size = 8;
-    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&small, 1);
+    wg_bert_for_pretraining *model = wg__bert_for_pretraining_new(&small, 1);
     assert_no_error();
     int64_t layers = (config->num_hidden_layers - 1) *
                      wg_module_parameter_count(&model->bert->layers[0]->module);
@@ -288,7 +287,7 @@ END_TEST
 START_TEST(a_new_model_has_the_initial_values_of_the_paper) {
     wg_bert_config config;
     wg_model_preset_config(&wg_bert_type, "bert-tiny", &config);
-    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
+    wg_bert_for_pretraining *model = wg__bert_for_pretraining_new(&config, 1);
     wg_state_dict *state = wg_module_state(&model->module);
     for (int64_t i = 0; i < state->count; i++) {
         const wg_state_entry *entry = &state->entries[i];
@@ -327,7 +326,7 @@ START_TEST(dropout_follows_the_generator_and_rests_in_evaluation) {
     wg_bert_config config = bert_fixture_config();
     config.hidden_dropout_prob = 0.1;
     config.attention_probs_dropout_prob = 0.1;
-    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(&config, 1);
+    wg_bert_for_pretraining *model = wg__bert_for_pretraining_new(&config, 1);
     load_model_fixture("bert", &model->module, WG_F32);
     wg_generator before = model->module.generator;
     double first = loss_of(model), second = loss_of(model);
@@ -348,8 +347,7 @@ END_TEST
 START_TEST(right_predictions_are_counted) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
     wg__masked_batch batch = load_batch();
-    wg_tensor *sequence =
-        forward(model->bert, batch.ids, batch.token_type_ids, batch.keep);
+    wg_tensor *sequence = forward(model->bert, batch.ids, batch.token_type_ids, batch.keep);
     wg_tensor *logits = mlm_logits(model, sequence, batch.positions);
     /* The ignored label stays; four of the others become the model's predictions. */
     int64_t predicted[8], labels[8], sentences[3];
@@ -390,13 +388,11 @@ END_TEST
 START_TEST(logits_everywhere_hold_those_at_the_masked_positions) {
     wg_bert_for_pretraining *model = load_model(WG_F64);
     wg__masked_batch batch = load_batch();
-    wg_tensor *sequence =
-        forward(model->bert, batch.ids, batch.token_type_ids, batch.keep);
+    wg_tensor *sequence = forward(model->bert, batch.ids, batch.token_type_ids, batch.keep);
     wg_tensor *all = mlm_logits(model, sequence, NULL);
     ck_assert_int_eq(wg_tensor_ndim(all), 3);
     wg_tensor *rows = wg_reshape(all, WG_DIMS(-1, 64));
-    assert_close(wg_index_select(rows, 0, batch.positions), load("mlm_logits"), 1e-11,
-                 1e-11);
+    assert_close(wg_index_select(rows, 0, batch.positions), load("mlm_logits"), 1e-11, 1e-11);
     wg_scope_clear_root();
     wg_module_free(&model->module);
 }
@@ -406,8 +402,7 @@ START_TEST(what_stands_in_padding_changes_nothing) {
     wg_bert_for_pretraining *model = load_model(WG_F32);
     double before = loss_of(model);
     wg__masked_batch batch = load_batch();
-    batch.ids =
-        wg_where(batch.keep, batch.ids, wg_full(WG_I64, WG_DIMS(1), 17));
+    batch.ids = wg_where(batch.keep, batch.ids, wg_full(WG_I64, WG_DIMS(1), 17));
     pretraining_losses loss;
     ck_assert_int_eq(pretraining_loss(model, &batch, &loss), 0);
     ck_assert_double_eq(wg_item(loss.total), before);
@@ -480,19 +475,19 @@ START_TEST(bad_configurations_are_refused_by_key) {
     assert_error(WG_ERROR_ARGUMENT, "bert-tiny, bert-mini, bert-small, bert-base");
     config = bert_fixture_config();
     config.num_attention_heads = 5;
-    ck_assert_ptr_null(wg_bert_for_pretraining_new(&config, 1));
+    ck_assert_ptr_null(wg__bert_for_pretraining_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "num_attention_heads");
     config = bert_fixture_config();
     config.hidden_dropout_prob = 1;
-    ck_assert_int_eq(wg_model_config_check(&wg_bert_type, &config), -1);
+    ck_assert_int_eq(wg__model_config_check(&wg_bert_type, &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "hidden_dropout_prob");
     config = bert_fixture_config();
     config.pad_token_id = 64;
-    ck_assert_int_eq(wg_model_config_check(&wg_bert_type, &config), -1);
+    ck_assert_int_eq(wg__model_config_check(&wg_bert_type, &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "pad_token_id");
     config = bert_fixture_config();
     config.layer_norm_eps = NAN;
-    ck_assert_int_eq(wg_model_config_check(&wg_bert_type, &config), -1);
+    ck_assert_int_eq(wg__model_config_check(&wg_bert_type, &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "layer_norm_eps");
 }
 END_TEST
@@ -513,11 +508,9 @@ START_TEST(an_encoder_begins_with_embeddings_as_with_the_ids_that_they_stand_for
     const wg_model all = model_of(model);
     wg_tensor *hidden = wg_model_forward(&all, &inputs);
     assert_close(wg_detach(hidden),
-                 wg_detach(forward(model->bert, batch.ids, batch.token_type_ids,
-                                   batch.keep)),
-                 0, 0);
-    wg_tensor *loss =
-        wg_model_loss(&all, hidden, batch.positions, batch.labels, NULL);
+                 wg_detach(forward(model->bert, batch.ids, batch.token_type_ids, batch.keep)), 0,
+                 0);
+    wg_tensor *loss = wg_model_loss(&all, hidden, batch.positions, batch.labels, NULL);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     ck_assert_double_gt(wg_item(wg_max(wg_abs(wg_gradient(words)), WG_ALL, false)), 0);
     ck_assert_ptr_null(
@@ -552,10 +545,10 @@ static bool step_without_memory(int64_t n, const wg_bert_config *config,
     wg_scope scope;
     wg_scope_begin(&scope);
     wg__alloc_fail_after(n);
-    wg_bert_for_pretraining *model = wg_bert_for_pretraining_new(config, 1);
+    wg_bert_for_pretraining *model = wg__bert_for_pretraining_new(config, 1);
     pretraining_losses loss = {0};
-    bool whole = model && pretraining_loss(model, batch, &loss) == 0 &&
-                 wg_backward(loss.total, NULL) == 0;
+    bool whole =
+        model && pretraining_loss(model, batch, &loss) == 0 && wg_backward(loss.total, NULL) == 0;
     wg__alloc_fail_after(-1);
     wg_scope_end(&scope, NULL);
     wg_module_free((wg_module *)model);

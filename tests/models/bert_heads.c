@@ -16,6 +16,8 @@
 #include "tensor/profile.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
+#include "data/internal.h"
+#include "tensor/internal.h"
 
 #define CLASSIFIER "bert_heads/classifier"
 #define ANSWERER "bert_heads/answerer"
@@ -103,13 +105,13 @@ END_TEST
 START_TEST(a_classification_computes_the_last_layer_of_first_positions_alone) {
     wg__headed_encoder *model = new_classifier();
     const wg_model_inputs inputs = load_inputs(CLASSIFIER);
-    double before = wg_product_flops();
+    double before = wg__counted_product_flops();
     wg_bert_type.encoder.forward(model->encoder, &inputs);
-    const double whole = wg_product_flops() - before;
+    const double whole = wg__counted_product_flops() - before;
     const double layer = whole / (double)bert_fixture_config().num_hidden_layers;
-    before = wg_product_flops();
+    before = wg__counted_product_flops();
     head_of(model, &inputs, NULL);
-    ck_assert_double_lt(wg_product_flops() - before, whole - layer / 2);
+    ck_assert_double_lt(wg__counted_product_flops() - before, whole - layer / 2);
     wg_module_free(&model->module);
 }
 END_TEST
@@ -273,9 +275,9 @@ START_TEST(kinds_of_heads_are_told_from_configurations) {
         {"{}", -1},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        wg_config *config = wg_config_parse(cases[i].json, "config.json");
+        wg_config *config = wg__config_parse(cases[i].json, "config.json");
         ck_assert_int_eq(wg__head_of_config(&wg_bert_type, config), cases[i].kind);
-        wg_config_free(config);
+        wg__config_free(config);
     }
 }
 END_TEST
@@ -284,7 +286,7 @@ END_TEST
 
 static wg_tokenizer *small_tokenizer(void) {
     static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word"};
-    return wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    return wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
 }
 
 static void save(const char *path, wg_module *module, char *config) {
@@ -368,7 +370,7 @@ static void take_note(const char *message, void *context) {
 START_TEST(fine_tuning_takes_the_encoder_and_begins_the_head) {
     const char *path = in_scratch("pretrained.h5");
     const wg_bert_config config = bert_fixture_config();
-    wg_bert_for_pretraining *pretrained = wg_bert_for_pretraining_new(&config, 7);
+    wg_bert_for_pretraining *pretrained = wg__bert_for_pretraining_new(&config, 7);
     save(path, &pretrained->module, wg_model_config_to_json(&wg_bert_type, &config));
     char note[1024] = "";
     const wg__head_origin origin = {.path = path, .seed = 3, .note = take_note, .context = note};
@@ -429,7 +431,7 @@ START_TEST(beginning_without_memory_says_so_and_leaves_nothing) {
     const char *path = in_scratch("pretrained.h5");
     wg_bert_config config = bert_fixture_config();
     config.num_hidden_layers = 1;
-    wg_bert_for_pretraining *pretrained = wg_bert_for_pretraining_new(&config, 7);
+    wg_bert_for_pretraining *pretrained = wg__bert_for_pretraining_new(&config, 7);
     save(path, &pretrained->module, wg_model_config_to_json(&wg_bert_type, &config));
     wg_module_free(&pretrained->module);
     const wg__head_origin origin = {.path = path};

@@ -183,7 +183,7 @@ START_TEST(the_memory_of_the_largest_sizes_is_counted) {
             continue;
         ck_assert_int_eq(wg_model_config_from_json(type, type->smallest, config), 0);
         *(int64_t *)((char *)config + row->offset) = INT32_MAX / 4 * 4;
-        if (wg_model_config_check(type, config) < 0 || wg__model_bytes(type, config) < 0)
+        if (wg__model_config_check(type, config) < 0 || wg__model_bytes(type, config) < 0)
             ck_assert_ptr_nonnull(wg_error_pending());
         wg_error_clear();
     }
@@ -258,7 +258,7 @@ END_TEST
 START_TEST(a_configuration_of_zeros_is_refused) {
     const wg_model_type *type = wg_model_type_at(_i);
     void *config = calloc(1, type->settings.size);
-    ck_assert_int_eq(wg_model_config_check(type, config), -1);
+    ck_assert_int_eq(wg__model_config_check(type, config), -1);
     assert_error(WG_ERROR_ARGUMENT, "is 0");
     free(config);
 }
@@ -271,7 +271,7 @@ START_TEST(every_preset_makes_a_valid_configuration) {
     void *config = malloc(type->settings.size);
     for (const wg_model_preset *preset = type->presets; preset->name; preset++) {
         ck_assert_int_eq(wg_model_preset_config(type, preset->name, config), 0);
-        ck_assert_int_eq(wg_model_config_check(type, config), 0);
+        ck_assert_int_eq(wg__model_config_check(type, config), 0);
     }
     free(config);
 }

@@ -10,6 +10,7 @@
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 enum { VOCAB = 40, POSITIONS = 24 };
 
@@ -24,7 +25,7 @@ static wg_model gpt_new(void) {
     config.n_inner = 24;
     config.initializer_range = 0.4;
     config.bos_token_id = config.eos_token_id = 0;
-    return (wg_model){.type = &wg_gpt_type, .module = &wg_gpt_new(&config, 1)->module};
+    return (wg_model){.type = &wg_gpt_type, .module = &wg__gpt_new(&config, 1)->module};
 }
 
 static wg_llama *llama_of(int64_t bigrams) {
@@ -39,7 +40,7 @@ static wg_llama *llama_of(int64_t bigrams) {
     config.max_position_embeddings = POSITIONS;
     config.initializer_range = 0.4;
     config.bigram_vocab_size = bigrams;
-    return wg_llama_new(&config, 1);
+    return wg__llama_new(&config, 1);
 }
 
 static wg_model llama_new(void) {

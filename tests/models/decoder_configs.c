@@ -5,6 +5,7 @@
 #include "models/gpt.h"
 #include "models/llama.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 START_TEST(a_published_configuration_is_read) {
     wg_gpt_config gpt;
@@ -152,14 +153,14 @@ START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
     wg_gpt_config gpt;
     wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &gpt);
     gpt.n_head = 3;
-    ck_assert_ptr_null(wg_gpt_new(&gpt, 1));
+    ck_assert_ptr_null(wg__gpt_new(&gpt, 1));
     assert_error(WG_ERROR_ARGUMENT, "n_head 3 does not divide n_embd 128");
     ck_assert_int_eq(wg_model_preset_config(&wg_gpt_type, "gpt3", &gpt), -1);
     assert_error(WG_ERROR_ARGUMENT, "there is no preset \"gpt3\"; there are gpt2-tiny");
     wg_llama_config llama;
     wg_model_preset_config(&wg_llama_type, "llama-15m", &llama);
     llama.num_key_value_heads = 4;
-    ck_assert_ptr_null(wg_llama_new(&llama, 1));
+    ck_assert_ptr_null(wg__llama_new(&llama, 1));
     assert_error(WG_ERROR_ARGUMENT, "num_key_value_heads 4 does not divide num_attention_heads 6");
     ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, "{\"hidden_size\": 8}", &llama), -1);
     assert_error(WG_ERROR_FORMAT, "vocab_size");
@@ -169,12 +170,12 @@ END_TEST
 START_TEST(presets_have_their_published_numbers_of_parameters) {
     wg_gpt_config gpt;
     wg_model_preset_config(&wg_gpt_type, "gpt2-124m", &gpt);
-    wg_gpt *model = wg_gpt_new(&gpt, 1);
+    wg_gpt *model = wg__gpt_new(&gpt, 1);
     ck_assert_int_eq(wg_module_parameter_count(&model->module), 124439808);
     wg_module_free(&model->module);
     wg_llama_config llama;
     wg_model_preset_config(&wg_llama_type, "llama-260k", &llama);
-    wg_llama *small = wg_llama_new(&llama, 1);
+    wg_llama *small = wg__llama_new(&llama, 1);
     ck_assert_int_eq(wg_module_parameter_count(&small->module), 260032);
     wg_module_free(&small->module);
 }

@@ -9,6 +9,8 @@
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 /* The sizes of the fixture. */
 enum { B = 3, T = 16, VOCAB = 48, POSITIONS = 16, LAYERS = 2 };
@@ -24,7 +26,7 @@ static wg_glm *glm_new(void) {
     config.num_attention_heads = 4;
     config.max_sequence_length = POSITIONS;
     config.embedding_dropout_prob = config.attention_dropout_prob = config.output_dropout_prob = 0;
-    wg_glm *model = wg_glm_new(&config, 1);
+    wg_glm *model = wg__glm_new(&config, 1);
     assert_no_error();
     return model;
 }
@@ -296,7 +298,7 @@ static wg_dataset *alphabet(wg_tokenizer **tokenizer) {
         text[2 * i] = (char)('a' + i % 26);
         text[2 * i + 1] = i % 13 == 12 ? '\n' : ' ';
     }
-    *tokenizer = wg_wordpiece_new(31, tokens, NULL);
+    *tokenizer = wg__wordpiece_new(31, tokens, NULL);
     const wg_dataset_options options = {.format = WG_SENTENCES_BY_LINE};
     return wg_dataset_from_text(text, 26 * 2 * 40, NULL, *tokenizer, &options);
 }
@@ -396,11 +398,11 @@ START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
     wg_glm_config config;
     wg_model_preset_config(&wg_glm_type, "glm-tiny", &config);
     config.num_attention_heads = 3;
-    ck_assert_ptr_null(wg_glm_new(&config, 1));
+    ck_assert_ptr_null(wg__glm_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "num_attention_heads 3 does not divide hidden_size 128");
     config.num_attention_heads = 2;
     config.output_dropout_prob = 1;
-    ck_assert_ptr_null(wg_glm_new(&config, 1));
+    ck_assert_ptr_null(wg__glm_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "output_dropout_prob is 1; it must be");
     ck_assert_int_eq(wg_model_preset_config(&wg_glm_type, "glm-huge", &config), -1);
     assert_error(WG_ERROR_ARGUMENT, "there is no preset \"glm-huge\"; there are glm-tiny");
@@ -434,7 +436,7 @@ START_TEST(presets_have_their_published_numbers_of_parameters) {
     ck_assert_str_eq(wg_glm_type.presets[0].name, "glm-tiny");
     ck_assert_ptr_null(wg_glm_type.presets[4].name);
     ck_assert_int_eq(wg_model_preset_config(&wg_glm_type, wg_glm_type.presets[0].name, &config), 0);
-    wg_glm *model = wg_glm_new(&config, 1);
+    wg_glm *model = wg__glm_new(&config, 1);
     ck_assert_int_eq(wg_module_parameter_count(&model->module), parameters_of(&config));
     wg_module_free(&model->module);
 }

@@ -12,6 +12,7 @@
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 /* The sizes of the fixture. A local layer sees 3 positions on each side. */
 enum { B = 3, T = 11, VOCAB = 48, POSITIONS = 16, LAYERS = 5, WINDOW = 6 };
@@ -46,7 +47,7 @@ static wg_modernbert_config config_of(int index) {
 
 static wg_model model_of(const wg_modernbert_config *config) {
     return (wg_model){.type = &wg_modernbert_type,
-                      .module = &wg_modernbert_for_masked_lm_new(config, 1)->module};
+                      .module = &wg__modernbert_for_masked_lm_new(config, 1)->module};
 }
 
 static wg_tensor *load(int index, const char *name) {
@@ -485,7 +486,7 @@ static bool step_without_memory(int64_t n, const wg_modernbert_config *config) {
     const wg_model_inputs inputs = load_inputs(0);
     wg_tensor *labels = load(0, "labels");
     wg__alloc_fail_after(n);
-    wg_modernbert_for_masked_lm *made = wg_modernbert_for_masked_lm_new(config, 1);
+    wg_modernbert_for_masked_lm *made = wg__modernbert_for_masked_lm_new(config, 1);
     const wg_model model = {.type = &wg_modernbert_type, .module = (wg_module *)made};
     const bool whole = made && wg_backward(wg_model_loss(&model, wg_model_forward(&model, &inputs),
                                                          NULL, labels, NULL),

@@ -8,6 +8,7 @@
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 /* The sizes of the fixture. Position 0 is row PAD + 1. */
 enum { B = 3, T = 11, VOCAB = 48, ROWS = 18, PAD = 3, WIDTH = 16, LABELS = 3 };
@@ -31,7 +32,7 @@ static wg_roberta_config fixture_config(void) {
 static wg_model new_model(void) {
     const wg_roberta_config config = fixture_config();
     return (wg_model){.type = &wg_roberta_type,
-                      .module = &wg_roberta_for_masked_lm_new(&config, 1)->module};
+                      .module = &wg__roberta_for_masked_lm_new(&config, 1)->module};
 }
 
 static wg_model load_model(wg_dtype dtype) {
@@ -154,7 +155,7 @@ END_TEST
 START_TEST(a_table_without_a_row_for_a_position_is_refused) {
     wg_roberta_config config = fixture_config();
     config.bert.max_position_embeddings = PAD + 1;
-    ck_assert_int_lt(wg_model_config_check(&wg_roberta_type, &config), 0);
+    ck_assert_int_lt(wg__model_config_check(&wg_roberta_type, &config), 0);
     assert_error(WG_ERROR_ARGUMENT, "max_position_embeddings 4 leaves no row for a position");
 }
 END_TEST

@@ -3,6 +3,7 @@
 
 #include "models/generate/decode.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 enum { V = 6 };
 
@@ -16,7 +17,7 @@ static void assert_probabilities(const wg_sampling *sampling, int64_t seen_count
     double found[V], total = 0;
     for (int i = 0; i < V; i++)
         total += wanted[i];
-    ck_assert_int_eq(wg_sampling_probabilities(sampling, V, logits, seen_count, seen, found), 0);
+    ck_assert_int_eq(wg__sampling_probabilities(sampling, V, logits, seen_count, seen, found), 0);
     for (int i = 0; i < V; i++)
         ck_assert_double_eq_tol(found[i], wanted[i] / total, 1e-7);
 }
@@ -72,10 +73,10 @@ START_TEST(a_repeated_token_is_penalised_once) {
     const wg_sampling sampling = {.temperature = 1, .repetition_penalty = 2};
     const double weights[3] = {exp(1), exp(-2), exp(1)};
     double found[3];
-    ck_assert_int_eq(wg_sampling_probabilities(&sampling, 3, signs, 5, seen, found), 0);
+    ck_assert_int_eq(wg__sampling_probabilities(&sampling, 3, signs, 5, seen, found), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq_tol(found[i], weights[i] / (2 * exp(1) + exp(-2)), 1e-12);
-    ck_assert_int_eq(wg_sampling_probabilities(&sampling, 3, signs, 1, (int32_t[]){3}, found), -1);
+    ck_assert_int_eq(wg__sampling_probabilities(&sampling, 3, signs, 1, (int32_t[]){3}, found), -1);
     assert_error(WG_ERROR_INDEX, "token 3");
 }
 END_TEST
@@ -83,8 +84,8 @@ END_TEST
 START_TEST(temperature_zero_takes_the_likeliest_without_a_draw) {
     wg_generator generator = {.seed = 1};
     const wg_sampling greedy = {0}, penalised = {.repetition_penalty = 10};
-    ck_assert_int_eq(wg_sample_token(&greedy, V, logits, 0, NULL, &generator), 1);
-    ck_assert_int_eq(wg_sample_token(&penalised, V, logits, 1, (int32_t[]){1}, &generator), 3);
+    ck_assert_int_eq(wg__sample_token(&greedy, V, logits, 0, NULL, &generator), 1);
+    ck_assert_int_eq(wg__sample_token(&penalised, V, logits, 1, (int32_t[]){1}, &generator), 3);
     ck_assert_int_eq(generator.offset, 0);
 }
 END_TEST
@@ -93,12 +94,12 @@ START_TEST(of_equal_logits_the_first_is_the_likeliest) {
     static const float equal[4] = {3, 3, 3, 3};
     double found[4];
     wg_generator generator = {0};
-    ck_assert_int_eq(wg_sample_token(&(wg_sampling){0}, 4, equal, 0, NULL, &generator), 0);
+    ck_assert_int_eq(wg__sample_token(&(wg_sampling){0}, 4, equal, 0, NULL, &generator), 0);
     wg_sampling sampling = {.temperature = 1, .top_k = 2};
-    ck_assert_int_eq(wg_sampling_probabilities(&sampling, 4, equal, 0, NULL, found), 0);
+    ck_assert_int_eq(wg__sampling_probabilities(&sampling, 4, equal, 0, NULL, found), 0);
     ck_assert(found[0] == 0.5 && found[1] == 0.5 && found[2] == 0 && found[3] == 0);
     sampling = (wg_sampling){.temperature = 1};
-    ck_assert_int_eq(wg_sampling_probabilities(&sampling, 4, equal, 0, NULL, found), 0);
+    ck_assert_int_eq(wg__sampling_probabilities(&sampling, 4, equal, 0, NULL, found), 0);
     for (int i = 0; i < 4; i++)
         ck_assert(found[i] == 0.25);
 }
@@ -110,7 +111,7 @@ START_TEST(extreme_logits_and_temperatures_do_not_overflow) {
     const double temperatures[] = {1e-300, 1, 1e300};
     for (int i = 0; i < 3; i++) {
         const wg_sampling sampling = {.temperature = temperatures[i], .top_p = 0.9999};
-        ck_assert_int_eq(wg_sampling_probabilities(&sampling, 3, extreme, 0, NULL, found), 0);
+        ck_assert_int_eq(wg__sampling_probabilities(&sampling, 3, extreme, 0, NULL, found), 0);
         ck_assert_double_eq_tol(found[0] + found[1], 1, 1e-12);
         ck_assert(found[2] == 0);
     }
@@ -126,7 +127,7 @@ START_TEST(draws_have_their_probabilities) {
     wg_generator generator = {.seed = (uint64_t)_i + 11};
     for (int i = 0; i < N; i++) {
         int32_t id =
-            wg_sample_token(&(wg_sampling){.temperature = 1}, V, logits, 0, NULL, &generator);
+            wg__sample_token(&(wg_sampling){.temperature = 1}, V, logits, 0, NULL, &generator);
         ck_assert(id >= 0 && id < V);
         counts[id]++;
     }
@@ -147,7 +148,7 @@ START_TEST(what_is_left_out_is_never_drawn) {
     wg_generator generator = {.seed = 4};
     for (size_t s = 0; s < WG_COUNT(samplings); s++)
         for (int i = 0; i < 2000; i++) {
-            int32_t id = wg_sample_token(&samplings[s], V, logits, 0, NULL, &generator);
+            int32_t id = wg__sample_token(&samplings[s], V, logits, 0, NULL, &generator);
             ck_assert(id == 1 || id == 3 || id == 5);
         }
 }
@@ -157,11 +158,11 @@ START_TEST(logits_that_are_no_numbers_are_refused) {
     static const float with_nan[2] = {1, NAN}, infinite[2] = {1, INFINITY},
                        none[2] = {-INFINITY, -INFINITY};
     wg_generator generator = {0};
-    ck_assert_int_eq(wg_sample_token(&(wg_sampling){0}, 2, with_nan, 0, NULL, &generator), -1);
+    ck_assert_int_eq(wg__sample_token(&(wg_sampling){0}, 2, with_nan, 0, NULL, &generator), -1);
     assert_error(WG_ERROR_ARGUMENT, "token 1 is nan");
-    ck_assert_int_eq(wg_sample_token(&(wg_sampling){0}, 2, infinite, 0, NULL, &generator), -1);
+    ck_assert_int_eq(wg__sample_token(&(wg_sampling){0}, 2, infinite, 0, NULL, &generator), -1);
     assert_error(WG_ERROR_ARGUMENT, "token 1 is inf");
-    ck_assert_int_eq(wg_sample_token(&(wg_sampling){0}, 2, none, 0, NULL, &generator), -1);
+    ck_assert_int_eq(wg__sample_token(&(wg_sampling){0}, 2, none, 0, NULL, &generator), -1);
     assert_error(WG_ERROR_ARGUMENT, "-inf");
 }
 END_TEST
@@ -183,7 +184,7 @@ START_TEST(options_out_of_range_are_refused) {
         {{.repetition_penalty = -1}, "repetition_penalty"},
     };
     for (size_t i = 0; i < WG_COUNT(bad); i++) {
-        ck_assert_int_eq(wg_sampling_validate(&bad[i].sampling), -1);
+        ck_assert_int_eq(wg__sampling_validate(&bad[i].sampling), -1);
         assert_error(WG_ERROR_ARGUMENT, bad[i].name);
     }
 }

@@ -12,6 +12,8 @@
 #include "tensor/ops.h"
 #include "tensor/profile.h"
 #include "tests/support/testing.h"
+#include "base/internal.h"
+#include "tensor/internal.h"
 
 static const char *model_name(int index) {
     return wg_model_type_at(index) ? wg_model_type_at(index)->name : NULL;
@@ -87,7 +89,7 @@ START_TEST(the_bytes_of_a_model_are_known_before_it_is_made) {
 END_TEST
 
 START_TEST(the_system_says_how_much_memory_there_is) {
-    const int64_t there = wg_memory_available();
+    const int64_t there = wg__memory_available();
     ck_assert_int_gt(there, 1 << 20);
     ck_assert_int_lt(there, (int64_t)1 << 50);
 }
@@ -96,11 +98,11 @@ END_TEST
 START_TEST(a_limit_of_addresses_counts_all_that_is_mapped) {
     const int64_t more = 256 << 20;
     struct rlimit before;
-    wg_alloc_trim();
+    wg__alloc_trim();
     ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
     const struct rlimit limit = {(rlim_t)(wg__mapped_bytes() + more), before.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
-    const int64_t there = wg_memory_available();
+    const int64_t there = wg__memory_available();
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
     ck_assert_int_le(there, more + wg_alloc_get_stats().cached_bytes);
     ck_assert_int_ge(there, more / 2);
@@ -113,7 +115,7 @@ enum { LENGTH = 8, VOCABULARY = 300 };
 
 static double counted_flops(const wg_model *model) {
     wg_tensor *ids = wg_ones(WG_I64, WG_DIMS(1, LENGTH));
-    const double before = wg_product_flops();
+    const double before = wg__counted_product_flops();
     wg_model_inputs inputs = {.ids = ids};
     if (model->type->shape == WG_ENCODER_DECODER)
         inputs.memory = wg_model_encode(model, ids, NULL);
@@ -124,7 +126,7 @@ static double counted_flops(const wg_model *model) {
     assert_no_error();
     wg_model_logits(model, wg_model_forward(model, &inputs), NULL);
     assert_no_error();
-    return wg_product_flops() - before;
+    return wg__counted_product_flops() - before;
 }
 
 /* BERT's pooler and its head for sentences count, and do not run here: C (C + 2) multiply-adds for
@@ -161,13 +163,13 @@ START_TEST(costs_of_a_configuration_are_those_of_its_model) {
     ck_assert_int_eq(wg_model_new(wg_model_type_find("bert"), "bert-tiny", 1, &model), 0);
     char *json = wg_model_config_json(&model);
     wg_model_costs costs = {0}, of_model = wg_model_costs_of(&model);
-    ck_assert_int_eq(wg_model_costs_of_config(json, &costs), 0);
+    ck_assert_int_eq(wg__model_costs_of_config(json, &costs), 0);
     ck_assert_int_eq(costs.weight_bytes, of_model.weight_bytes);
     ck_assert(costs.token_flops == of_model.token_flops);
     ck_assert(costs.type == model.type);
     wg_text_free(json);
     wg_model_free(&model);
-    ck_assert_int_eq(wg_model_costs_of_config("{\"model_type\": \"none\"}", &costs), -1);
+    ck_assert_int_eq(wg__model_costs_of_config("{\"model_type\": \"none\"}", &costs), -1);
     assert_error(WG_ERROR_STATE, "none");
 }
 END_TEST

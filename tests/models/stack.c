@@ -18,6 +18,8 @@
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
 #include "nn/internal.h"
+#include "models/internal.h"
+#include "tensor/internal.h"
 
 enum { B = 4, T = 24, VOCAB = 48, WIDTH = 32, SEED = 3 };
 static int layers = 4;
@@ -50,7 +52,7 @@ static void *gpt_new(void) {
     config.n_layer = layers;
     config.embd_pdrop = config.attn_pdrop = config.resid_pdrop = DROPOUT;
     config.bos_token_id = config.eos_token_id = -1;
-    return wg_gpt_new(&config, SEED);
+    return wg__gpt_new(&config, SEED);
 }
 
 static wg_tensor *gpt_loss(void *model) {
@@ -67,7 +69,7 @@ static void *llama_new(void) {
     config.num_attention_heads = 4;
     config.num_key_value_heads = 2;
     config.max_position_embeddings = T;
-    return wg_llama_new(&config, SEED);
+    return wg__llama_new(&config, SEED);
 }
 
 static wg_tensor *llama_loss(void *model) {
@@ -84,7 +86,7 @@ static void *bert_new(void) {
     config.num_attention_heads = 4;
     config.max_position_embeddings = T;
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = DROPOUT;
-    return wg_bert_for_pretraining_new(&config, SEED);
+    return wg__bert_for_pretraining_new(&config, SEED);
 }
 
 static wg_tensor *bert_loss(void *model) {
@@ -112,7 +114,7 @@ static void *modernbert_new(void) {
     config.num_attention_heads = 4;
     config.local_attention = T / 2;
     config.embedding_dropout = config.attention_dropout = config.mlp_dropout = DROPOUT;
-    return wg_modernbert_for_masked_lm_new(&config, SEED);
+    return wg__modernbert_for_masked_lm_new(&config, SEED);
 }
 
 static wg_tensor *modernbert_loss(void *model) {
@@ -131,7 +133,7 @@ static void *glm_new(void) {
     config.max_sequence_length = T;
     config.embedding_dropout_prob = config.attention_dropout_prob = DROPOUT;
     config.output_dropout_prob = DROPOUT;
-    return wg_glm_new(&config, SEED);
+    return wg__glm_new(&config, SEED);
 }
 
 static wg_tensor *glm_loss(void *model) {
@@ -149,7 +151,7 @@ static void *transformer_new(void) {
     config.encoder_ffn_dim = config.decoder_ffn_dim = 4 * WIDTH;
     config.max_position_embeddings = T;
     config.dropout = config.attention_dropout = config.activation_dropout = DROPOUT;
-    return wg_transformer_new(&config, SEED);
+    return wg__transformer_new(&config, SEED);
 }
 
 static wg_tensor *transformer_loss(void *model) {
@@ -170,7 +172,7 @@ static void *t5_new(void) {
     config.d_ff = 3 * WIDTH;
     config.num_layers = config.num_decoder_layers = layers;
     config.dropout_rate = DROPOUT;
-    return wg_t5_new(&config, SEED);
+    return wg__t5_new(&config, SEED);
 }
 
 static wg_tensor *t5_loss(void *model) {
@@ -368,12 +370,12 @@ START_TEST(output_positions_make_the_last_layer_cheaper) {
     static const int pruned[] = {2, 3, 4};
     for (size_t i = 0; i < WG_COUNT(pruned); i++) {
         wg_module *model = models[pruned[i]].make();
-        double flops = wg_product_flops();
+        double flops = wg__counted_product_flops();
         hidden_of(pruned[i], model, NULL);
-        const double whole = wg_product_flops() - flops;
-        flops = wg_product_flops();
+        const double whole = wg__counted_product_flops() - flops;
+        flops = wg__counted_product_flops();
         hidden_of(pruned[i], model, some_positions());
-        const double at_positions = wg_product_flops() - flops;
+        const double at_positions = wg__counted_product_flops() - flops;
         const double saved = whole - at_positions, layer = whole / layers;
         ck_assert_msg(saved > 0.7 * layer, "%s: %g of a layer's %g", model_name(pruned[i]), saved,
                       layer);

@@ -7,6 +7,7 @@
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 /* The sizes of the fixture. */
 enum { B = 3, TS = 13, TT = 9, LAYERS = 2 };
@@ -35,7 +36,7 @@ static wg_model t5_new(int version) {
     config.relative_attention_num_buckets = 8;
     config.relative_attention_max_distance = 10;
     config.dropout_rate = 0;
-    return (wg_model){.type = &wg_t5_type, .module = &wg_t5_new(&config, 1)->module};
+    return (wg_model){.type = &wg_t5_type, .module = &wg__t5_new(&config, 1)->module};
 }
 
 static wg_model load_model(int version, wg_dtype dtype) {
@@ -153,11 +154,11 @@ START_TEST(what_cannot_be_is_refused_by_name) {
     wg_t5_config config;
     wg_model_preset_config(&wg_t5_type, "t5-small", &config);
     config.d_kv = 0;
-    ck_assert_ptr_null(wg_t5_new(&config, 1));
+    ck_assert_ptr_null(wg__t5_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "d_kv is 0; it must be from 1 to 2147483647");
     config.d_kv = 64;
     config.relative_attention_num_buckets = 6;
-    ck_assert_ptr_null(wg_t5_new(&config, 1));
+    ck_assert_ptr_null(wg__t5_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "6 buckets up to distance 128; wanted a multiple of 4");
     wg_model model = t5_new(_i);
     ck_assert_ptr_null(wg_model_encode(&model, wg_zeros(WG_I64, WG_DIMS(3)), NULL));

@@ -11,6 +11,8 @@
 #include "tensor/ops.h"
 #include "nn/positions.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
+#include "nn/internal.h"
 
 /* The sizes of the fixture. */
 enum { B = 3, S = 9, T = 7, SOURCES = 40, TARGETS = 48, POSITIONS = 16, LAYERS = 2 };
@@ -41,7 +43,7 @@ static wg_transformer_config config_of(int form) {
 
 static wg_transformer *make(int form) {
     const wg_transformer_config config = config_of(form);
-    return wg_transformer_new(&config, 1);
+    return wg__transformer_new(&config, 1);
 }
 
 static wg_tensor *load(int form, const char *name) {
@@ -422,7 +424,7 @@ START_TEST(a_translation_that_finds_no_memory_leaves_nothing_behind) {
     for (int64_t n = 0; !done; n += 7) {
         wg__alloc_fail_after(n);
         wg_beam_result results[2] = {0};
-        wg_transformer *model = wg_transformer_new(&config, 1);
+        wg_transformer *model = wg__transformer_new(&config, 1);
         done = model && wg__translate_batch(
                             &(wg_model){.type = &wg_transformer_type, .module = &model->module},
                             source, keep, &options, results) == 0;
@@ -458,12 +460,12 @@ static void copy_shared(wg_transformer *from, wg_transformer *to) {
 
 START_TEST(learned_positions_with_the_values_of_sinusoids_give_the_same) {
     wg_transformer_config config = config_of(_i);
-    wg_transformer *fixed = wg_transformer_new(&config, 1);
+    wg_transformer *fixed = wg__transformer_new(&config, 1);
     config.static_position_embeddings = false;
-    wg_transformer *learned = wg_transformer_new(&config, 2);
+    wg_transformer *learned = wg__transformer_new(&config, 2);
     assert_no_error();
     copy_shared(fixed, learned);
-    wg_tensor *sinusoids = wg_sinusoidal_table(WG_F32, config.d_model, 0, POSITIONS, NULL);
+    wg_tensor *sinusoids = wg__sinusoidal_table(WG_F32, config.d_model, 0, POSITIONS, NULL);
     static const char *const tables[] = {"encoder.embed_positions.weight",
                                          "decoder.embed_positions.weight"};
     wg_tensor *weights[2];

@@ -1,6 +1,7 @@
 /* The configurations of the Transformer: published files, presets, what is refused. */
 #include "models/transformer.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 /* The published configuration of Marian's models for pairs of languages. */
 static const char published[] =
@@ -63,15 +64,15 @@ START_TEST(a_configuration_that_cannot_be_is_refused_by_its_key) {
                                     "transformer-big");
     wg_model_preset_config(&wg_transformer_type, "transformer-tiny", &config);
     config.decoder_vocab_size = 100;
-    ck_assert_ptr_null(wg_transformer_new(&config, 1));
+    ck_assert_ptr_null(wg__transformer_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "decoder_vocab_size is 100; it must be vocab_size");
     config.share_encoder_decoder_embeddings = false;
     config.eos_token_id = 100;
-    ck_assert_ptr_null(wg_transformer_new(&config, 1));
+    ck_assert_ptr_null(wg__transformer_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "eos_token_id is 100; it must be a token of the target's");
     config.eos_token_id = 2;
     config.label_smoothing = 1;
-    ck_assert_ptr_null(wg_transformer_new(&config, 1));
+    ck_assert_ptr_null(wg__transformer_new(&config, 1));
     assert_error(WG_ERROR_ARGUMENT, "label_smoothing is 1; it must be at least 0 and below 1");
 }
 END_TEST
@@ -79,7 +80,7 @@ END_TEST
 START_TEST(the_preset_of_the_paper_has_its_number_of_parameters) {
     wg_transformer_config config;
     ck_assert_int_eq(wg_model_preset_config(&wg_transformer_type, "transformer-base", &config), 0);
-    wg_transformer *model = wg_transformer_new(&config, 1);
+    wg_transformer *model = wg__transformer_new(&config, 1);
     /* Embeddings; then weights, biases and norms of an encoder layer; then what a decoder layer has
      * beyond that. */
     const int64_t c = 512, attention = 4 * (c * c + c), norm = 2 * c;
@@ -97,7 +98,7 @@ START_TEST(every_preset_makes_a_valid_configuration) {
         ck_assert_int_eq(wg_model_preset_config(&wg_transformer_type,
                                                 wg_transformer_type.presets[i].name, &config),
                          0);
-        ck_assert_int_eq(wg_model_config_check(&wg_transformer_type, &config), 0);
+        ck_assert_int_eq(wg__model_config_check(&wg_transformer_type, &config), 0);
     }
 }
 END_TEST

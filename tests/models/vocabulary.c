@@ -6,6 +6,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "models/model.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 static const char old_text[] = "low low lower newest newest wide wide widest , . low newest";
 static const char new_text[] = "slowest slowest slowest widower widower newest , newest .";
@@ -26,8 +27,8 @@ static void begin(world *w, int number) {
     const wg_model_type *type = wg_model_type_at(number);
     const bool words = type->shape & (WG_ENCODER | WG_PREFIX_DECODER);
     *w = (world){0};
-    w->tokenizer = words ? wg_wordpiece_train(old_text, -1, NULL)
-                         : wg_bpe_train(old_text, -1, &(wg_bpe_training){.vocabulary_size = 262});
+    w->tokenizer = words ? wg__wordpiece_train(old_text, -1, NULL)
+                         : wg__bpe_train(old_text, -1, &(wg_bpe_training){.vocabulary_size = 262});
     const char *path = write_text("domain.txt", new_text);
     ck_assert_int_eq(wg_tokenizer_extend(w->tokenizer, 1, &path, 5, &w->extension), 0);
     ck_assert_int_ge(w->extension.count, 2);
@@ -98,7 +99,7 @@ END_TEST
 START_TEST(a_model_of_another_vocabulary_is_refused) {
     world w;
     begin(&w, _i);
-    wg_tokenizer *other = wg_wordpiece_train("ab ac ad", -1, NULL);
+    wg_tokenizer *other = wg__wordpiece_train("ab ac ad", -1, NULL);
     wg_vocabulary_extension x;
     const char *path = write_text("other.txt", "cab cab");
     ck_assert_int_eq(wg_tokenizer_extend(other, 1, &path, 5, &x), 0);

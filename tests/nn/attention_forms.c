@@ -6,6 +6,8 @@
 #include "tensor/ops.h"
 #include "tests/nn/layer_case.h"
 #include "tests/support/testing.h"
+#include "nn/internal.h"
+#include "tensor/internal.h"
 
 /* The sizes of tests/fixtures/layers.py. */
 enum { B = 2, T = 5, M = 4, C = 12, H = 3, MEMORY_WIDTH = 8, RANK = 5 };
@@ -61,7 +63,7 @@ static wg_tensor *mask_of(mask_given mask) {
     case PADDING_OF_MEMORY:
         return padding(keep_memory, M);
     case PREFIX:
-        return wg_prefix_mask(wg_from_array(WG_I64, WG_DIMS(B), prefix), 0, T);
+        return wg__prefix_mask(wg_from_array(WG_I64, WG_DIMS(B), prefix), 0, T);
     case ARBITRARY:
         return arbitrary_mask();
     }
@@ -77,10 +79,10 @@ static wg_tensor *some_positions(void) {
 /* Tables from position 3 on. */
 static void turn(const rotary_given *r, wg_dtype dtype, wg_attention_inputs *inputs) {
     enum { FIRST = 3, LATER = 7 };
-    wg_rotary_tables(r->width, FIRST, T, &r->options, &inputs->cos, &inputs->sin);
+    wg__rotary_tables(r->width, FIRST, T, &r->options, &inputs->cos, &inputs->sin);
     if (r->of_rows) {
         wg_tensor *cos, *sin;
-        wg_rotary_tables(r->width, LATER, T, &r->options, &cos, &sin);
+        wg__rotary_tables(r->width, LATER, T, &r->options, &cos, &sin);
         inputs->cos = wg_unsqueeze(wg_stack(2, (wg_tensor *[]){inputs->cos, cos}, 0), 1);
         inputs->sin = wg_unsqueeze(wg_stack(2, (wg_tensor *[]){inputs->sin, sin}, 0), 1);
     }
@@ -256,10 +258,10 @@ START_TEST(outputs_at_some_positions_take_fewer_products) {
     wg_multi_head_attention *layers[] = {attention_new(NULL), attention_new(&joint)};
     for (size_t i = 0; i < WG_COUNT(layers); i++) {
         wg_tensor *x = wg_ones(WG_F32, WG_DIMS(B, T, C));
-        const double before = wg_product_flops();
+        const double before = wg__counted_product_flops();
         attend(layers[i], &x, &(const given){.some = true});
         const double rows = 4 + 2 * B * T + 3, scores = 2 * 4 * T;
-        ck_assert_double_eq(wg_product_flops() - before, 2 * (rows * C * C + scores * C));
+        ck_assert_double_eq(wg__counted_product_flops() - before, 2 * (rows * C * C + scores * C));
         wg_module_free(&layers[i]->module);
     }
 }

@@ -45,16 +45,16 @@ START_TEST(all_see_the_prefix_and_each_what_is_before_it) {
          {1, 1, 1, 1, 1}}, /* 2 positions came before: the prefix has ended */
         {{1, 1, 1, 0, 0}, {1, 1, 1, 1, 0}, {1, 1, 1, 1, 1}}};
     wg_tensor *prefix = wg_from_array(WG_I64, WG_DIMS(2), lengths);
-    assert_close(wg_prefix_mask(prefix, 2, 3), wg_from_array(WG_BOOL, WG_DIMS(2, 1, 3, 5), wanted),
+    assert_close(wg__prefix_mask(prefix, 2, 3), wg_from_array(WG_BOOL, WG_DIMS(2, 1, 3, 5), wanted),
                  0, 0);
     static const bool at_once[2][4][4] = {{{1, 0, 0, 0}, {1, 1, 0, 0}, {1, 1, 1, 0}, {1, 1, 1, 1}},
                                           {{1, 1, 1, 0}, {1, 1, 1, 0}, {1, 1, 1, 0}, {1, 1, 1, 1}}};
-    assert_close(wg_prefix_mask(wg_cast(prefix, WG_I32), 0, 4),
+    assert_close(wg__prefix_mask(wg_cast(prefix, WG_I32), 0, 4),
                  wg_from_array(WG_BOOL, WG_DIMS(2, 1, 4, 4), at_once), 0, 0);
-    ck_assert_ptr_null(wg_prefix_mask(NULL, 0, 4));
-    ck_assert_ptr_null(wg_prefix_mask(wg_unsqueeze(prefix, 0), 0, 4));
+    ck_assert_ptr_null(wg__prefix_mask(NULL, 0, 4));
+    ck_assert_ptr_null(wg__prefix_mask(wg_unsqueeze(prefix, 0), 0, 4));
     assert_error(WG_ERROR_SHAPE, "prefix has rank 2; wanted (B)");
-    ck_assert_ptr_null(wg_prefix_mask(wg_cast(prefix, WG_F32), 0, 4));
+    ck_assert_ptr_null(wg__prefix_mask(wg_cast(prefix, WG_F32), 0, 4));
     assert_error(WG_ERROR_DTYPE, "f32; wanted i64 or i32");
 }
 END_TEST
@@ -75,7 +75,7 @@ static wg_tensor *in_parts(wg_multi_head_attention *layer, wg_tensor *x, wg_tens
     for (int64_t begin = 0; begin < wg_tensor_size(x, 1); begin += parts[count++]) {
         wg_attention_inputs inputs = {.memory = memory, .cache = cache};
         if (!memory)
-            wg_rotary_tables(D, begin, parts[count], NULL, &inputs.cos, &inputs.sin);
+            wg__rotary_tables(D, begin, parts[count], NULL, &inputs.cos, &inputs.sin);
         wg_tensor *part = wg_slice(x, 1, begin, begin + parts[count], 1);
         outputs[count] = wg_multi_head_attention_forward(layer, part, &inputs);
     }
@@ -88,7 +88,7 @@ START_TEST(a_cache_gives_in_parts_what_attention_gives_at_once) {
     wg_set_grad_enabled(false);
     wg_tensor *x = normal(2, WG_DIMS(B, T, C));
     wg_attention_inputs all = {0};
-    wg_rotary_tables(D, 0, T, NULL, &all.cos, &all.sin);
+    wg__rotary_tables(D, 0, T, NULL, &all.cos, &all.sin);
     wg_tensor *expected = wg_multi_head_attention_forward(layer, x, &all);
     for (size_t i = 0; i < WG_COUNT(parts); i++) {
         wg_kv_cache cache;
@@ -159,8 +159,8 @@ END_TEST
 START_TEST(rotary_tables_stretch_as_published) {
     wg_tensor *cosines, *sines, *plain, *unused;
     const wg_rotary_options linear = {.factor = 4};
-    wg_rotary_tables(8, 0, 9, NULL, &plain, &unused);
-    wg_rotary_tables(8, 0, 33, &linear, &cosines, &sines);
+    wg__rotary_tables(8, 0, 9, NULL, &plain, &unused);
+    wg__rotary_tables(8, 0, 33, &linear, &cosines, &sines);
     assert_close(wg_slice(cosines, 0, 0, WG_END, 4), plain, 1e-6, 1e-6);
     /* LLaMA 3.1: the wavelengths are 2 pi 500000^(i / 64); those beyond 8192 become 8 times as
      * long. */
@@ -169,7 +169,7 @@ START_TEST(rotary_tables_stretch_as_published) {
                                      .low_frequency_factor = 1,
                                      .high_frequency_factor = 4,
                                      .original_positions = 8192};
-    wg_rotary_tables(128, 0, 2, &llama, &cosines, &sines);
+    wg__rotary_tables(128, 0, 2, &llama, &cosines, &sines);
     ck_assert_double_eq_tol(wg_at(sines, (int64_t[]){1, 0}), 0.8414709848, 1e-7);
     ck_assert_double_eq_tol(wg_at(sines, (int64_t[]){1, 63}), 3.06898e-7, 1e-11);
 }
@@ -180,22 +180,22 @@ START_TEST(tables_of_more_positions_than_fit_are_refused) {
     wg_tensor *cosines, *sines;
     static const int64_t counts[] = {1LL << 62, 1LL << 61, INT64_MAX};
     for (size_t i = 0; i < WG_COUNT(counts); i++) {
-        ck_assert_int_eq(wg_rotary_tables(16, 0, counts[i], NULL, &cosines, &sines), -1);
+        ck_assert_int_eq(wg__rotary_tables(16, 0, counts[i], NULL, &cosines, &sines), -1);
         assert_error(WG_ERROR_SHAPE, "2^62");
         ck_assert_ptr_null(cosines);
-        ck_assert_ptr_null(wg_sinusoidal_table(WG_F32, 16, 0, counts[i], NULL));
+        ck_assert_ptr_null(wg__sinusoidal_table(WG_F32, 16, 0, counts[i], NULL));
         assert_error(WG_ERROR_SHAPE, "2^62");
     }
-    ck_assert_int_eq(wg_rotary_tables(16, INT64_MAX, 2, NULL, &cosines, &sines), -1);
+    ck_assert_int_eq(wg__rotary_tables(16, INT64_MAX, 2, NULL, &cosines, &sines), -1);
     assert_error(WG_ERROR_ARGUMENT, "2 positions from");
-    ck_assert_int_eq(wg_rotary_tables(16, 0, 1LL << 50, NULL, &cosines, &sines), -1);
+    ck_assert_int_eq(wg__rotary_tables(16, 0, 1LL << 50, NULL, &cosines, &sines), -1);
     assert_error(WG_ERROR_MEMORY, "positions wants");
 }
 END_TEST
 
 START_TEST(what_cannot_be_is_refused_by_name) {
     wg_tensor *cosines, *sines;
-    ck_assert_int_eq(wg_rotary_tables(7, 0, 4, NULL, &cosines, &sines), -1);
+    ck_assert_int_eq(wg__rotary_tables(7, 0, 4, NULL, &cosines, &sines), -1);
     assert_error(WG_ERROR_ARGUMENT, "width 7; wanted an even one");
     const wg_multi_head_attention_options shared = {.key_value_heads = 2};
     ck_assert_ptr_null(wg_multi_head_attention_new(NULL, "", C, H, &shared));

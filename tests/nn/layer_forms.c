@@ -8,6 +8,7 @@
 #include "tensor/ops.h"
 #include "tests/nn/layer_case.h"
 #include "tests/support/testing.h"
+#include "nn/internal.h"
 
 /* The sizes of tests/fixtures/layers.py. */
 enum { B = 2, T = 5, C = 12, H = 3, OUT = 7, VOCABULARY = 9, INNER = 20, FIRST = 2 };
@@ -71,19 +72,20 @@ static wg_tensor *tied_logits(void *layer, wg_tensor *const *inputs, const void 
 /* ---- Positions ---- */
 
 static void *block_position_new(const void *options) {
-    return wg_block_position_new(NULL, "", VOCABULARY, C, options);
+    return wg__block_position_new(NULL, "", VOCABULARY, C, options);
 }
 
 static wg_tensor *add_block_positions(void *layer, wg_tensor *const *inputs, const void *given) {
     (void)given;
     static const int64_t places[B * T] = {0, 1, 2, 1, 1, 0, 1, 2, 3, 3};
     static const int64_t blocks[B * T] = {0, 0, 0, 1, 2, 0, 0, 0, 0, 1};
-    return wg_block_position_forward(layer, inputs[0], wg_from_array(WG_I64, WG_DIMS(B, T), places),
-                                     wg_from_array(WG_I64, WG_DIMS(B, T), blocks));
+    return wg__block_position_forward(layer, inputs[0],
+                                      wg_from_array(WG_I64, WG_DIMS(B, T), places),
+                                      wg_from_array(WG_I64, WG_DIMS(B, T), blocks));
 }
 
 static void *relative_position_new(const void *options) {
-    return wg_relative_position_new(NULL, "", H, options);
+    return wg__relative_position_new(NULL, "", H, options);
 }
 
 typedef struct places {
@@ -95,7 +97,7 @@ static const places few = {FIRST, 6, 14}, far = {150, 1, 301}; /* distances from
 static wg_tensor *relative_bias(void *layer, wg_tensor *const *inputs, const void *given) {
     (void)inputs;
     const places *at = given;
-    return wg_relative_position_forward(layer, at->first, at->queries, at->keys);
+    return wg__relative_position_forward(layer, at->first, at->queries, at->keys);
 }
 
 /* A module without parameters. */
@@ -107,7 +109,7 @@ static void *nothing_new(const void *options) {
 static wg_tensor *add_sinusoids(void *layer, wg_tensor *const *inputs, const void *given) {
     (void)layer, (void)given;
     const wg_dtype dtype = wg_tensor_dtype(inputs[0]);
-    return wg_add(inputs[0], wg_sinusoidal_table(dtype, C, FIRST, T, NULL));
+    return wg_add(inputs[0], wg__sinusoidal_table(dtype, C, FIRST, T, NULL));
 }
 
 /* ---- Norms ---- */

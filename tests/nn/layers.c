@@ -217,7 +217,7 @@ END_TEST
 static int64_t row_of(int64_t previous, int64_t id) {
     wg_tensor *ids = wg_from_array(WG_I64, WG_DIMS(1, 1), (int64_t[]){id});
     wg_tensor *before = wg_from_array(WG_I64, WG_DIMS(1), (int64_t[]){previous});
-    return (int64_t)wg_item(wg_bigram_rows(ids, before, NULL, 1 << 20));
+    return (int64_t)wg_item(wg__bigram_rows(ids, before, NULL, 1 << 20));
 }
 
 /* Rows of splitmix64 as Java's SplittableRandom and NumPy's tests have it: its first number from
@@ -235,26 +235,26 @@ START_TEST(a_bigram_reaches_over_calls_and_not_over_padding) {
                                     (bool[]){true, true, true, true, false, false, true, true});
     const int64_t wanted[] = {row_of(6, 7),  row_of(7, 8),  row_of(8, 9),
                               row_of(-1, 7), row_of(-1, 8), row_of(8, 9)};
-    assert_close(wg_bigram_rows(ids, previous, keep, 1 << 20),
+    assert_close(wg__bigram_rows(ids, previous, keep, 1 << 20),
                  wg_from_array(WG_I64, WG_DIMS(2, 3), wanted), 0, 0);
     const int64_t alone[] = {row_of(-1, 7), row_of(7, 8), row_of(8, 9),
                              row_of(-1, 7), row_of(7, 8), row_of(8, 9)};
-    assert_close(wg_bigram_rows(wg_cast(ids, WG_I32), NULL, NULL, 1 << 20),
+    assert_close(wg__bigram_rows(wg_cast(ids, WG_I32), NULL, NULL, 1 << 20),
                  wg_from_array(WG_I64, WG_DIMS(2, 3), alone), 0, 0);
 }
 END_TEST
 
 START_TEST(bigrams_of_other_shapes_are_refused) {
     wg_tensor *ids = wg_zeros(WG_I64, WG_DIMS(2, 3));
-    ck_assert_ptr_null(wg_bigram_rows(wg_zeros(WG_I64, WG_DIMS(3)), NULL, NULL, 9));
+    ck_assert_ptr_null(wg__bigram_rows(wg_zeros(WG_I64, WG_DIMS(3)), NULL, NULL, 9));
     assert_error(WG_ERROR_SHAPE, "wanted (B, T)");
-    ck_assert_ptr_null(wg_bigram_rows(ids, wg_zeros(WG_I64, WG_DIMS(3)), NULL, 9));
+    ck_assert_ptr_null(wg__bigram_rows(ids, wg_zeros(WG_I64, WG_DIMS(3)), NULL, 9));
     assert_error(WG_ERROR_SHAPE, "wanted (2), one a sequence");
-    ck_assert_ptr_null(wg_bigram_rows(ids, NULL, wg_ones(WG_BOOL, WG_DIMS(2, 2)), 9));
+    ck_assert_ptr_null(wg__bigram_rows(ids, NULL, wg_ones(WG_BOOL, WG_DIMS(2, 2)), 9));
     assert_error(WG_ERROR_SHAPE, "wanted (2, 3) or with more columns");
-    ck_assert_ptr_null(wg_bigram_rows(ids, NULL, wg_ones(WG_I64, WG_DIMS(2, 3)), 9));
+    ck_assert_ptr_null(wg__bigram_rows(ids, NULL, wg_ones(WG_I64, WG_DIMS(2, 3)), 9));
     assert_error(WG_ERROR_DTYPE, "keep is i64; wanted bool");
-    ck_assert_ptr_null(wg_bigram_rows(ids, NULL, NULL, 0));
+    ck_assert_ptr_null(wg__bigram_rows(ids, NULL, NULL, 0));
     assert_error(WG_ERROR_ARGUMENT, "rows is 0");
 }
 END_TEST

@@ -224,7 +224,7 @@ START_TEST(a_target_that_is_not_there_is_named_with_those_that_are) {
     ck_assert_int_eq(attach(n, 2, targets), -1);
     assert_error(WG_ERROR_NOT_FOUND,
                  "no linear layer is \"query\"; their names end in up, down, head");
-    ck_assert_int_eq(wg_lora_count(&n->module), 0);
+    ck_assert_int_eq(wg__lora_count(&n->module), 0);
     ck_assert_int_eq(wg_module_parameter_count(&n->module), 2 * 12 * 20 + 20 + 12 + 7 * 12 + 7);
     ck_assert(wg_requires_grad(n->block->up->weight));
     wg_module_free(&n->module);
@@ -249,7 +249,7 @@ START_TEST(options_out_of_range_and_second_adapters_are_refused) {
     ck_assert_int_eq(attach(n, 1, all_linear), 2);
     ck_assert_int_eq(attach(n, 1, all_linear), -1);
     assert_error(WG_ERROR_ARGUMENT, "has adapters already");
-    ck_assert_int_eq(wg_lora_count(&n->module), 2);
+    ck_assert_int_eq(wg__lora_count(&n->module), 2);
     ck_assert_int_eq(wg_module_quantize(&n->module, WG_QUANTIZATION_BF16), 0);
     ck_assert_int_eq(wg_lora_merge(&n->module), -1);
     assert_error(WG_ERROR_STATE, "quantized");
@@ -266,7 +266,7 @@ START_TEST(a_failing_allocation_leaves_no_adapter) {
         wg__alloc_fail_after(-1);
         if (!done) {
             assert_error(WG_ERROR_MEMORY, "");
-            ck_assert_int_eq(wg_lora_count(&made->module), 0);
+            ck_assert_int_eq(wg__lora_count(&made->module), 0);
             ck_assert(wg_requires_grad(made->block->up->weight));
         }
         wg_module_free(&made->module);

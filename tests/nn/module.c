@@ -10,6 +10,7 @@
 #include "optim/optimizer.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
 
 /* A small model with BERT's paths; the decoder is tied to the embedding. */
 typedef struct toy {
@@ -311,7 +312,7 @@ START_TEST(a_model_of_seventy_billion_weights_is_made_without_memory) {
     const int64_t before = wg_alloc_get_stats().live_bytes;
     const bool was = wg_set_meta_init(true);
     ck_assert(!was);
-    wg_llama *model = wg_llama_new(&config, 1);
+    wg_llama *model = wg__llama_new(&config, 1);
     ck_assert(wg_set_meta_init(was));
     assert_no_error();
     ck_assert_int_lt(wg_alloc_get_stats().live_bytes - before, 4 << 20);

@@ -10,6 +10,8 @@
 #include "objectives/objective.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
+#include "train/internal.h"
 
 enum { STEPS = 2, TOKENS = 40, SEQUENCE = 24, COLUMNS = 24 };
 
@@ -24,7 +26,7 @@ static wg_tokenizer *make_tokenizer(void) {
         snprintf(words[i], sizeof words[i], "w%d", i);
         tokens[i] = i < (int)WG_COUNT(specials) ? specials[i] : words[i];
     }
-    return wg_wordpiece_new(TOKENS, tokens, NULL);
+    return wg__wordpiece_new(TOKENS, tokens, NULL);
 }
 
 /* Appends `count` words. */
@@ -385,10 +387,10 @@ START_TEST(an_evaluation_does_not_depend_on_its_batches) {
     outcome whole = run(c, whole_of(c), false), parts = run(c, parts_of(c), false);
     for (int i = 0; i < whole.evaluation.count; i++) {
         const wg_metric *metric = &whole.evaluation.metrics[i];
-        ck_assert_msg(
-            fabs(wg_metric_value(metric) - wg_metrics_get(&parts.evaluation, metric->name)) <= 2e-5,
-            "%s: %.7g and %.7g", metric->name, wg_metric_value(metric),
-            wg_metrics_get(&parts.evaluation, metric->name));
+        ck_assert_msg(fabs(wg__metric_value(metric) -
+                           wg_metrics_get(&parts.evaluation, metric->name)) <= 2e-5,
+                      "%s: %.7g and %.7g", metric->name, wg__metric_value(metric),
+                      wg_metrics_get(&parts.evaluation, metric->name));
     }
     free(whole.weights);
     free(parts.weights);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "data/internal.h"
 
 /* ---- Texts of each form ---- */
 
@@ -170,7 +171,7 @@ START_TEST(a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs) {
     uint64_t hashes[BATCHES];
     wg_data_position places[BATCHES];
     for (int k = 0; k < BATCHES; k++) {
-        places[k] = wg_batches_position(batches);
+        places[k] = wg__batches_position(batches);
         hashes[k] = next_hash(b, batches);
         ck_assert(k == 0 || hashes[k] != hashes[k - 1]);
     }
@@ -178,7 +179,7 @@ START_TEST(a_resumed_run_sees_the_same_batches_over_the_ends_of_epochs) {
     wg_batches_free(batches);
     for (int k = 0; k < BATCHES; k += 7) {
         batches = b->begin(&t, 999); /* the position holds the seed */
-        ck_assert_int_eq(wg_batches_seek(batches, &places[k]), 0);
+        ck_assert_int_eq(wg__batches_seek(batches, &places[k]), 0);
         for (int j = k; j < BATCHES; j++)
             ck_assert_uint_eq(next_hash(b, batches), hashes[j]);
         wg_batches_free(batches);
@@ -201,13 +202,13 @@ START_TEST(batches_that_are_skipped_leave_the_others_as_they_are) {
             if (k % RANKS == r)
                 ck_assert_uint_eq(next_hash(b, ranks[r]), hash);
             else
-                ck_assert_int_eq(wg_batches_skip(ranks[r]), 0);
-            const wg_data_position at = wg_batches_position(ranks[r]),
-                                   wanted = wg_batches_position(all);
+                ck_assert_int_eq(wg__batches_skip(ranks[r]), 0);
+            const wg_data_position at = wg__batches_position(ranks[r]),
+                                   wanted = wg__batches_position(all);
             ck_assert_mem_eq(&at, &wanted, sizeof at);
         }
     }
-    ck_assert_int_ge(wg_batches_position(all).epoch, 2);
+    ck_assert_int_ge(wg__batches_position(all).epoch, 2);
     for (int r = 0; r < RANKS; r++)
         wg_batches_free(ranks[r]);
     wg_batches_free(all);
@@ -225,7 +226,7 @@ START_TEST(seeds_and_epochs_give_other_batches) {
         bool same;
     } cases[] = {{{0, 0, 0}, true}, {{0, 1, 0}, false}, {{1, 0, 0}, false}, {{0, 0, 0}, true}};
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        ck_assert_int_eq(wg_batches_seek(batches, &cases[i].place), 0);
+        ck_assert_int_eq(wg__batches_seek(batches, &cases[i].place), 0);
         ck_assert_int_eq(next_hash(b, batches) == first, cases[i].same);
     }
     wg_batches_free(batches);
@@ -237,11 +238,11 @@ START_TEST(a_position_outside_the_epoch_is_refused_and_changes_nothing) {
     const builder *b = &builders[_i];
     texts t = make_texts();
     wg_batches *batches = b->begin(&t, 5), *untouched = b->begin(&t, 5);
-    ck_assert_int_eq(wg_batches_seek(batches, &(wg_data_position){0, 3, 100000}), -1);
+    ck_assert_int_eq(wg__batches_seek(batches, &(wg_data_position){0, 3, 100000}), -1);
     assert_error(WG_ERROR_ARGUMENT, b->beyond);
-    ck_assert_int_eq(wg_batches_seek(batches, &(wg_data_position){0, 0, -1}), -1);
+    ck_assert_int_eq(wg__batches_seek(batches, &(wg_data_position){0, 0, -1}), -1);
     assert_error(WG_ERROR_ARGUMENT, "-1");
-    ck_assert_int_eq(wg_batches_seek(batches, &(wg_data_position){0, -1, 0}), -1);
+    ck_assert_int_eq(wg__batches_seek(batches, &(wg_data_position){0, -1, 0}), -1);
     assert_error(WG_ERROR_ARGUMENT, "-1");
     for (int k = 0; k < 10; k++)
         ck_assert_uint_eq(next_hash(b, batches), next_hash(b, untouched));
@@ -269,7 +270,7 @@ START_TEST(a_batch_that_finds_no_memory_can_be_asked_for_again) {
         wg__alloc_fail_after(n);
         wg_batches *batches = b->begin(&t, 3);
         const wg_data_position start =
-            batches ? wg_batches_position(batches) : (wg_data_position){0};
+            batches ? wg__batches_position(batches) : (wg_data_position){0};
         done = batches && b->next(batches, tensors) == 0;
         wg__alloc_fail_after(-1);
         wg_scope_end(&scope, NULL);
@@ -278,7 +279,7 @@ START_TEST(a_batch_that_finds_no_memory_can_be_asked_for_again) {
             failures++;
         }
         if (batches && !done) {
-            const wg_data_position now = wg_batches_position(batches);
+            const wg_data_position now = wg__batches_position(batches);
             ck_assert_mem_eq(&now, &start, sizeof now);
             ck_assert_uint_eq(next_hash(b, batches), wanted);
         }

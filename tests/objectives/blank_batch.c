@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "data/internal.h"
 
 /* ---- A corpus in which each token tells its place ---- */
 
@@ -207,7 +208,7 @@ END_TEST
 
 START_TEST(tokens_that_a_vocabulary_lacks_are_numbered_after_it) {
     const char *const some[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[gMASK]", "a"};
-    wg_tokenizer *tokenizer = wg_wordpiece_new(7, some, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(7, some, NULL);
     wg_blank_tokens t;
     ck_assert_int_eq(wg__blank_tokens_of(tokenizer, &t), 0);
     ck_assert_int_eq(t.beginning, CLS);
@@ -232,11 +233,11 @@ START_TEST(every_token_of_an_epoch_is_in_part_a_or_in_part_b_once) {
         &(wg__blank_batch_options){
             .batch = 1, .sequence = 25, .sentence_share = 0.3, .document_share = 0.3});
     int *seen = calloc((size_t)w.words, sizeof *seen);
-    int64_t examples = wg_batches_examples(batches), masks[3] = {0};
+    int64_t examples = wg__batches_examples(batches), masks[3] = {0};
     for (int64_t k = 0; k < examples; k++) {
         wg_scope step;
         wg_scope_begin(&step);
-        ck_assert_int_eq(wg_batches_position(batches).epoch, 0);
+        ck_assert_int_eq(wg__batches_position(batches).epoch, 0);
         wg__blank_batch batch = next_batch(batches);
         view v = view_of(&batch);
         sequence s = sequence_of(&v, 0, &w.tokens);
@@ -252,8 +253,8 @@ START_TEST(every_token_of_an_epoch_is_in_part_a_or_in_part_b_once) {
     for (int64_t i = 0; i < w.words; i++)
         ck_assert_int_eq(seen[i], 1);
     ck_assert(masks[0] > 0 && masks[1] > 0 && masks[2] > 0);
-    ck_assert_int_eq(wg_batches_position(batches).epoch, 1);
-    ck_assert_int_eq(wg_batches_position(batches).next, 0);
+    ck_assert_int_eq(wg__batches_position(batches).epoch, 1);
+    ck_assert_int_eq(wg__batches_position(batches).next, 0);
     free(seen);
     wg_batches_free(batches);
     free_world(w);
@@ -386,8 +387,8 @@ START_TEST(whole_sentences_are_masked_until_it_is_fifteen_percent) {
         ck_assert_int_eq(s.mask, w.tokens.sentence_mask);
         for (int64_t i = 0; i < s.lengths; i++) {
             int64_t sentence = 0;
-            while (wg_dataset_sentence_start(w.corpus, sentence) != s.firsts[i] - SPECIALS)
-                ck_assert_int_lt(sentence++, wg_dataset_sentences(w.corpus));
+            while (wg__dataset_sentence_start(w.corpus, sentence) != s.firsts[i] - SPECIALS)
+                ck_assert_int_lt(sentence++, wg__dataset_sentences(w.corpus));
             ck_assert_int_eq(s.spans[i], 1 + sentence % 7);
         }
         ck_assert_double_ge((double)s.masked, 0.15 * (double)s.count);
@@ -416,7 +417,7 @@ START_TEST(the_last_half_or_more_of_a_document_is_one_span_whose_end_is_told_at_
     wg_batches *batches = wg__blank_batches_new(
         w.corpus, w.tokenizer,
         &(wg__blank_batch_options){.batch = 300, .sequence = 41, .document_share = 1});
-    ck_assert_int_eq(wg_batches_examples(batches), 30);
+    ck_assert_int_eq(wg__batches_examples(batches), 30);
     wg__blank_batch batch = next_batch(batches);
     view v = view_of(&batch);
     int64_t untold = 0, least = 40, most = 0;

@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 /* ---- A model of some words ---- */
 
@@ -27,7 +29,7 @@ static world world_of(uint64_t seed) {
     static const char *const vocabulary[SPECIALS + WORDS] = {
         "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sun", "moon", "sea", "sky",
         "a",     "the",   "is",    "red",   "blue",   "##s", ".",    "and"};
-    world w = {.tokenizer = wg_wordpiece_new(SPECIALS + WORDS, vocabulary, NULL)};
+    world w = {.tokenizer = wg__wordpiece_new(SPECIALS + WORDS, vocabulary, NULL)};
     ck_assert_int_eq(wg__blank_tokens_of(w.tokenizer, &w.tokens), 0);
     wg_glm_config config;
     wg_model_preset_config(&wg_glm_type, "glm-tiny", &config);
@@ -36,7 +38,7 @@ static world world_of(uint64_t seed) {
     config.num_attention_heads = 2;
     config.max_sequence_length = POSITIONS;
     config.initializer_range = 0.5;
-    w.model = wg_glm_new(&config, seed);
+    w.model = wg__glm_new(&config, seed);
     w.net = (wg_model){.type = &wg_glm_type, .module = &w.model->module};
     assert_no_error();
     return w;
@@ -388,7 +390,7 @@ START_TEST(masks_are_read_in_a_text_of_any_tokenizer) {
     free_world(&w);
 
     wg_tokenizer *bytes =
-        wg_bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
+        wg__bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
     wg_blank_tokens of_bytes;
     ck_assert_int_eq(wg__blank_tokens_of(bytes, &of_bytes), 0);
     /* The space before a mask belongs to the blank, that behind it does not. */
@@ -424,7 +426,7 @@ START_TEST(a_filled_text_is_the_text_with_words_in_its_blanks) {
     free_world(&w);
 
     wg_tokenizer *bytes =
-        wg_bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
+        wg__bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
     wg_token_list written[2] = {{0}, {0}};
     wg_tokenizer_encode(bytes, " b", -1, NULL, &written[0]);
     wg_tokenizer_encode(bytes, " c", -1, NULL, &written[1]);
@@ -437,7 +439,7 @@ END_TEST
 
 START_TEST(a_filled_chinese_text_has_no_spaces) {
     static const char *const tokens[] = {"[UNK]", "\u5317", "\u4eac", "\uff0c", "\u6211"};
-    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
     int32_t ids[] = {1, 2, 3, 4};
     const wg_token_list blanks[] = {{.ids = ids, .count = 4}};
     assert_filled(tokenizer, "\u6211\u611b[MASK]\u3002", blanks,

@@ -8,6 +8,8 @@
 #include "models/glm.h"
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 /* All that a run needs, created by each call as in a new process. */
 typedef struct setup {
@@ -50,12 +52,12 @@ static setup make_setup(int shift) {
     static const wg_dataset_options by_line = {.format = WG_SENTENCES_BY_LINE};
     setup s = {0};
     s.tokenizer =
-        wg_wordpiece_train(task_text(0), -1, &(wg_wordpiece_training){.vocabulary_size = 60});
+        wg__wordpiece_train(task_text(0), -1, &(wg_wordpiece_training){.vocabulary_size = 60});
     wg_dataset *all = wg_dataset_from_text(task_text(shift), -1, NULL, s.tokenizer, &by_line);
     ck_assert_int_eq(wg_dataset_split(all, 0.25, &s.corpus, &s.held_out), 0);
     wg_dataset_free(all);
     const wg_glm_config config = small_config(s.tokenizer);
-    s.model = wg_glm_new(&config, 1);
+    s.model = wg__glm_new(&config, 1);
     s.net = (wg_model){.type = &wg_glm_type, .module = &s.model->module};
     s.infilling =
         training_of(&wg_blank_infilling, &s.net, s.tokenizer, s.corpus, s.held_out, &options);
@@ -153,15 +155,15 @@ START_TEST(an_evaluation_takes_each_text_once_and_is_the_same_each_time) {
     wg_blank_tokens tokens;
     wg__blank_tokens_of(s.tokenizer, &tokens);
     int64_t rows = 0, labels = 0, words = 0;
-    while (wg_batches_position(batches).epoch == 0) {
+    while (wg__batches_position(batches).epoch == 0) {
         wg__blank_batch batch;
-        ck_assert_int_eq(wg_batches_next_of_epoch(batches, &batch), 0);
+        ck_assert_int_eq(wg__batches_next_of_epoch(batches, &batch), 0);
         rows += wg_tensor_size(batch.input_ids, 0);
         labels += wg_tensor_count(batch.labels);
         for (int64_t i = 0; i < wg_tensor_count(batch.labels); i++)
             words += ((const int64_t *)wg_tensor_data(batch.labels))[i] != tokens.end;
     }
-    ck_assert_int_eq(rows, wg_batches_examples(batches));
+    ck_assert_int_eq(rows, wg__batches_examples(batches));
     ck_assert_int_ne(rows % BATCH, 0);
     ck_assert_int_eq((int64_t)wg_metrics_weight(&first, "loss"), labels);
     ck_assert_int_eq((int64_t)wg_metrics_weight(&first, "word_loss"), words);
@@ -233,7 +235,7 @@ START_TEST(what_does_not_fit_the_model_is_refused) {
     assert_error(WG_ERROR_ARGUMENT, "a sequence of 128 tokens is too long");
     wg_glm_config config = s.model->config;
     config.vocab_size--;
-    wg_glm *smaller = wg_glm_new(&config, 1);
+    wg_glm *smaller = wg__glm_new(&config, 1);
     ck_assert_ptr_null(training_of(&wg_blank_infilling,
                                    &(wg_model){.type = &wg_glm_type, .module = &smaller->module},
                                    s.tokenizer, s.corpus, NULL, &options));

@@ -10,12 +10,13 @@
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
 #include "objectives/causal_lm.h"
+#include "data/internal.h"
 
 /* ---- A tokenizer of bytes and <|endoftext|>, and a text ---- */
 
 static wg_tokenizer *byte_tokenizer(void) {
     wg_tokenizer *tokenizer =
-        wg_bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
+        wg__bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 257);
     return tokenizer;
 }
@@ -37,7 +38,7 @@ static const char *make_text(int shift) {
 static char *say(const wg_dataset *stream, const wg_tokenizer *tokenizer) {
     const int64_t count = wg_dataset_tokens(stream);
     int32_t *ids = malloc((size_t)count * sizeof *ids);
-    ck_assert_int_eq(wg_dataset_read(stream, 0, count, ids), 0);
+    ck_assert_int_eq(wg__dataset_read(stream, 0, count, ids), 0);
     char *text = wg_tokenizer_decode(tokenizer, ids, count, NULL);
     free(ids);
     return text;
@@ -52,8 +53,8 @@ static void assert_stream(const char *text, const wg_dataset_options *part, cons
     assert_no_error();
     char *said = say(stream, tokenizer);
     ck_assert_str_eq(said, wanted);
-    ck_assert_int_eq(wg_dataset_documents(stream), documents);
-    ck_assert_int_eq(wg_dataset_bytes(stream), bytes);
+    ck_assert_int_eq(wg__dataset_documents(stream), documents);
+    ck_assert_int_eq(wg__dataset_bytes(stream), bytes);
     wg_text_free(said);
     wg_dataset_free(stream);
     wg_tokenizer_free(tokenizer);
@@ -130,11 +131,11 @@ START_TEST(an_epoch_goes_through_each_window_once) {
     wg_batches *batches =
         wg_causal_batches_new(stream, &(wg_causal_batch_options){.batch = 1, .sequence = T});
     int32_t tokens[101];
-    ck_assert_int_eq(wg_dataset_read(stream, 0, 101, tokens), 0);
+    ck_assert_int_eq(wg__dataset_read(stream, 0, 101, tokens), 0);
     int64_t offset = -1;
     for (int epoch = 0; epoch < 3; epoch++) {
         int seen[101] = {0}, windows = 0;
-        for (; wg_batches_position(batches).epoch == epoch; windows++) {
+        for (; wg__batches_position(batches).epoch == epoch; windows++) {
             wg_causal_batch batch;
             int64_t ids[T], labels[T], start = 0;
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
@@ -172,7 +173,7 @@ START_TEST(a_text_shorter_than_a_window_is_refused) {
     wg_causal_batch batch;
     for (int i = 0; i < 3; i++) /* the only window */
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    ck_assert_int_eq(wg_batches_position(batches).epoch, 3);
+    ck_assert_int_eq(wg__batches_position(batches).epoch, 3);
     wg_batches_free(batches);
     ck_assert_ptr_null(
         wg_causal_batches_new(stream, &(wg_causal_batch_options){.batch = 1, .sequence = 7}));
@@ -211,9 +212,8 @@ static setup make_setup(int model, int shift) {
     s.held_out = wg_dataset_from_text(text, -1, NULL, s.tokenizer,
                                       &(wg_dataset_options){.kind = WG_TEXT_STREAM, .begin = 0.9});
     ck_assert_int_eq(wg_model_from_json(configs[model], 1, &s.model), 0);
-    s.modeling = training_of(&wg_causal_lm, 
-        &s.model, s.tokenizer, s.training, s.held_out,
-        &(wg_training_setup){.batch = 4, .sequence = 16, .seed = 2});
+    s.modeling = training_of(&wg_causal_lm, &s.model, s.tokenizer, s.training, s.held_out,
+                             &(wg_training_setup){.batch = 4, .sequence = 16, .seed = 2});
     assert_no_error();
     return s;
 }
@@ -277,10 +277,10 @@ static double loss_of_windows(const setup *s) {
     for (int64_t start = 0; start < tokens - 1; start += 16) {
         const int64_t count = tokens - 1 - start < 16 ? tokens - 1 - start : 16;
         int32_t ids[17];
-        ck_assert_int_eq(wg_dataset_read(s->held_out, start, count + 1, ids), 0);
+        ck_assert_int_eq(wg__dataset_read(s->held_out, start, count + 1, ids), 0);
         sum += (double)count *
                wg_item(loss_of_ids(&s->model, wg_from_array(WG_I32, WG_DIMS(1, count), ids),
-                               wg_from_array(WG_I32, WG_DIMS(1, count), ids + 1)));
+                                   wg_from_array(WG_I32, WG_DIMS(1, count), ids + 1)));
     }
     wg_set_grad_enabled(true);
     return sum / (double)(tokens - 1);
@@ -311,21 +311,23 @@ START_TEST(an_evaluation_by_document_begins_with_each) {
     wg_dataset *text =
         wg_dataset_from_text("One.\n<|endoftext|>\nTwo has more tokens than a sequence.\n", -1,
                              NULL, s.tokenizer, &(wg_dataset_options){.kind = WG_TEXT_STREAM});
-    ck_assert_int_eq(wg_dataset_document_start(text, 1), 5);
-    wg_training *modeling = training_of(&wg_causal_lm, 
-        &s.model, s.tokenizer, NULL, text,
-        &(wg_training_setup){.batch = 4, .sequence = 16, .evaluation = &(wg_evaluation_options){.by_document = true}});
+    ck_assert_int_eq(wg__dataset_document_start(text, 1), 5);
+    wg_training *modeling = training_of(
+        &wg_causal_lm, &s.model, s.tokenizer, NULL, text,
+        &(wg_training_setup){.batch = 4,
+                             .sequence = 16,
+                             .evaluation = &(wg_evaluation_options){.by_document = true}});
     wg_metrics metrics = {0};
     ck_assert_int_eq(wg_training_evaluate(modeling, &metrics), 0);
     int32_t ids[22];
-    ck_assert_int_eq(wg_dataset_read(text, 0, 22, ids), 0);
+    ck_assert_int_eq(wg__dataset_read(text, 0, 22, ids), 0);
     ck_assert_int_eq(ids[5], ids[0]);
     wg_set_grad_enabled(false);
     wg_module_train(s.model.module, false);
     double first = wg_item(loss_of_ids(&s.model, wg_from_array(WG_I32, WG_DIMS(1, 4), ids),
-                                   wg_from_array(WG_I32, WG_DIMS(1, 4), ids + 1)));
+                                       wg_from_array(WG_I32, WG_DIMS(1, 4), ids + 1)));
     double second = wg_item(loss_of_ids(&s.model, wg_from_array(WG_I32, WG_DIMS(1, 16), ids + 5),
-                                    wg_from_array(WG_I32, WG_DIMS(1, 16), ids + 6)));
+                                        wg_from_array(WG_I32, WG_DIMS(1, 16), ids + 6)));
     wg_set_grad_enabled(true);
     ck_assert_double_eq(wg_metrics_weight(&metrics, "loss"), 20);
     ck_assert_double_eq_tol(wg_metrics_get(&metrics, "loss"), (4 * first + 16 * second) / 20, 1e-5);
@@ -394,12 +396,12 @@ START_TEST(what_is_no_language_model_is_refused) {
     assert_error(WG_ERROR_ARGUMENT, "a bert model is not trained by this objective");
     wg_model_free(&encoder);
     const wg_training_setup longer = {.sequence = 17};
-    ck_assert_ptr_null(training_of(&wg_causal_lm, &s.model, s.tokenizer, s.training, NULL, &longer));
+    ck_assert_ptr_null(
+        training_of(&wg_causal_lm, &s.model, s.tokenizer, s.training, NULL, &longer));
     assert_error(WG_ERROR_ARGUMENT, "16 positions");
     wg_metrics metrics = {0};
     const wg_training_setup fits = {.sequence = 16};
-    wg_training *blind =
-        training_of(&wg_causal_lm, &s.model, s.tokenizer, s.training, NULL, &fits);
+    wg_training *blind = training_of(&wg_causal_lm, &s.model, s.tokenizer, s.training, NULL, &fits);
     ck_assert_int_eq(wg_training_evaluate(blind, &metrics), -1);
     assert_error(WG_ERROR_STATE, "held-out");
     wg_training_free(blind);

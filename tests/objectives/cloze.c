@@ -12,6 +12,8 @@
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 #include "models/glm.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 /* ---- The world of the fixture: token i is the word "wi" but for special ones ---- */
 
@@ -27,7 +29,7 @@ static wg_tokenizer *fixture_tokenizer(void) {
         snprintf(words[i], sizeof words[i], "w%d", i);
         tokens[i] = i < FIRST_WORD ? first[i] : i < MASK ? words[i] : last[i - MASK];
     }
-    return wg_wordpiece_new(VOCAB, tokens, NULL);
+    return wg__wordpiece_new(VOCAB, tokens, NULL);
 }
 
 typedef struct world {
@@ -67,7 +69,7 @@ static world make_world(wg_dtype dtype) {
         w.cloze, write_text("text.tsv", "w11 w12 w13\tc\nw14\ta\nw15 w16 w17 w18 w19\tb\n"),
         w.tokenizer);
     const wg_glm_config config = fixture_config();
-    w.model = wg_glm_new(&config, 1);
+    w.model = wg__glm_new(&config, 1);
     w.net = (wg_model){.type = &wg_glm_type, .module = &w.model->module};
     assert_no_error();
     load_model_fixture("glm", &w.model->module, dtype);
@@ -280,7 +282,7 @@ END_TEST
 
 static void assert_refused(const wg_glm_config *config, int64_t sequence, const char *part) {
     world w = make_world(WG_F32);
-    wg_glm *model = wg_glm_new(config, 1);
+    wg_glm *model = wg__glm_new(config, 1);
     world other = w;
     other.net = (wg_model){.type = &wg_glm_type, .module = &model->module};
     ck_assert_ptr_null(new_training(&other, "w7 {text} w8 w9 [MASK] w10",
@@ -303,7 +305,7 @@ START_TEST(a_pattern_or_verbalizer_beyond_the_model_is_refused) {
     world w = make_world(WG_F32);
     wg_glm_config config = fixture_config();
     config.max_sequence_length = 8;
-    wg_glm *model = wg_glm_new(&config, 1);
+    wg_glm *model = wg__glm_new(&config, 1);
     world small = w;
     small.net = (wg_model){.type = &wg_glm_type, .module = &model->module};
     ck_assert_ptr_null(new_training(&small, "{text} w7 w8 w9 w10 w11 w12 [MASK]",

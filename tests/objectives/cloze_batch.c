@@ -8,6 +8,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 enum { PAD, UNK, CLS, SEP, MASK, SO, ODD, DOT, IT, WAS, BAD, A, GEM, BRACKET, M, CLOSE, SIZE };
 enum { START = SIZE, END }; /* GLM's own, which the vocabulary lacks */
@@ -16,7 +17,7 @@ static wg_tokenizer *small(void) {
     static const char *const tokens[SIZE] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so",
                                              "odd",   ".",     "it",    "was",   "bad",    "a",
                                              "gem",   "[",     "mask",  "]"};
-    return wg_wordpiece_new(SIZE, tokens, NULL);
+    return wg__wordpiece_new(SIZE, tokens, NULL);
 }
 
 /* "yes" before "no", to be put in order. */
@@ -172,7 +173,7 @@ END_TEST
 /* Words of BPE begin with their space: so do texts and verbalizers, and nothing ends with one. */
 START_TEST(a_sequence_of_bpe_is_as_if_the_whole_were_tokenised) {
     static const char corpus[] = "a film was good . a film was bad . a film was good and bad .";
-    wg_tokenizer *tokenizer = wg_bpe_train(corpus, -1, &(wg_bpe_training){.vocabulary_size = 300});
+    wg_tokenizer *tokenizer = wg__bpe_train(corpus, -1, &(wg_bpe_training){.vocabulary_size = 300});
     assert_no_error();
     reading r = read_by(tokenizer, "a film was {text} and [MASK] .",
                         (const char *const[]){"good", "bad ."}, "bad\tyes\n");

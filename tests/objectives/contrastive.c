@@ -8,6 +8,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 /* ---- The loss ---- */
 
@@ -82,7 +83,7 @@ typedef struct world {
 } world;
 
 static world world_of(const char *text, const wg_contrastive_options *options, int64_t batch) {
-    world w = {.tokenizer = wg_wordpiece_new(TOKENS, vocabulary, NULL)};
+    world w = {.tokenizer = wg__wordpiece_new(TOKENS, vocabulary, NULL)};
     ck_assert_int_eq(
         wg_model_from_json("{\"model_type\": \"bert\", \"vocab_size\": 20, \"hidden_size\": 16,"
                            " \"num_hidden_layers\": 1, \"num_attention_heads\": 2,"

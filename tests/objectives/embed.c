@@ -7,6 +7,7 @@
 #include "objectives/objective.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 enum { TOKENS = 12, POSITIONS = 12, WIDTH = 16 };
 
@@ -29,7 +30,7 @@ typedef struct world {
 } world;
 
 static world world_of(int shape) {
-    world w = {.shape = shape, .tokenizer = wg_wordpiece_new(TOKENS, vocabulary, NULL)};
+    world w = {.shape = shape, .tokenizer = wg__wordpiece_new(TOKENS, vocabulary, NULL)};
     ck_assert_int_eq(wg_model_from_json(configs[shape], 5, &w.model), 0);
     wg_module_train(w.model.module, false);
     return w;
@@ -181,7 +182,7 @@ START_TEST(what_cannot_be_embedded_is_refused) {
 END_TEST
 
 START_TEST(a_model_from_one_text_to_another_is_refused) {
-    world w = {.tokenizer = wg_wordpiece_new(TOKENS, vocabulary, NULL)};
+    world w = {.tokenizer = wg__wordpiece_new(TOKENS, vocabulary, NULL)};
     ck_assert_int_eq(
         wg_model_from_json(
             "{\"model_type\": \"t5\", \"vocab_size\": 20, \"d_model\": 16, \"d_kv\": 8,"

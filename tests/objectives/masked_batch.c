@@ -9,13 +9,14 @@
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "data/internal.h"
 
 /* ---- A corpus in which each token tells its place ---- */
 
 /* The document of a token of the corpus. */
 static int64_t document_of(const wg_dataset *corpus, int64_t token) {
     int64_t d = 0;
-    while (wg_dataset_sentence_start(corpus, wg_dataset_document_start(corpus, d + 1)) <= token)
+    while (wg__dataset_sentence_start(corpus, wg__dataset_document_start(corpus, d + 1)) <= token)
         d++;
     return d;
 }
@@ -201,10 +202,10 @@ START_TEST(an_epoch_goes_through_every_token_once) {
     word_corpus w = word_corpus_of(5, 101, 1); /* sentences of one word: nothing is truncated */
     wg_batches *batches = wg__pair_batches_new(
         w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 1, .sequence = 24});
-    int64_t examples = wg_batches_examples(batches);
+    int64_t examples = wg__batches_examples(batches);
     int *seen = calloc((size_t)w.words, sizeof *seen);
     for (int64_t k = 0; k < examples; k++) {
-        ck_assert_int_eq(wg_batches_position(batches).epoch, 0);
+        ck_assert_int_eq(wg__batches_position(batches).epoch, 0);
         wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
@@ -218,8 +219,8 @@ START_TEST(an_epoch_goes_through_every_token_once) {
     }
     for (int64_t i = 0; i < w.words; i++)
         ck_assert_int_eq(seen[i], 1);
-    ck_assert_int_eq(wg_batches_position(batches).epoch, 1);
-    ck_assert_int_eq(wg_batches_position(batches).next, 0);
+    ck_assert_int_eq(wg__batches_position(batches).epoch, 1);
+    ck_assert_int_eq(wg__batches_position(batches).next, 0);
     free(seen);
     wg_batches_free(batches);
     word_corpus_free(w);
@@ -412,7 +413,7 @@ START_TEST(a_corpus_or_tokenizer_that_does_not_fit_is_refused) {
     ck_assert_ptr_null(wg__pair_batches_new(w.corpus, other, &(wg__pair_batch_options){0}));
     assert_error(WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
     wg_tokenizer_free(other);
-    other = wg_wordpiece_new(2, (const char *[]){"[UNK]", "a"}, NULL);
+    other = wg__wordpiece_new(2, (const char *[]){"[UNK]", "a"}, NULL);
     ck_assert_ptr_null(wg__pair_batches_new(w.corpus, other, &(wg__pair_batch_options){0}));
     assert_error(WG_ERROR_ARGUMENT, "[MASK]");
     wg_tokenizer_free(other);

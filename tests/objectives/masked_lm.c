@@ -8,6 +8,8 @@
 #include "tests/support/testing.h"
 #include "models/bert.h"
 #include "objectives/masked_lm.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 /* All that a run needs, created by each call as in a new process. */
 typedef struct setup {
@@ -33,17 +35,16 @@ static setup make_setup(int shift) {
     static const wg_dataset_options by_line = {.format = WG_SENTENCES_BY_LINE};
     setup s = {0};
     const char *text = task_text(0);
-    s.tokenizer = wg_wordpiece_train(text, (int64_t)strlen(text),
-                                     &(wg_wordpiece_training){.vocabulary_size = 60});
+    s.tokenizer = wg__wordpiece_train(text, (int64_t)strlen(text),
+                                      &(wg_wordpiece_training){.vocabulary_size = 60});
     wg_dataset *all = wg_dataset_from_text(task_text(shift), -1, NULL, s.tokenizer, &by_line);
     ck_assert_int_eq(wg_dataset_split(all, 0.25, &s.corpus, &s.held_out), 0);
     wg_dataset_free(all);
     wg_bert_config config = small_config(s.tokenizer);
-    s.model = wg_bert_for_pretraining_new(&config, 1);
+    s.model = wg__bert_for_pretraining_new(&config, 1);
     s.net = (wg_model){.type = &wg_bert_type, .module = &s.model->module};
-    s.pretraining = training_of(&wg_masked_lm, 
-        &s.net, s.tokenizer, s.corpus, s.held_out,
-        &(wg_training_setup){.batch = 4, .sequence = 24, .seed = 2});
+    s.pretraining = training_of(&wg_masked_lm, &s.net, s.tokenizer, s.corpus, s.held_out,
+                                &(wg_training_setup){.batch = 4, .sequence = 24, .seed = 2});
     assert_no_error();
     return s;
 }
@@ -148,7 +149,7 @@ END_TEST
 START_TEST(a_sequence_beyond_the_positions_is_refused) {
     setup s = make_setup(0);
     ck_assert_ptr_null(training_of(&wg_masked_lm, &s.net, s.tokenizer, s.corpus, NULL,
-                                               &(wg_training_setup){.sequence = 25}));
+                                   &(wg_training_setup){.sequence = 25}));
     assert_error(WG_ERROR_ARGUMENT, "24 positions");
     free_setup(&s);
 }
@@ -156,8 +157,8 @@ END_TEST
 
 START_TEST(there_is_no_evaluation_without_held_out_text) {
     setup s = make_setup(0);
-    wg_training *pretraining = training_of(&wg_masked_lm, 
-        &s.net, s.tokenizer, s.corpus, NULL, &(wg_training_setup){.sequence = 24});
+    wg_training *pretraining = training_of(&wg_masked_lm, &s.net, s.tokenizer, s.corpus, NULL,
+                                           &(wg_training_setup){.sequence = 24});
     wg_metrics metrics = {0};
     ck_assert(wg_training_task(pretraining).evaluate == NULL);
     ck_assert_int_eq(wg_training_evaluate(pretraining, &metrics), -1);

@@ -14,6 +14,7 @@
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "data/internal.h"
 
 enum { ROWS = 6, LENGTH = 24 };
 
@@ -47,7 +48,7 @@ static restored restore(const wg__masked_batch *batch, int64_t shift) {
 
 static int64_t document_of(const wg_dataset *text, int64_t token) {
     int64_t d = 0;
-    while (wg_dataset_sentence_start(text, wg_dataset_document_start(text, d + 1)) <= token)
+    while (wg__dataset_sentence_start(text, wg__dataset_document_start(text, d + 1)) <= token)
         d++;
     return d;
 }
@@ -136,7 +137,7 @@ static word_corpus make_pieces(void) {
                                 i % 40 == 39  ? "\n\n"
                                 : i % 10 == 9 ? "\n"
                                               : " ");
-    word_corpus w = {.tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL)};
+    word_corpus w = {.tokenizer = wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL)};
     w.corpus = wg_dataset_from_text(text, -1, NULL, w.tokenizer,
                                     &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE});
     assert_no_error();
@@ -253,7 +254,7 @@ START_TEST(options_and_tokenizers_that_cannot_be_used_are_refused) {
     ck_assert_ptr_null(wg__packed_batches_new(w.corpus, w.tokenizer, &options));
     assert_error(WG_ERROR_ARGUMENT, "give more text or shorter sequences");
     static const char *const tokens[] = {"[PAD]", "[UNK]", "w0"};
-    wg_tokenizer *plain = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    wg_tokenizer *plain = wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
     options = options_of(WG_MASK_TOKENS, 0.3);
     ck_assert_ptr_null(wg__packed_batches_new(w.corpus, plain, &options));
     assert_error(WG_ERROR_ARGUMENT, "has not all of [CLS], [SEP] and [MASK]");
@@ -280,8 +281,8 @@ static setup make_setup(const wg_mlm_options *masking) {
     static const wg_dataset_options by_line = {.format = WG_SENTENCES_BY_LINE};
     setup s = {0};
     const char *text = task_text(0);
-    s.tokenizer = wg_wordpiece_train(text, (int64_t)strlen(text),
-                                     &(wg_wordpiece_training){.vocabulary_size = 60});
+    s.tokenizer = wg__wordpiece_train(text, (int64_t)strlen(text),
+                                      &(wg_wordpiece_training){.vocabulary_size = 60});
     wg_dataset *all = wg_dataset_from_text(text, -1, NULL, s.tokenizer, &by_line);
     ck_assert_int_eq(wg_dataset_split(all, 0.25, &s.text, &s.held_out), 0);
     wg_dataset_free(all);
@@ -366,14 +367,14 @@ START_TEST(the_hybrid_loss_weighs_masked_and_next_tokens_by_their_rows) {
     objective = &wg_hybrid;
     const wg_mlm_options masking = {.masked_share = 0.3, .causal_share = 0.25};
     setup s = make_setup(&masking);
-    const wg_data_position start = wg_batches_position(s.training->batches);
+    const wg_data_position start = wg__batches_position(s.training->batches);
     const wg_task task = wg_training_task(s.training);
     wg_module_train(s.model.module, false);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_metrics metrics = {0};
     const double found = wg_item(wg_sum(task.loss(task.context, &metrics), WG_ALL, false));
-    ck_assert_int_eq(wg_batches_seek(s.training->batches, &start), 0);
+    ck_assert_int_eq(wg__batches_seek(s.training->batches, &start), 0);
     wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(s.training->batches, &batch), 0);
     wg_tensor *hidden = wg_model_forward(&s.model, &(wg_model_inputs){.ids = batch.ids});

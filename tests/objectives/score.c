@@ -12,6 +12,8 @@
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 /* ---- A model of each objective, with weights so large that everything depends on all ---- */
 
@@ -51,7 +53,7 @@ typedef struct world {
 
 static world world_of(int index) {
     world w = {.objective = cases[index].objective,
-               .tokenizer = wg_wordpiece_new(TOKENS, vocabulary, NULL)};
+               .tokenizer = wg__wordpiece_new(TOKENS, vocabulary, NULL)};
     ck_assert_int_eq(wg_model_from_json(cases[index].config, 5, &w.model), 0);
     wg_module_train(w.model.module, false);
     return w;
@@ -237,7 +239,7 @@ END_TEST
 /* ---- Beside PyTorch ---- */
 
 static void check_fixture(const char *folder, wg_model model) {
-    wg_tokenizer *tokenizer = wg_wordpiece_new(TOKENS, vocabulary, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(TOKENS, vocabulary, NULL);
     char name[64];
     snprintf(name, sizeof name, "decoders/%s", folder);
     load_model_fixture(name, model.module, WG_F64);
@@ -277,7 +279,7 @@ START_TEST(scores_of_gpt_are_those_of_the_logits_of_pytorch) {
     config.embd_pdrop = config.attn_pdrop = config.resid_pdrop = 0;
     config.bos_token_id = config.eos_token_id = 0;
     check_fixture("gpt",
-                  (wg_model){.type = &wg_gpt_type, .module = &wg_gpt_new(&config, 1)->module});
+                  (wg_model){.type = &wg_gpt_type, .module = &wg__gpt_new(&config, 1)->module});
 }
 END_TEST
 
@@ -293,7 +295,7 @@ START_TEST(scores_of_llama_are_those_of_the_logits_of_pytorch) {
     config.max_position_embeddings = 16;
     config.tie_word_embeddings = false;
     check_fixture("llama",
-                  (wg_model){.type = &wg_llama_type, .module = &wg_llama_new(&config, 1)->module});
+                  (wg_model){.type = &wg_llama_type, .module = &wg__llama_new(&config, 1)->module});
 }
 END_TEST
 
@@ -381,9 +383,9 @@ static void assert_begins(const wg_tokenizer *tokenizer, const char *text, const
 }
 
 START_TEST(a_tokenizer_tells_which_tokens_begin_words) {
-    wg_tokenizer *pieces = wg_wordpiece_new(TOKENS, vocabulary, NULL);
+    wg_tokenizer *pieces = wg__wordpiece_new(TOKENS, vocabulary, NULL);
     wg_tokenizer *bytes = wg_byte_new();
-    wg_tokenizer *bpe = wg_bpe_train(" the the", -1, &(wg_bpe_training){.vocabulary_size = 262});
+    wg_tokenizer *bpe = wg__bpe_train(" the the", -1, &(wg_bpe_training){.vocabulary_size = 262});
     wg_tokenizer *sentencepiece = wg_tokenizer_load(fixture("tokenizers/sp_bpe.model"));
     assert_begins(pieces, "the sunsy .", "11001");
     assert_begins(bytes, "a bc", "0100");

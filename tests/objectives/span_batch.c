@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "data/internal.h"
 
 /* ---- A stream in which each token tells its place ---- */
 
@@ -26,7 +27,7 @@ static world world_of(int count) {
         text[3 * i + 1] = (char)(0x80 | (code >> 6 & 0x3f));
         text[3 * i + 2] = (char)(0x80 | (code & 0x3f));
     }
-    world w = {.tokenizer = wg_char_train(text, 3 * (int64_t)count, NULL)};
+    world w = {.tokenizer = wg__char_train(text, 3 * (int64_t)count, NULL)};
     w.stream = wg_dataset_from_text(text, 3 * (int64_t)count, NULL, w.tokenizer,
                                     &(wg_dataset_options){.kind = WG_TEXT_STREAM});
     free(text);
@@ -63,7 +64,7 @@ END_TEST
 START_TEST(a_vocabulary_with_sentinels_keeps_its_own) {
     static const char *const tokens[] = {"[PAD]", "[UNK]",        "a",           "<extra_id_2>",
                                          "b",     "<extra_id_1>", "<extra_id_0>"};
-    wg_tokenizer *tokenizer = wg_wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
     wg__sentinels found;
     assert_no_error();
     ck_assert_int_eq(wg__sentinels_of(tokenizer, &found), 0);
@@ -234,12 +235,12 @@ START_TEST(an_epoch_takes_each_token_of_the_text_once) {
     wg_batches *batches = wg__span_batches_new(
         w.stream, w.tokenizer, &(wg__span_batch_options){.batch = 1, .sequence = 20, .seed = 4});
     const wg__span_lengths lengths = wg__span_batches_lengths(batches);
-    const int64_t texts = wg_batches_examples(batches);
+    const int64_t texts = wg__batches_examples(batches);
     ck_assert_int_ge(texts, 1000 / lengths.text - 1);
     bool seen[1000] = {false};
     for (int64_t i = 0; i < texts; i++) {
         wg__span_batch batch;
-        ck_assert_int_eq(wg_batches_position(batches).epoch, 0);
+        ck_assert_int_eq(wg__batches_position(batches).epoch, 0);
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const int64_t first = check_row(&w.tokens, &lengths, wg_tensor_data(batch.input_ids),
                                         wg_tensor_data(batch.labels));
@@ -248,7 +249,7 @@ START_TEST(an_epoch_takes_each_token_of_the_text_once) {
             seen[k] = true;
         }
     }
-    ck_assert_int_eq(wg_batches_position(batches).epoch, 1);
+    ck_assert_int_eq(wg__batches_position(batches).epoch, 1);
     wg_batches_free(batches);
     free_world(w);
 }

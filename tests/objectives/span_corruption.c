@@ -12,6 +12,8 @@
 #include "tests/support/testing.h"
 #include "models/t5.h"
 #include "objectives/span_corruption.h"
+#include "data/internal.h"
+#include "models/internal.h"
 
 /* ---- A text, and all that a run needs, made anew by each call as a new process would ---- */
 
@@ -48,7 +50,7 @@ static wg_t5_config small_config(const wg__sentinels *tokens, int version) {
 }
 
 static setup make_setup(int version, int shift) {
-    setup s = {.tokenizer = wg_char_train("abcdefghijklmnopqrstuvwxyz", -1, NULL)};
+    setup s = {.tokenizer = wg__char_train("abcdefghijklmnopqrstuvwxyz", -1, NULL)};
     const char *text = make_text(shift);
     s.training = wg_dataset_from_text(text, -1, NULL, s.tokenizer,
                                       &(wg_dataset_options){.kind = WG_TEXT_STREAM, .end = 0.9});
@@ -56,7 +58,7 @@ static setup make_setup(int version, int shift) {
                                       &(wg_dataset_options){.kind = WG_TEXT_STREAM, .begin = 0.9});
     ck_assert_int_eq(wg__sentinels_of(s.tokenizer, &s.tokens), 0);
     const wg_t5_config config = small_config(&s.tokens, version);
-    s.model = wg_t5_new(&config, 1);
+    s.model = wg__t5_new(&config, 1);
     s.net = (wg_model){.type = &wg_t5_type, .module = &s.model->module};
     s.pretraining = training_of(
         &wg_span_corruption, &s.net, s.tokenizer, s.training, s.held_out,
@@ -145,7 +147,7 @@ START_TEST(an_evaluation_is_the_mean_over_an_epoch_of_the_same_batches) {
     wg_batches *batches = wg__span_batches_new(
         s.held_out, s.tokenizer, &(wg__span_batch_options){.batch = 8, .sequence = 48, .seed = 2});
     const wg__span_lengths lengths = wg__span_batches_lengths(batches);
-    const int64_t count = (wg_batches_examples(batches) + 7) / 8;
+    const int64_t count = (wg__batches_examples(batches) + 7) / 8;
     double sum = 0;
     wg_set_grad_enabled(false);
     wg_module_train(&s.model->module, false);
@@ -300,7 +302,7 @@ END_TEST
 /* ---- Texts ---- */
 
 START_TEST(blanks_are_read_with_the_white_space_before_them) {
-    wg_tokenizer *tokenizer = wg_char_train(" \nab<>[]_MASKextraid0123456789", -1, NULL);
+    wg_tokenizer *tokenizer = wg__char_train(" \nab<>[]_MASKextraid0123456789", -1, NULL);
     wg__sentinels tokens;
     ck_assert_int_eq(wg__sentinels_of(tokenizer, &tokens), 0);
     static const char text[] = "a <extra_id_0> b[MASK]<extra_id_2>[MAS] <extra_id_> \n [MASK]";

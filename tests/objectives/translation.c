@@ -13,6 +13,9 @@
 #include "tensor/ops.h"
 #include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
+#include "io/internal.h"
+#include "models/internal.h"
 
 /* ---- Three-letter words, which are translated by being said backwards ---- */
 
@@ -55,14 +58,14 @@ static setup make_setup(int shift) {
     static char source[1024], target[1024]; /* the held-out pairs, which BLEU reads again */
     wg_dataset *rest;
     const wg_transformer_config config = small_config();
-    setup s = {.tokenizer = wg_bpe_train(
+    setup s = {.tokenizer = wg__bpe_train(
                    "a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9})};
     make_texts(shift, source, target);
     s.training = wg_dataset_from_text(source, -1, target, s.tokenizer,
                                       &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
     ck_assert_int_eq(wg_dataset_split(s.training, 0.25, &rest, &s.held_out), 0);
     wg_dataset_free(rest);
-    s.model = wg_transformer_new(&config, 3);
+    s.model = wg__transformer_new(&config, 3);
     s.net = (wg_model){.type = &wg_transformer_type, .module = &s.model->module};
     s.translation = training_of(&wg_translation, &s.net, s.tokenizer, s.training, s.held_out,
                                 &(wg_training_setup){.batch = 64, .sequence = 8, .seed = 2});
@@ -180,7 +183,7 @@ static double loss_of_pairs(const setup *s) {
     double sum = 0, count = 0;
     wg_set_grad_enabled(false);
     wg_module_train(&s->model->module, false);
-    for (int64_t i = 0; i < wg_dataset_documents(s->held_out); i++) {
+    for (int64_t i = 0; i < wg__dataset_documents(s->held_out); i++) {
         wg__translation_batch batch;
         ck_assert_int_eq(wg__translation_batch_read(s->held_out, &tokens, 1, &i, &batch), 0);
         const wg_model_inputs inputs = {.ids = batch.target,
@@ -250,7 +253,7 @@ START_TEST(a_trained_model_translates_and_is_scored) {
     char *line = strtok(read_file(output), "\n");
     for (int64_t i = 0; i < 12; i++, line = strtok(NULL, "\n")) {
         ck_assert_ptr_nonnull(line);
-        char *reference = wg_dataset_pair_text(s.held_out, WG_TARGET, i);
+        char *reference = wg__dataset_pair_text(s.held_out, WG_TARGET, i);
         ck_assert_int_eq(wg__bleu_add(&bleu, line, reference, (wg_bleu_rules){0}), 0);
         wg_text_free(reference);
     }
@@ -304,7 +307,8 @@ END_TEST
 
 START_TEST(what_does_not_fit_the_model_is_refused) {
     setup s = make_setup(0);
-    wg_tokenizer *larger = wg_bpe_train("aaaa aaaa", 9, &(wg_bpe_training){.vocabulary_size = 258});
+    wg_tokenizer *larger =
+        wg__bpe_train("aaaa aaaa", 9, &(wg_bpe_training){.vocabulary_size = 258});
     ck_assert_ptr_null(training_of(&wg_translation, &s.net, larger, s.training, NULL, NULL));
     assert_error(WG_ERROR_ARGUMENT, "the tokenizer has 258 tokens; the model's vocabulary holds");
     wg_tokenizer_free(larger);
@@ -370,7 +374,7 @@ START_TEST(files_of_other_models_are_not_averaged) {
     assert_error(WG_ERROR_NOT_FOUND, "other.h5");
     wg_checkpoint *file = wg_checkpoint_create(paths[1]);
     ck_assert_int_eq(wg_checkpoint_put_text(file, "/config", "{}"), 0);
-    ck_assert_int_eq(wg_checkpoint_put_number(file, "/model/x", 1), 0);
+    ck_assert_int_eq(wg__checkpoint_put_number(file, "/model/x", 1), 0);
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
     ck_assert_int_eq(wg_checkpoint_average_files(2, paths, out), -1);
     assert_error(WG_ERROR_STATE, "another one than that of");

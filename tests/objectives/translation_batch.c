@@ -8,11 +8,13 @@
 #include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
+#include "base/internal.h"
+#include "data/internal.h"
 
 /* A tokenizer of bytes, in GPT-2's order, and <|endoftext|> for both ends. */
 static wg_tokenizer *byte_tokenizer(void) {
     wg_tokenizer *tokenizer =
-        wg_bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
+        wg__bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 257);
     return tokenizer;
 }
@@ -109,7 +111,7 @@ END_TEST
 
 /* The key of a pair: its first letters and its lengths. */
 static int pair_of(const setup *s, const int64_t *source, int64_t width) {
-    for (int64_t i = 0; i < wg_dataset_documents(s->pairs); i++) {
+    for (int64_t i = 0; i < wg__dataset_documents(s->pairs); i++) {
         int32_t ids[16];
         int64_t count = side_of_pair(s->pairs, WG_SOURCE, i, ids), k = 0;
         while (k < count && k < width && ids[k] == source[k])
@@ -138,7 +140,7 @@ static void count_pairs(const setup *s, const wg__translation_batch *batch, int6
 START_TEST(an_epoch_has_every_pair_once_in_batches_of_their_size) {
     setup s = make_setup();
     wg_batches *batches = make_batches(&s, 40, 13);
-    const int64_t count = wg_batches_examples(batches);
+    const int64_t count = wg__batches_examples(batches);
     ck_assert_int_eq(wg__translation_batches_left_out(batches), 0);
     for (int epoch = 1; epoch <= 3; epoch++) {
         int seen[60] = {0};
@@ -149,8 +151,8 @@ START_TEST(an_epoch_has_every_pair_once_in_batches_of_their_size) {
         }
         for (int i = 0; i < 60; i++)
             ck_assert_int_eq(seen[i], 1);
-        ck_assert_int_eq(wg_batches_position(batches).epoch, epoch);
-        ck_assert_int_eq(wg_batches_position(batches).next, 0);
+        ck_assert_int_eq(wg__batches_position(batches).epoch, epoch);
+        ck_assert_int_eq(wg__batches_position(batches).next, 0);
     }
     wg_batches_free(batches);
     free_setup(&s);
@@ -161,7 +163,7 @@ END_TEST
 START_TEST(sentences_of_like_length_stand_together) {
     setup s = make_setup();
     wg_batches *batches = make_batches(&s, 64, 13);
-    const int64_t count = wg_batches_examples(batches);
+    const int64_t count = wg__batches_examples(batches);
     int64_t room = 0, needed = 0;
     for (int64_t i = 0; i < count; i++) {
         wg__translation_batch batch;
@@ -194,7 +196,7 @@ static bool same_ids(const wg_tensor *a, const wg_tensor *b) {
 START_TEST(epochs_differ_and_neighbours_change) {
     setup s = make_setup();
     wg_batches *batches = make_batches(&s, 40, 13);
-    const int64_t count = wg_batches_examples(batches);
+    const int64_t count = wg__batches_examples(batches);
     wg_tensor *first[60];
     int same = 0;
     for (int64_t i = 0; i < 2 * count; i++) {
@@ -274,12 +276,12 @@ START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
     int64_t sizes[2] = {0};
     for (int epoch = 0; epoch < 6; epoch++) {
         int64_t counts[2] = {0}, made = 0;
-        const int64_t count = wg_batches_examples(batches);
-        for (; wg_batches_position(batches).epoch == epoch; made++) {
+        const int64_t count = wg__batches_examples(batches);
+        for (; wg__batches_position(batches).epoch == epoch; made++) {
             wg__translation_batch batch, again;
-            const wg_data_position position = wg_batches_position(batches);
+            const wg_data_position position = wg__batches_position(batches);
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-            ck_assert_int_eq(wg_batches_seek(others, &position), 0);
+            ck_assert_int_eq(wg__batches_seek(others, &position), 0);
             ck_assert_int_eq(wg_batches_next(others, &again), 0);
             assert_close(again.source, batch.source, 0, 0);
             assert_close(again.labels, batch.labels, 0, 0);
@@ -292,7 +294,7 @@ START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
         sizes[0] = epoch == 0 || made < sizes[0] ? made : sizes[0];
         sizes[1] = made > sizes[1] ? made : sizes[1];
         ck_assert_int_eq(
-            wg_batches_seek(others, &(wg_data_position){.seed = 3, .epoch = epoch, .next = made}),
+            wg__batches_seek(others, &(wg_data_position){.seed = 3, .epoch = epoch, .next = made}),
             -1);
         assert_error(WG_ERROR_ARGUMENT, "were the data others?");
     }
@@ -313,7 +315,7 @@ START_TEST(failing_allocations_leave_nothing_behind) {
         ck_assert_int_lt(allowed, 2000);
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg_alloc_trim();
+        wg__alloc_trim();
         wg__alloc_fail_after(allowed);
         wg__translation_batch batch;
         wg__translation_tokens tokens = {END, END, -1};

@@ -9,6 +9,7 @@
 #include "tests/support/testing.h"
 
 #include <string.h>
+#include "tensor/internal.h"
 
 enum { ROWS = 37, IN = 45, OUT = 29 };
 
@@ -313,10 +314,10 @@ START_TEST(mixed_precision_has_the_same_bits_at_any_thread_count) {
 END_TEST
 
 START_TEST(products_are_f32_or_bf16) {
-    ck_assert_int_eq(wg_matmul_dtype(), WG_F32);
+    ck_assert_int_eq(wg__matmul_dtype(), WG_F32);
     ck_assert_int_eq(wg_set_matmul_dtype(WG_F64), WG_F32);
     assert_error(WG_ERROR_DTYPE, "wanted f32 or bf16");
-    ck_assert_int_eq(wg_matmul_dtype(), WG_F32);
+    ck_assert_int_eq(wg__matmul_dtype(), WG_F32);
 }
 END_TEST
 

@@ -13,6 +13,8 @@
 #include "tensor/simd/simd.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "models/internal.h"
+#include "tensor/internal.h"
 
 /* The difference between sums of a few hundred products in different orders. */
 static const double rounding = 2e-6;
@@ -299,7 +301,7 @@ START_TEST(several_weights_give_side_by_side_what_each_gives_alone) {
                 biases[w] = w == 1 ? NULL : normal(WG_DIMS(outputs[w]));
                 alone[w] = wg_quantized_linear(x, weights[w], quantization, biases[w]);
             }
-            assert_close(wg_quantized_linears(x, count, weights, quantization, biases),
+            assert_close(wg__quantized_linears(x, count, weights, quantization, biases),
                          wg_cat(count, alone, -1), 0, 0);
         }
 }
@@ -333,13 +335,13 @@ START_TEST(what_cannot_be_packed_is_refused) {
                                 NULL),
             WG_ERROR_DTYPE, "not u8");
     wg_tensor *weights[] = {quantized, wg_quantize(normal(WG_DIMS(2, 32)), WG_QUANTIZATION_Q4_0)};
-    refused(wg_quantized_linears(normal(WG_DIMS(64)), 2, weights, WG_QUANTIZATION_Q4_0, NULL),
+    refused(wg__quantized_linears(normal(WG_DIMS(64)), 2, weights, WG_QUANTIZATION_Q4_0, NULL),
             WG_ERROR_SHAPE, "x has 64 features, the weight takes 32");
-    refused(wg_quantized_linears(normal(WG_DIMS(64)), 0, weights, WG_QUANTIZATION_Q4_0, NULL),
+    refused(wg__quantized_linears(normal(WG_DIMS(64)), 0, weights, WG_QUANTIZATION_Q4_0, NULL),
             WG_ERROR_ARGUMENT, "0 weights; wanted 1 to 3");
-    refused(wg_quantized_linears(normal(WG_DIMS(64)), 4, weights, WG_QUANTIZATION_Q4_0, NULL),
+    refused(wg__quantized_linears(normal(WG_DIMS(64)), 4, weights, WG_QUANTIZATION_Q4_0, NULL),
             WG_ERROR_ARGUMENT, "4 weights; wanted 1 to 3");
-    ck_assert_ptr_null(wg_quantized_linears(
+    ck_assert_ptr_null(wg__quantized_linears(
         normal(WG_DIMS(64)), 2, (wg_tensor *[]){quantized, NULL}, WG_QUANTIZATION_Q4_0, NULL));
     assert_no_error();
 }
@@ -377,7 +379,7 @@ static wg_llama *make_llama(void) {
     config.num_key_value_heads = 2;
     config.vocab_size = 40;
     config.tie_word_embeddings = true;
-    return wg_llama_new(&config, 3);
+    return wg__llama_new(&config, 3);
 }
 
 START_TEST(a_packed_llama_is_one_with_rounded_weights) {
@@ -422,7 +424,7 @@ START_TEST(a_gpt_whose_layers_are_transposed_and_whose_head_is_tied_is_packed) {
     wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &config);
     config.vocab_size = 50;
     config.bos_token_id = config.eos_token_id = 0;
-    wg_gpt *gpt = wg_gpt_new(&config, 2);
+    wg_gpt *gpt = wg__gpt_new(&config, 2);
     wg_model model = (wg_model){.type = &wg_gpt_type, .module = &gpt->module};
     wg_module_train(&gpt->module, false);
     wg_tensor *exact = wg_clone(sample_logits(&model));

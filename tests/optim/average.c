@@ -11,6 +11,7 @@
 #include "tests/support/testing.h"
 #include "optim/internal.h"
 #include "tensor/internal.h"
+#include "io/internal.h"
 
 static void set(wg_tensor *x, double value) {
     ck_assert_int_eq(wg_fill_(x, value), 0);
@@ -22,35 +23,35 @@ static double first(const wg_tensor *x) {
 
 START_TEST(an_exponential_average_follows_its_formula) {
     wg_tensor *x = wg_zeros(WG_F64, WG_DIMS(3));
-    wg_average *average = wg_average_new(0.9);
-    ck_assert_int_eq(wg_average_add(average, x), 0);
+    wg_average *average = wg__average_new(0.9);
+    ck_assert_int_eq(wg__average_add(average, x), 0);
     double expected = 0;
     for (int step = 0; step < 12; step++) {
         double value = sin(step);
         set(x, value);
-        wg_average_update(average);
+        wg__average_update(average);
         expected = step == 0 ? value : 0.9 * expected + 0.1 * value;
-        wg_average_swap(average);
+        wg__average_swap(average);
         ck_assert_double_eq_tol(first(x), expected, 1e-15);
-        wg_average_swap(average);
+        wg__average_swap(average);
         ck_assert(first(x) == value);
     }
     ck_assert_int_eq(wg__average_updates(average), 12);
-    wg_average_free(average);
+    wg__average_free(average);
 }
 END_TEST
 
 START_TEST(an_average_without_decay_is_the_mean) {
     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(3));
-    wg_average *average = wg_average_new(0);
-    ck_assert_int_eq(wg_average_add(average, x), 0);
+    wg_average *average = wg__average_new(0);
+    ck_assert_int_eq(wg__average_add(average, x), 0);
     for (int step = 0; step < 5; step++) {
         set(x, step * step);
-        wg_average_update(average);
+        wg__average_update(average);
     }
-    wg_average_swap(average);
+    wg__average_swap(average);
     ck_assert_double_eq_tol(first(x), 6, 1e-6);
-    wg_average_free(average);
+    wg__average_free(average);
 }
 END_TEST
 
@@ -61,51 +62,51 @@ START_TEST(a_swap_is_exact_at_any_size_and_counts_a_write) {
     for (size_t i = 0; i < WG_COUNT(sizes); i++) {
         wg_tensor *x = wg_randn(&generator, WG_F32, 1, &sizes[i]);
         wg_tensor *before = wg_clone(x), *after = wg_randn(&generator, WG_F32, 1, &sizes[i]);
-        wg_average *average = wg_average_new(0.5);
-        ck_assert_int_eq(wg_average_add(average, x), 0);
-        wg_average_update(average);
+        wg_average *average = wg__average_new(0.5);
+        ck_assert_int_eq(wg__average_add(average, x), 0);
+        wg__average_update(average);
         wg_copy_(x, after);
         uint64_t version = wg__tensor_version(x);
-        wg_average_swap(average);
+        wg__average_swap(average);
         ck_assert_uint_gt(wg__tensor_version(x), version);
         assert_close(x, before, 0, 0);
-        wg_average_swap(average);
+        wg__average_swap(average);
         assert_close(x, after, 0, 0);
-        wg_average_free(average);
+        wg__average_free(average);
     }
 }
 END_TEST
 
 START_TEST(what_cannot_be_averaged_is_refused) {
-    ck_assert_ptr_null(wg_average_new(1));
+    ck_assert_ptr_null(wg__average_new(1));
     assert_error(WG_ERROR_ARGUMENT, "decay is 1");
-    ck_assert_ptr_null(wg_average_new(NAN));
+    ck_assert_ptr_null(wg__average_new(NAN));
     assert_error(WG_ERROR_ARGUMENT, "decay");
-    wg_average *average = wg_average_new(0.5);
-    ck_assert_int_eq(wg_average_add(average, wg_zeros(WG_I64, WG_DIMS(2))), -1);
+    wg_average *average = wg__average_new(0.5);
+    ck_assert_int_eq(wg__average_add(average, wg_zeros(WG_I64, WG_DIMS(2))), -1);
     assert_error(WG_ERROR_DTYPE, "i64");
-    ck_assert_int_eq(wg_average_add(average, wg_transpose(wg_zeros(WG_F32, WG_DIMS(2, 3)), 0, 1)),
+    ck_assert_int_eq(wg__average_add(average, wg_transpose(wg_zeros(WG_F32, WG_DIMS(2, 3)), 0, 1)),
                      -1);
     assert_error(WG_ERROR_ARGUMENT, "strided");
-    wg_average_update(average);
-    ck_assert_int_eq(wg_average_add(average, wg_zeros(WG_F32, WG_DIMS(2))), -1);
+    wg__average_update(average);
+    ck_assert_int_eq(wg__average_add(average, wg_zeros(WG_F32, WG_DIMS(2))), -1);
     assert_error(WG_ERROR_STATE, "before the first");
-    wg_average_free(average);
+    wg__average_free(average);
 }
 END_TEST
 
 /* Two swaps would not bring back what the two tensors share. */
 START_TEST(a_tensor_in_the_memory_of_another_is_not_averaged) {
     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(6));
-    wg_average *average = wg_average_new(0.5);
-    ck_assert_int_eq(wg_average_add(average, wg_slice(x, 0, 0, 4, 1)), 0);
-    ck_assert_int_eq(wg_average_add(average, wg_slice(x, 0, 4, WG_END, 1)), 0);
+    wg_average *average = wg__average_new(0.5);
+    ck_assert_int_eq(wg__average_add(average, wg_slice(x, 0, 0, 4, 1)), 0);
+    ck_assert_int_eq(wg__average_add(average, wg_slice(x, 0, 4, WG_END, 1)), 0);
     wg_tensor *const shared[] = {x, wg_slice(x, 0, 3, WG_END, 1), wg_slice(x, 0, 0, 4, 1)};
     for (size_t i = 0; i < WG_COUNT(shared); i++) {
-        ck_assert_int_eq(wg_average_add(average, shared[i]), -1);
+        ck_assert_int_eq(wg__average_add(average, shared[i]), -1);
         assert_error(WG_ERROR_ARGUMENT, "shares memory with tensor");
     }
-    wg_average_free(average);
+    wg__average_free(average);
 }
 END_TEST
 
@@ -116,12 +117,12 @@ START_TEST(no_memory_is_an_error_and_nothing_leaks) {
     for (int64_t n = 0; status < 0; n++) {
         ck_assert_int_lt(n, 10);
         wg__alloc_fail_after(n);
-        wg_average *average = wg_average_new(0.5);
-        status = wg_average_add(average, x);
+        wg_average *average = wg__average_new(0.5);
+        status = wg__average_add(average, x);
         wg__alloc_fail_after(-1);
         if (status < 0)
             assert_error(WG_ERROR_MEMORY, "");
-        wg_average_free(average);
+        wg__average_free(average);
         ck_assert_int_eq(wg_alloc_get_stats().live_blocks, blocks);
     }
 }
@@ -161,7 +162,7 @@ static const char *save_model(model *m, int number, double value) {
 START_TEST(checkpoints_are_averaged) {
     model m = make_model();
     const char *paths[] = {save_model(&m, 0, 1), save_model(&m, 1, 2), save_model(&m, 2, 6)};
-    ck_assert_int_eq(wg_checkpoint_average(3, paths, "/model", m.module), 0);
+    ck_assert_int_eq(wg__checkpoint_average(3, paths, "/model", m.module), 0);
     ck_assert_double_eq_tol(wg_at(m.weight, (int64_t[]){1, 2}), 3, 1e-6);
     ck_assert(first(m.count) == 2);
     wg_module_free(m.module);
@@ -174,10 +175,10 @@ START_TEST(checkpoints_that_cannot_be_averaged_leave_the_weights) {
     wg_set_grad_enabled(false);
     set(m.weight, 5);
     wg_set_grad_enabled(true);
-    ck_assert_int_eq(wg_checkpoint_average(2, paths, "/model", m.module), -1);
+    ck_assert_int_eq(wg__checkpoint_average(2, paths, "/model", m.module), -1);
     assert_error(WG_ERROR_NOT_FOUND, "none.h5");
     ck_assert(wg_at(m.weight, (int64_t[]){0, 0}) == 5);
-    ck_assert_int_eq(wg_checkpoint_average(0, paths, "/model", m.module), -1);
+    ck_assert_int_eq(wg__checkpoint_average(0, paths, "/model", m.module), -1);
     assert_error(WG_ERROR_ARGUMENT, "0 files");
     wg_module_free(m.module);
 }

@@ -104,7 +104,7 @@ static void step_alone(const char *kind, bool grouped, wg_tensor *out) {
 
 START_TEST(every_optimizer_keeps_to_the_rate_and_decay_of_a_group) {
     const char *kind;
-    for (int i = 0; (kind = wg_optimizer_name(i)); i++) {
+    for (int i = 0; (kind = wg__optimizer_name(i)); i++) {
         wg_tensor *a = wg_zeros(WG_F64, WG_DIMS(5, 4)), *b = wg_zeros_like(a);
         step_alone(kind, true, a);
         step_alone(kind, false, b);
@@ -295,7 +295,7 @@ START_TEST(a_schedule_of_ones_own_gives_its_rates) {
     ck_assert_double_eq(wg_schedule_rate(&schedule, 9), 0.8);
     ck_assert_double_eq(wg_schedule_rate(&schedule, 25), 0.2);
     ck_assert(isnan(wg_schedule_rate(&(wg_schedule){.kind = WG_SCHEDULE_OWN}, 0)));
-    ck_assert_str_eq(wg_schedule_name(WG_SCHEDULE_OWN), "own");
+    ck_assert_str_eq(wg__schedule_name(WG_SCHEDULE_OWN), "own");
     ck_assert_int_eq(wg_schedule_find("own"), -1);
 }
 END_TEST

@@ -113,7 +113,7 @@ START_TEST(a_run_of_one_step_takes_it_at_the_peak) {
                                           .warmup_steps = warmup,
                                           .total_steps = 1};
             ck_assert_msg(wg_schedule_rate(&schedule, 0) == 0.5, "%s: %g",
-                          wg_schedule_name(schedule.kind), wg_schedule_rate(&schedule, 0));
+                          wg__schedule_name(schedule.kind), wg_schedule_rate(&schedule, 0));
         }
 }
 END_TEST
@@ -134,9 +134,9 @@ START_TEST(schedules_are_found_by_name) {
     ck_assert_int_eq(wg_schedule_find("cosign"), -1);
     ck_assert_int_eq(wg_schedule_find(NULL), -1);
     for (int kind = 0; kind <= WG_SCHEDULE_INVERSE_SQRT; kind++)
-        ck_assert_int_eq(wg_schedule_find(wg_schedule_name((wg_schedule_kind)kind)), kind);
-    ck_assert_str_eq(wg_schedule_name(WG_SCHEDULE_LINEAR), "linear");
-    ck_assert_str_eq(wg_schedule_name((wg_schedule_kind)99), "?");
+        ck_assert_int_eq(wg_schedule_find(wg__schedule_name((wg_schedule_kind)kind)), kind);
+    ck_assert_str_eq(wg__schedule_name(WG_SCHEDULE_LINEAR), "linear");
+    ck_assert_str_eq(wg__schedule_name((wg_schedule_kind)99), "?");
 }
 END_TEST
 

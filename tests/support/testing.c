@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/random.h"
+#include "base/internal.h"
 
 /* Seconds that one test may take, with sanitizers on a busy machine. */
 #define TIMEOUT 300
@@ -39,7 +40,7 @@ static void remove_tree(const char *path) {
 static void set_up(void) {
     scratch_path[0] = '\0';
     wg_error_clear();
-    wg_alloc_reset_peak();
+    wg__alloc_reset_peak();
 }
 
 static void tear_down(void) {
@@ -312,7 +313,7 @@ int files_in(const char *path) {
 /* ---- Memory ---- */
 
 int64_t peak_begin(void) {
-    wg_alloc_reset_peak();
+    wg__alloc_reset_peak();
     return wg_alloc_get_stats().live_bytes;
 }
 

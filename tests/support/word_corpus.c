@@ -8,6 +8,7 @@
 
 #include "data/tokenizer/tokenizer.h"
 #include "tests/support/testing.h"
+#include "data/internal.h"
 
 wg_tokenizer *words_tokenizer(const char *letter, int64_t first, int64_t count) {
     static const char *const specials[SPECIALS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
@@ -18,7 +19,7 @@ wg_tokenizer *words_tokenizer(const char *letter, int64_t first, int64_t count) 
         snprintf(texts + i * 16, 16, "%s%d", letter, (int)(first + i));
         tokens[SPECIALS + i] = texts + i * 16;
     }
-    wg_tokenizer *tokenizer = wg_wordpiece_new(SPECIALS + count, tokens, NULL);
+    wg_tokenizer *tokenizer = wg__wordpiece_new(SPECIALS + count, tokens, NULL);
     free(tokens);
     free(texts);
     return tokenizer;
@@ -41,7 +42,7 @@ word_corpus word_corpus_of(int documents, int sentences, int longest) {
                                     &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE});
     free(text);
     assert_no_error();
-    ck_assert_int_eq(wg_dataset_documents(w.corpus), documents);
+    ck_assert_int_eq(wg__dataset_documents(w.corpus), documents);
     ck_assert_int_eq(wg_dataset_tokens(w.corpus), word);
     return w;
 }
@@ -52,10 +53,10 @@ void word_corpus_free(word_corpus w) {
 }
 
 int64_t side_of_pair(const wg_dataset *pairs, wg_side side, int64_t pair, int32_t *ids) {
-    const int64_t first = wg_dataset_sentence_start(pairs, 2 * pair + side);
-    const int64_t count = wg_dataset_sentence_start(pairs, 2 * pair + side + 1) - first;
+    const int64_t first = wg__dataset_sentence_start(pairs, 2 * pair + side);
+    const int64_t count = wg__dataset_sentence_start(pairs, 2 * pair + side + 1) - first;
     if (ids)
-        ck_assert_int_eq(wg_dataset_read(pairs, first, count, ids), 0);
+        ck_assert_int_eq(wg__dataset_read(pairs, first, count, ids), 0);
     return count;
 }
 

@@ -434,8 +434,8 @@ START_TEST(tables_that_multiply_integers_alike_agree) {
 END_TEST
 
 START_TEST(the_tiles_of_the_processor_do_what_the_manual_says) {
-    if (strcmp(wg_kernels_in_use().tiles, "in use") != 0) {
-        fprintf(stderr, "skipped: %s\n", wg_kernels_in_use().tiles);
+    if (strcmp(wg__kernels_in_use().tiles, "in use") != 0) {
+        fprintf(stderr, "skipped: %s\n", wg__kernels_in_use().tiles);
         return;
     }
     const wg__gemm_kernel kernel = wg__gemm_kernel_of_bf16(wg__bf16_kernels_for_cpu());

@@ -9,6 +9,7 @@
 #include "tensor/ops.h"
 #include "tensor/profile.h"
 #include "tests/support/testing.h"
+#include "tensor/internal.h"
 
 enum { M = 8, N = 16, K = 32 };
 
@@ -27,9 +28,9 @@ static void profile(bool events) {
 }
 
 static const wg_profile_row *row(const char *name, wg_profile_kind kind) {
-    for (int i = 0; i < wg_profile_rows(); i++)
-        if (wg_profile_row_at(i)->kind == kind && strcmp(wg_profile_row_at(i)->name, name) == 0)
-            return wg_profile_row_at(i);
+    for (int i = 0; i < wg__profile_rows(); i++)
+        if (wg__profile_row_at(i)->kind == kind && strcmp(wg__profile_row_at(i)->name, name) == 0)
+            return wg__profile_row_at(i);
     return NULL;
 }
 
@@ -44,36 +45,36 @@ START_TEST(an_op_has_a_row_for_each_direction_with_its_products_and_bytes) {
     ck_assert(backward->flops == 2 * forward->flops);
     ck_assert(forward->bytes == 4 * (M * K + K * N + M * N));
     ck_assert(row("gelu", WG_PROFILE_FORWARD)->flops == 0);
-    wg_profile_free();
+    wg__profile_free();
 }
 END_TEST
 
 START_TEST(rows_are_outermost_sorted_and_no_longer_than_the_whole) {
     profile(false);
     double sum = 0;
-    for (int i = 0; i < wg_profile_rows(); i++) {
-        sum += wg_profile_row_at(i)->seconds;
-        ck_assert(i == 0 || wg_profile_row_at(i)->seconds <= wg_profile_row_at(i - 1)->seconds);
+    for (int i = 0; i < wg__profile_rows(); i++) {
+        sum += wg__profile_row_at(i)->seconds;
+        ck_assert(i == 0 || wg__profile_row_at(i)->seconds <= wg__profile_row_at(i - 1)->seconds);
     }
-    ck_assert(sum > 0 && sum <= wg_profile_seconds());
+    ck_assert(sum > 0 && sum <= wg__profile_seconds());
     ck_assert_ptr_null(row("transpose", WG_PROFILE_FORWARD)); /* which matmul's vjp calls */
-    ck_assert_ptr_null(wg_profile_row_at(wg_profile_rows()));
-    ck_assert_ptr_null(wg_profile_row_at(-1));
-    wg_profile_free();
+    ck_assert_ptr_null(wg__profile_row_at(wg__profile_rows()));
+    ck_assert_ptr_null(wg__profile_row_at(-1));
+    wg__profile_free();
 }
 END_TEST
 
 START_TEST(nothing_is_taken_before_begin_and_after_end) {
     profile(true);
-    const int rows = wg_profile_rows();
+    const int rows = wg__profile_rows();
     const int64_t calls = row("matmul", WG_PROFILE_FORWARD)->calls,
-                  events = wg_profile_events(NULL);
+                  events = wg__profile_events(NULL);
     wg_matmul(wg_ones(WG_F32, WG_DIMS(M, K)), wg_ones(WG_F32, WG_DIMS(K, N)));
-    ck_assert_int_eq(wg_profile_rows(), rows);
+    ck_assert_int_eq(wg__profile_rows(), rows);
     ck_assert_int_eq(row("matmul", WG_PROFILE_FORWARD)->calls, calls);
-    ck_assert_int_eq(wg_profile_events(NULL), events);
-    wg_profile_free();
-    ck_assert_int_eq(wg_profile_rows(), 0);
+    ck_assert_int_eq(wg__profile_events(NULL), events);
+    wg__profile_free();
+    ck_assert_int_eq(wg__profile_rows(), 0);
 }
 END_TEST
 
@@ -82,7 +83,7 @@ START_TEST(taking_a_profile_asks_for_no_memory) {
     const int64_t before = wg_alloc_get_stats().system_allocations;
     profile(true);
     ck_assert_int_eq(wg_alloc_get_stats().system_allocations, before);
-    wg_profile_free();
+    wg__profile_free();
 }
 END_TEST
 
@@ -93,7 +94,7 @@ START_TEST(no_memory_is_an_error_and_nothing_is_taken) {
         wg__alloc_fail_after(-1);
         assert_error(WG_ERROR_MEMORY, "bytes");
         wg_matmul(wg_ones(WG_F32, WG_DIMS(M, K)), wg_ones(WG_F32, WG_DIMS(K, N)));
-        ck_assert_int_eq(wg_profile_rows(), 0);
+        ck_assert_int_eq(wg__profile_rows(), 0);
     }
 }
 END_TEST
@@ -105,7 +106,7 @@ START_TEST(a_trace_is_json_with_a_complete_event_for_each_span) {
     ck_assert_int_eq(wg_trace_write(path), 0);
     json_t *trace = json_load_file(path, 0, NULL);
     json_t *list = json_object_get(trace, "traceEvents"), *event;
-    ck_assert_int_eq(json_array_size(list), wg_profile_events(NULL));
+    ck_assert_int_eq(json_array_size(list), wg__profile_events(NULL));
     ck_assert_int_gt(json_array_size(list), 4);
     size_t i, products = 0;
     json_array_foreach(list, i, event) {
@@ -123,7 +124,7 @@ START_TEST(a_trace_is_json_with_a_complete_event_for_each_span) {
     }
     ck_assert_int_eq(products, 1);
     json_decref(trace);
-    wg_profile_free();
+    wg__profile_free();
 }
 END_TEST
 
@@ -133,7 +134,7 @@ START_TEST(a_trace_that_cannot_be_written_is_an_error) {
     assert_error(WG_ERROR_IO, "No space left");
     ck_assert_int_eq(wg_trace_write("/nosuch/trace.json"), -1);
     assert_error(WG_ERROR_NOT_FOUND, "No such file");
-    wg_profile_free();
+    wg__profile_free();
 }
 END_TEST
 

@@ -10,6 +10,7 @@
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 #include "train/trainer.h"
+#include "base/internal.h"
 
 enum { ROWS = 96, WIDTH = 3, BATCH = 4, ACCUMULATE = 3, STEPS = 4, CHANNELS = 5 };
 
@@ -106,7 +107,7 @@ static void assert_alike(wg_group *group, wg_tensor *x) {
     for (int64_t i = 0; i < wg_tensor_count(x); i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%.9g ",
                  ((const float *)wg_tensor_data(x))[i]);
-    ck_assert_int_eq(wg_group_agree(group, "a tensor", text), 0);
+    ck_assert_int_eq(wg__group_agree(group, "a tensor", text), 0);
 }
 
 /* A model of words whose output layer is its embedding. */

@@ -8,6 +8,9 @@
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 #include "train/trainer.h"
+#include "base/internal.h"
+#include "io/internal.h"
+#include "tensor/internal.h"
 
 enum { WIDTH = 4, BATCH = 8 };
 
@@ -295,7 +298,7 @@ START_TEST(a_checkpoint_says_with_what_it_was_made) {
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
     wg_trainer_free(trainer);
     wg_module_free(t.module);
-    const wg_kernels kernels = wg_kernels_in_use();
+    const wg_kernels kernels = wg__kernels_in_use();
     const struct {
         const char *name, *text; /* NULL: any, but not "" */
     } rows[] = {{"version", wg_version()},
@@ -304,10 +307,10 @@ START_TEST(a_checkpoint_says_with_what_it_was_made) {
                 {"kernels_bf16", kernels.bf16},
                 {"kernels_blocks", kernels.blocks},
                 {"blis", kernels.blis},
-                {"commit", wg_commit()},
+                {"commit", wg__commit()},
                 {"deterministic", wg_is_deterministic() ? "yes" : "no"},
                 {"blis_kernels", kernels.blis_family},
-                {"hdf5", wg_checkpoint_library()}};
+                {"hdf5", wg__checkpoint_library()}};
     wg_checkpoint *file = wg_checkpoint_open(path);
     for (size_t i = 0; i < WG_COUNT(rows); i++) {
         char name[64];

@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/train/regression.h"
+#include "tensor/internal.h"
+#include "train/internal.h"
 
 enum { WIDTH = REGRESSION_WIDTH };
 
@@ -40,10 +42,10 @@ START_TEST(the_number_of_batches_rises_in_a_straight_line) {
     static const int64_t wanted[] = {1, 1, 2, 2, 3, 3, 4, 5, 5};
     int64_t sum = 0;
     for (size_t step = 0; step < WG_COUNT(wanted); step++) {
-        ck_assert_int_eq(wg_trainer_batches(5, 7, (int64_t)step), wanted[step]);
+        ck_assert_int_eq(wg__trainer_batches(5, 7, (int64_t)step), wanted[step]);
         sum += wanted[step];
     }
-    ck_assert_int_eq(wg_trainer_batches(0, 7, 3), 1);
+    ck_assert_int_eq(wg__trainer_batches(0, 7, 3), 1);
     regression t = regression_make(8, WG_F64);
     wg_trainer *trainer = regression_trainer(
         &t, "adamw",
@@ -92,7 +94,7 @@ START_TEST(the_average_is_evaluated_and_saved_as_the_model) {
     read_saved(path, "/train/weights/weight", trained);
     ck_assert(saved[0] == t.seen[9]);
     ck_assert(trained[0] == l.weights[10] && trained[0] == first_element(t.weight));
-    wg_trainer_swap_average(trainer);
+    wg__trainer_swap_average(trainer);
     ck_assert(first_element(t.weight) == saved[0]);
     wg_trainer_free(trainer);
     regression_free(&t);
@@ -181,7 +183,7 @@ START_TEST(a_run_in_bf16_goes_on_bit_for_bit_and_is_not_that_of_f32) {
     run_part("adamw", true, WG_BF16, stopped, false, 5);
     ck_assert_int_eq(saved_step(stopped), 6);
     run_part("adamw", true, WG_BF16, stopped, true, 0);
-    ck_assert_int_eq(wg_matmul_dtype(), WG_F32);
+    ck_assert_int_eq(wg__matmul_dtype(), WG_F32);
     read_saved(straight, "/train/weights/weight", one);
     read_saved(stopped, "/train/weights/weight", other);
     ck_assert_mem_eq(one, other, sizeof one);
@@ -219,7 +221,7 @@ static run run_with_clip(const char *optimizer, double clip, bool in_backward, i
                                                                   .accumulate = accumulate,
                                                                   .average_decay = 0.5});
     ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
-    wg_trainer_swap_average(trainer);
+    wg__trainer_swap_average(trainer);
     wg_to_array(wg_cast(wg_detach(t.weight), WG_F64), found.weight);
     found.bias = wg_at(t.bias, (int64_t[]){0});
     const wg_history *history = wg_trainer_history(trainer);

@@ -284,7 +284,7 @@ wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mas
         resolved.scale = 1 / sqrt((double)q->spec.shape[q->spec.ndim - 1]);
     wg_tensor *y;
     const bool rounds =
-        inputs[0] && inputs[0]->spec.dtype == WG_F32 && wg_matmul_dtype() == WG_BF16;
+        inputs[0] && inputs[0]->spec.dtype == WG_F32 && wg__matmul_dtype() == WG_BF16;
     wg_apply(rounds ? &attention_bf16 : &attention, mask ? 4 : 3, inputs, &resolved, &y);
     return wg__narrow(y, dtype);
 }

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/alloc.h"
+#include "base/internal.h"
 
 /* ---- nonzero: the coordinates of the elements that are not 0, in row-major order.
  *
@@ -147,7 +148,7 @@ static int64_t bins_of(const wg_call *call, const wg_tensor *x) {
         return wg__op_fail(call, WG_ERROR_INDEX, "%lld is negative; wanted numbers from 0 on",
                            (long long)low);
     const double wanted = 16.0 * ((double)high + 1); /* zeros, and their sums with the weights */
-    const double there = high < FEW ? wanted : (double)wg_memory_available();
+    const double there = high < FEW ? wanted : (double)wg__memory_available();
     if (high == INT64_MAX || wanted > there)
         return wg__op_fail(call, WG_ERROR_MEMORY,
                            "the largest number is %lld, and counts up to it want %.3g bytes, where "

@@ -23,7 +23,7 @@ wg_dtype wg_set_matmul_dtype(wg_dtype dtype) {
     return before;
 }
 
-wg_dtype wg_matmul_dtype(void) {
+wg_dtype wg__matmul_dtype(void) {
     return matmul_dtype;
 }
 

@@ -476,8 +476,8 @@ static const wg_op packed_linear = {
     .flops = quantized_linear_flops,
 };
 
-wg_tensor *wg_quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
-                                wg_quantization quantization, wg_tensor *const *biases) {
+wg_tensor *wg__quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
+                                 wg_quantization quantization, wg_tensor *const *biases) {
     if (count < 1 || count > WG_MAX_QUANTIZED_WEIGHTS) {
         wg_fail(WG_ERROR_ARGUMENT, "quantized_linear", "%d weights; wanted 1 to %d", count,
                 WG_MAX_QUANTIZED_WEIGHTS);
@@ -507,7 +507,7 @@ wg_tensor *wg_quantized_linears(wg_tensor *x, int count, wg_tensor *const *weigh
 
 wg_tensor *wg_quantized_linear(wg_tensor *x, wg_tensor *weight, wg_quantization quantization,
                                wg_tensor *bias) {
-    return wg_quantized_linears(x, 1, &weight, quantization, &bias);
+    return wg__quantized_linears(x, 1, &weight, quantization, &bias);
 }
 
 static const wg_op *const ops[] = {&quantize, &dequantize, &packed_linear};

@@ -439,7 +439,7 @@ static wg_tensor *apply(wg_tensor **inputs, int64_t ignore_index,
     if (wg__take_loss_options(linear_cross_entropy.name, inputs[X]->spec.dtype, ignore_index,
                               options, &record, &inputs[CLASS_WEIGHT]) < 0)
         return NULL;
-    record.rounds = inputs[X]->spec.dtype == WG_F32 && wg_matmul_dtype() == WG_BF16;
+    record.rounds = inputs[X]->spec.dtype == WG_F32 && wg__matmul_dtype() == WG_BF16;
     wg_tensor *outputs[2];
     if (wg_apply(&linear_cross_entropy, CLASS_WEIGHT + 1, inputs, &record, outputs) < 0)
         return NULL;
