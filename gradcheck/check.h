@@ -34,138 +34,127 @@ typedef struct wg__sampled_op {
     const void *options;
 } wg__sampled_op;
 
+/* The inputs whose gradients are checked, or the outputs that are weighted: all floating ones. */
+typedef struct wg__selection {
+    int count;
+    int *index;          /* the places among all inputs, or all outputs */
+    int64_t *at;         /* where the elements of each begin */
+    wg_tensor **tensors; /* the inputs, or the random cotangents of the outputs */
+    int64_t elements;    /* of all of them */
+} wg__selection;
+
+/* Derivatives by differences and by backward. The radius is half the width that a kink gives. */
+typedef struct wg__comparison {
+    double *numeric, *analytic, *radius;
+} wg__comparison;
+
+typedef struct wg__findings {
+    int64_t kinks; /* coordinates with a kink */
+    bool jumps;
+    bool nonzero;                      /* some gradient is not zero */
+    bool null_gradient[WG_MAX_INPUTS]; /* the vjp of the op left it NULL */
+    const char *blames; /* the function of the op that a verdict names; NULL: the diagnosis's */
+} wg__findings;
+
 typedef struct wg__gradcheck {
     wg_function function;
     void *context;
-    const wg_op *op;    /* whose outputs the function gives, or NULL */
-    int argument_count; /* how many of the inputs the function gets */
-    int user_count;     /* how many are the user's inputs: then come parameters, and in order 2 the
-                           cotangents of the outputs */
+    const wg_op *op; /* the op that the function runs, or NULL */
+    int user_count;  /* inputs of the function; the parameters follow them, and in order 2 the
+                        cotangents of the outputs */
     int input_count;
     wg_tensor *const *inputs;
     int output_count;
     int order;    /* 1, or 2 for the gradient as a function */
     bool derived; /* a variant: a jump is no failure there */
-    bool layouts; /* other layouts of memory are to be tried */
     wg_dtype dtype;
     wg_gradcheck_options options; /* with defaults */
     wg_gradcheck_report *report;
 
-    int wanted_count;   /* inputs that are checked, */
-    int *wanted;        /* which they are, */
-    int64_t *wanted_at; /* and where each begins among the gradients */
-    wg_tensor **wanted_inputs;
-    int64_t coordinate_count;
-    wg__snapshot *snapshots; /* of all inputs, as they are to stay */
-
-    wg_tensor **outputs; /* of the run at hand; gone with its scope */
+    wg__selection wanted, weighted;
+    wg__snapshot *snapshots; /* of all inputs before the check */
+    wg_tensor **outputs;     /* of the current run; freed with its scope */
     wg_spec *output_specs;
-    int weighted_count;   /* floating outputs, */
-    int *weighted;        /* which they are, */
-    int64_t *weighted_at; /* where each begins among the values, */
-    wg_tensor **weights;  /* and the random cotangent of each */
-    int64_t value_count;  /* of floating outputs */
-    int64_t all_count;    /* of all */
+    int64_t all_count; /* elements of all outputs */
 
-    double *weight_values;         /* value_count */
+    double *weight_values;         /* weighted.elements: the cotangents */
     double *values, *plus, *minus; /* all_count */
-    double *slopes, *spreads;      /* value_count: the column at hand */
-    double *analytic;              /* coordinate_count: gradients under the weights */
-    double *numeric, *radius;      /* the same by differences; half the width that a kink gives */
-    double *jacobian, *numeric_jacobian, *spread; /* NULL: too large, or not asked for */
-    int64_t *kinks_at; /* coordinate_count: entries of a row at which there is one */
-    int64_t kinks;
-    bool jumps;
-    bool null_gradient[WG_MAX_INPUTS]; /* of an op: its vjp left it NULL */
-    bool nonzero;                      /* some gradient is not zero */
-    const char *blames; /* the function of the op that a verdict names; NULL: the diagnosis's */
+    double *slopes, *spreads;      /* weighted.elements: the column of the current coordinate */
+    wg__comparison sums;           /* wanted.elements: the gradients under the cotangents */
+    wg__comparison entries;        /* of the Jacobian; NULL where it is too large or not needed */
+    int64_t *kinks_at;             /* wanted.elements: the number of kinks in a row */
+    wg__findings found;
 } wg__gradcheck;
 
 /* ---- run.c: verdicts ---- */
 
-/* Records a verdict in the report, with the pending error's message if there is one, which is
+/* Records a verdict in the report. The message of a pending error is added to it, and the error is
  * cleared. `input` is -1 for none in particular. Returns -1. */
 int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, const char *format, ...)
     WG_PRINTF(4, 5);
 
-/* The verdict that the checker itself has failed, for lack of memory. Returns -1. */
+/* The verdict on the gradient of one coordinate: `before`, "the gradient of input 1 at (0, 2)", and
+ * the formatted rest. Returns -1. */
+int wg__gradcheck_fail_at(wg__gradcheck *c, wg_diagnosis diagnosis, int64_t at, const char *before,
+                          const char *format, ...) WG_PRINTF(5, 6);
+
+/* The verdict that memory is lacking for the check itself. Returns -1. */
 int wg__gradcheck_no_memory(wg__gradcheck *c);
 
 /* "input 1", "parameter encoder.weight" or "the cotangent of output 0". Returns buffer. */
 const char *wg__gradcheck_input_text(char *buffer, size_t size, const wg__gradcheck *c, int input);
 
 /* "(0, 2)". Returns buffer. */
-const char *wg__index_text(char *buffer, size_t size, int ndim, const int64_t *index);
+const char *wg__index_text(char *buffer, size_t size, const wg_gradcheck_index *index);
 
 /* ---- run.c: runs ---- */
 
-/* Allocates memory, and lists the wanted inputs; released by wg__gradcheck_free also after an
- * error. */
+/* Lists the wanted inputs, runs the function, reads the values, makes the cotangents (in the
+ * caller's scope) and allocates all arrays. wg__gradcheck_free releases them, also after an error.
+ */
 int wg__gradcheck_prepare(wg__gradcheck *c);
 void wg__gradcheck_free(wg__gradcheck *c);
 
 /* Runs the function once: c->outputs, in the caller's scope. -1 with a verdict. */
 int wg__gradcheck_run(wg__gradcheck *c);
 
-/* Runs it in a scope of its own, and reads all values. */
-int wg__gradcheck_evaluate(wg__gradcheck *c, double *values);
-
-/* The first run: counts the values, makes the weights (in the caller's scope) and all other space.
- */
-int wg__gradcheck_measure(wg__gradcheck *c);
-
-/* How backward is to be run; zero is under the weights, for all wanted inputs. */
-typedef struct wg__pull_options {
-    wg_tensor *const *weights; /* NULL: c->weights; entries may be NULL */
-    int only;                  /* wanted input + 1; 0: all */
-    bool retain_graph, create_graph;
-} wg__pull_options;
-
-/* Backward from the outputs of the run at hand: gradients as tensors, or as numbers. */
-int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg__pull_options *pull,
+/* Backward from the outputs of the current run under the cotangents c->weighted.tensors, of which
+ * some may be NULL. Gives the gradients of the wanted inputs as tensors, or as numbers. */
+int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg_backward_options *options,
                                wg_tensor **gradients);
-int wg__gradcheck_pull(wg__gradcheck *c, const wg__pull_options *pull, double *gradients);
+int wg__gradcheck_pull(wg__gradcheck *c, bool retain_graph, double *gradients);
 
 /* Runs the function in a scope of its own; reads all values unless `values` is NULL, and runs
  * backward unless `gradients` is NULL. */
-int wg__gradcheck_values_and_gradient(wg__gradcheck *c, const wg__pull_options *pull,
-                                      double *values, double *gradients);
-
-/* Both: a run of its own, and backward. */
-int wg__gradcheck_gradient(wg__gradcheck *c, const wg__pull_options *pull, double *gradients);
+int wg__gradcheck_evaluate(wg__gradcheck *c, double *values, double *gradients);
 
 /* Writes the elements of a tensor, as doubles. */
 int wg__read_doubles(wg_tensor *x, double *out);
 
 int wg__snapshot_take(wg__snapshot *snapshot, wg_tensor *x);
-bool wg__snapshot_holds(const wg__snapshot *snapshot); /* the tensor is as it was */
-void wg__snapshot_free(wg__snapshot *snapshot);
+bool wg__snapshot_holds(const wg__snapshot *snapshot); /* the tensor is unchanged */
 
 /* Gives the wanted inputs, after they were moved, the values of the snapshots. */
 void wg__gradcheck_put_back(wg__gradcheck *c);
 
-/* Where the element of that number in row-major order lies. */
+/* The address of an element, given by its number in row-major order. */
 char *wg__element_address(const wg_tensor *x, int64_t number);
 
-/* -1 with a verdict, and everything put back, if an input is not as it was. `when` is "the
- * function" or "backward". */
+/* -1 with a verdict, after restoring all inputs, if an input has changed. `when` is "the function"
+ * or "backward". */
 int wg__gradcheck_inputs_unmodified(wg__gradcheck *c, const char *when);
 
 /* The index of an element, from its number in row-major order. */
 void wg__unravel(int64_t number, int ndim, const int64_t *shape, int64_t *index);
+wg_gradcheck_index wg__index_of(int64_t number, const wg_spec *spec);
 
-/* Which wanted input a coordinate is of (its place in c->wanted), and which weighted output a value
- * is of. */
-int wg__gradcheck_input_of(const wg__gradcheck *c, int64_t coordinate);
-int wg__gradcheck_output_of(const wg__gradcheck *c, int64_t value);
-
-/* "input 1 at (0, 2)" of a coordinate, which becomes that of the report. Returns buffer. */
-const char *wg__gradcheck_place(char *buffer, size_t size, wg__gradcheck *c, int64_t at);
+/* The place in the selection of the tensor with that element. */
+int wg__selection_find(const wg__selection *selection, int64_t element);
 
 /* ---- differences.c ---- */
 
-/* Compares the gradient with differences, as the options say: c->numeric, c->jacobian... -1 with a
- * verdict if they disagree. */
+/* Compares the gradient with differences: c->sums and c->entries. -1 with a verdict if they
+ * disagree. */
 int wg__gradcheck_differences(wg__gradcheck *c);
 
 /* |numeric - analytic| within the tolerances, and `radius` for a kink. */
@@ -275,10 +264,5 @@ wg_gradcheck_options wg__gradcheck_defaults(const wg_gradcheck_options *options)
  * for options that make no sense; the status -1 makes the report's message the error. */
 bool wg__gradcheck_begin(const wg_gradcheck_options *options, wg_gradcheck_report *report);
 int wg__gradcheck_end(int status, wg_gradcheck_report *report);
-
-/* Where to look for the mistake: the function of an op ("vjp") or "", and what in it. Never NULL.
- */
-const char *wg__diagnosis_function(wg_diagnosis diagnosis);
-const char *wg__diagnosis_advice(wg_diagnosis diagnosis);
 
 #endif

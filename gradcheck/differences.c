@@ -27,17 +27,17 @@ static double move_element(const wg_tensor *x, int64_t number, double step) {
 int wg__gradcheck_evaluate_moved(wg__gradcheck *c, const double *direction, int64_t at, double step,
                                  double *made, double *values) {
     *made = step;
-    for (int w = 0; w < c->wanted_count; w++) {
-        int64_t begin = c->wanted_at[w], count = wg_tensor_count(c->wanted_inputs[w]);
+    for (int w = 0; w < c->wanted.count; w++) {
+        int64_t begin = c->wanted.at[w], count = wg_tensor_count(c->wanted.tensors[w]);
         if (!direction && (at < begin || at >= begin + count))
             continue;
         for (int64_t i = 0; direction && i < count; i++)
-            move_element(c->wanted_inputs[w], i, step * direction[begin + i]);
+            move_element(c->wanted.tensors[w], i, step * direction[begin + i]);
         if (!direction)
-            *made = move_element(c->wanted_inputs[w], at - begin, step);
-        wg_tensor_touch(c->wanted_inputs[w]);
+            *made = move_element(c->wanted.tensors[w], at - begin, step);
+        wg_tensor_touch(c->wanted.tensors[w]);
     }
-    int status = wg__gradcheck_evaluate(c, values);
+    int status = wg__gradcheck_evaluate(c, values, NULL);
     wg__gradcheck_put_back(c);
     return status;
 }
@@ -47,13 +47,21 @@ int wg__gradcheck_slope(wg__gradcheck *c, const double *direction, int64_t at, d
     if (wg__gradcheck_evaluate_moved(c, direction, at, eps, &up, c->plus) < 0 ||
         wg__gradcheck_evaluate_moved(c, direction, at, -eps, &down, c->minus) < 0)
         return -1;
-    for (int64_t i = 0; i < c->value_count; i++) {
+    for (int64_t i = 0; i < c->weighted.elements; i++) {
         /* divided by the step that was really made: that keeps digits */
         c->slopes[i] = (c->plus[i] - c->minus[i]) / (up - down);
         c->spreads[i] =
             fabs((c->plus[i] - c->values[i]) / up - (c->minus[i] - c->values[i]) / down) / 2;
     }
     return 0;
+}
+
+/* The current slopes, weighted by the cotangents and summed. */
+static double weighted_slope(const wg__gradcheck *c) {
+    double sum = 0;
+    for (int64_t i = 0; i < c->weighted.elements; i++)
+        sum += c->weight_values[i] * c->slopes[i];
+    return sum;
 }
 
 /* ---- Kinks ---- */
@@ -70,23 +78,23 @@ bool wg__gradcheck_agrees(const wg__gradcheck *c, double numeric, double analyti
  * at a jump by more. Leaves only the spreads of kinks in c->spreads. */
 static int settle_kinks(wg__gradcheck *c, int64_t at) {
     bool any = false;
-    for (int64_t i = 0; i < c->value_count; i++) {
+    for (int64_t i = 0; i < c->weighted.elements; i++) {
         any |= c->spreads[i] > tolerance(c, c->slopes[i]);
         if (!(c->spreads[i] > tolerance(c, c->slopes[i])))
             c->spreads[i] = 0;
     }
     if (!any)
         return 0;
-    size_t bytes = (size_t)c->value_count * sizeof(double);
-    double *slopes = wg__alloc_array(wg__times(2, c->value_count), sizeof(double));
+    size_t bytes = (size_t)c->weighted.elements * sizeof(double);
+    double *slopes = wg__alloc_array(wg__times(2, c->weighted.elements), sizeof(double));
     if (!slopes)
         return wg__gradcheck_no_memory(c);
-    double *spreads = slopes + c->value_count;
+    double *spreads = slopes + c->weighted.elements;
     memcpy(slopes, c->slopes, bytes);
     memcpy(spreads, c->spreads, bytes);
     const double nearer = c->dtype == WG_F64 ? 1e-3 : 0.125;
     int status = wg__gradcheck_slope(c, NULL, at, nearer * c->options.eps);
-    for (int64_t i = 0; i < c->value_count && status == 0; i++) {
+    for (int64_t i = 0; i < c->weighted.elements && status == 0; i++) {
         double near_slope = c->slopes[i], near_spread = c->spreads[i];
         c->slopes[i] = slopes[i];
         c->spreads[i] = spreads[i];
@@ -94,7 +102,7 @@ static int settle_kinks(wg__gradcheck *c, int64_t at) {
             continue;
         bool is_jump = near_spread > 3 * spreads[i];
         bool is_kink = !is_jump && near_spread >= spreads[i] / 2;
-        c->jumps |= is_jump;
+        c->found.jumps |= is_jump;
         c->kinks_at[at] += is_kink;
         if (!is_kink)
             c->spreads[i] = 0;
@@ -105,8 +113,7 @@ static int settle_kinks(wg__gradcheck *c, int64_t at) {
     return status;
 }
 
-/* What rounding may do to a difference of that value; in f64 it is nothing beside the tolerances.
- */
+/* The rounding error of a difference of that value; in f64 it is far below the tolerances. */
 static double rounding(const wg__gradcheck *c, int64_t value) {
     return c->dtype == WG_F64 ? 0 : 4 * FLT_EPSILON * fabs(c->values[value]) / (2 * c->options.eps);
 }
@@ -116,34 +123,35 @@ static double rounding(const wg__gradcheck *c, int64_t value) {
 /* Whether the differences at hand agree with what backward gives for that coordinate. */
 static bool slopes_agree(const wg__gradcheck *c, int64_t at) {
     double numeric = 0, radius = 0;
-    for (int64_t i = 0; i < c->value_count; i++) {
+    for (int64_t i = 0; i < c->weighted.elements; i++) {
         double spread = c->spreads[i] + rounding(c, i);
         numeric += c->weight_values[i] * c->slopes[i];
         radius += fabs(c->weight_values[i]) * spread;
-        if (c->jacobian &&
-            !wg__gradcheck_agrees(c, c->slopes[i], c->jacobian[at * c->value_count + i], spread))
+        if (c->entries.analytic &&
+            !wg__gradcheck_agrees(c, c->slopes[i],
+                                  c->entries.analytic[at * c->weighted.elements + i], spread))
             return false;
     }
-    return wg__gradcheck_agrees(c, numeric, c->analytic[at], radius);
+    return wg__gradcheck_agrees(c, numeric, c->sums.analytic[at], radius);
 }
 
 /* Where they disagree it may be for their own rounding: then differences of a larger step,
  * extrapolated, (4 s(h / 2) - s(h)) / 3, decide. */
 static int refine(wg__gradcheck *c, int64_t at) {
-    if (c->dtype != WG_F64 || c->kinks_at[at] > 0 || c->jumps || slopes_agree(c, at))
+    if (c->dtype != WG_F64 || c->kinks_at[at] > 0 || c->found.jumps || slopes_agree(c, at))
         return 0;
-    size_t bytes = (size_t)c->value_count * sizeof(double);
-    double *first = wg__alloc_array(wg__times(2, c->value_count), sizeof(double));
+    size_t bytes = (size_t)c->weighted.elements * sizeof(double);
+    double *first = wg__alloc_array(wg__times(2, c->weighted.elements), sizeof(double));
     if (!first)
         return wg__gradcheck_no_memory(c);
-    double *far = first + c->value_count;
+    double *far = first + c->weighted.elements;
     const double h = 1e3 * c->options.eps;
     memcpy(first, c->slopes, bytes);
     int status = wg__gradcheck_slope(c, NULL, at, h);
     memcpy(far, c->slopes, bytes);
     if (status == 0)
         status = wg__gradcheck_slope(c, NULL, at, h / 2);
-    for (int64_t i = 0; i < c->value_count && status == 0; i++) {
+    for (int64_t i = 0; i < c->weighted.elements && status == 0; i++) {
         c->slopes[i] = (4 * c->slopes[i] - far[i]) / 3;
         c->spreads[i] = 0;
     }
@@ -154,45 +162,59 @@ static int refine(wg__gradcheck *c, int64_t at) {
 }
 
 static int difference_rows(wg__gradcheck *c) {
-    for (int64_t at = 0; at < c->coordinate_count; at++) {
+    for (int64_t at = 0; at < c->wanted.elements; at++) {
         if (wg__gradcheck_slope(c, NULL, at, c->options.eps) < 0 || settle_kinks(c, at) < 0 ||
             refine(c, at) < 0)
             return -1;
-        c->numeric[at] = c->radius[at] = 0;
-        for (int64_t i = 0; i < c->value_count; i++) {
+        c->sums.numeric[at] = c->sums.radius[at] = 0;
+        for (int64_t i = 0; i < c->weighted.elements; i++) {
             c->spreads[i] += rounding(c, i);
-            c->numeric[at] += c->weight_values[i] * c->slopes[i];
-            c->radius[at] += fabs(c->weight_values[i]) * c->spreads[i];
+            c->sums.numeric[at] += c->weight_values[i] * c->slopes[i];
+            c->sums.radius[at] += fabs(c->weight_values[i]) * c->spreads[i];
         }
-        if (!c->jacobian)
+        if (!c->entries.analytic)
             continue;
-        size_t bytes = (size_t)c->value_count * sizeof(double);
-        memcpy(c->numeric_jacobian + at * c->value_count, c->slopes, bytes);
-        memcpy(c->spread + at * c->value_count, c->spreads, bytes);
+        size_t bytes = (size_t)c->weighted.elements * sizeof(double);
+        memcpy(c->entries.numeric + at * c->weighted.elements, c->slopes, bytes);
+        memcpy(c->entries.radius + at * c->weighted.elements, c->spreads, bytes);
     }
     return 0;
 }
 
-/* The unit cotangent of each value in turn, through one graph. */
-static int pull_columns(wg__gradcheck *c) {
-    wg_tensor **units = wg__calloc((size_t)c->weighted_count + 1, sizeof *units);
-    double *gradients = wg__alloc_array(c->coordinate_count + 1, sizeof *gradients);
+/* Makes the whole Jacobian where there is room for it, by the unit cotangent of each value in turn
+ * through one graph. In order 2 only the random cotangent is used, since every evaluation is itself
+ * a backward pass. */
+static int make_jacobians(wg__gradcheck *c) {
+    int64_t entries = c->wanted.elements * c->weighted.elements;
+    if (c->order > 1 || c->entries.analytic || entries == 0 || entries > MAX_ENTRIES)
+        return 0;
+    for (int k = 0; k < c->weighted.count; k++)
+        if (c->output_specs[c->weighted.index[k]].dtype == WG_BF16)
+            return 0;
+    c->entries.analytic = wg__calloc((size_t)entries, sizeof(double));
+    c->entries.numeric = wg__calloc((size_t)entries, sizeof(double));
+    c->entries.radius = wg__calloc((size_t)entries, sizeof(double));
+    if (wg_error_pending())
+        return wg__gradcheck_no_memory(c);
+    wg_tensor **units = wg__calloc((size_t)c->weighted.count + 1, sizeof *units);
+    double *gradients = wg__alloc_array(c->wanted.elements + 1, sizeof *gradients);
+    wg__gradcheck again = *c;
+    again.weighted.tensors = units;
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = units && gradients ? wg__gradcheck_run(c) : -1;
-    for (int64_t i = 0; i < c->value_count && status == 0; i++) {
-        int k = wg__gradcheck_output_of(c, i);
-        const wg_spec *spec = &c->output_specs[c->weighted[k]];
+    for (int64_t i = 0; i < c->weighted.elements && status == 0; i++) {
+        int k = wg__selection_find(&c->weighted, i);
+        const wg_spec *spec = &c->output_specs[c->weighted.index[k]];
         wg_scope inner;
         wg_scope_begin(&inner);
-        memset(units, 0, (size_t)c->weighted_count * sizeof *units);
+        memset(units, 0, (size_t)c->weighted.count * sizeof *units);
         units[k] = wg_zeros(spec->dtype, spec->ndim, spec->shape);
-        if (units[k] && spec->dtype != WG_BF16)
-            move_element(units[k], i - c->weighted_at[k], 1);
-        status = wg__gradcheck_pull(c, &(wg__pull_options){.weights = units, .retain_graph = true},
-                                    gradients);
-        for (int64_t at = 0; at < c->coordinate_count && status == 0; at++)
-            c->jacobian[at * c->value_count + i] = gradients[at];
+        if (units[k])
+            move_element(units[k], i - c->weighted.at[k], 1);
+        status = wg__gradcheck_pull(&again, true, gradients);
+        for (int64_t at = 0; at < c->wanted.elements && status == 0; at++)
+            c->entries.analytic[at * c->weighted.elements + i] = gradients[at];
         wg_scope_end(&inner, NULL);
     }
     wg_scope_end(&scope, NULL);
@@ -201,28 +223,11 @@ static int pull_columns(wg__gradcheck *c) {
     return status;
 }
 
-/* The whole Jacobian where there is room for it; of the second order the random cotangent is asked
- * alone, since every evaluation is itself a backward pass. */
-static int make_jacobians(wg__gradcheck *c) {
-    int64_t entries = c->coordinate_count * c->value_count;
-    if (c->order > 1 || c->jacobian || entries == 0 || entries > MAX_ENTRIES)
-        return 0;
-    for (int k = 0; k < c->weighted_count; k++)
-        if (c->output_specs[c->weighted[k]].dtype == WG_BF16)
-            return 0;
-    c->jacobian = wg__calloc((size_t)entries, sizeof(double));
-    c->numeric_jacobian = wg__calloc((size_t)entries, sizeof(double));
-    c->spread = wg__calloc((size_t)entries, sizeof(double));
-    if (wg_error_pending())
-        return wg__gradcheck_no_memory(c);
-    return pull_columns(c);
-}
-
 /* ---- Diagnosis: patterns that the usual mistakes leave in the Jacobian.
  *
- * Only the rows of one input are looked at, of the one that disagrees most. Where there is no
- * Jacobian (fast mode without a disagreement, second order) there is one column, the sum under the
- * random weights. ---- */
+ * Only the rows of the input that disagrees most are searched. Where there is no Jacobian (fast
+ * mode without a disagreement, second order) there is one column, the sum under the random weights.
+ * ---- */
 
 /* The rows of one wanted input. */
 typedef struct block {
@@ -235,17 +240,14 @@ typedef struct block {
 } block;
 
 static block block_of(wg__gradcheck *c, int w) {
-    block b = {.c = c, .w = w, .at = c->wanted_at[w], .columns = 1};
-    b.rows = wg_tensor_count(c->wanted_inputs[w]);
-    b.numeric = c->numeric + b.at;
-    b.analytic = c->analytic + b.at;
-    b.radius = c->radius + b.at;
-    if (c->jacobian) {
-        b.columns = c->value_count;
-        b.numeric = c->numeric_jacobian + b.at * b.columns;
-        b.analytic = c->jacobian + b.at * b.columns;
-        b.radius = c->spread + b.at * b.columns;
-    }
+    const wg__comparison *all = c->entries.analytic ? &c->entries : &c->sums;
+    block b = {.c = c, .w = w, .at = c->wanted.at[w], .columns = 1};
+    if (c->entries.analytic)
+        b.columns = c->weighted.elements;
+    b.rows = wg_tensor_count(c->wanted.tensors[w]);
+    b.numeric = all->numeric + b.at * b.columns;
+    b.analytic = all->analytic + b.at * b.columns;
+    b.radius = all->radius + b.at * b.columns;
     return b;
 }
 
@@ -260,7 +262,7 @@ static bool agrees_at(const block *b, int64_t entry) {
 static bool row_agrees(const block *b, int64_t row) {
     const wg__gradcheck *c = b->c;
     int64_t at = b->at + row;
-    if (!wg__gradcheck_agrees(c, c->numeric[at], c->analytic[at], c->radius[at]))
+    if (!wg__gradcheck_agrees(c, c->sums.numeric[at], c->sums.analytic[at], c->sums.radius[at]))
         return false;
     for (int64_t i = 0; i < b->columns; i++)
         if (!agrees_at(b, row * b->columns + i))
@@ -276,7 +278,7 @@ static int found(const block *b, wg_diagnosis diagnosis, const char *format, ...
     va_start(arguments, format);
     vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
-    return wg__gradcheck_fail(b->c, diagnosis, b->c->wanted[b->w], "%s%s%s", b->where,
+    return wg__gradcheck_fail(b->c, diagnosis, b->c->wanted.index[b->w], "%s%s%s", b->where,
                               *detail ? "; " : "", detail);
 }
 
@@ -303,14 +305,14 @@ static int is_zero(const block *b) {
         if (b->analytic[i] != 0)
             return 0;
     for (int64_t i = 0; i < b->rows; i++)
-        if (c->analytic[b->at + i] != 0)
+        if (c->sums.analytic[b->at + i] != 0)
             return 0;
     if (c->order > 1)
         return found(b, WG_DIAGNOSIS_CUT, "every analytic one is 0");
     if (!c->op)
         return found(b, WG_DIAGNOSIS_DETACHED, "every analytic one is 0");
     char unsaved[96];
-    if (c->null_gradient[c->wanted[b->w]])
+    if (c->found.null_gradient[c->wanted.index[b->w]])
         return found(b, WG_DIAGNOSIS_MISSING, "the vjp left it NULL%s",
                      wg__gradcheck_unsaved(unsaved, sizeof unsaved, c));
     return found(b, WG_DIAGNOSIS_ZERO, "all %lld are 0", (long long)b->rows);
@@ -327,14 +329,14 @@ static int is_remembered(const block *b) {
     wg_scope scope;
     wg_scope_begin(&scope);
     for (int i = 0; copies && i < c->input_count; i++)
-        copies[i] = i == c->wanted[b->w] ? wg_affine(wg_detach(c->inputs[i]), 1 - 1.0 / 16, 0)
-                                         : c->inputs[i];
+        copies[i] = i == c->wanted.index[b->w] ? wg_affine(wg_detach(c->inputs[i]), 1 - 1.0 / 16, 0)
+                                               : c->inputs[i];
     wg__gradcheck again = *c;
     wg_gradcheck_report ignored = *c->report;
     again.report = &ignored;
     again.inputs = copies;
-    if (copies && wg__gradcheck_evaluate(&again, c->plus) == 0)
-        for (int64_t i = 0; i < c->value_count; i++)
+    if (copies && wg__gradcheck_evaluate(&again, c->plus, NULL) == 0)
+        for (int64_t i = 0; i < c->weighted.elements; i++)
             differs |= c->plus[i] != c->values[i];
     wg_scope_end(&scope, NULL);
     wg__free(copies);
@@ -367,93 +369,77 @@ static int at_a_kink(const block *b) {
 static bool is_same(const wg__gradcheck *c, int64_t at, int64_t rows, const double *gradient) {
     double largest = 0, difference = 0;
     for (int64_t i = at; i < at + rows; i++) {
-        largest = fmax(largest, fabs(c->analytic[i]));
-        difference = fmax(difference, fabs(c->analytic[i] - gradient[i]));
+        largest = fmax(largest, fabs(c->sums.analytic[i]));
+        difference = fmax(difference, fabs(c->sums.analytic[i] - gradient[i]));
     }
     return difference <= (c->dtype == WG_F64 ? 1e-12 : 1e-6) * largest;
 }
 
-/* The gradient under other random cotangents. */
-static int pull_others(wg__gradcheck *c, double *gradient) {
-    wg_generator generator = {.seed = c->options.seed + 1, .offset = 77};
-    wg_tensor **others = wg__calloc((size_t)c->weighted_count + 1, sizeof *others);
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    for (int k = 0; others && k < c->weighted_count; k++) {
-        const wg_spec *spec = &c->output_specs[c->weighted[k]];
-        others[k] = wg_cast(wg_randn(&generator, WG_F64, spec->ndim, spec->shape), spec->dtype);
+/* Gives the wanted inputs `factor` times those values. */
+static void set_inputs(wg__gradcheck *c, const double *values, double factor) {
+    for (int w = 0; w < c->wanted.count; w++) {
+        wg_tensor *x = c->wanted.tensors[w];
+        for (int64_t i = 0; i < wg_tensor_count(x); i++)
+            wg__set_element(c->dtype, wg__element_address(x, i),
+                            factor * values[c->wanted.at[w] + i]);
+        wg_tensor_touch(x);
     }
-    int status =
-        others ? wg__gradcheck_gradient(c, &(wg__pull_options){.weights = others}, gradient) : -1;
-    wg_scope_end(&scope, NULL);
-    wg__free(others);
-    return status;
 }
 
 /* The gradient at other inputs, all of them nearer to 0 by a part of themselves; with it, whether
- * the derivative is another one there, too. */
+ * the derivative changes there, too. Puts the inputs back, but not the snapshots. */
 static int pull_elsewhere(const block *b, double *gradient, bool *differs) {
     wg__gradcheck *c = b->c;
-    for (int w = 0; w < c->wanted_count; w++) {
-        wg__snapshot *snapshot = &c->snapshots[c->wanted[w]];
-        for (int64_t i = 0; i < wg_tensor_count(snapshot->of); i++) {
-            char *address = wg__element_address(snapshot->of, i);
-            wg__set_element(c->dtype, address, (1 - 1.0 / 16) * wg__element(c->dtype, address));
-        }
-        wg_tensor_touch(snapshot->of);
-        wg__snapshot_free(snapshot);
-    }
+    double *before = wg__alloc_array(c->wanted.elements + 1, sizeof *before);
+    if (!before)
+        return -1;
+    for (int w = 0; w < c->wanted.count; w++)
+        wg__read_doubles(wg_detach(c->wanted.tensors[w]), before + c->wanted.at[w]);
+    set_inputs(c, before, 1 - 1.0 / 16);
     int status = 0;
-    for (int w = 0; w < c->wanted_count && status == 0; w++)
-        status = wg__snapshot_take(&c->snapshots[c->wanted[w]], c->wanted_inputs[w]);
+    for (int w = 0; w < c->wanted.count && status == 0; w++) {
+        wg__snapshot *snapshot = &c->snapshots[c->wanted.index[w]];
+        wg__free(snapshot->bytes);
+        status = wg__snapshot_take(snapshot, c->wanted.tensors[w]);
+    }
     if (status == 0)
-        status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
-    if (status == 0)
-        status = wg__gradcheck_evaluate(c, c->values);
+        status = wg__gradcheck_evaluate(c, NULL, gradient);
     *differs = false;
     for (int64_t row = 0; row < b->rows && status == 0; row++) {
         status = wg__gradcheck_slope(c, NULL, b->at + row, c->options.eps);
-        double numeric = 0;
-        for (int64_t i = 0; i < c->value_count; i++)
-            numeric += c->weight_values[i] * c->slopes[i];
-        *differs |= !wg__gradcheck_agrees(c, c->numeric[b->at + row], numeric, 0);
+        *differs |= !wg__gradcheck_agrees(c, c->sums.numeric[b->at + row], weighted_slope(c), 0);
     }
-    return status;
-}
-
-/* Puts the inputs back from copies that were made before. */
-static int pull_elsewhere_and_back(const block *b, double *gradient, bool *differs) {
-    wg__gradcheck *c = b->c;
-    double *before = wg__alloc_array(c->coordinate_count + 1, sizeof *before);
-    if (!before)
-        return -1;
-    for (int w = 0; w < c->wanted_count; w++)
-        wg__read_doubles(wg_detach(c->wanted_inputs[w]), before + c->wanted_at[w]);
-    int status = pull_elsewhere(b, gradient, differs);
-    for (int w = 0; w < c->wanted_count; w++) {
-        wg_tensor *x = c->wanted_inputs[w];
-        for (int64_t i = 0; i < wg_tensor_count(x); i++)
-            wg__set_element(c->dtype, wg__element_address(x, i), before[c->wanted_at[w] + i]);
-        wg_tensor_touch(x);
-    }
+    set_inputs(c, before, 1);
     wg__free(before);
     return status;
 }
 
-/* If an evaluation elsewhere fails, no pattern fits. */
+/* Compares the gradient with gradients under other random cotangents and at other inputs. If an
+ * evaluation fails, no pattern fits. */
 static int does_not_depend(const block *b, bool *ignores_inputs) {
     wg__gradcheck *c = b->c;
     wg_gradcheck_report saved = *c->report;
     bool differs = false, same_inputs = false, same_cotangents = false;
-    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
+    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
+    wg_tensor **others = wg__calloc((size_t)c->weighted.count + 1, sizeof *others);
+    wg_generator generator = {.seed = c->options.seed + 1, .offset = 77};
+    wg__gradcheck again = *c;
+    again.weighted.tensors = others;
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (gradient && pull_others(c, gradient) == 0)
-        same_cotangents = is_same(c, b->at, b->rows, gradient);
-    if (gradient && pull_elsewhere_and_back(b, gradient, &differs) == 0)
-        same_inputs = is_same(c, b->at, b->rows, gradient);
+    if (gradient && others) {
+        for (int k = 0; k < c->weighted.count; k++) {
+            const wg_spec *spec = &c->output_specs[c->weighted.index[k]];
+            others[k] = wg_cast(wg_randn(&generator, WG_F64, spec->ndim, spec->shape), spec->dtype);
+        }
+        if (wg__gradcheck_evaluate(&again, NULL, gradient) == 0)
+            same_cotangents = is_same(c, b->at, b->rows, gradient);
+        if (pull_elsewhere(b, gradient, &differs) == 0)
+            same_inputs = is_same(c, b->at, b->rows, gradient);
+    }
     wg_scope_end(&scope, NULL);
     wg__free(gradient);
+    wg__free(others);
     wg_error_clear();
     *c->report = saved;
     *ignores_inputs = same_inputs && differs;
@@ -468,57 +454,27 @@ static int does_not_depend(const block *b, bool *ignores_inputs) {
 static void explain_factor(const block *b, double factor, char *buffer, size_t size) {
     const wg__gradcheck *c = b->c;
     buffer[0] = '\0';
-    for (int k = 0; k <= c->weighted_count; k++) {
-        const wg_spec *spec = k < c->weighted_count ? &c->output_specs[c->weighted[k]]
-                                                    : &c->wanted_inputs[b->w]->spec;
+    for (int k = 0; k <= c->weighted.count; k++) {
+        const wg_spec *spec = k < c->weighted.count ? &c->output_specs[c->weighted.index[k]]
+                                                    : &c->wanted.tensors[b->w]->spec;
         for (int d = 0; d < spec->ndim; d++) {
             double n = (double)spec->shape[d];
             if (n < 3 || (fabs(factor * n - 1) > 1e-4 && fabs(factor / n - 1) > 1e-4))
                 continue;
             snprintf(buffer, size, ", which is %s%.0f, the size of axis %d of the %s",
-                     factor < 1 ? "1 / " : "", n, d, k < c->weighted_count ? "output" : "input");
+                     factor < 1 ? "1 / " : "", n, d, k < c->weighted.count ? "output" : "input");
             return;
         }
     }
 }
 
-/* True if w^T (J t) by the op's own jvp is (w^T J) t by its vjp, for random tangents t. */
-static bool jvp_agrees_with_vjp(wg__gradcheck *c) {
-    if (!c->op->jvp || c->coordinate_count == 0)
-        return false;
-    wg_tensor **tangents = wg__calloc(
-        (size_t)(c->argument_count + wg__times(2, c->output_count) + 1), sizeof *tangents);
-    double *t = wg__alloc_array(c->coordinate_count + c->value_count + 1, sizeof *t);
-    wg_tensor **found = tangents ? tangents + c->argument_count : NULL;
-    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)9 << 40};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    for (int w = 0; tangents && t && w < c->wanted_count; w++) {
-        const wg_spec *x = &c->wanted_inputs[w]->spec;
-        tangents[c->wanted[w]] = wg_cast(wg_randn(&generator, WG_F64, x->ndim, x->shape), x->dtype);
-        wg__read_doubles(tangents[c->wanted[w]], t + c->wanted_at[w]);
-    }
-    bool agrees = tangents && t &&
-                  wg_jvp(c->function, c->context, c->argument_count, c->inputs, tangents,
-                         c->output_count, found + c->output_count, found) == 0;
-    double forward = 0, reverse = 0, scale = 1e-3;
-    for (int k = 0; agrees && k < c->weighted_count; k++) {
-        double *values = t + c->coordinate_count;
-        int64_t at = c->weighted_at[k], count = wg__spec_count(&c->output_specs[c->weighted[k]]);
-        agrees = found[c->weighted[k]] && wg_tensor_count(found[c->weighted[k]]) == count &&
-                 wg__read_doubles(found[c->weighted[k]], values) == 0;
-        for (int64_t i = 0; agrees && i < count; i++) {
-            forward += c->weight_values[at + i] * values[i];
-            scale += fabs(c->weight_values[at + i] * values[i]);
-        }
-    }
-    for (int64_t i = 0; agrees && i < c->coordinate_count; i++)
-        reverse += c->analytic[i] * t[i];
-    wg_scope_end(&scope, NULL);
-    wg_error_clear();
-    wg__free(tangents);
-    wg__free(t);
-    return agrees && fabs(forward - reverse) <= (c->dtype == WG_F64 ? 1e-8 : 1e-3) * scale;
+/* True if the op has a jvp that agrees with its vjp. */
+static bool jvp_agrees_with_vjp(const wg__gradcheck *c) {
+    wg__gradcheck again = *c;
+    wg_gradcheck_report ignored = *c->report;
+    again.report = &ignored;
+    again.found.kinks = 0;
+    return c->op->jvp && wg__gradcheck_forward_mode(&again, false) == 0;
 }
 
 static int has_factor(const block *b) {
@@ -547,7 +503,7 @@ static int has_factor(const block *b) {
     const char *agrees = "";
     if (b->c->op && b->c->order == 1 && !b->c->op->decompose) {
         agrees = jvp_agrees_with_vjp(b->c) ? "; the jvp agrees with the vjp" : "";
-        b->c->blames = *agrees ? "forward" : "vjp or forward";
+        b->c->found.blames = *agrees ? "forward" : "vjp or forward";
     }
     return found(b,
                  is_sign    ? WG_DIAGNOSIS_SIGN
@@ -568,12 +524,12 @@ typedef struct axes {
 /* False where entries have no such axes: several outputs. */
 static bool axes_of(const block *b, axes *a) {
     const wg__gradcheck *c = b->c;
-    const wg_spec *x = &c->wanted_inputs[b->w]->spec;
+    const wg_spec *x = &c->wanted.tensors[b->w]->spec;
     *a = (axes){0};
-    if (c->jacobian && c->weighted_count != 1)
+    if (c->entries.analytic && c->weighted.count != 1)
         return false;
-    if (c->jacobian) {
-        const wg_spec *y = &c->output_specs[c->weighted[0]];
+    if (c->entries.analytic) {
+        const wg_spec *y = &c->output_specs[c->weighted.index[0]];
         a->output = y->ndim;
         memcpy(a->shape, y->shape, (size_t)y->ndim * sizeof(int64_t));
     }
@@ -587,23 +543,18 @@ static void index_of_entry(const block *b, const axes *a, int64_t entry, int64_t
     wg__unravel(entry / b->columns, a->count - a->output, a->shape + a->output, index + a->output);
 }
 
-static int64_t entry_at(const block *b, const axes *a, const int64_t *index) {
-    int64_t row = 0, column = 0;
-    for (int d = 0; d < a->output; d++)
-        column = column * a->shape[d] + index[d];
-    for (int d = a->output; d < a->count; d++)
-        row = row * a->shape[d] + index[d];
-    return row * b->columns + column;
-}
-
 static bool is_swapped(const block *b, const axes *a, int p, int q) {
     for (int64_t i = 0; i < entries_of(b); i++) {
-        int64_t index[2 * WG_MAX_DIMS], held;
+        int64_t index[2 * WG_MAX_DIMS], held, row = 0, column = 0;
         index_of_entry(b, a, i, index);
         held = index[p];
         index[p] = index[q];
         index[q] = held;
-        int64_t other = entry_at(b, a, index);
+        for (int d = 0; d < a->output; d++)
+            column = column * a->shape[d] + index[d];
+        for (int d = a->output; d < a->count; d++)
+            row = row * a->shape[d] + index[d];
+        int64_t other = row * b->columns + column;
         if (!wg__gradcheck_agrees(b->c, b->numeric[other], b->analytic[i], b->radius[other]))
             return false;
     }
@@ -646,7 +597,7 @@ static bool has_one_slice(const block *b, const axes *a, int axis, int64_t at) {
 
 static int is_unsummed(const block *b) {
     axes a;
-    if (!axes_of(b, &a) || !b->c->jacobian)
+    if (!axes_of(b, &a) || !b->c->entries.analytic)
         return 0;
     int inputs = a.count - a.output;
     for (int d = 0; d < a.output; d++) {
@@ -666,7 +617,7 @@ static int is_unsummed(const block *b) {
 
 static int is_exchanged(const block *b) {
     wg__gradcheck *c = b->c;
-    for (int w = 0; w < c->wanted_count; w++) {
+    for (int w = 0; w < c->wanted.count; w++) {
         block other = block_of(c, w);
         bool all = w != b->w && other.rows == b->rows;
         for (int64_t i = 0; all && i < entries_of(b); i++)
@@ -675,7 +626,7 @@ static int is_exchanged(const block *b) {
         char name[160];
         if (all)
             return found(b, WG_DIAGNOSIS_EXCHANGED, "it is that of %s",
-                         wg__gradcheck_input_text(name, sizeof name, c, c->wanted[w]));
+                         wg__gradcheck_input_text(name, sizeof name, c, c->wanted.index[w]));
     }
     return 0;
 }
@@ -685,22 +636,23 @@ static int is_exchanged(const block *b) {
 static int diagnose(wg__gradcheck *c) {
     const wg_gradcheck_report *r = c->report;
     char name[160], at[128], output[128] = "", place[96];
+    const double off = fabs(r->numeric - r->analytic);
     int w = 0;
-    while (c->wanted[w] != r->input)
+    while (c->wanted.index[w] != r->input)
         w++;
     block b = block_of(c, w);
     if (r->output >= 0)
         snprintf(output, sizeof output, "d output %d at %s / d ", r->output,
-                 wg__index_text(place, sizeof place, r->output_ndim, r->output_coordinate));
+                 wg__index_text(place, sizeof place, &r->output_coordinate));
     snprintf(b.where, sizeof b.where,
              "%s%s at %s: numeric %.9g, analytic %.9g (off by %.3g, %.3g of it)", output,
              wg__gradcheck_input_text(name, sizeof name, c, r->input),
-             wg__index_text(at, sizeof at, r->ndim, r->coordinate), r->numeric, r->analytic,
-             r->absolute_error, r->relative_error);
+             wg__index_text(at, sizeof at, &r->coordinate), r->numeric, r->analytic, off,
+             off / fabs(r->numeric));
     bool ignores_inputs;
     if (c->op && is_remembered(&b) < 0)
         return -1;
-    if (c->jumps)
+    if (c->found.jumps)
         return found(&b, WG_DIAGNOSIS_JUMP, "%s", "");
     if (at_a_kink(&b) < 0 || not_finite(&b) < 0 || is_zero(&b) < 0 ||
         does_not_depend(&b, &ignores_inputs) < 0 || has_factor(&b) < 0 || is_transposed(&b) < 0 ||
@@ -718,66 +670,56 @@ static int diagnose(wg__gradcheck *c) {
 
 /* ---- Comparing ---- */
 
-/* Notes the worst: `value` is -1 for the sum under the weights. */
-static void note(wg__gradcheck *c, int64_t at, int64_t value, double numeric, double analytic,
+/* Compares two derivatives and records the worst; `value` is -1 for the sum under the weights. */
+static bool note(wg__gradcheck *c, int64_t at, int64_t value, double numeric, double analytic,
                  double radius) {
     wg_gradcheck_report *r = c->report;
+    const bool agrees = wg__gradcheck_agrees(c, numeric, analytic, radius);
     double absolute = fmax(fabs(numeric - analytic) - radius, 0);
     double error = absolute / tolerance(c, numeric);
     if (isnan(numeric - analytic))
         absolute = error = INFINITY;
     r->largest_absolute_error = fmax(r->largest_absolute_error, absolute);
     if (r->input >= 0 && error <= r->largest_error)
-        return;
-    int w = wg__gradcheck_input_of(c, at), k = value < 0 ? -1 : wg__gradcheck_output_of(c, value);
-    const wg_tensor *x = c->wanted_inputs[w];
+        return agrees;
+    int w = wg__selection_find(&c->wanted, at);
     r->largest_error = error;
     r->at_order = c->order;
-    r->input = c->wanted[w];
-    r->ndim = wg_tensor_ndim(x);
-    wg__unravel(at - c->wanted_at[w], r->ndim, wg_tensor_shape(x), r->coordinate);
-    r->output = k < 0 ? -1 : c->weighted[k];
-    r->output_ndim = 0;
-    if (k >= 0) {
-        const wg_spec *y = &c->output_specs[r->output];
-        r->output_ndim = y->ndim;
-        wg__unravel(value - c->weighted_at[k], y->ndim, y->shape, r->output_coordinate);
+    r->input = c->wanted.index[w];
+    r->coordinate = wg__index_of(at - c->wanted.at[w], &c->wanted.tensors[w]->spec);
+    r->output = -1;
+    r->output_coordinate.ndim = 0;
+    if (value >= 0) {
+        int k = wg__selection_find(&c->weighted, value);
+        r->output = c->weighted.index[k];
+        r->output_coordinate = wg__index_of(value - c->weighted.at[k], &c->output_specs[r->output]);
     }
     r->numeric = numeric;
     r->analytic = analytic;
-    r->absolute_error = fabs(numeric - analytic);
-    r->relative_error = r->absolute_error / fabs(numeric);
-}
-
-/* The sum under the weights is compared first: where both are wrong it is the one that is reported.
- */
-static bool compare_coordinate(wg__gradcheck *c, int64_t at) {
-    bool agrees = wg__gradcheck_agrees(c, c->numeric[at], c->analytic[at], c->radius[at]);
-    note(c, at, -1, c->numeric[at], c->analytic[at], c->radius[at]);
-    for (int64_t i = 0; c->jacobian && i < c->value_count; i++) {
-        int64_t entry = at * c->value_count + i;
-        double numeric = c->numeric_jacobian[entry], analytic = c->jacobian[entry];
-        agrees &= wg__gradcheck_agrees(c, numeric, analytic, c->spread[entry]);
-        note(c, at, i, numeric, analytic, c->spread[entry]);
-    }
     return agrees;
 }
 
 static int compare_slowly(wg__gradcheck *c) {
-    c->jumps = false;
-    memset(c->kinks_at, 0, (size_t)c->coordinate_count * sizeof *c->kinks_at);
+    c->found.jumps = false;
+    memset(c->kinks_at, 0, (size_t)c->wanted.elements * sizeof *c->kinks_at);
     if (make_jacobians(c) < 0 || difference_rows(c) < 0)
         return -1;
+    const wg__comparison *sums = &c->sums, *entries = &c->entries;
     bool agrees = true;
-    if (c->jumps && c->derived) /* the variant put a value there */
+    if (c->found.jumps && c->derived) /* the variant put a value there */
         return 0;
-    for (int64_t at = 0; at < c->coordinate_count; at++) {
-        agrees &= compare_coordinate(c, at);
-        c->kinks += c->kinks_at[at] > 0;
-        c->nonzero |= c->analytic[at] != 0;
+    for (int64_t at = 0; at < c->wanted.elements; at++) {
+        /* The sum comes first: where an entry is as wrong, the sum is reported. */
+        agrees &= note(c, at, -1, sums->numeric[at], sums->analytic[at], sums->radius[at]);
+        for (int64_t i = 0; entries->analytic && i < c->weighted.elements; i++) {
+            int64_t e = at * c->weighted.elements + i;
+            agrees &= note(c, at, i, entries->numeric[e], entries->analytic[e], entries->radius[e]);
+        }
+        c->found.kinks += c->kinks_at[at] > 0;
+        c->found.nonzero |= sums->analytic[at] != 0;
     }
-    c->report->compared += c->coordinate_count;
-    c->report->kinks += c->kinks;
+    c->report->compared += c->wanted.elements;
+    c->report->kinks += c->found.kinks;
     return agrees ? 0 : diagnose(c);
 }
 
@@ -789,13 +731,11 @@ enum { DIRECTIONS = 2 };
 static int compare_direction(wg__gradcheck *c, const double *direction) {
     if (wg__gradcheck_slope(c, direction, -1, c->options.eps) < 0)
         return -1;
-    double numeric = 0, analytic = 0, radius = 0;
-    for (int64_t i = 0; i < c->value_count; i++) {
-        numeric += c->weight_values[i] * c->slopes[i];
+    double numeric = weighted_slope(c), analytic = 0, radius = 0;
+    for (int64_t i = 0; i < c->weighted.elements; i++)
         radius += fabs(c->weight_values[i]) * rounding(c, i);
-    }
-    for (int64_t at = 0; at < c->coordinate_count; at++)
-        analytic += c->analytic[at] * direction[at];
+    for (int64_t at = 0; at < c->wanted.elements; at++)
+        analytic += c->sums.analytic[at] * direction[at];
     if (!wg__gradcheck_agrees(c, numeric, analytic, radius))
         return 0;
     wg_gradcheck_report *r = c->report;
@@ -807,15 +747,15 @@ static int compare_direction(wg__gradcheck *c, const double *direction) {
 
 static int compare_fast(wg__gradcheck *c) {
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)c->order << 40};
-    double *direction = wg__alloc_array(c->coordinate_count + 1, sizeof *direction);
+    double *direction = wg__alloc_array(c->wanted.elements + 1, sizeof *direction);
     int agrees = direction ? 1 : -1;
-    for (int w = 0; w < c->wanted_count; w++)
-        for (int r = 0; r < DIRECTIONS && agrees > 0 && wg_tensor_count(c->wanted_inputs[w]) > 0;
+    for (int w = 0; w < c->wanted.count; w++)
+        for (int r = 0; r < DIRECTIONS && agrees > 0 && wg_tensor_count(c->wanted.tensors[w]) > 0;
              r++) { /* a direction of length 1 within one input */
-            const int64_t begin = c->wanted_at[w],
-                          end = begin + wg_tensor_count(c->wanted_inputs[w]);
+            const int64_t begin = c->wanted.at[w],
+                          end = begin + wg_tensor_count(c->wanted.tensors[w]);
             double square = 0;
-            memset(direction, 0, (size_t)c->coordinate_count * sizeof *direction);
+            memset(direction, 0, (size_t)c->wanted.elements * sizeof *direction);
             for (int64_t i = begin; i < end; i++) {
                 direction[i] = wg_random_normal(&generator);
                 square += direction[i] * direction[i];
@@ -825,8 +765,8 @@ static int compare_fast(wg__gradcheck *c) {
             agrees = compare_direction(c, direction);
         }
     wg__free(direction);
-    for (int64_t at = 0; at < c->coordinate_count; at++)
-        c->nonzero |= c->analytic[at] != 0;
+    for (int64_t at = 0; at < c->wanted.elements; at++)
+        c->found.nonzero |= c->sums.analytic[at] != 0;
     return agrees < 0 ? -1 : agrees ? 0 : compare_slowly(c);
 }
 

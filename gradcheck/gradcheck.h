@@ -165,6 +165,11 @@ typedef struct wg_gradcheck_options {
     const char *const *parameter_names;
 } wg_gradcheck_options;
 
+typedef struct wg_gradcheck_index {
+    int ndim;
+    int64_t at[WG_MAX_DIMS];
+} wg_gradcheck_index;
+
 typedef struct wg_gradcheck_report {
     bool passed;
     wg_diagnosis diagnosis; /* NONE when it passed */
@@ -184,21 +189,17 @@ typedef struct wg_gradcheck_report {
     double largest_error; /* |numeric - analytic| / (atol + rtol |numeric|): 1 is the limit */
     double largest_absolute_error; /* |numeric - analytic| */
 
-    /* Where: the coordinate that disagrees most, of all if it passed. */
+    /* The coordinate that disagrees most, of all if it passed: */
     int sample;        /* of an op; -1 before the first */
     char variant[128]; /* "" for the sample itself */
     int at_order;      /* 1 or 2 */
     int input;         /* -1: none in particular. Parameters come after the inputs; in order 2 the
                           cotangent of output j comes after both, as (their number) + j */
     char name[160];    /* of the parameter that failed, or "" */
-    int ndim;          /* of the input, */
-    int64_t coordinate[WG_MAX_DIMS];
-    int output; /* the output and the place in it whose derivative that is; -1: the sum of
-                   all, weighted by a random cotangent */
-    int output_ndim;
-    int64_t output_coordinate[WG_MAX_DIMS];
+    wg_gradcheck_index coordinate;        /* of the input */
+    int output;                           /* -1: the sum of all, weighted by a random cotangent */
+    wg_gradcheck_index output_coordinate; /* the element whose derivative disagrees */
     double numeric, analytic;
-    double absolute_error, relative_error; /* |numeric - analytic|, and that / |numeric| */
 
     /* What the diagnosis found: */
     double factor; /* FACTOR, SIGN: analytic = factor * numeric */

@@ -155,13 +155,13 @@ static double make_direction(const wg__gradcheck *c, const wg__growth *g, int64_
                              double *direction) {
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)7 << 40};
     double square = 0;
-    for (int w = 0; w < c->wanted_count; w++)
-        for (int64_t i = 0; i < wg_tensor_count(c->wanted_inputs[w]); i++) {
-            double v = wg_random_normal(&generator), *at = &direction[c->wanted_at[w] + i];
-            *at = from < 0 || is_between(c->wanted_inputs[w], g, i, from, to) ? v : 0;
+    for (int w = 0; w < c->wanted.count; w++)
+        for (int64_t i = 0; i < wg_tensor_count(c->wanted.tensors[w]); i++) {
+            double v = wg_random_normal(&generator), *at = &direction[c->wanted.at[w] + i];
+            *at = from < 0 || is_between(c->wanted.tensors[w], g, i, from, to) ? v : 0;
             square += *at * *at;
         }
-    for (int64_t at = 0; at < c->coordinate_count && square > 0; at++)
+    for (int64_t at = 0; at < c->wanted.elements && square > 0; at++)
         direction[at] /= sqrt(square);
     return square;
 }
@@ -183,7 +183,7 @@ static int compare_direction_by(projection *p, int64_t from, int64_t to, double 
         return -1;
     double noise = 0, spread = 0;
     p->numeric = p->analytic = p->slopes = 0;
-    for (int64_t i = 0; i < c->value_count; i++) {
+    for (int64_t i = 0; i < c->weighted.elements; i++) {
         double weight = fabs(c->weight_values[i]);
         p->numeric += c->weight_values[i] * c->slopes[i];
         p->slopes += weight * fabs(c->slopes[i]);
@@ -191,9 +191,9 @@ static int compare_direction_by(projection *p, int64_t from, int64_t to, double 
         noise += weight * 8 * DBL_EPSILON * fabs(c->values[i]) / eps;
     }
     double size = 0;
-    for (int64_t at = 0; at < c->coordinate_count; at++) {
-        p->analytic += c->analytic[at] * p->direction[at];
-        size = fmax(size, fabs(c->analytic[at] * p->direction[at]));
+    for (int64_t at = 0; at < c->wanted.elements; at++) {
+        p->analytic += c->sums.analytic[at] * p->direction[at];
+        size = fmax(size, fabs(c->sums.analytic[at] * p->direction[at]));
     }
     double error = fabs(p->numeric - p->analytic);
     if (error <= 1e-6 + 1e-5 * (fabs(p->numeric) + size) + noise || isnan(p->numeric))
@@ -227,7 +227,7 @@ static int explain(projection *p, int64_t from, int64_t to) {
     int64_t first = first_wrong(p);
     compare_direction(p, from, to);
     bool forward = p->slopes == 0;
-    c->blames = forward ? "forward" : "vjp";
+    c->found.blames = forward ? "forward" : "vjp";
     const char *who = forward ? "forward does not depend on them" : "the gradient";
     char what[96] = "";
     if (p->analytic == 0)
@@ -246,7 +246,7 @@ static int explain(projection *p, int64_t from, int64_t to) {
 
 static int compare_long(wg__gradcheck *c, const wg__growth *growth) {
     projection p = {.c = c, .growth = growth};
-    p.direction = wg__alloc_array(c->coordinate_count + 1, sizeof(double));
+    p.direction = wg__alloc_array(c->wanted.elements + 1, sizeof(double));
     if (!p.direction)
         return wg__gradcheck_no_memory(c);
     int64_t end = growth->length;
@@ -261,18 +261,17 @@ static int compare_long(wg__gradcheck *c, const wg__growth *growth) {
 }
 
 int wg__gradcheck_long(wg__gradcheck *c, const wg__growth *growth) {
-    if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_measure(c) < 0 ||
-        wg__gradcheck_decomposed_values(c) < 0)
+    if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_decomposed_values(c) < 0)
         return -1;
-    if (c->value_count == 0)
+    if (c->weighted.elements == 0)
         return 0;
-    if (c->coordinate_count > 0 &&
-        (wg__gradcheck_gradient(c, &(wg__pull_options){0}, c->analytic) < 0 ||
-         compare_long(c, growth) < 0 || (c->op->jvp && wg__gradcheck_forward_mode(c, false) < 0)))
+    if (c->wanted.elements > 0 &&
+        (wg__gradcheck_evaluate(c, NULL, c->sums.analytic) < 0 || compare_long(c, growth) < 0 ||
+         (c->op->jvp && wg__gradcheck_forward_mode(c, false) < 0)))
         return -1;
     if (wg__gradcheck_f32(c, false) < 0)
         return -1;
-    if (growth->length != lengths[0] || c->coordinate_count >= 1024)
+    if (growth->length != lengths[0] || c->wanted.elements >= 1024)
         return 0;
     return wg__gradcheck_layouts(c) < 0 ? -1 : wg__gradcheck_leaves_alone(c);
 }

@@ -139,9 +139,9 @@ static int make_variant(const wg_op *op, int number, const wg_sample *sample, bo
 
 /* Results have to be the same bits at any number of threads: no more is asked. */
 static int check_threads(wg__gradcheck *c) {
-    if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_measure(c) < 0)
+    if (wg__gradcheck_prepare(c) < 0)
         return -1;
-    if (c->wanted_count > 0 && wg__gradcheck_gradient(c, &(wg__pull_options){0}, c->analytic) < 0)
+    if (c->wanted.count > 0 && wg__gradcheck_evaluate(c, NULL, c->sums.analytic) < 0)
         return -1;
     return wg__gradcheck_threads(c);
 }
@@ -152,14 +152,12 @@ static int check_one(op_check *o, const variant *v, int number, wg_gradcheck_rep
     wg__gradcheck c = {.function = apply_sample,
                        .context = &sampled,
                        .op = o->op,
-                       .argument_count = v->sample.input_count,
                        .user_count = v->sample.input_count,
                        .input_count = v->sample.input_count,
                        .inputs = v->sample.inputs,
                        .output_count = o->op->output_count,
                        .order = 1,
                        .derived = derived,
-                       .layouts = !derived && !o->options.no_variants,
                        .dtype = o->options.f32 ? WG_F32 : WG_F64,
                        .options = o->options,
                        .report = report};
@@ -173,7 +171,7 @@ static int check_one(op_check *o, const variant *v, int number, wg_gradcheck_rep
                  : v->kind == LONG         ? wg__gradcheck_long(&c, &v->growth)
                  : v->kind == MANY_THREADS ? check_threads(&c)
                                            : wg__gradcheck_all(&c);
-    o->nonzero |= c.nonzero;
+    o->nonzero |= c.found.nonzero;
     wg__gradcheck_free(&c);
     wg_scope_end(&scope, NULL);
     return status;

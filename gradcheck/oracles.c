@@ -1,10 +1,10 @@
-/* What an op has beside its kernels in f64 and its vjp, compared with them:
+/* Compares the kernels in f64 and the vjp of an op with its other forms:
  *
  *     decompose    the same values and, differentiated, the same gradients
  *     jvp          w^T (J t) of the one is (w^T J) t of the other, but for rounding
  *     f32          kernels and vjp in f32 against those in f64 on the same rounded inputs
  *
- * None of them needs differences, so that they are asked of every sample and every variant. */
+ * They need no differences, so they run on every sample and every variant. */
 #include "gradcheck/check.h"
 
 #include <float.h>
@@ -16,7 +16,7 @@
 
 /* ---- The decomposition ---- */
 
-/* Of inputs without elements a formula may ask for more than a kernel. */
+/* False for inputs without elements: a formula may refuse what a kernel takes. */
 static bool has_both(const wg__gradcheck *c) {
     for (int i = 0; i < c->input_count; i++)
         if (c->inputs[i] && wg_tensor_count(c->inputs[i]) == 0)
@@ -24,7 +24,7 @@ static bool has_both(const wg__gradcheck *c) {
     return c->op && c->op->forward && c->op->decompose;
 }
 
-/* The check of the op without its kernels: of a composite, whose ops are recorded. */
+/* The check of the op without its kernels, as a composite whose ops are recorded. */
 typedef struct decomposed {
     wg__gradcheck check;
     wg_op op;
@@ -63,13 +63,12 @@ static int64_t worst_of(int64_t count, const double *numbers, const double *expe
 
 /* "output 0 at (1, 2)". Returns buffer. */
 static const char *value_text(char *buffer, size_t size, const wg__gradcheck *c, int64_t value) {
-    int k = wg__gradcheck_output_of(c, value);
-    const wg_spec *y = &c->output_specs[c->weighted[k]];
-    int64_t index[WG_MAX_DIMS];
+    int k = wg__selection_find(&c->weighted, value);
+    const wg_gradcheck_index index =
+        wg__index_of(value - c->weighted.at[k], &c->output_specs[c->weighted.index[k]]);
     char at[128];
-    wg__unravel(value - c->weighted_at[k], y->ndim, y->shape, index);
-    snprintf(buffer, size, "output %d at %s", c->weighted[k],
-             wg__index_text(at, sizeof at, y->ndim, index));
+    snprintf(buffer, size, "output %d at %s", c->weighted.index[k],
+             wg__index_text(at, sizeof at, &index));
     return buffer;
 }
 
@@ -81,38 +80,37 @@ static double limit_of(const wg__gradcheck *c) {
 static bool agrees_with_forward(wg__gradcheck *c, const double *gradient, double *direction) {
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)8 << 40};
     double numeric = 0, analytic = 0, scale = 1e-3;
-    for (int64_t at = 0; at < c->coordinate_count; at++) {
-        direction[at] = wg_random_normal(&generator) / sqrt((double)c->coordinate_count);
+    for (int64_t at = 0; at < c->wanted.elements; at++) {
+        direction[at] = wg_random_normal(&generator) / sqrt((double)c->wanted.elements);
         analytic += gradient[at] * direction[at];
         scale += fabs(gradient[at] * direction[at]);
     }
     if (wg__gradcheck_slope(c, direction, -1, c->options.eps) < 0)
         return false;
-    for (int64_t i = 0; i < c->value_count; i++)
+    for (int64_t i = 0; i < c->weighted.elements; i++)
         numeric += c->weight_values[i] * c->slopes[i];
     return fabs(numeric - analytic) <= (c->dtype == WG_F64 ? 1e-5 : 1e-2) * scale;
 }
 
 /* Forward and decompose give other values: the vjp says which of them is wrong, as far as it agrees
- * with one alone. Sets c->blames, and returns what the report says of it. */
+ * with one alone. Sets c->found.blames, and returns what the report says of it. */
 static const char *vote_of_vjp(wg__gradcheck *c, wg__gradcheck *composite) {
-    const size_t count = (size_t)c->coordinate_count;
+    const size_t count = (size_t)c->wanted.elements;
     bool with_forward = false, with_decompose = false;
     double *room = wg__alloc_array(wg__times(3, count) + 1, sizeof *room);
     wg_gradcheck_report kept = *c->report;
-    bool votes = room && count > 0 &&
-                 wg__gradcheck_gradient(c, &(wg__pull_options){0}, room) == 0 &&
-                 wg__gradcheck_gradient(composite, &(wg__pull_options){0}, room + count) == 0;
+    bool votes = room && count > 0 && wg__gradcheck_evaluate(c, NULL, room) == 0 &&
+                 wg__gradcheck_evaluate(composite, NULL, room + count) == 0;
     if (votes) {
-        with_decompose = worst_of(c->coordinate_count, room, room + count, 1e-5) < 0;
+        with_decompose = worst_of(c->wanted.elements, room, room + count, 1e-5) < 0;
         with_forward = agrees_with_forward(c, room, room + 2 * count);
     }
     wg__free(room);
     wg_error_clear();
     *c->report = kept;
-    c->blames = with_forward == with_decompose ? "forward or decompose"
-                : with_forward                 ? "decompose"
-                                               : "forward";
+    c->found.blames = with_forward == with_decompose ? "forward or decompose"
+                      : with_forward                 ? "decompose"
+                                                     : "forward";
     return !votes ? ""
            : with_forward != with_decompose
                ? with_forward ? "; the vjp agrees with forward" : "; the vjp agrees with decompose"
@@ -127,11 +125,11 @@ int wg__gradcheck_decomposed_values(wg__gradcheck *c) {
     wg_gradcheck_report ignored = *c->report;
     decompose(&d, c);
     d.check.report = &ignored;
-    d.check.blames = "decompose";
-    if (wg__gradcheck_evaluate(&d.check, c->plus) < 0)
+    d.check.found.blames = "decompose";
+    if (wg__gradcheck_evaluate(&d.check, c->plus, NULL) < 0)
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_DECOMPOSITION, -1, "decompose fails: %.300s",
                                   ignored.message);
-    int64_t at = worst_of(c->value_count, c->values, c->plus, limit_of(c));
+    int64_t at = worst_of(c->weighted.elements, c->values, c->plus, limit_of(c));
     if (at < 0)
         return 0;
     char what[192], values[128];
@@ -143,21 +141,19 @@ int wg__gradcheck_decomposed_values(wg__gradcheck *c) {
 }
 
 int wg__gradcheck_decomposed_gradient(wg__gradcheck *c) {
-    if (!has_both(c) || c->coordinate_count == 0)
+    if (!has_both(c) || c->wanted.elements == 0)
         return 0;
     decomposed d;
     decompose(&d, c);
-    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
-    int status = gradient ? wg__gradcheck_gradient(&d.check, &(wg__pull_options){0}, gradient)
-                          : wg__gradcheck_no_memory(c);
+    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
+    int status =
+        gradient ? wg__gradcheck_evaluate(&d.check, NULL, gradient) : wg__gradcheck_no_memory(c);
     int64_t at =
-        status < 0 ? -1 : worst_of(c->coordinate_count, c->analytic, gradient, limit_of(c));
-    char what[320];
+        status < 0 ? -1 : worst_of(c->wanted.elements, c->sums.analytic, gradient, limit_of(c));
     if (at >= 0)
-        status = wg__gradcheck_fail(
-            c, WG_DIAGNOSIS_RECORDED, c->wanted[wg__gradcheck_input_of(c, at)],
-            "the gradient of %s is %.9g by the vjp, %.9g by differentiating decompose",
-            wg__gradcheck_place(what, sizeof what, c, at), c->analytic[at], gradient[at]);
+        status = wg__gradcheck_fail_at(c, WG_DIAGNOSIS_RECORDED, at, "",
+                                       " is %.9g by the vjp, %.9g by differentiating decompose",
+                                       c->sums.analytic[at], gradient[at]);
     wg__free(gradient);
     return status;
 }
@@ -186,24 +182,23 @@ typedef struct f32_check {
 } f32_check;
 
 static int run_as(wg__gradcheck *c, wg_dtype dtype, wg_tensor **inputs, wg_tensor **wanted,
-                  wg_tensor *const *weights, wg_spec *specs, results *r) {
+                  wg_tensor **weights, wg_spec *specs, results *r) {
     wg__gradcheck again = *c;
     wg_gradcheck_report ignored = *c->report;
     again.report = &ignored;
     again.dtype = dtype;
     again.inputs = inputs;
-    again.wanted_inputs = wanted;
+    again.wanted.tensors = wanted;
     again.output_specs = specs;
-    for (int w = 0; w < c->wanted_count; w++) {
-        wanted[w] = inputs[c->wanted[w]];
+    again.weighted.tensors = weights;
+    for (int w = 0; w < c->wanted.count; w++) {
+        wanted[w] = inputs[c->wanted.index[w]];
         wg_set_requires_grad(wanted[w], true);
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = wg__gradcheck_evaluate(&again, r->values);
-    if (status == 0 && c->wanted_count > 0)
-        status =
-            wg__gradcheck_gradient(&again, &(wg__pull_options){.weights = weights}, r->gradients);
+    int status =
+        wg__gradcheck_evaluate(&again, r->values, c->wanted.count > 0 ? r->gradients : NULL);
     wg_scope_end(&scope, NULL);
     if (status < 0)
         memcpy(c->report->message, ignored.message, sizeof ignored.message);
@@ -255,30 +250,29 @@ static int64_t worst_narrow(int64_t count, const double *narrow, const double *w
 static int judge_f32(f32_check *f) {
     wg__gradcheck *c = f->c;
     wg_diagnosis diagnosis = f->only_finite ? WG_DIAGNOSIS_AT_LARGE : WG_DIAGNOSIS_F32;
-    char what[320];
-    for (int k = 0; k < c->weighted_count; k++) {
-        int64_t begin = c->weighted_at[k];
-        int64_t count = wg__spec_count(&c->output_specs[c->weighted[k]]);
+    char what[192];
+    for (int k = 0; k < c->weighted.count; k++) {
+        int64_t begin = c->weighted.at[k];
+        int64_t count = wg__spec_count(&c->output_specs[c->weighted.index[k]]);
         int64_t at = worst_narrow(count, f->narrow.values + begin, f->wide.values + begin,
                                   f->value_radius + begin, f->only_finite);
-        c->blames = "forward";
+        c->found.blames = "forward";
         if (at >= 0)
             return wg__gradcheck_fail(c, diagnosis, -1, "%s is %.9g in f32, %.9g in f64",
                                       value_text(what, sizeof what, c, begin + at),
                                       f->narrow.values[begin + at], f->wide.values[begin + at]);
     }
-    c->blames = "vjp";
-    for (int w = 0; w < c->wanted_count; w++) {
-        int64_t begin = c->wanted_at[w], count = wg_tensor_count(c->wanted_inputs[w]);
+    c->found.blames = "vjp";
+    for (int w = 0; w < c->wanted.count; w++) {
+        int64_t begin = c->wanted.at[w], count = wg_tensor_count(c->wanted.tensors[w]);
         int64_t at = worst_narrow(count, f->narrow.gradients + begin, f->wide.gradients + begin,
                                   f->gradient_radius + begin, f->only_finite);
         if (at >= 0)
-            return wg__gradcheck_fail(
-                c, diagnosis, c->wanted[w], "the gradient of %s is %.9g in f32, %.9g in f64",
-                wg__gradcheck_place(what, sizeof what, c, begin + at),
+            return wg__gradcheck_fail_at(
+                c, diagnosis, begin + at, "", " is %.9g in f32, %.9g in f64",
                 f->narrow.gradients[begin + at], f->wide.gradients[begin + at]);
     }
-    c->blames = NULL;
+    c->found.blames = NULL;
     return 0;
 }
 
@@ -291,11 +285,11 @@ static void make_inputs(f32_check *f, wg_tensor **rounded, wg_tensor **narrow) {
         narrow[i] = is_wide ? wg_cast(x, WG_F32) : x;
         rounded[i] = is_wide ? wg_cast(narrow[i], WG_F64) : x;
     }
-    for (int k = 0; k < c->weighted_count; k++) {
-        bool is_wide = c->output_specs[c->weighted[k]].dtype == WG_F64;
-        f->weights[k] = is_wide ? wg_cast(c->weights[k], WG_F32) : c->weights[k];
-        f->weights[c->weighted_count + k] =
-            is_wide ? wg_cast(f->weights[k], WG_F64) : c->weights[k];
+    for (int k = 0; k < c->weighted.count; k++) {
+        bool is_wide = c->output_specs[c->weighted.index[k]].dtype == WG_F64;
+        f->weights[k] = is_wide ? wg_cast(c->weighted.tensors[k], WG_F32) : c->weighted.tensors[k];
+        f->weights[c->weighted.count + k] =
+            is_wide ? wg_cast(f->weights[k], WG_F64) : c->weighted.tensors[k];
     }
     for (int j = 0; j < c->output_count; j++) {
         f->specs[j] = c->output_specs[j];
@@ -307,7 +301,7 @@ static int compare_f32(f32_check *f) {
     wg__gradcheck *c = f->c;
     wg_tensor **rounded = f->inputs, **narrow = rounded + c->input_count;
     wg_tensor **moved = narrow + c->input_count, **wanted = moved + c->input_count;
-    wg_tensor *const *wide_weights = f->weights + c->weighted_count;
+    wg_tensor **wide_weights = f->weights + c->weighted.count;
     make_inputs(f, rounded, narrow);
     if (wg_error_pending())
         return wg__gradcheck_no_memory(c);
@@ -336,8 +330,8 @@ static int compare_f32(f32_check *f) {
             wg_error_clear();
             return 0;
         }
-        widen(c->value_count, f->moved.values, f->wide.values, f->value_radius);
-        widen(c->coordinate_count, f->moved.gradients, f->wide.gradients, f->gradient_radius);
+        widen(c->weighted.elements, f->moved.values, f->wide.values, f->value_radius);
+        widen(c->wanted.elements, f->moved.gradients, f->wide.gradients, f->gradient_radius);
     }
     if (run_as(c, WG_F32, narrow, wanted, f->weights, f->specs, &f->narrow) < 0) {
         if (c->derived) { /* a long matrix may be singular in f32 */
@@ -346,7 +340,7 @@ static int compare_f32(f32_check *f) {
         }
         char why[256];
         snprintf(why, sizeof why, "%.255s", c->report->message);
-        c->blames = "vjp";
+        c->found.blames = "vjp";
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_F32, -1, "it fails in f32: %s", why);
     }
     return judge_f32(f);
@@ -356,10 +350,10 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
     if (!c->op || c->dtype != WG_F64 || c->op->f32_approximates || c->options.no_variants)
         return 0;
     size_t inputs = (size_t)c->input_count, all = (size_t)c->all_count;
-    size_t coordinates = (size_t)c->coordinate_count;
+    size_t coordinates = (size_t)c->wanted.elements;
     f32_check f = {.c = c, .only_finite = only_finite};
-    f.inputs = wg__calloc((size_t)(wg__times(3, inputs) + c->wanted_count + 1), sizeof *f.inputs);
-    f.weights = wg__calloc((size_t)(wg__times(2, c->weighted_count) + 1), sizeof *f.weights);
+    f.inputs = wg__calloc((size_t)(wg__times(3, inputs) + c->wanted.count + 1), sizeof *f.inputs);
+    f.weights = wg__calloc((size_t)(wg__times(2, c->weighted.count) + 1), sizeof *f.weights);
     f.specs = wg__calloc((size_t)c->output_count + 1, sizeof *f.specs);
     double *room = wg__calloc((size_t)(wg__times(4, all + coordinates) + 1), sizeof *room);
     int status = -1;
@@ -397,7 +391,7 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
  * decomposition or its vjp, which are then blamed. */
 static wg_diagnosis forward_diagnosis(wg__gradcheck *c) {
     if (c->op && !c->op->jvp)
-        c->blames = c->op->decompose ? "decompose" : "vjp";
+        c->found.blames = c->op->decompose ? "decompose" : "vjp";
     return c->op && c->op->jvp ? WG_DIAGNOSIS_JVP : WG_DIAGNOSIS_FORWARD_MODE;
 }
 
@@ -409,33 +403,33 @@ typedef struct forward {
 } forward;
 
 static bool takes_part(const wg__gradcheck *c, int w, int only) {
-    return c->wanted[w] < c->user_count && (only < 0 || w == only);
+    return c->wanted.index[w] < c->user_count && (only < 0 || w == only);
 }
 
 /* Random tangents for the wanted inputs, or for one of them. */
 static void make_tangents(forward *f, int only, wg_tensor **tangents) {
     const wg__gradcheck *c = f->c;
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)(only + 2) << 48};
-    memset(f->direction, 0, (size_t)c->coordinate_count * sizeof(double));
-    for (int w = 0; w < c->wanted_count; w++) {
-        const wg_spec *spec = &c->wanted_inputs[w]->spec;
+    memset(f->direction, 0, (size_t)c->wanted.elements * sizeof(double));
+    for (int w = 0; w < c->wanted.count; w++) {
+        const wg_spec *spec = &c->wanted.tensors[w]->spec;
         if (!takes_part(c, w, only))
             continue;
         wg_tensor *t = wg_cast(wg_randn(&generator, WG_F64, spec->ndim, spec->shape), spec->dtype);
-        tangents[c->wanted[w]] = t;
-        wg__read_doubles(t, f->direction + c->wanted_at[w]);
+        tangents[c->wanted.index[w]] = t;
+        wg__read_doubles(t, f->direction + c->wanted.at[w]);
     }
 }
 
 /* The values must be those of a run without tangents. */
 static int read_tangents(forward *f, wg_tensor *const *outputs, wg_tensor *const *found) {
     wg__gradcheck *c = f->c;
-    for (int k = 0; k < c->weighted_count; k++) {
-        const int j = c->weighted[k];
+    for (int k = 0; k < c->weighted.count; k++) {
+        const int j = c->weighted.index[k];
         const wg_spec *spec = &c->output_specs[j];
         wg__read_doubles(wg_detach(outputs[j]), c->plus);
         if (wg__gradcheck_unlike(c, wg_tensor_count(outputs[j]), c->plus,
-                                 c->values + c->weighted_at[k], 1) >= 0)
+                                 c->values + c->weighted.at[k], 1) >= 0)
             return wg__gradcheck_fail(c, forward_diagnosis(c), -1,
                                       "under forward mode output %d has other values", j);
         if (!found[j] || !wg__same_shape(&found[j]->spec, spec) ||
@@ -443,22 +437,22 @@ static int read_tangents(forward *f, wg_tensor *const *outputs, wg_tensor *const
             return wg__gradcheck_fail(
                 c, forward_diagnosis(c), -1,
                 "the tangent of output %d is missing, or of another shape or dtype", j);
-        wg__read_doubles(found[j], f->tangent + c->weighted_at[k]);
+        wg__read_doubles(found[j], f->tangent + c->weighted.at[k]);
     }
     return 0;
 }
 
 static int run_forward_mode(forward *f, int only) {
     wg__gradcheck *c = f->c;
-    wg_tensor **tangents = wg__calloc(
-        (size_t)(c->argument_count + wg__times(2, c->output_count) + 1), sizeof *tangents);
+    wg_tensor **tangents =
+        wg__calloc((size_t)(c->user_count + wg__times(2, c->output_count) + 1), sizeof *tangents);
     if (!tangents)
         return wg__gradcheck_no_memory(c);
-    wg_tensor **found = tangents + c->argument_count, **outputs = found + c->output_count;
+    wg_tensor **found = tangents + c->user_count, **outputs = found + c->output_count;
     wg_scope scope;
     wg_scope_begin(&scope);
     make_tangents(f, only, tangents);
-    int status = wg_jvp(c->function, c->context, c->argument_count, c->inputs, tangents,
+    int status = wg_jvp(c->function, c->context, c->user_count, c->inputs, tangents,
                         c->output_count, outputs, found);
     if (status < 0 || wg_error_pending())
         status = wg__gradcheck_fail(c, forward_diagnosis(c), -1, "forward mode failed");
@@ -472,17 +466,18 @@ static int run_forward_mode(forward *f, int only) {
 /* Out of the Jacobian where there is one: it knows the kinks. */
 static int difference_along(forward *f) {
     wg__gradcheck *c = f->c;
-    if (!c->jacobian) {
+    if (!c->entries.analytic) {
         int status = wg__gradcheck_slope(c, f->direction, -1, c->options.eps);
-        memcpy(f->numeric, c->slopes, (size_t)c->value_count * sizeof(double));
-        memset(f->radius, 0, (size_t)c->value_count * sizeof(double));
+        memcpy(f->numeric, c->slopes, (size_t)c->weighted.elements * sizeof(double));
+        memset(f->radius, 0, (size_t)c->weighted.elements * sizeof(double));
         return status;
     }
-    for (int64_t i = 0; i < c->value_count; i++) {
+    for (int64_t i = 0; i < c->weighted.elements; i++) {
         f->numeric[i] = f->radius[i] = 0;
-        for (int64_t at = 0; at < c->coordinate_count; at++) {
-            f->numeric[i] += f->direction[at] * c->numeric_jacobian[at * c->value_count + i];
-            f->radius[i] += fabs(f->direction[at]) * c->spread[at * c->value_count + i];
+        for (int64_t at = 0; at < c->wanted.elements; at++) {
+            f->numeric[i] += f->direction[at] * c->entries.numeric[at * c->weighted.elements + i];
+            f->radius[i] +=
+                fabs(f->direction[at]) * c->entries.radius[at * c->weighted.elements + i];
         }
     }
     return 0;
@@ -492,13 +487,13 @@ static int difference_along(forward *f) {
 static void explain_tangents(const forward *f, char *buffer, size_t size) {
     const wg__gradcheck *c = f->c;
     double products = 0, squares = 0;
-    for (int64_t i = 0; i < c->value_count; i++) {
+    for (int64_t i = 0; i < c->weighted.elements; i++) {
         products += f->numeric[i] * f->tangent[i];
         squares += f->numeric[i] * f->numeric[i];
     }
     double factor = products / squares;
-    bool all = c->value_count > 1 && isfinite(factor);
-    for (int64_t i = 0; all && i < c->value_count; i++)
+    bool all = c->weighted.elements > 1 && isfinite(factor);
+    for (int64_t i = 0; all && i < c->weighted.elements; i++)
         all = wg__gradcheck_agrees(c, factor * f->numeric[i], f->tangent[i], f->radius[i]);
     buffer[0] = '\0';
     if (all)
@@ -508,33 +503,33 @@ static void explain_tangents(const forward *f, char *buffer, size_t size) {
 static int compare_tangents(forward *f, int only) {
     wg__gradcheck *c = f->c;
     double forward_sum = 0, reverse_sum = 0, scale = 1e-3;
-    for (int64_t i = 0; i < c->value_count; i++) {
+    for (int64_t i = 0; i < c->weighted.elements; i++) {
         if (f->numeric && !wg__gradcheck_agrees(c, f->numeric[i], f->tangent[i], f->radius[i])) {
             char at[192], what[64];
             explain_tangents(f, what, sizeof what);
             return wg__gradcheck_fail(
-                c, forward_diagnosis(c), only < 0 ? -1 : c->wanted[only],
+                c, forward_diagnosis(c), only < 0 ? -1 : c->wanted.index[only],
                 "along random tangents, the tangent of %s: numeric %.9g, forward %.9g%s",
                 value_text(at, sizeof at, c, i), f->numeric[i], f->tangent[i], what);
         }
         forward_sum += c->weight_values[i] * f->tangent[i];
         scale += fabs(c->weight_values[i] * f->tangent[i]);
     }
-    for (int64_t at = 0; at < c->coordinate_count; at++) {
-        reverse_sum += c->analytic[at] * f->direction[at];
-        scale += fabs(c->analytic[at] * f->direction[at]);
+    for (int64_t at = 0; at < c->wanted.elements; at++) {
+        reverse_sum += c->sums.analytic[at] * f->direction[at];
+        scale += fabs(c->sums.analytic[at] * f->direction[at]);
     }
-    if (c->kinks > 0 || fabs(forward_sum - reverse_sum) <= limit_of(c) * scale)
+    if (c->found.kinks > 0 || fabs(forward_sum - reverse_sum) <= limit_of(c) * scale)
         return 0;
     return wg__gradcheck_fail(
-        c, forward_diagnosis(c), only < 0 ? -1 : c->wanted[only],
+        c, forward_diagnosis(c), only < 0 ? -1 : c->wanted.index[only],
         "along random tangents, weighted by random cotangents: forward mode gives "
         "%.12g, reverse mode %.12g",
         forward_sum, reverse_sum);
 }
 
 int wg__gradcheck_forward_mode(wg__gradcheck *c, bool numeric) {
-    size_t values = (size_t)c->value_count, coordinates = (size_t)c->coordinate_count;
+    size_t values = (size_t)c->weighted.elements, coordinates = (size_t)c->wanted.elements;
     double *room = wg__alloc_array(coordinates + wg__times(3, values) + 1, sizeof *room);
     if (!room)
         return wg__gradcheck_no_memory(c);
@@ -544,9 +539,9 @@ int wg__gradcheck_forward_mode(wg__gradcheck *c, bool numeric) {
         f.radius = f.numeric + values;
     }
     int status = 0;
-    for (int only = -1; only < (c->wanted_count > 1 ? c->wanted_count : 0) && status == 0; only++) {
+    for (int only = -1; only < (c->wanted.count > 1 ? c->wanted.count : 0) && status == 0; only++) {
         bool any = false;
-        for (int w = 0; w < c->wanted_count; w++)
+        for (int w = 0; w < c->wanted.count; w++)
             any |= takes_part(c, w, only);
         if (!any)
             continue;

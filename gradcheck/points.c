@@ -147,7 +147,7 @@ static int slopes_of(wg__gradcheck *c, int64_t at, double h, double *slopes) {
         *c->report = before;
         return 1; /* such a value is not for this op */
     }
-    for (int64_t i = 0; i < c->value_count; i++) {
+    for (int64_t i = 0; i < c->weighted.elements; i++) {
         slopes[i] = (c->plus[i] - c->values[i]) / made;
         if (!isfinite(slopes[i]))
             return 1;
@@ -160,7 +160,7 @@ static int converges(wg__gradcheck *c, int64_t at, double h, side *s) {
     int status = slopes_of(c, at, h, s->far);
     if (status == 0)
         status = slopes_of(c, at, h / 16, s->near);
-    for (int64_t i = 0; i < c->value_count && status == 0; i++) {
+    for (int64_t i = 0; i < c->weighted.elements && status == 0; i++) {
         double noise = 64 * DBL_EPSILON * fabs(c->values[i]) / fabs(h / 16);
         double apart = fabs(s->far[i] - s->near[i]);
         if (apart > 1e-2 * (1e-2 + fabs(s->near[i])) || noise > 1e-4 * (1 + fabs(s->near[i])))
@@ -181,49 +181,46 @@ static int compare_at(wg__gradcheck *c, const wg__point *p, int64_t at, double x
         return status;
     double low = 0, high = 0, size = 0;
     bool is_kink = false;
-    for (int64_t i = 0; i < c->value_count; i++) {
+    for (int64_t i = 0; i < c->weighted.elements; i++) {
         double one = c->weight_values[i] * up->near[i], other = c->weight_values[i] * down->near[i];
         low += fmin(one, other);
         high += fmax(one, other);
         size += fabs(one) + fabs(other);
         is_kink |= fabs(one - other) > 1e-4 * (1e-2 + fabs(one));
     }
-    double analytic = c->analytic[at], limit = 1e-4 * (1e-2 + size);
+    double analytic = c->sums.analytic[at], limit = 1e-4 * (1e-2 + size);
     if (fabs(x) > HUGE_STEP && isfinite(analytic)) /* a step is many periods long */
         return 1;
     c->report->compared++;
     c->report->kinks += is_kink;
-    c->kinks += is_kink;
+    c->found.kinks += is_kink;
     if (analytic >= low - limit && analytic <= high + limit)
         return 0;
     wg_gradcheck_report *r = c->report;
-    char place[320];
     r->numeric = (low + high) / 2;
     r->analytic = analytic;
-    r->absolute_error = fabs(r->numeric - analytic);
-    r->relative_error = r->absolute_error / fabs(r->numeric);
-    return wg__gradcheck_fail(
-        c, p->diagnosis, c->wanted[wg__gradcheck_input_of(c, at)],
-        "the gradient of %s, which is %g, is %.9g; the slopes to its sides are %.9g and %.9g",
-        wg__gradcheck_place(place, sizeof place, c, at), x, analytic, low, high);
+    return wg__gradcheck_fail_at(
+        c, p->diagnosis, at, "",
+        ", which is %g, is %.9g; the slopes to its sides are %.9g and %.9g", x, analytic, low,
+        high);
 }
 
 static int compare_point(wg__gradcheck *c, const wg__point *p, bool *all_smooth) {
     int w = 0;
-    while (w < c->wanted_count && c->wanted[w] != p->input)
+    while (w < c->wanted.count && c->wanted.index[w] != p->input)
         w++;
-    double *room = wg__alloc_array(wg__times(4, c->value_count) + 1, sizeof *room);
+    double *room = wg__alloc_array(wg__times(4, c->weighted.elements) + 1, sizeof *room);
     if (!room)
         return wg__gradcheck_no_memory(c);
-    side up = {room, room + c->value_count};
-    side down = {up.near + c->value_count, up.near + 2 * c->value_count};
+    side up = {room, room + c->weighted.elements};
+    side down = {up.near + c->weighted.elements, up.near + 2 * c->weighted.elements};
     int status = 0;
-    for (size_t k = 0; k < sizeof p->only / sizeof *p->only && status >= 0 && w < c->wanted_count;
+    for (size_t k = 0; k < sizeof p->only / sizeof *p->only && status >= 0 && w < c->wanted.count;
          k++) {
         if (p->only[k] < 0)
             continue;
-        double x = *(double *)wg__element_address(c->wanted_inputs[w], p->only[k]);
-        status = compare_at(c, p, c->wanted_at[w] + p->only[k], x, &up, &down);
+        double x = *(double *)wg__element_address(c->wanted.tensors[w], p->only[k]);
+        status = compare_at(c, p, c->wanted.at[w] + p->only[k], x, &up, &down);
         *all_smooth &= status == 0;
     }
     wg__free(room);
@@ -231,17 +228,16 @@ static int compare_point(wg__gradcheck *c, const wg__point *p, bool *all_smooth)
 }
 
 int wg__gradcheck_point(wg__gradcheck *c, const wg__point *p) {
-    if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_measure(c) < 0 ||
-        wg__gradcheck_decomposed_values(c) < 0)
+    if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_decomposed_values(c) < 0)
         return -1;
-    if (p->undefined || c->wanted_count == 0 || c->value_count == 0)
+    if (p->undefined || c->wanted.count == 0 || c->weighted.elements == 0)
         return 0;
-    if (wg__gradcheck_gradient(c, &(wg__pull_options){0}, c->analytic) < 0)
+    if (wg__gradcheck_evaluate(c, NULL, c->sums.analytic) < 0)
         return -1;
     bool smooth = true;
     if (compare_point(c, p, &smooth) < 0)
         return -1;
-    if (!smooth || c->kinks > 0)
+    if (!smooth || c->found.kinks > 0)
         return 0;
     return wg__gradcheck_f32(c, p->diagnosis == WG_DIAGNOSIS_AT_LARGE);
 }

@@ -39,10 +39,14 @@ static int64_t unlike_bits(int64_t count, const double *numbers, const double *e
 /* A verdict on one coordinate of the gradients. */
 static int tell(wg__gradcheck *c, wg_diagnosis diagnosis, int64_t at, double value, double expected,
                 const char *what) {
-    char place[320];
-    return wg__gradcheck_fail(c, diagnosis, c->wanted[wg__gradcheck_input_of(c, at)],
-                              "%s: the gradient of %s is %.9g, not %.9g", what,
-                              wg__gradcheck_place(place, sizeof place, c, at), value, expected);
+    return wg__gradcheck_fail_at(c, diagnosis, at, what, " is %.9g, not %.9g", value, expected);
+}
+
+/* Compares the gradient with the first one, bit for bit. */
+static int same_bits(wg__gradcheck *c, wg_diagnosis diagnosis, const double *gradient,
+                     const char *what) {
+    int64_t at = unlike_bits(c->wanted.elements, gradient, c->sums.analytic);
+    return at < 0 ? 0 : tell(c, diagnosis, at, gradient[at], c->sums.analytic[at], what);
 }
 
 /* ---- The vjp of an op, run by itself on what a run has saved, as backward would run it: so its
@@ -53,15 +57,15 @@ static int run_vjp(wg__gradcheck *c, const wg_node *node, uint32_t wants, wg_ten
     wg_call call;
     wg__node_call(node, inputs, &call);
     call.wants = wants;
-    for (int k = 0; k < c->weighted_count; k++)
-        cotangents[c->weighted[k]] = c->weights[k];
+    for (int k = 0; k < c->weighted.count; k++)
+        cotangents[c->weighted.index[k]] = c->weighted.tensors[k];
     memset(gradients, 0, WG_MAX_INPUTS * sizeof *gradients);
     bool recording = wg_set_grad_enabled(false);
     int status = node->op->vjp(&call, cotangents, gradients);
     wg_set_grad_enabled(recording);
     if (status == 0 && !wg_error_pending())
         return 0;
-    /* What is not saved is NULL here, and an op that is given NULL says so, or passes it on. */
+    /* Tensors that are not saved are NULL here; an op reports a NULL operand, or passes it on. */
     char unsaved[96];
     wg__gradcheck_unsaved(unsaved, sizeof unsaved, c);
     const wg_error *error = wg_error_pending();
@@ -120,19 +124,19 @@ static int check_in_scope(wg__gradcheck *c) {
     wg_tensor *gradients[WG_MAX_INPUTS];
     if (wg__gradcheck_run(c) < 0)
         return -1;
-    for (int k = 0; k < c->weighted_count && !node; k++) {
-        node = c->outputs[c->weighted[k]]->node;
+    for (int k = 0; k < c->weighted.count && !node; k++) {
+        node = c->outputs[c->weighted.index[k]]->node;
         node = node && node->op == c->op ? node : NULL;
     }
-    for (int w = 0; node && w < c->wanted_count; w++)
-        if (c->wanted[w] < node->input_count && node->edges[c->wanted[w]].node)
-            wants |= (uint32_t)1 << c->wanted[w];
+    for (int w = 0; node && w < c->wanted.count; w++)
+        if (c->wanted.index[w] < node->input_count && node->edges[c->wanted.index[w]].node)
+            wants |= (uint32_t)1 << c->wanted.index[w];
     if (!wants)
         return 0;
     if (run_vjp(c, node, wants, gradients) < 0)
         return -1;
     for (int i = 0; i < node->input_count; i++) {
-        c->null_gradient[i] = !gradients[i];
+        c->found.null_gradient[i] = !gradients[i];
         if (gradients[i] && wants >> i & 1 && check_gradient(c, node, i, gradients[i]) < 0)
             return -1;
     }
@@ -162,21 +166,21 @@ static int check_vjp(wg__gradcheck *c) {
 /* ---- Before anything is compared ---- */
 
 static int cotangents_unmodified(wg__gradcheck *c, const wg__snapshot *weights, const char *when) {
-    for (int k = 0; k < c->weighted_count; k++)
+    for (int k = 0; k < c->weighted.count; k++)
         if (!wg__snapshot_holds(&weights[k]))
             return wg__gradcheck_fail(c, WG_DIAGNOSIS_COTANGENT_MODIFIED, -1,
                                       "%s writes to the cotangent of output %d", when,
-                                      c->weighted[k]);
+                                      c->weighted.index[k]);
     return 0;
 }
 
 /* Runs the vjp by itself, then takes the analytic gradient, and checks that inputs and cotangents
  * are unchanged. */
 static int first_backward(wg__gradcheck *c) {
-    wg__snapshot *weights = wg__calloc((size_t)c->weighted_count + 1, sizeof *weights);
+    wg__snapshot *weights = wg__calloc((size_t)c->weighted.count + 1, sizeof *weights);
     int status = weights ? 0 : -1;
-    for (int k = 0; k < c->weighted_count && status == 0; k++)
-        status = wg__snapshot_take(&weights[k], c->weights[k]);
+    for (int k = 0; k < c->weighted.count && status == 0; k++)
+        status = wg__snapshot_take(&weights[k], c->weighted.tensors[k]);
     if (status < 0)
         wg__gradcheck_no_memory(c);
     if (status == 0 && c->op)
@@ -184,89 +188,73 @@ static int first_backward(wg__gradcheck *c) {
     if (status == 0)
         status = cotangents_unmodified(c, weights, "the vjp");
     if (status == 0)
-        status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, c->analytic);
+        status = wg__gradcheck_evaluate(c, NULL, c->sums.analytic);
     if (status == 0)
         status = wg__gradcheck_inputs_unmodified(c, "backward");
     if (status == 0)
         status = cotangents_unmodified(c, weights, "backward");
-    for (int k = 0; weights && k < c->weighted_count; k++)
-        wg__snapshot_free(&weights[k]);
+    for (int k = 0; weights && k < c->weighted.count; k++)
+        wg__free(weights[k].bytes);
     wg__free(weights);
     return status;
 }
 
-/* Runs the function and its backward on other inputs, which may disturb what the first run saved.
- * Errors are ignored: the user never gave those inputs. */
-static void run_on(wg__gradcheck *c, wg_tensor **others, wg_tensor **outputs) {
-    wg__gradcheck again = *c;
-    wg_gradcheck_report ignored = *c->report;
-    int wanted = 0;
-    again.report = &ignored;
-    again.inputs = others;
-    again.outputs = outputs;
-    for (int i = 0; i < c->input_count; i++) {
-        others[i] = c->inputs[i];
-        if (i >= c->argument_count || wanted == c->wanted_count || c->wanted[wanted] != i)
-            continue;
-        others[i] = wg_affine(wg_detach(c->inputs[i]), 1 - 1.0 / 128, 0);
-        wg_set_requires_grad(others[i], true);
-        wanted++;
-    }
-    again.wanted_inputs = others + c->input_count;
-    again.wanted_count = 0;
-    for (int k = 0; k < wanted; k++)
-        again.wanted_inputs[again.wanted_count++] = others[c->wanted[k]];
-    wg_tensor **gradients = again.wanted_inputs + c->wanted_count;
-    if (wg__gradcheck_run(&again) == 0)
-        wg__gradcheck_pull_tensors(&again, &(wg__pull_options){0}, gradients);
-    wg_error_clear();
-}
-
-/* y = f(x), z = f(other x), and then the gradient of y. */
+/* y = f(x), then z = f(other x) and its backward, which may disturb the saved tensors of y, then
+ * the gradient of y. Errors on the other inputs are ignored: the user never gave those inputs. */
 static int backward_after_another_run(wg__gradcheck *c, double *gradient) {
     size_t inputs = (size_t)c->input_count, outputs = (size_t)c->output_count;
-    wg_tensor **space = wg__calloc((size_t)(wg__times(3, inputs) + outputs + 1), sizeof *space);
-    if (!space)
+    wg_tensor **others = wg__calloc((size_t)(wg__times(3, inputs) + outputs + 1), sizeof *others);
+    if (!others)
         return wg__gradcheck_no_memory(c);
-    wg_scope scope;
+    wg_scope scope, inner;
     wg_scope_begin(&scope);
     int status = wg__gradcheck_run(c);
     if (status == 0) {
-        wg_scope inner;
+        wg__gradcheck again = *c;
+        wg_gradcheck_report ignored = *c->report;
+        wg_tensor **gradients = others + 2 * inputs;
+        again.report = &ignored;
+        again.inputs = others;
+        again.wanted.count = 0;
+        again.wanted.tensors = others + inputs;
+        again.outputs = others + 3 * inputs;
         wg_scope_begin(&inner);
-        run_on(c, space, space + 3 * inputs);
+        memcpy(others, c->inputs, inputs * sizeof *others);
+        for (int w = 0; w < c->wanted.count && c->wanted.index[w] < c->user_count; w++) {
+            wg_tensor *x = wg_affine(wg_detach(c->wanted.tensors[w]), 1 - 1.0 / 128, 0);
+            wg_set_requires_grad(x, true);
+            others[c->wanted.index[w]] = x;
+            again.wanted.tensors[again.wanted.count++] = x;
+        }
+        if (wg__gradcheck_run(&again) == 0)
+            wg__gradcheck_pull_tensors(&again, NULL, gradients);
+        wg_error_clear();
         wg_scope_end(&inner, NULL);
+        status = wg__gradcheck_pull(c, false, gradient);
     }
-    wg__free(space);
-    if (status == 0)
-        status = wg__gradcheck_pull(c, &(wg__pull_options){0}, gradient);
+    wg__free(others);
     wg_scope_end(&scope, NULL);
-    if (status < 0)
-        return -1;
-    int64_t at = unlike_bits(c->coordinate_count, gradient, c->analytic);
-    return at < 0 ? 0
-                  : tell(c, WG_DIAGNOSIS_STALE, at, gradient[at], c->analytic[at],
-                         "after the function ran on other inputs");
+    return status < 0 ? -1
+                      : same_bits(c, WG_DIAGNOSIS_STALE, gradient,
+                                  "after the function ran on other inputs: ");
 }
 
 int wg__gradcheck_conduct_before(wg__gradcheck *c) {
     if (wg__gradcheck_inputs_unmodified(c, "the function") < 0 ||
-        wg__gradcheck_evaluate(c, c->plus) < 0)
+        wg__gradcheck_evaluate(c, c->plus, NULL) < 0)
         return -1;
     if (unlike_bits(c->all_count, c->plus, c->values) >= 0)
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_NONDETERMINISTIC, -1, "the function run twice");
-    if (c->wanted_count == 0)
+    if (c->wanted.count == 0)
         return 0;
     if (first_backward(c) < 0)
         return -1;
-    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
+    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
     if (!gradient)
         return wg__gradcheck_no_memory(c);
-    int status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
-    int64_t at = status < 0 ? -1 : unlike_bits(c->coordinate_count, gradient, c->analytic);
-    if (at >= 0)
-        status = tell(c, WG_DIAGNOSIS_NONDETERMINISTIC, at, gradient[at], c->analytic[at],
-                      "backward run twice");
+    int status = wg__gradcheck_evaluate(c, NULL, gradient);
+    if (status == 0)
+        status = same_bits(c, WG_DIAGNOSIS_NONDETERMINISTIC, gradient, "backward run twice: ");
     if (status == 0 && c->order == 1)
         status = backward_after_another_run(c, gradient);
     wg__free(gradient);
@@ -276,21 +264,19 @@ int wg__gradcheck_conduct_before(wg__gradcheck *c) {
 /* ---- Threads ---- */
 
 int wg__gradcheck_threads(wg__gradcheck *c) {
-    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
+    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
     int before = wg_threads(), status = gradient ? 0 : -1;
     for (int threads = 1; threads <= 3 && status == 0; threads++) {
         wg_set_threads(threads);
-        status = wg__gradcheck_evaluate(c, c->plus);
+        status = wg__gradcheck_evaluate(c, c->plus, NULL);
         if (status == 0 && unlike_bits(c->all_count, c->plus, c->values) >= 0)
             status = wg__gradcheck_fail(c, WG_DIAGNOSIS_THREADS, -1,
                                         "the function at %d threads and at %d", threads, before);
-        if (status < 0 || c->wanted_count == 0)
+        if (status < 0 || c->wanted.count == 0)
             continue;
-        status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
-        int64_t at = status < 0 ? -1 : unlike_bits(c->coordinate_count, gradient, c->analytic);
-        if (at >= 0)
-            status = tell(c, WG_DIAGNOSIS_THREADS, at, gradient[at], c->analytic[at],
-                          "at another number of threads");
+        status = wg__gradcheck_evaluate(c, NULL, gradient);
+        if (status == 0)
+            status = same_bits(c, WG_DIAGNOSIS_THREADS, gradient, "at another number of threads: ");
     }
     wg_set_threads(before);
     wg__free(gradient);
@@ -299,112 +285,115 @@ int wg__gradcheck_threads(wg__gradcheck *c) {
 
 /* ---- After the values agree ---- */
 
+/* The check of one wanted input alone. */
+static wg__gradcheck only_wanted(const wg__gradcheck *c, int w) {
+    wg__gradcheck one = *c;
+    one.wanted.count = 1;
+    one.wanted.index += w;
+    one.wanted.at += w;
+    one.wanted.tensors += w;
+    return one;
+}
+
 static int each_gradient_alone(wg__gradcheck *c, double *gradient) {
-    for (int w = 0; w < c->wanted_count && c->wanted_count > 1; w++) {
-        if (wg__gradcheck_gradient(c, &(wg__pull_options){.only = w + 1}, gradient) < 0)
+    for (int w = 0; w < c->wanted.count && c->wanted.count > 1; w++) {
+        wg__gradcheck one = only_wanted(c, w);
+        const double *expected = c->sums.analytic + c->wanted.at[w];
+        if (wg__gradcheck_evaluate(&one, NULL, gradient) < 0)
             return -1;
-        int64_t at = wg__gradcheck_unlike(c, wg_tensor_count(c->wanted_inputs[w]), gradient,
-                                          c->analytic + c->wanted_at[w], 1);
+        int64_t at =
+            wg__gradcheck_unlike(c, wg_tensor_count(c->wanted.tensors[w]), gradient, expected, 1);
         if (at >= 0)
-            return tell(c, WG_DIAGNOSIS_WANTS_IGNORED, c->wanted_at[w] + at, gradient[at],
-                        c->analytic[c->wanted_at[w] + at], "wanted alone");
+            return tell(c, WG_DIAGNOSIS_WANTS_IGNORED, c->wanted.at[w] + at, gradient[at],
+                        expected[at], "wanted alone: ");
     }
     return 0;
 }
 
-/* Of several outputs, the gradient of one: the others' cotangents missing, or zeros. */
-static int one_output_alone(wg__gradcheck *c, int k, double *missing, double *zeros) {
-    wg_tensor **weights = wg__calloc((size_t)c->weighted_count + 1, sizeof *weights);
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int status = weights ? 0 : -1;
-    if (status == 0 && k >= 0)
-        weights[k] = c->weights[k];
-    if (status == 0)
-        status = wg__gradcheck_gradient(c, &(wg__pull_options){.weights = weights}, missing);
-    for (int i = 0; i < c->weighted_count && status == 0; i++)
-        weights[i] = i == k ? c->weights[k] : wg_zeros_like(c->weights[i]);
-    if (status == 0)
-        status = wg__gradcheck_gradient(c, &(wg__pull_options){.weights = weights}, zeros);
-    wg_scope_end(&scope, NULL);
+/* The gradients of each output alone, and of none (k = -1), where all gradients are 0: the
+ * cotangents of the other outputs are missing, or zeros. */
+static int zero_and_missing_cotangents(wg__gradcheck *c, double *missing) {
+    double *zeros = wg__alloc_array(c->wanted.elements + 1, sizeof *zeros);
+    wg_tensor **weights = wg__alloc_array((int64_t)c->weighted.count + 1, sizeof *weights);
+    wg__gradcheck again = *c;
+    again.weighted.tensors = weights;
+    int status = zeros && weights ? 0 : -1;
+    for (int k = -1; k < (c->weighted.count > 1 ? c->weighted.count : 0) && status == 0; k++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        for (int i = 0; i < c->weighted.count; i++)
+            weights[i] = i == k ? c->weighted.tensors[k] : NULL;
+        status = wg__gradcheck_evaluate(&again, NULL, missing);
+        for (int i = 0; i < c->weighted.count && status == 0; i++)
+            weights[i] = i == k ? weights[k] : wg_zeros_like(c->weighted.tensors[i]);
+        if (status == 0)
+            status = wg__gradcheck_evaluate(&again, NULL, zeros);
+        wg_scope_end(&scope, NULL);
+        int64_t at =
+            status < 0 ? -1 : wg__gradcheck_unlike(c, c->wanted.elements, zeros, missing, 1);
+        if (at >= 0)
+            status = tell(c, WG_DIAGNOSIS_COTANGENTS, at, zeros[at], missing[at],
+                          "under cotangents of zeros, and under missing ones: ");
+    }
+    wg__free(zeros);
     wg__free(weights);
     return status;
 }
 
-/* Asked of no output (k = -1) too: then all gradients are 0. */
-static int zero_and_missing_cotangents(wg__gradcheck *c, double *missing) {
-    double *zeros = wg__alloc_array(c->coordinate_count + 1, sizeof *zeros);
-    int status = zeros ? 0 : -1;
-    for (int k = -1; k < (c->weighted_count > 1 ? c->weighted_count : 0) && status == 0; k++) {
-        status = one_output_alone(c, k, missing, zeros);
-        int64_t at =
-            status < 0 ? -1 : wg__gradcheck_unlike(c, c->coordinate_count, zeros, missing, 1);
-        if (at >= 0)
-            status = tell(c, WG_DIAGNOSIS_COTANGENTS, at, zeros[at], missing[at],
-                          "under cotangents of zeros, and under missing ones");
-    }
-    wg__free(zeros);
-    return status;
-}
-
-/* Leaves keep the gradients that they had before. */
-static int two_passes_on_leaves(wg__gradcheck *c, double *gradient) {
-    wg_tensor **before = wg__calloc((size_t)c->wanted_count + 1, sizeof *before);
+/* Leaves get back the gradients that they had before. Other tensors accumulate none. */
+static int two_passes_add_up(wg__gradcheck *c, double *gradient) {
+    for (int w = 0; w < c->wanted.count; w++)
+        if (c->wanted.tensors[w]->node->op)
+            return 0;
+    wg_tensor **before = wg__calloc((size_t)c->wanted.count + 1, sizeof *before);
     if (!before)
         return -1;
-    for (int w = 0; w < c->wanted_count; w++) {
-        before[w] = c->wanted_inputs[w]->node->gradients[0];
-        c->wanted_inputs[w]->node->gradients[0] = NULL;
+    for (int w = 0; w < c->wanted.count; w++) {
+        before[w] = c->wanted.tensors[w]->node->gradients[0];
+        c->wanted.tensors[w]->node->gradients[0] = NULL;
     }
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = wg__gradcheck_run(c);
-    for (int i = 0; i < 2 * c->weighted_count && status == 0; i++) {
-        wg_tensor *y = c->outputs[c->weighted[i / 2]];
-        wg_backward_options options = {.cotangent = c->weights[i / 2], .retain_graph = true};
+    for (int i = 0; i < 2 * c->weighted.count && status == 0; i++) {
+        wg_tensor *y = c->outputs[c->weighted.index[i / 2]];
+        wg_backward_options options = {.cotangent = c->weighted.tensors[i / 2],
+                                       .retain_graph = true};
         if (wg_requires_grad(y) && wg_backward(y, &options) < 0)
             status = wg__gradcheck_fail(c, WG_DIAGNOSIS_BACKWARD_FAILED, -1, "backward failed");
     }
-    memset(gradient, 0, (size_t)c->coordinate_count * sizeof *gradient);
-    for (int w = 0; w < c->wanted_count && status == 0; w++) {
-        wg_tensor *found = wg_gradient(c->wanted_inputs[w]);
-        status = found ? wg__read_doubles(found, gradient + c->wanted_at[w]) : 0;
+    memset(gradient, 0, (size_t)c->wanted.elements * sizeof *gradient);
+    for (int w = 0; w < c->wanted.count && status == 0; w++) {
+        wg_tensor *found = wg_gradient(c->wanted.tensors[w]);
+        status = found ? wg__read_doubles(found, gradient + c->wanted.at[w]) : 0;
     }
     wg_scope_end(&scope, NULL);
-    for (int w = 0; w < c->wanted_count; w++) {
-        wg_zero_grad(c->wanted_inputs[w]);
-        c->wanted_inputs[w]->node->gradients[0] = before[w];
+    for (int w = 0; w < c->wanted.count; w++) {
+        wg_zero_grad(c->wanted.tensors[w]);
+        c->wanted.tensors[w]->node->gradients[0] = before[w];
     }
     wg__free(before);
-    return status;
-}
-
-static int two_passes_add_up(wg__gradcheck *c, double *gradient) {
-    for (int w = 0; w < c->wanted_count; w++)
-        if (c->wanted_inputs[w]->node->op) /* no leaf: it gathers nothing */
-            return 0;
-    if (two_passes_on_leaves(c, gradient) < 0)
-        return -1;
-    int64_t at = wg__gradcheck_unlike(c, c->coordinate_count, gradient, c->analytic, 2);
-    return at < 0 ? 0
-                  : tell(c, WG_DIAGNOSIS_ACCUMULATION, at, gradient[at], 2 * c->analytic[at],
-                         "after two backward passes");
+    const double *once = c->sums.analytic;
+    int64_t at = status < 0 ? -1 : wg__gradcheck_unlike(c, c->wanted.elements, gradient, once, 2);
+    return at < 0 ? status
+                  : tell(c, WG_DIAGNOSIS_ACCUMULATION, at, gradient[at], 2 * once[at],
+                         "after two backward passes: ");
 }
 
 int wg__gradcheck_conduct_after(wg__gradcheck *c) {
     if (wg__gradcheck_threads(c) < 0)
         return -1;
-    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
+    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
     if (!gradient)
         return wg__gradcheck_no_memory(c);
     const int64_t before = wg_tensors_alive();
-    int status = wg__gradcheck_gradient(c, &(wg__pull_options){0}, gradient);
+    int status = wg__gradcheck_evaluate(c, NULL, gradient);
     const int64_t more = wg_tensors_alive() - before;
     if (status == 0 && more != 0)
         status =
             wg__gradcheck_fail(c, WG_DIAGNOSIS_ALIVE, -1,
                                "a run and its backward leave %lld tensors alive", (long long)more);
-    if (status == 0 && c->wanted_count > 0) {
+    if (status == 0 && c->wanted.count > 0) {
         status = each_gradient_alone(c, gradient);
         if (status == 0)
             status = zero_and_missing_cotangents(c, gradient);
@@ -415,38 +404,31 @@ int wg__gradcheck_conduct_after(wg__gradcheck *c) {
     return status;
 }
 
-/* ---- One input alone requires a gradient, already when the op runs forward ---- */
-
-static int leaf_alone(wg__gradcheck *c, int w, wg_tensor **inputs, double *gradient) {
-    for (int i = 0; i < c->input_count; i++)
-        inputs[i] = c->inputs[i] ? wg_detach(c->inputs[i]) : NULL;
-    wg_tensor *x = inputs[c->wanted[w]];
-    wg_set_requires_grad(x, true);
-    wg__gradcheck again = *c;
-    again.inputs = inputs;
-    again.wanted = &c->wanted[w];
-    again.wanted_inputs = &x;
-    again.wanted_count = 1;
-    if (wg__gradcheck_gradient(&again, &(wg__pull_options){0}, gradient) < 0)
-        return -1;
-    const double *expected = c->analytic + c->wanted_at[w];
-    int64_t at = wg__gradcheck_unlike(c, wg_tensor_count(x), gradient, expected, 1);
-    return at < 0 ? 0
-                  : wg__gradcheck_fail(
-                        c, WG_DIAGNOSIS_WANTS_IGNORED, c->wanted[w],
-                        "where input %d alone requires a gradient, it gets %.9g instead "
-                        "of %.9g",
-                        c->wanted[w], gradient[at], expected[at]);
-}
-
 int wg__gradcheck_leaves_alone(wg__gradcheck *c) {
     wg_tensor **inputs = wg__calloc((size_t)c->input_count + 1, sizeof *inputs);
-    double *gradient = wg__alloc_array(c->coordinate_count + 1, sizeof *gradient);
+    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
     int status = inputs && gradient ? 0 : wg__gradcheck_no_memory(c);
     wg_scope scope;
     wg_scope_begin(&scope);
-    for (int w = 0; w < c->wanted_count && c->wanted_count > 1 && status == 0; w++)
-        status = leaf_alone(c, w, inputs, gradient);
+    for (int w = 0; w < c->wanted.count && c->wanted.count > 1 && status == 0; w++) {
+        const int input = c->wanted.index[w];
+        const double *expected = c->sums.analytic + c->wanted.at[w];
+        for (int i = 0; i < c->input_count; i++)
+            inputs[i] = c->inputs[i] ? wg_detach(c->inputs[i]) : NULL;
+        wg_set_requires_grad(inputs[input], true);
+        wg__gradcheck one = only_wanted(c, w);
+        one.inputs = inputs;
+        one.wanted.tensors = &inputs[input];
+        status = wg__gradcheck_evaluate(&one, NULL, gradient);
+        int64_t at = status < 0 ? -1
+                                : wg__gradcheck_unlike(c, wg_tensor_count(inputs[input]), gradient,
+                                                       expected, 1);
+        if (at >= 0)
+            status = wg__gradcheck_fail(
+                c, WG_DIAGNOSIS_WANTS_IGNORED, input,
+                "where input %d alone requires a gradient, it gets %.9g instead of %.9g", input,
+                gradient[at], expected[at]);
+    }
     wg_scope_end(&scope, NULL);
     wg__free(inputs);
     wg__free(gradient);
@@ -457,8 +439,8 @@ int wg__gradcheck_leaves_alone(wg__gradcheck *c) {
 
 enum { ALL_AXES = 99, DROPPED = -1 };
 
-/* Those of one input alone make it broadcast against the others, where the op knows that. Options
- * may name axes, and are right for their own rank only. */
+/* Changing one input alone makes it broadcast against the others, if the op broadcasts. The rank is
+ * kept where the op has options, which may name axes. */
 static const struct {
     const char *name;
     int axis, least_ndim;
@@ -471,7 +453,7 @@ static const struct {
 
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* x in that shape; NULL if it has it already, or cannot. */
+/* x in that shape; NULL if x has the shape already, or cannot have it. */
 static wg_tensor *cut(wg_tensor *x, int kind) {
     const int axis = shapes[kind].axis, ndim = wg_tensor_ndim(x);
     if (ndim < shapes[kind].least_ndim)

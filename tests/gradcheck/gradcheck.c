@@ -119,8 +119,8 @@ START_TEST(the_report_names_the_coordinate_and_both_values) {
     ck_assert_int_eq(wg_gradcheck(sum_of_squares, &op, 2, inputs, 1, NULL, &report), -1);
     ck_assert_int_eq(report.at_order, 1);
     ck_assert_int_eq(report.input, 1);
-    ck_assert_int_eq(report.ndim, 2);
-    ck_assert(report.coordinate[0] == 1 && report.coordinate[1] == 2);
+    ck_assert_int_eq(report.coordinate.ndim, 2);
+    ck_assert(report.coordinate.at[0] == 1 && report.coordinate.at[1] == 2);
     ck_assert_double_eq_tol(report.analytic - report.numeric, 1, 1e-6);
     ck_assert_double_eq_tol(report.largest_absolute_error, 1, 1e-6);
     char values[128];
@@ -579,7 +579,7 @@ END_TEST
 
 START_TEST(every_diagnosis_has_words) {
     for (int d = 0; d <= WG_DIAGNOSIS_ALIVE; d++)
-        ck_assert(*wg_diagnosis_name(d) && *wg__diagnosis_words(d) && wg__diagnosis_advice(d));
+        ck_assert(*wg_diagnosis_name(d) && *wg__diagnosis_words(d));
     ck_assert_str_eq(wg_diagnosis_name(WG_DIAGNOSIS_STALE), "STALE");
 }
 END_TEST
