@@ -60,29 +60,6 @@ static void note(const conversion *c, const char *message) {
 
 /* ---- Which model ---- */
 
-/* The JSON of the configuration; freed with wg__free. */
-static char *find_config(const conversion *c, const char *in) {
-    if (c->options->config)
-        return wg__read_whole(c->options->config, MOST_CONFIG, NULL);
-    char *text = wg__weights_find_config(c->in, in);
-    if (!text && !wg_error_pending())
-        wg_fail(WG_ERROR_NOT_FOUND, WHERE,
-                "%s does not say its sizes, and there is no config.json %s it; name its "
-                "configuration by --config",
-                in, wg__is_folder(in) ? "in" : "beside");
-    return text;
-}
-
-/* The type whose published names have a part of that of a tensor; NULL: none has. */
-static const wg_model_type *type_of_names(const wg_weights *in) {
-    const wg_model_type *type;
-    for (int64_t i = 0; i < wg_weights_count(in); i++)
-        for (int t = 0; (type = wg_model_type_at(t)); t++)
-            if (type->names.marker && strstr(wg_weights_name(in, i), type->names.marker))
-                return type;
-    return NULL;
-}
-
 /* "bert, gpt2, ..." */
 static const char *list_types(char *text, size_t size) {
     const wg_model_type *type;
@@ -92,16 +69,20 @@ static const char *list_types(char *text, size_t size) {
     return text;
 }
 
-/* By its model_type, or else by the names in the file. */
+/* The type that config.json names; where it names none, the first type whose marker is in the name
+ * of a tensor. */
 static const wg_model_type *find_type(const conversion *c, wg_config *config) {
     char types[128];
     const char *name = NULL;
     if (wg__config_text(config, "model_type", &name) < 0)
         return NULL;
-    const wg_model_type *type = name ? NULL : type_of_names(c->in);
-    for (int i = 0; name && wg_model_type_at(i) && !type; i++)
-        if (wg__model_type_reads(wg_model_type_at(i), name))
-            type = wg_model_type_at(i);
+    const wg_model_type *type = NULL, *each;
+    for (int t = 0; name && !type && (each = wg_model_type_at(t)); t++)
+        type = wg__model_type_reads(each, name) ? each : NULL;
+    for (int64_t i = 0; !name && !type && i < wg_weights_count(c->in); i++)
+        for (int t = 0; !type && (each = wg_model_type_at(t)); t++)
+            if (each->names.marker && strstr(wg_weights_name(c->in, i), each->names.marker))
+                type = each;
     if (!type && name)
         wg_fail(WG_ERROR_FORMAT, WHERE, "model_type \"%.64s\" is not converted; these are: %s",
                 name, list_types(types, sizeof types));
@@ -111,30 +92,6 @@ static const wg_model_type *find_type(const conversion *c, wg_config *config) {
                 "of these: %s",
                 list_types(types, sizeof types));
     return type;
-}
-
-/* A tree is made on the word of a configuration: no model has more layers than this. */
-static int check_layers(const wg_model_sizes *sizes) {
-    const int64_t layers = wg__larger(sizes->layers, sizes->encoder_layers);
-    return layers <= MOST_LAYERS
-               ? 0
-               : wg_fail(WG_ERROR_FORMAT, WHERE, "%lld layers; at most %d are converted",
-                         (long long)layers, MOST_LAYERS);
-}
-
-/* The configuration as wengert keeps it, with what objectives keep in it. */
-static char *keep_parts(const wg_model_type *type, wg_config *from, char *json) {
-    wg_config *config = json ? wg__config_parse(json, "config.json") : NULL;
-    for (int i = 0; config && type->names.kept[i]; i++) {
-        wg_config *part = wg__config_part(from, type->names.kept[i]);
-        if (part)
-            wg__config_set_part(config, type->names.kept[i], part);
-        wg__config_free(part);
-    }
-    char *text = wg_error_pending() ? NULL : wg__config_to_json(config);
-    wg__config_free(config);
-    wg_text_free(json);
-    return text;
 }
 
 /* The tree of a model with a head of fine-tuning, which `architectures` names, or without one. */
@@ -148,46 +105,56 @@ static int make_module(conversion *c, const char *json, wg_config *object, const
     if (!c->module)
         return -1;
     c->architecture = headed ? NULL : c->type->names.architecture; /* a head's is in the text */
-    c->config = keep_parts(c->type, object,
-                           headed ? wg__headed_encoder_config(headed)
-                                  : wg_model_config_to_json(c->type, config));
+    char *plain =
+        headed ? wg__headed_encoder_config(headed) : wg_model_config_to_json(c->type, config);
+    wg_config *own = plain ? wg__config_parse(plain, "config.json") : NULL;
+    for (int i = 0; own && c->type->names.kept[i]; i++) {
+        wg_config *part = wg__config_part(object, c->type->names.kept[i]);
+        if (part)
+            wg__config_set_part(own, c->type->names.kept[i], part);
+        wg__config_free(part);
+    }
+    c->config = wg_error_pending() ? NULL : wg__config_to_json(own);
+    wg__config_free(own);
+    wg_text_free(plain);
     c->state = wg_module_state(c->module);
     return c->config && c->state ? 0 : -1;
 }
 
-static int make_model(conversion *c, const char *json, wg_config *object) {
-    c->type = find_type(c, object);
+static int read_model(conversion *c, const char *in) {
+    char *json = c->options->config ? wg__read_whole(c->options->config, MOST_CONFIG, NULL)
+                                    : wg__weights_find_config(c->in, in);
+    if (!json && !wg_error_pending())
+        wg_fail(WG_ERROR_NOT_FOUND, WHERE,
+                "%s does not say its sizes, and there is no config.json %s it; name its "
+                "configuration by --config",
+                in, wg__is_folder(in) ? "in" : "beside");
+    wg_config *object = json ? wg__config_parse(json, "config.json") : NULL;
+    c->type = object ? find_type(c, object) : NULL;
     void *config = c->type ? wg__alloc(c->type->settings.size) : NULL;
     int status = config ? wg_model_config_from_json(c->type, json, config) : -1;
     if (status >= 0) {
-        const wg_model_sizes sizes = c->sizes = wg__model_config_sizes(c->type, config);
-        c->vocabulary = wg__larger(sizes.vocabulary, sizes.source_vocabulary);
-        status = check_layers(&sizes) < 0 ? -1 : make_module(c, json, object, config);
+        c->sizes = wg__model_config_sizes(c->type, config);
+        c->vocabulary = wg__larger(c->sizes.vocabulary, c->sizes.source_vocabulary);
+        const int64_t layers = wg__larger(c->sizes.layers, c->sizes.encoder_layers);
+        status = layers > MOST_LAYERS
+                     ? wg_fail(WG_ERROR_FORMAT, WHERE, "%lld layers; at most %d are converted",
+                               (long long)layers, MOST_LAYERS)
+                     : make_module(c, json, object, config);
         wg__config_integer(object, "bigram_vocab_size", &c->bigrams);
     }
-    wg__free(config);
-    return status;
-}
-
-static int read_model(conversion *c, const char *in) {
-    char *json = find_config(c, in);
-    wg_config *object = json ? wg__config_parse(json, "config.json") : NULL;
-    const int status = object ? make_model(c, json, object) : -1;
-    if (status == 0) {
-        /* Settings of which a file may have several, and the first one counts. */
-        const wg_setting_table *table = &c->type->settings;
+    /* Of settings with several values, such as the tokens that end a text, the first one counts. */
+    for (int i = 0; status == 0 && i < c->type->settings.count; i++) {
+        const wg_setting *row = &c->type->settings.rows[i];
         char text[160];
-        for (int i = 0; i < table->count; i++)
-            if (table->rows[i].list && wg__config_list_length(object, table->rows[i].name) > 1) {
-                snprintf(
-                    text, sizeof text,
-                    "the configuration has several %s; the first one is kept, and the others do "
-                    "not end "
-                    "a text",
-                    table->rows[i].name);
-                note(c, text);
-            }
+        snprintf(text, sizeof text,
+                 "the configuration has several %s; the first one is kept, and the others do not "
+                 "end a text",
+                 row->name);
+        if (row->list && wg__config_list_length(object, row->name) > 1)
+            note(c, text);
     }
+    wg__free(config);
     wg__config_free(object);
     wg__free(json);
     return status;
@@ -213,15 +180,6 @@ static int64_t entry_of_path(const conversion *c, const char *path) {
     return NO_TENSOR;
 }
 
-/* The entry that owns the tensor of a tied entry. */
-static int64_t entry_tied_to(const conversion *c, int64_t tied) {
-    int64_t i = 0;
-    while (c->state->entries[i].slot->tied ||
-           c->state->entries[i].slot->tensor != c->state->entries[tied].slot->tensor)
-        i++;
-    return i;
-}
-
 /* The entry of the state that a file calls `name`, which may lack a prefix ("wte.weight",
  * "embeddings..."), or have an old name (LayerNorm.gamma). NO_TENSOR: not one of this model;
  * IGNORED: nothing is computed with it (masks); COPY: the model ties it to the entry *original. */
@@ -240,7 +198,11 @@ static int64_t find_entry(const conversion *c, const char *name, int64_t *origin
     const int64_t entry = entry_of_path(c, full);
     if (entry >= 0 && !c->state->entries[entry].slot->tied)
         return entry;
-    *original = entry >= 0 ? entry_tied_to(c, entry) : NO_TENSOR;
+    *original = entry >= 0 ? 0 : NO_TENSOR;
+    while (entry >= 0 &&
+           (c->state->entries[*original].slot->tied ||
+            c->state->entries[*original].slot->tensor != c->state->entries[entry].slot->tensor))
+        ++*original;
     for (int i = 0; entry < 0 && names->copies[i].end; i++)
         if (wg__ends_with(full, names->copies[i].end))
             *original = entry_of_path(c, names->copies[i].of);
@@ -383,62 +345,6 @@ static int guess_prefix(conversion *c) {
 
 /* ---- Which tensors ---- */
 
-/* Fills `source`; notes what IN has too much. */
-static void match_found(conversion *c, wg__differences *differences) {
-    char text[1200];
-    int64_t original;
-    for (int64_t i = 0; i < wg_weights_count(c->in); i++) {
-        const char *name = wg_weights_name(c->in, i);
-        if (!wg__starts_with(name, c->prefix))
-            continue;
-        const int64_t entry = find_entry(c, name + strlen(c->prefix), &original);
-        if (entry == NO_TENSOR)
-            wg__note_difference(&differences->unexpected, name);
-        if (entry < 0)
-            continue;
-        if (c->source[entry] >= 0) {
-            snprintf(text, sizeof text, "%s, there already as %s", name,
-                     wg_weights_name(c->in, c->source[entry]));
-            wg__note_difference(&differences->unexpected, text);
-            continue;
-        }
-        c->source[entry] = i;
-    }
-}
-
-/* Whether two tensors of IN have the same values: 1, 0 or -1. */
-static int compare(const conversion *c, int64_t a, int64_t b) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *x = wg_weights_read(c->in, a), *y = wg_weights_read(c->in, b);
-    if (x && y && wg_tensor_dtype(x) != wg_tensor_dtype(y)) {
-        x = wg_cast(x, WG_F64);
-        y = wg_cast(y, WG_F64);
-    }
-    int same = x && y ? wg__same_shape(&x->spec, &y->spec) : -1;
-    if (same == 1)
-        same = memcmp(wg__tensor_address(x), wg__tensor_address(y),
-                      (size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x))) == 0;
-    wg_scope_end(&scope, NULL);
-    return same;
-}
-
-static int refuse_copy(const conversion *c, const char *copy, const char *original) {
-    const wg_setting *row = wg__settings_find(&c->type->settings, "tie_word_embeddings");
-    /* a T5 whose head is its own is of another version */
-    if (row && row->kind == WG_SETTING_FLAG && !c->type->names.copies[0].end)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%s differs from %s, though the configuration ties them: set "
-                       "\"tie_word_embeddings\": false in config.json to keep both, or take %s out "
-                       "of the file",
-                       copy, original, copy);
-    return wg_fail(
-        WG_ERROR_FORMAT, WHERE,
-        "%s differs from %s, and a %s has one tensor for both: keep the one that is meant "
-        "in the file, as %s",
-        copy, original, c->type->model_type, original);
-}
-
 /* The file may have a tensor that the model ties to another tensor. The two must be equal: else the
  * file holds another model than its configuration describes. */
 static int check_copies(const conversion *c) {
@@ -448,10 +354,37 @@ static int check_copies(const conversion *c) {
         if (!wg__starts_with(name, c->prefix) ||
             find_entry(c, name + strlen(c->prefix), &original) != COPY || c->source[original] < 0)
             continue;
-        const int same = compare(c, i, c->source[original]);
-        if (same != 1)
-            return same < 0 ? -1
-                            : refuse_copy(c, name, wg_weights_name(c->in, c->source[original]));
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *x = wg_weights_read(c->in, i), *y = wg_weights_read(c->in, c->source[original]);
+        if (x && y && wg_tensor_dtype(x) != wg_tensor_dtype(y)) {
+            x = wg_cast(x, WG_F64);
+            y = wg_cast(y, WG_F64);
+        }
+        int same = x && y ? wg__same_shape(&x->spec, &y->spec) : -1;
+        if (same == 1)
+            same = memcmp(wg__tensor_address(x), wg__tensor_address(y),
+                          (size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x))) == 0;
+        wg_scope_end(&scope, NULL);
+        if (same != 1) {
+            if (same < 0)
+                return -1;
+            const char *kept = wg_weights_name(c->in, c->source[original]);
+            const wg_setting *row = wg__settings_find(&c->type->settings, "tie_word_embeddings");
+            /* a T5 whose head is its own is of another version */
+            if (row && row->kind == WG_SETTING_FLAG && !c->type->names.copies[0].end)
+                return wg_fail(
+                    WG_ERROR_FORMAT, WHERE,
+                    "%s differs from %s, though the configuration ties them: set "
+                    "\"tie_word_embeddings\": false in config.json to keep both, or take %s out "
+                    "of the file",
+                    name, kept, name);
+            return wg_fail(
+                WG_ERROR_FORMAT, WHERE,
+                "%s differs from %s, and a %s has one tensor for both: keep the one that is meant "
+                "in the file, as %s",
+                name, kept, c->type->model_type, kept);
+        }
     }
     return 0;
 }
@@ -467,7 +400,25 @@ static int match(conversion *c, const char *in) {
         c->source[i] = -1;
     wg__differences differences = {0};
     wg__difference fresh = {0};
-    match_found(c, &differences);
+    char twice[1200];
+    int64_t original;
+    for (int64_t i = 0; i < wg_weights_count(c->in); i++) {
+        const char *name = wg_weights_name(c->in, i);
+        if (!wg__starts_with(name, c->prefix))
+            continue;
+        const int64_t found = find_entry(c, name + strlen(c->prefix), &original);
+        if (found == NO_TENSOR)
+            wg__note_difference(&differences.unexpected, name);
+        if (found < 0)
+            continue;
+        if (c->source[found] >= 0) {
+            snprintf(twice, sizeof twice, "%s, there already as %s", name,
+                     wg_weights_name(c->in, c->source[found]));
+            wg__note_difference(&differences.unexpected, twice);
+            continue;
+        }
+        c->source[found] = i;
+    }
     /* Notes what IN lacks or has in another shape, and what begins anew; fills `entries` and
      * `infos`. */
     for (int64_t i = 0; i < c->state->count; i++) {
@@ -518,8 +469,29 @@ static int64_t find_part_of(const conversion *c, const char *name, int *part) {
     return find_entry(c, path, &original);
 }
 
-/* Fills `parts`. Refuses an adapter whose tensors do not fit this model. */
-static int match_adapter(conversion *c, const char *folder) {
+/* Opens the adapter and fills `parts`. Refuses an adapter whose tensors do not fit this model. */
+static int read_adapter(conversion *c) {
+    const char *folder = c->options->adapter;
+    if (!folder)
+        return 0;
+    char *json = wg__lora_read_config(folder);
+    wg__lora_config parsed = {0};
+    const int status = json ? wg__lora_parse(json, folder, &parsed) : -1;
+    c->scale = parsed.scale;
+    c->rank = parsed.options.rank;
+    c->transposed = parsed.transposed;
+    wg__lora_parsed_clear(&parsed);
+    wg__free(json);
+    c->adapter = status == 0 ? wg__lora_open(folder) : NULL;
+    for (int i = PART_A; c->adapter && i <= PART_WHOLE; i++) {
+        c->parts[i] = wg__alloc_array(c->state->count + 1, sizeof *c->parts[i]);
+        if (!c->parts[i])
+            return -1;
+        for (int64_t j = 0; j < c->state->count; j++)
+            c->parts[i][j] = -1;
+    }
+    if (!c->adapter)
+        return -1;
     wg__differences differences = {0};
     int64_t adapted = 0;
     for (int64_t i = 0; i < wg_weights_count(c->adapter); i++) {
@@ -550,29 +522,6 @@ static int match_adapter(conversion *c, const char *folder) {
     return 0;
 }
 
-static int read_adapter(conversion *c) {
-    const char *folder = c->options->adapter;
-    if (!folder)
-        return 0;
-    char *json = wg__lora_read_config(folder);
-    wg__lora_config parsed = {0};
-    const int status = json ? wg__lora_parse(json, folder, &parsed) : -1;
-    c->scale = parsed.scale;
-    c->rank = parsed.options.rank;
-    c->transposed = parsed.transposed;
-    wg__lora_parsed_clear(&parsed);
-    wg__free(json);
-    c->adapter = status == 0 ? wg__lora_open(folder) : NULL;
-    for (int i = PART_A; c->adapter && i <= PART_WHOLE; i++) {
-        c->parts[i] = wg__alloc_array(c->state->count + 1, sizeof *c->parts[i]);
-        if (!c->parts[i])
-            return -1;
-        for (int64_t j = 0; j < c->state->count; j++)
-            c->parts[i][j] = -1;
-    }
-    return c->adapter ? match_adapter(c, folder) : -1;
-}
-
 /* The tensor of an entry with what the adapter adds, in the file's dtype. */
 static wg_tensor *add_adapter(const conversion *c, int64_t entry, wg_tensor *x) {
     if (!c->adapter || !x)
@@ -591,15 +540,9 @@ static wg_tensor *add_adapter(const conversion *c, int64_t entry, wg_tensor *x) 
 
 /* ---- Which tokenizer ---- */
 
-/* A folder without one is no failure. */
-static wg_tokenizer *find_tokenizer(const conversion *c, const char *in) {
-    if (c->options->tokenizer)
-        return wg_tokenizer_load(c->options->tokenizer);
-    return wg__weights_find_tokenizer(c->in, in);
-}
-
 static int read_tokenizer(conversion *c, const char *in) {
-    c->tokenizer = find_tokenizer(c, in);
+    c->tokenizer = c->options->tokenizer ? wg_tokenizer_load(c->options->tokenizer)
+                                         : wg__weights_find_tokenizer(c->in, in);
     if (wg_error_pending())
         return -1;
     if (!c->tokenizer) {
@@ -658,12 +601,6 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
 
 /* ---- The folder of a published model ---- */
 
-/* Makes the folder unless it is there. *made: whether it was not. */
-static int folder_begin(const char *folder, bool *made) {
-    *made = mkdir(folder, 0777) == 0;
-    return *made || errno == EEXIST ? 0 : wg__fail_with_errno(folder, WHERE);
-}
-
 static int write_file(const char *folder, const char *name, const char *bytes, int64_t count) {
     char *path = wg__path_in(folder, name);
     const int status = path ? wg__write_whole(path, bytes, count, false) : -1;
@@ -671,42 +608,21 @@ static int write_file(const char *folder, const char *name, const char *bytes, i
     return status;
 }
 
-/* Writes config.json: the configuration, and the class of the published library that loads it
- * (NULL: there is none). The list goes into the text, before its first key. */
-static int folder_config(const char *folder, const char *architecture, const char *json) {
-    const char *rest = strchr(json, '{');
-    char text[128] = "{";
-    if (architecture)
-        snprintf(text, sizeof text, "{\n  \"architectures\": [\"%s\"],", architecture);
-    wg__text buffer = {0};
-    int status = -1;
-    if (rest && wg__text_append(&buffer, text, (int64_t)strlen(text)) == 0 &&
-        wg__text_append(&buffer, rest + 1, (int64_t)strlen(rest + 1)) == 0)
-        status = write_file(folder, "config.json", buffer.bytes, buffer.length);
-    wg__free(buffer.bytes);
-    return status;
-}
-
-static int copy_file(const char *folder, const char *path, const char *name) {
-    int64_t count;
-    char *bytes = wg__read_whole(path, MOST_TOKENIZER, &count);
-    const int status = bytes ? write_file(folder, name, bytes, count) : -1;
-    wg__free(bytes);
-    return status;
-}
-
-static int copy_files(const char *folder, const char *from, int *copied) {
-    static const char *const names[] = {"wengert.json",
-                                        "tokenizer.json",
-                                        "tokenizer_config.json",
-                                        "special_tokens_map.json",
-                                        "tokenizer.model",
-                                        "vocab.json",
-                                        "merges.txt",
-                                        "vocab.txt",
-                                        "tokenizer.bin",
-                                        "added_tokens.json"};
-    int status = 0;
+/* Writes the tokenizer: copies of the published files that `from`, a folder or a file, has; else
+ * the files of its kind. *published is false if its kind has none: then it is wengert.json. */
+static int write_tokenizer(const char *folder, const char *from, const wg_tokenizer *tokenizer,
+                           bool *published) {
+    static const char names[][24] = {"wengert.json",
+                                     "tokenizer.json",
+                                     "tokenizer_config.json",
+                                     "special_tokens_map.json",
+                                     "tokenizer.model",
+                                     "vocab.json",
+                                     "merges.txt",
+                                     "vocab.txt",
+                                     "tokenizer.bin",
+                                     "added_tokens.json"};
+    int status = 0, copied = 0;
     for (size_t i = 0; status == 0 && i < sizeof names / sizeof names[0]; i++) {
         const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from;
         char *path = wg__is_folder(from) ? wg__path_in(from, names[i]) : NULL;
@@ -714,41 +630,21 @@ static int copy_files(const char *folder, const char *from, int *copied) {
             (strcmp(base, "tokenizer.json") == 0 || strcmp(base, "tokenizer.model") == 0))
             path = wg__strdup(from);
         if (wg__is_file(path)) {
-            status = copy_file(folder, path, names[i]);
-            ++*copied;
+            int64_t count;
+            char *bytes = wg__read_whole(path, MOST_TOKENIZER, &count);
+            status = bytes ? write_file(folder, names[i], bytes, count) : -1;
+            wg__free(bytes);
+            copied++;
         }
         wg__free(path);
     }
-    return wg_error_pending() ? -1 : status;
-}
-
-/* Writes the tokenizer: copies of the published files that `from`, a folder or a file, has; else
- * the files of its kind. *published is false if its kind has none: then it is wengert.json. */
-static int folder_tokenizer(const char *folder, const char *from, const wg_tokenizer *tokenizer,
-                            bool *published) {
-    int copied = 0;
     *published = true;
-    if (copy_files(folder, from, &copied) < 0)
+    if (status < 0 || wg_error_pending())
         return -1;
     return copied ? 0 : wg_tokenizer_export(tokenizer, folder, published);
 }
 
 /* ---- The whole ---- */
-
-/* The format that a name asks for; NULL for a folder's. */
-static int choose_format(const char *out, const char **format) {
-    *format = NULL;
-    const char *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
-    if (wg__is_folder(out) || !*name)
-        return 0;
-    *format = wg__weights_format_by_suffix(name);
-    if (*format || !strchr(name, '.'))
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                   "%s has none of the suffixes .h5, .safetensors, .gguf and .bin (llama2.c's); a "
-                   "name without a dot is a folder",
-                   out);
-}
 
 /* Another program would read the file, leave out the table of bigrams, and compute something else.
  */
@@ -768,12 +664,22 @@ static int write_folder(conversion *c, const char *in, const char *out) {
     char *path = wg__path_in(out, "model.safetensors");
     int status = path ? write_tensors(c, path, "safetensors") : -1;
     wg__free(path);
-    if (status == 0)
-        status = folder_config(out, c->architecture, c->config);
+    if (status == 0) {
+        const char *rest = strchr(c->config, '{');
+        char text[128] = "{";
+        if (c->architecture)
+            snprintf(text, sizeof text, "{\n  \"architectures\": [\"%s\"],", c->architecture);
+        wg__text buffer = {0};
+        status = -1;
+        if (rest && wg__text_append(&buffer, text, (int64_t)strlen(text)) == 0 &&
+            wg__text_append(&buffer, rest + 1, (int64_t)strlen(rest + 1)) == 0)
+            status = write_file(out, "config.json", buffer.bytes, buffer.length);
+        wg__free(buffer.bytes);
+    }
     if (status == 0 && c->tokenizer) {
         const char *from = c->options->tokenizer ? c->options->tokenizer : in;
         bool kept = false;
-        status = folder_tokenizer(out, from, c->tokenizer, &kept);
+        status = write_tokenizer(out, from, c->tokenizer, &kept);
         if (status == 0 && !kept)
             note(c, "this kind of tokenizer is written in wengert's own format: wengert.json");
     }
@@ -805,8 +711,8 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
                      : "this format keeps no tokenizer");
         return 0;
     }
-    bool made = false;
-    int status = folder_begin(out, &made);
+    const bool made = mkdir(out, 0777) == 0;
+    int status = made || errno == EEXIST ? 0 : wg__fail_with_errno(out, WHERE);
     if (status == 0)
         status = write_folder(c, in, out);
     if (status < 0 && made) {
@@ -819,17 +725,6 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
         rmdir(out);
     }
     return status;
-}
-
-static void summarise(const conversion *c, const char *format, wg_convert_summary *summary) {
-    *summary = (wg_convert_summary){
-        .type = c->type->model_type,
-        .from = wg__weights_format_name(c->in),
-        .to = format ? format : "folder",
-        .tensors = c->count,
-        .numbers = wg_module_parameter_count(c->module),
-        .tokenizer = keeps_tokenizer(c, format),
-    };
 }
 
 /* Writes the adapter of a checkpoint alone. */
@@ -850,18 +745,18 @@ static int export_adapter(conversion *c, const char *in, const char *out,
     return 0;
 }
 
-static int read_generation(conversion *c, const char *in) {
-    c->generation = wg__find_generation_config(in);
-    return wg_error_pending() ? -1 : 0;
-}
-
 static int convert(conversion *c, const char *in, const char *out, wg_convert_summary *summary) {
-    const char *format;
     wg_convert_summary unread;
     if (c->options->adapter_only)
         return export_adapter(c, in, out, summary ? summary : &unread);
-    if (choose_format(out, &format) < 0)
-        return -1;
+    const char *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
+    const bool is_folder = wg__is_folder(out) || !*name;
+    const char *format = is_folder ? NULL : wg__weights_format_by_suffix(name);
+    if (!is_folder && !format && strchr(name, '.'))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "%s has none of the suffixes .h5, .safetensors, .gguf and .bin "
+                       "(llama2.c's); a name without a dot is a folder",
+                       out);
     c->in = wg_weights_open(in);
     if (!c->in || read_model(c, in) < 0 || check_format(c, format) < 0)
         return -1;
@@ -880,11 +775,22 @@ static int convert(conversion *c, const char *in, const char *out, wg_convert_su
              c->prefix, others);
     if (*c->prefix)
         note(c, text);
-    if (match(c, in) < 0 || read_adapter(c) < 0 || read_generation(c, in) < 0 ||
-        read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
+    if (match(c, in) < 0 || read_adapter(c) < 0)
+        return -1;
+    c->generation = wg__find_generation_config(in);
+    if (wg_error_pending())
+        return -1;
+    if (read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
         return -1;
     if (summary)
-        summarise(c, format, summary);
+        *summary = (wg_convert_summary){
+            .type = c->type->model_type,
+            .from = wg__weights_format_name(c->in),
+            .to = format ? format : "folder",
+            .tensors = c->count,
+            .numbers = wg_module_parameter_count(c->module),
+            .tokenizer = keeps_tokenizer(c, format),
+        };
     return 0;
 }
 

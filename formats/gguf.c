@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "formats/internal.h"
 #include "io/internal.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
 
 enum { ALIGNMENT = 32 };
@@ -102,24 +103,6 @@ static double short_decimal(double value) {
     return value;
 }
 
-/* The vocabulary has no key: the table of tokens has its size. An output.weight is an untied head.
- */
-static int take_vocabulary(const wg_weights *file, wg_llama_config *c) {
-    c->vocab_size = 0;
-    c->tie_word_embeddings = true;
-    for (int64_t i = 0; i < file->count; i++)
-        if (strcmp(file->entries[i].name, "token_embd.weight") == 0 &&
-            file->entries[i].spec.ndim == 2)
-            c->vocab_size = file->entries[i].spec.shape[0];
-        else if (strcmp(file->entries[i].name, "output.weight") == 0)
-            c->tie_word_embeddings = false;
-        else if (strcmp(file->entries[i].name, "rope_freqs.weight") == 0)
-            return wg__weights_fail(file, "rope_freqs.weight scales the positions of each "
-                                          "frequency, as in LLaMA 3.1, and is not read from GGUF; "
-                                          "convert the model's folder");
-    return c->vocab_size ? 0 : wg__weights_fail(file, "has no token_embd.weight");
-}
-
 /* Positions are divided by a factor. Without a type it is linear, also under the older key. */
 static int take_scaling(const wg_weights *file, const json_t *metadata, wg_llama_config *c) {
     const json_t *type = json_object_get(metadata, "llama.rope.scaling.type");
@@ -138,65 +121,62 @@ static int take_scaling(const wg_weights *file, const json_t *metadata, wg_llama
     return 0;
 }
 
-/* Keys of a LLaMA that are read above, or that do not change the computation. */
-static const char *const read_keys[] = {
-    "llama.attention.head_count",
-    "llama.attention.head_count_kv",
-    "llama.attention.layer_norm_epsilon", /* of models without RMS norms */
-    "llama.attention.layer_norm_rms_epsilon",
-    "llama.block_count",
-    "llama.context_length",
-    "llama.embedding_length",
-    "llama.feed_forward_length",
-    "llama.rope.freq_base",
-    "llama.rope.scale_linear",
-    "llama.rope.scaling.factor",
-    "llama.rope.scaling.finetuned",
-    "llama.rope.scaling.original_context_length", /* of other types of scaling */
-    "llama.rope.scaling.type",
-};
-
-/* Checks a key that is not read. It must have one of the two values for which a LLaMA computes the
- * same as our model. -1 with FORMAT. */
-static int check_key(const wg_weights *file, const wg_llama_config *c, const char *key,
-                     const json_t *value) {
-    const double width = (double)(c->hidden_size / c->num_attention_heads),
-                 found = json_is_boolean(value) ? json_is_true(value) : json_number_value(value),
-                 all = found >= (double)c->max_position_embeddings ? found : 0;
-    const struct {
-        const char *key;
-        double value, other;
-    } known[] = {
-        {"llama.attention.causal", 1, 1},
-        {"llama.attention.clamp_kqv", 0, 0},
-        {"llama.attention.key_length", width, width},
-        {"llama.attention.max_alibi_bias", 0, 0},
-        {"llama.attention.scale", 1 / sqrt(width), 0},
-        {"llama.attention.sliding_window", 0, all},
-        {"llama.attention.value_length", width, width},
-        {"llama.expert_count", 0, 0},
-        {"llama.expert_used_count", 0, 0},
-        {"llama.rope.dimension_count", width, width},
-        {"llama.rope.scaling.attn_factor", 1, 0},
-        {"llama.use_parallel_residual", 0, 0},
-        {"llama.vocab_size", (double)c->vocab_size, (double)c->vocab_size},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(key, known[i].key) != 0)
-            continue;
-        return (float)found == (float)known[i].value || (float)found == (float)known[i].other
-                   ? 0
-                   : wg__weights_fail(file, "%s is %g; only %g is read", key, found,
-                                      known[i].value);
+/* Every key of the architecture is read by take_config, is known to change nothing, or is refused.
+ * A key that changes the computation must have one of the two values for which a LLaMA computes the
+ * same as our model. Keys that other programs add have other prefixes. */
+static int check_keys(const wg_weights *file, const wg_llama_config *c, const json_t *metadata) {
+    const double width = (double)(c->hidden_size / c->num_attention_heads);
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)metadata, key, value) {
+        const double found =
+                         json_is_boolean(value) ? json_is_true(value) : json_number_value(value),
+                     all = found >= (double)c->max_position_embeddings ? found : 0;
+        const struct {
+            const char *key;
+            double value, other;
+        } rows[] = {
+            {"llama.attention.causal", 1, 1},
+            {"llama.attention.clamp_kqv", 0, 0},
+            {"llama.attention.key_length", width, width},
+            {"llama.attention.max_alibi_bias", 0, 0},
+            {"llama.attention.scale", 1 / sqrt(width), 0},
+            {"llama.attention.sliding_window", 0, all},
+            {"llama.attention.value_length", width, width},
+            {"llama.expert_count", 0, 0},
+            {"llama.expert_used_count", 0, 0},
+            {"llama.rope.dimension_count", width, width},
+            {"llama.rope.scaling.attn_factor", 1, 0},
+            {"llama.use_parallel_residual", 0, 0},
+            {"llama.vocab_size", (double)c->vocab_size, (double)c->vocab_size},
+        };
+        const char *layout = json_string_value(value);
+        const bool is_other = strncmp(key, "llama.", 6) != 0;
+        bool known = is_other || (strcmp(key, "llama.tensor_data_layout") == 0 && layout &&
+                                  strcmp(layout, "Meta AI original pth") == 0);
+        known = known ||
+                wg__is_among(key + 6,
+                             WG_NAMES("attention.head_count", "attention.head_count_kv",
+                                      "attention.layer_norm_epsilon",
+                                      "attention.layer_norm_rms_epsilon", "block_count",
+                                      "context_length", "embedding_length", "feed_forward_length",
+                                      "rope.freq_base", "rope.scale_linear", "rope.scaling.factor",
+                                      "rope.scaling.finetuned",
+                                      "rope.scaling.original_context_length", "rope.scaling.type"));
+        for (size_t i = 0; !known && i < sizeof rows / sizeof rows[0]; i++) {
+            known = strcmp(key, rows[i].key) == 0;
+            if (known && (float)found != (float)rows[i].value &&
+                (float)found != (float)rows[i].other)
+                return wg__weights_fail(file, "%s is %g; only %g is read", key, found,
+                                        rows[i].value);
+        }
+        if (!known)
+            return wg__weights_fail(file,
+                                    "the key %.100s is not known here; it may change what the "
+                                    "model computes",
+                                    key);
     }
-    const char *layout = json_string_value(value);
-    if (strcmp(key, "llama.tensor_data_layout") == 0 && layout &&
-        strcmp(layout, "Meta AI original pth") == 0)
-        return 0;
-    return wg__weights_fail(file,
-                            "the key %.100s is not known here; it may change what the model "
-                            "computes",
-                            key);
+    return 0;
 }
 
 static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_config *c) {
@@ -217,28 +197,30 @@ static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_
             0 ||
         take_number(file, metadata, "llama.rope.freq_base", &c->rope_theta) < 0 ||
         take_size(file, metadata, "tokenizer.ggml.bos_token_id", &begin) < 0 ||
-        take_size(file, metadata, "tokenizer.ggml.eos_token_id", &end) < 0 ||
-        take_vocabulary(file, c) < 0)
+        take_size(file, metadata, "tokenizer.ggml.eos_token_id", &end) < 0)
         return -1;
+    c->vocab_size = 0;
+    c->tie_word_embeddings = true;
+    for (int64_t i = 0; i < file->count; i++)
+        if (strcmp(file->entries[i].name, "token_embd.weight") == 0 &&
+            file->entries[i].spec.ndim == 2)
+            c->vocab_size = file->entries[i].spec.shape[0];
+        else if (strcmp(file->entries[i].name, "output.weight") == 0)
+            c->tie_word_embeddings = false;
+        else if (strcmp(file->entries[i].name, "rope_freqs.weight") == 0)
+            return wg__weights_fail(file, "rope_freqs.weight scales the positions of each "
+                                          "frequency, as in LLaMA 3.1, and is not read from GGUF; "
+                                          "convert the model's folder");
+    if (!c->vocab_size)
+        return wg__weights_fail(file, "has no token_embd.weight");
     c->rms_norm_eps = short_decimal(c->rms_norm_eps);
     c->rope_theta = short_decimal(c->rope_theta);
     c->bos_token_id = begin < c->vocab_size ? begin : -1;
     c->eos_token_id = end < c->vocab_size ? end : -1;
     if (wg__llama_config_fits(c, file->files[0].size) < 0)
         return wg__weights_fail(file, "the sizes of its metadata do not fit each other");
-    /* Every key of the architecture is read, is known to change nothing, or is refused. Keys that
-     * other programs add have other prefixes. */
-    if (take_scaling(file, metadata, c) < 0)
+    if (take_scaling(file, metadata, c) < 0 || check_keys(file, c, metadata) < 0)
         return -1;
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)metadata, key, value) {
-        bool read = strncmp(key, "llama.", 6) != 0;
-        for (size_t i = 0; !read && i < sizeof read_keys / sizeof read_keys[0]; i++)
-            read = strcmp(key, read_keys[i]) == 0;
-        if (!read && check_key(file, c, key, value) < 0)
-            return -1;
-    }
     const json_t *type = json_object_get(metadata, "general.type"),
                  *parts = json_object_get(metadata, "split.count");
     if (type && strcmp(json_is_string(type) ? json_string_value(type) : "", "model") != 0)
@@ -248,27 +230,6 @@ static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_
                                 "split.count is %lld: it is one of several files; join them "
                                 "by llama-gguf-split --merge",
                                 (long long)json_integer_value(parts));
-    return 0;
-}
-
-/* Gives the tensors their published names. */
-static int rename_tensors(wg_weights *file, const wg_llama_config *config) {
-    char name[WG__MAX_TENSOR_NAME + 32];
-    for (int64_t i = 0; i < file->count; i++) {
-        wg__weights_entry *entry = &file->entries[i];
-        if (!translate_name(name, sizeof name, entry->name, false))
-            continue;
-        char *copy = wg__strdup(name);
-        if (!copy)
-            return -1;
-        wg__free(entry->name);
-        entry->name = copy;
-        entry->extra = wg__llama_heads_to_reorder(config, name);
-        if (entry->extra &&
-            (entry->spec.ndim != 2 || entry->spec.shape[0] % (2 * entry->extra) != 0))
-            return wg__weights_fail(file, "%.200s does not have %lld heads of even width", name,
-                                    (long long)entry->extra);
-    }
     return 0;
 }
 
@@ -292,8 +253,24 @@ static int add_ends(const json_t *metadata, const wg_llama_config *c, wg_config 
 
 static int take_llama(wg_weights *file, const json_t *metadata) {
     wg_llama_config config;
-    if (take_config(file, metadata, &config) < 0 || rename_tensors(file, &config) < 0)
+    if (take_config(file, metadata, &config) < 0)
         return -1;
+    char name[WG__MAX_TENSOR_NAME + 32];
+    for (int64_t i = 0; i < file->count; i++) {
+        wg__weights_entry *entry = &file->entries[i];
+        if (!translate_name(name, sizeof name, entry->name, false))
+            continue;
+        char *copy = wg__strdup(name);
+        if (!copy)
+            return -1;
+        wg__free(entry->name);
+        entry->name = copy;
+        entry->extra = wg__llama_heads_to_reorder(&config, name);
+        if (entry->extra &&
+            (entry->spec.ndim != 2 || entry->spec.shape[0] % (2 * entry->extra) != 0))
+            return wg__weights_fail(file, "%.200s does not have %lld heads of even width", name,
+                                    (long long)entry->extra);
+    }
     char *plain = wg_model_config_to_json(&wg_llama_type, &config);
     wg_config *json = plain ? wg__config_parse(plain, file->path) : NULL;
     if (json && add_ends(metadata, &config, json) == 0)
@@ -323,26 +300,16 @@ const wg__weights_reader wg__weights_gguf = {
 
 /* ---- Writing: metadata ---- */
 
-/* llama.cpp's number for the type of most tensors of a file. */
-static uint32_t file_type(wg_weights_type type) {
-    switch (type) {
-    case WG_WEIGHTS_F16:
-        return 1;
-    case WG_WEIGHTS_Q8_0:
-        return 7;
-    case WG_WEIGHTS_BF16:
-        return 32;
-    default:
-        return 0;
-    }
-}
-
 static int put_metadata(wg__text *header, const wg_weights_writer *writer, const wg_llama_config *c,
                         const char *tokenizer, int *keys) {
     *keys = 14;
     wg__gguf_put_text(header, "general.architecture", "llama");
     wg__gguf_put_text(header, "general.name", "wengert");
-    wg__gguf_put_u32(header, "general.file_type", file_type(writer->type));
+    wg__gguf_put_u32(header, "general.file_type",
+                     writer->type == WG_WEIGHTS_F16    ? 1
+                     : writer->type == WG_WEIGHTS_Q8_0 ? 7
+                     : writer->type == WG_WEIGHTS_BF16 ? 32
+                                                       : 0);
     wg__gguf_put_u32(header, "general.quantization_version", 2);
     wg__gguf_put_u32(header, "llama.context_length", (uint32_t)c->max_position_embeddings);
     wg__gguf_put_u32(header, "llama.embedding_length", (uint32_t)c->hidden_size);
@@ -380,18 +347,6 @@ static wg__storage_dtype storage_for(wg_weights_type type, const wg_spec *spec) 
     return wg__storage_bytes(storage, spec->ndim, spec->shape) < 0 ? WG__STORAGE_F16 : storage;
 }
 
-static int put_info(wg__text *header, const wg__weights_slot *slot, const char *name) {
-    if (wg__gguf_add_string(header, name, strlen(name)) < 0 ||
-        wg__gguf_add_u32(header, (uint32_t)slot->spec.ndim) < 0)
-        return -1;
-    for (int i = slot->spec.ndim - 1; i >= 0; i--)
-        if (wg__gguf_add_u64(header, (uint64_t)slot->spec.shape[i]) < 0)
-            return -1;
-    return wg__gguf_add_u32(header, wg__gguf_type_of(slot->storage)) < 0
-               ? -1
-               : wg__gguf_add_u64(header, (uint64_t)slot->offset);
-}
-
 /* Offsets are from the header's end. */
 static int put_tensors(wg__text *header, wg_weights_writer *writer, const wg_llama_config *config) {
     int64_t offset = 0;
@@ -406,11 +361,15 @@ static int put_tensors(wg__text *header, wg_weights_writer *writer, const wg_lla
         slot->bytes = wg__storage_bytes(slot->storage, slot->spec.ndim, slot->spec.shape);
         slot->extra = wg__llama_heads_to_reorder(config, slot->name);
         slot->offset = offset;
-        if (put_info(header, slot, name) < 0)
-            return -1;
+        wg__gguf_add_string(header, name, strlen(name));
+        wg__gguf_add_u32(header, (uint32_t)slot->spec.ndim);
+        for (int axis = slot->spec.ndim - 1; axis >= 0; axis--)
+            wg__gguf_add_u64(header, (uint64_t)slot->spec.shape[axis]);
+        wg__gguf_add_u32(header, wg__gguf_type_of(slot->storage));
+        wg__gguf_add_u64(header, (uint64_t)slot->offset);
         offset += (slot->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
-    return 0;
+    return wg_error_pending() ? -1 : 0;
 }
 
 static int write_header(wg_weights_writer *writer, const wg__text *body, int keys) {

@@ -108,10 +108,24 @@ static int take_string(cursor *c, char **text, int64_t *length) {
 
 static const int8_t sizes[WG__GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
-static json_t *number_of(uint32_t type, const uint8_t *bytes) {
+static json_t *take_scalar(cursor *c, uint32_t type) {
+    if (type == WG__GGUF_STRING) {
+        /* A text that is not UTF-8 becomes null: a token may be any bytes. */
+        char *text;
+        int64_t length;
+        if (take_string(c, &text, &length) < 0)
+            return NULL;
+        json_t *value =
+            wg__utf8_invalid(text, length) < 0 ? json_stringn(text, (size_t)length) : json_null();
+        wg__free(text);
+        return value;
+    }
+    const uint8_t *bytes = take(c, sizes[type]);
     float single;
     double real;
     uint64_t bits = 0;
+    if (!bytes)
+        return NULL;
     for (int i = 0; i < sizes[type]; i++)
         bits |= (uint64_t)bytes[i] << 8 * i;
     const uint32_t low = (uint32_t)bits;
@@ -130,27 +144,9 @@ static json_t *number_of(uint32_t type, const uint8_t *bytes) {
         return isfinite(real) ? json_real(real) : json_null();
     case WG__GGUF_BOOL:
         return json_boolean(bits);
-    case WG__GGUF_U64: /* nothing that is counted exceeds 2^63 - 1 */
+    default: /* nothing that is counted exceeds 2^63 - 1 */
         return bits > INT64_MAX ? json_null() : json_integer((json_int_t)bits);
-    default:
-        return json_integer((json_int_t)bits);
     }
-}
-
-static json_t *take_scalar(cursor *c, uint32_t type) {
-    if (type == WG__GGUF_STRING) {
-        /* A text that is not UTF-8 becomes null: a token may be any bytes. */
-        char *text;
-        int64_t length;
-        if (take_string(c, &text, &length) < 0)
-            return NULL;
-        json_t *value =
-            wg__utf8_invalid(text, length) < 0 ? json_stringn(text, (size_t)length) : json_null();
-        wg__free(text);
-        return value;
-    }
-    const uint8_t *bytes = take(c, sizes[type]);
-    return bytes ? number_of(type, bytes) : NULL;
 }
 
 /* Refuses lists of lists, which nothing here needs. */
@@ -177,22 +173,10 @@ static json_t *take_list(cursor *c, const char *key) {
 
 /* ---- Reading: tensors ---- */
 
-static int take_type(cursor *c, const char *name, wg__weights_entry *entry) {
-    uint32_t type;
-    if (take_u32(c, &type) < 0)
-        return -1;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (types[i].type == type) {
-            entry->storage = types[i].storage;
-            entry->spec.dtype = wg__storage_read_as(entry->storage);
-            return 0;
-        }
-    return wg__weights_fail(
-        c->file, "%.200s is of ggml's type %u; F32, F16, BF16, Q8_0 and Q4_0 are read", name, type);
-}
-
-static int take_shape(cursor *c, const char *name, wg__weights_entry *entry) {
-    uint32_t ndim;
+/* Offsets count from the end of the header, which is not known yet. */
+static int take_info(cursor *c, wg__weights_entry *entry, const char *name) {
+    uint64_t offset;
+    uint32_t ndim, type;
     if (take_u32(c, &ndim) < 0)
         return -1;
     if (ndim > WG_MAX_DIMS)
@@ -208,14 +192,19 @@ static int take_shape(cursor *c, const char *name, wg__weights_entry *entry) {
                                     (unsigned long long)size);
         entry->spec.shape[i] = (int64_t)size;
     }
-    return 0;
-}
-
-/* Offsets count from the end of the header, which is not known yet. */
-static int take_info(cursor *c, wg__weights_entry *entry, const char *name) {
-    uint64_t offset;
-    if (take_shape(c, name, entry) < 0 || take_type(c, name, entry) < 0 || take_u64(c, &offset) < 0)
+    if (take_u32(c, &type) < 0 || take_u64(c, &offset) < 0)
         return -1;
+    const size_t known = sizeof types / sizeof types[0];
+    size_t at = 0;
+    while (at < known && types[at].type != type)
+        at++;
+    if (at == known)
+        return wg__weights_fail(c->file,
+                                "%.200s is of ggml's type %u; F32, F16, BF16, Q8_0 and Q4_0 are "
+                                "read",
+                                name, type);
+    entry->storage = types[at].storage;
+    entry->spec.dtype = wg__storage_read_as(entry->storage);
     entry->bytes = wg__storage_bytes(entry->storage, entry->spec.ndim, entry->spec.shape);
     if (entry->bytes < 0)
         return wg__weights_fail(c->file, "%.200s has too large a shape, or rows of no whole blocks",
@@ -247,14 +236,6 @@ static int take_tensor(cursor *c) {
 }
 
 /* ---- Reading: the header ---- */
-
-static int read_alignment(wg_weights *file, const json_t *metadata, int64_t *alignment) {
-    const json_t *value = json_object_get(metadata, "general.alignment");
-    *alignment = value ? json_integer_value(value) : 32;
-    if (*alignment < 1 || *alignment > 65536 || (*alignment & (*alignment - 1)) != 0)
-        return wg__weights_fail(file, "general.alignment is no power of two up to 65536");
-    return 0;
-}
 
 static int read_header(cursor *c, json_t *metadata) {
     const uint8_t *magic = take(c, 4);
@@ -298,8 +279,10 @@ static int read_header(cursor *c, json_t *metadata) {
     for (int64_t i = 0; i < tensors; i++)
         if (take_tensor(c) < 0)
             return -1;
-    if (read_alignment(c->file, metadata, &alignment) < 0)
-        return -1;
+    const json_t *given = json_object_get(metadata, "general.alignment");
+    alignment = given ? json_integer_value(given) : 32;
+    if (alignment < 1 || alignment > 65536 || (alignment & (alignment - 1)) != 0)
+        return wg__weights_fail(c->file, "general.alignment is no power of two up to 65536");
     const int64_t data = (c->at + alignment - 1) / alignment * alignment, size = c->input->size;
     for (int64_t i = 0; i < c->file->count; i++) {
         wg__weights_entry *entry = &c->file->entries[i];
@@ -329,55 +312,57 @@ int wg__gguf_read(wg_weights *file, json_t **metadata) {
 
 /* ---- Writing: values ---- */
 
-int wg__gguf_add_u32(wg__text *header, uint32_t value) {
+void wg__gguf_add_u32(wg__text *header, uint32_t value) {
     uint8_t bytes[4];
     wg__put_le32(bytes, value);
-    return wg__text_append(header, bytes, 4);
+    wg__text_append(header, bytes, 4);
 }
 
-int wg__gguf_add_u64(wg__text *header, uint64_t value) {
+void wg__gguf_add_u64(wg__text *header, uint64_t value) {
     uint8_t bytes[8];
     wg__put_le64(bytes, value);
-    return wg__text_append(header, bytes, 8);
+    wg__text_append(header, bytes, 8);
 }
 
-int wg__gguf_add_f32(wg__text *header, double value) {
+void wg__gguf_add_f32(wg__text *header, double value) {
     const float single = (float)value;
     uint32_t bits;
     memcpy(&bits, &single, sizeof bits);
-    return wg__gguf_add_u32(header, bits);
+    wg__gguf_add_u32(header, bits);
 }
 
-int wg__gguf_add_string(wg__text *header, const char *text, size_t length) {
-    return wg__gguf_add_u64(header, length) < 0 ? -1
-                                                : wg__text_append(header, text, (int64_t)length);
+void wg__gguf_add_string(wg__text *header, const char *text, size_t length) {
+    wg__gguf_add_u64(header, length);
+    wg__text_append(header, text, (int64_t)length);
 }
 
-static int add_key(wg__text *header, const char *key, uint32_t type) {
-    return wg__gguf_add_string(header, key, strlen(key)) < 0 ? -1 : wg__gguf_add_u32(header, type);
+static void add_key(wg__text *header, const char *key, uint32_t type) {
+    wg__gguf_add_string(header, key, strlen(key));
+    wg__gguf_add_u32(header, type);
 }
 
-int wg__gguf_put_text(wg__text *header, const char *key, const char *value) {
-    return add_key(header, key, WG__GGUF_STRING) < 0
-               ? -1
-               : wg__gguf_add_string(header, value, strlen(value));
+void wg__gguf_put_text(wg__text *header, const char *key, const char *value) {
+    add_key(header, key, WG__GGUF_STRING);
+    wg__gguf_add_string(header, value, strlen(value));
 }
 
-int wg__gguf_put_u32(wg__text *header, const char *key, uint32_t value) {
-    return add_key(header, key, WG__GGUF_U32) < 0 ? -1 : wg__gguf_add_u32(header, value);
+void wg__gguf_put_u32(wg__text *header, const char *key, uint32_t value) {
+    add_key(header, key, WG__GGUF_U32);
+    wg__gguf_add_u32(header, value);
 }
 
-int wg__gguf_put_f32(wg__text *header, const char *key, double value) {
-    return add_key(header, key, WG__GGUF_F32) < 0 ? -1 : wg__gguf_add_f32(header, value);
+void wg__gguf_put_f32(wg__text *header, const char *key, double value) {
+    add_key(header, key, WG__GGUF_F32);
+    wg__gguf_add_f32(header, value);
 }
 
-int wg__gguf_put_bool(wg__text *header, const char *key, bool value) {
-    return add_key(header, key, WG__GGUF_BOOL) < 0 ? -1
-                                                   : wg__text_append(header, &(uint8_t){value}, 1);
+void wg__gguf_put_bool(wg__text *header, const char *key, bool value) {
+    add_key(header, key, WG__GGUF_BOOL);
+    wg__text_append(header, &(uint8_t){value}, 1);
 }
 
-int wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count) {
-    if (add_key(header, key, WG__GGUF_ARRAY) < 0 || wg__gguf_add_u32(header, type) < 0)
-        return -1;
-    return wg__gguf_add_u64(header, count);
+void wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count) {
+    add_key(header, key, WG__GGUF_ARRAY);
+    wg__gguf_add_u32(header, type);
+    wg__gguf_add_u64(header, count);
 }

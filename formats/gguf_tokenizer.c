@@ -13,6 +13,8 @@
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
 #include "formats/internal.h"
+#include "io/config.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
 
 /* The published patterns, by llama.cpp's names. */
@@ -44,29 +46,9 @@ static bool adds_begin(const json_t *root) {
     return json_is_integer(begin) && !json_equal(begin, json_object_get(special, "end"));
 }
 
-/* Keys that are read, here or in gguf.c, or that say nothing about the tokens of a text, as the ids
- * of special tokens. */
-static bool is_known(const char *key) {
-    static const char *const keys[] = {"model",
-                                       "pre",
-                                       "tokens",
-                                       "scores",
-                                       "token_type",
-                                       "merges",
-                                       "add_bos_token",
-                                       "add_eos_token",
-                                       "add_space_prefix",
-                                       "token_type_count",
-                                       "add_sep_token",
-                                       "remove_extra_whitespaces"};
-    bool known = wg__ends_with(key, "_token_id");
-    for (size_t i = 0; !known && i < sizeof keys / sizeof keys[0]; i++)
-        known = strcmp(key, keys[i]) == 0;
-    return known;
-}
-
 /* A reason why the tokenizer of the metadata would be read with another meaning than it was written
- * with; false: there is none. */
+ * with; false: there is none. Known are keys that are read, here or in gguf.c, and keys that say
+ * nothing about the tokens of a text, such as the ids of special tokens. */
 static bool find_reason(const json_t *metadata, char *reason, size_t size) {
     static const char prefix[] = "tokenizer.ggml.";
     static const char *const false_only[] = {"tokenizer.ggml.add_eos_token",
@@ -80,7 +62,11 @@ static bool find_reason(const json_t *metadata, char *reason, size_t size) {
             return true;
         }
     json_object_foreach((json_t *)metadata, key, value) {
-        if (strncmp(key, prefix, strlen(prefix)) != 0 || is_known(key + strlen(prefix)))
+        if (strncmp(key, prefix, strlen(prefix)) != 0 || wg__ends_with(key, "_token_id") ||
+            wg__is_among(key + strlen(prefix),
+                         WG_NAMES("model", "pre", "tokens", "scores", "token_type", "merges",
+                                  "add_bos_token", "add_eos_token", "add_space_prefix",
+                                  "token_type_count", "add_sep_token", "remove_extra_whitespaces")))
             continue;
         snprintf(reason, size, "the key %.100s is not known here; it may change the tokens", key);
         return true;
@@ -111,15 +97,29 @@ static bool is_bpe(const json_t *root) {
            find_split(json_object_get(root, "options")) >= 0;
 }
 
-static int put_types(wg__text *header, const json_t *root, int64_t count, int64_t vocabulary) {
+static void put_bpe(wg__text *header, const json_t *root, int64_t vocabulary) {
+    const json_t *tokens = json_object_get(root, "vocabulary"),
+                 *options = json_object_get(root, "options"),
+                 *merges = json_object_get(options, "merges");
+    const int64_t count = (int64_t)json_array_size(tokens);
     uint8_t *types = wg__alloc((size_t)vocabulary);
     if (!types)
-        return -1;
+        return;
+    wg__gguf_put_text(header, "tokenizer.ggml.model", "gpt2");
+    wg__gguf_put_text(header, "tokenizer.ggml.pre", splits[find_split(options)].name);
+    wg__gguf_put_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, (uint64_t)vocabulary);
+    for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++) {
+        char padding[32];
+        snprintf(padding, sizeof padding, "[PAD%lld]", (long long)i);
+        const char *text =
+            i < count ? json_string_value(json_array_get(tokens, (size_t)i)) : padding;
+        wg__gguf_add_string(header, text ? text : "", text ? strlen(text) : 0);
+    }
     memset(types, WG__PIECE_NORMAL, (size_t)count);
     memset(types + count, WG__PIECE_UNUSED, (size_t)(vocabulary - count));
-    size_t i;
+    size_t index;
     json_t *added;
-    json_array_foreach(json_object_get(root, "added"), i, added) {
+    json_array_foreach(json_object_get(root, "added"), index, added) {
         const json_int_t id = json_integer_value(json_object_get(added, "id"));
         if (id >= 0 && id < count)
             types[id] = json_is_true(json_object_get(added, "special")) ? WG__PIECE_CONTROL
@@ -129,27 +129,10 @@ static int put_types(wg__text *header, const json_t *root, int64_t count, int64_
     for (int64_t id = 0; id < vocabulary && !wg_error_pending(); id++)
         wg__gguf_add_u32(header, types[id]);
     wg__free(types);
-    return wg_error_pending() ? -1 : 0;
-}
-
-static int put_tokens(wg__text *header, const json_t *tokens, int64_t vocabulary) {
-    const int64_t count = (int64_t)json_array_size(tokens);
-    char padding[32];
-    wg__gguf_put_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, (uint64_t)vocabulary);
-    for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++) {
-        snprintf(padding, sizeof padding, "[PAD%lld]", (long long)i);
-        const char *text =
-            i < count ? json_string_value(json_array_get(tokens, (size_t)i)) : padding;
-        wg__gguf_add_string(header, text ? text : "", text ? strlen(text) : 0);
-    }
-    return wg_error_pending() ? -1 : 0;
-}
-
-static int put_merges(wg__text *header, const json_t *tokens, const json_t *merges) {
-    const size_t count = json_array_size(merges) / 2;
+    const size_t merge_count = json_array_size(merges) / 2;
     wg__text merge = {0};
-    wg__gguf_put_array(header, "tokenizer.ggml.merges", WG__GGUF_STRING, count);
-    for (size_t i = 0; i < 2 * count && !wg_error_pending(); i++) {
+    wg__gguf_put_array(header, "tokenizer.ggml.merges", WG__GGUF_STRING, merge_count);
+    for (size_t i = 0; i < 2 * merge_count && !wg_error_pending(); i++) {
         const json_int_t id = json_integer_value(json_array_get(merges, i));
         const char *text = json_string_value(json_array_get(tokens, (size_t)id));
         if (i % 2 == 0)
@@ -161,7 +144,7 @@ static int put_merges(wg__text *header, const json_t *tokens, const json_t *merg
             wg__gguf_add_string(header, merge.bytes, (size_t)merge.length);
     }
     wg__free(merge.bytes);
-    return wg_error_pending() ? -1 : 0;
+    wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", adds_begin(root));
 }
 
 /* ---- Byte-level BPE: reading ---- */
@@ -179,19 +162,6 @@ static int64_t count_unpadded(const json_t *types) {
     while (count > 0 && json_integer_value(json_array_get(types, count - 1)) == WG__PIECE_UNUSED)
         count--;
     return (int64_t)count;
-}
-
-static bool find_lists(const json_t *metadata, reading *r) {
-    r->tokens = json_object_get(metadata, "tokenizer.ggml.tokens");
-    r->types = json_object_get(metadata, "tokenizer.ggml.token_type");
-    r->merges = json_object_get(metadata, "tokenizer.ggml.merges");
-    r->split = -1;
-    for (int i = 0; i < SPLITS; i++)
-        if (strcmp(text_of(metadata, "tokenizer.ggml.pre"), splits[i].name) == 0)
-            r->split = i;
-    r->count = count_unpadded(r->types);
-    return r->split >= 0 && r->count > 0 && json_is_array(r->merges) &&
-           json_array_size(r->types) == json_array_size(r->tokens);
 }
 
 /* False if a token is no text, or occurs twice; with MEMORY. */
@@ -231,19 +201,6 @@ static json_t *merges_of(const reading *r) {
     return list;
 }
 
-static json_t *added_of(const reading *r) {
-    json_t *list = json_array();
-    for (int64_t i = 0; i < r->count; i++) {
-        const json_int_t type = json_integer_value(json_array_get(r->types, (size_t)i));
-        if (type == WG__PIECE_CONTROL || type == WG__PIECE_USER_DEFINED)
-            wg__json_append(&list, json_pack("{s:I, s:O, s:b, s:b, s:b}", "id", (json_int_t)i,
-                                             "text", json_array_get(r->tokens, (size_t)i),
-                                             "special", type == WG__PIECE_CONTROL, "strip_left", 0,
-                                             "strip_right", 0));
-    }
-    return list;
-}
-
 static json_t *special_of(const reading *r, const json_t *metadata) {
     static const char *const keys[][2] = {{"tokenizer.ggml.padding_token_id", "pad"},
                                           {"tokenizer.ggml.bos_token_id", "begin"},
@@ -263,21 +220,41 @@ static json_t *special_of(const reading *r, const json_t *metadata) {
 
 /* The tokenizer of the metadata as JSON; NULL if it is not one of these. */
 static json_t *bpe_of(const json_t *metadata) {
-    reading r = {0};
-    json_t *root = NULL, *tokens = NULL;
-    if (find_lists(metadata, &r) && number_tokens(&r)) {
+    reading r = {.tokens = json_object_get(metadata, "tokenizer.ggml.tokens"),
+                 .types = json_object_get(metadata, "tokenizer.ggml.token_type"),
+                 .merges = json_object_get(metadata, "tokenizer.ggml.merges"),
+                 .split = -1};
+    for (int i = 0; i < SPLITS; i++)
+        if (strcmp(text_of(metadata, "tokenizer.ggml.pre"), splits[i].name) == 0)
+            r.split = i;
+    r.count = count_unpadded(r.types);
+    if (r.split < 0 || r.count == 0 || !json_is_array(r.merges) ||
+        json_array_size(r.types) != json_array_size(r.tokens))
+        return NULL;
+    json_t *root = NULL;
+    if (number_tokens(&r)) {
         json_t *merges = merges_of(&r);
-        tokens = merges ? json_array() : NULL;
-        for (int64_t i = 0; tokens && i < r.count; i++)
-            wg__json_append(&tokens, json_incref(json_array_get(r.tokens, (size_t)i)));
+        json_t *tokens = merges ? json_array() : NULL, *added = merges ? json_array() : NULL;
+        for (int64_t i = 0; tokens && i < r.count; i++) {
+            json_t *token = json_array_get(r.tokens, (size_t)i);
+            const json_int_t type = json_integer_value(json_array_get(r.types, (size_t)i));
+            wg__json_append(&tokens, json_incref(token));
+            if (type == WG__PIECE_CONTROL || type == WG__PIECE_USER_DEFINED)
+                wg__json_append(&added,
+                                json_pack("{s:I, s:O, s:b, s:b, s:b}", "id", (json_int_t)i, "text",
+                                          token, "special", type == WG__PIECE_CONTROL, "strip_left",
+                                          0, "strip_right", 0));
+        }
         if (tokens)
             root = json_pack("{s:s, s:s, s:{s:s, s:b, s:b, s:o}, s:o, s:o, s:o}", "format",
                              "wengert-tokenizer", "kind", "bpe", "options", "pattern",
                              splits[r.split].pattern, "prefix_space", 0, "whole_words",
                              splits[r.split].whole_words, "merges", merges, "special",
-                             special_of(&r, metadata), "added", added_of(&r), "vocabulary", tokens);
-        else
+                             special_of(&r, metadata), "added", added, "vocabulary", tokens);
+        else {
             json_decref(merges);
+            json_decref(added);
+        }
         if (merges && !root)
             wg_fail(WG_ERROR_MEMORY, "gguf", "no memory for the tokenizer");
     }
@@ -339,35 +316,28 @@ static uint32_t type_of(const pieces *p, int64_t id) {
     return id < AFTER_BYTES ? WG__PIECE_BYTE : WG__PIECE_NORMAL;
 }
 
-/* llama2.c's files have a newline before and after the control pieces. */
-static int add_token(wg__text *header, const pieces *p, int64_t id) {
-    static const char *const controls[] = {"<unk>", "<s>", "</s>"};
-    char padding[32];
-    const char *text = padding;
-    if (id >= p->count)
-        snprintf(padding, sizeof padding, "[PAD%lld]", (long long)id);
-    else if (!p->types && id < FIRST_BYTE)
-        text = controls[id];
-    else
-        text = json_string_value(json_array_get(p->tokens, (size_t)id));
-    if (!text)
-        return wg_fail(WG_ERROR_FORMAT, "gguf", "token %lld of the tokenizer is no text",
-                       (long long)id);
-    wg__text marked = {0};
-    const bool marks = p->plain_spaces && type_of(p, id) == WG__PIECE_NORMAL;
-    int status = wg__append_replaced(&marked, text, marks ? " " : NULL, WG__SPACE_SYMBOL);
-    if (status == 0)
-        status = wg__gguf_add_string(header, marked.bytes, (size_t)marked.length);
-    wg__free(marked.bytes);
-    return status;
-}
-
-static int put_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
+static void put_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
     const uint64_t count = (uint64_t)vocabulary;
     wg__gguf_put_text(header, "tokenizer.ggml.model", "llama");
     wg__gguf_put_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, count);
-    for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
-        add_token(header, p, i);
+    for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++) {
+        /* llama2.c's files have a newline before and after the control pieces. */
+        static const char *const controls[] = {"<unk>", "<s>", "</s>"};
+        char padding[32];
+        snprintf(padding, sizeof padding, "[PAD%lld]", (long long)i);
+        const char *text = i >= p->count ? padding
+                           : !p->types && i < FIRST_BYTE
+                               ? controls[i]
+                               : json_string_value(json_array_get(p->tokens, (size_t)i));
+        const bool marks = p->plain_spaces && type_of(p, i) == WG__PIECE_NORMAL;
+        wg__text marked = {0};
+        if (!text)
+            wg_fail(WG_ERROR_FORMAT, "gguf", "token %lld of the tokenizer is no text",
+                    (long long)i);
+        else if (wg__append_replaced(&marked, text, marks ? " " : NULL, WG__SPACE_SYMBOL) == 0)
+            wg__gguf_add_string(header, marked.bytes, (size_t)marked.length);
+        wg__free(marked.bytes);
+    }
     wg__gguf_put_array(header, "tokenizer.ggml.scores", WG__GGUF_F32, count);
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
         wg__gguf_add_f32(
@@ -378,42 +348,27 @@ static int put_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
     wg__gguf_put_u32(header, "tokenizer.ggml.unknown_token_id", 0);
     wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", p->add_begin);
     wg__gguf_put_bool(header, "tokenizer.ggml.add_space_prefix", p->prefixed);
-    return wg_error_pending() ? -1 : 0;
-}
-
-static int put_root(wg__text *header, const json_t *root, int64_t vocabulary, int *keys) {
-    pieces p;
-    if (is_bpe(root) &&
-        (int64_t)json_array_size(json_object_get(root, "vocabulary")) <= vocabulary) {
-        const json_t *tokens = json_object_get(root, "vocabulary"),
-                     *options = json_object_get(root, "options");
-        const int64_t count = (int64_t)json_array_size(tokens);
-        const int split = find_split(options);
-        *keys += 6;
-        if (wg__gguf_put_text(header, "tokenizer.ggml.model", "gpt2") < 0 ||
-            wg__gguf_put_text(header, "tokenizer.ggml.pre", splits[split].name) < 0 ||
-            put_tokens(header, tokens, vocabulary) < 0 ||
-            put_types(header, root, count, vocabulary) < 0 ||
-            put_merges(header, tokens, json_object_get(options, "merges")) < 0)
-            return -1;
-        return wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", adds_begin(root));
-    }
-    if (find_pieces(root, &p) && p.count <= vocabulary) {
-        *keys += 7;
-        return put_pieces(header, &p, vocabulary);
-    }
-    ++*keys;
-    return wg__gguf_put_text(header, "tokenizer.ggml.model", "none");
 }
 
 int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys) {
+    pieces p;
     json_error_t error;
     json_t *root = json ? json_loads(json, JSON_REJECT_DUPLICATES, &error) : NULL;
     if (json && !root)
         return wg_fail(WG_ERROR_FORMAT, "gguf", "the tokenizer is no JSON: %s", error.text);
-    const int status = put_root(header, root, vocabulary, keys);
+    if (is_bpe(root) &&
+        (int64_t)json_array_size(json_object_get(root, "vocabulary")) <= vocabulary) {
+        *keys += 6;
+        put_bpe(header, root, vocabulary);
+    } else if (find_pieces(root, &p) && p.count <= vocabulary) {
+        *keys += 7;
+        put_pieces(header, &p, vocabulary);
+    } else {
+        ++*keys;
+        wg__gguf_put_text(header, "tokenizer.ggml.model", "none");
+    }
     json_decref(root);
-    return status;
+    return wg_error_pending() ? -1 : 0;
 }
 
 bool wg__gguf_keeps_tokenizer(const char *json) {

@@ -115,18 +115,18 @@ int wg__gguf_read(wg_weights *file, json_t **metadata);
 /* ggml's type of tensors that are stored so. */
 uint32_t wg__gguf_type_of(wg__storage_dtype storage);
 
-/* Appends a key with its value. [MEMORY] */
-int wg__gguf_put_text(wg__text *header, const char *key, const char *value);
-int wg__gguf_put_u32(wg__text *header, const char *key, uint32_t value);
-int wg__gguf_put_f32(wg__text *header, const char *key, double value);
-int wg__gguf_put_bool(wg__text *header, const char *key, bool value);
+/* Appends a key with its value. A failure stays pending. [MEMORY] */
+void wg__gguf_put_text(wg__text *header, const char *key, const char *value);
+void wg__gguf_put_u32(wg__text *header, const char *key, uint32_t value);
+void wg__gguf_put_f32(wg__text *header, const char *key, double value);
+void wg__gguf_put_bool(wg__text *header, const char *key, bool value);
 
 /* Begins an array; the caller appends its values. */
-int wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count);
-int wg__gguf_add_string(wg__text *header, const char *text, size_t length);
-int wg__gguf_add_u32(wg__text *header, uint32_t value);
-int wg__gguf_add_u64(wg__text *header, uint64_t value);
-int wg__gguf_add_f32(wg__text *header, double value);
+void wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count);
+void wg__gguf_add_string(wg__text *header, const char *text, size_t length);
+void wg__gguf_add_u32(wg__text *header, uint32_t value);
+void wg__gguf_add_u64(wg__text *header, uint64_t value);
+void wg__gguf_add_f32(wg__text *header, double value);
 
 /* ---- Tokenizers (gguf_tokenizer.c) ---- */
 

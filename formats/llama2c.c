@@ -37,82 +37,24 @@ static const wg_llama_config constants = {.hidden_act = WG_GATE_SWIGLU,
 #define HEAD "lm_head.weight"
 
 /* Published names; what begins with a dot stands for the tensors of all layers, in their order. */
-static const char *const order_0[] = {"model.embed_tokens.weight",
-                                      ".input_layernorm.weight",
-                                      ".self_attn.q_proj.weight",
-                                      ".self_attn.k_proj.weight",
-                                      ".self_attn.v_proj.weight",
-                                      ".self_attn.o_proj.weight",
-                                      ".post_attention_layernorm.weight",
-                                      ".mlp.gate_proj.weight",
-                                      ".mlp.down_proj.weight",
-                                      ".mlp.up_proj.weight",
-                                      "model.norm.weight",
-                                      HEAD,
-                                      NULL};
-static const char *const order_1[] = {".input_layernorm.weight",
-                                      ".post_attention_layernorm.weight",
-                                      "model.norm.weight",
-                                      "model.embed_tokens.weight",
-                                      ".self_attn.q_proj.weight",
-                                      ".self_attn.k_proj.weight",
-                                      ".self_attn.v_proj.weight",
-                                      ".self_attn.o_proj.weight",
-                                      ".mlp.gate_proj.weight",
-                                      ".mlp.down_proj.weight",
-                                      ".mlp.up_proj.weight",
-                                      HEAD,
-                                      NULL};
+static const char *const *const order_0 =
+    WG__KEYS("model.embed_tokens.weight", ".input_layernorm.weight", ".self_attn.q_proj.weight",
+             ".self_attn.k_proj.weight", ".self_attn.v_proj.weight", ".self_attn.o_proj.weight",
+             ".post_attention_layernorm.weight", ".mlp.gate_proj.weight", ".mlp.down_proj.weight",
+             ".mlp.up_proj.weight", "model.norm.weight", HEAD);
+static const char *const *const order_1 =
+    WG__KEYS(".input_layernorm.weight", ".post_attention_layernorm.weight", "model.norm.weight",
+             "model.embed_tokens.weight", ".self_attn.q_proj.weight", ".self_attn.k_proj.weight",
+             ".self_attn.v_proj.weight", ".self_attn.o_proj.weight", ".mlp.gate_proj.weight",
+             ".mlp.down_proj.weight", ".mlp.up_proj.weight", HEAD);
 
 typedef int (*tensor_visitor)(const char *name, const wg_spec *spec, int64_t offset,
                               int64_t heads_to_reorder, void *context);
-
-typedef struct walk {
-    const wg_llama_config *config;
-    wg_module *model; /* without memory */
-    int64_t offset;
-    tensor_visitor visit;
-    void *context;
-} walk;
-
-static int visit_tensor(walk *w, const char *name) {
-    const wg_slot *slot = wg_module_find(w->model, name);
-    if (!slot)
-        return wg_fail(WG_ERROR_ARGUMENT, "llama2c", "a llama has no tensor %s", name);
-    const wg_spec *spec = &slot->tensor->spec;
-    const int64_t bytes = wg__storage_bytes(WG__STORAGE_F32, spec->ndim, spec->shape);
-    if (bytes < 0 || w->offset > INT64_MAX / 2 - bytes)
-        return wg_fail(WG_ERROR_FORMAT, "llama2c", "the model is too large");
-    const int64_t heads = wg__llama_heads_to_reorder(w->config, name);
-    if (w->visit(name, spec, w->offset, heads, w->context) < 0)
-        return -1;
-    w->offset += bytes;
-    return 0;
-}
 
 /* Two tables of a number for each position and pair. */
 static int64_t table_bytes(const wg_llama_config *c) {
     const int64_t pairs = c->hidden_size / c->num_attention_heads / 2;
     return wg__times(8, wg__times(c->max_position_embeddings, pairs));
-}
-
-static int visit_parts(walk *w, int version) {
-    char name[128];
-    for (const char *const *part = version ? order_1 : order_0; *part; part++) {
-        if (strcmp(*part, HEAD) == 0) {
-            w->offset += version == 0 ? table_bytes(w->config) : 0;
-            if (w->config->tie_word_embeddings)
-                continue;
-        }
-        const bool by_layer = **part == '.';
-        for (int64_t i = 0; i < (by_layer ? w->config->num_hidden_layers : 1); i++) {
-            if (by_layer)
-                snprintf(name, sizeof name, LAYER "%" PRId64 "%s", i, *part);
-            if (visit_tensor(w, by_layer ? name : *part) < 0)
-                return -1;
-        }
-    }
-    return 0;
 }
 
 /* Calls `visit` for every tensor at its offset; a negative answer ends the walk. Returns the size
@@ -124,10 +66,36 @@ static int64_t walk_tensors(const wg_llama_config *config, int version, tensor_v
     wg_set_meta_init(was);
     if (!model)
         return -1;
-    walk w = {config, &model->module, version ? HEADER_1 : HEADER_0, visit, context};
-    const int status = visit_parts(&w, version);
+    int64_t offset = version ? HEADER_1 : HEADER_0;
+    int status = 0;
+    for (const char *const *part = version ? order_1 : order_0; status == 0 && *part; part++) {
+        const bool is_head = strcmp(*part, HEAD) == 0, by_layer = **part == '.';
+        const int64_t layers = by_layer ? config->num_hidden_layers : 1;
+        offset += is_head && version == 0 ? table_bytes(config) : 0;
+        if (is_head && config->tie_word_embeddings)
+            continue;
+        for (int64_t i = 0; status == 0 && i < layers; i++) {
+            char name[128];
+            if (by_layer)
+                snprintf(name, sizeof name, LAYER "%" PRId64 "%s", i, *part);
+            else
+                snprintf(name, sizeof name, "%s", *part);
+            const wg_slot *slot = wg_module_find(&model->module, name);
+            const wg_spec *spec = slot ? &slot->tensor->spec : NULL;
+            const int64_t bytes =
+                slot ? wg__storage_bytes(WG__STORAGE_F32, spec->ndim, spec->shape) : 0;
+            if (!slot)
+                status = wg_fail(WG_ERROR_ARGUMENT, "llama2c", "a llama has no tensor %s", name);
+            else if (bytes < 0 || offset > INT64_MAX / 2 - bytes)
+                status = wg_fail(WG_ERROR_FORMAT, "llama2c", "the model is too large");
+            else
+                status =
+                    visit(name, spec, offset, wg__llama_heads_to_reorder(config, name), context);
+            offset += bytes;
+        }
+    }
     wg_module_free(&model->module);
-    return status < 0 ? -1 : w.offset;
+    return status < 0 ? -1 : offset;
 }
 
 /* ---- Reading ---- */
@@ -137,38 +105,30 @@ static int32_t signed_le32(const uint8_t *bytes) {
     return value > INT32_MAX ? (int32_t)(value - 0x80000000u) + INT32_MIN : (int32_t)value;
 }
 
-/* Reads the seven numbers. */
-static void take_seven(wg_llama_config *config, const uint8_t *bytes) {
-    config->hidden_size = signed_le32(bytes);
-    config->intermediate_size = signed_le32(bytes + 4);
-    config->num_hidden_layers = signed_le32(bytes + 8);
-    config->num_attention_heads = signed_le32(bytes + 12);
-    config->num_key_value_heads = signed_le32(bytes + 16);
-    config->vocab_size = signed_le32(bytes + 20);
-    config->max_position_embeddings = signed_le32(bytes + 24);
-}
-
 static int read_header(wg_weights *file, wg_llama_config *config, int *version) {
     uint8_t bytes[HEADER_1];
     *config = constants;
     if (wg__input_read(&file->files[0], 0, bytes, HEADER_0) < 0)
         return -1;
     *version = wg__le32(bytes) == MAGIC;
-    if (*version == 0) {
-        take_seven(config, bytes);
-        config->tie_word_embeddings = config->vocab_size > 0;
-        config->vocab_size = llabs(config->vocab_size);
-        return 0;
-    }
-    if (wg__input_read(&file->files[0], 0, bytes, HEADER_1) < 0)
+    if (*version == 1 && wg__input_read(&file->files[0], 0, bytes, HEADER_1) < 0)
         return -1;
-    if (wg__le32(bytes + 4) != 1)
+    if (*version == 1 && wg__le32(bytes + 4) != 1)
         return wg__weights_fail(file, "is version %d of llama2.c's format; 0 and 1 are read",
                                 (int)signed_le32(bytes + 4));
-    take_seven(config, bytes + 8);
-    if (bytes[36] > 1)
+    if (*version == 1 && bytes[36] > 1)
         return wg__weights_fail(file, "shared_classifier is %d; wanted 0 or 1", bytes[36]);
-    config->tie_word_embeddings = bytes[36];
+    const uint8_t *seven = *version ? bytes + 8 : bytes;
+    config->hidden_size = signed_le32(seven);
+    config->intermediate_size = signed_le32(seven + 4);
+    config->num_hidden_layers = signed_le32(seven + 8);
+    config->num_attention_heads = signed_le32(seven + 12);
+    config->num_key_value_heads = signed_le32(seven + 16);
+    config->vocab_size = signed_le32(seven + 20);
+    config->max_position_embeddings = signed_le32(seven + 24);
+    config->tie_word_embeddings = *version ? bytes[36] : config->vocab_size > 0;
+    if (*version == 0)
+        config->vocab_size = llabs(config->vocab_size);
     return 0;
 }
 
@@ -240,27 +200,6 @@ static int place_tensor(const char *name, const wg_spec *spec, int64_t offset, i
     return wg_fail(WG_ERROR_ARGUMENT, "llama2c", "%s is missing", name);
 }
 
-static int write_header(wg_weights_writer *writer, const wg_llama_config *config, int version) {
-    uint8_t bytes[HEADER_1] = {0}, *seven = version ? bytes + 8 : bytes;
-    const int64_t vocabulary =
-        version == 0 && !config->tie_word_embeddings ? -config->vocab_size : config->vocab_size;
-    const int64_t values[7] = {config->hidden_size,
-                               config->intermediate_size,
-                               config->num_hidden_layers,
-                               config->num_attention_heads,
-                               config->num_key_value_heads,
-                               vocabulary,
-                               config->max_position_embeddings};
-    if (version) {
-        wg__put_le32(bytes, MAGIC);
-        wg__put_le32(bytes + 4, 1);
-        bytes[36] = config->tie_word_embeddings;
-    }
-    for (int i = 0; i < 7; i++)
-        wg__put_le32(seven + 4 * i, (uint32_t)values[i]);
-    return wg__output_write(writer->output, 0, bytes, version ? HEADER_1 : HEADER_0);
-}
-
 /* Version 0 has tables of the rotation, which readers skip. */
 static int write_tables(wg_weights_writer *writer, const wg_llama_config *config, int64_t offset) {
     const int64_t pairs = config->hidden_size / config->num_attention_heads / 2, row = 4 * pairs;
@@ -306,12 +245,31 @@ static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *op
             return wg_fail(WG_ERROR_ARGUMENT, "llama2c",
                            "%s is no tensor of a llama of this configuration",
                            writer->slots[i].name);
-    if (write_header(writer, &config, version) < 0)
+    uint8_t header[HEADER_1] = {0}, *seven = version ? header + 8 : header;
+    const int64_t numbers[7] = {config.hidden_size,
+                                config.intermediate_size,
+                                config.num_hidden_layers,
+                                config.num_attention_heads,
+                                config.num_key_value_heads,
+                                config.vocab_size,
+                                config.max_position_embeddings};
+    for (int i = 0; i < 7; i++)
+        wg__put_le32(seven + 4 * i, (uint32_t)numbers[i]);
+    if (version == 0 && !config.tie_word_embeddings)
+        wg__put_le32(seven + 20, (uint32_t)-config.vocab_size);
+    if (version) {
+        wg__put_le32(header, MAGIC);
+        wg__put_le32(header + 4, 1);
+        header[36] = config.tie_word_embeddings;
+    }
+    if (wg__output_write(writer->output, 0, header, version ? HEADER_1 : HEADER_0) < 0)
         return -1;
     const int64_t head = config.tie_word_embeddings
                              ? 0
                              : wg__times(4, wg__times(config.vocab_size, config.hidden_size));
-    return version == 0 ? write_tables(writer, &config, size - head - table_bytes(&config)) : 0;
+    if (version != 0)
+        return 0;
+    return write_tables(writer, &config, size - head - table_bytes(&config));
 }
 
 const wg__weights_format wg__llama2c_writer = {
@@ -319,21 +277,16 @@ const wg__weights_format wg__llama2c_writer = {
 
 /* ---- Configurations ---- */
 
-static int check_model_type(const char *text, const char *where) {
-    wg_config *json = wg__config_parse(text, "config.json");
-    const char *type = "of no model_type";
-    int status = json ? wg__config_text(json, "model_type", &type) : -1;
-    if (status == 0 && strcmp(type, "llama") != 0)
-        status = wg_fail(WG_ERROR_ARGUMENT, where, "holds a llama only; this model is %.64s", type);
-    wg__config_free(json);
-    return status;
-}
-
 int wg__llama_config_for(wg_llama_config *config, const char *json, const char *where) {
     if (!json)
         return wg_fail(WG_ERROR_ARGUMENT, where, "is written with the model's configuration only");
-    if (check_model_type(json, where) < 0 ||
-        wg_model_config_from_json(&wg_llama_type, json, config) < 0)
+    wg_config *parsed = wg__config_parse(json, "config.json");
+    const char *type = "of no model_type";
+    int status = parsed ? wg__config_text(parsed, "model_type", &type) : -1;
+    if (status == 0 && strcmp(type, "llama") != 0)
+        status = wg_fail(WG_ERROR_ARGUMENT, where, "holds a llama only; this model is %.64s", type);
+    wg__config_free(parsed);
+    if (status < 0 || wg_model_config_from_json(&wg_llama_type, json, config) < 0)
         return -1;
     if (config->hidden_act != WG_GATE_SWIGLU)
         return wg_fail(WG_ERROR_ARGUMENT, where, "holds a llama with hidden_act silu only");

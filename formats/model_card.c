@@ -58,21 +58,17 @@ static char *checked(char *text, const char *path) {
     return NULL;
 }
 
-/* The text that conversion keeps in a checkpoint. */
-static char *read_of_checkpoint(const char *path) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    char *kept = file && wg_checkpoint_has(file, WG_GENERATION_CONFIG)
-                     ? wg_checkpoint_get_text(file, WG_GENERATION_CONFIG)
-                     : NULL;
-    wg_checkpoint_close(file);
-    char *text = kept ? wg__strdup(kept) : NULL;
-    wg_text_free(kept);
-    return text;
-}
-
 char *wg__find_generation_config(const char *in) {
-    if (wg__is_hdf5_file(in))
-        return checked(read_of_checkpoint(in), in);
+    if (wg__is_hdf5_file(in)) {
+        wg_checkpoint *file = wg_checkpoint_open(in);
+        char *kept = file && wg_checkpoint_has(file, WG_GENERATION_CONFIG)
+                         ? wg_checkpoint_get_text(file, WG_GENERATION_CONFIG)
+                         : NULL;
+        wg_checkpoint_close(file);
+        char *text = kept ? wg__strdup(kept) : NULL;
+        wg_text_free(kept);
+        return checked(text, in);
+    }
     return checked(read_of_folder(in, GENERATION, MOST_CONFIG), in);
 }
 
@@ -153,18 +149,6 @@ static void add_value(wg__text *card, const json_t *value) {
         add(card, " %.10g", json_real_value(value));
 }
 
-static void add_pairs(wg__text *card, const char *option, const json_t *pairs) {
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)pairs, name, value) {
-        char pair[512];
-        snprintf(pair, sizeof pair, "%s=%s", name,
-                 json_is_string(value) ? json_string_value(value) : "");
-        add_word(card, option);
-        add_word(card, pair);
-    }
-}
-
 static void add_option(wg__text *card, const char *key, const json_t *value) {
     char option[96];
     snprintf(option, sizeof option, "--%s", key);
@@ -177,7 +161,15 @@ static void add_option(wg__text *card, const char *key, const json_t *value) {
         return;
     }
     if (json_is_object(value)) {
-        add_pairs(card, option, value);
+        const char *name;
+        json_t *label;
+        json_object_foreach((json_t *)value, name, label) {
+            char pair[512];
+            snprintf(pair, sizeof pair, "%s=%s", name,
+                     json_is_string(label) ? json_string_value(label) : "");
+            add_word(card, option);
+            add_word(card, pair);
+        }
         return;
     }
     add_word(card, option);
@@ -284,18 +276,6 @@ static const char *task_of(const wg__card *c) {
     }
 }
 
-static void fill(wg__text *card, const wg__card *c) {
-    char folder[256];
-    snprintf(folder, sizeof folder, "%s", c->folder);
-    for (size_t end = strlen(folder); end > 1 && folder[end - 1] == '/'; end--)
-        folder[end - 1] = '\0';
-    add(card, "---\npipeline_tag: %s\ntags:\n- wengert\n- %s\n---\n\n# %s\n\n", task_of(c),
-        c->type->model_type, file_name(folder));
-    add(card, "%s with %lld parameters and a vocabulary of %lld tokens, written by Wengert %s.\n",
-        c->type->title, (long long)c->numbers, (long long)c->sizes.vocabulary, wg_version());
-    add_training_of(card, c);
-}
-
 int wg__write_model_card(const wg__card *card) {
     char *there = wg__path_in(card->folder, CARD);
     const bool exists = wg__is_file(there);
@@ -304,8 +284,19 @@ int wg__write_model_card(const wg__card *card) {
         return there ? 0 : -1;
     char *published = read_of_folder(card->in, CARD, MOST_CARD);
     wg__text text = {0};
-    if (!published && !wg_error_pending())
-        fill(&text, card);
+    if (!published && !wg_error_pending()) {
+        char folder[256];
+        snprintf(folder, sizeof folder, "%s", card->folder);
+        for (size_t end = strlen(folder); end > 1 && folder[end - 1] == '/'; end--)
+            folder[end - 1] = '\0';
+        add(&text, "---\npipeline_tag: %s\ntags:\n- wengert\n- %s\n---\n\n# %s\n\n", task_of(card),
+            card->type->model_type, file_name(folder));
+        add(&text,
+            "%s with %lld parameters and a vocabulary of %lld tokens, written by Wengert %s.\n",
+            card->type->title, (long long)card->numbers, (long long)card->sizes.vocabulary,
+            wg_version());
+        add_training_of(&text, card);
+    }
     const int status = wg_error_pending()
                            ? -1
                            : write_text(card->folder, CARD, published ? published : text.bytes);

@@ -125,24 +125,18 @@ bool wg__config_is_null(const wg_config *config, const char *key) {
     return json_is_null(json_object_get(config->object, key));
 }
 
-/* A value for messages: a short one as JSON, a long one by its type. */
-static const char *describe(const json_t *value, char *text, size_t size) {
-    if (json_is_object(value))
-        return "an object";
-    if (json_is_array(value))
-        return "an array";
-    size_t length = json_dumpb(value, text, size - 1, JSON_ENCODE_ANY);
-    if (length > size - 1)
-        return "a long text";
-    text[length] = '\0';
-    return text;
-}
-
 int wg__config_refuse_value(const wg_config *config, const char *key, const json_t *value,
                             const char *wanted) {
-    char text[80];
+    char text[80]; /* a short value as JSON */
+    const bool is_list = json_is_array(value), is_short = !is_list && !json_is_object(value);
+    const size_t length = is_short ? json_dumpb(value, text, sizeof text - 1, JSON_ENCODE_ANY) : 0;
+    text[length < sizeof text ? length : 0] = '\0';
     return wg_fail(WG_ERROR_FORMAT, "config", "%s: \"%s\" is %s; wanted %s", config->name, key,
-                   describe(value, text, sizeof text), wanted);
+                   is_list                ? "an array"
+                   : !is_short            ? "an object"
+                   : length < sizeof text ? text
+                                          : "a long text",
+                   wanted);
 }
 
 bool wg__config_has(const wg_config *config, const char *key) {
@@ -180,10 +174,10 @@ int wg__config_require(wg_config *config, int count, const char *const *keys) {
     char suggestion[160] = "";
     const char *key, *misspelt = NULL;
     json_t *value;
-    json_object_foreach(config->object, key,
-                        value) if (!misspelt && *wg__suggestion(suggestion, sizeof suggestion, key,
-                                                                missing_key, &wanted)) misspelt =
-        key;
+    json_object_foreach(config->object, key, value) {
+        if (!misspelt && *wg__suggestion(suggestion, sizeof suggestion, key, missing_key, &wanted))
+            misspelt = key;
+    }
     if (misspelt)
         return wg_fail(WG_ERROR_FORMAT, "config", "%s has no %s, but \"%s\"%s", config->name,
                        missing.text, misspelt, suggestion);
@@ -255,7 +249,7 @@ wg_config *wg__config_part(wg_config *config, const char *key) {
     return found ? config_of(json_incref(found), key) : NULL;
 }
 
-static bool is_among(const char *key, int count, const char *const *names) {
+bool wg__is_among(const char *key, int count, const char *const *names) {
     for (int i = 0; i < count; i++)
         if (strcmp(key, names[i]) == 0)
             return true;
@@ -278,7 +272,7 @@ int wg__config_check(wg_config *config, int count, const char *const *ignored) {
     const char *key, *first = NULL;
     json_t *value;
     json_object_foreach(config->object, key, value) {
-        if (json_object_get(config->asked, key) || is_among(key, count, ignored))
+        if (json_object_get(config->asked, key) || wg__is_among(key, count, ignored))
             continue;
         add_key(&unknown, key);
         first = first ? first : key;

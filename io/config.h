@@ -51,6 +51,9 @@ int wg__config_text(wg_config *config, const char *key, const char **value);
  * keys without effect here. */
 WG__COMMAND int wg__config_check(wg_config *config, int count, const char *const *ignored);
 
+/* Whether a name is in a list. */
+bool wg__is_among(const char *name, int count, const char *const *names);
+
 /* ---- Writing ---- */
 
 /* An empty configuration. Freed with wg__config_free. NULL with [MEMORY] */

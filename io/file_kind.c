@@ -32,8 +32,7 @@ static const struct {
     {"24ka", 4, "a file of llama2.c" CONVERT},
     {"\x80\x02\x8a\x0al\xfc\x9c", 7,
      "what torch.save wrote before PyTorch 1.6; load it there, save it again, and `wengert "
-     "convert' "
-     "it"},
+     "convert' it"},
     {"\x80\x04", 2, "a pickle of Python; save its tensors by torch.save, and `wengert convert' it"},
     {"\x93NUMPY", 6, "an array of NumPy, no checkpoint"},
     {"\x1f\x8b", 2, "compressed by gzip; unpack it first"},
@@ -46,11 +45,6 @@ static const struct {
 };
 
 /* ---- Files ---- */
-
-/* A header of JSON, whose length comes first. */
-static bool is_safetensors(const uint8_t *bytes, int64_t count, int64_t size) {
-    return count > 8 && bytes[8] == '{' && wg__le64(bytes) <= (uint64_t)size - 8;
-}
 
 /* True for UTF-8 without control characters; a character may be cut off at the end. */
 static bool is_text(const uint8_t *bytes, int64_t count) {
@@ -66,52 +60,40 @@ static bool is_text(const uint8_t *bytes, int64_t count) {
     return count > 0;
 }
 
-static const char *json_kind(const char *path, const char *begin, char *text, size_t size) {
-    if (strstr(begin, "\"weight_map\""))
-        snprintf(text, size, "the index of several files of tensors" CONVERT, path);
-    else if (strstr(begin, "\"model_type\"") || strstr(begin, "\"hidden_size\"") ||
-             strstr(begin, "\"n_embd\""))
-        snprintf(text, size,
-                 "the configuration of a model, without weights; `wengert pretrain MODEL --config "
-                 "%s' trains one",
-                 path);
-    else if (strstr(begin, "\"added_tokens\"") || strstr(begin, "\"kind\""))
-        snprintf(text, size,
-                 "a tokenizer, without a model; `wengert tokenizer' and --tokenizer take it");
-    else
-        snprintf(text, size, "a file of JSON, no checkpoint");
-    return text;
-}
-
 static const char *kind_of_file(const char *path, const uint8_t *bytes, int64_t count,
                                 int64_t file_size, char *text, size_t size) {
-    if (count == 0)
-        return strcpy(text, "an empty file");
+    const size_t known = sizeof beginnings / sizeof beginnings[0];
+    const bool is_plain = is_text(bytes, count);
+    const char *begin = (const char *)bytes + strspn((const char *)bytes, " \t\r\n");
+    const char *format = "no checkpoint: it does not begin as a file of HDF5 does";
+    size_t i = 0;
     if (count >= 4 && memcmp(bytes, "\x89HDF", 4) == 0)
         return NULL;
-    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
-        if (count >= (int64_t)beginnings[i].count &&
-            memcmp(bytes, beginnings[i].bytes, beginnings[i].count) == 0) {
-            snprintf(text, size, beginnings[i].text, path);
-            return text;
-        }
-    if (is_safetensors(bytes, count, file_size))
-        snprintf(text, size, "a file of safetensors" CONVERT, path);
-    else if (is_text(bytes, count)) {
-        const char *begin = (const char *)bytes;
-        begin += strspn(begin, " \t\r\n");
-        if (*begin == '{' || *begin == '[')
-            return json_kind(path, begin, text, size);
-        snprintf(text, size,
-                 "plain text, no checkpoint; `wengert pretrain MODEL --corpus %s' trains on it",
-                 path);
-    } else if (wg__ends_with(path, ".bin"))
-        snprintf(text, size,
-                 "no checkpoint; if it holds tensors of llama2.c, `wengert convert %s "
-                 "model.h5' makes one of it",
-                 path);
-    else
-        snprintf(text, size, "no checkpoint: it does not begin as a file of HDF5 does");
+    while (i < known && (count < (int64_t)beginnings[i].count ||
+                         memcmp(bytes, beginnings[i].bytes, beginnings[i].count) != 0))
+        i++;
+    if (count == 0)
+        format = "an empty file";
+    else if (i < known)
+        format = beginnings[i].text;
+    else if (count > 8 && bytes[8] == '{' && wg__le64(bytes) <= (uint64_t)file_size - 8)
+        format = "a file of safetensors" CONVERT;
+    else if (is_plain && *begin != '{' && *begin != '[')
+        format = "plain text, no checkpoint; `wengert pretrain MODEL --corpus %s' trains on it";
+    else if (is_plain && strstr(begin, "\"weight_map\""))
+        format = "the index of several files of tensors" CONVERT;
+    else if (is_plain && (strstr(begin, "\"model_type\"") || strstr(begin, "\"hidden_size\"") ||
+                          strstr(begin, "\"n_embd\"")))
+        format = "the configuration of a model, without weights; `wengert pretrain MODEL --config "
+                 "%s' trains one";
+    else if (is_plain && (strstr(begin, "\"added_tokens\"") || strstr(begin, "\"kind\"")))
+        format = "a tokenizer, without a model; `wengert tokenizer' and --tokenizer take it";
+    else if (is_plain)
+        format = "a file of JSON, no checkpoint";
+    else if (wg__ends_with(path, ".bin"))
+        format = "no checkpoint; if it holds tensors of llama2.c, `wengert convert %s model.h5' "
+                 "makes one of it";
+    snprintf(text, size, format, path);
     return text;
 }
 
@@ -137,22 +119,6 @@ static bool find_checkpoint(const char *folder, char *name, size_t size) {
     return *name;
 }
 
-static const char *kind_of_folder(const char *path, char *text, size_t size) {
-    static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json",
-                                          "pytorch_model.bin", "pytorch_model.bin.index.json"};
-    char name[256];
-    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
-        if (has(path, weights[i])) {
-            snprintf(text, size, "the folder of a published model" CONVERT, path);
-            return text;
-        }
-    if (find_checkpoint(path, name, sizeof name))
-        snprintf(text, size, "a folder; did you mean the checkpoint %s/%s?", path, name);
-    else
-        snprintf(text, size, "a folder; a checkpoint is one file, and none is in it");
-    return text;
-}
-
 /* Opens a file of bytes that stay. Any other is not opened: opening and closing a pipe would end
  * its writer. -1 if it cannot be, and for others. */
 static int open_regular(const char *path, struct stat *status) {
@@ -163,8 +129,21 @@ static int open_regular(const char *path, struct stat *status) {
 const char *wg__file_kind(const char *path, char *text, size_t size) {
     struct stat status = {0};
     const int descriptor = open_regular(path, &status);
-    if (S_ISDIR(status.st_mode))
-        return kind_of_folder(path, text, size);
+    if (S_ISDIR(status.st_mode)) {
+        static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json",
+                                              "pytorch_model.bin", "pytorch_model.bin.index.json"};
+        char name[256];
+        for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
+            if (has(path, weights[i])) {
+                snprintf(text, size, "the folder of a published model" CONVERT, path);
+                return text;
+            }
+        if (find_checkpoint(path, name, sizeof name))
+            snprintf(text, size, "a folder; did you mean the checkpoint %s/%s?", path, name);
+        else
+            snprintf(text, size, "a folder; a checkpoint is one file, and none is in it");
+        return text;
+    }
     if (status.st_mode && !S_ISREG(status.st_mode))
         return strcpy(text, "not a regular file");
     if (descriptor < 0)
@@ -216,11 +195,6 @@ void wg__note_difference(wg__difference *difference, const char *name) {
     snprintf(difference->names + used, room, "%s%s", separator, difference->is_full ? "..." : name);
 }
 
-static bool is_transposed(const wg_spec *found, const wg_spec *wanted) {
-    return found->ndim == 2 && wanted->ndim == 2 && found->shape[0] == wanted->shape[1] &&
-           found->shape[1] == wanted->shape[0];
-}
-
 bool wg__note_spec(wg__differences *differences, const char *name, const wg_spec *found,
                    const wg_spec *wanted) {
     bool floats = wg_dtype_is_float(found->dtype) && wg_dtype_is_float(wanted->dtype);
@@ -229,8 +203,11 @@ bool wg__note_spec(wg__differences *differences, const char *name, const wg_spec
     char text[1184], has[64], wants[64];
     snprintf(text, sizeof text, "%.1023s is %s, wanted %s", name,
              wg_spec_text(has, sizeof has, found), wg_spec_text(wants, sizeof wants, wanted));
-    wg__note_difference(floats && is_transposed(found, wanted) ? &differences->transposed
-                                                               : &differences->misshapen,
+    wg__note_difference(floats && (found->ndim == 2 && wanted->ndim == 2 &&
+                                   found->shape[0] == wanted->shape[1] &&
+                                   found->shape[1] == wanted->shape[0])
+                            ? &differences->transposed
+                            : &differences->misshapen,
                         text);
     return true;
 }

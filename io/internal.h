@@ -121,12 +121,13 @@ int wg__metric_log_text(wg__metric_log *log, const char *name, const char *value
  * which is dropped. -1 with [IO: disk full and so on; MEMORY], or when an error was pending. */
 int wg__metric_log_end_line(wg__metric_log *log);
 
-/* ---- Of io/checkpoint/checkpoint.h ---- */
-
-int wg__checkpoint_put_number(wg_checkpoint *file, const char *name, double value);
+/* ---- Checkpoints ---- */
 
 /* The version of the HDF5 library in use, "1.10.8". */
 WG__COMMAND const char *wg__checkpoint_library(void);
+
+/* As wg_checkpoint_put_integer and wg_checkpoint_get_integer. */
+int wg__checkpoint_put_number(wg_checkpoint *file, const char *name, double value);
 int wg__checkpoint_get_number(wg_checkpoint *file, const char *name, double *value);
 
 /* Fills `module` with the mean of the tensors of `count` files below `group`   (Vaswani et al.
@@ -136,7 +137,7 @@ int wg__checkpoint_get_number(wg_checkpoint *file, const char *name, double *val
 int wg__checkpoint_average(int count, const char *const *paths, const char *group,
                            wg_module *module);
 
-/* ---- Of io/weights/adapter.h ---- */
+/* ---- Adapters ---- */
 
 /* The configuration of the adapters below the root `module` as JSON; the caller frees it with
  * wg_text_free. NULL without an error if there are none; with [MEMORY] */
@@ -147,7 +148,7 @@ char *wg__lora_config_json(wg_module *module);
  * biases, ranks that differ between layers] */
 WG__COMMAND int64_t wg__lora_attach_config(wg_module *module, const char *json, const char *name);
 
-/* ---- Of io/weights/weights.h ---- */
+/* ---- Files of weights ---- */
 
 /* "hdf5", "safetensors"...; borrowed. */
 WG__COMMAND const char *wg__weights_format_name(const wg_weights *file);

@@ -25,22 +25,6 @@ struct wg__metric_log {
     bool mend_newline; /* the file ends in the middle of a line */
 };
 
-/* Opens the file and reads its last byte; -1 with an error. */
-static int open_file(wg__metric_log *log) {
-    log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (log->file < 0)
-        return wg__fail_with_errno(log->path, "log");
-    struct stat status;
-    char last = '\n';
-    if (fstat(log->file, &status) < 0)
-        return wg__fail_with_errno(log->path, "log");
-    if (S_ISREG(status.st_mode) && status.st_size > 0 &&
-        pread(log->file, &last, 1, status.st_size - 1) < 0)
-        return wg__fail_with_errno(log->path, "log");
-    log->mend_newline = last != '\n';
-    return 0;
-}
-
 wg__metric_log *wg__metric_log_open(const char *path) {
     if (!path || wg_error_pending())
         return NULL;
@@ -52,8 +36,18 @@ wg__metric_log *wg__metric_log_open(const char *path) {
     log->line = json_object();
     if (!log->line)
         wg_fail(WG_ERROR_MEMORY, "log", "no memory for %s", path);
-    if (log->path && log->line && open_file(log) == 0)
+    struct stat status;
+    char last = '\n';
+    if (log->path && log->line)
+        log->file = open(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    const bool is_open = log->file >= 0 && fstat(log->file, &status) == 0 &&
+                         (!S_ISREG(status.st_mode) || status.st_size == 0 ||
+                          pread(log->file, &last, 1, status.st_size - 1) >= 0);
+    log->mend_newline = last != '\n';
+    if (is_open)
         return log;
+    if (log->path && log->line)
+        wg__fail_with_errno(log->path, "log");
     wg__metric_log_close(log);
     return NULL;
 }
@@ -119,39 +113,32 @@ int wg__metric_log_end_line(wg__metric_log *log) {
 
 /* ---- Traces ---- */
 
-static int write_event(FILE *file, const wg_profile_event *event) {
-    json_t *arguments = json_object();
-    if (*event->shapes)
-        wg__json_put(&arguments, "operands", json_string(event->shapes));
-    if (event->flops > 0 && event->seconds > 0)
-        wg__json_put(&arguments, "gflops", json_real(1e-9 * event->flops / event->seconds));
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:o}", "name", event->name, "cat",
-                  wg__profile_kind_name(event->kind), "ph", "X", "ts", 1e6 * event->start, "dur",
-                  1e6 * event->seconds, "pid", 1, "tid", event->thread, "args", arguments);
-    const int status = object ? json_dumpf(object, file, JSON_REAL_PRECISION(12)) : -1;
-    json_decref(object);
-    return status;
-}
-
-static int write_events(FILE *file) {
-    const int64_t count = wg__profile_events(NULL);
-    int status = fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", file);
-    for (int64_t i = 0; i < count && status >= 0; i++) {
-        status = write_event(file, wg__profile_event_at(i));
-        if (status >= 0 && i + 1 < count)
-            status = fputs(",\n", file);
-    }
-    return status < 0 || fputs("\n]}\n", file) < 0 ? -1 : 0;
-}
-
 int wg_trace_write(const char *path) {
     FILE *file = fopen(path, "w");
     if (!file)
         return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, path,
                        "cannot be written: %s", strerror(errno));
     errno = 0;
-    int status = write_events(file), reason = errno;
+    const int64_t count = wg__profile_events(NULL);
+    int status = fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", file);
+    for (int64_t i = 0; i < count && status >= 0; i++) {
+        const wg_profile_event *event = wg__profile_event_at(i);
+        json_t *arguments = json_object();
+        if (*event->shapes)
+            wg__json_put(&arguments, "operands", json_string(event->shapes));
+        if (event->flops > 0 && event->seconds > 0)
+            wg__json_put(&arguments, "gflops", json_real(1e-9 * event->flops / event->seconds));
+        json_t *object = json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:o}", "name", event->name,
+                                   "cat", wg__profile_kind_name(event->kind), "ph", "X", "ts",
+                                   1e6 * event->start, "dur", 1e6 * event->seconds, "pid", 1, "tid",
+                                   event->thread, "args", arguments);
+        status = object ? json_dumpf(object, file, JSON_REAL_PRECISION(12)) : -1;
+        json_decref(object);
+        if (status >= 0 && i + 1 < count)
+            status = fputs(",\n", file);
+    }
+    status = status < 0 || fputs("\n]}\n", file) < 0 ? -1 : 0;
+    int reason = errno;
     if (fclose(file) != 0 && status == 0) {
         status = -1;
         reason = errno;

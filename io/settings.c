@@ -217,17 +217,6 @@ int wg__settings_require(const wg_setting_table *table, wg_config *json) {
     return wg__config_require(json, count, needed);
 }
 
-static int read_choice(const char *where, const wg_setting *row, const char *name, int *value) {
-    char names[256], suggestion[96];
-    const int found = find_choice(row, name);
-    if (found < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, where, "%s is \"%.64s\"; it must be one of %s%s",
-                       row->name, name, list_choices(row, ", ", names, sizeof names),
-                       wg__suggestion(suggestion, sizeof suggestion, name, choice_of, row));
-    *value = found;
-    return 0;
-}
-
 /* One more item of a list, which is taken over. */
 static int append(wg_setting_list *list, char *item) {
     const char **items = item ? wg__alloc_array(list->count + 1, sizeof *items) : NULL;
@@ -322,9 +311,16 @@ static int read_row(const char *where, const wg_setting *row, wg_config *json, m
     case WG_SETTING_FLAG:
         return wg__config_boolean(json, row->name, m.flag);
     case WG_SETTING_CHOICE:
-        return wg__config_text(json, row->name, &text) < 0
-                   ? -1
-                   : read_choice(where, row, text, m.choice);
+        if (wg__config_text(json, row->name, &text) < 0)
+            return -1;
+        char names[256], suggestion[96];
+        const int choice = find_choice(row, text);
+        if (choice < 0)
+            return wg_fail(WG_ERROR_ARGUMENT, where, "%s is \"%.64s\"; it must be one of %s%s",
+                           row->name, text, list_choices(row, ", ", names, sizeof names),
+                           wg__suggestion(suggestion, sizeof suggestion, text, choice_of, row));
+        *m.choice = choice;
+        return 0;
     case WG_SETTING_TEXT:
     case WG_SETTING_FILE:
         return wg__config_text(json, row->name, &text) < 0 ? -1 : set_text(m, copy_text(row, text));

@@ -46,20 +46,6 @@ static const wg_setting rows[] = {
     WG__ONLY("tie_word_embeddings", "true"),
 };
 
-/* Keys of published files that do not change what is computed here. */
-static const char *const ignored[] = {"bos_token_id",
-                                      "directionality",
-                                      "eos_token_id",
-                                      "finetuning_task",
-                                      "gradient_checkpointing",
-                                      "output_past",
-                                      "pooler_fc_size",
-                                      "pooler_num_fc_layers",
-                                      "pooler_num_attention_heads",
-                                      "pooler_size_per_head",
-                                      "pooler_type",
-                                      NULL};
-
 static int check(const void *checked) {
     const wg_bert_config *config = checked;
     return wg__check_divides(WHERE, "num_attention_heads", config->num_attention_heads,
@@ -126,24 +112,6 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
     return wg_module_finish(module);
 }
 
-static void add_embeddings(wg_bert *bert) {
-    const wg_bert_config *config = &bert->config;
-    wg_module *module = &bert->module;
-    wg_embedding_options options = {.init = wg__truncated_init(config->initializer_range)};
-    wg_embedding_options words = options;
-    words.has_padding = true;
-    words.padding_index = config->pad_token_id;
-    int64_t width = config->hidden_size;
-    bert->word_embeddings =
-        wg_embedding_new(module, "embeddings.word_embeddings", config->vocab_size, width, &words);
-    bert->position_embeddings = wg_embedding_new(module, "embeddings.position_embeddings",
-                                                 config->max_position_embeddings, width, &options);
-    bert->token_type_embeddings = wg_embedding_new(module, "embeddings.token_type_embeddings",
-                                                   config->type_vocab_size, width, &options);
-    const wg_layer_norm_options norm = {.eps = config->layer_norm_eps};
-    bert->embedding_norm = wg_layer_norm_new(module, "embeddings.LayerNorm", width, &norm);
-}
-
 wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
                       const wg_bert_options *options) {
     if (wg__model_config_check(&wg_bert_type, config) < 0)
@@ -153,12 +121,25 @@ wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config 
         return NULL;
     bert->config = *config;
     bert->first_position = options ? options->first_position : 0;
-    add_embeddings(bert);
-    bert->layers = wg__layers_new(&bert->module, "encoder.layer", config->num_hidden_layers,
-                                  layer_new, config);
+    wg_module *module = &bert->module;
+    const int64_t width = config->hidden_size;
+    const wg_layer_norm_options norm = {.eps = config->layer_norm_eps};
+    const wg_embedding_options table = {.init = wg__truncated_init(config->initializer_range)};
+    wg_embedding_options words = table;
+    words.has_padding = true;
+    words.padding_index = config->pad_token_id;
+    bert->word_embeddings =
+        wg_embedding_new(module, "embeddings.word_embeddings", config->vocab_size, width, &words);
+    bert->position_embeddings = wg_embedding_new(module, "embeddings.position_embeddings",
+                                                 config->max_position_embeddings, width, &table);
+    bert->token_type_embeddings = wg_embedding_new(module, "embeddings.token_type_embeddings",
+                                                   config->type_vocab_size, width, &table);
+    bert->embedding_norm = wg_layer_norm_new(module, "embeddings.LayerNorm", width, &norm);
+    bert->layers =
+        wg__layers_new(module, "encoder.layer", config->num_hidden_layers, layer_new, config);
     if (!options || !options->no_pooler)
-        bert->pooler = dense(&bert->module, "pooler.dense", config->hidden_size, config);
-    return wg_module_finish(&bert->module);
+        bert->pooler = dense(module, "pooler.dense", width, config);
+    return wg_module_finish(module);
 }
 
 wg_bert_for_pretraining *wg__bert_for_pretraining_new(const wg_bert_config *config, uint64_t seed) {
@@ -296,7 +277,10 @@ const wg_model_type wg_bert_type = {
     .title = "BERT (Devlin et al. 2019)",
     .shape = WG_ENCODER,
     .settings = {WHERE, sizeof(wg_bert_config), sizeof rows / sizeof rows[0], rows},
-    .ignored = ignored,
+    .ignored =
+        WG__KEYS("bos_token_id", "directionality", "eos_token_id", "finetuning_task",
+                 "gradient_checkpointing", "output_past", "pooler_fc_size", "pooler_num_fc_layers",
+                 "pooler_num_attention_heads", "pooler_size_per_head", "pooler_type"),
     .presets = presets,
     .bench_preset = "bert-mini",
     .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"linear\", \"weight-decay\": 0.01}",

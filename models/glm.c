@@ -63,20 +63,6 @@ static const wg_setting rows[] = {
      .help = "length of trained prompts; no other value is known"},
 };
 
-/* Keys of published files that do not change what is computed here; attention_scale guards the
- * scores against overflow in half precision, and cancels. "cloze" is an objective's. */
-static const char *const ignored[] = {"attention_scale",
-                                      "auto_map",
-                                      "checkpoint_activations",
-                                      "checkpoint_num_layers",
-                                      "cloze",
-                                      "max_memory_length",
-                                      "output_predict",
-                                      "parallel_output",
-                                      "pool_token",
-                                      "spell_func",
-                                      NULL};
-
 static int write_more(wg_config *json, const void *config) {
     (void)config;
     return wg__config_set_boolean(json, "block_position_encoding", true);
@@ -232,7 +218,11 @@ const wg_model_type wg_glm_type = {
     .title = "GLM (Du et al. 2022)",
     .shape = WG_PREFIX_DECODER,
     .settings = {WHERE, sizeof(wg_glm_config), sizeof rows / sizeof rows[0], rows},
-    .ignored = ignored,
+    /* attention_scale guards the scores against overflow in half precision, and cancels; "cloze"
+     * is an objective's. */
+    .ignored = WG__KEYS("attention_scale", "auto_map", "checkpoint_activations",
+                        "checkpoint_num_layers", "cloze", "max_memory_length", "output_predict",
+                        "parallel_output", "pool_token", "spell_func"),
     .presets = presets,
     .bench_preset = "glm-small",
     .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"cosine\", \"final\": 0.1, "

@@ -59,19 +59,6 @@ static const wg_setting rows[] = {
     WG__ONLY("tie_word_embeddings", "true"),
 };
 
-/* Keys of published files that do not change what is computed here. */
-static const char *const ignored[] = {"n_ctx",
-                                      "output_past",
-                                      "pad_token_id",
-                                      "reorder_and_upcast_attn",
-                                      "summary_activation",
-                                      "summary_first_dropout",
-                                      "summary_proj_to_labels",
-                                      "summary_type",
-                                      "summary_use_proj",
-                                      "task_specific_params",
-                                      NULL};
-
 static int read_more(wg_config *json, void *read) {
     wg_gpt_config *config = read;
     if (!wg__config_has(json, "n_inner"))
@@ -199,7 +186,9 @@ const wg_model_type wg_gpt_type = {
     .title = "GPT-2 (Radford et al. 2019)",
     .shape = WG_DECODER,
     .settings = {WHERE, sizeof(wg_gpt_config), sizeof rows / sizeof rows[0], rows},
-    .ignored = ignored,
+    .ignored = WG__KEYS("n_ctx", "output_past", "pad_token_id", "reorder_and_upcast_attn",
+                        "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
+                        "summary_type", "summary_use_proj", "task_specific_params"),
     .presets = presets,
     .bench_preset = "gpt2-124m",
     .training = WG__DECODER_TRAINING,

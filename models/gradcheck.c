@@ -66,17 +66,6 @@ static int run(int input_count, wg_tensor *const *inputs, int output_count, wg_t
     return wg_error_pending() ? -1 : 0;
 }
 
-/* Replaces the ones of norms and the zeros of biases, which would hide mistakes. */
-static int spread_parameters(wg_module *module) {
-    wg_state_dict *state = wg_module_state(module);
-    const wg_initializer how = {WG_INIT_NORMAL, 0.5};
-    for (int64_t i = 0; state && i < state->count; i++)
-        if (state->entries[i].slot->kind == WG_SLOT_PARAMETER && !state->entries[i].slot->tied)
-            wg_initialize(state->entries[i].slot->tensor, &how, wg_module_generator(module));
-    wg_state_dict_free(state);
-    return wg_error_pending() ? -1 : 0;
-}
-
 static int new_model(const wg_model_type *type, const void *config, uint64_t seed,
                      wg_model *model) {
     if (config)
@@ -97,8 +86,16 @@ int wg_gradcheck_model(const wg_model_type *type, const void *config,
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = new_model(type, config, seed + 1, &c.model);
-    if (status == 0)
-        status = spread_parameters(c.model.module);
+    if (status == 0) {
+        wg_state_dict *state = wg_module_state(c.model.module);
+        const wg_initializer how = {WG_INIT_NORMAL, 0.5};
+        for (int64_t i = 0; state && i < state->count; i++)
+            if (state->entries[i].slot->kind == WG_SLOT_PARAMETER && !state->entries[i].slot->tied)
+                wg_initialize(state->entries[i].slot->tensor, &how,
+                              wg_module_generator(c.model.module));
+        wg_state_dict_free(state);
+        status = wg_error_pending() ? -1 : 0;
+    }
     if (status == 0) {
         const wg_model_sizes sizes = wg_model_sizes_of(&c.model);
         const int64_t tokens = sizes.source_vocabulary ? sizes.source_vocabulary : sizes.vocabulary;

@@ -87,18 +87,6 @@ wg_model wg__headed_encoder_model(wg__headed_encoder *model) {
     return (wg_model){.type = model->type, .module = &model->module, .config = model->config};
 }
 
-/* The hidden states that the pooled output reads: (B, T, C), or (B, 1, C) of the first positions.
- */
-static wg_tensor *states_to_pool(wg__headed_encoder *model, const wg_model_inputs *inputs) {
-    if (!wg__model_config_sizes(model->type, model->config).pools_first)
-        return model->type->encoder.forward(model->encoder, inputs);
-    wg_model_inputs first = *inputs;
-    const wg_tensor *words = inputs->ids ? inputs->ids : inputs->embeddings;
-    const int64_t sequences = wg_tensor_size(words, 0), length = wg_tensor_size(words, 1);
-    first.output_positions = wg_arange(WG_I64, 0, (double)(sequences * length), (double)length);
-    return wg_unsqueeze(model->type->encoder.forward(model->encoder, &first), 1);
-}
-
 int wg__headed_encoder_forward(wg__headed_encoder *model, const wg_model_inputs *inputs,
                                wg_tensor *outputs[2]) {
     const wg_model_type *type = model->type;
@@ -106,7 +94,16 @@ int wg__headed_encoder_forward(wg__headed_encoder *model, const wg_model_inputs 
     wg_scope scope;
     wg_scope_begin(&scope);
     if (kinds[model->kind].is_pooled) {
-        x = type->encoder.pool(model->encoder, states_to_pool(model, inputs), inputs->keep);
+        /* The pooled output reads (B, T, C), or (B, 1, C) of the first positions. */
+        const bool pools_first = wg__model_config_sizes(type, model->config).pools_first;
+        const wg_tensor *words = inputs->ids ? inputs->ids : inputs->embeddings;
+        const int64_t sequences = wg_tensor_size(words, 0), length = wg_tensor_size(words, 1);
+        wg_model_inputs read = *inputs;
+        if (pools_first)
+            read.output_positions =
+                wg_arange(WG_I64, 0, (double)(sequences * length), (double)length);
+        x = type->encoder.forward(model->encoder, &read);
+        x = type->encoder.pool(model->encoder, pools_first ? wg_unsqueeze(x, 1) : x, inputs->keep);
     } else {
         x = type->encoder.forward(model->encoder, inputs);
         if (type->encoder.states)
@@ -142,22 +139,6 @@ static int add_label(wg__labels *labels, const char *name) {
     return wg_fail(WG_ERROR_FORMAT, CONFIG, "id2label has \"%s\" twice", name);
 }
 
-/* {"0": "a", "1": "b"} */
-static int read_names(const json_t *names, wg__labels *labels) {
-    const int64_t count = (int64_t)json_object_size(names);
-    for (int64_t i = 0; i < count; i++) {
-        char key[24];
-        snprintf(key, sizeof key, "%lld", (long long)i);
-        const char *name = json_string_value(json_object_get(names, key));
-        if (!name)
-            return wg_fail(WG_ERROR_FORMAT, CONFIG, "id2label has %lld labels, and none for \"%s\"",
-                           (long long)count, key);
-        if (add_label(labels, name) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* Each has a name in memory. */
 enum { MOST_LABELS = 1 << 20 };
 
@@ -180,9 +161,20 @@ static int read_labels(wg_config *config, wg__labels *labels) {
         return wg_fail(WG_ERROR_FORMAT, CONFIG,
                        "problem_type is \"%s\"; only \"%s\" and \"%s\" have labels", type,
                        classification, several);
-    const json_t *names = wg__config_value(config, "id2label");
+    const json_t *names = wg__config_value(config, "id2label"); /* {"0": "a", "1": "b"} */
+    const int64_t named = (int64_t)json_object_size(names);
+    for (int64_t i = 0; i < named; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "%lld", (long long)i);
+        const char *name = json_string_value(json_object_get(names, key));
+        if (!name)
+            return wg_fail(WG_ERROR_FORMAT, CONFIG, "id2label has %lld labels, and none for \"%s\"",
+                           (long long)named, key);
+        if (add_label(labels, name) < 0)
+            return -1;
+    }
     if (json_is_object(names))
-        return read_names(names, labels);
+        return 0;
     int64_t count = 2;
     if (wg__config_integer(config, "num_labels", &count) < 0)
         return -1;
@@ -255,17 +247,6 @@ char *wg__headed_encoder_config(const wg__headed_encoder *model) {
 
 /* ---- By configuration ---- */
 
-/* classifier_dropout; null, as published files have it, counts as left out. */
-static int read_dropout(const char *json, wg__headed_encoder *model) {
-    wg_config *config = wg__config_parse(json, CONFIG);
-    int status = config ? wg__config_number(config, "classifier_dropout", &model->dropout) : -1;
-    if (status == 0 && !(model->dropout >= 0 && model->dropout < 1))
-        status = wg__settings_refuse(CONFIG, "classifier_dropout", model->dropout,
-                                     "at least 0 and below 1");
-    wg__config_free(config);
-    return status;
-}
-
 static wg__headed_encoder *make(const wg_model_type *type, wg__head_kind kind, const char *json,
                                 const wg__labels *labels, uint64_t seed) {
     void *config = wg__alloc(type->settings.size);
@@ -274,11 +255,18 @@ static wg__headed_encoder *make(const wg_model_type *type, wg__head_kind kind, c
         wg__model_check_memory(type, config) == 0)
         model = wg__headed_encoder_new(type, kind, config, labels, seed);
     wg__free(config);
-    if (model && read_dropout(json, model) < 0) {
-        wg_module_free(&model->module);
+    if (!model)
         return NULL;
-    }
-    return model;
+    /* classifier_dropout; null, as published files have it, counts as left out */
+    wg_config *object = wg__config_parse(json, CONFIG);
+    if (object && wg__config_number(object, "classifier_dropout", &model->dropout) == 0 &&
+        !(model->dropout >= 0 && model->dropout < 1))
+        wg__settings_refuse(CONFIG, "classifier_dropout", model->dropout, "at least 0 and below 1");
+    wg__config_free(object);
+    if (!wg_error_pending())
+        return model;
+    wg_module_free(&model->module);
+    return NULL;
 }
 
 wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_kind kind,
@@ -395,27 +383,24 @@ static int fill_part(adapting *a, wg_module *part, const char *part_name) {
     return 0;
 }
 
-/* Whether the file's configuration names a head of the model's kind, where heads of other kinds
- * have the same name. */
-static bool is_of_kind(const adapting *a) {
-    if (a->model->kind == WG_HEAD_ANSWERS && !a->model->type->names.answers)
-        return true;
-    wg_config *config = wg__config_parse(wg__weights_config(a->file), CONFIG);
-    const bool same = config && wg__head_of_config(a->model->type, config) == (int)a->model->kind;
-    wg__config_free(config);
-    return same;
-}
-
 /* Whether the file's head is of the same kind and labels as the model's. */
 static bool keeps_head(const adapting *a, const char *head_weight) {
-    if (wg_weights_find(a->file, head_weight) < 0 || !is_of_kind(a))
+    const wg__headed_encoder *model = a->model;
+    const char *json = wg__weights_config(a->file);
+    if (wg_weights_find(a->file, head_weight) < 0)
         return false;
-    if (!kinds[a->model->kind].has_labels)
-        return true;
+    /* Heads of other kinds may have the same name. */
+    const bool has_own_name = model->kind == WG_HEAD_ANSWERS && !model->type->names.answers;
+    wg_config *config = has_own_name ? NULL : wg__config_parse(json, CONFIG);
+    const bool same =
+        has_own_name || (config && wg__head_of_config(model->type, config) == (int)model->kind);
+    wg__config_free(config);
     wg__labels saved;
-    if (wg__labels_of_config(wg__weights_config(a->file), &saved) < 0)
+    if (!same || !kinds[model->kind].has_labels)
+        return same;
+    if (wg__labels_of_config(json, &saved) < 0)
         return false;
-    const bool equal = wg__labels_equal(&saved, &a->model->labels);
+    const bool equal = wg__labels_equal(&saved, &model->labels);
     wg__labels_free(&saved);
     return equal;
 }

@@ -42,6 +42,12 @@
 #define WG__ONLY(key, value)                                                                       \
     { .name = key, .kind = WG_SETTING_ONLY, .standard = value, .help = "no other value is known" }
 
+/* A list of keys up to NULL. */
+#define WG__KEYS(...)                                                                              \
+    (const char *const[]) {                                                                        \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
 /* What a row is, for functions that treat all models alike: sizes, what a new model takes from its
  * tokenizer and its run, and which keys a user's file may leave out for that. */
 enum {
@@ -96,7 +102,27 @@ extern const char *const wg__activation_aliases[], *const wg__gate_aliases[];
 int wg__check_divides(const char *where, const char *parts_key, int64_t parts,
                       const char *whole_key, int64_t whole);
 
-/* ---- Keys that a user's configuration file may leave out ---- */
+/* ---- Presets and configurations ---- */
+
+/* The name of each preset, type by type in their order; NULL behind the last. */
+WG__COMMAND const char *wg__model_preset_name(int index);
+
+/* The preset of that name (NULL: the first one), borrowed. NULL with [ARGUMENT, listing the
+ * presets] */
+WG__COMMAND const wg_model_preset *wg__model_preset_find(const wg_model_type *type,
+                                                         const char *name);
+
+/* Reads a user's configuration file for a new model, which may leave out the keys that
+ * wg_model_config_fit sets; without such gaps it is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
+ * also for another model_type] */
+WG__COMMAND int wg__model_config_open(const wg_model_type *type, wg_config *file, void *config);
+
+/* 0 if a model can be made of it; -1 with [ARGUMENT, naming the key, its value and the rule] */
+int wg__model_config_check(const wg_model_type *type, const void *config);
+
+/* Costs of the model, or encoder with a head, that a published config.json describes, without
+ * making it. -1 with [STATE for a model_type that is not known; FORMAT, ARGUMENT, MEMORY] */
+WG__COMMAND int wg__model_costs_of_config(const char *json, wg_model_costs *costs);
 
 /* Sets *value to that of the tokenizer or the run, unless the user's file has the key. */
 void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t fitted);
@@ -131,6 +157,23 @@ void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t f
 /* A root whose first members are the module and the configuration, a copy, behind one another. NULL
  * with [ARGUMENT for the configuration; MEMORY] */
 void *wg__model_root(const wg_model_type *type, const void *config, size_t size, uint64_t seed);
+
+/* Each is such a root, freed with wg_module_free(&model->module); its generator, for initial values
+ * and dropout, begins at `seed`. As a wg_model it is {&wg_NAME_type, &model->module}. GPT, GLM and
+ * LLaMA begin with weights from a normal distribution with standard deviation initializer_range,
+ * projections back onto the residual stream with 1/sqrt(2 N) of it (Radford et al. 2019); T5 as
+ * Mesh TensorFlow does; the Transformer with vectors of variance 1/C and other weights Xavier
+ * uniform; all with biases 0 and norms 1. NULL with [ARGUMENT, MEMORY] */
+wg_bert_for_pretraining *wg__bert_for_pretraining_new(const wg_bert_config *config, uint64_t seed);
+wg_roberta_for_masked_lm *wg__roberta_for_masked_lm_new(const wg_roberta_config *config,
+                                                        uint64_t seed);
+wg_modernbert_for_masked_lm *wg__modernbert_for_masked_lm_new(const wg_modernbert_config *config,
+                                                              uint64_t seed);
+wg_gpt *wg__gpt_new(const wg_gpt_config *config, uint64_t seed);
+wg_glm *wg__glm_new(const wg_glm_config *config, uint64_t seed);
+wg_llama *wg__llama_new(const wg_llama_config *config, uint64_t seed);
+wg_t5 *wg__t5_new(const wg_t5_config *config, uint64_t seed);
+wg_transformer *wg__transformer_new(const wg_transformer_config *config, uint64_t seed);
 
 /* The configuration of such a root. */
 const void *wg__root_config(const wg_module *root);
@@ -218,14 +261,22 @@ bool wg__model_may_lack(const wg_model_type *type, const char *name);
  * adapt. [as wg_checkpoint_get_module and wg__lora_attach_config] */
 int wg__model_read_weights(wg_checkpoint *file, wg_module *module);
 
-/* ---- Of models/bert.h ---- */
+/* ---- Decoding (generate/) ---- */
 
-/* A root, freed with wg_module_free(&model->module); its generator, for initial values and dropout,
- * begins at `seed`. As a wg_model it is {&wg_bert_type, &model->module}: wg_model_logits and
- * wg_model_loss are those of the masked language model. NULL with [ARGUMENT, MEMORY] */
-wg_bert_for_pretraining *wg__bert_for_pretraining_new(const wg_bert_config *config, uint64_t seed);
+/* 0 if it can be used; -1 with [ARGUMENT, naming the member, its value and the rule] */
+WG__COMMAND int wg__sampling_validate(const wg_sampling *sampling);
 
-/* ---- Of models/generate/beam.h ---- */
+/* The probabilities (count) by which a token is drawn after the tokens `seen`, given the logits
+ * (count) of all. Of equal logits the first counts as likelier. -inf is probability 0.
+ * [ARGUMENT as above, also for logits with NaN or inf, or all of them -inf; INDEX for a token seen
+ * that has no logit] */
+int wg__sampling_probabilities(const wg_sampling *sampling, int64_t count, const float *logits,
+                               int64_t seen_count, const int32_t *seen, double *probabilities);
+
+/* Draws a token by these probabilities, with one draw of the generator; with temperature 0 without
+ * any. -1 with the errors above or MEMORY. */
+int32_t wg__sample_token(const wg_sampling *sampling, int64_t count, const float *logits,
+                         int64_t seen_count, const int32_t *seen, wg_generator *generator);
 
 /* Fills in results[0 .. sentences-1]; hypotheses of sentence i have up to max_lengths[i] tokens,
  * the end included. Of equally likely tokens the first counts as likelier. The caller frees
@@ -243,99 +294,5 @@ int wg__beam_search(const wg_beam_model *model, int64_t sentences, const int64_t
 int wg__model_search(const wg_model *model, wg_tensor *source, wg_tensor *keep,
                      const int64_t *max_lengths, const wg_beam_options *options,
                      wg_beam_result *results);
-
-/* ---- Of models/generate/decode.h ---- */
-
-/* 0 if it can be used; -1 with [ARGUMENT, naming the member, its value and the rule] */
-WG__COMMAND int wg__sampling_validate(const wg_sampling *sampling);
-
-/* The probabilities (count) by which a token is drawn after the tokens `seen`, given the logits
- * (count) of all. Of equal logits the first counts as likelier. -inf is probability 0.
- * [ARGUMENT as above, also for logits with NaN or inf, or all of them -inf; INDEX for a token seen
- * that has no logit] */
-int wg__sampling_probabilities(const wg_sampling *sampling, int64_t count, const float *logits,
-                               int64_t seen_count, const int32_t *seen, double *probabilities);
-
-/* Draws a token by these probabilities, with one draw of the generator; with temperature 0 without
- * any. -1 with the errors above or MEMORY. */
-int32_t wg__sample_token(const wg_sampling *sampling, int64_t count, const float *logits,
-                         int64_t seen_count, const int32_t *seen, wg_generator *generator);
-
-/* ---- Of models/glm.h ---- */
-
-/* Weights from a normal distribution with standard deviation initializer_range, those of the
- * projections back onto the residual stream by 1/sqrt(2 N) less; biases 0, norms 1. A root, freed
- * with wg_module_free(&model->module); its generator begins at `seed`. As a wg_model it is
- * {&wg_glm_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-wg_glm *wg__glm_new(const wg_glm_config *config, uint64_t seed);
-
-/* ---- Of models/gpt.h ---- */
-
-/* Weights from a normal distribution with standard deviation initializer_range, those of the
- * projections back onto the residual stream by 1/sqrt(2 N) less; biases 0, norms 1. A root, freed
- * with wg_module_free(&model->module); its generator begins at `seed`. As a wg_model it is
- * {&wg_gpt_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-wg_gpt *wg__gpt_new(const wg_gpt_config *config, uint64_t seed);
-
-/* ---- Of models/llama.h ---- */
-
-/* Weights from a normal distribution with standard deviation initializer_range, those of the
- * projections back onto the residual stream by 1/sqrt(2 N) less (Radford et al. 2019); norms 1. A
- * root, freed with wg_module_free(&model->module); its generator begins at `seed`. As a wg_model it
- * is {&wg_llama_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-wg_llama *wg__llama_new(const wg_llama_config *config, uint64_t seed);
-
-/* ---- Of models/model.h ---- */
-
-/* The name of each preset, type by type in their order; NULL behind the last. */
-WG__COMMAND const char *wg__model_preset_name(int index);
-
-/* The preset of that name (NULL: the first one), borrowed. NULL with [ARGUMENT, listing the
- * presets]
- */
-WG__COMMAND const wg_model_preset *wg__model_preset_find(const wg_model_type *type,
-                                                         const char *name);
-
-/* Reads a user's configuration file for a new model, which may leave out the keys that
- * wg_model_config_fit sets; without such gaps it is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
- * also for another model_type] */
-WG__COMMAND int wg__model_config_open(const wg_model_type *type, wg_config *file, void *config);
-
-/* 0 if a model can be made of it; -1 with [ARGUMENT, naming the key, its value and the rule] */
-int wg__model_config_check(const wg_model_type *type, const void *config);
-
-/* Costs of the model, or encoder with a head, that a published config.json describes, without
- * making it. -1 with [STATE for a model_type that is not known; FORMAT, ARGUMENT, MEMORY] */
-WG__COMMAND int wg__model_costs_of_config(const char *json, wg_model_costs *costs);
-
-/* ---- Of models/modernbert.h ---- */
-
-/* A root, freed with wg_module_free(&model->module); its generator begins at `seed`. As a wg_model
- * it is {&wg_modernbert_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-wg_modernbert_for_masked_lm *wg__modernbert_for_masked_lm_new(const wg_modernbert_config *config,
-                                                              uint64_t seed);
-
-/* ---- Of models/roberta.h ---- */
-
-/* A root, freed with wg_module_free(&model->module); its generator, for initial values and dropout,
- * begins at `seed`. As a wg_model it is {&wg_roberta_type, &model->module}. NULL with [ARGUMENT,
- * MEMORY] */
-wg_roberta_for_masked_lm *wg__roberta_for_masked_lm_new(const wg_roberta_config *config,
-                                                        uint64_t seed);
-
-/* ---- Of models/t5.h ---- */
-
-/* Weights as the published code draws them (Mesh TensorFlow's). A root, freed with
- * wg_module_free(&model->module); its generator begins at `seed`. As a wg_model it is
- * {&wg_t5_type, &model->module}. NULL with [ARGUMENT, MEMORY] */
-wg_t5 *wg__t5_new(const wg_t5_config *config, uint64_t seed);
-
-/* ---- Of models/transformer.h ---- */
-
-/* Vectors of words and positions from a normal distribution with variance 1/C, other weights Xavier
- * uniform, biases 0, norms 1. A root, freed with wg_module_free(&model->module); its generator
- * begins at `seed`. As a wg_model it is {&wg_transformer_type, &model->module}. NULL with
- * [ARGUMENT, MEMORY] */
-wg_transformer *wg__transformer_new(const wg_transformer_config *config, uint64_t seed);
 
 #endif

@@ -94,9 +94,6 @@ static const wg_setting rows[] = {
     WG__ONLY("mlp_bias", "false"),
 };
 
-/* Keys of published files that do not change what is computed here. */
-static const char *const ignored[] = {"attention_dropout", "pad_token_id", "pretraining_tp", NULL};
-
 /* rope_scaling, or rope_parameters of transformers 5, which has the base as well. Positions may be
  * stretched: "linear", or "llama3" of LLaMA 3.1; older files say "type". */
 static int read_rope(wg_config *rope, wg_llama_config *config) {
@@ -132,8 +129,11 @@ static int read_rope(wg_config *rope, wg_llama_config *config) {
                : 0;
 }
 
-/* A file has one of the two objects. */
-static int read_positions(wg_config *json, wg_llama_config *config) {
+static int read_more(wg_config *json, void *read) {
+    wg_llama_config *config = read;
+    if (!wg__config_has(json, "num_key_value_heads"))
+        config->num_key_value_heads = config->num_attention_heads;
+    int64_t head = 0;
     const double theta = config->rope_theta;
     wg_config *scaling = wg__config_part(json, "rope_scaling"),
               *parameters = wg__config_part(json, "rope_parameters");
@@ -149,15 +149,9 @@ static int read_positions(wg_config *json, wg_llama_config *config) {
                          theta, config->rope_theta);
     wg__config_free(scaling);
     wg__config_free(parameters);
-    return status;
-}
-
-static int read_more(wg_config *json, void *read) {
-    wg_llama_config *config = read;
-    if (!wg__config_has(json, "num_key_value_heads"))
-        config->num_key_value_heads = config->num_attention_heads;
-    int64_t head = 0;
-    if (read_positions(json, config) < 0 || wg__config_integer(json, "head_dim", &head) < 0)
+    if (status < 0)
+        return -1;
+    if (wg__config_integer(json, "head_dim", &head) < 0)
         return -1;
     if (!wg__config_has(json, "head_dim") ||
         wg__times(head, config->num_attention_heads) == config->hidden_size)
@@ -185,20 +179,6 @@ static int write_more(wg_config *json, const void *written) {
     return status;
 }
 
-static int check_scaling(const wg_rotary_options *scaling) {
-    if (scaling->factor != 0 && !(scaling->factor > 0 && isfinite(scaling->factor)))
-        return wg__settings_refuse(WHERE, "rope_scaling.factor", scaling->factor, "above 0");
-    if (scaling->original_positions == 0)
-        return 0;
-    if (scaling->original_positions < 0)
-        return wg__settings_refuse(WHERE, "rope_scaling.original_max_position_embeddings",
-                                   (double)scaling->original_positions, "at least 1");
-    const double low = scaling->low_frequency_factor, high = scaling->high_frequency_factor;
-    return low > 0 && high > low ? 0
-                                 : wg__settings_refuse(WHERE, "rope_scaling.high_freq_factor", high,
-                                                       "above low_freq_factor, which is above 0");
-}
-
 static int check(const void *checked) {
     const wg_llama_config *config = checked;
     const int64_t width = config->hidden_size, heads = config->num_attention_heads;
@@ -210,7 +190,20 @@ static int check(const void *checked) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "heads of width %lld; rotary positions rotate pairs, and need an even one",
                        (long long)(width / heads));
-    return check_scaling(&config->rope_scaling);
+    if (config->rope_scaling.factor != 0 &&
+        !(config->rope_scaling.factor > 0 && isfinite(config->rope_scaling.factor)))
+        return wg__settings_refuse(WHERE, "rope_scaling.factor", config->rope_scaling.factor,
+                                   "above 0");
+    if (config->rope_scaling.original_positions == 0)
+        return 0;
+    if (config->rope_scaling.original_positions < 0)
+        return wg__settings_refuse(WHERE, "rope_scaling.original_max_position_embeddings",
+                                   (double)config->rope_scaling.original_positions, "at least 1");
+    const double low = config->rope_scaling.low_frequency_factor,
+                 high = config->rope_scaling.high_frequency_factor;
+    return low > 0 && high > low ? 0
+                                 : wg__settings_refuse(WHERE, "rope_scaling.high_freq_factor", high,
+                                                       "above low_freq_factor, which is above 0");
 }
 
 static void sizes_of(const void *measured, wg_model_sizes *sizes) {
@@ -346,7 +339,7 @@ const wg_model_type wg_llama_type = {
     .title = "LLaMA (Touvron et al. 2023)",
     .shape = WG_DECODER,
     .settings = {WHERE, sizeof(wg_llama_config), sizeof rows / sizeof rows[0], rows},
-    .ignored = ignored,
+    .ignored = WG__KEYS("attention_dropout", "pad_token_id", "pretraining_tp"),
     .presets = presets,
     .bench_preset = "llama-15m",
     .training = WG__DECODER_TRAINING,

@@ -173,63 +173,43 @@ static int check_kind_key(wg_config *json, const char *key, bool known) {
                : wg__config_refuse_value(json, key, found, known ? "true" : "false");
 }
 
-/* A published encoder may be used as a decoder, with a causal mask or with attention to another
- * encoder; its weights have the same names. */
-static int check_kind(const wg_model_type *type, wg_config *json) {
-    if (check_kind_key(json, "is_encoder_decoder", type->shape == WG_ENCODER_DECODER) < 0 ||
-        check_kind_key(json, "tie_encoder_decoder", false) < 0 ||
-        check_kind_key(json, "add_cross_attention", false) < 0)
-        return -1;
-    return type->shape == WG_DECODER ? 0 : check_kind_key(json, "is_decoder", false);
-}
-
-/* Keys of published files of any model type that do not change the computation. `dtype`
- * (torch_dtype before transformers 4.56) is one of them, since each tensor has its own dtype. */
-static const char *const ignored_of_all[] = {"_attn_implementation_autoset",
-                                             "_name_or_path",
-                                             "architectures",
-                                             "chunk_size_feed_forward",
-                                             "dtype",
-                                             "model_type",
-                                             "output_attentions",
-                                             "output_hidden_states",
-                                             "return_dict",
-                                             "tokenizer_class",
-                                             "torch_dtype",
-                                             "torchscript",
-                                             "transformers_version",
-                                             "use_cache",
-                                             NULL};
-static const char *const ignored_of_heads[] = {"classifier_dropout", "id2label",     "label2id",
-                                               "num_labels",         "problem_type", NULL};
-
 /* Appends names up to NULL. */
 static void add_names(const char **list, int most, int *count, const char *const *names) {
     for (; names && *names && *count < most; names++)
         list[(*count)++] = *names;
 }
 
-/* Refuses keys that were not read, but for those that published files have and that change nothing
- * here. */
-static int check_unknown(const wg_model_type *type, wg_config *json) {
-    enum { MOST = 64 };
-    const char *ignored[MOST];
-    int count = 0;
-    add_names(ignored, MOST, &count, ignored_of_all);
-    if (type->shape == WG_ENCODER)
-        add_names(ignored, MOST, &count, ignored_of_heads); /* see models/heads.h */
-    if (type->shape == WG_DECODER)
-        add_names(ignored, MOST, &count, (const char *const[]){"is_decoder", NULL});
-    add_names(ignored, MOST, &count, type->ignored);
-    return wg__config_check(json, count, ignored);
-}
-
+/* Refuses keys that were not read, except those of published files that do not change the
+ * computation. `dtype` (torch_dtype before transformers 4.56) is one of them, since each tensor has
+ * its own dtype. */
 static int read_config(const wg_model_type *type, wg_config *json, void *config) {
     if (wg__settings_standard(&type->settings, config) < 0 ||
         wg__settings_read(&type->settings, json, config) < 0 ||
-        (type->read_more && type->read_more(json, config) < 0) || check_kind(type, json) < 0)
+        (type->read_more && type->read_more(json, config) < 0))
         return -1;
-    return check_unknown(type, json);
+    /* A published encoder may be used as a decoder, with a causal mask or with attention to another
+     * encoder; its weights have the same names. */
+    if (check_kind_key(json, "is_encoder_decoder", type->shape == WG_ENCODER_DECODER) < 0 ||
+        check_kind_key(json, "tie_encoder_decoder", false) < 0 ||
+        check_kind_key(json, "add_cross_attention", false) < 0 ||
+        (type->shape != WG_DECODER && check_kind_key(json, "is_decoder", false) < 0))
+        return -1;
+    enum { MOST = 64 };
+    const char *ignored[MOST];
+    int count = 0;
+    add_names(ignored, MOST, &count,
+              WG__KEYS("_attn_implementation_autoset", "_name_or_path", "architectures",
+                       "chunk_size_feed_forward", "dtype", "model_type", "output_attentions",
+                       "output_hidden_states", "return_dict", "tokenizer_class", "torch_dtype",
+                       "torchscript", "transformers_version", "use_cache"));
+    if (type->shape == WG_ENCODER) /* see models/heads.h */
+        add_names(
+            ignored, MOST, &count,
+            WG__KEYS("classifier_dropout", "id2label", "label2id", "num_labels", "problem_type"));
+    if (type->shape == WG_DECODER)
+        add_names(ignored, MOST, &count, WG__KEYS("is_decoder"));
+    add_names(ignored, MOST, &count, type->ignored);
+    return wg__config_check(json, count, ignored);
 }
 
 int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config) {
@@ -324,19 +304,6 @@ static bool is_fitted(const wg_setting *row) {
                              (row->role >= WG__SOURCE_VOCABULARY && row->role <= WG__SEPARATOR));
 }
 
-/* -1 unless the file has all keys that neither have a standard value nor are fitted. */
-static int require_open(const wg_model_type *type, wg_config *file) {
-    enum { MOST = 32 };
-    const char *needed[MOST];
-    int count = 0;
-    for (int i = 0; i < type->settings.count && count < MOST; i++) {
-        const wg_setting *row = &type->settings.rows[i];
-        if (!row->standard && !row->derived && !is_fitted(row))
-            needed[count++] = row->name;
-    }
-    return wg__config_require(file, count, needed);
-}
-
 int wg__model_config_open(const wg_model_type *type, wg_config *file, void *config) {
     const char *found = NULL;
     if (!file || wg__config_text(file, "model_type", &found) < 0)
@@ -346,7 +313,15 @@ int wg__model_config_open(const wg_model_type *type, wg_config *file, void *conf
         return wg_fail(WG_ERROR_ARGUMENT, type->settings.where,
                        "its model_type is \"%.64s\"; %s is \"%s\"", found, type->name,
                        type->model_type);
-    if (require_open(type, file) < 0 || read_config(type, file, config) < 0)
+    enum { MOST = 32 };
+    const char *needed[MOST];
+    int count = 0;
+    for (int i = 0; i < type->settings.count && count < MOST; i++) {
+        const wg_setting *row = &type->settings.rows[i];
+        if (!row->standard && !row->derived && !is_fitted(row))
+            needed[count++] = row->name;
+    }
+    if (wg__config_require(file, count, needed) < 0 || read_config(type, file, config) < 0)
         return -1;
     for (int i = 0; i < type->settings.count; i++)
         if (is_fitted(&type->settings.rows[i]) &&
@@ -360,27 +335,26 @@ void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t f
         *value = fitted;
 }
 
-static void fit_row(const wg_model_fit *fit, const wg_setting *row, int64_t *value) {
+static void fit_rows(const wg_model_type *type, void *config, wg_model_fit *fit) {
     static const wg_special_token tokens[] = {[WG__BEGIN] = WG_TOKEN_BEGIN,
                                               [WG__END] = WG_TOKEN_END,
                                               [WG__PAD] = WG_TOKEN_PAD,
                                               [WG__CLASS] = WG_TOKEN_CLASS,
                                               [WG__SEPARATOR] = WG_TOKEN_SEPARATOR};
-    if (row->role == WG__VOCABULARY || row->role == WG__OWN_VOCABULARY)
-        wg__fit(fit, row->name, value, wg_tokenizer_size(fit->tokenizer));
-    else if (row->role >= WG__BEGIN && row->role <= WG__SEPARATOR)
-        wg__fit(fit, row->name, value, wg_tokenizer_special(fit->tokenizer, tokens[row->role]));
-    else if (!fit->file && ((row->role == WG__POSITIONS_OF_RUN && fit->sequence > 0) ||
-                            (row->role == WG__POSITIONS_RAISED && fit->sequence > *value)))
-        *value = fit->sequence;
-}
-
-static void fit_rows(const wg_model_type *type, void *config, wg_model_fit *fit) {
     const int64_t vocabulary = wg__model_config_sizes(type, config).vocabulary,
                   before = positions_before(type, config);
     fit->learnt = fit->file ? vocabulary : 0;
-    for (int i = 0; fit->tokenizer && i < type->settings.count; i++)
-        fit_row(fit, &type->settings.rows[i], member(&type->settings.rows[i], config));
+    for (int i = 0; fit->tokenizer && i < type->settings.count; i++) {
+        const wg_setting *row = &type->settings.rows[i];
+        int64_t *value = member(row, config);
+        if (row->role == WG__VOCABULARY || row->role == WG__OWN_VOCABULARY)
+            wg__fit(fit, row->name, value, wg_tokenizer_size(fit->tokenizer));
+        else if (row->role >= WG__BEGIN && row->role <= WG__SEPARATOR)
+            wg__fit(fit, row->name, value, wg_tokenizer_special(fit->tokenizer, tokens[row->role]));
+        else if (!fit->file && ((row->role == WG__POSITIONS_OF_RUN && fit->sequence > 0) ||
+                                (row->role == WG__POSITIONS_RAISED && fit->sequence > *value)))
+            *value = fit->sequence;
+    }
     const wg_setting *table = row_of(type, WG__POSITIONS_BEHIND_PAD);
     if (table && !fit->file)
         *member(table, config) += positions_before(type, config) - before;
@@ -457,7 +431,7 @@ int64_t wg_model_attach_lora(const wg_model *model, const wg_lora_options *optio
     }
     if (all.spared_count == 0) {
         add_names(spared, MOST_NAMES, &spared_count, names->heads);
-        add_names(spared, MOST_NAMES, &spared_count, (const char *const[]){"lm_head", NULL});
+        add_names(spared, MOST_NAMES, &spared_count, WG__KEYS("lm_head"));
         all.spared = spared;
         all.spared_count = spared_count;
     }

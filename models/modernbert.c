@@ -126,28 +126,8 @@ static const wg_setting rows[] = {
     WG__ONLY("tie_word_embeddings", "true"),
 };
 
-/* Keys of published files that do not change what is computed here. */
-static const char *const ignored[] = {
-    "deterministic_flash_attn", "gradient_checkpointing", "layer_norm_eps",
-    "position_embedding_type",  "reference_compile",      "repad_logits_with_grad",
-    "sparse_pred_ignore_index", "sparse_prediction",      NULL};
-
 /* What transformers 5 calls global and local layers. */
 static const char *const kinds[] = {"full_attention", "sliding_attention"};
-
-/* The base of the layers of one kind: {"rope_theta": 160000.0, "rope_type": "default"}. */
-static int read_theta(wg_config *rope, const char *kind, double *theta) {
-    const char *type = "default";
-    wg_config *part = wg__config_part(rope, kind);
-    int status = part ? wg__config_number(part, "rope_theta", theta) : 0;
-    if (part && wg__config_text(part, "rope_type", &type) == 0 && strcmp(type, "default") != 0)
-        status = wg_fail(WG_ERROR_FORMAT, WHERE,
-                         "rope_type of %s is \"%.64s\"; only default is known", kind, type);
-    if (part && status == 0)
-        status = wg__config_check(part, 0, NULL);
-    wg__config_free(part);
-    return wg_error_pending() ? -1 : status;
-}
 
 static int read_rope(wg_config *json, wg_modernbert_config *config) {
     static const char *const keys[] = {"global_rope_theta", "local_rope_theta"};
@@ -156,7 +136,16 @@ static int read_rope(wg_config *json, wg_modernbert_config *config) {
     int status = wg_error_pending() ? -1 : 0;
     for (int i = 0; rope && status == 0 && i < 2; i++) {
         const double theta = *thetas[i];
-        status = read_theta(rope, kinds[i], thetas[i]);
+        const char *type = "default";
+        wg_config *part = wg__config_part(rope, kinds[i]);
+        int result = part ? wg__config_number(part, "rope_theta", thetas[i]) : 0;
+        if (part && wg__config_text(part, "rope_type", &type) == 0 && strcmp(type, "default") != 0)
+            result = wg_fail(WG_ERROR_FORMAT, WHERE,
+                             "rope_type of %s is \"%.64s\"; only default is known", kinds[i], type);
+        if (part && result == 0)
+            result = wg__config_check(part, 0, NULL);
+        wg__config_free(part);
+        status = wg_error_pending() ? -1 : result;
         if (status == 0 && wg__config_has(json, keys[i]) && theta != *thetas[i])
             status = wg_fail(WG_ERROR_FORMAT, WHERE,
                              "%s is %g, and rope_theta of %s %g; leave one of them out", keys[i],
@@ -173,14 +162,6 @@ static const char *kind_at(const json_t *types, int64_t layer) {
     return kind ? kind : "";
 }
 
-/* The first global layer behind layer 0; the number of layers if there is none. */
-static int64_t second_global(const json_t *types) {
-    int64_t layer = 1;
-    while (layer < (int64_t)json_array_size(types) && strcmp(kind_at(types, layer), kinds[0]) != 0)
-        layer++;
-    return layer;
-}
-
 /* The kind of each layer. Only one pattern is known: every N-th is global. */
 static int read_layer_types(wg_config *json, wg_modernbert_config *config) {
     const json_t *types = wg__config_value(json, "layer_types");
@@ -191,8 +172,13 @@ static int read_layer_types(wg_config *json, wg_modernbert_config *config) {
     if ((int64_t)json_array_size(types) != layers)
         return wg__config_refuse_value(json, "layer_types", types,
                                        "a list of num_hidden_layers kinds");
-    if (!wg__config_has(json, "global_attn_every_n_layers"))
-        *every = second_global(types);
+    if (!wg__config_has(json, "global_attn_every_n_layers")) {
+        int64_t layer = 1;
+        while (layer < (int64_t)json_array_size(types) &&
+               strcmp(kind_at(types, layer), kinds[0]) != 0)
+            layer++;
+        *every = layer;
+    }
     for (int64_t i = 0; i < layers; i++) {
         const char *wanted = kinds[*every > 0 && i % *every != 0];
         if (strcmp(kind_at(types, i), wanted) != 0)
@@ -465,7 +451,9 @@ const wg_model_type wg_modernbert_type = {
     .title = "ModernBERT (Warner et al. 2024)",
     .shape = WG_ENCODER,
     .settings = {WHERE, sizeof(wg_modernbert_config), sizeof rows / sizeof rows[0], rows},
-    .ignored = ignored,
+    .ignored = WG__KEYS("deterministic_flash_attn", "gradient_checkpointing", "layer_norm_eps",
+                        "position_embedding_type", "reference_compile", "repad_logits_with_grad",
+                        "sparse_pred_ignore_index", "sparse_prediction"),
     .presets = presets,
     .bench_preset = "modernbert-mini",
     .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"wsd\", \"beta2\": 0.98, "

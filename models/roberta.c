@@ -67,10 +67,6 @@ static const wg_setting rows[] = {
     WG__ONLY("tie_word_embeddings", "true"),
 };
 
-/* Keys of published files that do not change what is computed here. */
-static const char *const ignored[] = {"classifier_dropout", "gradient_checkpointing", "output_past",
-                                      NULL};
-
 /* Rows of the position table before that of position 0. */
 static int64_t first_position(const wg_roberta_config *config) {
     return config->bert.pad_token_id + 1;
@@ -185,7 +181,7 @@ const wg_model_type wg_roberta_type = {
     .title = "RoBERTa (Liu et al. 2019)",
     .shape = WG_ENCODER,
     .settings = {WHERE, sizeof(wg_roberta_config), sizeof rows / sizeof rows[0], rows},
-    .ignored = ignored,
+    .ignored = WG__KEYS("classifier_dropout", "gradient_checkpointing", "output_past"),
     .presets = presets,
     .bench_preset = "roberta-mini",
     .training = "{\"tokenizer\": \"wordpiece\", \"schedule\": \"linear\", \"beta2\": 0.98, "

@@ -35,21 +35,15 @@ static double bytes_of(const wg_model_type *type, const void *config) {
     return bytes;
 }
 
-/* The members that count layers, at most MOST_STACKS. */
-static int find_counts(const wg_model_type *type, void *config, int64_t **counts) {
-    int found = 0;
-    for (size_t i = 0; i < sizeof layer_keys / sizeof *layer_keys && found < MOST_STACKS; i++) {
-        const wg_setting *row = wg__settings_find(&type->settings, layer_keys[i]);
-        if (row)
-            counts[found++] = (int64_t *)((char *)config + row->offset);
-    }
-    return found;
-}
-
 /* `config` is a copy that may change. */
 static double estimate(const wg_model_type *type, void *config) {
     int64_t *counts[MOST_STACKS], layers[MOST_STACKS];
-    const int stacks = find_counts(type, config, counts);
+    int stacks = 0;
+    for (size_t i = 0; i < sizeof layer_keys / sizeof *layer_keys && stacks < MOST_STACKS; i++) {
+        const wg_setting *row = wg__settings_find(&type->settings, layer_keys[i]);
+        if (row)
+            counts[stacks++] = (int64_t *)((char *)config + row->offset);
+    }
     for (int i = 0; i < stacks; i++) {
         layers[i] = *counts[i];
         *counts[i] = wg__smaller(layers[i], FEW);

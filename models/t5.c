@@ -80,11 +80,6 @@ static const wg_setting rows[] = {
              "the head of 1.1"},
 };
 
-/* Keys of published files that do not change what is computed here. */
-static const char *const ignored[] = {
-    "bos_token_id", "classifier_dropout", "dense_act_fn",         "is_gated_act",
-    "n_positions",  "output_past",        "task_specific_params", NULL};
-
 static int read_more(wg_config *json, void *read) {
     wg_t5_config *config = read;
     if (!wg__config_has(json, "num_decoder_layers"))
@@ -346,7 +341,8 @@ const wg_model_type wg_t5_type = {
     .title = "T5 (Raffel et al. 2020)",
     .shape = WG_ENCODER_DECODER,
     .settings = {WHERE, sizeof(wg_t5_config), sizeof rows / sizeof rows[0], rows},
-    .ignored = ignored,
+    .ignored = WG__KEYS("bos_token_id", "classifier_dropout", "dense_act_fn", "is_gated_act",
+                        "n_positions", "output_past", "task_specific_params"),
     .presets = presets,
     .bench_preset = "t5-small",
     .training = "{\"tokenizer\": \"bpe\", \"optimizer\": \"adafactor\", \"lr\": 0.02, "

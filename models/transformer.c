@@ -99,30 +99,6 @@ static const wg_setting rows[] = {
      .help = "no other value is known"},
 };
 
-/* Keys of published files that do not change what is computed here. */
-static const char *const ignored[] = {
-    "_num_labels",
-    "bad_words_ids",
-    "bos_token_id",
-    "classif_dropout",
-    "classifier_dropout",
-    "decoder_layerdrop",
-    "encoder_layerdrop",
-    "extra_pos_embeddings",
-    "force_bos_token_to_be_generated",
-    "forced_eos_token_id",
-    "gradient_checkpointing",
-    "id2label",
-    "init_std",
-    "is_encoder_decoder",
-    "label2id",
-    "max_length",
-    "num_beams",
-    "num_hidden_layers",
-    "tokenizer_class",
-    NULL,
-};
-
 static int read_more(wg_config *json, void *read) {
     wg_transformer_config *config = read;
     bool final_norm = config->normalize_before;
@@ -265,50 +241,38 @@ static void add_positions(wg_transformer *model, const char *name, wg_transforme
             table_new(&model->module, name, config->max_position_embeddings, config->d_model);
 }
 
-static void add_encoder(wg_transformer *model) {
-    const wg_transformer_config *config = &model->config;
-    const layer_kind kind = {config, config->encoder_attention_heads, config->encoder_ffn_dim,
-                             false};
-    model->encoder.words =
-        table_new(&model->module, "encoder.embed_tokens", config->vocab_size, config->d_model);
-    add_positions(model, "encoder.embed_positions", &model->encoder);
-    add_layers(&model->module, "encoder", config->encoder_layers, &kind, &model->encoder);
-}
-
-/* The second name of the word table that encoder and decoder share. */
-static wg_embedding *share_words(wg_module *module, wg_embedding *words) {
-    wg_module *second = wg_module_new(module, "decoder.embed_tokens", sizeof *second);
-    if (!second)
-        return NULL;
-    wg_module_tie(second, "weight", words->weight);
-    return words;
-}
-
-static void add_decoder(wg_transformer *model) {
-    const wg_transformer_config *config = &model->config;
-    const layer_kind kind = {config, config->decoder_attention_heads, config->decoder_ffn_dim,
-                             true};
-    wg_module *module = &model->module;
-    model->decoder.words = config->share_encoder_decoder_embeddings
-                               ? share_words(module, model->encoder.words)
-                               : table_new(module, "decoder.embed_tokens",
-                                           config->decoder_vocab_size, config->d_model);
-    add_positions(model, "decoder.embed_positions", &model->decoder);
-    add_layers(module, "decoder", config->decoder_layers, &kind, &model->decoder);
-    if (!model->decoder.words)
-        return;
-    const wg_linear_options tied = {.no_bias = true, .tied_weight = model->decoder.words->weight};
-    model->output = wg_linear_new(module, "decoder.output_projection", config->d_model,
-                                  config->decoder_vocab_size, &tied);
-}
-
 wg_transformer *wg__transformer_new(const wg_transformer_config *config, uint64_t seed) {
     wg_transformer *model = wg__model_root(&wg_transformer_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
-    add_encoder(model);
-    add_decoder(model);
-    return wg_module_finish(&model->module);
+    wg_module *module = &model->module;
+    const int64_t width = config->d_model;
+    const layer_kind encoder = {config, config->encoder_attention_heads, config->encoder_ffn_dim,
+                                false},
+                     decoder = {config, config->decoder_attention_heads, config->decoder_ffn_dim,
+                                true};
+    model->encoder.words = table_new(module, "encoder.embed_tokens", config->vocab_size, width);
+    add_positions(model, "encoder.embed_positions", &model->encoder);
+    add_layers(module, "encoder", config->encoder_layers, &encoder, &model->encoder);
+    if (!config->share_encoder_decoder_embeddings)
+        model->decoder.words =
+            table_new(module, "decoder.embed_tokens", config->decoder_vocab_size, width);
+    else if (model->encoder.words) {
+        /* Encoder and decoder share a table of words, which has two names. */
+        wg_module *second = wg_module_new(module, "decoder.embed_tokens", sizeof *second);
+        if (second)
+            wg_module_tie(second, "weight", model->encoder.words->weight);
+        model->decoder.words = second ? model->encoder.words : NULL;
+    }
+    add_positions(model, "decoder.embed_positions", &model->decoder);
+    add_layers(module, "decoder", config->decoder_layers, &decoder, &model->decoder);
+    if (model->decoder.words) {
+        const wg_linear_options tied = {.no_bias = true,
+                                        .tied_weight = model->decoder.words->weight};
+        model->output = wg_linear_new(module, "decoder.output_projection", width,
+                                      config->decoder_vocab_size, &tied);
+    }
+    return wg_module_finish(module);
 }
 
 /* ---- Layers ---- */
@@ -420,7 +384,12 @@ const wg_model_type wg_transformer_type = {
     .title = "Transformer (Vaswani et al. 2017)",
     .shape = WG_ENCODER_DECODER,
     .settings = {WHERE, sizeof(wg_transformer_config), sizeof rows / sizeof rows[0], rows},
-    .ignored = ignored,
+    .ignored =
+        WG__KEYS("_num_labels", "bad_words_ids", "bos_token_id", "classif_dropout",
+                 "classifier_dropout", "decoder_layerdrop", "encoder_layerdrop",
+                 "extra_pos_embeddings", "force_bos_token_to_be_generated", "forced_eos_token_id",
+                 "gradient_checkpointing", "id2label", "init_std", "is_encoder_decoder", "label2id",
+                 "max_length", "num_beams", "num_hidden_layers", "tokenizer_class"),
     .presets = presets,
     .bench_preset = "transformer-base",
     .training = "{\"tokenizer\": \"bpe\", \"schedule\": \"noam\", \"optimizer\": \"adam\", "

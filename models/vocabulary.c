@@ -66,16 +66,6 @@ static int fill_slot(const growth *g, const wg_state_entry *entry, wg_module *ol
     return 0;
 }
 
-static int fill_model(const growth *g, wg_module *grown, wg_module *old) {
-    wg_state_dict *state = wg_module_state(grown);
-    int status = state ? 0 : -1;
-    for (int64_t i = 0; status == 0 && i < state->count; i++)
-        if (!state->entries[i].slot->tied)
-            status = fill_slot(g, &state->entries[i], old);
-    wg_state_dict_free(state);
-    return status;
-}
-
 /* The model with the configuration that the extended tokenizer wants. */
 static int make_grown(const wg_model *model, const growth *g, wg_model *grown) {
     const wg_model_type *type = model->type;
@@ -107,8 +97,14 @@ int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *tokenizer,
     const growth g = {extension, wg_tokenizer_size(tokenizer)};
     wg_model grown = {0};
     int status = make_grown(model, &g, &grown);
-    if (status == 0)
-        status = fill_model(&g, grown.module, model->module);
+    if (status == 0) {
+        wg_state_dict *state = wg_module_state(grown.module);
+        status = state ? 0 : -1;
+        for (int64_t i = 0; status == 0 && i < state->count; i++)
+            if (!state->entries[i].slot->tied)
+                status = fill_slot(&g, &state->entries[i], model->module);
+        wg_state_dict_free(state);
+    }
     if (status < 0) {
         wg_model_free(&grown);
         return -1;

@@ -54,29 +54,26 @@ static bool is_whole(const wg_optimizer *optimizer, const wg__optimizer_entry *e
     return true;
 }
 
-static int prepare_matrix(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
-    int ndim = wg_tensor_ndim(entry->parameter);
-    const int64_t *shape = wg_tensor_shape(entry->parameter);
-    int64_t column_shape[WG_MAX_DIMS];
-    memcpy(column_shape, shape, (size_t)ndim * sizeof *shape);
-    column_shape[ndim - 2] = shape[ndim - 1];
-    if (wg__optimizer_add_state(entry, "exp_avg_sq_row", ndim - 1, shape) < 0 ||
-        wg__optimizer_add_state(entry, "exp_avg_sq_col", ndim - 1, column_shape) < 0)
-        return -1;
-    /* For each block the sums of its update and its weights, the sums of its rows and columns; then
-     * the factors of the columns, in the parameter's dtype. */
-    const layout own = layout_of(entry->parameter);
-    const int64_t blocks = own.matrices * own.blocks;
-    const int64_t doubles =
-        2 * blocks + own.matrices * own.rows + blocks * own.columns + own.matrices * own.columns;
-    return wg__optimizer_reserve_scratch(optimizer, (size_t)doubles * sizeof(double));
-}
-
 static int prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     int64_t count = wg_tensor_count(entry->parameter);
     entry->as_matrix = wg_tensor_ndim(entry->parameter) >= 2 && count > 0;
-    if (entry->as_matrix)
-        return prepare_matrix(optimizer, entry);
+    if (entry->as_matrix) {
+        int ndim = wg_tensor_ndim(entry->parameter);
+        const int64_t *shape = wg_tensor_shape(entry->parameter);
+        int64_t column_shape[WG_MAX_DIMS];
+        memcpy(column_shape, shape, (size_t)ndim * sizeof *shape);
+        column_shape[ndim - 2] = shape[ndim - 1];
+        if (wg__optimizer_add_state(entry, "exp_avg_sq_row", ndim - 1, shape) < 0 ||
+            wg__optimizer_add_state(entry, "exp_avg_sq_col", ndim - 1, column_shape) < 0)
+            return -1;
+        /* For each block the sums of its update and its weights, the sums of its rows and columns;
+         * then the factors of the columns, in the parameter's dtype. */
+        const layout own = layout_of(entry->parameter);
+        const int64_t blocks = own.matrices * own.blocks;
+        const int64_t doubles = 2 * blocks + own.matrices * own.rows + blocks * own.columns +
+                                own.matrices * own.columns;
+        return wg__optimizer_reserve_scratch(optimizer, (size_t)doubles * sizeof(double));
+    }
     if (wg__optimizer_add_state_like(entry, "exp_avg_sq") < 0)
         return -1;
     return wg__optimizer_reserve_scratch(optimizer, 2 * (size_t)chunks_of(count) * sizeof(double));
@@ -231,23 +228,6 @@ static void apply_update(int64_t first, int64_t last, void *context) {
     }
 }
 
-static void step_matrix(tensor_step *step, double learning_rate) {
-    step->layout = layout_of(step->entry->parameter);
-    const layout *own = &step->layout;
-    const int64_t blocks = own->matrices * own->blocks;
-    step->update_sums = step->optimizer->scratch;
-    step->weight_sums = step->update_sums + blocks;
-    step->row_sums = step->weight_sums + blocks;
-    step->column_sums = step->row_sums + own->matrices * own->rows;
-    step->column_factors = step->column_sums + blocks * own->columns;
-    wg__parallel_for(blocks, 1, sum_squares, step);
-    wg__parallel_for(own->matrices * own->columns, 256, update_columns, step);
-    update_rows(step);
-    wg__parallel_for(blocks, 1, measure_update, step);
-    set_step_size(step, blocks, learning_rate);
-    wg__parallel_for(blocks, 1, apply_update, step);
-}
-
 /* ---- Vectors and numbers ---- */
 
 static void update_moments(int64_t begin, int64_t end, void *context) {
@@ -268,15 +248,6 @@ static void apply_moments(int64_t begin, int64_t end, void *context) {
         wg__entry_state(step->entry, 0, begin), wg__entry_weight(step->entry, begin));
 }
 
-static void step_vector(tensor_step *step, double learning_rate) {
-    int64_t count = wg_tensor_count(step->entry->parameter);
-    step->update_sums = step->optimizer->scratch;
-    step->weight_sums = step->update_sums + chunks_of(count);
-    wg__parallel_for(count, WG__GRAIN, update_moments, step);
-    set_step_size(step, chunks_of(count), learning_rate);
-    wg__parallel_for(count, WG__GRAIN, apply_moments, step);
-}
-
 /* ---- All of them ---- */
 
 static int step(wg_optimizer *optimizer, double learning_rate) {
@@ -291,10 +262,29 @@ static int step(wg_optimizer *optimizer, double learning_rate) {
             .loops = wg__optimizer_loops_of(optimizer, entry),
             .beta2 = 1 - pow((double)optimizer->steps, -decay_rate),
         };
-        if (entry->as_matrix)
-            step_matrix(&step, learning_rate);
-        else
-            step_vector(&step, learning_rate);
+        if (entry->as_matrix) {
+            step.layout = layout_of(step.entry->parameter);
+            const layout *own = &step.layout;
+            const int64_t blocks = own->matrices * own->blocks;
+            step.update_sums = step.optimizer->scratch;
+            step.weight_sums = step.update_sums + blocks;
+            step.row_sums = step.weight_sums + blocks;
+            step.column_sums = step.row_sums + own->matrices * own->rows;
+            step.column_factors = step.column_sums + blocks * own->columns;
+            wg__parallel_for(blocks, 1, sum_squares, &step);
+            wg__parallel_for(own->matrices * own->columns, 256, update_columns, &step);
+            update_rows(&step);
+            wg__parallel_for(blocks, 1, measure_update, &step);
+            set_step_size(&step, blocks, learning_rate);
+            wg__parallel_for(blocks, 1, apply_update, &step);
+        } else {
+            int64_t count = wg_tensor_count(step.entry->parameter);
+            step.update_sums = step.optimizer->scratch;
+            step.weight_sums = step.update_sums + chunks_of(count);
+            wg__parallel_for(count, WG__GRAIN, update_moments, &step);
+            set_step_size(&step, chunks_of(count), learning_rate);
+            wg__parallel_for(count, WG__GRAIN, apply_moments, &step);
+        }
     }
     return 0;
 }

@@ -42,7 +42,24 @@ void wg__average_free(wg_average *average) {
     wg__free(average);
 }
 
-static int check_tensor(const wg_average *average, const wg_tensor *tensor) {
+static int reserve(wg_average *average) {
+    if (average->count < average->capacity)
+        return 0;
+    int64_t capacity = 2 * average->capacity + 16;
+    entry *entries = wg__alloc_array(capacity, sizeof *entries);
+    if (!entries)
+        return -1;
+    if (average->count)
+        memcpy(entries, average->entries, (size_t)average->count * sizeof *entries);
+    wg__free(average->entries);
+    average->entries = entries;
+    average->capacity = capacity;
+    return 0;
+}
+
+int wg__average_add(wg_average *average, wg_tensor *tensor) {
+    if (!average || !tensor)
+        return -1;
     wg_dtype dtype = wg_tensor_dtype(tensor);
     if (wg__check_memory(tensor, "average_add") < 0)
         return -1;
@@ -62,26 +79,7 @@ static int check_tensor(const wg_average *average, const wg_tensor *tensor) {
                            "the tensor shares memory with tensor %lld, and a swap would write it "
                            "twice; add one tensor that has the elements of both",
                            (long long)i);
-    return 0;
-}
-
-static int reserve(wg_average *average) {
-    if (average->count < average->capacity)
-        return 0;
-    int64_t capacity = 2 * average->capacity + 16;
-    entry *entries = wg__alloc_array(capacity, sizeof *entries);
-    if (!entries)
-        return -1;
-    if (average->count)
-        memcpy(entries, average->entries, (size_t)average->count * sizeof *entries);
-    wg__free(average->entries);
-    average->entries = entries;
-    average->capacity = capacity;
-    return 0;
-}
-
-int wg__average_add(wg_average *average, wg_tensor *tensor) {
-    if (!average || !tensor || check_tensor(average, tensor) < 0 || reserve(average) < 0)
+    if (reserve(average) < 0)
         return -1;
     wg_tensor *zeros =
         wg_keep(wg_zeros(wg_tensor_dtype(tensor), wg_tensor_ndim(tensor), wg_tensor_shape(tensor)));

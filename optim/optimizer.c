@@ -33,24 +33,19 @@ typedef struct walk_context {
     void *context;
 } walk_context;
 
-/* The entry that chunk number `chunk` falls into. */
-static const wg__optimizer_entry *entry_of(const wg_optimizer *optimizer, int64_t chunk) {
-    int64_t low = optimizer->first, high = optimizer->last;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (optimizer->entries[middle].first_chunk <= chunk)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &optimizer->entries[low];
-}
-
 static void walk_range(int64_t first, int64_t last, void *context) {
     const walk_context *walk = context;
     for (int64_t i = first; i < last; i++) {
         int64_t chunk = walk->first_chunk + i;
-        const wg__optimizer_entry *entry = entry_of(walk->optimizer, chunk);
+        int64_t low = walk->optimizer->first, high = walk->optimizer->last;
+        while (high - low > 1) {
+            int64_t middle = low + (high - low) / 2;
+            if (walk->optimizer->entries[middle].first_chunk <= chunk)
+                low = middle;
+            else
+                high = middle;
+        }
+        const wg__optimizer_entry *entry = &walk->optimizer->entries[low];
         if (!entry->gradient)
             continue;
         int64_t begin = (chunk - entry->first_chunk) * WG__GRAIN;

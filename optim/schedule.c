@@ -32,13 +32,6 @@ static double falling(const wg_schedule *schedule, double progress) {
     return 1.0 - (1.0 - schedule->final) * progress;
 }
 
-static double wsd(const wg_schedule *schedule, int64_t step) {
-    int64_t tenth = wg__larger(schedule->total_steps / 10, 1);
-    int64_t length = schedule->decay_steps > 0 ? schedule->decay_steps : tenth;
-    bool is_stable = step + 1 <= schedule->total_steps - length;
-    return is_stable ? 1.0 : falling(schedule, progress(schedule, length, step));
-}
-
 /* What the peak is multiplied by in step `step`, which is not in a warm-up. */
 static double share(const wg_schedule *schedule, int64_t step) {
     double p = progress(schedule, schedule->total_steps - schedule->warmup_steps, step);
@@ -51,8 +44,12 @@ static double share(const wg_schedule *schedule, int64_t step) {
         return falling(schedule, p);
     case WG_SCHEDULE_COSINE:
         return schedule->final + (1.0 - schedule->final) * (1.0 + cos(PI * p)) / 2.0;
-    case WG_SCHEDULE_WSD:
-        return wsd(schedule, step);
+    case WG_SCHEDULE_WSD: {
+        int64_t tenth = wg__larger(schedule->total_steps / 10, 1);
+        int64_t length = schedule->decay_steps > 0 ? schedule->decay_steps : tenth;
+        bool is_stable = step + 1 <= schedule->total_steps - length;
+        return is_stable ? 1.0 : falling(schedule, progress(schedule, length, step));
+    }
     case WG_SCHEDULE_NOAM:
     case WG_SCHEDULE_INVERSE_SQRT:
         return sqrt(warmup / fmax((double)step + 1.0, warmup));

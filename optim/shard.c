@@ -98,7 +98,10 @@ static void place_chunks(const wg_optimizer *optimizer, int64_t index, int64_t *
         bounds[rank + 1] = wg__smaller(bounds[rank] + bounds[rank + 1], count);
 }
 
-static int place_all(wg_optimizer *optimizer) {
+int wg__optimizer_shard_state(wg_optimizer *optimizer) {
+    wg__optimizer_shard *shard = &optimizer->shard;
+    if (!shard->group)
+        return 0;
     const int ranks = wg_group_size(optimizer->shard.group);
     int64_t *loads = wg__calloc((size_t)ranks, sizeof *loads);
     bool *is_placed = wg__calloc((size_t)optimizer->count, sizeof *is_placed);
@@ -114,14 +117,7 @@ static int place_all(wg_optimizer *optimizer) {
             place_chunks(optimizer, i, loads);
     wg__free(loads);
     wg__free(is_placed);
-    return status;
-}
-
-int wg__optimizer_shard_state(wg_optimizer *optimizer) {
-    wg__optimizer_shard *shard = &optimizer->shard;
-    if (!shard->group)
-        return 0;
-    if (place_all(optimizer) < 0)
+    if (status < 0)
         return -1;
     for (int64_t i = 0; i < optimizer->count; i++) {
         wg__optimizer_entry *entry = &optimizer->entries[i];

@@ -86,21 +86,6 @@ int64_t wg__history_best(const wg_history *history) {
     return best;
 }
 
-/* Joins the row `from` to the row `to` before it. */
-static void join_rows(wg_history *history, const double *counts, wg__history_join join, int64_t to,
-                      int64_t from) {
-    const double to_count = counts[to], from_count = counts[from];
-    for (int i = 0; i < history->column_count; i++) {
-        double *column = history->columns[i], a = column[to], b = column[from];
-        if (column == counts)
-            column[to] = to_count + from_count;
-        else if (join != WG__HISTORY_MEAN || isnan(a))
-            column[to] = b;
-        else if (!isnan(b))
-            column[to] = (a * to_count + b * from_count) / (to_count + from_count);
-    }
-}
-
 /* Joins neighbours among the old rows that stand for at most `most` rows together. */
 static void join_old(wg_history *history, wg__history_join join, double most) {
     const double *counts = wg_history_column(history, count_name);
@@ -109,8 +94,19 @@ static void join_old(wg_history *history, wg__history_join join, double most) {
     for (int64_t row = 0; row < history->row_count; row++) {
         const bool joins =
             row > 0 && row < old && kept - 1 != best && counts[kept - 1] + counts[row] <= most;
-        if (joins)
-            join_rows(history, counts, join, kept - 1, row);
+        if (joins) {
+            const int64_t to = kept - 1;
+            const double to_count = counts[to], from_count = counts[row];
+            for (int i = 0; i < history->column_count; i++) {
+                double *column = history->columns[i], a = column[to], b = column[row];
+                if (column == counts)
+                    column[to] = to_count + from_count;
+                else if (join != WG__HISTORY_MEAN || isnan(a))
+                    column[to] = b;
+                else if (!isnan(b))
+                    column[to] = (a * to_count + b * from_count) / (to_count + from_count);
+            }
+        }
         for (int i = 0; !joins && i < history->column_count; i++)
             history->columns[i][kept] = history->columns[i][row];
         kept += !joins;

@@ -29,7 +29,23 @@ typedef struct measured_step {
 
 /* ---- Making one ---- */
 
-static int check_options(const wg_trainer_options *options) {
+/* What is trained alone: buffers and frozen parameters are what they are. */
+static int make_average(wg_trainer *trainer) {
+    wg_state_dict *state = wg_module_state(trainer->task.module);
+    trainer->average = state ? wg__average_new(trainer->options.average_decay) : NULL;
+    int result = trainer->average ? 0 : -1;
+    for (int64_t i = 0; result == 0 && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
+            result = wg__average_add(trainer->average, slot->tensor);
+    }
+    wg_state_dict_free(state);
+    return result;
+}
+
+static int make_parts(wg_trainer *trainer) {
+    const wg_trainer_options *options = &trainer->options;
+    const bool is_shared = wg_group_size(options->group) > 1;
     if (options->steps < 1)
         return wg_fail(WG_ERROR_ARGUMENT, "train", "%lld steps; at least 1 is wanted",
                        (long long)options->steps);
@@ -53,27 +69,7 @@ static int check_options(const wg_trainer_options *options) {
     if (options->matmul_dtype != WG_F32 && options->matmul_dtype != WG_BF16)
         return wg_fail(WG_ERROR_DTYPE, "train", "matmul_dtype is %s; wanted f32 or bf16",
                        wg_dtype_name(options->matmul_dtype));
-    return 0;
-}
-
-/* What is trained alone: buffers and frozen parameters are what they are. */
-static int make_average(wg_trainer *trainer) {
-    wg_state_dict *state = wg_module_state(trainer->task.module);
-    trainer->average = state ? wg__average_new(trainer->options.average_decay) : NULL;
-    int result = trainer->average ? 0 : -1;
-    for (int64_t i = 0; result == 0 && i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
-            result = wg__average_add(trainer->average, slot->tensor);
-    }
-    wg_state_dict_free(state);
-    return result;
-}
-
-static int make_parts(wg_trainer *trainer) {
-    const wg_trainer_options *options = &trainer->options;
-    const bool is_shared = wg_group_size(options->group) > 1;
-    if (check_options(options) < 0 || wg__trainer_check_group(trainer) < 0)
+    if (wg__trainer_check_group(trainer) < 0)
         return -1;
     trainer->shares_state = is_shared && options->zero > 0;
     if (trainer->shares_state)

@@ -39,19 +39,6 @@ static int get_generator(wg_checkpoint *file, const char *name, wg_generator *ge
     return 0;
 }
 
-static int put_schedule(wg_checkpoint *file, const wg_schedule *schedule) {
-    if (wg_checkpoint_put_text(file, "/train/schedule/kind", wg__schedule_name(schedule->kind)) <
-            0 ||
-        wg__checkpoint_put_number(file, "/train/schedule/peak", schedule->peak) < 0 ||
-        wg__checkpoint_put_number(file, "/train/schedule/final", schedule->final) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/schedule/warmup_steps", schedule->warmup_steps) <
-            0 ||
-        wg_checkpoint_put_integer(file, "/train/schedule/decay_steps", schedule->decay_steps) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/schedule/width", schedule->width) < 0)
-        return -1;
-    return wg_checkpoint_put_integer(file, "/train/schedule/total_steps", schedule->total_steps);
-}
-
 /* Beside adapters, their configuration. */
 static int put_adapters(wg_checkpoint *file, wg_module *module) {
     char *config = wg__lora_config_json(module);
@@ -121,9 +108,25 @@ static int put_run(wg_checkpoint *file, wg_trainer *trainer) {
     const wg_task *task = &trainer->task;
     if (put_weights(file, trainer) < 0 || put_adapters(file, task->module) < 0 ||
         wg_checkpoint_put_optimizer(file, trainer->optimizer) < 0 ||
-        wg_checkpoint_put_integer(file, "/train/step", trainer->step) < 0 ||
-        put_schedule(file, &trainer->options.schedule) < 0 ||
-        put_generator(file, "module", wg_module_generator(task->module)) < 0 ||
+        wg_checkpoint_put_integer(file, "/train/step", trainer->step) < 0)
+        return -1;
+    if (wg_checkpoint_put_text(file, "/train/schedule/kind",
+                               wg__schedule_name(trainer->options.schedule.kind)) < 0 ||
+        wg__checkpoint_put_number(file, "/train/schedule/peak", trainer->options.schedule.peak) <
+            0 ||
+        wg__checkpoint_put_number(file, "/train/schedule/final", trainer->options.schedule.final) <
+            0 ||
+        wg_checkpoint_put_integer(file, "/train/schedule/warmup_steps",
+                                  trainer->options.schedule.warmup_steps) < 0 ||
+        wg_checkpoint_put_integer(file, "/train/schedule/decay_steps",
+                                  trainer->options.schedule.decay_steps) < 0 ||
+        wg_checkpoint_put_integer(file, "/train/schedule/width", trainer->options.schedule.width) <
+            0)
+        return -1;
+    if (wg_checkpoint_put_integer(file, "/train/schedule/total_steps",
+                                  trainer->options.schedule.total_steps) < 0)
+        return -1;
+    if (put_generator(file, "module", wg_module_generator(task->module)) < 0 ||
         put_generator(file, "default", wg_default_generator()) < 0 || put_environment(file) < 0 ||
         wg__history_put(&trainer->training, file, WG_HISTORY_TRAINING) < 0 ||
         wg__history_put(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
@@ -143,9 +146,19 @@ bool wg__is_finite(wg_tensor *x) {
     return sum == 0;
 }
 
-/* Weights that are no numbers shall not replace a good checkpoint. */
-static int check_weights(wg_module *module) {
-    wg_state_dict *state = wg_module_state(module);
+int wg__trainer_check_whole(const wg_trainer *trainer) {
+    if (!trainer->half_stepped)
+        return 0;
+    return wg_fail(WG_ERROR_STATE, "train",
+                   "step %lld failed when some weights had been stepped and others had not; resume "
+                   "the run from its last checkpoint",
+                   (long long)trainer->step + 1);
+}
+
+static int write_run(wg_trainer *trainer, const char *path) {
+    if (wg__trainer_check_whole(trainer) < 0)
+        return -1;
+    wg_state_dict *state = wg_module_state(trainer->task.module);
     if (!state)
         return -1;
     bool recorded = wg_set_grad_enabled(false);
@@ -159,20 +172,7 @@ static int check_weights(wg_module *module) {
     }
     wg_set_grad_enabled(recorded);
     wg_state_dict_free(state);
-    return result;
-}
-
-int wg__trainer_check_whole(const wg_trainer *trainer) {
-    if (!trainer->half_stepped)
-        return 0;
-    return wg_fail(WG_ERROR_STATE, "train",
-                   "step %lld failed when some weights had been stepped and others had not; resume "
-                   "the run from its last checkpoint",
-                   (long long)trainer->step + 1);
-}
-
-static int write_run(wg_trainer *trainer, const char *path) {
-    if (wg__trainer_check_whole(trainer) < 0 || check_weights(trainer->task.module) < 0)
+    if (result < 0)
         return -1;
     wg_checkpoint *file = wg_checkpoint_create(path);
     if (!file)

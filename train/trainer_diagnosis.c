@@ -39,17 +39,6 @@ static void find_bad_weight(wg_module *module, char *path, size_t size) {
     wg_state_dict_free(state);
 }
 
-/* How many times the usual the gradient norm of the last step was; 0 if too few steps are known. */
-static double last_excess(const wg_history *training) {
-    const double *norms = wg_history_column(training, "grad_norm");
-    int64_t last = training->row_count - 1;
-    int64_t first = last > USUAL_STEPS ? last - USUAL_STEPS : 0;
-    double sum = 0;
-    for (int64_t row = first; row < last; row++)
-        sum += norms[row];
-    return sum > 0 ? norms[last] * (double)(last - first) / sum : 0;
-}
-
 wg__trainer_place wg__trainer_here(const wg_trainer *trainer) {
     wg__trainer_place place = {.module = *wg_module_generator(trainer->task.module),
                                .own = *wg_default_generator()};
@@ -62,17 +51,6 @@ int wg__trainer_go_to(const wg_trainer *trainer, const wg__trainer_place *place)
     *wg_module_generator(trainer->task.module) = place->module;
     *wg_default_generator() = place->own;
     return wg__batches_seek(trainer->task.batches, &place->data);
-}
-
-/* Forward and backward of a batch, for the errors that they give. */
-static int try_batch(const wg_task *task) {
-    wg_metrics metrics = {0};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *loss = task->loss(task->context, &metrics);
-    const int status = loss ? wg_backward(wg_sum(loss, 0, NULL, false), NULL) : -1;
-    wg_scope_end(&scope, NULL);
-    return status;
 }
 
 /* Runs the step again, from the same place and with the same weights, and finds the op that first
@@ -89,8 +67,14 @@ static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
     int status = wg__trainer_go_to(trainer, &trainer->begun_step);
     const bool was = wg__set_nonfinite_mode(true);
     const wg_dtype before = wg_set_matmul_dtype(options->matmul_dtype);
-    for (int64_t i = 0; status == 0 && i < batches; i++)
-        status = try_batch(&trainer->task);
+    for (int64_t i = 0; status == 0 && i < batches; i++) {
+        wg_metrics metrics = {0};
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *loss = trainer->task.loss(trainer->task.context, &metrics);
+        status = loss ? wg_backward(wg_sum(loss, 0, NULL, false), NULL) : -1;
+        wg_scope_end(&scope, NULL);
+    }
     wg_set_matmul_dtype(before);
     wg__set_nonfinite_mode(was);
     if (status < 0 && wg_error_pending() && wg_error_pending()->code == WG_ERROR_ANOMALY)
@@ -107,7 +91,13 @@ void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size) {
         if (!*path)
             find_bad_op(trainer, op, sizeof op);
     }
-    double excess = last_excess(&trainer->training);
+    const double *norms = wg_history_column(&trainer->training, "grad_norm");
+    int64_t last = trainer->training.row_count - 1;
+    int64_t first = last > USUAL_STEPS ? last - USUAL_STEPS : 0;
+    double sum = 0;
+    for (int64_t row = first; row < last; row++)
+        sum += norms[row];
+    double excess = sum > 0 ? norms[last] * (double)(last - first) / sum : 0;
     /* Before the first step no weight has moved, so the learning rate is not the reason. */
     if (trainer->step == 0 && *path)
         snprintf(hint, size, "%s was not finite before this step; look at its initial value", path);

@@ -167,20 +167,6 @@ static int describe_module(const wg_state_dict *state, char *text, size_t size) 
                     (long long)state->count, (long long)elements, (unsigned long long)found);
 }
 
-static void describe_options(const wg_trainer_options *o, char *text, size_t size) {
-    const wg_schedule *s = &o->schedule;
-    snprintf(
-        text, size,
-        "steps %lld, accumulate %lld in %lld, clip %g, average %g, evaluate every %lld, "
-        "patience %lld, ZeRO %d%s, %s; %s to %g, %g at the end, warm-up %lld of %lld, decay %lld, "
-        "width %lld",
-        (long long)o->steps, (long long)o->accumulate, (long long)o->accumulate_ramp, o->clip,
-        o->average_decay, (long long)o->evaluate_every, (long long)o->patience, o->zero,
-        o->bf16_gradients ? " bf16" : "", wg_dtype_name(o->matmul_dtype),
-        wg__schedule_name(s->kind), s->peak, s->final, (long long)s->warmup_steps,
-        (long long)s->total_steps, (long long)s->decay_steps, (long long)s->width);
-}
-
 static int agree(wg_trainer *trainer, const wg_state_dict *state) {
     wg_group *group = trainer->options.group;
     char text[256];
@@ -191,7 +177,20 @@ static int agree(wg_trainer *trainer, const wg_state_dict *state) {
     describe_module(state, text, sizeof text);
     if (wg__group_agree(group, "the model", text) < 0)
         return -1;
-    describe_options(&trainer->options, text, sizeof text);
+    const wg_schedule *s = &trainer->options.schedule;
+    snprintf(
+        text, sizeof text,
+        "steps %lld, accumulate %lld in %lld, clip %g, average %g, evaluate every %lld, "
+        "patience %lld, ZeRO %d%s, %s; %s to %g, %g at the end, warm-up %lld of %lld, decay %lld, "
+        "width %lld",
+        (long long)trainer->options.steps, (long long)trainer->options.accumulate,
+        (long long)trainer->options.accumulate_ramp, trainer->options.clip,
+        trainer->options.average_decay, (long long)trainer->options.evaluate_every,
+        (long long)trainer->options.patience, trainer->options.zero,
+        trainer->options.bf16_gradients ? " bf16" : "",
+        wg_dtype_name(trainer->options.matmul_dtype), wg__schedule_name(s->kind), s->peak, s->final,
+        (long long)s->warmup_steps, (long long)s->total_steps, (long long)s->decay_steps,
+        (long long)s->width);
     if (wg__group_agree(group, "the options of training", text) < 0 ||
         (trainer->task.agree && trainer->task.agree(trainer->task.context, group) < 0))
         return -1;

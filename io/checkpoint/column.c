@@ -109,22 +109,6 @@ static hid_t access_of(void) {
     return -1;
 }
 
-static int make_dataset(wg__column *column) {
-    const hsize_t none = 0, unlimited = H5S_UNLIMITED;
-    const hid_t space = H5Screate_simple(1, &none, &unlimited), creation = layout_of(column),
-                access = access_of();
-    if (creation >= 0 && access >= 0)
-        column->dataset = H5Dcreate2(column->file->file, column->name, type_of(column->width, true),
-                                     space, H5P_DEFAULT, creation, access);
-    int status = 0;
-    if (column->dataset < 0)
-        status = wg__checkpoint_fail(column->file, column->name, "checkpoint_column");
-    H5Pclose(access);
-    H5Pclose(creation);
-    H5Sclose(space);
-    return status;
-}
-
 wg__column *wg__column_create(wg_checkpoint *file, const char *name, int width) {
     WG__HOLD_HDF5;
     wg__column *column = file ? new_column(file, name) : NULL;
@@ -132,7 +116,18 @@ wg__column *wg__column_create(wg_checkpoint *file, const char *name, int width) 
         return NULL;
     set_width(column, width);
     column->pending = wg__alloc(CHUNK_BYTES);
-    if (column->pending && make_dataset(column) == 0)
+    const hsize_t none = 0, unlimited = H5S_UNLIMITED;
+    const hid_t space = H5Screate_simple(1, &none, &unlimited), creation = layout_of(column),
+                access = access_of();
+    if (column->pending && creation >= 0 && access >= 0)
+        column->dataset = H5Dcreate2(file->file, name, type_of(width, true), space, H5P_DEFAULT,
+                                     creation, access);
+    if (column->pending && column->dataset < 0)
+        wg__checkpoint_fail(file, name, "checkpoint_column");
+    H5Pclose(access);
+    H5Pclose(creation);
+    H5Sclose(space);
+    if (column->dataset >= 0)
         return column;
     wg__column_free(column);
     return NULL;
@@ -192,27 +187,6 @@ static int refuse(const wg__column *column, const char *reason) {
                    column->name, reason);
 }
 
-/* The width of the integers; 0 if they have another type than those that are written here. */
-static int width_of(hid_t dataset) {
-    const hid_t type = H5Dget_type(dataset);
-    int width = 0;
-    for (int i = 2; i <= 8; i *= 2)
-        if (H5Tequal(type, type_of(i, true)) > 0)
-            width = i;
-    H5Tclose(type);
-    return width;
-}
-
-/* The length of the chunks, or 0 if the dataset has none. */
-static int64_t chunk_of(hid_t dataset) {
-    const hid_t creation = H5Dget_create_plist(dataset);
-    hsize_t length = 0;
-    if (H5Pget_layout(creation) != H5D_CHUNKED || H5Pget_chunk(creation, 1, &length) != 1)
-        length = 0;
-    H5Pclose(creation);
-    return length <= INT32_MAX ? (int64_t)length : 0;
-}
-
 static int open_dataset(wg__column *column) {
     const hid_t access = access_of();
     column->dataset = H5Dopen2(column->file->file, column->name, access);
@@ -228,7 +202,12 @@ static int open_dataset(wg__column *column) {
     if (ndim == 1)
         H5Sget_simple_extent_dims(space, &size, NULL);
     H5Sclose(space);
-    const int width = width_of(column->dataset);
+    const hid_t type = H5Dget_type(column->dataset);
+    int width = 0;
+    for (int i = 2; i <= 8; i *= 2)
+        if (H5Tequal(type, type_of(i, true)) > 0)
+            width = i;
+    H5Tclose(type);
     if (ndim != 1 || width == 0)
         return refuse(column, "is no row of integers");
     set_width(column, width);
@@ -237,7 +216,12 @@ static int open_dataset(wg__column *column) {
     if (size > INT64_MAX / 16 ||
         H5Dget_storage_size(column->dataset) < size * (hsize_t)column->width)
         return refuse(column, "has fewer values than it says");
-    if (chunk_of(column->dataset) != column->length)
+    const hid_t creation = H5Dget_create_plist(column->dataset);
+    hsize_t length = 0;
+    const bool is_chunked =
+        H5Pget_layout(creation) == H5D_CHUNKED && H5Pget_chunk(creation, 1, &length) == 1;
+    H5Pclose(creation);
+    if (!is_chunked || length != (hsize_t)column->length)
         return refuse(column, "is cut into chunks of another size than 32 KiB");
     return 0;
 }
@@ -276,17 +260,6 @@ static int64_t value_at(const wg__column *column, const char *values, int64_t at
     }
 }
 
-static int check_values(wg__column *column, const char *values, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t value = value_at(column, values, i);
-        if (value < 0 || value >= column->limit)
-            return wg_fail(WG_ERROR_FORMAT, "checkpoint_column",
-                           "%s: %s has a value %lld, which is not below %lld", column->file->path,
-                           column->name, (long long)value, (long long)column->limit);
-    }
-    return 0;
-}
-
 /* The values of a chunk; NULL with an error. */
 static const char *chunk_at(wg__column *column, int64_t chunk) {
     place *place = &column->places[chunk % column->place_count];
@@ -297,9 +270,17 @@ static const char *chunk_at(wg__column *column, int64_t chunk) {
     if (!place->values && !(place->values = wg__alloc(CHUNK_BYTES)))
         return NULL;
     place->chunk = -1;
-    if (transfer(column, false, first, count, place->values) < 0 ||
-        check_values(column, place->values, count) < 0)
+    if (transfer(column, false, first, count, place->values) < 0)
         return NULL;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t value = value_at(column, place->values, i);
+        if (value < 0 || value >= column->limit) {
+            wg_fail(WG_ERROR_FORMAT, "checkpoint_column",
+                    "%s: %s has a value %lld, which is not below %lld", column->file->path,
+                    column->name, (long long)value, (long long)column->limit);
+            return NULL;
+        }
+    }
     place->chunk = chunk;
     return place->values;
 }

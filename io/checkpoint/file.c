@@ -182,19 +182,13 @@ static const H5FD_class_t driver_class = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-/* HDF5 drops registered drivers when the application closes the library (H5close). */
-static hid_t registered_driver(void) {
-    static hid_t driver = -1;
-    if (H5Iis_valid(driver) <= 0)
-        driver = H5FDregister(&driver_class);
-    return driver;
-}
-
 /* A file access property list for H5Fcreate and H5Fopen on `disk`, which must outlive the file; the
  * file name is ignored. The format version is the one with checksums on all metadata. The caller
  * closes it; negative with HDF5's error. */
 static hid_t disk_access(wg__disk *disk) {
-    hid_t driver = registered_driver();
+    static hid_t driver = -1;
+    if (H5Iis_valid(driver) <= 0)
+        driver = H5FDregister(&driver_class);
     hid_t access = driver < 0 ? -1 : H5Pcreate(H5P_FILE_ACCESS);
     if (access < 0)
         return -1;
@@ -216,13 +210,6 @@ static int silence_depth;
 static bool stays_silent;
 static H5E_auto2_t former_printer;
 static void *former_context;
-
-static void silence(void) {
-    if (silence_depth++ > 0 || stays_silent)
-        return;
-    H5Eget_auto2(H5E_DEFAULT, &former_printer, &former_context);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-}
 
 herr_t wg__hdf5_plain_groups(hid_t creation) {
     const unsigned most_links = 65535; /* that HDF5 lets a header have */
@@ -274,7 +261,10 @@ static wg_checkpoint *checkpoint_of(const char *path) {
         return NULL;
     file->file = -1;
     file->disk.descriptor = file->out.descriptor = -1;
-    silence();
+    if (silence_depth++ == 0 && !stays_silent) {
+        H5Eget_auto2(H5E_DEFAULT, &former_printer, &former_context);
+        H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    }
     file->path = wg__strdup(path);
     if (file->path)
         return file;
@@ -314,20 +304,6 @@ wg_checkpoint *wg_checkpoint_create(const char *path) {
     return file;
 }
 
-/* Creates a file and unlinks it at once, so that only the descriptor leads to it. */
-static int open_unnamed(wg_checkpoint *file) {
-    char *name = wg__path_in(file->path, "wengert-XXXXXX");
-    if (!name)
-        return -1;
-    file->disk.descriptor = mkostemp(name, O_CLOEXEC);
-    if (file->disk.descriptor < 0)
-        wg__fail_with_errno(file->path, "checkpoint_create");
-    else
-        unlink(name);
-    wg__free(name);
-    return file->disk.descriptor < 0 ? -1 : 0;
-}
-
 wg_checkpoint *wg__checkpoint_create_unnamed(void) {
     WG__HOLD_HDF5;
     const char *folder = getenv("TMPDIR");
@@ -336,7 +312,15 @@ wg_checkpoint *wg__checkpoint_create_unnamed(void) {
     if (!file)
         return NULL;
     file->unnamed = file->is_written = true;
-    if (open_unnamed(file) < 0 || create_file(file) < 0) {
+    /* The file is unlinked at once, so that only the descriptor leads to it. */
+    char *name = wg__path_in(file->path, "wengert-XXXXXX");
+    file->disk.descriptor = name ? mkostemp(name, O_CLOEXEC) : -1;
+    if (file->disk.descriptor >= 0)
+        unlink(name);
+    else if (name)
+        wg__fail_with_errno(file->path, "checkpoint_create");
+    wg__free(name);
+    if (file->disk.descriptor < 0 || create_file(file) < 0) {
         free_checkpoint(file);
         return NULL;
     }
@@ -351,8 +335,10 @@ void wg_checkpoint_abort(wg_checkpoint *file) {
     free_checkpoint(file);
 }
 
-/* Closes the HDF5 file, which writes what it has buffered. */
-static int finish_writing(wg_checkpoint *file) {
+/* Ends writing and renames the file to its place. */
+static int finish(wg_checkpoint *file) {
+    if (wg_error_pending())
+        return -1;
     if (file->failed)
         return wg_fail(WG_ERROR_STATE, "checkpoint_commit",
                        "%s: an earlier part could not be written; nothing is kept", file->path);
@@ -360,13 +346,6 @@ static int finish_writing(wg_checkpoint *file) {
     file->file = -1;
     if (closed < 0 || file->disk.error)
         return wg__checkpoint_fail(file, "", "checkpoint_commit");
-    return 0;
-}
-
-/* Ends writing and renames the file to its place. */
-static int finish(wg_checkpoint *file) {
-    if (wg_error_pending() || finish_writing(file) < 0)
-        return -1;
     return file->unnamed ? 0 : wg__replacement_finish(&file->out, "checkpoint_commit");
 }
 
@@ -381,23 +360,21 @@ int wg_checkpoint_commit(wg_checkpoint *file) {
 
 /* ---- Reading ---- */
 
-/* Records what the file is instead of a checkpoint. */
-static int refuse_file(wg_checkpoint *file) {
-    char text[1024];
-    const char *kind = file->disk.error ? NULL : wg__file_kind(file->path, text, sizeof text);
-    if (!kind)
-        return wg__checkpoint_fail(file, "", "checkpoint_open");
-    return wg_fail(WG_ERROR_FORMAT, "checkpoint_open", "%s is %s", file->path, kind);
-}
-
 /* Opens the descriptor's file with HDF5. */
 static int open_descriptor(wg_checkpoint *file) {
     hid_t access = disk_access(&file->disk);
     if (access >= 0)
         file->file = H5Fopen(file->path, H5F_ACC_RDONLY, access);
-    int result = file->file < 0 ? refuse_file(file) : 0;
+    char text[1024];
+    const bool is_open = file->file >= 0;
+    const char *kind =
+        is_open || file->disk.error ? NULL : wg__file_kind(file->path, text, sizeof text);
+    if (kind)
+        wg_fail(WG_ERROR_FORMAT, "checkpoint_open", "%s is %s", file->path, kind);
+    else if (!is_open)
+        wg__checkpoint_fail(file, "", "checkpoint_open");
     H5Pclose(access);
-    return result;
+    return is_open ? 0 : -1;
 }
 
 int wg__checkpoint_reopen(wg_checkpoint *file) {

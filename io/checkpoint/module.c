@@ -44,21 +44,6 @@ static int compose_name(char *name, const char *group, const char *path) {
     return 0;
 }
 
-static int fill_from_state(tensor_list *list, const char *group, const wg_state_dict *state) {
-    for (int64_t i = 0; i < state->count; i++) {
-        const wg_state_entry *entry = &state->entries[i];
-        if (entry->slot->tied)
-            continue;
-        named_tensor *named = &list->entries[list->count++];
-        named->tensor = entry->slot->tensor;
-        named->spec = &named->tensor->spec;
-        named->state = -1;
-        if (compose_name(named->name, group, entry->path) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* The tensors of a module; entries are freed with wg__free in every case. */
 static int list_module(tensor_list *list, const char *group, wg_module *module) {
     *list = (tensor_list){0};
@@ -66,7 +51,17 @@ static int list_module(tensor_list *list, const char *group, wg_module *module) 
     if (!state)
         return -1;
     list->entries = wg__calloc((size_t)state->count + 1, sizeof *list->entries);
-    int status = list->entries ? fill_from_state(list, group, state) : -1;
+    int status = list->entries ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < state->count; i++) {
+        const wg_state_entry *entry = &state->entries[i];
+        if (entry->slot->tied)
+            continue;
+        named_tensor *named = &list->entries[list->count++];
+        named->tensor = entry->slot->tensor;
+        named->spec = &named->tensor->spec;
+        named->state = -1;
+        status = compose_name(named->name, group, entry->path);
+    }
     wg_state_dict_free(state);
     return status;
 }
@@ -99,10 +94,20 @@ static int list_optimizer(tensor_list *list, const wg_optimizer *optimizer) {
 
 /* ---- Writing ---- */
 
-/* Unless `status`, that of making the list, is -1. Frees the entries. */
-static int put_list(wg_checkpoint *file, const tensor_list *list, int status) {
-    for (int64_t i = 0; status == 0 && i < list->count; i++)
-        status = wg_checkpoint_put_tensor(file, list->entries[i].name, list->entries[i].tensor);
+/* Writes the list, unless `status`, the result of making it, is -1, and frees the entries.
+ * `optimizer`: a sharded one, whose states these are and of which one at a time is whole, on rank
+ * 0; or NULL. */
+static int put_list(wg_checkpoint *file, const tensor_list *list, int status,
+                    const wg_optimizer *optimizer) {
+    for (int64_t i = 0; status == 0 && i < list->count; i++) {
+        const named_tensor *named = &list->entries[i];
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        const wg_tensor *whole =
+            optimizer ? wg__optimizer_gather_state(optimizer, named->state) : named->tensor;
+        status = whole ? wg_checkpoint_put_tensor(file, named->name, whole) : -1;
+        wg_scope_end(&scope, NULL);
+    }
     wg__free(list->entries);
     return status;
 }
@@ -112,31 +117,16 @@ int wg_checkpoint_put_module(wg_checkpoint *file, const char *group, wg_module *
         return -1;
     tensor_list list;
     const int status = list_module(&list, group, module);
-    return put_list(file, &list, status);
-}
-
-/* One state at a time is whole, on rank 0. */
-static int put_shards(wg_checkpoint *file, const tensor_list *list, int status,
-                      const wg_optimizer *optimizer) {
-    for (int64_t i = 0; status == 0 && i < list->count; i++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg_tensor *whole = wg__optimizer_gather_state(optimizer, list->entries[i].state);
-        status = whole ? wg_checkpoint_put_tensor(file, list->entries[i].name, whole) : -1;
-        wg_scope_end(&scope, NULL);
-    }
-    wg__free(list->entries);
-    return status;
+    return put_list(file, &list, status, NULL);
 }
 
 int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimizer) {
     if (!file || !optimizer || wg_error_pending())
         return -1;
     tensor_list list;
-    int status = list_optimizer(&list, optimizer);
-    status = wg__optimizer_is_sharded(optimizer) ? put_shards(file, &list, status, optimizer)
-                                                 : put_list(file, &list, status);
-    if (status < 0)
+    const int status = list_optimizer(&list, optimizer);
+    const wg_optimizer *sharded = wg__optimizer_is_sharded(optimizer) ? optimizer : NULL;
+    if (put_list(file, &list, status, sharded) < 0)
         return -1;
     return wg_checkpoint_put_integer(file, STEPS, wg_optimizer_steps(optimizer));
 }
@@ -156,68 +146,32 @@ static named_tensor *find(const tensor_list *list, const char *name) {
     return bsearch(&key, list->entries, (size_t)list->count, sizeof key, compare_names);
 }
 
-/* Notes a tensor whose dataset is missing or has another shape or dtype. */
-static int compare_one(wg_checkpoint *file, const named_tensor *named,
-                       wg__differences *differences) {
-    if (!wg_checkpoint_has(file, named->name)) {
-        if (wg_error_pending())
-            return -1;
-        wg__note_difference(&differences->missing, named->name);
-        return 0;
-    }
-    wg_spec found;
-    if (wg__checkpoint_spec(file, named->name, &found) < 0)
-        return -1;
-    wg__note_spec(differences, named->name, &found, named->spec);
-    return 0;
-}
-
-static int note_unexpected(wg_checkpoint *file, const char *group, const tensor_list *list,
-                           wg__difference *unexpected) {
-    wg__name_list names;
-    if (!wg_checkpoint_has(file, group))
-        return wg_error_pending() ? -1 : 0;
-    if (wg__checkpoint_list(file, group, &names) < 0)
-        return -1;
-    for (int64_t i = 0; i < names.count; i++)
-        if (strcmp(names.names[i], STEPS) != 0 && !find(list, names.names[i]))
-            wg__note_difference(unexpected, names.names[i]);
-    wg__name_list_free(&names);
-    return 0;
-}
-
 /* -1 with all differences between the list, which is sorted, and the file. */
 static int compare(wg_checkpoint *file, const char *group, const tensor_list *list) {
     wg__differences differences = {0};
-    for (int64_t i = 0; i < list->count; i++)
-        if (compare_one(file, &list->entries[i], &differences) < 0)
+    for (int64_t i = 0; i < list->count; i++) {
+        const named_tensor *named = &list->entries[i];
+        const bool is_there = wg_checkpoint_has(file, named->name);
+        wg_spec found;
+        if (wg_error_pending() || (is_there && wg__checkpoint_spec(file, named->name, &found) < 0))
             return -1;
-    if (note_unexpected(file, group, list, &differences.unexpected) < 0)
+        if (is_there)
+            wg__note_spec(&differences, named->name, &found, named->spec);
+        else
+            wg__note_difference(&differences.missing, named->name);
+    }
+    wg__name_list names = {0};
+    const bool has_group = wg_checkpoint_has(file, group);
+    if (wg_error_pending() || (has_group && wg__checkpoint_list(file, group, &names) < 0))
         return -1;
+    for (int64_t i = 0; i < names.count; i++)
+        if (strcmp(names.names[i], STEPS) != 0 && !find(list, names.names[i]))
+            wg__note_difference(&differences.unexpected, names.names[i]);
+    wg__name_list_free(&names);
     return wg__check_differences(&differences, file->path, "checkpoint_get");
 }
 
 /* ---- Reading ---- */
-
-static int read_list(wg_checkpoint *file, const tensor_list *list) {
-    for (int64_t i = 0; i < list->count; i++) {
-        named_tensor *named = &list->entries[i];
-        named->loaded = wg_checkpoint_get_tensor(file, named->name);
-        if (!named->loaded)
-            return -1;
-    }
-    return 0;
-}
-
-/* Cannot fail: names, shapes and dtypes were compared. */
-static int copy_list(const tensor_list *list) {
-    bool recording = wg_set_grad_enabled(false);
-    int status = 0;
-    for (int64_t i = 0; i < list->count && status == 0; i++)
-        status = wg_copy_(list->entries[i].tensor, list->entries[i].loaded);
-    wg_set_grad_enabled(recording);
-    return status;
-}
 
 /* Reads one state at a time whole, and keeps this rank's part. */
 static int read_shards(wg_checkpoint *file, const tensor_list *list, wg_optimizer *optimizer) {
@@ -235,8 +189,8 @@ static int read_shards(wg_checkpoint *file, const tensor_list *list, wg_optimize
     return status;
 }
 
-/* Unless `status`, that of making the list, is -1. Frees the entries. `optimizer`: a sharded one,
- * whose states these are, or NULL. */
+/* Fills the tensors of the list, unless `status`, the result of making it, is -1, and frees the
+ * entries. `optimizer`: a sharded one, whose states these are, or NULL. */
 static int get_list(wg_checkpoint *file, const char *group, tensor_list *list, int status,
                     wg_optimizer *optimizer) {
     if (status == 0) {
@@ -247,8 +201,16 @@ static int get_list(wg_checkpoint *file, const char *group, tensor_list *list, i
     wg_scope_begin(&scope);
     if (status == 0 && optimizer)
         status = read_shards(file, list, optimizer);
-    else if (status == 0)
-        status = read_list(file, list) < 0 ? -1 : copy_list(list);
+    for (int64_t i = 0; status == 0 && !optimizer && i < list->count; i++) {
+        named_tensor *named = &list->entries[i];
+        named->loaded = wg_checkpoint_get_tensor(file, named->name);
+        status = named->loaded ? 0 : -1;
+    }
+    /* This cannot fail: names, shapes and dtypes were compared. */
+    const bool recording = wg_set_grad_enabled(false);
+    for (int64_t i = 0; status == 0 && !optimizer && i < list->count; i++)
+        status = wg_copy_(list->entries[i].tensor, list->entries[i].loaded);
+    wg_set_grad_enabled(recording);
     wg_scope_end(&scope, NULL);
     wg__free(list->entries);
     return status;
@@ -293,19 +255,6 @@ static int add_slots(wg_average *average, wg_module *module) {
     return status;
 }
 
-static int read_all(int count, const char *const *paths, const char *group, wg_module *module,
-                    wg_average *mean) {
-    int status = 0;
-    for (int i = 0; status == 0 && i < count; i++) {
-        wg_checkpoint *file = wg_checkpoint_open(paths[i]);
-        status = file ? wg_checkpoint_get_module(file, group, module) : -1;
-        wg_checkpoint_close(file);
-        if (status == 0)
-            wg__average_update(mean);
-    }
-    return status;
-}
-
 int wg__checkpoint_average(int count, const char *const *paths, const char *group,
                            wg_module *module) {
     if (!module || wg_error_pending())
@@ -316,7 +265,14 @@ int wg__checkpoint_average(int count, const char *const *paths, const char *grou
     int status = -1;
     if (before && mean && add_slots(before, module) == 0 && add_slots(mean, module) == 0) {
         wg__average_update(before);
-        status = read_all(count, paths, group, module, mean);
+        status = 0;
+        for (int i = 0; status == 0 && i < count; i++) {
+            wg_checkpoint *file = wg_checkpoint_open(paths[i]);
+            status = file ? wg_checkpoint_get_module(file, group, module) : -1;
+            wg_checkpoint_close(file);
+            if (status == 0)
+                wg__average_update(mean);
+        }
         wg__average_swap(status == 0 ? mean : before);
     }
     wg__average_free(before);
@@ -344,23 +300,16 @@ static wg_module *module_of(const wg_weights *file) {
     return NULL;
 }
 
-/* -1 with STATE for a checkpoint with a LoRA adapter. */
-static int check_plain(const char *path) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    const bool adapted = file && wg_checkpoint_has(file, "/lora");
-    wg_checkpoint_close(file);
-    return adapted
-               ? wg_fail(WG_ERROR_STATE, path,
-                         "it has a LoRA adapter beside its weights; `wengert convert %s OUT.h5' "
-                         "adds it to them, and such files can be averaged",
-                         path)
-           : file ? 0
-                  : -1;
-}
-
-/* NULL if the file holds no model. */
+/* NULL with FORMAT if the file holds no model, STATE if it has a LoRA adapter. */
 static wg_weights *open_model(const char *path) {
-    wg_weights *file = check_plain(path) < 0 ? NULL : wg__weights_open_as(path, &wg__weights_hdf5);
+    wg_checkpoint *checkpoint = wg_checkpoint_open(path);
+    if (checkpoint && wg_checkpoint_has(checkpoint, "/lora"))
+        wg_fail(WG_ERROR_STATE, path,
+                "it has a LoRA adapter beside its weights; `wengert convert %s OUT.h5' adds it to "
+                "them, and such files can be averaged",
+                path);
+    wg_checkpoint_close(checkpoint);
+    wg_weights *file = wg_error_pending() ? NULL : wg__weights_open_as(path, &wg__weights_hdf5);
     if (!file || file->count > 0)
         return file;
     wg_fail(WG_ERROR_FORMAT, path, "it holds no model: there is no tensor below /model");
@@ -368,40 +317,22 @@ static wg_weights *open_model(const char *path) {
     return NULL;
 }
 
-static int check_config(const wg_weights *first, const char *path) {
-    wg_weights *file = open_model(path);
-    int status = file ? 0 : -1;
-    /* A program's own model may have no configuration; its tensors are compared when read. */
-    if (file && strcmp(file->config ? file->config : "", first->config ? first->config : "") != 0)
-        status =
-            wg_fail(WG_ERROR_STATE, path, "its model is another one than that of %s", first->path);
-    wg_weights_close(file);
-    return status;
-}
-
-/* Copies the name of the objective that a model was trained by, if the file has it. */
-static int copy_objective(const char *path, wg_checkpoint *to) {
-    wg_checkpoint *from = wg_checkpoint_open(path);
-    int status = from ? 0 : -1;
-    if (from && wg_checkpoint_has(from, "/objective")) {
-        char *name = wg_checkpoint_get_text(from, "/objective");
-        status = name ? wg_checkpoint_put_text(to, "/objective", name) : -1;
-        wg_text_free(name);
-    }
-    wg_checkpoint_close(from);
-    return status;
-}
-
 /* Writes the module with the configuration, the tokenizer and the objective of `like`. */
 static int write_model(const char *out, const wg_weights *like, wg_module *module) {
-    wg_checkpoint *file = wg_checkpoint_create(out);
-    if (file && (!like->config || wg_checkpoint_put_text(file, "/config", like->config) == 0) &&
-        (!like->tokenizer || wg_checkpoint_put_text(file, "/tokenizer", like->tokenizer) == 0) &&
-        copy_objective(like->path, file) == 0 &&
-        wg_checkpoint_put_module(file, "/model", module) == 0)
-        return wg_checkpoint_commit(file);
-    wg_checkpoint_abort(file);
-    return -1;
+    wg_checkpoint *file = wg_checkpoint_create(out), *from = wg_checkpoint_open(like->path);
+    char *objective = from && wg_checkpoint_has(from, "/objective")
+                          ? wg_checkpoint_get_text(from, "/objective")
+                          : NULL;
+    if (like->config)
+        wg_checkpoint_put_text(file, "/config", like->config);
+    if (like->tokenizer)
+        wg_checkpoint_put_text(file, "/tokenizer", like->tokenizer);
+    if (objective)
+        wg_checkpoint_put_text(file, "/objective", objective);
+    wg_checkpoint_put_module(file, "/model", module);
+    wg_text_free(objective);
+    wg_checkpoint_close(from);
+    return wg_checkpoint_commit(file); /* not after an error */
 }
 
 int wg_checkpoint_average_files(int count, const char *const *paths, const char *out) {
@@ -409,8 +340,16 @@ int wg_checkpoint_average_files(int count, const char *const *paths, const char 
         return wg_fail(WG_ERROR_ARGUMENT, AVERAGE, "%d files; at least 1 is wanted", count);
     wg_weights *first = open_model(paths[0]);
     int status = first ? 0 : -1;
-    for (int i = 1; status == 0 && i < count; i++)
-        status = check_config(first, paths[i]);
+    for (int i = 1; status == 0 && i < count; i++) {
+        wg_weights *file = open_model(paths[i]);
+        status = file ? 0 : -1;
+        /* A program's own model may have no configuration; its tensors are compared when read. */
+        if (file &&
+            strcmp(file->config ? file->config : "", first->config ? first->config : "") != 0)
+            status = wg_fail(WG_ERROR_STATE, paths[i], "its model is another one than that of %s",
+                             first->path);
+        wg_weights_close(file);
+    }
     wg_module *module = status == 0 ? module_of(first) : NULL;
     status = module && wg__checkpoint_average(count, paths, "/model", module) == 0
                  ? write_model(out, first, module)

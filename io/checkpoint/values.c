@@ -50,10 +50,10 @@ static bool is_found(const wg_checkpoint *file, htri_t found) {
     return found > 0;
 }
 
-/* True if every part of the path exists; false with IO if the disk could not be read. */
-static bool is_there(const wg_checkpoint *file, const char *name) {
-    char prefix[WG__MAX_PATH];
-    for (size_t i = 1; is_path(name); i++) {
+bool wg_checkpoint_has(const wg_checkpoint *file, const char *name) {
+    WG__HOLD_HDF5;
+    char prefix[WG__MAX_PATH]; /* every part of the path must exist */
+    for (size_t i = 1; file && name && is_path(name); i++) {
         if (name[i] != '/' && name[i] != '\0')
             continue;
         memcpy(prefix, name, i);
@@ -66,21 +66,7 @@ static bool is_there(const wg_checkpoint *file, const char *name) {
     return false;
 }
 
-bool wg_checkpoint_has(const wg_checkpoint *file, const char *name) {
-    WG__HOLD_HDF5;
-    return file && name && is_there(file, name);
-}
-
 /* ---- Types ---- */
-
-static hid_t bool_type(void) {
-    hid_t type = H5Tenum_create(H5T_STD_I8LE);
-    int8_t value = 0;
-    H5Tenum_insert(type, "FALSE", &value);
-    value = 1;
-    H5Tenum_insert(type, "TRUE", &value);
-    return type;
-}
 
 /* The HDF5 type of a dtype in memory, or little-endian on disk. The caller closes it. */
 static hid_t hdf5_type_of(wg_dtype dtype, bool on_disk) {
@@ -93,7 +79,14 @@ static hid_t hdf5_type_of(wg_dtype dtype, bool on_disk) {
         [WG_I64] = {H5T_NATIVE_INT64, H5T_STD_I64LE},
         [WG_U8] = {H5T_NATIVE_UINT8, H5T_STD_U8LE},
     };
-    return dtype == WG_BOOL ? bool_type() : H5Tcopy(types[dtype][on_disk]);
+    if (dtype != WG_BOOL)
+        return H5Tcopy(types[dtype][on_disk]);
+    hid_t type = H5Tenum_create(H5T_STD_I8LE);
+    int8_t value = 0;
+    H5Tenum_insert(type, "FALSE", &value);
+    value = 1;
+    H5Tenum_insert(type, "TRUE", &value);
+    return type;
 }
 
 /* The HDF5 type of a text of `size` bytes. The caller closes it. */
@@ -201,16 +194,6 @@ static int check_free(wg_checkpoint *file, const char *name) {
 
 /* ---- Writing: datasets ---- */
 
-static int put_attribute(hid_t dataset, const char *name, hid_t type, const void *value) {
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(dataset, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    int status = attribute >= 0 && H5Awrite(attribute, type, value) >= 0 ? 0 : -1;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    H5Sclose(space);
-    return status;
-}
-
 /* The creation properties of a dataset: its layout and checksums. Negative with HDF5's error. */
 static hid_t layout_of(const wg_spec *spec, bool text) {
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
@@ -242,28 +225,6 @@ static hid_t layout_of(const wg_spec *spec, bool text) {
     return -1;
 }
 
-static hid_t space_of(const wg_spec *spec) {
-    hsize_t sizes[WG_MAX_DIMS];
-    for (int axis = 0; axis < spec->ndim; axis++)
-        sizes[axis] = (hsize_t)spec->shape[axis];
-    return spec->ndim ? H5Screate_simple(spec->ndim, sizes, NULL) : H5Screate(H5S_SCALAR);
-}
-
-/* A new dataset of a type, or -1 with the error recorded. */
-static hid_t make_dataset(wg_checkpoint *file, const char *name, const wg_spec *spec, hid_t type,
-                          bool text) {
-    if (make_groups(file, name) < 0)
-        return -1;
-    hid_t space = space_of(spec), creation = layout_of(spec, text);
-    hid_t dataset = H5Dcreate2(file->file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-    if (dataset < 0)
-        wg__checkpoint_fail(file, name, "checkpoint_put");
-    if (creation >= 0)
-        H5Pclose(creation);
-    H5Sclose(space);
-    return dataset;
-}
-
 /* What a dataset holds: elements in row-major order, or a text; and an attribute. */
 typedef struct contents {
     wg_spec spec;
@@ -277,14 +238,37 @@ typedef struct contents {
 
 /* Closing the dataset makes HDF5 write what it has buffered. */
 static int put_contents(wg_checkpoint *file, const char *name, const contents *c) {
-    hid_t dataset = make_dataset(file, name, &c->spec, c->on_disk, c->is_text);
+    if (make_groups(file, name) < 0)
+        return -1;
+    hsize_t sizes[WG_MAX_DIMS];
+    for (int axis = 0; axis < c->spec.ndim; axis++)
+        sizes[axis] = (hsize_t)c->spec.shape[axis];
+    const hid_t place = c->spec.ndim ? H5Screate_simple(c->spec.ndim, sizes, NULL)
+                                     : H5Screate(H5S_SCALAR),
+                creation = layout_of(&c->spec, c->is_text);
+    const hid_t dataset =
+        H5Dcreate2(file->file, name, c->on_disk, place, H5P_DEFAULT, creation, H5P_DEFAULT);
+    if (dataset < 0)
+        wg__checkpoint_fail(file, name, "checkpoint_put");
+    if (creation >= 0)
+        H5Pclose(creation);
+    H5Sclose(place);
     if (dataset < 0)
         return -1;
     herr_t status = 0;
     if (wg__spec_count(&c->spec) > 0)
         status = H5Dwrite(dataset, c->in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, c->data);
-    if (status >= 0 && c->attribute)
-        status = put_attribute(dataset, c->attribute, c->attribute_type, c->attribute_value);
+    if (status >= 0 && c->attribute) {
+        hid_t space = H5Screate(H5S_SCALAR);
+        hid_t attribute =
+            H5Acreate2(dataset, c->attribute, c->attribute_type, space, H5P_DEFAULT, H5P_DEFAULT);
+        status = attribute >= 0 && H5Awrite(attribute, c->attribute_type, c->attribute_value) >= 0
+                     ? 0
+                     : -1;
+        if (attribute >= 0)
+            H5Aclose(attribute);
+        H5Sclose(space);
+    }
     if (status < 0 || file->disk.error)
         wg__checkpoint_fail(file, name, "checkpoint_put");
     if (H5Dclose(dataset) < 0 || file->disk.error)
@@ -530,30 +514,22 @@ static int check_crc(wg_checkpoint *file, const char *name, hid_t dataset, const
     return 0;
 }
 
-static char *read_text(wg_checkpoint *file, const char *name, const dataset *d) {
-    char *text = wg__alloc(d->size + 1);
-    if (!text)
-        return NULL;
-    text[d->size] = '\0';
-    hid_t type = H5Dget_type(d->id);
-    int status = read_elements(file, name, d->id, type, text);
-    H5Tclose(type);
-    if (status == 0 && check_crc(file, name, d->id, text) == 0)
-        return text;
-    wg__free(text);
-    return NULL;
-}
-
 char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name) {
     WG__HOLD_HDF5;
     dataset d;
     if (open_dataset(file, name, &d) < 0)
         return NULL;
-    char *text = NULL;
-    if (d.is_text)
-        text = read_text(file, name, &d);
-    else
-        refuse(file, name, "is no text");
+    int status = d.is_text ? 0 : refuse(file, name, "is no text");
+    char *text = status == 0 ? wg__calloc(d.size + 1, 1) : NULL;
+    if (text) {
+        const hid_t type = H5Dget_type(d.id);
+        status = read_elements(file, name, d.id, type, text);
+        H5Tclose(type);
+    }
+    if (text && (status < 0 || check_crc(file, name, d.id, text) < 0)) {
+        wg__free(text);
+        text = NULL;
+    }
     H5Dclose(d.id);
     return text;
 }
@@ -567,17 +543,6 @@ void wg__name_list_free(wg__name_list *list) {
     *list = (wg__name_list){0};
 }
 
-static int append_name(wg__name_list *list, const char *group, const char *name) {
-    if (wg__reserve(&list->names, list->count, &list->capacity, list->count + 1,
-                    sizeof *list->names) < 0)
-        return -1;
-    char *path = wg__path_in(strcmp(group, "/") == 0 ? "" : group, name);
-    if (!path)
-        return -1;
-    list->names[list->count++] = path;
-    return 0;
-}
-
 typedef struct visit {
     const char *group;
     wg__name_list *list;
@@ -587,19 +552,15 @@ typedef struct visit {
  * 20000 groups, one in the other, took minutes. */
 enum { MOST_NESTED = 256 };
 
-static bool is_too_deep(const char *name) {
-    int depth = 0;
-    for (; *name && depth <= MOST_NESTED; name++)
-        depth += *name == '/';
-    return depth > MOST_NESTED;
-}
-
 /* Adds the dataset behind a link; links to other files and dangling ones are passed over. */
 static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, void *context) {
     const visit *visit = context;
     if (link->type != H5L_TYPE_HARD)
         return 0;
-    if (is_too_deep(name))
+    int depth = 0;
+    for (const char *c = name; *c; c++)
+        depth += *c == '/';
+    if (depth > MOST_NESTED)
         return wg_fail(WG_ERROR_FORMAT, "checkpoint_list", "groups are nested more than %d deep",
                        MOST_NESTED);
     hid_t object = H5Oopen(group, name, H5P_DEFAULT);
@@ -607,7 +568,16 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, 
         return -1;
     bool is_dataset = H5Iget_type(object) == H5I_DATASET;
     H5Oclose(object);
-    return is_dataset ? append_name(visit->list, visit->group, name) : 0;
+    if (!is_dataset)
+        return 0;
+    if (wg__reserve(&visit->list->names, visit->list->count, &visit->list->capacity,
+                    visit->list->count + 1, sizeof *visit->list->names) < 0)
+        return -1;
+    char *path = wg__path_in(strcmp(visit->group, "/") == 0 ? "" : visit->group, name);
+    if (!path)
+        return -1;
+    visit->list->names[visit->list->count++] = path;
+    return 0;
 }
 
 int wg__checkpoint_list(wg_checkpoint *file, const char *group, wg__name_list *list) {

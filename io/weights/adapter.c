@@ -13,6 +13,7 @@
 #include "io/checkpoint/checkpoint.h"
 #include "io/weights/file.h"
 #include "nn/internal.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "io/internal.h"
@@ -121,67 +122,28 @@ char *wg__lora_config_json(wg_module *module) {
 
 /* ---- Reading a configuration ---- */
 
-/* PEFT writes a key for every feature that it has; null, false and empty values say that it is off.
- */
-static bool is_off(const json_t *value) {
-    return json_is_null(value) || json_is_false(value) ||
-           (json_is_string(value) && json_string_length(value) == 0) ||
-           (json_is_array(value) && json_array_size(value) == 0) ||
-           (json_is_object(value) && json_object_size(value) == 0);
-}
-
-static bool is_among(const char *const *names, const char *name) {
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names;
-}
-
-/* Checks how the adapter was initialised. PiSSA, OLoRA and others subtract the initial adapter from
- * the base weights, so that the adapter fits those changed weights only. */
-static int check_beginning(const json_t *config, const char *name) {
-    static const char *const known[] = {"gaussian", "orthogonal", "eva", NULL};
-    const char *kind = json_string_value(json_object_get(config, "init_lora_weights"));
-    if (!kind || is_among(known, kind))
-        return 0;
-    return wg_fail(WG_ERROR_FORMAT, name,
-                   "its init_lora_weights is \"%.32s\", which may change the base weights, too; "
-                   "save it in PEFT as plain LoRA, with path_initial_model_for_weight_conversion",
-                   kind);
-}
-
 /* Every key is read, is known to change nothing, is off, or is refused. */
 static int check_config(const json_t *config, const char *name) {
-    static const char *const read[] = {"bias",
-                                       "fan_in_fan_out",
-                                       "init_lora_weights",
-                                       "lora_alpha",
-                                       "lora_dropout",
-                                       "modules_to_save",
-                                       "peft_type",
-                                       "r",
-                                       "target_modules",
-                                       "use_rslora",
-                                       NULL},
-                             *const harmless[] = {"auto_mapping",
-                                                  "base_model_name_or_path",
-                                                  "inference_mode",
-                                                  "peft_version",
-                                                  "revision",
-                                                  "task_type",
-                                                  "corda_config",
-                                                  "eva_config", /* of init_lora_weights */
-                                                  "loftq_config",
-                                                  "lora_ga_config",
-                                                  "megatron_core", /* only with megatron_config */
-                                                  "qalora_group_size", /* only with use_qalora */
-                                                  NULL};
     const char *type = json_string_value(json_object_get(config, "peft_type")), *key;
     json_t *value;
     if (!type || strcmp(type, "LORA") != 0)
         return wg_fail(WG_ERROR_FORMAT, name, "its peft_type is \"%.32s\"; only \"LORA\" is read",
                        type ? type : "");
     json_object_foreach((json_t *)config, key, value) {
-        if (!is_off(value) && !is_among(read, key) && !is_among(harmless, key))
+        /* PEFT writes a key for every feature; null, false and empty values mean that it is off. */
+        const bool is_off = json_is_null(value) || json_is_false(value) ||
+                            (json_is_string(value) && json_string_length(value) == 0) ||
+                            (json_is_array(value) && json_array_size(value) == 0) ||
+                            (json_is_object(value) && json_object_size(value) == 0);
+        const bool is_read =
+            wg__is_among(key, WG_NAMES("bias", "fan_in_fan_out", "init_lora_weights", "lora_alpha",
+                                       "lora_dropout", "modules_to_save", "peft_type", "r",
+                                       "target_modules", "use_rslora"));
+        const bool is_harmless = wg__is_among(
+            key, WG_NAMES("auto_mapping", "base_model_name_or_path", "inference_mode",
+                          "peft_version", "revision", "task_type", "corda_config", "eva_config",
+                          "loftq_config", "lora_ga_config", "megatron_core", "qalora_group_size"));
+        if (!is_off && !is_read && !is_harmless)
             return wg_fail(WG_ERROR_FORMAT, name,
                            "it has \"%.64s\", which is not known here; only plain LoRA and rsLoRA "
                            "are read",
@@ -191,7 +153,15 @@ static int check_config(const json_t *config, const char *name) {
     if (bias && strcmp(bias, "none") != 0)
         return wg_fail(WG_ERROR_FORMAT, name,
                        "it trains biases (\"bias\": \"%.32s\"); only \"none\" is read", bias);
-    return check_beginning(config, name);
+    /* PiSSA, OLoRA and others subtract the initial adapter from the base weights, so that the
+     * adapter fits those changed weights only. */
+    const char *kind = json_string_value(json_object_get(config, "init_lora_weights"));
+    if (!kind || wg__is_among(kind, WG_NAMES("gaussian", "orthogonal", "eva")))
+        return 0;
+    return wg_fail(WG_ERROR_FORMAT, name,
+                   "its init_lora_weights is \"%.32s\", which may change the base weights, too; "
+                   "save it in PEFT as plain LoRA, with path_initial_model_for_weight_conversion",
+                   kind);
 }
 
 /* Fills a list of names, borrowed from the JSON: of an array, or of one string. */

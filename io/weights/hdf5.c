@@ -126,17 +126,13 @@ static int begin_hdf5(wg_weights_writer *writer, const wg_weights_options *optio
                               : 0;
 }
 
-static wg_tensor *rounded(const wg_weights_writer *writer, const wg_tensor *x) {
-    wg_tensor *as_is = wg_alias((wg_tensor *)x);
-    if (writer->type == WG_WEIGHTS_KEEP || !wg_dtype_is_float(x->spec.dtype))
-        return as_is;
-    return wg_cast(as_is, writer->type == WG_WEIGHTS_F32 ? WG_F32 : WG_BF16);
-}
-
 static int put_hdf5(wg_weights_writer *writer, int64_t index, const wg_tensor *x) {
     char name[WG__MAX_TENSOR_NAME + sizeof group];
+    wg_tensor *value = wg_alias((wg_tensor *)x);
+    if (writer->type != WG_WEIGHTS_KEEP && wg_dtype_is_float(x->spec.dtype))
+        value = wg_cast(value, writer->type == WG_WEIGHTS_F32 ? WG_F32 : WG_BF16);
     return wg_checkpoint_put_tensor(
-        writer->own, dataset_of(name, sizeof name, writer->slots[index].name), rounded(writer, x));
+        writer->own, dataset_of(name, sizeof name, writer->slots[index].name), value);
 }
 
 static int commit_hdf5(wg_weights_writer *writer) {

@@ -104,22 +104,6 @@ static int read_extra(const uint8_t *extra, int64_t count, uint64_t *size, uint6
     return 0;
 }
 
-/* Finds the entry's bytes, which follow a second header with texts of its own lengths. */
-static int place_entry(const wg_weights *file, const wg__input *input, uint64_t local,
-                       zip_entry *entry) {
-    uint8_t header[LOCAL_SIZE];
-    if (local > (uint64_t)input->size)
-        return bad(file, "an entry is beyond the end");
-    if (wg__input_read(input, (int64_t)local, header, LOCAL_SIZE) < 0)
-        return -1;
-    if (wg__le32(header) != SIGNATURE_LOCAL)
-        return bad(file, "an entry is not where the directory says");
-    entry->offset = (int64_t)local + LOCAL_SIZE + wg__le16(header + 26) + wg__le16(header + 28);
-    if (entry->offset > input->size || entry->size > input->size - entry->offset)
-        return bad(file, "an entry's bytes are beyond the end");
-    return 0;
-}
-
 /* Reads one entry of the directory, which has `room` bytes left. Returns the entry's length or -1.
  */
 static int64_t read_entry(const wg_weights *file, const wg__input *input, const uint8_t *bytes,
@@ -143,7 +127,18 @@ static int64_t read_entry(const wg_weights *file, const wg__input *input, const 
         return -1;
     memcpy(entry->name, text, (size_t)name);
     entry->size = (int64_t)size;
-    return place_entry(file, input, local, entry) < 0 ? -1 : length;
+    /* The entry's bytes follow a second header with texts of its own lengths. */
+    uint8_t header[LOCAL_SIZE];
+    if (local > (uint64_t)input->size)
+        return bad(file, "an entry is beyond the end");
+    if (wg__input_read(input, (int64_t)local, header, LOCAL_SIZE) < 0)
+        return -1;
+    if (wg__le32(header) != SIGNATURE_LOCAL)
+        return bad(file, "an entry is not where the directory says");
+    entry->offset = (int64_t)local + LOCAL_SIZE + wg__le16(header + 26) + wg__le16(header + 28);
+    if (entry->offset > input->size || entry->size > input->size - entry->offset)
+        return bad(file, "an entry's bytes are beyond the end");
+    return length;
 }
 
 static int compare_names(const void *a, const void *b) {
@@ -153,19 +148,6 @@ static int compare_names(const void *a, const void *b) {
 static int compare_offsets(const void *a, const void *b) {
     const int64_t x = ((const zip_entry *)a)->offset, y = ((const zip_entry *)b)->offset;
     return (x > y) - (x < y);
-}
-
-static int check_entries(const wg_weights *file, archive *zip) {
-    const size_t count = (size_t)zip->count;
-    qsort(zip->entries, count, sizeof *zip->entries, compare_offsets);
-    for (size_t i = 1; i < count; i++)
-        if (zip->entries[i].offset < zip->entries[i - 1].offset + zip->entries[i - 1].size)
-            return bad(file, "two entries share bytes");
-    qsort(zip->entries, count, sizeof *zip->entries, compare_names);
-    for (size_t i = 1; i < count; i++)
-        if (compare_names(&zip->entries[i - 1], &zip->entries[i]) == 0)
-            return bad(file, "two entries have one name");
-    return 0;
 }
 
 static int read_entries(const wg_weights *file, const wg__input *input, const uint8_t *bytes,
@@ -181,11 +163,20 @@ static int read_entries(const wg_weights *file, const wg__input *input, const ui
             return -1;
         at += length;
     }
-    return check_entries(file, zip);
+    const size_t entries = (size_t)zip->count;
+    qsort(zip->entries, entries, sizeof *zip->entries, compare_offsets);
+    for (size_t i = 1; i < entries; i++)
+        if (zip->entries[i].offset < zip->entries[i - 1].offset + zip->entries[i - 1].size)
+            return bad(file, "two entries share bytes");
+    qsort(zip->entries, entries, sizeof *zip->entries, compare_names);
+    for (size_t i = 1; i < entries; i++)
+        if (compare_names(&zip->entries[i - 1], &zip->entries[i]) == 0)
+            return bad(file, "two entries have one name");
+    return 0;
 }
 
 /* Lists a zip, zip64 too. Refuses entries that are compressed or encrypted, names that occur twice
- * and bytes that belong to two entries. Freed with free_zip in every case. */
+ * and bytes that belong to two entries. The caller frees the entries in every case. */
 static int read_directory(const wg_weights *file, int index, archive *zip) {
     const wg__input *input = &file->files[index];
     directory found = {0};
@@ -203,13 +194,6 @@ static int read_directory(const wg_weights *file, int index, archive *zip) {
         status = read_entries(file, input, bytes, (int64_t)found.size, found.entries, zip);
     wg__free(bytes);
     return status;
-}
-
-static void free_zip(archive *zip) {
-    for (int64_t i = 0; zip->entries && i < zip->count; i++)
-        wg__free(zip->entries[i].name);
-    wg__free(zip->entries);
-    *zip = (archive){0};
 }
 
 /* The entry of that name, or NULL. */
@@ -518,18 +502,6 @@ static int add_items(machine *m, value_kind kind, int64_t count, bool has_mark) 
     return 0;
 }
 
-static int push_text(machine *m) {
-    const uint8_t *size = take(m, 4);
-    const int64_t length = size ? wg__le32(size) : 0;
-    const uint8_t *bytes = size ? take(m, length) : NULL;
-    value *text = bytes ? push_new(m, TEXT) : NULL;
-    if (!text)
-        return -1;
-    text->text = (const char *)bytes;
-    text->integer = length;
-    return 0;
-}
-
 /* Little-endian, two's complement, `size` bytes. */
 static int push_bytes_integer(machine *m, int64_t size, bool is_signed) {
     const uint8_t *bytes = size <= 8 ? take(m, size) : NULL;
@@ -546,29 +518,10 @@ static int push_bytes_integer(machine *m, int64_t size, bool is_signed) {
     return integer ? 0 : -1;
 }
 
-static int put_memo(machine *m, int64_t number) {
-    if (number >= m->count)
-        return pickle_fail(m, "a memo has a number beyond the pickle's length");
-    if (!peek(m, 0))
-        return -1;
-    const int64_t before = m->memo_capacity;
-    if (wg__reserve(&m->memo, before, &m->memo_capacity, number + 1, sizeof *m->memo) < 0)
-        return -1;
-    for (int64_t i = before; i < m->memo_capacity; i++)
-        m->memo[i] = -1;
-    m->memo[number] = m->stack[m->depth - 1];
-    return 0;
-}
-
-static int get_memo(machine *m, int64_t number) {
-    if (number >= m->memo_capacity || m->memo[number] < 0)
-        return pickle_fail(m, "a memo that was not made is wanted");
-    return push(m, m->memo[number]);
-}
-
 /* ---- The loop ---- */
 
-static int step_number(machine *m, uint8_t code) {
+/* An instruction with a value: a number or a text. */
+static int step_value(machine *m, uint8_t code) {
     const uint8_t *size;
     switch (code) {
     case 'K':
@@ -582,6 +535,17 @@ static int step_number(machine *m, uint8_t code) {
         return size ? push_bytes_integer(m, *size, true) : -1;
     case 'G':
         return take(m, 8) && push_new(m, NOTHING) ? 0 : -1;
+    case 'X': {
+        const uint8_t *size = take(m, 4);
+        const int64_t length = size ? wg__le32(size) : 0;
+        const uint8_t *bytes = size ? take(m, length) : NULL;
+        value *text = bytes ? push_new(m, TEXT) : NULL;
+        if (!text)
+            return -1;
+        text->text = (const char *)bytes;
+        text->integer = length;
+        return 0;
+    }
     default:
         return wg__weights_fail(m->file,
                                 "data.pkl, byte %lld: instruction 0x%02x, which no dict of tensors "
@@ -596,7 +560,22 @@ static int step_memo(machine *m, uint8_t code) {
     if (!bytes)
         return -1;
     const int64_t number = is_long ? wg__le32(bytes) : *bytes;
-    return is_put ? put_memo(m, number) : get_memo(m, number);
+    if (is_put) {
+        if (number >= m->count)
+            return pickle_fail(m, "a memo has a number beyond the pickle's length");
+        if (!peek(m, 0))
+            return -1;
+        const int64_t before = m->memo_capacity;
+        if (wg__reserve(&m->memo, before, &m->memo_capacity, number + 1, sizeof *m->memo) < 0)
+            return -1;
+        for (int64_t i = before; i < m->memo_capacity; i++)
+            m->memo[i] = -1;
+        m->memo[number] = m->stack[m->depth - 1];
+        return 0;
+    }
+    if (number >= m->memo_capacity || m->memo[number] < 0)
+        return pickle_fail(m, "a memo that was not made is wanted");
+    return push(m, m->memo[number]);
 }
 
 static int step(machine *m, uint8_t code) {
@@ -622,8 +601,6 @@ static int step(machine *m, uint8_t code) {
     case 0x88:
     case 0x89:
         return push_new(m, TRUTH) ? 0 : -1;
-    case 'X':
-        return push_text(m);
     case 't':
         return make_tuple(m, above_mark(m), true);
     case 0x85:
@@ -653,7 +630,7 @@ static int step(machine *m, uint8_t code) {
         return 0;
     }
     default:
-        return step_number(m, code);
+        return step_value(m, code);
     }
 }
 
@@ -785,50 +762,11 @@ static int visit_dict(reading *r, const machine *m, const value *dict, int depth
     return 0;
 }
 
-/* Runs the pickle and adds the tensors in the dict that it makes, and in dicts within that one. */
-static int read_pickle(reading *r, const uint8_t *bytes, int64_t count) {
-    machine m = {.file = r->file, .bytes = bytes, .count = count};
-    int status = run_pickle(&m);
-    if (status == 0) {
-        const value *top = peek(&m, 0);
-        status = top->kind == DICT ? visit_dict(r, &m, top, 0)
-                                   : pickle_fail(&m, "what it makes is no dict of tensors");
-    }
-    for (int64_t i = 0; i < m.value_count; i++) {
-        wg__free(m.values[i].items);
-        wg__free(m.values[i].storage);
-        wg__free(m.values[i].tensor);
-    }
-    wg__free(m.values);
-    wg__free(m.stack);
-    wg__free(m.memo);
-    return status;
-}
-
-/* NAME/data.pkl; NAME is what the file was called when it was written. */
-static const zip_entry *find_pickle(const archive *zip) {
-    for (int64_t i = 0; i < zip->count; i++)
-        if (wg__ends_with(zip->entries[i].name, "/data.pkl") && strlen(zip->entries[i].name) < 256)
-            return &zip->entries[i];
-    return NULL;
-}
-
-/* torch.save writes the byte order into an entry of its own. */
-static int check_byte_order(const reading *r) {
-    char name[300], order[8] = {0};
-    snprintf(name, sizeof name, "%.*sbyteorder", r->folder, r->pickle_name);
-    const zip_entry *entry = find_entry(r->zip, name);
-    if (!entry)
-        return 0;
-    if (entry->size > 6 ||
-        wg__input_read(&r->file->files[r->index], entry->offset, order, entry->size) < 0 ||
-        strcmp(order, "little") != 0)
-        return wg_error_pending() ? -1 : wg__weights_fail(r->file, "is not little-endian");
-    return 0;
-}
-
 static int read_zip(wg_weights *file, int index, const archive *zip) {
-    const zip_entry *pickle = find_pickle(zip);
+    const zip_entry *pickle = NULL; /* NAME/data.pkl; NAME is what the file was called at first */
+    for (int64_t i = 0; !pickle && i < zip->count; i++)
+        if (wg__ends_with(zip->entries[i].name, "/data.pkl") && strlen(zip->entries[i].name) < 256)
+            pickle = &zip->entries[i];
     if (!pickle || pickle->size > MOST_PICKLE)
         return bad(file, "there is no data.pkl in it, or too large a one");
     reading r = {.file = file,
@@ -836,13 +774,34 @@ static int read_zip(wg_weights *file, int index, const archive *zip) {
                  .zip = zip,
                  .folder = (int)(strlen(pickle->name) - strlen("data.pkl")),
                  .pickle_name = pickle->name};
-    if (check_byte_order(&r) < 0)
-        return -1;
+    /* torch.save writes the byte order into an entry of its own. */
+    char name[300], order[8] = {0};
+    snprintf(name, sizeof name, "%.*sbyteorder", r.folder, r.pickle_name);
+    const zip_entry *entry = find_entry(zip, name);
+    if (entry && (entry->size > 6 ||
+                  wg__input_read(&file->files[index], entry->offset, order, entry->size) < 0 ||
+                  strcmp(order, "little") != 0))
+        return wg_error_pending() ? -1 : wg__weights_fail(file, "is not little-endian");
     uint8_t *bytes = wg__alloc((size_t)pickle->size + 1);
     int status =
         bytes ? wg__input_read(&file->files[index], pickle->offset, bytes, pickle->size) : -1;
-    if (status == 0)
-        status = read_pickle(&r, bytes, pickle->size);
+    if (status == 0) {
+        machine m = {.file = r.file, .bytes = bytes, .count = pickle->size};
+        status = run_pickle(&m);
+        if (status == 0) {
+            const value *top = peek(&m, 0);
+            status = top->kind == DICT ? visit_dict(&r, &m, top, 0)
+                                       : pickle_fail(&m, "what it makes is no dict of tensors");
+        }
+        for (int64_t i = 0; i < m.value_count; i++) {
+            wg__free(m.values[i].items);
+            wg__free(m.values[i].storage);
+            wg__free(m.values[i].tensor);
+        }
+        wg__free(m.values);
+        wg__free(m.stack);
+        wg__free(m.memo);
+    }
     wg__free(bytes);
     return status;
 }
@@ -852,7 +811,9 @@ static int list_pytorch(wg_weights *file, int index) {
     int status = read_directory(file, index, &zip);
     if (status == 0)
         status = read_zip(file, index, &zip);
-    free_zip(&zip);
+    for (int64_t i = 0; zip.entries && i < zip.count; i++)
+        wg__free(zip.entries[i].name);
+    wg__free(zip.entries);
     return status;
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/json.h"
 #include "io/weights/file.h"
+#include "io/config.h"
 #include "tensor/internal.h"
 
 #define WHERE "safetensors"
@@ -59,27 +60,6 @@ static json_t *number_files(wg_weights *file, const json_t *map) {
     return numbers;
 }
 
-static int open_file(wg_weights *file, const char *name) {
-    char *path = wg__path_beside(file->path, name);
-    if (!path)
-        return -1;
-    wg__input *input = &file->files[file->file_count];
-    int status = wg__input_open(input, path);
-    wg__free(path);
-    if (status < 0)
-        return -1;
-    uint8_t begin[2] = {0};
-    file->file_count++;
-    if (wg__input_read(input, 0, begin, 2) < 0)
-        return -1;
-    const bool is_zip = memcmp(begin, "PK", 2) == 0;
-    const wg__weights_reader *reader = is_zip ? &wg__weights_pytorch : &wg__weights_safetensors;
-    if (file->file_count > 1 && file->reader != reader)
-        return wg__weights_fail(file, "%.200s is of another format than the files before it", name);
-    file->reader = reader;
-    return reader->list(file, file->file_count - 1);
-}
-
 static int open_files(wg_weights *file, const json_t *map, const json_t *numbers) {
     file->files = wg__calloc(json_object_size(numbers), sizeof *file->files);
     if (!file->files)
@@ -87,7 +67,23 @@ static int open_files(wg_weights *file, const json_t *map, const json_t *numbers
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)numbers, name, value) {
-        if (open_file(file, name) < 0)
+        char *path = wg__path_beside(file->path, name);
+        const int index = file->file_count;
+        const int status = path ? wg__input_open(&file->files[index], path) : -1;
+        wg__free(path);
+        if (status < 0)
+            return -1;
+        uint8_t begin[2] = {0};
+        file->file_count++;
+        if (wg__input_read(&file->files[index], 0, begin, 2) < 0)
+            return -1;
+        const bool is_zip = memcmp(begin, "PK", 2) == 0;
+        const wg__weights_reader *reader = is_zip ? &wg__weights_pytorch : &wg__weights_safetensors;
+        if (index > 0 && file->reader != reader)
+            return wg__weights_fail(file, "%.200s is of another format than the files before it",
+                                    name);
+        file->reader = reader;
+        if (reader->list(file, index) < 0)
             return -1;
     }
     for (int64_t i = 0; i < file->count; i++) {
@@ -135,17 +131,6 @@ static size_t shard_stem(const char *path, const char **name) {
     return strlen(*name) - (wg__ends_with(*name, SUFFIX) ? strlen(SUFFIX) : 0);
 }
 
-/* FOLDER/NAME.safetensors.index.json; freed with wg__free. */
-static char *index_path(const char *path) {
-    const char *name;
-    const size_t length = shard_stem(path, &name) + (size_t)(name - path),
-                 size = length + sizeof INDEX_SUFFIX;
-    char *index = wg__alloc(size);
-    if (index)
-        snprintf(index, size, "%.*s" INDEX_SUFFIX, (int)length, path);
-    return index;
-}
-
 /* True for NAME-00001-of-00003.safetensors, with any numbers. */
 static bool is_shard(const char *file, const char *stem, size_t length) {
     static const char pattern[] = "-00000-of-00000" SUFFIX;
@@ -157,13 +142,6 @@ static bool is_shard(const char *file, const char *stem, size_t length) {
             return false;
     }
     return true;
-}
-
-static bool is_among(const char *file, int64_t count, char *const *names) {
-    for (int64_t i = 0; i < count; i++)
-        if (strcmp(file, names[i]) == 0)
-            return true;
-    return false;
 }
 
 /* Removes the shards of an earlier write of the same model but for the `count` files named, as
@@ -180,10 +158,12 @@ static void remove_stale_shards(const char *path, int64_t count, char *const *na
     if (!folder)
         return;
     for (const struct dirent *entry; (entry = readdir(folder));)
-        if (is_shard(entry->d_name, stem, length) && !is_among(entry->d_name, count, names))
+        if (is_shard(entry->d_name, stem, length) &&
+            !wg__is_among(entry->d_name, (int)count, (const char *const *)names))
             unlinkat(dirfd(folder), entry->d_name, 0);
     closedir(folder);
 }
+
 /* ---- Writing: which tensor goes to which file ---- */
 
 typedef struct place {
@@ -220,23 +200,6 @@ static void close_shard(shard_list *shards, int64_t from, int64_t to) {
     shards->count++;
 }
 
-static int name_files(shard_list *shards, const char *path) {
-    const char *name;
-    const size_t stem = shard_stem(path, &name), size = strlen(name) + 64;
-    shards->names = wg__calloc((size_t)shards->count, sizeof *shards->names);
-    for (int64_t i = 0; shards->names && i < shards->count; i++) {
-        shards->names[i] = wg__alloc(size);
-        if (!shards->names[i])
-            return -1;
-        if (shards->count == 1)
-            snprintf(shards->names[i], size, "%s", name);
-        else
-            snprintf(shards->names[i], size, "%.*s-%05lld-of-%05lld" SUFFIX, (int)stem, name,
-                     (long long)i + 1, (long long)shards->count);
-    }
-    return shards->names ? 0 : -1;
-}
-
 /* `infos` are of the writer's tensors; `mine` has room for as many. */
 static int begin_file(wg_weights_writer *writer, int64_t shard, const wg_weights_info *infos,
                       wg_weights_info *mine) {
@@ -260,9 +223,21 @@ static int begin_file(wg_weights_writer *writer, int64_t shard, const wg_weights
 
 static int begin_files(wg_weights_writer *writer, const wg_weights_info *infos) {
     shard_list *shards = writer->own;
+    const char *name;
+    const size_t stem = shard_stem(writer->path, &name), size = strlen(name) + 64;
     shards->writers = wg__calloc((size_t)shards->count, sizeof(wg_weights_writer *));
+    shards->names = wg__calloc((size_t)shards->count, sizeof *shards->names);
     wg_weights_info *mine = wg__alloc_array(writer->count + 1, sizeof *mine);
-    int status = shards->writers && mine ? name_files(shards, writer->path) : -1;
+    int status = shards->writers && shards->names && mine ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < shards->count; i++) {
+        shards->names[i] = wg__alloc(size);
+        status = shards->names[i] ? 0 : -1;
+        if (status == 0 && shards->count == 1)
+            snprintf(shards->names[i], size, "%s", name);
+        else if (status == 0)
+            snprintf(shards->names[i], size, "%.*s-%05lld-of-%05lld" SUFFIX, (int)stem, name,
+                     (long long)i + 1, (long long)shards->count);
+    }
     for (int64_t i = 0; status == 0 && i < shards->count; i++)
         status = begin_file(writer, i, infos, mine);
     wg__free(mine);
@@ -330,19 +305,6 @@ static int put_shards(wg_weights_writer *writer, int64_t index, const wg_tensor 
 
 /* ---- Writing: the end ---- */
 
-static int write_index(shard_list *shards, const char *path) {
-    json_t *root = json_pack("{s:{s:I}, s:O}", "metadata", "total_size",
-                             (json_int_t)shards->total_bytes, "weight_map", shards->map);
-    char *text =
-        root ? json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_ENSURE_ASCII) : NULL;
-    json_decref(root);
-    if (!text)
-        return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the index");
-    const int status = wg__write_whole(path, text, (int64_t)strlen(text), true);
-    free(text);
-    return status;
-}
-
 /* Renames all files to their places. */
 static int commit_files(shard_list *shards) {
     int status = 0;
@@ -360,8 +322,15 @@ static int commit_several(const char *path, shard_list *shards, const char *inde
             return -1;
     unlink(index);
     int status = commit_files(shards);
+    json_t *root = json_pack("{s:{s:I}, s:O}", "metadata", "total_size",
+                             (json_int_t)shards->total_bytes, "weight_map", shards->map);
+    char *text =
+        root ? json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_ENSURE_ASCII) : NULL;
+    json_decref(root);
     if (status == 0)
-        status = write_index(shards, index);
+        status = text ? wg__write_whole(index, text, (int64_t)strlen(text), true)
+                      : wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the index");
+    free(text);
     if (status < 0) {
         for (int64_t i = 0; i < shards->count; i++) {
             char *file = wg__path_beside(path, shards->names[i]);
@@ -376,20 +345,21 @@ static int commit_several(const char *path, shard_list *shards, const char *inde
     return 0;
 }
 
-static int commit_one(const char *path, shard_list *shards, const char *index) {
-    if (commit_files(shards) < 0)
-        return -1;
-    unlink(index);
-    remove_stale_shards(path, 0, NULL);
-    return 0;
-}
-
 static int commit_shards(wg_weights_writer *writer) {
     shard_list *shards = writer->own;
-    char *index = index_path(writer->path);
-    int status = -1;
+    const char *name;
+    const size_t length = shard_stem(writer->path, &name) + (size_t)(name - writer->path),
+                 size = length + sizeof INDEX_SUFFIX;
+    char *index = wg__alloc(size);
     if (index)
-        status = (shards->count > 1 ? commit_several : commit_one)(writer->path, shards, index);
+        snprintf(index, size, "%.*s" INDEX_SUFFIX, (int)length, writer->path);
+    int status = -1;
+    if (index && shards->count > 1)
+        status = commit_several(writer->path, shards, index);
+    else if (index && (status = commit_files(shards)) == 0) {
+        unlink(index);
+        remove_stale_shards(writer->path, 0, NULL);
+    }
     wg__free(index);
     free_shards(shards);
     return status;

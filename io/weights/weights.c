@@ -42,24 +42,16 @@ static bool is_utf8(const char *text, size_t length) {
     return true;
 }
 
-static int check_entry(const wg_weights *file, const char *name, const wg__weights_entry *entry) {
+int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry *entry) {
     const size_t length = strlen(name);
+    const int64_t size = file->file_count ? file->files[entry->file].size : INT64_MAX;
     if (length == 0 || length > WG__MAX_TENSOR_NAME || !is_utf8(name, length))
         return wg__weights_fail(file, "tensor %lld has no name of 1 to %d bytes of UTF-8",
                                 (long long)file->count, WG__MAX_TENSOR_NAME);
-    if (file->file_count == 0)
-        return 0;
-    const int64_t size = file->files[entry->file].size;
     if (entry->offset < 0 || entry->bytes < 0 || entry->offset > size ||
         entry->bytes > size - entry->offset)
         return wg__weights_fail(file, "%.200s: %lld bytes at %lld are beyond the end, %lld", name,
                                 (long long)entry->bytes, (long long)entry->offset, (long long)size);
-    return 0;
-}
-
-int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry *entry) {
-    if (check_entry(file, name, entry) < 0)
-        return -1;
     if (file->count >= WG__MAX_TENSORS)
         return wg__weights_fail(file, "more than %d tensors", WG__MAX_TENSORS);
     if (wg__reserve(&file->entries, file->count, &file->capacity, file->count + 1,
@@ -84,16 +76,6 @@ static int compare_by_offset(int64_t a, int64_t b, const void *context) {
     const wg__weights_entry *x = &file->entries[a], *y = &file->entries[b];
     return x->offset != y->offset ? (x->offset > y->offset) - (x->offset < y->offset)
                                   : (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
-/* Sorts the names; -1 with FORMAT if two are the same. */
-static int sort_names(wg_weights *file) {
-    file->by_name = wg__sorted_indices(0, file->count, compare_by_name, file);
-    for (int64_t i = 1; file->by_name && i < file->count; i++)
-        if (compare_by_name(file->by_name[i - 1], file->by_name[i], file) == 0)
-            return wg__weights_fail(file, "two tensors are called %.200s",
-                                    file->entries[file->by_name[i]].name);
-    return file->by_name ? 0 : -1;
 }
 
 int wg__weights_check_apart(const wg_weights *file) {
@@ -155,14 +137,6 @@ int wg__weights_keep_metadata(wg_weights *file, const json_t *metadata) {
 
 /* ---- Opening ---- */
 
-static int open_single(wg_weights *file) {
-    file->files = wg__calloc(1, sizeof *file->files);
-    if (!file->files || wg__input_open(&file->files[0], file->path) < 0)
-        return -1;
-    file->file_count = 1;
-    return file->reader->list(file, 0);
-}
-
 wg_weights *wg__weights_open_as(const char *path, const wg__weights_reader *reader) {
     if (!path || wg_error_pending())
         return NULL;
@@ -171,8 +145,22 @@ wg_weights *wg__weights_open_as(const char *path, const wg__weights_reader *read
         return NULL;
     file->reader = reader;
     file->path = wg__strdup(path);
-    const int status = !file->path ? -1 : reader->open ? reader->open(file) : open_single(file);
-    if (status == 0 && sort_names(file) == 0)
+    int status = file->path ? 0 : -1;
+    if (status == 0 && reader->open)
+        status = reader->open(file);
+    else if (status == 0) {
+        file->files = wg__calloc(1, sizeof *file->files);
+        status = file->files ? wg__input_open(&file->files[0], path) : -1;
+        file->file_count = status == 0;
+        if (status == 0)
+            status = reader->list(file, 0);
+    }
+    file->by_name = status == 0 ? wg__sorted_indices(0, file->count, compare_by_name, file) : NULL;
+    for (int64_t i = 1; file->by_name && i < file->count; i++)
+        if (compare_by_name(file->by_name[i - 1], file->by_name[i], file) == 0)
+            status = wg__weights_fail(file, "two tensors are called %.200s",
+                                      file->entries[file->by_name[i]].name);
+    if (status == 0 && file->by_name)
         return file;
     wg_weights_close(file);
     return NULL;
@@ -301,14 +289,6 @@ static wg_tensor *read_run(const wg_weights *file, const wg__weights_entry *entr
     return status < 0 ? NULL : x;
 }
 
-static wg_tensor *read_strided(const wg_weights *file, const wg__weights_entry *entry) {
-    const int64_t extent = entry->bytes / wg__storage_block_bytes(entry->storage);
-    const wg_spec flat = {.dtype = entry->spec.dtype, .ndim = 1, .shape = {extent}};
-    wg_tensor *run = read_run(file, entry, &flat);
-    wg_tensor *view = run ? wg__tensor_view(run, &entry->spec, entry->strides, 0) : NULL;
-    return wg_contiguous(view);
-}
-
 wg_tensor *wg_weights_read(wg_weights *file, int64_t index) {
     if (!file || wg_error_pending())
         return NULL;
@@ -321,8 +301,11 @@ wg_tensor *wg_weights_read(wg_weights *file, int64_t index) {
     const wg__weights_entry *entry = &file->entries[index];
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *x =
-        entry->is_strided ? read_strided(file, entry) : read_run(file, entry, &entry->spec);
+    const int64_t extent = entry->bytes / wg__storage_block_bytes(entry->storage);
+    const wg_spec flat = {.dtype = entry->spec.dtype, .ndim = 1, .shape = {extent}};
+    wg_tensor *x = read_run(file, entry, entry->is_strided ? &flat : &entry->spec);
+    if (x && entry->is_strided)
+        x = wg_contiguous(wg__tensor_view(x, &entry->spec, entry->strides, 0));
     if (x && file->reader->arrange)
         x = file->reader->arrange(entry, x);
     return wg_scope_end(&scope, x);
@@ -340,26 +323,6 @@ typedef struct match {
     int64_t loaded_count;
     wg__differences differences;
 } match;
-
-static int match_begin(match *m, wg_weights *file, wg_module *module) {
-    *m = (match){.file = file, .state = wg_module_state(module)};
-    if (!m->state)
-        return -1;
-    m->found = wg__calloc((size_t)m->state->count + 1, sizeof *m->found);
-    m->used = wg__calloc((size_t)file->count + 1, sizeof *m->used);
-    m->loaded = wg__calloc((size_t)m->state->count + 1, sizeof *m->loaded);
-    return m->found && m->used && m->loaded ? 0 : -1;
-}
-
-/* The file's index of prefix + path, or -1. */
-static int64_t find_prefixed(const wg_weights *file, const char *prefix, const char *path) {
-    if (!*prefix)
-        return wg_weights_find(file, path);
-    char *name = wg__joined(prefix, path, "");
-    const int64_t found = wg_weights_find(file, name); /* -1 for NULL */
-    wg__free(name);
-    return found;
-}
 
 /* Everything is read before anything is copied, so that a failure changes nothing. */
 static int load(match *m) {
@@ -380,72 +343,70 @@ static int load(match *m) {
     return status;
 }
 
-static int load_in_scope(match *m) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    const int status = load(m);
-    wg_scope_end(&scope, NULL);
-    return status;
-}
-
 /* Appends a copy of the name to a list that has room for it. */
-static int add_name(char **names, int64_t *count, const char *name) {
+static void add_name(char **names, int64_t *count, const char *name) {
     names[*count] = wg__strdup(name);
-    if (!names[*count])
+    *count += names[*count] != NULL;
+}
+
+/* Fills `m` and the lists of what is left out; what it made is freed by get_module. */
+static int match_all(match *m, wg_weights *file, wg_module *module, const char *prefix,
+                     wg_left_out *left_out) {
+    *m = (match){.file = file, .state = wg_module_state(module)};
+    if (!m->state)
         return -1;
-    ++*count;
-    return 0;
-}
-
-static int match_slot(match *m, int64_t i, const char *prefix, wg_left_out *left_out) {
-    const wg_state_entry *entry = &m->state->entries[i];
-    m->found[i] = entry->slot->tied ? -1 : find_prefixed(m->file, prefix, entry->path);
-    if (entry->slot->tied)
-        return 0;
-    if (m->found[i] < 0) {
-        wg__note_difference(&m->differences.missing, entry->path);
-        return add_name(left_out->missing, &left_out->missing_count, entry->path);
-    }
-    m->used[m->found[i]] = true;
-    if (!wg__note_spec(&m->differences, entry->path, &m->file->entries[m->found[i]].spec,
-                       &entry->slot->tensor->spec))
-        return 0;
-    m->found[i] = -1;
-    return add_name(left_out->misshapen, &left_out->misshapen_count, entry->path);
-}
-
-static int match_all(match *m, const char *prefix, wg_left_out *left_out) {
-    const size_t slots = (size_t)m->state->count + 1, tensors = (size_t)m->file->count + 1;
+    const size_t slots = (size_t)m->state->count + 1, tensors = (size_t)file->count + 1;
+    m->found = wg__calloc(slots, sizeof *m->found);
+    m->used = wg__calloc(tensors, sizeof *m->used);
+    m->loaded = wg__calloc(slots, sizeof *m->loaded);
     left_out->missing = wg__calloc(slots, sizeof(char *));
     left_out->misshapen = wg__calloc(slots, sizeof(char *));
     left_out->unexpected = wg__calloc(tensors, sizeof(char *));
-    if (!left_out->missing || !left_out->misshapen || !left_out->unexpected)
+    if (!m->found || !m->used || !m->loaded || !left_out->missing || !left_out->misshapen ||
+        !left_out->unexpected)
         return -1;
-    for (int64_t i = 0; i < m->state->count; i++)
-        if (match_slot(m, i, prefix, left_out) < 0 || wg_error_pending())
-            return -1;
+    for (int64_t i = 0; i < m->state->count && !wg_error_pending(); i++) {
+        const wg_state_entry *entry = &m->state->entries[i];
+        m->found[i] = -1;
+        if (entry->slot->tied)
+            continue;
+        char *name = wg__joined(prefix, entry->path, "");
+        const int64_t found = wg_weights_find(file, name); /* -1 for NULL */
+        wg__free(name);
+        if (found >= 0)
+            m->used[found] = true;
+        if (found < 0) {
+            wg__note_difference(&m->differences.missing, entry->path);
+            add_name(left_out->missing, &left_out->missing_count, entry->path);
+        } else if (wg__note_spec(&m->differences, entry->path, &file->entries[found].spec,
+                                 &entry->slot->tensor->spec))
+            add_name(left_out->misshapen, &left_out->misshapen_count, entry->path);
+        else
+            m->found[i] = found;
+    }
     for (int64_t i = 0; i < m->file->count; i++) {
         const char *name = m->file->entries[i].name;
         if (m->used[i] || !wg__starts_with(name, prefix))
             continue;
         wg__note_difference(&m->differences.unexpected, name);
-        if (add_name(left_out->unexpected, &left_out->unexpected_count, name) < 0)
-            return -1;
+        add_name(left_out->unexpected, &left_out->unexpected_count, name);
     }
-    return 0;
+    return wg_error_pending() ? -1 : 0;
 }
 
 /* The number of slots filled. `strict`: nothing may be left out. */
 static int64_t get_module(wg_weights *file, const char *prefix, wg_module *module, bool strict,
                           wg_left_out *left_out) {
     match m;
-    int status = match_begin(&m, file, module);
-    if (status == 0)
-        status = match_all(&m, prefix, left_out);
+    int status = match_all(&m, file, module, prefix, left_out);
     if (status == 0 && strict)
         status = wg__check_differences(&m.differences, file->path, "weights_get_module");
-    if (status == 0)
-        status = load_in_scope(&m);
+    if (status == 0) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        status = load(&m);
+        wg_scope_end(&scope, NULL);
+    }
     wg_state_dict_free((wg_state_dict *)m.state);
     wg__free(m.found);
     wg__free(m.used);

@@ -74,25 +74,6 @@ static int check(const wg_beam_model *model, int64_t sentences, const int64_t *m
                : check_token("end_id", options->end_id, model);
 }
 
-static int allocate(search *s, int64_t sentences) {
-    const size_t beam = (size_t)s->options.beam,
-                 rows = (size_t)wg__times(sentences, s->options.beam);
-    s->alive = wg__alloc_array(rows, sizeof *s->alive);
-    s->new_alive = wg__alloc_array(rows, sizeof *s->new_alive);
-    s->tokens = wg__alloc_array(wg__times(rows, s->longest), sizeof *s->tokens);
-    s->new_tokens = wg__alloc_array(wg__times(rows, s->longest), sizeof *s->new_tokens);
-    s->last = wg__alloc_array(rows, sizeof *s->last);
-    s->from = wg__alloc_array(rows, sizeof *s->from);
-    s->ended = wg__calloc((size_t)sentences, sizeof *s->ended);
-    s->log_probabilities =
-        wg__alloc_array(wg__times(rows, s->model->vocabulary), sizeof *s->log_probabilities);
-    s->candidates = wg__alloc_array(wg__times(2, beam), sizeof *s->candidates);
-    return s->alive && s->new_alive && s->tokens && s->new_tokens && s->last && s->from &&
-                   s->ended && s->log_probabilities && s->candidates
-               ? 0
-               : -1;
-}
-
 /* How many tokens a hypothesis of that sentence may have, the end included. */
 static int64_t most_tokens(const search *s, int64_t sentence) {
     const int64_t most = s->max_lengths[sentence], limit = s->options.max_length;
@@ -102,7 +83,20 @@ static int64_t most_tokens(const search *s, int64_t sentence) {
 static int begin(search *s, int64_t sentences) {
     for (int64_t i = 0; i < sentences; i++)
         s->longest = most_tokens(s, i) > s->longest ? most_tokens(s, i) : s->longest;
-    if (allocate(s, sentences) < 0)
+    const size_t beam = (size_t)s->options.beam,
+                 row_count = (size_t)wg__times(sentences, s->options.beam);
+    s->alive = wg__alloc_array(row_count, sizeof *s->alive);
+    s->new_alive = wg__alloc_array(row_count, sizeof *s->new_alive);
+    s->tokens = wg__alloc_array(wg__times(row_count, s->longest), sizeof *s->tokens);
+    s->new_tokens = wg__alloc_array(wg__times(row_count, s->longest), sizeof *s->new_tokens);
+    s->last = wg__alloc_array(row_count, sizeof *s->last);
+    s->from = wg__alloc_array(row_count, sizeof *s->from);
+    s->ended = wg__calloc((size_t)sentences, sizeof *s->ended);
+    s->log_probabilities =
+        wg__alloc_array(wg__times(row_count, s->model->vocabulary), sizeof *s->log_probabilities);
+    s->candidates = wg__alloc_array(wg__times(2, beam), sizeof *s->candidates);
+    if (!(s->alive && s->new_alive && s->tokens && s->new_tokens && s->last && s->from &&
+          s->ended && s->log_probabilities && s->candidates))
         return -1;
     s->rows = sentences;
     for (int64_t i = 0; i < sentences; i++) {
@@ -110,18 +104,6 @@ static int begin(search *s, int64_t sentences) {
         s->last[i] = s->options.start_id;
     }
     return 0;
-}
-
-static void end(search *s) {
-    wg__free(s->alive);
-    wg__free(s->new_alive);
-    wg__free(s->tokens);
-    wg__free(s->new_tokens);
-    wg__free(s->last);
-    wg__free(s->from);
-    wg__free(s->ended);
-    wg__free(s->log_probabilities);
-    wg__free(s->candidates);
 }
 
 /* ---- The candidates of a sentence ---- */
@@ -186,15 +168,6 @@ static int offer(search *s, int64_t sentence, const candidate *best, bool ended)
     return ended ? 0 : wg_token_list_append(&result->tokens, best->token);
 }
 
-static void go_on(search *s, const candidate *next) {
-    const int64_t r = s->new_rows++;
-    int32_t *tokens = s->new_tokens + r * s->longest;
-    memcpy(tokens, s->tokens + next->row * s->longest, (size_t)(s->length - 1) * sizeof *tokens);
-    tokens[s->length - 1] = next->token;
-    s->new_alive[r] = (row){s->alive[next->row].sentence, next->log_probability};
-    s->from[r] = next->row;
-}
-
 /* True if nothing that goes on, of which the likeliest is `next`, can become the result. */
 static bool is_done(const search *s, int64_t sentence, const candidate *next) {
     const int64_t most = most_tokens(s, sentence), ended = s->ended[sentence];
@@ -213,8 +186,15 @@ static int advance(search *s, int64_t first, int64_t stop) {
     for (int64_t i = 0; i < count; i++) {
         const candidate *c = &s->candidates[i];
         if (c->token != s->options.end_id) {
-            if (s->new_rows - before < beam)
-                go_on(s, c);
+            if (s->new_rows - before < beam) {
+                const int64_t r = s->new_rows++;
+                int32_t *tokens = s->new_tokens + r * s->longest;
+                memcpy(tokens, s->tokens + c->row * s->longest,
+                       (size_t)(s->length - 1) * sizeof *tokens);
+                tokens[s->length - 1] = c->token;
+                s->new_alive[r] = (row){s->alive[c->row].sentence, c->log_probability};
+                s->from[r] = c->row;
+            }
             next = next ? next : c;
         } else if (i < beam) { /* an end must be among the likeliest, as any other token */
             if (offer(s, sentence, c, true) < 0)
@@ -279,7 +259,15 @@ int wg__beam_search(const wg_beam_model *model, int64_t sentences, const int64_t
     int result = begin(&s, sentences);
     while (result == 0 && s.rows > 0)
         result = step(&s);
-    end(&s);
+    wg__free(s.alive);
+    wg__free(s.new_alive);
+    wg__free(s.tokens);
+    wg__free(s.new_tokens);
+    wg__free(s.last);
+    wg__free(s.from);
+    wg__free(s.ended);
+    wg__free(s.log_probabilities);
+    wg__free(s.candidates);
     return result;
 }
 
@@ -306,23 +294,20 @@ static int model_step(void *context, int64_t rows, const int32_t *last, float *l
     return result;
 }
 
-static int reorder_keep(model_search *s, wg_tensor *index) {
-    if (!s->inputs.memory_keep)
-        return 0;
-    wg_tensor *keep = wg_index_select(s->inputs.memory_keep, 0, index);
-    if (!keep)
-        return -1;
-    wg_release(s->inputs.memory_keep);
-    s->inputs.memory_keep = wg_keep(keep);
-    return 0;
-}
-
 static int model_reorder(void *context, int64_t rows, const int64_t *from) {
     model_search *s = context;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(rows), from);
-    int result = index ? reorder_keep(s, index) : -1;
+    int result = index ? 0 : -1;
+    if (index && s->inputs.memory_keep) {
+        wg_tensor *keep = wg_index_select(s->inputs.memory_keep, 0, index);
+        result = keep ? 0 : -1;
+        if (keep) {
+            wg_release(s->inputs.memory_keep);
+            s->inputs.memory_keep = wg_keep(keep);
+        }
+    }
     for (int64_t i = 0; result == 0 && i < s->layers; i++)
         if (wg__kv_cache_reorder(&s->inputs.caches[i], index) < 0 ||
             wg__kv_cache_reorder(&s->inputs.memory_caches[i], index) < 0)
@@ -331,24 +316,6 @@ static int model_reorder(void *context, int64_t rows, const int64_t *from) {
     if (result == 0 && s->rules)
         s->rules->reorder(s->rules->context, rows, from);
     return result;
-}
-
-static int encode_sources(model_search *s, wg_tensor *source, wg_tensor *keep,
-                          const int64_t *max_lengths) {
-    s->inputs.memory = wg_model_encode(s->model, source, keep);
-    if (!s->inputs.memory)
-        return -1;
-    s->inputs.memory_keep = keep ? wg_keep(wg_alias(keep)) : NULL;
-    if (keep && !s->inputs.memory_keep)
-        return -1;
-    int64_t longest = 0;
-    for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)
-        longest = max_lengths[i] > longest ? max_lengths[i] : longest;
-    for (int64_t i = 0; i < s->layers; i++) {
-        wg_kv_cache_init(&s->inputs.caches[i], longest);
-        wg_kv_cache_init(&s->inputs.memory_caches[i], wg_tensor_size(source, 1));
-    }
-    return 0;
 }
 
 static int search_sources(model_search *s, wg_tensor *source, wg_tensor *keep,
@@ -360,7 +327,16 @@ static int search_sources(model_search *s, wg_tensor *source, wg_tensor *keep,
     wg_kv_cache *caches = wg__calloc((size_t)wg__times(2, layers), sizeof *caches);
     s->inputs.caches = caches;
     s->inputs.memory_caches = caches ? caches + layers : NULL;
-    int result = caches ? encode_sources(s, source, keep, max_lengths) : -1;
+    s->inputs.memory = caches ? wg_model_encode(s->model, source, keep) : NULL;
+    s->inputs.memory_keep = s->inputs.memory && keep ? wg_keep(wg_alias(keep)) : NULL;
+    int result = s->inputs.memory && (!keep || s->inputs.memory_keep) ? 0 : -1;
+    int64_t longest = 0;
+    for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)
+        longest = max_lengths[i] > longest ? max_lengths[i] : longest;
+    for (int64_t i = 0; result == 0 && i < s->layers; i++) {
+        wg_kv_cache_init(&s->inputs.caches[i], longest);
+        wg_kv_cache_init(&s->inputs.memory_caches[i], wg_tensor_size(source, 1));
+    }
     const wg_beam_model seen = {
         .context = s, .vocabulary = vocabulary, .step = model_step, .reorder = model_reorder};
     if (result == 0)

@@ -15,7 +15,7 @@
 
 #define WHERE "generate"
 
-/* ---- Sampling: checks ---- */
+/* ---- Sampling ---- */
 
 int wg__sampling_validate(const wg_sampling *s) {
     if (!(s->temperature >= 0 && isfinite(s->temperature)))
@@ -36,34 +36,6 @@ int wg__sampling_validate(const wg_sampling *s) {
     return 0;
 }
 
-static int check_logits(int64_t count, const float *logits) {
-    bool any = false;
-    for (int64_t i = 0; i < count; i++) {
-        if (isnan(logits[i]) || logits[i] == INFINITY)
-            return wg_fail(WG_ERROR_ARGUMENT, "sampling",
-                           "the logit of token %lld is %g; the model is broken", (long long)i,
-                           (double)logits[i]);
-        any = any || logits[i] > -INFINITY;
-    }
-    return any ? 0 : wg_fail(WG_ERROR_ARGUMENT, "sampling", "no token has a logit above -inf");
-}
-
-/* ---- Sampling: the repetition penalty ---- */
-
-/* A token that was seen twice is penalised once, as each reads the logit of the model. */
-static int penalise(double penalty, int64_t count, const float *logits, int64_t seen_count,
-                    const int32_t *seen, double *scores) {
-    for (int64_t i = 0; penalty != 0 && i < seen_count; i++) {
-        if (seen[i] < 0 || seen[i] >= count)
-            return wg_fail(WG_ERROR_INDEX, "sampling",
-                           "token %ld was seen; there are logits of %lld", (long)seen[i],
-                           (long long)count);
-        const double logit = logits[seen[i]];
-        scores[seen[i]] = logit > 0 ? logit / penalty : logit * penalty;
-    }
-    return 0;
-}
-
 static int64_t likeliest(int64_t count, const double *scores) {
     int64_t best = 0;
     for (int64_t i = 1; i < count; i++)
@@ -72,29 +44,21 @@ static int64_t likeliest(int64_t count, const double *scores) {
     return best;
 }
 
-/* ---- Sampling: top k, top p, min p ---- */
-
-/* How many candidates stay, in the order of their weights. */
-static int64_t count_kept(const wg_sampling *sampling, int64_t count, const double *weights,
-                          const int64_t *order) {
-    const int64_t kept = sampling->top_k > 0 && sampling->top_k < count ? sampling->top_k : count;
-    if (sampling->top_p == 0 || sampling->top_p == 1)
-        return kept;
-    double total = 0, before = 0;
-    for (int64_t i = 0; i < kept; i++)
-        total += weights[order[i]];
-    int64_t i = 0;
-    for (; i < kept && before < sampling->top_p * total; i++)
-        before += weights[order[i]];
-    return i;
-}
-
 /* Takes the weight of all but the likeliest away, as top_k and top_p say. */
 static int keep_likeliest(const wg_sampling *sampling, int64_t count, double *weights) {
     int64_t *order = wg__sorted_indices(0, count, wg__largest_first, weights);
     if (!order)
         return -1;
-    for (int64_t i = count_kept(sampling, count, weights, order); i < count; i++)
+    const int64_t most = sampling->top_k > 0 && sampling->top_k < count ? sampling->top_k : count;
+    int64_t kept = most; /* in the order of the weights */
+    if (sampling->top_p != 0 && sampling->top_p != 1) {
+        double total = 0, before = 0;
+        for (int64_t i = 0; i < most; i++)
+            total += weights[order[i]];
+        for (kept = 0; kept < most && before < sampling->top_p * total; kept++)
+            before += weights[order[kept]];
+    }
+    for (int64_t i = kept; i < count; i++)
         weights[order[i]] = 0;
     wg__free(order);
     return 0;
@@ -102,13 +66,30 @@ static int keep_likeliest(const wg_sampling *sampling, int64_t count, double *we
 
 int wg__sampling_probabilities(const wg_sampling *sampling, int64_t count, const float *logits,
                                int64_t seen_count, const int32_t *seen, double *probabilities) {
-    if (wg__sampling_validate(sampling) < 0 || check_logits(count, logits) < 0)
+    if (wg__sampling_validate(sampling) < 0)
         return -1;
+    bool any = false;
+    for (int64_t i = 0; i < count; i++) {
+        if (isnan(logits[i]) || logits[i] == INFINITY)
+            return wg_fail(WG_ERROR_ARGUMENT, "sampling",
+                           "the logit of token %lld is %g; the model is broken", (long long)i,
+                           (double)logits[i]);
+        any = any || logits[i] > -INFINITY;
+    }
+    if (!any)
+        return wg_fail(WG_ERROR_ARGUMENT, "sampling", "no token has a logit above -inf");
     double *weights = probabilities;
     for (int64_t i = 0; i < count; i++)
         weights[i] = logits[i];
-    if (penalise(sampling->repetition_penalty, count, logits, seen_count, seen, weights) < 0)
-        return -1;
+    for (int64_t i = 0; sampling->repetition_penalty != 0 && i < seen_count; i++) {
+        if (seen[i] < 0 || seen[i] >= count)
+            return wg_fail(WG_ERROR_INDEX, "sampling",
+                           "token %ld was seen; there are logits of %lld", (long)seen[i],
+                           (long long)count);
+        const double logit = logits[seen[i]];
+        weights[seen[i]] =
+            logit > 0 ? logit / sampling->repetition_penalty : logit * sampling->repetition_penalty;
+    }
     const int64_t best = likeliest(count, weights);
     const double highest = weights[best]; /* weights are relative to it, so that none overflows */
     for (int64_t i = 0; i < count; i++)
@@ -127,8 +108,6 @@ int wg__sampling_probabilities(const wg_sampling *sampling, int64_t count, const
         weights[i] /= total;
     return 0;
 }
-
-/* ---- Sampling: the draw ---- */
 
 /* The token in whose part of [0, 1) the draw falls; rounding may leave a gap at the end, which
  * belongs to the last that has any probability. */
@@ -212,23 +191,6 @@ typedef struct decoding {
 
 /* ---- Texts: beginning ---- */
 
-static int check_text(const decoding *d, const wg_generation *text, int64_t number) {
-    if (text->tokens.count == 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the prompt of text %lld is empty",
-                       (long long)number);
-    if (text->tokens.count >= d->positions)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the prompt has %lld tokens, and the model has %lld positions for prompt "
-                       "and answer; shorten it",
-                       (long long)text->tokens.count, (long long)d->positions);
-    for (int64_t i = 0; i < text->tokens.count; i++)
-        if (text->tokens.ids[i] < 0 || text->tokens.ids[i] >= d->model->vocabulary)
-            return wg_fail(WG_ERROR_INDEX, WHERE,
-                           "token %ld of a prompt is outside the model's vocabulary of %lld",
-                           (long)text->tokens.ids[i], (long long)d->model->vocabulary);
-    return 0;
-}
-
 static int check(const decoding *d, int64_t count) {
     const wg_generation_options *options = d->options;
     if (wg__sampling_validate(&options->sampling) < 0)
@@ -243,9 +205,22 @@ static int check(const decoding *d, int64_t count) {
     if (options->vocabulary < 0 || options->vocabulary > d->model->vocabulary)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a vocabulary of %lld; the model has %lld tokens",
                        (long long)options->vocabulary, (long long)d->model->vocabulary);
-    for (int64_t i = 0; i < count; i++)
-        if (check_text(d, &d->texts[i], i) < 0)
-            return -1;
+    for (int64_t i = 0; i < count; i++) {
+        const wg_token_list *prompt = &d->texts[i].tokens;
+        if (prompt->count == 0)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the prompt of text %lld is empty",
+                           (long long)i);
+        if (prompt->count >= d->positions)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "the prompt has %lld tokens, and the model has %lld positions for "
+                           "prompt and answer; shorten it",
+                           (long long)prompt->count, (long long)d->positions);
+        for (int64_t k = 0; k < prompt->count; k++)
+            if (prompt->ids[k] < 0 || prompt->ids[k] >= d->model->vocabulary)
+                return wg_fail(WG_ERROR_INDEX, WHERE,
+                               "token %ld of a prompt is outside the model's vocabulary of %lld",
+                               (long)prompt->ids[k], (long long)d->model->vocabulary);
+    }
     return 0;
 }
 
