@@ -18,7 +18,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/machine.h"
-#include "io/event_file.h"
+#include "io/internal.h"
 #include "objectives/objective.h"
 #include "train/trainer.h"
 #include "objectives/objective.h"

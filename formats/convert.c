@@ -564,21 +564,6 @@ static int read_tokenizer(conversion *c, const char *in) {
 
 /* ---- Tensors ---- */
 
-static int copy_tensor(conversion *c, wg_weights_writer *writer, wg_generator *generator,
-                       int64_t index) {
-    const int64_t entry = c->entries[index], source = c->source[entry];
-    const wg_spec *spec = &c->infos[index].spec;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *x = source >= 0 ? wg_weights_read(c->in, source)
-                               : wg_empty(spec->dtype, spec->ndim, spec->shape);
-    if (source < 0 && wg_initialize(x, &c->state->entries[entry].slot->init, generator) < 0)
-        x = NULL;
-    const int status = wg_weights_put(writer, index, add_adapter(c, entry, x));
-    wg_scope_end(&scope, NULL);
-    return status;
-}
-
 static int write_tensors(conversion *c, const char *path, const char *format) {
     const wg_weights_options options = {
         .type = c->options->type,
@@ -591,8 +576,18 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
     wg_weights_writer *writer = wg_weights_create(path, format, &options, c->count, c->infos);
     wg_generator generator = {0};
     int status = writer ? 0 : -1;
-    for (int64_t i = 0; status == 0 && i < c->count; i++)
-        status = copy_tensor(c, writer, &generator, i);
+    for (int64_t i = 0; status == 0 && i < c->count; i++) {
+        const int64_t entry = c->entries[i], source = c->source[entry];
+        const wg_spec *spec = &c->infos[i].spec;
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *x = source >= 0 ? wg_weights_read(c->in, source)
+                                   : wg_empty(spec->dtype, spec->ndim, spec->shape);
+        if (source < 0 && wg_initialize(x, &c->state->entries[entry].slot->init, &generator) < 0)
+            x = NULL;
+        status = wg_weights_put(writer, i, add_adapter(c, entry, x));
+        wg_scope_end(&scope, NULL);
+    }
     if (status == 0)
         return wg_weights_commit(writer);
     wg_weights_abort(writer);
@@ -612,27 +607,21 @@ static int write_file(const char *folder, const char *name, const char *bytes, i
  * the files of its kind. *published is false if its kind has none: then it is wengert.json. */
 static int write_tokenizer(const char *folder, const char *from, const wg_tokenizer *tokenizer,
                            bool *published) {
-    static const char names[][24] = {"wengert.json",
-                                     "tokenizer.json",
-                                     "tokenizer_config.json",
-                                     "special_tokens_map.json",
-                                     "tokenizer.model",
-                                     "vocab.json",
-                                     "merges.txt",
-                                     "vocab.txt",
-                                     "tokenizer.bin",
-                                     "added_tokens.json"};
+    const char *const *name =
+        WG__KEYS("wengert.json", "tokenizer.json", "tokenizer_config.json",
+                 "special_tokens_map.json", "tokenizer.model", "vocab.json", "merges.txt",
+                 "vocab.txt", "tokenizer.bin", "added_tokens.json");
     int status = 0, copied = 0;
-    for (size_t i = 0; status == 0 && i < sizeof names / sizeof names[0]; i++) {
+    for (; status == 0 && *name; name++) {
         const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from;
-        char *path = wg__is_folder(from) ? wg__path_in(from, names[i]) : NULL;
-        if (!path && strcmp(base, names[i]) == 0 && /* these are a tokenizer by themselves */
+        char *path = wg__is_folder(from) ? wg__path_in(from, *name) : NULL;
+        if (!path && strcmp(base, *name) == 0 && /* these are a tokenizer by themselves */
             (strcmp(base, "tokenizer.json") == 0 || strcmp(base, "tokenizer.model") == 0))
             path = wg__strdup(from);
         if (wg__is_file(path)) {
             int64_t count;
             char *bytes = wg__read_whole(path, MOST_TOKENIZER, &count);
-            status = bytes ? write_file(folder, names[i], bytes, count) : -1;
+            status = bytes ? write_file(folder, *name, bytes, count) : -1;
             wg__free(bytes);
             copied++;
         }

@@ -1,4 +1,4 @@
-/* Event files for TensorBoard: see event_file.h. Messages are written by hand: a field is its key,
+/* Event files for TensorBoard: see internal.h. Messages are written by hand: a field is its key,
  * number << 3 | wire type, and its value, as a varint (0), 8 bytes (1), a length and bytes (2) or 4
  * bytes (5). Of tensorflow's event.proto, summary.proto and tensor.proto:
  *
@@ -7,7 +7,7 @@
  *     Summary.Value    tag = 1   simple_value = 2 float   tensor = 8   metadata = 9
  *     TensorProto      dtype = 1 (7: string)   tensor_shape = 2   string_val = 8
  *     SummaryMetadata  plugin_data = 1 { plugin_name = 1 }                                      */
-#include "io/event_file.h"
+#include "io/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

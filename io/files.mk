@@ -7,7 +7,6 @@ io_public = \
 	$(nil)
 
 io_sources = \
-	io/event_file.h \
 	io/config.h \
 	io/checkpoint/column.c \
 	io/checkpoint/file.c \

@@ -42,17 +42,7 @@ static layout layout_of(const wg_tensor *parameter) {
     return own;
 }
 
-static int64_t chunks_of(int64_t count) {
-    return wg__ceil_divide(count, WG__GRAIN);
-}
-
 /* ---- State ---- */
-
-/* The root mean squares of update and weights are those of the whole parameter. */
-static bool is_whole(const wg_optimizer *optimizer, const wg__optimizer_entry *entry) {
-    (void)optimizer, (void)entry;
-    return true;
-}
 
 static int prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     int64_t count = wg_tensor_count(entry->parameter);
@@ -76,7 +66,8 @@ static int prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     }
     if (wg__optimizer_add_state_like(entry, "exp_avg_sq") < 0)
         return -1;
-    return wg__optimizer_reserve_scratch(optimizer, 2 * (size_t)chunks_of(count) * sizeof(double));
+    return wg__optimizer_reserve_scratch(optimizer, 2 * (size_t)wg__ceil_divide(count, WG__GRAIN) *
+                                                        sizeof(double));
 }
 
 /* ---- Shared by matrices and vectors ---- */
@@ -278,19 +269,20 @@ static int step(wg_optimizer *optimizer, double learning_rate) {
             set_step_size(&step, blocks, learning_rate);
             wg__parallel_for(blocks, 1, apply_update, &step);
         } else {
-            int64_t count = wg_tensor_count(step.entry->parameter);
+            const int64_t count = wg_tensor_count(step.entry->parameter),
+                          chunks = wg__ceil_divide(count, WG__GRAIN);
             step.update_sums = step.optimizer->scratch;
-            step.weight_sums = step.update_sums + chunks_of(count);
+            step.weight_sums = step.update_sums + chunks;
             wg__parallel_for(count, WG__GRAIN, update_moments, &step);
-            set_step_size(&step, chunks_of(count), learning_rate);
+            set_step_size(&step, chunks, learning_rate);
             wg__parallel_for(count, WG__GRAIN, apply_moments, &step);
         }
     }
     return 0;
 }
 
-static const wg__optimizer_rule adafactor = {
-    .prepare = prepare, .step = step, .is_whole = is_whole};
+/* The root mean squares of update and weights are those of the whole parameter. */
+static const wg__optimizer_rule adafactor = {.prepare = prepare, .step = step, .steps_whole = true};
 
 wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options) {
     static const char where[] = "adafactor_new";

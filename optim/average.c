@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
@@ -42,21 +43,6 @@ void wg__average_free(wg_average *average) {
     wg__free(average);
 }
 
-static int reserve(wg_average *average) {
-    if (average->count < average->capacity)
-        return 0;
-    int64_t capacity = 2 * average->capacity + 16;
-    entry *entries = wg__alloc_array(capacity, sizeof *entries);
-    if (!entries)
-        return -1;
-    if (average->count)
-        memcpy(entries, average->entries, (size_t)average->count * sizeof *entries);
-    wg__free(average->entries);
-    average->entries = entries;
-    average->capacity = capacity;
-    return 0;
-}
-
 int wg__average_add(wg_average *average, wg_tensor *tensor) {
     if (!average || !tensor)
         return -1;
@@ -79,14 +65,14 @@ int wg__average_add(wg_average *average, wg_tensor *tensor) {
                            "the tensor shares memory with tensor %lld, and a swap would write it "
                            "twice; add one tensor that has the elements of both",
                            (long long)i);
-    if (reserve(average) < 0)
-        return -1;
     wg_tensor *zeros =
         wg_keep(wg_zeros(wg_tensor_dtype(tensor), wg_tensor_ndim(tensor), wg_tensor_shape(tensor)));
-    if (!zeros)
-        return -1;
-    average->entries[average->count++] = (entry){tensor, zeros};
-    return 0;
+    const entry added = {tensor, zeros};
+    if (zeros && wg__append(&average->entries, &average->count, &average->capacity, &added,
+                            sizeof added) == 0)
+        return 0;
+    wg_release(zeros);
+    return -1;
 }
 
 /* ---- Passes over memory ---- */

@@ -7,7 +7,6 @@ optim_sources = \
 	optim/average.c \
 	optim/internal.h \
 	optim/optimizer.c \
-	optim/own.c \
 	optim/rules.c \
 	optim/schedule.c \
 	optim/shard.c \

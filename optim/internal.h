@@ -134,7 +134,8 @@ typedef struct wg__optimizer_rule {
      * optimizer->steps: the update of an entry depends on no other entry. -1 with an error. */
     int (*step)(wg_optimizer *optimizer, double learning_rate);
     /* Whether the update of an element depends on other elements of its parameter, which is then
-     * stepped as a whole by one rank; NULL: of none. */
+     * stepped as a whole by one rank: always, or as a function says (NULL: never). */
+    bool steps_whole;
     bool (*is_whole)(const wg_optimizer *optimizer, const wg__optimizer_entry *entry);
 } wg__optimizer_rule;
 
@@ -294,17 +295,15 @@ int wg__optimizer_state(const wg_optimizer *optimizer, int64_t index, const char
 wg__optimizer_entry *wg__optimizer_state_entry(const wg_optimizer *optimizer, int64_t index,
                                                int *state);
 
-/* The number of updates so far, and setting it when a run is resumed. */
-int64_t wg__average_updates(const wg_average *average);
-void wg__average_set_updates(wg_average *average, int64_t updates);
-
-/* ---- Of optim/optimizer.h ---- */
+/* ---- Names ---- */
 
 /* The names of the optimizers, by index from 0; NULL beyond. */
 WG__COMMAND const char *wg__optimizer_name(int index);
 
 /* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
 WG__COMMAND const char *wg__schedule_name(wg_schedule_kind kind);
+
+/* ---- Averages of weights (average.c) ---- */
 
 /* An average without tensors. decay d in (0, 1): exponential, a = d a + (1 - d) w; 0: the mean of
  * all updates. Either way the first update is a = w   (as PyTorch's AveragedModel). NULL with
@@ -325,5 +324,9 @@ void wg__average_update(wg_average *average);
 
 /* Exchanges the tensors' contents and their averages. */
 void wg__average_swap(wg_average *average);
+
+/* The number of updates so far, and setting it when a run is resumed. */
+int64_t wg__average_updates(const wg_average *average);
+void wg__average_set_updates(wg_average *average, int64_t updates);
 
 #endif

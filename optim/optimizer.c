@@ -177,17 +177,6 @@ void wg_optimizer_free(wg_optimizer *optimizer) {
     wg__free(optimizer);
 }
 
-/* Room for one more entry, and for the partial norms of its chunks. */
-static int reserve(wg_optimizer *optimizer, int64_t chunks) {
-    double *norms = wg__alloc_array(optimizer->chunks + chunks + 1, sizeof *norms);
-    if (!norms)
-        return -1;
-    wg__free(optimizer->partial_norms);
-    optimizer->partial_norms = norms;
-    return wg__reserve(&optimizer->entries, optimizer->count, &optimizer->capacity,
-                       optimizer->count + 1, sizeof *optimizer->entries);
-}
-
 int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size) {
     if (size <= optimizer->scratch_size)
         return 0;
@@ -303,18 +292,6 @@ static bool has_name(const wg__optimizer_group *group, const char *name) {
     return fnmatch(group->group.names, name, 0) == 0;
 }
 
-static void join_group(const wg_optimizer *optimizer, wg__optimizer_entry *entry) {
-    for (int64_t i = optimizer->group_count; entry->name && i-- > 0;) {
-        const wg_parameter_group *group = &optimizer->groups[i].group;
-        if (!has_name(&optimizer->groups[i], entry->name))
-            continue;
-        entry->rate = group->rate == 0 ? 1 : group->rate;
-        entry->decay = group->weight_decay == 0 ? -1 : group->weight_decay;
-        entry->no_decay |= group->no_decay;
-        return;
-    }
-}
-
 int wg__optimizer_check_groups(const wg_optimizer *optimizer, const char *where) {
     for (int64_t i = 0; i < optimizer->group_count && optimizer->count > 0; i++)
         if (optimizer->groups[i].parameters == 0)
@@ -341,8 +318,23 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
                                  .dtype = wg_tensor_dtype(parameter),
                                  .first_chunk = optimizer->chunks};
     entry.name = wg__strdup(name);
-    join_group(optimizer, &entry);
-    if (!entry.name || reserve(optimizer, chunk_count(&entry)) < 0 ||
+    for (int64_t i = optimizer->group_count; entry.name && i-- > 0;) {
+        const wg_parameter_group *group = &optimizer->groups[i].group;
+        if (!has_name(&optimizer->groups[i], entry.name))
+            continue;
+        entry.rate = group->rate == 0 ? 1 : group->rate;
+        entry.decay = group->weight_decay == 0 ? -1 : group->weight_decay;
+        entry.no_decay |= group->no_decay;
+        break;
+    }
+    double *norms = wg__alloc_array(optimizer->chunks + chunk_count(&entry) + 1, sizeof *norms);
+    if (norms) {
+        wg__free(optimizer->partial_norms);
+        optimizer->partial_norms = norms;
+    }
+    if (!entry.name || !norms ||
+        wg__reserve(&optimizer->entries, optimizer->count, &optimizer->capacity,
+                    optimizer->count + 1, sizeof *optimizer->entries) < 0 ||
         (!wg__optimizer_is_sharded(optimizer) && optimizer->rule->prepare(optimizer, &entry) < 0)) {
         free_entry(&entry);
         return -1;

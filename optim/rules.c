@@ -1,4 +1,5 @@
-/* The rules of SGD, Adam, AdamW, Lion and Muon, and all optimizers by their names. */
+/* The rules of SGD, Adam, AdamW, Lion and Muon and of callers, and all optimizers by their names.
+ */
 #include "optim/internal.h"
 
 #include <math.h>
@@ -252,10 +253,6 @@ static sides sides_of(const wg_tensor *parameter) {
     return (sides){shape[1], shape[0], 1, shape[1]};
 }
 
-static int64_t chunks_of(int64_t count) {
-    return (count + WG__GRAIN - 1) / WG__GRAIN;
-}
-
 static bool is_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry *entry) {
     bool is_named = false;
     for (const char *const *part = optimizer->options.muon.adamw_names; *part; part++)
@@ -275,7 +272,8 @@ static int prepare_muon(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     const int64_t count = wg_tensor_count(entry->parameter),
                   shorter = sides_of(entry->parameter).shorter;
     const size_t numbers = 2 * (size_t)count + 2 * (size_t)(shorter * shorter);
-    return wg__optimizer_reserve_scratch(optimizer, (size_t)chunks_of(count) * sizeof(double) +
+    return wg__optimizer_reserve_scratch(optimizer, (size_t)wg__ceil_divide(count, WG__GRAIN) *
+                                                            sizeof(double) +
                                                         numbers * wg_dtype_size(entry->dtype));
 }
 
@@ -378,15 +376,16 @@ static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry
                                                            : sqrt(fmax(1, rows / columns))),
     };
     const size_t size = wg_dtype_size(entry->dtype), all = (size_t)step.count * size;
+    const int64_t chunks = wg__ceil_divide(step.count, WG__GRAIN);
     const int64_t shorter = sides_of(entry->parameter).shorter;
     step.sums = optimizer->scratch;
-    step.x = (char *)(step.sums + chunks_of(step.count));
+    step.x = (char *)(step.sums + chunks);
     step.next = step.x + all;
     step.a = step.next + all;
     step.b = step.a + (size_t)(shorter * shorter) * size;
     wg__parallel_for(step.count, WG__GRAIN, take_momentum, &step);
     double sum = 0;
-    for (int64_t chunk = 0; chunk < chunks_of(step.count); chunk++)
+    for (int64_t chunk = 0; chunk < chunks; chunk++)
         sum += step.sums[chunk];
     step.factor = 1 / (sqrt(sum) + NORM_EPS);
     wg__parallel_for(step.count, WG__GRAIN, scale, &step);
@@ -435,62 +434,123 @@ wg_optimizer *wg_muon_new(const wg_muon_options *options) {
     return optimizer;
 }
 
+/* ---- A rule of the caller's: see wg_update_rule. It sees whole tensors. ---- */
+
+static int state_count(const wg_update_rule *rule) {
+    int count = 0;
+    while (count < WG_RULE_STATES && rule->states[count])
+        count++;
+    return count;
+}
+
+static int prepare_own(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    const wg_update_rule *rule = &optimizer->options.own.rule;
+    for (int i = 0; i < state_count(rule); i++)
+        if (wg__optimizer_add_state_like(entry, rule->states[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int step_own(wg_optimizer *optimizer, double learning_rate) {
+    const wg_update_rule *rule = &optimizer->options.own.rule;
+    const bool recorded = wg_set_grad_enabled(false);
+    int status = 0;
+    for (int64_t i = optimizer->first; status == 0 && i < optimizer->last; i++) {
+        const wg__optimizer_entry *entry = &optimizer->entries[i];
+        const wg_tensor *parameter = entry->parameter;
+        if (!entry->gradient || entry->end <= entry->begin)
+            continue;
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        /* The gradient that the walk found, as a tensor, clipped. A sharded optimizer has its own.
+         */
+        wg_tensor *gradient =
+            wg_from_blob(entry->dtype, wg_tensor_ndim(parameter), wg_tensor_shape(parameter), NULL,
+                         (void *)entry->gradient, NULL, NULL);
+        if (optimizer->gradient_scale != 1)
+            gradient = wg_mul_scalar(gradient, optimizer->gradient_scale);
+        const wg_parameter_step step = {.name = entry->name,
+                                        .parameter = entry->parameter,
+                                        .gradient = gradient,
+                                        .states = entry->states,
+                                        .learning_rate = learning_rate * entry->rate,
+                                        .weight_decay = wg__entry_decay(entry, rule->weight_decay),
+                                        .step = optimizer->steps};
+        status = gradient ? rule->step(optimizer->options.own.context, &step) : -1;
+        wg_scope_end(&scope, NULL);
+        if (status < 0 && !wg_error_pending())
+            wg_fail(WG_ERROR_STATE, "optimizer_step", "the update rule failed at \"%s\"",
+                    entry->name);
+        status = wg_error_pending() ? -1 : 0;
+    }
+    wg_set_grad_enabled(recorded);
+    return status;
+}
+
+static const wg__optimizer_rule own = {
+    .prepare = prepare_own, .step = step_own, .steps_whole = true};
+
+/* Names become parts of paths in checkpoints, which must tell the states apart. */
+static int check_states(const wg_update_rule *rule) {
+    for (int i = 0; i < state_count(rule); i++) {
+        const char *name = rule->states[i];
+        if (!*name || strpbrk(name, "/."))
+            return wg_fail(WG_ERROR_ARGUMENT, "optimizer_from_rule",
+                           "a state is called \"%s\"; wanted a name without / and .", name);
+        for (int k = 0; k < i; k++)
+            if (strcmp(name, rule->states[k]) == 0)
+                return wg_fail(WG_ERROR_ARGUMENT, "optimizer_from_rule",
+                               "two states are called \"%s\"", name);
+    }
+    return 0;
+}
+
+wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context) {
+    static const char where[] = "optimizer_from_rule";
+    if (!rule || !rule->step) {
+        wg_fail(WG_ERROR_ARGUMENT, where, "the rule has no function `step'");
+        return NULL;
+    }
+    if (wg__check_not_negative(where, "weight_decay", rule->weight_decay) < 0 ||
+        check_states(rule) < 0)
+        return NULL;
+    wg_optimizer *optimizer = wg__optimizer_new(&own);
+    if (optimizer) {
+        optimizer->options.own.rule = *rule;
+        optimizer->options.own.context = context;
+    }
+    return optimizer;
+}
+
 /* ---- By name ---- */
 
-static wg_optimizer *new_sgd(const wg_optimizer_choice *choice) {
-    const double momentum = wg__option(choice->momentum, 0.9);
-    return wg_sgd_new(&(wg_sgd_options){
-        .momentum = momentum, .weight_decay = choice->weight_decay, .nesterov = momentum > 0});
-}
-
-static wg_adamw_options adam_options(const wg_optimizer_choice *choice) {
-    return (wg_adamw_options){choice->beta1, choice->beta2, choice->eps, choice->weight_decay};
-}
-
-static wg_optimizer *new_adam(const wg_optimizer_choice *choice) {
-    wg_adam_options options = adam_options(choice);
-    return wg_adam_new(&options);
-}
-
-static wg_optimizer *new_adamw(const wg_optimizer_choice *choice) {
-    wg_adamw_options options = adam_options(choice);
-    return wg_adamw_new(&options);
-}
-
-static wg_optimizer *new_adafactor(const wg_optimizer_choice *choice) {
-    return wg_adafactor_new(&(wg_adafactor_options){.weight_decay = choice->weight_decay});
-}
-
-static wg_optimizer *new_lion(const wg_optimizer_choice *choice) {
-    return wg_lion_new(&(wg_lion_options){choice->beta1, choice->beta2, choice->weight_decay});
-}
-
-static wg_optimizer *new_muon(const wg_optimizer_choice *choice) {
-    return wg_muon_new(&(wg_muon_options){.momentum = choice->momentum,
-                                          .weight_decay = choice->weight_decay,
-                                          .match_adamw = true,
-                                          .adamw = adam_options(choice)});
-}
-
-static const struct kind {
-    const char *name;
-    wg_optimizer *(*make)(const wg_optimizer_choice *choice);
-} kinds[] = {
-    {"sgd", new_sgd},   {"adam", new_adam}, {"adamw", new_adamw}, {"adafactor", new_adafactor},
-    {"lion", new_lion}, {"muon", new_muon},
-};
+static const char *const names[] = {"sgd", "adam", "adamw", "adafactor", "lion", "muon"};
 
 const char *wg__optimizer_name(int index) {
-    const int count = sizeof kinds / sizeof kinds[0];
-    return index >= 0 && index < count ? kinds[index].name : NULL;
+    return index >= 0 && index < (int)(sizeof names / sizeof names[0]) ? names[index] : NULL;
 }
 
 wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice) {
-    for (size_t i = 0; choice->name && i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i].name, choice->name) == 0)
-            return kinds[i].make(choice);
+    const char *name = choice->name ? choice->name : "";
+    const double momentum = wg__option(choice->momentum, 0.9), decay = choice->weight_decay;
+    const wg_adamw_options adam_options = {choice->beta1, choice->beta2, choice->eps, decay};
+    if (strcmp(name, "sgd") == 0)
+        return wg_sgd_new(&(wg_sgd_options){
+            .momentum = momentum, .weight_decay = decay, .nesterov = momentum > 0});
+    if (strcmp(name, "adam") == 0)
+        return wg_adam_new(&adam_options);
+    if (strcmp(name, "adamw") == 0)
+        return wg_adamw_new(&adam_options);
+    if (strcmp(name, "adafactor") == 0)
+        return wg_adafactor_new(&(wg_adafactor_options){.weight_decay = decay});
+    if (strcmp(name, "lion") == 0)
+        return wg_lion_new(&(wg_lion_options){choice->beta1, choice->beta2, decay});
+    if (strcmp(name, "muon") == 0)
+        return wg_muon_new(&(wg_muon_options){.momentum = choice->momentum,
+                                              .weight_decay = decay,
+                                              .match_adamw = true,
+                                              .adamw = adam_options});
     wg_fail(WG_ERROR_NOT_FOUND, "optimizer",
-            "there is no '%s'; sgd, adam, adamw, adafactor, lion and muon are there",
-            choice->name ? choice->name : "");
+            "there is no '%s'; sgd, adam, adamw, adafactor, lion and muon are there", name);
     return NULL;
 }

@@ -35,7 +35,7 @@ static double falling(const wg_schedule *schedule, double progress) {
 /* What the peak is multiplied by in step `step`, which is not in a warm-up. */
 static double share(const wg_schedule *schedule, int64_t step) {
     double p = progress(schedule, schedule->total_steps - schedule->warmup_steps, step);
-    double warmup = schedule->warmup_steps > 0 ? (double)schedule->warmup_steps : 1.0;
+    double warmup = fmax((double)schedule->warmup_steps, 1);
     switch (schedule->kind) {
     case WG_SCHEDULE_CONSTANT:
     case WG_SCHEDULE_OWN:
@@ -57,18 +57,13 @@ static double share(const wg_schedule *schedule, int64_t step) {
     return 1.0;
 }
 
-/* min(t^-1/2, t W^-3/2) is W^-1/2 at the end of the warm-up. */
-static double peak_of(const wg_schedule *schedule) {
-    if (schedule->kind != WG_SCHEDULE_NOAM || schedule->width <= 0)
-        return schedule->peak;
-    double warmup = schedule->warmup_steps > 0 ? (double)schedule->warmup_steps : 1.0;
-    return schedule->peak / sqrt((double)schedule->width * warmup);
-}
-
 double wg_schedule_rate(const wg_schedule *schedule, int64_t step) {
     if (schedule->kind == WG_SCHEDULE_OWN)
         return schedule->rate ? schedule->rate(schedule, step) : NAN;
-    double peak = peak_of(schedule);
+    double peak = schedule->peak, warmup = fmax((double)schedule->warmup_steps, 1);
+    if (schedule->kind == WG_SCHEDULE_NOAM && schedule->width > 0)
+        /* min(t^-1/2, t W^-3/2) is W^-1/2 at the end of the warm-up. */
+        peak /= sqrt((double)schedule->width * warmup);
     if (step < schedule->warmup_steps && schedule->kind != WG_SCHEDULE_INVERSE_SQRT)
         return peak * (double)(step + 1) / (double)schedule->warmup_steps;
     return peak * share(schedule, step);

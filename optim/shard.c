@@ -1,6 +1,6 @@
 /* ZeRO's share of an optimizer   (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward
- * Training Trillion Parameter Models"): of N ranks each holds a share of the state, and steps the
- * elements that it is of.
+ * Training Trillion Parameter Models"): each of N ranks stores a part of the state, and updates the
+ * elements that belong to it.
  *
  *     parameter     | embedding               | query  | key    | norm |
  *     rank 0        | ########                | ###    |     ###| #### |
@@ -61,8 +61,9 @@ static int least_loaded(const int64_t *loads, int ranks) {
 }
 
 static bool is_whole(const wg_optimizer *optimizer, int64_t index) {
-    return optimizer->rule->is_whole &&
-           optimizer->rule->is_whole(optimizer, &optimizer->entries[index]);
+    const wg__optimizer_rule *rule = optimizer->rule;
+    return rule->steps_whole ||
+           (rule->is_whole && rule->is_whole(optimizer, &optimizer->entries[index]));
 }
 
 static void place_whole(const wg_optimizer *optimizer, int64_t *loads, bool *is_placed) {

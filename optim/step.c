@@ -249,21 +249,6 @@ int wg_optimizer_step_begin(wg_optimizer *optimizer, double learning_rate, doubl
     return 0;
 }
 
-/* Updates the entries that backward did not reach, but that have a gradient of earlier passes. */
-static int step_rest(wg_optimizer *optimizer, const char *where) {
-    for (int64_t i = 0; i < optimizer->count; i++)
-        if (step_entry(&optimizer->entries[i], where) < 0)
-            return -1;
-    if (optimizer->in_backward.stepped == 0)
-        return wg_fail(WG_ERROR_GRADIENT, where,
-                       "no parameter has a gradient; call wg_backward after "
-                       "wg_optimizer_step_begin");
-    if (!optimizer->in_backward.norm)
-        return 0;
-    *optimizer->in_backward.norm = norm_of(optimizer, 0, optimizer->count);
-    return check_norm(optimizer, where, *optimizer->in_backward.norm);
-}
-
 int wg_optimizer_step_end(wg_optimizer *optimizer) {
     static const char where[] = "optimizer_step_end";
     if (!optimizer)
@@ -275,7 +260,18 @@ int wg_optimizer_step_end(wg_optimizer *optimizer) {
     wg__optimizer_leave_backward(optimizer);
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = wg_error_pending() ? -1 : step_rest(optimizer, where);
+    int status = wg_error_pending() ? -1 : 0;
+    /* Backward did not reach these entries, but they may have a gradient of earlier passes. */
+    for (int64_t i = 0; status == 0 && i < optimizer->count; i++)
+        status = step_entry(&optimizer->entries[i], where);
+    if (status == 0 && optimizer->in_backward.stepped == 0)
+        status = wg_fail(WG_ERROR_GRADIENT, where,
+                         "no parameter has a gradient; call wg_backward after "
+                         "wg_optimizer_step_begin");
+    if (status == 0 && optimizer->in_backward.norm) {
+        *optimizer->in_backward.norm = norm_of(optimizer, 0, optimizer->count);
+        status = check_norm(optimizer, where, *optimizer->in_backward.norm);
+    }
     wg_scope_end(&scope, NULL);
     return status;
 }

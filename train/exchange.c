@@ -18,7 +18,7 @@
  * stages few buckets are under way at a time: they are begun in order, and one that finds no slot
  * free waits for the oldest. All ranks exchange all buckets of a round, also a rank that has failed
  * or has no batch, so that none waits in vain. */
-#include "train/trainer_state.h"
+#include "train/internal.h"
 
 #include "optim/internal.h"
 #include "tensor/internal.h"

@@ -8,10 +8,8 @@ train_sources = \
 	train/internal.h \
 	train/exchange.c \
 	train/history.c \
-	train/metrics.c \
 	train/trainer.c \
 	train/trainer_checkpoint.c \
 	train/trainer_diagnosis.c \
 	train/trainer_group.c \
-	train/trainer_state.h \
 	$(nil)

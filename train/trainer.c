@@ -1,5 +1,5 @@
 /* The loop: step, record, evaluate, save. See trainer.h. */
-#include "train/trainer_state.h"
+#include "train/internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 #include "optim/internal.h"
 #include "base/internal.h"
 #include "data/internal.h"
-#include "train/internal.h"
 
 #define DEFAULT_CLIP 1.0
 #define DEFAULT_SAVE_SECONDS 60.0
@@ -160,44 +159,33 @@ static int read_parts(wg_trainer *trainer, int64_t batches, wg_loss_part (*parts
     return weighs && wg__trainer_go_to(trainer, &trainer->begun_step) < 0 ? -1 : status;
 }
 
-/* Adds up the parts of all batches of a step. */
-static int sum_parts(const wg_trainer *trainer, int64_t batches,
-                     wg_loss_part (*parts)[WG_LOSS_PARTS], wg_loss_part *sums) {
-    double numbers[2 * WG_LOSS_PARTS] = {0};
-    for (int64_t i = 0; i < batches; i++)
-        for (int p = 0; wg__trainer_holds(trainer, i) && p < WG_LOSS_PARTS; p++) {
-            numbers[2 * p] += parts[i][p].count;
-            numbers[2 * p + 1] += parts[i][p].share;
-        }
-    const int status =
-        wg_group_sum(trainer->options.group, WG_GROUP_F64, 2 * WG_LOSS_PARTS, numbers);
-    for (int p = 0; p < WG_LOSS_PARTS; p++)
-        sums[p] = (wg_loss_part){numbers[2 * p], numbers[2 * p + 1]};
-    return status;
-}
-
 /* Computes the weights with which the losses of a step's batches, on all ranks, add up to the loss
  * of one batch with all their examples. Collective, and the first exchange of a step: a rank that
  * could not write the checkpoint of the step before reports its error here. */
 static int weigh_batches(wg_trainer *trainer, int64_t batches) {
     wg_loss_part(*parts)[WG_LOSS_PARTS] = wg__alloc_array(batches, sizeof *parts);
-    wg_loss_part sums[WG_LOSS_PARTS];
+    double sums[2 * WG_LOSS_PARTS] = {0}; /* of all batches: count, share */
     int status = parts ? wg__reserve(&trainer->weights, 0, &trainer->weight_capacity, batches,
                                      sizeof *trainer->weights)
                        : -1;
     if (status == 0)
         status = read_parts(trainer, batches, parts);
     status = wg__trainer_share(trainer, status);
+    for (int64_t i = 0; status == 0 && i < batches; i++)
+        for (int p = 0; wg__trainer_holds(trainer, i) && p < WG_LOSS_PARTS; p++) {
+            sums[2 * p] += parts[i][p].count;
+            sums[2 * p + 1] += parts[i][p].share;
+        }
     if (status == 0)
-        status = sum_parts(trainer, batches, parts, sums);
+        status = wg_group_sum(trainer->options.group, WG_GROUP_F64, 2 * WG_LOSS_PARTS, sums);
     for (int64_t i = 0; status == 0 && i < batches; i++)
         for (int p = 0; p < WG_LOSS_PARTS; p++) {
-            const double mean_share = sums[p].share / (double)batches;
+            const double mean_share = sums[2 * p + 1] / (double)batches;
             const wg_loss_part *part = &parts[i][p];
             trainer->weights[i][p] =
-                part->count == 0 ? 0 : part->count / sums[p].count * (mean_share / part->share);
+                part->count == 0 ? 0 : part->count / sums[2 * p] * (mean_share / part->share);
         }
-    if (status == 0 && sums[0].count + sums[1].count == 0)
+    if (status == 0 && sums[0] + sums[2] == 0)
         status = wg_fail(WG_ERROR_STATE, "task",
                          "no batch of the step has anything to predict: look at the data and at "
                          "what the objective chooses of it");

@@ -1,5 +1,5 @@
 /* What a run knows of itself: which evaluation was best, and why it may have diverged. */
-#include "train/trainer_state.h"
+#include "train/internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "data/internal.h"
-#include "train/internal.h"
 
 bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *loss) {
     int64_t best = wg__history_best(&trainer->evaluations);
@@ -24,16 +23,19 @@ bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *loss) {
 /* Steps that the last one is held against, and how much more than usual is suspicious. */
 enum { USUAL_STEPS = 50, SUSPICIOUS = 5 };
 
-/* The path of a parameter that is no longer finite; "" if all are. */
-static void find_bad_weight(wg_module *module, char *path, size_t size) {
+void wg__find_not_finite(wg_module *module, char *path, size_t size) {
     wg_state_dict *state = wg_module_state(module);
-    bool recorded = wg_set_grad_enabled(false);
-    for (int64_t i = 0; state && i < state->count; i++) {
+    const bool recorded = wg_set_grad_enabled(false);
+    *path = '\0';
+    for (int64_t i = 0; state && i < state->count && !*path; i++) {
         wg_tensor *x = state->entries[i].slot->tensor;
-        if (wg_dtype_is_float(wg_tensor_dtype(x)) && !wg__is_finite(x)) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        /* Zero times a number is 0, unless it is not finite: then the sum is not a number. */
+        if (wg_dtype_is_float(wg_tensor_dtype(x)) &&
+            wg_item(wg_sum(wg_mul_scalar(x, 0), 0, NULL, false)) != 0)
             snprintf(path, size, "%s", state->entries[i].path);
-            break;
-        }
+        wg_scope_end(&scope, NULL);
     }
     wg_set_grad_enabled(recorded);
     wg_state_dict_free(state);
@@ -87,7 +89,7 @@ static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
 void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size) {
     char path[200] = "", op[500] = "";
     if (!trainer->half_stepped) { /* the weights are those before the step */
-        find_bad_weight(trainer->task.module, path, sizeof path);
+        wg__find_not_finite(trainer->task.module, path, sizeof path);
         if (!*path)
             find_bad_op(trainer, op, sizeof op);
     }

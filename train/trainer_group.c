@@ -1,6 +1,6 @@
 /* Data parallelism: what the ranks of a group compare and share, beside the gradients (exchange.c).
  * See trainer.h. */
-#include "train/trainer_state.h"
+#include "train/internal.h"
 
 #include <stdio.h>
 
@@ -11,7 +11,6 @@
 #include "tensor/simd/simd.h"
 #include "base/internal.h"
 #include "data/internal.h"
-#include "train/internal.h"
 
 #define WHERE "train"
 
@@ -150,9 +149,14 @@ int wg__trainer_share_buffers(wg_trainer *trainer) {
 
 /* ---- Before the first step ---- */
 
-/* Names and shapes of parameters and buffers. */
-static int describe_module(const wg_state_dict *state, char *text, size_t size) {
-    uint64_t found = WG__HASH_BEGIN;
+static int agree(wg_trainer *trainer, const wg_state_dict *state) {
+    wg_group *group = trainer->options.group;
+    char text[256];
+    if (wg__group_agree(group, "the version of Wengert", wg_version()) < 0 ||
+        wg__group_agree(group, "the processor's instruction set", wg__simd_for(WG_F32)->name) < 0 ||
+        wg__group_agree(group, "deterministic mode", wg_is_deterministic() ? "on" : "off") < 0)
+        return -1;
+    uint64_t found = WG__HASH_BEGIN; /* of names and shapes of parameters and buffers */
     int64_t elements = 0;
     for (int64_t i = 0; i < state->count; i++) {
         const wg_state_entry *entry = &state->entries[i];
@@ -163,34 +167,22 @@ static int describe_module(const wg_state_dict *state, char *text, size_t size) 
         found = wg__hash(found, wg_tensor_shape(x), (size_t)wg_tensor_ndim(x) * sizeof(int64_t));
         elements += entry->slot->tied ? 0 : wg_tensor_count(x);
     }
-    return snprintf(text, size, "%lld tensors of %lld numbers, fingerprint %016llx",
-                    (long long)state->count, (long long)elements, (unsigned long long)found);
-}
-
-static int agree(wg_trainer *trainer, const wg_state_dict *state) {
-    wg_group *group = trainer->options.group;
-    char text[256];
-    if (wg__group_agree(group, "the version of Wengert", wg_version()) < 0 ||
-        wg__group_agree(group, "the processor's instruction set", wg__simd_for(WG_F32)->name) < 0 ||
-        wg__group_agree(group, "deterministic mode", wg_is_deterministic() ? "on" : "off") < 0)
-        return -1;
-    describe_module(state, text, sizeof text);
+    snprintf(text, sizeof text, "%lld tensors of %lld numbers, fingerprint %016llx",
+             (long long)state->count, (long long)elements, (unsigned long long)found);
     if (wg__group_agree(group, "the model", text) < 0)
         return -1;
-    const wg_schedule *s = &trainer->options.schedule;
+    const wg_trainer_options *o = &trainer->options;
+    const wg_schedule *s = &o->schedule;
     snprintf(
         text, sizeof text,
         "steps %lld, accumulate %lld in %lld, clip %g, average %g, evaluate every %lld, "
         "patience %lld, ZeRO %d%s, %s; %s to %g, %g at the end, warm-up %lld of %lld, decay %lld, "
         "width %lld",
-        (long long)trainer->options.steps, (long long)trainer->options.accumulate,
-        (long long)trainer->options.accumulate_ramp, trainer->options.clip,
-        trainer->options.average_decay, (long long)trainer->options.evaluate_every,
-        (long long)trainer->options.patience, trainer->options.zero,
-        trainer->options.bf16_gradients ? " bf16" : "",
-        wg_dtype_name(trainer->options.matmul_dtype), wg__schedule_name(s->kind), s->peak, s->final,
-        (long long)s->warmup_steps, (long long)s->total_steps, (long long)s->decay_steps,
-        (long long)s->width);
+        (long long)o->steps, (long long)o->accumulate, (long long)o->accumulate_ramp, o->clip,
+        o->average_decay, (long long)o->evaluate_every, (long long)o->patience, o->zero,
+        o->bf16_gradients ? " bf16" : "", wg_dtype_name(o->matmul_dtype),
+        wg__schedule_name(s->kind), s->peak, s->final, (long long)s->warmup_steps,
+        (long long)s->total_steps, (long long)s->decay_steps, (long long)s->width);
     if (wg__group_agree(group, "the options of training", text) < 0 ||
         (trainer->task.agree && trainer->task.agree(trainer->task.context, group) < 0))
         return -1;

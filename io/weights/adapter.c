@@ -92,19 +92,13 @@ static json_t *list_whole(wg_module *root) {
     return json_null();
 }
 
-static const wg_linear *first_adapted(wg_module *root) {
-    for (wg_module *m = root; m; m = wg__module_next(root, m)) {
-        const wg_linear *linear = wg__module_as_linear(m);
-        if (wg__lora_of(linear))
-            return linear;
-    }
-    return NULL;
-}
-
 char *wg__lora_config_json(wg_module *module) {
-    const wg_linear *linear = module ? first_adapted(module) : NULL;
-    if (!linear)
+    wg_module *first = module;
+    while (first && !wg__lora_of(wg__module_as_linear(first)))
+        first = wg__module_next(module, first);
+    if (!first)
         return NULL;
+    const wg_linear *linear = wg__module_as_linear(first);
     const wg__lora_adapter *adapter = wg__lora_of(linear);
     const int64_t rank = wg_tensor_size(adapter->a->weight, 0);
     json_t *config =
@@ -245,14 +239,13 @@ typedef struct tensors {
 } tensors;
 
 static int add_tensor(tensors *list, const char *outer, const char *path, wg_tensor *x) {
-    const size_t size = strlen(WG__LORA_BEGINNING) + strlen(outer) + strlen(path) + 1;
-    adapter_tensor item = {.name = x ? wg__alloc(size) : NULL, .x = x};
-    if (!item.name)
+    char *name = x ? wg__joined(WG__LORA_BEGINNING, outer, path) : NULL;
+    const adapter_tensor item = {name, x};
+    if (!name)
         return -1;
-    snprintf(item.name, size, WG__LORA_BEGINNING "%s%s", outer, path);
     if (wg__append(&list->items, &list->count, &list->capacity, &item, sizeof item) == 0)
         return 0;
-    wg__free(item.name);
+    wg__free(name);
     return -1;
 }
 
@@ -262,14 +255,17 @@ static void clear_tensors(tensors *list) {
     wg__free(list->items);
 }
 
-static int write_tensors(const tensors *list, const char *path) {
-    const wg_weights_options options = {0};
+static int write_folder(const tensors *list, const char *config, const char *folder) {
+    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+        return wg__fail_with_errno(folder, WHERE);
+    char *model = wg__path_in(folder, MODEL), *json = wg__path_in(folder, CONFIG);
     wg_weights_info *infos = wg__alloc_array(list->count + 1, sizeof *infos);
     for (int64_t i = 0; infos && i < list->count; i++)
         infos[i] = (wg_weights_info){list->items[i].name, list->items[i].x->spec};
     wg_weights_writer *writer =
-        infos ? wg__weights_begin(path, &wg__safetensors_writer, &options, list->count, infos)
-              : NULL;
+        model && json && infos
+            ? wg__weights_begin(model, &wg__safetensors_writer, NULL, list->count, infos)
+            : NULL;
     int status = writer ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < list->count; i++)
         status = wg_weights_put(writer, i, list->items[i].x);
@@ -277,32 +273,11 @@ static int write_tensors(const tensors *list, const char *path) {
         status = wg_weights_commit(writer);
     else
         wg_weights_abort(writer);
-    wg__free(infos);
-    return status;
-}
-
-static int write_folder(const tensors *list, const char *config, const char *folder) {
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
-        return wg__fail_with_errno(folder, WHERE);
-    char *model = wg__path_in(folder, MODEL), *json = wg__path_in(folder, CONFIG);
-    int status = model && json ? write_tensors(list, model) : -1;
     if (status == 0)
         status = wg__write_whole(json, config, (int64_t)strlen(config), false);
+    wg__free(infos);
     wg__free(model);
     wg__free(json);
-    return status;
-}
-
-/* Lists the tensors that are trained: adapters, and the modules that are trained whole. */
-static int list_module(tensors *list, const char *outer, wg_module *module) {
-    wg_state_dict *state = wg_module_state(module);
-    int status = state ? 0 : -1;
-    for (int64_t i = 0; status == 0 && i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
-            status = add_tensor(list, outer, state->entries[i].path, slot->tensor);
-    }
-    wg_state_dict_free(state);
     return status;
 }
 
@@ -314,9 +289,16 @@ int wg_lora_save(wg_module *module, const char *outer, const char *folder) {
         return wg_error_pending() ? -1
                                   : wg_fail(WG_ERROR_STATE, WHERE, "the module has no adapter");
     tensors list = {0};
-    const int status = list_module(&list, outer ? outer : "", module) < 0
-                           ? -1
-                           : write_folder(&list, config, folder);
+    wg_state_dict *state = wg_module_state(module);
+    int status = state ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor))
+            status = add_tensor(&list, outer ? outer : "", state->entries[i].path, slot->tensor);
+    }
+    wg_state_dict_free(state);
+    if (status == 0)
+        status = write_folder(&list, config, folder);
     clear_tensors(&list);
     wg_text_free(config);
     return status;
@@ -331,15 +313,6 @@ typedef struct exporting {
     tensors list;
 } exporting;
 
-/* Whether a tensor belongs to a module that is trained whole. */
-static bool is_whole(const char *path, const wg_lora_options *options) {
-    const size_t module = (size_t)(strrchr(path, '.') ? strrchr(path, '.') - path : 0);
-    for (int i = 0; i < options->whole_count; i++)
-        if (strlen(options->whole[i]) == module && strncmp(path, options->whole[i], module) == 0)
-            return true;
-    return false;
-}
-
 static int export_dataset(const char *name, const wg_spec *spec, void *context) {
     exporting *e = context;
     (void)spec;
@@ -351,35 +324,16 @@ static int export_dataset(const char *name, const wg_spec *spec, void *context) 
     for (char *c = path; *c; c++)
         if (*c == '/')
             *c = '.';
-    const bool wanted =
-        (strstr(path, ".lora_A.") || strstr(path, ".lora_B.")) || is_whole(path, e->options);
+    bool wanted = strstr(path, ".lora_A.") || strstr(path, ".lora_B.");
+    char *dot = strrchr(path, '.');
+    if (dot && !wanted) { /* a tensor of a module that is trained whole */
+        *dot = '\0';
+        wanted = wg__is_among(path, e->options->whole_count, e->options->whole);
+        *dot = '.';
+    }
     const int status =
         wanted ? add_tensor(&e->list, e->outer, path, wg_checkpoint_get_tensor(e->file, name)) : 0;
     wg__free(path);
-    return status;
-}
-
-static int export_file(exporting *e, const char *path, const char *folder) {
-    if (!wg_checkpoint_has(e->file, "/lora"))
-        return wg_error_pending() ? -1
-                                  : wg_fail(WG_ERROR_STATE, path,
-                                            "it holds no LoRA adapter: it was not trained "
-                                            "with --lora");
-    char *config = wg_checkpoint_get_text(e->file, "/lora");
-    wg__lora_config parsed = {0};
-    int status = config ? wg__lora_parse(config, path, &parsed) : -1;
-    e->options = &parsed.options;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    if (status == 0)
-        status = wg_checkpoint_each(e->file, export_dataset, e);
-    if (status == 0)
-        status = write_folder(&e->list, config, folder);
-    wg_scope_end(&scope, NULL);
-    clear_tensors(&e->list);
-    e->options = NULL;
-    wg__lora_parsed_clear(&parsed);
-    wg_text_free(config);
     return status;
 }
 
@@ -387,7 +341,24 @@ int wg_lora_export(const char *path, const char *outer, const char *folder) {
     if (!path || !folder || wg_error_pending())
         return -1;
     exporting e = {.file = wg_checkpoint_open(path), .outer = outer ? outer : ""};
-    const int status = e.file ? export_file(&e, path, folder) : -1;
+    char *config = NULL;
+    if (e.file && wg_checkpoint_has(e.file, "/lora"))
+        config = wg_checkpoint_get_text(e.file, "/lora");
+    else if (!wg_error_pending())
+        wg_fail(WG_ERROR_STATE, path, "it holds no LoRA adapter: it was not trained with --lora");
+    wg__lora_config parsed = {0};
+    int status = config ? wg__lora_parse(config, path, &parsed) : -1;
+    e.options = &parsed.options;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (status == 0)
+        status = wg_checkpoint_each(e.file, export_dataset, &e);
+    if (status == 0)
+        status = write_folder(&e.list, config, folder);
+    wg_scope_end(&scope, NULL);
+    clear_tensors(&e.list);
+    wg__lora_parsed_clear(&parsed);
+    wg_text_free(config);
     wg_checkpoint_close(e.file);
     return status;
 }
@@ -434,7 +405,14 @@ static int check_filled(wg_module *module, const wg_weights *file, const char *p
     return 0;
 }
 
-static int fill(wg_module *module, const char *outer, const char *folder) {
+int64_t wg_lora_load(wg_module *module, const char *outer, const char *folder) {
+    if (!module || !folder || wg_error_pending())
+        return -1;
+    char *json = wg__lora_read_config(folder);
+    const int64_t count = json ? wg__lora_attach_config(module, json, CONFIG) : -1;
+    wg__free(json);
+    if (count < 0)
+        return -1;
     char prefix[128];
     snprintf(prefix, sizeof prefix, WG__LORA_BEGINNING "%s", outer ? outer : "");
     wg_weights *file = wg__lora_open(folder);
@@ -444,16 +422,7 @@ static int fill(wg_module *module, const char *outer, const char *folder) {
     const int status = filled < 0 ? -1 : check_filled(module, file, prefix, filled, &left_out);
     wg__left_out_free(&left_out);
     wg_weights_close(file);
-    return status;
-}
-
-int64_t wg_lora_load(wg_module *module, const char *outer, const char *folder) {
-    if (!module || !folder || wg_error_pending())
-        return -1;
-    char *json = wg__lora_read_config(folder);
-    const int64_t count = json ? wg__lora_attach_config(module, json, CONFIG) : -1;
-    wg__free(json);
-    if (count < 0 || fill(module, outer, folder) == 0)
+    if (status == 0)
         return count;
     wg__lora_detach(module);
     wg_module_requires_grad(module, true);

@@ -20,27 +20,6 @@ static void free_writer(wg_weights_writer *writer) {
     wg__free(writer);
 }
 
-static int begin(wg_weights_writer *writer, const wg_weights_options *options,
-                 const wg_weights_info *infos) {
-    writer->slots = wg__calloc((size_t)writer->count + 1, sizeof *writer->slots);
-    if (!writer->slots)
-        return -1;
-    for (int64_t i = 0; i < writer->count; i++) {
-        if (strlen(infos[i].name) > WG__MAX_TENSOR_NAME)
-            return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%.64s... is too long a name", infos[i].name);
-        writer->slots[i] =
-            (wg__weights_slot){.name = wg__strdup(infos[i].name), .spec = infos[i].spec};
-        if (!writer->slots[i].name)
-            return -1;
-    }
-    if (!writer->format->put) {
-        writer->output = wg__output_create(writer->path);
-        if (!writer->output)
-            return -1;
-    }
-    return writer->format->begin(writer, options);
-}
-
 wg_weights_writer *wg__weights_begin(const char *path, const wg__weights_format *format,
                                      const wg_weights_options *options, int64_t count,
                                      const wg_weights_info *infos) {
@@ -56,7 +35,21 @@ wg_weights_writer *wg__weights_begin(const char *path, const wg__weights_format 
     writer->path = wg__strdup(path);
     writer->type = options->type;
     writer->count = count;
-    if (writer->path && begin(writer, options, infos) == 0)
+    writer->slots = wg__calloc((size_t)count + 1, sizeof *writer->slots);
+    int status = writer->path && writer->slots ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        const bool is_long = strlen(infos[i].name) > WG__MAX_TENSOR_NAME;
+        char *name = is_long ? NULL : wg__strdup(infos[i].name);
+        writer->slots[i] = (wg__weights_slot){.name = name, .spec = infos[i].spec};
+        if (is_long)
+            wg_fail(WG_ERROR_ARGUMENT, WHERE, "%.64s... is too long a name", infos[i].name);
+        status = name ? 0 : -1;
+    }
+    if (status == 0 && !format->put) {
+        writer->output = wg__output_create(path);
+        status = writer->output ? 0 : -1;
+    }
+    if (status == 0 && format->begin(writer, options) == 0)
         return writer;
     wg_weights_abort(writer);
     return NULL;
@@ -80,24 +73,22 @@ wg__storage_dtype wg__storage_for(wg_weights_type type, wg_dtype dtype) {
 
 /* ---- Tensors ---- */
 
-/* A contiguous tensor of the dtype that the encoder takes. */
-static wg_tensor *prepared(const wg_weights_writer *writer, const wg__weights_slot *slot,
-                           const wg_tensor *x) {
-    const bool as_is =
-        wg__storage_read_as(slot->storage) == x->spec.dtype && slot->storage != WG__STORAGE_BF16;
-    wg_tensor *ready = wg_alias((wg_tensor *)x);
+/* Encodes and writes a contiguous tensor of the dtype that the encoder takes, in runs, so that the
+ * encoded bytes take little memory. */
+static int put_runs(wg_weights_writer *writer, const wg__weights_slot *slot,
+                    const wg_tensor *given) {
+    const bool as_is = wg__storage_read_as(slot->storage) == given->spec.dtype &&
+                       slot->storage != WG__STORAGE_BF16;
+    wg_tensor *x = wg_alias((wg_tensor *)given);
     if (!as_is)
-        ready = wg_cast(ready, slot->storage == WG__STORAGE_F64 ? WG_F64 : WG_F32);
-    ready = wg_contiguous(ready);
-    return ready && writer->format->arrange ? writer->format->arrange(slot, ready) : ready;
-}
-
-/* Encodes and writes in runs, so that the encoded bytes take little memory. */
-static int put_runs(wg_weights_writer *writer, const wg__weights_slot *slot, const wg_tensor *x) {
+        x = wg_cast(x, slot->storage == WG__STORAGE_F64 ? WG_F64 : WG_F32);
+    x = wg_contiguous(x);
+    if (x && writer->format->arrange)
+        x = writer->format->arrange(slot, x);
     const int64_t block = wg__storage_block(slot->storage),
                   block_bytes = wg__storage_block_bytes(slot->storage), most = 32768,
                   blocks = slot->bytes / block_bytes;
-    uint8_t *bytes = wg__alloc_array(wg__times(most, block_bytes), 1);
+    uint8_t *bytes = x ? wg__alloc_array(wg__times(most, block_bytes), 1) : NULL;
     if (!bytes)
         return -1;
     const char *from = wg__tensor_address(x);
@@ -141,13 +132,8 @@ int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_tensor *x)
     const bool recording = wg_set_grad_enabled(false);
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status;
-    if (writer->format->put)
-        status = writer->format->put(writer, index, x);
-    else {
-        const wg_tensor *ready = prepared(writer, slot, x);
-        status = ready ? put_runs(writer, slot, ready) : -1;
-    }
+    const int status =
+        writer->format->put ? writer->format->put(writer, index, x) : put_runs(writer, slot, x);
     wg_scope_end(&scope, NULL);
     wg_set_grad_enabled(recording);
     slot->is_put = status == 0;
@@ -157,21 +143,18 @@ int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_tensor *x)
 
 /* ---- The end ---- */
 
-static int check_whole(const wg_weights_writer *writer) {
-    if (writer->failed || wg_error_pending())
-        return wg_fail(WG_ERROR_STATE, WHERE, "a tensor could not be written; nothing is kept");
-    for (int64_t i = 0; i < writer->count; i++)
-        if (!writer->slots[i].is_put)
-            return wg_fail(WG_ERROR_STATE, WHERE,
-                           "%s was announced and not written; nothing is kept",
-                           writer->slots[i].name);
-    return 0;
-}
-
 int wg_weights_commit(wg_weights_writer *writer) {
     if (!writer)
         return -1;
-    if (check_whole(writer) < 0) {
+    int64_t i = 0;
+    while (i < writer->count && writer->slots[i].is_put)
+        i++;
+    if (writer->failed || wg_error_pending() || i < writer->count) {
+        if (writer->failed || wg_error_pending())
+            wg_fail(WG_ERROR_STATE, WHERE, "a tensor could not be written; nothing is kept");
+        else
+            wg_fail(WG_ERROR_STATE, WHERE, "%s was announced and not written; nothing is kept",
+                    writer->slots[i].name);
         wg_weights_abort(writer);
         return -1;
     }

@@ -1,6 +1,6 @@
 /* Event files: the bytes that TensorBoard's own writer gives, checksums, and what failures leave.
  */
-#include "io/event_file.h"
+#include "io/internal.h"
 
 #include <math.h>
 #include <signal.h>
