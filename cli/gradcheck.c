@@ -588,7 +588,8 @@ static bool takes(const wg_op *op, wg_dtype dtype) {
 
 static void print_op_row(const wg_op *op) {
     static const wg_dtype dtypes[] = {WG_F32, WG_F64, WG_BF16, WG_I32, WG_I64, WG_U8, WG_BOOL};
-    const char *before = "", *why = op->no_gradient ? op->no_gradient : op->zero_gradient;
+    const char *before = "", *zero = op->exceptions ? op->exceptions->zero_gradient : NULL;
+    const char *why = op->no_gradient ? op->no_gradient : zero;
     printf("| `%s` | %s | %d", op->name, kind_of(op), op->min_inputs);
     if (op->max_inputs == WG_MAX_INPUTS && op->min_inputs < op->max_inputs)
         printf(" or more");
@@ -602,7 +603,7 @@ static void print_op_row(const wg_op *op) {
         }
     printf(" | %s | %s | ",
            !op->differentiable ? "none"
-           : op->zero_gradient ? "any, zero"
+           : zero              ? "any, zero"
                                : "any",
            !op->differentiable        ? "no"
            : op->jvp || op->decompose ? "yes"

@@ -86,6 +86,12 @@ typedef struct wg__gradcheck {
     wg__findings found;
 } wg__gradcheck;
 
+/* The exceptions that an op declares; never NULL. */
+static inline const wg_op_exceptions *wg__op_exceptions(const wg_op *op) {
+    static const wg_op_exceptions none;
+    return op->exceptions ? op->exceptions : &none;
+}
+
 /* ---- run.c: verdicts ---- */
 
 /* Records a verdict in the report. The message of a pending error is added to it, and the error is

@@ -128,7 +128,8 @@ int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool 
             return -1;
         variant->inputs[i] =
             grow(wg_detach(x), growth->size, growth->length, odd,
-                 (uint64_t)i | (op->undefined_at & WG_AT_TIES ? (uint64_t)1 << 32 : 0));
+                 (uint64_t)i |
+                     (wg__op_exceptions(op)->undefined_at & WG_AT_TIES ? (uint64_t)1 << 32 : 0));
         if (!variant->inputs[i])
             return -1;
     }

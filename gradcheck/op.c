@@ -263,7 +263,8 @@ static int refuse(op_check *o, wg_diagnosis diagnosis, const char *what) {
 static int judge_op(op_check *o) {
     const wg_op *op = o->op;
     wg_gradcheck_report *r = o->report;
-    const char *reason = op->zero_gradient ? op->zero_gradient : o->options.zero_gradient;
+    const char *reason = wg__op_exceptions(op)->zero_gradient;
+    reason = reason ? reason : o->options.zero_gradient;
     if (!r->passed)
         return -1;
     if (r->samples == 0)
@@ -337,8 +338,9 @@ static int read_exports(void *handle, const char *path, const wg_op *const **ops
             "that the command is linked with (a command built with --disable-shared can load "
             "no ops and no modules)",
             path);
-    if ((of_ops && (of_ops->op_size != sizeof(wg_op) || of_ops->call_size != sizeof(wg_call) ||
-                    of_ops->sample_size != sizeof(wg_sample))) ||
+    if ((of_ops &&
+         (of_ops->op_size != sizeof(wg_op) || of_ops->exceptions_size != sizeof(wg_op_exceptions) ||
+          of_ops->call_size != sizeof(wg_call) || of_ops->sample_size != sizeof(wg_sample))) ||
         (of_modules && (of_modules->example_size != sizeof(wg_module_example) ||
                         of_modules->sample_size != sizeof(wg_module_sample) ||
                         of_modules->module_size != sizeof(wg_module))))

@@ -347,7 +347,8 @@ static int compare_f32(f32_check *f) {
 }
 
 int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
-    if (!c->op || c->dtype != WG_F64 || c->op->f32_approximates || c->options.no_variants)
+    if (!c->op || c->dtype != WG_F64 || wg__op_exceptions(c->op)->f32_approximates ||
+        c->options.no_variants)
         return 0;
     size_t inputs = (size_t)c->input_count, all = (size_t)c->all_count;
     size_t coordinates = (size_t)c->wanted.elements;

@@ -25,7 +25,7 @@ typedef struct point {
     double value;
     where where;
     wg_diagnosis diagnosis;
-    unsigned undefined; /* the bit of wg_op.undefined_at */
+    unsigned undefined; /* the bits of wg_op_exceptions.undefined_at */
 } point;
 
 static const point values[] = {
@@ -85,8 +85,9 @@ static bool tie_elements(wg_tensor *x, wg_tensor *next, tie tie, int64_t *pair) 
 
 int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
                          wg__point *made, char *name, size_t size) {
+    const wg_op_exceptions *exceptions = wg__op_exceptions(op);
     double kinks[KINKS];
-    int kink_count = op->kinks ? op->kinks(sample->options, kinks) : 0;
+    int kink_count = exceptions->kinks ? exceptions->kinks(sample->options, kinks) : 0;
     int each = VALUES + TIES + kink_count, input = number / each, kind = number % each;
     if (input >= sample->input_count)
         return 0;
@@ -115,7 +116,7 @@ int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, w
     int64_t last = wg_tensor_count(x) - 1;
     *made = (wg__point){.input = input,
                         .diagnosis = p.diagnosis,
-                        .undefined = (op->undefined_at & p.undefined) != 0,
+                        .undefined = (exceptions->undefined_at & p.undefined) != 0,
                         .only = {p.where == LAST ? last : 0, -1, -1}};
     if (p.where == ALL) {
         made->only[1] = last > 1 ? last / 2 : -1;

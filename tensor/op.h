@@ -64,6 +64,26 @@ typedef enum wg_undefined {
     WG_AT_LARGE = 4 /* 100 and more in size */
 } wg_undefined;
 
+/* What the gradient checker must know about the few ops that differ from most. */
+typedef struct wg_op_exceptions {
+    /* For a differentiable op whose gradient is zero everywhere (sign, floor): the written reason,
+     * without which the gradient checker takes that for a mistake. */
+    const char *zero_gradient;
+
+    /* Bits of wg_undefined: special values at which the derivative does not exist, though
+     * differences may find a slope. The gradient checker compares only values there. At kinks it
+     * accepts any slope between the one-sided slopes without a declaration. */
+    unsigned undefined_at;
+
+    /* True for ops that in f32 compute less exactly than f32 allows, on purpose (quantized), or
+     * choose another of several results (the signs of eigenvectors). */
+    bool f32_approximates;
+
+    /* Writes the values of an element at which these options put a kink, up to 8, and returns how
+     * many: the limits of clamp. NULL: none but 0, which the checker always tries. */
+    int (*kinks)(const void *options, double *values);
+} wg_op_exceptions;
+
 struct wg_op {
     const char *name; /* "softmax": as in ops.h, without the prefix */
     const char *doc;  /* formula, shapes and kinks, in a line or three */
@@ -86,23 +106,7 @@ struct wg_op {
     uint32_t differentiable;
     const char *no_gradient;
 
-    /* For a differentiable op whose gradient is zero everywhere (sign, floor): the written reason,
-     * without which the gradient checker takes that for a mistake. */
-    const char *zero_gradient;
-
-    /* Special values at which the derivative does not exist, though differences may find a slope:
-     * bits of wg_undefined, with the written reason. The gradient checker compares only values
-     * there. At kinks it accepts any slope between those to the sides without a declaration. */
-    unsigned undefined_at;
-    const char *undefined_reason;
-
-    /* True for ops that in f32 compute less exactly than f32 allows, on purpose (quantized), or
-     * choose another of several results (the signs of eigenvectors). */
-    bool f32_approximates;
-
-    /* Writes the values of an element at which these options put a kink, up to 8, and returns how
-     * many: the limits of clamp. NULL: none but 0, which the checker always tries. */
-    int (*kinks)(const void *options, double *values);
+    const wg_op_exceptions *exceptions; /* NULL: none */
 
     /* True for ops whose output is a view of their first input: forward makes the output itself. */
     bool is_view;
@@ -197,7 +201,7 @@ WG_API const wg_op *wg_op_find(const char *name);
 /* What such a library exports under the name `wengert_ops`: its ops, and the struct sizes that
  * show whether it was compiled against the same header. */
 typedef struct wg_op_library {
-    size_t op_size, call_size, sample_size;
+    size_t op_size, exceptions_size, call_size, sample_size;
     const wg_op *const *ops; /* NULL comes after the last */
 } wg_op_library;
 
@@ -205,8 +209,8 @@ typedef struct wg_op_library {
 #define WG_EXPORT_OPS(...)                                                                         \
     static const wg_op *const wengert_op_list[] = {__VA_ARGS__, NULL};                             \
     extern WG_API const wg_op_library wengert_ops;                                                 \
-    const wg_op_library wengert_ops = {sizeof(wg_op), sizeof(wg_call), sizeof(wg_sample),          \
-                                       wengert_op_list}
+    const wg_op_library wengert_ops = {sizeof(wg_op), sizeof(wg_op_exceptions), sizeof(wg_call),   \
+                                       sizeof(wg_sample), wengert_op_list}
 
 /* ---- Recording: whether wg_apply builds a graph ---- */
 

@@ -451,12 +451,12 @@ START_TEST(gradients_that_are_all_zero_need_a_reason) {
     wg_op op = square_op(vjp_null);
     op.forward = constant_forward;
     assert_caught(op, WG_DIAGNOSIS_ALL_ZERO, "no reason is declared");
-    op.zero_gradient = "it is a constant";
+    op.exceptions = &(wg_op_exceptions){.zero_gradient = "it is a constant"};
     assert_passes(op, NULL);
-    op.zero_gradient = NULL;
+    op.exceptions = NULL;
     assert_passes(op, &(wg_gradcheck_options){.zero_gradient = "it is a constant"});
     op = square_op(square_vjp);
-    op.zero_gradient = "or so its author thinks";
+    op.exceptions = &(wg_op_exceptions){.zero_gradient = "or so its author thinks"};
     assert_caught(op, WG_DIAGNOSIS_NOT_ZERO, "or so its author thinks");
 }
 END_TEST

@@ -275,7 +275,7 @@ START_TEST(a_slope_beyond_those_of_a_kink_is_caught) {
     assert_blamed(op, WG_DIAGNOSIS_AT_ZERO, "vjp");
     ramp_at = 0.5;
     assert_passes(op, NULL);
-    op.kinks = kink_at_a_half;
+    op.exceptions = &(wg_op_exceptions){.kinks = kink_at_a_half};
     assert_blamed(op, WG_DIAGNOSIS_KINK, "vjp");
 }
 END_TEST
@@ -283,7 +283,7 @@ END_TEST
 /* Points at which the op declares that it has no derivative are compared for values alone. */
 START_TEST(no_derivative_is_asked_for_where_none_is_declared) {
     wg_op op = square_op(vjp_nan_at_zero);
-    op.undefined_at = WG_AT_ZERO;
+    op.exceptions = &(wg_op_exceptions){.undefined_at = WG_AT_ZERO};
     assert_passes(op, NULL);
 }
 END_TEST

@@ -496,6 +496,16 @@ static int negation_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 1);
 }
 
+/* The kinks of hardsigmoid and hardswish. */
+static int kinks_at_three(const void *options, double *kinks) {
+    (void)options;
+    kinks[0] = -3;
+    kinks[1] = 3;
+    return 2;
+}
+
+static const wg_op_exceptions hard = {.kinks = kinks_at_three};
+
 /* ==== Records ==== */
 
 #define RECORD(NAME, INPUTS, DOC)                                                                  \
@@ -503,9 +513,10 @@ static int negation_bench(wg_generator *generator, wg_sample *sample) {
 #define PAIR_RECORD(NAME, DOC) RECORD(NAME, 2, DOC), .differentiable = 3, .bench = wg__bench_two
 #define BY_PARTIALS(NAME, DOC)                                                                     \
     PAIR_RECORD(NAME, DOC), .vjp = pair_vjp, .jvp = pair_jvp, .saves_inputs = 3
+/* A quotient by 0 has no limit. */
 #define DIVISION(NAME, DOC)                                                                        \
-    BY_PARTIALS(NAME, DOC), .saves_outputs = 1, .undefined_at = WG_AT_ZERO,                        \
-                            .undefined_reason = "a quotient by 0 has no limit",                    \
+    BY_PARTIALS(NAME, DOC), .saves_outputs = 1,                                                    \
+                            .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO},   \
                             .infer = infer_numbers, .sample = sample_divisions
 #define COMPARISON(NAME, RELATION, WITH_NAN)                                                       \
     RECORD(NAME, 2, "y = (a " RELATION " b), bool, with broadcasting; " WITH_NAN " with a NaN."),  \
@@ -537,6 +548,7 @@ static int negation_bench(wg_generator *generator, wg_sample *sample) {
               .infer = infer_function,                                                             \
               .saves_inputs = 1,                                                                   \
               .saves_rounded = 1,                                                                  \
+              .exceptions = (ENUM) == WG_HARDSIGMOID || (ENUM) == WG_HARDSWISH ? &hard : NULL,     \
               .vjp = vjp,                                                                          \
               .decompose = decompose,                                                              \
               .sample = SAMPLE,                                                                    \

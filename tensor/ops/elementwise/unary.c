@@ -189,6 +189,16 @@ static int clamp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     return wg__vjp_status();
 }
 
+static int clamp_kinks(const void *options, double *kinks) {
+    const clamp_options *o = options;
+    int count = 0;
+    if (isfinite(o->low))
+        kinks[count++] = o->low;
+    if (isfinite(o->high))
+        kinks[count++] = o->high;
+    return count;
+}
+
 /* The limits lie between the values, away from kinks. */
 UNARY_SAMPLES_WITH(clamp, clamp_options, wg__sample_distinct, {0.25, 0.75}, {-0.3, 0.3},
                    {-INFINITY, 0.6}, {-0.6, INFINITY}, {-1.1, 1.1})
@@ -196,7 +206,8 @@ UNARY_SAMPLES_WITH(clamp, clamp_options, wg__sample_distinct, {0.25, 0.75}, {-0.
 static const wg_op clamp = {
     UNARY_WITH(clamp, clamp_options,
                "y = x limited to [low, high]. Kinks at the limits, where the derivative is 1."),
-    .saves_inputs = 1, .infer = clamp_infer};
+    .saves_inputs = 1, .exceptions = &(const wg_op_exceptions){.kinks = clamp_kinks},
+    .infer = clamp_infer};
 
 wg_tensor *wg_clamp(wg_tensor *x, double low, double high) {
     return wg__apply_float(&clamp, x, &(clamp_options){low, high});
@@ -391,6 +402,12 @@ static int softplus_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return wg__vjp_status();
 }
 
+static int softplus_kinks(const void *options, double *kinks) {
+    const wg__map *map = options;
+    kinks[0] = map->q / map->p;
+    return isfinite(kinks[0]);
+}
+
 UNARY_SAMPLES_WITH(softplus, wg__map, wg__sample_steps, {.function = WG__SOFTPLUS, .p = 1, .q = 20},
                    {.function = WG__SOFTPLUS, .p = 1, .q = 20},
                    {.function = WG__SOFTPLUS, .p = 2, .q = 1},
@@ -399,7 +416,7 @@ UNARY_SAMPLES_WITH(softplus, wg__map, wg__sample_steps, {.function = WG__SOFTPLU
 
 static const wg_op softplus = {
     MAP_OP(softplus, "y = log(1 + e^(beta x)) / beta, and x where beta x > threshold"),
-    .vjp = softplus_vjp};
+    .exceptions = &(const wg_op_exceptions){.kinks = softplus_kinks}, .vjp = softplus_vjp};
 
 wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold) {
     const wg__map map = {WG__VALUES, WG__SOFTPLUS, beta == 0 ? 1 : beta,

@@ -421,11 +421,11 @@ static double sort_flops(const wg_call *call) {
     return (double)wg__spec_count(x) * log2(2 + (double)x->shape[axis_of(call)]);
 }
 
-/* The members that sort and topk share. */
+/* The members that sort and topk share. Any order of equal elements is right. */
 #define CHOICE(NAME, DOC)                                                                          \
     WG__OP_OF(#NAME, 1, 1, 2, DOC),                                                                \
         .options_size = sizeof(order_options), .saves_outputs = 2, .differentiable = 1,            \
-        .undefined_at = WG_AT_TIES, .undefined_reason = "of equal elements any order is one",      \
+        .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_TIES},                       \
         .places_outputs = true, .infer = order_infer, .forward = order_forward, .vjp = chosen_vjp, \
         .jvp = chosen_jvp, .sample = NAME##_sample, .bench = NAME##_bench, .flops = sort_flops
 
@@ -566,19 +566,11 @@ static const wg_op median = {
         "median", 1, 1, 2,
         "The middle element along one axis, of an even number the lower one, and its index; NaN "
         "if there is one. Kinks at ties."),
-    .options_size = sizeof(order_options),
-    .saves_outputs = 2,
-    .differentiable = 1,
-    .undefined_at = WG_AT_TIES,
-    .undefined_reason = "of equal elements any is the middle one",
-    .infer = median_infer,
-    .forward = median_forward,
-    .vjp = median_vjp,
-    .jvp = median_jvp,
-    .sample = median_sample,
-    .bench = median_bench,
-    .flops = sort_flops,
-    .batch = wg__batch_axis64};
+    .options_size = sizeof(order_options), .saves_outputs = 2, .differentiable = 1,
+    /* Of equal elements any is the middle one. */
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_TIES}, .infer = median_infer,
+    .forward = median_forward, .vjp = median_vjp, .jvp = median_jvp, .sample = median_sample,
+    .bench = median_bench, .flops = sort_flops, .batch = wg__batch_axis64};
 
 wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};

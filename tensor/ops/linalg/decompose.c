@@ -275,20 +275,11 @@ static const wg_op qr = {
         "= A (..., M, N), for M >= N, by Householder's reflections; or Q (..., M, M) and R "
         "(..., M, N), which have no derivative where M > N. That of others needs columns of A "
         "that are independent."),
-    .options_size = sizeof(qr_options),
-    .saves_outputs = 3,
-    .differentiable = 1,
-    .undefined_at = WG_AT_ZERO | WG_AT_TIES,
-    .undefined_reason = "columns that depend on each other have no derivative",
-    .places_outputs = true,
-    .infer = qr_infer,
-    .forward = qr_forward,
-    .vjp = qr_vjp,
-    .jvp = qr_jvp,
-    .sample = qr_sample,
-    .bench = qr_bench,
-    .flops = cubic_flops,
-    .batch = wg_batch_aligned};
+    .options_size = sizeof(qr_options), .saves_outputs = 3, .differentiable = 1,
+    /* Columns that depend on each other have no derivative. */
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES},
+    .places_outputs = true, .infer = qr_infer, .forward = qr_forward, .vjp = qr_vjp, .jvp = qr_jvp,
+    .sample = qr_sample, .bench = qr_bench, .flops = cubic_flops, .batch = wg_batch_aligned};
 
 /* Of a wide A = (A1 A2), with a square A1 = Q R1: R = (R1, Q^T A2). */
 static int qr_of_wide(wg_tensor *a, wg_tensor **outputs) {
@@ -395,19 +386,12 @@ static const wg_op eigh = {
         "The eigenvalues w (..., N), ascending, and the eigenvectors, columns of V (..., N, N), "
         "of symmetric matrices: (A + A^T) / 2 of what is given. Where eigenvalues are equal, "
         "V has no derivative: an error."),
-    .saves_outputs = 3,
-    .differentiable = 1,
-    .undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE,
-    .f32_approximates = true, /* signs of vectors are arbitrary */
-    .undefined_reason = "vectors of equal eigenvalues are not unique",
-    .places_outputs = true,
-    .infer = eigh_infer,
-    .forward = eigh_forward,
-    .vjp = eigh_vjp,
-    .jvp = eigh_jvp,
-    .sample = eigh_sample,
-    .bench = symmetric_bench,
-    .flops = cubic_flops,
+    .saves_outputs = 3, .differentiable = 1,
+    /* Vectors of equal eigenvalues are not unique. Signs of vectors are arbitrary. */
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE,
+                                            .f32_approximates = true},
+    .places_outputs = true, .infer = eigh_infer, .forward = eigh_forward, .vjp = eigh_vjp,
+    .jvp = eigh_jvp, .sample = eigh_sample, .bench = symmetric_bench, .flops = cubic_flops,
     .batch = wg_batch_aligned};
 
 int wg_eigh(wg_tensor *a, wg_tensor **eigenvalues, wg_tensor **eigenvectors) {
@@ -580,20 +564,12 @@ static const wg_op svd = {
         "U (..., M, K), S (..., K) in descending order and V^T (..., K, N) with U diag(S) V^T = "
         "A and K = min(M, N); with full_matrices U (..., M, M) and V^T (..., N, N). Where "
         "singular values are equal, or 0 and M != N, U and V have no derivative: an error."),
-    .options_size = sizeof(svd_options),
-    .saves_outputs = 7,
-    .differentiable = 1,
-    .undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE,
-    .f32_approximates = true, /* signs of vectors are arbitrary */
-    .undefined_reason = "vectors of equal singular values are not unique",
-    .places_outputs = true,
-    .infer = svd_infer,
-    .forward = svd_forward,
-    .vjp = svd_vjp,
-    .jvp = svd_jvp,
-    .sample = svd_sample,
-    .bench = svd_bench,
-    .flops = cubic_flops,
+    .options_size = sizeof(svd_options), .saves_outputs = 7, .differentiable = 1,
+    /* Vectors of equal singular values are not unique. Signs of vectors are arbitrary. */
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE,
+                                            .f32_approximates = true},
+    .places_outputs = true, .infer = svd_infer, .forward = svd_forward, .vjp = svd_vjp,
+    .jvp = svd_jvp, .sample = svd_sample, .bench = svd_bench, .flops = cubic_flops,
     .batch = wg_batch_aligned};
 
 int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_tensor **vt) {
@@ -645,18 +621,11 @@ static int svdvals_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **ou
 static const wg_op svdvals = {
     WG__OP("svdvals", 1,
            "The singular values S (..., min(M, N)), in descending order, of A (..., M, N)."),
-    .options_size = sizeof(svd_options),
-    .saves_inputs = 1,
-    .differentiable = 1,
-    .undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE,
-    .undefined_reason = "singular values that are equal, or 0, have kinks",
-    .infer = svdvals_infer,
-    .forward = svdvals_forward,
-    .vjp = svdvals_vjp,
-    .jvp = svdvals_jvp,
-    .sample = svd_sample,
-    .flops = cubic_flops,
-    .batch = wg_batch_aligned};
+    .options_size = sizeof(svd_options), .saves_inputs = 1, .differentiable = 1,
+    /* Singular values that are equal, or 0, have kinks. */
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE},
+    .infer = svdvals_infer, .forward = svdvals_forward, .vjp = svdvals_vjp, .jvp = svdvals_jvp,
+    .sample = svd_sample, .flops = cubic_flops, .batch = wg_batch_aligned};
 
 /* Backward will want the vectors, so that they are computed at once where it is recorded. */
 wg_tensor *wg_svdvals(wg_tensor *a) {

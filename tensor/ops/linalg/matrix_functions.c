@@ -365,19 +365,11 @@ static const wg_op matrix_exp = {
     WG__OP("matrix_exp", 1,
            "e^A = 1 + A + A^2 / 2! + ... of square matrices (..., N, N), by scaling and squaring. "
            "Derivatives are blocks of exponentials of twice the size."),
-    .saves_inputs = 1,
-    .differentiable = 1,
-    .undefined_at = WG_AT_LARGE,
-    .undefined_reason = "squaring loses the digits of a large matrix",
-    .places_outputs = true,
-    .infer = power_infer,
-    .forward = exp_forward,
-    .vjp = exp_vjp,
-    .jvp = exp_jvp,
-    .sample = exp_sample,
-    .bench = exp_bench,
-    .flops = exp_flops,
-    .batch = wg_batch_aligned};
+    .saves_inputs = 1, .differentiable = 1,
+    /* Squaring loses the digits of a large matrix. */
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_LARGE}, .places_outputs = true,
+    .infer = power_infer, .forward = exp_forward, .vjp = exp_vjp, .jvp = exp_jvp,
+    .sample = exp_sample, .bench = exp_bench, .flops = exp_flops, .batch = wg_batch_aligned};
 
 wg_tensor *wg_matrix_exp(wg_tensor *a) {
     return wg__apply_wide_one(&matrix_exp, 1, &a, true, NULL);
@@ -449,8 +441,8 @@ static const wg_op matrix_norm = {
         "sum (inf, -inf). Kinks at ties, and at singular values of 0."),
     .options_size = sizeof(norm_options),
     .differentiable = 1,
-    .undefined_at = WG_AT_ZERO | WG_AT_TIES,
-    .undefined_reason = "singular values that are 0 or equal have no derivative",
+    /* Singular values that are 0 or equal have no derivative. */
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES},
     .infer = norm_infer,
     .decompose = norm_decompose,
     .sample = norm_sample,

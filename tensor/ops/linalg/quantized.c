@@ -466,7 +466,7 @@ static const wg_op packed_linear = {
     .options_size = sizeof(quantized_options),
     .saves_inputs = 2 | 8 | 32, /* the weights */
     .differentiable = 1 | 4 | 16 | 64,
-    .f32_approximates = true,
+    .exceptions = &(const wg_op_exceptions){.f32_approximates = true},
     .infer = quantized_linear_infer,
     .forward = quantized_linear_forward,
     .vjp = quantized_linear_vjp,

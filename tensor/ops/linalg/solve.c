@@ -336,19 +336,11 @@ static const wg_op det = {
     WG__OP("det", 1,
            "The determinant of square matrices (..., N, N), by LU. Its derivative is computed from "
            "the inverse: an error if A is singular."),
-    .saves_inputs = 1,
-    .saves_outputs = 1,
-    .differentiable = 1,
-    .undefined_at = WG_AT_ZERO | WG_AT_TIES,
-    .undefined_reason = "the derivative is computed from the inverse",
-    .infer = det_infer,
-    .forward = det_forward,
-    .vjp = det_vjp,
-    .jvp = det_jvp,
-    .sample = square_sample,
-    .bench = square_bench,
-    .flops = det_flops,
-    .batch = wg_batch_aligned};
+    .saves_inputs = 1, .saves_outputs = 1, .differentiable = 1,
+    /* The derivative is computed from the inverse. */
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES},
+    .infer = det_infer, .forward = det_forward, .vjp = det_vjp, .jvp = det_jvp,
+    .sample = square_sample, .bench = square_bench, .flops = det_flops, .batch = wg_batch_aligned};
 
 wg_tensor *wg_det(wg_tensor *a) {
     return wg__apply_wide_one(&det, 1, &a, true, NULL);

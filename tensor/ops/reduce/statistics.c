@@ -127,13 +127,12 @@ static int quantile_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 2);
 }
 
-/* The members that both records share. */
+/* The members that both records share. Of equal elements any one may have the rank. */
 #define QUANTILE(NAME, DOC)                                                                        \
-    WG__OP(#NAME, 2, DOC),                                                                         \
-        .options_size = sizeof(quantile_options), .differentiable = 3, .infer = quantile_infer,    \
-        .decompose = NAME##_decompose, .undefined_at = WG_AT_TIES,                                 \
-        .undefined_reason = "of equal elements any one may be that of the rank",                   \
-        .sample = quantile_sample, .bench = quantile_bench
+    WG__OP(#NAME, 2, DOC), .options_size = sizeof(quantile_options), .differentiable = 3,          \
+                           .infer = quantile_infer, .decompose = NAME##_decompose,                 \
+                           .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_TIES},    \
+                           .sample = quantile_sample, .bench = quantile_bench
 
 static const wg_op quantile = {QUANTILE(
     quantile, "The elements of x at rank q (n - 1) of each line along an axis, between two "
