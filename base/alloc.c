@@ -105,31 +105,28 @@ static void release_addresses(void) {
     arena.end = arena.top;
 }
 
-/* Moves the arena to new addresses and releases the rest of the old ones. Where the system limits
- * addresses, only as many are reserved as the request needs. */
-static bool reserve(size_t size) {
-    size_t bytes = size < usual_reserve ? usual_reserve : size;
-    char *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
-        at = mmap(NULL, bytes = size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
-        return false;
-    release_addresses();
-    wg__prefer_huge_pages(at, bytes);
-    __lsan_register_root_region(at, bytes);
-    arena.top = bytes - size < HUGE_PAGE ? at : (char *)round_up((uintptr_t)at, HUGE_PAGE);
-    arena.end = at + bytes;
-    arena.blocks++; /* a region counts as a block: see cut_block */
-    return true;
-}
-
-/* Adds free memory at the top, so that a free piece has `size` bytes. */
+/* Adds free memory at the top, so that a free piece has `size` bytes. Where the arena has too few
+ * addresses, it moves to new ones and releases its unused old ones. Where the system limits
+ * addresses, the arena reserves just what the request needs. */
 static bool grow(size_t size) {
     const piece *last = arena.count > 0 ? arena.pieces + arena.count - 1 : NULL;
     const bool touches = last && last->begin + last->size == arena.top;
     size_t more = round_up(size - (touches ? last->size : 0), HUGE_PAGE);
-    if ((size_t)(arena.end - arena.top) < more && !reserve(more = round_up(size, HUGE_PAGE)))
-        return false;
+    if ((size_t)(arena.end - arena.top) < more) {
+        more = round_up(size, HUGE_PAGE);
+        size_t bytes = more < usual_reserve ? usual_reserve : more;
+        char *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED)
+            at = mmap(NULL, bytes = more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED)
+            return false;
+        release_addresses();
+        wg__prefer_huge_pages(at, bytes);
+        __lsan_register_root_region(at, bytes);
+        arena.top = bytes - more < HUGE_PAGE ? at : (char *)round_up((uintptr_t)at, HUGE_PAGE);
+        arena.end = at + bytes;
+        arena.blocks++; /* a region counts as a block: see cut_block */
+    }
     if (mprotect(arena.top, more, PROT_READ | PROT_WRITE) < 0)
         return false;
     ASAN_POISON_MEMORY_REGION(arena.top, more);
@@ -182,36 +179,22 @@ static header *cut_block(size_t bytes, bool *asked) {
     return block;
 }
 
-/* Returns the whole pages of the free pieces to the system. */
-static void release_pieces(void) {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    for (piece *p = arena.pieces; p < arena.pieces + arena.count; p++) {
-        const uintptr_t first = round_up((uintptr_t)p->begin, page);
-        const uintptr_t end = (uintptr_t)(p->begin + p->size) / page * page;
-        if (first < end)
-            wg__release_pages((void *)first, end - first);
-        p->held = 0;
-    }
-}
-
 /* ---- Small blocks ---- */
-
-/* Rounds the size up to its class: 64, 128, 192... 2048, and from there four classes to a power of
- * two: 2560, 3072, 3584, 4096, 5120... */
-static int class_of(size_t *bytes) {
-    if (*bytes <= OWN_BYTES) {
-        *bytes = *bytes == 0 ? UNIT : round_up(*bytes, UNIT);
-        return (int)(*bytes / UNIT) - 1;
-    }
-    const int power = 63 - __builtin_clzll(*bytes - 1); /* from 11 on */
-    *bytes = round_up(*bytes, (size_t)1 << (power - 2));
-    const int quarters = (int)((*bytes - ((size_t)1 << power)) >> (power - 2));
-    return OWN_CLASSES - 1 + (power - 11) * 4 + quarters;
-}
 
 static header *take_locked(size_t bytes) {
     const bool is_large = round_up(bytes, UNIT) + HEADER >= LARGE_BYTES;
-    const int size_class = is_large ? LARGE : class_of(&bytes);
+    int size_class = LARGE;
+    /* Classes of 64, 128, 192... 2048 bytes, and from there four to a power of two: 2560, 3072,
+     * 3584, 4096, 5120... */
+    if (!is_large && bytes <= OWN_BYTES) {
+        bytes = bytes == 0 ? UNIT : round_up(bytes, UNIT);
+        size_class = (int)(bytes / UNIT) - 1;
+    } else if (!is_large) {
+        const int power = 63 - __builtin_clzll(bytes - 1); /* from 11 on */
+        bytes = round_up(bytes, (size_t)1 << (power - 2));
+        const int quarters = (int)((bytes - ((size_t)1 << power)) >> (power - 2));
+        size_class = OWN_CLASSES - 1 + (power - 11) * 4 + quarters;
+    }
     header *block = is_large ? NULL : shared_lists[size_class];
     bool asked = !block;
     if (block) {
@@ -252,6 +235,7 @@ static void share_own_lists(void) {
         }
 }
 
+/* Frees the small blocks and returns the whole pages of the free pieces to the system. */
 static void trim_locked(void) {
     share_own_lists();
     for (int i = 0; i < LARGE; i++)
@@ -261,7 +245,14 @@ static void trim_locked(void) {
             ASAN_UNPOISON_MEMORY_REGION((char *)block + HEADER, block->size);
             free(block);
         }
-    release_pieces();
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (piece *p = arena.pieces; p < arena.pieces + arena.count; p++) {
+        const uintptr_t first = round_up((uintptr_t)p->begin, page);
+        const uintptr_t end = (uintptr_t)(p->begin + p->size) / page * page;
+        if (first < end)
+            wg__release_pages((void *)first, end - first);
+        p->held = 0;
+    }
     release_addresses();
 }
 
@@ -286,7 +277,7 @@ static void give_lock(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Adds the counts of a thread that is gone to those of the threads that ended before. */
+/* Adds the counts of a thread that is gone to the counts of ended threads. */
 static void keep_counts(wg__thread_counters *counters) {
     for (int i = 0; i < WG__COUNTERS; i++) {
         counts_of_ended_threads[i] += counters->counts[i];
@@ -310,7 +301,7 @@ static void end_thread(void *own) {
 
 static pthread_key_t at_thread_exit;
 
-/* The child of a fork has the calling thread alone. The counters of the other threads leave the
+/* The child of a fork has the calling thread alone. The counters of all other threads leave the
  * list, because new threads of the child may get their memory. */
 static void begin_child(void) {
     for (wg__thread_counters *c = listed_counters; c; c = c->next)
@@ -328,7 +319,8 @@ static void begin_process(void) {
 }
 
 /* Takes the lock. A thread's first block comes from the shared lists: so the thread's counters are
- * listed here, also those of a thread whose end_thread has run, which then runs once more. */
+ * listed here. After end_thread has run, a new block lists them again, and end_thread runs once
+ * more. */
 static void enter(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static WG__THREAD_LOCAL bool begun;

@@ -23,8 +23,8 @@ typedef struct wg_alloc_stats {
 /* The statistics of the whole process. */
 WG_API wg_alloc_stats wg_alloc_get_stats(void);
 
-/* A copy of a text as the library returns texts, for functions of one's own that give the library
- * one (wg_objective.config, say). Freed with wg_text_free. NULL with [MEMORY], or for NULL */
+/* A copy of a text for user functions that return one to the library (wg_objective.config). Freed
+ * with wg_text_free. NULL with [MEMORY], or for NULL */
 WG_API char *wg_text_new(const char *text);
 
 /* Frees a string that a function of the library returned; NULL is allowed. */

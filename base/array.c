@@ -1,6 +1,8 @@
 /* Arrays and texts: see array.h and internal.h. */
-#include <string.h>
+#include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/internal.h"
@@ -16,9 +18,8 @@ void *wg__alloc_array(int64_t count, size_t element_size) {
     size_t bytes;
     if (count >= 0 && !__builtin_mul_overflow((size_t)count, element_size, &bytes))
         return wg__alloc(bytes);
-    wg_fail(WG_ERROR_MEMORY, "alloc", "no memory for %lld times %zu bytes", (long long)count,
-            element_size);
-    return NULL;
+    return wg__fail_null(WG_ERROR_MEMORY, "alloc", "no memory for %lld times %zu bytes",
+                         (long long)count, element_size);
 }
 
 void *wg__calloc(size_t count, size_t size) {
@@ -104,21 +105,13 @@ int wg__largest_first(int64_t a, int64_t b, const void *values) {
 
 /* ---- Strings ---- */
 
-/* FNV's high bits are weak; this mixes them into the low ones, which choose the slot. */
-static uint64_t spread(uint64_t hash) {
-    return hash ^ (hash >> 29);
-}
-
-static uint32_t tag_of(uint64_t hash) {
-    return (uint32_t)(hash >> 32);
-}
-
 int64_t wg__strings_find_joined(const wg__strings *strings, uint64_t hash, const char *head,
                                 int64_t head_length, const char *tail, int64_t tail_length) {
     if (strings->count == 0)
         return -1;
-    uint32_t tag = tag_of(hash);
-    uint64_t i = spread(hash) & strings->slot_mask;
+    /* FNV's high bits are weak; hash >> 29 mixes them into the low bits, which choose the slot. */
+    uint32_t tag = (uint32_t)(hash >> 32);
+    uint64_t i = (hash ^ (hash >> 29)) & strings->slot_mask;
     for (;; i = (i + 1) & strings->slot_mask) {
         wg__strings_slot slot = strings->slots[i];
         if (slot.number < 0)
@@ -139,42 +132,10 @@ int64_t wg__strings_find(const wg__strings *strings, const char *text, int64_t l
 }
 
 static void insert(wg__strings_slot *slots, uint64_t mask, uint64_t hash, int64_t number) {
-    uint64_t i = spread(hash) & mask;
+    uint64_t i = (hash ^ (hash >> 29)) & mask;
     while (slots[i].number >= 0)
         i = (i + 1) & mask;
-    slots[i] = (wg__strings_slot){.tag = tag_of(hash), .number = (int32_t)number};
-}
-
-/* Grows the slots so that at least half of them stay free. */
-static int grow_slots(wg__strings *strings) {
-    uint64_t slots = strings->slots ? strings->slot_mask + 1 : 0;
-    if ((uint64_t)(strings->count + 1) * 2 <= slots)
-        return 0;
-    slots = slots ? slots * 2 : 64;
-    wg__strings_slot *grown = wg__alloc_array(slots, sizeof *grown);
-    if (!grown)
-        return -1;
-    memset(grown, 0xff, slots * sizeof *grown); /* every number -1 */
-    for (int64_t n = 0; n < strings->count; n++) {
-        const char *text = wg__strings_text(strings, n);
-        insert(grown, slots - 1, wg__hash(WG__HASH_BEGIN, text, wg__strings_length(strings, n)), n);
-    }
-    wg__free(strings->slots);
-    strings->slots = grown;
-    strings->slot_mask = slots - 1;
-    return 0;
-}
-
-static int grow_bytes(wg__strings *strings, int64_t length) {
-    int64_t used = strings->count ? strings->starts[strings->count] : 0;
-    if (wg__reserve(&strings->bytes, used, &strings->byte_capacity, used + length + 1, 1) < 0)
-        return -1;
-    if (wg__reserve(&strings->starts, strings->count ? strings->count + 1 : 0,
-                    &strings->start_capacity, strings->count + 2, sizeof *strings->starts) < 0)
-        return -1;
-    if (strings->count == 0)
-        strings->starts[0] = 0;
-    return 0;
+    slots[i] = (wg__strings_slot){.tag = (uint32_t)(hash >> 32), .number = (int32_t)number};
 }
 
 int64_t wg__strings_add(wg__strings *strings, const char *text, int64_t length) {
@@ -184,9 +145,28 @@ int64_t wg__strings_add(wg__strings *strings, const char *text, int64_t length) 
         return known;
     if (strings->count >= INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, "strings", "more than 2^31 - 1 distinct strings");
-    if (grow_slots(strings) < 0 || grow_bytes(strings, length) < 0)
+    const int64_t number = strings->count, start = number ? strings->starts[number] : 0;
+    uint64_t slots = strings->slots ? strings->slot_mask + 1 : 0;
+    if ((uint64_t)(number + 1) * 2 > slots) { /* at least half of the slots stay free */
+        slots = slots ? slots * 2 : 64;
+        wg__strings_slot *grown = wg__alloc_array(slots, sizeof *grown);
+        if (!grown)
+            return -1;
+        memset(grown, 0xff, slots * sizeof *grown); /* every number -1 */
+        for (int64_t n = 0; n < number; n++) {
+            const char *old = wg__strings_text(strings, n);
+            insert(grown, slots - 1, wg__hash(WG__HASH_BEGIN, old, wg__strings_length(strings, n)),
+                   n);
+        }
+        wg__free(strings->slots);
+        strings->slots = grown;
+        strings->slot_mask = slots - 1;
+    }
+    if (wg__reserve(&strings->bytes, start, &strings->byte_capacity, start + length + 1, 1) < 0 ||
+        wg__reserve(&strings->starts, number ? number + 1 : 0, &strings->start_capacity, number + 2,
+                    sizeof *strings->starts) < 0)
         return -1;
-    int64_t number = strings->count, start = strings->starts[number];
+    strings->starts[number] = start;
     memcpy(strings->bytes + start, text, (size_t)length);
     strings->bytes[start + length] = '\0';
     strings->starts[number + 1] = start + length + 1;
@@ -202,4 +182,65 @@ void wg__strings_clear(wg__strings *strings) {
     wg__free(strings->starts);
     wg__free(strings->slots);
     *strings = (wg__strings){0};
+}
+
+/* ---- Suggestions ---- */
+
+enum { LONGEST = 64 }; /* longer names are not compared */
+
+static char folded(char letter) {
+    return letter == '_' ? '-' : (char)tolower((unsigned char)letter);
+}
+
+/* How many letters are inserted, deleted, replaced or exchanged with their neighbour:
+ *
+ *     d(i, j) = min( d(i-1, j) + 1, d(i, j-1) + 1, d(i-1, j-1) + [a_i != b_j],
+ *                    d(i-2, j-2) + 1 if a_i a_i-1 = b_j-1 b_j ) */
+static int edit_distance(const char *a, const char *b) {
+    const int n = (int)strlen(a), m = (int)strlen(b);
+    int rows[3][LONGEST + 1]; /* d(i, .), in turns */
+    for (int j = 0; j <= m; j++)
+        rows[0][j] = j;
+    for (int i = 1; i <= n; i++) {
+        int *now = rows[i % 3];
+        const int *before = rows[(i - 1) % 3], *two_before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= m; j++) {
+            const char x = folded(a[i - 1]), y = folded(b[j - 1]);
+            now[j] = 1 + (before[j] < now[j - 1] ? before[j] : now[j - 1]);
+            if (before[j - 1] + (x != y) < now[j])
+                now[j] = before[j - 1] + (x != y);
+            if (i > 1 && j > 1 && x == folded(b[j - 2]) && y == folded(a[i - 2]) &&
+                two_before[j - 2] + 1 < now[j])
+                now[j] = two_before[j - 2] + 1;
+        }
+    }
+    return rows[n % 3][m];
+}
+
+const char *wg__suggestion(char *text, size_t size, const char *typed,
+                           const char *(*name)(const void *context, int index),
+                           const void *context) {
+    const size_t length = strlen(typed);
+    int least = (int)(length < 7 ? 1 : (length + 1) / 4) + 1; /* a quarter may be wrong */
+    const char *nearest = NULL, *candidate;
+    for (int i = 0; length > 0 && length <= LONGEST && (candidate = name(context, i)); i++) {
+        if (strlen(candidate) > LONGEST)
+            continue;
+        int distance = edit_distance(typed, candidate);
+        size_t same = 0;
+        while (same < length && folded(candidate[same]) == folded(typed[same]))
+            same++;
+        if (length >= 3 && same == length && distance > 1)
+            distance = 1;
+        if (distance < least) {
+            least = distance;
+            nearest = candidate;
+        }
+    }
+    if (nearest)
+        snprintf(text, size, "; did you mean '%s'?", nearest);
+    else
+        text[0] = '\0';
+    return text;
 }

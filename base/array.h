@@ -1,10 +1,12 @@
-/* Growing arrays and strings, and sorting. */
+/* Growing arrays and strings, sorting, and suggestions for misspelt names. */
 #ifndef WG_BASE_ARRAY_H
 #define WG_BASE_ARRAY_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/internal.h"
 
 /* Makes room for `wanted` elements in the array that `items`, a pointer to a pointer, points to. If
  * its capacity is not enough, the first `used` elements move to a block at least twice as large. 0,
@@ -98,5 +100,18 @@ static inline int64_t wg__strings_length(const wg__strings *strings, int64_t num
 
 /* Frees the table's memory and makes it empty. */
 void wg__strings_clear(wg__strings *strings);
+
+/* ---- Messages of the library and of the command that refuse a misspelt name end with a
+ * suggestion:
+ * "; did you mean 'bert'?". ---- */
+
+/* Writes "; did you mean 'NAME'?" to `text`, or "" if no name is near, and returns `text`. `name`
+ * gives the candidates by index, and NULL after the last one; `context` is handed to it. A name is
+ * near if it begins with `typed`, or if few letters, a third of `typed` or one, must be inserted,
+ * deleted, replaced or exchanged with their neighbour (Damerau 1964). Case does not count, nor '_'
+ * for '-'. The first of equally near names wins. */
+WG__COMMAND const char *wg__suggestion(char *text, size_t size, const char *typed,
+                                       const char *(*name)(const void *context, int index),
+                                       const void *context);
 
 #endif

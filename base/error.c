@@ -98,7 +98,7 @@ void wg__error_place_now(char *text, size_t size) {
         innermost->write(innermost->of, text, size);
 }
 
-int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
+static int fail(wg_error_code code, const char *where, const char *format, va_list arguments) {
     if (is_pending)
         return -1;
     wg_error *error = begin_error();
@@ -110,12 +110,25 @@ int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
         const int written = snprintf(error->message, sizeof error->message, "%s%s%s: ", place,
                                      *place ? ": " : "", where);
         const size_t used = (size_t)wg__smaller(wg__larger(written, 0), sizeof error->message - 1);
-        va_list arguments;
-        va_start(arguments, format);
         vsnprintf(error->message + used, sizeof error->message - used, format, arguments);
-        va_end(arguments);
     }
     return tell_handler();
+}
+
+int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(code, where, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+void *wg__fail_null(wg_error_code code, const char *where, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(code, where, format, arguments);
+    va_end(arguments);
+    return NULL;
 }
 
 int wg__fail_again(const wg_error *error) {

@@ -6,7 +6,6 @@ base_public = \
 	$(nil)
 
 base_sources = \
-	base/suggest.h \
 	base/alloc.c \
 	base/array.c \
 	base/array.h \
@@ -19,7 +18,6 @@ base_sources = \
 	base/json.h \
 	base/replacement.c \
 	base/replacement.h \
-	base/suggest.c \
 	base/system.c \
 	base/system.h \
 	base/threads.c \

@@ -158,7 +158,7 @@ int wg__group_gather(wg_group *group, const int64_t *counts, void *data) {
     return status;
 }
 
-/* The others are in an exchange, or on their way there. */
+/* Without memory a rank must end the run: the other ranks wait in an exchange. */
 static void *alloc_or_abort(wg_group *group, int64_t size) {
     void *data = wg__alloc((size_t)size + 1);
     if (!data)
@@ -166,8 +166,8 @@ static void *alloc_or_abort(wg_group *group, int64_t size) {
     return data;
 }
 
-/* Brings `count` items of these sizes, which belong to the ranks `owners`, to all ranks: those of a
- * rank go round in one buffer, one rank after the other. */
+/* Sends `count` items of these sizes, item i from rank owners[i], to all ranks: one buffer for each
+ * rank in turn. */
 static int collect(wg_group *group, int64_t count, const int *owners, const int64_t *sizes,
                    char *const *items) {
     int status = 0;
@@ -227,8 +227,8 @@ int wg__group_collect_texts(wg_group *group, int64_t count, const int *owners, c
 
 /* ---- Agreement ---- */
 
-/* The lowest rank for which `mine` is true; -1 if it is for none, -2 with an error. *all: whether
- * it is for each. */
+/* The lowest rank whose `mine` is true; -1: none, -2: an error. *all: whether every rank's is true.
+ */
 static int lowest_rank(wg_group *group, bool mine, bool *all) {
     double found[] = {mine ? group->size - group->rank : 0, !mine};
     if (wg__group_max(group, WG_GROUP_F64, 2, found) < 0)

@@ -6,15 +6,14 @@
  *                             '------------- sum ------------'
  *                          the same step on every rank
  *
- * MPI carries the messages (base/group_mpi.c); a library that was configured without MPI, and a
- * process that was not started by mpirun or srun, have groups of one. Every function takes NULL as
- * a group of one.
+ * MPI carries the messages (base/group_mpi.c); without MPI, and in a process that was not started
+ * by mpirun or srun, a group has one rank. Every function takes NULL for a group with one rank.
  *
  * The functions that exchange something are collective: all ranks call the same ones in the same
- * order, from one thread. Sums are the same bits on all ranks; their order is that of the MPI
- * library, which depends on nothing but the number of ranks and where they run. A rank that fails
- * tells the others by wg_group_check. One that dies is noticed by mpirun, which ends the others.
- * One that hangs is found by a time-out, which ends all ranks with a message that names it. */
+ * order, from one thread. Sums are the same bits on all ranks; the MPI library chooses their order
+ * by the number of ranks and where they run. A failing rank reports by wg_group_check. If a rank
+ * dies, mpirun ends the run. If a rank hangs, a time-out ends the run with a message that names the
+ * rank. */
 #ifndef WG_BASE_GROUP_H
 #define WG_BASE_GROUP_H
 
@@ -28,13 +27,12 @@ WG_BEGIN_DECLS
 typedef struct wg_group wg_group;
 
 /* Joins the processes that mpirun or srun started with this one; a process that was started alone
- * is a group of one. Once in a process. The caller must leave the group. NULL with [STATE where
- * several processes were started, but the library has no MPI, or another one than mpirun's; IO,
- * MEMORY] */
+ * has a group with one rank. Once in a process. The caller must leave the group. NULL with [STATE
+ * where several processes were started, but the library has no MPI or not mpirun's; IO, MEMORY] */
 WG_API wg_group *wg_group_join(void);
 
 /* Waits until all ranks leave, and frees the group. A process that has joined and exits without
- * leaving ends the other ranks. NULL is allowed. */
+ * leaving ends the run. NULL is allowed. */
 WG_API void wg_group_leave(wg_group *group);
 
 /* Ends all ranks at once, after `message` was printed with the rank's name, with exit code 1. For
@@ -53,7 +51,7 @@ typedef enum wg_group_element { WG_GROUP_F32, WG_GROUP_F64, WG_GROUP_I64 } wg_gr
 /* Replaces `count` elements by their sums over all ranks. */
 WG_API int wg_group_sum(wg_group *group, wg_group_element element, int64_t count, void *data);
 
-/* Replaces the bytes of all ranks by those of rank `root`. */
+/* Copies the bytes of rank `root` to all ranks. */
 WG_API int wg_group_broadcast(wg_group *group, int root, size_t bytes, void *data);
 
 /* Waits until all ranks are here. */

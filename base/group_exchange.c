@@ -47,37 +47,23 @@ static size_t size_in_transit(const wg__exchange *x) {
     return x->transit == WG__TRANSIT_BF16 ? sizeof(uint16_t) : size_of(x);
 }
 
-static void add_f32(int count, const float *from, float *to) {
-    for (int i = 0; i < count; i++)
-        to[i] += from[i];
-}
-
-static void add_f64(int count, const double *from, double *to) {
-    for (int i = 0; i < count; i++)
-        to[i] += from[i];
-}
-
-static void add_bf16(int count, const uint16_t *from, float *to) {
-    for (int i = 0; i < count; i++)
-        to[i] += wg__bf16_to_f32(from[i]);
-}
-
 /* Adds up this rank's part in the order of ranks. */
 static void add_up(const wg_group *group, const wg__exchange *x) {
     char *sum = x->data + (size_t)x->own_begin * size_of(x);
+    float *sum32 = (float *)sum;
+    double *sum64 = (double *)sum;
     memset(sum, 0, (size_t)x->own_count * size_of(x));
     for (int rank = 0; rank < group->size; rank++) {
         const void *part = x->received + x->own_at[rank];
-        if (x->transit == WG__TRANSIT_BF16)
-            add_bf16(x->own_count, part, (float *)sum);
-        else if (x->element == WG_GROUP_F64)
-            add_f64(x->own_count, part, (double *)sum);
-        else
-            add_f32(x->own_count, part, (float *)sum);
+        for (int i = 0; i < x->own_count; i++)
+            if (x->transit == WG__TRANSIT_BF16)
+                sum32[i] += wg__bf16_to_f32(((const uint16_t *)part)[i]);
+            else if (x->element == WG_GROUP_F64)
+                sum64[i] += ((const double *)part)[i];
+            else
+                sum32[i] += ((const float *)part)[i];
     }
 }
-
-/* ---- The queue ---- */
 
 /* The first half of the first in the queue has ended: begins its second. */
 static int begin_return(wg_group *group) {
@@ -164,13 +150,26 @@ static int finish_beginning(wg__exchange *x, int status, wg__exchange **exchange
     return status;
 }
 
-/* Equal parts, as nearly as may be. */
-static int begin_sum_in_bf16(wg_group *group, wg_group_element element, int count, void *data,
-                             wg__exchange **exchange) {
-    int *counts = wg__alloc_array(group->size, sizeof *counts);
+int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit transit, int count,
+                        void *data, wg__exchange **exchange) {
+    *exchange = NULL;
+    if (wg_group_size(group) == 1)
+        return 0;
+    if (check_transit(element, transit) < 0)
+        return -1;
+    wg__exchange *x;
+    if (transit == WG__TRANSIT_AS_IS) {
+        x = wg__calloc(1, sizeof *x);
+        if (!x)
+            return -1;
+        *x = (wg__exchange){.element = element, .data = data, .sent = data};
+        return finish_beginning(x, wg__mpi_begin_sum(group, element, count, data, &x->request),
+                                exchange);
+    }
+    int *counts = wg__alloc_array(group->size, sizeof *counts); /* nearly equal parts */
     for (int rank = 0; counts && rank < group->size; rank++)
         counts[rank] = count / group->size + (rank < count % group->size);
-    wg__exchange *x = counts ? new_exchange(group, element, WG__TRANSIT_BF16, counts, data) : NULL;
+    x = counts ? new_exchange(group, element, transit, counts, data) : NULL;
     wg__free(counts);
     if (!x)
         return -1;
@@ -182,23 +181,6 @@ static int begin_sum_in_bf16(wg_group *group, wg_group_element element, int coun
         group->last = x;
     }
     return finish_beginning(x, status, exchange);
-}
-
-int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit transit, int count,
-                        void *data, wg__exchange **exchange) {
-    *exchange = NULL;
-    if (wg_group_size(group) == 1)
-        return 0;
-    if (check_transit(element, transit) < 0)
-        return -1;
-    if (transit == WG__TRANSIT_BF16)
-        return begin_sum_in_bf16(group, element, count, data, exchange);
-    wg__exchange *x = wg__calloc(1, sizeof *x);
-    if (!x)
-        return -1;
-    *x = (wg__exchange){.element = element, .data = data, .sent = data};
-    return finish_beginning(x, wg__mpi_begin_sum(group, element, count, data, &x->request),
-                            exchange);
 }
 
 int wg__group_begin_reduce_scatter(wg_group *group, wg_group_element element, wg__transit transit,
@@ -224,8 +206,6 @@ int wg__group_begin_all_gather(wg_group *group, wg_group_element element, const 
                     wg__mpi_begin_all_gather(group, data, x->part_bytes, x->part_at, &x->request),
                     exchange);
 }
-
-/* ---- Going on and ending ---- */
 
 int wg__group_test(wg_group *group, wg__exchange **exchange, bool *done) {
     wg__exchange *x = *exchange;

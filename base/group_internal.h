@@ -18,10 +18,9 @@ struct wg_group {
     wg__exchange *first, *last; /* sums in bf16 whose second half is not yet begun, in order */
 };
 
-/* ---- Exchanges of a series (group_exchange.c), beside the other ones: they are begun, and ended,
- * in the same order on all ranks, with data that must be left alone until then. The bytes of all
- * ranks together fit an int. *exchange becomes NULL at the end. A group of one exchanges nothing.
- * [IO, MEMORY] ---- */
+/* ---- Exchanges of a series (group_exchange.c), begun and ended in the same order on all ranks,
+ * with data that must be left alone until then. The bytes of all ranks together fit an int.
+ * *exchange becomes NULL at the end. A single rank exchanges nothing. [IO, MEMORY] ---- */
 
 /* How elements travel. As bf16 each rank's elements are rounded once, and the sums are in f32, in
  * the order of ranks; of WG_GROUP_F32 alone. */
@@ -37,25 +36,24 @@ int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit t
 int wg__group_begin_reduce_scatter(wg_group *group, wg_group_element element, wg__transit transit,
                                    const int *counts, void *data, wg__exchange **exchange);
 
-/* All-gather: `data` has such parts, and all but this rank's own are replaced by those ranks' own.
- */
+/* All-gather: `data` has a part for each rank, and this rank receives all parts but its own. */
 int wg__group_begin_all_gather(wg_group *group, wg_group_element element, const int *counts,
                                void *data, wg__exchange **exchange);
 
 int wg__group_end_exchange(wg_group *group, wg__exchange **exchange);
 
-/* Lets an exchange that is under way go on, as MPI does only while it is called. *done: whether it
- * could be ended without waiting; of a sum in bf16 never true. */
+/* Lets an exchange progress, which MPI does only while it is called. *done: whether the exchange
+ * could be ended without waiting; never true for a sum in bf16. */
 int wg__group_test(wg_group *group, wg__exchange **exchange, bool *done);
 
 /* ---- To one rank ---- */
 
-/* Rank 0 receives part r of `data`, counts[r] bytes, from rank r; the others send theirs, which is
- * all of their `data`. Collective. */
+/* Rank 0 receives part r of `data`, counts[r] bytes, from rank r; the other ranks send their whole
+ * `data`. Collective. */
 int wg__group_gather(wg_group *group, const int64_t *counts, void *data);
 
-/* ---- group_mpi.c. Counts are ints, as MPI has them; the elements and ops are those of group.h. In
- * a build without MPI nothing calls these functions, since groups have one rank. ---- */
+/* ---- group_mpi.c. Counts are ints, as in MPI. In a build without MPI nothing calls these
+ * functions. ---- */
 
 #ifdef WG_MPI
 

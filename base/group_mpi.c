@@ -25,7 +25,7 @@
 enum { QUESTION = 1, ANSWER = 2, SLEEP_NANOSECONDS = 100000 };
 static const double look_every = 0.2, answers_within = 3, sleeps_after = 0.5;
 
-/* Messages of its own communicator never meet those of a program that uses MPI, too. */
+/* Messages of separate communicators never meet messages of a program that uses MPI, too. */
 static MPI_Comm everyone;  /* exchanges that are waited for */
 static MPI_Comm series;    /* exchanges that are under way meanwhile */
 static MPI_Comm returns;   /* their second halves, which have an order of their own */
@@ -42,25 +42,6 @@ static int fail_mpi(int code, const char *call) {
 }
 
 /* ---- Joining ---- */
-
-/* The cores of this machine that this rank may run on, shared out among the ranks that may: two
- * ranks bound to the same eight cores have four each. */
-static int share_of_cores(void) {
-    enum { MOST = 4096 };
-    static int ranks_on[MOST], own[MOST];
-    MPI_Comm machine;
-    double share = 0;
-    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) !=
-        MPI_SUCCESS)
-        return 1;
-    wg__allowed_processors(MOST, own);
-    MPI_Allreduce(own, ranks_on, MOST, MPI_INT, MPI_SUM, machine);
-    for (int i = 0; i < MOST; i++)
-        if (own[i])
-            share += 1.0 / ranks_on[i];
-    MPI_Comm_free(&machine);
-    return share < 1 ? 1 : (int)(share + 1e-6);
-}
 
 void wg__mpi_library(char *name, size_t size) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -91,7 +72,24 @@ int wg__mpi_join(wg_group *group) {
     int length;
     MPI_Get_processor_name(host, &length);
     snprintf(group->name, sizeof group->name, "rank %d on %s", group->rank, host);
-    group->threads = share_of_cores();
+    /* The cores of this machine that this rank may run on, shared out among the ranks that may: two
+     * ranks bound to the same eight cores have four each. */
+    enum { MOST = 4096 };
+    static int ranks_on[MOST], own[MOST];
+    MPI_Comm machine;
+    double share = 0;
+    group->threads = 1;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) !=
+        MPI_SUCCESS)
+        return 0;
+    wg__allowed_processors(MOST, own);
+    MPI_Allreduce(own, ranks_on, MOST, MPI_INT, MPI_SUM, machine);
+    for (int i = 0; i < MOST; i++)
+        if (own[i])
+            share += 1.0 / ranks_on[i];
+    MPI_Comm_free(&machine);
+    if (share >= 1)
+        group->threads = (int)(share + 1e-6);
     return 0;
 }
 
@@ -138,51 +136,40 @@ static void answer_questions(void) {
         send_empty(rank, ANSWER);
 }
 
-/* Which ranks do not answer, "rank 2, rank 5", into `missing`; how many there are. *first: whether
- * no lower rank answers. */
-static int find_missing(const wg_group *group, char *missing, size_t size, bool *first) {
-    int count = 0;
-    bool *answered = calloc((size_t)group->size, sizeof *answered);
-    if (!answered)
-        return 0;
-    answered[group->rank] = true;
-    for (int rank = 0; rank < group->size; rank++)
+/* Asks all ranks, and ends the run with a message that names the ranks which do not answer. */
+static void end_hanging_run(wg_group *group) {
+    char missing[256] = "", message[512];
+    bool *answered = calloc((size_t)group->size, sizeof *answered), is_first = true;
+    for (int rank = 0; answered && rank < group->size; rank++)
         if (rank != group->rank)
             send_empty(rank, QUESTION);
-    for (const double begun = wg__now(); wg__now() - begun < answers_within; sched_yield()) {
+    for (const double begun = wg__now(); answered && wg__now() - begun < answers_within;
+         sched_yield()) {
         answer_questions();
         for (int rank; (rank = receive_empty(ANSWER)) >= 0;)
             answered[rank] = true;
     }
-    *missing = '\0';
-    *first = true;
-    for (int rank = 0; rank < group->size; rank++) {
-        *first = *first && !(rank < group->rank && answered[rank]);
-        if (!answered[rank]) {
+    for (int rank = 0; answered && rank < group->size; rank++) {
+        is_first = is_first && !(rank < group->rank && answered[rank]);
+        if (rank != group->rank && !answered[rank]) {
             const size_t used = strlen(missing);
-            snprintf(missing + used, size - used, "%srank %d", count++ > 0 ? ", " : "", rank);
+            snprintf(missing + used, sizeof missing - used, "%srank %d", used > 0 ? ", " : "",
+                     rank);
         }
     }
     free(answered);
-    return count;
-}
-
-static void end_hanging_run(wg_group *group) {
-    char missing[256] = "", message[512];
-    bool first = true;
-    const int count = find_missing(group, missing, sizeof missing, &first);
     snprintf(message, sizeof message,
              "%s did not come to the next exchange within %g seconds, and the run is ended; the "
              "last checkpoint is good, and --resume goes on with it",
-             count > 0 ? missing : "a message", group->timeout);
-    /* The first one ends the run, and tells why; a signal with which it does that ends a sleep. */
-    for (const double begun = wg__now(); !first && wg__now() - begun < 4 * answers_within;)
+             *missing ? missing : "a message", group->timeout);
+    /* The lowest rank that answers ends the run and says why; its signal ends this sleep. */
+    for (const double begun = wg__now(); !is_first && wg__now() - begun < 4 * answers_within;)
         sleep(1);
     wg__mpi_abort(group, message);
 }
 
-/* Waits for a call that was begun with `status`. Ranks may share cores with others, so a waiting
- * one yields its own; while rank 0 writes a checkpoint, the others sleep. */
+/* Waits for a call that was begun with `status`. Ranks may share cores, so a waiting rank yields;
+ * while rank 0 writes a checkpoint, waiting ranks sleep. */
 static int wait_for(wg_group *group, int status, MPI_Request *request, const char *call) {
     const struct timespec pause = {.tv_nsec = SLEEP_NANOSECONDS};
     double begun = 0, looked = 0;
@@ -296,7 +283,7 @@ int wg__mpi_end(wg_group *group, void **request) {
     return status;
 }
 
-/* A call that has ended leaves MPI_REQUEST_NULL, for which a test is true at once. */
+/* A call that has ended leaves MPI_REQUEST_NULL, which tests as done. */
 int wg__mpi_test(void **request, bool *done) {
     int flag = 1;
     const int status = *request ? MPI_Test(*request, &flag, MPI_STATUS_IGNORE) : MPI_SUCCESS;

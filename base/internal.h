@@ -32,8 +32,12 @@
 
 /* ---- Errors ---- */
 
-/* Records an error that was pending before, word for word, unless one is pending. Returns -1. */
+/* Records an earlier error again, word for word, unless one is pending. Returns -1. */
 int wg__fail_again(const wg_error *error);
+
+/* wg_fail for functions that return a pointer. Always returns NULL. */
+void *wg__fail_null(wg_error_code code, const char *where, const char *format, ...)
+    WG_PRINTF(3, 4) WG_COLD;
 
 /* Writes the place that an error of this thread would begin with now ("layers.3.mlp.up"); "" if
  * there is none. */
@@ -59,9 +63,8 @@ void *wg__calloc(size_t count, size_t size);
 void *wg__alloc_array(int64_t count, size_t element_size);
 void *wg__try_alloc_array(int64_t count, size_t element_size); /* NULL and no error */
 
-/* a b, the number of elements of a block that wg__alloc_array is asked for; 2^60, of which there
- * are never so many, if the product is larger or a factor is negative. A few such numbers can be
- * added. */
+/* a b, the number of elements of a block that wg__alloc_array is asked for; 2^60 if the product is
+ * larger or a factor is negative. A few of these numbers can be added. */
 int64_t wg__times(int64_t a, int64_t b);
 
 char *wg__strdup(const char *text);
@@ -221,12 +224,11 @@ static inline uint64_t wg__hash(uint64_t hash, const void *data, size_t size) {
 
 /* ---- Of base/alloc.h ---- */
 
-/* Sets peak_bytes to live_bytes, so that from here on it is the peak of what follows. */
+/* Sets peak_bytes to live_bytes. */
 WG__COMMAND void wg__alloc_reset_peak(void);
 
-/* Bytes that this process can still be given: what the system calls available, free swap and the
- * free blocks of the cache, within the limits of the process (ulimit -v) and of its control group.
- * INT64_MAX if the system does not say. */
+/* Bytes that this process can still get: available memory, free swap and free blocks of the cache,
+ * within the limits of the process (ulimit -v) and of its control group. INT64_MAX: unknown. */
 WG__COMMAND int64_t wg__memory_available(void);
 
 /* Returns cached blocks to the system, except for up to 256 KiB of small blocks in the list of each
@@ -235,15 +237,14 @@ WG__COMMAND void wg__alloc_trim(void);
 
 /* ---- Of base/api.h ---- */
 
-/* The commit of the library's sources, as `git describe' named it when they were configured;
- * "unknown" where they stood in no clone. Never NULL. */
+/* The commit of the library's sources by `git describe' at configure time; "unknown" outside of a
+ * clone. Never NULL. */
 const char *wg__commit(void);
 
 /* ---- Of base/error.h ---- */
 
-/* The place stays the caller's, and where it is, until it is left; places are left in reverse
- * order.
- */
+/* The caller keeps the place at its address until it is left; places are left in reverse
+ * order. */
 void wg__error_enter(wg_error_place *place);
 void wg__error_leave(const wg_error_place *place);
 
@@ -251,29 +252,28 @@ void wg__error_leave(const wg_error_place *place);
 
 WG__COMMAND const char *wg__group_name(const wg_group *group);
 
-/* How many threads this rank should use: its share of the cores that it may run on, others being
- * those of the other ranks on the machine; at least 1. With OMP_NUM_THREADS set, and in a group of
- * one, 0: what the library uses anyway. */
+/* How many threads this rank should use: its share of the cores that it may run on, at least 1. 0,
+ * the library's default, if OMP_NUM_THREADS is set or the group has one rank. */
 WG__COMMAND int wg__group_threads(const wg_group *group);
 
-/* For how many seconds a call waits for the other ranks before it ends the run; 600 at first. Not
- * above 0: as long as it takes. */
+/* For how many seconds a call waits for all ranks before it ends the run; 600 at first. Not above
+ * 0: without limit. */
 WG__COMMAND void wg__group_set_timeout(wg_group *group, double seconds);
 
 /* Replaces each element by its maximum over all ranks. */
 WG__COMMAND int wg__group_max(wg_group *group, wg_group_element element, int64_t count, void *data);
 
-/* Replaces item i of `data`, `size` bytes each, by that of rank owners[i]. A rank without memory
- * for that ends the run. */
+/* Replaces item i of `data`, `size` bytes each, by the item of rank owners[i]. A rank without
+ * memory for that ends the run. */
 int wg__group_collect(wg_group *group, int64_t count, size_t size, const int *owners, void *data);
 
-/* The same of texts. Those that other ranks own are NULL before, and freed with wg_text_free. */
+/* The same of texts. Texts of other ranks are NULL before, and freed with wg_text_free. */
 WG__COMMAND int wg__group_collect_texts(wg_group *group, int64_t count, const int *owners,
                                         char **texts);
 
-/* Compares a line of text, such as a version or a fingerprint, that all ranks must have alike.
- * `what` says what it is: "--lr", "the corpus". -1 with [STATE: names the lowest rank that differs
- * from rank 0, and both texts, of which the first 255 bytes are compared] */
+/* Compares a line of text, a version or a fingerprint, that all ranks must have alike. `what` names
+ * it: "--lr", "the corpus". -1 with [STATE: names the lowest rank that differs from rank 0, and
+ * both texts; compares 255 bytes] */
 WG__COMMAND int wg__group_agree(wg_group *group, const char *what, const char *text);
 
 #endif

@@ -62,52 +62,41 @@ static int find_place(wg__replacement *r, const char *path, mode_t *mode, const 
     return 0;
 }
 
-/* True if the descriptor is still the file of that name: the process that held the lock before may
- * have renamed it. */
-static bool is_still_there(int descriptor, const char *path) {
-    struct stat ours, there;
-    return fstat(descriptor, &ours) == 0 && stat(path, &there) == 0 &&
-           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-}
-
-/* Locks the file, also on a file system that has no locks; false if another holds the lock. A
+/* Opens and locks the temporary file, which a killed process may have left. The process that held
+ * the lock before may have renamed the file; then another one is opened. A
  * killed process holds its lock until the disk has what it was writing, although whoever waited for
  * the process may have gone on (mpirun does): so the lock is waited for a moment. */
-static bool lock(int descriptor) {
+static int open_temporary(wg__replacement *r, const char *where) {
     enum { TRIES = 100, NANOSECONDS = 20000000 };
     const struct timespec pause = {.tv_nsec = NANOSECONDS};
-    for (int i = 0; flock(descriptor, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++) {
-        if (i == TRIES)
-            return false;
-        nanosleep(&pause, NULL);
-    }
-    return true;
-}
-
-/* Opens and locks the temporary file, which a killed process may have left. Returns 0; 1 to try
- * again; -1 with an error. */
-static int open_temporary(wg__replacement *r, const char *where) {
-    r->descriptor = open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (r->descriptor < 0)
-        return wg__fail_with_errno(r->path, where);
-    if (lock(r->descriptor)) {
-        if (is_still_there(r->descriptor, r->temporary))
+    for (;;) {
+        struct stat ours, there;
+        r->descriptor = open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (r->descriptor < 0)
+            return wg__fail_with_errno(r->path, where);
+        bool is_locked = false;
+        for (int i = 0; i <= TRIES && !is_locked; i++) {
+            /* A file system without locks counts as locked. */
+            is_locked = flock(r->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+            if (!is_locked && i < TRIES)
+                nanosleep(&pause, NULL);
+        }
+        if (is_locked && fstat(r->descriptor, &ours) == 0 && stat(r->temporary, &there) == 0 &&
+            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
             return 0;
         close(r->descriptor);
         r->descriptor = -1;
-        return 1;
+        if (!is_locked)
+            return wg_fail(WG_ERROR_IO, where,
+                           "%s is being written by another process or checkpoint", r->path);
     }
-    close(r->descriptor);
-    r->descriptor = -1;
-    return wg_fail(WG_ERROR_IO, where, "%s is being written by another process or checkpoint",
-                   r->path);
 }
 
 int wg__replacement_begin(wg__replacement *r, const char *path, const char *where) {
     *r = (wg__replacement){.descriptor = -1};
     mode_t mode;
-    int status = find_place(r, path, &mode, where) < 0 ? -1 : 1;
-    while (status > 0)
+    int status = find_place(r, path, &mode, where);
+    if (status == 0)
         status = open_temporary(r, where);
     if (status == 0 &&
         (ftruncate(r->descriptor, 0) < 0 || (mode && fchmod(r->descriptor, mode) < 0)))
@@ -117,28 +106,24 @@ int wg__replacement_begin(wg__replacement *r, const char *path, const char *wher
     return status;
 }
 
-/* Syncs the folder of `path`, without which a rename may be lost in a crash. File systems that
- * cannot sync a folder answer EINVAL. */
-static int sync_folder(const char *path, const char *where) {
-    char *copy = wg__strdup(path);
-    if (!copy)
-        return -1;
-    int status = 0;
-    const int descriptor = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0 || (fsync(descriptor) < 0 && errno != EINVAL))
-        status = wg__fail_with_errno(path, where);
-    if (descriptor >= 0)
-        close(descriptor);
-    wg__free(copy);
-    return status;
-}
-
 int wg__replacement_finish(wg__replacement *r, const char *where) {
     if (fsync(r->descriptor) < 0 || rename(r->temporary, r->path) < 0)
         return wg__fail_with_errno(r->path, where);
     wg__free(r->temporary);
     r->temporary = NULL;
-    return sync_folder(r->path, where);
+    /* Without a sync of the folder, a crash may lose the rename. File systems that cannot sync a
+     * folder answer EINVAL. */
+    char *copy = wg__strdup(r->path);
+    if (!copy)
+        return -1;
+    int status = 0;
+    const int descriptor = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0 || (fsync(descriptor) < 0 && errno != EINVAL))
+        status = wg__fail_with_errno(r->path, where);
+    if (descriptor >= 0)
+        close(descriptor);
+    wg__free(copy);
+    return status;
 }
 
 void wg__replacement_end(wg__replacement *r) {

@@ -6,8 +6,8 @@
  *     finish    sync, rename, sync folder
  *     end       remove PATH.tmp if it is still there, and unlock
  *
- * The temporary name is fixed, so the next writer takes over what a killed process has left. The
- * lock keeps two writers apart. */
+ * The temporary name is fixed, so the next writer reuses the file of a killed process. The lock
+ * keeps two writers apart. */
 #ifndef WG_BASE_REPLACEMENT_H
 #define WG_BASE_REPLACEMENT_H
 

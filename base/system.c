@@ -1,5 +1,5 @@
-/* Differences between systems: see system.h. A function asks for what a system has by a macro of
- * its headers or of configure, and for files of Linux by opening them. */
+/* Differences between systems: see system.h. Macros of headers or of configure tell what a system
+ * has; files of Linux are just opened. */
 #include "base/system.h"
 
 #include <dlfcn.h>
@@ -109,30 +109,25 @@ const char *wg__huge_pages_mode(void) {
  *     control group    memory.max          less what the group holds, without its file cache
  *     process          ulimit -v           less all that is mapped, but for `reserved'      */
 
-/* What a group's folder says; INT64_MAX: it has no limit. */
-static int64_t memory_of_folder(const char *folder) {
-    char path[600], line[LONGEST_LINE];
-    snprintf(path, sizeof path, "%s/memory.max", folder);
-    const char *limit = read_line(path, "", line);
-    if (!limit || *limit == 'm')
-        return INT64_MAX;
-    snprintf(path, sizeof path, "%s/memory.stat", folder);
-    const int64_t held = read_number(path, "anon ", 1);
-    return wg__larger((int64_t)strtoll(limit, NULL, 10) - wg__larger(held, 0), 0);
-}
-
-/* The least of the process's group and all groups around it (version 2 of control groups). */
+/* The least limit of the process's group and all groups around it (version 2 of control groups);
+ * INT64_MAX: there is none. */
 static int64_t memory_of_groups(void) {
     static const char root[] = "/sys/fs/cgroup";
-    char line[LONGEST_LINE], folder[512];
+    char line[LONGEST_LINE], folder[512], path[600];
     const char *group = read_line("/proc/self/cgroup", "0::", line);
     if (!group)
         return INT64_MAX;
     snprintf(folder, sizeof folder, "%s%.400s", root, group);
     int64_t least = INT64_MAX;
-    while (strlen(folder) >= strlen(root)) {
-        least = wg__smaller(least, memory_of_folder(folder));
-        *strrchr(folder, '/') = '\0';
+    for (; strlen(folder) >= strlen(root); *strrchr(folder, '/') = '\0') {
+        snprintf(path, sizeof path, "%s/memory.max", folder);
+        const char *limit = read_line(path, "", line);
+        if (!limit || *limit == 'm')
+            continue;
+        const int64_t most = strtoll(limit, NULL, 10);
+        snprintf(path, sizeof path, "%s/memory.stat", folder);
+        const int64_t held = read_number(path, "anon ", 1);
+        least = wg__smaller(least, wg__larger(most - wg__larger(held, 0), 0));
     }
     return least;
 }
@@ -226,8 +221,6 @@ bool wg__system_grants_tiles(void) {
     return false;
 #endif
 }
-
-/* ---- Files ---- */
 
 int64_t wg__modified(const struct stat *status) {
 #ifdef HAVE_STRUCT_STAT_ST_MTIM

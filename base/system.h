@@ -1,7 +1,7 @@
 /* What differs between systems. No other file of the library and the command names Linux. Where a
  * system lacks something, a hint does nothing and a question has the answer that its comment names.
- * The command, which is linked to the public names alone, has an object of its own of system.c; so
- * system.c calls no function of the library. */
+ * The command is linked to the public names alone and compiles system.c once more, so system.c
+ * calls no function of the library. */
 #ifndef WG_BASE_SYSTEM_H
 #define WG_BASE_SYSTEM_H
 
@@ -22,7 +22,7 @@ void wg__read_in_order(void *mapping, size_t bytes);
  * system reads the page of a file again; any other page may have lost its content. */
 void wg__release_pages(void *memory, size_t bytes);
 
-/* Bytes of the process that are mapped, and those that are in memory; -1: unknown. */
+/* Bytes of the process that are mapped, and bytes that are in memory; -1: unknown. */
 int64_t wg__mapped_bytes(void);
 int64_t wg__resident_bytes(void);
 
@@ -49,8 +49,8 @@ static inline int wg__processors(void) {
 /* How many processors a container may use at a time, by its quota; 0: it has none. */
 double wg__processor_quota(void);
 
-/* The model name of the processor; on arm64 the numbers of its maker and model, for which there is
- * no name; or its architecture. */
+/* The model name of the processor; on arm64 the numbers of its maker and model; or its
+ * architecture. */
 void wg__processor_name(char *name, size_t size);
 
 /* Whether the system lists a feature of the processor, by Linux's name; false: unknown. */
@@ -71,7 +71,7 @@ const char *wg__own_path(void);
 /* ---- Numbers ---- */
 
 /* Between these calls numbers that this thread prints and reads have a decimal point, whatever the
- * locale of the program. The end is given what the beginning returned. */
+ * locale of the program. The end takes the result of the beginning. */
 void *wg__begin_plain_numbers(void);
 void wg__end_plain_numbers(void *before);
 

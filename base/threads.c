@@ -52,8 +52,7 @@ static atomic_int workers;     /* threads that were made; changes with the mutex
 static atomic_bool is_refused; /* the system has refused a thread */
 static atomic_uint begun;      /* loops; wraps around */
 
-/* Each worker sleeps on a condition of its own, so that a loop wakes only the workers that take
- * part. */
+/* Each worker has its condition, so that a loop wakes only the workers that take part. */
 static struct {
     _Alignas(CACHE_LINE) atomic_bool is_asleep;
     pthread_cond_t wake;
@@ -63,9 +62,11 @@ static WG__THREAD_LOCAL bool is_in_loop;
 
 /* ---- How many threads ---- */
 
-static int default_threads(void) {
+int wg_threads(void) {
     static atomic_int known;
-    int threads = atomic_load_explicit(&known, memory_order_relaxed);
+    int threads = atomic_load_explicit(&wanted_threads, memory_order_relaxed);
+    if (threads == 0)
+        threads = atomic_load_explicit(&known, memory_order_relaxed);
     if (threads == 0) {
         const char *variable = getenv("OMP_NUM_THREADS");
         char *end = "x";
@@ -75,12 +76,6 @@ static int default_threads(void) {
             is_number && number > 0 ? (int)wg__smaller(number, MOST_THREADS) : wg__processors();
         atomic_store_explicit(&known, threads, memory_order_relaxed);
     }
-    return threads;
-}
-
-int wg_threads(void) {
-    const int wanted = atomic_load_explicit(&wanted_threads, memory_order_relaxed);
-    const int threads = wanted > 0 ? wanted : default_threads();
     const int made = 1 + atomic_load_explicit(&workers, memory_order_relaxed);
     return made < threads && atomic_load_explicit(&is_refused, memory_order_relaxed) ? made
                                                                                      : threads;
@@ -97,8 +92,6 @@ int wg__gemm_threads(double multiply_adds) {
     /* Below about 64^3, synchronising costs more than the threads save. */
     return multiply_adds < 262144 || is_in_loop ? 1 : wg_threads();
 }
-
-/* ---- Waiting ---- */
 
 static void pause_processor(void) {
 #if defined(__x86_64__)
@@ -159,18 +152,6 @@ static void take_part(loop *l, int me) {
 
 /* ---- Workers ---- */
 
-static void wait_for_loop(int me, unsigned seen) {
-    SPIN_WHILE(atomic_load_explicit(&begun, memory_order_relaxed) == seen);
-    if (atomic_load(&begun) != seen)
-        return;
-    pthread_mutex_lock(&mutex);
-    atomic_store(&sleepers[me].is_asleep, true);
-    while (atomic_load(&begun) == seen)
-        pthread_cond_wait(&sleepers[me].wake, &mutex);
-    atomic_store(&sleepers[me].is_asleep, false);
-    pthread_mutex_unlock(&mutex);
-}
-
 static void *work(void *number) {
     const int me = (int)(intptr_t)number;
     is_in_loop = true;
@@ -178,12 +159,20 @@ static void *work(void *number) {
         const unsigned seen = atomic_load(&begun);
         for (int i = 0; i < MOST_LOOPS; i++)
             take_part(&loops[i], me);
-        wait_for_loop(me, seen);
+        SPIN_WHILE(atomic_load_explicit(&begun, memory_order_relaxed) == seen);
+        if (atomic_load(&begun) != seen)
+            continue;
+        pthread_mutex_lock(&mutex);
+        atomic_store(&sleepers[me].is_asleep, true);
+        while (atomic_load(&begun) == seen)
+            pthread_cond_wait(&sleepers[me].wake, &mutex);
+        atomic_store(&sleepers[me].is_asleep, false);
+        pthread_mutex_unlock(&mutex);
     }
     return NULL;
 }
 
-/* The child of fork() has the calling thread alone, and makes workers of its own. */
+/* The child of fork() has the calling thread alone, and makes new workers. */
 static void begin_again(void) {
     pthread_mutex_init(&mutex, NULL);
     pthread_cond_init(&loop_ended, NULL);
@@ -228,37 +217,6 @@ static void make_workers(int count) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* ---- A loop ---- */
-
-static void begin_loop(loop *l, uint64_t takes, int threads) {
-    atomic_store(&l->unfinished, (int64_t)takes);
-    atomic_store(&l->threads, threads);
-    for (int i = 0; i < threads; i++)
-        atomic_store_explicit(&l->runs[i].left,
-                              from_to(takes * (uint64_t)i / (uint64_t)threads,
-                                      takes * (uint64_t)(i + 1) / (uint64_t)threads),
-                              memory_order_release);
-    atomic_fetch_add(&begun, 1);
-    for (int i = 1; i < threads; i++)
-        if (atomic_load(&sleepers[i].is_asleep)) {
-            pthread_mutex_lock(&mutex);
-            pthread_cond_signal(&sleepers[i].wake);
-            pthread_mutex_unlock(&mutex);
-        }
-}
-
-static void wait_for_end(loop *l) {
-    SPIN_WHILE(atomic_load(&l->unfinished) > 0);
-    if (atomic_load(&l->unfinished) == 0)
-        return;
-    pthread_mutex_lock(&mutex);
-    atomic_store(&l->caller_sleeps, true);
-    while (atomic_load(&l->unfinished) > 0)
-        pthread_cond_wait(&loop_ended, &mutex);
-    atomic_store(&l->caller_sleeps, false);
-    pthread_mutex_unlock(&mutex);
-}
-
 void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *context) {
     const int64_t chunks = wg__ceil_divide(count, grain);
     int threads = (int)wg__smaller(wg__smaller(chunks, wg_threads()), MOST_THREADS);
@@ -282,9 +240,31 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
     l->grain = grain;
     l->step = 1 + chunks / UINT32_MAX;
     is_in_loop = true;
-    begin_loop(l, (uint64_t)wg__ceil_divide(chunks, l->step), threads);
+    const int64_t takes = wg__ceil_divide(chunks, l->step);
+    atomic_store(&l->unfinished, takes);
+    atomic_store(&l->threads, threads);
+    for (int i = 0; i < threads; i++)
+        atomic_store_explicit(
+            &l->runs[i].left,
+            from_to((uint64_t)(takes * i / threads), (uint64_t)(takes * (i + 1) / threads)),
+            memory_order_release);
+    atomic_fetch_add(&begun, 1);
+    for (int i = 1; i < threads; i++)
+        if (atomic_load(&sleepers[i].is_asleep)) {
+            pthread_mutex_lock(&mutex);
+            pthread_cond_signal(&sleepers[i].wake);
+            pthread_mutex_unlock(&mutex);
+        }
     take_part(l, 0);
-    wait_for_end(l);
+    SPIN_WHILE(atomic_load(&l->unfinished) > 0);
+    if (atomic_load(&l->unfinished) > 0) {
+        pthread_mutex_lock(&mutex);
+        atomic_store(&l->caller_sleeps, true);
+        while (atomic_load(&l->unfinished) > 0)
+            pthread_cond_wait(&loop_ended, &mutex);
+        atomic_store(&l->caller_sleeps, false);
+        pthread_mutex_unlock(&mutex);
+    }
     is_in_loop = false;
     atomic_store(&l->is_used, false);
     pthread_setcancelstate(cancel_state, NULL);

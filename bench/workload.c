@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
+#include "base/array.h"
 #include "tensor/easy.h"
 #include "models/internal.h"
 #include "optim/internal.h"

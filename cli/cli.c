@@ -14,7 +14,7 @@
 #include "cli/cli.h"
 #include "base/error.h"
 #include "base/internal.h"
-#include "base/suggest.h"
+#include "base/array.h"
 #include "tensor/op.h"
 #include "tensor/quantize.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/suggest.h"
+#include "base/array.h"
 #include "config.h"
 #include "models/model.h"
 #include "tensor/quantize.h"

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/suggest.h"
+#include "base/array.h"
 #include "cli/options.h"
 #include "cli/draw.h"
 

@@ -2,7 +2,7 @@
 #include "io/internal.h"
 
 #include "base/json.h"
-#include "base/suggest.h"
+#include "base/array.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "base/array.h"
-#include "base/suggest.h"
 #include "io/internal.h"
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/suggest.h"
+#include "base/array.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/internal.h"
 #include "io/weights/adapter.h"

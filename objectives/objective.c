@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/internal.h"
-#include "base/suggest.h"
+#include "base/array.h"
 #include "base/system.h"
 #include "data/batches/builder.h"
 #include "io/checkpoint/checkpoint.h"

@@ -1,5 +1,5 @@
 /* Tests of suggestions for misspelt names. */
-#include "base/suggest.h"
+#include "base/array.h"
 
 #include <string.h>
 
