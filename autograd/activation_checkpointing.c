@@ -6,8 +6,6 @@
 #include "tensor/ops.h"
 #include "tensor/internal.h"
 
-/* ---- Running functions ---- */
-
 int wg__call_function(wg_function function, void *context, int input_count,
                       wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                       const char *where) {
@@ -29,31 +27,6 @@ void wg__hand_out(int status, int count, wg_tensor **results) {
         results[i] = status == 0 ? wg_scope_escape(results[i]) : NULL;
 }
 
-/* ---- A new region ---- */
-
-static int keep_inputs(wg__region *region, wg_tensor *const *inputs) {
-    for (int i = 0; i < region->input_count; i++) {
-        if (!inputs[i])
-            continue;
-        region->inputs[i] =
-            (wg__saved){wg__tensor_reference(inputs[i], false), wg__tensor_version(inputs[i])};
-        if (!region->inputs[i].tensor)
-            return -1;
-    }
-    return 0;
-}
-
-static int keep_context(wg__region *region, void *context, size_t size) {
-    region->context = context;
-    if (size == 0)
-        return 0;
-    region->context = region->own_context = wg__alloc(size);
-    if (!region->own_context)
-        return -1;
-    memcpy(region->own_context, context, size);
-    return 0;
-}
-
 static wg__region *region_new(wg_function function, void *context, int input_count,
                               wg_tensor *const *inputs, int output_count,
                               const wg_activation_checkpoint_options *options) {
@@ -71,11 +44,24 @@ static wg__region *region_new(wg_function function, void *context, int input_cou
     region->generators = wg__calloc((size_t)count + 1, sizeof *region->generators);
     region->input_count = region->inputs ? input_count : 0;
     region->generator_count = count;
-    if (!region->inputs || !region->generators || keep_inputs(region, inputs) < 0 ||
-        keep_context(region, context, options ? options->context_size : 0) < 0) {
+    bool is_whole = region->inputs && region->generators;
+    for (int i = 0; i < region->input_count && is_whole; i++)
+        if (inputs[i]) {
+            region->inputs[i] =
+                (wg__saved){wg__tensor_reference(inputs[i], false), wg__tensor_version(inputs[i])};
+            is_whole = region->inputs[i].tensor != NULL;
+        }
+    region->context = context;
+    if (is_whole && options && options->context_size > 0) {
+        region->context = region->own_context = wg__alloc(options->context_size);
+        is_whole = region->own_context != NULL;
+    }
+    if (!is_whole) {
         wg__region_release(region);
         return NULL;
     }
+    if (region->own_context)
+        memcpy(region->own_context, context, options->context_size);
     for (int k = 0; k < count; k++)
         region->generators[k] = (wg__region_generator){generators[k], *generators[k]};
     return region;
@@ -95,27 +81,6 @@ static int run_function(const wg__region *region, wg_tensor **outputs) {
     return status;
 }
 
-/* Gives the results to the caller's scope, as aliases: the function may have returned handles that
- * it does not own. */
-static int hand_over(int status, int count, wg_tensor **found, wg_tensor **outputs) {
-    for (int j = 0; j < count && status == 0; j++) {
-        found[j] = wg_alias(found[j]);
-        status = found[j] ? 0 : -1;
-    }
-    wg__hand_out(status, count, found);
-    memcpy(outputs, found, (size_t)count * sizeof *found);
-    return status;
-}
-
-static int run_region(wg__region *region, wg_tensor **found) {
-    wg__region *outer = wg__active_region.region;
-    wg__active_region.region = region;
-    region->matmul_dtype = wg__matmul_dtype();
-    int status = run_function(region, found);
-    wg__active_region.region = outer;
-    return status;
-}
-
 int wg_activation_checkpoint(wg_function function, void *context, int input_count,
                              wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                              const wg_activation_checkpoint_options *options) {
@@ -130,12 +95,24 @@ int wg_activation_checkpoint(wg_function function, void *context, int input_coun
                                    "activation_checkpoint");
     if (status == 0 && !plain) {
         region = region_new(function, context, input_count, inputs, output_count, options);
-        status = region ? run_region(region, found) : -1;
+        status = region ? 0 : -1;
     }
+    if (region) {
+        wg__region *outer = wg__active_region.region;
+        wg__active_region.region = region;
+        region->matmul_dtype = wg__matmul_dtype();
+        status = run_function(region, found);
+        wg__active_region.region = outer;
+    }
+    /* Aliases, because the function may have returned handles that it does not own. */
+    for (int j = 0; j < output_count && status == 0; j++) {
+        found[j] = wg_alias(found[j]);
+        status = found[j] ? 0 : -1;
+    }
+    wg__hand_out(status, output_count, found);
+    memset(outputs, 0, (size_t)output_count * sizeof *outputs);
     if (found)
-        status = hand_over(status, output_count, found, outputs);
-    else
-        memset(outputs, 0, (size_t)output_count * sizeof *outputs);
+        memcpy(outputs, found, (size_t)output_count * sizeof *outputs);
     wg_scope_end(&scope, NULL);
     if (region)
         wg__region_release(region);
@@ -145,18 +122,14 @@ int wg_activation_checkpoint(wg_function function, void *context, int input_coun
 
 /* ---- The second run ---- */
 
-static int check_inputs(const wg__region *region) {
+static int run_again(wg__region *region, wg_tensor **found) {
     for (int i = 0; i < region->input_count; i++)
         if (wg__tensor_version(region->inputs[i].tensor) != region->inputs[i].version)
             return wg_fail(WG_ERROR_GRADIENT, "activation_checkpoint",
                            "input %d was written in place between the first run and the second; "
                            "write to a clone, or run backward first",
                            i);
-    return 0;
-}
-
-static int run_again(wg__region *region, wg_tensor **found) {
-    if (check_inputs(region) < 0 || run_function(region, found) < 0)
+    if (run_function(region, found) < 0)
         return -1;
     if (wg__active_region.next < region->count)
         return wg_fail(
@@ -174,34 +147,6 @@ static void swap_generators(const wg__region *region, wg_generator *states) {
     }
 }
 
-static int run_with(wg__region *region, wg_tensor **found, wg_generator *states) {
-    for (int k = 0; k < region->generator_count; k++)
-        states[k] = region->generators[k].before;
-    const wg__region *const outer = wg__active_region.region;
-    const bool outer_again = wg__active_region.again, recording = wg_set_grad_enabled(true);
-    const int64_t outer_next = wg__active_region.next;
-    swap_generators(region, states);
-    wg__active_region.region = region;
-    wg__active_region.again = true;
-    wg__active_region.next = 0;
-    const wg_dtype matmul_dtype = wg_set_matmul_dtype(region->matmul_dtype);
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int status = run_again(region, found);
-    wg_scope_end(&scope, NULL);
-    wg_set_matmul_dtype(matmul_dtype);
-    wg__active_region.region = (wg__region *)outer;
-    wg__active_region.again = outer_again;
-    wg__active_region.next = outer_next;
-    swap_generators(region, states);
-    wg_set_grad_enabled(recording);
-    region->filled = status == 0;
-    for (int64_t c = 0; c < region->count && status < 0; c++)
-        if (region->calls[c].node)
-            wg__node_unfill(region->calls[c].node);
-    return status;
-}
-
 int wg__region_run_again(const wg_node *node) {
     wg__region *region = node->region;
     if (region == wg__active_region.region)
@@ -212,7 +157,28 @@ int wg__region_run_again(const wg_node *node) {
             node->op->name);
     wg_tensor **found = wg__calloc((size_t)region->output_count + 1, sizeof *found);
     wg_generator *states = wg__calloc((size_t)region->generator_count + 1, sizeof *states);
-    int status = found && states ? run_with(region, found, states) : -1;
+    int status = -1;
+    if (found && states) {
+        for (int k = 0; k < region->generator_count; k++)
+            states[k] = region->generators[k].before;
+        const wg__region_run outer = wg__active_region;
+        const bool recording = wg_set_grad_enabled(true);
+        swap_generators(region, states);
+        wg__active_region = (wg__region_run){.region = region, .again = true};
+        const wg_dtype matmul_dtype = wg_set_matmul_dtype(region->matmul_dtype);
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        status = run_again(region, found);
+        wg_scope_end(&scope, NULL);
+        wg_set_matmul_dtype(matmul_dtype);
+        wg__active_region = outer;
+        swap_generators(region, states);
+        wg_set_grad_enabled(recording);
+        region->filled = status == 0;
+        for (int64_t c = 0; c < region->count && status < 0; c++)
+            if (region->calls[c].node)
+                wg__node_unfill(region->calls[c].node);
+    }
     wg__free(found);
     wg__free(states);
     return status;

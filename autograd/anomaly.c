@@ -79,7 +79,7 @@ static bool any_nan(int count, wg_tensor *const *tensors) {
     return false;
 }
 
-/* What the messages say of operands that have none. */
+/* The messages' word for the numbers that the mode looks for. */
 static const char *made(void) {
     return finds_infinities ? "an infinity or a NaN" : "a NaN";
 }
@@ -108,27 +108,10 @@ static bool is_named_ours(const Dl_info *info) {
     return info->dli_sname && wg__starts_with(info->dli_sname, "wg_");
 }
 
-/* A call's place in its object, as addr2line takes it: from the object's beginning unless it was
- * linked for one address. Return addresses point behind the call. */
-static size_t offset_in_object(const Dl_info *info, const char *address) {
-    const char *base = wg__is_fixed(info->dli_fbase) ? NULL : info->dli_fbase;
-    return (size_t)(address - 1 - base);
-}
-
-/* True for a frame of a function without a name that is the library's: it was called by a public
- * one, or lies inside of a wg_apply. */
-static bool is_internal(int count, const Dl_info *infos) {
-    int named = 0;
-    while (named < count && !infos[named].dli_sname)
-        named++;
-    if (named == 0 || named == count)
-        return false;
-    return named == 1 ? is_named_ours(&infos[1]) : strcmp(infos[named].dli_sname, "wg_apply") == 0;
-}
-
 /* The first frame outside of the library, which the innermost ones are in. In a statically linked
  * program the object is the same for all, so names decide: skip up to the first name of ours, then
- * all names of ours and the internal functions between them. */
+ * all names of ours and the internal functions between them. A frame without a name is internal if
+ * a public function called it, or if it lies inside of a wg_apply. */
 static int first_outside(int count, const Dl_info *infos) {
     static const char here;
     Dl_info own = {0};
@@ -145,8 +128,19 @@ static int first_outside(int count, const Dl_info *infos) {
         k++;
     if (k == count)
         return 0; /* it was linked without names */
-    while (k < count && (is_named_ours(&infos[k]) || is_internal(count - k, &infos[k])))
-        k++;
+    for (; k < count; k++) {
+        int named = k;
+        bool is_ours;
+        while (named < count && !infos[named].dli_sname)
+            named++;
+        if (named == k || named == count)
+            is_ours = is_named_ours(&infos[k]);
+        else
+            is_ours = named == k + 1 ? is_named_ours(&infos[named])
+                                     : strcmp(infos[named].dli_sname, "wg_apply") == 0;
+        if (!is_ours)
+            break;
+    }
     return k;
 }
 
@@ -161,17 +155,16 @@ static void describe(const wg__origin *origin, char *text, size_t size) {
     for (int k = first; k < count && k < first + SHOWN && used < size; k++) {
         const char *file = strrchr(infos[k].dli_fname, '/');
         const char *name = infos[k].dli_sname;
+        /* The call's place, as addr2line takes it: from the object's beginning unless it was linked
+         * for one address. Return addresses point behind the call. */
+        const char *base = wg__is_fixed(infos[k].dli_fbase) ? NULL : infos[k].dli_fbase;
         used += (size_t)snprintf(text + used, size - used, "%s%s%s%s+0x%zx", k > first ? ", " : "",
                                  name ? name : "", name ? " in " : "",
                                  file ? file + 1 : infos[k].dli_fname,
-                                 offset_in_object(&infos[k], origin->frames[k]));
+                                 (size_t)((const char *)origin->frames[k] - 1 - base));
     }
     if (used == 0)
         snprintf(text, size, "an unknown place");
-}
-
-static void note_frames(wg__origin *origin) {
-    origin->frame_count = wg__return_addresses(MOST_FRAMES, origin->frames);
 }
 
 int wg__origin_make(wg__origin **origin) {
@@ -187,7 +180,7 @@ int wg__origin_make(wg__origin **origin) {
         (*origin)->within = running->op->name;
         (*origin)->within_call = running->origin ? running->origin->number : 0;
     }
-    note_frames(*origin);
+    (*origin)->frame_count = wg__return_addresses(MOST_FRAMES, (*origin)->frames);
     return 0;
 }
 
@@ -200,7 +193,7 @@ static const char *caller(char *text, size_t size) {
         return text;
     wg__origin here = {0};
     char from[300];
-    note_frames(&here);
+    here.frame_count = wg__return_addresses(MOST_FRAMES, here.frames);
     describe(&here, from, sizeof from);
     snprintf(text, size, "; called by %s", from);
     return text;

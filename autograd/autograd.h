@@ -29,16 +29,16 @@ WG_API void wg_zero_grad(wg_tensor *x);
 /* Asks backward to leave the gradient of an intermediate tensor too. [GRADIENT if x wants none] */
 WG_API int wg_retain_grad(wg_tensor *x);
 
-/* A function of the gradient of a tensor. What it returns, of the same shape and dtype, takes the
- * gradient's place; NULL leaves it. An error pending afterwards stops the backward pass. The
+/* A function of the gradient of a tensor. Its result, of the same shape and dtype, replaces the
+ * gradient; NULL leaves the gradient. An error pending afterwards stops the backward pass. The
  * gradient belongs to the pass: the hook must not write it, and must clone or alias it to use it
  * after the call. */
 typedef wg_tensor *(*wg_gradient_hook)(wg_tensor *gradient, void *context);
 
 /* Has `hook` called in each backward pass that reaches x, a leaf or an intermediate, once the
  * gradient of x in that pass is complete: before the gradient is propagated further, added to a
- * leaf's own, retained (wg_retain_grad) or returned by wg_grad. Hooks run in the order in which
- * they were registered, each on the result of the one before; under create_graph their ops are
+ * leaf's gradient, retained (wg_retain_grad) or returned by wg_grad. Hooks run in the order of
+ * their registration, each on the result of the previous one; under create_graph their ops are
  * recorded. They belong to the graph that made x (or to the leaf) and go with it; `context` must
  * live as long. Returns an id above 0, or -1. [GRADIENT if x wants none] */
 WG_API int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context);
@@ -47,15 +47,15 @@ WG_API int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context);
 typedef int (*wg_post_accumulate_grad_hook)(wg_tensor *leaf, void *context);
 
 /* Has `hook` called in each wg_backward that reaches the leaf x, once, as soon as all uses of x in
- * that pass have contributed and their sum is added to wg_gradient(x). It
- * is given a handle on x that lives during the call. It may write to x, and drop the gradient by
- * wg_zero_grad, so that few gradients are ever in memory: every node of the pass that x was an
- * input of has run by then. What still needs x as it was is refused, as after any write in place: a
- * node that uses it detached, another leaf in the same storage, a second backward under
- * retain_graph. Hooks run in the order in which they were registered; an error stops the pass, and
- * the gradient stays. wg_grad calls none, as it leaves the gradients of leaves alone. They belong
- * to the leaf and go with it; `context` must live as long. Returns an id above 0, or -1. [GRADIENT
- * if x is no leaf that requires a gradient; MEMORY] */
+ * that pass have contributed and their sum is added to wg_gradient(x). It is given a handle on x
+ * that lives during the call. It may write to x, and drop the gradient by wg_zero_grad, so that few
+ * gradients are ever in memory: every node of the pass that x was an input of has run by then. A
+ * later use of the old x is refused, as after any write in place: a node that uses it detached,
+ * another leaf in the same storage, a second backward under retain_graph. Hooks run in the order of
+ * their registration; an error stops the pass, and the gradient stays. wg_grad calls none, as it
+ * leaves the gradients of leaves alone. They belong to the leaf and go with it; `context` must live
+ * as long. Returns an id above 0, or -1. [GRADIENT if x is no leaf that requires a gradient;
+ * MEMORY] */
 WG_API int wg_register_post_accumulate_grad_hook(wg_tensor *x, wg_post_accumulate_grad_hook hook,
                                                  void *context);
 
@@ -75,13 +75,13 @@ typedef struct wg_backward_options {
                              cycle by wg_zero_grad, or use wg_grad, which makes none */
 } wg_backward_options;
 
-/* Turns anomaly mode on or off for this thread and returns what it was; off at first. While it is
- * on, an op that makes a NaN of operands without one is an error, as is a vjp or jvp that makes a
- * NaN of cotangents or tangents without one. The error (ANOMALY) names the op, where the NaN is,
- * the shapes of the operands and the caller: the first frames outside of the library, by name where
- * the program was linked with -rdynamic, and as object+offset, which `addr2line -i -f -e OBJECT
- * OFFSET` looks up. For a vjp that is the forward call that recorded the op, if the mode was on by
- * then. All results are searched, so it is for debugging; off, it costs nothing. */
+/* Turns anomaly mode on or off for this thread and returns the previous setting; off at first.
+ * While it is on, an op that makes a NaN of operands without one is an error, as is a vjp or jvp
+ * that makes a NaN of cotangents or tangents without one. The error (ANOMALY) names the op, where
+ * the NaN is, the shapes of the operands and the caller: the first frames outside of the library,
+ * by name where the program was linked with -rdynamic, and as object+offset, which `addr2line -i -f
+ * -e OBJECT OFFSET` looks up. For a vjp that is the forward call that recorded the op, if the mode
+ * was on by then. All results are searched, so it is for debugging; off, it costs nothing. */
 WG_API bool wg_set_anomaly_mode(bool on);
 
 /* Adds d output / d leaf, weighted by the cotangent, to the gradient of every leaf. Refuses to act

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "tensor/ops.h"
 #include "tensor/span.h"
 
@@ -38,7 +39,6 @@ typedef struct pass {
     wg_tensor **results; /* kept, one for each input */
     pass_entry *entries;
     int64_t count, capacity;
-    int64_t *stack; /* of slots; capacity as large as entries' */
 } pass;
 
 static atomic_uint_fast64_t last_pass;
@@ -90,33 +90,12 @@ wg_tensor *wg__stand_in(wg_tensor *x) {
  *     sort      each after all that depend on it
  *     need      backwards: which of them lead to a wanted input ---- */
 
-static int grow(pass *p) {
-    int64_t capacity = p->capacity ? p->capacity * 2 : 64;
-    pass_entry *entries = wg__alloc_array(capacity, sizeof *entries);
-    int64_t *stack = wg__alloc_array(capacity, sizeof *stack);
-    if (!entries || !stack) {
-        wg__free(entries);
-        wg__free(stack);
-        return -1;
-    }
-    if (p->count) {
-        memcpy(entries, p->entries, (size_t)p->count * sizeof *entries);
-        memcpy(stack, p->stack, (size_t)p->count * sizeof *stack);
-    }
-    wg__free(p->entries);
-    wg__free(p->stack);
-    p->entries = entries;
-    p->stack = stack;
-    p->capacity = capacity;
-    return 0;
-}
-
 static bool is_new(const pass *p, const wg_node *node) {
     return node->visit != p->id;
 }
 
 static int add_node(pass *p, wg_node *node) {
-    if (p->count == p->capacity && grow(p) < 0)
+    if (wg__reserve(&p->entries, p->count, &p->capacity, p->count + 1, sizeof *p->entries) < 0)
         return -1;
     p->entries[p->count] =
         (pass_entry){.node = node, .outer_visit = node->visit, .outer_slot = node->slot};
@@ -154,15 +133,16 @@ static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
     return 0;
 }
 
-/* Slots in the order in which they will run: each node comes after all that depend on it (Kahn
- * 1962), a leaf at once. Uses the pending counts up. */
+/* Slots in the order of their runs: each node comes after all that depend on it (Kahn 1962), a leaf
+ * at once. Uses the pending counts up. `order` has room for two lists: the second is the stack of
+ * nodes that can run. */
 static void sort_nodes(pass *p, int64_t *order) {
-    int64_t top = 0, done = 0;
+    int64_t *stack = order + p->count, top = 0, done = 0;
     for (int64_t i = 0; i < p->count; i++)
         if (p->entries[i].pending == 0)
-            p->stack[top++] = i;
+            stack[top++] = i;
     while (top > 0) {
-        int64_t slot = p->stack[--top];
+        int64_t slot = stack[--top];
         order[done++] = slot;
         wg_node *node = p->entries[slot].node;
         for (int i = 0; i < node->input_count; i++) {
@@ -170,7 +150,7 @@ static void sort_nodes(pass *p, int64_t *order) {
             if (!target || --p->entries[target->slot].pending > 0)
                 continue;
             if (target->op)
-                p->stack[top++] = target->slot;
+                stack[top++] = target->slot;
             else
                 order[done++] = target->slot;
         }
@@ -194,23 +174,6 @@ static void mark_needed(pass *p, const int64_t *order) {
 static bool needs(const pass *p, const wg_node *node, int input) {
     const wg_node *target = target_of(p, node, input);
     return target && p->entries[target->slot].needed;
-}
-
-static void end_pass(pass *p) {
-    for (int64_t i = 0; i < p->count; i++) {
-        pass_entry *e = &p->entries[i];
-        if (e->holds_gradient && e->cotangents[0] && !e->node->gradients[0]) {
-            e->node->gradients[0] = e->cotangents[0];
-            e->cotangents[0] = NULL;
-        }
-        for (int j = 0; j < WG_MAX_OUTPUTS; j++)
-            wg_release(e->cotangents[j]);
-        e->node->visit = e->outer_visit;
-        e->node->slot = e->outer_slot;
-        wg__node_release(e->node);
-    }
-    wg__free(p->entries);
-    wg__free(p->stack);
 }
 
 /* ---- Adding up ---- */
@@ -298,32 +261,11 @@ static int check_saved(const wg_node *node, const wg__saved *saved, const char *
         (unsigned long long)wg__tensor_version(saved->tensor), (unsigned long long)saved->version);
 }
 
-/* Widens the inputs that were saved in bf16, but for those that vjp reads so. Where the gradient
- * is to be differentiated again, a widened input has the node of the tensor that it was saved from.
- */
-static int widen_rounded(const pass *p, wg_node *node, wg_tensor **inputs) {
-    for (int i = 0; i < node->input_count; i++) {
-        if (!inputs[i] || inputs[i]->spec.dtype == node->input_specs[i].dtype ||
-            (node->op->reads_rounded >> i & 1 && !p->in_ops))
-            continue;
-        const bool recording = wg_set_grad_enabled(false);
-        inputs[i] = wg_cast(inputs[i], node->input_specs[i].dtype);
-        wg_set_grad_enabled(recording);
-        if (!inputs[i])
-            return -1;
-        const wg__edge edge = node->edges[i];
-        if (!p->in_ops || !edge.node)
-            continue;
-        wg__node_retain(edge.node);
-        inputs[i]->node = edge.node;
-        inputs[i]->output_index = edge.output_index;
-    }
-    return 0;
-}
-
 /* The call that vjp sees. A saved output gets its node back, so that its use can be recorded.
  * A node that saves nothing can do without the second run of its region, but that run needs the
- * leaves as they were in the first. */
+ * leaves as they were in the first. Inputs that were saved in bf16 are widened, unless vjp reads
+ * bf16; where the gradient is to be differentiated again, a widened input has the node of the
+ * tensor that it was saved from. */
 static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **inputs) {
     bool frees_a_leaf = false; /* one may be written once this node has run */
     for (int i = 0; i < node->input_count && p->input_count == 0; i++)
@@ -337,11 +279,23 @@ static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **input
                        "retain_graph on the first",
                        node->op->name);
     wg__node_call(node, inputs, call);
-    for (int i = 0; i < node->input_count; i++)
+    for (int i = 0; i < node->input_count; i++) {
         if (check_saved(node, &node->inputs[i], "input", i) < 0)
             return -1;
-    if (widen_rounded(p, node, inputs) < 0)
-        return -1;
+        if (!inputs[i] || inputs[i]->spec.dtype == node->input_specs[i].dtype ||
+            (node->op->reads_rounded >> i & 1 && !p->in_ops))
+            continue;
+        const bool recording = wg_set_grad_enabled(false);
+        inputs[i] = wg_cast(inputs[i], node->input_specs[i].dtype);
+        wg_set_grad_enabled(recording);
+        if (!inputs[i])
+            return -1;
+        if (p->in_ops && node->edges[i].node) {
+            wg__node_retain(node->edges[i].node);
+            inputs[i]->node = node->edges[i].node;
+            inputs[i]->output_index = node->edges[i].output_index;
+        }
+    }
     for (int j = 0; j < node->output_count; j++) {
         wg__saved *saved = &node->outputs[j];
         if (check_saved(node, saved, "output", j) < 0)
@@ -356,17 +310,6 @@ static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **input
         call->outputs[j]->output_index = j;
     }
     return 0;
-}
-
-static int check_gradient(const wg_node *node, int input, const wg_tensor *gradient) {
-    const wg_spec *wanted = &node->input_specs[input];
-    if (wg__same_shape(&gradient->spec, wanted) && gradient->spec.dtype == wanted->dtype)
-        return 0;
-    char is[128], should[128];
-    return wg_fail(WG_ERROR_GRADIENT, "backward",
-                   "the vjp of %s gave input %d a gradient of %s; wanted %s", node->op->name, input,
-                   wg_spec_text(is, sizeof is, &gradient->spec),
-                   wg_spec_text(should, sizeof should, wanted));
 }
 
 /* Runs the vjp and hands its gradients on along the edges. */
@@ -407,7 +350,14 @@ static int run_vjp(pass *p, pass_entry *e, wg_tensor **inputs, wg_tensor **gradi
         wg_tensor **place = cotangent_of(p, node->edges[i]);
         if (gradients[i] == *place) /* added onto where it stood */
             continue;
-        if (check_gradient(node, i, gradients[i]) < 0 || accumulate(p, place, gradients[i]) < 0)
+        const wg_spec *is = &gradients[i]->spec, *wanted = &node->input_specs[i];
+        char given[128], should[128];
+        if (!wg__same_shape(is, wanted) || is->dtype != wanted->dtype)
+            return wg_fail(WG_ERROR_GRADIENT, "backward",
+                           "the vjp of %s gave input %d a gradient of %s; wanted %s",
+                           node->op->name, i, wg_spec_text(given, sizeof given, is),
+                           wg_spec_text(should, sizeof should, wanted));
+        if (accumulate(p, place, gradients[i]) < 0)
             return -1;
     }
     return wg_error_pending() ? -1 : 0;
@@ -451,21 +401,6 @@ static int keep_gradient(pass *p, wg_node *node, int index, wg_tensor *cotangent
     return put(&node->gradients[index], sum);
 }
 
-/* A leaf's cotangent is its gradient (with what it had before, moved here by cotangent_of). */
-static int finish_leaf(pass *p, pass_entry *e) {
-    if (!e->cotangents[0])
-        return 0;
-    if (!e->holds_gradient)
-        return keep_gradient(p, e->node, 0, e->cotangents[0]);
-    wg_tensor *gradient = own(p, e->cotangents[0]);
-    if (!gradient)
-        return -1;
-    if (gradient == e->cotangents[0])
-        e->cotangents[0] = NULL;
-    e->node->gradients[0] = gradient->scope ? wg_keep(gradient) : gradient;
-    return 0;
-}
-
 static int run_entry(pass *p, pass_entry *e) {
     wg_node *node = e->node;
     bool any = false;
@@ -488,8 +423,18 @@ static int run_entry(pass *p, pass_entry *e) {
     for (int j = 0; j < WG_MAX_OUTPUTS && status == 0 && p->input_count == 0; j++)
         if (node->op && node->retains[j] && e->cotangents[j])
             status = keep_gradient(p, node, j, e->cotangents[j]);
-    if (status == 0 && !node->op && p->input_count == 0)
-        status = finish_leaf(p, e);
+    /* A leaf's cotangent is its gradient (cotangent_of has moved the earlier gradient here). */
+    if (status == 0 && !node->op && p->input_count == 0 && e->cotangents[0]) {
+        wg_tensor *gradient = e->holds_gradient ? own(p, e->cotangents[0]) : NULL;
+        if (!e->holds_gradient)
+            status = keep_gradient(p, node, 0, e->cotangents[0]);
+        else if (!gradient)
+            status = -1;
+        if (gradient && gradient == e->cotangents[0])
+            e->cotangents[0] = NULL;
+        if (gradient)
+            node->gradients[0] = gradient->scope ? wg_keep(gradient) : gradient;
+    }
     if (status == 0 && node->post_hooks && p->input_count == 0)
         status = wg__post_hooks_run(node);
     wg_scope_end(&scope, NULL);
@@ -500,7 +445,7 @@ static int run_entry(pass *p, pass_entry *e) {
         status = leads_on ? run_op(p, e) : 0;
     }
     for (int j = 0; j < WG_MAX_OUTPUTS; j++)
-        if (node->op || status == 0) { /* of a leaf, end_pass gives a broken sum back */
+        if (node->op || status == 0) { /* of a leaf, walk gives a broken sum back */
             wg_release(e->cotangents[j]);
             e->cotangents[j] = NULL;
         }
@@ -558,7 +503,7 @@ static int walk(pass *p, const wg_backward_options *options, int output_count,
     wg_scope_begin(&scope);
     int64_t *order = NULL;
     if (collect(p, output_count, outputs) == 0)
-        order = wg__alloc_array(p->count, sizeof *order);
+        order = wg__alloc_array(wg__times(p->count, 2), sizeof *order);
     int status = order ? 0 : -1;
     if (order) {
         sort_nodes(p, order);
@@ -570,7 +515,19 @@ static int walk(pass *p, const wg_backward_options *options, int output_count,
         status = run_entry(p, &p->entries[order[i]]);
     wg__free(order);
     wg_scope_end(&scope, NULL);
-    end_pass(p);
+    for (int64_t i = 0; i < p->count; i++) {
+        pass_entry *e = &p->entries[i];
+        if (e->holds_gradient && e->cotangents[0] && !e->node->gradients[0]) {
+            e->node->gradients[0] = e->cotangents[0];
+            e->cotangents[0] = NULL;
+        }
+        for (int j = 0; j < WG_MAX_OUTPUTS; j++)
+            wg_release(e->cotangents[j]);
+        e->node->visit = e->outer_visit;
+        e->node->slot = e->outer_slot;
+        wg__node_release(e->node);
+    }
+    wg__free(p->entries);
     wg_set_grad_enabled(was);
     return status;
 }

@@ -1,5 +1,4 @@
 autograd_public = \
-	autograd/activation_checkpointing.h \
 	autograd/autograd.h \
 	autograd/functional.h \
 	$(nil)

@@ -123,24 +123,16 @@ wg_tensor *wg__primal(wg_tensor *x, const wg__level *level) {
 /* ---- A jvp out of a vjp: the vjp is linear in its cotangent u, so its derivative in u, weighted
  * by the tangents, is the jvp, whatever u is.   d/du <J^T u, t> = J t ---- */
 
-static int record_again(const wg_call *call, wg_tensor *const *tangents, wg_tensor **stand_ins,
-                        wg_tensor **outputs) {
-    for (int i = 0; i < call->input_count; i++) {
-        stand_ins[i] = call->inputs[i];
-        if (!tangents[i])
-            continue;
-        stand_ins[i] = wg__stand_in(call->inputs[i]);
-        if (!stand_ins[i])
-            return -1;
-    }
-    return wg_apply(call->op, call->input_count, stand_ins, call->options, outputs);
-}
-
 /* With recording on. `again` says whether the result is recorded too. */
 static int jvp_by_vjps(wg_call *call, wg_tensor *const *tangents, bool again,
                        wg_tensor **output_tangents) {
     wg_tensor *stand_ins[WG_MAX_INPUTS], *outputs[WG_MAX_OUTPUTS];
-    if (record_again(call, tangents, stand_ins, outputs) < 0)
+    for (int i = 0; i < call->input_count; i++) {
+        stand_ins[i] = tangents[i] ? wg__stand_in(call->inputs[i]) : call->inputs[i];
+        if (tangents[i] && !stand_ins[i])
+            return -1;
+    }
+    if (wg_apply(call->op, call->input_count, stand_ins, call->options, outputs) < 0)
         return -1;
     wg_tensor *ys[WG_MAX_OUTPUTS], *us[WG_MAX_OUTPUTS], *found[WG_MAX_OUTPUTS];
     int which[WG_MAX_OUTPUTS], y_count = 0;
@@ -183,35 +175,6 @@ static int jvp_by_vjps(wg_call *call, wg_tensor *const *tangents, bool again,
 
 /* ---- One op ---- */
 
-static int check_tangent(const wg_call *call, int output, const wg_tensor *tangent) {
-    const wg_spec *wanted = &call->outputs[output]->spec;
-    if (wg__same_shape(&tangent->spec, wanted) && tangent->spec.dtype == wanted->dtype)
-        return 0;
-    char is[128], should[128];
-    return wg_fail(WG_ERROR_GRADIENT, "jvp",
-                   "the jvp of %s gave output %d a tangent of %s; wanted %s", call->op->name,
-                   output, wg_spec_text(is, sizeof is, &tangent->spec),
-                   wg_spec_text(should, sizeof should, wanted));
-}
-
-static int run_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    int status;
-    wg__anomaly_state before = wg__anomaly_enter(NULL);
-    if (call->op->jvp) {
-        status = call->op->jvp(call, tangents, output_tangents);
-    } else {
-        bool was = wg_set_grad_enabled(true);
-        status = jvp_by_vjps(call, tangents, was, output_tangents);
-        wg_set_grad_enabled(was);
-    }
-    wg__anomaly_leave(before);
-    if (status < 0)
-        return wg_error_pending()
-                   ? -1
-                   : wg_fail(WG_ERROR_GRADIENT, "jvp", "the jvp of %s failed", call->op->name);
-    return before.checks ? wg__check_jvp(call, tangents, output_tangents) : 0;
-}
-
 void wg__mark_saved(const wg_call *call) {
     wg_node *node = NULL;
     for (int j = 0; j < call->output_count && !node; j++)
@@ -238,43 +201,47 @@ static int run_level(wg_call *call, wg__level *level, wg_tensor *const *primals,
     for (int j = 0; j < op->output_count; j++)
         plain.output_specs[j] = call->outputs[j]->spec;
     wg_tensor *found[WG_MAX_OUTPUTS] = {NULL};
-    if (run_jvp(&plain, tangents, found) < 0)
+    int status;
+    wg__anomaly_state before = wg__anomaly_enter(NULL);
+    if (op->jvp) {
+        status = op->jvp(&plain, tangents, found);
+    } else {
+        const bool was = wg_set_grad_enabled(true);
+        status = jvp_by_vjps(&plain, tangents, was, found);
+        wg_set_grad_enabled(was);
+    }
+    wg__anomaly_leave(before);
+    if (status < 0)
+        return wg_error_pending()
+                   ? -1
+                   : wg_fail(WG_ERROR_GRADIENT, "jvp", "the jvp of %s failed", op->name);
+    if (before.checks && wg__check_jvp(&plain, tangents, found) < 0)
         return -1;
-    for (int j = 0; j < op->output_count; j++)
-        if (found[j] && wg_dtype_is_float(plain.output_specs[j].dtype) &&
-            (check_tangent(&plain, j, found[j]) < 0 ||
-             wg__tangent_push(call->outputs[j], level, found[j]) < 0))
+    for (int j = 0; j < op->output_count; j++) {
+        const wg_spec *wanted = &plain.output_specs[j];
+        char is[128], should[128];
+        if (!found[j] || !wg_dtype_is_float(wanted->dtype))
+            continue;
+        if (!wg__same_shape(&found[j]->spec, wanted) || found[j]->spec.dtype != wanted->dtype)
+            return wg_fail(WG_ERROR_GRADIENT, "jvp",
+                           "the jvp of %s gave output %d a tangent of %s; wanted %s", op->name, j,
+                           wg_spec_text(is, sizeof is, &found[j]->spec),
+                           wg_spec_text(should, sizeof should, wanted));
+        if (wg__tangent_push(call->outputs[j], level, found[j]) < 0)
             return -1;
+    }
     wg__mark_saved(call);
     return 0;
 }
 
-/* A fused op runs by its decomposition, which takes care of all levels. */
-static int run_decomposition(wg_call *call, const wg__level *level, wg_tensor *const *tangents) {
-    wg__anomaly_state before = wg__anomaly_enter(NULL);
-    int status = call->op->infer(call) < 0 ? -1 : call->op->decompose(call);
-    wg__anomaly_leave(before);
-    if (!before.checks || status < 0)
-        return status;
-    wg_tensor *found[WG_MAX_OUTPUTS];
-    for (int j = 0; j < call->output_count; j++)
-        found[j] = wg__tangent_of(call->outputs[j], level);
-    return wg__check_forward(call) < 0 ? -1 : wg__check_jvp(call, tangents, found);
-}
-
-static wg__level *highest_level(const wg_call *call) {
-    wg__level *level = NULL;
+static int run_dual(wg_call *call) {
+    const wg_op *op = call->op;
+    wg__level *level = NULL; /* the highest one */
     for (int i = 0; i < call->input_count; i++) {
         const wg_tangent *entry = highest(call->inputs[i]);
         if (entry && (!level || entry->level->number > level->number))
             level = entry->level;
     }
-    return level;
-}
-
-static int run_dual(wg_call *call) {
-    const wg_op *op = call->op;
-    wg__level *level = highest_level(call);
     if (level && level->run_batch)
         return level->run_batch(call, level);
     wg_tensor *primals[WG_MAX_INPUTS], *tangents[WG_MAX_INPUTS];
@@ -289,12 +256,19 @@ static int run_dual(wg_call *call) {
     }
     if (!varies)
         return wg_apply(op, call->input_count, primals, call->options, call->outputs);
-    if (op->decompose)
-        return run_decomposition(call, level, tangents);
-    return run_level(call, level, primals, tangents);
+    if (!op->decompose)
+        return run_level(call, level, primals, tangents);
+    /* A fused op runs by its decomposition, which takes care of all levels. */
+    wg__anomaly_state before = wg__anomaly_enter(NULL);
+    int status = op->infer(call) < 0 ? -1 : op->decompose(call);
+    wg__anomaly_leave(before);
+    if (!before.checks || status < 0)
+        return status;
+    wg_tensor *found[WG_MAX_OUTPUTS];
+    for (int j = 0; j < call->output_count; j++)
+        found[j] = wg__tangent_of(call->outputs[j], level);
+    return wg__check_forward(call) < 0 ? -1 : wg__check_jvp(call, tangents, found);
 }
-
-/* ---- Levels ---- */
 
 static atomic_uint_fast64_t last_level;
 WG__THREAD_LOCAL wg__level *wg__innermost_level;

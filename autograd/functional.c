@@ -6,8 +6,6 @@
 #include "autograd/internal.h"
 #include "tensor/ops.h"
 
-/* ---- What the transforms share ---- */
-
 /* True for an input or output that has derivatives: there, and floating. */
 static bool varies(const wg_tensor *x) {
     return x && wg_dtype_is_float(x->spec.dtype);
@@ -23,7 +21,7 @@ static wg_tensor *without_graph(wg_tensor *x) {
     return y;
 }
 
-/* wg__stand_in for each input that varies, the input itself for the others. [scope] */
+/* wg__stand_in for each input that varies, else the input itself. [scope] */
 static int make_stand_ins(int count, wg_tensor *const *inputs, wg_tensor **stand_ins) {
     for (int i = 0; i < count; i++) {
         stand_ins[i] = varies(inputs[i]) ? wg__stand_in(inputs[i]) : inputs[i];
@@ -51,38 +49,6 @@ static int check_tangent(const char *where, int input, const wg_tensor *x,
                    wg_spec_text(should, sizeof should, &x->spec));
 }
 
-static int make_duals(wg__level *level, int count, wg_tensor *const *inputs,
-                      wg_tensor *const *tangents, wg_tensor **duals) {
-    for (int i = 0; i < count; i++) {
-        duals[i] = wg_alias(inputs[i]);
-        if (!duals[i] && inputs[i])
-            return -1;
-        if (!tangents[i])
-            continue;
-        if (check_tangent("jvp", i, inputs[i], tangents[i]) < 0 ||
-            wg__tangent_push(duals[i], level, tangents[i]) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Takes each output apart into its value and its tangent of that level, owned one scope out. */
-static int split_outputs(const wg__level *level, int count, wg_tensor **outputs,
-                         wg_tensor **output_tangents) {
-    for (int j = 0; j < count; j++) {
-        wg_tensor *y = outputs[j], *tangent = wg__tangent_of(y, level);
-        outputs[j] = wg__primal(y, level);
-        if (!outputs[j])
-            return -1;
-        if (!wg_dtype_is_float(y->spec.dtype))
-            continue;
-        output_tangents[j] = tangent ? wg_alias(tangent) : wg_zeros_like(y);
-        if (!output_tangents[j])
-            return -1;
-    }
-    return 0;
-}
-
 int wg_jvp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
            wg_tensor *const *tangents, int output_count, wg_tensor **outputs,
            wg_tensor **output_tangents) {
@@ -99,12 +65,25 @@ int wg_jvp(wg_function function, void *context, int input_count, wg_tensor *cons
     wg_scope scope;
     wg__level_begin(&level);
     wg_scope_begin(&scope);
-    int status = make_duals(&level, input_count, inputs, tangents, duals);
+    int status = 0;
+    for (int i = 0; i < input_count && status == 0; i++) {
+        duals[i] = wg_alias(inputs[i]);
+        if ((inputs[i] && !duals[i]) ||
+            (tangents[i] && (check_tangent("jvp", i, inputs[i], tangents[i]) < 0 ||
+                             wg__tangent_push(duals[i], &level, tangents[i]) < 0)))
+            status = -1;
+    }
     if (status == 0)
         status =
             wg__call_function(function, context, input_count, duals, output_count, values, "jvp");
-    if (status == 0)
-        status = split_outputs(&level, output_count, values, output_tangents);
+    for (int j = 0; j < output_count && status == 0; j++) {
+        wg_tensor *y = values[j], *tangent = wg__tangent_of(y, &level);
+        const bool is_float = wg_dtype_is_float(y->spec.dtype);
+        values[j] = wg__primal(y, &level);
+        if (values[j] && is_float)
+            output_tangents[j] = tangent ? wg_alias(tangent) : wg_zeros_like(y);
+        status = values[j] && (output_tangents[j] || !is_float) ? 0 : -1;
+    }
     if (status == 0 && outputs)
         memcpy(outputs, values, (size_t)output_count * sizeof *outputs);
     wg__hand_out(status, output_count, outputs);
@@ -126,7 +105,7 @@ typedef struct recorded_run {
     bool again; /* there will be more than one walk back */
 } recorded_run;
 
-/* The gradients of its inputs, NULL for those that do not vary; outputs may depend on none. */
+/* The gradients of its inputs, NULL where an input does not vary; outputs may depend on none. */
 static int pull_back(const recorded_run *run, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const int n = run->input_count, m = run->output_count;
     wg_tensor **room = wg__calloc((size_t)(wg__times(2, m) + wg__times(2, n)), sizeof *room);
@@ -266,15 +245,6 @@ int wg_hvp(wg_function function, void *context, int input_count, wg_tensor *cons
 
 /* ---- Whole Jacobians and Hessians, a row or a column at a time ---- */
 
-/* A tensor as x, of zeros but for a 1 at one element. */
-static wg_tensor *basis_vector(const wg_tensor *x, int64_t element) {
-    int64_t count = wg_tensor_count(x);
-    wg_tensor *flat = wg_zeros(x->spec.dtype, 1, &count);
-    if (wg_fill_(wg_select(flat, 0, element), 1) < 0)
-        return NULL;
-    return wg_reshape(flat, x->spec.ndim, x->spec.shape);
-}
-
 typedef struct jacobian_job {
     wg_function function;
     void *context;
@@ -292,21 +262,6 @@ static int64_t count_elements(int count, wg_tensor *const *tensors) {
     return sum;
 }
 
-static int check_ranks(const jacobian_job *job) {
-    for (int k = 0; k < job->output_count * job->input_count; k++) {
-        const wg_tensor *y = job->values[k / job->input_count],
-                        *x = job->inputs[k % job->input_count];
-        char output[128], input[128];
-        if (varies(y) && varies(x) && y->spec.ndim + x->spec.ndim > WG_MAX_DIMS)
-            return wg_fail(WG_ERROR_SHAPE, "jacobian",
-                           "the derivative of %s by %s has %d dimensions; there are at most %d",
-                           wg_spec_text(output, sizeof output, &y->spec),
-                           wg_spec_text(input, sizeof input, &x->spec), y->spec.ndim + x->spec.ndim,
-                           WG_MAX_DIMS);
-    }
-    return 0;
-}
-
 /* ---- Slices: rows by reverse mode, columns by forward mode. Many at once, by wg_vmap, where every
  * op on the way has a batching rule, and else one by one. ---- */
 
@@ -320,8 +275,8 @@ typedef struct pass_job {
     int of; /* the output, or the input */
 } pass_job;
 
-/* A cotangent of one output -> gradients of all inputs, or a tangent of one input -> tangents of
- * all outputs; of those that vary. */
+/* A cotangent of an output -> gradients of all inputs, or a tangent of an input -> tangents of all
+ * outputs; only where they vary. */
 static int one_slice(int input_count, wg_tensor *const *inputs, int output_count,
                      wg_tensor **outputs, void *context) {
     (void)input_count;
@@ -376,10 +331,14 @@ static wg_tensor *joined(int64_t pass_count, wg_tensor *const *passes, bool rows
     return wg_reshape(wg_cast(all, x->spec.dtype), ndim, shape);
 }
 
-/* One slice, as a pass of one. */
+/* One slice, as a pass of one: the direction is 1 at one element and else 0. */
 static int run_one(pass_job *pass, const wg_tensor *of, int64_t element, int varying,
                    wg_tensor **slices) {
-    wg_tensor *direction = basis_vector(of, element);
+    const int64_t count = wg_tensor_count(of);
+    wg_tensor *flat = wg_zeros(of->spec.dtype, 1, &count);
+    if (wg_fill_(wg_select(flat, 0, element), 1) < 0)
+        return -1;
+    wg_tensor *direction = wg_reshape(flat, of->spec.ndim, of->spec.shape);
     int status = direction ? one_slice(1, &direction, varying, slices, pass) : -1;
     for (int v = 0; v < varying && status == 0; v++) {
         wg_tensor *own = pass->job->create_graph ? slices[v] : without_graph(slices[v]);
@@ -453,9 +412,19 @@ static int make_all_slices(const jacobian_job *job, wg_tensor *const *inputs, bo
 static int run_jacobian(jacobian_job *job, wg_tensor **inputs) {
     if (make_stand_ins(job->input_count, job->inputs, inputs) < 0 ||
         wg__call_function(job->function, job->context, job->input_count, inputs, job->output_count,
-                          job->values, "jacobian") < 0 ||
-        check_ranks(job) < 0)
+                          job->values, "jacobian") < 0)
         return -1;
+    for (int k = 0; k < job->output_count * job->input_count; k++) {
+        const wg_tensor *y = job->values[k / job->input_count],
+                        *x = job->inputs[k % job->input_count];
+        char output[128], input[128];
+        if (varies(y) && varies(x) && y->spec.ndim + x->spec.ndim > WG_MAX_DIMS)
+            return wg_fail(WG_ERROR_SHAPE, "jacobian",
+                           "the derivative of %s by %s has %d dimensions; there are at most %d",
+                           wg_spec_text(output, sizeof output, &y->spec),
+                           wg_spec_text(input, sizeof input, &x->spec), y->spec.ndim + x->spec.ndim,
+                           WG_MAX_DIMS);
+    }
     int status = 0;
     if (count_elements(job->input_count, inputs) >=
         count_elements(job->output_count, job->values)) {
@@ -503,16 +472,10 @@ int wg_jacobian(wg_function function, void *context, int input_count, wg_tensor 
 
 /* ---- The Jacobian of the gradient ---- */
 
-/* A function of one element, to be differentiated. */
-typedef struct differentiated {
-    wg_function function;
-    void *context;
-} differentiated;
-
-/* (inputs) -> the gradients of those that vary. */
+/* (inputs) -> the gradients of the varying inputs. */
 static int gradient_function(int input_count, wg_tensor *const *inputs, int output_count,
                              wg_tensor **outputs, void *context) {
-    const differentiated *of = context;
+    const hessian_of *of = context;
     const wg_transform_options recorded = {.create_graph = true};
     wg_tensor **gradients = wg__calloc((size_t)input_count + 1, sizeof *gradients);
     if (!gradients)
@@ -536,7 +499,7 @@ int wg_hessian(wg_function function, void *context, int input_count, wg_tensor *
     wg_tensor **found = wg__calloc((size_t)(wg__times(varying, n) + 1), sizeof *found);
     if (!found)
         return -1;
-    differentiated gradient = {function, context};
+    hessian_of gradient = {function, context, true};
     status = wg_jacobian(gradient_function, &gradient, n, inputs, varying, options, found);
     for (int i = 0, row = 0; i < n && status == 0; i++)
         if (varies(inputs[i]))

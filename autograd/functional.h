@@ -8,8 +8,8 @@
  *
  *     wg_jvp(squares, NULL, 1, &x, &direction, 1, NULL, &slope);
  *
- * Transforms nest: the function may itself call any transform, or wg_grad on what it computes, to
- * any order. An inner one in reverse mode under an outer one in reverse mode needs create_graph, as
+ * Transforms nest: the function may itself call any transform, or wg_grad on its tensors, to any
+ * order. An inner one in reverse mode under an outer one in reverse mode needs create_graph, as
  * wg_grad does; under forward mode it needs nothing. An input that does not require a gradient can
  * be made to inside: by wg_set_requires_grad on a wg_alias of it. */
 #ifndef WG_AUTOGRAD_FUNCTIONAL_H
@@ -74,14 +74,13 @@ WG_API int wg_vjp(wg_function function, void *context, int input_count, wg_tenso
  *
  * Transforms compose: the vmap of a function that calls wg_grad or wg_vjp gives the gradients of
  * each sample, the vmap of wg_vjp or wg_jvp over unit vectors gives a Jacobian, and a function may
- * call wg_vmap itself. If recording is on, outputs are differentiable by inputs and by what the
- * function finds without its arguments, such as parameters. Inside, elements cannot be read
- * (wg_item) or written in place, and the rank of a sample is at most WG_MAX_DIMS - 1. What the
- * function draws without a batched operand is the same for all samples; wg_dropout_op drops other
- * elements of each. [scope; SHAPE for numbers of samples that differ; INDEX; ARGUMENT if no input
- * is batched, and for an op that has neither batching rule nor decomposition, which is named;
- * whatever the function says; nothing runs while an error is pending. On error every output is
- * NULL] */
+ * call wg_vmap itself. If recording is on, outputs are differentiable by inputs and by parameters
+ * that the function reads. Inside, elements cannot be read (wg_item) or written in place, and the
+ * rank of a sample is at most WG_MAX_DIMS - 1. Random numbers drawn without a batched operand are
+ * the same for all samples; wg_dropout_op drops other elements of each. [scope; SHAPE for numbers
+ * of samples that differ; INDEX; ARGUMENT if no input is batched, and for an op that has neither
+ * batching rule nor decomposition, which is named; whatever the function says; nothing runs while
+ * an error is pending. On error every output is NULL] */
 WG_API int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                    const int *axes, int output_count, wg_tensor **outputs);
 
@@ -111,6 +110,47 @@ WG_API int wg_jacobian(wg_function function, void *context, int input_count,
 WG_API int wg_hessian(wg_function function, void *context, int input_count,
                       wg_tensor *const *inputs, const wg_transform_options *options,
                       wg_tensor **hessians);
+
+/* ---- Activation checkpointing: a part of the forward pass saves nothing, and runs once more when
+ * backward comes to it   (Chen et al. 2016, Training deep nets with sublinear memory cost).
+ *
+ *     static int block(int input_count, wg_tensor *const *inputs, int output_count,
+ *                      wg_tensor **outputs, void *context) {
+ *         outputs[0] = block_forward(context, inputs[0]);
+ *         return outputs[0] ? 0 : -1;
+ *     }
+ *
+ *     for (int i = 0; i < layers; i++)
+ *         wg_activation_checkpoint(block, layer[i], 1, &x, 1, &x, NULL);
+ *
+ * Only the input of each block is kept; while backward runs in a block, that block's saved tensors
+ * are there, too. ---- */
+
+typedef struct wg_activation_checkpoint_options {
+    int generator_count; /* of the generators that the function draws from */
+    /* Reset for the second run, so that dropout is the same. NULL: the thread's default one */
+    wg_generator *const *generators;
+    size_t context_size; /* so many bytes of `context` are copied for the second run, so that it may
+                            be a local variable; 0: it is used where it is */
+} wg_activation_checkpoint_options;
+
+/* Runs the function and gives its outputs, recorded as if it had been called. The tensors that its
+ * ops would save for backward are dropped; a second run computes them when a backward pass first
+ * needs one. Gradients are the same bit for bit, of inputs and of parameters that the function
+ * knows otherwise, and so are wg_grad, retain_graph, create_graph, hooks. `outputs` may be the
+ * array of the inputs.
+ *
+ * The function has to do the same both times: another sequence of recorded ops or shapes is an
+ * error of backward, as is an input or parameter that was written in place in between. It must not
+ * run reverse mode on its own tensors. The inputs are kept, but `context` (unless it is copied),
+ * its pointers, and the generators must live until backward is done or the outputs are gone.
+ *
+ * Runs the function and nothing else while recording is off, inside of wg_jvp, and inside of
+ * another wg_activation_checkpoint, whose second run it is part of. [scope; whatever the function
+ * says; nothing runs while an error is pending] */
+WG_API int wg_activation_checkpoint(wg_function function, void *context, int input_count,
+                                    wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
+                                    const wg_activation_checkpoint_options *options);
 
 WG_END_DECLS
 

@@ -86,23 +86,6 @@ void wg__region_release(wg__region *region) {
     wg__free(region);
 }
 
-static void free_node(wg_node *node) {
-    wg__node_free_saved(node);
-    for (int j = 0; j < node->output_count; j++)
-        wg_release(node->gradients[j]);
-    free_hooks(&node->hooks);
-    free_hooks(&node->post_hooks);
-    wg__free(node->origin);
-    if (node->region) {
-        node->region->calls[node->region_call].node = NULL;
-        wg__region_release(node->region);
-    }
-    for (int i = 0; i < node->input_count; i++)
-        if (node->edges[i].node)
-            wg__node_release(node->edges[i].node);
-    wg__free(node);
-}
-
 void wg__node_release(wg_node *node) {
     if (!wg__refcount_drop(&node->refcount))
         return;
@@ -114,7 +97,20 @@ void wg__node_release(wg_node *node) {
     while (to_free) {
         wg_node *next = to_free;
         to_free = next->next_to_free;
-        free_node(next);
+        wg__node_free_saved(next);
+        for (int j = 0; j < next->output_count; j++)
+            wg_release(next->gradients[j]);
+        free_hooks(&next->hooks);
+        free_hooks(&next->post_hooks);
+        wg__free(next->origin);
+        if (next->region) {
+            next->region->calls[next->region_call].node = NULL;
+            wg__region_release(next->region);
+        }
+        for (int i = 0; i < next->input_count; i++)
+            if (next->edges[i].node)
+                wg__node_release(next->edges[i].node);
+        wg__free(next);
     }
     freeing = false;
 }
@@ -144,20 +140,6 @@ static wg_node *node_new(const wg_op *op, int input_count, int output_count, siz
     node->op = op;
     node->input_count = input_count;
     node->output_count = output_count;
-    return node;
-}
-
-static wg_node *node_of(const wg_call *call) {
-    const wg_op *op = call->op;
-    wg_node *node = node_new(op, call->input_count, call->output_count, op->options_size);
-    if (!node)
-        return NULL;
-    for (int i = 0; i < call->input_count; i++)
-        node->input_specs[i] = call->input_specs[i];
-    for (int j = 0; j < call->output_count; j++)
-        node->output_specs[j] = call->output_specs[j];
-    if (op->options_size)
-        memcpy(node->options, call->options, op->options_size);
     return node;
 }
 
@@ -218,29 +200,14 @@ static int save_all(wg_node *node, const wg_call *call) {
 
 /* ---- Regions: calls of the first run are noted, so that the second run finds their nodes ---- */
 
-/* Notes what a node of the first run would save, without saving it. */
-static void note_versions(wg_node *node, const wg_call *call) {
-    for (int i = 0; i < call->input_count; i++)
-        if (call->inputs[i]) {
-            node->inputs[i].version = wg__tensor_version(call->inputs[i]);
-            node->lacks |= call->op->saves_inputs >> i & 1;
-        }
-    for (int k = 0; k < WG_MAX_SAVED; k++)
-        node->lacks |= call->saved[k] != NULL;
-    node->lacks |= call->op->saves_outputs != 0;
-}
-
-/* FNV-1a over dtypes, ranks and sizes. */
 static uint64_t hash_spec(uint64_t hash, const wg_spec *spec) {
-    hash = (hash ^ (uint64_t)spec->dtype) * 0x100000001b3;
-    hash = (hash ^ (uint64_t)(spec->ndim + 1)) * 0x100000001b3;
-    for (int d = 0; d < spec->ndim; d++)
-        hash = (hash ^ (uint64_t)spec->shape[d]) * 0x100000001b3;
-    return hash;
+    hash =
+        wg__hash(wg__hash(hash, &spec->dtype, sizeof spec->dtype), &spec->ndim, sizeof spec->ndim);
+    return wg__hash(hash, spec->shape, (size_t)wg__larger(spec->ndim, 0) * sizeof *spec->shape);
 }
 
 static uint64_t hash_shapes(const wg_call *call) {
-    uint64_t hash = 0xcbf29ce484222325;
+    uint64_t hash = WG__HASH_BEGIN;
     for (int i = 0; i < call->input_count; i++)
         hash = hash_spec(hash, &call->input_specs[i]);
     for (int j = 0; j < call->output_count; j++)
@@ -248,7 +215,8 @@ static uint64_t hash_shapes(const wg_call *call) {
     return hash;
 }
 
-/* Makes a new node part of the region whose first run this is. */
+/* Makes a new node part of the region whose first run this is: notes versions, without saving
+ * tensors. */
 static int region_add(wg_node *node, const wg_call *call) {
     wg__region *region = wg__active_region.region;
     if (wg__reserve(&region->calls, region->count, &region->capacity, region->count + 1,
@@ -258,25 +226,14 @@ static int region_add(wg_node *node, const wg_call *call) {
     node->region_call = region->count++;
     node->region = region;
     wg__refcount_add(&region->refcount);
-    note_versions(node, call);
-    return 0;
-}
-
-/* The same tensor has the same version in both runs, unless it was written in between; which also
- * matters where a node saves nothing, as others save what it computed. */
-static int fill(wg_node *node, const wg_call *call) {
     for (int i = 0; i < call->input_count; i++)
-        if (call->inputs[i] && node->inputs[i].version != wg__tensor_version(call->inputs[i]))
-            return wg__op_fail(call, WG_ERROR_GRADIENT,
-                               "operand %d was written in place between the first run of a "
-                               "checkpointed function and the second; write to a clone, or run "
-                               "backward first",
-                               i);
-    if (!node->lacks)
-        return 0;
-    if (save_all(node, call) < 0)
-        return -1;
-    node->lacks = false;
+        if (call->inputs[i]) {
+            node->inputs[i].version = wg__tensor_version(call->inputs[i]);
+            node->lacks |= call->op->saves_inputs >> i & 1;
+        }
+    for (int k = 0; k < WG_MAX_SAVED; k++)
+        node->lacks |= call->saved[k] != NULL;
+    node->lacks |= call->op->saves_outputs != 0;
     return 0;
 }
 
@@ -304,7 +261,21 @@ static int find_replayed(const wg_call *call, wg_node **node) {
             "had %s%s",
             first->op->name, first->op == call->op ? " of other shapes" : "");
     *node = first->node;
-    return *node ? fill(*node, call) : 0;
+    if (!*node)
+        return 0;
+    /* The same tensor has the same version in both runs, unless it was written in between. This
+     * matters even where this node saves nothing, because others save what it computed. */
+    for (int i = 0; i < call->input_count; i++)
+        if (call->inputs[i] && (*node)->inputs[i].version != wg__tensor_version(call->inputs[i]))
+            return wg__op_fail(call, WG_ERROR_GRADIENT,
+                               "operand %d was written in place between the first run of a "
+                               "checkpointed function and the second; write to a clone, or run "
+                               "backward first",
+                               i);
+    if ((*node)->lacks && save_all(*node, call) < 0)
+        return -1;
+    (*node)->lacks = false;
+    return 0;
 }
 
 /* ---- Recording a call ---- */
@@ -335,9 +306,16 @@ static int record(const wg_call *call) {
         give_outputs(node, call);
         return 0;
     }
-    node = node_of(call);
+    const wg_op *op = call->op;
+    node = node_new(op, call->input_count, call->output_count, op->options_size);
     if (!node)
         return -1;
+    for (int i = 0; i < call->input_count; i++)
+        node->input_specs[i] = call->input_specs[i];
+    for (int j = 0; j < call->output_count; j++)
+        node->output_specs[j] = call->output_specs[j];
+    if (op->options_size)
+        memcpy(node->options, call->options, op->options_size);
     if (wg__origin_make(&node->origin) < 0 ||
         (wg__active_region.region && !wg__active_region.again ? region_add(node, call)
                                                               : save_all(node, call)) < 0) {
@@ -373,17 +351,6 @@ static const wg__autograd_hooks autograd_hooks = {
 
 /* ---- Leaves ---- */
 
-static int make_leaf(wg_tensor *x) {
-    wg_node *leaf = node_new(NULL, 0, 1, 0);
-    if (!leaf)
-        return -1;
-    leaf->output_specs[0] = x->spec;
-    wg__install_autograd(&autograd_hooks);
-    x->node = leaf;
-    x->output_index = 0;
-    return 0;
-}
-
 int wg_set_requires_grad(wg_tensor *x, bool wanted) {
     if (!x)
         return -1;
@@ -400,7 +367,16 @@ int wg_set_requires_grad(wg_tensor *x, bool wanted) {
     if (!wg_dtype_is_float(x->spec.dtype))
         return wg_fail(WG_ERROR_DTYPE, "set_requires_grad",
                        "%s has no gradient; wanted a floating dtype", wg_dtype_name(x->spec.dtype));
-    return x->node ? 0 : make_leaf(x);
+    if (x->node)
+        return 0;
+    wg_node *leaf = node_new(NULL, 0, 1, 0);
+    if (!leaf)
+        return -1;
+    leaf->output_specs[0] = x->spec;
+    wg__install_autograd(&autograd_hooks);
+    x->node = leaf;
+    x->output_index = 0;
+    return 0;
 }
 
 wg_tensor *wg_gradient(const wg_tensor *x) {
@@ -515,31 +491,28 @@ static const wg__hook *hook_after(const wg__hook *hook, int output_index, int id
     return hook;
 }
 
-static int replace(const wg_node *node, int output_index, wg_tensor **gradient,
-                   const wg_tensor *by) {
-    const wg_spec *wanted = &node->output_specs[output_index];
-    if (!wg__same_shape(&by->spec, wanted) || by->spec.dtype != wanted->dtype) {
-        char is[128], should[128];
-        return wg_fail(WG_ERROR_GRADIENT, "backward",
-                       "a hook on the gradient of %s returned %s; wanted %s",
-                       node->op ? node->op->name : "a leaf", wg_spec_text(is, sizeof is, &by->spec),
-                       wg_spec_text(should, sizeof should, wanted));
-    }
-    wg_tensor *kept = wg__tensor_reference(by, false);
-    if (!kept)
-        return -1;
-    wg_release(*gradient);
-    *gradient = kept;
-    return 0;
-}
-
 int wg__hooks_run(wg_node *node, int output_index, wg_tensor **gradient) {
+    const wg_spec *wanted = &node->output_specs[output_index];
     const wg__hook *hook = NULL;
     for (int id = 0; (hook = hook_after(node->hooks, output_index, id));) {
         id = hook->id;
-        const wg_tensor *returned = hook->function(*gradient, hook->context);
-        if (wg_error_pending() || (returned && replace(node, output_index, gradient, returned) < 0))
+        const wg_tensor *by = hook->function(*gradient, hook->context);
+        char is[128], should[128];
+        if (wg_error_pending())
             return -1;
+        if (!by)
+            continue;
+        if (!wg__same_shape(&by->spec, wanted) || by->spec.dtype != wanted->dtype)
+            return wg_fail(WG_ERROR_GRADIENT, "backward",
+                           "a hook on the gradient of %s returned %s; wanted %s",
+                           node->op ? node->op->name : "a leaf",
+                           wg_spec_text(is, sizeof is, &by->spec),
+                           wg_spec_text(should, sizeof should, wanted));
+        wg_tensor *kept = wg__tensor_reference(by, false);
+        if (!kept)
+            return -1;
+        wg_release(*gradient);
+        *gradient = kept;
     }
     return 0;
 }
@@ -548,7 +521,7 @@ int wg__post_hooks_run(wg_node *node) {
     const wg__hook *hook = NULL;
     for (int id = 0; (hook = hook_after(node->post_hooks, 0, id));) {
         id = hook->id;
-        /* A handle on the leaf, whichever of its own are still there. */
+        /* A fresh handle on the leaf. */
         wg_tensor *leaf = wg__tensor_reference(hook->leaf, true);
         if (leaf) {
             wg__node_retain(node);

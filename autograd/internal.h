@@ -1,12 +1,12 @@
-/* What the files of autograd/ share, each section belonging to the file in its title. Each file
- * calls only those before it in this list:
+/* Functions that the files of autograd/ share, a section for each file. Each file calls only those
+ * before it in this list:
  *
  *     anomaly   graph   activation_checkpointing   backward   forward   vmap   functional
  */
 #ifndef WG_AUTOGRAD_INTERNAL_H
 #define WG_AUTOGRAD_INTERNAL_H
 
-#include "autograd/activation_checkpointing.h"
+#include "autograd/functional.h"
 #include "tensor/internal.h"
 
 /* ---- anomaly.c: which op made the first NaN, and its caller ---- */
@@ -106,11 +106,11 @@ struct wg_node {
 void wg__node_retain(wg_node *node);
 void wg__node_release(wg_node *node);
 
-/* Releases what a node saved, after backward has used it. */
+/* Releases the saved tensors of a node, after backward has used them. */
 void wg__node_free_saved(wg_node *node);
 
-/* Fills in the call that the vjp of a node sees, from what the node saved; its inputs go into
- * `inputs`. The members that say what backward asks for are left to the caller. */
+/* Fills in the call that the vjp of a node sees; its saved inputs go into `inputs`. The caller sets
+ * the members that backward chooses. */
 void wg__node_call(const wg_node *node, wg_tensor **inputs, wg_call *call);
 
 /* Runs the hooks of an output on its gradient, a kept tensor that they may replace. */
@@ -165,7 +165,7 @@ extern WG__THREAD_LOCAL wg__region_run wg__active_region;
 
 void wg__region_release(wg__region *region);
 
-/* Drops what a node was given by a second run that failed. */
+/* Drops the tensors that a failed second run gave a node. */
 void wg__node_unfill(wg_node *node);
 
 /* ---- activation_checkpointing.c ---- */
@@ -183,8 +183,8 @@ void wg__hand_out(int status, int count, wg_tensor **results);
 
 /* ---- backward.c ---- */
 
-/* A handle that stands in for x where a walk of wg_grad can stop: x passed through by a recorded
- * op, or, where x requires no gradient, a leaf. [scope] */
+/* A handle in place of x where a walk of wg_grad can stop: x passed through a recorded op, or,
+ * where x requires no gradient, a leaf. [scope] */
 wg_tensor *wg__stand_in(wg_tensor *x);
 
 /* ---- forward.c: dual numbers. A handle may carry tangents, one for each wg_jvp that it takes part
@@ -220,7 +220,7 @@ void wg__level_end(wg__level *level);
 /* Gives x, which carries no level so high, a tangent. */
 int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent);
 
-/* What the node of this call saved carries the entries of its inputs and outputs, too, for a
+/* Copies the tangents of inputs and outputs to the tensors that the call's node saved, for a
  * backward pass in the same level. */
 void wg__mark_saved(const wg_call *call);
 
@@ -235,8 +235,8 @@ wg_tensor *wg__primal(wg_tensor *x, const wg__level *level);
  *
  *     x (3, 4) --> entry of level 7: (samples, 3, 4) --> ...
  *
- * An op on such handles runs its batching rule on the entries' tensors, and its outputs become such
- * handles. It is recorded twice where gradients are wanted: on the handles, for a backward pass
- * inside of the function, and on the tensors, for one around wg_vmap. ---- */
+ * An op on sample handles runs its batching rule on the entries' tensors, and its outputs become
+ * sample handles. It is recorded twice where gradients are wanted: on the handles, for a backward
+ * pass inside of the function, and on the tensors, for one around wg_vmap. ---- */
 
 #endif

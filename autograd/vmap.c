@@ -19,21 +19,16 @@ static wg_tensor *sample_of(wg_tensor *all, wg__level *level) {
     return x && wg__tangent_push(x, level, all) < 0 ? NULL : x;
 }
 
-static int check_samples(const wg_call *call, int output, const wg_tensor *all, int64_t samples) {
-    if (all && all->spec.ndim > 0 && all->spec.shape[0] == samples)
-        return 0;
-    char is[128];
-    return wg_fail(WG_ERROR_SHAPE, "vmap",
-                   "the batching rule of %s gave output %d as %s; wanted %lld samples as axis 0",
-                   call->op->name, output,
-                   all ? wg_spec_text(is, sizeof is, &all->spec) : "nothing", (long long)samples);
-}
-
 /* Takes the outputs of a batching rule, and records the op on the handles of one sample. */
 static int finish(wg_call *call, wg_tensor *const *all, wg__level *level) {
     for (int j = 0; j < call->output_count; j++) {
-        if (check_samples(call, j, all[j], level->samples) < 0)
-            return -1;
+        char is[128];
+        if (!all[j] || all[j]->spec.ndim == 0 || all[j]->spec.shape[0] != level->samples)
+            return wg_fail(
+                WG_ERROR_SHAPE, "vmap",
+                "the batching rule of %s gave output %d as %s; wanted %lld samples as axis 0",
+                call->op->name, j, all[j] ? wg_spec_text(is, sizeof is, &all[j]->spec) : "nothing",
+                (long long)level->samples);
         call->outputs[j] = sample_of(all[j], level);
         if (!call->outputs[j])
             return -1;
@@ -43,24 +38,6 @@ static int finish(wg_call *call, wg_tensor *const *all, wg__level *level) {
         return -1;
     wg__mark_saved(call);
     return 0;
-}
-
-/* A fused op gives no gradient to inputs that it is not differentiable in; its decomposition might.
- */
-static int run_decomposition(wg_call *call) {
-    wg_tensor *inputs[WG_MAX_INPUTS];
-    wg_call detached = *call;
-    detached.inputs = inputs;
-    for (int i = 0; i < call->input_count; i++) {
-        wg_tensor *x = call->inputs[i];
-        inputs[i] =
-            x && call->op->forward && !(call->op->differentiable >> i & 1) ? wg_detach(x) : x;
-        if (x && !inputs[i])
-            return -1;
-    }
-    const int status = call->op->decompose(&detached);
-    memcpy(call->outputs, detached.outputs, sizeof call->outputs);
-    return status;
 }
 
 static int run_batch(wg_call *call, wg__level *level) {
@@ -77,15 +54,28 @@ static int run_batch(wg_call *call, wg__level *level) {
         return -1;
     wg_call all = *call;
     all.inputs = inputs;
-    const int status = op->batch ? op->batch(&all, batched, level->samples) : WG_BATCH_DECOMPOSES;
+    int status = op->batch ? op->batch(&all, batched, level->samples) : WG_BATCH_DECOMPOSES;
     if (status != WG_BATCH_DECOMPOSES)
         return status ? status : finish(call, all.outputs, level);
-    if (op->decompose)
-        return run_decomposition(call);
-    return wg_fail(WG_ERROR_ARGUMENT, "vmap",
-                   "%s has no batching rule and no decomposition: run it outside of the function, "
-                   "or give its op a `batch`",
-                   op->name);
+    if (!op->decompose)
+        return wg_fail(
+            WG_ERROR_ARGUMENT, "vmap",
+            "%s has no batching rule and no decomposition: run it outside of the function, "
+            "or give its op a `batch`",
+            op->name);
+    /* A fused op gives no gradient to inputs that it is not differentiable in; its decomposition
+     * might. */
+    for (int i = 0; i < call->input_count; i++) {
+        wg_tensor *x = call->inputs[i];
+        inputs[i] = x && op->forward && !(op->differentiable >> i & 1) ? wg_detach(x) : x;
+        if (x && !inputs[i])
+            return -1;
+    }
+    all = *call;
+    all.inputs = inputs;
+    status = op->decompose(&all);
+    memcpy(call->outputs, all.outputs, sizeof call->outputs);
+    return status;
 }
 
 /* The tensor that holds the elements of all samples. Within nested calls, it follows the handles of
@@ -101,72 +91,45 @@ static wg_tensor *all_values(wg_tensor *x) {
 
 /* ---- The transform ---- */
 
-typedef struct vmap_job {
-    int input_count, output_count;
-    wg_tensor *const *inputs;
-    const int *axes;
-    wg__level *level;
-} vmap_job;
-
-/* Input i with its samples as axis 0; NULL with [INDEX, SHAPE]. */
-static wg_tensor *samples_first(const vmap_job *job, int i) {
-    wg_tensor *x = job->inputs[i];
-    const int axis = wg__axis(job->axes ? job->axes[i] : 0, x->spec.ndim, "vmap");
-    if (axis < 0)
-        return NULL;
-    const int64_t from = axis, to = 0, samples = x->spec.shape[axis];
-    if (job->level->samples < 0)
-        job->level->samples = samples;
-    if (job->level->samples == samples)
-        return axis == 0 ? x : wg_movedim(x, 1, &from, &to);
-    wg_fail(WG_ERROR_SHAPE, "vmap",
-            "axis %d of input %d has %lld samples; an earlier input has %lld", axis, i,
-            (long long)samples, (long long)job->level->samples);
-    return NULL;
-}
-
-static int make_handles(const vmap_job *job, wg_tensor **handles) {
-    for (int i = 0; i < job->input_count; i++) {
-        handles[i] = job->inputs[i];
-        if (!job->inputs[i] || (job->axes && job->axes[i] == WG_UNBATCHED))
+/* A handle of one sample for each batched input, whose samples become axis 0; -1 with [INDEX,
+ * SHAPE, ARGUMENT]. */
+static int make_handles(wg__level *level, int count, wg_tensor *const *inputs, const int *axes,
+                        wg_tensor **handles) {
+    for (int i = 0; i < count; i++) {
+        wg_tensor *x = handles[i] = inputs[i];
+        if (!x || (axes && axes[i] == WG_UNBATCHED))
             continue;
-        wg_tensor *all = samples_first(job, i);
-        handles[i] = all ? sample_of(all, job->level) : NULL;
+        const int axis = wg__axis(axes ? axes[i] : 0, x->spec.ndim, "vmap");
+        if (axis < 0)
+            return -1;
+        const int64_t from = axis, to = 0, samples = x->spec.shape[axis];
+        if (level->samples < 0)
+            level->samples = samples;
+        if (level->samples != samples)
+            return wg_fail(WG_ERROR_SHAPE, "vmap",
+                           "axis %d of input %d has %lld samples; an earlier input has %lld", axis,
+                           i, (long long)samples, (long long)level->samples);
+        wg_tensor *all = axis == 0 ? x : wg_movedim(x, 1, &from, &to);
+        handles[i] = all ? sample_of(all, level) : NULL;
         if (!handles[i])
             return -1;
     }
-    if (job->level->samples < 0)
+    if (level->samples < 0)
         return wg_fail(WG_ERROR_ARGUMENT, "vmap", "no input is batched; wanted at least one");
     return 0;
 }
 
-/* All samples of an output; of one that is the same for all, a view that repeats it. */
+/* All samples of an output; a view that repeats it if it is the same for all. */
 static wg_tensor *all_samples(wg_tensor *y, const wg__level *level) {
     wg_tensor *all = wg__tangent_of(y, level);
     if (all)
         return wg_alias(all);
     int64_t shape[WG_MAX_DIMS] = {level->samples};
-    if (y->spec.ndim == WG_MAX_DIMS) {
-        wg_fail(WG_ERROR_SHAPE, "vmap", "an output of rank %d takes no axis of samples",
-                y->spec.ndim);
-        return NULL;
-    }
+    if (y->spec.ndim == WG_MAX_DIMS)
+        return wg__fail_null(WG_ERROR_SHAPE, "vmap",
+                             "an output of rank %d takes no axis of samples", y->spec.ndim);
     memcpy(shape + 1, y->spec.shape, (size_t)y->spec.ndim * sizeof *shape);
     return wg_expand(y, y->spec.ndim + 1, shape);
-}
-
-static int run(wg_function function, void *context, const vmap_job *job, wg_tensor **handles,
-               wg_tensor **outputs) {
-    if (make_handles(job, handles) < 0 ||
-        wg__call_function(function, context, job->input_count, handles, job->output_count, outputs,
-                          "vmap") < 0)
-        return -1;
-    for (int j = 0; j < job->output_count; j++) {
-        outputs[j] = all_samples(outputs[j], job->level);
-        if (!outputs[j])
-            return -1;
-    }
-    return 0;
 }
 
 int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
@@ -184,8 +147,14 @@ int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *con
     level.samples = -1;
     level.run_batch = run_batch;
     wg_scope_begin(&scope);
-    const vmap_job job = {input_count, output_count, inputs, axes, &level};
-    int status = run(function, context, &job, handles, outputs);
+    int status = make_handles(&level, input_count, inputs, axes, handles);
+    if (status == 0)
+        status = wg__call_function(function, context, input_count, handles, output_count, outputs,
+                                   "vmap");
+    for (int j = 0; j < output_count && status == 0; j++) {
+        outputs[j] = all_samples(outputs[j], &level);
+        status = outputs[j] ? 0 : -1;
+    }
     wg__hand_out(status, output_count, outputs);
     wg_scope_end(&scope, NULL);
     wg__level_end(&level);

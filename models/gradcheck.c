@@ -2,7 +2,7 @@
 #include "models/model.h"
 
 #include "models/internal.h"
-#include "nn/init.h"
+#include "nn/module.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"

@@ -2,6 +2,7 @@
 #include "nn/attention.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "nn/internal.h"
 #include "tensor/easy.h"
@@ -13,28 +14,6 @@
 
 static const char *or_else(const char *name, const char *otherwise) {
     return name ? name : otherwise;
-}
-
-static int check(int64_t width, int64_t heads, const wg_multi_head_attention_options *options) {
-    if (wg__check_size("attention", "width", width) < 0 ||
-        wg__check_size("attention", "heads", heads) < 0 ||
-        wg__check_probability("attention", "dropout", options->dropout) < 0)
-        return -1;
-    if (options->head_width < 0 || options->value_rank < 0 || options->memory_width < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "attention", "a width is negative");
-    if (!options->head_width && width % heads != 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "attention",
-                       "%lld heads do not divide width %lld; each head takes an equal part of it",
-                       (long long)heads, (long long)width);
-    const int64_t shared = options->key_value_heads;
-    if (shared < 0 || (shared > 0 && heads % shared != 0))
-        return wg_fail(WG_ERROR_ARGUMENT, "attention",
-                       "%lld key_value_heads do not divide %lld heads", (long long)shared,
-                       (long long)heads);
-    if (options->joint && (options->memory_width || options->value_rank))
-        return wg_fail(WG_ERROR_ARGUMENT, "attention",
-                       "a joint projection is of self-attention, with no value rank");
-    return 0;
 }
 
 static void add_projections(wg_multi_head_attention *attention, int64_t width,
@@ -76,16 +55,31 @@ static void add_projections(wg_multi_head_attention *attention, int64_t width,
 wg_multi_head_attention *wg_multi_head_attention_new(
     wg_module *parent, const char *name, int64_t width, int64_t heads,
     const wg_multi_head_attention_options *options) {
-    static const wg_multi_head_attention_options defaults;
-    if (!options)
-        options = &defaults;
-    if (check(width, heads, options) < 0)
+    options = options ? options : &(const wg_multi_head_attention_options){0};
+    const int64_t shared = options->key_value_heads;
+    if (wg__check_size("attention", "width", width) < 0 ||
+        wg__check_size("attention", "heads", heads) < 0 ||
+        wg__check_probability("attention", "dropout", options->dropout) < 0)
         return NULL;
+    if (options->head_width < 0 || options->value_rank < 0 || options->memory_width < 0)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "attention", "a width is negative");
+    if (!options->head_width && width % heads != 0)
+        return wg__fail_null(
+            WG_ERROR_ARGUMENT, "attention",
+            "%lld heads do not divide width %lld; each head takes an equal part of it",
+            (long long)heads, (long long)width);
+    if (shared < 0 || (shared > 0 && heads % shared != 0))
+        return wg__fail_null(WG_ERROR_ARGUMENT, "attention",
+                             "%lld key_value_heads do not divide %lld heads", (long long)shared,
+                             (long long)heads);
+    if (options->joint && (options->memory_width || options->value_rank))
+        return wg__fail_null(WG_ERROR_ARGUMENT, "attention",
+                             "a joint projection is of self-attention, with no value rank");
     wg_multi_head_attention *attention = wg_module_new(parent, name, sizeof *attention);
     if (!attention)
         return NULL;
     attention->heads = heads;
-    attention->key_value_heads = options->key_value_heads ? options->key_value_heads : heads;
+    attention->key_value_heads = shared ? shared : heads;
     attention->head_width = options->head_width ? options->head_width : width / heads;
     attention->scale = options->scale;
     attention->dropout = options->dropout;
@@ -105,14 +99,6 @@ static wg_tensor *split_heads(wg_tensor *x, int64_t heads) {
     return wg_transpose(wg_reshape(x, WG_DIMS(b, t, heads, c / heads)), 1, 2);
 }
 
-/* (B, H, T, D)   ->   (B, T, H D), a view of what wg_attention gives. */
-static wg_tensor *merge_heads(wg_tensor *x) {
-    if (!x)
-        return NULL;
-    int64_t b = wg_tensor_size(x, 0), h = wg_tensor_size(x, 1), t = wg_tensor_size(x, 2);
-    return wg_reshape(wg_transpose(x, 1, 2), WG_DIMS(b, t, h * wg_tensor_size(x, 3)));
-}
-
 /* ---- Queries, keys and values ---- */
 
 typedef struct projections {
@@ -120,7 +106,7 @@ typedef struct projections {
     wg_tensor *cos, *sin; /* rotary positions of q; those of k are the inputs' */
 } projections;
 
-/* The rows of a joint projection from `begin` to `end`, a product of its own. */
+/* The rows of a joint projection from `begin` to `end`, as a separate product. */
 static wg_tensor *project_part(const wg_linear *joint, wg_tensor *x, int64_t begin, int64_t end) {
     wg_tensor *bias = joint->bias ? wg_slice(joint->bias, 0, begin, end, 1) : NULL;
     if (joint->bias && !bias)
@@ -148,29 +134,9 @@ static void project_jointly(const wg_multi_head_attention *a, wg_tensor *x_of_qu
              parts + 1);
 }
 
-/* ---- Heads ---- */
-
 typedef struct heads {
     wg_tensor *q, *k, *v; /* (B, H, Tq, D), (B, Hkv, Tk, D) twice: of all that is seen */
 } heads;
-
-static int split(const wg_multi_head_attention *a, const projections *p,
-                 const wg_attention_inputs *inputs, heads *h) {
-    wg_kv_cache *cache = inputs->cache;
-    h->q = split_heads(p->q, a->heads);
-    if (p->cos)
-        h->q = wg_rotary(h->q, p->cos, p->sin, a->pairing);
-    if (recalls(inputs)) {
-        h->k = wg_slice(cache->key, 2, 0, cache->length, 1);
-        h->v = wg_slice(cache->value, 2, 0, cache->length, 1);
-        return h->v ? 0 : -1;
-    }
-    h->k = split_heads(p->k, a->key_value_heads);
-    h->v = split_heads(p->v, a->key_value_heads);
-    if (inputs->cos)
-        h->k = wg_rotary(h->k, inputs->cos, inputs->sin, a->pairing);
-    return cache ? wg__kv_cache_append(cache, h->k, h->v, &h->k, &h->v) : 0;
-}
 
 /* ---- Attention itself ---- */
 
@@ -180,8 +146,8 @@ static wg_tensor *repeat_heads(wg_tensor *x, int64_t heads) {
     return !x || shared == heads ? x : wg_repeat_interleave(x, heads / shared, 1);
 }
 
-/* Softmax and the steps around it as ops of their own: for callers that ask for the weights or add
- * a bias. */
+/* Softmax and the steps around it as separate ops: for callers that ask for the weights or add a
+ * bias. */
 static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const heads *h,
                                  const wg_attention_inputs *inputs,
                                  const wg_attention_options *options) {
@@ -223,7 +189,7 @@ static wg_attention_options draw_options(wg_multi_head_attention *attention,
     return options;
 }
 
-/* (B, Tq, H D): in one go for a token that is generated, else by ops of their own. */
+/* (B, Tq, H D): in one go for a generated token, else op by op. */
 static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
                          const wg_attention_inputs *inputs, const wg_attention_options *options) {
     const wg__attention_step step = {.q = p->q,
@@ -249,12 +215,136 @@ static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
         cache->length += y ? shape[1] : 0;
         return y;
     }
-    heads h = {0};
-    if (split(a, p, inputs, &h) < 0)
+    heads h = {.q = split_heads(p->q, a->heads)};
+    if (p->cos)
+        h.q = wg_rotary(h.q, p->cos, p->sin, a->pairing);
+    if (recalls(inputs)) {
+        h.k = wg_slice(cache->key, 2, 0, cache->length, 1);
+        h.v = wg_slice(cache->value, 2, 0, cache->length, 1);
+    } else {
+        h.k = split_heads(p->k, a->key_value_heads);
+        h.v = split_heads(p->v, a->key_value_heads);
+        if (inputs->cos)
+            h.k = wg_rotary(h.k, inputs->cos, inputs->sin, a->pairing);
+        if (cache && wg__kv_cache_append(cache, h.k, h.v, &h.k, &h.v) < 0)
+            return NULL;
+    }
+    wg_tensor *y = inputs->weights || inputs->bias
+                       ? attend_plainly(a, &h, inputs, options)
+                       : wg_attention(h.q, h.k, h.v, inputs->mask, options);
+    if (!y)
         return NULL;
-    return merge_heads(inputs->weights || inputs->bias
-                           ? attend_plainly(a, &h, inputs, options)
-                           : wg_attention(h.q, h.k, h.v, inputs->mask, options));
+    const int64_t *size = wg_tensor_shape(y); /* (B, H, T, D)   ->   (B, T, H D), a view */
+    return wg_reshape(wg_transpose(y, 1, 2), WG_DIMS(size[0], size[2], size[1] * size[3]));
+}
+
+/* ---- Attention from some positions alone.
+ *
+ * Where fewer than half of the positions are output positions, only these get queries. A batch
+ * holds R of them for each sequence, where R is the largest number of output positions of a
+ * sequence:
+ *
+ *     x (B, Tq, C) --rows--> (B, R, C) -> queries -> (B, R, H D) --places--> (N, H D) ---- */
+
+typedef struct query_rows {
+    int64_t most;     /* R; 0: queries are of all positions */
+    wg_tensor *rows;  /* (B R) i64: b Tq + t. A sequence with fewer than R repeats its position 0 */
+    wg_tensor *times; /* (B R) i64: t alone */
+    wg_tensor *places; /* (N) i64, of N output positions: where in (B R) each stands */
+} query_rows;
+
+/* True for a table (Tq, X) or (1 or B, 1, 1 or Tq, X), whose rows query_rows_of finds; NULL is
+ * one. */
+static bool has_rows(const wg_tensor *table, int64_t batch, int64_t queries) {
+    if (!table)
+        return true;
+    const int ndim = wg_tensor_ndim(table);
+    if (ndim != 2 && ndim != 4)
+        return false;
+    const int64_t *shape = wg_tensor_shape(table), count = shape[ndim - 2];
+    return (count == 1 || count == queries) &&
+           (ndim == 2 || (shape[1] == 1 && (shape[0] == 1 || shape[0] == batch)));
+}
+
+static int fill_queries(query_rows *some, const int64_t *positions, int64_t count, int64_t batch,
+                        int64_t queries, int64_t *counts) {
+    const int64_t most = some->most, total = batch * most;
+    some->rows = wg_empty(WG_I64, WG_DIMS(total));
+    some->times = wg_zeros(WG_I64, WG_DIMS(total));
+    some->places = wg_empty(WG_I64, WG_DIMS(count));
+    if (!some->rows || !some->times || !some->places)
+        return -1;
+    int64_t *rows = wg_tensor_data(some->rows), *times = wg_tensor_data(some->times),
+            *places = wg_tensor_data(some->places);
+    for (int64_t i = 0; i < total; i++)
+        rows[i] = i / most * queries;
+    memset(counts, 0, (size_t)batch * sizeof *counts);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t sequence = positions[i] / queries;
+        const int64_t place = sequence * most + counts[sequence]++;
+        rows[place] = positions[i];
+        times[place] = positions[i] % queries;
+        places[i] = place;
+    }
+    return 0;
+}
+
+/* Chooses the queries of `inputs`: all, unless the output positions are fewer than half of them and
+ * nothing else is wanted of the other positions. */
+static int choose_query_rows(const wg_tensor *x, const wg_attention_inputs *inputs,
+                             query_rows *some) {
+    wg_tensor *wanted = inputs->output_positions;
+    const int64_t batch = wg_tensor_size(x, 0), queries = wg_tensor_size(x, 1);
+    if (!wanted || wg_tensor_ndim(wanted) != 1 || wg_tensor_dtype(wanted) != WG_I64 ||
+        wg_tensor_count(wanted) == 0 || batch == 0 || inputs->memory || inputs->bias ||
+        inputs->cache || inputs->weights || !has_rows(inputs->mask, batch, queries) ||
+        !has_rows(inputs->cos, batch, queries) || !has_rows(inputs->sin, batch, queries))
+        return 0;
+    int64_t *counts = wg__calloc((size_t)batch, sizeof *counts), most = 0;
+    wanted = wg_contiguous(wanted);
+    int status = counts && wanted ? 0 : -1;
+    if (status == 0) {
+        const int64_t *positions = wg_tensor_data(wanted), count = wg_tensor_count(wanted);
+        bool is_inside = true; /* of the batch */
+        for (int64_t i = 0; i < count && is_inside; i++) {
+            is_inside = positions[i] >= 0 && positions[i] < batch * queries;
+            if (is_inside)
+                most = wg__larger(most, ++counts[positions[i] / queries]);
+        }
+        some->most = is_inside && most <= queries / 2 ? most : 0;
+        if (some->most)
+            status = fill_queries(some, positions, count, batch, queries, counts);
+    }
+    wg__free(counts);
+    return status;
+}
+
+/* The rows of a table for these queries: (B, 1, R, X), or the table itself where all are alike.
+ * NULL for NULL. */
+static wg_tensor *query_rows_of(const query_rows *some, wg_tensor *table) {
+    if (!table || wg_tensor_size(table, -2) == 1)
+        return table;
+    const bool each = wg_tensor_ndim(table) == 4 && wg_tensor_size(table, 0) > 1;
+    wg_tensor *rows = wg_index_select(wg_flatten(table, 0, -2), 0, each ? some->rows : some->times);
+    return wg_reshape(rows, WG_DIMS(-1, 1, some->most, wg_tensor_size(table, -1)));
+}
+
+/* x (B, Tq, C) -> (B, R, C). */
+static wg_tensor *query_rows_of_x(const query_rows *some, wg_tensor *x) {
+    return wg_reshape(wg_index_select(wg_flatten(x, 0, 1), 0, some->rows),
+                      WG_DIMS(-1, some->most, wg_tensor_size(x, 2)));
+}
+
+/* The rows of a mask, which alone says which keys each query sees: causal attention and windows,
+ * which are for queries at all positions, go from the options into it. */
+static wg_tensor *query_rows_mask(const query_rows *some, wg_tensor *mask, int64_t queries,
+                                  wg_attention_options *options) {
+    wg_tensor *rows = query_rows_of(some, mask), *seen = NULL;
+    if (options->causal || options->window > 0)
+        seen = query_rows_of(some, wg__attention_visible(options, queries, queries));
+    options->causal = false;
+    options->window = 0;
+    return !seen ? rows : mask ? wg_logical_and(rows, seen) : seen;
 }
 
 /* ---- Forward ---- */
@@ -302,16 +392,16 @@ wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *a, wg_tensor
     const int64_t seen = own.cache ? own.cache->length : 0;
     wg_attention_options options = draw_options(a, &own);
     projections p = {.cos = own.cos, .sin = own.sin};
-    wg__query_rows some = {0};
+    query_rows some = {0};
     wg_scope scope;
     wg_scope_begin(&scope);
     if (!a->joint || (!a->joint->stand_in && !a->joint->transposed))
-        wg__query_rows_choose(x, &own, &some);
+        choose_query_rows(x, &own, &some);
     if (some.most) {
-        own.mask = wg__query_rows_mask(&some, own.mask, wg_tensor_size(x, 1), &options);
-        p.cos = wg__query_rows_of(&some, own.cos);
-        p.sin = wg__query_rows_of(&some, own.sin);
-        x_of_queries = wg__query_rows_of_x(&some, x);
+        own.mask = query_rows_mask(&some, own.mask, wg_tensor_size(x, 1), &options);
+        p.cos = query_rows_of(&some, own.cos);
+        p.sin = query_rows_of(&some, own.sin);
+        x_of_queries = query_rows_of_x(&some, x);
     }
     if (!wg_error_pending()) {
         wg_linear *const layers[] = {a->query, a->key, a->value};

@@ -11,13 +11,11 @@ static wg_conv *conv_new(wg_module *parent, const char *name, int rank, bool tra
     static const char *const names[2][3] = {
         {"conv1d", "conv2d", "conv3d"},
         {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}};
-    static const wg_conv_layer_options defaults;
-    options = options ? options : &defaults;
-    if (rank < 1 || rank > 3) {
-        wg_fail(WG_ERROR_ARGUMENT, transposed ? "conv_transpose" : "conv",
-                "the rank is %d; wanted 1 for lines, 2 for images or 3 for volumes", rank);
-        return NULL;
-    }
+    options = options ? options : &(const wg_conv_layer_options){0};
+    if (rank < 1 || rank > 3)
+        return wg__fail_null(WG_ERROR_ARGUMENT, transposed ? "conv_transpose" : "conv",
+                             "the rank is %d; wanted 1 for lines, 2 for images or 3 for volumes",
+                             rank);
     const char *where = names[transposed][rank - 1];
     const int64_t groups = options->conv.groups == 0 ? 1 : options->conv.groups;
     int64_t shape[5] = {transposed ? in : out};
@@ -28,18 +26,16 @@ static wg_conv *conv_new(wg_module *parent, const char *name, int rank, bool tra
             return NULL;
         shape[2 + i] = kernel[i];
     }
-    if (groups < 0 || in % groups != 0 || out % groups != 0) {
-        wg_fail(WG_ERROR_ARGUMENT, where,
-                "groups is %lld; it must be at least 1, and divide in (%lld) and out (%lld)",
-                (long long)groups, (long long)in, (long long)out);
-        return NULL;
-    }
-    if (options->padding_mode != WG_PAD_CONSTANT && (transposed || options->conv.same_padding)) {
-        wg_fail(WG_ERROR_ARGUMENT, where,
-                "padding_mode goes with a convolution that is not transposed and has no "
-                "same_padding");
-        return NULL;
-    }
+    if (groups < 0 || in % groups != 0 || out % groups != 0)
+        return wg__fail_null(
+            WG_ERROR_ARGUMENT, where,
+            "groups is %lld; it must be at least 1, and divide in (%lld) and out (%lld)",
+            (long long)groups, (long long)in, (long long)out);
+    if (options->padding_mode != WG_PAD_CONSTANT && (transposed || options->conv.same_padding))
+        return wg__fail_null(
+            WG_ERROR_ARGUMENT, where,
+            "padding_mode goes with a convolution that is not transposed and has no "
+            "same_padding");
     wg_conv *conv = wg_module_new(parent, name, sizeof *conv);
     if (!conv)
         return NULL;

@@ -4,7 +4,6 @@
 #define WG_NN_CONV_H
 
 #include "../tensor/ops.h"
-#include "init.h"
 #include "module.h"
 
 WG_BEGIN_DECLS

@@ -4,24 +4,6 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
-/* The vector of the padding token is 0. */
-static int clear_row(wg_tensor *weight, int64_t row) {
-    if (!weight)
-        return -1;
-    if (row < 0 || row >= wg_tensor_size(weight, 0))
-        return wg_fail(WG_ERROR_INDEX, "embedding", "padding index %lld is outside 0..%lld",
-                       (long long)row, (long long)wg_tensor_size(weight, 0) - 1);
-    if (wg__meta_init())
-        return 0;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    bool recording = wg_set_grad_enabled(false);
-    int status = wg_fill_(wg_select(weight, 0, row), 0);
-    wg_set_grad_enabled(recording);
-    wg_scope_end(&scope, NULL);
-    return status;
-}
-
 static void destroy(wg_module *module) {
     wg__quantized_head *head = ((wg_embedding *)module)->quantized;
     if (head)
@@ -35,9 +17,7 @@ wg_embedding *wg__module_as_embedding(wg_module *module) {
 
 wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t count, int64_t width,
                                const wg_embedding_options *options) {
-    static const wg_embedding_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_embedding_options){0};
     if (wg__check_size("embedding", "count", count) < 0 ||
         wg__check_size("embedding", "width", width) < 0)
         return NULL;
@@ -50,8 +30,18 @@ wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t coun
     embedding->weight =
         wg__parameter(&embedding->module, "weight", 2, shape, &options->init, &normal);
     embedding->padding_index = options->has_padding ? options->padding_index : -1;
-    if (options->has_padding)
-        clear_row(embedding->weight, options->padding_index);
+    const int64_t padding = options->padding_index;
+    if (embedding->weight && options->has_padding && (padding < 0 || padding >= count)) {
+        wg_fail(WG_ERROR_INDEX, "embedding", "padding index %lld is outside 0..%lld",
+                (long long)padding, (long long)count - 1);
+    } else if (embedding->weight && options->has_padding && !wg__meta_init()) {
+        wg_scope scope; /* the vector of the padding token is 0 */
+        wg_scope_begin(&scope);
+        const bool recording = wg_set_grad_enabled(false);
+        wg_fill_(wg_select(embedding->weight, 0, padding), 0);
+        wg_set_grad_enabled(recording);
+        wg_scope_end(&scope, NULL);
+    }
     return wg_module_finish(&embedding->module);
 }
 
@@ -87,8 +77,6 @@ wg_tensor *wg__embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *
     return wg_module_leave(&place, wg_scope_end(&scope, loss));
 }
 
-/* ---- Hashed bigrams ---- */
-
 #define NO_TOKEN UINT32_MAX
 
 static uint64_t splitmix64(uint64_t state) {
@@ -98,33 +86,28 @@ static uint64_t splitmix64(uint64_t state) {
     return z ^ (z >> 31);
 }
 
-static int check_bigrams(const wg_tensor *ids, const wg_tensor *previous, const wg_tensor *keep,
-                         int64_t rows) {
-    if (!ids || wg_error_pending())
-        return -1;
+wg_tensor *wg__bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep, int64_t rows) {
     char text[64];
+    if (!ids || wg_error_pending())
+        return NULL;
     if (wg_tensor_ndim(ids) != 2)
-        return wg_fail(WG_ERROR_SHAPE, "bigram_rows", "ids %s; wanted (B, T)",
-                       wg_spec_text(text, sizeof text, &ids->spec));
+        return wg__fail_null(WG_ERROR_SHAPE, "bigram_rows", "ids %s; wanted (B, T)",
+                             wg_spec_text(text, sizeof text, &ids->spec));
     const int64_t count = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);
     if (previous && (wg_tensor_ndim(previous) != 1 || wg_tensor_size(previous, 0) != count))
-        return wg_fail(WG_ERROR_SHAPE, "bigram_rows", "previous %s; wanted (%lld), one a sequence",
-                       wg_spec_text(text, sizeof text, &previous->spec), (long long)count);
+        return wg__fail_null(WG_ERROR_SHAPE, "bigram_rows",
+                             "previous %s; wanted (%lld), one a sequence",
+                             wg_spec_text(text, sizeof text, &previous->spec), (long long)count);
     if (keep && (wg_tensor_ndim(keep) != 2 || wg_tensor_size(keep, 0) != count ||
                  wg_tensor_size(keep, 1) < length))
-        return wg_fail(
+        return wg__fail_null(
             WG_ERROR_SHAPE, "bigram_rows", "keep %s; wanted (%lld, %lld) or with more columns",
             wg_spec_text(text, sizeof text, &keep->spec), (long long)count, (long long)length);
     if (keep && wg_tensor_dtype(keep) != WG_BOOL)
-        return wg_fail(WG_ERROR_DTYPE, "bigram_rows", "keep is %s; wanted bool",
-                       wg_dtype_name(wg_tensor_dtype(keep)));
-    return wg__check_size("bigram_rows", "rows", rows);
-}
-
-wg_tensor *wg__bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep, int64_t rows) {
-    if (check_bigrams(ids, previous, keep, rows) < 0)
+        return wg__fail_null(WG_ERROR_DTYPE, "bigram_rows", "keep is %s; wanted bool",
+                             wg_dtype_name(wg_tensor_dtype(keep)));
+    if (wg__check_size("bigram_rows", "rows", rows) < 0)
         return NULL;
-    const int64_t count = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *tokens = wg_contiguous(wg_cast(ids, WG_I64));

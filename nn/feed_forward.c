@@ -8,8 +8,6 @@
 #include "nn/internal.h"
 #include "tensor/ops.h"
 
-/* ---- Activation functions ---- */
-
 wg_tensor *wg_activate(wg_activation activation, wg_tensor *x) {
     switch (activation) {
 #define ACTIVATE(name, published, value)                                                           \
@@ -18,8 +16,8 @@ wg_tensor *wg_activate(wg_activation activation, wg_tensor *x) {
         WG_ACTIVATIONS(ACTIVATE)
 #undef ACTIVATE
     }
-    wg_fail(WG_ERROR_ARGUMENT, "activate", "%d is none of wg_activation", (int)activation);
-    return NULL;
+    return wg__fail_null(WG_ERROR_ARGUMENT, "activate", "%d is none of wg_activation",
+                         (int)activation);
 }
 
 const char *wg_activation_name(wg_activation activation) {
@@ -33,35 +31,9 @@ const char *wg_activation_name(wg_activation activation) {
     return NULL;
 }
 
-int wg__activation_parse(const char *name, wg_activation *activation) {
-    static const struct {
-        const char *name;
-        wg_activation activation;
-    } table[] = {
-#define ROW(name, published, value) {published, WG_ACTIVATION_##name},
-        WG_ACTIVATIONS(ROW)
-#undef ROW
-            {"gelu_pytorch_tanh", WG_ACTIVATION_GELU_TANH},
-        {"swish", WG_ACTIVATION_SILU},
-    };
-    char names[256] = "";
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (strcmp(table[i].name, name) == 0) {
-            *activation = table[i].activation;
-            return 0;
-        }
-        strcat(strcat(names, i ? ", " : ""), table[i].name);
-    }
-    return wg_fail(WG_ERROR_ARGUMENT, "activation", "\"%s\" is none of %s", name, names);
-}
-
-/* ---- The plain net ---- */
-
 wg_feed_forward *wg_feed_forward_new(wg_module *parent, const char *name, int64_t width,
                                      int64_t inner, const wg_feed_forward_options *options) {
-    static const wg_feed_forward_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_feed_forward_options){0};
     if (wg__check_probability("feed_forward", "dropout", options->dropout) < 0)
         return NULL;
     wg_feed_forward *net = wg_module_new(parent, name, sizeof *net);
@@ -116,29 +88,10 @@ const char *wg__gate_name(wg_gate kind) {
     return (unsigned)kind < GATE_COUNT ? gates[kind].name : NULL;
 }
 
-int wg__gate_parse(const char *name, wg_gate *kind) {
-    if (strcmp(name, "swish") == 0)
-        name = "silu";
-    for (int i = 0; i < GATE_COUNT; i++)
-        if (strcmp(name, gates[i].name) == 0) {
-            *kind = (wg_gate)i;
-            return 0;
-        }
-    return wg_fail(WG_ERROR_ARGUMENT, "gate",
-                   "'%s' is no gate; wanted silu, sigmoid, relu, gelu, gelu_new or linear", name);
-}
-
-int64_t wg__gated_width(int64_t width, int64_t multiple) {
-    const int64_t inner = 8 * width / 3;
-    return multiple < 1 ? inner : (inner + multiple - 1) / multiple * multiple;
-}
-
 wg_gated_feed_forward *wg_gated_feed_forward_new(wg_module *parent, const char *name, int64_t width,
                                                  int64_t inner,
                                                  const wg_gated_feed_forward_options *options) {
-    static const wg_gated_feed_forward_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_gated_feed_forward_options){0};
     if (wg__check_probability("gated_feed_forward", "dropout", options->dropout) < 0)
         return NULL;
     wg_gated_feed_forward *net = wg_module_new(parent, name, sizeof *net);

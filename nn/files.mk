@@ -2,7 +2,6 @@ nn_public = \
 	nn/attention.h \
 	nn/conv.h \
 	nn/feed_forward.h \
-	nn/init.h \
 	nn/linear.h \
 	nn/lora.h \
 	nn/module.h \
@@ -26,7 +25,6 @@ nn_sources = \
 	nn/norm.c \
 	nn/positions.c \
 	nn/quantized.c \
-	nn/query_rows.c \
 	nn/recurrent.c \
 	nn/stack.c \
 	$(nil)

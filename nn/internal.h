@@ -67,19 +67,8 @@ wg_tensor *wg__quantized_logits(wg_embedding *table, wg_tensor *x);
 
 /* ---- feed_forward.c: names in published configurations ---- */
 
-/* The activation of that name ("gelu_pytorch_tanh" is "gelu_new", "swish" is "silu"). -1 with
- * [ARGUMENT, listing the names] */
-int wg__activation_parse(const char *name, wg_activation *activation);
-
 /* The published name of f; NULL for a value outside the enum. */
 const char *wg__gate_name(wg_gate kind);
-
-/* The gate of that f ("swish" is "silu"). -1 with [ARGUMENT, listing the names] */
-int wg__gate_parse(const char *name, wg_gate *kind);
-
-/* The inner width that gives a gated net as many parameters as a plain one of inner width 4 C, 2/3
- * of 4 C, rounded up to a multiple   (Shazeer 2020, section 3; Touvron et al. 2023). */
-int64_t wg__gated_width(int64_t width, int64_t multiple);
 
 /* ---- lora.c ---- */
 
@@ -110,7 +99,7 @@ double wg__residual_scale(double scale, int64_t additions);
 
 /* ---- module.c ---- */
 
-/* The root of the tree that `module` stands in. */
+/* The root of the module's tree. */
 wg_module *wg__module_root(wg_module *module);
 
 /* As wg_module_checkpoint_activations has set it. */
@@ -134,51 +123,19 @@ void *wg__layers_new(wg_module *module, const char *name, int64_t count, wg__lay
 /* Takes a child out of its parent and frees it with everything below it. */
 void wg__module_drop(wg_module *child);
 
-/* ---- query_rows.c: attention from some positions alone.
- *
- * Where fewer than half of the positions are output positions, only these get queries. A batch
- * holds R of them for each sequence, where R is the largest number of output positions of a
- * sequence:
- *
- *     x (B, Tq, C) --rows--> (B, R, C) -> queries -> (B, R, H D) --places--> (N, H D) ---- */
-
-typedef struct wg__query_rows {
-    int64_t most;     /* R; 0: queries are of all positions */
-    wg_tensor *rows;  /* (B R) i64: b Tq + t. A sequence with fewer than R repeats its position 0 */
-    wg_tensor *times; /* (B R) i64: t alone */
-    wg_tensor *places; /* (N) i64, of N output positions: where in (B R) each stands */
-} wg__query_rows;
-
-/* Chooses the queries of `inputs`: all, unless the output positions are fewer than half of them and
- * nothing else is wanted of the others. [scope; MEMORY] */
-int wg__query_rows_choose(const wg_tensor *x, const wg_attention_inputs *inputs,
-                          wg__query_rows *some);
-
-/* x (B, Tq, C) -> (B, R, C). [scope; MEMORY] */
-wg_tensor *wg__query_rows_of_x(const wg__query_rows *some, wg_tensor *x);
-
-/* The rows of a table for these queries: (B, 1, R, X), or the table itself where all are alike.
- * NULL for NULL. [scope; MEMORY] */
-wg_tensor *wg__query_rows_of(const wg__query_rows *some, wg_tensor *table);
-
-/* The rows of a mask, which alone says which keys each query sees: causal attention and windows,
- * which are for queries at all positions, go from the options into it. [scope; MEMORY] */
-wg_tensor *wg__query_rows_mask(const wg__query_rows *some, wg_tensor *mask, int64_t queries,
-                               wg_attention_options *options);
-
 /* ---- kv_cache.c ---- */
 
-/* Makes room for keys and values (B, Hkv, T, D) after those that the cache holds; memory is taken
- * at the first use. [ARGUMENT beyond the capacity; SHAPE if they do not fit the others; MEMORY] */
+/* Makes room for keys and values (B, Hkv, T, D) after the cached positions; memory is taken at the
+ * first use. [ARGUMENT beyond the capacity; SHAPE if they do not fit the cache; MEMORY] */
 int wg__kv_cache_reserve(wg_kv_cache *cache, const wg_spec *key, const wg_spec *value);
 
-/* Appends the keys and values of new positions, (B, Hkv, T, D), and gives those of all seen so far,
- * views of (B, Hkv, length, D). Returns 0 or -1. [scope; SHAPE if they do not fit what is there,
- * ARGUMENT beyond the capacity, GRADIENT for tensors of a recorded graph] */
+/* Appends the keys and values of new positions, (B, Hkv, T, D), and gives the keys and values of
+ * all positions so far, views of (B, Hkv, length, D). Returns 0 or -1. [scope; SHAPE if they do not
+ * fit the cache, ARGUMENT beyond the capacity, GRADIENT for tensors of a recorded graph] */
 int wg__kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg_tensor **all_keys,
                         wg_tensor **all_values);
 
-/* Forgets all positions from `length` on. [ARGUMENT beyond what is filled] */
+/* Forgets all positions from `length` on. [ARGUMENT beyond the filled positions] */
 int wg__kv_cache_truncate(wg_kv_cache *cache, int64_t length);
 
 /* Sequence b becomes what sequence index[b] was, for (B') of them: beams that go on. [INDEX, DTYPE]
@@ -210,10 +167,9 @@ wg_tensor *wg__embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *
  *
  *     ids: (B, T) i64 or i32   ->   (B, T) i64, below `rows`
  *
- * `previous`: (B), the tokens before the first ones, -1 for none; NULL: there are none. `keep`:
- * (B, S) bool, whose last T columns are those of the ids. A token behind padding, where it is
- * false, has no token before it. NULL: no padding. [scope; SHAPE, DTYPE; ARGUMENT for rows below 1]
- */
+ * `previous`: (B), the tokens before the first ones, -1 for none; NULL: there are none. `keep`: (B,
+ * S) bool, whose last T columns belong to the ids. A token behind padding, where it is false, has
+ * no token before it. NULL: no padding. [scope; SHAPE, DTYPE; ARGUMENT for rows below 1] */
 wg_tensor *wg__bigram_rows(wg_tensor *ids, wg_tensor *previous, wg_tensor *keep, int64_t rows);
 
 /* ---- Of nn/lora.h ---- */

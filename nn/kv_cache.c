@@ -45,19 +45,6 @@ int wg__kv_cache_reserve(wg_kv_cache *cache, const wg_spec *key, const wg_spec *
     return check_fits(cache->key, key) < 0 || check_fits(cache->value, value) < 0 ? -1 : 0;
 }
 
-static int check_new(const wg_tensor *key, const wg_tensor *value) {
-    if (!key || !value)
-        return -1;
-    if (wg_tensor_ndim(key) != 4 || wg_tensor_ndim(value) != 4 ||
-        wg_tensor_size(key, 2) != wg_tensor_size(value, 2))
-        return wg_fail(WG_ERROR_SHAPE, "kv_cache",
-                       "wanted keys and values (B, Hkv, T, D) of one T");
-    if (wg_requires_grad(key) || wg_requires_grad(value))
-        return wg_fail(WG_ERROR_GRADIENT, "kv_cache",
-                       "a cache takes no part in a graph; turn recording off to generate");
-    return 0;
-}
-
 /* Copies x into the room behind the first `length` positions; returns all positions filled. */
 static wg_tensor *extend_room(wg_tensor *room, wg_tensor *x, int64_t length) {
     const int64_t end = length + wg_tensor_size(x, 2);
@@ -68,7 +55,16 @@ static wg_tensor *extend_room(wg_tensor *room, wg_tensor *x, int64_t length) {
 
 int wg__kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg_tensor **all_keys,
                         wg_tensor **all_values) {
-    if (check_new(key, value) < 0 || wg__kv_cache_reserve(cache, &key->spec, &value->spec) < 0)
+    if (!key || !value)
+        return -1;
+    if (wg_tensor_ndim(key) != 4 || wg_tensor_ndim(value) != 4 ||
+        wg_tensor_size(key, 2) != wg_tensor_size(value, 2))
+        return wg_fail(WG_ERROR_SHAPE, "kv_cache",
+                       "wanted keys and values (B, Hkv, T, D) of one T");
+    if (wg_requires_grad(key) || wg_requires_grad(value))
+        return wg_fail(WG_ERROR_GRADIENT, "kv_cache",
+                       "a cache takes no part in a graph; turn recording off to generate");
+    if (wg__kv_cache_reserve(cache, &key->spec, &value->spec) < 0)
         return -1;
     *all_keys = extend_room(cache->key, key, cache->length);
     *all_values = extend_room(cache->value, value, cache->length);

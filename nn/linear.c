@@ -19,9 +19,8 @@ static wg_tensor *tie(wg_module *module, const char *name, wg_tensor *parameter,
         wg_spec spec = {wg_tensor_dtype(parameter), ndim, {0}};
         for (int i = 0; i < ndim; i++)
             spec.shape[i] = shape[i];
-        wg_fail(WG_ERROR_SHAPE, "linear", "the tied %s is not %s", name,
-                wg_spec_text(text, sizeof text, &spec));
-        return NULL;
+        return wg__fail_null(WG_ERROR_SHAPE, "linear", "the tied %s is not %s", name,
+                             wg_spec_text(text, sizeof text, &spec));
     }
     return wg_module_tie(module, name, parameter);
 }
@@ -35,9 +34,7 @@ static void destroy(wg_module *module) {
 
 wg_linear *wg_linear_new(wg_module *parent, const char *name, int64_t in, int64_t out,
                          const wg_linear_options *options) {
-    static const wg_linear_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_linear_options){0};
     if (wg__check_size("linear", "in", in) < 0 || wg__check_size("linear", "out", out) < 0)
         return NULL;
     wg_linear *linear = wg_module_new(parent, name, sizeof *linear);

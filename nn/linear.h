@@ -2,7 +2,6 @@
 #ifndef WG_NN_LINEAR_H
 #define WG_NN_LINEAR_H
 
-#include "init.h"
 #include "../tensor/ops.h"
 #include "module.h"
 

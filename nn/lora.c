@@ -73,23 +73,6 @@ static const char *list_linears(wg_module *root, char *text, size_t size) {
 
 /* ---- Attaching ---- */
 
-static int check_options(wg_module *module, const wg_lora_options *options) {
-    if (wg__check_size(WHERE, "rank", options->rank) < 0 ||
-        wg__check_probability(WHERE, "dropout", options->dropout) < 0)
-        return -1;
-    if (!(options->alpha >= 0) || !isfinite(options->alpha))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "alpha is %g; it must be at least 0",
-                       options->alpha);
-    if (options->target_count < 1)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "there are no targets; name linear layers, such as \"query\", or \"%s\"",
-                       WG_LORA_ALL_LINEAR);
-    if (wg__lora_count(module) > 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the model has adapters already; wg_lora_merge adds them to its weights");
-    return 0;
-}
-
 /* y + s B A dropout(x), with s on the narrow side. */
 static wg_tensor *forward(wg_linear *linear, const wg__linear_stand_in *own, wg_tensor *x) {
     const wg__lora_adapter *adapter = (const wg__lora_adapter *)own;
@@ -135,62 +118,24 @@ static int adapt(wg_linear *linear, const wg_lora_options *options) {
     return 0;
 }
 
-/* Adapts the layers of one target; returns how many there are, new or not. */
-static int64_t adapt_target(wg_module *root, const char *target, const wg_lora_options *options) {
-    int64_t count = 0;
-    for (wg_module *m = root; m; m = wg__module_next(root, m)) {
-        wg_linear *linear = wg__module_as_linear(m);
-        if (!linear || m == root || is_adapter(m))
-            continue;
-        char path[WG__MODULE_PATH];
-        wg__module_path(m, path, sizeof path);
-        const bool found = is_target(linear, path, target, options);
-        if (found && !wg__lora_of(linear) && adapt(linear, options) < 0)
-            return -1;
-        count += found;
-    }
-    return count;
-}
-
 static int adapt_targets(wg_module *root, const wg_lora_options *options) {
-    char names[400];
+    char path[WG__MODULE_PATH], names[400];
     for (int i = 0; i < options->target_count; i++) {
-        const int64_t count = adapt_target(root, options->targets[i], options);
-        if (count < 0)
-            return -1;
+        int64_t count = 0; /* layers of this target, adapted now or before */
+        for (wg_module *m = root; m; m = wg__module_next(root, m)) {
+            wg_linear *linear = wg__module_as_linear(m);
+            if (!linear || m == root || is_adapter(m))
+                continue;
+            wg__module_path(m, path, sizeof path);
+            const bool found = is_target(linear, path, options->targets[i], options);
+            if (found && !wg__lora_of(linear) && adapt(linear, options) < 0)
+                return -1;
+            count += found;
+        }
         if (count == 0)
             return wg_fail(WG_ERROR_NOT_FOUND, WHERE,
                            "no linear layer is \"%.64s\"; their names end in %s",
                            options->targets[i], list_linears(root, names, sizeof names));
-    }
-    return 0;
-}
-
-static int check_whole(wg_module *root, const wg_lora_options *options) {
-    char path[WG__MODULE_PATH];
-    for (int i = 0; i < options->whole_count; i++) {
-        bool found = false;
-        for (wg_module *m = wg__module_next(root, root); m && !found;
-             m = wg__module_next(root, m)) {
-            wg__module_path(m, path, sizeof path);
-            found = is_named(path, options->whole[i]);
-        }
-        if (!found)
-            return wg_fail(WG_ERROR_NOT_FOUND, WHERE, "there is no module \"%.64s\" to train",
-                           options->whole[i]);
-    }
-    return 0;
-}
-
-/* Freezes what is neither of an adapter nor of a module that is trained whole, which needs no
- * memory. */
-static int freeze(wg_module *root, const wg_lora_options *options) {
-    for (wg_module *m = root; m; m = wg__module_next(root, m)) {
-        if (is_adapter(m) || is_whole(m, options))
-            continue;
-        for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
-            if (slot->kind == WG_SLOT_PARAMETER && wg_set_requires_grad(slot->tensor, false) < 0)
-                return -1;
     }
     return 0;
 }
@@ -214,10 +159,39 @@ void wg__lora_detach(wg_module *root) {
 }
 
 int64_t wg_lora_attach(wg_module *module, const wg_lora_options *options) {
-    if (!module || !options || wg_error_pending() || check_options(module, options) < 0)
+    if (!module || !options || wg_error_pending() ||
+        wg__check_size(WHERE, "rank", options->rank) < 0 ||
+        wg__check_probability(WHERE, "dropout", options->dropout) < 0)
         return -1;
-    if (check_whole(module, options) == 0 && adapt_targets(module, options) == 0 &&
-        freeze(module, options) == 0)
+    if (!(options->alpha >= 0) || !isfinite(options->alpha))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "alpha is %g; it must be at least 0",
+                       options->alpha);
+    if (options->target_count < 1)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "there are no targets; name linear layers, such as \"query\", or \"%s\"",
+                       WG_LORA_ALL_LINEAR);
+    if (wg__lora_count(module) > 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the model has adapters already; wg_lora_merge adds them to its weights");
+    for (int i = 0; i < options->whole_count; i++) {
+        char path[WG__MODULE_PATH];
+        bool found = false;
+        for (wg_module *m = wg__module_next(module, module); m && !found;
+             m = wg__module_next(module, m)) {
+            wg__module_path(m, path, sizeof path);
+            found = is_named(path, options->whole[i]);
+        }
+        if (!found)
+            return wg_fail(WG_ERROR_NOT_FOUND, WHERE, "there is no module \"%.64s\" to train",
+                           options->whole[i]);
+    }
+    int status = adapt_targets(module, options);
+    /* Adapters, and modules that are trained whole, are not frozen. Freezing needs no memory. */
+    for (wg_module *m = module; m && status == 0; m = wg__module_next(module, m))
+        for (wg_slot *slot = m->first_slot; slot && status == 0; slot = slot->next)
+            if (slot->kind == WG_SLOT_PARAMETER && !is_adapter(m) && !is_whole(m, options))
+                status = wg_set_requires_grad(slot->tensor, false);
+    if (status == 0)
         return wg__lora_count(module);
     wg__lora_detach(module);
     return -1;

@@ -1,8 +1,8 @@
 /* The module tree.
  *
- * Invariants: a module stands in exactly one list of children (or is a root); a name is unique
- * among the slots and children of a module, and a path is unique in its tree; a tied slot shares
- * the handle of the slot that owns it, so a change of the tensor in place changes both. */
+ * Invariants: a module is in exactly one list of children (or is a root); a name is unique among
+ * the slots and children of a module, and a path is unique in its tree; a tied slot shares the
+ * handle of the slot that owns it, so a change of the tensor in place changes both. */
 #include "nn/internal.h"
 
 #include "tensor/internal.h"
@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/internal.h"
-
-/* ---- Checks of arguments, for all layers ---- */
 
 int wg__check_size(const char *where, const char *what, int64_t size) {
     if (size >= 1)
@@ -46,17 +44,6 @@ wg_module *wg__module_root(wg_module *module) {
     return module;
 }
 
-/* The rest of `path` after the name and a dot, or NULL if it does not begin with them; all of it
- * for a module without a name. */
-static const char *after_name(const char *path, const char *name) {
-    size_t length = strlen(name);
-    if (length == 0)
-        return path;
-    if (strncmp(path, name, length) != 0 || path[length] != '.')
-        return NULL;
-    return path + length + 1;
-}
-
 wg_slot *wg_module_find(wg_module *module, const char *path) {
     if (!module || !path)
         return NULL;
@@ -65,8 +52,10 @@ wg_slot *wg_module_find(wg_module *module, const char *path) {
             return slot;
     /* A name may hold dots itself, so more than one child can fit the path's beginning. */
     for (wg_module *child = module->first_child; child; child = child->next_sibling) {
-        const char *rest = after_name(path, child->name);
-        wg_slot *found = rest ? wg_module_find(child, rest) : NULL;
+        const size_t length = strlen(child->name); /* 0: the child's slots stand in the path here */
+        if (length > 0 && (strncmp(path, child->name, length) != 0 || path[length] != '.'))
+            continue;
+        wg_slot *found = wg_module_find(child, length > 0 ? path + length + 1 : path);
         if (found)
             return found;
     }
@@ -161,11 +150,9 @@ static void append_child(wg_module *parent, wg_module *child) {
 void *wg_module_new(wg_module *parent, const char *name, size_t size) {
     if (wg_error_pending())
         return NULL;
-    if (size < sizeof(wg_module)) {
-        wg_fail(WG_ERROR_ARGUMENT, "module_new", "%zu bytes hold no wg_module as first member",
-                size);
-        return NULL;
-    }
+    if (size < sizeof(wg_module))
+        return wg__fail_null(WG_ERROR_ARGUMENT, "module_new",
+                             "%zu bytes hold no wg_module as first member", size);
     bool named = !name || name[0];
     if (parent && named && check_name(parent, name, "module_new") < 0)
         return NULL;
@@ -312,39 +299,28 @@ static int check_path(wg_module *module, const char *name, const char *where) {
     return status;
 }
 
-/* -1 with ARGUMENT if a slot below the root `child` would have, below `parent`, a path that is
- * taken.
- */
-static int check_paths_below(wg_module *parent, const char *name, wg_module *child) {
+wg_module *wg_module_add(wg_module *parent, const char *name, wg_module *child) {
+    if (!parent || !child || wg_error_pending())
+        return NULL;
+    if (child->parent || child == wg__module_root(parent))
+        return wg__fail_null(WG_ERROR_ARGUMENT, "module_add", "\"%s\" %s", name ? name : "",
+                             child->parent ? "belongs to a parent already; only a root can be added"
+                                           : "is the root of the tree to which it would be added");
+    if (check_name(parent, name, "module_add") < 0)
+        return NULL;
+    /* The paths of the slots below `child` must be free, too. */
     wg_state_dict *state = wg_module_state(child);
     int status = state ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < state->count; i++) {
         const char *path = state->entries[i].path;
         char *whole = wg__alloc(strlen(name) + strlen(path) + 2);
-        if (!whole)
-            status = -1;
-        else {
+        if (whole)
             sprintf(whole, "%s.%s", name, path);
-            status = check_path(parent, whole, "module_add");
-        }
+        status = whole ? check_path(parent, whole, "module_add") : -1;
         wg__free(whole);
     }
     wg_state_dict_free(state);
-    return status;
-}
-
-wg_module *wg_module_add(wg_module *parent, const char *name, wg_module *child) {
-    if (!parent || !child || wg_error_pending())
-        return NULL;
-    if (child->parent || child == wg__module_root(parent)) {
-        wg_fail(WG_ERROR_ARGUMENT, "module_add", "\"%s\" %s", name ? name : "",
-                child->parent ? "belongs to a parent already; only a root can be added"
-                              : "is the root of the tree to which it would be added");
-        return NULL;
-    }
-    if (check_name(parent, name, "module_add") < 0 || check_paths_below(parent, name, child) < 0)
-        return NULL;
-    char *copy = wg__strdup(name);
+    char *copy = status == 0 ? wg__strdup(name) : NULL;
     if (!copy)
         return NULL;
     wg__free(child->name);
@@ -418,11 +394,9 @@ wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *paramet
     for (wg_module *m = root; m && !owner; m = wg__module_next(root, m))
         for (const wg_slot *slot = m->first_slot; slot; slot = slot->next)
             owner = slot->tensor == parameter && !slot->tied ? slot : owner;
-    if (!owner) {
-        wg_fail(WG_ERROR_ARGUMENT, "module_tie", "\"%s\": no slot of this tree owns the tensor",
-                name);
-        return NULL;
-    }
+    if (!owner)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "module_tie",
+                             "\"%s\": no slot of this tree owns the tensor", name);
     wg_slot *slot = append_slot(module, name, owner->kind, "module_tie");
     if (!slot)
         return NULL;
@@ -495,35 +469,6 @@ int64_t wg_module_parameter_count(wg_module *module) {
 /* ---- Changing the dtype. Layers hold the handles, so a handle stays and gets other contents. ----
  */
 
-static void swap_contents(wg_tensor *a, wg_tensor *b) {
-    wg_tensor old = *a;
-    a->storage = b->storage, b->storage = old.storage;
-    a->offset = b->offset, b->offset = old.offset;
-    a->spec = b->spec, b->spec = old.spec;
-    memcpy(a->strides, b->strides, sizeof a->strides);
-    memcpy(b->strides, old.strides, sizeof b->strides);
-    a->node = b->node, b->node = old.node;
-    a->output_index = b->output_index, b->output_index = old.output_index;
-}
-
-/* All are converted before the first is exchanged, so that a failure changes nothing. */
-static int convert_all(const wg_state_dict *state, wg_dtype dtype, wg_tensor **casts) {
-    for (int64_t i = 0; i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        const wg_dtype now = wg_tensor_dtype(slot->tensor);
-        if (slot->tied || !wg_dtype_is_float(now) || now == dtype)
-            continue;
-        casts[i] = wg_cast(wg_detach(slot->tensor), dtype);
-        if (!casts[i] ||
-            (wg_requires_grad(slot->tensor) && wg_set_requires_grad(casts[i], true) < 0))
-            return -1;
-    }
-    for (int64_t i = 0; i < state->count; i++)
-        if (casts[i])
-            swap_contents(state->entries[i].slot->tensor, casts[i]);
-    return 0;
-}
-
 int wg_module_to(wg_module *module, wg_dtype dtype) {
     if (!module || wg_error_pending())
         return -1;
@@ -536,7 +481,30 @@ int wg_module_to(wg_module *module, wg_dtype dtype) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor **casts = wg__calloc((size_t)state->count + 1, sizeof *casts);
-    int status = casts ? convert_all(state, dtype, casts) : -1;
+    int status = casts ? 0 : -1;
+    /* All are converted before the first is exchanged, so that a failure changes nothing. */
+    for (int64_t i = 0; i < state->count && status == 0; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        const wg_dtype now = wg_tensor_dtype(slot->tensor);
+        if (slot->tied || !wg_dtype_is_float(now) || now == dtype)
+            continue;
+        casts[i] = wg_cast(wg_detach(slot->tensor), dtype);
+        if (!casts[i] ||
+            (wg_requires_grad(slot->tensor) && wg_set_requires_grad(casts[i], true) < 0))
+            status = -1;
+    }
+    for (int64_t i = 0; i < state->count && status == 0; i++) {
+        if (!casts[i])
+            continue;
+        wg_tensor *a = state->entries[i].slot->tensor, *b = casts[i], old = *a;
+        a->storage = b->storage, b->storage = old.storage;
+        a->offset = b->offset, b->offset = old.offset;
+        a->spec = b->spec, b->spec = old.spec;
+        memcpy(a->strides, b->strides, sizeof a->strides);
+        memcpy(b->strides, old.strides, sizeof b->strides);
+        a->node = b->node, b->node = old.node;
+        a->output_index = b->output_index, b->output_index = old.output_index;
+    }
     wg__free(casts);
     wg_scope_end(&scope, NULL);
     wg_state_dict_free(state);

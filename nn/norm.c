@@ -8,13 +8,9 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
-/* ---- Layer normalisation ---- */
-
 wg_layer_norm *wg_layer_norm_new(wg_module *parent, const char *name, int64_t width,
                                  const wg_layer_norm_options *options) {
-    static const wg_layer_norm_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_layer_norm_options){0};
     if (wg__check_size("layer_norm", "width", width) < 0)
         return NULL;
     wg_layer_norm *norm = wg_module_new(parent, name, sizeof *norm);
@@ -33,13 +29,9 @@ wg_tensor *wg_layer_norm_forward(wg_layer_norm *norm, wg_tensor *x) {
     return wg_module_leave(&place, wg_layer_norm_op(x, norm->weight, norm->bias, norm->eps));
 }
 
-/* ---- Root mean square normalisation ---- */
-
 wg_rms_norm *wg_rms_norm_new(wg_module *parent, const char *name, int64_t width,
                              const wg_rms_norm_options *options) {
-    static const wg_rms_norm_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_rms_norm_options){0};
     if (wg__check_size("rms_norm", "width", width) < 0)
         return NULL;
     wg_rms_norm *norm = wg_module_new(parent, name, sizeof *norm);
@@ -62,9 +54,7 @@ wg_tensor *wg_rms_norm_forward(wg_rms_norm *norm, wg_tensor *x) {
 
 wg_add_norm *wg_add_norm_new(wg_module *parent, const char *name, int64_t width,
                              const wg_add_norm_options *options) {
-    static const wg_add_norm_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_add_norm_options){0};
     if (wg__check_probability("add_norm", "dropout", options->dropout) < 0)
         return NULL;
     wg_add_norm *add_norm = wg_module_new(parent, name, sizeof *add_norm);
@@ -95,37 +85,17 @@ wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tensor *y) 
 
 /* ---- Batch normalisation ---- */
 
-static int check_batch_norm(int64_t channels, const wg_batch_norm_options *options) {
-    if (wg__check_size("batch_norm", "channels", channels) < 0)
-        return -1;
-    if (!(options->eps >= 0 && isfinite(options->eps)))
-        return wg_fail(WG_ERROR_ARGUMENT, "batch_norm", "eps is %g; it must be above 0",
-                       options->eps);
-    if (!(options->momentum >= 0 && options->momentum <= 1))
-        return wg_fail(WG_ERROR_ARGUMENT, "batch_norm",
-                       "momentum is %g; it must be above 0, and up to 1", options->momentum);
-    return 0;
-}
-
-static void add_running(wg_batch_norm *norm, int64_t channels) {
-    wg_module *module = &norm->module;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    norm->running_mean =
-        wg_module_buffer(module, "running_mean", wg_zeros(WG_F32, WG_DIMS(channels)));
-    norm->running_var = wg_module_buffer(module, "running_var", wg_ones(WG_F32, WG_DIMS(channels)));
-    norm->num_batches_tracked =
-        wg_module_buffer(module, "num_batches_tracked", wg_scalar(WG_I64, 0));
-    wg_scope_end(&scope, NULL);
-}
-
 wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int64_t channels,
                                  const wg_batch_norm_options *options) {
-    static const wg_batch_norm_options defaults;
-    if (!options)
-        options = &defaults;
-    if (check_batch_norm(channels, options) < 0)
+    options = options ? options : &(const wg_batch_norm_options){0};
+    if (wg__check_size("batch_norm", "channels", channels) < 0)
         return NULL;
+    if (!(options->eps >= 0 && isfinite(options->eps)))
+        return wg__fail_null(WG_ERROR_ARGUMENT, "batch_norm", "eps is %g; it must be above 0",
+                             options->eps);
+    if (!(options->momentum >= 0 && options->momentum <= 1))
+        return wg__fail_null(WG_ERROR_ARGUMENT, "batch_norm",
+                             "momentum is %g; it must be above 0, and up to 1", options->momentum);
     wg_batch_norm *norm = wg_module_new(parent, name, sizeof *norm);
     if (!norm)
         return NULL;
@@ -137,8 +107,17 @@ wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int64_t ch
         norm->weight = wg__vector_parameter(&norm->module, "weight", channels, 1);
         norm->bias = wg__vector_parameter(&norm->module, "bias", channels, 0);
     }
-    if (!options->no_running)
-        add_running(norm, channels);
+    if (!options->no_running) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        norm->running_mean =
+            wg_module_buffer(&norm->module, "running_mean", wg_zeros(WG_F32, WG_DIMS(channels)));
+        norm->running_var =
+            wg_module_buffer(&norm->module, "running_var", wg_ones(WG_F32, WG_DIMS(channels)));
+        norm->num_batches_tracked =
+            wg_module_buffer(&norm->module, "num_batches_tracked", wg_scalar(WG_I64, 0));
+        wg_scope_end(&scope, NULL);
+    }
     return wg_module_finish(&norm->module);
 }
 
@@ -150,47 +129,25 @@ static int move_running(wg_tensor *running, wg_tensor *of_batch, double share, d
                : -1;
 }
 
-/* Moves the running statistics towards those of a batch, which has that many values a channel. */
-static int update_running(wg_batch_norm *norm, wg_tensor *mean, wg_tensor *variance,
-                          double values) {
-    const bool recording = wg_set_grad_enabled(false);
-    const double seen = wg_item(norm->num_batches_tracked) + 1;
-    const double share = norm->cumulative ? 1 / seen : norm->momentum;
-    int status = wg_fill_(norm->num_batches_tracked, seen);
-    if (status == 0)
-        status = move_running(norm->running_mean, mean, share, 1);
-    if (status == 0) /* by the unbiased variance */
-        status = move_running(norm->running_var, variance, share, values / (values - 1));
-    wg_set_grad_enabled(recording);
-    return status;
-}
-
-static int check_batch(int64_t channels, const wg_tensor *x, bool of_batch) {
-    if (!x)
-        return -1;
-    const int rank = wg_tensor_ndim(x);
-    if (rank < 2 || rank > 5)
-        return wg_fail(WG_ERROR_SHAPE, "batch_norm",
-                       "x has rank %d; wanted (N, C), (N, C, L), (N, C, H, W) or (N, C, D, H, W)",
-                       rank);
-    if (wg_tensor_size(x, 1) != channels)
-        return wg_fail(WG_ERROR_SHAPE, "batch_norm", "x has %lld channels in axis 1; wanted %lld",
-                       (long long)wg_tensor_size(x, 1), (long long)channels);
-    int64_t values = wg_tensor_size(x, 0);
-    for (int axis = 2; axis < rank; axis++)
-        values *= wg_tensor_size(x, axis);
-    if (of_batch && values < 2)
-        return wg_fail(WG_ERROR_SHAPE, "batch_norm",
-                       "%lld values a channel have no variance; wanted a larger batch",
-                       (long long)values);
-    return 0;
-}
-
 static wg_tensor *normalise(wg_batch_norm *norm, wg_tensor *x) {
     const bool training = wg_module_is_training(&norm->module);
     const bool of_batch = training || !norm->running_mean;
-    if (check_batch(norm->channels, x, of_batch) < 0)
+    const int rank = wg_tensor_ndim(x);
+    if (!x)
         return NULL;
+    if (rank < 2 || rank > 5)
+        return wg__fail_null(
+            WG_ERROR_SHAPE, "batch_norm",
+            "x has rank %d; wanted (N, C), (N, C, L), (N, C, H, W) or (N, C, D, H, W)", rank);
+    if (wg_tensor_size(x, 1) != norm->channels)
+        return wg__fail_null(WG_ERROR_SHAPE, "batch_norm",
+                             "x has %lld channels in axis 1; wanted %lld",
+                             (long long)wg_tensor_size(x, 1), (long long)norm->channels);
+    const int64_t values = wg_tensor_count(x) / norm->channels;
+    if (of_batch && values < 2)
+        return wg__fail_null(WG_ERROR_SHAPE, "batch_norm",
+                             "%lld values a channel have no variance; wanted a larger batch",
+                             (long long)values);
     if (!of_batch)
         return wg_normalize_channels(x, norm->running_mean, norm->running_var, norm->weight,
                                      norm->bias, norm->eps);
@@ -198,9 +155,18 @@ static wg_tensor *normalise(wg_batch_norm *norm, wg_tensor *x) {
     wg_scope_begin(&scope);
     wg_tensor *y, *mean, *variance;
     int status = wg_batch_norm_op(x, norm->weight, norm->bias, norm->eps, &y, &mean, &variance);
-    if (status == 0 && training && norm->running_mean)
-        status = update_running(norm, mean, variance,
-                                (double)wg_tensor_count(x) / (double)norm->channels);
+    if (status == 0 && training && norm->running_mean) {
+        const bool recording = wg_set_grad_enabled(false);
+        const double seen = wg_item(norm->num_batches_tracked) + 1;
+        const double share = norm->cumulative ? 1 / seen : norm->momentum;
+        status = wg_fill_(norm->num_batches_tracked, seen);
+        if (status == 0)
+            status = move_running(norm->running_mean, mean, share, 1);
+        if (status == 0) /* by the unbiased variance */
+            status = move_running(norm->running_var, variance, share,
+                                  (double)values / (double)(values - 1));
+        wg_set_grad_enabled(recording);
+    }
     return wg_scope_end(&scope, status == 0 ? y : NULL);
 }
 
@@ -214,17 +180,14 @@ wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x) {
 
 wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t groups,
                                  int64_t channels, const wg_group_norm_options *options) {
-    static const wg_group_norm_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_group_norm_options){0};
     if (wg__check_size("group_norm", "groups", groups) < 0 ||
         wg__check_size("group_norm", "channels", channels) < 0)
         return NULL;
-    if (channels % groups != 0) {
-        wg_fail(WG_ERROR_ARGUMENT, "group_norm", "%lld groups do not divide %lld channels",
-                (long long)groups, (long long)channels);
-        return NULL;
-    }
+    if (channels % groups != 0)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "group_norm",
+                             "%lld groups do not divide %lld channels", (long long)groups,
+                             (long long)channels);
     wg_group_norm *norm = wg_module_new(parent, name, sizeof *norm);
     if (!norm)
         return NULL;
@@ -243,9 +206,8 @@ static wg_tensor *normalise_groups(wg_group_norm *norm, wg_tensor *x) {
         return NULL;
     if (wg_tensor_ndim(x) < 2 || wg_tensor_size(x, 1) != norm->channels) {
         char text[128];
-        wg_fail(WG_ERROR_SHAPE, "group_norm", "x is %s; wanted (N, %lld, ...)",
-                wg_spec_text(text, sizeof text, &x->spec), (long long)norm->channels);
-        return NULL;
+        return wg__fail_null(WG_ERROR_SHAPE, "group_norm", "x is %s; wanted (N, %lld, ...)",
+                             wg_spec_text(text, sizeof text, &x->spec), (long long)norm->channels);
     }
     wg_scope scope;
     wg_scope_begin(&scope);

@@ -40,8 +40,21 @@ static int check_table(const char *where, wg_spec *spec, wg_dtype dtype, int64_t
 
 /* ---- Rotary ---- */
 
-static int check_rotary(int64_t width, int64_t first, int64_t positions,
-                        const wg_rotary_options *options) {
+/* The angle between two neighbouring positions. */
+static double step_of(double frequency, const wg_rotary_options *options) {
+    const double factor = options->factor == 0 ? 1 : options->factor;
+    if (options->original_positions == 0)
+        return frequency / factor;
+    const double turns = (double)options->original_positions * frequency / (2 * M_PI);
+    const double low = options->low_frequency_factor, high = options->high_frequency_factor;
+    const double fast = fmin(fmax((turns - low) / (high - low), 0), 1);
+    return fast * frequency + (1 - fast) * frequency / factor;
+}
+
+int wg__rotary_tables(int64_t width, int64_t first, int64_t positions,
+                      const wg_rotary_options *options, wg_tensor **cosines, wg_tensor **sines) {
+    *cosines = *sines = NULL;
+    options = options ? options : &(const wg_rotary_options){0};
     if (wg__check_size("rotary", "positions", positions) < 0)
         return -1;
     if (width < 2 || width % 2 != 0)
@@ -59,41 +72,6 @@ static int check_rotary(int64_t width, int64_t first, int64_t positions,
         return wg_fail(WG_ERROR_ARGUMENT, "rotary",
                        "wanted original_positions from 0 on, and high_frequency_factor above "
                        "low_frequency_factor");
-    return 0;
-}
-
-/* The angle of one position step. */
-static double step_of(double frequency, const wg_rotary_options *options) {
-    const double factor = options->factor == 0 ? 1 : options->factor;
-    if (options->original_positions == 0)
-        return frequency / factor;
-    const double turns = (double)options->original_positions * frequency / (2 * M_PI);
-    const double low = options->low_frequency_factor, high = options->high_frequency_factor;
-    const double fast = fmin(fmax((turns - low) / (high - low), 0), 1);
-    return fast * frequency + (1 - fast) * frequency / factor;
-}
-
-/* c, s: (positions, D/2). */
-static void fill_tables(float *c, float *s, int64_t first, int64_t positions, int64_t pairs,
-                        const wg_rotary_options *options) {
-    const double base = options->base == 0 ? 10000 : options->base;
-    for (int64_t i = 0; i < pairs; i++) {
-        const double step = step_of(pow(base, -(double)i / (double)pairs), options);
-        for (int64_t t = 0; t < positions; t++) {
-            c[t * pairs + i] = (float)cos((double)(first + t) * step);
-            s[t * pairs + i] = (float)sin((double)(first + t) * step);
-        }
-    }
-}
-
-int wg__rotary_tables(int64_t width, int64_t first, int64_t positions,
-                      const wg_rotary_options *options, wg_tensor **cosines, wg_tensor **sines) {
-    static const wg_rotary_options defaults;
-    *cosines = *sines = NULL;
-    if (!options)
-        options = &defaults;
-    if (check_rotary(width, first, positions, options) < 0)
-        return -1;
     const int64_t pairs = width / 2;
     wg_spec spec;
     if (check_table("rotary", &spec, WG_F32, positions, pairs) < 0)
@@ -102,36 +80,35 @@ int wg__rotary_tables(int64_t width, int64_t first, int64_t positions,
     for (int i = 0; i < 2; i++)
         if (!(tables[i] = wg__meta_init() ? wg__meta_tensor_new(&spec) : wg__tensor_new(&spec)))
             return -1;
-    if (!wg__meta_init())
-        fill_tables(wg_tensor_data(tables[0]), wg_tensor_data(tables[1]), first, positions, pairs,
-                    options);
     *cosines = tables[0];
     *sines = tables[1];
-    return 0;
-}
-
-/* ---- Sinusoidal ---- */
-
-static int check_sinusoidal(wg_dtype dtype, int64_t width, int64_t first, int64_t positions,
-                            double base) {
-    if (wg__check_size("sinusoidal", "width", width) < 0 ||
-        wg__check_size("sinusoidal", "positions", positions) < 0)
-        return -1;
-    if (check_first("sinusoidal", first, positions) < 0)
-        return -1;
-    if (base < 0 || !isfinite(base))
-        return wg_fail(WG_ERROR_ARGUMENT, "sinusoidal", "base %g; wanted a positive number", base);
-    if (!wg_dtype_is_float(dtype))
-        return wg_fail(WG_ERROR_DTYPE, "sinusoidal", "%s; wanted a floating dtype",
-                       wg_dtype_name(dtype));
+    if (wg__meta_init())
+        return 0;
+    const double base = options->base == 0 ? 10000 : options->base;
+    float *c = wg_tensor_data(tables[0]), *s = wg_tensor_data(tables[1]);
+    for (int64_t i = 0; i < pairs; i++) {
+        const double step = step_of(pow(base, -(double)i / (double)pairs), options);
+        for (int64_t t = 0; t < positions; t++) {
+            c[t * pairs + i] = (float)cos((double)(first + t) * step);
+            s[t * pairs + i] = (float)sin((double)(first + t) * step);
+        }
+    }
     return 0;
 }
 
 wg_tensor *wg__sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, int64_t positions,
                                 const wg_sinusoidal_options *options) {
     double base = options ? options->base : 0;
-    if (check_sinusoidal(dtype, width, first, positions, base) < 0)
+    if (wg__check_size("sinusoidal", "width", width) < 0 ||
+        wg__check_size("sinusoidal", "positions", positions) < 0 ||
+        check_first("sinusoidal", first, positions) < 0)
         return NULL;
+    if (base < 0 || !isfinite(base))
+        return wg__fail_null(WG_ERROR_ARGUMENT, "sinusoidal", "base %g; wanted a positive number",
+                             base);
+    if (!wg_dtype_is_float(dtype))
+        return wg__fail_null(WG_ERROR_DTYPE, "sinusoidal", "%s; wanted a floating dtype",
+                             wg_dtype_name(dtype));
     wg_spec spec;
     if (check_table("sinusoidal", &spec, dtype, positions, width) < 0)
         return NULL;
@@ -157,20 +134,17 @@ wg_tensor *wg__sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, in
 
 wg_relative_position *wg__relative_position_new(wg_module *parent, const char *name, int64_t heads,
                                                 const wg_relative_position_options *options) {
-    static const wg_relative_position_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_relative_position_options){0};
     const int64_t buckets = options->buckets ? options->buckets : 32;
     const int64_t farthest = options->max_distance ? options->max_distance : 128;
     if (wg__check_size("relative_position", "heads", heads) < 0)
         return NULL;
-    if (buckets < 4 || buckets % 4 != 0 || farthest <= buckets / 2) {
-        wg_fail(WG_ERROR_ARGUMENT, "relative_position",
-                "%lld buckets up to distance %lld; wanted a multiple of 4, and a distance above "
-                "half of it",
-                (long long)buckets, (long long)farthest);
-        return NULL;
-    }
+    if (buckets < 4 || buckets % 4 != 0 || farthest <= buckets / 2)
+        return wg__fail_null(
+            WG_ERROR_ARGUMENT, "relative_position",
+            "%lld buckets up to distance %lld; wanted a multiple of 4, and a distance above "
+            "half of it",
+            (long long)buckets, (long long)farthest);
     wg_relative_position *positions = wg_module_new(parent, name, sizeof *positions);
     if (!positions)
         return NULL;
@@ -218,13 +192,9 @@ wg_tensor *wg__relative_position_forward(wg_relative_position *positions, int64_
     return wg_module_leave(&place, wg_scope_end(&scope, bias));
 }
 
-/* ---- In two dimensions ---- */
-
 wg_block_position *wg__block_position_new(wg_module *parent, const char *name, int64_t count,
                                           int64_t width, const wg_block_position_options *options) {
-    static const wg_block_position_options defaults;
-    if (!options)
-        options = &defaults;
+    options = options ? options : &(const wg_block_position_options){0};
     wg_block_position *positions = wg_module_new(parent, name, sizeof *positions);
     if (!positions)
         return NULL;
@@ -252,12 +222,10 @@ wg_tensor *wg__block_position_forward(wg_block_position *positions, wg_tensor *x
 wg_tensor *wg_padding_mask(wg_tensor *keep) {
     if (!keep)
         return NULL;
-    if (wg_tensor_ndim(keep) != 2 || wg_tensor_dtype(keep) != WG_BOOL) {
-        wg_fail(wg_tensor_ndim(keep) != 2 ? WG_ERROR_SHAPE : WG_ERROR_DTYPE, "padding_mask",
-                "rank %d %s; wanted (B, T) bool", wg_tensor_ndim(keep),
-                wg_dtype_name(wg_tensor_dtype(keep)));
-        return NULL;
-    }
+    if (wg_tensor_ndim(keep) != 2 || wg_tensor_dtype(keep) != WG_BOOL)
+        return wg__fail_null(wg_tensor_ndim(keep) != 2 ? WG_ERROR_SHAPE : WG_ERROR_DTYPE,
+                             "padding_mask", "rank %d %s; wanted (B, T) bool", wg_tensor_ndim(keep),
+                             wg_dtype_name(wg_tensor_dtype(keep)));
     return wg_reshape(keep, WG_DIMS(wg_tensor_size(keep, 0), 1, 1, wg_tensor_size(keep, 1)));
 }
 
@@ -265,16 +233,12 @@ wg_tensor *wg__prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries) {
     if (!prefix)
         return NULL;
     const wg_dtype dtype = wg_tensor_dtype(prefix);
-    if (wg_tensor_ndim(prefix) != 1) {
-        wg_fail(WG_ERROR_SHAPE, "prefix_mask", "prefix has rank %d; wanted (B)",
-                wg_tensor_ndim(prefix));
-        return NULL;
-    }
-    if (dtype != WG_I64 && dtype != WG_I32) {
-        wg_fail(WG_ERROR_DTYPE, "prefix_mask", "prefix is %s; wanted i64 or i32",
-                wg_dtype_name(dtype));
-        return NULL;
-    }
+    if (wg_tensor_ndim(prefix) != 1)
+        return wg__fail_null(WG_ERROR_SHAPE, "prefix_mask", "prefix has rank %d; wanted (B)",
+                             wg_tensor_ndim(prefix));
+    if (dtype != WG_I64 && dtype != WG_I32)
+        return wg__fail_null(WG_ERROR_DTYPE, "prefix_mask", "prefix is %s; wanted i64 or i32",
+                             wg_dtype_name(dtype));
     wg_scope scope;
     wg_scope_begin(&scope);
     const int64_t keys = seen + queries;

@@ -20,28 +20,7 @@ static wg_quantization quantization_for(const wg_tensor *weight, wg_quantization
                : WG_QUANTIZATION_BF16;
 }
 
-/* Puts `tensor`, which is kept, as a buffer into the place that `parameter` has in this module, and
- * returns it. Where other slots are tied to this one, nothing is done and `parameter` returned.
- * NULL for NULL. */
-static wg_tensor *replace(wg_module *module, wg_tensor *parameter, wg_tensor *tensor) {
-    if (!tensor)
-        return NULL;
-    wg_slot *slot = module->first_slot;
-    while (slot && slot->tensor != parameter)
-        slot = slot->next;
-    if (!slot || (!slot->tied && wg__is_tied(wg__module_root(module), parameter)))
-        return parameter;
-    tensor = wg__tensor_reference(tensor, true);
-    if (!tensor)
-        return NULL;
-    if (!slot->tied)
-        wg_release(slot->tensor);
-    slot->tied = false;
-    slot->kind = WG_SLOT_BUFFER;
-    return slot->tensor = tensor;
-}
-
-/* ---- Linear layers: what stands in has the weight, (O, bytes) u8, as the layer's slot ---- */
+/* ---- Linear layers: the quantized weight, (O, bytes) u8, is in the layer's slot ---- */
 
 typedef struct quantized {
     wg__linear_stand_in base; /* first */
@@ -66,24 +45,35 @@ int wg__linear_quantization(const wg_linear *linear) {
 
 static int quantize_linear(wg_linear *linear, wg_quantization quantization) {
     wg__linear_stand_in **place = &linear->stand_in;
+    wg_slot *slot = linear->module.first_slot;
     while (*place && (*place)->below)
         place = &(*place)->below;
-    if (as_quantized(*place))
+    while (slot && slot->tensor != linear->weight)
+        slot = slot->next;
+    /* A weight to which other slots are tied stays. */
+    if (as_quantized(*place) || !slot ||
+        (!slot->tied && wg__is_tied(wg__module_root(&linear->module), linear->weight)))
         return 0;
     quantized *own = wg__calloc(1, sizeof *own);
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *weight = own ? wg__linear_weight(linear) : NULL, *kept = NULL;
+    wg_tensor *weight = own ? wg__linear_weight(linear) : NULL, *packed = NULL, *kept = NULL;
     if (weight) {
         *own = (quantized){{.forward = forward}, quantization_for(weight, quantization)};
-        kept = replace(&linear->module, linear->weight, wg_quantize(weight, own->quantization));
+        packed = wg_quantize(weight, own->quantization);
     }
+    if (packed)
+        kept = wg__tensor_reference(packed, true);
     wg_scope_end(&scope, NULL);
-    if (!kept || kept == linear->weight) {
+    if (!kept) {
         wg__free(own);
-        return kept ? 0 : -1;
+        return -1;
     }
-    linear->weight = kept;
+    if (!slot->tied)
+        wg_release(slot->tensor);
+    slot->tied = false;
+    slot->kind = WG_SLOT_BUFFER;
+    slot->tensor = linear->weight = kept;
     *(*place ? &(*place)->below : place) = &own->base;
     return 0;
 }
@@ -112,15 +102,6 @@ bool wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tens
 /* ---- Tables: vectors are read as they are. The quantized table is made when logits are first
  * wanted: only then is it known to be a head. ---- */
 
-static int quantize_table(wg_embedding *table, wg_quantization quantization) {
-    if (table->quantized)
-        return 0;
-    table->quantized = wg__calloc(1, sizeof *table->quantized);
-    if (table->quantized)
-        table->quantized->quantization = quantization_for(table->weight, quantization);
-    return table->quantized ? 0 : -1;
-}
-
 wg_tensor *wg__quantized_logits(wg_embedding *table, wg_tensor *x) {
     wg__quantized_head *head = table->quantized;
     if (!head->weight)
@@ -135,9 +116,14 @@ int wg_module_quantize(wg_module *module, wg_quantization quantization) {
     for (wg_module *m = module; m; m = wg__module_next(module, m)) {
         wg_linear *linear = wg__module_as_linear(m);
         wg_embedding *table = wg__module_as_embedding(m);
-        if ((linear && quantize_linear(linear, quantization) < 0) ||
-            (table && quantize_table(table, quantization) < 0))
+        if (linear && quantize_linear(linear, quantization) < 0)
             return -1;
+        if (!table || table->quantized)
+            continue;
+        table->quantized = wg__calloc(1, sizeof *table->quantized);
+        if (!table->quantized)
+            return -1;
+        table->quantized->quantization = quantization_for(table->weight, quantization);
     }
     return 0;
 }

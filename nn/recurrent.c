@@ -26,18 +26,6 @@ static wg_tensor *parameter(wg_recurrent *layer, const char *kind, int64_t k, bo
     return x;
 }
 
-static void add_weights(wg_recurrent *layer, int64_t gates, int64_t k, bool reverse) {
-    const int64_t h = layer->hidden, rows = wg__times(gates, h);
-    const int64_t in = k == 0 ? layer->in : wg__times(h, directions_of(layer));
-    wg_recurrent_weights *w = &layer->weights[k * directions_of(layer) + reverse];
-    w->weight_ih = parameter(layer, "weight_ih", k, reverse, WG_DIMS(rows, in));
-    w->weight_hh = parameter(layer, "weight_hh", k, reverse, WG_DIMS(rows, h));
-    if (layer->options.no_bias)
-        return;
-    w->bias_ih = parameter(layer, "bias_ih", k, reverse, 1, &rows);
-    w->bias_hh = parameter(layer, "bias_hh", k, reverse, 1, &rows);
-}
-
 static void free_weights(wg_module *module) {
     wg__free(((wg_recurrent *)module)->weights);
 }
@@ -61,9 +49,19 @@ static wg_recurrent *recurrent_new(const char *kind, int64_t gates, wg_module *p
     layer->module.destroy = free_weights;
     layer->weights =
         wg__calloc((size_t)wg__times(chosen.layers, directions_of(layer)), sizeof *layer->weights);
-    for (int64_t k = 0; layer->weights && k < chosen.layers; k++)
-        for (int reverse = 0; reverse < directions_of(layer); reverse++)
-            add_weights(layer, gates, k, reverse);
+    const int directions = directions_of(layer);
+    const int64_t rows = wg__times(gates, hidden);
+    for (int64_t i = 0; layer->weights && i < chosen.layers * directions; i++) {
+        const int64_t k = i / directions, width = k == 0 ? in : wg__times(hidden, directions);
+        const bool reverse = i % directions;
+        wg_recurrent_weights *w = &layer->weights[i];
+        w->weight_ih = parameter(layer, "weight_ih", k, reverse, WG_DIMS(rows, width));
+        w->weight_hh = parameter(layer, "weight_hh", k, reverse, WG_DIMS(rows, hidden));
+        if (chosen.no_bias)
+            continue;
+        w->bias_ih = parameter(layer, "bias_ih", k, reverse, 1, &rows);
+        w->bias_hh = parameter(layer, "bias_hh", k, reverse, 1, &rows);
+    }
     return wg_module_finish(&layer->module);
 }
 
@@ -79,8 +77,8 @@ wg_gru *wg_gru_new(wg_module *parent, const char *name, int64_t in, int64_t hidd
 
 /* ---- LSTM and GRU: forward ---- */
 
-/* The states of all layers and directions, one after the other: the first ones, of which there may
- * be none, and the last ones. */
+/* The states of all layers and directions in a row: the first ones, which may be absent, and the
+ * last ones. */
 typedef struct states {
     wg_tensor *first; /* (layers x directions, B, H), or NULL */
     wg_tensor **last; /* (layers x directions) of (B, H) */
@@ -206,8 +204,6 @@ wg_tensor *wg_gru_forward(wg_gru *gru, wg_tensor *x, wg_tensor **h) {
     return forward(gru, "gru", run_gru, x, h, NULL);
 }
 
-/* ---- minGRU ---- */
-
 wg_min_gru *wg_min_gru_new(wg_module *parent, const char *name, int64_t in, int64_t hidden,
                            bool bias) {
     wg_min_gru *gru = wg_module_new(parent, name, sizeof *gru);
@@ -234,8 +230,8 @@ wg_tensor *wg_min_gru_forward(wg_min_gru *gru, wg_tensor *x, wg_tensor **h) {
 
 /* ---- Mamba ---- */
 
-/* Log A begins as log 1 ... log N (S4D-real), D as ones; the bias of the steps such that they are
- * spread from 0.001 to 0.1, evenly in their logarithms. */
+/* Log A begins as log 1 ... log N (S4D-real), D as ones; the bias of the steps spreads them from
+ * 0.001 to 0.1, evenly in their logarithms. */
 static void initialize(wg_mamba *mamba, int64_t inner) {
     const double least = log(0.001), most = log(0.1);
     wg_generator *random = wg_module_generator(&mamba->module);
@@ -309,19 +305,6 @@ wg_tensor *wg__selective_scan(wg_tensor *u, wg_tensor *delta, wg_tensor *a, wg_t
     return wg_scope_end(&scope, y);
 }
 
-/* The causal convolution of u (B, T, E), each channel alone, after what *before has of it. */
-static wg_tensor *convolve(wg_mamba *mamba, wg_tensor *u, wg_tensor **before) {
-    const int64_t seen = mamba->options.kernel - 1, batch = wg_tensor_size(u, 0);
-    wg_tensor *channels = wg_transpose(u, 1, 2); /* (B, E, T) */
-    wg_tensor *first = before && *before ? *before
-                                         : wg_zeros(wg_tensor_dtype(u),
-                                                    WG_DIMS(batch, wg_tensor_size(u, 2), seen));
-    wg_tensor *whole = wg_cat(WG_TENSORS(first, channels), 2);
-    if (before)
-        *before = wg_clone(wg_slice(whole, 2, wg_tensor_size(u, 1), WG_END, 1));
-    return wg_transpose(wg_conv_forward(mamba->conv1d, whole), 1, 2);
-}
-
 wg_tensor *wg_mamba_forward(wg_mamba *mamba, wg_tensor *x, wg_mamba_state *state) {
     const int64_t n = mamba->options.state, rank = mamba->options.rank;
     wg_error_place place;
@@ -332,7 +315,16 @@ wg_tensor *wg_mamba_forward(wg_mamba *mamba, wg_tensor *x, wg_mamba_state *state
     const int64_t inner = both ? wg_tensor_size(both, 2) / 2 : 0;
     wg_mamba_state after = state ? *state : (wg_mamba_state){0};
     wg_tensor *u = wg_slice(both, 2, 0, inner, 1), *z = wg_slice(both, 2, inner, WG_END, 1);
-    u = u ? wg_silu(convolve(mamba, u, &after.conv)) : NULL;
+    if (u) {
+        /* The causal convolution, each channel alone, after the state's earlier u. */
+        wg_tensor *first =
+            after.conv ? after.conv
+                       : wg_zeros(wg_tensor_dtype(u),
+                                  WG_DIMS(wg_tensor_size(u, 0), inner, mamba->options.kernel - 1));
+        wg_tensor *whole = wg_cat(WG_TENSORS(first, wg_transpose(u, 1, 2)), 2); /* (B, E, T) */
+        after.conv = wg_clone(wg_slice(whole, 2, wg_tensor_size(u, 1), WG_END, 1));
+        u = wg_silu(wg_transpose(wg_conv_forward(mamba->conv1d, whole), 1, 2));
+    }
     wg_tensor *parts = wg_linear_forward(mamba->x_proj, u);
     wg_tensor *delta = wg_linear_forward(mamba->dt_proj, wg_slice(parts, 2, 0, rank, 1));
     wg_tensor *y = wg__selective_scan(u, wg_softplus(delta, 1, 20), wg_neg(wg_exp(mamba->a_log)),

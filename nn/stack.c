@@ -1,7 +1,7 @@
 /* A stack of layers. */
 #include "nn/stack.h"
 
-#include "autograd/activation_checkpointing.h"
+#include "autograd/functional.h"
 #include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
@@ -50,20 +50,6 @@ static int run_call(int input_count, wg_tensor *const *tensors, int output_count
     return outputs[0] ? 0 : -1;
 }
 
-static wg_tensor *run_twice(wg_module *module, layer_call *call, wg_tensor *x,
-                            const wg_stack_inputs *inputs) {
-    wg_tensor *tensors[TENSORS] = {x}, *y = NULL;
-    list(&inputs->self, tensors + 1);
-    list(&inputs->memory, tensors + 1 + OF_ATTENTION);
-    wg_generator *generator = wg_module_generator(module);
-    const wg_activation_checkpoint_options options = {
-        .generator_count = 1, .generators = &generator, .context_size = sizeof *call};
-    return wg_activation_checkpoint(run_call, call, TENSORS, tensors, 1, &y, &options) < 0 ? NULL
-                                                                                           : y;
-}
-
-/* ---- The stack ---- */
-
 wg_tensor *wg__stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs) {
     wg_tensor *positions = inputs->self.output_positions;
     if (!positions)
@@ -76,6 +62,9 @@ wg_tensor *wg__stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs) {
 wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer, void *layers,
                             wg_tensor *x, const wg_stack_inputs *inputs) {
     const bool twice = wg__module_checkpoints_activations(module) && wg_grad_enabled();
+    wg_generator *generator = wg_module_generator(module);
+    const wg_activation_checkpoint_options options = {
+        .generator_count = 1, .generators = &generator, .context_size = sizeof(layer_call)};
     wg_stack_inputs own = *inputs;
     x = wg_keep(x);
     for (int64_t i = 0; i < count; i++) {
@@ -83,7 +72,14 @@ wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer lay
         own.self.cache = inputs->self_caches ? &inputs->self_caches[i] : NULL;
         own.memory.cache = inputs->memory_caches ? &inputs->memory_caches[i] : NULL;
         own.self.output_positions = i == count - 1 ? inputs->self.output_positions : NULL;
-        wg_tensor *y = twice ? run_twice(module, &call, x, &own) : layer(layers, i, x, &own);
+        wg_tensor *tensors[TENSORS] = {x}, *y = NULL;
+        if (twice) {
+            list(&own.self, tensors + 1);
+            list(&own.memory, tensors + 1 + OF_ATTENTION);
+            wg_activation_checkpoint(run_call, &call, TENSORS, tensors, 1, &y, &options);
+        } else {
+            y = layer(layers, i, x, &own);
+        }
         y = wg_keep(y);
         wg_release(x); /* unless recorded, one layer's activations are alive at a time */
         x = y;

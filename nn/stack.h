@@ -29,9 +29,9 @@ typedef struct wg_stack_inputs {
 typedef wg_tensor *(*wg_stack_layer)(void *layers, int64_t index, wg_tensor *x,
                                      const wg_stack_inputs *inputs);
 
-/* Runs x through `count` layers of the tree that `module` stands in. The handle x is used up: it
- * leaves its scope, and goes once the first layer has run. Under activation checkpointing, `layers`
- * must live until backward is done, and no cache is filled. [scope; whatever the layers say] */
+/* Runs x through `count` layers of the module's tree. The handle x is used up: it leaves its scope,
+ * and goes once the first layer has run. Under activation checkpointing, `layers` must live until
+ * backward is done, and no cache is filled. [scope; whatever the layers say] */
 WG_API wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer,
                                    void *layers, wg_tensor *x, const wg_stack_inputs *inputs);
 

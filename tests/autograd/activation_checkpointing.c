@@ -1,6 +1,6 @@
 /* Regions whose forward runs again in backward: the same gradients, less memory, and what the
  * second run may not change. */
-#include "autograd/activation_checkpointing.h"
+#include "autograd/functional.h"
 
 #include <math.h>
 #include <string.h>

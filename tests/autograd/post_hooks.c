@@ -1,6 +1,6 @@
 /* Hooks that run when a leaf's gradient is complete: when they are called, and what they may do to
  * the leaf during the pass. */
-#include "autograd/activation_checkpointing.h"
+#include "autograd/functional.h"
 
 #include "autograd/internal.h"
 #include "tensor/ops.h"

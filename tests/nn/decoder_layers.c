@@ -200,12 +200,6 @@ START_TEST(what_cannot_be_is_refused_by_name) {
     const wg_multi_head_attention_options shared = {.key_value_heads = 2};
     ck_assert_ptr_null(wg_multi_head_attention_new(NULL, "", C, H, &shared));
     assert_error(WG_ERROR_ARGUMENT, "2 key_value_heads do not divide 3 heads");
-    wg_gate kind;
-    ck_assert_int_eq(wg__gate_parse("tanh", &kind), -1);
-    assert_error(WG_ERROR_ARGUMENT, "'tanh' is no gate");
-    ck_assert_int_eq(wg__gate_parse("swish", &kind), 0);
-    ck_assert_int_eq(kind, WG_GATE_SWIGLU);
-    ck_assert_int_eq(wg__gated_width(4096, 256), 11008);
 }
 END_TEST
 

@@ -8,7 +8,7 @@
 #include "nn/attention.h"
 #include "nn/conv.h"
 #include "nn/linear.h"
-#include "nn/init.h"
+#include "nn/module.h"
 #include "nn/norm.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
@@ -95,7 +95,7 @@ START_TEST(new_layers_begin_as_pytorchs) {
     const int64_t kernel[] = {4, 5};
     wg_conv *conv = wg_conv_new(root, "conv", 2, 60, 50, kernel, NULL);
     wg_conv *transposed = wg_conv_transpose_new(root, "transposed", 2, 50, 120, kernel,
-                                                  &(wg_conv_layer_options){.conv = {.groups = 2}});
+                                                &(wg_conv_layer_options){.conv = {.groups = 2}});
     assert_no_error();
     hold_beside_pytorch("conv2d", conv->weight, true);
     hold_beside_pytorch("conv_transpose2d", transposed->weight, true);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "gradcheck/gradcheck.h"
-#include "nn/init.h"
+#include "nn/module.h"
 #include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"

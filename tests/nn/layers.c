@@ -114,22 +114,11 @@ START_TEST(the_padding_row_begins_at_zero_and_gets_no_gradient) {
 END_TEST
 
 START_TEST(activations_go_by_their_published_names) {
-    wg_activation activation;
-    ck_assert_int_eq(wg__activation_parse("gelu_new", &activation), 0);
-    ck_assert_int_eq(activation, WG_ACTIVATION_GELU_TANH);
-    ck_assert_int_eq(wg__activation_parse("gelu_pytorch_tanh", &activation), 0);
-    ck_assert_int_eq(activation, WG_ACTIVATION_GELU_TANH);
-    ck_assert_int_eq(wg__activation_parse("gelu", &activation), 0);
-    ck_assert_str_eq(wg_activation_name(activation), "gelu");
-    ck_assert_int_eq(wg__activation_parse("swish", &activation), 0);
-    ck_assert_int_eq(activation, WG_ACTIVATION_SILU);
-    for (int i = 0; wg_activation_name((wg_activation)i); i++) {
-        ck_assert_int_eq(wg__activation_parse(wg_activation_name((wg_activation)i), &activation),
-                         0);
-        ck_assert_int_eq(activation, i);
-    }
-    ck_assert_int_eq(activation, WG_ACTIVATION_HARDSWISH);
-    activation = WG_ACTIVATION_GELU;
+    ck_assert_str_eq(wg_activation_name(WG_ACTIVATION_GELU_TANH), "gelu_new");
+    ck_assert_str_eq(wg_activation_name(WG_ACTIVATION_GELU), "gelu");
+    ck_assert_str_eq(wg_activation_name(WG_ACTIVATION_SILU), "silu");
+    ck_assert_ptr_null(wg_activation_name((wg_activation)(WG_ACTIVATION_HARDSWISH + 1)));
+    const wg_activation activation = WG_ACTIVATION_GELU;
     wg_tensor *one = wg_ones(WG_F64, WG_DIMS(1));
     const double minus_one[] = {-1};
     wg_tensor *below = wg_from_array(WG_F64, WG_DIMS(1), minus_one);
@@ -138,9 +127,6 @@ START_TEST(activations_go_by_their_published_names) {
     ck_assert_double_eq_tol(wg_item(wg_activate(WG_ACTIVATION_SOFTPLUS, below)), log1p(exp(-1)),
                             1e-15);
     ck_assert_double_eq_tol(wg_item(wg_activate(activation, one)), 0.8413447460685429, 1e-14);
-    ck_assert_int_eq(wg__activation_parse("gulp", &activation), -1);
-    assert_error(WG_ERROR_ARGUMENT,
-                 "\"gulp\" is none of gelu, gelu_new, relu, tanh, sigmoid, silu");
 }
 END_TEST
 

@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "models/llama.h"
-#include "nn/init.h"
 #include "optim/optimizer.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"

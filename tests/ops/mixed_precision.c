@@ -1,6 +1,5 @@
 /* Products under wg_set_matmul_dtype(WG_BF16): which ops round what, forward and backward. The
  * kernels' own bits are the business of tests/tensor/gemm_bf16.c. */
-#include "autograd/activation_checkpointing.h"
 #include "autograd/autograd.h"
 #include "autograd/functional.h"
 #include "base/alloc.h"

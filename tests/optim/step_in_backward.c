@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/activation_checkpointing.h"
+#include "autograd/functional.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
