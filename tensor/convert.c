@@ -9,7 +9,7 @@
 
 /* ---- One element ---- */
 
-/* Truncates and clamps to the range of the integer, NaN to 0: what a C cast leaves undefined. The
+/* Truncates and clamps to the range of the integer, NaN to 0; a C cast leaves these undefined. The
  * upper bounds are compared as the next power of two, which a double holds. */
 static int64_t to_i64(double value) {
     if (!(value >= -0x1p63))
@@ -109,8 +109,8 @@ double wg_at(const wg_tensor *x, const int64_t *index) {
 
 /* ---- Copies from one dtype to another: a loop for each pair ---- */
 
-/* One loop: TO is the stored type of dst, FROM of src, `x` the loaded element. The contiguous case
- * and that of one element repeated stand apart so that the compiler can vectorise them. */
+/* One loop: TO is the stored type of dst, FROM of src, `x` the loaded element. Contiguous elements
+ * and a repeated element have separate loops, which the compiler can vectorise. */
 #define LOOP(name, TO, FROM, expression)                                                           \
     static void name(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
         (void)context;                                                                             \
@@ -239,7 +239,8 @@ static void copy_contiguous_rows(int64_t bytes, int64_t rows, char *to, int64_t 
     }
 }
 
-/* The plane loop NAME. In the order of dst, element by element; repeats of one element apart. */
+/* The plane loop NAME. In the order of dst, element by element; a separate loop repeats an element.
+ */
 #define COPY_ROWS(NAME, TYPE)                                                                      \
     static inline __attribute__((always_inline)) void NAME##_repeat(                               \
         int64_t n, int64_t rows, char *to, int64_t to_row, const char *from, int64_t from_row) {   \
@@ -274,16 +275,6 @@ COPY_ROWS(copy_rows_1, uint8_t)
 COPY_ROWS(copy_rows_2, uint16_t)
 COPY_ROWS(copy_rows_4, uint32_t)
 COPY_ROWS(copy_rows_8, uint64_t)
-
-static wg__plane_loop plane_loop(const wg_tensor *dst, const wg_tensor *src) {
-    if (dst->spec.dtype != src->spec.dtype)
-        return NULL;
-    const size_t size = wg_dtype_size(dst->spec.dtype);
-    return size == 1   ? copy_rows_1
-           : size == 2 ? copy_rows_2
-           : size == 4 ? copy_rows_4
-                       : copy_rows_8;
-}
 
 /* ---- Copies between tensors whose memory runs along different axes ----
  *
@@ -409,10 +400,16 @@ static bool copy_transposed(wg_tensor *dst, const wg_tensor *src) {
 }
 
 void wg__convert(wg_tensor *dst, const wg_tensor *src) {
+    static const wg__plane_loop planes[] = {/* by the size of an element */
+                                            [1] = copy_rows_1,
+                                            [2] = copy_rows_2,
+                                            [4] = copy_rows_4,
+                                            [8] = copy_rows_8};
     wg_tensor *operands[] = {dst, (wg_tensor *)src};
+    const wg_dtype to = dst->spec.dtype, from = src->spec.dtype;
     if (!copy_transposed(dst, src))
-        wg__iterate_planes(2, operands, loops[dst->spec.dtype][src->spec.dtype],
-                           plane_loop(dst, src));
+        wg__iterate_planes(2, operands, loops[to][from],
+                           to == from ? planes[wg_dtype_size(to)] : NULL);
 }
 
 wg_tensor *wg__copy_of(const wg_tensor *x) {

@@ -50,10 +50,9 @@ wg_tensor *(wg_from_array)(wg_dtype dtype, int ndim, const int64_t *shape, const
     size_t bytes = (size_t)wg_tensor_count(x) * wg_dtype_size(dtype);
     if (!x || bytes == 0)
         return x;
-    if (!data) {
-        wg_fail(WG_ERROR_ARGUMENT, "from_array", "the array is NULL; wanted %zu bytes", bytes);
-        return NULL;
-    }
+    if (!data)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "from_array", "the array is NULL; wanted %zu bytes",
+                             bytes);
     memcpy(wg_tensor_data(x), data, bytes);
     return x;
 }
@@ -62,8 +61,8 @@ wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double step) {
     double size = ceil((stop - start) / step);
     if (step == 0 || !(size >= 0) || size > 0x1p53) {
         /* An empty range the right way round has size 0; -0.0 and below is the wrong way. */
-        wg_fail(WG_ERROR_ARGUMENT, "arange", "from %g to %g by steps of %g", start, stop, step);
-        return NULL;
+        return wg__fail_null(WG_ERROR_ARGUMENT, "arange", "from %g to %g by steps of %g", start,
+                             stop, step);
     }
     int64_t count = (int64_t)size;
     wg_tensor *x = wg_empty(dtype, 1, &count);
@@ -80,10 +79,8 @@ wg_tensor *wg_arange(wg_dtype dtype, double start, double stop, double step) {
  * that both ends are exact. */
 static wg_tensor *spaced(wg_dtype dtype, double start, double stop, int64_t count,
                          const double *base, const char *where) {
-    if (count < 0) {
-        wg_fail(WG_ERROR_ARGUMENT, where, "%lld numbers", (long long)count);
-        return NULL;
-    }
+    if (count < 0)
+        return wg__fail_null(WG_ERROR_ARGUMENT, where, "%lld numbers", (long long)count);
     wg_tensor *x = wg_empty(dtype, 1, &count);
     char *data = wg_tensor_data(x);
     const double step = count > 1 ? (stop - start) / (double)(count - 1) : 0;

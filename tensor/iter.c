@@ -21,7 +21,8 @@ typedef struct loop_plan {
 
 enum { SHORT_ROW = 64 };
 
-/* Drops axes of size 1 and sorts the rest, the output's smallest stride last. */
+/* Drops axes of size 1 and sorts the other axes, the output's smallest stride last. Joins
+ * neighbouring axes that every operand walks as one. */
 static void order_axes(loop_plan *plan, const wg_spec *out) {
     int ndim = 0;
     for (int axis = 0; axis < out->ndim; axis++) {
@@ -44,13 +45,8 @@ static void order_axes(loop_plan *plan, const wg_spec *out) {
             /* cppcheck-suppress uninitvar ; the loop above set as many */
             plan->strides[i][place] = strides[i];
     }
-    plan->ndim = ndim;
-}
-
-/* Joins neighbouring axes that every operand walks as one. */
-static void merge_axes(loop_plan *plan) {
     int kept = 0;
-    for (int axis = 1; axis < plan->ndim; axis++) {
+    for (int axis = 1; axis < ndim; axis++) {
         bool joins = true;
         for (int i = 0; i < plan->operand_count && joins; i++)
             joins = plan->strides[i][kept] == plan->strides[i][axis] * plan->shape[axis];
@@ -60,11 +56,10 @@ static void merge_axes(loop_plan *plan) {
         for (int i = 0; i < plan->operand_count; i++)
             plan->strides[i][kept] = plan->strides[i][axis];
     }
-    if (plan->ndim > 0)
-        plan->ndim = kept + 1;
+    plan->ndim = ndim > 0 ? kept + 1 : 0;
 }
 
-/* From the begin of a row to that of the next. */
+/* From the begin of a row to the begin of the next row. */
 static void next_row(const loop_plan *plan, int64_t *index, char **data) {
     for (int axis = plan->ndim - 2; axis >= 0; axis--) {
         bool carries = ++index[axis] == plan->shape[axis];
@@ -152,7 +147,6 @@ static void iterate(int operand_count, wg_tensor *const *operands, wg__loop loop
         plan.data[i] = wg__tensor_address(operands[i]);
     }
     order_axes(&plan, out);
-    merge_axes(&plan);
     if (plan.ndim > 1 && plan.shape[plan.ndim - 1] <= SHORT_ROW)
         plan.plane = plane;
     if (plan.ndim == 0) { /* one element */

@@ -4,8 +4,8 @@
  *     "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", spaces, a line end
  *     the elements
  *
- * The header is a Python literal; only this form of it is read. Its sizes
- * are checked against that of the file before memory is allocated. */
+ * The header is a Python literal; only this form of it is read. Its sizes are checked against the
+ * file's size before memory is allocated. */
 #include "tensor/npy.h"
 
 #include <errno.h>
@@ -43,27 +43,6 @@ static const char *description_of(wg_dtype dtype) {
     return NULL;
 }
 
-/* The whole header; its size, padded so that the elements begin at a multiple of 64. */
-static size_t make_header(const wg_tensor *x, char header[512]) {
-    memcpy(header, MAGIC "\x01\x00", MAGIC_SIZE + 2);
-    size_t used = MAGIC_SIZE + 4;
-    used += (size_t)snprintf(header + used, 512 - used,
-                             "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                             description_of(x->spec.dtype));
-    for (int d = 0; d < x->spec.ndim; d++)
-        used += (size_t)snprintf(header + used, 512 - used, "%s%" PRId64 "%s", d ? " " : "",
-                                 x->spec.shape[d], d + 1 < x->spec.ndim || d == 0 ? "," : "");
-    used += (size_t)snprintf(header + used, 512 - used, "), }");
-    do
-        header[used++] = ' ';
-    while (used % 64 != 0);
-    header[used - 1] = '\n';
-    size_t length = used - MAGIC_SIZE - 4;
-    header[MAGIC_SIZE + 2] = (char)(length & 0xff);
-    header[MAGIC_SIZE + 3] = (char)(length >> 8);
-    return used;
-}
-
 int wg_npy_save(const wg_tensor *x, const char *path) {
     if (!x || wg__check_memory(x, "npy") < 0)
         return -1;
@@ -77,7 +56,23 @@ int wg_npy_save(const wg_tensor *x, const char *path) {
     const wg_tensor *flat = wg_tensor_is_contiguous(x) ? x : wg__copy_of(x);
     int status = flat ? wg__replacement_begin(&r, path, "npy") : -1;
     if (status == 0) {
-        const int64_t size = (int64_t)make_header(flat, header);
+        memcpy(header, MAGIC "\x01\x00", MAGIC_SIZE + 2);
+        size_t used = MAGIC_SIZE + 4;
+        used += (size_t)snprintf(header + used, sizeof header - used,
+                                 "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                                 description_of(x->spec.dtype));
+        for (int d = 0; d < x->spec.ndim; d++)
+            used += (size_t)snprintf(header + used, sizeof header - used, "%s%" PRId64 "%s",
+                                     d ? " " : "", x->spec.shape[d],
+                                     d + 1 < x->spec.ndim || d == 0 ? "," : "");
+        used += (size_t)snprintf(header + used, sizeof header - used, "), }");
+        do /* the elements begin at a multiple of 64 */
+            header[used++] = ' ';
+        while (used % 64 != 0);
+        header[used - 1] = '\n';
+        header[MAGIC_SIZE + 2] = (char)((used - MAGIC_SIZE - 4) & 0xff);
+        header[MAGIC_SIZE + 3] = (char)((used - MAGIC_SIZE - 4) >> 8);
+        const int64_t size = (int64_t)used;
         const int64_t bytes = wg_tensor_count(flat) * (int64_t)wg_dtype_size(flat->spec.dtype);
         if (wg__write_at(r.descriptor, header, size, 0) < 0 ||
             wg__write_at(r.descriptor, wg_tensor_data(flat), bytes, size) < 0)
@@ -102,9 +97,7 @@ typedef struct reader {
     int64_t shape[WG_MAX_DIMS];
 } reader;
 
-static int refuse(const reader *r, const char *format, ...) WG_PRINTF(2, 3);
-
-static int refuse(const reader *r, const char *format, ...) {
+WG_PRINTF(2, 3) static int refuse(const reader *r, const char *format, ...) {
     char why[256];
     va_list arguments;
     va_start(arguments, format);
@@ -170,32 +163,29 @@ static int parse_shape(reader *r, const char **at) {
     return 0;
 }
 
-static int parse_entry(reader *r, const char **at) {
-    if (!r->has_dtype && take(at, "'descr':"))
-        return parse_dtype(r, at);
-    if (!r->has_shape && take(at, "'shape':"))
-        return parse_shape(r, at);
-    if (r->has_order || !take(at, "'fortran_order':"))
-        return refuse(r, "the header is no dictionary of descr, fortran_order and shape alone");
-    r->has_order = true;
-    r->fortran = take(at, "True");
-    return r->fortran || take(at, "False") ? 0
-                                           : refuse(r, "fortran_order is neither True nor False");
-}
-
 static int parse_dictionary(reader *r, const char *at) {
-    if (!take(&at, "{"))
-        return refuse(r, "the header is no dictionary");
-    while (!take(&at, "}")) {
-        if (parse_entry(r, &at) < 0)
-            return -1;
-        if (!take(&at, ",") && *at != '}')
-            return refuse(r, "the header is no dictionary");
+    int status = take(&at, "{") ? 0 : refuse(r, "the header is no dictionary");
+    while (status == 0 && !take(&at, "}")) {
+        if (!r->has_dtype && take(&at, "'descr':")) {
+            status = parse_dtype(r, &at);
+        } else if (!r->has_shape && take(&at, "'shape':")) {
+            status = parse_shape(r, &at);
+        } else if (!r->has_order && take(&at, "'fortran_order':")) {
+            r->has_order = true;
+            r->fortran = take(&at, "True");
+            if (!r->fortran && !take(&at, "False"))
+                status = refuse(r, "fortran_order is neither True nor False");
+        } else {
+            status =
+                refuse(r, "the header is no dictionary of descr, fortran_order and shape alone");
+        }
+        if (status == 0 && !take(&at, ",") && *at != '}')
+            status = refuse(r, "the header is no dictionary");
     }
     skip_spaces(&at);
-    if (*at || !r->has_dtype || !r->has_order || !r->has_shape)
-        return refuse(r, "the header is no dictionary of descr, fortran_order and shape");
-    return 0;
+    if (status == 0 && (*at || !r->has_dtype || !r->has_order || !r->has_shape))
+        status = refuse(r, "the header is no dictionary of descr, fortran_order and shape");
+    return status;
 }
 
 /* ---- Reading the file ---- */
@@ -208,8 +198,7 @@ static int read_exactly(reader *r, void *bytes, size_t size) {
     return refuse(r, "the file is cut short");
 }
 
-/* The length of the dictionary, which comes next, or -1. */
-static int64_t read_preamble(reader *r) {
+static int read_header(reader *r) {
     unsigned char start[MAGIC_SIZE + 2], length[4] = {0};
     if (read_exactly(r, start, sizeof(start)) < 0)
         return -1;
@@ -223,13 +212,6 @@ static int64_t read_preamble(reader *r) {
     int64_t size = length[0] | length[1] << 8 | length[2] << 16 | (int64_t)length[3] << 24;
     if (size > MAX_HEADER)
         return refuse(r, "a header of %" PRId64 " bytes; at most %d are read", size, MAX_HEADER);
-    return size;
-}
-
-static int read_header(reader *r) {
-    int64_t size = read_preamble(r);
-    if (size < 0)
-        return -1;
     char *text = wg__calloc((size_t)size + 1, 1);
     if (!text)
         return -1;
@@ -253,24 +235,11 @@ static wg_tensor *read_elements(reader *r, const wg_spec *spec) {
     return x;
 }
 
-/* Column-major elements are the row-major ones of the transposed tensor. */
-static wg_tensor *read_fortran(reader *r, const wg_spec *spec) {
-    wg_spec transposed = *spec;
-    int64_t order[WG_MAX_DIMS];
-    for (int d = 0; d < spec->ndim; d++) {
-        order[d] = spec->ndim - 1 - d;
-        transposed.shape[d] = spec->shape[order[d]];
-    }
-    return wg_contiguous(wg_permute(read_elements(r, &transposed), spec->ndim, order));
-}
-
 static wg_tensor *read_tensor(reader *r) {
     struct stat status;
     wg_spec spec;
-    if (fstat(fileno(r->file), &status) != 0 || !S_ISREG(status.st_mode)) {
-        wg_fail(WG_ERROR_IO, "npy", "%s: not a regular file", r->path);
-        return NULL;
-    }
+    if (fstat(fileno(r->file), &status) != 0 || !S_ISREG(status.st_mode))
+        return wg__fail_null(WG_ERROR_IO, "npy", "%s: not a regular file", r->path);
     if (read_header(r) < 0 || wg__spec_make(&spec, r->dtype, r->ndim, r->shape, "npy") < 0)
         return NULL;
     const int64_t wanted = wg__spec_count(&spec) * (int64_t)wg_dtype_size(spec.dtype);
@@ -280,16 +249,23 @@ static wg_tensor *read_tensor(reader *r) {
                wanted, left);
         return NULL;
     }
-    return r->fortran ? read_fortran(r, &spec) : read_elements(r, &spec);
+    if (!r->fortran)
+        return read_elements(r, &spec);
+    /* Column-major elements are the row-major ones of the transposed tensor. */
+    wg_spec transposed = spec;
+    int64_t order[WG_MAX_DIMS];
+    for (int d = 0; d < spec.ndim; d++) {
+        order[d] = spec.ndim - 1 - d;
+        transposed.shape[d] = spec.shape[order[d]];
+    }
+    return wg_contiguous(wg_permute(read_elements(r, &transposed), spec.ndim, order));
 }
 
 wg_tensor *wg_npy_load(const char *path) {
     reader r = {.path = path, .file = fopen(path, "rb")};
-    if (!r.file) {
-        wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "npy", "%s: %s", path,
-                strerror(errno));
-        return NULL;
-    }
+    if (!r.file)
+        return wg__fail_null(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "npy", "%s: %s",
+                             path, strerror(errno));
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *x = wg_scope_end(&scope, read_tensor(&r));

@@ -8,8 +8,6 @@
 #include "tensor/internal.h"
 #include "tensor/span.h"
 
-/* ---- Anomaly mode ---- */
-
 static int (*_Atomic anomaly_check)(const wg_call *call);
 
 WG__THREAD_LOCAL bool wg__checks_anomalies;
@@ -17,8 +15,6 @@ WG__THREAD_LOCAL bool wg__checks_anomalies;
 void wg__install_anomaly_check(int (*check)(const wg_call *call)) {
     atomic_store(&anomaly_check, check);
 }
-
-/* ---- Messages ---- */
 
 int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) {
     char operands[512], rule[640];
@@ -33,22 +29,6 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
 
 /* ---- One run ---- */
 
-/* The inputs that will want a gradient of this call, a bit each. */
-static uint32_t wanted_gradients(const wg_op *op, int count, wg_tensor *const *inputs) {
-    uint32_t wants = 0;
-    if (!wg_grad_enabled() || !op->vjp)
-        return 0;
-    for (int i = 0; i < count; i++)
-        if (inputs[i] && inputs[i]->node && op->differentiable >> i & 1)
-            wants |= (uint32_t)1 << i;
-    return wants;
-}
-
-/* A required operand is NULL, because of an error that is pending or by a mistake of the caller. */
-WG_COLD static int fail_missing(const wg_op *op, int i) {
-    return wg_error_pending() ? -1 : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
-}
-
 static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, const void *options) {
     if (op->max_inputs > WG_MAX_INPUTS)
         return wg_fail(WG_ERROR_ARGUMENT, op->name,
@@ -61,7 +41,9 @@ static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, co
         return wg_fail(WG_ERROR_ARGUMENT, op->name, "its options are NULL");
     for (int i = 0; i < count; i++)
         if (!inputs[i] && i < op->min_inputs)
-            return fail_missing(op, i);
+            return wg_error_pending()
+                       ? -1
+                       : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
     return 0;
 }
 
@@ -100,7 +82,10 @@ static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor
     call->output_count = op->output_count;
     memset(call->outputs, 0, sizeof call->outputs);
     memset(call->saved, 0, sizeof call->saved);
-    call->wants = wanted_gradients(op, input_count, inputs);
+    call->wants = 0;
+    for (int i = 0; i < input_count && op->vjp && wg_grad_enabled(); i++)
+        if (inputs[i] && inputs[i]->node && op->differentiable >> i & 1)
+            call->wants |= (uint32_t)1 << i;
     call->create_graph = call->last_use = false;
     return dual;
 }
@@ -176,8 +161,6 @@ wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *const *inpu
 bool wg__op_is_composite(const wg_op *op) {
     return !op->forward;
 }
-
-/* ---- Forward mode ---- */
 
 int wg_jvp_linear(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     wg_tensor *inputs[WG_MAX_INPUTS];

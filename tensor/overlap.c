@@ -65,16 +65,6 @@ static int64_t first_byte(const wg_tensor *x) {
     return (int64_t)(uintptr_t)x->storage->data + x->offset * (int64_t)wg_dtype_size(x->spec.dtype);
 }
 
-static bool is_same(const wg_tensor *x, const wg_tensor *y) {
-    if (first_byte(x) != first_byte(y) || x->spec.dtype != y->spec.dtype ||
-        !wg__same_shape(&x->spec, &y->spec))
-        return false;
-    for (int i = 0; i < x->spec.ndim; i++)
-        if (x->strides[i] != y->strides[i] && x->spec.shape[i] > 1)
-            return false;
-    return true;
-}
-
 /* Adds the axes of x to the equation. Returns the distance in bytes from the first element of x to
  * the element with the lowest address (`sign` is -1) or with the highest address (1). */
 static int64_t add_axes(equation *e, const wg_tensor *x, int sign) {
@@ -92,7 +82,17 @@ static int64_t add_axes(equation *e, const wg_tensor *x, int sign) {
 
 /* A byte of x lies `up` bytes above the lowest byte of x, and a byte of y lies `down` bytes below
  * the highest byte of y. Both are the same byte if up + down = highest of y - lowest of x. */
-static bool share_a_byte(const wg_tensor *x, const wg_tensor *y) {
+wg__overlap wg__overlap_of(const wg_tensor *x, const wg_tensor *y) {
+    if (x->storage != y->storage && !x->storage->release && !y->storage->release)
+        return WG__OVERLAP_NONE;
+    if (wg__spec_count(&x->spec) == 0 || wg__spec_count(&y->spec) == 0)
+        return WG__OVERLAP_NONE;
+    bool is_same = first_byte(x) == first_byte(y) && x->spec.dtype == y->spec.dtype &&
+                   wg__same_shape(&x->spec, &y->spec);
+    for (int i = 0; i < x->spec.ndim && is_same; i++)
+        is_same = x->strides[i] == y->strides[i] || x->spec.shape[i] == 1;
+    if (is_same)
+        return WG__OVERLAP_SAME;
     const int64_t x_size = (int64_t)wg_dtype_size(x->spec.dtype),
                   y_size = (int64_t)wg_dtype_size(y->spec.dtype);
     equation e = {0};
@@ -100,53 +100,18 @@ static bool share_a_byte(const wg_tensor *x, const wg_tensor *y) {
     const int64_t lowest = first_byte(x) + add_axes(&e, x, -1),
                   highest = first_byte(y) + add_axes(&e, y, 1) + y_size - 1;
     add_term(&e, 1, x_size + y_size - 2);
-    return has_solution(&e, 0, highest - lowest, &steps);
-}
-
-wg__overlap wg__overlap_of(const wg_tensor *x, const wg_tensor *y) {
-    if (x->storage != y->storage && !x->storage->release && !y->storage->release)
-        return WG__OVERLAP_NONE;
-    if (wg__spec_count(&x->spec) == 0 || wg__spec_count(&y->spec) == 0)
-        return WG__OVERLAP_NONE;
-    if (is_same(x, y))
-        return WG__OVERLAP_SAME;
-    return share_a_byte(x, y) ? WG__OVERLAP_PARTIAL : WG__OVERLAP_NONE;
-}
-
-/* ---- One tensor ---- */
-
-/* Every stride leads beyond the axes after it: contiguous tensors, and most views. */
-static bool is_nested(const wg_tensor *x) {
-    int64_t extent = 1;
-    for (int i = x->spec.ndim - 1; i >= 0; i--) {
-        if (x->spec.shape[i] == 1)
-            continue;
-        const int64_t stride = llabs(x->strides[i]);
-        if (stride < extent)
-            return false;
-        extent += stride * (x->spec.shape[i] - 1);
-    }
-    return true;
-}
-
-/* Whether two elements whose indices are equal on the axes before `first` (the axes are sorted by
- * stride) and differ on `first` have the same address. The differences of the indices are the
- * unknowns: 1 to `most` on the axis `first`, -most to most on the axes after it, each counted from
- * its least value. */
-static bool meets_along(const equation *axes, int first, int *steps) {
-    const term *t = &axes->terms[first];
-    equation e = {0};
-    int64_t target = -t->a;
-    add_term(&e, t->a, t->most - 1);
-    for (int i = first + 1; i < axes->count; i++) {
-        add_term(&e, axes->terms[i].a, 2 * axes->terms[i].most);
-        target += axes->terms[i].a * axes->terms[i].most;
-    }
-    return has_solution(&e, 0, target, steps);
+    return has_solution(&e, 0, highest - lowest, &steps) ? WG__OVERLAP_PARTIAL : WG__OVERLAP_NONE;
 }
 
 bool wg__overlaps_itself(const wg_tensor *x) {
-    if (is_nested(x) || wg__spec_count(&x->spec) == 0)
+    bool is_nested = true; /* every stride leads beyond the axes after it, as in most tensors */
+    int64_t extent = 1;
+    for (int i = x->spec.ndim - 1; i >= 0 && is_nested; i--) {
+        const int64_t stride = x->spec.shape[i] == 1 ? extent : llabs(x->strides[i]);
+        is_nested = stride >= extent;
+        extent += stride * (x->spec.shape[i] - 1);
+    }
+    if (is_nested || wg__spec_count(&x->spec) == 0)
         return false;
     equation axes = {0};
     int steps = MOST_STEPS, long_axes = 0;
@@ -157,7 +122,20 @@ bool wg__overlaps_itself(const wg_tensor *x) {
         add_term(&axes, llabs(x->strides[i]), x->spec.shape[i] - 1);
     }
     bool meets = axes.count < long_axes; /* two axes have one stride */
-    for (int i = 0; i < axes.count && !meets; i++)
-        meets = meets_along(&axes, i, &steps);
+    /* Whether two elements whose indices are equal on the axes before `first` (the axes are sorted
+     * by stride) and differ on `first` have the same address. The differences of the indices are
+     * the unknowns: 1 to `most` on the axis `first`, -most to most on the axes after it, each
+     * counted from its least value. */
+    for (int first = 0; first < axes.count && !meets; first++) {
+        const term *t = &axes.terms[first];
+        equation e = {0};
+        int64_t target = -t->a;
+        add_term(&e, t->a, t->most - 1);
+        for (int i = first + 1; i < axes.count; i++) {
+            add_term(&e, axes.terms[i].a, 2 * axes.terms[i].most);
+            target += axes.terms[i].a * axes.terms[i].most;
+        }
+        meets = has_solution(&e, 0, target, &steps);
+    }
     return meets;
 }

@@ -48,24 +48,20 @@ static bool reads_back(const char *text, double value, wg_dtype dtype) {
     return dtype == WG_F64 ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value;
 }
 
-/* Below a power of two neighbours are half as far as above, so that of the decimals of some length
- * the nearest, if it lies below, may miss what the next one up hits. */
-static bool next_up_reads_back(char *text, double value, wg_dtype dtype) {
-    char *last = strchr(text, 'e') - 1;
-    if (*last < '0' || *last > '8')
-        return false;
-    ++*last;
-    return reads_back(text, value, dtype);
-}
-
 /* The fewest digits that read back as this finite value of that dtype (f64, or f32 for others). */
 static decimal_digits shortest_decimal(double value, wg_dtype dtype) {
     char text[32];
-    int count = 0;
-    do
-        snprintf(text, sizeof(text), "%.*e", count++, value);
-    while (count < DECIMAL_DIGITS && !reads_back(text, value, dtype) &&
-           !next_up_reads_back(text, value, dtype));
+    for (int count = 1; count <= DECIMAL_DIGITS; count++) {
+        snprintf(text, sizeof(text), "%.*e", count - 1, value);
+        if (count == DECIMAL_DIGITS || reads_back(text, value, dtype))
+            break;
+        /* Below a power of two, neighbours are half as far apart as above it. So the nearest
+         * decimal of some length, if it lies below, may miss the number, and the next decimal up
+         * may hit it. */
+        char *last = strchr(text, 'e') - 1;
+        if (*last >= '0' && *last <= '8' && (++*last, reads_back(text, value, dtype)))
+            break;
+    }
     return parse_scientific(text);
 }
 
@@ -79,8 +75,6 @@ static decimal_digits decimal_between(double value, wg_dtype dtype, int least, i
     snprintf(text, sizeof(text), "%.*e", (decimal.count < least ? least : most) - 1, value);
     return parse_scientific(text);
 }
-
-/* ---- Layout and text ---- */
 
 /* All bits of an i64, which a double would lose. */
 static int64_t integer_element(wg_dtype dtype, const char *address) {
@@ -175,9 +169,12 @@ static void survey_range(survey *seen, const char *address) {
 static void survey_width(survey *seen, const char *address) {
     layout *layout = &seen->layout;
     double value = wg__element(layout->dtype, address);
-    if (!isfinite(value))
+    if (!wg_dtype_is_float(layout->dtype)) {
+        const int64_t integer = integer_element(layout->dtype, address);
+        layout->left = max_int(layout->left, snprintf(NULL, 0, "%" PRId64, integer));
+    } else if (!isfinite(value)) {
         return;
-    if (layout->scientific) {
+    } else if (layout->scientific) {
         decimal_digits decimal = decimal_between(value, layout->dtype, 1, PLACES + 1);
         layout->left = max_int(layout->left, decimal.negative + 1);
         layout->places = max_int(layout->places, decimal.count - 1);
@@ -187,13 +184,6 @@ static void survey_width(survey *seen, const char *address) {
         layout->left = max_int(layout->left, decimal.negative + max_int(decimal.exponent, 0) + 1);
         layout->places = max_int(layout->places, decimal.count - 1 - decimal.exponent);
     }
-}
-
-static void survey_integer(survey *seen, const char *address) {
-    char text[24];
-    int width =
-        snprintf(text, sizeof(text), "%" PRId64, integer_element(seen->layout.dtype, address));
-    seen->layout.left = max_int(seen->layout.left, width);
 }
 
 /* Everything that stands right of the left part of a number. */
@@ -236,7 +226,7 @@ static layout find_layout(const view *x, const char *address) {
     if (x->spec->dtype == WG_BOOL) {
         found->left = 5;
     } else if (!wg_dtype_is_float(x->spec->dtype)) {
-        survey_all(x, 0, address, survey_integer, &seen);
+        survey_all(x, 0, address, survey_width, &seen);
     } else {
         survey_all(x, 0, address, survey_range, &seen);
         /* NumPy divides in the dtype of the elements. */
@@ -313,23 +303,6 @@ static void write_element(char *text, const layout *layout, const char *address)
     }
 }
 
-/* A scalar has no columns to line up with and is written with all of its digits:
- * 0.3333333333333333, 100.0, 1e-05. */
-static void write_scalar(char *text, wg_dtype dtype, const char *address) {
-    double value = wg_dtype_is_float(dtype) ? wg__element(dtype, address) : NAN;
-    if (!isfinite(value)) {
-        write_element(text, &(layout){.dtype = dtype}, address);
-        return;
-    }
-    const decimal_digits decimal = shortest_decimal(value, dtype);
-    if (value != 0 && (fabs(value) < 1e-4 || fabs(value) >= 1e16))
-        write_scientific(text, &decimal, decimal.negative + 1, decimal.count - 1,
-                         decimal.count > 1 ? "." : "", 2);
-    else
-        write_fixed(text, &decimal, decimal.negative + max_int(decimal.exponent, 0) + 1,
-                    max_int(decimal.count - 1 - decimal.exponent, 1), '0');
-}
-
 /* ---- Writing the whole ---- */
 
 typedef struct printer {
@@ -388,8 +361,22 @@ static void put_tensor(sink *out, const wg_tensor *x) {
     if (count == 0) {
         put(out, "[]");
     } else if (x->spec.ndim == 0) {
+        /* A scalar has no columns to line up with and is written with all of its digits:
+         * 0.3333333333333333, 100.0, 1e-05. */
         char text[ELEMENT];
-        write_scalar(text, x->spec.dtype, address);
+        const wg_dtype dtype = x->spec.dtype;
+        const double value = wg_dtype_is_float(dtype) ? wg__element(dtype, address) : NAN;
+        decimal_digits decimal = {0};
+        if (isfinite(value))
+            decimal = shortest_decimal(value, dtype);
+        if (!isfinite(value))
+            write_element(text, &(layout){.dtype = dtype}, address);
+        else if (value != 0 && (fabs(value) < 1e-4 || fabs(value) >= 1e16))
+            write_scientific(text, &decimal, decimal.negative + 1, decimal.count - 1,
+                             decimal.count > 1 ? "." : "", 2);
+        else
+            write_fixed(text, &decimal, decimal.negative + max_int(decimal.exponent, 0) + 1,
+                        max_int(decimal.count - 1 - decimal.exponent, 1), '0');
         put(out, text);
     } else {
         printer p = {view, find_layout(&view, address), out};

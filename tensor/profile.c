@@ -38,48 +38,38 @@ void wg__span_open(wg__span *span, const char *name, wg_profile_kind kind) {
     span->start = wg__now();
 }
 
-/* Ops of one name in different places have one row; beyond MAX_ROWS they have none. */
-static wg_profile_row *row_of(const wg__span *span) {
-    for (int i = 0; i < row_count; i++)
-        if (rows[i].kind == span->kind && strcmp(rows[i].name, span->name) == 0)
-            return &rows[i];
-    if (row_count == MAX_ROWS)
-        return NULL;
-    rows[row_count] = (wg_profile_row){.name = span->name, .kind = span->kind};
-    return &rows[row_count++];
-}
-
-static void add_event(const wg__span *span, double seconds, int operand_count,
-                      const wg_spec *operands) {
-    if (event_count == MAX_EVENTS) {
-        events_lost++;
-        return;
-    }
-    if (thread_number == 0)
-        thread_number = atomic_fetch_add(&threads_seen, 1) + 1;
-    wg_profile_event *event = &events[event_count++];
-    *event = (wg_profile_event){.name = span->name,
-                                .kind = span->kind,
-                                .thread = thread_number,
-                                .start = span->start - begun,
-                                .seconds = seconds,
-                                .flops = wg__product_flops - span->flops};
-    wg__operands_text(event->shapes, sizeof event->shapes, operand_count, operands);
-}
-
 void wg__span_close(wg__span *span, double bytes, int operand_count, const wg_spec *operands) {
-    const double seconds = wg__now() - span->start;
+    const double seconds = wg__now() - span->start, flops = wg__product_flops - span->flops;
     depth--;
     pthread_mutex_lock(&lock);
-    wg_profile_row *row = rows && depth == 0 ? row_of(span) : NULL;
-    if (row) {
-        row->calls++;
-        row->seconds += seconds;
-        row->flops += wg__product_flops - span->flops;
-        row->bytes += bytes;
+    if (rows && depth == 0) {
+        int i = 0; /* ops of one name in different places have one row; beyond MAX_ROWS none */
+        while (i < row_count &&
+               (rows[i].kind != span->kind || strcmp(rows[i].name, span->name) != 0))
+            i++;
+        if (i == row_count && row_count < MAX_ROWS)
+            rows[row_count++] = (wg_profile_row){.name = span->name, .kind = span->kind};
+        if (i < row_count) {
+            rows[i].calls++;
+            rows[i].seconds += seconds;
+            rows[i].flops += flops;
+            rows[i].bytes += bytes;
+        }
     }
-    if (events)
-        add_event(span, seconds, operand_count, operands);
+    if (events && event_count == MAX_EVENTS) {
+        events_lost++;
+    } else if (events) {
+        if (thread_number == 0)
+            thread_number = atomic_fetch_add(&threads_seen, 1) + 1;
+        wg_profile_event *event = &events[event_count++];
+        *event = (wg_profile_event){.name = span->name,
+                                    .kind = span->kind,
+                                    .thread = thread_number,
+                                    .start = span->start - begun,
+                                    .seconds = seconds,
+                                    .flops = flops};
+        wg__operands_text(event->shapes, sizeof event->shapes, operand_count, operands);
+    }
     pthread_mutex_unlock(&lock);
 }
 

@@ -88,86 +88,62 @@ uint16_t wg__f32_to_half(float value) {
     return sign | (uint16_t)((bits >> 13) - (112 << 10));
 }
 
-/* ---- Blocks ---- */
-
-static void dequantize_q8_0(const uint8_t *bytes, float *numbers) {
-    const float scale = wg__half_to_f32(get_16(bytes));
-    for (int i = 0; i < WG__BLOCK; i++)
-        numbers[i] = scale * (int8_t)bytes[WG__BLOCK_SCALE + i];
-}
-
-static void dequantize_q4_0(const uint8_t *bytes, float *numbers) {
-    const float scale = wg__half_to_f32(get_16(bytes));
-    for (int i = 0; i < WG__BLOCK / 2; i++) {
-        numbers[i] = scale * (float)((bytes[WG__BLOCK_SCALE + i] & 15) - 8);
-        numbers[i + WG__BLOCK / 2] = scale * (float)((bytes[WG__BLOCK_SCALE + i] >> 4) - 8);
-    }
-}
-
-/* The scale is the largest magnitude / 127. Numbers are divided by it before it is rounded to f16,
- * and rounded to the nearest integer, half away from zero. */
-static void quantize_q8_0(const float *numbers, uint8_t *bytes) {
-    float largest = 0;
-    for (int i = 0; i < WG__BLOCK; i++)
-        largest = fmaxf(largest, fabsf(numbers[i]));
-    const float scale = largest / 127, inverse = isfinite(1 / scale) ? 1 / scale : 0;
-    put_16(bytes, wg__f32_to_half(scale));
-    for (int i = 0; i < WG__BLOCK; i++) {
-        const float level = roundf(numbers[i] * inverse);
-        bytes[WG__BLOCK_SCALE + i] =
-            (uint8_t)(int8_t)(isnan(level) ? 0 : fmaxf(-127, fminf(level, 127)));
-    }
-}
+/* ---- Rows ---- */
 
 static uint8_t nibble(float level) {
     const float rounded = level + 8.5f;
     return (uint8_t)(rounded > 15 ? 15 : rounded > 0 ? rounded : 0);
 }
 
-/* The number with the largest magnitude becomes -8, whatever its sign. */
-static void quantize_q4_0(const float *numbers, uint8_t *bytes) {
-    float extreme = 0;
-    for (int i = 0; i < WG__BLOCK; i++)
-        if (fabsf(numbers[i]) > fabsf(extreme))
-            extreme = numbers[i];
-    const float scale = extreme / -8, inverse = isfinite(1 / scale) ? 1 / scale : 0;
-    put_16(bytes, wg__f32_to_half(scale));
-    for (int i = 0; i < WG__BLOCK / 2; i++)
-        bytes[WG__BLOCK_SCALE + i] = (uint8_t)(nibble(numbers[i] * inverse) |
-                                               nibble(numbers[i + WG__BLOCK / 2] * inverse) << 4);
-}
-
-/* ---- Rows ---- */
-
+/* q8_0: the scale is the largest magnitude / 127. Numbers are divided by it before it is rounded to
+ * f16, and rounded to the nearest integer, half away from zero. q4_0: the number with the largest
+ * magnitude becomes -8, whatever its sign. */
 void wg__quantize_row(wg_quantization quantization, int64_t count, const float *numbers,
                       uint8_t *bytes) {
+    const bool is_q8 = quantization == WG_QUANTIZATION_Q8_0;
     const int64_t block = quantizations[quantization].block,
                   size = quantizations[quantization].bytes;
-    for (int64_t i = 0; i < count / block; i++) {
-        const float *from = numbers + i * block;
-        uint8_t *to = bytes + i * size;
-        if (quantization == WG_QUANTIZATION_Q8_0)
-            quantize_q8_0(from, to);
-        else if (quantization == WG_QUANTIZATION_Q4_0)
-            quantize_q4_0(from, to);
-        else
-            put_16(to, wg__f32_to_bf16(*from));
+    for (; count >= block; count -= block, numbers += block, bytes += size) {
+        if (block == 1) {
+            put_16(bytes, wg__f32_to_bf16(*numbers));
+            continue;
+        }
+        float extreme = 0;
+        for (int i = 0; i < WG__BLOCK; i++)
+            if (fabsf(numbers[i]) > fabsf(extreme))
+                extreme = numbers[i];
+        const float scale = is_q8 ? fabsf(extreme) / 127 : extreme / -8;
+        const float inverse = isfinite(1 / scale) ? 1 / scale : 0;
+        uint8_t *levels = bytes + WG__BLOCK_SCALE;
+        put_16(bytes, wg__f32_to_half(scale));
+        for (int i = 0; is_q8 && i < WG__BLOCK; i++) {
+            const float level = roundf(numbers[i] * inverse);
+            levels[i] = (uint8_t)(int8_t)(isnan(level) ? 0 : fmaxf(-127, fminf(level, 127)));
+        }
+        for (int i = 0; !is_q8 && i < WG__BLOCK / 2; i++)
+            levels[i] = (uint8_t)(nibble(numbers[i] * inverse) |
+                                  nibble(numbers[i + WG__BLOCK / 2] * inverse) << 4);
     }
 }
 
 void wg__dequantize_row(wg_quantization quantization, int64_t count, const uint8_t *bytes,
                         float *numbers) {
+    const bool is_q8 = quantization == WG_QUANTIZATION_Q8_0;
     const int64_t block = quantizations[quantization].block,
                   size = quantizations[quantization].bytes;
-    for (int64_t i = 0; i < count / block; i++) {
-        const uint8_t *from = bytes + i * size;
-        float *to = numbers + i * block;
-        if (quantization == WG_QUANTIZATION_Q8_0)
-            dequantize_q8_0(from, to);
-        else if (quantization == WG_QUANTIZATION_Q4_0)
-            dequantize_q4_0(from, to);
-        else
-            *to = wg__bf16_to_f32(get_16(from));
+    for (; count >= block; count -= block, numbers += block, bytes += size) {
+        if (block == 1) {
+            *numbers = wg__bf16_to_f32(get_16(bytes));
+            continue;
+        }
+        const float scale = wg__half_to_f32(get_16(bytes));
+        const uint8_t *levels = bytes + WG__BLOCK_SCALE;
+        for (int i = 0; is_q8 && i < WG__BLOCK; i++)
+            numbers[i] = scale * (int8_t)levels[i];
+        for (int i = 0; !is_q8 && i < WG__BLOCK / 2; i++) {
+            numbers[i] = scale * (float)((levels[i] & 15) - 8);
+            numbers[i + WG__BLOCK / 2] = scale * (float)((levels[i] >> 4) - 8);
+        }
     }
 }
 

@@ -203,17 +203,6 @@ static bool propose_in_tail(double from, double to, double u, double v, double *
     return *x <= to && v <= exp(-(step - beyond) * (step - beyond) / 2);
 }
 
-static bool propose_around_zero(double from, double to, philox4x32_ctr_t words, double *x) {
-    if (to - from < sqrt(TWO_PI)) {
-        *x = from + (to - from) * uniform(words.v[0], words.v[1]);
-        return uniform(words.v[2], words.v[3]) <= exp(-*x * *x / 2);
-    }
-    double pair[2];
-    normal_pair(words, pair);
-    *x = pair[0] >= from && pair[0] <= to ? pair[0] : pair[1];
-    return *x >= from && *x <= to;
-}
-
 static double truncated(wg_generator draw, uint64_t element, double from, double to) {
     if (to < 0)
         return -truncated(draw, element, -to, -from);
@@ -221,10 +210,19 @@ static double truncated(wg_generator draw, uint64_t element, double from, double
         return from;
     for (uint64_t block = element;; block += (uint64_t)1 << 48) {
         philox4x32_ctr_t words = block_of(draw.seed, draw.offset, block);
-        double x;
-        if (from > 0 ? propose_in_tail(from, to, uniform(words.v[0], words.v[1]),
-                                       uniform(words.v[2], words.v[3]), &x)
-                     : propose_around_zero(from, to, words, &x))
+        const double u = uniform(words.v[0], words.v[1]), v = uniform(words.v[2], words.v[3]);
+        double x = from + (to - from) * u, pair[2];
+        bool is_accepted;
+        if (from > 0) {
+            is_accepted = propose_in_tail(from, to, u, v, &x);
+        } else if (to - from < sqrt(TWO_PI)) {
+            is_accepted = v <= exp(-x * x / 2);
+        } else {
+            normal_pair(words, pair);
+            x = pair[0] >= from && pair[0] <= to ? pair[0] : pair[1];
+            is_accepted = x >= from && x <= to;
+        }
+        if (is_accepted)
             return x;
     }
 }
@@ -307,10 +305,9 @@ static void fill_integers(int64_t begin, int64_t end, void *context) {
 static wg_tensor *random_float(wg_generator *generator, wg_dtype dtype, int ndim,
                                const int64_t *shape, const char *where, wg__range_body body,
                                int64_t elements_a_block, const fill *how) {
-    if (!wg_dtype_is_float(dtype)) {
-        wg_fail(WG_ERROR_DTYPE, where, "%s; wanted a floating dtype", wg_dtype_name(dtype));
-        return NULL;
-    }
+    if (!wg_dtype_is_float(dtype))
+        return wg__fail_null(WG_ERROR_DTYPE, where, "%s; wanted a floating dtype",
+                             wg_dtype_name(dtype));
     if (dtype == WG_BF16) {
         wg_tensor *wide =
             random_float(generator, WG_F32, ndim, shape, where, body, elements_a_block, how);
@@ -350,37 +347,33 @@ wg_tensor *wg_randn_like(wg_generator *generator, const wg_tensor *x) {
 
 wg_tensor *wg_normal(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape,
                      double mean, double std) {
-    if (!isfinite(mean) || !(std >= 0) || isinf(std)) {
-        wg_fail(
+    if (!isfinite(mean) || !(std >= 0) || isinf(std))
+        return wg__fail_null(
             WG_ERROR_ARGUMENT, "normal",
             "mean %g, standard deviation %g; wanted finite numbers and a deviation of at least 0",
             mean, std);
-        return NULL;
-    }
     return random_float(generator, dtype, ndim, shape, "normal", fill_normal, 2 * GROUP,
                         &(fill){.mean = mean, .std = std});
 }
 
 wg_tensor *wg_trunc_normal(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape,
                            double mean, double std, double low, double high) {
-    if (!isfinite(mean) || !(std > 0) || isinf(std) || !(low < high)) {
-        wg_fail(WG_ERROR_ARGUMENT, "trunc_normal",
-                "mean %g, standard deviation %g, limits [%g, %g]; wanted a finite mean, a finite "
-                "deviation above 0, and low < high",
-                mean, std, low, high);
-        return NULL;
-    }
+    if (!isfinite(mean) || !(std > 0) || isinf(std) || !(low < high))
+        return wg__fail_null(
+            WG_ERROR_ARGUMENT, "trunc_normal",
+            "mean %g, standard deviation %g, limits [%g, %g]; wanted a finite mean, a finite "
+            "deviation above 0, and low < high",
+            mean, std, low, high);
     return random_float(generator, dtype, ndim, shape, "trunc_normal", fill_truncated, 1,
                         &(fill){.mean = mean, .std = std, .low_limit = low, .high_limit = high});
 }
 
 wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int ndim,
                       const int64_t *shape) {
-    if (low >= high) {
-        wg_fail(WG_ERROR_ARGUMENT, "randint", "[%lld, %lld) is empty; wanted low < high",
-                (long long)low, (long long)high);
-        return NULL;
-    }
+    if (low >= high)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "randint",
+                             "[%lld, %lld) is empty; wanted low < high", (long long)low,
+                             (long long)high);
     wg_tensor *x = wg_empty(WG_I64, ndim, shape);
     if (!x)
         return NULL;
@@ -392,20 +385,13 @@ wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int nd
     return x;
 }
 
-/* The number from 0 to i that element i of a permutation changes places with: by the first two
- * words of block i, as in below(), which also has those that it rejects. */
-static int64_t partner(wg_generator draw, const uint32_t *words, int64_t i, int64_t at) {
-    const uint32_t *block = words + at / GROUP * WG__RANDOM_GROUP + at % GROUP;
-    const uint64_t bound = (uint64_t)i + 1, value = (uint64_t)block[0] << 32 | block[GROUP];
-    return (int64_t)(value < UINT64_MAX - bound ? value % bound : below(draw, (uint64_t)i, bound));
-}
-
-/* Fisher and Yates; the places of a stretch are fetched before they are exchanged. */
+/* Fisher and Yates: element i changes places with a number from 0 to i, by the first two words of
+ * block i, as in below(), which also serves the values that it rejects. The places of a stretch are
+ * fetched before they are exchanged. */
 wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
-    if (n < 0) {
-        wg_fail(WG_ERROR_ARGUMENT, "randperm", "n is %lld; wanted at least 0", (long long)n);
-        return NULL;
-    }
+    if (n < 0)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "randperm", "n is %lld; wanted at least 0",
+                             (long long)n);
     wg_tensor *x = wg_arange(WG_I64, 0, (double)n, 1);
     if (!x)
         return NULL;
@@ -418,7 +404,11 @@ wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
         wg__simd_for(WG_F32)->random.words(draw.seed, draw.offset, (uint64_t)(begin / GROUP),
                                            wg__ceil_divide(end - begin, GROUP), words);
         for (int64_t i = end - 1; i >= begin && i > 0; i--) {
-            with[i - begin] = partner(draw, words, i, i - begin);
+            const int64_t at = i - begin;
+            const uint32_t *block = words + at / GROUP * WG__RANDOM_GROUP + at % GROUP;
+            const uint64_t bound = (uint64_t)i + 1, value = (uint64_t)block[0] << 32 | block[GROUP];
+            with[at] = (int64_t)(value < UINT64_MAX - bound ? value % bound
+                                                            : below(draw, (uint64_t)i, bound));
             __builtin_prefetch(&order[with[i - begin]], 1);
         }
         for (int64_t i = end - 1; i >= begin && i > 0; i--) {
@@ -448,28 +438,19 @@ static bool check_floating(const wg_tensor *x, const char *where) {
     return false;
 }
 
-/* ---- Bernoulli ---- */
-
-static bool check_probabilities(const wg_tensor *p) {
-    const double *values = wg_tensor_data(p);
-    for (int64_t i = 0, n = wg_tensor_count(p); i < n; i++)
-        if (!(values[i] >= 0 && values[i] <= 1)) {
-            wg_fail(WG_ERROR_ARGUMENT, "bernoulli", "element %lld is %g; wanted 0 <= p <= 1",
-                    (long long)i, values[i]);
-            return false;
-        }
-    return true;
-}
-
 wg_tensor *wg_bernoulli(wg_generator *generator, const wg_tensor *p) {
-    wg_tensor *x = NULL;
     if (!p || wg__check_memory(p, "bernoulli") < 0 || !check_floating(p, "bernoulli"))
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *outcome = as_f64(p);
-    if (outcome && check_probabilities(outcome))
-        x = wg_empty_like(p);
+    const double *values = outcome ? wg_tensor_data(outcome) : NULL;
+    for (int64_t i = 0; outcome && i < wg_tensor_count(outcome); i++)
+        if (!(values[i] >= 0 && values[i] <= 1))
+            return wg_scope_end(&scope, wg__fail_null(WG_ERROR_ARGUMENT, "bernoulli",
+                                                      "element %lld is %g; wanted 0 <= p <= 1",
+                                                      (long long)i, values[i]));
+    wg_tensor *x = outcome ? wg_empty_like(p) : NULL;
     if (x) {
         fill job = {.draw = next_draw(generator),
                     .dtype = WG_F64,
@@ -491,20 +472,6 @@ typedef struct urns {
     int64_t categories, samples;
 } urns;
 
-/* The first category whose cumulative weight is above `place`, by binary search. It never has
- * weight 0, as its interval would be empty. */
-static int64_t category_at(const double *ends, int64_t categories, double place) {
-    int64_t low = 0, high = categories - 1;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (ends[middle] > place)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 static void choose_with_replacement(int64_t begin, int64_t end, void *context) {
     const urns *job = context;
     for (int64_t row = begin; row < end; row++) {
@@ -516,14 +483,24 @@ static void choose_with_replacement(int64_t begin, int64_t end, void *context) {
         }
         for (int64_t s = first; s < first + job->samples; s++) {
             double place = draw_uniform(job->draw, (uint64_t)s) * ends[last];
-            job->chosen[s] = category_at(ends, last + 1, place);
+            /* The first category whose cumulative weight is above `place`. It never has weight 0,
+             * as its interval would be empty. */
+            int64_t low = 0, high = last;
+            while (low < high) {
+                int64_t middle = low + (high - low) / 2;
+                if (ends[middle] > place)
+                    high = middle;
+                else
+                    low = middle + 1;
+            }
+            job->chosen[s] = low;
         }
     }
 }
 
 /* Without replacement (Efraimidis & Spirakis 2006): category i arrives after an exponential time of
  * rate weight[i], and the first `samples` to arrive are chosen, in order of arrival. This has the
- * distribution of drawing one category after the other from those that are left. */
+ * distribution of drawing the remaining categories one by one. */
 
 static bool comes_later(const double *times, int64_t a, int64_t b) {
     /* cppcheck-suppress arrayIndexThenCheck ; both are indices, a is the larger one */
@@ -544,7 +521,8 @@ static void sink(const double *times, int64_t *heap, int64_t count, int64_t at) 
     }
 }
 
-/* The first `samples` categories to arrive, in order of arrival; those of weight 0 never do. */
+/* The first `samples` categories to arrive, in order of arrival; categories of weight 0 never
+ * arrive. */
 static void first_to_come(const double *times, int64_t categories, int64_t *chosen,
                           int64_t samples) {
     int64_t count = 0;
@@ -610,29 +588,19 @@ static bool check_weights(const wg_tensor *weights, int64_t needed) {
     return true;
 }
 
-static bool check_multinomial(const wg_tensor *weights, int64_t samples) {
-    char text[160];
-    if (!check_floating(weights, "multinomial"))
-        return false;
-    wg_spec_text(text, sizeof text, &weights->spec);
-    if (weights->spec.ndim < 1 || wg_tensor_size(weights, -1) < 1) {
-        wg_fail(WG_ERROR_SHAPE, "multinomial", "%s has no categories; wanted (..., V), V > 0",
-                text);
-        return false;
-    }
-    if (samples < 1) {
-        wg_fail(WG_ERROR_ARGUMENT, "multinomial", "%lld samples; wanted at least 1",
-                (long long)samples);
-        return false;
-    }
-    return true;
-}
-
 wg_tensor *wg_multinomial(wg_generator *generator, const wg_tensor *weights, int64_t samples,
                           bool replacement) {
     if (!weights || wg__check_memory(weights, "multinomial") < 0 ||
-        !check_multinomial(weights, samples))
+        !check_floating(weights, "multinomial"))
         return NULL;
+    char text[160];
+    if (weights->spec.ndim < 1 || wg_tensor_size(weights, -1) < 1)
+        return wg__fail_null(WG_ERROR_SHAPE, "multinomial",
+                             "%s has no categories; wanted (..., V), V > 0",
+                             wg_spec_text(text, sizeof text, &weights->spec));
+    if (samples < 1)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "multinomial", "%lld samples; wanted at least 1",
+                             (long long)samples);
     wg_scope scope;
     wg_scope_begin(&scope);
     const int ndim = weights->spec.ndim;

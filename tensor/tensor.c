@@ -82,7 +82,7 @@ wg_dtype wg__dtype_promote(wg_dtype a, wg_dtype b) {
 
 /* ---- Storage ---- */
 
-/* The data of small tensors stands behind the storage, in the same block. */
+/* The data of small tensors follows the storage, in the same block. */
 enum { SMALL_BYTES = 512, BEHIND = (sizeof(wg_storage) + 63) / 64 * 64 };
 
 static WG__THREAD_LOCAL bool meta_init;
@@ -95,24 +95,6 @@ bool wg_set_meta_init(bool on) {
 
 bool wg__meta_init(void) {
     return meta_init;
-}
-
-static wg_storage *storage_new(size_t bytes, bool is_meta) {
-    const bool is_small = !is_meta && bytes <= SMALL_BYTES;
-    wg_storage *storage = wg__alloc(is_small ? BEHIND + bytes : sizeof *storage);
-    if (!storage)
-        return NULL;
-    storage->data = is_small ? (char *)storage + BEHIND : is_meta ? NULL : wg__alloc(bytes);
-    if (!storage->data && !is_meta) {
-        wg__free(storage);
-        return NULL;
-    }
-    storage->bytes = is_meta ? 0 : bytes;
-    atomic_init(&storage->refcount, 1);
-    atomic_init(&storage->version, 0);
-    storage->release = NULL;
-    storage->context = NULL;
-    return storage;
 }
 
 static void keep_nothing(void *context) {
@@ -169,9 +151,8 @@ static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t o
     return x;
 }
 
-/* ---- Checked lifetimes ----
- * A handle that is gone stays readable for a while: it has one of two storages without memory,
- * which what reads elements refuses in any case. */
+/* ---- Checked lifetimes ---- A handle that is gone stays readable for a while: it has one of two
+ * storages without memory, and functions that read elements refuse these. */
 
 bool wg__checks_lifetimes;
 
@@ -228,8 +209,6 @@ static bool refuse_gone(const wg_tensor *x, const char *where) {
     return x && wg__checks_lifetimes && is_gone(x) && fail_gone(x, where) < 0;
 }
 
-/* ---- The end of a handle ---- */
-
 /* `why`: the storage that stands for it. */
 static void handle_free(wg_tensor *x, wg_storage *why) {
     scope_forget(x);
@@ -280,7 +259,7 @@ static void free_root(void *scope) {
 }
 
 #ifndef NDEBUG
-/* What the main thread never gave to a scope, at exit, by the op that made it. */
+/* At exit, reports tensors of the main thread that no scope freed, by the op that made each. */
 static void report_root(void) {
     for (const wg_tensor *x = root.first; x; x = x->next) {
         char text[128];
@@ -305,14 +284,6 @@ static wg_scope *current_scope(void) {
         innermost_scope = &root;
     }
     return innermost_scope;
-}
-
-static void note_begin(wg_scope *scope) {
-    if (!open_scopes)
-        open_scopes = calloc(MOST_SCOPES, sizeof *open_scopes); /* freed with the thread */
-    if (open_scopes && open_count < MOST_SCOPES)
-        open_scopes[open_count] = scope;
-    open_count++;
 }
 
 /* -1 with an error if this scope does not end in its turn; the outer ones are in order again. */
@@ -340,8 +311,13 @@ void wg_scope_begin(wg_scope *scope) {
     scope->outer = current_scope();
     scope->first = NULL;
     innermost_scope = scope;
-    if (wg__checks_lifetimes)
-        note_begin(scope);
+    if (!wg__checks_lifetimes)
+        return;
+    if (!open_scopes)
+        open_scopes = calloc(MOST_SCOPES, sizeof *open_scopes); /* freed with the thread */
+    if (open_scopes && open_count < MOST_SCOPES)
+        open_scopes[open_count] = scope;
+    open_count++;
 }
 
 wg_tensor *wg_scope_end(wg_scope *scope, wg_tensor *result) {
@@ -400,7 +376,7 @@ int64_t wg_scope_clear_root(void) {
 
 /* ---- New handles ---- */
 
-/* A size of 0 anywhere does not excuse the others from fitting: strides are their products. */
+/* A size of 0 does not excuse the other sizes from fitting: strides are products of sizes. */
 static int check_sizes(const wg_spec *spec, const char *where) {
     double bytes = (double)wg_dtype_size(spec->dtype);
     for (int i = 0; i < spec->ndim; i++) {
@@ -422,11 +398,18 @@ int64_t wg_tensors_alive(void) {
 static wg_tensor *tensor_new(const wg_spec *spec, bool is_meta) {
     if (check_sizes(spec, "tensor") < 0)
         return NULL;
-    wg_storage *storage =
-        storage_new((size_t)wg__spec_count(spec) * wg_dtype_size(spec->dtype), is_meta);
+    const size_t bytes = (size_t)wg__spec_count(spec) * wg_dtype_size(spec->dtype);
+    const bool is_small = !is_meta && bytes <= SMALL_BYTES;
+    wg_storage *storage = wg__alloc(is_small ? BEHIND + bytes : sizeof *storage);
     if (!storage)
         return NULL;
-    wg_tensor *x = handle_new(storage, spec, 0);
+    storage->data = is_small ? (char *)storage + BEHIND : is_meta ? NULL : wg__alloc(bytes);
+    storage->bytes = is_meta || !storage->data ? 0 : bytes;
+    atomic_init(&storage->refcount, 1);
+    atomic_init(&storage->version, 0);
+    storage->release = NULL;
+    storage->context = NULL;
+    wg_tensor *x = storage->data || is_meta ? handle_new(storage, spec, 0) : NULL;
     if (!x) {
         storage_release(storage);
         return NULL;
@@ -449,12 +432,11 @@ wg_tensor *wg_from_blob(wg_dtype dtype, int ndim, const int64_t *shape, const in
     wg_spec spec;
     if (wg__spec_make(&spec, dtype, ndim, shape, "from_blob") < 0)
         return NULL;
-    if (!data || (uintptr_t)data % wg_dtype_size(dtype) != 0) {
-        wg_fail(WG_ERROR_ARGUMENT, "from_blob",
-                "the address %p cannot hold %s; it must be a multiple of %zu and not NULL", data,
-                wg_dtype_name(dtype), wg_dtype_size(dtype));
-        return NULL;
-    }
+    if (!data || (uintptr_t)data % wg_dtype_size(dtype) != 0)
+        return wg__fail_null(
+            WG_ERROR_ARGUMENT, "from_blob",
+            "the address %p cannot hold %s; it must be a multiple of %zu and not NULL", data,
+            wg_dtype_name(dtype), wg_dtype_size(dtype));
     wg_tensor *x = tensor_new(&spec, true);
     if (!x)
         return NULL;
@@ -717,8 +699,6 @@ bool wg__tensor_shares_storage(const wg_tensor *a, const wg_tensor *b) {
 uint64_t wg__tensor_version(const wg_tensor *x) {
     return x ? atomic_load(&x->storage->version) : 0;
 }
-
-/* ---- Elements ---- */
 
 void *wg_tensor_data(const wg_tensor *x) {
     return x && wg__check_memory(x, "tensor_data") == 0 ? wg__tensor_address(x) : NULL;

@@ -22,7 +22,7 @@ const char *wg__blis_family(void) {
 }
 
 /* BLIS refuses a stride of 0 and strides that make rows overlap, even along an axis of size 1,
- * where the stride is never used. So such an axis gets a stride as long as the whole matrix. */
+ * where the stride is never used. So these axes get a stride as long as the whole matrix. */
 static wg__matrix with_valid_strides(wg__matrix a, int64_t rows, int64_t columns) {
     if (rows == 1 && columns == 1)
         a.row_stride = a.column_stride = 1;

@@ -108,7 +108,7 @@ static void multiply_outer(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* A single row or short rows are left to the others, who share out a vector. */
+/* Not for m == 1 or n < SKINNY: the matrix-vector kernels split those over threads. */
 static bool is_outer(const wg__product *p) {
     return p->k == 1 && p->beta == 0 && p->m > 1 && p->n >= SKINNY && !p->row &&
            p->b.column_stride == 1 && p->c.column_stride == 1;
@@ -134,19 +134,14 @@ static bool is_tiny(const wg__product *p) {
            p->m * p->n * p->k <= TINY && p->c.column_stride == 1;
 }
 
-/* ---- By BLIS ---- */
-
-/* Short dot products: contiguous rows of A times contiguous columns of B. BLIS does not pack small
- * products, and the columns of B would have to be. */
-static bool has_short_dots(const wg__product *p) {
-    const bool dots = p->a.column_stride == 1 && p->b.row_stride == 1 && p->b.column_stride != 1;
-    return dots && p->k <= 128 && p->m >= SKINNY && p->n >= SKINNY;
-}
-
-/* Computes a small product by BLIS, or by the blocks of large.c: in deterministic mode, and where
- * BLIS cannot compute it. */
+/* Computes a small product by BLIS, or by the blocks of large.c: in deterministic mode, where BLIS
+ * cannot compute it, and for short dot products, contiguous rows of A times contiguous columns of
+ * B. BLIS does not pack small products, and the columns of B would have to be. */
 static void multiply_by_blis(const wg__product *p) {
-    if (wg_is_deterministic() || has_short_dots(p) || !wg__blis_gemm(p))
+    const bool has_dots = p->a.column_stride == 1 && p->b.row_stride == 1;
+    const bool has_short_dots =
+        has_dots && p->b.column_stride != 1 && p->k <= 128 && p->m >= SKINNY && p->n >= SKINNY;
+    if (wg_is_deterministic() || has_short_dots || !wg__blis_gemm(p))
         wg__gemm_large(p, wg__gemm_kernel_of_panels(p->dtype));
 }
 

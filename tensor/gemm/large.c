@@ -260,7 +260,7 @@ static void fetch_some(prefetch *next) {
     }
 }
 
-/* Packs some of the shared slivers, and prefetches those that are packed next. */
+/* Packs some of the shared slivers, and prefetches the slivers that follow. */
 static void pack_shared(int64_t begin, int64_t end, void *context) {
     const blocks *p = context;
     const operand *o = p->shared;

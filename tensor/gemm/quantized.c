@@ -67,33 +67,28 @@ typedef struct bf16_unit {
     _Alignas(CACHE_LINE) char panel[PANEL_BYTES];
 } bf16_unit;
 
-/* Prefetches share `share` of `shares` of the weights that follow the piece at `depth`: the next
- * piece of the unit's outputs, or the first piece of the next panel. */
-static void fetch(const bf16_job *j, const bf16_unit *u, int64_t depth, int64_t share,
-                  int64_t shares) {
-    const wg__quantized_product *p = u->p;
-    const bool last = depth + j->depth >= p->n;
-    const int64_t output = u->output + (last ? j->kernels->columns : 0),
-                  at = last ? 0 : depth + j->depth,
-                  count = wg__smaller(j->kernels->columns, p->outputs - output),
-                  bytes = 2 * wg__smaller(j->depth, p->n - at);
-    for (int64_t r = share * count / shares; r < (share + 1) * count / shares; r++)
-        for (int64_t b = 0; b < bytes; b += CACHE_LINE)
-            __builtin_prefetch(p->weight + (output + r) * p->weight_stride + 2 * at + b, 0, 3);
-}
-
 /* Multiplies the piece at `depth` of the unit's weights by all its tiles. */
 static void multiply_piece(const bf16_job *j, bf16_unit *u, int64_t depth) {
     const wg__bf16_kernels *kernels = j->kernels;
     const wg__quantized_product *p = u->p;
     const int64_t n = wg__smaller(j->depth, p->n - depth);
     const bool first = depth == 0, to_y = depth + n == p->n && u->count == kernels->columns;
+    /* The next piece of the unit's outputs, or the first piece of the next panel. */
+    const bool is_last = depth + j->depth >= p->n;
+    const int64_t ahead = u->output + (is_last ? kernels->columns : 0),
+                  at = is_last ? 0 : depth + j->depth,
+                  ahead_count = wg__smaller(kernels->columns, p->outputs - ahead),
+                  ahead_bytes = 2 * wg__smaller(j->depth, p->n - at);
     kernels->lay_panel(u->count, n, p->weight + u->output * p->weight_stride + 2 * depth,
                        p->weight_stride, u->panel);
     for (int64_t t = u->from; t < u->to; t++) {
         const int64_t row = first_row(j, t), rows = first_row(j, t + 1) - row;
         float *sums = u->sums + (row - u->row) * kernels->columns;
-        fetch(j, u, depth, t - u->from, u->to - u->from);
+        /* Each tile prefetches a share of the weights that follow this piece. */
+        const int64_t share = t - u->from, shares = u->to - u->from;
+        for (int64_t r = share * ahead_count / shares; r < (share + 1) * ahead_count / shares; r++)
+            for (int64_t b = 0; b < ahead_bytes; b += CACHE_LINE)
+                __builtin_prefetch(p->weight + (ahead + r) * p->weight_stride + 2 * at + b, 0, 3);
         kernels->multiply(&(wg__pair_product){
             .rows = rows,
             .pairs = pairs(j, n),
@@ -106,31 +101,13 @@ static void multiply_piece(const bf16_job *j, bf16_unit *u, int64_t depth) {
     }
 }
 
-static void multiply_bf16_unit(const bf16_job *j, const wg__quantized_product *p, int64_t part,
-                               int64_t output, bf16_unit *u) {
-    const int64_t columns = j->kernels->columns;
-    u->p = p;
-    u->from = first_tile(j, part);
-    u->to = first_tile(j, part + 1);
-    u->output = output;
-    u->count = wg__smaller(columns, p->outputs - output);
-    u->row = first_row(j, u->from);
-    for (int64_t o = 0; o < columns; o++)
-        u->bias[o] = p->bias && o < u->count ? p->bias[output + o] : 0;
-    for (int64_t depth = 0; depth < p->n; depth += j->depth)
-        multiply_piece(j, u, depth);
-    const int64_t end = first_row(j, u->to);
-    for (int64_t r = u->row; u->count < columns && r < end; r++)
-        memcpy(p->y + r * p->y_stride + output, u->sums + (r - u->row) * columns,
-               (size_t)u->count * sizeof *p->y);
-}
-
 static int64_t panels_of(const bf16_job *j, const wg__quantized_product *p) {
     return wg__ceil_divide(p->outputs, j->kernels->columns);
 }
 
 static void multiply_bf16_units(int64_t begin, int64_t end, void *context) {
     const bf16_job *j = context;
+    const int64_t columns = j->kernels->columns;
     bf16_unit u;
     if (j->kernels->begin)
         j->kernels->begin();
@@ -139,7 +116,21 @@ static void multiply_bf16_units(int64_t begin, int64_t end, void *context) {
         const wg__quantized_product *p = j->p;
         for (; panel >= panels_of(j, p); p++)
             panel -= panels_of(j, p);
-        multiply_bf16_unit(j, p, i / j->panels, panel * j->kernels->columns, &u);
+        const int64_t part = i / j->panels, output = panel * columns;
+        u.p = p;
+        u.from = first_tile(j, part);
+        u.to = first_tile(j, part + 1);
+        u.output = output;
+        u.count = wg__smaller(columns, p->outputs - output);
+        u.row = first_row(j, u.from);
+        for (int64_t o = 0; o < columns; o++)
+            u.bias[o] = p->bias && o < u.count ? p->bias[output + o] : 0;
+        for (int64_t depth = 0; depth < p->n; depth += j->depth)
+            multiply_piece(j, &u, depth);
+        const int64_t row_end = first_row(j, u.to);
+        for (int64_t r = u.row; u.count < columns && r < row_end; r++)
+            memcpy(p->y + r * p->y_stride + output, u.sums + (r - u.row) * columns,
+                   (size_t)u.count * sizeof *p->y);
     }
     if (j->kernels->end)
         j->kernels->end();
@@ -204,21 +195,6 @@ static void quantize_tiles(int64_t begin, int64_t end, void *context) {
                              j->products->offset, tile_at(j, t));
 }
 
-/* Interleaves `count` blocks, from block `first` on, of up to 16 rows from `output` on; zeros
- * beyond the last row. */
-static void gather(const block_job *j, const wg__quantized_product *p, int64_t output,
-                   int64_t first, int64_t count, uint8_t *to) {
-    const int64_t bytes = wg__quantization_block_bytes(j->quantization);
-    static const uint8_t zeros[WG__MOST_BLOCK_BYTES];
-    for (int64_t r = 0; r < WG__GROUP; r++) {
-        const bool is_there = output + r < p->outputs;
-        const uint8_t *row = (const uint8_t *)p->weight + (output + r) * p->weight_stride;
-        for (int64_t b = 0; b < count; b++)
-            wg__group_put(j->quantization, r, is_there ? row + (first + b) * bytes : zeros,
-                          to + b * bytes * WG__GROUP);
-    }
-}
-
 /* Adds the products of tiles from..to with `count` blocks of 16 rows, from block `first` on. */
 static void multiply_tiles(const block_job *j, int64_t from, int64_t to, int64_t first,
                            int64_t count, const uint8_t *weights, float *sums) {
@@ -235,6 +211,8 @@ static void multiply_block_unit(const block_job *j, const wg__quantized_product 
     const int64_t rows = wg__smaller(BLOCK_ROWS, p->x_rows - row),
                   from = row / j->kernels->tile_rows,
                   to = wg__ceil_divide(row + rows, j->kernels->tile_rows);
+    static const uint8_t zeros[WG__MOST_BLOCK_BYTES];
+    const int64_t bytes = wg__quantization_block_bytes(j->quantization);
     const bool in_place = j->side_by_side && output + WG__GROUP <= p->outputs;
     const size_t count_bytes = (size_t)wg__smaller(WG__GROUP, p->outputs - output) * sizeof(float);
     float sums[BLOCK_ROWS * WG__GROUP], bias[WG__GROUP] = {0};
@@ -248,7 +226,14 @@ static void multiply_block_unit(const block_job *j, const wg__quantized_product 
     for (int64_t first = 0; !in_place && first < j->blocks; first += GATHERED) {
         uint8_t piece[GATHERED * WG__GROUP * WG__MOST_BLOCK_BYTES];
         const int64_t count = wg__smaller(GATHERED, j->blocks - first);
-        gather(j, p, output, first, count, piece);
+        /* Interleaves `count` blocks of up to 16 rows; zeros beyond the last row. */
+        for (int64_t r = 0; r < WG__GROUP; r++) {
+            const bool is_there = output + r < p->outputs;
+            const uint8_t *of_row = (const uint8_t *)p->weight + (output + r) * p->weight_stride;
+            for (int64_t b = 0; b < count; b++)
+                wg__group_put(j->quantization, r, is_there ? of_row + (first + b) * bytes : zeros,
+                              piece + b * bytes * WG__GROUP);
+        }
         multiply_tiles(j, from, to, first, count, piece, sums);
     }
     for (int64_t r = 0; r < rows; r++)

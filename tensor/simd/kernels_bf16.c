@@ -180,26 +180,21 @@ static inline void lay_whole(const uint8_t *weight, int64_t stride, uint8_t *to)
     store_columns(pairs, to);
 }
 
-/* The same with fewer rows or fewer bytes; zeros take the place of the missing ones. */
-static void lay_part(int64_t outputs, int64_t bytes, const uint8_t *weight, int64_t stride,
-                     uint8_t *to) {
-    uint8_t rows[LANES][WG__VECTOR_BYTES] = {{0}};
-    for (int64_t i = 0; i < LANES && i < outputs; i++)
-        memcpy(rows[i], weight + i * stride,
-               (size_t)(bytes < WG__VECTOR_BYTES ? bytes : WG__VECTOR_BYTES));
-    lay_whole(rows[0], WG__VECTOR_BYTES, to);
-}
-
 static void lay_panel(int64_t outputs, int64_t n, const void *weight, int64_t weight_stride,
                       void *panel) {
     for (int64_t v = 0; v < VECTORS; v++, outputs -= LANES) {
         const uint8_t *rows = (const uint8_t *)weight + v * LANES * weight_stride;
         uint8_t *to = (uint8_t *)panel + v * WG__VECTOR_BYTES;
         for (int64_t bytes = 2 * n; bytes > 0; bytes -= WG__VECTOR_BYTES) {
-            if (outputs >= LANES && bytes >= WG__VECTOR_BYTES)
+            if (outputs >= LANES && bytes >= WG__VECTOR_BYTES) {
                 lay_whole(rows, weight_stride, to);
-            else
-                lay_part(outputs, bytes, rows, weight_stride, to);
+            } else { /* zeros take the place of missing rows and bytes */
+                uint8_t some[LANES][WG__VECTOR_BYTES] = {{0}};
+                for (int64_t i = 0; i < LANES && i < outputs; i++)
+                    memcpy(some[i], rows + i * weight_stride,
+                           (size_t)(bytes < WG__VECTOR_BYTES ? bytes : WG__VECTOR_BYTES));
+                lay_whole(some[0], WG__VECTOR_BYTES, to);
+            }
             rows += WG__VECTOR_BYTES;
             to += LANES * PAIR_WORDS * COLUMNS * WORD;
         }
@@ -315,16 +310,6 @@ static inline vector narrow_words(const uint16_t *x) {
 }
 #endif
 
-static inline float number_at(const wg__bf16_operand *x, int64_t i, int64_t l) {
-    const int64_t at = i * x->stride + l * x->k_stride;
-    if (!x->is_bf16)
-        return ((const float *)x->data)[at];
-    const uint32_t bits = (uint32_t)((const uint16_t *)x->data)[at] << 16;
-    float number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
 /* LANES words of vector i of the operand, from number l on; zeros beyond the last of k. */
 static inline vector words_of_operand(const wg__bf16_operand *x, int64_t i, int64_t l, int64_t k) {
     if (k - l >= STEP && x->k_stride == 1) {
@@ -333,8 +318,11 @@ static inline vector words_of_operand(const wg__bf16_operand *x, int64_t i, int6
                           : rounded_words((const float *)x->data + at);
     }
     float rest[STEP] = {0};
-    for (int64_t n = 0; n < STEP && l + n < k; n++)
-        rest[n] = number_at(x, i, l + n);
+    for (int64_t n = 0; n < STEP && l + n < k; n++) {
+        const int64_t at = i * x->stride + (l + n) * x->k_stride;
+        rest[n] = x->is_bf16 ? wg__bf16_to_f32(((const uint16_t *)x->data)[at])
+                             : ((const float *)x->data)[at];
+    }
     return rounded_words(rest);
 }
 

@@ -146,10 +146,6 @@ static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
 
 /* ---- Products ---- */
 
-static inline vector to_numbers(lanes integers) {
-    return __builtin_convertvector(integers, vector);
-}
-
 static inline vector load_halves(const uint8_t *halves) {
 #if defined(__AVX512F__)
     return (vector)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)halves));
@@ -215,7 +211,8 @@ WG__OF_KNOWN void multiply(const bool nibbles, const int rows, int64_t blocks,
                 dots_of_bytes(rows, levels + p * WG__VECTOR_BYTES, tile, integers);
             const vector scale = load_halves(weights + p * LANES * WG__BLOCK_SCALE);
             WG__UNROLL for (int r = 0; r < rows; r++) totals[r][p] +=
-                to_numbers(integers[r]) * (scale * load_number(x_scales + r * sizeof(real)));
+                __builtin_convertvector(integers[r], vector) *
+                (scale * load_number(x_scales + r * sizeof(real)));
         }
         weights += WG__GROUP * (WG__BLOCK_SCALE + (nibbles ? WG__BLOCK / 2 : WG__BLOCK));
         tile += rows * WG__TILE_BLOCK;
@@ -315,32 +312,28 @@ static inline lane put_levels(const vector *numbers, real inverse, int64_t rows,
     return sum[0];
 }
 
-static void quantise_block(const float *x, int64_t rows, int64_t row, int32_t offset,
-                           uint8_t *tile) {
-    vector numbers[WG__BLOCK / LANES];
-    for (int v = 0; v < WG__BLOCK / LANES; v++)
-        numbers[v] = load(x + v * LANES);
-    const real largest = largest_magnitude(numbers);
-    const bool finite = isfinite(largest);
-    const real scale = finite ? largest / 127 : NAN;
-    const real inverse = finite && isfinite(1 / scale) ? 1 / scale : 0;
-    lane sum = 0;
-    if (finite)
-        sum = put_levels(numbers, inverse, rows, tile + row * STEP);
-    else
-        sum = put_levels((vector[WG__BLOCK / LANES]){{0}}, 0, rows, tile + row * STEP);
-    sum *= offset;
-    uint8_t *scales = tile + rows * WG__BLOCK;
-    memcpy(scales + row * (int64_t)sizeof scale, &scale, sizeof scale);
-    memcpy(scales + (rows + row) * (int64_t)sizeof scale, &sum, sizeof sum);
-}
-
 static void quantise(int64_t rows, int64_t blocks, const float *x, int64_t x_stride, int32_t offset,
-                     void *tile) {
-    for (int64_t b = 0; b < blocks; b++)
-        for (int64_t r = 0; r < rows; r++)
-            quantise_block(x + r * x_stride + b * WG__BLOCK, rows, r, offset,
-                           (uint8_t *)tile + b * rows * WG__TILE_BLOCK);
+                     void *tiles) {
+    for (int64_t i = 0; i < blocks * rows; i++) {
+        const int64_t block = i / rows, row = i % rows;
+        uint8_t *tile = (uint8_t *)tiles + block * rows * WG__TILE_BLOCK;
+        uint8_t *scales = tile + rows * WG__BLOCK;
+        vector numbers[WG__BLOCK / LANES];
+        for (int v = 0; v < WG__BLOCK / LANES; v++)
+            numbers[v] = load(x + row * x_stride + block * WG__BLOCK + v * LANES);
+        const real largest = largest_magnitude(numbers);
+        const bool finite = isfinite(largest);
+        const real scale = finite ? largest / 127 : NAN;
+        const real inverse = finite && isfinite(1 / scale) ? 1 / scale : 0;
+        lane sum = 0;
+        if (finite)
+            sum = put_levels(numbers, inverse, rows, tile + row * STEP);
+        else
+            sum = put_levels((vector[WG__BLOCK / LANES]){{0}}, 0, rows, tile + row * STEP);
+        sum *= offset;
+        memcpy(scales + row * (int64_t)sizeof scale, &scale, sizeof scale);
+        memcpy(scales + (rows + row) * (int64_t)sizeof scale, &sum, sizeof sum);
+    }
 }
 
 /* ---- The table ---- */

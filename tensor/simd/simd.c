@@ -85,18 +85,6 @@ static const wg__bf16_kernels *const of_bf16[] = {
 #endif
 };
 
-static wg__simd_level level_of_cpu(void) {
-    if (CPU_HAS("avx512f") && CPU_HAS("avx512vl") && CPU_HAS("avx512bw") && CPU_HAS("avx512dq") &&
-        CPU_HAS("avx512cd"))
-        return WG__SIMD_V4;
-    if (CPU_HAS("avx2") && CPU_HAS("fma") && CPU_HAS("bmi2"))
-        return WG__SIMD_V3;
-#ifdef WG_SIMD_ARM64
-    return WG__SIMD_V3;
-#endif
-    return WG__SIMD_BASE;
-}
-
 /* ---- The environment and deterministic mode ---- */
 
 /* The highest level of this processor, or less by the environment, and the level that is used
@@ -108,16 +96,20 @@ static bool has_dot_products;
 static bool without_tiles; /* by the environment */
 static atomic_bool deterministic;
 
-static bool is_set(const char *text) {
-    return text && *text && strcmp(text, "0") != 0;
-}
-
 __attribute__((constructor)) static void read_environment(void) {
 #ifdef WG_SIMD_X86
     __builtin_cpu_init();
 #endif
-    const char *most = getenv("WENGERT_SIMD");
-    wg__simd_level level = level_of_cpu();
+    const char *most = getenv("WENGERT_SIMD"), *mode = getenv("WENGERT_DETERMINISTIC");
+    wg__simd_level level = WG__SIMD_BASE;
+    if (CPU_HAS("avx2") && CPU_HAS("fma") && CPU_HAS("bmi2"))
+        level = WG__SIMD_V3;
+    if (CPU_HAS("avx512f") && CPU_HAS("avx512vl") && CPU_HAS("avx512bw") && CPU_HAS("avx512dq") &&
+        CPU_HAS("avx512cd"))
+        level = WG__SIMD_V4;
+#ifdef WG_SIMD_ARM64
+    level = WG__SIMD_V3;
+#endif
     if (most && strcmp(most, "v3") == 0 && level > WG__SIMD_V3)
         level = WG__SIMD_V3;
     if (most && strcmp(most, "base") == 0)
@@ -130,7 +122,7 @@ __attribute__((constructor)) static void read_environment(void) {
     has_dot_products = level > WG__SIMD_BASE && wg__processor_has("asimddp");
 #endif
     without_tiles = most && *most;
-    atomic_store(&deterministic, level >= WG__SIMD_V3 && is_set(getenv("WENGERT_DETERMINISTIC")));
+    atomic_store(&deterministic, level >= WG__SIMD_V3 && mode && *mode && strcmp(mode, "0") != 0);
 }
 
 wg__simd_level wg__simd_level_in_use(void) {
