@@ -122,12 +122,12 @@ WG_API bool wg_module_is_training(wg_module *module);
 WG_API wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p);
 
 /* Whether the layers of the whole tree, where they run as a stack (stack.h), are recomputed in
- * backward (autograd/activation_checkpointing.h): the same gradients, bit for bit, from less memory
+ * backward (autograd/functional.h): the same gradients, bit for bit, from less memory
  * and one forward more. It begins as false. */
 WG_API void wg_module_checkpoint_activations(wg_module *module, bool on);
 
-/* Adds a parameter of that shape, f32, uninitialised (see init.h), requiring a gradient. Borrowed
- * from the module. NULL with an error. [SHAPE, MEMORY; ARGUMENT for a name taken] */
+/* Adds a parameter of that shape, f32, uninitialised (see wg_initialize), requiring a gradient.
+ * Borrowed from the module. NULL with an error. [SHAPE, MEMORY; ARGUMENT for a name taken] */
 WG_API wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
                                       const int64_t *shape);
 
