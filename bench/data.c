@@ -8,10 +8,9 @@
 #include "bench/bench.h"
 #include "cli/decoding.h"
 #include "cli/output.h"
-#include "data/batches/pair_batch.h"
+#include "data/internal.h"
 #include "data/tokenizer/tokenizer.h"
 #include "objectives/objective.h"
-#include "data/internal.h"
 
 enum { MAX_RUNS = 1001, MIN_RUNS = 3, MAX_SIZE = 1 << 20 };
 

@@ -6,9 +6,8 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "data/dataset/corpus_check.h"
-#include "data/dataset/dataset.h"
 #include "data/internal.h"
+#include "data/dataset/dataset.h"
 
 typedef struct arguments {
     const char *job;

@@ -6,10 +6,7 @@ data_public = \
 
 data_sources = \
 	data/internal.h \
-	data/dataset/corpus_check.h \
-	data/batches/pair_batch.h \
 	data/batches/batches.c \
-	data/batches/builder.h \
 	data/batches/pair_batch.c \
 	data/dataset/corpus_check.c \
 	data/dataset/dataset.c \
@@ -19,7 +16,6 @@ data_sources = \
 	data/dataset/read_text.c \
 	data/dataset/squad.c \
 	data/dataset/table.c \
-	data/dataset/text_lines.c \
 	data/dataset/tagged_words.c \
 	data/dataset/token_file.c \
 	data/dataset/token_file.h \

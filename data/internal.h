@@ -24,6 +24,114 @@ int64_t wg__batches_examples(const wg_batches *batches);
 wg_data_position wg__batches_position(const wg_batches *batches);
 int wg__batches_seek(wg_batches *batches, const wg_data_position *position);
 
+/* ---- Helpers of the functions that build batches of text. batches.c ---- */
+
+/* Replaces zeros by a batch of 32 and sequences of 128 tokens, and checks both; without `sequence`
+ * the batch alone. [ARGUMENT for a batch of none, or sequences of fewer than 8 tokens] */
+int wg__batch_sizes(const char *where, int64_t *batch, int64_t *sequence);
+
+/* [ARGUMENT unless the text was tokenised with a vocabulary of this size] */
+int wg__batch_vocabulary(const char *where, const wg_dataset *text, int64_t size);
+
+/* An integer from low to high, both included. */
+int64_t wg__random_between(wg_generator *generator, int64_t low, int64_t high);
+
+/* Notes in `ends` that the first `documents` of a text have so many examples, for the sources that
+ * end there. Called with ascending numbers; *source is 0 at first. `ends` may be NULL. */
+void wg__note_source_ends(const wg_dataset *text, int64_t documents, int64_t examples,
+                          int64_t *source, int64_t *ends);
+
+/* Fills order[0 .. count - 1] with the examples of an epoch of weighted sources, not yet shuffled.
+ */
+void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, int64_t count,
+                        wg_generator *generator, int64_t *order);
+
+/* Windows of a text: in each epoch cut one after the other, `length` tokens apart, from a random
+ * offset below `length` on. */
+typedef struct wg__windows {
+    const wg_dataset *text;
+    int64_t length;
+    int64_t offset;  /* of the epoch that was planned last */
+    int64_t *starts; /* (batch) the tokens with which those of the batch begin */
+} wg__windows;
+
+/* [ARGUMENT for a text of fewer than length + 1 tokens; MEMORY] */
+int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset *text,
+                      int64_t length, int64_t batch);
+
+/* Batches whose context begins with these windows, by the source's `build` and `free`; with the
+ * text's sources and their weights. */
+wg_batches *wg__window_batches_new(wg__windows *windows, wg_batch_source source, int64_t batch,
+                                   uint64_t seed);
+
+/* The token with which a document of a text of any kind begins. */
+int64_t wg__document_token(const wg_dataset *text, int64_t document);
+
+/* The batches' options with the text's sources and their weights, which are borrowed. */
+void wg__use_weights(const wg_dataset *text, wg_batches_options *options);
+
+/* Goes past the next batch of wg__batches_next_of_epoch without building it. */
+int wg__batches_skip_of_epoch(wg_batches *batches);
+
+/* How many batches wg__batches_next_of_epoch gives of this epoch. */
+int64_t wg__batches_in_epoch(const wg_batches *batches);
+
+/* wg_batches_restore with the message "WHERE: WHAT are not those that the run was begun with". */
+int wg__batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint,
+                        const char *where, const char *what);
+
+/* The context of the source. */
+void *wg__batches_context(const wg_batches *batches);
+
+/* One or two texts as a sequence for BERT, and batches of them   (Devlin et al. 2019, figure 2).
+ *
+ *     input_ids        [CLS] it 's a charm [SEP]  and  often moving [SEP] [PAD] [PAD]
+ *     token_type_ids     0   0  0 0   0      0     1    1     1      1     0     0
+ *     attention_mask     1   1  1 1   1      1     1    1     1      1     0     0
+ *
+ * Texts that are too long together lose tokens at their ends, always the longer one, the second
+ * where they are equal, as the published code cuts them. A batch is as long as its longest. */
+
+/* Tokens of one or two texts; borrowed. */
+typedef struct wg_token_pair {
+    const int32_t *first, *second; /* second NULL: there is none */
+    int64_t first_count, second_count;
+} wg_token_pair;
+
+/* The pair with no more than `room` tokens, at least one of each text: see above. */
+wg_token_pair wg__token_pair_cut(const wg_token_pair *pair, int64_t room);
+
+/* B sequences of T tokens. Owned by the scope that was open. */
+typedef struct wg_pair_batch {
+    wg_tensor *input_ids;      /* (B, T) i64 */
+    wg_tensor *token_type_ids; /* (B, T) i64: 1 for the second text and its [SEP]; NULL: all 0 */
+    wg_tensor *attention_mask; /* (B, T) bool: false for padding; NULL: there is none */
+    int64_t tokens;            /* without the padding */
+} wg_pair_batch;
+
+/* What stands around texts, and how long a sequence may be. */
+typedef struct wg_pair_frame {
+    int32_t pad_id, class_id, separator_id;
+    int doubled; /* 1: two separators stand between the texts, as in RoBERTa: <s> a </s> </s> b
+                  * </s>; 0: one does */
+    int64_t sequence;
+} wg_pair_frame;
+
+/* 1 for a tokenizer of RoBERTa's, whose sequences begin with <s>; 0 for others. */
+int wg__doubles_separators(const wg_tokenizer *tokenizer);
+
+/* The frame that a tokenizer gives. [ARGUMENT without [CLS], [SEP] or [PAD], or for a sequence of
+ * fewer than 8 tokens] */
+WG__COMMAND int wg__pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequence,
+                                  wg_pair_frame *frame);
+
+/* Fills `batch` with at least one pair. [scope; MEMORY] */
+WG__COMMAND int wg__pair_batch_make(const wg_pair_frame *frame, int64_t count,
+                                    const wg_token_pair *pairs, wg_pair_batch *batch);
+
+/* FNV-1a over the tokens of a pair, going on from `hash`: what tells data apart. */
+uint64_t wg__pair_fingerprint(uint64_t hash, const wg_token_pair *pair);
+
 /* ---- Of data/dataset/dataset.h ---- */
 
 /* True if there is an HDF5 file of that name, as token files are, and no text. False with [IO] if a
@@ -36,8 +144,9 @@ WG__COMMAND int64_t wg__dataset_documents(const wg_dataset *dataset);
 WG__COMMAND int64_t wg__dataset_sentences(const wg_dataset *dataset);
 int64_t wg__dataset_bytes(const wg_dataset *dataset);
 
-/* The sentence with which a document begins, of a stream the token; document = wg__dataset_documents
- * gives the end of the last. No document and no sentence is empty. -1 out of range. */
+/* The sentence with which a document begins, of a stream the token; document =
+ * wg__dataset_documents gives the end of the last. No document and no sentence is empty. -1 out of
+ * range. */
 int64_t wg__dataset_document_start(const wg_dataset *dataset, int64_t document);
 
 /* The token with which a sentence begins; sentence = wg__dataset_sentences gives the end of the
@@ -48,7 +157,8 @@ WG__COMMAND int64_t wg__dataset_sentence_start(const wg_dataset *dataset, int64_
 WG__COMMAND int64_t wg__dataset_count(const wg_dataset *dataset, int64_t token);
 
 /* Copies `count` ids from token `first` on into `ids`. [INDEX] */
-WG__COMMAND int wg__dataset_read(const wg_dataset *dataset, int64_t first, int64_t count, int32_t *ids);
+WG__COMMAND int wg__dataset_read(const wg_dataset *dataset, int64_t first, int64_t count,
+                                 int32_t *ids);
 
 /* One side of a pair as text, read again from its file; pairs that are asked for in order need one
  * pass. The caller frees it with wg_text_free. Of a token file the text is that of the file whose
@@ -67,13 +177,68 @@ int64_t wg__dataset_sources(const wg_dataset *dataset);
 int64_t wg__dataset_source_end(const wg_dataset *dataset, int64_t source);
 const double *wg__dataset_weights(const wg_dataset *dataset);
 
+/* What is wrong with a training text: repetitions, overlap with the text to measure on, encoding,
+ * and how long its lines and documents are.
+ *
+ * A line is compared without the blanks at its ends; blank lines are passed over. Documents end at
+ * lines "<|endoftext|>"; in a file without these, at three blank lines; in one without these, too,
+ * at each blank line. Files are read as streams; beside them there are 16 to 32 bytes of memory for
+ * each distinct line and document, since equal ones are found by hashes of 64 bits. */
+
+typedef enum wg_corpus_fault {
+    WG_CORPUS_INVALID,     /* bytes that are not UTF-8 */
+    WG_CORPUS_BOM,         /* U+FEFF */
+    WG_CORPUS_CRLF,        /* lines that end in CR LF */
+    WG_CORPUS_NUL,         /* U+0000 */
+    WG_CORPUS_REPLACEMENT, /* U+FFFD, which stands for what another program could not decode */
+    WG_CORPUS_CONTROL,     /* other control characters, but tab and line breaks */
+    WG_CORPUS_FAULT_COUNT
+} wg_corpus_fault;
+
+/* How often something occurs, and where first. */
+typedef struct wg_corpus_finding {
+    int64_t count;
+    int file;     /* index of the path; of the held-out text 0 */
+    int64_t line; /* from 1 on; 0: nowhere */
+} wg_corpus_finding;
+
+/* Lengths in characters; median and 95 % to within 0.1 % where they are above 2047. */
+typedef struct wg_corpus_lengths {
+    int64_t count, median, most; /* `most`: 95 % are as long or shorter */
+    int64_t longest;
+    int file;     /* of the longest, */
+    int64_t line; /* and where it begins */
+} wg_corpus_lengths;
+
+typedef struct wg_corpus_report {
+    int64_t bytes, characters;
+    wg_corpus_lengths lines, documents; /* that are not blank */
+    wg_corpus_finding repeated_lines, repeated_documents;
+    int64_t repeated_characters; /* of the repeated lines */
+    wg_corpus_finding faults[WG_CORPUS_FAULT_COUNT];
+    int64_t held_out_lines, held_out_characters; /* 0: no held-out text */
+    wg_corpus_finding overlap;  /* lines of the held-out text that are in the text, too, */
+    int64_t overlap_characters; /* and their characters */
+    int64_t words;              /* between white space; each ideograph is one */
+    int64_t tokens, unknown;    /* 0 without a tokenizer */
+} wg_corpus_report;
+
+typedef struct wg_corpus_check_options {
+    const char *held_out;          /* a text to measure on; NULL: none */
+    const wg_tokenizer *tokenizer; /* NULL: tokens are not counted */
+} wg_corpus_check_options;
+
+/* Reads text files and fills in `report`. [NOT_FOUND, IO; FORMAT for files without text; MEMORY] */
+WG__COMMAND int wg__corpus_check(int count, const char *const *paths,
+                                 const wg_corpus_check_options *options, wg_corpus_report *report);
+
 /* ---- Of data/tokenizer/tokenizer.h ---- */
 
 /* The tokenizer of the characters of a text, in order of code points. U+0000, which a token cannot
  * hold, is written <0x00>. Freed with wg_tokenizer_free.
  * [FORMAT for text that is not UTF-8, or empty] */
 WG__COMMAND wg_tokenizer *wg__char_train(const char *text, int64_t length,
-                                   const wg_char_training *training);
+                                         const wg_char_training *training);
 
 /* Learns a vocabulary: the 256 bytes, in the order of their characters as in GPT-2's, then merges,
  * then "<|endoftext|>", which vocabulary_size counts. Each merge joins the most frequent pair of
@@ -81,12 +246,12 @@ WG__COMMAND wg_tokenizer *wg__char_train(const char *text, int64_t length,
  * gives the same vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not
  * UTF-8, or empty; ARGUMENT for a vocabulary below 257] */
 WG__COMMAND wg_tokenizer *wg__bpe_train(const char *text, int64_t length,
-                                  const wg_bpe_training *training);
+                                        const wg_bpe_training *training);
 
 /* A tokenizer of these tokens in this order; they are copied. Freed with wg_tokenizer_free.
  * [FORMAT for an empty, repeated or non-UTF-8 token, or if [UNK] is missing] */
 wg_tokenizer *wg__wordpiece_new(int64_t count, const char *const *tokens,
-                                      const wg_wordpiece_options *options);
+                                const wg_wordpiece_options *options);
 
 /* Reads a vocab.txt, one token a line. Freed with wg_tokenizer_free.
  * [NOT_FOUND, IO; FORMAT with the line, or if [UNK] is missing] */
@@ -104,14 +269,14 @@ WG__COMMAND int wg__wordpiece_save(const wg_tokenizer *tokenizer, const char *pa
  * words; ARGUMENT for a vocabulary that cannot hold the specials and the characters (of the default
  * alphabet: 1000 of them), saying what size can] */
 WG__COMMAND wg_tokenizer *wg__wordpiece_train(const char *text, int64_t length,
-                                        const wg_wordpiece_training *training);
+                                              const wg_wordpiece_training *training);
 
 /* Learns a vocabulary. <unk>, <s> and </s> have the ids 0, 1 and 2. Of equally frequent pairs the
  * first in byte order is joined; the unigram model is learnt as by Kudo 2018. Freed with
  * wg_tokenizer_free. [FORMAT for text that is not UTF-8, or has no words; ARGUMENT for a vocabulary
  * that cannot hold the characters; MEMORY] */
 wg_tokenizer *wg__sentencepiece_train(const char *text, int64_t length,
-                                            const wg_sentencepiece_training *training);
+                                      const wg_sentencepiece_training *training);
 
 /* Writes SentencePiece's tokenizer.model, beside it first and then renamed. [ARGUMENT for a
  * tokenizer that such a file cannot express; IO, MEMORY] */

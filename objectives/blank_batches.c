@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "data/batches/builder.h"
+#include "data/internal.h"
 #include "data/tokenizer/text_file.h"
-#include "objectives/blank_batches.h"
+#include "objectives/blank_infilling.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "data/internal.h"
 
 #define WHERE "blank_batches"
 
@@ -20,9 +19,9 @@
 
 /* A stretch of text, and the mask behind it; the last has none. */
 typedef struct piece {
-    const char *text;
     int64_t length;
-    const char *mask; /* "[MASK]"... */
+    int mask;         /* -1: none */
+    const char *next; /* behind the mask; NULL: none */
 } piece;
 
 static const char *const masks[] = {"[MASK]", "[sMASK]", "[gMASK]"};
@@ -33,20 +32,8 @@ static piece next_piece(const char *text) {
     for (const char *c = strchr(text, '['); c; c = strchr(c + 1, '['))
         for (int i = 0; i < MASKS; i++)
             if (strncmp(c, masks[i], strlen(masks[i])) == 0)
-                return (piece){text, c - text, masks[i]};
-    return (piece){text, (int64_t)strlen(text), NULL};
-}
-
-static const char *behind(const piece *p) {
-    return p->text + p->length + strlen(p->mask);
-}
-
-/* ---- Reading ---- */
-
-static int32_t mask_id(const wg_blank_tokens *tokens, const char *mask) {
-    if (mask == masks[MASK])
-        return tokens->mask;
-    return mask == masks[SENTENCE_MASK] ? tokens->sentence_mask : tokens->document_mask;
+                return (piece){c - text, i, c + strlen(masks[i])};
+    return (piece){(int64_t)strlen(text), -1, NULL};
 }
 
 bool wg__spaces_begin_words(const wg_tokenizer *tokenizer) {
@@ -54,76 +41,58 @@ bool wg__spaces_begin_words(const wg_tokenizer *tokenizer) {
     return strcmp(kind, "bpe") == 0 || strcmp(kind, "sentencepiece") == 0;
 }
 
-static int encode_piece(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer,
-                        const piece *p, wg_token_list *list) {
-    int64_t length = p->length;
-    if (p->mask && length > 0 && p->text[length - 1] == ' ' && wg__spaces_begin_words(tokenizer))
-        length--;
-    if (length > 0 && wg_tokenizer_encode(tokenizer, p->text, length, NULL, list) < 0)
-        return -1;
-    return p->mask ? wg_token_list_append(list, mask_id(tokens, p->mask)) : 0;
-}
-
 const char *wg__blank_find_mask(const char *text) {
     const piece p = next_piece(text);
-    return p.mask ? p.text + p.length : NULL;
+    return p.next ? text + p.length : NULL;
 }
 
 int wg__blank_encode_stretch(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer,
                              const char *text, wg_token_list *list) {
-    int result = 0;
-    while (result == 0 && text) {
+    const int32_t ids[MASKS] = {tokens->mask, tokens->sentence_mask, tokens->document_mask};
+    while (text) {
         const piece p = next_piece(text);
-        result = encode_piece(tokens, tokenizer, &p, list);
-        text = p.mask ? behind(&p) : NULL;
+        int64_t length = p.length;
+        if (p.mask >= 0 && length > 0 && text[length - 1] == ' ' &&
+            wg__spaces_begin_words(tokenizer))
+            length--;
+        if (length > 0 && wg_tokenizer_encode(tokenizer, text, length, NULL, list) < 0)
+            return -1;
+        if (p.mask >= 0 && wg_token_list_append(list, ids[p.mask]) < 0)
+            return -1;
+        text = p.next;
     }
-    return result;
+    return 0;
 }
 
 int wg__blank_encode(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer, const char *text,
                      wg_token_list *list) {
-    if (!tokens || !tokenizer || !text)
-        return -1;
     const int64_t before = list->count;
-    int result = wg__utf8_check(text, (int64_t)strlen(text), "the text", "glm_encode");
-    if (result == 0)
-        result = wg_token_list_append(list, tokens->beginning);
-    if (result == 0)
-        result = wg__blank_encode_stretch(tokens, tokenizer, text, list);
-    if (result < 0)
-        list->count = before;
-    return result;
-}
-
-/* ---- Writing ---- */
-
-static bool is_space(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* What was written into a blank, without the space that the text before it has already. */
-static int append_blank(const wg_tokenizer *tokenizer, const wg_token_list *blank, wg__text *out) {
-    static const wg_decode_options options = {.skip_special = true};
-    char *words = wg_tokenizer_decode(tokenizer, blank->ids, blank->count, &options);
-    if (!words)
-        return -1;
-    const bool spaced = out->length == 0 || is_space(out->bytes[out->length - 1]);
-    const char *first = words + (spaced && words[0] == ' ');
-    const int result = wg__text_append(out, first, (int64_t)strlen(first));
-    wg_text_free(words);
-    return result;
+    if (wg__utf8_check(text, (int64_t)strlen(text), "the text", "glm_encode") == 0 &&
+        wg_token_list_append(list, tokens->beginning) == 0 &&
+        wg__blank_encode_stretch(tokens, tokenizer, text, list) == 0)
+        return 0;
+    list->count = before;
+    return -1;
 }
 
 char *wg__blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
                             const wg_token_list *blanks) {
+    static const wg_decode_options options = {.skip_special = true};
     wg__text out = {0};
-    int result = tokenizer && text ? 0 : -1;
+    int result = 0;
     while (result == 0 && text) {
         const piece p = next_piece(text);
-        result = wg__text_append(&out, p.text, p.length);
-        if (result == 0 && p.mask)
-            result = append_blank(tokenizer, blanks++, &out);
-        text = p.mask ? behind(&p) : NULL;
+        result = wg__text_append(&out, text, p.length);
+        text = p.next;
+        if (result < 0 || !text)
+            break;
+        /* The words of the blank, without the space that the text before it has already. */
+        char *words = wg_tokenizer_decode(tokenizer, blanks->ids, blanks->count, &options);
+        const bool spaced = out.length == 0 || strchr(" \t\n\r", out.bytes[out.length - 1]);
+        const char *first = words && spaced && words[0] == ' ' ? words + 1 : words;
+        result = words ? wg__text_append(&out, first, (int64_t)strlen(first)) : -1;
+        wg_text_free(words);
+        blanks++;
     }
     if (result == 0)
         return out.bytes;
@@ -131,44 +100,9 @@ char *wg__blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
     return NULL;
 }
 
-/* ---- From texts and spans to tensors ---- */
-
-/* ---- One sequence ---- */
-
-/* [CLS], the text, and for each span a mask and a start token more. */
-static int64_t sequence_length(const wg__blanked_text *b) {
-    return 1 + b->count + 2 * b->span_count;
-}
-
 static bool ends_untold(const wg__blanked_text *b, const wg__blank_span *span) {
     return b->goes_on && span->end == b->count;
 }
-
-static int64_t target_count(const wg__blanked_text *b) {
-    int64_t targets = 0;
-    for (int64_t i = 0; i < b->span_count; i++)
-        targets += b->spans[i].end - b->spans[i].first + !ends_untold(b, &b->spans[i]);
-    return targets;
-}
-
-/* The span that begins at a token of the text, or NULL: they are few. */
-static const wg__blank_span *span_at(const wg__blanked_text *b, int64_t token) {
-    for (int64_t i = 0; i < b->span_count; i++)
-        if (b->spans[i].first == token)
-            return &b->spans[i];
-    return NULL;
-}
-
-/* Where a span's mask stands in Part A: each span before it is one token there. */
-static int64_t mask_place(const wg__blanked_text *b, const wg__blank_span *span) {
-    int64_t place = 1 + span->first;
-    for (int64_t i = 0; i < b->span_count; i++)
-        if (b->spans[i].first < span->first)
-            place -= b->spans[i].end - b->spans[i].first - 1;
-    return place;
-}
-
-/* ---- Putting it together ---- */
 
 static void put(wg__blank_row *row, int64_t id, int64_t position, int64_t block) {
     row->ids[row->length] = id;
@@ -237,9 +171,10 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
                       int64_t multiple, wg__blank_batch *batch) {
     int64_t longest = 0, targets = 0;
     for (int64_t i = 0; i < rows; i++) {
-        const int64_t length = sequence_length(&blanks[i]);
-        longest = length > longest ? length : longest;
-        targets += target_count(&blanks[i]);
+        const wg__blanked_text *b = &blanks[i];
+        longest = wg__larger(longest, 1 + b->count + 2 * b->span_count);
+        for (int64_t s = 0; s < b->span_count; s++)
+            targets += b->spans[s].end - b->spans[s].first + !ends_untold(b, &b->spans[s]);
     }
     longest = (longest + multiple - 1) / multiple * multiple;
     if (wg__blank_batch_allocate(tokens, rows, longest, targets, batch) < 0)
@@ -249,15 +184,22 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
         const wg__blanked_text *b = &blanks[i];
         wg__blank_row_put(&row, tokens->beginning);
         for (int64_t t = 0; t < b->count;) {
-            const wg__blank_span *span = span_at(b, t);
+            const wg__blank_span *span = NULL; /* that begins here: they are few */
+            for (int64_t s = 0; s < b->span_count && !span; s++)
+                span = b->spans[s].first == t ? &b->spans[s] : NULL;
             wg__blank_row_put(&row, span ? b->mask : b->text[t]);
             t = span ? span->end : t + 1;
         }
         ((int64_t *)wg_tensor_data(batch->part_a))[i] = row.length;
-        for (int64_t s = 0; s < b->span_count; s++)
-            wg__blank_row_put_span(&row, tokens, mask_place(b, &b->spans[s]),
-                                   b->text + b->spans[s].first, b->spans[s].end - b->spans[s].first,
-                                   !ends_untold(b, &b->spans[s]));
+        for (int64_t s = 0; s < b->span_count; s++) {
+            const wg__blank_span *span = &b->spans[s];
+            int64_t place = 1 + span->first; /* of its mask: each span before it is one token */
+            for (int64_t k = 0; k < b->span_count; k++)
+                if (b->spans[k].first < span->first)
+                    place -= b->spans[k].end - b->spans[k].first - 1;
+            wg__blank_row_put_span(&row, tokens, place, b->text + span->first,
+                                   span->end - span->first, !ends_untold(b, span));
+        }
         batch->tokens += row.length;
     }
     return 0;
@@ -267,8 +209,6 @@ int wg__blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text,
                              const wg__blank_span *spans, int64_t span_count, int32_t mask,
                              wg__blank_batch *batch) {
     *batch = (wg__blank_batch){0};
-    if (!tokens || !text)
-        return -1;
     const char *where = "glm_batch";
     if (span_count < 1)
         return wg_fail(WG_ERROR_ARGUMENT, where, "no span is given; at least one is wanted");
@@ -286,8 +226,6 @@ int wg__blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text,
     const wg__blanked_text blanks = {text, count, spans, span_count, mask, false};
     return wg__blanked_batch(tokens, 1, &blanks, 1, batch);
 }
-
-/* ---- Batches of a text ---- */
 
 #define LENGTH_MULTIPLE 8 /* of T, so that few shapes of batches occur */
 #define LONGEST_SPAN 39   /* as in the published code */
@@ -314,8 +252,6 @@ typedef struct blanking {
     int64_t *lengths;         /* the same for one */
 } blanking;
 
-/* ---- Texts ---- */
-
 static int64_t sentence_start(const blanking *batches, int64_t sentence) {
     return wg__dataset_sentence_start(batches->corpus, sentence);
 }
@@ -335,10 +271,6 @@ static text next_text(const blanking *batches, int64_t at, int64_t sentence, int
         .first = at, .count = end - at, .sentence = sentence, .goes_on = end < document_end};
 }
 
-static int add_text(blanking *batches, text t) {
-    return wg__append(&batches->texts, &batches->count, &batches->capacity, &t, sizeof t);
-}
-
 /* ---- Spans ---- */
 
 static void shuffle(wg_generator *g, int64_t count, wg__blank_span *spans) {
@@ -350,23 +282,18 @@ static void shuffle(wg_generator *g, int64_t count, wg__blank_span *spans) {
     }
 }
 
-static int64_t draw_length(const blanking *batches, wg_generator *g) {
-    const double chance = wg_random_uniform(g);
-    int64_t length = 1;
-    while (length < LONGEST_SPAN && chance >= batches->span_chances[length])
-        length++;
-    return length;
-}
-
-/* Lengths until enough is masked; between two spans there is room for a token. */
+/* Draws lengths of spans until enough is masked; between two spans there is room for a token. */
 static int64_t draw_lengths(const blanking *batches, int64_t count, wg_generator *g,
                             int64_t *masked) {
     const double wanted = batches->options.masked_share * (double)count;
     int64_t spans = 0, room = count;
     *masked = 0;
     do {
-        int64_t length = draw_length(batches, g);
-        length = length < room ? length : room;
+        const double chance = wg_random_uniform(g);
+        int64_t length = 1;
+        while (length < LONGEST_SPAN && chance >= batches->span_chances[length])
+            length++;
+        length = wg__smaller(length, room);
         batches->lengths[spans++] = length;
         *masked += length;
         room -= length + 1;
@@ -445,8 +372,6 @@ static void choose_blanks(const blanking *batches, int64_t row, const wg_example
     }
 }
 
-/* ---- Batches ---- */
-
 static int build(void *context, int64_t rows, const wg_example *examples, void *batch) {
     blanking *batches = context;
     for (int64_t b = 0; b < rows; b++)
@@ -455,16 +380,6 @@ static int build(void *context, int64_t rows, const wg_example *examples, void *
 }
 
 /* ---- Making them ---- */
-
-/* The Poisson distribution without its 0, summed up: p(k) = m^k / k! / (e^m - 1). */
-static void set_span_chances(blanking *batches) {
-    const double mean = batches->options.span_mean;
-    double chance = 1 / expm1(mean);
-    for (int k = 1; k <= LONGEST_SPAN; k++) {
-        chance *= mean / k;
-        batches->span_chances[k] = batches->span_chances[k - 1] + chance;
-    }
-}
 
 static int allocate(blanking *batches) {
     const size_t rows = (size_t)batches->options.batch, room = (size_t)batches->options.sequence;
@@ -513,7 +428,7 @@ static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
         const int64_t end = sentence_start(batches, wg__dataset_document_start(corpus, d + 1));
         for (int64_t at = sentence_start(batches, sentence); at < end;) {
             const text t = next_text(batches, at, sentence, end);
-            if (add_text(batches, t) < 0)
+            if (wg__append(&batches->texts, &batches->count, &batches->capacity, &t, sizeof t) < 0)
                 return -1;
             at += t.count;
             while (sentence < wg__dataset_sentences(corpus) &&
@@ -525,7 +440,13 @@ static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
     if (allocate(batches) < 0)
         return -1;
     batching->examples = batches->count;
-    set_span_chances(batches);
+    /* The Poisson distribution without its 0, summed up: p(k) = m^k / k! / (e^m - 1). */
+    const double mean = batches->options.span_mean;
+    double chance = 1 / expm1(mean);
+    for (int k = 1; k <= LONGEST_SPAN; k++) {
+        chance *= mean / k;
+        batches->span_chances[k] = batches->span_chances[k - 1] + chance;
+    }
     return 0;
 }
 
@@ -555,20 +476,13 @@ wg_batches *wg__blank_batches_new(const wg_dataset *corpus, const wg_tokenizer *
         &(wg_batch_source){.context = batches, .build = build, .free = free_blanking}, &batching);
 }
 
-/* ---- A batch as a table ---- */
-
 typedef struct table {
     const wg_tokenizer *tokenizer;
     wg_blank_tokens tokens;
-    const int64_t *ids, *positions, *blocks; /* of the row */
-    int64_t part_a, length;
     const int64_t *target_positions, *labels; /* of the batch */
     int64_t targets, offset;                  /* of the row in B * T */
-    int width;                                /* of the column of tokens */
     wg__text text;
 } table;
-
-/* ---- Tokens ---- */
 
 static const char *token_text(const table *t, int64_t id) {
     const struct {
@@ -619,59 +533,52 @@ static const char *label_text(const table *t, int64_t place) {
     return "";
 }
 
-static table table_of(const wg__blank_batch *batch, int64_t row, const wg_tokenizer *tokenizer) {
+char *wg__blank_batch_show(const wg__blank_batch *batch, int64_t row,
+                           const wg_tokenizer *tokenizer) {
+    if (row < 0 || row >= wg_tensor_size(batch->input_ids, 0)) {
+        wg_fail(WG_ERROR_INDEX, "glm_batch_show", "sequence %lld of a batch of %lld",
+                (long long)row, (long long)wg_tensor_size(batch->input_ids, 0));
+        return NULL;
+    }
     const int64_t longest = wg_tensor_size(batch->input_ids, 1);
     table t = {.tokenizer = tokenizer,
                .offset = row * longest,
                .target_positions = wg_tensor_data(batch->target_positions),
                .labels = wg_tensor_data(batch->labels),
                .targets = wg_tensor_count(batch->labels)};
-    t.ids = (const int64_t *)wg_tensor_data(batch->input_ids) + t.offset;
-    t.positions = (const int64_t *)wg_tensor_data(batch->position_ids) + t.offset;
-    t.blocks = (const int64_t *)wg_tensor_data(batch->block_position_ids) + t.offset;
-    t.part_a = ((const int64_t *)wg_tensor_data(batch->part_a))[row];
-    t.length = t.part_a;
-    while (t.length < longest && t.blocks[t.length] > 0)
-        t.length++;
+    const int64_t *ids = (const int64_t *)wg_tensor_data(batch->input_ids) + t.offset;
+    const int64_t *positions = (const int64_t *)wg_tensor_data(batch->position_ids) + t.offset;
+    const int64_t *blocks = (const int64_t *)wg_tensor_data(batch->block_position_ids) + t.offset;
+    const int64_t part_a = ((const int64_t *)wg_tensor_data(batch->part_a))[row];
+    int64_t length = part_a;
+    while (length < longest && blocks[length] > 0)
+        length++;
     wg__blank_tokens_of(tokenizer, &t.tokens);
-    return t;
-}
-
-char *wg__blank_batch_show(const wg__blank_batch *batch, int64_t row,
-                           const wg_tokenizer *tokenizer) {
-    if (!batch || !batch->input_ids || !tokenizer)
-        return NULL;
-    if (row < 0 || row >= wg_tensor_size(batch->input_ids, 0)) {
-        wg_fail(WG_ERROR_INDEX, "glm_batch_show", "sequence %lld of a batch of %lld",
-                (long long)row, (long long)wg_tensor_size(batch->input_ids, 0));
-        return NULL;
-    }
-    table t = table_of(batch, row, tokenizer);
     /* As wide as the longest token; measured in a text that is thrown away. */
-    t.width = (int)strlen("predicts");
-    for (int64_t i = 0; i < t.length; i++) {
-        int width = append_token(&t.text, token_text(&t, t.ids[i]));
-        t.width = width > t.width ? width : t.width;
-        width = append_token(&t.text, label_text(&t, i));
-        t.width = width > t.width ? width : t.width;
+    int width = (int)strlen("predicts");
+    for (int64_t i = 0; i < length; i++) {
+        const int token = append_token(&t.text, token_text(&t, ids[i]));
+        const int label = append_token(&t.text, label_text(&t, i));
+        width = token > width ? token : width;
+        width = label > width ? label : width;
         t.text.length = 0;
     }
     append(&t.text, "part  ");
-    append_column(&t.text, "token", t.width);
+    append_column(&t.text, "token", width);
     append(&t.text, "  position  block  ");
-    append_column(&t.text, "predicts", t.width);
+    append_column(&t.text, "predicts", width);
     append(&t.text, "  sees\n");
-    for (int64_t i = 0; i < t.length; i++) {
+    for (int64_t i = 0; i < length; i++) {
         char numbers[64];
-        snprintf(numbers, sizeof numbers, "  %8" PRId64 "  %5" PRId64 "  ", t.positions[i],
-                 t.blocks[i]);
-        append(&t.text, i < t.part_a ? "A     " : "B     ");
-        append_column(&t.text, token_text(&t, t.ids[i]), t.width);
+        snprintf(numbers, sizeof numbers, "  %8" PRId64 "  %5" PRId64 "  ", positions[i],
+                 blocks[i]);
+        append(&t.text, i < part_a ? "A     " : "B     ");
+        append_column(&t.text, token_text(&t, ids[i]), width);
         append(&t.text, numbers);
-        append_column(&t.text, label_text(&t, i), t.width);
+        append_column(&t.text, label_text(&t, i), width);
         append(&t.text, "  ");
-        for (int64_t j = 0; j < t.length; j++)
-            append(&t.text, j < t.part_a || j <= i ? "#" : ".");
+        for (int64_t j = 0; j < length; j++)
+            append(&t.text, j < part_a || j <= i ? "#" : ".");
         append(&t.text, "\n");
     }
     if (!wg_error_pending())

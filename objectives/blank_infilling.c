@@ -2,11 +2,9 @@
 #include "objectives/blank_infilling.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "data/tokenizer/kind.h"
 #include "models/generate/beam.h"
-#include "objectives/blank_batches.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
@@ -21,39 +19,17 @@
 #define AT(member) offsetof(wg_blank_infilling_options, member)
 
 static const wg_setting setting_rows[] = {
-    {.name = "masked-share",
-     .kind = WG_SETTING_NUMBER,
-     .offset = AT(masked_share),
-     .low = 0.001,
-     .high = 1,
-     .fixed = true,
-     .standard = "0.15",
-     .argument = "X",
+    {"masked-share", WG_SETTING_NUMBER, AT(masked_share), .low = 0.001, .high = 1, .fixed = true,
+     .standard = "0.15", .argument = "X",
      .help = "blank-infilling: the share of a text that is blank"},
-    {.name = "span-mean",
-     .kind = WG_SETTING_NUMBER,
-     .offset = AT(span_mean),
-     .low = 0.1,
-     .high = 38,
-     .fixed = true,
-     .standard = "3.0",
-     .argument = "X",
+    {"span-mean", WG_SETTING_NUMBER, AT(span_mean), .low = 0.1, .high = 38, .fixed = true,
+     .standard = "3.0", .argument = "X",
      .help = "blank-infilling: the mean of the Poisson distribution of the lengths of spans"},
-    {.name = "sentence-share",
-     .kind = WG_SETTING_NUMBER,
-     .offset = AT(sentence_share),
-     .high = 1,
-     .fixed = true,
-     .standard = "0.25",
-     .argument = "X",
+    {"sentence-share", WG_SETTING_NUMBER, AT(sentence_share), .high = 1, .fixed = true,
+     .standard = "0.25", .argument = "X",
      .help = "blank-infilling: the share of texts in which whole sentences are blank, [sMASK]"},
-    {.name = "document-share",
-     .kind = WG_SETTING_NUMBER,
-     .offset = AT(document_share),
-     .high = 1,
-     .fixed = true,
-     .standard = "0.25",
-     .argument = "X",
+    {"document-share", WG_SETTING_NUMBER, AT(document_share), .high = 1, .fixed = true,
+     .standard = "0.25", .argument = "X",
      .help = "blank-infilling: the share of texts whose end is one blank, [gMASK], from which the "
              "model learns to continue; the rest has spans, [MASK]"},
 };
@@ -113,8 +89,6 @@ static void weigh(const wg_training *t, const void *batch, wg_loss_part *parts) 
     parts[0].count = (double)wg_tensor_count(((const wg__blank_batch *)batch)->labels);
 }
 
-/* ---- Evaluation ---- */
-
 static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
     const wg__blank_batch *batch = read;
     const wg_model *model = t->setup.model;
@@ -143,8 +117,6 @@ static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
 static int evaluate(wg_training *t, int64_t limit, wg_metrics *metrics) {
     return wg__evaluate_batches(t, limit, true, measure, metrics);
 }
-
-/* ---- Results ---- */
 
 int wg_training_show_batch(wg_training *t, FILE *stream) {
     if (t->objective != &wg_blank_infilling)
@@ -202,25 +174,11 @@ typedef struct filling {
     int64_t written; /* how many tokens of it, the start token included, the caches hold */
 } filling;
 
-/* ---- Beginning ---- */
-
 int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part_a) {
     int64_t count = 0;
     for (int64_t i = 0; i < part_a->count; i++)
         count += wg__blank_is_mask(tokens, part_a->ids[i]);
     return count;
-}
-
-static int begin_filling(filling *f, int64_t blanks) {
-    const int64_t layers = f->sizes.layers;
-    const int64_t wanted = f->options.max_tokens;
-    const int64_t room = f->sizes.positions - 1; /* 1 is the start token's */
-    f->most = wanted > 0 && wanted < room ? wanted : room;
-    f->caches = wg__calloc((size_t)layers, sizeof *f->caches);
-    f->logits = wg__alloc_array(f->sizes.vocabulary, sizeof *f->logits);
-    for (int64_t i = 0; f->caches && i < layers; i++)
-        wg_kv_cache_init(&f->caches[i], f->part_a + blanks * (1 + f->most));
-    return f->caches && f->logits ? 0 : -1;
 }
 
 /* ---- Steps of the model ---- */
@@ -272,8 +230,6 @@ static void forbid(const filling *f, float *logits) {
     if (f->written > 1)
         logits[t->end] = end;
 }
-
-/* ---- Drawing ---- */
 
 /* Draws one token after the other, until the end token. */
 static int draw(filling *f, int64_t number, wg__blank *blank) {
@@ -339,29 +295,6 @@ static int search_reorder(void *context, int64_t rows, const int64_t *from) {
     return result;
 }
 
-/* Back to where the search began, one row, which then sees what was found. */
-static int settle(filling *f, int64_t seen, const wg_token_list *found) {
-    if (search_reorder(f, 1, (int64_t[]){0}) < 0)
-        return -1;
-    for (int64_t i = 0; i < f->sizes.layers; i++)
-        if (wg__kv_cache_truncate(&f->caches[i], seen) < 0)
-            return -1;
-    f->written = 0;
-    if (see_part_b(f, 1, 1, &f->tokens->start, NULL) < 0)
-        return -1;
-    return see_part_b(f, 1, found->count, found->ids, NULL);
-}
-
-static int take_found(filling *f, const wg_beam_result *found, wg__blank *blank) {
-    for (int64_t i = 0; i < found->tokens.count; i++)
-        if (wg_token_list_append(&blank->tokens, found->tokens.ids[i]) < 0)
-            return -1;
-    blank->end = found->ended                       ? WG_END_STOP
-                 : f->most == f->options.max_tokens ? WG_END_LENGTH
-                                                    : WG_END_POSITIONS;
-    return 0;
-}
-
 static int search(filling *f, wg__blank *blank) {
     const wg_beam_model model = {.context = f,
                                  .vocabulary = f->sizes.vocabulary,
@@ -374,17 +307,36 @@ static int search(filling *f, wg__blank *blank) {
     const int64_t seen = f->caches[0].length;
     wg_beam_result found = {0};
     int result = wg__beam_search(&model, 1, &f->most, &options, &found);
+    /* Back to where the search began, one row, which then sees what was found. */
     if (result == 0)
-        result = settle(f, seen, &found.tokens);
+        result = search_reorder(f, 1, (int64_t[]){0});
+    for (int64_t i = 0; result == 0 && i < f->sizes.layers; i++)
+        result = wg__kv_cache_truncate(&f->caches[i], seen);
+    f->written = 0;
     if (result == 0)
-        result = take_found(f, &found, blank);
+        result = see_part_b(f, 1, 1, &f->tokens->start, NULL);
+    if (result == 0)
+        result = see_part_b(f, 1, found.tokens.count, found.tokens.ids, NULL);
+    for (int64_t i = 0; result == 0 && i < found.tokens.count; i++)
+        result = wg_token_list_append(&blank->tokens, found.tokens.ids[i]);
+    blank->end = found.ended                        ? WG_END_STOP
+                 : f->most == f->options.max_tokens ? WG_END_LENGTH
+                                                    : WG_END_POSITIONS;
     wg_token_list_free(&found.tokens);
     return result;
 }
 
-/* ---- All blanks ---- */
-
-static int fill_filling(filling *f, const wg_token_list *part_a, wg__blank *blanks) {
+/* Lets the model see Part A, and writes its blanks in order. */
+static int fill_all(filling *f, const wg_token_list *part_a, int64_t blanks, wg__blank *results) {
+    const int64_t wanted = f->options.max_tokens;
+    const int64_t room = f->sizes.positions - 1; /* 1 is the start token's */
+    f->most = wanted > 0 && wanted < room ? wanted : room;
+    f->caches = wg__calloc((size_t)f->sizes.layers, sizeof *f->caches);
+    f->logits = wg__alloc_array(f->sizes.vocabulary, sizeof *f->logits);
+    if (!f->caches || !f->logits)
+        return -1;
+    for (int64_t i = 0; i < f->sizes.layers; i++)
+        wg_kv_cache_init(&f->caches[i], f->part_a + blanks * (1 + f->most));
     for (int64_t i = 0; i < part_a->count; i++)
         if (wg_token_list_append(&f->text, part_a->ids[i]) < 0)
             return -1;
@@ -394,20 +346,17 @@ static int fill_filling(filling *f, const wg_token_list *part_a, wg__blank *blan
     wg_tensor *positions = wg_arange(WG_I64, 0, (double)f->part_a, 1);
     wg_tensor *hidden = see(f, ids, positions, wg_zeros(WG_I64, WG_DIMS(f->part_a)));
     wg_scope_end(&scope, NULL);
-    if (!hidden)
-        return -1;
-    for (int64_t i = 0, number = 0; i < part_a->count; i++) {
+    int result = hidden ? 0 : -1;
+    for (int64_t i = 0, number = 0; result == 0 && i < part_a->count; i++) {
         if (!wg__blank_is_mask(f->tokens, part_a->ids[i]))
             continue;
         f->place = i;
         f->written = 0;
-        const int result =
-            f->options.beam > 0 ? search(f, &blanks[number]) : draw(f, number, &blanks[number]);
-        if (result < 0)
-            return -1;
+        result =
+            f->options.beam > 0 ? search(f, &results[number]) : draw(f, number, &results[number]);
         number++;
     }
-    return 0;
+    return result;
 }
 
 int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
@@ -423,7 +372,8 @@ int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "beam is %lld and max_tokens %lld; they must be 0 or more",
                        (long long)options->beam, (long long)options->max_tokens);
-    if (wg__blank_count(tokens, part_a) == 0)
+    const int64_t count = wg__blank_count(tokens, part_a);
+    if (count == 0)
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "there is no blank in the text; write [MASK], [sMASK] or [gMASK] where "
                        "something is wanted");
@@ -431,12 +381,8 @@ int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
         return wg_fail(WG_ERROR_ARGUMENT, "fill",
                        "the text has %lld tokens, and the model has %lld positions; shorten it",
                        (long long)part_a->count, (long long)longest);
-    if (tokens->vocab_size > wg_model_sizes_of(model).vocabulary)
-        return wg_fail(
-            WG_ERROR_ARGUMENT, "fill",
-            "the tokenizer and the tokens of blanks are %lld; the model's vocabulary holds "
-            "%lld",
-            (long long)tokens->vocab_size, (long long)wg_model_sizes_of(model).vocabulary);
+    if (wg__blank_check_model("fill", model, tokens) < 0)
+        return -1;
     filling f = {.model = model,
                  .sizes = wg_model_sizes_of(model),
                  .tokens = tokens,
@@ -445,9 +391,7 @@ int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
     const bool recorded = wg_set_grad_enabled(false);
     const bool training = wg_module_is_training(model->module);
     wg_module_train(model->module, false);
-    int result = begin_filling(&f, wg__blank_count(tokens, part_a)) < 0
-                     ? -1
-                     : fill_filling(&f, part_a, blanks);
+    const int result = fill_all(&f, part_a, count, blanks);
     for (int64_t i = 0; f.caches && i < f.sizes.layers; i++)
         wg_kv_cache_clear(&f.caches[i]);
     wg__free(f.caches);
@@ -456,26 +400,6 @@ int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
     wg_module_train(model->module, training);
     wg_set_grad_enabled(recorded);
     return result;
-}
-
-/* ---- Texts with blanks ---- */
-
-static int describe_blanks(const wg_tokenizer *tokenizer, const char *text, const wg__blank *found,
-                           int64_t count, wg_filled *filled) {
-    static const wg_decode_options options = {.skip_special = true};
-    wg_token_list *lists = wg__calloc((size_t)count + 1, sizeof *lists);
-    filled->blanks = wg__calloc((size_t)count + 1, sizeof *filled->blanks);
-    filled->blank_count = filled->blanks ? count : 0;
-    for (int64_t i = 0; lists && i < filled->blank_count; i++) {
-        lists[i] = found[i].tokens;
-        filled->blanks[i] = (wg_filled_blank){
-            .text = wg_tokenizer_decode(tokenizer, lists[i].ids, lists[i].count, &options),
-            .tokens = lists[i].count,
-            .end = found[i].end};
-    }
-    filled->text = lists ? wg__blank_filled_text(tokenizer, text, lists) : NULL;
-    wg__free(lists);
-    return filled->text && filled->blanks && !wg_error_pending() ? 0 : -1;
 }
 
 static wg__blank_fill_options fill_options(const wg_use_options *options) {
@@ -490,6 +414,7 @@ static wg__blank_fill_options fill_options(const wg_use_options *options) {
 
 static int fill_text(const wg_model *model, const wg_tokenizer *tokenizer,
                      const wg_use_options *options, const char *text, wg_filled *filled) {
+    static const wg_decode_options skip_special = {.skip_special = true};
     const wg__blank_fill_options how = fill_options(options);
     wg_blank_tokens tokens;
     wg_token_list part_a = {0};
@@ -499,16 +424,26 @@ static int fill_text(const wg_model *model, const wg_tokenizer *tokenizer,
     const int64_t count = wg__blank_count(&tokens, &part_a);
     wg__blank *found = wg__calloc((size_t)count + 1, sizeof *found);
     int status = found ? wg__blank_fill(model, &tokens, &part_a, &how, found) : -1;
-    if (status == 0)
-        status = describe_blanks(tokenizer, text, found, count, filled);
+    wg_token_list *lists = wg__calloc((size_t)count + 1, sizeof *lists);
+    filled->blanks = wg__calloc((size_t)count + 1, sizeof *filled->blanks);
+    filled->blank_count = status == 0 && lists && filled->blanks ? count : 0;
+    for (int64_t i = 0; i < filled->blank_count; i++) {
+        lists[i] = found[i].tokens;
+        filled->blanks[i] = (wg_filled_blank){
+            .text = wg_tokenizer_decode(tokenizer, lists[i].ids, lists[i].count, &skip_special),
+            .tokens = lists[i].count,
+            .end = found[i].end};
+    }
+    if (status == 0 && lists && filled->blanks)
+        filled->text = wg__blank_filled_text(tokenizer, text, lists);
+    status = filled->text && !wg_error_pending() ? 0 : -1;
+    wg__free(lists);
     for (int64_t i = 0; found && i < count; i++)
         wg_token_list_free(&found[i].tokens);
     wg__free(found);
     wg_token_list_free(&part_a);
     return status;
 }
-
-/* ---- Continuing texts: a [gMASK] at the end of the prompt ---- */
 
 /* The continuation has positions of its own, of which the start token takes one. */
 static int read_prompt(const wg_model *model, const wg_tokenizer *tokenizer, const char *prompt,
@@ -552,73 +487,54 @@ static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
  *     [CLS] [MASK] on   [S] sing ##ing          [CLS] sing ##ing [MASK]   [S] on
  *     predicts          sing ##ing [E]          predicts                  on  [E]             */
 
-typedef struct scoring {
-    const wg_model *model;
-    const wg_score_options *options;
-    wg_blank_tokens tokens;
-    int64_t count;            /* words of all texts */
-    wg__blank_span *words;    /* of their text */
-    wg__blanked_text *blanks; /* a word each */
-    double *losses;           /* of the targets of a forward */
-} scoring;
-
-/* Predicts the words first ... first + rows - 1. */
-static int score_words(scoring *s, const wg_text_batch *texts, int64_t first, int64_t rows,
-                       wg_score *scores) {
-    wg__blank_batch batch;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int status = wg__blanked_batch(&s->tokens, rows, s->blanks + first, 1, &batch);
-    if (status == 0) {
-        const wg_model_inputs inputs = inputs_of(&batch);
-        status = wg__score_losses(s->model, s->options, &inputs, batch.target_positions,
-                                  batch.labels, s->losses);
-    }
-    wg_scope_end(&scope, NULL);
-    const double *loss = s->losses;
-    for (int64_t i = first; status == 0 && i < first + rows; i++) {
-        wg_score *score = &scores[(s->blanks[i].text - texts->ids) / texts->length];
-        const int64_t targets = s->words[i].end - s->words[i].first + 1;
-        for (int64_t n = 0; n < targets; n++)
-            score->log_probability -= *loss++;
-        score->tokens += targets;
-    }
-    return status;
-}
-
 static int score(const wg_model *model, const wg_tokenizer *tokenizer,
                  const wg_score_options *options, const wg_text_batch *texts, wg_score *scores) {
-    const int64_t n = texts->length, most = wg__score_rows(options, n + 3);
+    const int64_t n = texts->length, most = wg__texts_in_batch(options->batch_tokens, n + 3);
     const size_t all = (size_t)wg__times(texts->count, n);
-    scoring s = {.model = model, .options = options};
-    if (wg__blank_tokens_of(tokenizer, &s.tokens) < 0 ||
-        wg__blank_check_model("score", model, &s.tokens) < 0)
+    wg_blank_tokens tokens;
+    if (wg__blank_tokens_of(tokenizer, &tokens) < 0 ||
+        wg__blank_check_model("score", model, &tokens) < 0)
         return -1;
-    s.words = wg__alloc_array(all, sizeof *s.words);
-    s.blanks = wg__alloc_array(all, sizeof *s.blanks);
-    s.losses = wg__alloc_array(wg__times(most, n + 1), sizeof *s.losses);
-    int status = s.words && s.blanks && s.losses ? 0 : -1;
-    if (status == 0) {
-        for (int64_t t = 0; t < texts->count; t++) {
-            const int32_t *ids = texts->ids + t * texts->length;
-            for (int64_t i = 0; i < texts->length; i++) {
-                if (i == 0 || wg__token_begins_word(tokenizer, ids[i])) {
-                    s.words[s.count] = (wg__blank_span){i, i + 1};
-                    s.blanks[s.count] = (wg__blanked_text){ids, texts->length, &s.words[s.count],
-                                                           1,   s.tokens.mask, false};
-                    s.count++;
-                } else {
-                    s.words[s.count - 1].end = i + 1;
-                }
-            }
+    wg__blank_span *words = wg__alloc_array(all, sizeof *words); /* of their text */
+    wg__blanked_text *blanks = wg__alloc_array(all, sizeof *blanks);
+    double *losses = wg__alloc_array(wg__times(most, n + 1), sizeof *losses);
+    int64_t count = 0;
+    int status = words && blanks && losses ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < texts->count * n; i++) {
+        const int64_t place = i % n;
+        if (place == 0 || wg__token_begins_word(tokenizer, texts->ids[i])) {
+            words[count] = (wg__blank_span){place, place + 1};
+            blanks[count] =
+                (wg__blanked_text){texts->ids + i - place, n, &words[count], 1, tokens.mask, false};
+            count++;
+        } else {
+            words[count - 1].end = place + 1;
         }
     }
-    for (int64_t first = 0; status == 0 && first < s.count; first += most)
-        status =
-            score_words(&s, texts, first, s.count - first < most ? s.count - first : most, scores);
-    wg__free(s.words);
-    wg__free(s.blanks);
-    wg__free(s.losses);
+    for (int64_t first = 0; status == 0 && first < count; first += most) {
+        const int64_t rows = wg__smaller(count - first, most);
+        wg__blank_batch batch;
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        status = wg__blanked_batch(&tokens, rows, blanks + first, 1, &batch);
+        if (status == 0) {
+            const wg_model_inputs inputs = inputs_of(&batch);
+            status = wg__score_losses(model, options, &inputs, batch.target_positions, batch.labels,
+                                      losses);
+        }
+        wg_scope_end(&scope, NULL);
+        const double *loss = losses;
+        for (int64_t i = first; status == 0 && i < first + rows; i++) {
+            wg_score *score = &scores[(blanks[i].text - texts->ids) / n];
+            const int64_t targets = words[i].end - words[i].first + 1;
+            for (int64_t k = 0; k < targets; k++)
+                score->log_probability -= *loss++;
+            score->tokens += targets;
+        }
+    }
+    wg__free(words);
+    wg__free(blanks);
+    wg__free(losses);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* Blank infilling: blanks that are filled token after token   (Du et al. 2022, arXiv:2103.10360,
- * section 2.1, figure 2).
+/* Blank infilling: spans are written token after token   (Du et al. 2022, arXiv:2103.10360, section
+ * 2.1, figure 2).
  *
  *     text              x1  x2  x3  x4  x5  x6           spans: x5 x6, then x3
  *
@@ -9,39 +9,35 @@
  *     block_position_ids 0   0   0   0   0   0       1   2   3   1   2
  *     labels                                        x5  x6  [E] x3  [E]
  *
- * Part A is the text with one mask in place of each span; Part B the spans, in an order of chance,
- * each after a start token and to be followed by an end token. A token of Part B stands where its
- * mask does, by the first kind of position, and in its span, by the second; Part A's second
- * position is 0. Everyone sees all of Part A, and Part B what is before it in Part B, too: all that
- * a mask needs to know is how long Part A is.
+ * Part A is the text with one mask in place of each span; Part B has the spans in random order,
+ * each after a start token and followed by an end token to predict. A token of Part B has the
+ * position of its mask, and its place in the span as second position; Part A's second position is
+ * 0. All tokens see Part A; Part B also sees the tokens before it in Part B. So a mask follows from
+ * Part A's length.
  *
- * Three objectives, which a run may mix: lengths of spans come from Poisson(3) until 15 % of the
- * text is masked ([MASK]); whole sentences are masked until it is 15 % ([sMASK]); the last 50 to
- * 100 % of the text are one span ([gMASK]), which has an end token to be predicted only where the
- * document ends.
+ * A run may mix three objectives: lengths of spans come from Poisson(3) until 15 % of the text is
+ * masked ([MASK]); whole sentences are masked until it is 15 % ([sMASK]); the last 50 to 100 % of
+ * the text are one span ([gMASK]), whose end token is predicted only where the document ends.
  *
- * A document is gone through in order, in texts of whole sentences.
- *
- * An evaluation fills spans, [MASK], whatever the mixture that is trained on: `loss` (the mean over
- * all targets, the end of each blank among them), `word_loss` (the mean over targets that are words
- * of the text) and `unigram_loss` (what predicting these by their frequency in the training text
- * would lose). */
+ * Documents are read in order, in texts of whole sentences. An evaluation fills spans, [MASK],
+ * whatever the training mixture: `loss` (the mean over all targets, the ends of blanks included),
+ * `word_loss` (over targets that are words of the text) and `unigram_loss` (the loss of predicting
+ * these words by their frequency in the training text). */
 #ifndef WG_OBJECTIVES_BLANK_INFILLING_H
 #define WG_OBJECTIVES_BLANK_INFILLING_H
 
 #include "../data/tokenizer/kind.h"
 #include "objective.h"
 
-/* Appends Part A of a text to be filled: [CLS] and the text, with "[MASK]", "[sMASK]" and "[gMASK]"
- * in it read as the masks. Where the words of the vocabulary begin with their space (bpe and
- * sentencepiece), one before a mask is part of the blank. On failure the list is as it was. [FORMAT
- * as wg_tokenizer_encode, MEMORY] */
+/* Appends Part A: [CLS] and the text, with "[MASK]", "[sMASK]" and "[gMASK]" read as masks. Where
+ * the words of the vocabulary begin with their space (bpe and sentencepiece), a space before a mask
+ * is part of the blank. On failure the list is as it was. [FORMAT as wg_tokenizer_encode, MEMORY]
+ */
 int wg__blank_encode(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer, const char *text,
                      wg_token_list *list);
 
-/* The text with what `blanks` say in place of its masks, of which there are as many; the rest of it
- * is as it was. The caller frees it with wg_text_free. [INDEX for an id outside the vocabulary,
- * MEMORY] */
+/* The text with its masks replaced by `blanks`, one for each; freed with wg_text_free. [INDEX for
+ * an id outside the vocabulary, MEMORY] */
 char *wg__blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
                             const wg_token_list *blanks);
 
@@ -64,16 +60,15 @@ typedef struct wg__blank_span {
     int64_t first, end;
 } wg__blank_span;
 
-/* Fills `batch` with one sequence: a text with these spans, in the order in which Part B has them,
- * and `mask` for each. [scope; ARGUMENT for no span, or one that is empty, overlaps another or is
- * not in the text] */
+/* Fills `batch` with one sequence: a text with these spans, in the order of Part B, and `mask` for
+ * each. [scope; ARGUMENT for no span, or one that is empty, overlaps another or is not in the text]
+ */
 int wg__blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text, int64_t count,
                              const wg__blank_span *spans, int64_t span_count, int32_t mask,
                              wg__blank_batch *batch);
 
-/* A sequence of a batch as a table to be held against figure 2 of the paper: a line for each token
- * with both positions, what it has to predict, and whom it sees. The caller frees it with
- * wg_text_free. NULL with [INDEX for no such row, MEMORY] */
+/* A sequence of a batch as a table like figure 2 of the paper: a line for each token with both
+ * positions, its label and the tokens that it sees. Freed with wg_text_free. [INDEX, MEMORY] */
 char *wg__blank_batch_show(const wg__blank_batch *batch, int64_t row,
                            const wg_tokenizer *tokenizer);
 
@@ -118,17 +113,71 @@ typedef struct wg__blank_fill_options {
     const volatile sig_atomic_t *stop; /* not 0: write no more. NULL: none */
 } wg__blank_fill_options;
 
-/* How many masks there are among the ids: blanks to be written. */
+/* The number of masks among the ids. */
 int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part_a);
 
-/* Writes into the blanks of Part A (wg__blank_encode), of which there are as many as `blanks`. A
- * blank gets at least one token, of those of the tokenizer that are none of GLM's own, until the
- * end token is likelier or there are max_tokens. The module is in evaluation mode meanwhile, and
- * nothing is recorded. `options` may be NULL. On failure, blanks may have been written. 0 or -1.
- * [ARGUMENT for bad options, a text without a blank or longer than the model's positions, logits
- * that are no numbers; INDEX for ids outside the model's vocabulary; MEMORY] */
+/* Writes into the blanks of Part A (wg__blank_encode), one for each mask. A blank gets at least one
+ * token of the tokenizer, none of GLM's own, until the end token is likelier or max_tokens are
+ * written. The module is in evaluation mode meanwhile, and nothing is recorded. `options` may be
+ * NULL. On failure, blanks may have been written. [ARGUMENT for bad options, a text without a blank
+ * or longer than the model's positions, logits that are no numbers; INDEX for ids outside the
+ * model's vocabulary; MEMORY] */
 int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
                    const wg_token_list *part_a, const wg__blank_fill_options *options,
                    wg__blank *blanks);
+
+/* ---- What clozes share: Part A and Part B of sequences in the making. blank_batches.c ---- */
+
+/* [ARGUMENT if the vocabulary of the model does not hold these tokens] */
+int wg__blank_check_model(const char *where, const wg_model *model, const wg_blank_tokens *tokens);
+
+/* True if the words of the vocabulary begin with the space before them (bpe, sentencepiece). */
+bool wg__spaces_begin_words(const wg_tokenizer *tokenizer);
+
+/* The first "[MASK]", "[sMASK]" or "[gMASK]" of a text; NULL: it has none. */
+const char *wg__blank_find_mask(const char *text);
+
+/* Appends a text as wg__blank_encode does, without a [CLS]. On failure the list may be longer.
+ * [FORMAT as wg_tokenizer_encode, MEMORY] */
+int wg__blank_encode_stretch(const wg_blank_tokens *tokens, const wg_tokenizer *tokenizer,
+                             const char *text, wg_token_list *list);
+
+/* A text and its blanks. */
+typedef struct wg__blanked_text {
+    const int32_t *text;
+    int64_t count;
+    const wg__blank_span *spans; /* in the order of Part B; none overlaps another */
+    int64_t span_count;
+    int32_t mask;
+    bool goes_on; /* the document, after this text: that a span ends here is not to be learned */
+} wg__blanked_text;
+
+/* A sequence in the making, of a batch that is allocated. */
+typedef struct wg__blank_row {
+    int64_t *ids, *positions, *blocks; /* filled with padding */
+    int64_t length;
+    int64_t *target_positions, *labels; /* of the next target of the batch */
+    int64_t offset;                     /* of the sequence in B * T */
+} wg__blank_row;
+
+/* Allocates a batch of so many targets. [scope; MEMORY, when it is {0}] */
+int wg__blank_batch_allocate(const wg_blank_tokens *tokens, int64_t rows, int64_t length,
+                             int64_t targets, wg__blank_batch *batch);
+
+/* The first sequence of a batch; then each behind the one before it. */
+wg__blank_row wg__blank_row_first(const wg__blank_batch *batch);
+void wg__blank_row_next(wg__blank_row *row, const wg__blank_batch *batch);
+
+/* Appends a token of Part A. */
+void wg__blank_row_put(wg__blank_row *row, int64_t id);
+
+/* Appends a span of Part B whose mask stands at `place`, and its targets; `ends`: its end, too, is
+ * to be predicted. */
+void wg__blank_row_put_span(wg__blank_row *row, const wg_blank_tokens *tokens, int64_t place,
+                            const int32_t *ids, int64_t count, bool ends);
+
+/* Makes a batch of so many sequences, as long as the longest, rounded up to a multiple. [scope] */
+int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__blanked_text *blanks,
+                      int64_t multiple, wg__blank_batch *batch);
 
 #endif

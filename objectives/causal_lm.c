@@ -3,13 +3,12 @@
 
 #include <math.h>
 
-#include "data/batches/builder.h"
+#include "data/internal.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/span.h"
-#include "data/internal.h"
 
 #define WHERE "causal-lm"
 
@@ -20,37 +19,28 @@ typedef struct causal {
 
 /* ---- Batches ---- */
 
-/* One row; `tokens` has room for sequence + 1. The labels that count, or -1. */
-static int64_t read_window(const wg_dataset *stream, wg_token_window window, int64_t sequence,
-                           int32_t *tokens, int64_t *ids, int64_t *labels) {
-    int64_t count = window.end - window.start - 1;
-    if (count < 0)
-        return wg_fail(WG_ERROR_INDEX, WHERE, "a window from token %lld to %lld has none",
-                       (long long)window.start, (long long)window.end);
-    if (count > sequence)
-        count = sequence;
-    if (wg__dataset_read(stream, window.start, count + 1, tokens) < 0)
-        return -1;
-    for (int64_t i = 0; i < sequence; i++) {
-        ids[i] = i < count ? tokens[i] : tokens[0];
-        labels[i] = i < count ? tokens[i + 1] : WG_IGNORE_INDEX;
-    }
-    return count;
-}
-
+/* Row i of the batch has the tokens of windows[i], shifted by one between ids and labels. */
 static int read_windows(const wg_dataset *stream, int64_t count, const wg_token_window *windows,
                         int64_t sequence, wg_causal_batch *batch) {
     const size_t size = (size_t)wg__times(count, sequence);
     int64_t *ids = wg__alloc_array(wg__times(2, size), sizeof *ids), *labels = ids + size;
     int32_t *tokens = wg__alloc_array(sequence + 1, sizeof *tokens);
-    int64_t status = ids && tokens ? 0 : -1;
+    int status = ids && tokens ? 0 : -1;
     *batch = (wg_causal_batch){0};
-    for (int64_t i = 0; status >= 0 && i < count; i++) {
-        status = read_window(stream, windows[i], sequence, tokens, ids + i * sequence,
-                             labels + i * sequence);
-        batch->tokens += status;
+    for (int64_t row = 0; status == 0 && row < count; row++) {
+        const wg_token_window window = windows[row];
+        const int64_t used = wg__smaller(window.end - window.start - 1, sequence);
+        status = used < 0
+                     ? wg_fail(WG_ERROR_INDEX, WHERE, "a window from token %lld to %lld has none",
+                               (long long)window.start, (long long)window.end)
+                     : wg__dataset_read(stream, window.start, used + 1, tokens);
+        for (int64_t i = 0; status == 0 && i < sequence; i++) {
+            ids[row * sequence + i] = i < used ? tokens[i] : tokens[0];
+            labels[row * sequence + i] = i < used ? tokens[i + 1] : WG_IGNORE_INDEX;
+        }
+        batch->tokens += used;
     }
-    if (status >= 0) {
+    if (status == 0) {
         batch->ids = wg_from_array(WG_I64, WG_DIMS(count, sequence), ids);
         batch->labels = wg_from_array(WG_I64, WG_DIMS(count, sequence), labels);
     }
@@ -90,29 +80,27 @@ static void free_source(void *context) {
     wg__free(s);
 }
 
-static int prepare(causal_source *s, const wg_dataset *stream, int64_t batch, int64_t sequence) {
-    if (sequence < 1 || sequence > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "sequences of %lld tokens", (long long)sequence);
-    s->sequence = sequence;
-    s->chosen = wg__alloc_array(batch, sizeof *s->chosen);
-    return s->chosen ? wg__windows_begin(&s->windows, WHERE, stream, sequence, batch) : -1;
-}
-
 wg_batches *wg_causal_batches_new(const wg_dataset *stream,
                                   const wg_causal_batch_options *options) {
-    static const wg_causal_batch_options defaults = {0};
-    const wg_causal_batch_options *o = options ? options : &defaults;
-    int64_t batch = o->batch;
-    causal_source *s =
-        stream && wg__batch_sizes(WHERE, &batch, NULL) == 0 ? wg__calloc(1, sizeof *s) : NULL;
+    const wg_causal_batch_options o = options ? *options : (wg_causal_batch_options){0};
+    int64_t batch = o.batch, sequence = o.sequence ? o.sequence : 128;
+    if (!stream || wg__batch_sizes(WHERE, &batch, NULL) < 0)
+        return NULL;
+    if (sequence < 1 || sequence > INT32_MAX) {
+        wg_fail(WG_ERROR_ARGUMENT, WHERE, "sequences of %lld tokens", (long long)sequence);
+        return NULL;
+    }
+    causal_source *s = wg__calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    if (prepare(s, stream, batch, o->sequence ? o->sequence : 128) < 0) {
+    s->sequence = sequence;
+    s->chosen = wg__alloc_array(batch, sizeof *s->chosen);
+    if (!s->chosen || wg__windows_begin(&s->windows, WHERE, stream, sequence, batch) < 0) {
         free_source(s);
         return NULL;
     }
     return wg__window_batches_new(
-        &s->windows, (wg_batch_source){.build = build, .free = free_source}, batch, o->seed);
+        &s->windows, (wg_batch_source){.build = build, .free = free_source}, batch, o.seed);
 }
 
 /* ---- Beginning ---- */
@@ -163,8 +151,6 @@ static void end(wg_training *t) {
     wg__free(mine);
 }
 
-/* ---- Losses ---- */
-
 static wg_tensor *batch_loss(const wg_training *t, const wg_causal_batch *batch, int64_t parts) {
     const wg_model *model = t->setup.model;
     wg_tensor *ids = wg__cut_sequences(batch->ids, parts);
@@ -184,34 +170,21 @@ static bool by_document(const wg_training *t) {
     return t->setup.evaluation && t->setup.evaluation->by_document;
 }
 
-/* How many windows the held-out text has, the last of which may be shorter. */
-static int64_t count_windows(const wg_training *t) {
-    if (by_document(t))
-        return wg__dataset_documents(t->setup.held_out);
-    const int64_t labels = wg_dataset_tokens(t->setup.held_out) - 1;
-    return (labels + t->setup.sequence - 1) / t->setup.sequence;
-}
-
-static wg_token_window window_at(const wg_training *t, int64_t index) {
-    const wg_dataset *text = t->setup.held_out;
-    const int64_t sequence = t->setup.sequence;
-    if (by_document(t))
-        return (wg_token_window){wg__dataset_document_start(text, index),
-                                 wg__dataset_document_start(text, index + 1)};
-    const int64_t end = (index + 1) * sequence + 1, tokens = wg_dataset_tokens(text);
-    return (wg_token_window){index * sequence, end < tokens ? end : tokens};
-}
-
-/* Measures on `count` windows from number `first` on. */
+/* Measures on `count` windows from number `first` on. The last one may be shorter. */
 static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, void *context,
                           wg_metrics *metrics) {
     (void)context;
     causal *mine = t->context;
+    const wg_dataset *text = t->setup.held_out;
+    const int64_t sequence = t->setup.sequence, tokens = wg_dataset_tokens(text);
     wg_causal_batch batch;
-    for (int64_t i = 0; i < count; i++)
-        mine->windows[i] = window_at(t, first + i);
-    if (wg__causal_batch_read(t->setup.held_out, count, mine->windows, t->setup.sequence, &batch) <
-        0)
+    for (int64_t i = first; i < first + count; i++)
+        mine->windows[i - first] =
+            by_document(t)
+                ? (wg_token_window){wg__dataset_document_start(text, i),
+                                    wg__dataset_document_start(text, i + 1)}
+                : (wg_token_window){i * sequence, wg__smaller((i + 1) * sequence + 1, tokens)};
+    if (wg__causal_batch_read(text, count, mine->windows, sequence, &batch) < 0)
         return -1;
     wg_tensor *value = batch_loss(t, &batch, 1);
     metrics->tokens += batch.tokens;
@@ -219,13 +192,16 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, vo
 }
 
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
-    const int64_t batch = t->setup.batch, all = count_windows(t);
+    const wg_dataset *text = t->setup.held_out;
+    const int64_t batch = t->setup.batch;
+    const int64_t all = by_document(t)
+                            ? wg__dataset_documents(text)
+                            : wg__ceil_divide(wg_dataset_tokens(text) - 1, t->setup.sequence);
     const int64_t windows = batches > 0 && batches * batch < all ? batches * batch : all;
     if (wg__evaluate_examples(t, 0, windows, evaluate_batch, NULL, metrics) < 0)
         return -1;
     /* Metrics that follow from the mean loss. */
     const causal *mine = t->context;
-    const wg_dataset *text = t->setup.held_out;
     const double loss = wg_metrics_get(metrics, "loss");
     const double weight = wg_metrics_weight(metrics, "loss");
     const double bits =
@@ -235,8 +211,6 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
         return -1;
     return wg_metrics_add(metrics, "unigram_loss", mine->unigram_loss, weight);
 }
-
-/* ---- Results ---- */
 
 static const wg_metric_row rows[] = {
     {.name = "loss", .weight = "tokens"},
@@ -253,8 +227,6 @@ static void print(const wg_metrics *metrics, FILE *stream) {
             wg_metrics_get(metrics, "bits_per_byte"), wg_metrics_weight(metrics, "loss"));
     fprintf(stream, "by frequency          %.4f\n", wg_metrics_get(metrics, "unigram_loss"));
 }
-
-/* ---- Continuing texts ---- */
 
 /* The prompt begins with the token of a text's begin, unless that is also its end (GPT-2's prompts
  * have none in front); without a prompt the text is that token alone. */

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "data/tokenizer/text_file.h"
 #include "io/checkpoint/checkpoint.h"
-#include "objectives/blank_batches.h"
+#include "objectives/blank_infilling.h"
 #include "objectives/head.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
@@ -46,21 +46,16 @@ static inline int64_t wg__cloze_count(const wg__cloze *cloze, int64_t label) {
 static const char *const places[] = {"{text}", "{text_a}", "{text_b}"};
 enum { ONLY, FIRST, SECOND, PLACES };
 
-/* How often a pattern has a place. */
-static int times(const char *pattern, const char *place) {
-    int count = 0;
-    for (const char *c = pattern; (c = strstr(c, place)) != NULL; c += strlen(place))
-        count++;
-    return count;
-}
-
 static int check_pattern(wg__cloze *cloze) {
     const char *pattern = cloze->pattern;
     if (wg__utf8_check(pattern, (int64_t)strlen(pattern), "the pattern", WHERE) < 0)
         return -1;
     int count[PLACES];
-    for (int i = 0; i < PLACES; i++)
-        count[i] = times(pattern, places[i]);
+    for (int i = 0; i < PLACES; i++) {
+        count[i] = 0;
+        for (const char *c = pattern; (c = strstr(c, places[i])) != NULL; c += strlen(places[i]))
+            count[i]++;
+    }
     cloze->pairs = count[ONLY] == 0;
     const bool good = cloze->pairs ? count[FIRST] == 1 && count[SECOND] == 1
                                    : count[ONLY] == 1 && count[FIRST] + count[SECOND] == 0;
@@ -93,15 +88,6 @@ static int encode_stretch(const wg__cloze *cloze, const wg_tokenizer *tokenizer,
     return status;
 }
 
-/* ---- Verbalizers ---- */
-
-static bool are_same(const wg__cloze *cloze, int64_t a, int64_t b) {
-    const int64_t count = wg__cloze_count(cloze, a);
-    return count == wg__cloze_count(cloze, b) &&
-           memcmp(wg__cloze_ids(cloze, a), wg__cloze_ids(cloze, b),
-                  (size_t)count * sizeof *cloze->spans.ids) == 0;
-}
-
 static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
     for (int64_t label = 0; label < cloze->labels.count; label++) {
         /* Appends the tokens of a verbalizer where the blank of the pattern has it. */
@@ -121,17 +107,20 @@ static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
             return -1;
         char *const *names = cloze->labels.names, *const *texts = cloze->verbalizers;
         const int32_t unknown = wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN);
-        if (wg__cloze_count(cloze, label) == 0)
+        const int32_t *ids = wg__cloze_ids(cloze, label);
+        const int64_t count = wg__cloze_count(cloze, label);
+        if (count == 0)
             return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the verbalizer of \"%.80s\" is empty",
                            names[label]);
-        for (int64_t i = 0; i < wg__cloze_count(cloze, label); i++)
-            if (wg__cloze_ids(cloze, label)[i] == unknown)
+        for (int64_t i = 0; i < count; i++)
+            if (ids[i] == unknown)
                 return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                                "the verbalizer \"%.80s\" of \"%.80s\" is not wholly known to the "
                                "tokenizer",
                                texts[label], names[label]);
         for (int64_t other = 0; other < label; other++)
-            if (are_same(cloze, other, label))
+            if (wg__cloze_count(cloze, other) == count &&
+                memcmp(wg__cloze_ids(cloze, other), ids, (size_t)count * sizeof *ids) == 0)
                 return wg_fail(
                     WG_ERROR_ARGUMENT, WHERE,
                     "the verbalizers \"%.80s\" of \"%.80s\" and \"%.80s\" of \"%.80s\" are "
@@ -245,53 +234,34 @@ char *wg__cloze_to_json(const wg__cloze *cloze) {
     return copy;
 }
 
-/* Labels and verbalizers of an object, the latter borrowed from it. */
-static int read_verbalizers(const json_t *object, wg__labels *labels, const char **verbalizers) {
-    const char *label;
-    json_t *text;
-    json_object_foreach((json_t *)object, label, text) {
-        if (!json_is_string(text))
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "the verbalizer of \"%.80s\" is no text", label);
-        const int64_t place = wg__labels_add(labels, label);
-        if (place < 0)
-            return -1;
-        verbalizers[place] = json_string_value(text);
-    }
-    return 0;
-}
-
-static wg__cloze *read_json(const json_t *object, const wg_tokenizer *tokenizer) {
-    const char *pattern = json_string_value(json_object_get(object, "pattern"));
-    const json_t *texts = json_object_get(object, "verbalizers");
-    if (!pattern || !json_is_object(texts)) {
-        wg_fail(WG_ERROR_FORMAT, WHERE, "wanted {\"pattern\": TEXT, \"verbalizers\": {...}}");
-        return NULL;
-    }
-    wg__labels labels = {0};
-    const char **verbalizers = wg__calloc(json_object_size(texts) + 1, sizeof *verbalizers);
-    wg__cloze *cloze = verbalizers && read_verbalizers(texts, &labels, verbalizers) == 0
-                           ? wg__cloze_new(tokenizer, pattern, &labels, verbalizers)
-                           : NULL;
-    wg__free(verbalizers);
-    wg__labels_free(&labels);
-    return cloze;
-}
-
 wg__cloze *wg__cloze_from_json(const char *json, const wg_tokenizer *tokenizer) {
     json_error_t error;
-    json_t *object = json_loads(json, JSON_REJECT_DUPLICATES, &error);
-    wg__cloze *cloze = NULL;
-    if (object)
-        cloze = read_json(object, tokenizer);
-    else
+    json_t *object = json_loads(json, JSON_REJECT_DUPLICATES, &error), *text;
+    const char *pattern = json_string_value(json_object_get(object, "pattern")), *label;
+    json_t *texts = json_object_get(object, "verbalizers");
+    if (!object)
         wg_fail(WG_ERROR_FORMAT, WHERE, "line %d: %s", error.line, error.text);
+    else if (!pattern || !json_is_object(texts))
+        wg_fail(WG_ERROR_FORMAT, WHERE, "wanted {\"pattern\": TEXT, \"verbalizers\": {...}}");
+    wg__labels labels = {0};
+    const char **verbalizers = wg__calloc(json_object_size(texts) + 1, sizeof *verbalizers);
+    json_object_foreach(texts, label, text) {
+        const int64_t place = verbalizers ? wg__labels_add(&labels, label) : -1;
+        if (!json_is_string(text))
+            wg_fail(WG_ERROR_FORMAT, WHERE, "the verbalizer of \"%.80s\" is no text", label);
+        if (wg_error_pending())
+            break;
+        verbalizers[place] = json_string_value(text);
+    }
+    wg__cloze *cloze =
+        wg_error_pending() ? NULL : wg__cloze_new(tokenizer, pattern, &labels, verbalizers);
+    wg__free(verbalizers);
+    wg__labels_free(&labels);
     json_decref(object);
     return cloze;
 }
 
 enum { MULTIPLE = 8 };
-
-/* ---- Texts ---- */
 
 wg__labelled_text *wg__cloze_text_load(const wg__cloze *cloze, const char *path,
                                        const wg_tokenizer *tokenizer) {
@@ -307,8 +277,6 @@ wg__labelled_text *wg__cloze_text_load(const wg__cloze *cloze, const char *path,
             cloze->pairs ? "one text" : "two texts", cloze->pattern, cloze->pairs ? "two" : "one");
     return NULL;
 }
-
-/* ---- Sizes ---- */
 
 static int64_t pattern_tokens(const wg__cloze *cloze) {
     return cloze->stretches[0].count + cloze->stretches[1].count + cloze->stretches[2].count;
@@ -335,8 +303,6 @@ static wg_token_pair cut_pair(const wg__cloze *cloze, const wg__labelled_text *t
     return wg__token_pair_cut(&whole, sequence - pattern_tokens(cloze));
 }
 
-/* ---- Sequences ---- */
-
 static void put_all(wg__blank_row *row, const int32_t *ids, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         wg__blank_row_put(row, ids[i]);
@@ -352,37 +318,17 @@ static int64_t put_stretch(wg__blank_row *row, const wg__cloze *cloze, int i, in
     return place;
 }
 
-static int64_t put_part_a(wg__blank_row *row, const wg__cloze *cloze, const wg_token_pair *pair) {
-    int64_t place = put_stretch(row, cloze, 0, 0);
-    if (cloze->turned)
-        put_all(row, pair->second, pair->second_count);
-    else
-        put_all(row, pair->first, pair->first_count);
-    place = put_stretch(row, cloze, 1, place);
-    if (cloze->turned)
-        put_all(row, pair->first, pair->first_count);
-    else if (cloze->pairs)
-        put_all(row, pair->second, pair->second_count);
-    return put_stretch(row, cloze, 2, place);
-}
-
-/* ---- Batches ---- */
-
-static int allocate(const wg__cloze *cloze, int64_t rows, int64_t longest, wg__cloze_batch *batch) {
-    const int64_t length = (longest + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
-    const int64_t targets = target_count(cloze);
-    batch->label_count = cloze->labels.count;
-    batch->mask = wg_zeros(WG_BOOL, WG_DIMS(rows, 1, length, length));
-    batch->verbalized = wg_zeros(WG_I64, WG_DIMS(rows, targets));
-    batch->labels = wg_zeros(WG_I64, WG_DIMS(rows));
-    if (!batch->mask || !batch->verbalized || !batch->labels)
-        return -1;
-    return wg__blank_batch_allocate(&cloze->tokens, rows, length, rows * targets, &batch->blanks);
-}
-
 static void fill_row(const wg__cloze *cloze, const wg_token_pair *pair, int64_t b,
                      wg__blank_row *row, wg__cloze_batch *batch) {
-    const int64_t length = wg_tensor_size(batch->mask, 3), place = put_part_a(row, cloze, pair);
+    const int64_t length = wg_tensor_size(batch->mask, 3);
+    const int32_t *texts[] = {pair->first, pair->second};
+    const int64_t counts[] = {pair->first_count, pair->second_count};
+    int64_t place = put_stretch(row, cloze, 0, 0);
+    for (int i = 0; i < (cloze->pairs ? 2 : 1); i++) {
+        const int which = cloze->turned ? 1 - i : i;
+        put_all(row, texts[which], counts[which]);
+        place = put_stretch(row, cloze, i + 1, place);
+    }
     ((int64_t *)wg_tensor_data(batch->blanks.part_a))[b] = row->length;
     /* A token sees Part A; one of Part B what is in its span up to itself; padding nothing more. */
     bool *mask = (bool *)wg_tensor_data(batch->mask) + b * length * length;
@@ -419,7 +365,16 @@ int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, 
                                (pair.second ? pair.second_count : 0) + target_count(cloze);
         longest = length > longest ? length : longest;
     }
-    if (allocate(cloze, count, longest, batch) < 0)
+    const int64_t length = (longest + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+    const int64_t targets = target_count(cloze);
+    batch->label_count = cloze->labels.count;
+    batch->mask = wg_zeros(WG_BOOL, WG_DIMS(count, 1, length, length));
+    batch->verbalized = wg_zeros(WG_I64, WG_DIMS(count, targets));
+    batch->labels = wg_zeros(WG_I64, WG_DIMS(count));
+    if (!batch->mask || !batch->verbalized || !batch->labels)
+        return -1;
+    if (wg__blank_batch_allocate(&cloze->tokens, count, length, count * targets, &batch->blanks) <
+        0)
         return -1;
     wg__blank_row row = wg__blank_row_first(&batch->blanks);
     for (int64_t b = 0; b < count; b++, wg__blank_row_next(&row, &batch->blanks)) {
@@ -433,27 +388,16 @@ int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, 
 /* ---- The objective ---- */
 
 static const wg_setting setting_rows[] = {
-    {.name = "pattern",
-     .kind = WG_SETTING_TEXT,
-     .offset = offsetof(wg_cloze_options, pattern),
-     .fixed = true,
+    {"pattern", WG_SETTING_TEXT, offsetof(wg_cloze_options, pattern), .fixed = true,
      .argument = "TEXT",
      .help = "cloze: what a text is put into, \"{text} It was [MASK] .\"; of two texts "
              "\"{text_a}\" and \"{text_b}\""},
-    {.name = "verbalizer",
-     .kind = WG_SETTING_PAIRS,
-     .offset = offsetof(wg_cloze_options, verbalizer),
-     .fixed = true,
+    {"verbalizer", WG_SETTING_PAIRS, offsetof(wg_cloze_options, verbalizer), .fixed = true,
      .argument = "LABEL=TEXT",
      .help = "cloze: this word, or these, in the blank mean that label; once for each label"},
 };
 
-static wg__cloze *cloze_of(const wg_training *t) {
-    return ((const wg__head_run *)t->context)->own;
-}
-
-/* Scores of labels: the logarithms of p(verbalizer | pattern), (B, K). Their softmax is p(label),
- * and their cross-entropy the loss. Letters: S targets of an example, over all labels. */
+/* S: the targets of an example, over all labels. */
 wg_tensor *wg__cloze_scores(const wg_model *model, const wg__cloze_batch *batch) {
     static const wg_cross_entropy_options each = {.reduction = WG_REDUCTION_NONE};
     const wg__blank_batch *blanks = &batch->blanks;
@@ -478,7 +422,8 @@ wg_tensor *wg__cloze_scores(const wg_model *model, const wg__cloze_batch *batch)
 /* ---- The cloze in a configuration, under "cloze" ---- */
 
 static char *config(const wg_training *t) {
-    char *sizes = wg_model_config_json(t->setup.model), *json = wg__cloze_to_json(cloze_of(t));
+    char *sizes = wg_model_config_json(t->setup.model),
+         *json = wg__cloze_to_json(((const wg__head_run *)t->context)->own);
     wg_config *object = sizes ? wg__config_parse(sizes, "config") : NULL;
     wg_config *part = json ? wg__config_parse(json, "cloze") : NULL;
     char *text = object && part && wg__config_set_part(object, "cloze", part) == 0
@@ -570,26 +515,23 @@ static int score(const wg_training *t, const wg__example_batch *batch, wg_tensor
     return outputs[0] ? 0 : -1;
 }
 
-static int check_model(const wg_training *t, const wg__cloze *cloze) {
-    const wg_training_setup *setup = &t->setup;
-    const int64_t positions = wg_model_sizes_of(setup->model).positions;
-    wg_blank_tokens tokens;
-    if (wg__blank_tokens_of(setup->tokenizer, &tokens) < 0 ||
-        wg__blank_check_model(WHERE, setup->model, &tokens) < 0)
-        return -1;
-    if (wg__cloze_longest(cloze) > positions)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "a verbalizer of %lld tokens, its start among them, is too long; the model "
-                       "has %lld positions",
-                       (long long)wg__cloze_longest(cloze), (long long)positions);
-    return wg__cloze_check_sequence(cloze, setup->sequence);
-}
-
 static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
     wg__cloze *cloze = setup->checkpoint ? read_cloze(setup->checkpoint, setup->tokenizer)
                                          : new_cloze(setup->options, setup->tokenizer);
-    int status = cloze ? check_model(t, cloze) : -1;
+    const int64_t positions = wg_model_sizes_of(setup->model).positions;
+    wg_blank_tokens tokens;
+    int status = cloze && wg__blank_tokens_of(setup->tokenizer, &tokens) == 0 &&
+                         wg__blank_check_model(WHERE, setup->model, &tokens) == 0
+                     ? 0
+                     : -1;
+    if (status == 0 && wg__cloze_longest(cloze) > positions)
+        status = wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                         "a verbalizer of %lld tokens, its start among them, is too long; the "
+                         "model has %lld positions",
+                         (long long)wg__cloze_longest(cloze), (long long)positions);
+    if (status == 0)
+        status = wg__cloze_check_sequence(cloze, setup->sequence);
     if (status == 0)
         status = wg__head_begin_as(t, cloze, &cloze->labels);
     if (!t->context)
@@ -599,7 +541,7 @@ static int begin(wg_training *t) {
 
 static void end(wg_training *t) {
     if (t->context)
-        wg__cloze_free(cloze_of(t));
+        wg__cloze_free(((const wg__head_run *)t->context)->own);
     wg__head_end(t);
 }
 

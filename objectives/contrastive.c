@@ -88,21 +88,6 @@ static int adapt(const wg_objective *objective, const wg_training_setup *setup,
     return status;
 }
 
-/* ---- Texts ---- */
-
-static int read_held_out(const wg_training *t, contrastive *mine) {
-    const char *path = t->setup.held_out_path;
-    if (!wg__text_lines_are_scored(path))
-        return wg__text_lines_load(path, t->setup.tokenizer, &mine->held_out);
-    mine->scored = wg__labelled_text_load(path, t->setup.tokenizer, NULL, NULL);
-    if (!mine->scored)
-        return -1;
-    if (wg__labelled_text_pair(mine->scored, 0).second)
-        return 0;
-    return wg_fail(WG_ERROR_FORMAT, WHERE,
-                   "%s has one text a line and a number; two texts and a number are wanted", path);
-}
-
 static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
     const contrastive *mine = context;
     for (int64_t i = 0; i < 2 * count; i++)
@@ -117,8 +102,20 @@ static int begin(wg_training *t) {
         return -1;
     mine->options = *(const wg_contrastive_options *)t->setup.options;
     mine->pairs = wg__alloc_array(wg__times(2, batch), sizeof *mine->pairs);
-    if (!mine->pairs || (t->setup.held_out_path && read_held_out(t, mine) < 0))
+    if (!mine->pairs)
         return -1;
+    const char *path = t->setup.held_out_path;
+    if (path && wg__text_lines_are_scored(path)) {
+        mine->scored = wg__labelled_text_load(path, t->setup.tokenizer, NULL, NULL);
+        if (!mine->scored)
+            return -1;
+        if (!wg__labelled_text_pair(mine->scored, 0).second)
+            return wg_fail(WG_ERROR_FORMAT, WHERE,
+                           "%s has one text a line and a number; two texts and a number are wanted",
+                           path);
+    } else if (path && wg__text_lines_load(path, t->setup.tokenizer, &mine->held_out) < 0) {
+        return -1;
+    }
     if (!t->setup.training_path)
         return 0;
     if (batch < 2)
@@ -148,8 +145,6 @@ static void end(wg_training *t) {
     wg__free(mine);
 }
 
-/* ---- Vectors ---- */
-
 /* The vectors of the texts of a batch, of length 1: (2 B, C). */
 static wg_tensor *vectors(const wg_training *t, const wg_pair_batch *batch) {
     const contrastive *mine = t->context;
@@ -160,7 +155,6 @@ static wg_tensor *vectors(const wg_training *t, const wg_pair_batch *batch) {
     return wg_div(pooled, wg_clamp(wg_norm(pooled, 2, 1, &axis, true), 1e-12, INFINITY));
 }
 
-/* Cosines of the first texts of pairs with all second ones, / temperature: (B, B). */
 static wg_tensor *similarities(const wg_training *t, const wg_pair_batch *batch) {
     wg_tensor *all = vectors(t, batch);
     const int64_t count = all ? wg_tensor_size(all, 0) / 2 : 0;
@@ -298,31 +292,13 @@ static const char *pooling_name(int value) {
 }
 
 static const wg_setting setting_rows[] = {
-    {.name = "temperature",
-     .kind = WG_SETTING_NUMBER,
-     .offset = AT(temperature),
-     .high = 100,
-     .above = true,
-     .fixed = true,
-     .standard = "0.05",
-     .argument = "X",
-     .help = "contrastive: what the cosines are divided by"},
-    {.name = "dropout",
-     .kind = WG_SETTING_NUMBER,
-     .offset = AT(dropout),
-     .high = 1,
-     .below = true,
-     .fixed = true,
-     .standard = "0.1",
-     .argument = "X",
+    {"temperature", WG_SETTING_NUMBER, AT(temperature), .high = 100, .above = true, .fixed = true,
+     .standard = "0.05", .argument = "X", .help = "contrastive: what the cosines are divided by"},
+    {"dropout", WG_SETTING_NUMBER, AT(dropout), .high = 1, .below = true, .fixed = true,
+     .standard = "0.1", .argument = "X",
      .help = "contrastive: dropout of a model that was pretrained without"},
-    {.name = "pooling",
-     .kind = WG_SETTING_CHOICE,
-     .offset = AT(pooling),
-     .choice = pooling_name,
-     .fixed = true,
-     .standard = "\"mean\"",
-     .argument = "NAME",
+    {"pooling", WG_SETTING_CHOICE, AT(pooling), .choice = pooling_name, .fixed = true,
+     .standard = "\"mean\"", .argument = "NAME",
      .help = "contrastive: the vector of a text, as of `wengert embed': mean or cls"},
 };
 

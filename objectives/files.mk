@@ -5,17 +5,14 @@ objectives_public = \
 
 objectives_sources = \
 	objectives/blank_batches.c \
-	objectives/blank_batches.h \
 	objectives/blank_infilling.c \
 	objectives/blank_infilling.h \
 	objectives/causal_lm.c \
 	objectives/cloze.c \
 	objectives/cloze.h \
 	objectives/contrastive.c \
-	objectives/embed.c \
 	objectives/head.c \
 	objectives/head.h \
-	objectives/head_labels.c \
 	objectives/internal.h \
 	objectives/masked_lm.c \
 	objectives/masked_lm.h \
@@ -23,7 +20,6 @@ objectives_sources = \
 	objectives/masked_pairs.c \
 	objectives/objective.c \
 	objectives/question_answering.c \
-	objectives/score.c \
 	objectives/text_batches.c \
 	objectives/span_corruption.c \
 	objectives/span_corruption.h \

@@ -56,9 +56,8 @@ static inline wg__headed_encoder *wg__headed_of(const wg_model *model) {
 }
 int wg__head_outputs(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]);
 
-/* The functions of wg__head_training; a task may take some of them, and have others of its own.
- * wg__head_begin_as begins a run whose model has no head: with these labels, and with `own`, which
- * the caller frees. */
+/* The functions of wg__head_training, of which a task may take some. wg__head_begin_as begins a run
+ * whose model has no head: with these labels, and with `own`, which the caller frees. */
 int wg__head_adapt(const wg_objective *objective, const wg_training_setup *setup,
                    void (*note)(const char *message, void *context), void *note_context,
                    wg_model *model, wg_tokenizer **tokenizer);

@@ -2,7 +2,7 @@
 #ifndef WG_OBJECTIVES_INTERNAL_H
 #define WG_OBJECTIVES_INTERNAL_H
 
-#include "data/batches/pair_batch.h"
+#include "data/internal.h"
 #include "objectives/objective.h"
 
 /* Members of records. */
@@ -18,6 +18,9 @@
 #define WG__HEAD_DEFAULTS                                                                          \
     "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "             \
     "\"eval-every\": 500}"
+
+/* [ARGUMENT if the tokenizer has more tokens than a vocabulary holds] */
+int wg__check_vocabulary(const char *where, const wg_tokenizer *tokenizer, int64_t vocabulary);
 
 /* The configuration that a checkpoint keeps, freed with wg_text_free. */
 char *wg__training_config(const wg_training *training);
@@ -35,9 +38,8 @@ int64_t wg__sequence_parts(const wg_training *t);
 /* (B, T) -> (B parts, T / parts), the same numbers. [scope] */
 wg_tensor *wg__cut_sequences(wg_tensor *x, int64_t parts);
 
-/* Measures so many batches (0: all) of the held-out text, in a scope each, the same from its start,
- * however often it is called; the last ends with the text, or else is filled up from its start. -1
- * when `measure` gives -1. */
+/* Measures so many batches (0: all) of the held-out text from its start, in a scope each. The last
+ * one ends with the text, or else is filled up from its start. -1 when `measure` gives -1. */
 int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
                          int (*measure)(wg_training *t, const void *batch, wg_metrics *metrics),
                          wg_metrics *metrics);
@@ -51,9 +53,9 @@ bool wg__evaluates(const wg_training *t, int64_t i);
 /* After the batches: shares the outcome of all ranks, and adds up their metrics. Collective. */
 int wg__share_metrics(const wg_training *t, int status, wg_metrics *metrics);
 
-/* Calls `evaluate`, in a scope each, for those of the batches of `count` held-out examples that are
- * this rank's: `size` of them from number `first` on. Then it shares the outcome and the metrics.
- * `status` is -1 if this rank has failed before. -1 when any rank has. Collective. */
+/* Calls `evaluate`, in a scope each, for this rank's batches of `count` held-out examples: `size`
+ * of them from number `first` on. Then it shares the outcome and the metrics. `status` is -1 if
+ * this rank has failed before. -1 when any rank has. Collective. */
 typedef int wg__evaluate_part(const wg_training *t, int64_t first, int64_t size, void *context,
                               wg_metrics *metrics);
 int wg__evaluate_examples(const wg_training *t, int status, int64_t count,
@@ -77,7 +79,6 @@ int wg__score_losses(const wg_model *model, const wg_score_options *options,
 
 /* ---- Texts in batches of one length (text_batches.c) ---- */
 
-/* What is done with the batches. */
 typedef struct wg__text_job {
     const char *where; /* in messages */
     const wg_model *model;
@@ -94,8 +95,8 @@ typedef struct wg__text_job {
     wg_group *group;                   /* that shares out the batches; NULL: none */
 } wg__text_job;
 
-/* Runs the job over all texts, in evaluation mode and without recording; results[i] are those of
- * texts[i], on all ranks of a group. 0; 1 if *stop ended it; -1 with an error. */
+/* Runs the job over all texts, in evaluation mode and without recording; results[i] belongs to
+ * texts[i] on all ranks of a group. 0; 1 if *stop ended it; -1 with an error. */
 int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *texts,
                   void *results);
 
@@ -106,20 +107,16 @@ wg_tensor *wg__pool_texts(wg_tensor *hidden, wg_tensor *keep, wg_text_pooling po
 /* How many sequences of so many tokens a batch takes. */
 int64_t wg__texts_in_batch(int64_t batch_tokens, int64_t length);
 
-/* The same with the options of scoring. */
-int64_t wg__score_rows(const wg_score_options *options, int64_t length);
-
 /* log p(x1, x2 ... xn) = sum of log p(x_t | x_1 ... x_t-1) of texts by a model that sees earlier
  * tokens only. The first token is predicted from `begin_id`; if that is -1 it is not scored. */
 int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_score_options *options,
                           const wg_text_batch *texts, wg_score *scores);
 
-/* The mean cross-entropy of similarities (B, B), of which those of the diagonal are the right ones;
- * *right is how many of these are the largest of their row. [scope; SHAPE] */
+/* The mean cross-entropy of similarities (B, B), whose diagonal is right; *right is how many rows
+ * have their largest number there. [scope; SHAPE] */
 wg_tensor *wg__contrastive_loss(wg_tensor *similarities, double *right);
 
-/* A file for predictions, and its end, which says whether all of it could be written. NULL, or -1,
- * with [IO] */
+/* A file for predictions; closing it says whether all of it was written. NULL, or -1, with [IO] */
 FILE *wg__predictions_open(const char *path);
 int wg__predictions_close(FILE *file, const char *path);
 

@@ -19,56 +19,26 @@ const char *wg__mask_unit_name(int unit) {
     return unit >= 0 && unit <= WG_MASK_SPANS ? names[unit] : NULL;
 }
 
-#define MASKING_ROWS                                                                               \
-    {.name = "masked-share",                                                                       \
-     .kind = WG_SETTING_NUMBER,                                                                    \
-     .offset = AT(masked_share),                                                                   \
-     .low = 0.001,                                                                                 \
-     .high = 1,                                                                                    \
-     .fixed = true,                                                                                \
-     .standard = "0.3",                                                                            \
-     .argument = "X",                                                                              \
-     .help = "mlm, hybrid: the share of tokens that are masked"},                                  \
-        {.name = "final-masked-share",                                                             \
-         .kind = WG_SETTING_NUMBER,                                                                \
-         .offset = AT(final_masked_share),                                                         \
-         .high = 1,                                                                                \
-         .fixed = true,                                                                            \
-         .standard = "0.15",                                                                       \
-         .argument = "X",                                                                          \
-         .help = "mlm, hybrid: the share at the last step, which --masked-share reaches in a "     \
-                 "straight line; 0: it does not change"},                                          \
-        {.name = "mask-unit",                                                                      \
-         .kind = WG_SETTING_CHOICE,                                                                \
-         .offset = AT(unit),                                                                       \
-         .fixed = true,                                                                            \
-         .standard = "\"token\"",                                                                  \
-         .choice = wg__mask_unit_name,                                                             \
-         .argument = "NAME",                                                                       \
-         .help = "mlm, hybrid: what is masked together: token, word, or span (of words)"},         \
-    {                                                                                              \
-        .name = "span-mean", .kind = WG_SETTING_NUMBER, .offset = AT(span_mean), .low = 1,         \
-        .high = 10, .fixed = true, .standard = "3.0", .argument = "X",                             \
-        .help = "mlm, hybrid: the mean of the geometric distribution of the lengths of spans"      \
-    }
-
-static const wg_setting mlm_setting_rows[] = {MASKING_ROWS};
-
-static const wg_setting hybrid_setting_rows[] = {
-    MASKING_ROWS,
-    {.name = "causal-share",
-     .kind = WG_SETTING_NUMBER,
-     .offset = AT(causal_share),
-     .high = 1,
-     .above = true,
-     .below = true,
-     .fixed = true,
-     .standard = "0.5",
-     .argument = "X",
+/* Those of mlm, then the one that hybrid has besides. */
+static const wg_setting setting_rows[] = {
+    {"masked-share", WG_SETTING_NUMBER, AT(masked_share), .low = 0.001, .high = 1, .fixed = true,
+     .standard = "0.3", .argument = "X",
+     .help = "mlm, hybrid: the share of tokens that are masked"},
+    {"final-masked-share", WG_SETTING_NUMBER, AT(final_masked_share), .high = 1, .fixed = true,
+     .standard = "0.15", .argument = "X",
+     .help = "mlm, hybrid: the share at the last step, which --masked-share reaches in a straight "
+             "line; 0: it does not change"},
+    {"mask-unit", WG_SETTING_CHOICE, AT(unit), .fixed = true, .standard = "\"token\"",
+     .choice = wg__mask_unit_name, .argument = "NAME",
+     .help = "mlm, hybrid: what is masked together: token, word, or span (of words)"},
+    {"span-mean", WG_SETTING_NUMBER, AT(span_mean), .low = 1, .high = 10, .fixed = true,
+     .standard = "3.0", .argument = "X",
+     .help = "mlm, hybrid: the mean of the geometric distribution of the lengths of spans"},
+    {"causal-share", WG_SETTING_NUMBER, AT(causal_share), .high = 1, .above = true, .below = true,
+     .fixed = true, .standard = "0.5", .argument = "X",
      .help = "hybrid: the share of sequences whose next tokens are predicted"},
 };
-
-/* ---- Batches ---- */
+enum { MLM_ROWS = sizeof setting_rows / sizeof *setting_rows - 1 };
 
 static wg_batches *pair_batches(const wg_training_setup *setup, const wg_dataset *text,
                                 bool measured) {
@@ -243,8 +213,6 @@ static void weigh(const wg_training *t, const void *read, wg_loss_part *parts) {
     }
 }
 
-/* ---- Evaluation ---- */
-
 static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
     const wg__masked_batch *batch = read;
     const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
@@ -278,8 +246,6 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     const double causal = share > 0 ? share * wg_metrics_get(metrics, "causal_loss") : 0;
     return wg_metrics_add(metrics, "loss", (share < 1 ? (1 - share) * masked : 0) + causal, tokens);
 }
-
-/* ---- Results ---- */
 
 /* How often always guessing the commoner answer is right. */
 static double chance(const wg_metrics *metrics) {
@@ -335,24 +301,6 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, wg_token_list
     return wg_token_list_append(list, separator);
 }
 
-/* (N, V): the probabilities of every token at each of the N [MASK]s. NULL without an error: there
- * is no [MASK]. */
-static wg_tensor *predict(const wg_model *model, int32_t mask, const wg_token_list *list,
-                          bool from_before) {
-    int64_t *places = wg__alloc_array(list->count, sizeof *places), count = 0;
-    for (int64_t i = 0; places && i < list->count; i++)
-        if (list->ids[i] == mask)
-            places[count++] = i - from_before;
-    wg_tensor *positions = places ? wg_from_array(WG_I64, WG_DIMS(count), places) : NULL;
-    wg__free(places);
-    if (!positions || count == 0)
-        return NULL;
-    const wg_model_inputs inputs = {.ids =
-                                        wg_from_array(WG_I32, WG_DIMS(1, list->count), list->ids),
-                                    .output_positions = positions};
-    return wg_softmax(wg_model_logits(model, wg_model_forward(model, &inputs), NULL), -1);
-}
-
 /* Ranks the tokens for each [MASK] of a text. */
 static int fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
                       const wg_use_options *options, const char *text, bool from_before,
@@ -362,16 +310,27 @@ static int fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
     wg_token_list list = {0};
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *probabilities =
-        encode(tokenizer, text, &list) < 0 ? NULL : predict(model, mask, &list, from_before);
-    if (!probabilities && !wg_error_pending())
-        wg_fail(WG_ERROR_ARGUMENT, "fill",
-                "there is no [MASK] in '%.200s'; write it where a word is wanted", text);
-    const int64_t masks = probabilities ? wg_tensor_size(probabilities, 0) : 0;
+    int status = encode(tokenizer, text, &list);
+    int64_t *places = wg__alloc_array(list.count + 1, sizeof *places), masks = 0;
+    for (int64_t i = 0; places && i < list.count; i++)
+        if (list.ids[i] == mask)
+            places[masks++] = i - from_before;
+    if (status == 0 && places && masks == 0)
+        status = wg_fail(WG_ERROR_ARGUMENT, "fill",
+                         "there is no [MASK] in '%.200s'; write it where a word is wanted", text);
+    wg_tensor *probabilities = NULL; /* (masks, V) */
+    if (status == 0 && places) {
+        const wg_model_inputs inputs = {
+            .ids = wg_from_array(WG_I32, WG_DIMS(1, list.count), list.ids),
+            .output_positions = wg_from_array(WG_I64, WG_DIMS(masks), places)};
+        probabilities =
+            wg_softmax(wg_model_logits(model, wg_model_forward(model, &inputs), NULL), -1);
+    }
+    wg__free(places);
     const int64_t vocabulary = probabilities ? wg_tensor_size(probabilities, 1) : 0;
     const int64_t known = wg__smaller(wg_tokenizer_size(tokenizer), vocabulary);
     float *values = wg__alloc_array(wg__times(masks, vocabulary), sizeof *values);
-    int status = probabilities && values ? wg_to_array(probabilities, values) : -1;
+    status = probabilities && values ? wg_to_array(probabilities, values) : -1;
     filled->blanks = status == 0 ? wg__calloc((size_t)masks, sizeof *filled->blanks) : NULL;
     filled->blank_count = filled->blanks ? masks : 0;
     for (int64_t i = 0; i < filled->blank_count && status == 0; i++) {
@@ -432,7 +391,8 @@ static int score_masks(const wg_model *model, const wg_tokenizer *tokenizer,
         return wg_fail(WG_ERROR_ARGUMENT, "masked-lm",
                        "the vocabulary lacks [CLS], [SEP] or [MASK], with which texts are scored");
     const int64_t n = texts->length, length = n + 2, all = texts->count * n;
-    const int64_t most = wg__score_rows(options, length); /* rows of a forward: R */
+    const int64_t most =
+        wg__texts_in_batch(options->batch_tokens, length); /* rows of a forward: R */
     int32_t *ids = wg__alloc_array(wg__times(most, length), sizeof *ids);
     int32_t *labels = wg__alloc_array(most, sizeof *labels);
     int64_t *positions = wg__alloc_array(most, sizeof *positions); /* flat */
@@ -519,7 +479,10 @@ const wg_objective wg_mlm = {
     .name = "mlm",
     .title = "predicts masked words of packed text (Liu et al. 2019)",
     .shapes = WG_ENCODER,
-    .settings = WG__SETTING_TABLE(wg_mlm_options, mlm_setting_rows),
+    .settings = {.where = "settings",
+                 .size = sizeof(wg_mlm_options),
+                 .count = MLM_ROWS,
+                 .rows = setting_rows},
     .data = {DATA_BY(packed_batches), .cuts_sequences = true},
     .training = &training,
     .use = {USE_BY(fill, score)},
@@ -531,7 +494,7 @@ const wg_objective wg_hybrid = {
     .name = "hybrid",
     .title = "predicts masked and next words in turn (GPT-BERT, Charpentier & Samuel 2024)",
     .shapes = WG_ENCODER,
-    .settings = WG__SETTING_TABLE(wg_mlm_options, hybrid_setting_rows),
+    .settings = WG__SETTING_TABLE(wg_mlm_options, setting_rows),
     .data = {DATA_BY(hybrid_batches), .cuts_sequences = true},
     .training = &training,
     .use = {USE_BY(fill_hybrid, score_hybrid), .scores_causally = true},

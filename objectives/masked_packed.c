@@ -4,11 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/batches/builder.h"
+#include "data/internal.h"
 #include "data/tokenizer/kind.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "data/internal.h"
 
 #define WHERE "mlm"
 
@@ -136,26 +135,6 @@ static void mask_spans(packing *p, int64_t count, int64_t wanted, wg_generator *
     }
 }
 
-/* Makes row `row` of the masked sequences; adds to *count what is predicted. */
-static void mask_sequence(packing *p, int64_t row, wg_generator g, int64_t *count) {
-    const int64_t length = p->options.sequence;
-    int64_t *ids = p->ids + row * length, candidates;
-    for (int64_t t = 0; t < length; t++)
-        ids[t] = p->tokens[t];
-    memset(p->masked, 0, (size_t)length * sizeof *p->masked);
-    const int64_t units = find_units(p, &candidates);
-    const int64_t wanted = (int64_t)fmax(1, rint(p->share * (double)candidates));
-    if (units > 0 && p->options.masking.unit == WG_MASK_SPANS)
-        mask_spans(p, units, wanted, &g, ids);
-    else
-        mask_units(p, units, wanted, &g, ids);
-    for (int64_t t = 0; t < length; t++)
-        if (p->masked[t]) {
-            p->positions[*count] = row * length + t - p->options.predicts_from_before;
-            p->labels[(*count)++] = p->tokens[t];
-        }
-}
-
 /* Makes the causal sequences of a batch, or the others. Which are causal follows from their places:
  * that share of each stretch of an epoch is, however the stretch is cut into batches. */
 static int build_rows(packing *p, bool causal, int64_t all, const wg_example *examples,
@@ -169,8 +148,24 @@ static int build_rows(packing *p, bool causal, int64_t all, const wg_example *ex
             continue;
         if (read_sequence(p, p->windows.starts[i]) < 0)
             return -1;
-        if (!causal)
-            mask_sequence(p, rows, examples[i].generator, &count);
+        if (!causal) {
+            wg_generator g = examples[i].generator;
+            int64_t *ids = p->ids + rows * length, candidates;
+            for (int64_t t = 0; t < length; t++)
+                ids[t] = p->tokens[t];
+            memset(p->masked, 0, (size_t)length * sizeof *p->masked);
+            const int64_t units = find_units(p, &candidates);
+            const int64_t wanted = (int64_t)fmax(1, rint(p->share * (double)candidates));
+            if (units > 0 && p->options.masking.unit == WG_MASK_SPANS)
+                mask_spans(p, units, wanted, &g, ids);
+            else
+                mask_units(p, units, wanted, &g, ids);
+            for (int64_t t = 0; t < length; t++)
+                if (p->masked[t]) {
+                    p->positions[count] = rows * length + t - p->options.predicts_from_before;
+                    p->labels[count++] = p->tokens[t];
+                }
+        }
         for (int64_t t = 0; causal && t < length; t++) {
             p->ids[rows * length + t] = p->tokens[t];
             p->labels[rows * length + t] = p->tokens[t + 1];
@@ -202,61 +197,6 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     return -1;
 }
 
-/* ---- Making them ---- */
-
-static int check_masking(const wg_mlm_options *o) {
-    if (!(o->masked_share > 0 && o->masked_share <= 1) ||
-        !(o->final_masked_share >= 0 && o->final_masked_share <= 1) ||
-        !(o->causal_share >= 0 && o->causal_share < 1))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "masked_share is %g, final_masked_share %g and causal_share %g; they must "
-                       "be shares of 1",
-                       o->masked_share, o->final_masked_share, o->causal_share);
-    if (!wg__mask_unit_name(o->unit))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "there is no unit %d to mask", o->unit);
-    if (o->unit == WG_MASK_SPANS && !(o->span_mean >= 1))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "span_mean is %g; it must be 1 or more",
-                       o->span_mean);
-    return 0;
-}
-
-/* Finds the special tokens, those that begin words, and where documents end. */
-static int set_tokens(packing *p, const wg_tokenizer *tokenizer) {
-    p->class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);
-    p->separator = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR);
-    p->mask = wg_tokenizer_special(tokenizer, WG_TOKEN_MASK);
-    if (p->class < 0 || p->separator < 0 || p->mask < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the %s tokenizer has not all of [CLS], [SEP] and [MASK]; --tokenizer "
-                       "wordpiece learns one that has",
-                       wg_tokenizer_kind(tokenizer));
-    const int64_t size = wg_tokenizer_size(tokenizer), documents = wg__dataset_documents(p->text);
-    if (wg__batch_vocabulary(WHERE, p->text, size) < 0)
-        return -1;
-    p->begins_word = wg__alloc_array(size, sizeof *p->begins_word);
-    for (int32_t id = 0; p->begins_word && id < size; id++)
-        p->begins_word[id] = wg__token_begins_word(tokenizer, id);
-    p->document_ends = wg__alloc_array(documents, sizeof *p->document_ends);
-    for (int64_t d = 0; p->document_ends && d < documents; d++)
-        p->document_ends[d] = wg__document_token(p->text, d + 1);
-    return p->begins_word && p->document_ends && !wg_error_pending() ? 0 : -1;
-}
-
-static int allocate(packing *p) {
-    const size_t length = (size_t)p->options.sequence + 1;
-    const size_t all = (size_t)wg__times(p->options.batch, p->options.sequence);
-    p->read = wg__alloc_array(length, sizeof *p->read);
-    p->tokens = wg__alloc_array(length, sizeof *p->tokens);
-    p->units = wg__alloc_array(length, sizeof *p->units);
-    p->masked = wg__alloc_array(length, sizeof *p->masked);
-    p->ids = wg__alloc_array(all, sizeof *p->ids);
-    p->positions = wg__alloc_array(all, sizeof *p->positions);
-    p->labels = wg__alloc_array(all, sizeof *p->labels);
-    return p->read && p->tokens && p->units && p->masked && p->ids && p->positions && p->labels
-               ? 0
-               : -1;
-}
-
 static void free_packing(void *context) {
     packing *p = context;
     wg__free(p->windows.starts);
@@ -272,21 +212,69 @@ static void free_packing(void *context) {
     wg__free(p);
 }
 
+static int prepare(packing *p, const wg_tokenizer *tokenizer) {
+    wg__packed_batch_options *options = &p->options;
+    const wg_mlm_options *o = &options->masking;
+    if (wg__batch_sizes(WHERE, &options->batch, &options->sequence) < 0)
+        return -1;
+    if (!(o->masked_share > 0 && o->masked_share <= 1) ||
+        !(o->final_masked_share >= 0 && o->final_masked_share <= 1) ||
+        !(o->causal_share >= 0 && o->causal_share < 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "masked_share is %g, final_masked_share %g and causal_share %g; they must "
+                       "be shares of 1",
+                       o->masked_share, o->final_masked_share, o->causal_share);
+    if (!wg__mask_unit_name(o->unit))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "there is no unit %d to mask", o->unit);
+    if (o->unit == WG_MASK_SPANS && !(o->span_mean >= 1))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "span_mean is %g; it must be 1 or more",
+                       o->span_mean);
+    if (wg__windows_begin(&p->windows, WHERE, p->text, options->sequence - 1, options->batch) < 0)
+        return -1;
+    p->class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);
+    p->separator = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR);
+    p->mask = wg_tokenizer_special(tokenizer, WG_TOKEN_MASK);
+    if (p->class < 0 || p->separator < 0 || p->mask < 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the %s tokenizer has not all of [CLS], [SEP] and [MASK]; --tokenizer "
+                       "wordpiece learns one that has",
+                       wg_tokenizer_kind(tokenizer));
+    const int64_t size = wg_tokenizer_size(tokenizer), documents = wg__dataset_documents(p->text);
+    if (wg__batch_vocabulary(WHERE, p->text, size) < 0)
+        return -1;
+    const int64_t length = options->sequence + 1;
+    const size_t all = (size_t)wg__times(options->batch, options->sequence);
+    p->begins_word = wg__alloc_array(size, sizeof *p->begins_word);
+    p->document_ends = wg__alloc_array(documents, sizeof *p->document_ends);
+    p->read = wg__alloc_array(length, sizeof *p->read);
+    p->tokens = wg__alloc_array(length, sizeof *p->tokens);
+    p->units = wg__alloc_array(length, sizeof *p->units);
+    p->masked = wg__alloc_array(length, sizeof *p->masked);
+    p->ids = wg__alloc_array(all, sizeof *p->ids);
+    p->positions = wg__alloc_array(all, sizeof *p->positions);
+    p->labels = wg__alloc_array(all, sizeof *p->labels);
+    if (wg_error_pending())
+        return -1;
+    for (int32_t id = 0; id < size; id++)
+        p->begins_word[id] = wg__token_begins_word(tokenizer, id);
+    for (int64_t d = 0; d < documents; d++)
+        p->document_ends[d] = wg__document_token(p->text, d + 1);
+    return wg_error_pending() ? -1 : 0;
+}
+
 wg_batches *wg__packed_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
                                    const wg__packed_batch_options *options) {
     packing *p = text && tokenizer ? wg__calloc(1, sizeof *p) : NULL;
     if (!p)
         return NULL;
     *p = (packing){.options = *options, .share = options->masking.masked_share, .text = text};
-    wg__packed_batch_options *o = &p->options;
-    if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0 || check_masking(&o->masking) < 0 ||
-        wg__windows_begin(&p->windows, WHERE, text, o->sequence - 1, o->batch) < 0 ||
-        set_tokens(p, tokenizer) < 0 || allocate(p) < 0) {
+    if (prepare(p, tokenizer) < 0) {
         free_packing(p);
         return NULL;
     }
-    return wg__window_batches_new(
-        &p->windows, (wg_batch_source){.build = build, .free = free_packing}, o->batch, o->seed);
+    return wg__window_batches_new(&p->windows,
+                                  (wg_batch_source){.build = build, .free = free_packing},
+                                  p->options.batch, p->options.seed);
 }
 
 void wg__packed_batches_set_share(wg_batches *batches, double masked_share) {

@@ -4,10 +4,9 @@
 #include <math.h>
 
 #include "base/array.h"
-#include "data/batches/builder.h"
+#include "data/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "data/internal.h"
 
 #define WHERE "masked-lm"
 
@@ -102,34 +101,24 @@ static void take(void *context, int64_t row, const wg_example *taken) {
     p->taken[row] = p->examples[taken->index];
 }
 
-/* ---- One sequence ---- */
-
-/* Tokens of the corpus: what is left of a segment that is cut to fit. */
-typedef struct cut {
-    int64_t first, count;
-} cut;
-
-static cut whole(const wg_dataset *corpus, segment s) {
-    return (cut){wg__dataset_sentence_start(corpus, s.first), segment_tokens(corpus, s)};
-}
-
-/* Writes the tokens of two segments between [CLS] and [SEP]s, and the places of the others as
- * candidates. Returns where the second segment begins. */
-static int64_t frame(pairing *p, cut a, cut b) {
-    int32_t *tokens = p->tokens;
-    const int64_t second = a.count + 2, last = second + b.count;
-    tokens[0] = p->class;
-    wg__dataset_read(p->corpus, a.first, a.count, tokens + 1);
-    tokens[second - 1] = p->separator;
-    wg__dataset_read(p->corpus, b.first, b.count, tokens + second);
-    tokens[last] = p->separator;
-    for (int64_t t = 1, count = 0; t < last; t++)
-        if (t != second - 1)
-            p->candidates[count++] = t;
-    return second;
-}
-
 /* ---- Batches ---- */
+
+/* Moves `wanted` of the candidates to the front, in ascending order. */
+static void choose(int64_t *candidates, int64_t count, int64_t wanted, wg_generator *g) {
+    for (int64_t i = 0; i < wanted; i++) {
+        const int64_t j = wg__random_between(g, i, count - 1);
+        const int64_t swapped = candidates[i];
+        candidates[i] = candidates[j];
+        candidates[j] = swapped;
+    }
+    for (int64_t i = 1; i < wanted; i++) { /* insertion sort: they are few */
+        const int64_t place = candidates[i];
+        int64_t j = i;
+        for (; j > 0 && candidates[j - 1] > place; j--)
+            candidates[j] = candidates[j - 1];
+        candidates[j] = place;
+    }
+}
 
 /* Makes sequence `row` of an example; adds what is masked in it to *masked. -1 with what reading
  * the corpus gives. */
@@ -139,41 +128,45 @@ static int fill_row(pairing *p, int64_t row, example e, wg_generator g, wg__mask
     int64_t *ids = (int64_t *)wg_tensor_data(batch->ids) + offset;
     int64_t *types = (int64_t *)wg_tensor_data(batch->token_type_ids) + offset;
     bool *keep = (bool *)wg_tensor_data(batch->keep) + offset;
-    cut a = whole(p->corpus, e.a), b = whole(p->corpus, e.b);
+    int32_t *tokens = p->tokens;
+    struct {
+        int64_t first, count; /* tokens of the corpus: what is left of a segment */
+    } a = {wg__dataset_sentence_start(p->corpus, e.a.first), segment_tokens(p->corpus, e.a)},
+      b = {wg__dataset_sentence_start(p->corpus, e.b.first), segment_tokens(p->corpus, e.b)};
     if (wg_error_pending()) /* there is no telling how long they are */
         return -1;
     while (a.count + b.count > room) { /* the longer one loses a token, at its front or back */
-        cut *longer = a.count > b.count ? &a : &b;
-        longer->first += wg_random_uniform(&g) < 0.5;
-        longer->count--;
+        const bool front = wg_random_uniform(&g) < 0.5;
+        if (a.count > b.count) {
+            a.first += front;
+            a.count--;
+        } else {
+            b.first += front;
+            b.count--;
+        }
     }
-    const int64_t second = frame(p, a, b), length = a.count + b.count + FRAME_TOKENS;
+    const int64_t second = a.count + 2, length = a.count + b.count + FRAME_TOKENS;
+    tokens[0] = p->class;
+    wg__dataset_read(p->corpus, a.first, a.count, tokens + 1);
+    tokens[second - 1] = p->separator;
+    wg__dataset_read(p->corpus, b.first, b.count, tokens + second);
+    tokens[length - 1] = p->separator;
+    for (int64_t t = 1, count = 0; t < length - 1; t++)
+        if (t != second - 1)
+            p->candidates[count++] = t;
     for (int64_t t = 0; t < length; t++) {
-        ids[t] = p->tokens[t];
+        ids[t] = tokens[t];
         types[t] = t >= second;
         keep[t] = true;
     }
-    /* Choose places among the candidates, in ascending order. */
     const int64_t candidates = length - FRAME_TOKENS;
     int64_t wanted = (int64_t)fmax(1, rint((double)length * p->options.masked_share));
     wanted = wg__smaller(wg__smaller(wanted, p->options.max_predictions), candidates);
-    for (int64_t i = 0; i < wanted; i++) {
-        const int64_t j = wg__random_between(&g, i, candidates - 1);
-        const int64_t swapped = p->candidates[i];
-        p->candidates[i] = p->candidates[j];
-        p->candidates[j] = swapped;
-    }
-    for (int64_t i = 1; i < wanted; i++) { /* insertion sort: they are few */
-        const int64_t place = p->candidates[i];
-        int64_t j = i;
-        for (; j > 0 && p->candidates[j - 1] > place; j--)
-            p->candidates[j] = p->candidates[j - 1];
-        p->candidates[j] = place;
-    }
+    choose(p->candidates, candidates, wanted, &g);
     for (int64_t i = 0; i < wanted; i++) { /* 80 % [MASK], 10 % as they are, 10 % any token */
         const int64_t t = p->candidates[i];
         p->places[*masked] = offset + t;
-        p->labels[(*masked)++] = p->tokens[t];
+        p->labels[(*masked)++] = tokens[t];
         const double chance = wg_random_uniform(&g);
         if (chance < 0.8)
             ids[t] = p->mask;
@@ -210,9 +203,18 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     return -1;
 }
 
-/* ---- Making them ---- */
+static void free_pairing(void *context) {
+    pairing *p = context;
+    wg__free(p->examples);
+    wg__free(p->tokens);
+    wg__free(p->candidates);
+    wg__free(p->taken);
+    wg__free(p->places);
+    wg__free(p->labels);
+    wg__free(p);
+}
 
-static int set_options(pairing *p) {
+static int prepare(pairing *p, const wg_tokenizer *tokenizer) {
     wg__pair_batch_options *o = &p->options;
     if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
         return -1;
@@ -232,10 +234,6 @@ static int set_options(pairing *p) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_predictions is %lld; it must be 1 or more",
                        (long long)o->max_predictions);
     o->max_predictions = wg__smaller(o->max_predictions, o->sequence);
-    return 0;
-}
-
-static int set_tokens(pairing *p, const wg_tokenizer *tokenizer) {
     p->pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD);
     p->class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);
     p->separator = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR);
@@ -250,29 +248,13 @@ static int set_tokens(pairing *p, const wg_tokenizer *tokenizer) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the corpus has one document; two are needed, since random second segments "
                        "come from another one: blank lines between documents tell them apart");
-    return 0;
-}
-
-static int allocate(pairing *p) {
-    const int64_t sequence = p->options.sequence, batch = p->options.batch;
-    const size_t masked = (size_t)wg__times(batch, p->options.max_predictions);
-    p->tokens = wg__alloc_array(sequence, sizeof *p->tokens);
-    p->candidates = wg__alloc_array(sequence, sizeof *p->candidates);
-    p->taken = wg__alloc_array(batch, sizeof *p->taken);
+    const size_t masked = (size_t)wg__times(o->batch, o->max_predictions);
+    p->tokens = wg__alloc_array(o->sequence, sizeof *p->tokens);
+    p->candidates = wg__alloc_array(o->sequence, sizeof *p->candidates);
+    p->taken = wg__alloc_array(o->batch, sizeof *p->taken);
     p->places = wg__alloc_array(masked, sizeof *p->places);
     p->labels = wg__alloc_array(masked, sizeof *p->labels);
-    return p->tokens && p->candidates && p->taken && p->places && p->labels ? 0 : -1;
-}
-
-static void free_pairing(void *context) {
-    pairing *p = context;
-    wg__free(p->examples);
-    wg__free(p->tokens);
-    wg__free(p->candidates);
-    wg__free(p->taken);
-    wg__free(p->places);
-    wg__free(p->labels);
-    wg__free(p);
+    return wg_error_pending() ? -1 : 0;
 }
 
 wg_batches *wg__pair_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
@@ -282,7 +264,7 @@ wg_batches *wg__pair_batches_new(const wg_dataset *text, const wg_tokenizer *tok
         return NULL;
     p->corpus = text;
     p->options = *options;
-    if (set_options(p) < 0 || set_tokens(p, tokenizer) < 0 || allocate(p) < 0) {
+    if (prepare(p, tokenizer) < 0) {
         free_pairing(p);
         return NULL;
     }

@@ -7,13 +7,12 @@
 #include "base/internal.h"
 #include "base/array.h"
 #include "base/system.h"
-#include "data/batches/builder.h"
+#include "data/internal.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/internal.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
-#include "data/internal.h"
 
 /* ---- The table ---- */
 
@@ -75,45 +74,33 @@ static bool config_has(wg_config *config, const char *mark) {
     return length >= wanted && strcmp(text + length - wanted, equals + 1) == 0;
 }
 
-/* The first objective of which a checkpoint has a mark; NULL if it has none. */
-static const wg_objective *find_marked(wg_checkpoint *file, wg_config *config) {
-    for (int i = 0; i < OBJECTIVES; i++)
+const wg_objective *wg_objective_of(const char *path) {
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    const wg_objective *objective = NULL;
+    if (file && wg_checkpoint_has(file, OBJECTIVE)) {
+        char *name = wg_checkpoint_get_text(file, OBJECTIVE);
+        objective = name ? wg_objective_find(name) : NULL;
+        wg_text_free(name);
+        wg_checkpoint_close(file);
+        return objective;
+    }
+    if (file && !wg_checkpoint_has(file, "/config") && !wg_error_pending()) {
+        if (wg_checkpoint_has(file, "/model"))
+            wg_fail(WG_ERROR_STATE, path,
+                    "it holds a program's own model, which has no /config and is known to that "
+                    "program alone: measure and use it there (docs/training-loops.md); `wengert "
+                    "info' and `wengert average' take it");
+        else
+            wg_fail(WG_ERROR_STATE, path, "it holds no model: it has neither /config nor /model");
+    }
+    char *json = file && !wg_error_pending() ? wg_checkpoint_get_text(file, "/config") : NULL;
+    wg_config *config = json ? wg__config_parse(json, "/config") : NULL;
+    for (int i = 0; config && !objective && i < OBJECTIVES; i++)
         for (int m = 0; m < 2 && objectives[i]->marks[m]; m++) {
             const char *mark = objectives[i]->marks[m];
             if (*mark == '/' ? wg_checkpoint_has(file, mark) : config_has(config, mark))
-                return objectives[i];
+                objective = objective ? objective : objectives[i];
         }
-    return NULL;
-}
-
-static int check_has_config(const wg_checkpoint *file, const char *path) {
-    if (wg_checkpoint_has(file, "/config") || wg_error_pending())
-        return wg_error_pending() ? -1 : 0;
-    if (!wg_checkpoint_has(file, "/model"))
-        return wg_fail(WG_ERROR_STATE, path,
-                       "it holds no model: it has neither /config nor /model");
-    return wg_fail(WG_ERROR_STATE, path,
-                   "it holds a program's own model, which has no /config and is known to that "
-                   "program alone: measure and use it there (docs/training-loops.md); `wengert "
-                   "info' and `wengert average' take it");
-}
-
-const wg_objective *wg_objective_of(const char *path) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    if (file && wg_checkpoint_has(file, OBJECTIVE)) {
-        char *name = wg_checkpoint_get_text(file, OBJECTIVE);
-        const wg_objective *named = name ? wg_objective_find(name) : NULL;
-        wg_text_free(name);
-        wg_checkpoint_close(file);
-        return named;
-    }
-    if (file && check_has_config(file, path) < 0) {
-        wg_checkpoint_close(file);
-        return NULL;
-    }
-    char *json = file ? wg_checkpoint_get_text(file, "/config") : NULL;
-    wg_config *config = json ? wg__config_parse(json, "/config") : NULL;
-    const wg_objective *objective = config ? find_marked(file, config) : NULL;
     wg__config_free(config);
     wg_text_free(json);
     wg_checkpoint_close(file);
@@ -125,63 +112,52 @@ const wg_objective *wg_objective_of(const char *path) {
 
 /* ---- Trainings ---- */
 
-static int check_setup(wg_training *training) {
-    wg_training_setup *setup = &training->setup;
+int wg__check_vocabulary(const char *where, const wg_tokenizer *tokenizer, int64_t vocabulary) {
+    const int64_t tokens = wg_tokenizer_size(tokenizer);
+    if (tokens <= vocabulary)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where,
+                   "the tokenizer has %lld tokens; the model's vocabulary holds %lld",
+                   (long long)tokens, (long long)vocabulary);
+}
+
+/* Completes the setup, and makes room for a batch and the batches of the texts. */
+static int begin(wg_training *t) {
+    const wg_setting_table *table = &t->objective->settings;
+    const wg_objective_data *data = &t->objective->data;
+    wg_training_setup *setup = &t->setup;
+    if (data->sizes)
+        data->sizes(t);
+    if (setup->batch == 0)
+        setup->batch = data->usual_batch; /* or 0: wg__batch_sizes has the usual number */
+    if (setup->sequence == 0) {
+        const int64_t positions = wg_model_sizes_of(setup->model).positions;
+        setup->sequence = wg__smaller(positions, data->usual_sequence ? data->usual_sequence : 128);
+    }
     const wg_model_sizes sizes = wg_model_sizes_of(setup->model);
-    const char *where = training->objective->name;
-    if (!(setup->model->type->shape & training->objective->shapes))
-        return wg_fail(WG_ERROR_ARGUMENT, where,
+    if (!(setup->model->type->shape & t->objective->shapes))
+        return wg_fail(WG_ERROR_ARGUMENT, t->objective->name,
                        "a %s model is not trained by this objective; --help lists which objective "
                        "trains which models",
                        setup->model->type->name);
-    if (wg__batch_sizes(where, &setup->batch, NULL) < 0)
+    if (wg__batch_sizes(t->objective->name, &setup->batch, NULL) < 0 ||
+        wg__check_vocabulary(t->objective->name, setup->tokenizer, sizes.vocabulary) < 0)
         return -1;
-    const int64_t tokens = wg_tokenizer_size(setup->tokenizer);
-    if (tokens > sizes.vocabulary)
-        return wg_fail(WG_ERROR_ARGUMENT, where,
-                       "the tokenizer has %lld tokens; the model's vocabulary holds %lld",
-                       (long long)tokens, (long long)sizes.vocabulary);
     if (setup->sequence > sizes.positions)
-        return wg_fail(WG_ERROR_ARGUMENT, where,
+        return wg_fail(WG_ERROR_ARGUMENT, t->objective->name,
                        "a sequence of %lld tokens is too long; the model has %lld positions: give "
                        "--seq %lld, or less",
                        (long long)setup->sequence, (long long)sizes.positions,
                        (long long)sizes.positions);
-    return 0;
-}
-
-/* The options with standard values where the caller gave none. */
-static int complete_options(wg_training *training) {
-    const wg_setting_table *table = &training->objective->settings;
-    if (training->setup.options || table->count == 0)
-        return 0;
-    training->standard_options = wg__calloc(1, table->size);
-    if (!training->standard_options)
-        return -1;
-    wg__settings_standard(table, training->standard_options);
-    training->setup.options = training->standard_options;
-    return 0;
-}
-
-/* The sizes that the setup leaves open. */
-static void choose_sizes(wg_training *training) {
-    const wg_objective_data *data = &training->objective->data;
-    wg_training_setup *setup = &training->setup;
-    if (data->sizes)
-        data->sizes(training);
-    if (setup->batch == 0)
-        setup->batch = data->usual_batch; /* or 0: check_setup has the usual number */
-    if (setup->sequence == 0) {
-        const int64_t positions = wg_model_sizes_of(setup->model).positions;
-        const int64_t usual = data->usual_sequence ? data->usual_sequence : 128;
-        setup->sequence = positions < usual ? positions : usual;
+    if (!setup->options && table->count > 0) {
+        t->standard_options = wg__calloc(1, table->size);
+        if (!t->standard_options)
+            return -1;
+        wg__settings_standard(table, t->standard_options);
+        setup->options = t->standard_options;
     }
-}
-
-/* Room for a batch, and the batches of the texts. */
-static int make_batches(wg_training *t) {
-    const wg_objective_data *data = &t->objective->data;
-    const wg_training_setup *setup = &t->setup;
+    if (t->objective->training->begin && t->objective->training->begin(t) < 0)
+        return -1;
     t->batch = wg__calloc(1, data->batch_size);
     if (!t->batch || !data->batches)
         return t->batch ? 0 : -1;
@@ -202,10 +178,7 @@ wg_training *wg_training_new(const wg_objective *objective, const wg_training_se
         return NULL;
     *training = (wg_training){.objective = objective, .setup = *setup, .model = *setup->model};
     training->setup.model = &training->model;
-    choose_sizes(training);
-    if (check_setup(training) == 0 && complete_options(training) == 0 &&
-        (!objective->training->begin || objective->training->begin(training) == 0) &&
-        make_batches(training) == 0)
+    if (begin(training) == 0)
         return training;
     wg_training_free(training);
     return NULL;
@@ -265,8 +238,7 @@ static int task_evaluate(void *context, wg_metrics *metrics) {
 }
 
 static int evaluate_all(void *context, wg_metrics *metrics) {
-    wg_training *t = context;
-    return t->objective->training->evaluate(t, 0, metrics);
+    return ((wg_training *)context)->objective->training->evaluate(context, 0, metrics);
 }
 
 static int put_owned_text(wg_checkpoint *file, const char *name, char *text) {
@@ -289,24 +261,22 @@ static int task_save(void *context, wg_checkpoint *file) {
     return wg_batches_save(training->batches, file, training->fingerprint);
 }
 
-/* A fine-tuned model must be the same, too: its labels, its pattern. */
-static int check_config(const wg_training *training, wg_checkpoint *file) {
-    char *mine = wg__training_config(training);
-    char *saved = wg_checkpoint_get_text(file, "/config");
-    int status = mine && saved ? 0 : -1;
-    if (status == 0 && strcmp(mine, saved) != 0)
-        status = wg_fail(WG_ERROR_STATE, training->objective->name,
-                         "the model, the labels, the pattern or the verbalizers are not those that "
-                         "the run was begun with");
-    wg_text_free(mine);
-    wg_text_free(saved);
-    return status;
-}
-
 static int task_restore(void *context, wg_checkpoint *file) {
     const wg_training *training = context;
-    if (training->objective->training->config && check_config(training, file) < 0)
-        return -1;
+    if (training->objective->training->config) {
+        char *mine = wg__training_config(training);
+        char *saved = wg_checkpoint_get_text(file, "/config");
+        int status = mine && saved ? 0 : -1;
+        if (status == 0 && strcmp(mine, saved) != 0)
+            status =
+                wg_fail(WG_ERROR_STATE, training->objective->name,
+                        "the model, the labels, the pattern or the verbalizers are not those that "
+                        "the run was begun with");
+        wg_text_free(mine);
+        wg_text_free(saved);
+        if (status < 0)
+            return -1;
+    }
     return wg__batches_restore(training->batches, file, training->fingerprint,
                                training->objective->name, "the corpus or its tokens");
 }
@@ -348,18 +318,15 @@ static int task_agree(void *context, wg_group *group) {
                : agree_on_text(group, "the configuration", wg__training_config(training));
 }
 
-static bool has_held_out(const wg_training *training) {
-    return training->setup.held_out || training->setup.held_out_path;
-}
-
 wg_task wg_training_task(wg_training *training) {
+    const wg_training_setup *setup = &training->setup;
     return (wg_task){
         .context = training,
         .module = training->setup.model->module,
         .loss = task_loss,
         .weigh = training->objective->training->weigh ? task_weigh : NULL,
         .begin_step = task_begin_step,
-        .evaluate = has_held_out(training) ? task_evaluate : NULL,
+        .evaluate = setup->held_out || setup->held_out_path ? task_evaluate : NULL,
         .shares_evaluation = training->setup.group != NULL,
         .save = task_save,
         .restore = task_restore,
@@ -369,15 +336,13 @@ wg_task wg_training_task(wg_training *training) {
 }
 
 int wg_training_evaluate(wg_training *training, wg_metrics *metrics) {
-    if (!has_held_out(training))
+    if (!training->setup.held_out && !training->setup.held_out_path)
         return wg_fail(WG_ERROR_STATE, training->objective->name,
                        "there is no held-out text to measure the model on");
     const wg_task task = {
         .context = training, .module = training->setup.model->module, .evaluate = evaluate_all};
     return wg__task_evaluate(&task, metrics);
 }
-
-/* ---- Use ---- */
 
 void wg_filled_clear(wg_filled *filled) {
     for (int64_t i = 0; i < filled->blank_count; i++) {

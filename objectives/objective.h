@@ -198,7 +198,7 @@ WG_API int wg_score_texts(const wg_objective *objective, const wg_model *model,
                           const wg_tokenizer *tokenizer, const wg_score_options *options,
                           int64_t count, const wg_text_source *texts, wg_score *scores);
 
-/* ---- Embeddings: a vector for each text (embed.c) ---- */
+/* ---- Embeddings: a vector for each text ---- */
 
 typedef enum wg_text_pooling {
     WG_POOL_MEAN, /* the mean of the hidden states */

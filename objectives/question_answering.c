@@ -7,6 +7,7 @@
  * Of an evaluation: `exact_match` and `f1`, in percent, the best over the answers of each question,
  * as the official script counts them, and the `loss` of windows. */
 #include <jansson.h>
+#include <math.h>
 
 #include "base/json.h"
 #include "data/dataset/examples.h"
@@ -37,8 +38,6 @@ static wg__examples *read_questions(const wg_training_setup *setup, const void *
 static const wg__squad *squad_of(const wg__examples *examples) {
     return (const wg__squad *)examples;
 }
-
-/* ---- Training ---- */
 
 /* Logits of the answers' first and last tokens. Padding gets -1e9, so that it adds nothing to the
  * softmax: the same window has the same loss in any batch. */
@@ -125,38 +124,6 @@ static int predict(const wg_training *t, int64_t first, int64_t count, wg_tensor
 
 /* ---- Scores ---- */
 
-/* The best scores of an answer over all that were wanted. */
-static int score_question(const wg__squad *squad, int64_t question, const answer_span *answer,
-                          bool chinese, double *exact, double *f1) {
-    *exact = *f1 = 0;
-    if (answer->first < 0)
-        return 0;
-    char *text = wg__squad_text(squad, question, answer->first, answer->last);
-    int status = text ? 0 : -1;
-    for (int64_t i = 0; status == 0 && i < wg__squad_answers(squad, question); i++) {
-        double is_exact, overlap;
-        const char *wanted = wg__squad_answer(squad, question, i);
-        status = chinese ? wg__squad_score_mixed(text, wanted, &is_exact, &overlap)
-                         : wg__squad_score(text, wanted, &is_exact, &overlap);
-        if (status == 0) {
-            *exact = is_exact > *exact ? is_exact : *exact;
-            *f1 = overlap > *f1 ? overlap : *f1;
-        }
-    }
-    wg_text_free(text);
-    return status;
-}
-
-/* Whether the wanted answers of a file are Chinese. */
-static bool is_chinese(const wg__squad *squad) {
-    bool chinese = false;
-    int64_t ideographs = 0, letters = 0;
-    for (int64_t q = 0; q < wg__squad_questions(squad); q++)
-        for (int64_t i = 0; i < wg__squad_answers(squad, q); i++)
-            chinese = wg__squad_is_chinese(wg__squad_answer(squad, q, i), &ideographs, &letters);
-    return chinese;
-}
-
 /* The best answer of each question, of the windows that have it the first of equal ones. */
 static answer_span *choose_answers(const wg__head_run *run) {
     const wg__squad *squad = squad_of(run->held_out);
@@ -174,14 +141,30 @@ static answer_span *choose_answers(const wg__head_run *run) {
 
 static int measure(const wg__head_run *run, wg_metrics *metrics) {
     const wg__squad *squad = squad_of(run->held_out);
-    const bool chinese = is_chinese(squad);
+    bool chinese = false; /* most characters of the wanted answers are */
+    int64_t ideographs = 0, letters = 0;
+    for (int64_t q = 0; q < wg__squad_questions(squad); q++)
+        for (int64_t i = 0; i < wg__squad_answers(squad, q); i++)
+            chinese = wg__squad_is_chinese(wg__squad_answer(squad, q, i), &ideographs, &letters);
     answer_span *answers = choose_answers(run);
     int status = answers ? 0 : -1;
     if (status == 0 && chinese)
         status = wg_metrics_add(metrics, "by_character", 1, 1);
     for (int64_t q = 0; status == 0 && q < wg__squad_questions(squad); q++) {
-        double exact, f1;
-        if (score_question(squad, q, &answers[q], chinese, &exact, &f1) < 0 ||
+        /* The best scores of an answer over all that were wanted. */
+        double exact = 0, f1 = 0;
+        char *text = answers[q].first < 0
+                         ? NULL
+                         : wg__squad_text(squad, q, answers[q].first, answers[q].last);
+        for (int64_t i = 0; text && status == 0 && i < wg__squad_answers(squad, q); i++) {
+            double is_exact = 0, overlap = 0;
+            status = (chinese ? wg__squad_score_mixed : wg__squad_score)(
+                text, wg__squad_answer(squad, q, i), &is_exact, &overlap);
+            exact = fmax(exact, is_exact);
+            f1 = fmax(f1, overlap);
+        }
+        wg_text_free(text);
+        if (status < 0 || wg_error_pending() ||
             wg_metrics_add(metrics, "exact_match", 100 * exact, 1) < 0 ||
             wg_metrics_add(metrics, "f1", 100 * f1, 1) < 0)
             status = -1;

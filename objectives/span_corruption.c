@@ -6,20 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/batches/builder.h"
+#include "data/internal.h"
 #include "models/generate/beam.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "data/internal.h"
 #include "models/internal.h"
 
 #define WHERE "span-corruption"
-
-/* ---- Batches ---- */
-
-/* ---- Lengths and spans ---- */
 
 static int64_t between(double x, int64_t low, int64_t high) {
     const int64_t rounded = (int64_t)nearbyint(x);
@@ -66,22 +61,19 @@ typedef struct row {
     int64_t *inputs, *labels;
 } row;
 
-static void copy(int64_t **to, const int64_t *text, int64_t start, int64_t end) {
-    for (int64_t i = start; i < end; i++)
-        *(*to)++ = text[i];
-}
-
-static void corrupt(const wg__sentinels *tokens, const int64_t *text, int64_t count,
+static void corrupt(const wg__sentinels *tokens, const int32_t *text, int64_t count,
                     const wg_token_window *spans, int64_t span_count, row row) {
     int64_t at = 0;
-    for (int64_t i = 0; i < span_count; i++) {
-        copy(&row.inputs, text, at, spans[i].start);
-        *row.inputs++ = *row.labels++ = tokens->sentinels[i];
-        copy(&row.labels, text, spans[i].start, spans[i].end);
-        at = spans[i].end;
+    for (int64_t i = 0; i <= span_count; i++) {
+        for (const int64_t end = i < span_count ? spans[i].start : count; at < end; at++)
+            *row.inputs++ = text[at];
+        *row.labels++ = tokens->sentinels[i];
+        if (i == span_count)
+            break;
+        *row.inputs++ = tokens->sentinels[i];
+        for (; at < spans[i].end; at++)
+            *row.labels++ = text[at];
     }
-    copy(&row.inputs, text, at, count);
-    *row.labels++ = tokens->sentinels[span_count];
     *row.inputs = *row.labels = tokens->end;
 }
 
@@ -99,8 +91,6 @@ int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, in
                             const wg_token_window *spans, int64_t span_count,
                             wg__span_batch *batch) {
     *batch = (wg__span_batch){0};
-    if (!tokens || !text)
-        return -1;
     if (span_count >= tokens->sentinel_count)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld spans; the %d sentinels are enough for %d",
                        (long long)span_count, tokens->sentinel_count, tokens->sentinel_count - 1);
@@ -117,26 +107,20 @@ int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, in
         lengths.noise += spans[i].end - spans[i].start;
     lengths.inputs = count - lengths.noise + span_count + 1;
     lengths.targets = lengths.noise + span_count + 2;
-    int64_t *ids = wg__alloc_array(lengths.inputs + lengths.targets + count, sizeof *ids);
+    int64_t *ids = wg__alloc_array(lengths.inputs + lengths.targets, sizeof *ids);
     if (!ids)
         return -1;
-    int64_t *wide = ids + lengths.inputs + lengths.targets;
-    for (int64_t i = 0; i < count; i++)
-        wide[i] = text[i];
-    corrupt(tokens, wide, count, spans, span_count, (row){ids, ids + lengths.inputs});
+    corrupt(tokens, text, count, spans, span_count, (row){ids, ids + lengths.inputs});
     const int result = make_batch(1, &lengths, ids, batch);
     wg__free(ids);
     return result;
 }
 
-/* ---- Batches of a text ---- */
-
 typedef struct corruption {
     wg__windows windows;
     wg__sentinels tokens;
     wg__span_lengths lengths;
-    int32_t *read; /* scratch: the ids of one text, and the same wider */
-    int64_t *text;
+    int32_t *read;          /* scratch: the ids of one text */
     int64_t *ids;           /* scratch: B rows of S inputs, then B of T labels */
     wg_token_window *spans; /* scratch, of one text */
 } corruption;
@@ -149,11 +133,9 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     for (int64_t b = 0; b < count; b++) {
         if (wg__dataset_read(c->windows.text, c->windows.starts[b], lengths->text, c->read) < 0)
             return -1;
-        for (int64_t i = 0; i < lengths->text; i++)
-            c->text[i] = c->read[i];
         wg_generator generator = examples[b].generator;
         wg__span_draw(lengths, &generator, c->spans);
-        corrupt(&c->tokens, c->text, lengths->text, c->spans, lengths->spans,
+        corrupt(&c->tokens, c->read, lengths->text, c->spans, lengths->spans,
                 (row){c->ids + b * lengths->inputs, labels + b * lengths->targets});
     }
     return make_batch(count, lengths, c->ids, batch);
@@ -163,25 +145,9 @@ static void free_corruption(void *context) {
     corruption *c = context;
     wg__free(c->windows.starts);
     wg__free(c->read);
-    wg__free(c->text);
     wg__free(c->ids);
     wg__free(c->spans);
     wg__free(c);
-}
-
-/* ---- Making them ---- */
-
-static int check_tokens(const corruption *c, const wg_dataset *stream) {
-    const wg__sentinels *tokens = &c->tokens;
-    if (wg__batch_vocabulary(WHERE, stream, tokens->tokenizer_size) < 0)
-        return -1;
-    if (c->lengths.spans < tokens->sentinel_count)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                   "sequences of %lld tokens have %lld spans; the %d sentinels are enough for %d; "
-                   "give shorter sequences",
-                   (long long)c->lengths.inputs, (long long)c->lengths.spans,
-                   tokens->sentinel_count, tokens->sentinel_count - 1);
 }
 
 static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *tokenizer,
@@ -206,15 +172,21 @@ static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *
         next = wg__span_lengths_of(lengths.text + 1, o->noise_density, o->mean_span);
     }
     c->lengths = lengths;
-    if (check_tokens(c, stream) < 0 ||
-        wg__windows_begin(&c->windows, WHERE, stream, c->lengths.text, o->batch) < 0)
+    if (wg__batch_vocabulary(WHERE, stream, c->tokens.tokenizer_size) < 0)
+        return -1;
+    if (lengths.spans >= c->tokens.sentinel_count)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "sequences of %lld tokens have %lld spans; the %d sentinels are enough for "
+                       "%d; give shorter sequences",
+                       (long long)lengths.inputs, (long long)lengths.spans,
+                       c->tokens.sentinel_count, c->tokens.sentinel_count - 1);
+    if (wg__windows_begin(&c->windows, WHERE, stream, lengths.text, o->batch) < 0)
         return -1;
     const int64_t row = c->lengths.inputs + c->lengths.targets;
     c->read = wg__alloc_array(c->lengths.text, sizeof *c->read);
-    c->text = wg__alloc_array(c->lengths.text, sizeof *c->text);
     c->ids = wg__alloc_array(wg__times(o->batch, row), sizeof *c->ids);
     c->spans = wg__alloc_array(c->lengths.spans, sizeof *c->spans);
-    return c->read && c->text && c->ids && c->spans ? 0 : -1;
+    return c->read && c->ids && c->spans ? 0 : -1;
 }
 
 wg_batches *wg__span_batches_new(const wg_dataset *stream, const wg_tokenizer *tokenizer,
@@ -238,79 +210,51 @@ wg__span_lengths wg__span_batches_lengths(const wg_batches *batches) {
 
 /* ---- Texts with blanks ---- */
 
-/* The next blank from `text` on: where it begins, how long it is, and the number in it, or -1 for
- * "[MASK]". */
-typedef struct blank {
-    const char *text; /* NULL: there is none */
-    size_t length;
-    long number;
-} blank;
-
-static blank read_blank(const char *text) {
-    static const char mask[] = "[MASK]", sentinel[] = "<extra_id_";
-    if (strncmp(text, mask, sizeof mask - 1) == 0)
-        return (blank){text, sizeof mask - 1, -1};
-    if (strncmp(text, sentinel, sizeof sentinel - 1) != 0)
-        return (blank){0};
-    const char *digits = text + sizeof sentinel - 1;
-    const size_t count = strspn(digits, "0123456789");
-    if (count < 1 || count > 8 || digits[count] != '>')
-        return (blank){0};
-    return (blank){text, sizeof sentinel + count, strtol(digits, NULL, 10)};
-}
-
-static blank find_blank(const char *text) {
-    for (; *text; text++) {
-        const blank found = read_blank(text);
-        if (found.text)
-            return found;
-    }
-    return (blank){0};
-}
-
-static int check_blank(const wg__sentinels *tokens, const blank *found, int expected) {
-    if (found->number >= 0 && found->number != expected)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "<extra_id_%ld> stands where <extra_id_%d> is due: blanks are numbered in "
-                       "the order of the text, from 0 on",
-                       found->number, expected);
-    if (expected + 1 < tokens->sentinel_count)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the text has more than %d blanks",
-                   tokens->sentinel_count - 1);
-}
-
-/* The bytes of a text without the white space at its end. */
-static int64_t stripped(const char *text, const char *end) {
-    while (end > text && strchr(" \t\r\n", end[-1]))
-        end--;
-    return end - text;
-}
-
-static int encode(const wg_tokenizer *tokenizer, const wg__sentinels *tokens, const char *text,
-                  wg_token_list *list) {
-    int blanks = 0;
-    for (blank next; (next = find_blank(text)).text; text = next.text + next.length) {
-        if (check_blank(tokens, &next, blanks) < 0 ||
-            wg_tokenizer_encode(tokenizer, text, stripped(text, next.text), NULL, list) < 0 ||
-            wg_token_list_append(list, tokens->sentinels[blanks]) < 0)
-            return -1;
-        blanks++;
-    }
-    if (wg_tokenizer_encode(tokenizer, text, -1, NULL, list) < 0)
-        return -1;
-    return wg_token_list_append(list, tokens->end) < 0 ? -1 : blanks;
-}
-
 int wg__span_encode_blanks(const wg_tokenizer *tokenizer, const wg__sentinels *tokens,
                            const char *text, wg_token_list *list) {
-    if (!tokenizer || !tokens || !text)
-        return -1;
     const int64_t before = list->count;
-    const int blanks = encode(tokenizer, tokens, text, list);
-    if (blanks < 0)
-        list->count = before;
-    return blanks;
+    int blanks = 0, status = 0;
+    const char *at = text;
+    while (status == 0 && *at) {
+        const char *const mask = "[MASK]", *const sentinel = "<extra_id_";
+        const char *next = NULL; /* behind the blank that begins here; NULL: there is none */
+        long place = -1;
+        if (strncmp(at, mask, strlen(mask)) == 0) {
+            next = at + strlen(mask);
+        } else if (strncmp(at, sentinel, strlen(sentinel)) == 0) {
+            const char *digits = at + strlen(sentinel);
+            const size_t count = strspn(digits, "0123456789");
+            if (count >= 1 && count <= 8 && digits[count] == '>') {
+                next = digits + count + 1;
+                place = strtol(digits, NULL, 10);
+            }
+        }
+        if (!next) {
+            at++;
+            continue;
+        }
+        int64_t length = at - text;
+        while (length > 0 && strchr(" \t\r\n", text[length - 1]))
+            length--;
+        if (place >= 0 && place != blanks)
+            status = wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                             "<extra_id_%ld> stands where <extra_id_%d> is due: blanks are "
+                             "numbered in the order of the text, from 0 on",
+                             place, blanks);
+        else if (blanks + 1 >= tokens->sentinel_count)
+            status = wg_fail(WG_ERROR_ARGUMENT, WHERE, "the text has more than %d blanks",
+                             tokens->sentinel_count - 1);
+        else if (wg_tokenizer_encode(tokenizer, text, length, NULL, list) < 0 ||
+                 wg_token_list_append(list, tokens->sentinels[blanks]) < 0)
+            status = -1;
+        blanks++;
+        text = at = next;
+    }
+    if (status == 0 && wg_tokenizer_encode(tokenizer, text, -1, NULL, list) == 0 &&
+        wg_token_list_append(list, tokens->end) == 0)
+        return blanks;
+    list->count = before;
+    return -1;
 }
 
 wg_token_window wg__span_answer(const wg__sentinels *tokens, const wg_token_list *target,
@@ -328,25 +272,20 @@ wg_token_window wg__span_answer(const wg__sentinels *tokens, const wg_token_list
 
 /* ---- Training ---- */
 
+static int check_vocabulary(const wg_model *model, const wg__sentinels *sentinels) {
+    const int64_t vocabulary = wg_model_sizes_of(model).vocabulary;
+    if (sentinels->vocab_size <= vocabulary)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                   "the tokenizer has %lld tokens with its sentinels; the model's vocabulary holds "
+                   "%lld",
+                   (long long)sentinels->vocab_size, (long long)vocabulary);
+}
+
 typedef struct spans {
     wg__sentinels sentinels;
     double unigram_loss; /* of the held-out text */
 } spans;
-
-/* The model's numbers of tokens must be those of the tokenizer. */
-static int check_model(const wg_model *model, const wg__sentinels *sentinels) {
-    const wg_model_sizes sizes = wg_model_sizes_of(model);
-    if (sentinels->vocab_size > sizes.vocabulary)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the tokenizer has %lld tokens with its sentinels; the model's vocabulary "
-                       "holds %lld",
-                       (long long)sentinels->vocab_size, (long long)sizes.vocabulary);
-    if (sizes.end_id == sentinels->end)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                   "the model's eos_token_id is %lld, and the tokenizer's </s> is %ld",
-                   (long long)sizes.end_id, (long)sentinels->end);
-}
 
 static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset *text,
                                 bool measured) {
@@ -361,8 +300,13 @@ static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
     spans *mine = t->context = wg__calloc(1, sizeof *mine);
     if (!mine || wg__sentinels_of(setup->tokenizer, &mine->sentinels) < 0 ||
-        check_model(setup->model, &mine->sentinels) < 0)
+        check_vocabulary(setup->model, &mine->sentinels) < 0)
         return -1;
+    const int64_t end_id = wg_model_sizes_of(setup->model).end_id;
+    if (end_id != mine->sentinels.end)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the model's eos_token_id is %lld, and the tokenizer's </s> is %ld",
+                       (long long)end_id, (long)mine->sentinels.end);
     if (setup->held_out)
         mine->unigram_loss = wg_dataset_unigram_loss(
             setup->training ? setup->training : setup->held_out, NULL, setup->held_out);
@@ -389,32 +333,24 @@ static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics
 
 /* ---- Evaluation ---- */
 
-/* The labels, flat, with those that are no tokens of the text ignored; how many are left. */
-static wg_tensor *text_labels(const wg__sentinels *sentinels, const wg__span_batch *batch,
-                              int64_t *count) {
-    const int64_t all = wg_tensor_count(batch->labels);
-    const int64_t *labels = wg_tensor_data(batch->labels);
-    wg_tensor *kept = wg_empty(WG_I64, WG_DIMS(all));
-    int64_t *out = kept ? wg_tensor_data(kept) : NULL;
-    *count = 0;
-    for (int64_t i = 0; out && i < all; i++) {
-        const int32_t id = (int32_t)labels[i];
-        const bool is_text = id != sentinels->end && wg__sentinel_number(sentinels, id) < 0;
-        out[i] = is_text ? id : WG_IGNORE_INDEX;
-        *count += is_text;
-    }
-    return kept;
-}
-
 static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
     const wg__span_batch *batch = read;
     const spans *mine = t->context;
     const wg_model *model = t->setup.model;
-    int64_t count;
     wg_tensor *logits = wg_reshape(wg_model_logits(model, decode_labels(model, batch), NULL),
                                    WG_DIMS(-1, wg_model_sizes_of(model).vocabulary));
     wg_tensor *labels = wg_reshape(batch->labels, WG_DIMS(-1));
-    wg_tensor *text = text_labels(&mine->sentinels, batch, &count);
+    /* The labels, with those that are no tokens of the text ignored. */
+    const wg__sentinels *sentinels = &mine->sentinels;
+    wg_tensor *text = wg_empty(WG_I64, WG_DIMS(wg_tensor_count(batch->labels)));
+    const int64_t *ids = wg_tensor_data(batch->labels);
+    int64_t *kept = text ? wg_tensor_data(text) : NULL, count = 0;
+    for (int64_t i = 0; kept && i < wg_tensor_count(text); i++) {
+        const bool is_text =
+            ids[i] != sentinels->end && wg__sentinel_number(sentinels, (int32_t)ids[i]) < 0;
+        kept[i] = is_text ? ids[i] : WG_IGNORE_INDEX;
+        count += is_text;
+    }
     const double all_loss = wg_item(wg_cross_entropy(logits, labels, WG_IGNORE_INDEX, NULL));
     const double word_loss = wg_item(wg_cross_entropy(logits, text, WG_IGNORE_INDEX, NULL));
     wg_tensor *right = wg_eq(wg_argmax(logits, -1, false), text);
@@ -431,8 +367,6 @@ static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     return wg__evaluate_batches(t, batches, false, measure, metrics);
 }
-
-/* ---- Results ---- */
 
 static const wg_metric_row rows[] = {
     {.name = "loss"},
@@ -455,8 +389,6 @@ static void print(const wg_metrics *metrics, FILE *stream) {
  *
  *     <extra_id_0> tokens of the text... <extra_id_1> ... <extra_id_n> </s>       n blanks */
 
-/* ---- What may be written ---- */
-
 /* A hypothesis: sentinels below `next` were said; there are `blanks` in its text. */
 typedef struct progress {
     int next, blanks;
@@ -470,15 +402,6 @@ typedef struct rules {
     progress *rows, *new_rows; /* (R) */
 } rules;
 
-/* Makes -inf of what must not be said next. Spans of training are never empty, so no blank is. */
-static void restrict_row(const rules *r, const progress *row, float *log_probabilities) {
-    const bool in_blank = row->next > 0 && row->next <= row->blanks;
-    const int32_t due = row->next <= row->blanks ? r->tokens->sentinels[row->next] : r->tokens->end;
-    for (int64_t v = 0; v < r->vocabulary; v++)
-        if (v == due ? in_blank && row->empty : !(in_blank && r->is_text[v]))
-            log_probabilities[v] = -INFINITY;
-}
-
 static void restrict_all(void *context, int64_t rows, const int32_t *last,
                          float *log_probabilities) {
     rules *r = context;
@@ -486,7 +409,12 @@ static void restrict_all(void *context, int64_t rows, const int32_t *last,
         progress *row = &r->rows[i];
         row->empty = row->next <= row->blanks && last[i] == r->tokens->sentinels[row->next];
         row->next += row->empty;
-        restrict_row(r, row, log_probabilities + i * r->vocabulary);
+        const bool in_blank = row->next > 0 && row->next <= row->blanks;
+        const int32_t due =
+            row->next <= row->blanks ? r->tokens->sentinels[row->next] : r->tokens->end;
+        for (int64_t v = 0; v < r->vocabulary; v++)
+            if (v == due ? in_blank && row->empty : !(in_blank && r->is_text[v]))
+                (log_probabilities + i * r->vocabulary)[v] = -INFINITY;
     }
 }
 
@@ -501,17 +429,6 @@ static void reorder(void *context, int64_t rows, const int64_t *from) {
 
 /* ---- A batch ---- */
 
-/* How many sentinels stand in a text. */
-static int64_t count_blanks(const wg__sentinels *tokens, const int64_t *ids, int64_t count) {
-    int64_t blanks = 0;
-    for (int64_t i = 0; i < count; i++)
-        blanks += wg__sentinel_number(tokens, (int32_t)ids[i]) >= 0;
-    if (blanks > 0 && blanks < tokens->sentinel_count)
-        return blanks;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a text has %lld blanks; it must have 1 to %d",
-                   (long long)blanks, tokens->sentinel_count - 1);
-}
-
 static int begin_rules(rules *r, wg_tensor *ids, int64_t beam) {
     const int64_t texts = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);
     r->is_text = wg__calloc((size_t)r->vocabulary, sizeof *r->is_text);
@@ -525,9 +442,13 @@ static int begin_rules(rules *r, wg_tensor *ids, int64_t beam) {
         result = wg_to_array(wg_cast(ids, WG_I64), read);
     wg_scope_end(&scope, NULL);
     for (int64_t b = 0; result == 0 && b < texts; b++) {
-        const int64_t blanks = count_blanks(r->tokens, read + b * length, length);
-        r->rows[b].blanks = (int)blanks;
-        result = blanks < 0 ? -1 : 0;
+        int blanks = 0;
+        for (int64_t i = 0; i < length; i++)
+            blanks += wg__sentinel_number(r->tokens, (int32_t)read[b * length + i]) >= 0;
+        r->rows[b].blanks = blanks;
+        if (blanks == 0 || blanks >= r->tokens->sentinel_count)
+            result = wg_fail(WG_ERROR_ARGUMENT, WHERE, "a text has %d blanks; it must have 1 to %d",
+                             blanks, r->tokens->sentinel_count - 1);
     }
     for (int32_t v = 0; result == 0 && v < r->tokens->tokenizer_size && v < r->vocabulary; v++)
         r->is_text[v] =
@@ -546,12 +467,8 @@ int wg__span_fill(const wg_model *model, const wg__sentinels *tokens, wg_tensor 
     if (wg_tensor_ndim(ids) != 2)
         return wg_fail(WG_ERROR_SHAPE, WHERE, "the ids have rank %d; wanted (B, S)",
                        wg_tensor_ndim(ids));
-    if (tokens->vocab_size > wg_model_sizes_of(model).vocabulary)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the tokenizer has %lld tokens with its sentinels; the model's vocabulary "
-                       "holds %lld",
-                       (long long)tokens->vocab_size,
-                       (long long)wg_model_sizes_of(model).vocabulary);
+    if (check_vocabulary(model, tokens) < 0)
+        return -1;
     if (how.beam < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "beam is %lld; it must be at least 1",
                        (long long)how.beam);
@@ -574,42 +491,6 @@ int wg__span_fill(const wg_model *model, const wg__sentinels *tokens, wg_tensor 
     return result;
 }
 
-/* What was written into each blank of a text. */
-static int read_blanks(const wg_tokenizer *tokenizer, const wg__sentinels *sentinels, int blanks,
-                       const wg_token_list *target, wg_filled *filled) {
-    filled->blanks = wg__calloc((size_t)blanks, sizeof *filled->blanks);
-    for (int i = 0; filled->blanks && i < blanks; i++) {
-        wg_filled_blank *blank = &filled->blanks[filled->blank_count++];
-        const wg_token_window part = wg__span_answer(sentinels, target, i);
-        char name[24];
-        snprintf(name, sizeof name, "<extra_id_%d>", i);
-        blank->name = wg__strdup(name);
-        blank->tokens = part.end - part.start;
-        blank->text = wg_tokenizer_decode(tokenizer, target->ids + part.start, blank->tokens,
-                                          &(wg_decode_options){.skip_special = true});
-        if (!blank->name || !blank->text)
-            return -1;
-    }
-    return filled->blanks ? 0 : -1;
-}
-
-static int fill_blanks(const wg_model *model, const wg_tokenizer *tokenizer,
-                       const wg__sentinels *sentinels, const wg_use_options *options, int blanks,
-                       const wg_token_list *source, wg_filled *filled) {
-    const wg_beam_options beam = {.beam = options->beam ? options->beam : 1};
-    wg_beam_result result = {0};
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *ids = wg_from_array(WG_I32, WG_DIMS(1, source->count), source->ids);
-    int status =
-        wg__span_fill(model, sentinels, ids, NULL, options->generation.max_tokens, &beam, &result);
-    if (status == 0)
-        status = read_blanks(tokenizer, sentinels, blanks, &result.tokens, filled);
-    wg_token_list_free(&result.tokens);
-    wg_scope_end(&scope, NULL);
-    return status;
-}
-
 static int fill(const wg_model *model, const wg_tokenizer *tokenizer, const wg_use_options *options,
                 const char *text, wg_filled *filled) {
     wg__sentinels sentinels;
@@ -623,10 +504,29 @@ static int fill(const wg_model *model, const wg_tokenizer *tokenizer, const wg_u
                          "there is no <extra_id_0> and no [MASK] in '%.200s'; write one where text "
                          "is wanted",
                          text);
-    else if (blanks > 0)
-        status = fill_blanks(model, tokenizer, &sentinels, options, blanks, &source, filled);
+    const wg_beam_options beam = {.beam = options->beam ? options->beam : 1};
+    wg_beam_result result = {0};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (status == 0)
+        status = wg__span_fill(model, &sentinels,
+                               wg_from_array(WG_I32, WG_DIMS(1, source.count), source.ids), NULL,
+                               options->generation.max_tokens, &beam, &result);
+    wg_scope_end(&scope, NULL);
+    filled->blanks = status == 0 ? wg__calloc((size_t)blanks, sizeof *filled->blanks) : NULL;
+    for (int i = 0; filled->blanks && i < blanks; i++) {
+        wg_filled_blank *blank = &filled->blanks[filled->blank_count++];
+        const wg_token_window part = wg__span_answer(&sentinels, &result.tokens, i);
+        char name[24];
+        snprintf(name, sizeof name, "<extra_id_%d>", i);
+        blank->name = wg__strdup(name);
+        blank->tokens = part.end - part.start;
+        blank->text = wg_tokenizer_decode(tokenizer, result.tokens.ids + part.start, blank->tokens,
+                                          &(wg_decode_options){.skip_special = true});
+    }
+    wg_token_list_free(&result.tokens);
     wg_token_list_free(&source);
-    return status;
+    return filled->blanks && !wg_error_pending() ? status : -1;
 }
 
 const wg_objective wg_span_corruption = {

@@ -1,4 +1,4 @@
-/* Span corruption: spans that are taken out of a text are written again   (Raffel et al. 2020,
+/* Span corruption: spans are taken out of a text and written again   (Raffel et al. 2020,
  * arXiv:1910.10683, section 3.1.4, figure 2; random_spans_noise_mask and random_spans_helper of the
  * published code).
  *
@@ -6,37 +6,34 @@
  *     input_ids   Thank you <X> me to your party <Y> week </s>
  *     labels      <X> for inviting <Y> last <Z> </s>
  *
- * Each span that is taken out of the text leaves a sentinel, the first <extra_id_0>, the next
- * <extra_id_1>; the labels are the spans, each after its sentinel, and one more sentinel. What the
- * decoder reads is the labels one place later, after the padding token: wg_model_shift_right does
- * that.
+ * Each span leaves a sentinel, the first <extra_id_0>, the next <extra_id_1>; the labels are the
+ * spans, each after its sentinel, and one more sentinel. The decoder reads the labels one place
+ * later, after the padding token (wg_model_shift_right).
  *
- * 15 % of a text go, in spans of 3 tokens in the mean: from both follow, for each length of a text,
- * how many tokens go and in how many spans. Where these begin and end is drawn evenly from all ways
- * to cut what goes, and what stays, into so many parts; a text begins with a part that stays and
- * ends with one that goes.
+ * 15 % of a text go, in spans of 3 tokens in the mean; the length of a text decides how many tokens
+ * go and in how many spans. Their places are drawn evenly from all ways to cut the noise and the
+ * rest into so many parts; a text begins with a part that stays and ends with a span.
  *
- * Texts are windows of a stream, as causal_lm.h has them, as long as fills the encoder: all
- * inputs of a run have one length, and so do all labels, without padding.
+ * Texts are windows of a stream, as in causal_lm.h, as long as fills the encoder: all inputs of a
+ * run have one length, and all labels another, without padding.
  *
  * Metrics of an evaluation: `loss` (the mean over all labels), `word_loss` and `word_accuracy`
- * (over those that are tokens of the text) and `unigram_loss` (what predicting the tokens of the
- * text by their frequency in the training text would lose). */
+ * (over tokens of the text) and `unigram_loss` (the loss of predicting the tokens of the text by
+ * their frequency in the training text). */
 #ifndef WG_OBJECTIVES_SPAN_CORRUPTION_H
 #define WG_OBJECTIVES_SPAN_CORRUPTION_H
 
 #include "../data/tokenizer/kind.h"
 #include "causal_lm.h"
 
-/* Appends the ids of a text in which each "<extra_id_0>", "<extra_id_1>".., in this order, or
- * "[MASK]" is a blank, and </s>. White space before a blank is left out, as it belongs to what is
- * written there. Gives the number of blanks, or -1, when the list is as it was. [ARGUMENT for
- * blanks in another order, or more of them than sentinels but the last; as wg_tokenizer_encode] */
+/* Appends the ids of a text and </s>; each "<extra_id_0>", "<extra_id_1>".., in this order, or
+ * "[MASK]" is a blank. White space before a blank belongs to the blank. Gives the number of blanks,
+ * or -1, when the list is as it was. [ARGUMENT for blanks in another order, or more of them than
+ * sentinels but the last; as wg_tokenizer_encode] */
 int wg__span_encode_blanks(const wg_tokenizer *tokenizer, const wg__sentinels *tokens,
                            const char *text, wg_token_list *list);
 
-/* The part of a target, as the model writes it, that belongs in a blank: what stands between its
- * sentinel and the next. Empty if there is none. */
+/* The tokens of a target between the sentinel of a blank and the next; empty if there is none. */
 wg_token_window wg__span_answer(const wg__sentinels *tokens, const wg_token_list *target,
                                 int blank);
 
@@ -49,9 +46,9 @@ typedef struct wg__span_batch {
     int64_t tokens;       /* of both, B (S + T) */
 } wg__span_batch;
 
-/* Fills `batch` with one sequence: a text without these spans, which are in the order of the text.
- * [scope; ARGUMENT for a span that is empty, overlaps or touches another, or is not in the text, or
- * for more of them than there are sentinels; MEMORY] */
+/* Fills `batch` with one sequence: a text without these spans, in order. [scope; ARGUMENT for a
+ * span that is empty, overlaps or touches another, or is not in the text, or for more spans than
+ * sentinels; MEMORY] */
 int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, int64_t count,
                             const wg_token_window *spans, int64_t span_count,
                             wg__span_batch *batch);
@@ -64,11 +61,11 @@ typedef struct wg__span_lengths {
     int64_t inputs, targets; /* S and T: with sentinels and </s> */
 } wg__span_lengths;
 
-/* The lengths for a text of so many tokens, at least 2: round(density text) tokens go, in
- * round(noise / mean_span) spans, halves to even; of each at least one, and one token stays. */
+/* The lengths for a text of 2 tokens or more: round(density text) tokens go, in round(noise /
+ * mean_span) spans, halves to even; of each at least one, and one token stays. */
 wg__span_lengths wg__span_lengths_of(int64_t text, double density, double mean_span);
 
-/* Spans of a text of these lengths, by chance; room for lengths->spans. */
+/* Draws spans of a text of these lengths; room for lengths->spans. */
 void wg__span_draw(const wg__span_lengths *lengths, wg_generator *generator,
                    wg_token_window *spans);
 
@@ -89,19 +86,17 @@ typedef struct wg__span_batch_options {
 wg_batches *wg__span_batches_new(const wg_dataset *stream, const wg_tokenizer *tokenizer,
                                  const wg__span_batch_options *options);
 
-/* The lengths of all of them. */
 wg__span_lengths wg__span_batches_lengths(const wg_batches *batches);
 
 /* ---- Filling blanks ---- */
 
-/* Writes what belongs into the blanks of B texts, ids (B, S) i64 or i32 with their `keep` (B, S),
- * or NULL, in which sentinels stand, by beam search in evaluation mode and without recording. A
- * result is a target as in training: <extra_id_0>, one token of the text or more, <extra_id_1>.. up
- * to one sentinel more than the text has; nothing else can be written, and results[i].ended is
- * false for one that max_tokens cut. options: NULL for greedy search; start and end are the
- * configuration's, whatever they hold. The caller frees results[i].tokens, also after a failure.
- * Returns 0 or -1. [SHAPE, INDEX, DTYPE; ARGUMENT for a text without a blank or with more of them
- * than sentinels but the last; MEMORY] */
+/* Fills the blanks of B texts, ids (B, S) i64 or i32 with sentinels, `keep` (B, S) or NULL, by beam
+ * search in evaluation mode and without recording. A result is a target as in training:
+ * <extra_id_0>, one token of the text or more, <extra_id_1>.. up to one sentinel more than the text
+ * has; results[i].ended is false for one that max_tokens cut. options: NULL for greedy search;
+ * start and end are the configuration's. The caller frees results[i].tokens, also after a failure.
+ * [SHAPE, INDEX, DTYPE; ARGUMENT for a text without a blank or with more of them than sentinels but
+ * the last; MEMORY] */
 int wg__span_fill(const wg_model *model, const wg__sentinels *sentinels, wg_tensor *ids,
                   wg_tensor *keep, int64_t max_tokens, const wg_beam_options *options,
                   wg_beam_result *results);

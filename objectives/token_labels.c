@@ -33,8 +33,6 @@ static const wg__tagged_words *words_of(const wg__examples *examples) {
     return (const wg__tagged_words *)examples;
 }
 
-/* ---- Training ---- */
-
 /* Logits of the tags at all places, (B T, K). */
 static int outputs(const wg_training *t, const wg__example_batch *batch, wg_tensor *logits[2]) {
     if (wg__head_outputs(t, batch, logits) < 0)
@@ -82,16 +80,6 @@ static int predict(const wg_training *t, int64_t first, int64_t count, wg_tensor
     return wg_metrics_add(metrics, "loss", mean, (double)batch->words);
 }
 
-static bool has_spans(const wg__labels *labels) {
-    bool outside_alone = true;
-    for (int64_t i = 0; i < labels->count; i++) {
-        if (!wg__is_span_tag(labels->names[i]))
-            return false;
-        outside_alone &= labels->names[i][1] == '\0';
-    }
-    return !outside_alone;
-}
-
 static int measure_spans(const wg__head_run *run, wg_metrics *metrics) {
     const wg__tagged_words *words = words_of(run->held_out);
     const int64_t *predicted = run->predictions;
@@ -135,7 +123,13 @@ static int measure(const wg__head_run *run, wg_metrics *metrics) {
     if (!counts || wg_metrics_add(metrics, "accuracy", (double)right / weight, weight) < 0 ||
         wg_metrics_add(metrics, "majority", (double)most / weight, weight) < 0)
         return -1;
-    return has_spans(run->labels) ? measure_spans(run, metrics) : 0;
+    bool spans = true, any = false;
+    for (int64_t i = 0; i < run->labels->count; i++) {
+        const char *name = run->labels->names[i];
+        spans &= wg__is_span_tag(name);
+        any |= spans && name[1] != '\0';
+    }
+    return spans && any ? measure_spans(run, metrics) : 0;
 }
 
 /* Word, tag and predicted tag a line, as conlleval reads them, an empty line behind a sentence. */

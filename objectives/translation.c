@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/replacement.h"
-#include "data/batches/builder.h"
+#include "data/internal.h"
 #include "data/score/score.h"
 #include "data/tokenizer/text_file.h"
 #include "models/generate/beam.h"
@@ -15,7 +15,6 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "base/internal.h"
-#include "data/internal.h"
 #include "models/internal.h"
 
 #define WHERE "translation"
@@ -24,14 +23,10 @@
 
 static int begin(wg_training *t) {
     const wg_model_sizes sizes = wg_model_sizes_of(t->setup.model);
-    const int64_t size = wg_tokenizer_size(t->setup.tokenizer);
-    const int64_t least =
-        sizes.source_vocabulary < sizes.vocabulary ? sizes.source_vocabulary : sizes.vocabulary;
     wg__translation_tokens tokens;
-    if (size > least)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the tokenizer has %lld tokens; the model's vocabulary holds %lld",
-                       (long long)size, (long long)least);
+    if (wg__check_vocabulary(WHERE, t->setup.tokenizer,
+                             wg__smaller(sizes.source_vocabulary, sizes.vocabulary)) < 0)
+        return -1;
     if (wg__translation_tokens_of(t->setup.tokenizer, &tokens) < 0)
         return -1;
     if (tokens.end != sizes.end_id)
@@ -48,16 +43,6 @@ static wg__translation_tokens model_tokens(const wg_model *model) {
                                     .pad = (int32_t)sizes.pad_id};
 }
 
-/* Tokens of the longest sentence with its end. */
-static int64_t longest_sentence(const wg_dataset *pairs) {
-    int64_t longest = 1;
-    for (int64_t i = 0; i < wg__dataset_sentences(pairs); i++) {
-        const int64_t end = wg__dataset_sentence_start(pairs, i + 1);
-        longest = wg__larger(longest, end - wg__dataset_sentence_start(pairs, i) + 1);
-    }
-    return longest;
-}
-
 /* Evaluation leaves no pair out. */
 static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset *pairs,
                                 bool measured) {
@@ -70,8 +55,14 @@ static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset
         return NULL;
     if (measured) {
         const int64_t positions = wg_model_sizes_of(setup->model).positions;
-        options.longest =
-            positions < INT32_MAX ? positions : longest_sentence(pairs); /* no limit */
+        options.longest = positions;
+        if (positions >= INT32_MAX) /* no limit: the longest sentence with its end */
+            options.longest = 1;
+        for (int64_t i = 0; positions >= INT32_MAX && i < wg__dataset_sentences(pairs); i++) {
+            const int64_t first = wg__dataset_sentence_start(pairs, i);
+            options.longest =
+                wg__larger(options.longest, wg__dataset_sentence_start(pairs, i + 1) - first + 1);
+        }
         options.tokens = wg__larger(options.tokens, options.longest);
     }
     wg_batches *batches = wg__translation_batches_new(pairs, &tokens, &options);
@@ -120,23 +111,6 @@ static int measure(wg_training *t, const void *batch, wg_metrics *metrics) {
 /* How much longer than its source a translation may be (Vaswani et al. 2017, section 6.1). */
 enum { LONGER = 50 };
 
-/* How long the translation of each source may be, (B) in i64. 0 or -1 */
-static int limit_lengths(const wg_model *model, const wg_tensor *source, wg_tensor *keep,
-                         int64_t *lengths) {
-    const int64_t rows = wg_tensor_size(source, 0), most = wg_model_sizes_of(model).positions;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int result = 0;
-    if (keep)
-        result = wg_to_array(wg_sum(wg_cast(keep, WG_I64), WG_DIMS(1), false), lengths);
-    wg_scope_end(&scope, NULL);
-    for (int64_t i = 0; result == 0 && i < rows; i++) {
-        const int64_t wanted = (keep ? lengths[i] : wg_tensor_size(source, 1)) + LONGER;
-        lengths[i] = wanted < most ? wanted : most;
-    }
-    return result;
-}
-
 int wg__translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *keep,
                         const wg_beam_options *options, wg_beam_result *results) {
     if (!source)
@@ -144,10 +118,18 @@ int wg__translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *kee
     if (wg_tensor_ndim(source) != 2)
         return wg_fail(WG_ERROR_SHAPE, "translate", "the source has rank %d; wanted (B, S)",
                        wg_tensor_ndim(source));
-    for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)
+    const int64_t rows = wg_tensor_size(source, 0), most = wg_model_sizes_of(model).positions;
+    int64_t *lengths = wg__alloc_array(rows, sizeof *lengths);
+    int result = lengths ? 0 : -1;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (result == 0 && keep)
+        result = wg_to_array(wg_sum(wg_cast(keep, WG_I64), WG_DIMS(1), false), lengths);
+    wg_scope_end(&scope, NULL);
+    for (int64_t i = 0; i < rows; i++)
         results[i] = (wg_beam_result){0};
-    int64_t *lengths = wg__alloc_array(wg_tensor_size(source, 0), sizeof *lengths);
-    int result = lengths ? limit_lengths(model, source, keep, lengths) : -1;
+    for (int64_t i = 0; result == 0 && i < rows; i++)
+        lengths[i] = wg__smaller((keep ? lengths[i] : wg_tensor_size(source, 1)) + LONGER, most);
     if (result == 0)
         result = wg__model_search(model, source, keep, lengths, options, results);
     wg__free(lengths);
@@ -173,30 +155,29 @@ typedef struct translator {
     char **translations;
 } translator;
 
-/* ---- In ---- */
-
-static bool is_blank(const char *text) {
-    for (int64_t space; *text; text += space)
-        if ((space = wg__space_length(text, (int64_t)strlen(text))) == 0)
-            return false;
-    return true;
-}
-
-static int encode(const translator *t, const char *text, sentence *s) {
-    const int64_t number = s->index + (t->options.first_number ? t->options.first_number : 1);
+/* Blank texts have no tokens. */
+static int encode(translator *t, const char *const *texts) {
     const int64_t most = wg_model_sizes_of(t->model).positions - 1;
-    char name[32];
-    snprintf(name, sizeof name, "text %lld", (long long)number);
-    if (wg__utf8_check(text, (int64_t)strlen(text), name, "translate") < 0)
-        return -1;
-    if (is_blank(text))
-        return 0;
-    if (wg_tokenizer_encode(t->tokenizer, text, -1, NULL, &s->tokens) < 0)
-        return -1;
-    if (s->tokens.count > most)
-        return wg_fail(WG_ERROR_ARGUMENT, "translate",
-                       "text %lld has %lld tokens; the model takes %lld, so part it into sentences",
-                       (long long)number, (long long)s->tokens.count, (long long)most);
+    for (int64_t i = 0; i < t->count; i++) {
+        const int64_t number = i + (t->options.first_number ? t->options.first_number : 1);
+        const int64_t length = (int64_t)strlen(texts[i]);
+        sentence *s = &t->sentences[i];
+        s->index = i;
+        char name[32];
+        snprintf(name, sizeof name, "text %lld", (long long)number);
+        if (wg__utf8_check(texts[i], length, name, "translate") < 0)
+            return -1;
+        int64_t at = 0;
+        for (int64_t space; (space = wg__space_length(texts[i] + at, length - at)) > 0;)
+            at += space;
+        if (at < length && wg_tokenizer_encode(t->tokenizer, texts[i], -1, NULL, &s->tokens) < 0)
+            return -1;
+        if (s->tokens.count > most)
+            return wg_fail(
+                WG_ERROR_ARGUMENT, "translate",
+                "text %lld has %lld tokens; the model takes %lld, so part it into sentences",
+                (long long)number, (long long)s->tokens.count, (long long)most);
+    }
     return 0;
 }
 
@@ -205,17 +186,6 @@ static int compare_lengths(const void *left, const void *right) {
     if (a->tokens.count != b->tokens.count)
         return a->tokens.count < b->tokens.count ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
-}
-
-static int encode_all(translator *t, const char *const *texts) {
-    for (int64_t i = 0; i < t->count; i++) {
-        t->sentences[i].index = i;
-        if (encode(t, texts[i], &t->sentences[i]) < 0)
-            return -1;
-    }
-    if (t->count > 0)
-        qsort(t->sentences, (size_t)t->count, sizeof *t->sentences, compare_lengths);
-    return 0;
 }
 
 /* ---- Out ---- */
@@ -233,23 +203,6 @@ static char *decode(const translator *t, wg_token_list *list) {
         if (*c == '\n' || *c == '\r')
             *c = ' ';
     return text;
-}
-
-/* Translates the sentences `first` to `first` + `count` - 1. */
-static int translate_batch(translator *t, int64_t first, int64_t count) {
-    wg_tensor *source, *keep;
-    for (int64_t i = 0; i < count; i++)
-        t->rows[i] = t->sentences[first + i].tokens;
-    if (wg__translation_sources(count, t->rows, &t->tokens, &source, &keep) < 0)
-        return -1;
-    int result = wg__translate_batch(t->model, source, keep, &t->options.beam, t->results);
-    for (int64_t i = 0; i < count; i++) {
-        char *text = result < 0 ? NULL : decode(t, &t->results[i].tokens);
-        t->translations[t->sentences[first + i].index] = text;
-        result = text ? result : -1;
-        wg_token_list_free(&t->results[i].tokens);
-    }
-    return result;
 }
 
 /* Of blank sentences each rank knows the translation. */
@@ -271,23 +224,21 @@ static int translate_all(translator *t) {
             continue;
         wg_scope scope;
         wg_scope_begin(&scope);
-        result = translate_batch(t, first, count);
+        wg_tensor *source, *keep;
+        for (int64_t k = 0; k < count; k++)
+            t->rows[k] = t->sentences[first + k].tokens;
+        result = wg__translation_sources(count, t->rows, &t->tokens, &source, &keep);
+        if (result == 0)
+            result = wg__translate_batch(t->model, source, keep, &t->options.beam, t->results);
+        for (int64_t k = 0; k < count; k++) {
+            char *text = result < 0 ? NULL : decode(t, &t->results[k].tokens);
+            t->translations[t->sentences[first + k].index] = text;
+            result = text ? result : -1;
+            wg_token_list_free(&t->results[k].tokens);
+        }
         wg_scope_end(&scope, NULL);
     }
     return result;
-}
-
-/* ---- All of it ---- */
-
-static int begin_translator(translator *t) {
-    if (wg__batch_sizes("translate", &t->options.batch, NULL) < 0)
-        return -1;
-    t->tokens = model_tokens(t->model);
-    t->sentences = wg__calloc((size_t)t->count + 1, sizeof *t->sentences);
-    t->rows = wg__alloc_array(t->options.batch, sizeof *t->rows);
-    t->results = wg__alloc_array(t->options.batch, sizeof *t->results);
-    t->owners = wg__alloc_array(t->count + 1, sizeof *t->owners);
-    return t->sentences && t->rows && t->results && t->owners ? 0 : -1;
 }
 
 int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
@@ -302,7 +253,19 @@ int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
                     .options = options ? *options : (wg_translation_use){0},
                     .count = count,
                     .translations = translations};
-    int result = begin_translator(&t) == 0 && encode_all(&t, texts) == 0 ? translate_all(&t) : -1;
+    t.tokens = model_tokens(model);
+    int result = wg__batch_sizes("translate", &t.options.batch, NULL);
+    if (result == 0) {
+        t.sentences = wg__calloc((size_t)count + 1, sizeof *t.sentences);
+        t.rows = wg__alloc_array(t.options.batch, sizeof *t.rows);
+        t.results = wg__calloc((size_t)t.options.batch, sizeof *t.results);
+        t.owners = wg__alloc_array(count + 1, sizeof *t.owners);
+        result = t.sentences && t.rows && t.results && t.owners ? encode(&t, texts) : -1;
+    }
+    if (result == 0 && count > 0) {
+        qsort(t.sentences, (size_t)count, sizeof *t.sentences, compare_lengths);
+        result = translate_all(&t);
+    }
     result = wg_group_check(t.options.group, result);
     if (result == 0)
         result = wg__group_collect_texts(t.options.group, count, t.owners, translations);
@@ -319,27 +282,6 @@ int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
     return result;
 }
 
-/* ---- BLEU ---- */
-
-static int write_lines(const char *path, int64_t count, char *const *lines) {
-    wg__text text = {0};
-    int result = 0;
-    for (int64_t i = 0; result == 0 && i < count; i++) {
-        result = wg__text_append(&text, lines[i], (int64_t)strlen(lines[i]));
-        if (result == 0)
-            result = wg__text_append(&text, "\n", 1);
-    }
-    if (result == 0)
-        result = wg__replace_file(path, text.bytes, text.length, WHERE);
-    wg__free(text.bytes);
-    return result;
-}
-
-/* Lines of text, some or all of them yet to come. */
-static char **new_lines(int64_t count) {
-    return wg__calloc((size_t)count, sizeof(char *));
-}
-
 static void free_lines(int64_t count, char **lines) {
     for (int64_t i = 0; lines && i < count; i++)
         wg_text_free(lines[i]);
@@ -349,7 +291,7 @@ static void free_lines(int64_t count, char **lines) {
 /* One side of all held-out pairs; NULL with an error. */
 static char **read_texts(const wg_dataset *pairs, wg_side side) {
     const int64_t count = wg__dataset_documents(pairs);
-    char **texts = new_lines(count);
+    char **texts = wg__calloc((size_t)count, sizeof *texts);
     for (int64_t i = 0; texts && i < count; i++)
         if (!(texts[i] = wg__dataset_pair_text(pairs, side, i))) {
             free_lines(count, texts);
@@ -364,8 +306,20 @@ static int score_translations(const wg_training *t, char *const *translations,
     const int64_t count = wg__dataset_documents(t->setup.held_out);
     const wg_bleu_rules rules = {(wg_bleu_tokens)how->bleu_tokens, how->lowercase};
     wg__bleu bleu = {0};
-    if (wg__writes_predictions(t, 0) && write_lines(how->predictions, count, translations) < 0)
-        return -1;
+    if (wg__writes_predictions(t, 0)) {
+        wg__text text = {0};
+        int result = 0;
+        for (int64_t i = 0; result == 0 && i < count; i++) {
+            result = wg__text_append(&text, translations[i], (int64_t)strlen(translations[i]));
+            if (result == 0)
+                result = wg__text_append(&text, "\n", 1);
+        }
+        if (result == 0)
+            result = wg__replace_file(how->predictions, text.bytes, text.length, WHERE);
+        wg__free(text.bytes);
+        if (result < 0)
+            return -1;
+    }
     for (int64_t i = 0; i < count; i++)
         if (wg__bleu_add(&bleu, translations[i], references[i], rules) < 0)
             return -1;
@@ -394,7 +348,7 @@ static int score(const wg_training *t, wg_metrics *metrics) {
         .batch = setup->evaluation->batch, .beam = setup->evaluation->beam, .group = setup->group};
     char **sources = read_texts(setup->held_out, WG_SOURCE);
     char **references = sources ? read_texts(setup->held_out, WG_TARGET) : NULL;
-    char **translations = references ? new_lines(count) : NULL;
+    char **translations = references ? wg__calloc((size_t)count, sizeof *translations) : NULL;
     int status = wg_group_check(setup->group, translations ? 0 : -1);
     if (status == 0)
         status = wg_translate_texts(setup->model, setup->tokenizer, &use, count,
@@ -462,27 +416,25 @@ static const wg_metric_row metric_rows[] = {
     {0},
 };
 
-/* sacreBLEU's line. */
-static void print_bleu(const wg_metrics *metrics, FILE *stream) {
-    const bool lowercase = wg_metrics_weight(metrics, "bleu_lc") > 0;
-    const double ours = wg_metrics_get(metrics, "hypothesis_tokens");
-    const double theirs = wg_metrics_get(metrics, "reference_tokens");
-    fprintf(
-        stream,
-        "BLEU|%s = %.1f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %.0f ref_len = "
-        "%.0f)\n",
-        signature(metrics), wg_metrics_get(metrics, lowercase ? "bleu_lc" : "bleu"),
-        wg_metrics_get(metrics, "bleu_precision_1"), wg_metrics_get(metrics, "bleu_precision_2"),
-        wg_metrics_get(metrics, "bleu_precision_3"), wg_metrics_get(metrics, "bleu_precision_4"),
-        wg_metrics_get(metrics, "brevity_penalty"), theirs > 0 ? ours / theirs : 0, ours, theirs);
-}
-
 static void print(const wg_metrics *metrics, FILE *stream) {
     fprintf(stream, "translations     loss %.4f, perplexity %.2f; %.0f tokens\n",
             wg_metrics_get(metrics, "loss"), wg_metrics_get(metrics, "perplexity"),
             wg_metrics_weight(metrics, "loss"));
-    if (wg_metrics_weight(metrics, "reference_tokens") > 0)
-        print_bleu(metrics, stream);
+    if (wg_metrics_weight(metrics, "reference_tokens") > 0) {
+        const bool lowercase = wg_metrics_weight(metrics, "bleu_lc") > 0;
+        const double ours = wg_metrics_get(metrics, "hypothesis_tokens");
+        const double theirs = wg_metrics_get(metrics, "reference_tokens");
+        fprintf(
+            stream,
+            "BLEU|%s = %.1f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %.0f ref_len = "
+            "%.0f)\n",
+            signature(metrics), wg_metrics_get(metrics, lowercase ? "bleu_lc" : "bleu"),
+            wg_metrics_get(metrics, "bleu_precision_1"),
+            wg_metrics_get(metrics, "bleu_precision_2"),
+            wg_metrics_get(metrics, "bleu_precision_3"),
+            wg_metrics_get(metrics, "bleu_precision_4"), wg_metrics_get(metrics, "brevity_penalty"),
+            theirs > 0 ? ours / theirs : 0, ours, theirs);
+    }
 }
 
 const wg_objective wg_translation = {

@@ -44,23 +44,22 @@ typedef struct wg__translation_batch_options {
 } wg__translation_batch_options;
 
 /* Batches (wg__translation_batch) of pairs, which must outlive them; an example of wg_batches is a
- * whole batch of pairs. With weights, which are those of this moment, an epoch has as many pairs as
- * there are, of each source as many as its weight asks, and a few batches more or less than
- * another. [ARGUMENT for options out of range, a batch that does not hold one sentence of the
- * longest, or pairs that are all too long; MEMORY; as reading pairs] */
+ * whole batch of pairs. With the present weights, an epoch has as many pairs as the dataset, each
+ * source by its weight, and a few batches more or less than another. [ARGUMENT for options out of
+ * range, a batch that does not hold one sentence of the longest, or pairs that are all too long;
+ * MEMORY; as reading pairs] */
 wg_batches *wg__translation_batches_new(const wg_dataset *pairs,
                                         const wg__translation_tokens *tokens,
                                         const wg__translation_batch_options *options);
 
-/* Pairs that are left out, as they are too long. */
+/* Pairs that are left out because they are too long. */
 int64_t wg__translation_batches_left_out(const wg_batches *batches);
 
 /* Translates B sources (B, S), with `keep` (B, S), false for padding, or NULL, by beam search, in
- * evaluation mode and without recording: beam.h explains the options, NULL for their defaults, and
- * results[0 .. B-1]. Start and end are the model's. A translation has up to as many tokens as its
- * source and 50 more, as in the paper, and no more than the model has positions. The caller frees
- * results[i].tokens, also after a failure. Returns 0 or -1. [SHAPE, INDEX, DTYPE, ARGUMENT, MEMORY]
- */
+ * evaluation mode and without recording; beam.h explains the options, NULL for their defaults, and
+ * results[0 .. B-1]. Start and end are the model's. A translation has at most 50 tokens more than
+ * its source, as in the paper, and no more than the model has positions. The caller frees
+ * results[i].tokens, also after a failure. [SHAPE, INDEX, DTYPE, ARGUMENT, MEMORY] */
 int wg__translate_batch(const wg_model *model, wg_tensor *source, wg_tensor *keep,
                         const wg_beam_options *options, wg_beam_result *results);
 

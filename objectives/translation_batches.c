@@ -2,12 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/batches/builder.h"
+#include "data/internal.h"
 #include "objectives/translation.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "data/internal.h"
 
 #define WHERE "translation"
 
@@ -57,6 +56,12 @@ static wg_tensor *ids_of(const table *t) {
     return wg_from_array(WG_I64, WG_DIMS(t->rows, t->columns), t->ids);
 }
 
+static int make_sources(const table *t, wg_tensor **source, wg_tensor **keep) {
+    *source = ids_of(t);
+    *keep = t->padded ? wg_from_array(WG_BOOL, WG_DIMS(t->rows, t->columns), t->keep) : NULL;
+    return *source && (*keep || !t->padded) ? 0 : -1;
+}
+
 /* How many tokens one side of a pair has; -1 out of range, and if the file cannot be read. */
 static int64_t pair_length(const wg_dataset *pairs, wg_side side, int64_t pair) {
     const int64_t sentence = 2 * pair + side;
@@ -67,92 +72,50 @@ static int64_t pair_length(const wg_dataset *pairs, wg_side side, int64_t pair) 
     return wg_error_pending() ? -1 : length;
 }
 
-/* Copies the tokens of one side of a pair. */
-static int read_sentence(const wg_dataset *pairs, wg_side side, int64_t pair, int64_t length,
-                         int32_t *ids) {
-    return wg__dataset_read(pairs, wg__dataset_sentence_start(pairs, 2 * pair + side), length, ids);
-}
-
-/* The rows of one side of a batch before they are laid out. */
-typedef struct rows {
-    int64_t longest;
-    int32_t *ids; /* (longest) of the row at hand */
-} rows;
-
-static int rows_begin(rows *r, const wg_dataset *pairs, wg_side side, int64_t count,
-                      const int64_t *indices) {
-    *r = (rows){0};
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t length = pair_length(pairs, side, indices[i]);
-        if (length < 0) /* an error that is pending stays */
-            return wg_fail(WG_ERROR_INDEX, WHERE, "pair %lld of %lld", (long long)indices[i],
-                           (long long)wg__dataset_documents(pairs));
-        r->longest = length > r->longest ? length : r->longest;
-    }
-    r->ids = wg__alloc_array(r->longest + 1, sizeof *r->ids);
-    return r->ids ? 0 : -1;
-}
-
-static int64_t pad_of(const wg__translation_tokens *tokens) {
-    return tokens->pad >= 0 ? tokens->pad : tokens->end;
-}
-
-static int read_targets(const wg_dataset *pairs, const wg__translation_tokens *tokens,
-                        int64_t count, const int64_t *indices, wg__translation_batch *batch) {
-    rows r;
-    table target = {0}, labels = {0};
-    int result = rows_begin(&r, pairs, WG_TARGET, count, indices);
-    if (result == 0 && (table_begin(&target, count, r.longest + 1) < 0 ||
-                        table_begin(&labels, count, r.longest + 1) < 0))
-        result = -1;
-    for (int64_t i = 0; result == 0 && i < count; i++) {
-        const int64_t length = pair_length(pairs, WG_TARGET, indices[i]);
-        result = read_sentence(pairs, WG_TARGET, indices[i], length, r.ids);
-        if (result < 0)
-            break;
-        fill_row(&target, i, tokens->start, r.ids, length, -1, pad_of(tokens));
-        fill_row(&labels, i, -1, r.ids, length, tokens->end, WG_IGNORE_INDEX);
-        batch->tokens += length + 1;
-    }
-    if (result == 0) {
-        batch->target = ids_of(&target);
-        batch->labels = ids_of(&labels);
-        result = batch->target && batch->labels ? 0 : -1;
-    }
-    table_end(&target);
-    table_end(&labels);
-    wg__free(r.ids);
-    return result;
-}
-
 int wg__translation_batch_read(const wg_dataset *pairs, const wg__translation_tokens *tokens,
                                int64_t count, const int64_t *indices,
                                wg__translation_batch *batch) {
+    const int64_t pad = tokens->pad >= 0 ? tokens->pad : tokens->end;
+    int result = pairs ? 0 : -1;
     *batch = (wg__translation_batch){0};
-    if (!pairs)
-        return -1;
-    rows r;
-    table t = {0};
-    int result = rows_begin(&r, pairs, WG_SOURCE, count, indices);
-    if (result == 0)
-        result = table_begin(&t, count, r.longest + 1);
-    for (int64_t i = 0; result == 0 && i < count; i++) {
-        const int64_t length = pair_length(pairs, WG_SOURCE, indices[i]);
-        result = read_sentence(pairs, WG_SOURCE, indices[i], length, r.ids);
-        if (result == 0)
-            fill_row(&t, i, -1, r.ids, length, tokens->end, pad_of(tokens));
+    for (wg_side side = WG_SOURCE; result == 0 && side <= WG_TARGET; side++) {
+        int64_t longest = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t length = pair_length(pairs, side, indices[i]);
+            if (length < 0) /* an error that is pending stays */
+                return wg_fail(WG_ERROR_INDEX, WHERE, "pair %lld of %lld", (long long)indices[i],
+                               (long long)wg__dataset_documents(pairs));
+            longest = wg__larger(longest, length);
+        }
+        table given = {0}, labels = {0};
+        int32_t *ids = wg__alloc_array(longest + 1, sizeof *ids);
+        if (!ids || table_begin(&given, count, longest + 1) < 0 ||
+            table_begin(&labels, count, longest + 1) < 0)
+            result = -1;
+        for (int64_t i = 0; result == 0 && i < count; i++) {
+            const int64_t length = pair_length(pairs, side, indices[i]);
+            const int64_t first = wg__dataset_sentence_start(pairs, 2 * indices[i] + side);
+            result = wg__dataset_read(pairs, first, length, ids);
+            if (result == 0 && side == WG_SOURCE) {
+                fill_row(&given, i, -1, ids, length, tokens->end, pad);
+            } else if (result == 0) {
+                fill_row(&given, i, tokens->start, ids, length, -1, pad);
+                fill_row(&labels, i, -1, ids, length, tokens->end, WG_IGNORE_INDEX);
+                batch->tokens += length + 1;
+            }
+        }
+        if (result == 0 && side == WG_SOURCE) {
+            result = make_sources(&given, &batch->source, &batch->source_keep);
+        } else if (result == 0) {
+            batch->target = ids_of(&given);
+            batch->labels = ids_of(&labels);
+            result = batch->target && batch->labels ? 0 : -1;
+        }
+        table_end(&given);
+        table_end(&labels);
+        wg__free(ids);
     }
-    if (result == 0) {
-        batch->source = ids_of(&t);
-        batch->source_keep =
-            t.padded ? wg_from_array(WG_BOOL, WG_DIMS(count, t.columns), t.keep) : NULL;
-        result = batch->source && (batch->source_keep || !t.padded) ? 0 : -1;
-    }
-    table_end(&t);
-    wg__free(r.ids);
-    if (result < 0)
-        return -1;
-    return read_targets(pairs, tokens, count, indices, batch);
+    return result;
 }
 
 int wg__translation_sources(int64_t count, const wg_token_list *rows,
@@ -164,12 +127,10 @@ int wg__translation_sources(int64_t count, const wg_token_list *rows,
     table t;
     int result = table_begin(&t, count, longest + 1);
     for (int64_t i = 0; result == 0 && i < count; i++)
-        fill_row(&t, i, -1, rows[i].ids, rows[i].count, tokens->end, pad_of(tokens));
-    if (result == 0) {
-        *source = ids_of(&t);
-        *keep = t.padded ? wg_from_array(WG_BOOL, WG_DIMS(count, t.columns), t.keep) : NULL;
-        result = *source && (*keep || !t.padded) ? 0 : -1;
-    }
+        fill_row(&t, i, -1, rows[i].ids, rows[i].count, tokens->end,
+                 tokens->pad >= 0 ? tokens->pad : tokens->end);
+    if (result == 0)
+        result = make_sources(&t, source, keep);
     table_end(&t);
     return result;
 }
@@ -288,51 +249,6 @@ int64_t wg__translation_batches_left_out(const wg_batches *batches) {
     return b ? wg__dataset_documents(b->pairs) - b->candidate_count : 0;
 }
 
-/* ---- Making them ---- */
-
-static int add_candidate(bucketing *b, int64_t pair) {
-    const int64_t source = pair_length(b->pairs, WG_SOURCE, pair);
-    const int64_t target = pair_length(b->pairs, WG_TARGET, pair);
-    const int64_t longer = (source > target ? source : target) + 1;
-    if (source < 0 || target < 0)
-        return -1;
-    if (longer <= b->options.longest)
-        b->candidates[b->candidate_count++] = (candidate){
-            .pair = (uint32_t)pair, .longer = (int32_t)longer, .source = (int32_t)source + 1};
-    return 0;
-}
-
-static int find_candidates(bucketing *b) {
-    const int64_t pairs = wg__dataset_documents(b->pairs);
-    if (pairs > UINT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld pairs are more than 2^32", (long long)pairs);
-    b->candidates = wg__alloc_array(pairs, sizeof *b->candidates);
-    if (!b->candidates)
-        return -1;
-    for (int64_t i = 0, source = 0; i < pairs; i++) {
-        if (add_candidate(b, i) < 0)
-            return -1;
-        wg__note_source_ends(b->pairs, i + 1, b->candidate_count, &source, b->source_ends);
-    }
-    if (b->candidate_count > 0)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "every pair has a sentence of more than %lld tokens",
-                   (long long)b->options.longest);
-}
-
-static int copy_weights(bucketing *b) {
-    const double *weights = wg__dataset_weights(b->pairs);
-    if (!weights)
-        return 0;
-    b->sources = wg__dataset_sources(b->pairs);
-    b->weights = wg__alloc_array(b->sources, sizeof *b->weights);
-    b->source_ends = wg__calloc((size_t)b->sources, sizeof *b->source_ends);
-    if (!b->weights || !b->source_ends)
-        return -1;
-    memcpy(b->weights, weights, (size_t)b->sources * sizeof *b->weights);
-    return 0;
-}
-
 static int prepare(bucketing *b) {
     if (b->options.tokens < 1 || b->options.longest < 1 || b->options.tokens > INT32_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "batches of %lld tokens, sentences of up to %lld",
@@ -342,8 +258,35 @@ static int prepare(bucketing *b) {
                        "batches of %lld tokens do not hold one sentence of %lld; make them larger, "
                        "or the longest sentence shorter",
                        (long long)b->options.tokens, (long long)b->options.longest);
-    if (copy_weights(b) < 0 || find_candidates(b) < 0)
+    const double *weights = wg__dataset_weights(b->pairs);
+    const int64_t pairs = wg__dataset_documents(b->pairs);
+    if (pairs > UINT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld pairs are more than 2^32", (long long)pairs);
+    b->candidates = wg__alloc_array(pairs, sizeof *b->candidates);
+    if (weights) {
+        b->sources = wg__dataset_sources(b->pairs);
+        b->weights = wg__alloc_array(b->sources, sizeof *b->weights);
+        b->source_ends = wg__calloc((size_t)b->sources, sizeof *b->source_ends);
+    }
+    if (!b->candidates || (weights && (!b->weights || !b->source_ends)))
         return -1;
+    if (weights)
+        memcpy(b->weights, weights, (size_t)b->sources * sizeof *b->weights);
+    for (int64_t i = 0, ended = 0; i < pairs; i++) {
+        const int64_t source = pair_length(b->pairs, WG_SOURCE, i);
+        const int64_t target = pair_length(b->pairs, WG_TARGET, i);
+        const int64_t longer = wg__larger(source, target) + 1;
+        if (source < 0 || target < 0)
+            return -1;
+        if (longer <= b->options.longest)
+            b->candidates[b->candidate_count++] = (candidate){
+                .pair = (uint32_t)i, .longer = (int32_t)longer, .source = (int32_t)source + 1};
+        wg__note_source_ends(b->pairs, i + 1, b->candidate_count, &ended, b->source_ends);
+    }
+    if (b->candidate_count == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "every pair has a sentence of more than %lld tokens",
+                       (long long)b->options.longest);
     /* Each batch but the last has as many pairs at least as fit if all of them are of the longest;
      * and no pair has less than two tokens a side. */
     const int64_t count = b->candidate_count;

@@ -1,5 +1,5 @@
 /* Batches of examples: see batches.h. */
-#include "data/batches/builder.h"
+#include "data/internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "tensor/ops.h"
 #include "tensor/internal.h"
 #include "tensor/span.h"
-#include "data/internal.h"
 
 #define WHERE "batches"
 
@@ -23,8 +22,6 @@ struct wg_batches {
     int64_t order_capacity;
     wg_example *examples; /* (batch) of the batch being built */
 };
-
-/* ---- Random numbers ---- */
 
 /* The finaliser of SplitMix64 (Steele et al. 2014): one-to-one, every bit depends on all. */
 static uint64_t mix(uint64_t x) {
@@ -46,21 +43,6 @@ int64_t wg__random_between(wg_generator *generator, int64_t low, int64_t high) {
 
 /* ---- The order of an epoch ---- */
 
-/* Fills `wanted` places with examples first .. end - 1: whole rounds, and then each of them with
- * the chance that is left (selection sampling: Knuth, The Art of Computer Programming, 3.4.2). */
-static void fill_source(wg_generator *g, int64_t first, int64_t end, int64_t wanted,
-                        int64_t *order) {
-    const int64_t size = end - first;
-    for (; wanted >= size; wanted -= size)
-        for (int64_t i = first; i < end; i++)
-            *order++ = i;
-    for (int64_t i = first; wanted > 0; i++)
-        if ((int64_t)wg_random_below(g, (uint64_t)(end - i)) < wanted) {
-            *order++ = i;
-            wanted--;
-        }
-}
-
 void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, int64_t count,
                         wg_generator *generator, int64_t *order) {
     double total = 0, sum = 0; /* of weights; a source without examples has no share */
@@ -74,20 +56,15 @@ void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, 
             continue;
         sum += options->weights[i];
         const int64_t until = llrint((double)count * (sum / total));
-        fill_source(generator, first, end, until - filled, order + filled);
-        filled = until;
+        /* Whole rounds, and then each example with the chance that is left (selection sampling:
+         * Knuth, The Art of Computer Programming, 3.4.2). */
+        for (; until - filled >= end - first; filled += end - first)
+            for (int64_t k = first; k < end; k++)
+                order[filled + k - first] = k;
+        for (int64_t k = first; filled < until; k++)
+            if ((int64_t)wg_random_below(generator, (uint64_t)(end - k)) < until - filled)
+                order[filled++] = k;
     }
-}
-
-/* Numbers from a caller or a plan, by which examples are chosen. */
-static int check_sources(const wg_batches_options *o, const int64_t *ends, int64_t examples) {
-    int64_t first = 0;
-    for (int64_t i = 0; i < o->sources; first = ends[i++])
-        if (ends[i] < first || ends[i] > examples)
-            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                           "source %lld has the examples %lld to %lld of %lld", (long long)i,
-                           (long long)first, (long long)ends[i] - 1, (long long)examples);
-    return first > 0 ? 0 : wg_fail(WG_ERROR_ARGUMENT, WHERE, "no source has an example");
 }
 
 /* Plans the epoch of `position`, which becomes the batches' own. */
@@ -103,8 +80,15 @@ static int plan(wg_batches *batches, wg_data_position position) {
         return -1;
     if (epoch.examples < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "an epoch has no example");
-    if (epoch.source_ends && check_sources(o, epoch.source_ends, epoch.examples) < 0)
-        return -1;
+    int64_t first = 0; /* the ends come from a caller or a plan, which may be wrong */
+    for (int64_t i = 0; epoch.source_ends && i < o->sources; first = epoch.source_ends[i++])
+        if (epoch.source_ends[i] < first || epoch.source_ends[i] > epoch.examples)
+            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                           "source %lld has the examples %lld to %lld of %lld", (long long)i,
+                           (long long)first, (long long)epoch.source_ends[i] - 1,
+                           (long long)epoch.examples);
+    if (epoch.source_ends && first == 0)
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "no source has an example");
     if (wg__reserve(&batches->order, 0, &batches->order_capacity, epoch.examples,
                     sizeof *batches->order) < 0)
         return -1;
@@ -171,8 +155,6 @@ int64_t wg__batches_examples(const wg_batches *batches) {
 int64_t wg__batches_in_epoch(const wg_batches *batches) {
     return wg__ceil_divide(batches->count, batches->options.batch);
 }
-
-/* ---- In checkpoints ---- */
 
 #define SEED "/train/data/seed"
 #define EPOCH "/train/data/epoch"
@@ -265,29 +247,6 @@ int wg__batches_skip_of_epoch(wg_batches *batches) {
 
 /* ---- Making them ---- */
 
-/* Weights and ends of the caller. */
-static int copy_sources(wg_batches_options *o, const double *weights, const int64_t *ends) {
-    const size_t count = (size_t)o->sources;
-    double total = 0;
-    for (size_t i = 0; i < count; i++) {
-        total += weights[i];
-        if (!(weights[i] > 0) || !isfinite(total))
-            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                           "source %zu has the weight %g; wanted one above 0, and a finite sum", i,
-                           weights[i]);
-    }
-    double *own_weights = wg__alloc_array(o->sources, sizeof *own_weights);
-    int64_t *own_ends = wg__calloc(count, sizeof *own_ends);
-    o->weights = own_weights;
-    o->source_ends = own_ends;
-    if (!own_weights || !own_ends)
-        return -1;
-    memcpy(own_weights, weights, count * sizeof *weights);
-    if (ends)
-        memcpy(own_ends, ends, count * sizeof *ends);
-    return 0;
-}
-
 static int prepare(wg_batches *batches, const wg_batches_options *options) {
     wg_batches_options *o = &batches->options;
     if (options)
@@ -300,8 +259,26 @@ static int prepare(wg_batches *batches, const wg_batches_options *options) {
         o->sources = 0;
     if (o->sources < 0)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld sources", (long long)o->sources);
-    if (o->sources > 0 && copy_sources(o, weights, ends) < 0)
-        return -1;
+    if (o->sources > 0) {
+        const size_t count = (size_t)o->sources;
+        double total = 0;
+        for (size_t i = 0; i < count; i++) {
+            total += weights[i];
+            if (!(weights[i] > 0) || !isfinite(total))
+                return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                               "source %zu has the weight %g; wanted one above 0, and a finite sum",
+                               i, weights[i]);
+        }
+        double *own_weights = wg__alloc_array(o->sources, sizeof *own_weights);
+        int64_t *own_ends = wg__calloc(count, sizeof *own_ends);
+        o->weights = own_weights;
+        o->source_ends = own_ends;
+        if (!own_weights || !own_ends)
+            return -1;
+        memcpy(own_weights, weights, count * sizeof *weights);
+        if (ends)
+            memcpy(own_ends, ends, count * sizeof *ends);
+    }
     if (wg__batch_sizes(WHERE, &o->batch, NULL) < 0)
         return -1;
     batches->examples = wg__alloc_array(o->batch, sizeof *batches->examples);

@@ -1,12 +1,11 @@
-/* One or two texts as a sequence: see pair_batch.h. */
-#include "data/batches/pair_batch.h"
+/* One or two texts as a sequence: see data/internal.h. */
+#include "data/internal.h"
 
 #include <string.h>
 
 #include "base/array.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #define WHERE "pair_batch"
 
@@ -51,10 +50,6 @@ static int64_t frame_length(const wg_pair_frame *frame, const wg_token_pair *pai
     return pair->second ? 3 + frame->doubled : 2;
 }
 
-static int64_t framed_length(const wg_pair_frame *frame, const wg_token_pair *pair) {
-    return pair->first_count + (pair->second ? pair->second_count : 0) + frame_length(frame, pair);
-}
-
 /* One row, which is filled with [PAD] and zeros. Returns its tokens. */
 static int64_t fill_row(const wg_pair_frame *frame, const wg_token_pair *pair, int64_t *ids,
                         int64_t *types, bool *attention) {
@@ -82,7 +77,9 @@ int wg__pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_toke
                         wg_pair_batch *batch) {
     int64_t longest = 0;
     for (int64_t b = 0; b < count; b++) {
-        const int64_t length = framed_length(frame, &pairs[b]);
+        const int64_t length = pairs[b].first_count +
+                               (pairs[b].second ? pairs[b].second_count : 0) +
+                               frame_length(frame, &pairs[b]);
         longest = length > longest ? length : longest;
     }
     longest = longest < frame->sequence ? longest : frame->sequence;

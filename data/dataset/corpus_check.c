@@ -1,8 +1,8 @@
-/* Checks of a training text. See corpus_check.h.
+/* Checks of a training text. See data/internal.h.
  *
  *     file -> lines -> faults, length, hash -> set of lines
  *                 '-> hash of the document  -> set of documents */
-#include "data/dataset/corpus_check.h"
+#include "data/internal.h"
 
 #include <string.h>
 #include <utf8proc.h>
@@ -38,28 +38,20 @@ static uint64_t *find_slot(const hash_set *set, uint64_t hash) {
     return &set->slots[i];
 }
 
-static bool has_hash(const hash_set *set, uint64_t hash) {
-    return set->slots && *find_slot(set, hash) == hash;
-}
-
-static int grow_set(hash_set *set) {
-    const uint64_t size = set->slots ? 2 * (set->mask + 1) : 1024;
-    hash_set larger = {.mask = size - 1, .count = set->count};
-    larger.slots = wg__calloc(size, sizeof *larger.slots);
-    if (!larger.slots)
-        return -1;
-    for (uint64_t i = 0; set->slots && i <= set->mask; i++)
-        if (set->slots[i])
-            *find_slot(&larger, set->slots[i]) = set->slots[i];
-    wg__free(set->slots);
-    *set = larger;
-    return 0;
-}
-
 /* 1 if the hash was in the set before, 0 if it is new, -1 without memory. */
 static int add_hash(hash_set *set, uint64_t hash) {
-    if ((!set->slots || 2 * (uint64_t)(set->count + 1) > set->mask + 1) && grow_set(set) < 0)
-        return -1;
+    if (!set->slots || 2 * (uint64_t)(set->count + 1) > set->mask + 1) {
+        const uint64_t size = set->slots ? 2 * (set->mask + 1) : 1024;
+        hash_set larger = {.mask = size - 1, .count = set->count};
+        larger.slots = wg__calloc(size, sizeof *larger.slots);
+        if (!larger.slots)
+            return -1;
+        for (uint64_t i = 0; set->slots && i <= set->mask; i++)
+            if (set->slots[i])
+                *find_slot(&larger, set->slots[i]) = set->slots[i];
+        wg__free(set->slots);
+        *set = larger;
+    }
     uint64_t *slot = find_slot(set, hash);
     if (*slot)
         return 1;
@@ -68,19 +60,8 @@ static int add_hash(hash_set *set, uint64_t hash) {
     return 0;
 }
 
-/* ---- Lengths: a histogram, exact up to 2047, then 1024 steps for each doubling ---- */
-
+/* A histogram of lengths: exact up to 2047, then 1024 steps for each doubling. */
 enum { EXACT = 2048, STEP_BITS = 10, BUCKETS = EXACT + (63 - 11) * (1 << STEP_BITS) };
-
-static int bucket_of(int64_t length) {
-    if (length < EXACT)
-        return (int)length;
-    int bits = 11;
-    while (length >> (bits + 1))
-        bits++;
-    const int64_t step = (length >> (bits - STEP_BITS)) & ((1 << STEP_BITS) - 1);
-    return EXACT + (bits - 11) * (1 << STEP_BITS) + (int)step;
-}
 
 /* The length that a share of all lengths do not exceed. */
 static int64_t quantile(const int64_t *buckets, int64_t count, double share) {
@@ -95,8 +76,6 @@ static int64_t quantile(const int64_t *buckets, int64_t count, double share) {
         }
     return 0;
 }
-
-/* ---- The text as it is read ---- */
 
 /* Which lines end documents. */
 typedef enum ending { BY_MARK, BY_BLANK_LINES, BY_BLANK_LINE } ending;
@@ -128,7 +107,15 @@ static void find(const check *c, wg_corpus_finding *finding, int64_t count) {
 
 static void measure(const check *c, wg_corpus_lengths *lengths, int64_t *buckets, int64_t length,
                     int64_t line) {
-    buckets[bucket_of(length)]++;
+    int64_t bucket = length;
+    if (length >= EXACT) {
+        int bits = 11;
+        while (length >> (bits + 1))
+            bits++;
+        const int64_t step = (length >> (bits - STEP_BITS)) & ((1 << STEP_BITS) - 1);
+        bucket = EXACT + (bits - 11) * (1 << STEP_BITS) + step;
+    }
+    buckets[bucket]++;
     lengths->count++;
     if (length <= lengths->longest)
         return;
@@ -229,8 +216,6 @@ static uint64_t hash_line(uint64_t hash, line l) {
     return hash;
 }
 
-/* ---- Tokens ---- */
-
 static int drain(void *context) {
     check *c = context;
     c->report->tokens += c->sink.list.count;
@@ -238,12 +223,6 @@ static int drain(void *context) {
         c->report->unknown += c->sink.list.ids[i] == c->unknown;
     c->sink.list.count = 0;
     return 0;
-}
-
-static int count_tokens(check *c, line l) {
-    if (wg__tokenizer_encode(c->tokenizer, l.text, l.length, NULL, &c->sink) < 0)
-        return -1;
-    return drain(c);
 }
 
 /* ---- Documents ---- */
@@ -262,23 +241,15 @@ static int end_document(check *c) {
     return known < 0 ? -1 : 0;
 }
 
-static bool ends_document(check *c, line l) {
-    c->blank = l.length > 0 ? 0 : c->blank + 1;
-    switch (c->ending) {
-    case BY_MARK:
-        return is_mark(l);
-    case BY_BLANK_LINES:
-        return c->blank == BLANK_LINES;
-    default:
-        return c->blank > 0;
-    }
-}
-
 static int add_line(check *c, line l) {
     bool valid;
     c->line++;
     const int64_t characters = scan(c, l, &valid);
-    if (ends_document(c, l) && end_document(c) < 0)
+    c->blank = l.length > 0 ? 0 : c->blank + 1;
+    const bool ends = c->ending == BY_MARK          ? is_mark(l)
+                      : c->ending == BY_BLANK_LINES ? c->blank == BLANK_LINES
+                                                    : c->blank > 0;
+    if (ends && end_document(c) < 0)
         return -1;
     if (l.length == 0 || is_mark(l))
         return 0;
@@ -294,7 +265,9 @@ static int add_line(check *c, line l) {
     find(c, &c->report->repeated_lines, known);
     c->report->repeated_characters += known ? characters : 0;
     measure(c, &c->report->lines, c->line_lengths, characters, c->line);
-    return c->tokenizer && valid ? count_tokens(c, l) : 0;
+    if (!c->tokenizer || !valid)
+        return 0;
+    return wg__tokenizer_encode(c->tokenizer, l.text, l.length, NULL, &c->sink) < 0 ? -1 : drain(c);
 }
 
 /* ---- Files ---- */
@@ -310,7 +283,8 @@ static int check_held_out(check *c, const char *path) {
         c->line++;
         if (l.length == 0 || is_mark(l))
             continue;
-        const bool known = has_hash(&c->lines, finish_hash(hash_line(WG__HASH_BEGIN, l)));
+        const uint64_t hash = finish_hash(hash_line(WG__HASH_BEGIN, l));
+        const bool known = c->lines.slots && *find_slot(&c->lines, hash) == hash;
         int64_t characters = 0; /* without the blanks at the ends of the line */
         for (int64_t i = 0; i < l.length; i++)
             characters += ((unsigned char)l.text[i] & 0xC0) != 0x80;

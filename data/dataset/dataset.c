@@ -53,8 +53,6 @@ struct wg_dataset {
     cache *cache;
 };
 
-/* ---- Creating ---- */
-
 static wg_dataset *new_dataset(wg_dataset_kind kind) {
     wg_dataset *dataset = wg__calloc(1, sizeof *dataset);
     if (!dataset)
@@ -262,8 +260,6 @@ static int visit_tokens(const wg_dataset *dataset, token_visitor visit, void *co
     return 0;
 }
 
-/* ---- Sources ---- */
-
 int64_t wg__dataset_sources(const wg_dataset *dataset) {
     return dataset ? dataset->source_count : 0;
 }
@@ -383,18 +379,6 @@ static wg__token_file *tokenize_files(const request *r, const char *kept, int co
     return NULL;
 }
 
-/* Writes the present paths of its texts into a file that is used again. */
-static int update_paths(wg__token_file *file, const char *const *paths) {
-    for (int64_t i = 0; i < file->source_count; i++) {
-        char *path = wg__strdup(paths[i]);
-        if (!path)
-            return -1;
-        wg__free(file->sources[i].path);
-        file->sources[i].path = path;
-    }
-    return 0;
-}
-
 /* The tokens of texts: from the storage, if they are there and up to date, or made. */
 static wg__token_file *tokens_of(const request *r, int count, const char *const *paths) {
     const char *kept = r->storage ? r->storage->path : NULL;
@@ -409,7 +393,15 @@ static wg__token_file *tokens_of(const request *r, int count, const char *const 
     if (!file)
         return NULL;
     const char *reason = wg__token_file_differs(file, &r->rules, r->tokenizer, count, paths);
-    if (!reason && !wg_error_pending() && update_paths(file, paths) == 0)
+    /* A file that is used again gets the present paths of its texts. */
+    for (int64_t i = 0; !reason && !wg_error_pending() && i < file->source_count; i++) {
+        char *path = wg__strdup(paths[i]);
+        if (!path)
+            break;
+        wg__free(file->sources[i].path);
+        file->sources[i].path = path;
+    }
+    if (!reason && !wg_error_pending())
         return file;
     wg__token_file_release(file);
     if (wg_error_pending())
@@ -429,24 +421,6 @@ static const char *kind_name(wg_dataset_kind kind) {
                                        : "as one stream";
 }
 
-static int check_given(const request *r, const wg__token_file *file, const char *path) {
-    const wg__token_rules *rules = &r->rules;
-    if (file->rules.kind != rules->kind)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s has tokens %s; tokens %s are wanted", path,
-                       kind_name(file->rules.kind), kind_name(rules->kind));
-    const uint64_t wanted = wg__tokenizer_fingerprint(r->tokenizer);
-    if (!wanted)
-        return -1;
-    if (file->fingerprint != wanted)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s was made with another tokenizer", path);
-    if (rules->begin > 0 || rules->end < 1)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s is a token file, which is read whole", path);
-    if (rules->cut < rules->end && file->rules.cut >= file->rules.end)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "%s has no part that is held out; give a text to measure on", path);
-    return 0;
-}
-
 /* Adds sources first .. end - 1 of a file, the first of which begins with `document`. Where no held
  * out part is wanted, it belongs to the one before it. */
 static int add_sources(const request *r, wg__token_file *file, int64_t first, int64_t end,
@@ -464,11 +438,28 @@ static int add_sources(const request *r, wg__token_file *file, int64_t first, in
     return 0;
 }
 
+/* Adds a token file. */
 static int add_given(const request *r, const char *path, wg_dataset *parts[WG__TOKEN_PARTS]) {
+    const wg__token_rules *rules = &r->rules;
     wg__token_file *file = wg__token_file_open(path);
-    const int status = file && check_given(r, file, path) == 0
-                           ? add_sources(r, file, 0, file->source_count, 0, parts)
-                           : -1;
+    const uint64_t wanted = file ? wg__tokenizer_fingerprint(r->tokenizer) : 0;
+    int status = -1;
+    if (!wanted) {
+        wg__token_file_release(file);
+        return -1;
+    }
+    if (file->rules.kind != rules->kind)
+        wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s has tokens %s; tokens %s are wanted", path,
+                kind_name(file->rules.kind), kind_name(rules->kind));
+    else if (file->fingerprint != wanted)
+        wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s was made with another tokenizer", path);
+    else if (rules->begin > 0 || rules->end < 1)
+        wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s is a token file, which is read whole", path);
+    else if (rules->cut < rules->end && file->rules.cut >= file->rules.end)
+        wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                "%s has no part that is held out; give a text to measure on", path);
+    else
+        status = add_sources(r, file, 0, file->source_count, 0, parts);
     wg__token_file_release(file);
     return status;
 }
@@ -582,19 +573,6 @@ wg_dataset *wg_dataset_from_text(const char *text, int64_t length, const char *t
 
 /* ---- Splitting ---- */
 
-/* Every n-th document of a source, first .. end - 1, is held out. */
-static int split_documents(const wg_dataset *from, int64_t first, int64_t end, int64_t every,
-                           wg_dataset *parts[WG__TOKEN_PARTS]) {
-    while (first < end) {
-        const int64_t next = first / every * every + every - 1; /* that is held out */
-        if (add_part(parts[0], from, first, next < end ? next : end) < 0 ||
-            (next < end && add_part(parts[1], from, next, next + 1) < 0))
-            return -1;
-        first = next + 1;
-    }
-    return end_sources(parts);
-}
-
 static int split_sentences(const wg_dataset *from, double share,
                            wg_dataset *parts[WG__TOKEN_PARTS]) {
     if (!(share > 0 && share <= 0.5))
@@ -607,9 +585,18 @@ static int split_sentences(const wg_dataset *from, double share,
     /* Two documents at least are held out: one in D / 2. */
     const int64_t rarest = from->documents / 2;
     const int64_t every = (int64_t)fmin(round(1 / share), (double)rarest);
-    for (int64_t i = 0, first = 0; i < from->source_count; first = from->source_ends[i++])
-        if (split_documents(from, first, from->source_ends[i], every, parts) < 0)
+    for (int64_t i = 0, first = 0; i < from->source_count; first = from->source_ends[i++]) {
+        while (first < from->source_ends[i]) {
+            const int64_t next = first / every * every + every - 1; /* that is held out */
+            if (add_part(parts[0], from, first,
+                         next < from->source_ends[i] ? next : from->source_ends[i]) < 0 ||
+                (next < from->source_ends[i] && add_part(parts[1], from, next, next + 1) < 0))
+                return -1;
+            first = next + 1;
+        }
+        if (end_sources(parts) < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -635,24 +622,19 @@ static int split_pairs(const wg_dataset *from, double share, wg_dataset *parts[W
                    (long long)from->documents);
 }
 
-static int split(const wg_dataset *from, double share, wg_dataset *parts[WG__TOKEN_PARTS]) {
-    if (from->kind == WG_TEXT_STREAM)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "a stream is cut when its text is read; load it by wg_dataset_load_split");
-    if ((from->kind == WG_TEXT_PAIRS ? split_pairs(from, share, parts)
-                                     : split_sentences(from, share, parts)) < 0)
-        return -1;
-    for (int i = 0; from->weights && i < WG__TOKEN_PARTS; i++)
-        if (wg_dataset_weigh(parts[i], (int)from->source_count, from->weights) < 0)
-            return -1;
-    return 0;
-}
-
 int wg_dataset_split(const wg_dataset *dataset, double share, wg_dataset **training,
                      wg_dataset **held_out) {
     wg_dataset *parts[WG__TOKEN_PARTS] = {NULL};
-    int status =
-        dataset && new_parts(dataset->kind, parts) == 0 ? split(dataset, share, parts) : -1;
+    int status = dataset ? new_parts(dataset->kind, parts) : -1;
+    if (status == 0)
+        status = dataset->kind == WG_TEXT_SENTENCES ? split_sentences(dataset, share, parts)
+                 : dataset->kind == WG_TEXT_PAIRS
+                     ? split_pairs(dataset, share, parts)
+                     : wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                               "a stream is cut when its text is read; load it by "
+                               "wg_dataset_load_split");
+    for (int i = 0; status == 0 && dataset->weights && i < WG__TOKEN_PARTS; i++)
+        status = wg_dataset_weigh(parts[i], (int)dataset->source_count, dataset->weights);
     if (status < 0)
         free_parts(parts);
     *training = parts[0];
@@ -685,20 +667,6 @@ int wg_dataset_load_split(int count, const char *const *paths, const wg_tokenize
 
 /* ---- The texts of pairs ---- */
 
-/* The text that one side of a document of a file came from; *line is its line there. */
-static wg__text_map *find_text(wg__token_file *file, wg_side side, int64_t document,
-                               int64_t *line) {
-    int64_t before = 0, source = 0;
-    for (; source + WG__TOKEN_SIDES < file->source_count; source += WG__TOKEN_SIDES) {
-        const int64_t count = file->sources[source + WG_TARGET].documents[0];
-        if (document < before + count)
-            break;
-        before += count;
-    }
-    *line = document - before;
-    return wg__token_file_text(file, source + side, WHERE);
-}
-
 /* Goes on to the line, or back to the begin and there; the line's length, or -1 beyond the end. */
 static int64_t find_line(line_place *p, wg__text_map *text, int64_t line, const char **begin) {
     if (p->text != text || p->line > line)
@@ -725,7 +693,15 @@ char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pai
     }
     const document_run *run = find_run(dataset, 0, pair);
     const int64_t document = pair - run->document + run->file_document;
-    wg__text_map *text = find_text(run->file, side, document, &line);
+    int64_t before = 0, source = 0;
+    for (; source + WG__TOKEN_SIDES < run->file->source_count; source += WG__TOKEN_SIDES) {
+        const int64_t count = run->file->sources[source + WG_TARGET].documents[0];
+        if (document < before + count)
+            break;
+        before += count;
+    }
+    line = document - before;
+    wg__text_map *text = wg__token_file_text(run->file, source + side, WHERE);
     if (!text)
         return NULL;
     const int64_t length = find_line(&dataset->cache->places[side], text, line, &begin);
@@ -756,53 +732,34 @@ static uint64_t hash_number(uint64_t hash, int64_t value) {
     return hash;
 }
 
-/* Where the sentences of a side would begin if that side stood alone; the longest of them, or -1.
- */
-static int64_t hash_starts(const wg_dataset *pairs, int side, uint64_t *hash) {
-    int64_t start = 0, longest = 0;
-    *hash = hash_number(*hash, 0);
-    for (int64_t i = side; i < pairs->sentences; i += WG__TOKEN_SIDES) {
-        const int64_t length =
-            wg__dataset_sentence_start(pairs, i + 1) - wg__dataset_sentence_start(pairs, i);
-        if (wg_error_pending())
-            return -1;
-        longest = length > longest ? length : longest;
-        *hash = hash_number(*hash, start += length);
-    }
-    return longest;
-}
-
-/* `ids` has room for the longest sentence. */
-static int hash_sentences(const wg_dataset *pairs, int side, uint64_t *hash, int32_t *ids) {
-    for (int64_t i = side; i < pairs->sentences; i += WG__TOKEN_SIDES) {
-        const int64_t first = wg__dataset_sentence_start(pairs, i);
-        const int64_t length = wg__dataset_sentence_start(pairs, i + 1) - first;
-        if (wg_error_pending() || wg__dataset_read(pairs, first, length, ids) < 0)
-            return -1;
-        for (int64_t k = 0; k < length; k++)
-            *hash = hash_number(*hash, ids[k]);
-    }
-    return 0;
-}
-
-static int hash_side(const wg_dataset *pairs, int side, uint64_t *hash) {
-    const int64_t longest = hash_starts(pairs, side, hash);
-    int32_t *ids = longest < 0 ? NULL : wg__alloc_array(longest + 1, sizeof *ids);
-    const int status = ids ? hash_sentences(pairs, side, hash, ids) : -1;
-    wg__free(ids);
-    return status;
-}
-
 int64_t wg__dataset_fingerprint(const wg_dataset *dataset) {
     uint64_t hash = WG__HASH_BEGIN;
     if (!dataset)
         return 0;
     if (dataset->kind != WG_TEXT_PAIRS)
         return visit_tokens(dataset, hash_ids, &hash) < 0 ? 0 : (int64_t)hash;
-    for (int side = 0; side < WG__TOKEN_SIDES; side++)
-        if (hash_side(dataset, side, &hash) < 0)
-            return 0;
-    return (int64_t)hash;
+    int32_t *ids = NULL;
+    int64_t capacity = 0;
+    bool read = true;
+    for (int side = 0; side < WG__TOKEN_SIDES; side++) {
+        /* Where the sentences of a side would begin if that side stood alone, then their ids. */
+        int64_t start = 0;
+        hash = hash_number(hash, 0);
+        for (int64_t i = side; i < dataset->sentences; i += WG__TOKEN_SIDES)
+            hash = hash_number(hash, start += wg__dataset_sentence_start(dataset, i + 1) -
+                                              wg__dataset_sentence_start(dataset, i));
+        for (int64_t i = side; read && i < dataset->sentences; i += WG__TOKEN_SIDES) {
+            const int64_t first = wg__dataset_sentence_start(dataset, i);
+            const int64_t length = wg__dataset_sentence_start(dataset, i + 1) - first;
+            read = !wg_error_pending() &&
+                   wg__reserve(&ids, 0, &capacity, length, sizeof *ids) == 0 &&
+                   wg__dataset_read(dataset, first, length, ids) == 0;
+            for (int64_t k = 0; read && k < length; k++)
+                hash = hash_number(hash, ids[k]);
+        }
+    }
+    wg__free(ids);
+    return read && !wg_error_pending() ? (int64_t)hash : 0;
 }
 
 /* ---- Word frequency ---- */
@@ -852,34 +809,21 @@ static void add_text_surprise(void *context, int64_t count, const int32_t *ids) 
     s->begun = true;
 }
 
-static double loss_of_text(const wg_dataset *dataset, const wg_dataset *text) {
-    if (text->vocabulary > dataset->vocabulary) {
-        wg_fail(WG_ERROR_INDEX, WHERE,
-                "the text has a vocabulary of %lld tokens, the text it is compared with one of "
-                "%lld",
-                (long long)text->vocabulary, (long long)dataset->vocabulary);
+double wg_dataset_unigram_loss(const wg_dataset *dataset, const wg_tensor *labels,
+                               const wg_dataset *text) {
+    if (!dataset || (!labels && !text) || count_tokens(dataset) < 0)
         return NAN;
-    }
     surprise s = {.dataset = dataset};
-    if (visit_tokens(text, add_text_surprise, &s) < 0)
+    if (!labels) {
+        if (text->vocabulary > dataset->vocabulary)
+            wg_fail(WG_ERROR_INDEX, WHERE,
+                    "the text has a vocabulary of %lld tokens, the text it is compared with one of "
+                    "%lld",
+                    (long long)text->vocabulary, (long long)dataset->vocabulary);
+        else if (visit_tokens(text, add_text_surprise, &s) == 0)
+            return s.sum / (double)(text->tokens - 1);
         return NAN;
-    return s.sum / (double)(text->tokens - 1);
-}
-
-static int add_label_surprises(surprise *s, const void *labels, wg_dtype dtype, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t label =
-            dtype == WG_I32 ? ((const int32_t *)labels)[i] : ((const int64_t *)labels)[i];
-        if (label < 0 || label >= s->dataset->vocabulary)
-            return wg_fail(WG_ERROR_INDEX, WHERE,
-                           "label %lld is outside the vocabulary of %lld tokens", (long long)label,
-                           (long long)s->dataset->vocabulary);
-        add_surprise(s, label);
     }
-    return 0;
-}
-
-static double loss_of_labels(const wg_dataset *dataset, const wg_tensor *labels) {
     const wg_dtype dtype = wg_tensor_dtype(labels);
     const int64_t count = wg_tensor_count(labels);
     if (dtype != WG_I64 && dtype != WG_I32) {
@@ -887,18 +831,17 @@ static double loss_of_labels(const wg_dataset *dataset, const wg_tensor *labels)
                 wg_dtype_name(dtype));
         return NAN;
     }
-    surprise s = {.dataset = dataset};
     void *values = wg__alloc_array(count + 1, wg_dtype_size(dtype));
-    if (!values || wg_to_array(labels, values) < 0 ||
-        add_label_surprises(&s, values, dtype, count) < 0)
-        s.sum = NAN;
+    int status = values ? wg_to_array(labels, values) : -1;
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        const int64_t label = dtype == WG_I32 ? ((int32_t *)values)[i] : ((int64_t *)values)[i];
+        if (label >= 0 && label < dataset->vocabulary)
+            add_surprise(&s, label);
+        else
+            status = wg_fail(WG_ERROR_INDEX, WHERE,
+                             "label %lld is outside the vocabulary of %lld tokens",
+                             (long long)label, (long long)dataset->vocabulary);
+    }
     wg__free(values);
-    return s.sum / (double)count;
-}
-
-double wg_dataset_unigram_loss(const wg_dataset *dataset, const wg_tensor *labels,
-                               const wg_dataset *text) {
-    if (!dataset || (!labels && !text) || count_tokens(dataset) < 0)
-        return NAN;
-    return labels ? loss_of_labels(dataset, labels) : loss_of_text(dataset, text);
+    return status == 0 ? s.sum / (double)count : NAN;
 }

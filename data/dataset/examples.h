@@ -1,12 +1,12 @@
-/* Examples of fine-tuning: texts with what is said of them, of one file. Each is one text or two,
- * in tokens; labels are texts, numbered 0, 1, 2... */
+/* Labelled examples for fine-tuning, read from a file: one text or two, in tokens. Labels are
+ * texts, numbered 0, 1, 2... */
 #ifndef WG_DATA_DATASET_EXAMPLES_H
 #define WG_DATA_DATASET_EXAMPLES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "data/batches/pair_batch.h"
+#include "data/internal.h"
 #include "base/array.h"
 
 /* ---- Labels ---- */
@@ -17,8 +17,7 @@ typedef struct wg__labels {
     int64_t count, capacity;
 } wg__labels;
 
-/* The most labels of a classification. A file with more most likely has texts in the label column.
- */
+/* A file with more labels than this most likely has texts in the label column. */
 enum { WG_LABELS_MOST = 4096 };
 
 /* The number of a label, added if it is new. [MEMORY; FORMAT beyond WG_LABELS_MOST] */
@@ -53,11 +52,11 @@ typedef struct wg__example_batch {
 
 typedef struct wg__examples wg__examples;
 
-/* What reading a kind of file gives. */
+/* The functions of a kind of file. */
 typedef struct wg__examples_kind {
     wg_token_pair (*pair)(const wg__examples *examples, int64_t number); /* borrowed */
 
-    /* Fills what is to be predicted of a batch whose inputs are there. [scope; MEMORY] */
+    /* Fills the targets of a batch whose inputs are there. [scope; MEMORY] */
     int (*fill_targets)(const wg__examples *examples, int64_t count, const int64_t *chosen,
                         wg__example_batch *batch);
 
@@ -97,12 +96,12 @@ int wg__fail_line(const wg__file_line *line, const char *format, ...) WG_PRINTF(
 int wg__each_line(wg__file_line *line, char *bytes, int64_t length,
                   int (*read)(void *context, char *text), void *context);
 
-/* The number of a label, or a tag (`what`), which is new if `adds`. [MEMORY; FORMAT for one that is
- * unknown otherwise] */
+/* The number of a label or a tag (`what`); a new one is added if `adds`. [MEMORY; FORMAT for an
+ * unknown one otherwise] */
 int64_t wg__label_of_line(const wg__file_line *line, const char *what, wg__labels *labels,
                           bool adds, const char *name);
 
-/* Files of examples, of which a few columns are wanted: one text or two, and what is said of them.
+/* Columns of a file of examples: one text or two, and their label or number.
  *
  *     named columns      index  sentence1  sentence2  label      the first line names the columns
  *                        0      A plane.   A bird.    1.250
@@ -123,11 +122,10 @@ typedef struct wg__table_columns {
 /* The most fields of a row: two texts and the label, which is the last. */
 enum { WG_TABLE_FIELDS = 3 };
 
-/* Calls `row` with the two or three fields of each line; the count is the same in all of them.
- * `fields` may be changed, and are valid until it returns. Lines count from 1. 0; -1 when it gives
- * -1, or with [NOT_FOUND, IO, MEMORY; ARGUMENT for a second text without a first; FORMAT, with the
- * line: not UTF-8, a column that is not there, listing those that are, another number of columns
- * than before, or what is not JSON] */
+/* Calls `row` with the two or three fields of each line, which it may change; lines count from 1.
+ * -1 when `row` gives -1, or with [NOT_FOUND, IO, MEMORY; ARGUMENT for a second text without a
+ * first; FORMAT, with the line: not UTF-8, a missing column, listing the present ones, another
+ * number of columns than before, or bad JSON] */
 int wg__table_read(const char *path, const wg__table_columns *columns,
                    int (*row)(void *context, int64_t line, int count, char *const *fields),
                    void *context);
@@ -157,19 +155,17 @@ void wg__text_lines_free(wg__text_lines *lines);
  * wg__labelled_text_load reads them. */
 bool wg__text_lines_are_scored(const char *path);
 
-/* The tokens of one side, 0 or 1, of an example, as the first text of a pair; borrowed. Where there
- * are no pairs both sides are the text. */
+/* One side, 0 or 1, of an example as the first text of a pair; borrowed. Both sides are the same
+ * text where there are no pairs. */
 wg_token_pair wg__text_lines_get(const wg__text_lines *lines, int64_t example, int side);
 
 /* Identifies the examples: a resumed run must have the same. */
 uint64_t wg__text_lines_fingerprint(const wg__text_lines *lines);
 
-/* Texts with labels, or with numbers, one example a line of a file that wg__table_read reads:
+/* Texts with labels or numbers, tokenised once, of a file that wg__table_read reads:
  *
  *     sentence	label                          sentence1	sentence2	label
- *     it 's a charming journey .	1         Where is it?	It is here.	entailment
- *
- * Texts are tokenised once. */
+ *     it 's a charming journey .	1         Where is it?	It is here.	entailment */
 
 /* How a file is read; {0}: without changes. */
 typedef struct wg__labelled_text_options {
@@ -178,7 +174,7 @@ typedef struct wg__labelled_text_options {
     bool several; /* a label field holds any number of labels, with commas between them */
 } wg__labelled_text_options;
 
-/* Where an example's tokens are. Its second text, if there are pairs, begins at `middle`. */
+/* The tokens of an example; the second text of a pair begins at `middle`. */
 typedef struct wg__labelled_example {
     int64_t first, middle, end;
     int64_t label;       /* its number; of several: where they begin in `labels` */
@@ -198,10 +194,10 @@ typedef struct wg__labelled_text {
     bool pairs, numbers, several;
 } wg__labelled_text;
 
-/* Reads a file; `options` may be NULL. If `labels` is {0} it becomes the labels found, in order;
- * else there may be no others. If `labels` is NULL, the label column holds numbers. Freed with
+/* Reads a file; `options` may be NULL. Empty labels become the sorted labels of the file; otherwise
+ * unknown ones are refused. Without `labels` the label column holds numbers. Freed with
  * wg__examples_free. NULL with [as wg__table_read; FORMAT, with the line: an empty text, a label
- * that is unknown or no number, no example at all, or one label only] */
+ * that is unknown or no number, no example at all, or a single label] */
 wg__labelled_text *wg__labelled_text_load(const char *path, const wg_tokenizer *tokenizer,
                                           wg__labels *labels,
                                           const wg__labelled_text_options *options);
@@ -238,8 +234,8 @@ typedef struct wg__tagged_word {
     int64_t tag;
 } wg__tagged_word;
 
-/* Its examples are the windows. Words are numbered through all sentences. Targets of a batch: (B,
- * T) i64: a tag at the first piece of each word, else WG_IGNORE_INDEX. */
+/* Its examples are the windows; words are numbered through all sentences. Targets of a batch: (B,
+ * T) i64, a tag at the first piece of each word, else WG_IGNORE_INDEX. */
 typedef struct wg__tagged_words {
     wg__examples base;
     wg__text texts; /* of the words, a NUL behind each */
@@ -256,11 +252,11 @@ typedef struct wg__tagged_words_options {
     int64_t room; /* pieces of a window; 0: any number. A longer word loses its end */
 } wg__tagged_words_options;
 
-/* Reads a file; `options` may be NULL. If `labels` is {0} it becomes the tags found, in the order
- * of wg__labels_sort; else there may be no others. Freed with wg__examples_free. NULL with
- * [NOT_FOUND, IO, MEMORY; ARGUMENT for a column that is neither a number nor a name; FORMAT, with
- * the line: not UTF-8, another number of columns than before, a column that is not there, an empty
- * word or tag, a tag that is unknown, no word at all, or one tag only] */
+/* Reads a file; `options` may be NULL. Empty labels become the sorted tags of the file; otherwise
+ * unknown ones are refused. Freed with wg__examples_free. NULL with [NOT_FOUND, IO, MEMORY;
+ * ARGUMENT for a column that is neither a number nor a name; FORMAT, with the line: not UTF-8,
+ * another number of columns than before, a missing column, an empty word or tag, an unknown tag, no
+ * word at all, or a single tag] */
 wg__tagged_words *wg__tagged_words_load(const char *path, const wg_tokenizer *tokenizer,
                                         wg__labels *labels,
                                         const wg__tagged_words_options *options);
@@ -293,24 +289,20 @@ typedef struct wg__squad_options {
     int64_t query;    /* tokens of a question at most; 0: 64 */
 } wg__squad_options;
 
-/* Reads a file. `answer_start` counts characters (code points). Freed with wg__examples_free.
- * Targets of a batch: the first and the last token of the answers, (B) i64 each. NULL with
- * [NOT_FOUND, IO, MEMORY; FORMAT for what is not UTF-8 or not JSON, with the line, or lacks a
- * field, with its place ("data[0].paragraphs[2].qas[1].answers[0].answer_start"), an answer that is
- * not where `answer_start` says, or no question; ARGUMENT for windows without room] */
+/* Reads a file. `answer_start` counts code points. Freed with wg__examples_free. Targets of a
+ * batch: the first and the last token of the answers, (B) i64 each. NULL with [NOT_FOUND, IO,
+ * MEMORY; FORMAT for bad UTF-8 or JSON, with the line, a missing field, with its place
+ * ("data[0].paragraphs[2].qas[1].answers[0].answer_start"), an answer that is not where
+ * `answer_start` says, or no question; ARGUMENT for windows without room] */
 wg__squad *wg__squad_load(const char *path, const wg_tokenizer *tokenizer,
                           const wg__squad_options *options);
 
-/* How many questions there are. Given NULL: 0. */
+/* 0 for NULL. */
 int64_t wg__squad_questions(const wg__squad *squad);
 
-/* The id of a question, 0 .. questions - 1; borrowed. */
+/* Texts are borrowed; a question has at least one answer. */
 const char *wg__squad_id(const wg__squad *squad, int64_t question);
-
-/* How many answers a question has; one at least. */
 int64_t wg__squad_answers(const wg__squad *squad, int64_t question);
-
-/* The text of one of them, 0 .. answers - 1; borrowed. */
 const char *wg__squad_answer(const wg__squad *squad, int64_t question, int64_t answer);
 
 /* Tokens first .. first + count - 1 of a context, beside its question. Windows of a question follow
@@ -323,15 +315,14 @@ typedef struct wg__squad_window {
                          * not all within */
 } wg__squad_window;
 
-/* Window `window`, 0 .. windows - 1. */
 wg__squad_window wg__squad_window_at(const wg__squad *squad, int64_t window);
 
-/* True if this window of its question has the most context around the token, counted on the side
- * that has less: an answer that begins with the token is taken from this window alone. */
+/* True if no window of its question has more context around the token, counted on the shorter side:
+ * an answer that begins with the token is taken from this window alone. */
 bool wg__squad_is_best_window(const wg__squad *squad, int64_t window, int64_t token);
 
-/* The context from the word of token `first` to that of token `last`; the caller frees it with
- * wg_text_free. [MEMORY] */
+/* The text of a context from the first token's word to the last one's, freed with wg_text_free.
+ * [MEMORY] */
 char *wg__squad_text(const wg__squad *squad, int64_t question, int64_t first, int64_t last);
 
 #endif

@@ -2,7 +2,6 @@
 #include "data/dataset/examples.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -162,37 +161,27 @@ static void free_text(wg__examples *examples) {
 
 static const wg__examples_kind kind = {pair_of, fill_targets, fingerprint, free_text};
 
-/* ---- Files ---- */
-
-static int check_whole(const reading *r) {
-    const char *path = r->line.path;
-    if (r->text->base.count == 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no example", path);
-    if (r->labels && r->labels->count == 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: no line has a label", path);
-    if (r->labels && r->labels->count < 2)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%s: every label is \"%.80s\"; a classification has two or more", path,
-                       r->labels->names[0]);
-    return 0;
-}
-
 wg__labelled_text *wg__labelled_text_load(const char *path, const wg_tokenizer *tokenizer,
                                           wg__labels *labels,
                                           const wg__labelled_text_options *options) {
-    static const wg__labelled_text_options as_it_stands;
     wg__labelled_text *text = wg__calloc(1, sizeof *text);
     if (!text)
         return NULL;
     reading r = {.line = {WHERE, path, 0},
                  .tokenizer = tokenizer,
                  .labels = labels,
-                 .options = options ? *options : as_it_stands,
+                 .options = options ? *options : (wg__labelled_text_options){.several = false},
                  .collects = labels && labels->count == 0,
                  .text = text};
     int status = wg__table_read(path, &r.options.columns, add_example, &r);
-    if (status == 0)
-        status = check_whole(&r);
+    if (status == 0 && text->base.count == 0)
+        status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no example", path);
+    else if (status == 0 && labels && labels->count == 0)
+        status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s: no line has a label", path);
+    else if (status == 0 && labels && labels->count < 2)
+        status = wg_fail(WG_ERROR_FORMAT, WHERE,
+                         "%s: every label is \"%.80s\"; a classification has two or more", path,
+                         labels->names[0]);
     if (status == 0 && r.collects) {
         /* Sorts the labels, which were numbered by first appearance, and renumbers the examples. */
         int64_t *numbers = wg__labels_renumber(r.labels);

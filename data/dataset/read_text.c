@@ -27,7 +27,6 @@ typedef struct reading {
 
     /* Of streams. */
     int32_t begin, end;  /* ids around a document; -1: none */
-    bool strips;         /* white space around documents is removed */
     wg__token_sink sink; /* tokens on their way to the file */
 } reading;
 
@@ -70,6 +69,7 @@ static const char *const stops[] = {".", "?", "!", "\u2026", NULL};
 static const char *const ideographic_stops[] = {"\u3002", "\uff01", "\uff1f", "\uff61", NULL};
 /* Behind a closing quote, these go on with the sentence that quotes. */
 static const char *const ideographic_commas[] = {"\uff0c", "\u3001", "\uff1b", "\uff1a", NULL};
+
 /* The first bytes of stops, so that all others are passed over quickly. */
 static bool may_stop(char c) {
     return c == '.' || c == '?' || c == '!' || c == '\xe2' || c == '\xe3' || c == '\xef';
@@ -99,14 +99,7 @@ static bool begins_small(const paragraph *l, int64_t at) {
     return utf8proc_category(c) == UTF8PROC_CATEGORY_LL;
 }
 
-static bool is_in(const char *word, const char *const *list) {
-    for (; *list; list++)
-        if (strcmp(word, *list) == 0)
-            return true;
-    return false;
-}
-
-/* What stands before names, whatever follows. */
+/* Stands before names, whatever follows. */
 static const char *const titles[] = {"mr",  "mrs", "ms",   "messrs", "dr",  "prof", "rev",
                                      "hon", "st",  "capt", "col",    "gen", "lt",   "sgt",
                                      "maj", "adm", "gov",  "pres",   "sen", "mme",  "mlle",
@@ -118,58 +111,38 @@ static const char *const counters[] = {"no",   "nos",   "vol",  "vols", "p",   "
                                        "exp",  "exper", "ax",   "def",  "jan", "feb",  "apr",
                                        "aug",  "sept",  "oct",  "nov",  "dec", NULL};
 
-/* The letters and full stops before `stop`, in lower case; "" if there are none or too many. */
-static void word_before(const paragraph *l, int64_t stop, char word[LONGEST_ABBREVIATION]) {
-    int64_t begin = stop;
-    while (begin > l->start && (is_ascii_letter(l->text[begin - 1]) || l->text[begin - 1] == '.'))
-        begin--;
-    word[0] = '\0';
-    bool whole = begin == l->start || (unsigned char)l->text[begin - 1] < 0x80;
-    if (!whole || stop - begin >= LONGEST_ABBREVIATION)
-        return;
-    for (int64_t i = begin; i < stop; i++)
-        word[i - begin] = (char)(is_ascii_letter(l->text[i]) ? l->text[i] | 0x20 : l->text[i]);
-    word[stop - begin] = '\0';
-}
-
-/* "e.g", "u.s.a": single letters between full stops. */
-static bool is_dotted(const char *word) {
-    size_t length = 0;
-    for (; word[length] != '\0'; length++)
-        if ((word[length] == '.') != (length % 2 == 1))
-            return false;
-    return length >= 3 && length % 2 == 1;
-}
-
-/* "1." at the beginning: the number of an item, which belongs to what follows. */
-static bool is_item_number(const paragraph *l, int64_t stop) {
-    int64_t i = l->start;
-    while (i < stop && is_digit(l->text[i]))
-        i++;
-    return i == stop && stop > l->start;
-}
-
 /* Whether the full stop at `stop` is part of an abbreviation, given where the next word begins. */
 static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
-    char word[LONGEST_ABBREVIATION];
-    word_before(l, stop, word);
-    bool initial =
-        word[0] != '\0' && word[1] == '\0' && l->text[stop - 1] != 'I' && l->text[stop - 1] < 'a';
-    return initial || is_dotted(word) || is_in(word, titles) ||
-           (is_in(word, counters) &&
-            (next < l->length && (is_digit(l->text[next]) || strchr("IVXLC", l->text[next])))) ||
-           is_item_number(l, stop);
-}
-
-/* Where the ideographic stops that begin at `at` end, with the quotes that close after them. A stop
- * behind these quotes belongs to the same end. */
-static int64_t ideographic_end(const paragraph *l, int64_t at) {
-    int64_t end = at, before;
-    do {
-        before = end;
-        end = skip_marks(l, skip_marks(l, end, ideographic_stops), closers);
-    } while (end > before);
-    return end;
+    const char *text = l->text;
+    int64_t begin = stop, digits = l->start;
+    while (begin > l->start && (is_ascii_letter(text[begin - 1]) || text[begin - 1] == '.'))
+        begin--;
+    while (digits < stop && is_digit(text[digits]))
+        digits++;
+    if (digits == stop && stop > l->start) /* "1.": the number of an item, which follows */
+        return true;
+    /* The letters and full stops before `stop`, in lower case. */
+    char word[LONGEST_ABBREVIATION] = "";
+    const int64_t length = stop - begin;
+    const bool whole = begin == l->start || (unsigned char)text[begin - 1] < 0x80;
+    if (!whole || length == 0 || length >= LONGEST_ABBREVIATION)
+        return false;
+    bool dotted = length >= 3 && length % 2 == 1; /* "e.g", "u.s.a" */
+    for (int64_t i = 0; i < length; i++) {
+        const char c = text[begin + i];
+        word[i] = (char)(is_ascii_letter(c) ? c | 0x20 : c);
+        dotted &= (c == '.') == (i % 2 == 1);
+    }
+    if (dotted || (length == 1 && text[begin] != 'I' && text[begin] < 'a')) /* J. Smith */
+        return true;
+    for (const char *const *title = titles; *title; title++)
+        if (strcmp(word, *title) == 0)
+            return true;
+    const bool numbered = next < l->length && (is_digit(text[next]) || strchr("IVXLC", text[next]));
+    for (const char *const *counter = counters; numbered && *counter; counter++)
+        if (strcmp(word, *counter) == 0)
+            return true;
+    return false;
 }
 
 int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
@@ -180,7 +153,12 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
         if (!may_stop(text[i]))
             continue;
         if (mark_at(&l, i, ideographic_stops)) {
-            const int64_t end = ideographic_end(&l, i);
+            /* A stop behind the quotes that close after a stop belongs to the same end. */
+            int64_t end = i, before;
+            do {
+                before = end;
+                end = skip_marks(&l, skip_marks(&l, end, ideographic_stops), closers);
+            } while (end > before);
             if (mark_at(&l, end, ideographic_commas) == 0)
                 return end;
             i = end - 1;
@@ -208,8 +186,6 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
 #define CUT_AT_LATEST 128
 
 #define DOCUMENT_BLANK_LINES 3
-
-/* ---- Sentences: lines ---- */
 
 typedef struct line {
     const char *text;
@@ -246,24 +222,6 @@ static int64_t end_mark(line l, const char *const *marks) {
     return 0;
 }
 
-static bool ends_as_sentence(line l) {
-    static const char *const ends[] = {".",      "?",      "!",      "\u2026", "\u3002",
-                                       "\uff01", "\uff1f", "\uff61", NULL};
-    static const char *const closing[] = {"\"",     "'",      ")",      "]",
-                                          "\u201d", "\u2019", "\u00bb", "\u300d",
-                                          "\u300f", "\uff09", "\u300b", NULL};
-    for (int64_t size; (size = end_mark(l, closing)) > 0;)
-        l.length -= size;
-    return end_mark(l, ends) > 0;
-}
-
-static int64_t count_sentences(line l) {
-    int64_t count = 0;
-    for (int64_t at = 0; at < l.length; count++)
-        at = wg__sentence_end(l.text, at, l.length);
-    return count;
-}
-
 wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
     int64_t lines = 0, ended = 0, sentences = 0;
     for (int64_t at = 0; at < text->length;) {
@@ -271,8 +229,16 @@ wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
         if (l.length == 0)
             continue;
         lines++;
-        ended += ends_as_sentence(l);
-        sentences += count_sentences(l);
+        static const char *const ends[] = {".",      "?",      "!",      "\u2026", "\u3002",
+                                           "\uff01", "\uff1f", "\uff61", NULL};
+        static const char *const closing[] = {"\"",     "'",      ")",      "]",
+                                              "\u201d", "\u2019", "\u00bb", "\u300d",
+                                              "\u300f", "\uff09", "\u300b", NULL};
+        for (int64_t size; (size = end_mark(l, closing)) > 0;)
+            l.length -= size;
+        ended += end_mark(l, ends) > 0;
+        for (int64_t end = 0; end < l.length; sentences++)
+            end = wg__sentence_end(l.text, end, l.length);
     }
     /* Wrapped lines rarely end as sentences do; paragraphs of a line each have several. */
     bool one_each = ended * 10 >= lines * 7 && sentences * 2 <= lines * 3;
@@ -300,18 +266,11 @@ static int read_sentence(reading *r, const char *text, int64_t length, int64_t c
     return 0;
 }
 
-/* False for a row of stars and the like. */
-static bool has_words(const char *text, int64_t length) {
-    for (int64_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c >= 0x80)
-            return true;
-    }
-    return false;
-}
-
 static int read_paragraph(reading *r, const char *text, int64_t length) {
-    if (!has_words(text, length))
+    bool words = false; /* a row of stars and the like has none */
+    for (int64_t i = 0; i < length && !words; i++)
+        words = is_digit(text[i]) || is_ascii_letter(text[i]) || (unsigned char)text[i] >= 0x80;
+    if (!words)
         return 0;
     for (int64_t at = 0; at < length;) {
         int64_t end = wg__sentence_end(text, at, length);
@@ -385,17 +344,6 @@ static int read_by_line(reading *r) {
     return end_sentences(r);
 }
 
-static int read_sentences(reading *r, const char *name) {
-    wg_sentence_format format = r->file->rules.format;
-    if (format == WG_SENTENCES_DETECT)
-        format = wg__detect_sentence_format(r->text);
-    const int64_t before = r->file->token_count;
-    if ((format == WG_SENTENCES_BY_LINE ? read_by_line(r) : read_plain(r)) < 0)
-        return -1;
-    return r->file->token_count > before ? 0
-                                         : wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no words", name);
-}
-
 /* ---- Streams: lines that end documents ---- */
 
 enum { SEARCH_STEP = 1 << 20 };
@@ -465,30 +413,6 @@ static int drain(void *context) {
     return flush(r);
 }
 
-static span strip(const char *bytes, span s) {
-    while (s.first < s.end && memchr(" \t\r\n", bytes[s.first], 4))
-        s.first++;
-    while (s.first < s.end && memchr(" \t\r\n", bytes[s.end - 1], 4))
-        s.end--;
-    return s;
-}
-
-static int add_document(reading *r, span document) {
-    const int64_t length = document.end - document.first;
-    if (length == 0)
-        return 0;
-    if (r->begin >= 0 && wg_token_list_append(&r->sink.list, r->begin) < 0)
-        return -1;
-    if (wg__tokenizer_encode(r->tokenizer, r->text->bytes + document.first, length, NULL,
-                             &r->sink) < 0)
-        return -1;
-    if (r->end >= 0 && wg_token_list_append(&r->sink.list, r->end) < 0)
-        return -1;
-    if (flush(r) < 0)
-        return -1;
-    return wg__token_file_end_document(r->file, length);
-}
-
 static int read_stream(reading *r, const char *name) {
     r->begin = wg_tokenizer_special(r->tokenizer, WG_TOKEN_BEGIN);
     r->end = r->begin >= 0 ? -1 : wg_tokenizer_special(r->tokenizer, WG_TOKEN_END);
@@ -497,7 +421,7 @@ static int read_stream(reading *r, const char *name) {
     const bool marked = find_mark(r->text, 0, r->text->length).first < r->text->length;
     const int64_t cuts[] = {cut(r->text, rules->begin, marked), cut(r->text, rules->cut, marked),
                             cut(r->text, rules->end, marked)};
-    r->strips = (r->begin >= 0 || r->end >= 0) && marked;
+    const bool strips = (r->begin >= 0 || r->end >= 0) && marked;
     for (int part = 0; part < WG__TOKEN_PARTS; part++) {
         const int64_t before = r->file->document_count;
         if (part > 0 && rules->cut == rules->end)
@@ -507,10 +431,19 @@ static int read_stream(reading *r, const char *name) {
         const int64_t last = cuts[part + 1];
         while (at < last) {
             const span next = find_mark(r->text, at, last);
-            const span document = {at, next.first};
-            if (add_document(r, r->strips ? strip(r->text->bytes, document) : document) < 0)
-                return -1;
+            const char *begin = r->text->bytes + at, *stop = r->text->bytes + next.first;
             at = next.end;
+            while (strips && begin < stop && memchr(" \t\r\n", *begin, 4))
+                begin++;
+            while (strips && begin < stop && memchr(" \t\r\n", stop[-1], 4))
+                stop--;
+            if (begin == stop)
+                continue;
+            if ((r->begin >= 0 && wg_token_list_append(&r->sink.list, r->begin) < 0) ||
+                wg__tokenizer_encode(r->tokenizer, begin, stop - begin, NULL, &r->sink) < 0 ||
+                (r->end >= 0 && wg_token_list_append(&r->sink.list, r->end) < 0) || flush(r) < 0 ||
+                wg__token_file_end_document(r->file, stop - begin) < 0)
+                return -1;
         }
         if (r->file->document_count == before)
             return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no text in the part that is to be read",
@@ -518,8 +451,6 @@ static int read_stream(reading *r, const char *name) {
     }
     return 0;
 }
-
-/* ---- Pairs: lines ---- */
 
 int64_t wg__text_line(const wg__text_map *text, int64_t at, int64_t *next) {
     const char *begin = text->bytes + at;
@@ -529,37 +460,7 @@ int64_t wg__text_line(const wg__text_map *text, int64_t at, int64_t *next) {
     return length > 0 && begin[length - 1] == '\r' ? length - 1 : length;
 }
 
-static bool is_blank_line(const char *text, int64_t length) {
-    int64_t at = 0;
-    for (int64_t space; at < length && (space = wg__space_length(text + at, length - at)) > 0;)
-        at += space;
-    return at == length;
-}
-
 /* ---- Pairs: reading ---- */
-
-/* Compares the line counts before anything is tokenised. */
-static int check_lines(wg__text_map *texts, const char *const *names) {
-    int64_t counts[WG__TOKEN_SIDES];
-    for (int side = 0; side < WG__TOKEN_SIDES; side++) {
-        wg__text_map *text = &texts[side];
-        int64_t count = 0, next;
-        for (int64_t at = 0; at < text->length; at = next, count++) {
-            wg__text_line(text, at, &next);
-            wg__text_map_pass(text, next);
-        }
-        counts[side] = count;
-        if (counts[side] == 0)
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is empty", names[side]);
-    }
-    if (counts[0] == counts[1])
-        return 0;
-    return wg_fail(WG_ERROR_FORMAT, WHERE,
-                   "%s has %lld lines and %s has %lld; each line must be the translation of the "
-                   "same line of the other file, and line %lld has none",
-                   names[0], (long long)counts[0], names[1], (long long)counts[1],
-                   (long long)(counts[0] < counts[1] ? counts[0] : counts[1]) + 1);
-}
 
 static int refuse_line(const char *name, int64_t number, const char *what) {
     return wg_fail(WG_ERROR_FORMAT, WHERE,
@@ -568,32 +469,44 @@ static int refuse_line(const char *name, int64_t number, const char *what) {
                    name, (long long)number, what);
 }
 
-/* Adds the line of that number as a sentence. */
-static int read_pair_line(reading *r, const char *name, int64_t number, const char *line,
-                          int64_t length) {
-    if (memchr(line, '\0', (size_t)length))
-        return refuse_line(name, number, "holds a NUL");
-    if (is_blank_line(line, length))
-        return refuse_line(name, number, "is empty");
-    r->ids.count = 0;
-    if (wg_tokenizer_encode(r->tokenizer, line, length, NULL, &r->ids) < 0)
-        return -1;
-    if (r->ids.count == 0)
-        return refuse_line(name, number, "has no token");
-    if (wg__token_file_add(r->file, r->ids.count, r->ids.ids) < 0)
-        return -1;
-    return wg__token_file_end_sentence(r->file);
-}
-
 static int read_pairs(reading *r, wg__text_map *texts, const char *const *names) {
-    int64_t at[WG__TOKEN_SIDES] = {0};
+    int64_t at[WG__TOKEN_SIDES] = {0}, counts[WG__TOKEN_SIDES] = {0}, next;
+    /* The counts of lines must agree before anything is tokenised. */
+    for (int side = 0; side < WG__TOKEN_SIDES; side++) {
+        for (int64_t line = 0; line < texts[side].length; line = next, counts[side]++) {
+            wg__text_line(&texts[side], line, &next);
+            wg__text_map_pass(&texts[side], next);
+        }
+        if (counts[side] == 0)
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is empty", names[side]);
+    }
+    if (counts[0] != counts[1])
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "%s has %lld lines and %s has %lld; each line must be the translation of "
+                       "the same line of the other file, and line %lld has none",
+                       names[0], (long long)counts[0], names[1], (long long)counts[1],
+                       (long long)wg__smaller(counts[0], counts[1]) + 1);
     for (int64_t number = 1; at[0] < texts[0].length; number++) {
         int64_t bytes = 0;
         for (int side = 0; side < WG__TOKEN_SIDES; side++) {
             wg__text_map *text = &texts[side];
             const char *line = text->bytes + at[side];
             const int64_t length = wg__text_line(text, at[side], &at[side]);
-            if (read_pair_line(r, names[side], number, line, length) < 0)
+            if (memchr(line, '\0', (size_t)length))
+                return refuse_line(names[side], number, "holds a NUL");
+            int64_t blank = 0;
+            for (int64_t space; (space = wg__space_length(line + blank, length - blank)) > 0;)
+                blank += space;
+            if (blank == length)
+                return refuse_line(names[side], number, "is empty");
+            r->ids.count = 0;
+            if (wg_tokenizer_encode(r->tokenizer, line, length, NULL, &r->ids) < 0)
+                return -1;
+            if (r->ids.count == 0)
+                return refuse_line(names[side], number, "has no token");
+            if (wg__token_file_add(r->file, r->ids.count, r->ids.ids) < 0)
+                return -1;
+            if (wg__token_file_end_sentence(r->file) < 0)
                 return -1;
             wg__text_map_pass(text, at[side]);
             bytes += length;
@@ -604,21 +517,25 @@ static int read_pairs(reading *r, wg__text_map *texts, const char *const *names)
     return 0;
 }
 
-/* ---- Any of them ---- */
-
 int wg__read_text(wg__token_file *file, const wg_tokenizer *tokenizer, wg__text_map *texts,
                   const char *const *names) {
     reading r = {.file = file, .tokenizer = tokenizer, .text = texts};
     int status = -1;
+    wg_sentence_format format = file->rules.format;
+    const int64_t before = file->token_count;
     switch (file->rules.kind) {
     case WG_TEXT_SENTENCES:
-        status = read_sentences(&r, *names);
+        if (format == WG_SENTENCES_DETECT)
+            format = wg__detect_sentence_format(texts);
+        status = format == WG_SENTENCES_BY_LINE ? read_by_line(&r) : read_plain(&r);
+        if (status == 0 && file->token_count == before)
+            status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no words", *names);
         break;
     case WG_TEXT_STREAM:
         status = read_stream(&r, *names);
         break;
     case WG_TEXT_PAIRS:
-        status = check_lines(texts, names) < 0 ? -1 : read_pairs(&r, texts, names);
+        status = read_pairs(&r, texts, names);
         break;
     }
     wg_token_list_free(&r.ids);

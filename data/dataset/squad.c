@@ -7,7 +7,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "data/batches/pair_batch.h"
+#include "data/internal.h"
 #include "data/tokenizer/kind.h"
 #include "base/array.h"
 #include "data/tokenizer/text_file.h"
@@ -70,31 +70,13 @@ typedef struct reading {
 
 /* ---- JSON, with the place of an error ---- */
 
-static int fail_at(const reading *r, const char *format, ...) WG_PRINTF(2, 3);
-
-static int fail_at(const reading *r, const char *format, ...) {
+static WG_PRINTF(2, 3) int fail_at(const reading *r, const char *format, ...) {
     char message[400];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: %s%s", r->path, r->place, message);
-}
-
-/* Appends element `index` of a list to the place; returns the length before. */
-static size_t enter(reading *r, const char *list, size_t index) {
-    const size_t length = strlen(r->place);
-    snprintf(r->place + length, sizeof r->place - length, "%s%s[%zu]", length ? "." : "", list,
-             index);
-    return length;
-}
-
-static const json_t *get_list(const reading *r, const json_t *object, const char *key) {
-    const json_t *list = json_object_get(object, key);
-    if (json_is_array(list))
-        return list;
-    fail_at(r, " has no list \"%s\"", key);
-    return NULL;
 }
 
 static const char *get_text(const reading *r, const json_t *object, const char *key) {
@@ -108,14 +90,18 @@ static const char *get_text(const reading *r, const json_t *object, const char *
 typedef int (*element_reader)(reading *r, const json_t *element);
 
 static int read_list(reading *r, const json_t *object, const char *key, element_reader read) {
-    const json_t *list = get_list(r, object, key);
-    for (size_t i = 0; list && i < json_array_size(list); i++) {
-        const size_t length = enter(r, key, i);
+    const json_t *list = json_object_get(object, key);
+    const size_t length = strlen(r->place);
+    if (!json_is_array(list))
+        return fail_at(r, " has no list \"%s\"", key);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        snprintf(r->place + length, sizeof r->place - length, "%s%s[%zu]", length ? "." : "", key,
+                 i);
         if (read(r, json_array_get(list, i)) < 0)
             return -1;
         r->place[length] = '\0';
     }
-    return list ? 0 : -1;
+    return 0;
 }
 
 /* ---- Contexts ---- */
@@ -233,20 +219,6 @@ static int add_paragraph(reading *r, const char *context) {
 
 /* ---- Answers ---- */
 
-/* Finds the tokens of the paragraph that an answer covers. */
-static int find_answer(reading *r, question *q, int64_t begin, int64_t end) {
-    const wg__squad *squad = r->squad;
-    const paragraph *p = &squad->paragraphs[q->paragraph];
-    const context_token *tokens = squad->tokens + p->first;
-    q->start = 0;
-    while (q->start < p->count && tokens[q->start].end <= begin)
-        q->start++;
-    q->end = p->count - 1;
-    while (q->end >= 0 && tokens[q->end].begin >= end)
-        q->end--;
-    return q->start <= q->end ? 0 : fail_at(r, ".text has no words");
-}
-
 /* Checks an answer; training uses the first of a question. */
 static int read_answer(reading *r, const json_t *answer) {
     wg__squad *squad = r->squad;
@@ -271,31 +243,21 @@ static int read_answer(reading *r, const json_t *answer) {
                        (long long)json_integer_value(start),
                        begin < 0 ? 0 : (int)(length < 60 ? length : 60),
                        begin < 0 ? "" : context + begin, text);
-    return q->start < 0 ? find_answer(r, q, begin, begin + length) : 0;
+    if (q->start >= 0)
+        return 0;
+    /* The tokens of the paragraph that the answer covers. */
+    const paragraph *p = &squad->paragraphs[q->paragraph];
+    const context_token *tokens = squad->tokens + p->first;
+    q->start = 0;
+    while (q->start < p->count && tokens[q->start].end <= begin)
+        q->start++;
+    q->end = p->count - 1;
+    while (q->end >= 0 && tokens[q->end].begin >= begin + length)
+        q->end--;
+    return q->start <= q->end ? 0 : fail_at(r, ".text has no words");
 }
 
 /* ---- Questions ---- */
-
-/* As many windows as it takes, each a stride behind the one before. */
-static int add_windows(reading *r, question *q) {
-    wg__squad *squad = r->squad;
-    const wg__squad_options *o = &squad->options;
-    const int64_t count = squad->paragraphs[q->paragraph].count;
-    const int64_t room = o->sequence - q->count - 3 - squad->doubled;
-    q->first_window = squad->base.count;
-    for (int64_t first = 0;; first += o->stride < room ? o->stride : room) {
-        const int64_t left = count - first;
-        const window w = {.question = squad->question_count - 1,
-                          .first = first,
-                          .count = left < room ? left : room};
-        if (wg__append(&squad->windows, &squad->base.count, &squad->window_capacity, &w, sizeof w) <
-            0)
-            return -1;
-        q->windows++;
-        if (left <= room)
-            return 0;
-    }
-}
 
 static int read_question(reading *r, const json_t *json) {
     wg__squad *squad = r->squad;
@@ -319,7 +281,22 @@ static int read_question(reading *r, const json_t *json) {
         return -1;
     if (q->start < 0)
         return fail_at(r, ".answers is empty; in SQuAD 1.1 every question has an answer");
-    return add_windows(r, q);
+    const wg__squad_options *o = &squad->options;
+    const int64_t count = squad->paragraphs[q->paragraph].count;
+    const int64_t room = o->sequence - q->count - 3 - squad->doubled;
+    q->first_window = squad->base.count;
+    for (int64_t first = 0;; first += o->stride < room ? o->stride : room) {
+        const int64_t left = count - first;
+        const window w = {.question = squad->question_count - 1,
+                          .first = first,
+                          .count = left < room ? left : room};
+        if (wg__append(&squad->windows, &squad->base.count, &squad->window_capacity, &w, sizeof w) <
+            0)
+            return -1;
+        q->windows++;
+        if (left <= room)
+            return 0;
+    }
 }
 
 static int read_paragraph(reading *r, const json_t *json) {
@@ -452,15 +429,10 @@ static void free_squad(wg__examples *examples) {
 
 static const wg__examples_kind kind = {pair_of, fill_targets, fingerprint, free_squad};
 
-/* ---- Files ---- */
-
-static int set_options(wg__squad *squad, const wg__squad_options *options) {
-    wg__squad_options *o = &squad->options;
-    if (options)
-        *o = *options;
-    o->sequence = o->sequence ? o->sequence : 384;
-    o->stride = o->stride ? o->stride : 128;
-    o->query = o->query ? o->query : 64;
+/* Reads and parses the file, and fills the squad. */
+static int read_file(reading *r) {
+    wg__squad *squad = r->squad;
+    const wg__squad_options *o = &squad->options;
     if (o->stride < 1 || o->query < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a stride of %lld, questions of %lld tokens",
                        (long long)o->stride, (long long)o->query);
@@ -468,29 +440,20 @@ static int set_options(wg__squad *squad, const wg__squad_options *options) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "sequences of %lld tokens have no room for questions of up to %lld",
                        (long long)o->sequence, (long long)o->query);
-    return 0;
-}
-
-static int parse(reading *r) {
     int64_t length;
-    char *bytes = wg__text_file_read(r->path, &length, WHERE);
-    if (!bytes || wg__utf8_check(bytes, length, r->path, WHERE) < 0) {
-        wg__free(bytes);
-        return -1;
-    }
     json_error_t error;
-    r->squad->root = json_loadb(bytes, (size_t)length, JSON_REJECT_DUPLICATES, &error);
+    char *bytes = wg__text_file_read(r->path, &length, WHERE);
+    const bool valid = bytes && wg__utf8_check(bytes, length, r->path, WHERE) == 0;
+    if (valid)
+        squad->root = json_loadb(bytes, (size_t)length, JSON_REJECT_DUPLICATES, &error);
     wg__free(bytes);
-    if (r->squad->root)
-        return 0;
-    return wg_fail(json_error_code(&error) == json_error_out_of_memory ? WG_ERROR_MEMORY
-                                                                       : WG_ERROR_FORMAT,
-                   WHERE, "%s, line %d: %s", r->path, error.line, error.text);
-}
-
-static int read_all(reading *r) {
-    wg__squad *squad = r->squad;
-    if (parse(r) < 0 || read_list(r, squad->root, "data", read_article) < 0)
+    if (!valid)
+        return -1;
+    if (!squad->root)
+        return wg_fail(json_error_code(&error) == json_error_out_of_memory ? WG_ERROR_MEMORY
+                                                                           : WG_ERROR_FORMAT,
+                       WHERE, "%s, line %d: %s", r->path, error.line, error.text);
+    if (read_list(r, squad->root, "data", read_article) < 0)
         return -1;
     if (squad->question_count == 0)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s holds no question", r->path);
@@ -506,9 +469,15 @@ wg__squad *wg__squad_load(const char *path, const wg_tokenizer *tokenizer,
     if (!squad)
         return NULL;
     reading r = {.path = path, .tokenizer = tokenizer, .squad = squad};
+    wg__squad_options *o = &squad->options;
+    if (options)
+        *o = *options;
+    o->sequence = o->sequence ? o->sequence : 384;
+    o->stride = o->stride ? o->stride : 128;
+    o->query = o->query ? o->query : 64;
     squad->base.kind = &kind;
     squad->doubled = wg__doubles_separators(tokenizer);
-    const int status = set_options(squad, options) < 0 ? -1 : read_all(&r);
+    const int status = read_file(&r);
     wg_token_list_free(&r.scratch);
     wg__free(r.word.bytes);
     squad->base.predictions = squad->base.count;

@@ -1,7 +1,6 @@
 /* Files of examples: see examples.h. */
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +17,18 @@ enum { MOST_COLUMNS = 256, FEWEST_FIELDS = 2 };
 /* Names of columns that are looked for, the first pair that a file has counts: GLUE's, SuperGLUE's
  * and those of Hugging Face's datasets. */
 static const char *const known_texts[][2] = {
-    {"sentence1", "sentence2"}, {"question", "sentence"},
-    {"premise", "hypothesis"},  {"question1", "question2"},
-    {"#1 String", "#2 String"}, {"question", "passage"},
-    {"sentence", NULL},         {"text", NULL},
+    {"sentence1", "sentence2"},
+    {"question", "sentence"},
+    {"premise", "hypothesis"},
+    {"question1", "question2"},
+    {"#1 String", "#2 String"},
+    {"question", "passage"},
+    {"sentence", NULL},
+    {"text", NULL},
+    {NULL, NULL},
 };
-static const char *const known_labels[] = {"label", "gold_label", "score", "is_duplicate",
-                                           "Quality"};
-
-enum { KNOWN_TEXTS = sizeof known_texts / sizeof *known_texts };
-enum { KNOWN_LABELS = sizeof known_labels / sizeof *known_labels };
+static const char *const known_labels[] = {"label",        "gold_label", "score",
+                                           "is_duplicate", "Quality",    NULL};
 
 /* A file being read. */
 typedef struct table {
@@ -79,66 +80,41 @@ static int want(table *t, const char *name) {
     return 0;
 }
 
-/* The well-known texts that the file has; -1: none. */
-static int find_texts(const table *t) {
-    for (int i = 0; i < KNOWN_TEXTS; i++)
-        if (find_name(t, known_texts[i][0]) >= 0 &&
-            (!known_texts[i][1] || find_name(t, known_texts[i][1]) >= 0))
-            return i;
-    return -1;
+/* The well-known texts that the file has, and the label; the name NULL: none. */
+static const char *const *known_texts_of(const table *t) {
+    const char *const(*known)[2] = known_texts;
+    while ((*known)[0] &&
+           (find_name(t, (*known)[0]) < 0 || ((*known)[1] && find_name(t, (*known)[1]) < 0)))
+        known++;
+    return *known;
 }
 
-static const char *find_label(const table *t) {
-    for (int i = 0; i < KNOWN_LABELS; i++)
-        if (find_name(t, known_labels[i]) >= 0)
-            return known_labels[i];
-    return NULL;
-}
-
-static int refuse_unknown(const table *t, const char *what, const char *option) {
-    char names[400];
-    return wg_fail(WG_ERROR_FORMAT, WHERE,
-                   "%s: which column holds the %s? %s names it; the columns are %s", t->line.path,
-                   what, option, list_names(t, names, sizeof names));
-}
-
-static int choose_texts(table *t) {
-    if (is_given(t->columns.text)) {
-        if (want(t, t->columns.text) < 0)
-            return -1;
-        return is_given(t->columns.text_pair) ? want(t, t->columns.text_pair) : 0;
-    }
-    const int known = find_texts(t);
-    if (known < 0)
-        return refuse_unknown(t, "text", "--text-column");
-    for (int i = 0; i < 2 && known_texts[known][i]; i++)
-        if (want(t, known_texts[known][i]) < 0)
-            return -1;
-    return 0;
+static const char *known_label_of(const table *t) {
+    const char *const *known = known_labels;
+    while (*known && find_name(t, *known) < 0)
+        known++;
+    return *known;
 }
 
 static int choose_columns(table *t) {
-    if (choose_texts(t) < 0)
-        return -1;
-    const char *label = is_given(t->columns.label) ? t->columns.label : find_label(t);
-    return label ? want(t, label) : refuse_unknown(t, "label", "--label-column");
+    const bool given = is_given(t->columns.text);
+    const char *own[2] = {t->columns.text,
+                          is_given(t->columns.text_pair) ? t->columns.text_pair : NULL};
+    const char *const *texts = given ? own : known_texts_of(t);
+    for (int i = 0; i < 2 && texts[i]; i++)
+        if (want(t, texts[i]) < 0)
+            return -1;
+    const char *label = is_given(t->columns.label) ? t->columns.label : known_label_of(t);
+    if (texts[0] && label)
+        return want(t, label);
+    char names[400];
+    return wg_fail(WG_ERROR_FORMAT, WHERE,
+                   "%s: which column holds the %s? %s names it; the columns are %s", t->line.path,
+                   texts[0] ? "label" : "text", texts[0] ? "--label-column" : "--text-column",
+                   list_names(t, names, sizeof names));
 }
 
 /* ---- Lines of columns ---- */
-
-/* Cuts a line at its tabs, which become NULs. Returns the number of columns, which may be more than
- * there is room for. */
-static int split(char *line, const char *columns[MOST_COLUMNS]) {
-    int count = 0;
-    for (char *rest = line; rest; count++) {
-        if (count < MOST_COLUMNS)
-            columns[count] = rest;
-        rest = strchr(rest, '\t');
-        if (rest)
-            *rest++ = '\0';
-    }
-    return count;
-}
 
 static int check_count(table *t, int count) {
     if (count > MOST_COLUMNS || (!t->named && (count < FEWEST_FIELDS || count > WG_TABLE_FIELDS)))
@@ -158,7 +134,7 @@ static int read_header(table *t, int count, const char *const *columns) {
     const bool asked = is_given(t->columns.text) || is_given(t->columns.label);
     t->names = count < MOST_COLUMNS ? count : MOST_COLUMNS;
     memcpy(t->name, columns, (size_t)t->names * sizeof *t->name);
-    t->named = asked || (find_texts(t) >= 0 && find_label(t));
+    t->named = asked || (known_texts_of(t)[0] && known_label_of(t));
     if (check_count(t, count) < 0)
         return -1;
     if (t->named)
@@ -172,7 +148,14 @@ static int read_header(table *t, int count, const char *const *columns) {
 static int read_columns(table *t, char *line) {
     const char *columns[MOST_COLUMNS];
     char *fields[WG_TABLE_FIELDS];
-    const int count = split(line, columns);
+    int count = 0; /* which may be more than there is room for */
+    for (char *rest = line; rest; count++) {
+        if (count < MOST_COLUMNS)
+            columns[count] = rest;
+        rest = strchr(rest, '\t');
+        if (rest)
+            *rest++ = '\0';
+    }
     const int header = t->count ? 0 : read_header(t, count, columns);
     if (header != 0)
         return header < 0 ? -1 : 0;
@@ -185,53 +168,26 @@ static int read_columns(table *t, char *line) {
 
 /* ---- Lines of JSON ---- */
 
-/* The line's object; NULL with FORMAT. */
-static json_t *parse(const table *t, const char *line) {
-    json_error_t error;
-    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &error);
-    if (json_is_object(object))
-        return object;
-    wg__fail_line(&t->line, "%s",
-                  object ? "it is no JSON object, as the lines before are" : error.text);
-    json_decref(object);
-    return NULL;
-}
-
-/* The keys of the first object are the names. */
-static int read_keys(table *t, json_t *object) {
-    const char *key;
-    json_t *value;
-    t->first = json_incref(object);
-    t->names = 0;
-    json_object_foreach(object, key, value) {
-        if (t->names < MOST_COLUMNS)
-            t->name[t->names++] = key;
-    }
-    return choose_columns(t);
-}
-
-/* A list of texts without commas, with commas between them. */
-static int write_list(const table *t, const json_t *list, wg__text *text) {
-    size_t i;
-    json_t *item;
-    json_array_foreach(list, i, item) {
-        const char *label = json_string_value(item);
-        if (!label || !*label || strchr(label, ','))
-            return wg__fail_line(&t->line, "a list of labels has one that is no text, is empty, or "
-                                           "has a comma");
-        if ((i > 0 && wg__text_append(text, ",", 1) < 0) ||
-            wg__text_append(text, label, (int64_t)strlen(label)) < 0)
-            return -1;
-    }
-    return i > 0 ? 0 : wg__text_append(text, "", 0);
-}
-
 /* A number or a truth value as text, borrowed; NULL with MEMORY, or FORMAT for anything else. */
 static char *write_value(table *t, int field, const json_t *value) {
     wg__text *text = &t->numbers[field];
     text->length = 0;
-    if (t->columns.lists && field == t->fields - 1 && json_is_array(value))
-        return write_list(t, value, text) < 0 ? NULL : text->bytes;
+    if (t->columns.lists && field == t->fields - 1 && json_is_array(value)) {
+        int status = wg__text_append(text, "", 0);
+        size_t i;
+        json_t *item;
+        json_array_foreach((json_t *)value, i, item) {
+            const char *label = json_string_value(item);
+            if (!label || !*label || strchr(label, ','))
+                status = wg__fail_line(&t->line, "a list of labels has one that is no text, is "
+                                                 "empty, or has a comma");
+            if (status == 0 && i > 0)
+                status = wg__text_append(text, ",", 1);
+            if (status == 0)
+                status = wg__text_append(text, label, (int64_t)strlen(label));
+        }
+        return status < 0 ? NULL : text->bytes;
+    }
     char *json = json_is_number(value) || json_is_boolean(value)
                      ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
                      : NULL;
@@ -245,8 +201,22 @@ static char *write_value(table *t, int field, const json_t *value) {
 
 static int read_object(table *t, const char *line) {
     char *fields[WG_TABLE_FIELDS];
-    json_t *object = parse(t, line);
-    int status = object && (t->first || read_keys(t, object) == 0) ? 0 : -1;
+    json_error_t error;
+    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &error), *member;
+    int status = 0;
+    if (!json_is_object(object))
+        status = wg__fail_line(
+            &t->line, "%s", object ? "it is no JSON object, as the lines before are" : error.text);
+    else if (!t->first) { /* its keys are the names */
+        const char *key;
+        t->first = json_incref(object);
+        t->names = 0;
+        json_object_foreach(object, key, member) {
+            if (t->names < MOST_COLUMNS)
+                t->name[t->names++] = key;
+        }
+        status = choose_columns(t);
+    }
     for (int i = 0; status == 0 && i < t->fields; i++) {
         const json_t *value = json_object_get(object, t->name[t->wanted[i]]);
         const char *text = json_string_value(value);
@@ -261,22 +231,18 @@ static int read_object(table *t, const char *line) {
 
 /* ---- Files ---- */
 
-/* Whether the first line is a JSON object, or meant to be one. */
-static bool begins_json(const char *line) {
-    if (*line != '{')
-        return false;
-    json_t *object = json_loads(line, 0, NULL);
-    const bool is = json_is_object(object) || !strchr(line, '\t');
-    json_decref(object);
-    return is;
-}
-
+/* A file holds JSON if its first line is an object, or meant to be one. */
 static int read_line(void *context, char *line) {
     table *t = context;
     if (*line == '\0')
         return 0;
-    return t->first || (t->count == 0 && begins_json(line)) ? read_object(t, line)
-                                                            : read_columns(t, line);
+    bool object = t->first;
+    if (!object && t->count == 0 && *line == '{') {
+        json_t *json = json_loads(line, 0, NULL);
+        object = json_is_object(json) || !strchr(line, '\t');
+        json_decref(json);
+    }
+    return object ? read_object(t, line) : read_columns(t, line);
 }
 
 int wg__table_read(const char *path, const wg__table_columns *columns,

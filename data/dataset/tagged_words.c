@@ -1,7 +1,6 @@
 /* Sentences of tagged words: see examples.h. */
 #include "data/dataset/examples.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,25 +87,6 @@ static int choose(const reading *r, const char *option, const char *name, int st
         return column;
     return wg__fail_line(&r->line, "--%s %.80s: the line has %d columns", option, name, r->columns);
 }
-
-/* What the first line of a word says of all of them. */
-static int read_first(reading *r, int count, char *const *columns, bool tabs) {
-    r->columns = count;
-    r->tabs = tabs;
-    r->conllu = tabs && count == CONLLU_COLUMNS && is_conllu_id(columns[0]);
-    if (count < 2 || count > MOST_COLUMNS)
-        return wg__fail_line(&r->line,
-                             "%d columns; wanted a word and its tag in two or more, with tabs or "
-                             "spaces between them",
-                             count);
-    r->token = choose(r, "token-column", r->options.token_column, r->conllu ? CONLLU_FORM : 0);
-    if (r->token < 0)
-        return -1;
-    r->tag = choose(r, "tag-column", r->options.tag_column, r->conllu ? CONLLU_UPOS : count - 1);
-    return r->tag < 0 ? -1 : 0;
-}
-
-/* ---- Words ---- */
 
 /* Appends the pieces of a word; one of which nothing is left is the unknown token. */
 static int add_pieces(reading *r, const char *text) {
@@ -200,8 +180,24 @@ static int read_line(void *context, char *line) {
     const int count = split(line, columns);
     if (count == 0 || strcmp(columns[0], "-DOCSTART-") == 0)
         return 0;
-    if (r->columns == 0 && read_first(r, count, columns, tabs) < 0)
-        return -1;
+    if (r->columns == 0) {
+        r->columns = count;
+        r->tabs = tabs;
+        r->conllu = tabs && count == CONLLU_COLUMNS && is_conllu_id(columns[0]);
+        if (count < 2 || count > MOST_COLUMNS)
+            return wg__fail_line(
+                &r->line,
+                "%d columns; wanted a word and its tag in two or more, with tabs or "
+                "spaces between them",
+                count);
+        r->token = choose(r, "token-column", r->options.token_column, r->conllu ? CONLLU_FORM : 0);
+        if (r->token < 0)
+            return -1;
+        r->tag =
+            choose(r, "tag-column", r->options.tag_column, r->conllu ? CONLLU_UPOS : count - 1);
+        if (r->tag < 0)
+            return -1;
+    }
     if (count != r->columns)
         return wg__fail_line(&r->line, "%d columns; the lines before have %d", count, r->columns);
     if (r->conllu && strpbrk(columns[0], "-."))

@@ -3,7 +3,6 @@
 #include "base/json.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -50,47 +49,32 @@ static wg__token_file *new_file(void) {
 
 uint64_t wg__tokenizer_fingerprint(const wg_tokenizer *tokenizer) {
     char *json = wg_tokenizer_to_json(tokenizer);
-    if (!json)
-        return 0;
-    uint64_t hash = WG__HASH_BEGIN;
-    for (const char *at = json; *at; at++)
-        hash = wg__hash_step(hash, *at);
+    const uint64_t hash = json ? wg__hash(WG__HASH_BEGIN, json, strlen(json)) : 0;
     wg_text_free(json);
     return hash;
-}
-
-/* ---- Writing ---- */
-
-static int create_columns(wg__token_file *file) {
-    const int width = file->vocabulary <= 1 << 16 ? 2 : 4;
-    if (!(file->tokens = wg__column_create(file->file, "/tokens", width)) ||
-        !(file->documents = wg__column_create(file->file, "/documents", 8)) ||
-        wg__column_push(file->documents, 0) < 0)
-        return -1;
-    if (!is_of_sentences(file))
-        return 0;
-    file->sentences = wg__column_create(file->file, "/sentences", 8);
-    return file->sentences ? wg__column_push(file->sentences, 0) : -1;
-}
-
-static int put_tokenizer(wg__token_file *file, const wg_tokenizer *tokenizer) {
-    char *json = wg_tokenizer_to_json(tokenizer);
-    const int status = json ? wg_checkpoint_put_text(file->file, "/tokenizer", json) : -1;
-    wg_text_free(json);
-    return status;
 }
 
 wg__token_file *wg__token_file_create(const char *path, const wg__token_rules *rules,
                                       const wg_tokenizer *tokenizer) {
     wg__token_file *file = new_file();
-    if (!file)
-        return NULL;
-    file->rules = *rules;
-    file->vocabulary = wg_tokenizer_size(tokenizer);
-    file->fingerprint = wg__tokenizer_fingerprint(tokenizer);
-    if (file->fingerprint)
+    char *json = file ? wg_tokenizer_to_json(tokenizer) : NULL;
+    if (json) {
+        file->rules = *rules;
+        file->vocabulary = wg_tokenizer_size(tokenizer);
+        file->fingerprint = wg__hash(WG__HASH_BEGIN, json, strlen(json));
         file->file = path ? wg_checkpoint_create(path) : wg__checkpoint_create_unnamed();
-    if (file->file && put_tokenizer(file, tokenizer) == 0 && create_columns(file) == 0)
+    }
+    const int width = file && file->vocabulary <= 1 << 16 ? 2 : 4;
+    const bool made = file && file->file &&
+                      wg_checkpoint_put_text(file->file, "/tokenizer", json) == 0 &&
+                      (file->tokens = wg__column_create(file->file, "/tokens", width)) &&
+                      (file->documents = wg__column_create(file->file, "/documents", 8)) &&
+                      wg__column_push(file->documents, 0) == 0 &&
+                      (!is_of_sentences(file) ||
+                       ((file->sentences = wg__column_create(file->file, "/sentences", 8)) &&
+                        wg__column_push(file->sentences, 0) == 0));
+    wg_text_free(json);
+    if (made)
         return file;
     wg__token_file_release(file);
     return NULL;
@@ -141,20 +125,18 @@ int wg__token_file_end_document(wg__token_file *file, int64_t bytes) {
 /* The most documents or bytes of a text, so that sums do not overflow. */
 #define MOST (INT64_C(1) << 44)
 
-/* ---- /about: writing ---- */
-
-static json_t *source_to_json(const wg__token_source *s) {
-    return json_pack("{s:s, s:I, s:I, s:[I, I], s:[I, I]}", "path", s->path, "bytes",
-                     (json_int_t)s->bytes, "modified", (json_int_t)s->modified, "documents",
-                     (json_int_t)s->documents[0], (json_int_t)s->documents[1], "text_bytes",
-                     (json_int_t)s->text_bytes[0], (json_int_t)s->text_bytes[1]);
-}
-
 static int put_about(wg__token_file *file) {
     const wg__token_rules *rules = &file->rules;
     json_t *sources = json_array();
-    for (int64_t i = 0; i < file->source_count; i++)
-        wg__json_append(&sources, source_to_json(&file->sources[i]));
+    for (int64_t i = 0; i < file->source_count; i++) {
+        const wg__token_source *s = &file->sources[i];
+        wg__json_append(&sources,
+                        json_pack("{s:s, s:I, s:I, s:[I, I], s:[I, I]}", "path", s->path, "bytes",
+                                  (json_int_t)s->bytes, "modified", (json_int_t)s->modified,
+                                  "documents", (json_int_t)s->documents[0],
+                                  (json_int_t)s->documents[1], "text_bytes",
+                                  (json_int_t)s->text_bytes[0], (json_int_t)s->text_bytes[1]));
+    }
     json_t *about = json_pack("{s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:f, s:I, s:I, s:o}", "format",
                               FORMAT_NAME, "version", VERSION, "sentences", is_of_sentences(file),
                               "pairs", rules->kind == WG_TEXT_PAIRS, "text_format",
@@ -178,26 +160,6 @@ static int refuse(const wg__token_file *file, const char *reason) {
 
 static bool is_number(json_int_t number) {
     return number >= 0 && number <= MOST;
-}
-
-static int read_source(wg__token_file *file, json_t *json) {
-    const char *path;
-    json_int_t bytes, modified, documents[2], text_bytes[2];
-    if (json_unpack(json, "{s:s, s:I, s:I, s:[I, I], s:[I, I]}", "path", &path, "bytes", &bytes,
-                    "modified", &modified, "documents", &documents[0], &documents[1], "text_bytes",
-                    &text_bytes[0], &text_bytes[1]) < 0 ||
-        !is_number(documents[0]) || !is_number(documents[1]) || !is_number(text_bytes[0]) ||
-        !is_number(text_bytes[1]))
-        return refuse(file, "/about has a source without its numbers");
-    const wg__text_map text = {.length = bytes, .modified = modified};
-    if (wg__token_file_begin_source(file, path, &text) < 0)
-        return -1;
-    wg__token_source *source = &file->sources[file->source_count - 1];
-    for (int part = 0; part < WG__TOKEN_PARTS; part++) {
-        source->documents[part] = documents[part];
-        source->text_bytes[part] = text_bytes[part];
-    }
-    return 0;
 }
 
 static int read_about(wg__token_file *file, json_t *about) {
@@ -224,31 +186,25 @@ static int read_about(wg__token_file *file, json_t *about) {
     rules->format = (wg_sentence_format)text_format;
     file->vocabulary = vocabulary;
     file->fingerprint = (uint64_t)fingerprint;
-    for (size_t i = 0; i < json_array_size(sources); i++)
-        if (read_source(file, json_array_get(sources, i)) < 0)
+    for (size_t i = 0; i < json_array_size(sources); i++) {
+        const char *path;
+        json_int_t bytes, modified, documents[2], text_bytes[2];
+        if (json_unpack(json_array_get(sources, i), "{s:s, s:I, s:I, s:[I, I], s:[I, I]}", "path",
+                        &path, "bytes", &bytes, "modified", &modified, "documents", &documents[0],
+                        &documents[1], "text_bytes", &text_bytes[0], &text_bytes[1]) < 0 ||
+            !is_number(documents[0]) || !is_number(documents[1]) || !is_number(text_bytes[0]) ||
+            !is_number(text_bytes[1]))
+            return refuse(file, "/about has a source without its numbers");
+        const wg__text_map text = {.length = bytes, .modified = modified};
+        if (wg__token_file_begin_source(file, path, &text) < 0)
             return -1;
+        wg__token_source *source = &file->sources[file->source_count - 1];
+        for (int part = 0; part < WG__TOKEN_PARTS; part++) {
+            source->documents[part] = documents[part];
+            source->text_bytes[part] = text_bytes[part];
+        }
+    }
     return 0;
-}
-
-static int get_about(wg__token_file *file) {
-    if (!wg_checkpoint_has(file->file, "/about"))
-        return refuse(file, "it is an HDF5 file, but no token file; a corpus is text, or a token "
-                            "file of `wengert tokenizer pack'");
-    char *text = wg_checkpoint_get_text(file->file, "/about");
-    json_t *about = text ? json_loads(text, 0, NULL) : NULL;
-    int status = -1;
-    if (text)
-        status = about ? read_about(file, about) : refuse(file, "/about is no JSON");
-    json_decref(about);
-    wg_text_free(text);
-    return status;
-}
-
-/* ---- Comparing ---- */
-
-static bool same_rules(const wg__token_rules *a, const wg__token_rules *b) {
-    return a->kind == b->kind && a->format == b->format && a->begin == b->begin &&
-           a->cut == b->cut && a->end == b->end;
 }
 
 static bool source_found(const wg__token_source *source, const char *path) {
@@ -260,7 +216,9 @@ static bool source_found(const wg__token_source *source, const char *path) {
 const char *wg__token_file_differs(const wg__token_file *file, const wg__token_rules *rules,
                                    const wg_tokenizer *tokenizer, int count,
                                    const char *const *paths) {
-    if (!same_rules(&file->rules, rules))
+    const wg__token_rules *own = &file->rules;
+    if (own->kind != rules->kind || own->format != rules->format || own->begin != rules->begin ||
+        own->cut != rules->cut || own->end != rules->end)
         return "it is for another kind of model, or another part was held out";
     if (file->fingerprint != wg__tokenizer_fingerprint(tokenizer))
         return "the tokenizer is another one";
@@ -355,7 +313,18 @@ wg__token_file *wg__token_file_open(const char *path) {
     if (!file)
         return NULL;
     file->file = wg_checkpoint_open(path);
-    if (file->file && get_about(file) == 0 && open_columns(file) == 0 && check(file) == 0)
+    if (file->file && !wg_checkpoint_has(file->file, "/about"))
+        refuse(file, "it is an HDF5 file, but no token file; a corpus is text, or a token file of "
+                     "`wengert tokenizer pack'");
+    char *text =
+        file->file && !wg_error_pending() ? wg_checkpoint_get_text(file->file, "/about") : NULL;
+    json_t *about = text ? json_loads(text, 0, NULL) : NULL;
+    int status = text && !about ? refuse(file, "/about is no JSON") : -1;
+    if (about)
+        status = read_about(file, about);
+    json_decref(about);
+    wg_text_free(text);
+    if (status == 0 && open_columns(file) == 0 && check(file) == 0)
         return file;
     wg__token_file_release(file);
     return NULL;

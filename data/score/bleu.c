@@ -15,8 +15,6 @@
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
-/* ---- Tokens: a text and its steps ---- */
-
 /* The current text, and the buffer for the result of the next step. */
 typedef struct texts {
     wg__text current, next;
@@ -33,20 +31,12 @@ static int append(texts *t, const char *bytes, int64_t length) {
     return wg__text_append(&t->next, bytes, length);
 }
 
-/* ---- Tokens: characters ---- */
-
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
 static bool is_point(char c) {
     return c == '.' || c == ',';
-}
-
-/* [\{-\~\[-\` -\&\(-\+\:-\@\/]: ASCII's punctuation except ' , - . and also the space. */
-static bool is_separated(char c) {
-    return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
-           (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
 /* White space of Python's split(): White_Space and four more separators. */
@@ -69,28 +59,7 @@ static bool is_chinese(int32_t c) {
     return false;
 }
 
-static bool is_any(int32_t c) {
-    (void)c;
-    return true;
-}
-
-static int append_character(texts *t, int32_t character) {
-    utf8proc_uint8_t bytes[4];
-    return append(t, (const char *)bytes, utf8proc_encode_char(character, bytes));
-}
-
-/* Unicode's lower case as Python's lower(); `characters` are those of the text. */
-static int lower(texts *t, const int32_t *characters, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        const bool dotted = characters[i] == 0x130; /* I with a dot becomes i and the dot */
-        if (append_character(t, dotted ? 'i' : wg__basic_lower(characters, count, i)) < 0 ||
-            (dotted && append_character(t, 0x307) < 0))
-            return -1;
-    }
-    swap(t);
-    return 0;
-}
-
+/* Unicode's lower case as Python's lower(). */
 static int make_lower(texts *t) {
     int32_t *characters = wg__alloc_array(t->current.length + 1, sizeof *characters);
     if (!characters)
@@ -99,12 +68,20 @@ static int make_lower(texts *t) {
     int64_t count = 0;
     for (int64_t at = 0; at < t->current.length;)
         at += utf8proc_iterate(bytes + at, t->current.length - at, &characters[count++]);
-    const int result = lower(t, characters, count);
+    int result = 0;
+    for (int64_t i = 0; result == 0 && i < count; i++) {
+        /* I with a dot becomes i and the dot. */
+        const int32_t c = characters[i] == 0x130 ? 'i' : wg__basic_lower(characters, count, i);
+        utf8proc_uint8_t letter[4];
+        result = append(t, (const char *)letter, utf8proc_encode_char(c, letter));
+        if (result == 0 && characters[i] == 0x130)
+            result = append(t, "\u0307", 2);
+    }
+    swap(t);
     wg__free(characters);
     return result;
 }
 
-/* Python's rstrip(). */
 static void strip_end(wg__text *text) {
     int64_t end = 0;
     for (int64_t at = 0; at < text->length;) {
@@ -136,47 +113,13 @@ static int replace_entities(texts *t) {
     return 0;
 }
 
-/* A step that inserts spaces at two neighbouring characters. */
-typedef struct rule {
-    bool (*matches)(char first, char second);
-    bool space_before, space_after; /* of both */
-} rule;
-
-static bool point_after_no_digit(char first, char second) {
-    return !is_digit(first) && is_point(second);
-}
-
-static bool point_before_no_digit(char first, char second) {
-    return is_point(first) && !is_digit(second);
-}
-
-static bool dash_after_digit(char first, char second) {
-    return is_digit(first) && second == '-';
-}
-
-/* Applies a rule to the matches from the left, which do not overlap. */
-static int apply_rule(texts *t, const rule *rule) {
-    const char *bytes = t->current.bytes;
-    for (int64_t i = 0; i < t->current.length;) {
-        const bool matches = i + 1 < t->current.length && rule->matches(bytes[i], bytes[i + 1]);
-        const char spaced[] = {' ', bytes[i], ' ', bytes[i + 1], ' '};
-        const int64_t first = matches && rule->space_before ? 0 : 1;
-        const int64_t end = !matches ? 2 : rule->space_after ? 5 : 4;
-        if (append(t, spaced + first, end - first) < 0)
-            return -1;
-        i += matches ? 2 : 1;
-    }
-    swap(t);
-    return 0;
-}
-
-/* Puts a space before and after each of these characters. */
-static int separate(texts *t, bool (*is_separate)(int32_t c)) {
+/* Puts a space before and after each Chinese character, or each of all. */
+static int separate(texts *t, bool all) {
     const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)t->current.bytes;
     for (int64_t at = 0; at < t->current.length;) {
         int32_t c;
         const int64_t size = utf8proc_iterate(bytes + at, t->current.length - at, &c);
-        const bool apart = is_separate(c);
+        const bool apart = all || is_chinese(c);
         if ((apart && append(t, " ", 1) < 0) || append(t, t->current.bytes + at, size) < 0 ||
             (apart && append(t, " ", 1) < 0))
             return -1;
@@ -188,20 +131,36 @@ static int separate(texts *t, bool (*is_separate)(int32_t c)) {
 
 /* Punctuation, points, commas and dashes become tokens of their own, except within numbers. */
 static int split_punctuation(texts *t) {
-    static const rule rules[] = {{point_after_no_digit, false, true},
-                                 {point_before_no_digit, true, false},
-                                 {dash_after_digit, false, true}};
-    /* Puts a space before and after each punctuation character. */
+    /* A space before and after each of ASCII's punctuation except ' , - . and also of the space:
+     * [\{-\~\[-\` -\&\(-\+\:-\@\/]. */
     for (int64_t i = 0; i < t->current.length; i++) {
-        const char spaced[] = {' ', t->current.bytes[i], ' '};
-        const bool apart = is_separated(spaced[1]);
+        const char c = t->current.bytes[i], spaced[] = {' ', c, ' '};
+        const bool apart = (c >= '{' && c <= '~') || (c >= '[' && c <= '`') ||
+                           (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
+                           (c >= ':' && c <= '@') || c == '/';
         if (append(t, apart ? spaced : spaced + 1, apart ? 3 : 1) < 0)
             return -1;
     }
     swap(t);
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (apply_rule(t, &rules[i]) < 0)
-            return -1;
+    /* A space at two neighbours, from the left: before or after, and between, a point or comma
+     * without a digit before it, one without a digit after it, and a dash after a digit. */
+    for (int rule = 0; rule < 3; rule++) {
+        const char *bytes = t->current.bytes;
+        for (int64_t i = 0; i < t->current.length;) {
+            const char a = bytes[i], b = bytes[i + 1]; /* the text is closed by a NUL */
+            const bool matches =
+                i + 1 < t->current.length && (rule == 0   ? !is_digit(a) && is_point(b)
+                                              : rule == 1 ? is_point(a) && !is_digit(b)
+                                                          : is_digit(a) && b == '-');
+            const char spaced[] = {' ', a, ' ', b, ' '};
+            const int64_t first = matches && rule == 1 ? 0 : 1;
+            const int64_t end = !matches ? 2 : rule == 1 ? 4 : 5;
+            if (append(t, spaced + first, end - first) < 0)
+                return -1;
+            i += matches ? 2 : 1;
+        }
+        swap(t);
+    }
     return 0;
 }
 
@@ -216,10 +175,10 @@ static int apply_steps(texts *t, wg_bleu_tokens tokens) {
             begin += space;
         t->current.length -= begin;
         memmove(t->current.bytes, t->current.bytes + begin, (size_t)t->current.length + 1);
-        return separate(t, is_chinese) < 0 ? -1 : split_punctuation(t);
+        return separate(t, false) < 0 ? -1 : split_punctuation(t);
     }
     case WG_BLEU_CHAR:
-        return separate(t, is_any);
+        return separate(t, true);
     default: /* 13a: the text has a space at each end while rules are applied */
         strip_end(&t->current);
         if (replace_entities(t) < 0 || append(t, " ", 1) < 0 ||
@@ -229,8 +188,6 @@ static int apply_steps(texts *t, wg_bleu_tokens tokens) {
         return split_punctuation(t);
     }
 }
-
-/* ---- Tokens: splitting ---- */
 
 static int split(const wg__text *text, wg__strings *words, wg_token_list *tokens) {
     int64_t begin = 0;
@@ -294,18 +251,6 @@ static int64_t sort_grams(const wg_token_list *text, int order, gram *grams) {
     return count;
 }
 
-/* How many n-grams two sorted lists have in common; each counts as often as it is in both. */
-static int64_t count_common(const gram *a, int64_t a_count, const gram *b, int64_t b_count) {
-    int64_t common = 0;
-    for (int64_t i = 0, j = 0; i < a_count && j < b_count;) {
-        const int order = compare(&a[i], &b[j]);
-        common += order == 0;
-        i += order <= 0;
-        j += order >= 0;
-    }
-    return common;
-}
-
 static int count_grams(wg__bleu *bleu, const wg_token_list *hypothesis,
                        const wg_token_list *reference) {
     gram *grams = wg__alloc_array(hypothesis->count + reference->count + 1, sizeof *grams);
@@ -316,7 +261,13 @@ static int count_grams(wg__bleu *bleu, const wg_token_list *hypothesis,
         const int64_t ours = sort_grams(hypothesis, order, grams);
         const int64_t theirs = sort_grams(reference, order, others);
         bleu->totals[order - 1] += ours;
-        bleu->matches[order - 1] += count_common(grams, ours, others, theirs);
+        /* What both sorted lists have counts as often as it is in both. */
+        for (int64_t i = 0, j = 0; i < ours && j < theirs;) {
+            const int comparison = compare(&grams[i], &others[j]);
+            bleu->matches[order - 1] += comparison == 0;
+            i += comparison <= 0;
+            j += comparison >= 0;
+        }
     }
     bleu->hypothesis_tokens += hypothesis->count;
     bleu->reference_tokens += reference->count;
@@ -339,8 +290,6 @@ int wg__bleu_add(wg__bleu *bleu, const char *hypothesis, const char *reference,
     wg_token_list_free(&theirs);
     return result;
 }
-
-/* ---- The score ---- */
 
 wg__bleu_score wg__bleu_measure(const wg__bleu *bleu) {
     wg__bleu_score result = {.brevity_penalty = 1};

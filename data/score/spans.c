@@ -28,24 +28,6 @@ static bool is_outside(char letter) {
     return letter == 'O' || letter == '.';
 }
 
-static bool ends(tag_parts before, tag_parts now) {
-    if (before.letter == 'E' || before.letter == 'S')
-        return true;
-    if ((before.letter == 'B' || before.letter == 'I') &&
-        (now.letter == 'B' || now.letter == 'S' || now.letter == 'O'))
-        return true;
-    return !is_outside(before.letter) && strcmp(before.type, now.type) != 0;
-}
-
-static bool begins(tag_parts before, tag_parts now) {
-    if (now.letter == 'B' || now.letter == 'S')
-        return true;
-    if ((before.letter == 'E' || before.letter == 'S' || before.letter == 'O') &&
-        (now.letter == 'E' || now.letter == 'I'))
-        return true;
-    return !is_outside(now.letter) && strcmp(before.type, now.type) != 0;
-}
-
 /* The spans of a sequence, found one after the other. */
 typedef struct span_search {
     int64_t count;
@@ -60,16 +42,20 @@ typedef struct span {
     const char *type;
 } span;
 
-static span_search search_of(int64_t count, const char *const *tags) {
-    return (span_search){.count = count, .tags = tags, .before = {'O', ""}};
-}
-
 static span next_span(span_search *s) {
     while (s->at <= s->count) {
         const tag_parts before = s->before, now = parts_of(s->at < s->count ? s->tags[s->at] : "O");
-        const bool found = ends(before, now);
+        const char was = before.letter, is = now.letter;
+        const bool differs = strcmp(before.type, now.type) != 0;
+        const bool found = was == 'E' || was == 'S' ||
+                           ((was == 'B' || was == 'I') && (is == 'B' || is == 'S' || is == 'O')) ||
+                           (!is_outside(was) && differs);
+        const bool begins =
+            is == 'B' || is == 'S' ||
+            ((was == 'E' || was == 'S' || was == 'O') && (is == 'E' || is == 'I')) ||
+            (!is_outside(is) && differs);
         const span ended = {s->first, s->at - 1, before.type};
-        if (begins(before, now))
+        if (begins)
             s->first = s->at;
         s->before = now;
         s->at++;
@@ -81,7 +67,8 @@ static span next_span(span_search *s) {
 
 void wg__spans_count(int64_t count, const char *const *wanted, const char *const *predicted,
                      wg__span_counts *counts) {
-    span_search left = search_of(count, wanted), right = search_of(count, predicted);
+    span_search left = {.count = count, .tags = wanted, .before = {'O', ""}};
+    span_search right = {.count = count, .tags = predicted, .before = {'O', ""}};
     span a = next_span(&left), b = next_span(&right);
     while (a.first >= 0 || b.first >= 0) {
         counts->right += a.first >= 0 && b.first >= 0 &&
@@ -97,8 +84,6 @@ void wg__spans_count(int64_t count, const char *const *wanted, const char *const
             b = next_span(&right);
     }
 }
-
-/* ---- Correlations ---- */
 
 double wg__pearson(int64_t count, const double *x, const double *y) {
     double mean_x = 0, mean_y = 0, xy = 0, xx = 0, yy = 0;

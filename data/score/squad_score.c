@@ -8,8 +8,6 @@
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 
-/* ---- Characters, as Python classifies them ---- */
-
 static bool is_space(int32_t c) {
     return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F) || c == 0x85 ||
            utf8proc_category(c) == UTF8PROC_CATEGORY_ZS || c == 0x2028 || c == 0x2029;
@@ -57,24 +55,6 @@ static int64_t fold(const int32_t *characters, int64_t count, bool (*is_dropped)
     return length;
 }
 
-static bool is_article(const int32_t *word, int64_t length) {
-    return (length == 1 && word[0] == 'a') || (length == 2 && word[0] == 'a' && word[1] == 'n') ||
-           (length == 3 && word[0] == 't' && word[1] == 'h' && word[2] == 'e');
-}
-
-/* Writes the words, with one space between them. */
-static void encode(const int32_t *characters, int64_t count, char *text) {
-    int64_t length = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (is_space(characters[i]))
-            continue;
-        if (i > 0 && is_space(characters[i - 1]) && length > 0)
-            text[length++] = ' ';
-        length += utf8proc_encode_char(characters[i], (utf8proc_uint8_t *)text + length);
-    }
-    text[length] = '\0';
-}
-
 char *wg__squad_normalize(const char *text) {
     const int64_t length = (int64_t)strlen(text);
     int32_t *characters = wg__alloc_array(wg__times(3, length) + 1, sizeof *characters);
@@ -88,12 +68,25 @@ char *wg__squad_normalize(const char *text) {
         for (int64_t first = 0, end; first < count; first = end) {
             for (end = first; end < count && is_of_word(lower[end]);)
                 end++;
-            if (is_article(lower + first, end - first))
-                for (int64_t i = first; i < end; i++)
-                    lower[i] = ' ';
+            const int32_t *word = lower + first;
+            const int64_t letters = end - first;
+            const bool article =
+                (letters == 1 && word[0] == 'a') ||
+                (letters == 2 && word[0] == 'a' && word[1] == 'n') ||
+                (letters == 3 && word[0] == 't' && word[1] == 'h' && word[2] == 'e');
+            for (int64_t i = first; article && i < end; i++)
+                lower[i] = ' ';
             end += end == first;
         }
-        encode(lower, count, normal);
+        int64_t written = 0; /* the words, with one space between them */
+        for (int64_t i = 0; i < count; i++) {
+            if (is_space(lower[i]))
+                continue;
+            if (i > 0 && is_space(lower[i - 1]) && written > 0)
+                normal[written++] = ' ';
+            written += utf8proc_encode_char(lower[i], (utf8proc_uint8_t *)normal + written);
+        }
+        normal[written] = '\0';
     } else {
         wg__free(normal);
         normal = NULL;
@@ -111,40 +104,27 @@ static int64_t count_words(const char *text) {
     return count;
 }
 
-/* Finds a word in a normalised text and overwrites it with dots, so that it is found only once. */
-static bool take_word(char *words, const char *word, int64_t length) {
-    for (char *at = words; *at;) {
-        const int64_t here = (int64_t)strcspn(at, " ");
-        if (here == length && memcmp(at, word, (size_t)length) == 0) {
-            memset(at, '.', (size_t)here); /* no normalised word has punctuation */
-            return true;
-        }
-        at += here;
-        at += *at == ' ';
-    }
-    return false;
-}
-
-/* How many words both have in common; each counts as often as it is in both. `wanted` is
- * overwritten. */
-static int64_t count_common(const char *answer, char *wanted) {
-    int64_t common = 0;
-    for (const char *at = answer; *at;) {
-        const int64_t length = (int64_t)strcspn(at, " ");
-        common += take_word(wanted, at, length);
-        at += length;
-        at += *at == ' ';
-    }
-    return common;
-}
-
 int wg__squad_score(const char *answer, const char *wanted, double *exact, double *f1) {
     char *mine = wg__squad_normalize(answer), *theirs = wg__squad_normalize(wanted);
     const int status = mine && theirs ? 0 : -1;
     if (status == 0) {
         const double said = (double)count_words(mine), asked = (double)count_words(theirs);
         *exact = strcmp(mine, theirs) == 0;
-        const double common = (double)count_common(mine, theirs);
+        /* A word that is found is overwritten with dots, so that it is found only once: no
+         * normalised word has punctuation. */
+        double common = 0;
+        for (const char *word = mine; *word; word += strspn(word, " ")) {
+            const size_t length = strcspn(word, " ");
+            char *at = theirs;
+            size_t here;
+            while ((here = strcspn(at, " ")) > 0 &&
+                   (here != length || memcmp(at, word, length) != 0))
+                at += here + (at[here] == ' ');
+            if (here > 0)
+                memset(at, '.', here);
+            common += here > 0;
+            word += length;
+        }
         *f1 = common > 0 ? 2 * common / (said + asked) : 0;
     }
     wg__free(mine);
@@ -224,19 +204,6 @@ static int add_tokens(const folded_text *text, wg__strings *words, wg_token_list
     return 0;
 }
 
-/* The length of the longest run of tokens that is in both. */
-static int64_t longest_run(const wg_token_list *a, const wg_token_list *b) {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < a->count; i++)
-        for (int64_t j = 0; j < b->count; j++) {
-            int64_t run = 0;
-            while (i + run < a->count && j + run < b->count && a->ids[i + run] == b->ids[j + run])
-                run++;
-            longest = run > longest ? run : longest;
-        }
-    return longest;
-}
-
 int wg__squad_score_mixed(const char *answer, const char *wanted, double *exact, double *f1) {
     folded_text mine = {0}, theirs = {0};
     wg__strings words = {0};
@@ -247,9 +214,17 @@ int wg__squad_score_mixed(const char *answer, const char *wanted, double *exact,
         status = -1;
     if (status == 0) {
         const int32_t *a = mine.characters + mine.first, *b = theirs.characters + theirs.first;
-        const double common = (double)longest_run(&said, &asked);
+        int64_t common = 0; /* the length of the longest run of tokens that is in both */
+        for (int64_t i = 0; i < said.count; i++)
+            for (int64_t j = 0; j < asked.count; j++) {
+                int64_t run = 0;
+                while (i + run < said.count && j + run < asked.count &&
+                       said.ids[i + run] == asked.ids[j + run])
+                    run++;
+                common = wg__larger(common, run);
+            }
         *exact = mine.count == theirs.count && memcmp(a, b, (size_t)mine.count * sizeof *a) == 0;
-        *f1 = common > 0 ? 2 * common / (double)(said.count + asked.count) : 0;
+        *f1 = common > 0 ? 2 * (double)common / (double)(said.count + asked.count) : 0;
     }
     wg_token_list_free(&said);
     wg_token_list_free(&asked);

@@ -15,8 +15,6 @@ static int32_t named_or_new(const wg_tokenizer *tokenizer, const char *name, int
     return id >= 0 ? id : (int32_t)(*vocab_size)++;
 }
 
-/* ---- Blanks ---- */
-
 int wg__blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens) {
     if (!tokenizer)
         return -1;
@@ -37,8 +35,6 @@ int wg__blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens) 
 bool wg__blank_is_mask(const wg_blank_tokens *tokens, int32_t id) {
     return id == tokens->mask || id == tokens->sentence_mask || id == tokens->document_mask;
 }
-
-/* ---- Sentinels ---- */
 
 int wg__sentinels_of(const wg_tokenizer *tokenizer, wg__sentinels *tokens) {
     if (!tokenizer)
@@ -70,8 +66,6 @@ int wg__sentinel_number(const wg__sentinels *tokens, int32_t id) {
             return i;
     return -1;
 }
-
-/* ---- Sentences and their translations ---- */
 
 int wg__translation_tokens_of(const wg_tokenizer *tokenizer, wg__translation_tokens *tokens) {
     if (!tokenizer)

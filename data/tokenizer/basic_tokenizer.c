@@ -98,36 +98,24 @@ static bool is_case_ignorable(int32_t c) {
            category == UTF8PROC_CATEGORY_SK;
 }
 
-/* A capital sigma that ends a word: ignoring case-ignorable characters, a cased letter precedes it
- * and none follows (The Unicode Standard, table 3-17). */
-static bool is_final_sigma(const int32_t *characters, int64_t count, int64_t at) {
+int32_t wg__basic_lower(const int32_t *characters, int64_t count, int64_t at) {
+    enum { CAPITAL_SIGMA = 0x3A3, SIGMA = 0x3C3, FINAL_SIGMA = 0x3C2 };
+    if (characters[at] != CAPITAL_SIGMA)
+        return utf8proc_tolower(characters[at]);
+    /* A sigma ends a word if, ignoring case-ignorable characters, a cased letter precedes it and
+     * none follows (The Unicode Standard, table 3-17). */
     int64_t before = at - 1, after = at + 1;
     while (before >= 0 && is_case_ignorable(characters[before]))
         before--;
-    if (before < 0 || !is_cased(characters[before]))
-        return false;
     while (after < count && is_case_ignorable(characters[after]))
         after++;
-    return after == count || !is_cased(characters[after]);
-}
-
-int32_t wg__basic_lower(const int32_t *characters, int64_t count, int64_t at) {
-    enum { CAPITAL_SIGMA = 0x3A3, SIGMA = 0x3C3, FINAL_SIGMA = 0x3C2 };
-    if (characters[at] == CAPITAL_SIGMA)
-        return is_final_sigma(characters, count, at) ? FINAL_SIGMA : SIGMA;
-    return utf8proc_tolower(characters[at]);
+    return before >= 0 && is_cased(characters[before]) &&
+                   (after == count || !is_cased(characters[after]))
+               ? FINAL_SIGMA
+               : SIGMA;
 }
 
 /* ---- Folding ---- */
-
-/* The canonical decomposition of one character, at most four code points; returns how many. */
-static int64_t decompose(int32_t c, int32_t *out) {
-    if (c < 0xC0) {
-        out[0] = c;
-        return 1;
-    }
-    return utf8proc_decompose_char(c, out, 4, UTF8PROC_DECOMPOSE, NULL);
-}
 
 /* Canonical ordering: a stable sort of a run of marks by combining class. Accents (Mn) have been
  * removed; only the few spacing marks with a class are left, so insertion sort is enough. */
@@ -140,26 +128,6 @@ static void order_marks(int32_t *marks, int64_t count) {
             marks[j] = marks[j - 1];
         marks[j] = mark;
     }
-}
-
-/* Appends the decomposition of c to `folded` without accents; *run is where the last run of marks
- * begins. */
-static int64_t append_folded(int32_t c, int32_t *folded, int64_t count, int64_t *run) {
-    int32_t parts[4];
-    int64_t part_count = decompose(c, parts);
-    for (int64_t i = 0; i < part_count; i++) {
-        const utf8proc_property_t *property = utf8proc_get_property(parts[i]);
-        if (property->combining_class == 0 || count - *run == MARKS_ORDERED) {
-            order_marks(folded + *run, count - *run);
-            *run = count;
-        }
-        if (property->category == UTF8PROC_CATEGORY_MN)
-            continue;
-        folded[count++] = parts[i];
-        if (property->combining_class == 0)
-            *run = count;
-    }
-    return count;
 }
 
 /* Lower-cases, decomposes (NFD) and drops accents: `characters` to `folded`. Returns how many, or
@@ -176,20 +144,26 @@ static int64_t fold(walk *w) {
          * and an accent, which is dropped. */
         if (!w->rules.huggingface)
             c = wg__basic_lower(w->characters, w->character_count, i);
-        count = append_folded(c, folded, count, &run);
+        int32_t parts[4] = {c}; /* the canonical decomposition */
+        const int64_t part_count =
+            c < 0xC0 ? 1 : utf8proc_decompose_char(c, parts, 4, UTF8PROC_DECOMPOSE, NULL);
+        for (int64_t k = 0; k < part_count; k++) {
+            const utf8proc_property_t *property = utf8proc_get_property(parts[k]);
+            if (property->combining_class == 0 || count - run == MARKS_ORDERED) {
+                order_marks(folded + run, count - run);
+                run = count;
+            }
+            if (property->category == UTF8PROC_CATEGORY_MN)
+                continue;
+            folded[count++] = parts[k];
+            if (property->combining_class == 0)
+                run = count;
+        }
     }
     order_marks(folded + run, count - run);
     for (int64_t i = 0; w->rules.huggingface && i < count; i++)
         folded[i] = utf8proc_tolower(folded[i]);
     return count;
-}
-
-/* ---- Words ---- */
-
-static int reserve_word(walk *w, int64_t bytes) {
-    if (wg__reserve(&w->word, 0, &w->word_capacity, bytes, 1) < 0)
-        return -1;
-    return 0;
 }
 
 /* Visits the words among the characters gathered since the last space. */
@@ -204,7 +178,7 @@ static int flush(walk *w) {
     }
     w->character_count = 0;
     /* Splits code points at punctuation and visits the words. */
-    if (count < 0 || reserve_word(w, count * 4) < 0)
+    if (count < 0 || wg__reserve(&w->word, 0, &w->word_capacity, count * 4, 1) < 0)
         return -1;
     int64_t length = 0, in_word = 0;
     int status = 0;
@@ -226,10 +200,6 @@ static int flush(walk *w) {
     return status;
 }
 
-static int gather(walk *w, int32_t c) {
-    return wg__append(&w->characters, &w->character_count, &w->character_capacity, &c, sizeof c);
-}
-
 /* Processes any characters from the beginning of a word to the next space. Returns the end, or -1.
  */
 static int64_t walk_unicode(walk *w, const char *text, int64_t at, int64_t length) {
@@ -248,18 +218,19 @@ static int64_t walk_unicode(walk *w, const char *text, int64_t at, int64_t lengt
             return flush(w) < 0 ? -1 : at;
         if (is_dropped(c, category, w->rules))
             continue;
-        if (wg__is_ideograph(c) && !(w->rules.huggingface && is_between(c, 0x2B820, 0x2B91F))) {
-            if (flush(w) < 0 || gather(w, c) < 0 || flush(w) < 0)
-                return -1;
-        } else if (gather(w, c) < 0) {
+        const bool alone =
+            wg__is_ideograph(c) && !(w->rules.huggingface && is_between(c, 0x2B820, 0x2B91F));
+        if ((alone && flush(w) < 0) ||
+            wg__append(&w->characters, &w->character_count, &w->character_capacity, &c, sizeof c) <
+                0 ||
+            (alone && flush(w) < 0))
             return -1;
-        }
     }
 }
 
 /* Processes a stretch of ASCII without spaces. */
 static int walk_ascii(walk *w, const unsigned char *classes, const char *text, int64_t length) {
-    if (reserve_word(w, length) < 0)
+    if (wg__reserve(&w->word, 0, &w->word_capacity, length, 1) < 0)
         return -1;
     char *word = w->word;
     int64_t in_word = 0;
@@ -282,35 +253,28 @@ static int walk_ascii(walk *w, const unsigned char *classes, const char *text, i
     return status;
 }
 
-static int walk_text(walk *w, const char *text, int64_t length) {
+int wg__basic_tokenize(const char *text, int64_t length, wg__basic_rules rules,
+                       wg__word_visitor visit, void *context) {
+    walk w = {.rules = rules, .visit = visit, .context = context};
     unsigned char classes[128];
     for (int c = 0; c < 128; c++)
         classes[c] = (unsigned char)class_of_ascii((unsigned char)c);
-    int64_t at = 0;
-    while (at < length) {
+    int status = 0;
+    for (int64_t at = 0; status >= 0 && at < length;) {
         int64_t end = at;
         while (end < length && (unsigned char)text[end] < 128 &&
                classes[(unsigned char)text[end]] != SPACE)
             end++;
         if (end < length && (unsigned char)text[end] >= 128) {
-            at = walk_unicode(w, text, at, length);
-            if (at < 0)
-                return -1;
-            continue;
+            at = walk_unicode(&w, text, at, length);
+            status = at < 0 ? -1 : 0;
+        } else {
+            status = end > at ? walk_ascii(&w, classes, text + at, end - at) : 0;
+            at = end + 1;
         }
-        if (end > at && walk_ascii(w, classes, text + at, end - at) < 0)
-            return -1;
-        at = end + 1;
     }
-    return 0;
-}
-
-int wg__basic_tokenize(const char *text, int64_t length, wg__basic_rules rules,
-                       wg__word_visitor visit, void *context) {
-    walk w = {.rules = rules, .visit = visit, .context = context};
-    int status = walk_text(&w, text, length);
     wg__free(w.word);
     wg__free(w.characters);
     wg__free(w.folded);
-    return status;
+    return status < 0 ? -1 : 0;
 }

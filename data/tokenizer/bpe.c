@@ -50,22 +50,6 @@ int64_t wg__byte_to_letter(unsigned char byte, char letter[2]) {
     return 2;
 }
 
-/* The byte of the letter at the beginning of `text`, and the length of the letter; -1 if there is
- * none. */
-static int letter_to_byte(const char *text, int64_t length, int64_t *letter_length) {
-    const unsigned char *bytes = (const unsigned char *)text;
-    if (length < 1)
-        return -1;
-    if (bytes[0] < 0x80) {
-        *letter_length = 1;
-        return byte_of(bytes[0]);
-    }
-    if (length < 2 || (bytes[0] & 0xE0) != 0xC0)
-        return -1;
-    *letter_length = 2;
-    return byte_of((bytes[0] & 0x1F) << 6 | (bytes[1] & 0x3F));
-}
-
 /* ---- Making one ---- */
 
 int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t count,
@@ -166,28 +150,22 @@ typedef struct encoding {
     wg__text letters; /* of a part; only for whole_words */
 } encoding;
 
-/* The token that equals the whole part; -1 for none, -2 without memory. */
-static int64_t whole_word(encoding *e, const char *part, int64_t length) {
-    e->letters.length = 0;
-    for (int64_t i = 0; i < length; i++) {
-        char letter[2];
-        int64_t size = wg__byte_to_letter((unsigned char)part[i], letter);
-        if (wg__text_append(&e->letters, letter, size) < 0)
-            return -2;
-    }
-    return wg__strings_find(&e->bpe->base.vocabulary, e->letters.bytes, e->letters.length);
-}
-
 /* Merges in place, at the end of the list of ids. */
 static int encode_part(void *context, const char *part, int64_t length) {
     encoding *e = context;
     wg_token_list *list = &e->sink->list;
     if (e->bpe->whole_words) {
-        int64_t id = whole_word(e, part, length);
-        if (id != -1)
-            return id < 0 || wg_token_list_append(list, (int32_t)id) < 0
-                       ? -1
-                       : wg__token_sink_flush(e->sink);
+        e->letters.length = 0;
+        for (int64_t i = 0; i < length; i++) {
+            char letter[2];
+            int64_t size = wg__byte_to_letter((unsigned char)part[i], letter);
+            if (wg__text_append(&e->letters, letter, size) < 0)
+                return -1;
+        }
+        int64_t id =
+            wg__strings_find(&e->bpe->base.vocabulary, e->letters.bytes, e->letters.length);
+        if (id >= 0)
+            return wg_token_list_append(list, (int32_t)id) < 0 ? -1 : wg__token_sink_flush(e->sink);
     }
     if (wg__reserve(&list->ids, list->count, &list->capacity, list->count + length,
                     sizeof *list->ids) < 0)
@@ -227,18 +205,23 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
     return status;
 }
 
-/* ---- Decoding ---- */
-
 int wg__letters_to_bytes(const char *letters, int64_t length, wg__text *text) {
-    int64_t size, before = text->length;
-    for (int64_t at = 0; at < length; at += size) {
-        int byte = letter_to_byte(letters + at, length - at, &size);
+    const int64_t before = text->length;
+    for (int64_t at = 0; at < length;) {
+        const unsigned char *b = (const unsigned char *)letters + at;
+        const int64_t size = b[0] < 0x80 ? 1 : 2;
+        int byte = -1;
+        if (size == 1)
+            byte = byte_of(b[0]);
+        else if (length - at >= 2 && (b[0] & 0xE0) == 0xC0)
+            byte = byte_of((b[0] & 0x1F) << 6 | (b[1] & 0x3F));
         if (byte < 0) { /* a token outside the alphabet */
             text->length = before;
             return wg__text_append(text, letters, length);
         }
         if (wg__text_append(text, &(char){(char)byte}, 1) < 0)
             return -1;
+        at += size;
     }
     return 0;
 }
@@ -310,8 +293,6 @@ static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *co
     return tokenizer;
 }
 
-/* ---- Counting words ---- */
-
 static int count_part(void *words, const char *part, int64_t length) {
     return length > LONGEST_PART ? 0 : wg__count_word(words, part, length);
 }
@@ -347,88 +328,67 @@ const wg__tokenizer_kind wg__bpe_kind = {
     .clear = clear,
 };
 
-/* ---- Reading vocab.json and merges.txt ---- */
-
-static int place_tokens(const json_t *object, const char **tokens, int64_t count,
-                        const char *name) {
-    const char *token;
-    json_t *id;
-    json_object_foreach((json_t *)object, token, id) {
-        json_int_t value = json_integer_value(id);
-        if (!json_is_integer(id) || value < 0 || value >= count)
-            return wg_fail(WG_ERROR_FORMAT, "bpe", "%s: the id of \"%.100s\" is not 0 to %lld",
-                           name, token, (long long)count - 1);
-        if (tokens[value])
-            return wg_fail(WG_ERROR_FORMAT, "bpe", "%s: \"%.100s\" and \"%.100s\" are both %lld",
-                           name, tokens[value], token, (long long)value);
-        tokens[value] = token;
-    }
-    return 0;
-}
-
 const char **wg__tokens_by_id(const json_t *object, int64_t *count, const char *name) {
     *count = (int64_t)json_object_size(object);
     if (*count > INT32_MAX || *count == 0) {
         wg_fail(WG_ERROR_FORMAT, "bpe", "%s is not an object of tokens and their ids", name);
         return NULL;
     }
-    const char **tokens = wg__calloc((size_t)*count, sizeof *tokens);
-    if (tokens && place_tokens(object, tokens, *count, name) < 0) {
-        wg__free(tokens);
-        return NULL;
+    const char **tokens = wg__calloc((size_t)*count, sizeof *tokens), *token;
+    json_t *id;
+    int status = tokens ? 0 : -1;
+    json_object_foreach((json_t *)object, token, id) {
+        json_int_t value = json_integer_value(id);
+        if (status < 0)
+            break;
+        if (!json_is_integer(id) || value < 0 || value >= *count)
+            status = wg_fail(WG_ERROR_FORMAT, "bpe", "%s: the id of \"%.100s\" is not 0 to %lld",
+                             name, token, (long long)*count - 1);
+        else if (tokens[value])
+            status = wg_fail(WG_ERROR_FORMAT, "bpe", "%s: \"%.100s\" and \"%.100s\" are both %lld",
+                             name, tokens[value], token, (long long)value);
+        else
+            tokens[value] = token;
     }
-    return tokens;
+    if (status == 0)
+        return tokens;
+    wg__free(tokens);
+    return NULL;
 }
 
-/* Reads the two ids of a line "left right". */
-static int read_merge(char *line, const wg__strings *vocabulary, const char *name, int64_t number,
-                      int32_t merge[2]) {
-    char *blank = strchr(line, ' ');
-    if (!blank || blank == line || blank[1] == '\0' || strchr(blank + 1, ' '))
-        return wg_fail(WG_ERROR_FORMAT, "bpe",
-                       "%s: line %lld is not two tokens with a space between", name,
-                       (long long)number);
-    const char *parts[] = {line, blank + 1};
-    int64_t lengths[] = {blank - line, (int64_t)strlen(blank + 1)};
-    for (int i = 0; i < 2; i++) {
-        merge[i] = (int32_t)wg__strings_find(vocabulary, parts[i], lengths[i]);
-        if (merge[i] < 0)
-            return wg_fail(WG_ERROR_FORMAT, "bpe",
-                           "%s: line %lld: the vocabulary has no token \"%.*s\"", name,
-                           (long long)number, (int)(lengths[i] < 100 ? lengths[i] : 100), parts[i]);
-    }
-    return 0;
-}
-
-/* Reads each line, except a first line "#version...", as a pair of ids. Returns how many there are.
- */
+/* Reads each line "left right", except a first line "#version...", as a pair of ids. Returns how
+ * many there are. */
 static int64_t read_merges(char *text, int64_t length, const wg__strings *vocabulary,
                            const char *name, int32_t (**merges)[2]) {
     int64_t count = 0, capacity = 0, number = 1;
-    char *end = text + length;
-    for (char *line = text; line < end; number++) {
+    char *end = text + length, *next;
+    for (char *line = text; line < end; line = next, number++) {
         char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
-        char *next = stop + 1;
+        next = stop + 1;
         if (stop > line && stop[-1] == '\r')
             stop--;
         *stop = '\0';
-        if (!(number == 1 && strncmp(line, "#version", 8) == 0) && (stop > line || next < end)) {
-            if (wg__reserve(merges, count, &capacity, count + 1, sizeof **merges) < 0)
-                return -1;
-            if (read_merge(line, vocabulary, name, number, (*merges)[count]) < 0)
-                return -1;
-            count++;
+        if ((number == 1 && strncmp(line, "#version", 8) == 0) || (stop == line && next >= end))
+            continue;
+        char *blank = strchr(line, ' ');
+        if (!blank || blank == line || blank[1] == '\0' || strchr(blank + 1, ' '))
+            return wg_fail(WG_ERROR_FORMAT, "bpe",
+                           "%s: line %lld is not two tokens with a space between", name,
+                           (long long)number);
+        if (wg__reserve(merges, count, &capacity, count + 1, sizeof **merges) < 0)
+            return -1;
+        const char *parts[] = {line, blank + 1};
+        const int64_t lengths[] = {blank - line, (int64_t)strlen(blank + 1)};
+        for (int i = 0; i < 2; i++) {
+            (*merges)[count][i] = (int32_t)wg__strings_find(vocabulary, parts[i], lengths[i]);
+            if ((*merges)[count][i] < 0)
+                return wg_fail(WG_ERROR_FORMAT, "bpe",
+                               "%s: line %lld: the vocabulary has no token \"%.*s\"", name,
+                               (long long)number, (int)wg__smaller(lengths[i], 100), parts[i]);
         }
-        line = next;
+        count++;
     }
     return count;
-}
-
-static int fill_vocabulary(wg__strings *vocabulary, int64_t count, const char *const *tokens) {
-    for (int64_t i = 0; i < count; i++)
-        if (wg__strings_add(vocabulary, tokens[i], (int64_t)strlen(tokens[i])) < 0)
-            return -1;
-    return 0;
 }
 
 wg_tokenizer *wg__bpe_read(const json_t *vocabulary, const char *vocabulary_name, char *merges,
@@ -443,7 +403,10 @@ wg_tokenizer *wg__bpe_read(const json_t *vocabulary, const char *vocabulary_name
     const char **tokens = wg__tokens_by_id(vocabulary, &count, vocabulary_name);
     wg__strings known = {0};
     int32_t(*list)[2] = NULL;
-    if (tokens && fill_vocabulary(&known, count, tokens) == 0)
+    int status = tokens ? 0 : -1;
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        status = wg__strings_add(&known, tokens[i], (int64_t)strlen(tokens[i])) < 0 ? -1 : 0;
+    if (status == 0)
         merge_count = read_merges(merges, length, &known, merges_name, &list);
     wg__strings_clear(&known);
     wg_tokenizer *tokenizer = merge_count < 0 ? NULL
@@ -469,32 +432,6 @@ wg_tokenizer *wg__bpe_load(const char *vocabulary_path, const char *merges_path,
     return tokenizer;
 }
 
-/* ---- Writing vocab.json and merges.txt ---- */
-
-static int dump_vocabulary(const wg_tokenizer *tokenizer, wg__text *text) {
-    json_t *object = json_object();
-    int status = object ? 0 : -1;
-    for (int64_t i = 0; status == 0 && i < tokenizer->vocabulary.count; i++)
-        status = json_object_set_new(object, wg__strings_text(&tokenizer->vocabulary, i),
-                                     json_integer(i));
-    status = wg__json_dump(status == 0 ? object : NULL, JSON_ENSURE_ASCII, text);
-    json_decref(object);
-    return status;
-}
-
-static int dump_merges(const wg__bpe *bpe, wg__text *text) {
-    const wg__strings *vocabulary = &bpe->base.vocabulary;
-    int status = wg__text_append(text, "#version: 0.2\n", 14);
-    for (int64_t i = 0; status == 0 && i < 2 * bpe->merges.count; i++) {
-        int32_t id = bpe->merges.pairs[i / 2][i % 2];
-        status = wg__text_append(text, wg__strings_text(vocabulary, id),
-                                 wg__strings_length(vocabulary, id));
-        if (status == 0)
-            status = wg__text_append(text, i % 2 ? "\n" : " ", 1);
-    }
-    return status;
-}
-
 int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
                  const char *merges_path) {
     if (!tokenizer)
@@ -504,11 +441,26 @@ int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
                        "a %s tokenizer has no vocab.json and merges.txt; wg_tokenizer_save writes "
                        "any kind",
                        tokenizer->kind->name);
+    const wg__bpe *bpe = (const wg__bpe *)tokenizer;
+    const wg__strings *tokens = &tokenizer->vocabulary;
     wg__text vocabulary = {0}, merges = {0};
-    int status = -1;
-    if (dump_vocabulary(tokenizer, &vocabulary) == 0 &&
-        dump_merges((const wg__bpe *)tokenizer, &merges) == 0 &&
-        wg__replace_file(vocabulary_path, vocabulary.bytes, vocabulary.length, "bpe") == 0)
+    json_t *object = json_object();
+    for (int64_t i = 0; i < tokens->count; i++)
+        wg__json_put(&object, wg__strings_text(tokens, i), json_integer(i));
+    int status = wg__json_dump(object, JSON_ENSURE_ASCII, &vocabulary);
+    json_decref(object);
+    if (status == 0)
+        status = wg__text_append(&merges, "#version: 0.2\n", 14);
+    for (int64_t i = 0; status == 0 && i < 2 * bpe->merges.count; i++) {
+        const int32_t id = bpe->merges.pairs[i / 2][i % 2];
+        if (wg__text_append(&merges, wg__strings_text(tokens, id), wg__strings_length(tokens, id)) <
+                0 ||
+            wg__text_append(&merges, i % 2 ? "\n" : " ", 1) < 0)
+            status = -1;
+    }
+    if (status == 0)
+        status = wg__replace_file(vocabulary_path, vocabulary.bytes, vocabulary.length, "bpe");
+    if (status == 0)
         status = wg__replace_file(merges_path, merges.bytes, merges.length, "bpe");
     wg__free(vocabulary.bytes);
     wg__free(merges.bytes);
@@ -530,20 +482,6 @@ static int add_text(void *context, const char *text, int64_t length, const char 
     return count_parts(t->splitter, t->settings.options.prefix_space, text, length, &t->words);
 }
 
-/* The 256 bytes in the order of their letters, as GPT-2's vocabulary begins. */
-static int add_bytes(trainer *t) {
-    for (int character = 0; character < 0x200; character++) {
-        char letter[2];
-        const int byte = byte_of(character);
-        if (byte < 0)
-            continue;
-        const int64_t length = wg__byte_to_letter((unsigned char)byte, letter);
-        if (wg__strings_add(&t->words.pieces, letter, length) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int32_t split_word(const wg__merge_training *words, const char *word, int64_t length,
                           int32_t *symbols) {
     for (int64_t i = 0; i < length; i++) {
@@ -554,52 +492,51 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
     return (int32_t)length;
 }
 
-static wg_tokenizer *make_tokenizer(const trainer *t) {
-    int64_t pieces = t->words.pieces.count;
-    const char **tokens = wg__alloc_array(pieces + SPECIAL_COUNT, sizeof *tokens);
-    if (!tokens)
-        return NULL;
-    for (int64_t i = 0; i < pieces; i++)
-        tokens[i] = wg__strings_text(&t->words.pieces, i);
-    tokens[pieces] = END_OF_TEXT;
-    wg_tokenizer *tokenizer =
-        wg__bpe_new(pieces + SPECIAL_COUNT, tokens, t->words.merge_count,
-                    (const int32_t(*)[2])t->words.merges, &t->settings.options);
-    wg__free(tokens);
-    return tokenizer;
-}
-
-static int begin_training(trainer *t, const wg_bpe_training *training) {
-    *t = (trainer){0};
-    wg_bpe_training *s = &t->settings;
-    if (training)
-        *s = *training;
+static wg_tokenizer *train(const wg__texts *texts, const wg_bpe_training *training) {
+    trainer t = {.settings = training ? *training : (wg_bpe_training){0}};
+    wg_bpe_training *s = &t.settings;
     if (s->vocabulary_size == 0)
         s->vocabulary_size = 4096;
     if (s->min_frequency == 0)
         s->min_frequency = 2;
+    int status = 0;
     if (s->vocabulary_size < 256 + SPECIAL_COUNT || s->vocabulary_size > LARGEST_VOCABULARY)
-        return wg_fail(WG_ERROR_ARGUMENT, "bpe_train",
-                       "a vocabulary of %lld; it must be %d to %lld", (long long)s->vocabulary_size,
-                       256 + SPECIAL_COUNT, (long long)LARGEST_VOCABULARY);
-    if (s->min_frequency < 1)
-        return wg_fail(WG_ERROR_ARGUMENT, "bpe_train", "min_frequency must be at least 1");
-    t->splitter = wg__splitter_new(s->options.pattern ? s->options.pattern : WG__GPT2_PATTERN);
-    return t->splitter ? 0 : -1;
-}
-
-static wg_tokenizer *train(const wg__texts *texts, const wg_bpe_training *training) {
-    trainer t;
-    wg_tokenizer *tokenizer = NULL;
-    int status = begin_training(&t, training);
+        status = wg_fail(
+            WG_ERROR_ARGUMENT, "bpe_train", "a vocabulary of %lld; it must be %d to %lld",
+            (long long)s->vocabulary_size, 256 + SPECIAL_COUNT, (long long)LARGEST_VOCABULARY);
+    else if (s->min_frequency < 1)
+        status = wg_fail(WG_ERROR_ARGUMENT, "bpe_train", "min_frequency must be at least 1");
+    else
+        t.splitter = wg__splitter_new(s->options.pattern ? s->options.pattern : WG__GPT2_PATTERN);
+    if (!t.splitter)
+        status = -1;
     if (status == 0)
         status = wg__each_text(texts, "bpe_train", add_text, &t);
     if (status == 0 && t.words.words.count == 0)
         status = wg__fail_without_text(texts, "bpe_train");
-    t.words.most_pieces = t.settings.vocabulary_size - SPECIAL_COUNT;
-    t.words.min_frequency = t.settings.min_frequency;
-    if (status == 0 && add_bytes(&t) == 0 && wg__learn_merges(&t.words, split_word) == 0)
-        tokenizer = make_tokenizer(&t);
+    wg__strings *pieces = &t.words.pieces;
+    /* The 256 bytes in the order of their letters, as GPT-2's vocabulary begins. */
+    for (int character = 0; status == 0 && character < 0x200; character++) {
+        char letter[2];
+        const int byte = byte_of(character);
+        const int64_t length = byte < 0 ? 0 : wg__byte_to_letter((unsigned char)byte, letter);
+        if (length > 0 && wg__strings_add(pieces, letter, length) < 0)
+            status = -1;
+    }
+    t.words.most_pieces = s->vocabulary_size - SPECIAL_COUNT;
+    t.words.min_frequency = s->min_frequency;
+    if (status == 0)
+        status = wg__learn_merges(&t.words, split_word);
+    const int64_t count = pieces->count + SPECIAL_COUNT;
+    const char **tokens = status == 0 ? wg__alloc_array(count, sizeof *tokens) : NULL;
+    for (int64_t i = 0; tokens && i < pieces->count; i++)
+        tokens[i] = wg__strings_text(pieces, i);
+    if (tokens)
+        tokens[pieces->count] = END_OF_TEXT;
+    wg_tokenizer *tokenizer = tokens ? wg__bpe_new(count, tokens, t.words.merge_count,
+                                                   (const int32_t(*)[2])t.words.merges, &s->options)
+                                     : NULL;
+    wg__free(tokens);
     wg__merge_training_clear(&t.words);
     wg__splitter_free(t.splitter);
     return tokenizer;

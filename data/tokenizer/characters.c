@@ -71,29 +71,14 @@ wg_tokenizer *wg_byte_new(void) {
 
 /* ---- Characters ---- */
 
-/* The character of a token that is one character, or -1. */
-static int32_t character_of(const char *token) {
-    utf8proc_int32_t character;
-    utf8proc_ssize_t length = (utf8proc_ssize_t)strlen(token);
-    if (strcmp(token, NUL_TOKEN) == 0)
-        return 0;
-    return utf8proc_iterate((const utf8proc_uint8_t *)token, length, &character) == length
-               ? character
-               : -1;
-}
-
-static int32_t id_of(const wg_tokenizer *tokenizer, const char *text, int64_t length) {
-    return *text ? (int32_t)wg__strings_find(&tokenizer->vocabulary, text, length)
-                 : wg_tokenizer_id(tokenizer, NUL_TOKEN);
-}
-
 static int encode_characters(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                              bool first, wg__token_sink *sink) {
     (void)first;
     int64_t size;
     for (int64_t at = 0; at < length; at += size) {
         size = wg__utf8_length(text + at);
-        int32_t id = id_of(tokenizer, text + at, size);
+        int32_t id = text[at] ? (int32_t)wg__strings_find(&tokenizer->vocabulary, text + at, size)
+                              : wg_tokenizer_id(tokenizer, NUL_TOKEN);
         if (id < 0)
             id = tokenizer->special[WG_TOKEN_UNKNOWN];
         if (id < 0)
@@ -115,19 +100,18 @@ static int decode_character(const wg_tokenizer *tokenizer, int32_t id,
                                          : wg__text_append(text, token, (int64_t)strlen(token));
 }
 
-static int fill(wg_tokenizer *tokenizer, int64_t count, const char *const *tokens) {
-    if (wg__tokenizer_set_vocabulary(tokenizer, count, tokens, "token") < 0)
-        return -1;
-    for (int64_t i = 0; i < count; i++)
-        if (character_of(tokens[i]) < 0 && strcmp(tokens[i], UNKNOWN) != 0)
-            return wg_fail(WG_ERROR_FORMAT, "char", "token %lld, \"%.100s\", is not one character",
-                           (long long)i + 1, tokens[i]);
-    return wg__tokenizer_name_special(tokenizer, WG_TOKEN_UNKNOWN, UNKNOWN);
-}
-
 static wg_tokenizer *new_char(int64_t count, const char *const *tokens) {
     wg_tokenizer *tokenizer = wg__tokenizer_new(&wg__char_kind, sizeof *tokenizer);
-    return tokenizer ? wg__tokenizer_checked(tokenizer, fill(tokenizer, count, tokens)) : NULL;
+    int status = tokenizer ? wg__tokenizer_set_vocabulary(tokenizer, count, tokens, "token") : -1;
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        if (tokens[i][wg__utf8_length(tokens[i])] != '\0' && strcmp(tokens[i], NUL_TOKEN) != 0 &&
+            strcmp(tokens[i], UNKNOWN) != 0)
+            status =
+                wg_fail(WG_ERROR_FORMAT, "char", "token %lld, \"%.100s\", is not one character",
+                        (long long)i + 1, tokens[i]);
+    if (status == 0)
+        status = wg__tokenizer_name_special(tokenizer, WG_TOKEN_UNKNOWN, UNKNOWN);
+    return tokenizer ? wg__tokenizer_checked(tokenizer, status) : NULL;
 }
 
 static wg_tokenizer *characters_from_json(const json_t *options, int64_t count,
@@ -164,15 +148,18 @@ static int add_text(void *context, const char *text, int64_t length, const char 
     return 0;
 }
 
-static wg_tokenizer *make(const trainer *t, bool unknown) {
-    char(*texts)[8] = wg__calloc((size_t)t->count + 1, sizeof *texts);
-    const char **tokens = wg__alloc_array(t->count + 1, sizeof *tokens);
-    wg_tokenizer *tokenizer = NULL;
+static wg_tokenizer *train(const wg__texts *source, const wg_char_training *training) {
+    trainer t = {.seen = wg__calloc(CODE_POINTS, sizeof *t.seen)};
+    int status = t.seen ? wg__each_text(source, "char_train", add_text, &t) : -1;
+    if (status == 0 && t.count == 0)
+        status = wg__fail_without_text(source, "char_train");
+    char(*texts)[8] = status == 0 ? wg__calloc((size_t)t.count + 1, sizeof *texts) : NULL;
+    const char **tokens = texts ? wg__alloc_array(t.count + 1, sizeof *tokens) : NULL;
     int64_t count = 0;
-    if (texts && tokens && unknown)
+    if (tokens && training && training->unknown)
         tokens[count++] = UNKNOWN;
-    for (int32_t c = 0; texts && tokens && c < CODE_POINTS; c++) {
-        if (!t->seen[c])
+    for (int32_t c = 0; tokens && c < CODE_POINTS; c++) {
+        if (!t.seen[c])
             continue;
         if (c == 0)
             strcpy(texts[count], NUL_TOKEN);
@@ -181,22 +168,9 @@ static wg_tokenizer *make(const trainer *t, bool unknown) {
         tokens[count] = texts[count];
         count++;
     }
-    if (texts && tokens)
-        tokenizer = new_char(count, tokens);
+    wg_tokenizer *tokenizer = tokens ? new_char(count, tokens) : NULL;
     wg__free(tokens);
     wg__free(texts);
-    return tokenizer;
-}
-
-static wg_tokenizer *train(const wg__texts *texts, const wg_char_training *training) {
-    trainer t = {.seen = wg__calloc(CODE_POINTS, sizeof *t.seen)};
-    wg_tokenizer *tokenizer = NULL;
-    if (t.seen && wg__each_text(texts, "char_train", add_text, &t) == 0) {
-        if (t.count == 0)
-            wg__fail_without_text(texts, "char_train");
-        else
-            tokenizer = make(&t, training && training->unknown);
-    }
     wg__free(t.seen);
     return tokenizer;
 }

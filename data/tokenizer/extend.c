@@ -1,6 +1,5 @@
 /* Extending a vocabulary: merging goes on in a new text. See tokenizer.h. */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/tokenizer/kind.h"
@@ -68,10 +67,6 @@ static int learn(extender *e, const wg__texts *texts, int64_t most) {
     return 0;
 }
 
-/* ---- The result ---- */
-
-/* Appends what a token was made of: itself, if it is an old one. The list may move as it grows, so
- * the pieces of a new one are read from it. */
 static int append_pieces(const wg_vocabulary_extension *x, int64_t old_size, int32_t id,
                          wg_token_list *pieces) {
     if (id < old_size)
@@ -130,16 +125,6 @@ static int extend_json(const extender *e, json_t *root) {
     return status == 0 ? 0 : wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the new tokens");
 }
 
-static wg_tokenizer *make_tokenizer(const extender *e) {
-    char *text = wg_tokenizer_to_json(e->tokenizer);
-    json_t *root = text ? wg__json_parse(text, (int64_t)strlen(text), WHERE) : NULL;
-    wg_text_free(text);
-    wg_tokenizer *tokenizer =
-        root && extend_json(e, root) == 0 ? wg__tokenizer_of_json(root) : NULL;
-    json_decref(root);
-    return tokenizer;
-}
-
 int wg_tokenizer_extend(const wg_tokenizer *tokenizer, int count, const char *const *paths,
                         int64_t most, wg_vocabulary_extension *extension) {
     *extension = (wg_vocabulary_extension){0};
@@ -156,8 +141,14 @@ int wg_tokenizer_extend(const wg_tokenizer *tokenizer, int count, const char *co
                        (long long)most);
     extender e = {.tokenizer = tokenizer};
     if (learn(&e, &(wg__texts){.count = count, .paths = paths}, most) == 0 &&
-        list_pieces(&e, extension) == 0)
-        extension->tokenizer = make_tokenizer(&e);
+        list_pieces(&e, extension) == 0) {
+        char *text = wg_tokenizer_to_json(tokenizer);
+        json_t *root = text ? wg__json_parse(text, (int64_t)strlen(text), WHERE) : NULL;
+        wg_text_free(text);
+        if (root && extend_json(&e, root) == 0)
+            extension->tokenizer = wg__tokenizer_of_json(root);
+        json_decref(root);
+    }
     wg__merge_training_clear(&e.words);
     wg_token_list_free(&e.sink.list);
     if (extension->tokenizer)

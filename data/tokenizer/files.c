@@ -1,6 +1,5 @@
 /* Tokenizers as files: our own JSON, loading a file of any format, and exporting the files of other
  * programs. See tokenizer.h. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,28 +29,13 @@ static const char *const json_names[WG_TOKEN_SPECIAL_COUNT] = {
     [WG_TOKEN_END] = "end",
 };
 
-/* ---- Our own JSON: writing ---- */
-
-static json_t *vocabulary_to_json(const wg__strings *vocabulary) {
-    json_t *list = json_array();
-    for (int64_t i = 0; i < vocabulary->count; i++)
-        wg__json_append(&list, json_string(wg__strings_text(vocabulary, i)));
-    return list;
-}
-
-static json_t *special_to_json(const wg_tokenizer *tokenizer) {
-    json_t *object = json_object();
-    for (int i = 0; object && i < WG_TOKEN_SPECIAL_COUNT; i++)
-        if (tokenizer->special[i] >= 0 &&
-            json_object_set_new(object, json_names[i], json_integer(tokenizer->special[i])) < 0) {
-            json_decref(object);
-            object = NULL;
-        }
-    return object;
-}
-
-static json_t *added_to_json(const wg_tokenizer *tokenizer) {
-    json_t *list = json_array();
+char *wg_tokenizer_to_json(const wg_tokenizer *tokenizer) {
+    if (!tokenizer)
+        return NULL;
+    json_t *special = json_object(), *list = json_array(), *vocabulary = json_array();
+    for (int i = 0; i < WG_TOKEN_SPECIAL_COUNT; i++)
+        if (tokenizer->special[i] >= 0)
+            wg__json_put(&special, json_names[i], json_integer(tokenizer->special[i]));
     for (int64_t i = 0; i < tokenizer->added_texts.count; i++) {
         const wg__added_token *token = &tokenizer->added[i];
         json_t *entry =
@@ -62,17 +46,12 @@ static json_t *added_to_json(const wg_tokenizer *tokenizer) {
             wg__json_put(&entry, "normalized", json_true());
         wg__json_append(&list, entry);
     }
-    return list;
-}
-
-char *wg_tokenizer_to_json(const wg_tokenizer *tokenizer) {
-    if (!tokenizer)
-        return NULL;
+    for (int64_t i = 0; i < tokenizer->vocabulary.count; i++)
+        wg__json_append(&vocabulary, json_string(wg__strings_text(&tokenizer->vocabulary, i)));
     json_t *root =
         json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "format", FORMAT_NAME, "kind",
                   tokenizer->kind->name, "options", tokenizer->kind->options_to_json(tokenizer),
-                  "special", special_to_json(tokenizer), "added", added_to_json(tokenizer),
-                  "vocabulary", vocabulary_to_json(&tokenizer->vocabulary));
+                  "special", special, "added", list, "vocabulary", vocabulary);
     wg__text text = {0};
     int status = wg__json_dump(root, JSON_COMPACT, &text);
     json_decref(root);
@@ -90,35 +69,6 @@ int wg_tokenizer_save(const wg_tokenizer *tokenizer, const char *path) {
     int status = wg__replace_file(path, json, (int64_t)strlen(json), "wg_tokenizer_save");
     wg__free(json);
     return status;
-}
-
-/* ---- Our own JSON: reading ---- */
-
-static const wg__tokenizer_kind *kind_of_name(const char *name) {
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i]->name, name) == 0)
-            return kinds[i];
-    wg_fail(WG_ERROR_FORMAT, "tokenizer", "no tokenizer is of kind \"%.100s\" here", name);
-    return NULL;
-}
-
-/* The strings of a JSON list, borrowed from it. NULL with an error. */
-static const char **tokens_of_json(const json_t *vocabulary) {
-    if (!json_is_array(vocabulary)) {
-        wg_fail(WG_ERROR_FORMAT, "tokenizer", "\"vocabulary\" is not a list");
-        return NULL;
-    }
-    size_t count = json_array_size(vocabulary);
-    const char **tokens = wg__alloc_array(count + 1, sizeof *tokens);
-    for (size_t i = 0; tokens && i < count; i++) {
-        tokens[i] = json_string_value(json_array_get(vocabulary, i));
-        if (!tokens[i]) {
-            wg_fail(WG_ERROR_FORMAT, "tokenizer", "entry %zu of the vocabulary is not a string", i);
-            wg__free(tokens);
-            return NULL;
-        }
-    }
-    return tokens;
 }
 
 static int read_added(wg_tokenizer *tokenizer, const json_t *added) {
@@ -139,21 +89,6 @@ static int read_added(wg_tokenizer *tokenizer, const json_t *added) {
     return 0;
 }
 
-static int read_special(wg_tokenizer *tokenizer, const json_t *special) {
-    for (int i = 0; i < WG_TOKEN_SPECIAL_COUNT; i++) {
-        const json_t *id = json_object_get(special, json_names[i]);
-        if (!id)
-            continue;
-        if (!json_is_integer(id) || json_integer_value(id) < 0 ||
-            json_integer_value(id) >= wg_tokenizer_size(tokenizer))
-            return wg_fail(WG_ERROR_FORMAT, "tokenizer",
-                           "the special token \"%s\" is no id of the vocabulary", json_names[i]);
-        if (wg__tokenizer_set_special(tokenizer, i, (int32_t)json_integer_value(id)) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 wg_tokenizer *wg__tokenizer_of_json(const json_t *root) {
     const char *format, *name;
     json_t *options, *vocabulary, *special = NULL, *added = NULL;
@@ -164,17 +99,25 @@ wg_tokenizer *wg__tokenizer_of_json(const json_t *root) {
         wg_fail(WG_ERROR_FORMAT, "tokenizer", "not a tokenizer: %s", error.text);
         return NULL;
     }
-    if (strcmp(format, FORMAT_NAME) != 0) {
+    const wg__tokenizer_kind *kind = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        kind = strcmp(kinds[i]->name, name) == 0 ? kinds[i] : kind;
+    if (strcmp(format, FORMAT_NAME) != 0)
         wg_fail(WG_ERROR_FORMAT, "tokenizer", "\"format\" is \"%.100s\", not \"" FORMAT_NAME "\"",
                 format);
-        return NULL;
+    else if (!kind)
+        wg_fail(WG_ERROR_FORMAT, "tokenizer", "no tokenizer is of kind \"%.100s\" here", name);
+    else if (!json_is_array(vocabulary))
+        wg_fail(WG_ERROR_FORMAT, "tokenizer", "\"vocabulary\" is not a list");
+    const size_t count = json_array_size(vocabulary);
+    const char **tokens = wg_error_pending() ? NULL : wg__alloc_array(count + 1, sizeof *tokens);
+    for (size_t i = 0; tokens && i < count; i++) {
+        tokens[i] = json_string_value(json_array_get(vocabulary, i));
+        if (!tokens[i])
+            wg_fail(WG_ERROR_FORMAT, "tokenizer", "entry %zu of the vocabulary is not a string", i);
     }
-    const wg__tokenizer_kind *kind = kind_of_name(name);
-    const char **tokens = kind ? tokens_of_json(vocabulary) : NULL;
-    if (!tokens)
-        return NULL;
     wg_tokenizer *tokenizer =
-        kind->from_json(options, (int64_t)json_array_size(vocabulary), tokens);
+        wg_error_pending() ? NULL : kind->from_json(options, (int64_t)count, tokens);
     wg__free(tokens);
     /* Old files of WordPiece have neither `special` nor `added`: there the kind has found its
      * special tokens by their names. */
@@ -182,8 +125,15 @@ wg_tokenizer *wg__tokenizer_of_json(const json_t *root) {
         return tokenizer;
     wg__tokenizer_clear_added(tokenizer);
     int status = read_added(tokenizer, added);
-    if (status == 0)
-        status = read_special(tokenizer, special);
+    for (int i = 0; status == 0 && i < WG_TOKEN_SPECIAL_COUNT; i++) {
+        const json_t *json = json_object_get(special, json_names[i]);
+        const json_int_t id = json_integer_value(json);
+        if (json && (!json_is_integer(json) || id < 0 || id >= wg_tokenizer_size(tokenizer)))
+            status = wg_fail(WG_ERROR_FORMAT, "tokenizer",
+                             "the special token \"%s\" is no id of the vocabulary", json_names[i]);
+        else if (json)
+            status = wg__tokenizer_set_special(tokenizer, i, (int32_t)id);
+    }
     return wg__tokenizer_checked(tokenizer, status);
 }
 
@@ -193,8 +143,6 @@ wg_tokenizer *wg_tokenizer_from_json(const char *json) {
     json_decref(root);
     return tokenizer;
 }
-
-/* ---- Paths ---- */
 
 /* ---- Loading ---- */
 
@@ -207,15 +155,6 @@ static const char *const special_keys[WG_TOKEN_SPECIAL_COUNT] = {
     [WG_TOKEN_MASK] = "mask_token", [WG_TOKEN_BEGIN] = "bos_token",
     [WG_TOKEN_END] = "eos_token",
 };
-
-static wg_tokenizer *load_from_checkpoint(const char *path) {
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    char *json = file ? wg_checkpoint_get_text(file, "/tokenizer") : NULL;
-    wg_tokenizer *tokenizer = wg_tokenizer_from_json(json);
-    wg_text_free(json);
-    wg_checkpoint_close(file);
-    return tokenizer;
-}
 
 /* Loads GPT-2's two files, given the path of one of them; the other one is beside it. */
 static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
@@ -235,23 +174,6 @@ static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
     }
     wg_fail(WG_ERROR_NOT_FOUND, LOAD, "%s needs %s beside it", path, names[0]);
     return NULL;
-}
-
-/* "format" may also be a token of GPT-2's vocabulary; its value is then an id. */
-static wg_tokenizer *load_json(const char *path, const json_t *root) {
-    const json_t *format = json_object_get(root, "format");
-    const json_t *first = json_object_iter_value(json_object_iter((json_t *)root));
-    if (!json_is_string(format) && json_is_integer(first))
-        return load_bpe(path, false);
-    if (json_is_object(json_object_get(root, "model")))
-        return wg__huggingface_read(root, path);
-    return wg__tokenizer_of_json(root);
-}
-
-/* llama2.c's file begins with the length of the longest token in 32 bits, whose upper half is 0. A
- * text has no NUL. */
-static bool is_llama2c(const char *bytes, int64_t length) {
-    return length >= 12 && bytes[2] == '\0' && bytes[3] == '\0';
 }
 
 /* The JSON of a file beside `path`; NULL if there is none, or with an error. */
@@ -278,6 +200,14 @@ static int refuse_setting(const char *key, const json_t *value, const char *want
     return -1;
 }
 
+/* Of WordPiece. */
+static bool is_lower_case(const wg_tokenizer *tokenizer) {
+    json_t *options = tokenizer->kind->options_to_json(tokenizer);
+    const bool lower = json_is_true(json_object_get(options, "lower_case"));
+    json_decref(options);
+    return lower;
+}
+
 /* A flag must be as the tokenizer is; null is the same as left out. */
 static int check_flag(const json_t *settings, const char *key, bool is) {
     const json_t *value = json_object_get(settings, key);
@@ -292,19 +222,6 @@ static int check_empty(const json_t *settings, const char *key) {
     return json_array_size(value) + json_object_size(value) == 0
                ? 0
                : refuse_setting(key, value, "an empty one");
-}
-
-/* Accents are dropped if letters are lower-cased, and every ideograph is a word of its own. */
-static int check_wordpiece(const wg_tokenizer *tokenizer, const json_t *settings) {
-    json_t *options = tokenizer->kind->options_to_json(tokenizer);
-    const bool lower = json_is_true(json_object_get(options, "lower_case"));
-    json_decref(options);
-    if (check_flag(settings, "do_lower_case", lower) < 0 ||
-        check_flag(settings, "strip_accents", lower) < 0 ||
-        check_flag(settings, "tokenize_chinese_chars", true) < 0 ||
-        check_flag(settings, "do_basic_tokenize", true) < 0)
-        return -1;
-    return check_empty(settings, "never_split");
 }
 
 /* Refuses added tokens that the tokenizer lacks: {"30522": {"content": "COVID-19", "special":
@@ -333,8 +250,21 @@ static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
     const wg__tokenizer_kind *kind = tokenizer->kind;
     int32_t *special = tokenizer->special;
     int status = check_flag(settings, "add_eos_token", false);
-    if (status == 0 && kind == &wg__wordpiece_kind)
-        status = check_wordpiece(tokenizer, settings);
+    if (status == 0 && kind == &wg__wordpiece_kind) {
+        /* Accents are dropped if letters are lower-cased, and every ideograph is a word. */
+        const bool lower = is_lower_case(tokenizer);
+        const struct {
+            const char *key;
+            bool is;
+        } flags[] = {{"do_lower_case", lower},
+                     {"strip_accents", lower},
+                     {"tokenize_chinese_chars", true},
+                     {"do_basic_tokenize", true}};
+        for (int i = 0; status == 0 && i < 4; i++)
+            status = check_flag(settings, flags[i].key, flags[i].is);
+        if (status == 0)
+            status = check_empty(settings, "never_split");
+    }
     if (status == 0 && kind == &wg__bpe_kind)
         status =
             check_flag(settings, "add_prefix_space", ((const wg__bpe *)tokenizer)->prefix_space);
@@ -351,22 +281,17 @@ static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
     return status;
 }
 
-/* A vocab.txt does not tell whether it is cased; a tokenizer_config.json beside it may. */
-static wg_tokenizer *load_vocabulary(const char *path) {
-    json_t *settings = load_beside(path, SETTINGS_FILE);
-    const wg_wordpiece_options options = {
-        .cased = json_is_false(json_object_get(settings, "do_lower_case"))};
-    wg_tokenizer *tokenizer = wg_error_pending() ? NULL : wg__wordpiece_load(path, &options);
-    if (tokenizer)
-        tokenizer = wg__tokenizer_checked(tokenizer, check_settings(tokenizer, settings));
-    json_decref(settings);
-    return tokenizer;
-}
-
 static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t length) {
     if (bytes[strspn(bytes, " \t\r\n")] == '{') {
         json_t *root = wg__json_parse(bytes, length, path);
-        wg_tokenizer *tokenizer = root ? load_json(path, root) : NULL;
+        /* "format" may also be a token of GPT-2's vocabulary; its value is then an id. */
+        const bool is_gpt2 = !json_is_string(json_object_get(root, "format")) &&
+                             json_is_integer(json_object_iter_value(json_object_iter(root)));
+        wg_tokenizer *tokenizer = !root     ? NULL
+                                  : is_gpt2 ? load_bpe(path, false)
+                                  : json_is_object(json_object_get(root, "model"))
+                                      ? wg__huggingface_read(root, path)
+                                      : wg__tokenizer_of_json(root);
         json_decref(root);
         return tokenizer;
     }
@@ -375,11 +300,20 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
      * token's length has its second byte set. */
     if (length > 3 && bytes[0] == '\n' && bytes[1] > 0 && bytes[2] == '\n')
         return wg__sentencepiece_read(bytes, length, path);
-    if (is_llama2c(bytes, length))
+    /* llama2.c's file begins with the length of the longest token in 32 bits, whose upper half is
+     * 0. A text has no NUL. */
+    if (length >= 12 && bytes[2] == '\0' && bytes[3] == '\0')
         return wg__llama2c_read(bytes, length, path);
     if (strncmp(bytes, "#version", 8) == 0)
         return load_bpe(path, true);
-    return load_vocabulary(path);
+    json_t *settings = load_beside(path, SETTINGS_FILE);
+    const wg_wordpiece_options options = {
+        .cased = json_is_false(json_object_get(settings, "do_lower_case"))};
+    wg_tokenizer *tokenizer = wg_error_pending() ? NULL : wg__wordpiece_load(path, &options);
+    if (tokenizer)
+        tokenizer = wg__tokenizer_checked(tokenizer, check_settings(tokenizer, settings));
+    json_decref(settings);
+    return tokenizer;
 }
 
 /* Sets the tokens of encoders that the vocabulary's names have not told, such as RoBERTa's <s>,
@@ -397,25 +331,20 @@ static int name_missing(wg_tokenizer *tokenizer, const json_t *names) {
     return 0;
 }
 
-static int read_beside(wg_tokenizer *tokenizer, const char *path) {
-    json_t *names = load_beside(path, "special_tokens_map.json"),
-           *settings = load_beside(path, SETTINGS_FILE);
-    int status = wg_error_pending() ? -1 : name_missing(tokenizer, names);
-    if (status == 0)
-        status = name_missing(tokenizer, settings);
-    if (status == 0)
-        status = check_settings(tokenizer, settings);
-    json_decref(names);
-    json_decref(settings);
-    return status;
-}
-
 static wg_tokenizer *load_file(const char *path) {
-    if (wg__is_hdf5_file(path))
-        return load_from_checkpoint(path);
+    wg_tokenizer *tokenizer = NULL;
+    if (wg__is_hdf5_file(path)) {
+        wg_checkpoint *file = wg_checkpoint_open(path);
+        char *json = file ? wg_checkpoint_get_text(file, "/tokenizer") : NULL;
+        tokenizer = wg_tokenizer_from_json(json);
+        wg_text_free(json);
+        wg_checkpoint_close(file);
+        return tokenizer;
+    }
     int64_t length;
     char *bytes = wg__text_file_read(path, &length, LOAD);
-    wg_tokenizer *tokenizer = bytes ? load_bytes(path, bytes, length) : NULL;
+    if (bytes)
+        tokenizer = load_bytes(path, bytes, length);
     wg__free(bytes);
     return tokenizer;
 }
@@ -446,8 +375,16 @@ wg_tokenizer *wg_tokenizer_load(const char *path) {
         return load_file(path);
     char *file = find_in_folder(path);
     wg_tokenizer *tokenizer = file ? load_file(file) : NULL;
-    if (tokenizer && !wg__ends_with(file, "wengert.json"))
-        tokenizer = wg__tokenizer_checked(tokenizer, read_beside(tokenizer, file));
+    if (tokenizer && !wg__ends_with(file, "wengert.json")) {
+        json_t *names = load_beside(file, "special_tokens_map.json"),
+               *settings = load_beside(file, SETTINGS_FILE);
+        const bool read = !wg_error_pending() && name_missing(tokenizer, names) == 0 &&
+                          name_missing(tokenizer, settings) == 0 &&
+                          check_settings(tokenizer, settings) == 0;
+        json_decref(names);
+        json_decref(settings);
+        tokenizer = wg__tokenizer_checked(tokenizer, read ? 0 : -1);
+    }
     if (!file && !wg_error_pending())
         wg_fail(WG_ERROR_NOT_FOUND, LOAD,
                 "%s has none of wengert.json, tokenizer.json, tokenizer.model, vocab.json, "
@@ -467,17 +404,6 @@ static int write_file(const char *folder, const char *name, const wg__text *text
     return status;
 }
 
-static int set_special(const wg_tokenizer *tokenizer, json_t *object) {
-    int status = object ? 0 : -1;
-    for (int i = 0; status == 0 && i < WG_TOKEN_SPECIAL_COUNT; i++) {
-        const int32_t id = tokenizer->special[i];
-        if (id >= 0)
-            status = json_object_set_new(object, special_keys[i],
-                                         json_string(wg__tokenizer_added_text(tokenizer, id)));
-    }
-    return status;
-}
-
 /* True for BPE that splits texts as GPT-2 does. */
 static bool is_gpt2(const wg_tokenizer *tokenizer) {
     const wg__bpe *bpe = (const wg__bpe *)tokenizer;
@@ -487,13 +413,10 @@ static bool is_gpt2(const wg_tokenizer *tokenizer) {
 
 /* The class of huggingface/transformers with its options; `model`: there is a tokenizer.model. */
 static json_t *class_json(const wg_tokenizer *tokenizer, bool model) {
-    if (tokenizer->kind == &wg__wordpiece_kind) {
-        json_t *options = tokenizer->kind->options_to_json(tokenizer);
-        const bool lower = json_is_true(json_object_get(options, "lower_case"));
-        json_decref(options);
+    if (tokenizer->kind == &wg__wordpiece_kind)
         return json_pack("{s:s, s:b, s:b, s:n}", "tokenizer_class", "BertTokenizer",
-                         "do_lower_case", lower, "tokenize_chinese_chars", 1, "strip_accents");
-    }
+                         "do_lower_case", is_lower_case(tokenizer), "tokenize_chinese_chars", 1,
+                         "strip_accents");
     if (is_gpt2(tokenizer))
         return json_pack("{s:s, s:b}", "tokenizer_class", "GPT2Tokenizer", "add_prefix_space",
                          ((const wg__bpe *)tokenizer)->prefix_space);
@@ -509,10 +432,12 @@ static json_t *class_json(const wg_tokenizer *tokenizer, bool model) {
 static int write_json(const wg_tokenizer *tokenizer, const char *folder, const char *name,
                       json_t *object) {
     wg__text text = {0};
-    const bool whole = set_special(tokenizer, object) == 0;
+    for (int i = 0; i < WG_TOKEN_SPECIAL_COUNT; i++)
+        if (tokenizer->special[i] >= 0)
+            wg__json_put(&object, special_keys[i],
+                         json_string(wg__tokenizer_added_text(tokenizer, tokenizer->special[i])));
     int status = -1;
-    if (wg__json_dump(whole ? object : NULL, JSON_INDENT(2), &text) == 0 &&
-        wg__text_append(&text, "\n", 1) == 0)
+    if (wg__json_dump(object, JSON_INDENT(2), &text) == 0 && wg__text_append(&text, "\n", 1) == 0)
         status = write_file(folder, name, &text);
     json_decref(object);
     wg__free(text.bytes);

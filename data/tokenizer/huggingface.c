@@ -83,22 +83,6 @@ static const char *unknown_member(const json_t *object, const char *const *known
     return NULL;
 }
 
-/* Refuses a step with a member that no step is known to have. */
-static int check_members(const step_reading *r, const json_t *step, const char *type) {
-    static const char *const known[] = {
-        "type",      "normalizers",   "pretokenizers", "decoders",     "clean_text",
-        "lowercase", "strip_accents", "prepend",       "pattern",      "handle_chinese_chars",
-        "content",   "replacement",   "str_rep",       "split",        "precompiled_charsmap",
-        "behavior",  "invert",        "use_regex",     "trim_offsets", "add_prefix_space",
-        "start",     "stop",          "prefix",        "cleanup",      "prepend_scheme",
-        NULL};
-    const char *key = unknown_member(step, known);
-    return key ? wg_fail(WG_ERROR_FORMAT, WHERE,
-                         "%s: \"%.64s\" of the %s \"%.100s\" is not known here", r->name, key,
-                         r->part, type)
-               : 0;
-}
-
 /* Calls `read` for each step of a part. */
 /* NOLINTNEXTLINE(misc-no-recursion): at most DEEPEST deep */
 static int read_steps(step_reading *r, const json_t *part, const char *list, step_reader read,
@@ -106,8 +90,18 @@ static int read_steps(step_reading *r, const json_t *part, const char *list, ste
     if (!part || json_is_null(part))
         return 0;
     const char *type = text_of(part, "type");
-    if (check_members(r, part, type) < 0)
-        return -1;
+    static const char *const known[] = {
+        "type",      "normalizers",   "pretokenizers", "decoders",     "clean_text",
+        "lowercase", "strip_accents", "prepend",       "pattern",      "handle_chinese_chars",
+        "content",   "replacement",   "str_rep",       "split",        "precompiled_charsmap",
+        "behavior",  "invert",        "use_regex",     "trim_offsets", "add_prefix_space",
+        "start",     "stop",          "prefix",        "cleanup",      "prepend_scheme",
+        NULL};
+    const char *key = unknown_member(part, known);
+    if (key)
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "%s: \"%.64s\" of the %s \"%.100s\" is not known here", r->name, key,
+                       r->part, type);
     if (strcmp(type, "Sequence") != 0)
         return read(r, part, type);
     if (depth == DEEPEST)
@@ -270,8 +264,6 @@ static int read_all_steps(const json_t *root, const char *name, steps *steps) {
     return 0;
 }
 
-/* ---- The model ---- */
-
 /* The contents of a file. */
 typedef struct reading {
     const char *name;
@@ -291,22 +283,6 @@ static int64_t added_id(const json_t *token) {
     return json_is_integer(id) ? (int64_t)json_integer_value(id) : -1;
 }
 
-static int read_unigram_vocabulary(reading *r, const json_t *vocabulary) {
-    size_t i;
-    json_t *entry;
-    json_array_foreach((json_t *)vocabulary, i, entry) {
-        const json_t *score = json_array_get(entry, 1);
-        r->tokens[i] = json_string_value(json_array_get(entry, 0));
-        if (!r->tokens[i] || !json_is_number(score))
-            return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "%s: entry %zu of the vocabulary is not a pair of "
-                           "text and score",
-                           r->name, i);
-        r->scores[i] = json_number_value(score);
-    }
-    return 0;
-}
-
 static int read_vocabulary(reading *r) {
     const json_t *vocabulary = json_object_get(r->model, "vocab");
     bool unigram = json_is_array(vocabulary);
@@ -321,9 +297,17 @@ static int read_vocabulary(reading *r) {
         return -1;
     const char **by_id = NULL;
     int status = 0;
-    if (unigram) {
-        status = read_unigram_vocabulary(r, vocabulary);
-    } else {
+    for (int64_t i = 0; unigram && status == 0 && i < r->count; i++) {
+        const json_t *entry = json_array_get(vocabulary, (size_t)i),
+                     *score = json_array_get(entry, 1);
+        r->tokens[i] = json_string_value(json_array_get(entry, 0));
+        r->scores[i] = json_number_value(score);
+        if (!r->tokens[i] || !json_is_number(score))
+            status = wg_fail(WG_ERROR_FORMAT, WHERE,
+                             "%s: entry %lld of the vocabulary is not a pair of text and score",
+                             r->name, (long long)i);
+    }
+    if (!unigram) {
         by_id = wg__tokens_by_id(vocabulary, &r->count, r->name);
         status = by_id ? 0 : -1;
         for (int64_t i = 0; by_id && i < r->count; i++)
@@ -357,37 +341,7 @@ static int read_vocabulary(reading *r) {
     return 0;
 }
 
-static int64_t find_token(const reading *r, const char *text) {
-    for (int64_t i = 0; text && i < r->count; i++)
-        if (strcmp(r->tokens[i], text) == 0)
-            return i;
-    return -1;
-}
-
-/* ---- Merges: "left right", or in newer files ["left", "right"] ---- */
-
-static int read_merge(const reading *r, const wg__strings *known, const json_t *entry, size_t i,
-                      int32_t merge[2]) {
-    const char *left = json_string_value(json_array_get(entry, 0));
-    const char *right = json_string_value(json_array_get(entry, 1));
-    const char *text = json_string_value(entry), *blank = text ? strchr(text, ' ') : NULL;
-    int64_t length = left ? (int64_t)strlen(left) : 0;
-    if (blank) {
-        left = text;
-        length = blank - text;
-        right = blank + 1;
-    }
-    if (!left || !right)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: merge %zu is not of two tokens", r->name,
-                       i + 1);
-    merge[0] = (int32_t)wg__strings_find(known, left, length);
-    merge[1] = (int32_t)wg__strings_find(known, right, (int64_t)strlen(right));
-    if (merge[0] < 0 || merge[1] < 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: merge %zu contains a text that is not a token",
-                       r->name, i + 1);
-    return 0;
-}
-
+/* Merges: "left right", or in newer files ["left", "right"]. */
 static int read_merges(const reading *r, int32_t (**merges)[2], int64_t *count) {
     const json_t *list = json_object_get(r->model, "merges");
     wg__strings known = {0};
@@ -400,12 +354,29 @@ static int read_merges(const reading *r, int32_t (**merges)[2], int64_t *count) 
     *merges = wg__alloc_array(*count + 1, sizeof **merges);
     if (!*merges)
         status = -1;
-    size_t i;
-    json_t *entry;
-    json_array_foreach((json_t *)list, i, entry) {
-        if (status < 0)
-            break;
-        status = read_merge(r, &known, entry, i, (*merges)[i]);
+    for (int64_t i = 0; status == 0 && i < *count; i++) {
+        const json_t *entry = json_array_get(list, (size_t)i);
+        const char *left = json_string_value(json_array_get(entry, 0));
+        const char *right = json_string_value(json_array_get(entry, 1));
+        const char *text = json_string_value(entry), *blank = text ? strchr(text, ' ') : NULL;
+        int64_t length = left ? (int64_t)strlen(left) : 0;
+        if (blank) {
+            left = text;
+            length = blank - text;
+            right = blank + 1;
+        }
+        int32_t *merge = (*merges)[i];
+        if (left && right) {
+            merge[0] = (int32_t)wg__strings_find(&known, left, length);
+            merge[1] = (int32_t)wg__strings_find(&known, right, (int64_t)strlen(right));
+        }
+        if (!left || !right)
+            status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s: merge %lld is not of two tokens", r->name,
+                             (long long)i + 1);
+        else if (merge[0] < 0 || merge[1] < 0)
+            status = wg_fail(WG_ERROR_FORMAT, WHERE,
+                             "%s: merge %lld contains a text that is not a token", r->name,
+                             (long long)i + 1);
     }
     wg__strings_clear(&known);
     return status;
@@ -421,21 +392,6 @@ static int refuse_option(const reading *r, const char *key) {
     return empty ? 0
                  : wg_fail(WG_ERROR_FORMAT, WHERE, "%s: the model's %s is not supported", r->name,
                            key);
-}
-
-static wg_tokenizer *make_byte_level(reading *r) {
-    int32_t(*merges)[2] = NULL;
-    int64_t count;
-    wg_tokenizer *tokenizer = NULL;
-    wg_bpe_options options = {
-        .pattern = r->steps.pattern,
-        .prefix_space = r->steps.prefix_space,
-        .whole_words = json_is_true(json_object_get(r->model, "ignore_merges")),
-    };
-    if (refuse_option(r, "byte_fallback") == 0 && read_merges(r, &merges, &count) == 0)
-        tokenizer = wg__bpe_new(r->count, r->tokens, count, (const int32_t(*)[2])merges, &options);
-    wg__free(merges);
-    return tokenizer;
 }
 
 static wg_tokenizer *make_pieces(reading *r, bool unigram) {
@@ -493,25 +449,23 @@ static wg_tokenizer *make_pieces(reading *r, bool unigram) {
     return tokenizer;
 }
 
-/* Old files do not name the type of their model. */
-static const char *type_of_model(const json_t *model) {
-    const char *type = json_string_value(json_object_get(model, "type"));
-    return type                                                  ? type
-           : json_object_get(model, "merges")                    ? "BPE"
-           : json_object_get(model, "continuing_subword_prefix") ? "WordPiece"
-           : json_is_array(json_object_get(model, "vocab"))      ? "Unigram"
-                                                                 : "";
-}
-
 static wg_tokenizer *make_tokenizer(reading *r) {
-    const char *type = type_of_model(r->model);
-    const json_t *unknown_id = json_object_get(r->model, "unk_id");
-    r->unknown = (int32_t)find_token(r, json_string_value(json_object_get(r->model, "unk_token")));
+    const json_t *model = r->model;
+    const char *type = json_string_value(json_object_get(model, "type"));
+    if (!type) /* old files do not name the type of their model */
+        type = json_object_get(model, "merges")                      ? "BPE"
+               : json_object_get(model, "continuing_subword_prefix") ? "WordPiece"
+               : json_is_array(json_object_get(model, "vocab"))      ? "Unigram"
+                                                                     : "";
+    const json_t *unknown_id = json_object_get(model, "unk_id");
+    const char *unknown = json_string_value(json_object_get(model, "unk_token"));
+    r->unknown = -1;
+    for (int64_t i = r->count - 1; unknown && i >= 0; i--)
+        if (strcmp(r->tokens[i], unknown) == 0)
+            r->unknown = (int32_t)i;
     if (strcmp(type, "WordPiece") == 0) {
-        const char *prefix =
-            json_string_value(json_object_get(r->model, "continuing_subword_prefix"));
-        const char *unknown = json_string_value(json_object_get(r->model, "unk_token"));
-        const json_t *longest = json_object_get(r->model, "max_input_chars_per_word");
+        const char *prefix = json_string_value(json_object_get(model, "continuing_subword_prefix"));
+        const json_t *longest = json_object_get(model, "max_input_chars_per_word");
         if (!r->steps.bert || (prefix && strcmp(prefix, "##") != 0) ||
             (unknown && strcmp(unknown, "[UNK]") != 0) || (longest && !json_is_integer(longest))) {
             wg_fail(WG_ERROR_FORMAT, WHERE,
@@ -531,7 +485,20 @@ static wg_tokenizer *make_tokenizer(reading *r) {
         if (refuse_option(r, "dropout") < 0 || refuse_option(r, "continuing_subword_prefix") < 0 ||
             refuse_option(r, "end_of_word_suffix") < 0)
             return NULL;
-        return r->steps.byte_level ? make_byte_level(r) : make_pieces(r, false);
+        if (!r->steps.byte_level)
+            return make_pieces(r, false);
+        int32_t(*merges)[2] = NULL;
+        int64_t count;
+        wg_tokenizer *tokenizer = NULL;
+        const wg_bpe_options options = {.pattern = r->steps.pattern,
+                                        .prefix_space = r->steps.prefix_space,
+                                        .whole_words =
+                                            json_is_true(json_object_get(model, "ignore_merges"))};
+        if (refuse_option(r, "byte_fallback") == 0 && read_merges(r, &merges, &count) == 0)
+            tokenizer =
+                wg__bpe_new(r->count, r->tokens, count, (const int32_t(*)[2])merges, &options);
+        wg__free(merges);
+        return tokenizer;
     }
     if (strcmp(type, "Unigram") == 0) {
         json_int_t id = json_is_integer(unknown_id) ? json_integer_value(unknown_id) : -1;

@@ -1,5 +1,4 @@
 /* Writing tokenizer.json of huggingface/tokenizers; huggingface.c reads it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -15,26 +14,15 @@ typedef struct parts {
 
 /* ---- Tokens ---- */
 
-/* The tokens of the byte tokenizer become letters of GPT-2's alphabet. */
-static json_t *token_json(const wg_tokenizer *tokenizer, int64_t id) {
-    char letter[2];
-    if (tokenizer->kind == &wg__byte_kind)
-        return json_stringn(letter, (size_t)wg__byte_to_letter((unsigned char)id, letter));
-    return json_string(wg__strings_text(&tokenizer->vocabulary, id));
-}
-
-/* {token: id} */
+/* {token: id}; the tokens of the byte tokenizer become letters of GPT-2's alphabet. */
 static json_t *vocabulary_json(const wg_tokenizer *tokenizer) {
     json_t *object = json_object();
-    for (int64_t i = 0; object && i < tokenizer->vocabulary.count; i++) {
-        json_t *token = token_json(tokenizer, i);
-        const char *text = json_string_value(token);
-        const int status = text ? json_object_set_new(object, text, json_integer(i)) : -1;
-        json_decref(token);
-        if (status < 0) {
-            json_decref(object);
-            return NULL;
-        }
+    for (int64_t i = 0; i < tokenizer->vocabulary.count; i++) {
+        char letter[3] = "";
+        if (tokenizer->kind == &wg__byte_kind)
+            wg__byte_to_letter((unsigned char)i, letter);
+        wg__json_put(&object, *letter ? letter : wg__strings_text(&tokenizer->vocabulary, i),
+                     json_integer(i));
     }
     return object;
 }
@@ -60,18 +48,6 @@ static json_t *file_of(const wg_tokenizer *tokenizer, parts p) {
                      "truncation", "padding", "added_tokens", added_json(tokenizer), "normalizer",
                      p.normalizer, "pre_tokenizer", p.pre_tokenizer, "post_processor",
                      p.post_processor, "decoder", p.decoder, "model", p.model);
-}
-
-/* ---- WordPiece ---- */
-
-static json_t *bert_processor(const wg_tokenizer *tokenizer) {
-    const int32_t class = tokenizer->special[WG_TOKEN_CLASS],
-                  separator = tokenizer->special[WG_TOKEN_SEPARATOR];
-    if (class < 0 || separator < 0)
-        return json_null();
-    return json_pack("{s:s, s:[s, i], s:[s, i]}", "type", "BertProcessing", "sep",
-                     wg_tokenizer_token(tokenizer, separator), separator, "cls",
-                     wg_tokenizer_token(tokenizer, class), class);
 }
 
 /* ---- BPE ---- */
@@ -119,21 +95,6 @@ static json_t *byte_level_file(const wg_tokenizer *tokenizer, const char *patter
                                       byte_level_json(true, true), model});
 }
 
-static json_t *byte_file(const wg_tokenizer *tokenizer) {
-    const bpe_model model = {.merges = json_array()};
-    return byte_level_file(tokenizer, NULL, false, bpe_json(tokenizer, &model));
-}
-
-/* A BPE model of characters without merges. */
-static json_t *char_file(const wg_tokenizer *tokenizer) {
-    const int32_t unknown = tokenizer->special[WG_TOKEN_UNKNOWN];
-    const bpe_model model = {.unknown = wg_tokenizer_token(tokenizer, unknown),
-                             .merges = json_array()};
-    return file_of(tokenizer,
-                   (parts){json_null(), json_null(), json_null(),
-                           json_pack("{s:s}", "type", "Fuse"), bpe_json(tokenizer, &model)});
-}
-
 /* ---- SentencePiece ---- */
 
 static json_t *replace_json(const char *from, const char *to) {
@@ -141,7 +102,6 @@ static json_t *replace_json(const char *from, const char *to) {
                      to);
 }
 
-/* null for no steps, else a Sequence with the steps under `key`. */
 static json_t *sequence(const char *key, json_t *steps) {
     if (!steps || json_array_size(steps) > 0)
         return json_pack("{s:s, s:o}", "type", "Sequence", key, steps);
@@ -216,14 +176,6 @@ static json_t *pieces_processor(const wg__pieces *p) {
                      id, "tokens", token);
 }
 
-static json_t *scored_vocabulary(const wg__pieces *p) {
-    json_t *list = json_array();
-    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
-        wg__json_append(
-            &list, json_pack("[s, f]", wg__strings_text(&p->base.vocabulary, i), p->scores[i]));
-    return list;
-}
-
 /* The scores as a list of merges, the best pieces first. */
 static json_t *merges_of_scores(const wg__pieces *p) {
     const int64_t count = p->base.vocabulary.count;
@@ -250,9 +202,14 @@ static json_t *merges_of_scores(const wg__pieces *p) {
 static json_t *pieces_model(const wg__pieces *p) {
     const wg__piece_settings *s = &p->settings;
     const int32_t unknown = p->base.special[WG_TOKEN_UNKNOWN];
-    if (s->unigram)
+    if (s->unigram) {
+        json_t *list = json_array();
+        for (int64_t i = 0; i < p->base.vocabulary.count; i++)
+            wg__json_append(
+                &list, json_pack("[s, f]", wg__strings_text(&p->base.vocabulary, i), p->scores[i]));
         return json_pack("{s:s, s:i, s:o, s:b}", "type", "Unigram", "unk_id", unknown, "vocab",
-                         scored_vocabulary(p), "byte_fallback", s->byte_fallback);
+                         list, "byte_fallback", s->byte_fallback);
+    }
     const bpe_model model = {
         .unknown = wg_tokenizer_token(&p->base, unknown),
         .fuse_unknown = !s->part_unknowns,
@@ -260,11 +217,6 @@ static json_t *pieces_model(const wg__pieces *p) {
         .merges = s->by_merges ? merges_json(&p->base.vocabulary, &p->merges) : merges_of_scores(p),
     };
     return bpe_json(&p->base, &model);
-}
-
-static json_t *pieces_file(const wg__pieces *p) {
-    return file_of(&p->base, (parts){pieces_normalizer(p), pieces_pre_tokenizer(p),
-                                     pieces_processor(p), pieces_decoder(p), pieces_model(p)});
 }
 
 /* ---- Any kind ---- */
@@ -296,13 +248,21 @@ static json_t *whole_file(const wg_tokenizer *tokenizer) {
         const json_int_t longest =
             json_integer_value(json_object_get(options, "max_word_characters"));
         json_decref(options);
+        const int32_t class = tokenizer->special[WG_TOKEN_CLASS],
+                      separator = tokenizer->special[WG_TOKEN_SEPARATOR];
+        json_t *processor =
+            class < 0 || separator < 0
+                ? json_null()
+                : json_pack("{s:s, s:[s, i], s:[s, i]}", "type", "BertProcessing", "sep",
+                            wg_tokenizer_token(tokenizer, separator), separator, "cls",
+                            wg_tokenizer_token(tokenizer, class), class);
         return file_of(
             tokenizer,
             (parts){
                 json_pack("{s:s, s:b, s:b, s:n, s:b}", "type", "BertNormalizer", "clean_text", 1,
                           "handle_chinese_chars", 1, "strip_accents", "lowercase", lower),
                 json_pack("{s:s}", "type", "BertPreTokenizer"),
-                bert_processor(tokenizer),
+                processor,
                 json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", "##", "cleanup", 1),
                 json_pack("{s:s, s:s, s:s, s:I, s:o}", "type", "WordPiece", "unk_token", "[UNK]",
                           "continuing_subword_prefix", "##", "max_input_chars_per_word", longest,
@@ -317,11 +277,21 @@ static json_t *whole_file(const wg_tokenizer *tokenizer) {
         return byte_level_file(tokenizer, own ? bpe->pattern : NULL, bpe->prefix_space,
                                bpe_json(tokenizer, &model));
     }
-    if (tokenizer->kind == &wg__byte_kind)
-        return byte_file(tokenizer);
-    if (tokenizer->kind == &wg__char_kind)
-        return char_file(tokenizer);
-    return pieces_file((const wg__pieces *)tokenizer);
+    if (tokenizer->kind == &wg__byte_kind) {
+        const bpe_model model = {.merges = json_array()};
+        return byte_level_file(tokenizer, NULL, false, bpe_json(tokenizer, &model));
+    }
+    if (tokenizer->kind == &wg__char_kind) {
+        const int32_t unknown = tokenizer->special[WG_TOKEN_UNKNOWN];
+        const bpe_model model = {.unknown = wg_tokenizer_token(tokenizer, unknown),
+                                 .merges = json_array()};
+        return file_of(tokenizer,
+                       (parts){json_null(), json_null(), json_null(),
+                               json_pack("{s:s}", "type", "Fuse"), bpe_json(tokenizer, &model)});
+    }
+    const wg__pieces *p = (const wg__pieces *)tokenizer;
+    return file_of(&p->base, (parts){pieces_normalizer(p), pieces_pre_tokenizer(p),
+                                     pieces_processor(p), pieces_decoder(p), pieces_model(p)});
 }
 
 int wg__huggingface_write(const wg_tokenizer *tokenizer, wg__text *out) {

@@ -1,11 +1,9 @@
-/* Internal interface of the tokenizers: the struct that each kind begins with, the record of
- * functions through which tokenizer.c calls a kind, and the readers and writers of file formats. A
- * new kind is one file with one such record, which files.c lists.
+/* Internal interface of the tokenizers. A new kind is one file with a struct that begins with a
+ * wg_tokenizer and a record of functions, which files.c lists.
  *
  *     text  "see <|endoftext|>it"        the kind encodes the stretches ...
  *             |         |       |
- *           kind      added    kind      ... between the added tokens, which are found first
- */
+ *           kind      added    kind      ... between the added tokens, which are found first */
 #ifndef WG_DATA_TOKENIZER_KIND_H
 #define WG_DATA_TOKENIZER_KIND_H
 
@@ -18,7 +16,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/merges.h"
 
-/* What decoding one id must know of the ids before it; {0} at the beginning. */
+/* The state that decoding one id leaves to the next; {0} at the beginning. */
 typedef struct wg__decode_state {
     bool begun; /* an id that is not special has been decoded */
     bool space; /* the next word needs a space before it */
@@ -26,16 +24,14 @@ typedef struct wg__decode_state {
     int script; /* of the last character, as the kind tells scripts apart */
 } wg__decode_state;
 
-/* Receives the ids of a text. `drain` empties the list from time to time, so that encoding a text
- * of any size takes little memory. */
+/* Receives the ids of a text. `drain` empties a long list, so that encoding takes little memory. */
 typedef struct wg__token_sink {
     wg_token_list list;
     int (*drain)(void *context); /* empties the list; NULL: the list keeps all ids */
     void *context;
 } wg__token_sink;
 
-/* Drains the list if it is long. A kind calls this after a word or the like, when it will not read
- * or take back any id of the list. */
+/* Drains the list if it is long. A kind calls this where it will not read or take back any id. */
 int wg__token_sink_flush(wg__token_sink *sink);
 
 /* wg_tokenizer_encode into a sink; the text must be valid UTF-8. */
@@ -67,21 +63,20 @@ typedef struct wg__tokenizer_kind {
     int (*count_words)(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                        struct wg__merge_training *words);
 
-    /* Appends the ids of such a word, none if a piece of it cannot be joined to others. NULL:
+    /* Appends the ids of a counted word, none if a piece of it cannot be joined to others. NULL:
      * `encode` does. */
     int (*encode_word)(const wg_tokenizer *tokenizer, const char *word, int64_t length,
                        wg__token_sink *sink);
 
-    /* Adds what the options say of each learnt piece. NULL: they say nothing, or only the merges.
-     */
+    /* Adds the options of each learnt piece. NULL: there are none, or only the merges. */
     int (*extend_options)(const wg_tokenizer *tokenizer, const struct wg__merge_training *words,
                           json_t *options);
 
-    /* Frees what the kind's struct owns, but not the struct; NULL: nothing. */
+    /* Frees the members of the kind's struct; NULL: nothing. */
     void (*clear)(wg_tokenizer *tokenizer);
 } wg__tokenizer_kind;
 
-/* A token that is found in a text as a whole, before the kind encodes what is around it. */
+/* A token that is found in a text before the kind encodes the text around it. */
 typedef struct wg__added_token {
     int32_t id;
     bool special;     /* only found if the caller asks for special tokens */
@@ -107,8 +102,7 @@ struct wg_tokenizer {
     int32_t *added_by_id; /* each id's number in added_texts, or -1; NULL: no token was added */
 };
 
-/* A zeroed struct of `size` bytes that begins with a tokenizer of that kind, without special
- * tokens. NULL with MEMORY. */
+/* A zeroed struct of `size` bytes that begins with a tokenizer of the kind. [MEMORY] */
 void *wg__tokenizer_new(const wg__tokenizer_kind *kind, size_t size);
 
 /* The tokenizer if status is 0; else frees it and returns NULL. */
@@ -119,12 +113,12 @@ wg_tokenizer *wg__tokenizer_checked(wg_tokenizer *tokenizer, int status);
 int wg__tokenizer_set_vocabulary(wg_tokenizer *tokenizer, int64_t count, const char *const *tokens,
                                  const char *entry);
 
-/* Adds a token: its id stands for every occurrence of `text` (NULL: its text in the vocabulary). A
+/* Adds a token: `text` (NULL: its text in the vocabulary) becomes this id wherever it occurs. A
  * second call for the same text replaces the first. [FORMAT for an id outside the vocabulary, or
- * two ids of one text; MEMORY] */
+ * two ids with the same text; MEMORY] */
 int wg__tokenizer_add(wg_tokenizer *tokenizer, const char *text, const wg__added_token *token);
 
-/* How an added token stands in a text; of any other token the text in the vocabulary. */
+/* The text of an added token, else the text in the vocabulary. */
 const char *wg__tokenizer_added_text(const wg_tokenizer *tokenizer, int32_t id);
 
 /* Makes `id` the special token `which`, and adds it. */
@@ -136,18 +130,17 @@ int wg__tokenizer_name_special(wg_tokenizer *tokenizer, wg_special_token which, 
 /* Sets each special token that is not set yet by the names that published vocabularies use. */
 int wg__tokenizer_find_special(wg_tokenizer *tokenizer);
 
-/* True for the id of any special token, also of one that wg_special_token does not name. */
+/* True for every special token, named by wg_special_token or not. */
 bool wg__tokenizer_is_special(const wg_tokenizer *tokenizer, int32_t id);
 
-/* True if a word begins with this token, wherever it stands: one of WordPiece without "##", one of
- * another kind that begins with white space. The first token of a text begins a word in any case.
- */
+/* True if the token begins a word within a text: one of WordPiece without "##", one of another kind
+ * that begins with white space. */
 bool wg__token_begins_word(const wg_tokenizer *tokenizer, int32_t id);
 
 /* Removes all added and special tokens. */
 void wg__tokenizer_clear_added(wg_tokenizer *tokenizer);
 
-/* What is learnt from: a text (a negative length: up to its NUL), or the files of these paths. */
+/* The training data: a text (a negative length: up to its NUL), or the files of these paths. */
 typedef struct wg__texts {
     const char *text; /* NULL: files */
     int64_t length;
@@ -155,8 +148,7 @@ typedef struct wg__texts {
     const char *const *paths;
 } wg__texts;
 
-/* Calls `add` with each text and its name, a path or "the text". [NOT_FOUND, IO, or what `add`
- * fails with] */
+/* Calls `add` with each text and its name, a path or "the text". [NOT_FOUND, IO; as `add`] */
 int wg__each_text(const wg__texts *texts, const char *where,
                   int (*add)(void *context, const char *text, int64_t length, const char *name),
                   void *context);
@@ -172,11 +164,11 @@ int wg__json_dump(const json_t *json, size_t flags, wg__text *out);
 /* Parses JSON. NULL with FORMAT. `name` names it in messages. */
 json_t *wg__json_parse(const char *json, int64_t length, const char *name);
 
-/* Numbers as a JSON list; NULL without memory. */
+/* NULL without memory. */
 json_t *wg__numbers_to_json(int64_t count, const double *numbers);
 
-/* The numbers of a JSON list of exactly `count`, freed with wg__free. `key` names it in messages.
- * NULL with FORMAT or MEMORY. */
+/* The numbers of a JSON list of exactly `count`, freed with wg__free. [FORMAT with `key`, MEMORY]
+ */
 double *wg__numbers_of_json(const json_t *json, int64_t count, const char *key, const char *where);
 
 /* ---- Readers: a tokenizer from a file of a known format. `name` names the file in messages. NULL
@@ -215,15 +207,12 @@ int wg__huggingface_write(const wg_tokenizer *tokenizer, wg__text *out);
  * space] */
 wg_tokenizer *wg__llama2c_to_sentencepiece(const wg_tokenizer *tokenizer);
 
-/* Tokens that an objective adds to a vocabulary: masks and marks of blanks, sentinels of spans.
- *
- * A token that the tokenizer has keeps its id; one that it lacks gets an id beyond the tokenizer's
- * own, as in the published code: a model for it has vocab_size words, or more. */
+/* Tokens that an objective adds to a vocabulary: masks and marks of blanks, sentinels of spans. A
+ * token that the tokenizer lacks gets an id from the vocabulary's size on, as in the published
+ * code: a model needs vocab_size words or more. */
 
 /* ---- Blanks   (Du et al. 2022) ---- */
 
-/* Ids beyond the tokenizer's own are those of tokens that its vocabulary lacks, as in the published
- * code: a model for it has vocab_size words, or more. */
 typedef struct wg_blank_tokens {
     int32_t mask, sentence_mask, document_mask; /* [MASK], [sMASK], [gMASK] */
     int32_t start, end; /* <|startofpiece|>, <|endofpiece|>: [S] and [E] of the paper */
@@ -232,7 +221,6 @@ typedef struct wg_blank_tokens {
     int64_t tokenizer_size, vocab_size;
 } wg_blank_tokens;
 
-/* -1 for NULL. */
 int wg__blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens);
 
 /* True for [MASK], [sMASK] and [gMASK]. */
@@ -242,9 +230,8 @@ bool wg__blank_is_mask(const wg_blank_tokens *tokens, int32_t id);
 
 enum { WG_SENTINELS = 100 };
 
-/* Ids beyond the tokenizer's own are those of tokens that its vocabulary lacks: </s> and padding
- * first, then 100 sentinels, of which the last id is <extra_id_0>, as in the published models. A
- * model for it has vocab_size words, or more. */
+/* Missing tokens are added in this order: </s>, padding, then 100 sentinels of which the last id is
+ * <extra_id_0>, as in the published models. */
 typedef struct wg__sentinels {
     int32_t sentinels[WG_SENTINELS]; /* <extra_id_0>, <extra_id_1>.. */
     int sentinel_count;              /* as many as the vocabulary has, or all */
@@ -267,8 +254,8 @@ typedef struct wg__translation_tokens {
     int32_t pad;   /* -1: `end` stands where nothing counts */
 } wg__translation_tokens;
 
-/* Those of a tokenizer: its begin and its end of a text, which may be one token (GPT-2's
- * <|endoftext|>), or BERT's [CLS] and [SEP]. [ARGUMENT if it has no such tokens] */
+/* The tokenizer's begin and end of a text, which may be the same token (GPT-2's <|endoftext|>), or
+ * BERT's [CLS] and [SEP]. [ARGUMENT if it has neither] */
 int wg__translation_tokens_of(const wg_tokenizer *tokenizer, wg__translation_tokens *tokens);
 
 /* The first half of BERT's tokenizer (BasicTokenizer of google-research/bert): text to words.
@@ -281,8 +268,8 @@ int wg__translation_tokens_of(const wg_tokenizer *tokenizer, wg__translation_tok
  *     split     every punctuation character (P*, and all of ASCII's symbols) is a word of its own
  */
 
-/* Receives each word in order: UTF-8 bytes, and the number of characters. `bytes` is borrowed for
- * the call. A negative result stops the walk and is passed on. */
+/* Receives each word in order, with its number of characters; `bytes` is borrowed for the call. A
+ * negative result stops the walk and is passed on. */
 typedef int (*wg__word_visitor)(void *context, const char *bytes, int64_t length,
                                 int64_t characters);
 
@@ -297,8 +284,8 @@ typedef struct wg__basic_rules {
 int wg__basic_tokenize(const char *text, int64_t length, wg__basic_rules rules,
                        wg__word_visitor visit, void *context);
 
-/* How a character separates words, independent of the rules: it is within a word, white space, or a
- * word of its own (punctuation, ideographs). */
+/* How a character separates words under any rules: part of a word, white space, or a word by itself
+ * (punctuation, ideographs). */
 typedef enum wg__basic_class { WG__BASIC_WITHIN, WG__BASIC_SPACE, WG__BASIC_ALONE } wg__basic_class;
 
 wg__basic_class wg__basic_class_of(int32_t c);
@@ -306,12 +293,8 @@ wg__basic_class wg__basic_class_of(int32_t c);
 /* The blocks of CJK Unified Ideographs, as BERT lists them; not Hangul, Hiragana or Katakana. */
 bool wg__is_ideograph(int32_t c);
 
-/* The lower case of characters[at], of `count`, by Unicode's simple mapping with the final sigma.
- */
+/* Unicode's simple lower case of characters[at], with the final sigma. */
 int32_t wg__basic_lower(const int32_t *characters, int64_t count, int64_t at);
-
-/* Internal interface of byte-level BPE: the struct, merges as lists and tables, and reading and
- * writing its files; also GPT-2's alphabet of bytes and the splitter (split.c). */
 
 /* ---- Splitting a text by a regular expression, before merging. split.c ---- */
 
@@ -321,9 +304,8 @@ typedef struct wg__splitter wg__splitter;
 #define WG__GPT2_PATTERN                                                                           \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
-/* A splitter by such a pattern. \s is Unicode's White_Space, as in the published tokenizers;
- * classes are Unicode's. Freed with wg__splitter_free. [FORMAT for a pattern that is invalid, too
- * long or uses an unsupported construct; MEMORY] */
+/* A splitter by a pattern like GPT-2's. \s and classes are Unicode's. Freed with wg__splitter_free.
+ * [FORMAT for a pattern that is invalid, too long or uses an unsupported construct; MEMORY] */
 wg__splitter *wg__splitter_new(const char *pattern);
 
 /* Frees a splitter; NULL is allowed. */
@@ -332,8 +314,8 @@ void wg__splitter_free(wg__splitter *splitter);
 /* Receives each part. A negative result stops and is passed on. */
 typedef int (*wg__part_visitor)(void *context, const char *part, int64_t length);
 
-/* Visits every match and every stretch between matches, in order. Together they are the text, and
- * none is empty. The text is UTF-8. [FORMAT if matching takes too long; MEMORY] */
+/* Visits all matches and the stretches between them, in order; none is empty. The text is UTF-8.
+ * [FORMAT if matching takes too long; MEMORY] */
 int wg__split(const wg__splitter *splitter, const char *text, int64_t length,
               wg__part_visitor visit, void *context);
 
@@ -342,11 +324,11 @@ int wg__split(const wg__splitter *splitter, const char *text, int64_t length,
  * stand for themselves (! to ~, U+00A1 to U+00AC, U+00AE to U+00FF), the others for U+0100,
  * U+0101... in their order: a space is U+0120. */
 
-/* Writes a byte's letter as UTF-8 and returns its length, 1 or 2. */
+/* Writes a byte's letter as UTF-8; its length is 1 or 2. */
 int64_t wg__byte_to_letter(unsigned char byte, char letter[2]);
 
-/* Appends the bytes that letters of the alphabet stand for, or, if one is not of the alphabet, the
- * letters themselves. [MEMORY] */
+/* Appends the bytes of these letters, or, if one is outside the alphabet, the letters themselves.
+ * [MEMORY] */
 int wg__letters_to_bytes(const char *letters, int64_t length, wg__text *text);
 
 /* ---- Merges ---- */
@@ -364,10 +346,10 @@ int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t 
 
 void wg__clear_merges(wg__merge_list *list);
 
-/* The pairs as a flat JSON list of ids; NULL without memory. */
+/* A flat JSON list of ids; NULL without memory. */
 json_t *wg__merges_to_json(const wg__merge_list *merges);
 
-/* The pairs of such a list, freed with wg__free. NULL with FORMAT or MEMORY. */
+/* The pairs of a flat JSON list, freed with wg__free. [FORMAT, MEMORY] */
 int32_t (*wg__merges_of_json(const json_t *json, int64_t *count, const char *where))[2];
 
 /* ---- The tokenizer ---- */
@@ -381,11 +363,10 @@ typedef struct wg__bpe {
     wg__merge_list merges;
 } wg__bpe;
 
-/* A tokenizer of these tokens, spelt in GPT-2's alphabet, and of merges: pairs of ids, in the order
- * in which they were learnt. Every byte must have a token; tokens outside the alphabet
- * ("<|im_start|>") may be special or unused. "<|endoftext|>" and other special tokens are found by
- * their published names. All is copied. Freed with wg_tokenizer_free. [FORMAT for a token that is
- * empty, repeated or missing, a merge whose result is not a token, or a bad pattern] */
+/* A tokenizer of tokens in GPT-2's alphabet and merges, pairs of ids in the order in which they
+ * were learnt; all is copied. Every byte must have a token; special tokens are found by their
+ * published names. Freed with wg_tokenizer_free. [FORMAT for a token that is empty, repeated or
+ * missing, a merge whose result is not a token, or a bad pattern] */
 wg_tokenizer *wg__bpe_new(int64_t count, const char *const *tokens, int64_t merge_count,
                           const int32_t (*merges)[2], const wg_bpe_options *options);
 
@@ -394,18 +375,17 @@ wg_tokenizer *wg__bpe_new(int64_t count, const char *const *tokens, int64_t merg
 wg_tokenizer *wg__bpe_load(const char *vocabulary_path, const char *merges_path,
                            const wg_bpe_options *options);
 
-/* Writes these two files, each beside its path first and then renamed.
- * [IO; ARGUMENT if it is not a bpe tokenizer] */
+/* Writes both files beside their paths, then renames them. [IO; ARGUMENT for another kind] */
 int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
                  const char *merges_path);
 
-/* A tokenizer of vocab.json, parsed, and of the text of merges.txt, which is overwritten. The names
- * are for messages. */
+/* Reads vocab.json, parsed, and the text of merges.txt, which is overwritten. Names are for
+ * messages. */
 wg_tokenizer *wg__bpe_read(const json_t *vocabulary, const char *vocabulary_name, char *merges,
                            int64_t length, const char *merges_name, const wg_bpe_options *options);
 
-/* The tokens of an object {token: id} in the order of their ids, borrowed from it; the list is
- * freed with wg__free. NULL with FORMAT unless the ids are 0, 1, 2..., each once. */
+/* The tokens of an object {token: id} in the order of their ids, borrowed; the list is freed with
+ * wg__free. [FORMAT unless the ids are 0, 1, 2..., each once] */
 const char **wg__tokens_by_id(const json_t *object, int64_t *count, const char *name);
 
 #endif

@@ -32,40 +32,6 @@ typedef struct llama2c {
     int32_t ascii[128];
 } llama2c;
 
-/* ---- Making a tokenizer ---- */
-
-static int check_vocabulary(llama2c *l) {
-    int64_t count = l->base.vocabulary.count;
-    if (count < FIRST_PIECE)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "%lld tokens; <unk>, <s>, </s> and the bytes alone are %d", (long long)count,
-                       FIRST_PIECE);
-    l->space = wg_tokenizer_id(&l->base, " ");
-    if (l->space < 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "the token \" \" is missing");
-    for (int byte = 0; byte < 256; byte++) {
-        char text[8];
-        snprintf(text, sizeof text, "<0x%02X>", byte);
-        if (wg_tokenizer_id(&l->base, text) != FIRST_BYTE + byte)
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "token %d is not %s", FIRST_BYTE + byte, text);
-    }
-    return 0;
-}
-
-static int name_special(llama2c *l) {
-    static const struct {
-        wg_special_token which;
-        const char *text;
-    } special[] = {{WG_TOKEN_UNKNOWN, "<unk>"}, {WG_TOKEN_BEGIN, "<s>"}, {WG_TOKEN_END, "</s>"}};
-    for (int32_t i = 0; i < FIRST_BYTE; i++) {
-        wg__added_token token = {.id = i, .special = true};
-        if (wg__tokenizer_add(&l->base, special[i].text, &token) < 0 ||
-            wg__tokenizer_set_special(&l->base, special[i].which, i) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* Adds each pair of tokens that joined is this token. */
 static int add_pairs(llama2c *l, int32_t id, int32_t rank) {
     const wg__strings *vocabulary = &l->base.vocabulary;
@@ -85,20 +51,11 @@ static int add_pairs(llama2c *l, int32_t id, int32_t rank) {
     return 0;
 }
 
-static int make_merges(llama2c *l) {
-    int64_t count = l->base.vocabulary.count;
-    int32_t *ranks = wg__alloc_array(count + 1, sizeof *ranks);
-    int status = ranks ? wg__rank_scores(count, l->scores, ranks) : -1;
-    for (int64_t i = FIRST_BYTE; status == 0 && i < count; i++)
-        if (l->scores[i] > WORST_SCORE)
-            status = add_pairs(l, (int32_t)i, ranks[i]);
-    wg__free(ranks);
-    for (int c = 0; c < 128; c++)
-        l->ascii[c] = (int32_t)wg__strings_find(&l->base.vocabulary, &(char){(char)c}, 1);
-    return status;
-}
-
 static int fill(llama2c *l, int64_t count, const char *const *tokens, const double *scores) {
+    static const struct {
+        wg_special_token which;
+        const char *text;
+    } special[] = {{WG_TOKEN_UNKNOWN, "<unk>"}, {WG_TOKEN_BEGIN, "<s>"}, {WG_TOKEN_END, "</s>"}};
     l->scores = wg__alloc_array(count + 1, sizeof *l->scores);
     if (!l->scores)
         return -1;
@@ -108,10 +65,36 @@ static int fill(llama2c *l, int64_t count, const char *const *tokens, const doub
             return wg_fail(WG_ERROR_FORMAT, WHERE, "the score of token %lld is not a finite number",
                            (long long)i);
     }
-    if (wg__tokenizer_set_vocabulary(&l->base, count, tokens, "token") < 0 ||
-        check_vocabulary(l) < 0 || name_special(l) < 0)
+    if (wg__tokenizer_set_vocabulary(&l->base, count, tokens, "token") < 0)
         return -1;
-    return make_merges(l);
+    if (count < FIRST_PIECE)
+        return wg_fail(WG_ERROR_FORMAT, WHERE,
+                       "%lld tokens; <unk>, <s>, </s> and the bytes alone are %d", (long long)count,
+                       FIRST_PIECE);
+    l->space = wg_tokenizer_id(&l->base, " ");
+    if (l->space < 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "the token \" \" is missing");
+    for (int byte = 0; byte < 256; byte++) {
+        char text[8];
+        snprintf(text, sizeof text, "<0x%02X>", byte);
+        if (wg_tokenizer_id(&l->base, text) != FIRST_BYTE + byte)
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "token %d is not %s", FIRST_BYTE + byte, text);
+    }
+    for (int32_t i = 0; i < FIRST_BYTE; i++) {
+        wg__added_token token = {.id = i, .special = true};
+        if (wg__tokenizer_add(&l->base, special[i].text, &token) < 0 ||
+            wg__tokenizer_set_special(&l->base, special[i].which, i) < 0)
+            return -1;
+    }
+    for (int c = 0; c < 128; c++)
+        l->ascii[c] = (int32_t)wg__strings_find(&l->base.vocabulary, &(char){(char)c}, 1);
+    int32_t *ranks = wg__alloc_array(count + 1, sizeof *ranks);
+    int status = ranks ? wg__rank_scores(count, l->scores, ranks) : -1;
+    for (int64_t i = FIRST_BYTE; status == 0 && i < count; i++)
+        if (l->scores[i] > WORST_SCORE)
+            status = add_pairs(l, (int32_t)i, ranks[i]);
+    wg__free(ranks);
+    return status;
 }
 
 static wg_tokenizer *new_llama2c(int64_t count, const char *const *tokens, const double *scores) {
@@ -127,57 +110,47 @@ static void clear(wg_tokenizer *tokenizer) {
 
 /* ---- Reading tokenizer.bin ---- */
 
-typedef struct reading {
-    const char *name;
-    const char *at, *end;
-    char *text;          /* where the next token is copied to, closed by a NUL */
-    const char **tokens; /* each has 9 bytes or more of the file */
-    double *scores;
-    int64_t count;
-} reading;
-
-static int read_token(reading *r) {
-    if (r->end - r->at < 8)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short at token %lld", r->name,
-                       (long long)r->count);
-    const uint32_t bits = wg__le32(r->at), length = wg__le32(r->at + 4);
-    float score;
-    memcpy(&score, &bits, sizeof score);
-    r->at += 8;
-    if (length == 0 || length > INT32_MAX || (int64_t)length > r->end - r->at)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: token %lld has %u bytes, and %lld are left",
-                       r->name, (long long)r->count, length, (long long)(r->end - r->at));
-    if (memchr(r->at, '\0', length))
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: token %lld has a NUL in it", r->name,
-                       (long long)r->count);
-    r->tokens[r->count] = memcpy(r->text, r->at, length);
-    r->scores[r->count++] = (double)score;
-    r->text[length] = '\0';
-    r->text += length + 1;
-    r->at += length;
-    return 0;
-}
-
 wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *name) {
     if (length < 4) {
         wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short", name);
         return NULL;
     }
-    const size_t most = (size_t)length / 9 + 1;
-    char *texts = wg__alloc((size_t)length);
-    reading r = {.name = name,
-                 .at = bytes + 4, /* behind the length of the longest token */
-                 .end = bytes + length,
-                 .text = texts,
-                 .tokens = wg__alloc_array(most, sizeof *r.tokens),
-                 .scores = wg__alloc_array(most, sizeof *r.scores)};
-    int status = texts && r.tokens && r.scores ? 0 : -1;
-    while (status == 0 && r.at < r.end)
-        status = read_token(&r);
-    wg_tokenizer *tokenizer = status == 0 ? new_llama2c(r.count, r.tokens, r.scores) : NULL;
+    const size_t most = (size_t)length / 9 + 1; /* a token takes 9 bytes of the file or more */
+    const char *at = bytes + 4 /* behind the length of the longest token */, *end = bytes + length;
+    char *texts = wg__alloc((size_t)length), *text = texts;
+    const char **tokens = wg__alloc_array(most, sizeof *tokens);
+    double *scores = wg__alloc_array(most, sizeof *scores);
+    int64_t count = 0;
+    int status = texts && tokens && scores ? 0 : -1;
+    while (status == 0 && at < end) {
+        if (end - at < 8) {
+            status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short at token %lld", name,
+                             (long long)count);
+            break;
+        }
+        const uint32_t bits = wg__le32(at), size = wg__le32(at + 4);
+        float score;
+        memcpy(&score, &bits, sizeof score);
+        at += 8;
+        if (size == 0 || size > INT32_MAX || (int64_t)size > end - at)
+            status =
+                wg_fail(WG_ERROR_FORMAT, WHERE, "%s: token %lld has %u bytes, and %lld are left",
+                        name, (long long)count, size, (long long)(end - at));
+        else if (memchr(at, '\0', size))
+            status = wg_fail(WG_ERROR_FORMAT, WHERE, "%s: token %lld has a NUL in it", name,
+                             (long long)count);
+        if (status < 0)
+            break;
+        tokens[count] = memcpy(text, at, size);
+        scores[count++] = (double)score;
+        text[size] = '\0';
+        text += size + 1;
+        at += size;
+    }
+    wg_tokenizer *tokenizer = status == 0 ? new_llama2c(count, tokens, scores) : NULL;
     wg__free(texts);
-    wg__free(r.tokens);
-    wg__free(r.scores);
+    wg__free(tokens);
+    wg__free(scores);
     return tokenizer;
 }
 
@@ -240,26 +213,6 @@ wg_tokenizer *wg__llama2c_to_sentencepiece(const wg_tokenizer *tokenizer) {
     return wg__tokenizer_checked(pieces, status);
 }
 
-/* ---- Writing tokenizer.bin ---- */
-
-static int write_tokens(int64_t count, const char *const *tokens, const double *scores,
-                        wg__text *out) {
-    uint8_t bytes[8];
-    int64_t longest = 0;
-    for (int64_t i = 0; i < count; i++)
-        longest = wg__larger(longest, (int64_t)strlen(tokens[i]));
-    wg__put_le32(bytes, (uint32_t)longest);
-    int status = wg__text_append(out, bytes, 4);
-    for (int64_t i = 0; status == 0 && i < count; i++) {
-        const float score = (float)scores[i];
-        const int64_t length = (int64_t)strlen(tokens[i]);
-        wg__storage_encode(WG__STORAGE_F32, 1, &score, bytes);
-        wg__put_le32(bytes + 4, (uint32_t)length);
-        status = wg__text_append(out, bytes, 8) < 0 ? -1 : wg__text_append(out, tokens[i], length);
-    }
-    return status;
-}
-
 /* True for a tokenizer with the layout that wg__llama2c_to_sentencepiece makes. */
 static bool has_llama_layout(const wg__pieces *p) {
     const wg__piece_settings *s = &p->settings;
@@ -285,17 +238,28 @@ int wg__llama2c_write(const wg_tokenizer *tokenizer, wg__text *out) {
     const int64_t count = tokenizer->vocabulary.count;
     const char **tokens = wg__alloc_array(count + 1, sizeof *tokens);
     wg__text texts = {0};
-    int status = -1;
-    if (tokens && replace_spaces(&tokenizer->vocabulary, WG__SPACE_SYMBOL,
-                                 own ? WG__SPACE_SYMBOL : " ", special, &texts, tokens) == 0)
-        status = write_tokens(count, tokens,
-                              own ? ((const llama2c *)tokenizer)->scores : pieces->scores, out);
+    const double *scores = own ? ((const llama2c *)tokenizer)->scores : pieces->scores;
+    int status = tokens ? replace_spaces(&tokenizer->vocabulary, WG__SPACE_SYMBOL,
+                                         own ? WG__SPACE_SYMBOL : " ", special, &texts, tokens)
+                        : -1;
+    uint8_t bytes[8];
+    int64_t longest = 0;
+    for (int64_t i = 0; status == 0 && i < count; i++)
+        longest = wg__larger(longest, (int64_t)strlen(tokens[i]));
+    wg__put_le32(bytes, (uint32_t)longest);
+    if (status == 0)
+        status = wg__text_append(out, bytes, 4);
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        const float score = (float)scores[i];
+        const int64_t length = (int64_t)strlen(tokens[i]);
+        wg__storage_encode(WG__STORAGE_F32, 1, &score, bytes);
+        wg__put_le32(bytes + 4, (uint32_t)length);
+        status = wg__text_append(out, bytes, 8) < 0 ? -1 : wg__text_append(out, tokens[i], length);
+    }
     wg__free(tokens);
     wg__free(texts.bytes);
     return status < 0 ? -1 : 1;
 }
-
-/* ---- Encoding ---- */
 
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
                   wg__token_sink *sink) {
@@ -328,8 +292,6 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
     return 0;
 }
 
-/* ---- Decoding ---- */
-
 static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                   wg__decode_state *state, wg__text *text) {
     (void)options;
@@ -347,8 +309,6 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
     return token ? wg__text_append(text, token, (int64_t)strlen(token))
                  : wg__text_append(text, &(char){(char)(id - FIRST_BYTE)}, 1);
 }
-
-/* ---- JSON ---- */
 
 static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     const llama2c *l = (const llama2c *)tokenizer;

@@ -1,5 +1,4 @@
 /* Applying and learning byte-pair merges. See merges.h. */
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,32 +20,26 @@ static wg__pair *free_slot(wg__pair *slots, uint64_t mask, int32_t left, int32_t
     return &slots[i];
 }
 
-/* Grows the table so that after one more pair at least half of the slots are free. */
-static int make_room(wg__pair_table *table) {
-    uint64_t size = table->slots ? table->mask + 1 : 0;
-    if ((uint64_t)(table->count + 1) * 2 <= size)
-        return 0;
-    size = size ? size * 2 : 64;
-    wg__pair *slots = wg__alloc_array(size, sizeof *slots);
-    if (!slots)
-        return -1;
-    memset(slots, 0xff, size * sizeof *slots); /* every number -1 */
-    for (uint64_t i = 0; table->slots && i <= table->mask; i++)
-        if (table->slots[i].left >= 0)
-            *free_slot(slots, size - 1, table->slots[i].left, table->slots[i].right) =
-                table->slots[i];
-    wg__free(table->slots);
-    table->slots = slots;
-    table->mask = size - 1;
-    return 0;
-}
-
 wg__pair *wg__pair_table_add(wg__pair_table *table, int32_t left, int32_t right) {
     wg__pair *slot = (wg__pair *)wg__pair_table_find(table, left, right);
     if (slot)
         return slot;
-    if (make_room(table) < 0)
-        return NULL;
+    uint64_t size = table->slots ? table->mask + 1 : 0;
+    if ((uint64_t)(table->count + 1) * 2 > size) { /* at least half of the slots are free */
+        size = size ? size * 2 : 64;
+        wg__pair *slots = wg__alloc_array(size, sizeof *slots);
+        if (!slots)
+            return NULL;
+        memset(slots, 0xff, size * sizeof *slots); /* every number -1 */
+        for (uint64_t i = 0; table->slots && i <= table->mask; i++) {
+            const wg__pair *old = &table->slots[i];
+            if (old->left >= 0)
+                *free_slot(slots, size - 1, old->left, old->right) = *old;
+        }
+        wg__free(table->slots);
+        table->slots = slots;
+        table->mask = size - 1;
+    }
     slot = free_slot(table->slots, table->mask, left, right);
     slot->left = left;
     slot->right = right;
@@ -58,8 +51,6 @@ void wg__pair_table_clear(wg__pair_table *table) {
     wg__free(table->slots);
     *table = (wg__pair_table){0};
 }
-
-/* ---- Applying merges to few ids: scan all pairs for the best ---- */
 
 typedef struct candidate {
     int32_t rank, joined;
@@ -201,8 +192,6 @@ void wg__merge_buffer_clear(wg__merge_buffer *buffer) {
     *buffer = (wg__merge_buffer){0};
 }
 
-/* ---- Ranks ---- */
-
 static int compare_scores(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return x > y ? -1 : x < y;
@@ -225,8 +214,6 @@ int wg__rank_scores(int64_t count, const double *scores, int32_t *ranks) {
     wg__free(sorted);
     return 0;
 }
-
-/* ---- Learning: counting words ---- */
 
 typedef struct wg__counted_pair {
     int32_t left, right; /* pieces */
@@ -289,24 +276,6 @@ static int heap_push(trainer *t, int64_t pair_number) {
     return 0;
 }
 
-static heap_entry heap_pop(trainer *t) {
-    heap_entry *heap = t->heap, top = heap[0], last = heap[--t->heap_count];
-    int64_t i = 0;
-    for (;;) {
-        int64_t child = 2 * i + 1;
-        if (child >= t->heap_count)
-            break;
-        if (child + 1 < t->heap_count && comes_before(t, heap[child + 1], heap[child]))
-            child++;
-        if (!comes_before(t, heap[child], last))
-            break;
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = last;
-    return top;
-}
-
 /* ---- Learning: pairs ---- */
 
 static int64_t pair_number(trainer *t, int32_t left, int32_t right) {
@@ -325,17 +294,6 @@ static int64_t pair_number(trainer *t, int32_t left, int32_t right) {
     return t->pair_count++;
 }
 
-/* Words come one after the other, so a pair that occurs twice in one finds it as its last place. */
-static int note_place(trainer *t, int64_t number, int64_t word) {
-    const place p = {(int32_t)word, t->pairs[number].last_place};
-    if (p.previous >= 0 && t->places[p.previous].word == p.word)
-        return 0;
-    if (wg__append(&t->places, &t->place_count, &t->place_capacity, &p, sizeof p) < 0)
-        return -1;
-    t->pairs[number].last_place = t->place_count - 1;
-    return 0;
-}
-
 /* Adds the pairs of a word to their counts, `sign` times. With `note`, it also records the word as
  * a place of the pairs that contain the piece `fresh` (of all pairs, if `fresh` is -1). The places
  * of the other pairs have been recorded before. */
@@ -346,9 +304,15 @@ static int count_pairs(trainer *t, int64_t word, int sign, bool note, int32_t fr
         if (number < 0)
             return -1;
         t->pairs[number].count += sign * t->word_counts[word];
-        if (note && (fresh < 0 || symbols[i] == fresh || symbols[i + 1] == fresh) &&
-            note_place(t, number, word) < 0)
+        if (!note || (fresh >= 0 && symbols[i] != fresh && symbols[i + 1] != fresh))
+            continue;
+        /* Words come one after the other: a pair that occurs twice in one has it as last place. */
+        const place p = {(int32_t)word, t->pairs[number].last_place};
+        if (p.previous >= 0 && t->places[p.previous].word == p.word)
+            continue;
+        if (wg__append(&t->places, &t->place_count, &t->place_capacity, &p, sizeof p) < 0)
             return -1;
+        t->pairs[number].last_place = t->place_count - 1;
     }
     return 0;
 }
@@ -450,7 +414,20 @@ int wg__learn_merges(trainer *t, wg__word_splitter split) {
         if (heap_push(t, p) < 0)
             return -1;
     while (t->heap_count > 0 && t->pieces.count < t->most_pieces) {
-        heap_entry top = heap_pop(t);
+        heap_entry *heap = t->heap, top = heap[0], last = heap[--t->heap_count];
+        int64_t i = 0;
+        for (;;) {
+            int64_t child = 2 * i + 1;
+            if (child >= t->heap_count)
+                break;
+            if (child + 1 < t->heap_count && comes_before(t, heap[child + 1], heap[child]))
+                child++;
+            if (!comes_before(t, heap[child], last))
+                break;
+            heap[i] = heap[child];
+            i = child;
+        }
+        heap[i] = last;
         int64_t count = t->pairs[top.pair].count;
         if (count < t->min_frequency || too_long(t, &t->pairs[top.pair]))
             continue;
@@ -480,18 +457,6 @@ void wg__merge_training_clear(trainer *t) {
 
 #define COVERAGE 0.9995
 
-static int count_letter(wg__alphabet *a, const char *text, int64_t occurrences, bool within) {
-    const int64_t number = wg__strings_add(&a->texts, text, wg__utf8_length(text));
-    if (number < 0 ||
-        wg__reserve(&a->letters, a->count, &a->capacity, a->texts.count, sizeof *a->letters) < 0)
-        return -1;
-    if (number == a->count)
-        a->letters[a->count++] = (wg__letter){0};
-    a->letters[number].count += occurrences;
-    a->letters[number].within |= within;
-    return 0;
-}
-
 static int compare(const void *left, const void *right) {
     const wg__letter *a = left, *b = right;
     if (a->count != b->count)
@@ -504,9 +469,16 @@ int wg__alphabet_count(wg__alphabet *a, const wg__merge_training *words) {
         const char *word = wg__strings_text(&words->words, w);
         const char *end = word + wg__strings_length(&words->words, w);
         const bool within = word + wg__utf8_length(word) < end;
-        for (const char *at = word; at < end; at += wg__utf8_length(at))
-            if (count_letter(a, at, words->word_counts[w], within) < 0)
+        for (const char *at = word; at < end; at += wg__utf8_length(at)) {
+            const int64_t number = wg__strings_add(&a->texts, at, wg__utf8_length(at));
+            if (number < 0 || wg__reserve(&a->letters, a->count, &a->capacity, a->texts.count,
+                                          sizeof *a->letters) < 0)
                 return -1;
+            if (number == a->count)
+                a->letters[a->count++] = (wg__letter){0};
+            a->letters[number].count += words->word_counts[w];
+            a->letters[number].within |= within;
+        }
     }
     for (int64_t i = 0; i < a->count; i++)
         a->letters[i].text = wg__strings_text(&a->texts, i);

@@ -8,24 +8,9 @@
 #define SYMBOL_LENGTH 3
 #define LONG_GRAPHEME 6 /* bytes; Hugging Face looks up each character of one as long or longer */
 
-/* ---- Character rules: units of the trie, 32 bits each, as darts-clone packs them ---- */
-
 static uint32_t unit_at(const wg__charsmap *map, uint64_t i) {
     const unsigned char *b = map->units + 4 * i;
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
-static bool has_leaf(uint32_t unit) {
-    return unit >> 8 & 1;
-}
-
-static uint32_t value_of(uint32_t unit) {
-    return unit & 0x7FFFFFFF;
-}
-
-/* The byte that leads to the unit; a leaf has its top bit set, so it equals no byte. */
-static uint32_t label_of(uint32_t unit) {
-    return unit & 0x800000FF;
 }
 
 static uint64_t offset_of(uint32_t unit) {
@@ -64,16 +49,6 @@ static bool continues_character(char byte) {
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-/* The text of the leaf below the node; NULL if the table is damaged there. */
-static const char *text_of_leaf(const wg__charsmap *map, uint64_t node) {
-    if (node >= (uint64_t)map->unit_count)
-        return NULL;
-    uint32_t value = value_of(unit_at(map, node));
-    if (value >= map->texts_length || continues_character(map->texts[value]))
-        return NULL;
-    return map->texts + value;
-}
-
 /* The replacement (closed by a NUL) of the longest beginning of `text` that has one, or of the
  * shortest, and the length of that beginning; NULL for none. The beginning never ends within a
  * character. */
@@ -89,21 +64,21 @@ static const char *charsmap_find(const wg__charsmap *map, const char *text, int6
         if (node >= (uint64_t)map->unit_count)
             break;
         uint32_t unit = unit_at(map, node);
-        if (label_of(unit) != byte)
+        if ((unit & 0x800000FF) != byte)
             break;
         node ^= offset_of(unit);
-        if (!has_leaf(unit) || (i + 1 < length && continues_character(text[i + 1])))
+        if (!(unit >> 8 & 1) || (i + 1 < length && continues_character(text[i + 1])))
             continue;
-        const char *replacement = text_of_leaf(map, node);
-        if (replacement) {
-            found = replacement;
+        /* The text of the leaf below the node, unless the table is damaged there. */
+        const uint32_t value =
+            node < (uint64_t)map->unit_count ? unit_at(map, node) & 0x7FFFFFFF : UINT32_MAX;
+        if (value < map->texts_length && !continues_character(map->texts[value])) {
+            found = map->texts + value;
             *matched = i + 1;
         }
     }
     return found;
 }
-
-/* ---- Texts that are kept ---- */
 
 int64_t wg__normalize_kept(const wg__normalizer *normalizer, const char *text, int64_t length,
                            int64_t *number) {
@@ -123,8 +98,6 @@ int64_t wg__normalize_kept(const wg__normalizer *normalizer, const char *text, i
     return found;
 }
 
-/* ---- Characters: each step consumes some bytes of the text and gives their replacement ---- */
-
 typedef struct step {
     const char *text;
     int64_t length;
@@ -141,21 +114,6 @@ static step next_step(const wg__normalizer *n, const char *text, int64_t length)
         return (step){replacement, (int64_t)strlen(replacement), consumed};
     consumed = wg__utf8_length(text);
     return (step){text, consumed, consumed};
-}
-
-/* ---- Graphemes ---- */
-
-static int64_t grapheme_length(const char *text, int64_t length) {
-    utf8proc_int32_t previous, next, state = 0;
-    int64_t at = utf8proc_iterate((const utf8proc_uint8_t *)text, length, &previous);
-    while (at < length) {
-        int64_t size = utf8proc_iterate((const utf8proc_uint8_t *)text + at, length - at, &next);
-        if (utf8proc_grapheme_break_stateful(previous, next, &state))
-            break;
-        previous = next;
-        at += size;
-    }
-    return at;
 }
 
 static int replace_grapheme(const wg__normalizer *n, const char *text, int64_t length,
@@ -180,7 +138,16 @@ int wg__replace_graphemes(const wg__normalizer *n, const char *text, int64_t len
                           wg__text *out) {
     int64_t size;
     for (int64_t at = 0; at < length; at += size) {
-        size = grapheme_length(text + at, length - at);
+        utf8proc_int32_t previous, next, state = 0;
+        const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text + at;
+        size = utf8proc_iterate(bytes, length - at, &previous);
+        while (at + size < length) {
+            const int64_t more = utf8proc_iterate(bytes + size, length - at - size, &next);
+            if (utf8proc_grapheme_break_stateful(previous, next, &state))
+                break;
+            previous = next;
+            size += more;
+        }
         if (replace_grapheme(n, text + at, size, out) < 0)
             return -1;
     }
@@ -207,11 +174,6 @@ static int append_escaped(const wg__normalizer *n, const char *text, int64_t len
     return wg__text_append(out, text + start, length - start);
 }
 
-static bool begins_with_space(const char *text, int64_t length) {
-    return (length >= 1 && *text == ' ') ||
-           (length >= SYMBOL_LENGTH && memcmp(text, WG__SPACE_SYMBOL, SYMBOL_LENGTH) == 0);
-}
-
 int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, bool first,
                   wg__text *out) {
     const char *end = text + length;
@@ -223,8 +185,9 @@ int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, boo
     }
     if (text == end)
         return 0;
-    bool prefix = n->prefix == WG__PREFIX_ALWAYS ||
-                  (n->prefix == WG__PREFIX_MISSING && !begins_with_space(text, end - text));
+    const bool spaced = *text == ' ' || (end - text >= SYMBOL_LENGTH &&
+                                         memcmp(text, WG__SPACE_SYMBOL, SYMBOL_LENGTH) == 0);
+    bool prefix = n->prefix == WG__PREFIX_ALWAYS || (n->prefix == WG__PREFIX_MISSING && !spaced);
     prefix = prefix && (first || !n->prefix_first);
     int64_t start = out->length;
     if (prefix && !n->space_suffix && append_space(n, out) < 0)
@@ -256,8 +219,6 @@ void wg__normalizer_clear(wg__normalizer *normalizer) {
     wg__free(normalizer->charsmap.blob);
     wg__strings_clear(&normalizer->kept);
 }
-
-/* ---- Base64 ---- */
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

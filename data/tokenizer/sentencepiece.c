@@ -2,7 +2,6 @@
  * sentencepiece.h; sentencepiece_model.c reads and writes tokenizer.model. */
 #include <float.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,30 +15,11 @@
 
 #define UNIGRAM_GAIN 0.01 /* a learnt piece scores at least so much more than two that make it */
 
-/* ---- Making a tokenizer: pieces ---- */
-
-static int find_unknown(wg__pieces *p) {
-    int32_t unknown = -1;
-    for (int64_t i = 0; i < p->base.vocabulary.count; i++) {
-        if (p->types[i] != WG__PIECE_UNKNOWN)
-            continue;
-        if (unknown >= 0)
-            return wg_fail(WG_ERROR_FORMAT, WHERE, "the pieces %d and %lld are both unknown",
-                           unknown, (long long)i);
-        unknown = (int32_t)i;
-    }
-    if (unknown < 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "no piece is of type unknown");
-    return wg__tokenizer_set_special(&p->base, WG_TOKEN_UNKNOWN, unknown);
-}
-
 static int byte_of(const char *text) {
     unsigned byte;
     char end;
     return sscanf(text, "<0x%2X%c", &byte, &end) == 2 && end == '>' ? (int)byte : -1;
 }
-
-/* ---- Making a tokenizer: unigram ---- */
 
 /* The trie has the pieces that a text can become. The worst score is that of the normal pieces;
  * Hugging Face takes that of all pieces. */
@@ -110,57 +90,44 @@ static int add_pairs(wg__pieces *p, int32_t id, int32_t rank) {
     return 0;
 }
 
-static int add_extra_characters(wg__pieces *p) {
-    for (int64_t i = 0; i < p->base.vocabulary.count; i++) {
-        const char *text = wg__strings_text(&p->base.vocabulary, i);
-        const char *end = text + wg__strings_length(&p->base.vocabulary, i);
-        for (; p->types[i] == WG__PIECE_NORMAL && text < end; text += wg__utf8_length(text))
-            if (piece_of(p, text, wg__utf8_length(text)) < 0 &&
-                wg__strings_add(&p->extra_characters, text, wg__utf8_length(text)) < 0)
-                return -1;
-    }
-    return 0;
-}
-
-static int merge_by_scores(wg__pieces *p) {
-    int64_t count = p->base.vocabulary.count;
-    int32_t *ranks = wg__alloc_array(count + 1, sizeof *ranks);
-    int status = ranks ? wg__rank_scores(count, p->scores, ranks) : -1;
-    if (status == 0)
-        status = add_extra_characters(p);
-    for (int64_t i = 0; status == 0 && i < count; i++)
-        if (p->types[i] == WG__PIECE_NORMAL)
-            status = add_pairs(p, (int32_t)i, ranks[i]);
-    wg__free(ranks);
-    return status;
-}
-
-/* True if pieces contain spaces only at their beginning. */
-static bool parts_at_spaces(const wg__pieces *p) {
-    for (int64_t i = 0; i < p->base.vocabulary.count; i++) {
-        const char *text = wg__strings_text(&p->base.vocabulary, i);
-        while (strncmp(text, WG__SPACE_SYMBOL, 3) == 0)
-            text += 3;
-        if ((p->types[i] == WG__PIECE_NORMAL || p->types[i] == WG__PIECE_USER_DEFINED) &&
-            strstr(text, WG__SPACE_SYMBOL))
-            return false;
-    }
-    return true;
-}
-
 static int prepare_bpe(wg__pieces *p, int64_t merge_count, const int32_t (*merges)[2]) {
     for (int64_t i = 0; i < p->base.vocabulary.count; i++)
         if (p->types[i] == WG__PIECE_UNUSED)
             return wg_fail(WG_ERROR_FORMAT, WHERE,
                            "piece %lld is unused, which is not supported in a BPE model",
                            (long long)i + 1);
-    if ((p->settings.by_merges
-             ? wg__set_merges(&p->merges, &p->base.vocabulary, merge_count, merges, WHERE)
-             : merge_by_scores(p)) < 0)
-        return -1;
+    const wg__strings *vocabulary = &p->base.vocabulary;
+    p->parts_at_spaces = true;
+    for (int64_t i = 0; i < vocabulary->count; i++) {
+        const char *text = wg__strings_text(vocabulary, i);
+        const char *end = text + wg__strings_length(vocabulary, i), *rest = text;
+        while (strncmp(rest, WG__SPACE_SYMBOL, 3) == 0)
+            rest += 3;
+        if ((p->types[i] == WG__PIECE_NORMAL || p->types[i] == WG__PIECE_USER_DEFINED) &&
+            strstr(rest, WG__SPACE_SYMBOL))
+            p->parts_at_spaces = false;
+        /* The characters of normal pieces that are no pieces themselves. */
+        for (; !p->settings.by_merges && p->types[i] == WG__PIECE_NORMAL && text < end;
+             text += wg__utf8_length(text))
+            if (piece_of(p, text, wg__utf8_length(text)) < 0 &&
+                wg__strings_add(&p->extra_characters, text, wg__utf8_length(text)) < 0)
+                return -1;
+    }
+    if (p->settings.by_merges) {
+        if (wg__set_merges(&p->merges, vocabulary, merge_count, merges, WHERE) < 0)
+            return -1;
+    } else {
+        int32_t *ranks = wg__alloc_array(vocabulary->count + 1, sizeof *ranks);
+        int status = ranks ? wg__rank_scores(vocabulary->count, p->scores, ranks) : -1;
+        for (int64_t i = 0; status == 0 && i < vocabulary->count; i++)
+            if (p->types[i] == WG__PIECE_NORMAL)
+                status = add_pairs(p, (int32_t)i, ranks[i]);
+        wg__free(ranks);
+        if (status < 0)
+            return -1;
+    }
     for (int c = 0; c < 128; c++)
         p->ascii[c] = number_of_character(p, &(char){(char)c}, 1);
-    p->parts_at_spaces = parts_at_spaces(p);
     return 0;
 }
 
@@ -207,7 +174,20 @@ static int copy_settings(wg__pieces *p, const wg__piece_model *model) {
 }
 
 static int fill(wg__pieces *p, const wg__piece_model *model) {
-    if (copy_settings(p, model) < 0 || copy_pieces(p, model) < 0 || find_unknown(p) < 0)
+    if (copy_settings(p, model) < 0 || copy_pieces(p, model) < 0)
+        return -1;
+    int32_t unknown = -1;
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++) {
+        if (p->types[i] != WG__PIECE_UNKNOWN)
+            continue;
+        if (unknown >= 0)
+            return wg_fail(WG_ERROR_FORMAT, WHERE, "the pieces %d and %lld are both unknown",
+                           unknown, (long long)i);
+        unknown = (int32_t)i;
+    }
+    if (unknown < 0)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "no piece is of type unknown");
+    if (wg__tokenizer_set_special(&p->base, WG_TOKEN_UNKNOWN, unknown) < 0)
         return -1;
     /* Pieces of bytes: that they are well named, and all there for byte_fallback. */
     for (int64_t i = 0; i < p->base.vocabulary.count; i++)
@@ -266,8 +246,6 @@ static void clear(wg_tokenizer *tokenizer) {
     wg__free(p->unigram.bonus);
 }
 
-/* ---- Segmenting: shared by BPE and unigram ---- */
-
 /* The best segmentation of the first bytes of a text ends with this piece. */
 typedef struct unigram_node {
     int32_t piece; /* -1: an unknown character */
@@ -301,36 +279,26 @@ static int append_unknown(segmenter *g, const char *character, int64_t length) {
 
 /* ---- Segmenting by BPE ---- */
 
-/* Finds the numbers of the characters and the ids of the user-defined pieces, which are in no
- * merge. */
-static int find_symbols(segmenter *g, const char *text, int64_t length) {
-    const wg__pieces *p = g->pieces;
-    wg_token_list *symbols = &g->symbols;
-    if (wg__reserve(&symbols->ids, 0, &symbols->capacity, length, sizeof *symbols->ids) < 0)
-        return -1;
-    symbols->count = 0;
-    int64_t size, number;
-    for (int64_t at = 0; at < length; at += size) {
-        unsigned char byte = (unsigned char)text[at];
-        int32_t id;
-        if (p->normalizer.kept_begins[byte] &&
-            (size = wg__normalize_kept(&p->normalizer, text + at, length - at, &number)) > 0) {
-            id = p->kept_ids[number];
-        } else {
-            size = (uint8_t)utf8proc_utf8class[byte];
-            id = byte < 128 ? p->ascii[byte] : number_of_character(p, text + at, size);
-        }
-        symbols->ids[symbols->count++] = id;
-    }
-    return 0;
-}
-
 static int merge_part(segmenter *g, const char *text, int64_t length) {
     const wg__pieces *p = g->pieces;
-    if (find_symbols(g, text, length) < 0)
+    if (wg__reserve(&g->symbols.ids, 0, &g->symbols.capacity, length, sizeof *g->symbols.ids) < 0)
         return -1;
-    const int32_t *ids = g->symbols.ids;
-    int64_t count = wg__merge(&p->merges.table, g->symbols.ids, g->symbols.count, &g->buffer);
+    /* The numbers of the characters and the ids of the user-defined pieces, which are in no merge.
+     */
+    int32_t *ids = g->symbols.ids;
+    int64_t count = 0, used, number;
+    for (int64_t place = 0; place < length; place += used) {
+        const unsigned char byte = (unsigned char)text[place];
+        if (p->normalizer.kept_begins[byte] &&
+            (used = wg__normalize_kept(&p->normalizer, text + place, length - place, &number)) >
+                0) {
+            ids[count++] = p->kept_ids[number];
+        } else {
+            used = (uint8_t)utf8proc_utf8class[byte];
+            ids[count++] = byte < 128 ? p->ascii[byte] : number_of_character(p, text + place, used);
+        }
+    }
+    count = wg__merge(&p->merges.table, ids, count, &g->buffer);
     if (count < 0)
         return -1;
     int64_t at = 0;
@@ -363,17 +331,6 @@ static int64_t word_end(const char *text, int64_t length) {
     return length;
 }
 
-/* Words that share no piece are merged one by one, which keeps the symbols in the cache. */
-static int segment_by_merges(segmenter *g, const char *text, int64_t length) {
-    int64_t size;
-    for (int64_t at = 0; at < length; at += size) {
-        size = g->pieces->parts_at_spaces ? word_end(text + at, length - at) : length;
-        if (merge_part(g, text + at, size) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* ---- Segmenting by the unigram language model   (Kudo 2018) ----
  * Of all ways to segment a text, the best is the one with the greatest sum of log probabilities.
  * Sums and comparisons are rounded as in SentencePiece (EncodeOptimized of unigram_model.cc), so
@@ -385,13 +342,6 @@ static void offer(const wg__pieces *p, unigram_node *node, double score, int64_t
     if (node->start >= 0 && !(score > node->score))
         return;
     *node = (unigram_node){piece, (int32_t)start, p->settings.exact_sums ? score : (float)score};
-}
-
-static double score_of(const wg__pieces *p, int32_t piece, int64_t length) {
-    if (!p->unigram.bonus[piece])
-        return p->scores[piece];
-    double score = (double)length * p->unigram.best_score;
-    return (p->settings.exact_sums ? score : (float)score) - 0.1;
 }
 
 static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
@@ -418,8 +368,13 @@ static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
             node = edge->first;
             if (edge->second < 0)
                 continue;
-            int64_t taken = at + 1 - start;
-            offer(p, &nodes[at + 1], score_of(p, edge->second, taken) + here, start, edge->second);
+            const int64_t taken = at + 1 - start;
+            double score = p->scores[edge->second];
+            if (p->unigram.bonus[edge->second]) {
+                score = (double)taken * p->unigram.best_score;
+                score = (p->settings.exact_sums ? score : (float)score) - 0.1;
+            }
+            offer(p, &nodes[at + 1], score + here, start, edge->second);
             known |= taken == size;
         }
         if (!known) {
@@ -449,20 +404,17 @@ static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
     return 0;
 }
 
-/* ---- Encoding ---- */
-
+/* Of BPE, words that share no piece are merged one by one, which keeps the symbols in the cache. */
 static int segment(segmenter *g, const char *text, int64_t length) {
-    return g->pieces->settings.unigram ? segment_by_scores(g, text, length)
-                                       : segment_by_merges(g, text, length);
-}
-
-/* The end of the first part: before the next U+2581. */
-static int64_t part_end(const char *text, int64_t length) {
-    const char *next =
-        length > 3 ? memmem(text + 3, (size_t)length - 3, WG__SPACE_SYMBOL, 3) : NULL;
-    if (*text != *WG__SPACE_SYMBOL)
-        next = memmem(text, (size_t)length, WG__SPACE_SYMBOL, 3);
-    return next ? next - text : length;
+    if (g->pieces->settings.unigram)
+        return segment_by_scores(g, text, length);
+    int64_t size;
+    for (int64_t at = 0; at < length; at += size) {
+        size = g->pieces->parts_at_spaces ? word_end(text + at, length - at) : length;
+        if (merge_part(g, text + at, size) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int segment_parts(segmenter *g, const char *text, int64_t length) {
@@ -470,7 +422,11 @@ static int segment_parts(segmenter *g, const char *text, int64_t length) {
     if (!g->pieces->settings.split_words && !g->words)
         return segment(g, text, length);
     for (int64_t at = 0; at < length; at += size) {
-        size = part_end(text + at, length - at);
+        /* The end of a part is before the next U+2581. */
+        const int64_t skipped = text[at] == *WG__SPACE_SYMBOL && length - at >= 3 ? 3 : 0;
+        const char *next =
+            memmem(text + at + skipped, (size_t)(length - at - skipped), WG__SPACE_SYMBOL, 3);
+        size = (next ? next - text : length) - at;
         g->after_unknown = false;
         if ((g->words ? wg__sentencepiece_count(g->words, text + at, size)
                       : segment(g, text + at, size)) < 0)
@@ -610,8 +566,6 @@ static int extend_options(const wg_tokenizer *tokenizer, const wg__merge_trainin
     return status;
 }
 
-/* ---- Decoding ---- */
-
 static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                   wg__decode_state *state, wg__text *text) {
     (void)options;
@@ -669,22 +623,6 @@ _Static_assert(sizeof(wg__space_prefix) == sizeof(int) && sizeof(wg__strip) == s
                "enumerations are read as int");
 enum { SETTINGS = sizeof settings_rows / sizeof settings_rows[0] };
 
-static json_t *types_to_json(const wg__pieces *p) {
-    json_t *list = json_array();
-    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
-        wg__json_append(&list, json_integer(p->types[i]));
-    return list;
-}
-
-static json_t *charsmap_to_json(const wg__pieces *p) {
-    wg__text text = {0};
-    json_t *json = NULL;
-    if (wg__base64_encode(p->normalizer.charsmap.blob, p->normalizer.charsmap.length, &text) == 0)
-        json = json_stringn(text.bytes, (size_t)text.length);
-    wg__free(text.bytes);
-    return json;
-}
-
 static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     const wg__pieces *p = (const wg__pieces *)tokenizer;
     json_t *object = json_object();
@@ -694,8 +632,16 @@ static json_t *options_to_json(const wg_tokenizer *tokenizer) {
                      settings_rows[i].values ? json_integer(*(const int *)member)
                                              : json_boolean(*(const bool *)member));
     }
+    const wg__charsmap *map = &p->normalizer.charsmap;
+    wg__text text = {0};
+    json_t *charsmap = NULL, *types = json_array();
+    if (wg__base64_encode(map->blob, map->length, &text) == 0)
+        charsmap = json_stringn(text.bytes, (size_t)text.length);
+    wg__free(text.bytes);
+    for (int64_t i = 0; i < p->base.vocabulary.count; i++)
+        wg__json_append(&types, json_integer(p->types[i]));
     json_t *rest = json_pack("{s:s, s:o, s:o, s:o, s:o}", "unknown_text", p->unknown_text,
-                             "charsmap", charsmap_to_json(p), "types", types_to_json(p), "scores",
+                             "charsmap", charsmap, "types", types, "scores",
                              wg__numbers_to_json(p->base.vocabulary.count, p->scores), "merges",
                              wg__merges_to_json(&p->merges));
     if (!rest || json_object_update(object, rest) < 0 || json_object_size(object) < SETTINGS + 5) {

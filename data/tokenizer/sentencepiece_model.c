@@ -56,26 +56,6 @@ static int read_varint(message *m, uint64_t *value) {
     return -1;
 }
 
-/* Little-endian on every machine. */
-static int read_fixed(message *m, int bytes, uint64_t *value) {
-    if (m->end - m->at < bytes)
-        return -1;
-    *value = 0;
-    for (int i = 0; i < bytes; i++)
-        *value |= (uint64_t)*m->at++ << (8 * i);
-    return 0;
-}
-
-static int read_bytes(message *m, field *f) {
-    uint64_t length;
-    if (read_varint(m, &length) < 0 || length > (uint64_t)(m->end - m->at))
-        return -1;
-    f->bytes = (const char *)m->at;
-    f->length = (int64_t)length;
-    m->at += length;
-    return 0;
-}
-
 /* Reads the next field: 1; 0 at the end of the message; -1 if it is malformed. */
 static int next_field(message *m, field *f) {
     *f = (field){0};
@@ -86,14 +66,24 @@ static int next_field(message *m, field *f) {
         return -1;
     f->number = (int32_t)(tag >> 3);
     f->type = (wire_type)(tag & 7);
-    int status = -1;
+    const int bytes = f->type == WIRE_FIXED64 ? 8 : f->type == WIRE_FIXED32 ? 4 : 0;
+    if (bytes > 0) {
+        if (m->end - m->at < bytes)
+            return -1;
+        for (int i = 0; i < bytes; i++) /* little-endian on every machine */
+            f->value |= (uint64_t)*m->at++ << (8 * i);
+        return 1;
+    }
+    if ((f->type != WIRE_VARINT && f->type != WIRE_BYTES) || read_varint(m, &f->value) < 0)
+        return -1;
     if (f->type == WIRE_VARINT)
-        status = read_varint(m, &f->value);
-    else if (f->type == WIRE_FIXED64 || f->type == WIRE_FIXED32)
-        status = read_fixed(m, f->type == WIRE_FIXED64 ? 8 : 4, &f->value);
-    else if (f->type == WIRE_BYTES)
-        status = read_bytes(m, f);
-    return status < 0 ? -1 : 1;
+        return 1;
+    if (f->value > (uint64_t)(m->end - m->at))
+        return -1;
+    f->bytes = (const char *)m->at;
+    f->length = (int64_t)f->value;
+    m->at += f->length;
+    return 1;
 }
 
 typedef struct model {
@@ -113,22 +103,6 @@ static int malformed(const model *m, const char *what) {
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: the %s is damaged or cut short", m->name, what);
 }
 
-/* ---- Reading: pieces ---- */
-
-static int keep_piece(model *m, const char *text, int64_t length, float score, uint64_t type) {
-    int64_t number = m->texts.count;
-    if (length == 0 || memchr(text, '\0', (size_t)length))
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: piece %lld is empty or has a NUL in it",
-                       m->name, (long long)number + 1);
-    int64_t id = wg__strings_add(&m->texts, text, length);
-    if (id >= 0 && id != number)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: the pieces %lld and %lld are the same", m->name,
-                       (long long)id + 1, (long long)number + 1);
-    m->scores[number] = (double)score;
-    m->types[number] = type > UINT8_MAX ? UINT8_MAX : (uint8_t)type;
-    return id < 0 ? -1 : 0;
-}
-
 static int read_piece(model *m, message rest) {
     field f;
     const char *text = NULL;
@@ -143,14 +117,24 @@ static int read_piece(model *m, message rest) {
         } else if (f.number == 2 && f.type == WIRE_FIXED32) {
             /* The number of a FIXED32 field as a float. */
             uint32_t bits = (uint32_t)f.value;
-            float value;
-            memcpy(&value, &bits, sizeof value);
-            score = value;
+            memcpy(&score, &bits, sizeof score);
         } else if (f.number == 3 && f.type == WIRE_VARINT) {
             type = f.value;
         }
     }
-    return status < 0 ? malformed(m, "piece") : keep_piece(m, text, length, score, type);
+    if (status < 0)
+        return malformed(m, "piece");
+    const int64_t number = m->texts.count;
+    if (length == 0 || memchr(text, '\0', (size_t)length))
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: piece %lld is empty or has a NUL in it",
+                       m->name, (long long)number + 1);
+    const int64_t id = wg__strings_add(&m->texts, text, length);
+    if (id >= 0 && id != number)
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: the pieces %lld and %lld are the same", m->name,
+                       (long long)id + 1, (long long)number + 1);
+    m->scores[number] = (double)score;
+    m->types[number] = type > UINT8_MAX ? UINT8_MAX : (uint8_t)type;
+    return id < 0 ? -1 : 0;
 }
 
 /* ---- Reading: specifications ---- */
@@ -195,16 +179,6 @@ static int read_normalizer(model *m, message rest) {
     return status < 0 ? malformed(m, "normalizer_spec") : 0;
 }
 
-static int check_denormalizer(const model *m, message rest) {
-    field f;
-    int status;
-    while ((status = next_field(&rest, &f)) > 0)
-        if (f.number == 2 && f.length > 0)
-            return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "%s: rules for decoding (denormalizer_spec) are not supported", m->name);
-    return status < 0 ? malformed(m, "denormalizer_spec") : 0;
-}
-
 static int read_model(model *m, message rest) {
     field f;
     int status;
@@ -217,9 +191,16 @@ static int read_model(model *m, message rest) {
         m->has_normalizer |= f.number == 3;
         if ((f.number == 1 && read_piece(m, part) < 0) ||
             (f.number == 2 && read_trainer(m, part) < 0) ||
-            (f.number == 3 && read_normalizer(m, part) < 0) ||
-            (f.number == 5 && check_denormalizer(m, part) < 0))
+            (f.number == 3 && read_normalizer(m, part) < 0))
             return -1;
+        int found = f.number == 5;
+        for (field rule; found > 0 && (found = next_field(&part, &rule)) > 0;)
+            if (rule.number == 2 && rule.length > 0)
+                return wg_fail(WG_ERROR_FORMAT, WHERE,
+                               "%s: rules for decoding (denormalizer_spec) are not supported",
+                               m->name);
+        if (found < 0)
+            return malformed(m, "denormalizer_spec");
     }
     return status < 0 ? malformed(m, "file") : 0;
 }
@@ -246,17 +227,6 @@ static int set_settings(model *m) {
     return 0;
 }
 
-/* Names the control pieces at the ids that the trainer gave to begin, end and padding. */
-static int name_special(const model *m, wg_tokenizer *tokenizer) {
-    for (int i = 1; i < 4; i++) {
-        int64_t id = m->special_ids[i];
-        if (id >= 0 && id < m->texts.count && m->types[id] == WG__PIECE_CONTROL &&
-            wg__tokenizer_set_special(tokenizer, meanings[i], (int32_t)id) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static wg_tokenizer *make_tokenizer(model *m) {
     const char **texts = wg__alloc_array(m->texts.count + 1, sizeof *texts);
     if (!texts)
@@ -269,7 +239,14 @@ static wg_tokenizer *make_tokenizer(model *m) {
     m->made.types = m->types;
     wg_tokenizer *tokenizer = wg__sentencepiece_new(&m->made);
     wg__free(texts);
-    return tokenizer ? wg__tokenizer_checked(tokenizer, name_special(m, tokenizer)) : NULL;
+    /* Names the control pieces at the ids that the trainer gave to begin, end and padding. */
+    int status = tokenizer ? 0 : -1;
+    for (int i = 1; status == 0 && i < 4; i++) {
+        const int64_t id = m->special_ids[i];
+        if (id >= 0 && id < m->texts.count && m->types[id] == WG__PIECE_CONTROL)
+            status = wg__tokenizer_set_special(tokenizer, meanings[i], (int32_t)id);
+    }
+    return tokenizer ? wg__tokenizer_checked(tokenizer, status) : NULL;
 }
 
 wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const char *name) {
@@ -295,8 +272,6 @@ wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const ch
     return tokenizer;
 }
 
-/* ---- Protocol Buffers: writing. Each function appends a field. [MEMORY] ---- */
-
 static int put_varint(wg__text *message, uint64_t value) {
     char bytes[10];
     int count = 0;
@@ -315,12 +290,6 @@ static int put_number(wg__text *message, int32_t number, int64_t value) {
     return put_tag(message, number, WIRE_VARINT) < 0 ? -1 : put_varint(message, (uint64_t)value);
 }
 
-static int put_float(wg__text *message, int32_t number, float value) {
-    uint8_t bytes[4];
-    wg__storage_encode(WG__STORAGE_F32, 1, &value, bytes);
-    return put_tag(message, number, WIRE_FIXED32) < 0 ? -1 : wg__text_append(message, bytes, 4);
-}
-
 static int put_bytes(wg__text *message, int32_t number, const char *bytes, int64_t length) {
     if (put_tag(message, number, WIRE_BYTES) < 0 || put_varint(message, (uint64_t)length) < 0)
         return -1;
@@ -328,14 +297,6 @@ static int put_bytes(wg__text *message, int32_t number, const char *bytes, int64
 }
 
 /* ---- Writing ---- */
-
-/* True if a tokenizer.model can express these settings. */
-static bool is_expressible(const wg__pieces *p) {
-    const wg__piece_settings *s = &p->settings;
-    return !s->by_merges && !s->exact_sums && !s->by_grapheme && !s->split_spaces &&
-           !s->split_words && !s->part_unknowns && !s->prefix_first &&
-           s->prefix != WG__PREFIX_MISSING;
-}
 
 /* Appends the gathered message under a number, and empties it. */
 static int put_message(wg__text *out, int32_t number, wg__text *message) {
@@ -350,25 +311,17 @@ static int put_pieces(const wg__pieces *p, wg__text *message, wg__text *out) {
     for (int64_t i = 0; status == 0 && i < vocabulary->count; i++) {
         status = put_bytes(message, 1, wg__strings_text(vocabulary, i),
                            wg__strings_length(vocabulary, i));
-        if (status == 0)
-            status = put_float(message, 2, (float)p->scores[i]);
+        if (status == 0) {
+            float value = (float)p->scores[i];
+            uint8_t bytes[4];
+            wg__storage_encode(WG__STORAGE_F32, 1, &value, bytes);
+            status =
+                put_tag(message, 2, WIRE_FIXED32) < 0 ? -1 : wg__text_append(message, bytes, 4);
+        }
         if (status == 0 && p->types[i] != WG__PIECE_NORMAL)
             status = put_number(message, 3, p->types[i]);
         if (status == 0)
             status = put_message(out, 1, message);
-    }
-    return status;
-}
-
-/* The special pieces by id and by name; -1 where there is none. */
-static int put_special(const wg__pieces *p, wg__text *message) {
-    int status = 0;
-    for (int i = 0; status == 0 && i < 4; i++) {
-        const int32_t id = p->base.special[meanings[i]];
-        const char *text = wg_tokenizer_token(&p->base, id);
-        status = put_number(message, 40 + i, id);
-        if (status == 0 && text)
-            status = put_bytes(message, 45 + i, text, (int64_t)strlen(text));
     }
     return status;
 }
@@ -387,7 +340,15 @@ static int put_trainer(const wg__pieces *p, wg__text *message, wg__text *out) {
         status = put_number(message, values[i].number, values[i].value);
     if (status == 0)
         status = put_bytes(message, 44, s->unknown_text, (int64_t)strlen(s->unknown_text));
-    return status < 0 || put_special(p, message) < 0 ? -1 : put_message(out, 2, message);
+    /* The special pieces by id and by name; -1 where there is none. */
+    for (int i = 0; status == 0 && i < 4; i++) {
+        const int32_t id = p->base.special[meanings[i]];
+        const char *text = wg_tokenizer_token(&p->base, id);
+        status = put_number(message, 40 + i, id);
+        if (status == 0 && text)
+            status = put_bytes(message, 45 + i, text, (int64_t)strlen(text));
+    }
+    return status < 0 ? -1 : put_message(out, 2, message);
 }
 
 static int put_normalizer(const wg__pieces *p, wg__text *message, wg__text *out) {
@@ -405,7 +366,11 @@ static int put_normalizer(const wg__pieces *p, wg__text *message, wg__text *out)
 
 int wg__sentencepiece_write(const wg_tokenizer *tokenizer, wg__text *out) {
     const wg__pieces *p = (const wg__pieces *)tokenizer;
-    if (tokenizer->kind != &wg__sentencepiece_kind || !is_expressible(p))
+    if (tokenizer->kind != &wg__sentencepiece_kind)
+        return 0;
+    const wg__piece_settings *s = &p->settings;
+    if (s->by_merges || s->exact_sums || s->by_grapheme || s->split_spaces || s->split_words ||
+        s->part_unknowns || s->prefix_first || s->prefix == WG__PREFIX_MISSING)
         return 0;
     wg__text message = {0};
     const int status = put_pieces(p, &message, out) < 0 || put_trainer(p, &message, out) < 0 ||

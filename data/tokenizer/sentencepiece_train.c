@@ -1,6 +1,5 @@
 /* Learning a SentencePiece vocabulary. See tokenizer.h. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/replacement.h"
@@ -99,14 +98,6 @@ static int add_text(void *context, const char *text, int64_t length, const char 
 
 /* ---- The alphabet ---- */
 
-/* How many letters become pieces. */
-static int64_t choose_letters(const trainer *t) {
-    const int64_t all = t->alphabet.count, limit = t->settings.alphabet_limit;
-    if (limit)
-        return limit < all ? limit : all;
-    return wg__alphabet_covering(&t->alphabet);
-}
-
 static int64_t first_piece(const trainer *t) {
     return SPECIAL_COUNT + (t->settings.byte_fallback ? BYTE_COUNT : 0);
 }
@@ -116,7 +107,9 @@ static int add_alphabet(trainer *t) {
         return -1;
     if (t->alphabet.count == 0)
         return wg_fail(WG_ERROR_FORMAT, WHERE, "%s has no words to learn from", t->source);
-    t->kept = choose_letters(t);
+    t->kept = t->settings.alphabet_limit
+                  ? wg__smaller(t->settings.alphabet_limit, t->alphabet.count)
+                  : wg__alphabet_covering(&t->alphabet);
     const int64_t least = first_piece(t) + t->kept;
     if (t->settings.vocabulary_size < least)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
@@ -146,44 +139,32 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
     return count;
 }
 
-/* ---- The model ---- */
-
-static int64_t learnt_pieces(const trainer *t) {
-    return t->settings.unigram ? t->unigram.pieces.count : t->words.pieces.count;
-}
-
-/* Writes texts, scores and types in the order of ids. Of BPE the n-th piece that is neither special
- * nor a byte has the score -n: merges in order, then characters. */
-static void fill(const trainer *t, char (*bytes)[8], const char **texts, double *scores,
-                 uint8_t *types) {
-    const int64_t first = first_piece(t), learnt = learnt_pieces(t);
-    for (int64_t i = 0; i < first; i++) {
-        const bool special = i < SPECIAL_COUNT;
-        if (!special)
-            snprintf(bytes[i - SPECIAL_COUNT], sizeof bytes[0], "<0x%02X>",
-                     (unsigned)(i - SPECIAL_COUNT) & 0xFF);
-        texts[i] = special ? special_texts[i] : bytes[i - SPECIAL_COUNT];
-        types[i] = i == 0 ? WG__PIECE_UNKNOWN : special ? WG__PIECE_CONTROL : WG__PIECE_BYTE;
-        scores[i] = 0;
-    }
-    for (int64_t i = 0; i < learnt; i++) {
-        texts[first + i] = t->settings.unigram
-                               ? wg__strings_text(&t->unigram.pieces, i)
-                               : wg__strings_text(&t->words.pieces, (i + t->kept) % learnt);
-        types[first + i] = WG__PIECE_NORMAL;
-        scores[first + i] = t->settings.unigram ? t->unigram.scores[i] : -(double)i;
-    }
-}
-
 static wg_tokenizer *make_tokenizer(const trainer *t) {
-    const int64_t count = first_piece(t) + learnt_pieces(t);
+    const bool unigram = t->settings.unigram;
+    const int64_t first = first_piece(t);
+    const int64_t learnt = unigram ? t->unigram.pieces.count : t->words.pieces.count;
+    const int64_t count = first + learnt;
     char bytes[BYTE_COUNT][8];
     const char **texts = wg__alloc_array(count, sizeof *texts);
     double *scores = wg__alloc_array(count, sizeof *scores);
     uint8_t *types = wg__alloc((size_t)count);
     wg_tokenizer *tokenizer = NULL;
     if (texts && scores && types) {
-        fill(t, bytes, texts, scores, types);
+        for (int64_t i = 0; i < first; i++) {
+            const int64_t byte = i - SPECIAL_COUNT;
+            if (byte >= 0)
+                snprintf(bytes[byte], sizeof bytes[0], "<0x%02X>", (unsigned)byte & 0xFF);
+            texts[i] = byte < 0 ? special_texts[i] : bytes[byte];
+            types[i] = i == 0 ? WG__PIECE_UNKNOWN : byte < 0 ? WG__PIECE_CONTROL : WG__PIECE_BYTE;
+            scores[i] = 0;
+        }
+        /* Of BPE the n-th piece has the score -n: merges in order, then characters. */
+        for (int64_t i = 0; i < learnt; i++) {
+            texts[first + i] = unigram ? wg__strings_text(&t->unigram.pieces, i)
+                                       : wg__strings_text(&t->words.pieces, (i + t->kept) % learnt);
+            types[first + i] = WG__PIECE_NORMAL;
+            scores[first + i] = unigram ? t->unigram.scores[i] : -(double)i;
+        }
         tokenizer = wg__sentencepiece_new(
             &(wg__piece_model){.settings = {.unigram = t->settings.unigram,
                                             .byte_fallback = t->settings.byte_fallback,
@@ -206,10 +187,9 @@ static wg_tokenizer *make_tokenizer(const trainer *t) {
     return wg__tokenizer_checked(tokenizer, failed ? -1 : 0);
 }
 
-/* ---- Training ---- */
-
-static int begin(trainer *t, const wg_sentencepiece_training *training) {
-    wg_sentencepiece_training *s = &t->settings;
+static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_training *training) {
+    trainer t = {.source = texts->text || texts->count == 0 ? "the text" : texts->paths[0]};
+    wg_sentencepiece_training *s = &t.settings;
     if (training)
         *s = *training;
     if (s->vocabulary_size == 0)
@@ -217,32 +197,28 @@ static int begin(trainer *t, const wg_sentencepiece_training *training) {
     if (s->min_frequency == 0)
         s->min_frequency = USUAL_FREQUENCY;
     if (s->vocabulary_size < 0 || s->vocabulary_size > INT32_MAX || s->min_frequency < 1 ||
-        s->alphabet_limit < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "vocabulary_size, min_frequency and alphabet_limit must not be negative, "
-                       "and a vocabulary has at most 2^31 - 1 pieces");
-    t->words.min_frequency = s->min_frequency;
-    t->words.most_characters = WG__PIECE_LONGEST;
-    return 0;
-}
-
-static int learn_pieces(trainer *t) {
-    if (!t->settings.unigram)
-        return wg__learn_merges(&t->words, split_word);
-    t->unigram = (wg__unigram_training){.words = &t->words.words,
-                                        .word_counts = t->words.word_counts,
-                                        .letters = &t->words.pieces,
-                                        .counted = t->alphabet.letters,
-                                        .piece_count = t->words.most_pieces};
-    return wg__learn_unigram(&t->unigram);
-}
-
-static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_training *training) {
-    trainer t = {.source = texts->text || texts->count == 0 ? "the text" : texts->paths[0]};
-    wg_tokenizer *tokenizer = NULL;
-    if (begin(&t, training) == 0 && wg__each_text(texts, WHERE, add_text, &t) == 0 &&
-        add_alphabet(&t) == 0 && learn_pieces(&t) == 0)
-        tokenizer = make_tokenizer(&t);
+        s->alphabet_limit < 0) {
+        wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                "vocabulary_size, min_frequency and alphabet_limit must not be negative, and a "
+                "vocabulary has at most 2^31 - 1 pieces");
+        return NULL;
+    }
+    t.words.min_frequency = s->min_frequency;
+    t.words.most_characters = WG__PIECE_LONGEST;
+    int status = wg__each_text(texts, WHERE, add_text, &t);
+    if (status == 0)
+        status = add_alphabet(&t);
+    if (status == 0 && s->unigram) {
+        t.unigram = (wg__unigram_training){.words = &t.words.words,
+                                           .word_counts = t.words.word_counts,
+                                           .letters = &t.words.pieces,
+                                           .counted = t.alphabet.letters,
+                                           .piece_count = t.words.most_pieces};
+        status = wg__learn_unigram(&t.unigram);
+    } else if (status == 0) {
+        status = wg__learn_merges(&t.words, split_word);
+    }
+    wg_tokenizer *tokenizer = status == 0 ? make_tokenizer(&t) : NULL;
     wg__merge_training_clear(&t.words);
     wg__unigram_training_clear(&t.unigram);
     wg__alphabet_clear(&t.alphabet);

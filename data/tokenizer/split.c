@@ -2,7 +2,6 @@
  * uses PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -32,19 +31,8 @@ static int unsupported(const char *what, const char *pattern) {
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is not supported: %.200s", what, pattern);
 }
 
-/* Refuses constructs that PCRE2 and the programs for which patterns are published read differently.
- */
-static int check_class(const char *at, bool in_class, const char *pattern) {
-    if (*at == '[' && in_class)
-        return unsupported("[ within []", pattern);
-    if (*at == '[' && (at[1] == ']' || (at[1] == '^' && at[2] == ']')))
-        return unsupported("[ followed by ]", pattern);
-    if (*at == '&' && at[1] == '&' && in_class)
-        return unsupported("&& within []", pattern);
-    return 0;
-}
-
-/* Writes the pattern for PCRE2, with \s and \S spelt out. */
+/* Writes the pattern for PCRE2, with \s and \S spelt out. Refuses constructs that PCRE2 and the
+ * programs for which patterns are published read differently. */
 static int translate(const char *pattern, wg__text *text) {
     bool in_class = false;
     for (const char *at = pattern; *at; at++) {
@@ -59,8 +47,10 @@ static int translate(const char *pattern, wg__text *text) {
                                               : at;
             length = part == at ? 2 : (int64_t)strlen(part);
             at++;
-        } else if (check_class(at, in_class, pattern) < 0) {
-            return -1;
+        } else if (*at == '[' && (in_class || at[1] == ']' || (at[1] == '^' && at[2] == ']'))) {
+            return unsupported(in_class ? "[ within []" : "[ followed by ]", pattern);
+        } else if (*at == '&' && at[1] == '&' && in_class) {
+            return unsupported("&& within []", pattern);
         } else if (*at == '[' || *at == ']') {
             in_class = *at == '[';
         }
@@ -140,20 +130,6 @@ void wg__splitter_free(wg__splitter *splitter) {
 
 /* ---- Splitting ---- */
 
-/* pcre2_jit_match skips the checks of pcre2_match, which for words take longer than the match
- * itself. A text that needs more than its stack goes to pcre2_match. */
-static int match(const wg__splitter *splitter, const char *text, int64_t length, int64_t at,
-                 pcre2_match_data *data) {
-    if (splitter->jit) {
-        int found = pcre2_jit_match(splitter->code, (PCRE2_SPTR)text, (PCRE2_SIZE)length,
-                                    (PCRE2_SIZE)at, 0, data, splitter->limits);
-        if (found != PCRE2_ERROR_JIT_STACKLIMIT)
-            return found;
-    }
-    return pcre2_match(splitter->code, (PCRE2_SPTR)text, (PCRE2_SIZE)length, (PCRE2_SIZE)at,
-                       PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, splitter->limits);
-}
-
 static int64_t character_end(const char *text, int64_t length, int64_t at) {
     do
         at++;
@@ -167,7 +143,16 @@ static int split(const wg__splitter *splitter, const char *text, int64_t length,
     int64_t at = 0, done = 0; /* where to search, and the end of what was visited */
     int status = 0;
     while (status >= 0 && at < length) {
-        int found = match(splitter, text, length, at, data);
+        /* pcre2_jit_match skips the checks of pcre2_match, which for words take longer than the
+         * match itself. A text that needs more than its stack goes to pcre2_match. */
+        int found = PCRE2_ERROR_JIT_STACKLIMIT;
+        if (splitter->jit)
+            found = pcre2_jit_match(splitter->code, (PCRE2_SPTR)text, (PCRE2_SIZE)length,
+                                    (PCRE2_SIZE)at, 0, data, splitter->limits);
+        if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+            found =
+                pcre2_match(splitter->code, (PCRE2_SPTR)text, (PCRE2_SIZE)length, (PCRE2_SIZE)at,
+                            PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, splitter->limits);
         if (found == PCRE2_ERROR_NOMATCH)
             break;
         if (found < 0) {

@@ -112,21 +112,6 @@ static int open_temporary(void) {
     return descriptor;
 }
 
-/* Copies all that can be read from a descriptor to an empty file; negative with errno. */
-static int copy(int from, int to) {
-    char buffer[1 << 16];
-    for (int64_t at = 0;;) {
-        const ssize_t count = read(from, buffer, sizeof buffer);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return (int)count;
-        if (wg__write_at(to, buffer, count, at) < 0)
-            return -1;
-        at += count;
-    }
-}
-
 /* Maps `length` bytes, at least one. */
 static int map_bytes(wg__text_map *map, int descriptor, int64_t length) {
     void *mapping = mmap(NULL, (size_t)length, PROT_READ, MAP_PRIVATE, descriptor, 0);
@@ -139,14 +124,20 @@ static int map_bytes(wg__text_map *map, int descriptor, int64_t length) {
     return 0;
 }
 
+/* Copies all that can be read from a descriptor to a temporary file, and maps that. */
 static int map_copy(wg__text_map *map, int descriptor) {
-    struct stat status;
     const int temporary = open_temporary();
-    int result = temporary < 0 ? -1 : copy(descriptor, temporary);
-    if (result == 0)
-        result = fstat(temporary, &status);
-    if (result == 0 && status.st_size > 0)
-        result = map_bytes(map, temporary, status.st_size);
+    char buffer[1 << 16];
+    int64_t length = 0;
+    ssize_t count = temporary < 0 ? -1 : 1;
+    while (count > 0) {
+        while ((count = read(descriptor, buffer, sizeof buffer)) < 0 && errno == EINTR)
+            ;
+        if (count > 0 && wg__write_at(temporary, buffer, count, length) < 0)
+            count = -1;
+        length += count;
+    }
+    const int result = count == 0 && length > 0 ? map_bytes(map, temporary, length) : (int)count;
     const int reason = errno;
     if (temporary >= 0)
         close(temporary);
@@ -154,25 +145,21 @@ static int map_copy(wg__text_map *map, int descriptor) {
     return result;
 }
 
-static int map_file(wg__text_map *map, int descriptor) {
-    struct stat status;
-    if (fstat(descriptor, &status) < 0)
-        return -1;
-    map->modified = wg__modified(&status);
-    if (S_ISREG(status.st_mode) && status.st_size > 0 &&
-        map_bytes(map, descriptor, status.st_size) == 0)
-        return 0;
-    return map_copy(map, descriptor);
-}
-
 int wg__text_map_open(wg__text_map *map, const char *path, const char *where) {
     *map = wg__text_map_of("", 0);
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return fail(path, where);
-    const int status = map_file(map, descriptor) < 0 ? fail(path, where) : 0;
+    struct stat status;
+    int result = fstat(descriptor, &status);
+    map->modified = result == 0 ? wg__modified(&status) : 0;
+    if (result == 0 && (!S_ISREG(status.st_mode) || status.st_size == 0 ||
+                        map_bytes(map, descriptor, status.st_size) < 0))
+        result = map_copy(map, descriptor);
+    if (result < 0)
+        fail(path, where);
     close(descriptor);
-    return status;
+    return result;
 }
 
 wg__text_map wg__text_map_of(const char *text, int64_t length) {

@@ -6,8 +6,6 @@
 #include "data/tokenizer/text_file.h"
 #include "tensor/internal.h"
 
-/* ---- Lists of ids ---- */
-
 int wg_token_list_append(wg_token_list *list, int32_t id) {
     return wg__append(&list->ids, &list->count, &list->capacity, &id, sizeof id);
 }
@@ -118,41 +116,26 @@ wg_tokenizer *wg__tokenizer_checked(wg_tokenizer *tokenizer, int status) {
     return NULL;
 }
 
-static int add_to_vocabulary(wg_tokenizer *tokenizer, const char *token, const char *entry) {
-    wg__strings *vocabulary = &tokenizer->vocabulary;
-    const char *where = tokenizer->kind->name;
-    int64_t number = vocabulary->count, length = (int64_t)strlen(token);
-    if (length == 0)
-        return wg_fail(WG_ERROR_FORMAT, where, "%s %lld is empty", entry, (long long)number + 1);
-    if (wg__utf8_invalid(token, length) >= 0)
-        return wg_fail(WG_ERROR_FORMAT, where, "%s %lld is not UTF-8", entry,
-                       (long long)number + 1);
-    int64_t id = wg__strings_add(vocabulary, token, length);
-    if (id >= 0 && id != number)
-        return wg_fail(WG_ERROR_FORMAT, where,
-                       "%s %lld is \"%.100s\" as %lld is; each token must stand once", entry,
-                       (long long)number + 1, token, (long long)id + 1);
-    return id < 0 ? -1 : 0;
-}
-
 int wg__tokenizer_set_vocabulary(wg_tokenizer *tokenizer, int64_t count, const char *const *tokens,
                                  const char *entry) {
-    for (int64_t i = 0; i < count; i++)
-        if (add_to_vocabulary(tokenizer, tokens[i], entry) < 0)
+    for (int64_t i = 0; i < count; i++) {
+        wg__strings *vocabulary = &tokenizer->vocabulary;
+        const char *where = tokenizer->kind->name;
+        int64_t number = vocabulary->count, length = (int64_t)strlen(tokens[i]);
+        if (length == 0)
+            return wg_fail(WG_ERROR_FORMAT, where, "%s %lld is empty", entry,
+                           (long long)number + 1);
+        if (wg__utf8_invalid(tokens[i], length) >= 0)
+            return wg_fail(WG_ERROR_FORMAT, where, "%s %lld is not UTF-8", entry,
+                           (long long)number + 1);
+        int64_t id = wg__strings_add(vocabulary, tokens[i], length);
+        if (id >= 0 && id != number)
+            return wg_fail(WG_ERROR_FORMAT, where,
+                           "%s %lld is \"%.100s\" as %lld is; each token must stand once", entry,
+                           (long long)number + 1, tokens[i], (long long)id + 1);
+        if (id < 0)
             return -1;
-    return 0;
-}
-
-/* ---- Special and other added tokens ---- */
-
-static int make_added_by_id(wg_tokenizer *tokenizer) {
-    size_t bytes = (size_t)tokenizer->vocabulary.count * sizeof *tokenizer->added_by_id;
-    if (tokenizer->added_by_id)
-        return 0;
-    tokenizer->added_by_id = wg__alloc(bytes);
-    if (!tokenizer->added_by_id)
-        return -1;
-    memset(tokenizer->added_by_id, 0xff, bytes); /* every number -1 */
+    }
     return 0;
 }
 
@@ -170,7 +153,13 @@ int wg__tokenizer_add(wg_tokenizer *tokenizer, const char *text, const wg__added
                        token->id);
     int64_t known = tokenizer->added_texts.count;
     int64_t number = wg__strings_add(&tokenizer->added_texts, text, length);
-    if (number < 0 || make_added_by_id(tokenizer) < 0)
+    const size_t bytes = (size_t)tokenizer->vocabulary.count * sizeof *tokenizer->added_by_id;
+    if (number >= 0 && !tokenizer->added_by_id) {
+        tokenizer->added_by_id = wg__alloc(bytes);
+        if (tokenizer->added_by_id)
+            memset(tokenizer->added_by_id, 0xff, bytes); /* every number -1 */
+    }
+    if (number < 0 || !tokenizer->added_by_id)
         return -1;
     if (wg__reserve(&tokenizer->added, known, &tokenizer->added_capacity,
                     tokenizer->added_texts.count, sizeof *tokenizer->added) < 0)
@@ -254,18 +243,6 @@ static int encode_stretch(const encoding *e, int64_t start, int64_t end) {
                                       e->sink);
 }
 
-/* The end of text[start..end) without its trailing white space. */
-static int64_t strip_end(const encoding *e, int64_t start, int64_t end) {
-    for (;;) {
-        int64_t at = end - 1;
-        while (at > start && ((unsigned char)e->text[at] & 0xc0) == 0x80)
-            at--;
-        if (at < start || wg__space_length(e->text + at, end - at) != end - at)
-            return end;
-        end = at;
-    }
-}
-
 /* Marks the bytes that added tokens begin with: 1, 0 if there is none, or -1. */
 static int find_beginnings(encoding *e) {
     int any = 0;
@@ -298,7 +275,14 @@ static int encode_around_added(encoding *e) {
             at++;
             continue;
         }
-        int64_t end = token->strip_left ? strip_end(e, start, at) : at;
+        int64_t end = at;
+        for (int64_t last = end - 1; token->strip_left && last >= start; last = end - 1) {
+            while (last > start && ((unsigned char)e->text[last] & 0xc0) == 0x80)
+                last--;
+            if (wg__space_length(e->text + last, end - last) != end - last)
+                break;
+            end = last;
+        }
         if (encode_stretch(e, start, end) < 0 ||
             wg_token_list_append(&e->sink->list, token->id) < 0 ||
             wg__token_sink_flush(e->sink) < 0)
@@ -352,26 +336,23 @@ int wg_tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t
  * Bytes that are not UTF-8 become U+FFFD, one for each maximal subpart of a character (The Unicode
  * Standard, section 3.9), as in Python and most browsers. */
 
-/* The length of a character that begins with the byte `first`, and the range of its second byte
- * (RFC 3629, section 4); 0 if no character begins so. */
-static int64_t length_of_character(unsigned char first, unsigned char *low, unsigned char *high) {
-    *low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-    *high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-    return first < 0x80    ? 1
-           : first < 0xC2  ? 0
-           : first < 0xE0  ? 2
-           : first < 0xF0  ? 3
-           : first <= 0xF4 ? 4
-                           : 0;
-}
-
 typedef enum subpart { WHOLE, UNFINISHED, INVALID } subpart;
 
 /* The bytes of the next subpart: a whole character, the beginning of one that `length` cuts off, or
  * an invalid one. */
 static int64_t next_subpart(const unsigned char *bytes, int64_t length, subpart *what) {
-    unsigned char low, high;
-    int64_t wanted = length_of_character(bytes[0], &low, &high), n = 1;
+    /* The length of a character that begins with this byte, and the range of its second byte
+     * (RFC 3629, section 4); 0 if no character begins so. */
+    const unsigned char first = bytes[0];
+    unsigned char low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    unsigned char high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    const int64_t wanted = first < 0x80    ? 1
+                           : first < 0xC2  ? 0
+                           : first < 0xE0  ? 2
+                           : first < 0xF0  ? 3
+                           : first <= 0xF4 ? 4
+                                           : 0;
+    int64_t n = 1;
     while (n < wanted && n < length && bytes[n] >= low && bytes[n] <= high) {
         low = 0x80;
         high = 0xBF;
@@ -404,8 +385,6 @@ static int take_characters(wg__text *bytes, bool end, wg__text *text) {
     bytes->length = length - at;
     return 0;
 }
-
-/* ---- Decoding at once ---- */
 
 static int decode_id(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                      wg__decode_state *state, wg__text *bytes) {
@@ -491,8 +470,6 @@ void wg_decode_stream_free(wg_decode_stream *stream) {
     wg__free(stream->text.bytes);
     wg__free(stream);
 }
-
-/* ---- Texts for training ---- */
 
 int wg__each_text(const wg__texts *texts, const char *where,
                   int (*add)(void *context, const char *text, int64_t length, const char *name),

@@ -192,6 +192,13 @@ static void go_forward(learner *l, int64_t length, bool only_best) {
     }
 }
 
+static bool is_of_letters(const wg__strings *letters, const char *text, int64_t length) {
+    for (int64_t at = 0; at < length; at += wg__utf8_length(text + at))
+        if (wg__strings_find(letters, text + at, wg__utf8_length(text + at)) < 0)
+            return false;
+    return true;
+}
+
 /* Calls `work` with each word whose characters are all pieces, in stretches of at most 4096 bytes.
  */
 static int each_stretch(learner *l,
@@ -200,10 +207,7 @@ static int each_stretch(learner *l,
     for (int64_t w = 0; w < words->count; w++) {
         const char *text = wg__strings_text(words, w);
         const int64_t length = wg__strings_length(words, w);
-        bool known = true;
-        for (int64_t at = 0; at < length && known; at += wg__utf8_length(text + at))
-            known =
-                wg__strings_find(l->training->letters, text + at, wg__utf8_length(text + at)) >= 0;
+        const bool known = is_of_letters(l->training->letters, text, length);
         for (int64_t at = 0, end = 0; known && at < length; at = end) {
             while (end < length && end - at < STRETCH)
                 end += wg__utf8_length(text + end);
@@ -369,37 +373,6 @@ static int collect_seeds(const wg__unigram_training *t, suffix **suffixes, seeds
     return 0;
 }
 
-static bool has_other_letters(const wg__strings *letters, const seed *item) {
-    for (int64_t at = 0; at < item->length; at += wg__utf8_length(item->text + at))
-        if (wg__strings_find(letters, item->text + at, wg__utf8_length(item->text + at)) < 0)
-            return true;
-    return false;
-}
-
-/* The first pieces are the characters, weighted by their frequency. */
-static int add_letters(learner *l) {
-    const wg__unigram_training *t = l->training;
-    for (int64_t i = 0; i < l->letter_count; i++) {
-        if (wg__strings_add(&l->pieces, wg__strings_text(t->letters, i),
-                            wg__strings_length(t->letters, i)) < 0)
-            return -1;
-        l->scores[i] = (double)t->counted[i].count;
-    }
-    return 0;
-}
-
-static int add_seeds(learner *l, const seeds *found, int64_t most) {
-    for (int64_t i = 0; i < found->count && l->pieces.count < most; i++) {
-        const seed *item = &found->items[i];
-        if (has_other_letters(l->training->letters, item))
-            continue;
-        l->scores[l->pieces.count] = item->weight;
-        if (wg__strings_add(&l->pieces, item->text, item->length) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* The first pieces, whose probabilities are their shares of the weight. */
 static int begin(learner *l) {
     const wg__unigram_training *t = l->training;
@@ -412,10 +385,21 @@ static int begin(learner *l) {
     suffix *suffixes = NULL;
     seeds found = {0};
     int status = collect_seeds(t, &suffixes, &found);
-    if (status == 0)
-        status = add_letters(l);
-    if (status == 0)
-        status = add_seeds(l, &found, most);
+    /* The characters, weighted by their frequency, then seeds that consist of them. */
+    for (int64_t i = 0; status == 0 && i < l->letter_count; i++) {
+        l->scores[i] = (double)t->counted[i].count;
+        status = wg__strings_add(&l->pieces, wg__strings_text(t->letters, i),
+                                 wg__strings_length(t->letters, i)) < 0
+                     ? -1
+                     : 0;
+    }
+    for (int64_t i = 0; status == 0 && i < found.count && l->pieces.count < most; i++) {
+        const seed *item = &found.items[i];
+        if (!is_of_letters(t->letters, item->text, item->length))
+            continue;
+        l->scores[l->pieces.count] = item->weight;
+        status = wg__strings_add(&l->pieces, item->text, item->length) < 0 ? -1 : 0;
+    }
     wg__free(suffixes);
     wg__free(found.items);
     if (status < 0)

@@ -36,28 +36,22 @@ static const char *const special_names[SPECIAL_COUNT] = {
     [WG_TOKEN_SEPARATOR] = "[SEP]", [WG_TOKEN_MASK] = "[MASK]",
 };
 
-/* ---- Making a tokenizer, and vocab.txt ---- */
-
-static int set_options(wordpiece *w, const wg_wordpiece_options *options) {
-    if (options)
-        w->options = *options;
-    if (w->options.max_word_characters == 0)
-        w->options.max_word_characters = DEFAULT_WORD_CHARACTERS;
-    if (w->options.max_word_characters < 1 ||
-        w->options.max_word_characters > LARGEST_WORD_CHARACTERS)
-        return wg_fail(WG_ERROR_ARGUMENT, "wordpiece",
-                       "max_word_characters is %d; it must be 1 to %d",
-                       w->options.max_word_characters, LARGEST_WORD_CHARACTERS);
-    return 0;
-}
-
 static wg_tokenizer *new_wordpiece(int64_t count, const char *const *tokens,
                                    const wg_wordpiece_options *options, const char *entry) {
     wordpiece *w = wg__tokenizer_new(&wg__wordpiece_kind, sizeof *w);
     if (!w)
         return NULL;
     w->continuation_hash = wg__hash_step(wg__hash_step(WG__HASH_BEGIN, '#'), '#');
-    int status = set_options(w, options);
+    if (options)
+        w->options = *options;
+    int *longest = &w->options.max_word_characters;
+    if (*longest == 0)
+        *longest = DEFAULT_WORD_CHARACTERS;
+    int status = 0;
+    if (*longest < 1 || *longest > LARGEST_WORD_CHARACTERS)
+        status =
+            wg_fail(WG_ERROR_ARGUMENT, "wordpiece", "max_word_characters is %d; it must be 1 to %d",
+                    *longest, LARGEST_WORD_CHARACTERS);
     if (status == 0)
         status = wg__tokenizer_set_vocabulary(&w->base, count, tokens, entry);
     for (int i = 0; status == 0 && i < SPECIAL_COUNT; i++)
@@ -97,29 +91,22 @@ static int64_t split_lines(char *text, int64_t length, const char ***lines) {
     return count;
 }
 
-static wg_tokenizer *parse_vocabulary(char *text, int64_t length, const char *path,
-                                      const wg_wordpiece_options *options) {
-    if (wg__utf8_check(text, length, path, "wg__wordpiece_load") < 0)
-        return NULL;
-    if (memchr(text, '\0', (size_t)length)) {
-        wg_fail(WG_ERROR_FORMAT, "wg__wordpiece_load", "%s has a NUL byte: not a vocabulary", path);
-        return NULL;
-    }
-    char entry[512];
-    snprintf(entry, sizeof entry, "%s: line", path);
-    const char **lines = NULL;
-    int64_t count = split_lines(text, length, &lines);
-    wg_tokenizer *tokenizer = count < 0 ? NULL : new_wordpiece(count, lines, options, entry);
-    wg__free(lines);
-    return tokenizer;
-}
-
 wg_tokenizer *wg__wordpiece_load(const char *path, const wg_wordpiece_options *options) {
-    int64_t length;
-    char *text = wg__text_file_read(path, &length, "wg__wordpiece_load");
+    int64_t length, count = -1;
+    char *text = wg__text_file_read(path, &length, "wg__wordpiece_load"), entry[512];
+    const char **lines = NULL;
     if (!text)
         return NULL;
-    wg_tokenizer *tokenizer = parse_vocabulary(text, length, path, options);
+    snprintf(entry, sizeof entry, "%s: line", path);
+    if (wg__utf8_check(text, length, path, "wg__wordpiece_load") == 0) {
+        if (memchr(text, '\0', (size_t)length))
+            wg_fail(WG_ERROR_FORMAT, "wg__wordpiece_load", "%s has a NUL byte: not a vocabulary",
+                    path);
+        else
+            count = split_lines(text, length, &lines);
+    }
+    wg_tokenizer *tokenizer = count < 0 ? NULL : new_wordpiece(count, lines, options, entry);
+    wg__free(lines);
     wg__free(text);
     return tokenizer;
 }
@@ -261,28 +248,6 @@ static enum script script_of(int32_t c) {
     return SPACED;
 }
 
-/* The scripts of the first and the last character of a token. */
-static void scripts_of(const char *token, enum script *first, enum script *last) {
-    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)token;
-    const utf8proc_ssize_t length = (utf8proc_ssize_t)strlen(token);
-    utf8proc_ssize_t end = length - 1;
-    utf8proc_int32_t c;
-    while (end > 0 && (bytes[end] & 0xC0) == 0x80)
-        end--;
-    *first = *last = SPACED;
-    if (utf8proc_iterate(bytes, length, &c) > 0)
-        *first = script_of(c);
-    if (length > 0 && utf8proc_iterate(bytes + end, length - end, &c) > 0)
-        *last = script_of(c);
-}
-
-/* Whether two neighbouring characters stand without a space: Chinese and Japanese have none. */
-static bool is_unspaced(enum script before, enum script after) {
-    if (before == CJK_PUNCTUATION || after == CJK_PUNCTUATION)
-        return true;
-    return before != SPACED && after != SPACED && (before == CJK || after == CJK);
-}
-
 static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                   wg__decode_state *state, wg__text *text) {
     const char *token = wg__strings_text(&tokenizer->vocabulary, id);
@@ -294,9 +259,24 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
         spaces = spacing_of(token, &state->open);
     }
     enum script first = SPACED, last = SPACED;
-    if (!options->plain && !wg__tokenizer_is_special(tokenizer, id))
-        scripts_of(token, &first, &last);
-    spaces.no_space_before |= is_unspaced((enum script)state->script, first);
+    if (!options->plain && !wg__tokenizer_is_special(tokenizer, id)) {
+        const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)token;
+        const utf8proc_ssize_t length = (utf8proc_ssize_t)strlen(token);
+        utf8proc_ssize_t end = length - 1;
+        utf8proc_int32_t c;
+        while (end > 0 && (bytes[end] & 0xC0) == 0x80)
+            end--;
+        first = last = SPACED;
+        if (utf8proc_iterate(bytes, length, &c) > 0)
+            first = script_of(c);
+        if (length > 0 && utf8proc_iterate(bytes + end, length - end, &c) > 0)
+            last = script_of(c);
+    }
+    /* Whether two neighbouring characters stand without a space: Chinese and Japanese have none. */
+    const enum script before = (enum script)state->script;
+    spaces.no_space_before |=
+        before == CJK_PUNCTUATION || first == CJK_PUNCTUATION ||
+        (before != SPACED && first != SPACED && (before == CJK || first == CJK));
     state->script = last;
     if (state->space && !spaces.no_space_before && wg__text_append(text, " ", 1) < 0)
         return -1;
@@ -363,8 +343,6 @@ typedef struct trainer {
     wg_wordpiece_report report;
 } trainer;
 
-/* ---- Training: counting words ---- */
-
 static int count_word(void *context, const char *word, int64_t length, int64_t characters) {
     trainer *t = context;
     if (characters > t->settings.options.max_word_characters) {
@@ -413,7 +391,6 @@ static int64_t choose_letters(trainer *t, const wg__alphabet *a) {
     return t->report.alphabet = count;
 }
 
-/* Adds the initial pieces: the letters in byte order, then the letters that continue words. */
 static int add_alphabet(trainer *t, wg__alphabet *a) {
     if (a->count == 0)
         return wg_fail(WG_ERROR_FORMAT, "wordpiece_train", "%s has no words to learn from",
@@ -436,15 +413,6 @@ static int add_alphabet(trainer *t, wg__alphabet *a) {
     return 0;
 }
 
-static int make_alphabet(trainer *t) {
-    wg__alphabet a = {0};
-    int status = wg__alphabet_count(&a, &t->words);
-    if (status == 0)
-        status = add_alphabet(t, &a);
-    wg__alphabet_clear(&a);
-    return status;
-}
-
 /* ---- Training ---- */
 
 /* Splits a word into pieces of one character; into none if one is outside the alphabet. */
@@ -461,40 +429,6 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
         symbols[count++] = (int32_t)number;
     }
     return count;
-}
-
-static wg_tokenizer *make_tokenizer(const trainer *t) {
-    const char **tokens = wg__alloc_array(SPECIAL_COUNT + t->words.pieces.count, sizeof *tokens);
-    if (!tokens)
-        return NULL;
-    memcpy(tokens, special_names, sizeof special_names);
-    for (int64_t i = 0; i < t->words.pieces.count; i++)
-        tokens[SPECIAL_COUNT + i] = wg__strings_text(&t->words.pieces, i);
-    wg_tokenizer *tokenizer =
-        wg__wordpiece_new(SPECIAL_COUNT + t->words.pieces.count, tokens, &t->settings.options);
-    wg__free(tokens);
-    return tokenizer;
-}
-
-static int begin(trainer *t, const wg_wordpiece_training *training) {
-    *t = (trainer){.source = "the text"};
-    wg_wordpiece_training *s = &t->settings;
-    if (training)
-        *s = *training;
-    if (s->vocabulary_size == 0)
-        s->vocabulary_size = 4096;
-    if (s->min_frequency == 0)
-        s->min_frequency = 2;
-    if (s->options.max_word_characters == 0)
-        s->options.max_word_characters = 200;
-    if (s->vocabulary_size < 1 || s->vocabulary_size > LARGEST_VOCABULARY)
-        return wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
-                       "a vocabulary of %lld; it must be 1 to %lld", (long long)s->vocabulary_size,
-                       (long long)LARGEST_VOCABULARY);
-    if (s->min_frequency < 1 || s->alphabet_limit < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
-                       "min_frequency and alphabet_limit must not be negative");
-    return 0;
 }
 
 static int add_text(void *context, const char *text, int64_t length, const char *name) {
@@ -524,29 +458,52 @@ static int count_tokens(trainer *t, const wg_tokenizer *tokenizer) {
     return status;
 }
 
-/* The tokenizer of what was learnt, and the report on it. */
-static wg_tokenizer *finish(trainer *t) {
-    wg_tokenizer *tokenizer = make_tokenizer(t);
-    if (!tokenizer || !t->settings.report)
-        return tokenizer;
-    const int status = count_tokens(t, tokenizer);
-    *t->settings.report = t->report;
-    return wg__tokenizer_checked(tokenizer, status);
-}
-
 static wg_tokenizer *train(const wg__texts *texts, const wg_wordpiece_training *training) {
-    trainer t;
-    wg_tokenizer *tokenizer = NULL;
-    int status = begin(&t, training);
-    if (!texts->text && texts->count == 1)
-        t.source = texts->paths[0];
+    trainer t = {.source = texts->text || texts->count != 1 ? "the text" : texts->paths[0]};
+    wg_wordpiece_training *s = &t.settings;
+    if (training)
+        *s = *training;
+    if (s->vocabulary_size == 0)
+        s->vocabulary_size = 4096;
+    if (s->min_frequency == 0)
+        s->min_frequency = 2;
+    if (s->options.max_word_characters == 0)
+        s->options.max_word_characters = 200;
+    int status = 0;
+    if (s->vocabulary_size < 1 || s->vocabulary_size > LARGEST_VOCABULARY)
+        status = wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
+                         "a vocabulary of %lld; it must be 1 to %lld",
+                         (long long)s->vocabulary_size, (long long)LARGEST_VOCABULARY);
+    else if (s->min_frequency < 1 || s->alphabet_limit < 0)
+        status = wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
+                         "min_frequency and alphabet_limit must not be negative");
     if (status == 0)
         status = wg__each_text(texts, "wordpiece_train", add_text, &t);
-    t.words.most_pieces = t.settings.vocabulary_size - SPECIAL_COUNT;
-    t.words.min_frequency = t.settings.min_frequency;
+    t.words.most_pieces = s->vocabulary_size - SPECIAL_COUNT;
+    t.words.min_frequency = s->min_frequency;
     t.words.prefix = 2; /* ## */
-    if (status == 0 && make_alphabet(&t) == 0 && wg__learn_merges(&t.words, split_word) == 0)
-        tokenizer = finish(&t);
+    wg__alphabet alphabet = {0};
+    if (status == 0)
+        status = wg__alphabet_count(&alphabet, &t.words);
+    if (status == 0)
+        status = add_alphabet(&t, &alphabet);
+    wg__alphabet_clear(&alphabet);
+    if (status == 0)
+        status = wg__learn_merges(&t.words, split_word);
+    const int64_t learnt = t.words.pieces.count;
+    const char **tokens =
+        status == 0 ? wg__alloc_array(SPECIAL_COUNT + learnt, sizeof *tokens) : NULL;
+    if (tokens)
+        memcpy(tokens, special_names, sizeof special_names);
+    for (int64_t i = 0; tokens && i < learnt; i++)
+        tokens[SPECIAL_COUNT + i] = wg__strings_text(&t.words.pieces, i);
+    wg_tokenizer *tokenizer =
+        tokens ? wg__wordpiece_new(SPECIAL_COUNT + learnt, tokens, &s->options) : NULL;
+    wg__free(tokens);
+    if (tokenizer && s->report) {
+        tokenizer = wg__tokenizer_checked(tokenizer, count_tokens(&t, tokenizer));
+        *s->report = t.report;
+    }
     wg__merge_training_clear(&t.words);
     return tokenizer;
 }

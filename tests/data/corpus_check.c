@@ -1,12 +1,11 @@
 /* Checks of a training text: what is counted, where it is first, and lack of memory. */
-#include "data/dataset/corpus_check.h"
+#include "data/internal.h"
 
 #include "base/alloc.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
 #include "base/internal.h"
-#include "data/internal.h"
 
 static wg_corpus_report report_on(const char *text, const wg_corpus_check_options *options) {
     wg_corpus_report report;

@@ -5,11 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "data/dataset/corpus_check.h"
+#include "data/internal.h"
 #include "data/dataset/dataset.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tests/support/testing.h"
-#include "data/internal.h"
 
 /* ---- Texts: lines of one pattern, repeated; all parts that rules may look ahead or back over ----
  */

@@ -8,11 +8,10 @@
 #include "objectives/causal_lm.h"
 #include "data/tokenizer/tokenizer.h"
 #include "objectives/blank_infilling.h"
-#include "data/batches/builder.h"
+#include "data/internal.h"
 #include "data/batches/batches.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
-#include "data/internal.h"
 
 /* ---- Helpers ---- */
 

@@ -12,14 +12,13 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/dataset/corpus_check.h"
+#include "data/internal.h"
 #include "data/dataset/dataset.h"
 #include "data/dataset/examples.h"
 #include "tensor/npy.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tensor/tensor.h"
 #include "tests/fuzz/weights.h"
-#include "data/internal.h"
 
 static wg_tokenizer *tokenizer;
 
