@@ -9,25 +9,25 @@
 
 /* ---- Of data/batches/batches.h ---- */
 
-/* The same, but the last batch of an epoch ends with it, and may have fewer examples: for measuring
- * on each example once. */
+/* wg_batches_next, but the last batch of an epoch ends with the epoch and may have fewer examples:
+ * for measuring on each example once. */
 int wg__batches_next_of_epoch(wg_batches *batches, void *batch);
 
-/* Goes past the next batch of wg_batches_next without building it: that is another rank's. */
+/* Skips a batch of wg_batches_next without building it: it is another rank's. */
 int wg__batches_skip(wg_batches *batches);
 
-/* How many examples the epoch has in which the next batch begins. Given NULL: 0. */
+/* The examples of the present epoch. Given NULL: 0. */
 int64_t wg__batches_examples(const wg_batches *batches);
 
-/* Where the next batch begins, and going there; the seed is part of it. A seek that fails changes
+/* The position of the next batch, seed included, and going there. A seek that fails changes
  * nothing. [ARGUMENT for a position that no run of these examples has] */
 wg_data_position wg__batches_position(const wg_batches *batches);
 int wg__batches_seek(wg_batches *batches, const wg_data_position *position);
 
 /* ---- Helpers of the functions that build batches of text. batches.c ---- */
 
-/* Replaces zeros by a batch of 32 and sequences of 128 tokens, and checks both; without `sequence`
- * the batch alone. [ARGUMENT for a batch of none, or sequences of fewer than 8 tokens] */
+/* Replaces zeros by a batch of 32 and sequences of 128 tokens, and checks both; `sequence` may be
+ * NULL. [ARGUMENT for a batch of none, or sequences of fewer than 8 tokens] */
 int wg__batch_sizes(const char *where, int64_t *batch, int64_t *sequence);
 
 /* [ARGUMENT unless the text was tokenised with a vocabulary of this size] */
@@ -41,8 +41,7 @@ int64_t wg__random_between(wg_generator *generator, int64_t low, int64_t high);
 void wg__note_source_ends(const wg_dataset *text, int64_t documents, int64_t examples,
                           int64_t *source, int64_t *ends);
 
-/* Fills order[0 .. count - 1] with the examples of an epoch of weighted sources, not yet shuffled.
- */
+/* Fills order[0 .. count - 1] with an epoch of weighted sources, not yet shuffled. */
 void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, int64_t count,
                         wg_generator *generator, int64_t *order);
 
@@ -52,28 +51,28 @@ typedef struct wg__windows {
     const wg_dataset *text;
     int64_t length;
     int64_t offset;  /* of the epoch that was planned last */
-    int64_t *starts; /* (batch) the tokens with which those of the batch begin */
+    int64_t *starts; /* (batch) the first token of each */
 } wg__windows;
 
 /* [ARGUMENT for a text of fewer than length + 1 tokens; MEMORY] */
 int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset *text,
                       int64_t length, int64_t batch);
 
-/* Batches whose context begins with these windows, by the source's `build` and `free`; with the
- * text's sources and their weights. */
+/* Batches by the source's `build` and `free`, with a context that begins with these windows;
+ * weighted as the text. */
 wg_batches *wg__window_batches_new(wg__windows *windows, wg_batch_source source, int64_t batch,
                                    uint64_t seed);
 
-/* The token with which a document of a text of any kind begins. */
+/* The first token of a document of a text of any kind. */
 int64_t wg__document_token(const wg_dataset *text, int64_t document);
 
-/* The batches' options with the text's sources and their weights, which are borrowed. */
+/* Sets the options' sources and weights, borrowed from the text. */
 void wg__use_weights(const wg_dataset *text, wg_batches_options *options);
 
-/* Goes past the next batch of wg__batches_next_of_epoch without building it. */
+/* Skips a batch of wg__batches_next_of_epoch without building it. */
 int wg__batches_skip_of_epoch(wg_batches *batches);
 
-/* How many batches wg__batches_next_of_epoch gives of this epoch. */
+/* The batches of this epoch by wg__batches_next_of_epoch. */
 int64_t wg__batches_in_epoch(const wg_batches *batches);
 
 /* wg_batches_restore with the message "WHERE: WHAT are not those that the run was begun with". */
@@ -109,7 +108,7 @@ typedef struct wg_pair_batch {
     int64_t tokens;            /* without the padding */
 } wg_pair_batch;
 
-/* What stands around texts, and how long a sequence may be. */
+/* The tokens around texts, and the longest sequence. */
 typedef struct wg_pair_frame {
     int32_t pad_id, class_id, separator_id;
     int doubled; /* 1: two separators stand between the texts, as in RoBERTa: <s> a </s> </s> b
@@ -129,28 +128,25 @@ WG__COMMAND int wg__pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequenc
 WG__COMMAND int wg__pair_batch_make(const wg_pair_frame *frame, int64_t count,
                                     const wg_token_pair *pairs, wg_pair_batch *batch);
 
-/* FNV-1a over the tokens of a pair, going on from `hash`: what tells data apart. */
+/* FNV-1a over the tokens of a pair, going on from `hash`. */
 uint64_t wg__pair_fingerprint(uint64_t hash, const wg_token_pair *pair);
 
 /* ---- Of data/dataset/dataset.h ---- */
 
-/* True if there is an HDF5 file of that name, as token files are, and no text. False with [IO] if a
- * read of it failed. */
+/* True if the file is HDF5, as token files are, and no text. False with [IO] if a read failed. */
 WG__COMMAND bool wg__dataset_is_token_file(const char *path);
 
-/* Given NULL: 0. Bytes are those of the text that the tokens stand for (not known of a part that
- * was split off: 0); vocabulary is the size of the tokenizer's. */
+/* Given NULL: 0. Bytes count the text before tokenisation (0 for a part that was split off). */
 WG__COMMAND int64_t wg__dataset_documents(const wg_dataset *dataset);
 WG__COMMAND int64_t wg__dataset_sentences(const wg_dataset *dataset);
 int64_t wg__dataset_bytes(const wg_dataset *dataset);
 
-/* The sentence with which a document begins, of a stream the token; document =
- * wg__dataset_documents gives the end of the last. No document and no sentence is empty. -1 out of
- * range. */
+/* The first sentence of a document, of a stream its first token; document = wg__dataset_documents
+ * gives the end of the last. No document and no sentence is empty. -1 out of range. */
 int64_t wg__dataset_document_start(const wg_dataset *dataset, int64_t document);
 
-/* The token with which a sentence begins; sentence = wg__dataset_sentences gives the end of the
- * last. -1 out of range. */
+/* The first token of a sentence; sentence = wg__dataset_sentences gives the end of the last. -1 out
+ * of range. */
 WG__COMMAND int64_t wg__dataset_sentence_start(const wg_dataset *dataset, int64_t sentence);
 
 /* How often a token occurs; 0 for one outside the vocabulary. -1 with [MEMORY] */
@@ -160,10 +156,9 @@ WG__COMMAND int64_t wg__dataset_count(const wg_dataset *dataset, int64_t token);
 WG__COMMAND int wg__dataset_read(const wg_dataset *dataset, int64_t first, int64_t count,
                                  int32_t *ids);
 
-/* One side of a pair as text, read again from its file; pairs that are asked for in order need one
- * pass. The caller frees it with wg_text_free. Of a token file the text is that of the file whose
- * path was written there. NULL with [INDEX; STATE if that file is gone or has changed; IO, MEMORY]
- */
+/* One side of a pair as text, read again from its file, or from the file whose path is in the token
+ * file; pairs in order need one pass. Freed with wg_text_free. NULL with [INDEX; STATE if the file
+ * is gone or has changed; IO, MEMORY] */
 char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pair);
 
 /* Two datasets with the same fingerprint are the same to a run (FNV-1a over the ids, of pairs over
@@ -177,20 +172,20 @@ int64_t wg__dataset_sources(const wg_dataset *dataset);
 int64_t wg__dataset_source_end(const wg_dataset *dataset, int64_t source);
 const double *wg__dataset_weights(const wg_dataset *dataset);
 
-/* What is wrong with a training text: repetitions, overlap with the text to measure on, encoding,
- * and how long its lines and documents are.
+/* Faults of a training text: repetitions, overlap with the text to measure on, encoding, and the
+ * lengths of its lines and documents.
  *
- * A line is compared without the blanks at its ends; blank lines are passed over. Documents end at
- * lines "<|endoftext|>"; in a file without these, at three blank lines; in one without these, too,
- * at each blank line. Files are read as streams; beside them there are 16 to 32 bytes of memory for
- * each distinct line and document, since equal ones are found by hashes of 64 bits. */
+ * Lines are compared without the blanks at their ends; blank lines are passed over. Documents end
+ * at lines "<|endoftext|>"; in a file without these, at three blank lines; in a file without both,
+ * at each blank line. Files are read as streams, with 16 to 32 bytes of memory for each distinct
+ * line and document, since equal ones are found by hashes of 64 bits. */
 
 typedef enum wg_corpus_fault {
     WG_CORPUS_INVALID,     /* bytes that are not UTF-8 */
     WG_CORPUS_BOM,         /* U+FEFF */
     WG_CORPUS_CRLF,        /* lines that end in CR LF */
     WG_CORPUS_NUL,         /* U+0000 */
-    WG_CORPUS_REPLACEMENT, /* U+FFFD, which stands for what another program could not decode */
+    WG_CORPUS_REPLACEMENT, /* U+FFFD, the mark of a failed decoding */
     WG_CORPUS_CONTROL,     /* other control characters, but tab and line breaks */
     WG_CORPUS_FAULT_COUNT
 } wg_corpus_fault;
@@ -228,22 +223,21 @@ typedef struct wg_corpus_check_options {
     const wg_tokenizer *tokenizer; /* NULL: tokens are not counted */
 } wg_corpus_check_options;
 
-/* Reads text files and fills in `report`. [NOT_FOUND, IO; FORMAT for files without text; MEMORY] */
+/* [NOT_FOUND, IO; FORMAT for files without text; MEMORY] */
 WG__COMMAND int wg__corpus_check(int count, const char *const *paths,
                                  const wg_corpus_check_options *options, wg_corpus_report *report);
 
 /* ---- Of data/tokenizer/tokenizer.h ---- */
 
-/* The tokenizer of the characters of a text, in order of code points. U+0000, which a token cannot
- * hold, is written <0x00>. Freed with wg_tokenizer_free.
- * [FORMAT for text that is not UTF-8, or empty] */
+/* The characters of a text, in order of code points. U+0000, which a token cannot hold, is written
+ * <0x00>. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8, or empty] */
 WG__COMMAND wg_tokenizer *wg__char_train(const char *text, int64_t length,
                                          const wg_char_training *training);
 
 /* Learns a vocabulary: the 256 bytes, in the order of their characters as in GPT-2's, then merges,
  * then "<|endoftext|>", which vocabulary_size counts. Each merge joins the most frequent pair of
- * neighbours in the parts of the text; of equals the first in order of their tokens. The same text
- * gives the same vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not
+ * neighbours in the parts of the text, of equals the first in order of their tokens, so the
+ * vocabulary is the same everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not
  * UTF-8, or empty; ARGUMENT for a vocabulary below 257] */
 WG__COMMAND wg_tokenizer *wg__bpe_train(const char *text, int64_t length,
                                         const wg_bpe_training *training);
@@ -263,10 +257,10 @@ WG__COMMAND int wg__wordpiece_save(const wg_tokenizer *tokenizer, const char *pa
 
 /* Learns a vocabulary: [PAD] [UNK] [CLS] [SEP] [MASK], then the characters of the text (each as the
  * beginning of a word, and with ## if it occurs within longer words), then merges. Each merge joins
- * the most frequent pair of neighbouring pieces in the words of the text (as byte-pair encoding
- * does, Sennrich et al. 2016); of equals the first in byte order. The same text gives the same
- * vocabulary everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8 or has no
- * words; ARGUMENT for a vocabulary that cannot hold the specials and the characters (of the default
+ * the most frequent pair of neighbouring pieces in the words of the text (byte-pair encoding,
+ * Sennrich et al. 2016), of equals the first in byte order, so the vocabulary is the same
+ * everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8 or has no words;
+ * ARGUMENT for a vocabulary that cannot hold the specials and the characters (of the default
  * alphabet: 1000 of them), saying what size can] */
 WG__COMMAND wg_tokenizer *wg__wordpiece_train(const char *text, int64_t length,
                                               const wg_wordpiece_training *training);

@@ -52,7 +52,7 @@
 
 #include "objective.h"
 
-/* B sequences of T tokens, the causal ones apart; N masked tokens are predicted. Owned by the scope
+/* B sequences of T tokens, Bc of them causal; N masked tokens are predicted. Owned by the scope
  * that was open. */
 typedef struct wg__masked_batch {
     wg_tensor *ids;       /* (B - Bc, T) i64, with masks; NULL if all are causal */
@@ -78,9 +78,9 @@ typedef struct wg__pair_batch_options {
     int64_t max_predictions; /* masked in one sequence at most; 0: ceil(masked_share T) */
 } wg__pair_batch_options;
 
-/* Batches (wg__masked_batch) of a text of sentences, which must outlive them, with the ids that the
- * special tokens have in `tokenizer`. [ARGUMENT for options out of range, a text of fewer than two
- * documents or of another vocabulary, or a tokenizer without [CLS], [SEP], [MASK] or [PAD]] */
+/* Batches (wg__masked_batch) of a text of sentences, which must outlive them. [ARGUMENT for options
+ * out of range, a text of fewer than two documents or of another vocabulary, or a tokenizer without
+ * [CLS], [SEP], [MASK] or [PAD]] */
 wg_batches *wg__pair_batches_new(const wg_dataset *text, const wg_tokenizer *tokenizer,
                                  const wg__pair_batch_options *options);
 
@@ -103,8 +103,8 @@ void wg__packed_batches_set_share(wg_batches *batches, double masked_share);
 /* The name of a wg_mask_unit; NULL: there is none. */
 const char *wg__mask_unit_name(int unit);
 
-/* The losses of a batch, whose means are over other numbers: of the masked words, and of the next
- * sentences of pairs or the next tokens of causal sequences. */
+/* The losses of a batch: of the masked words, and of the next sentences of pairs or the next tokens
+ * of causal sequences. Their means are over different numbers of labels. */
 typedef struct wg__masked_loss {
     wg_tensor *parts[2]; /* rank 0: the mean of -log p(label). NULL: there is none */
     int64_t correct[2];  /* right predictions, but of next tokens */

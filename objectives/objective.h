@@ -1,6 +1,6 @@
-/* Objectives: one record says all that the library knows of a way to train a model and to use what
- * it has learnt: its options, the data it wants, batches, loss, metrics and how they are printed,
- * and inference. The command, the tests and the docs walk the table and know no objective by name.
+/* Objectives: a record describes a way to train and to use a model: its options, the data it wants,
+ * batches, loss, metrics and how they are printed, and inference. The command, the tests and the
+ * docs walk the table and know no objective by name.
  *
  *     model (models/model.h) --.
  *     tokenizer, text ---------+--> wg_training --> wg_task --> wg_trainer
@@ -19,7 +19,7 @@
  *     cloze                files of their own          prefix decoder, without a head
  *
  * An objective is a record in a file of objectives/, and a row in the table of
- * objectives/objective.c. Any model of a shape that it takes can be trained by it. */
+ * objectives/objective.c. It trains any model of a shape that it takes. */
 #ifndef WG_OBJECTIVES_OBJECTIVE_H
 #define WG_OBJECTIVES_OBJECTIVE_H
 
@@ -39,7 +39,7 @@ typedef struct wg_objective wg_objective;
 
 /* ---- Training ---- */
 
-/* What an evaluation may be asked for beside its metrics. */
+/* Options of an evaluation. */
 typedef struct wg_evaluation_options {
     bool by_document;        /* measure each document from its beginning, as far as a sequence goes,
                               * instead of all of the text cut into sequences */
@@ -52,8 +52,7 @@ typedef struct wg_evaluation_options {
 
 enum { WG_EVALUATES_BY_DOCUMENT = 1, WG_EVALUATES_PREDICTIONS = 2, WG_EVALUATES_TRANSLATIONS = 4 };
 
-/* What a training is made of. All of it is borrowed and must outlive the training, of `model` its
- * module. */
+/* The parts of a training. All are borrowed and must outlive it, of `model` its module. */
 typedef struct wg_training_setup {
     const wg_model *model;
     const wg_tokenizer *tokenizer;
@@ -117,7 +116,7 @@ typedef struct wg_use_options {
     wg_generator generator;
 } wg_use_options;
 
-/* Which of them a fill takes, or'ed. */
+/* The ways of filling that an objective takes, or'ed. */
 enum { WG_FILLS_BY_RANK = 1, WG_FILLS_BY_BEAM = 2, WG_FILLS_BY_DRAWING = 4 };
 
 /* How far a prompt and its continuation may go. */
@@ -140,7 +139,7 @@ typedef struct wg_candidate {
     double probability;
 } wg_candidate;
 
-/* What was found for one blank. */
+/* The result for one blank. */
 typedef struct wg_filled_blank {
     char *name;            /* "<extra_id_0>"; NULL: it has none */
     char *text;            /* what is written there; NULL where candidates are ranked */
@@ -156,7 +155,7 @@ typedef struct wg_filled {
     wg_filled_blank *blanks;
 } wg_filled;
 
-/* Frees what a fill gave, and makes it {0}. */
+/* Frees the result of a fill, and makes it {0}. */
 WG_API void wg_filled_clear(wg_filled *filled);
 
 /* ---- Scores: how likely a model finds texts ---- */
@@ -232,7 +231,6 @@ typedef struct wg_metric_row {
     const char *(*text)(const wg_metrics *metrics); /* the member is this text; NULL: a number */
 } wg_metric_row;
 
-/* What it reads. */
 typedef struct wg_objective_data {
     wg_dataset_kind text; /* of the datasets that it wants, if it reads no files of its own */
     int64_t usual_batch, usual_sequence;  /* 0: 32 and 128, within the model's positions */
@@ -335,14 +333,13 @@ WG_API int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokeniz
                               const wg_translation_use *options, int64_t count,
                               const char *const *texts, char **translations);
 
-/* What the command calls masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption,
- * translation, classify, squad, cloze, multi-label, regression, tokens and
- * contrastive. */
+/* masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption, translation, classify,
+ * squad, cloze, multi-label, regression, tokens and contrastive. */
 extern WG_API const wg_objective wg_masked_lm, wg_mlm, wg_hybrid, wg_causal_lm, wg_blank_infilling,
     wg_span_corruption, wg_translation, wg_classification, wg_question_answering,
     wg_cloze_objective, wg_multi_label, wg_regression, wg_token_labels, wg_contrastive;
 
-/* What is masked together. */
+/* The unit of masking. */
 typedef enum wg_mask_unit { WG_MASK_TOKENS, WG_MASK_WORDS, WG_MASK_SPANS } wg_mask_unit;
 
 /* The options of wg_mlm and wg_hybrid, with their standard values. */

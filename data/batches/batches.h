@@ -3,18 +3,17 @@
  *     epoch 0   3 0 2 | 1                {seed, 0, 3}: example 1 comes next, then two of epoch 1
  *     epoch 1         | 1 2 | 0 3 ...
  *
- * A source says what an example is: it builds a batch from examples that are given by their
- * numbers. The order is a pure function of seed and epoch, and the random numbers of an example one
- * of seed, epoch and its place in the epoch: no history is needed to go to any position, and a
- * resumed run sees the same batches, bit for bit.
+ * A source builds a batch from examples that are given by their numbers. The order is a pure
+ * function of seed and epoch, and the random numbers of an example are one of seed, epoch and its
+ * place in the epoch. So any position is reached without history, and a resumed run sees the same
+ * bits.
  *
  *     static int build(void *context, int64_t count, const wg_example *examples, void *batch);
  *
  *     wg_batch_source source = {.context = images, .build = build};
  *     wg_batches *batches =
  *         wg_batches_new(&source, &(wg_batches_options){.batch = 64, .examples = 60000});
- *     while (wg_batches_next(batches, &batch) == 0) ...
- */
+ *     while (wg_batches_next(batches, &batch) == 0) ... */
 #ifndef WG_DATA_BATCHES_BATCHES_H
 #define WG_DATA_BATCHES_BATCHES_H
 

@@ -128,7 +128,7 @@ static int add_documents(wg_dataset *dataset, wg__token_file *file, int64_t firs
     return 0;
 }
 
-/* Makes what was appended since the last call a source. */
+/* Makes the documents appended since the last call a source. */
 static int end_source(wg_dataset *dataset) {
     return wg__append(&dataset->source_ends, &dataset->source_count, &dataset->source_capacity,
                       &dataset->documents, sizeof dataset->documents);
@@ -195,7 +195,7 @@ int64_t wg_dataset_vocabulary(const wg_dataset *dataset) {
     return dataset ? dataset->vocabulary : 0;
 }
 
-/* As for wg__token_file_document, loops end even if the disk fails. */
+/* Loops end even if the disk fails. */
 int64_t wg__dataset_document_start(const wg_dataset *dataset, int64_t document) {
     if (!dataset || document < 0 || document > dataset->documents)
         return -1;
@@ -295,7 +295,7 @@ int wg_dataset_weigh(wg_dataset *dataset, int count, const double *weights) {
 
 /* ---- Loading: from texts to a token file ---- */
 
-/* What is asked for. */
+/* The options of a load. */
 typedef struct request {
     wg__token_rules rules;
     const wg_tokenizer *tokenizer;
@@ -421,8 +421,8 @@ static const char *kind_name(wg_dataset_kind kind) {
                                        : "as one stream";
 }
 
-/* Adds sources first .. end - 1 of a file, the first of which begins with `document`. Where no held
- * out part is wanted, it belongs to the one before it. */
+/* Adds sources first .. end - 1 of a file, beginning with `document`. A held out part that is not
+ * wanted belongs to the part before it. */
 static int add_sources(const request *r, wg__token_file *file, int64_t first, int64_t end,
                        int64_t document, wg_dataset *parts[WG__TOKEN_PARTS]) {
     const bool apart = r->rules.cut < r->rules.end;
@@ -586,11 +586,11 @@ static int split_sentences(const wg_dataset *from, double share,
     const int64_t rarest = from->documents / 2;
     const int64_t every = (int64_t)fmin(round(1 / share), (double)rarest);
     for (int64_t i = 0, first = 0; i < from->source_count; first = from->source_ends[i++]) {
-        while (first < from->source_ends[i]) {
+        const int64_t end = from->source_ends[i];
+        while (first < end) {
             const int64_t next = first / every * every + every - 1; /* that is held out */
-            if (add_part(parts[0], from, first,
-                         next < from->source_ends[i] ? next : from->source_ends[i]) < 0 ||
-                (next < from->source_ends[i] && add_part(parts[1], from, next, next + 1) < 0))
+            if (add_part(parts[0], from, first, wg__smaller(next, end)) < 0 ||
+                (next < end && add_part(parts[1], from, next, next + 1) < 0))
                 return -1;
             first = next + 1;
         }

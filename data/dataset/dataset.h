@@ -1,45 +1,42 @@
 /* Text as tokens: documents of sentences of token ids, tokenised once.
  *
- *     documents   |0           |1      |2            sentence where each begins
- *     sentences   |0 |5   |9   |14 |20 |31 ...       token where each begins
- *     tokens      the ids, one after the other
+ *     documents   |0           |1      |2            the first sentence of each
+ *     sentences   |0 |5   |9   |14 |20 |31 ...       the first token of each
+ *     tokens      the ids in order
  *
  * Three kinds of text are read:
  *
  * Sentences (WG_TEXT_SENTENCES), for models that mask. In plain text lines are wrapped as in a
  * book, a blank line ends a paragraph, three or more blank lines end a document; sentences are
  * found by their punctuation, and a paragraph without letters or digits (a row of stars) is left
- * out. The other format, which BERT was trained from, has one sentence a line and a blank line
- * between documents. In both, a line "<|endoftext|>" ends a document, too. A file without any such
- * mark is cut: at the first paragraph's end after 64 sentences, or at 128; of a sentence a line,
- * at 64.
+ * out. The second format, which BERT was trained from, has one sentence a line and a blank line
+ * between documents. In both, a line "<|endoftext|>" ends a document, too. A file without any mark
+ * is cut: at the first paragraph's end after 64 sentences, or at 128; of a sentence a line, at 64.
  *
  * A stream (WG_TEXT_STREAM), for models that predict the next token. The text is kept exactly: line
- * breaks and spaces are tokens as any other. A dataset of this kind has no sentences, and its
- * documents count tokens.
+ * breaks and spaces are tokens. The dataset has no sentences, and its documents count tokens.
  *
  *     file     It was a dark night.
  *              <|endoftext|>
  *              The end.
  *     stream   [begin] It was a dark night. [begin] The end.
  *
- * Lines "<|endoftext|>" separate documents. Where the tokenizer has a token for the begin of a
- * text, every document begins with it (GPT-2's <|endoftext|>, which is begin and end; llama2.c);
- * where it has one for the end alone, the document ends with that. Then white space around
- * documents is removed. Without such tokens only the lines are removed.
+ * Lines "<|endoftext|>" separate documents. Every document begins with the tokenizer's token for
+ * the begin of a text (GPT-2's <|endoftext|>, which is begin and end; llama2.c), or ends with its
+ * token for the end alone; then white space around documents is removed. For a tokenizer without
+ * both only the lines are removed.
  *
- * Pairs (WG_TEXT_PAIRS), for translation: two files, line by line. A line is a sentence, whatever
- * stands in it; a last one without line break counts. A document is a pair, of two sentences.
+ * Pairs (WG_TEXT_PAIRS), for translation: two files, line by line. Each line is a sentence; a last
+ * one without line break counts. A document is a pair, of two sentences.
  *
  *     train.de                     train.en
  *     Ein Hund läuft.              A dog runs.             document 0, sentences 0 and 1
  *     Zwei Katzen schlafen.        Two cats are asleep.    document 1, sentences 2 and 3
  *
- * The tokens stand in a token file (an HDF5 file, described in docs/training.md), of which only the
- * part being read is in memory, whatever the size of the text. Wherever a path of a text is wanted,
- * that of a token file will do; its tokenizer must be the one that is given. A dataset is used from
- * one thread at a time. Its functions fail with FORMAT if the token file is damaged, and with IO if
- * the disk fails. */
+ * The tokens are in a token file (an HDF5 file, described in docs/training.md), which is read piece
+ * by piece. A token file can be given wherever a text can; its tokenizer must be the given one. A
+ * dataset is used from one thread at a time. Its functions fail with FORMAT if the token file is
+ * damaged, and with IO if the disk fails. */
 #ifndef WG_DATA_DATASET_DATASET_H
 #define WG_DATA_DATASET_DATASET_H
 
@@ -66,7 +63,7 @@ typedef struct wg_token_storage {
      * $TMPDIR, else /tmp, which disappears with the last dataset that uses it. */
     const char *path;
 
-    /* Is told, in a line, why an existing file is made anew; may be NULL. */
+    /* Called with the reason, a line, when an existing file is made anew; may be NULL. */
     void (*note)(void *context, const char *line);
     void *context;
 } wg_token_storage;
@@ -108,9 +105,9 @@ WG_API int wg_dataset_load_split(int count, const char *const *paths, const wg_t
 
 /* Splits documents off, to be held out of training, without copying tokens: of sentences every n-th
  * document, n = 1 / share, so that both parts have at least two; of pairs the last `share` of each
- * source, from number (1 - share) N on, rounded down, of N. `dataset` is as it was, and both parts
- * have its sources' weights. [ARGUMENT for a stream; for a share outside (0, 1/2], of pairs (0, 1);
- * for fewer than four documents, or too few pairs] */
+ * source, from number (1 - share) N on, rounded down. `dataset` stays, and both parts have its
+ * sources' weights. [ARGUMENT for a stream; for a share outside (0, 1/2], of pairs (0, 1); for
+ * fewer than four documents, or too few pairs] */
 WG_API int wg_dataset_split(const wg_dataset *dataset, double share, wg_dataset **training,
                             wg_dataset **held_out);
 
@@ -127,7 +124,7 @@ typedef enum wg_side { WG_SOURCE, WG_TARGET } wg_side;
 /* ---- Sources: the files, or two files, that a dataset was loaded from ---- */
 
 /* Weights, above 0, of the sources: the proportions in which batches take from them, whatever their
- * sizes. [ARGUMENT unless there are as many as sources] And these weights, borrowed; NULL: none. */
+ * sizes. [ARGUMENT unless each source has one] */
 WG_API int wg_dataset_weigh(wg_dataset *dataset, int count, const double *weights);
 
 /* ---- The loss of predicting by word frequency, which a language model has to beat ---- */

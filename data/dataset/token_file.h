@@ -1,12 +1,12 @@
-/* Token files: texts that were tokenised once, in an HDF5 file of which only the part being read is
- * in memory. It is written as a checkpoint is (io/checkpoint/checkpoint.h): put in place whole or
- * not at all, and under checksums. h5ls, h5dump and h5py read it.
+/* Token files: texts that were tokenised once, in an HDF5 file that is read piece by piece. It is
+ * written as a checkpoint is (io/checkpoint/checkpoint.h): put in place whole or not at all, and
+ * under checksums. h5ls, h5dump and h5py read it.
  *
- *     /tokens      u16, or i32 for a vocabulary above 65536   the ids, one after the other
- *     /sentences   i64   the token where each begins, and their number; not of streams
- *     /documents   i64   the sentence, or of streams the token, where each begins, and their number
- *     /tokenizer   text  the tokenizer as JSON: any file that has one can be given as --tokenizer
- *     /about       text  JSON:
+ *     /tokens      u16, or i32 for a vocabulary above 65536   the ids in order
+ *     /sentences   i64   the first token of each, and their number; not of streams
+ *     /documents   i64   the first sentence of each, or of streams the first token, and their
+ * number /tokenizer   text  the tokenizer as JSON: any file that has one can be given as
+ * --tokenizer /about       text  JSON:
  *         {"format": "wengert tokens", "version": 1,
  *          "sentences": false,                false: a stream
  *          "pairs": false,                    true: the sentences are pairs
@@ -25,7 +25,7 @@
 #include "data/tokenizer/text_file.h"
 #include "io/checkpoint/file.h"
 
-/* By which rules texts become tokens. */
+/* The rules of tokenising texts. */
 typedef struct wg__token_rules {
     wg_dataset_kind kind;
     wg_sentence_format format; /* of sentences */
@@ -62,22 +62,21 @@ static inline int wg__token_rules_sides(const wg__token_rules *rules) {
     return rules->kind == WG_TEXT_PAIRS ? WG__TOKEN_SIDES : 1;
 }
 
-/* Gives one reference back; the last one closes the file, or gives up writing. NULL is allowed. */
+/* Drops a reference; the last one closes the file, or gives up writing. NULL is allowed. */
 void wg__token_file_release(wg__token_file *file);
 
 /* ---- Writing ---- */
 
-/* A file that will become `path`; NULL: one without a name, which goes when it is closed.
- * [NOT_FOUND, IO, MEMORY] */
+/* A file that will become `path`; NULL: an unnamed one that goes when it is closed. [NOT_FOUND, IO,
+ * MEMORY] */
 wg__token_file *wg__token_file_create(const char *path, const wg__token_rules *rules,
                                       const wg_tokenizer *tokenizer);
 
-/* What follows is of this text, and of its first part. [MEMORY] */
+/* Begins a text and its first part. [MEMORY] */
 int wg__token_file_begin_source(wg__token_file *file, const char *path, const wg__text_map *text);
 
 /* Adds tokens to the open sentence and document; ends them. Empty ones are not kept, except
- * documents of a stream. `bytes` is the length of the text that the document's tokens stand for.
- * [IO] */
+ * documents of a stream. `bytes` is the length of the document's text. [IO] */
 int wg__token_file_add(wg__token_file *file, int64_t count, const int32_t *ids);
 int wg__token_file_end_sentence(wg__token_file *file);
 int wg__token_file_end_document(wg__token_file *file, int64_t bytes);
@@ -91,42 +90,39 @@ int wg__token_file_finish(wg__token_file *file);
 /* ---- Reading ---- */
 
 /* Opens a file, and checks everything but the tokens: starts must ascend. NULL with [NOT_FOUND, IO,
- * MEMORY; FORMAT for what is no token file, or is damaged] */
+ * MEMORY; FORMAT for another or a damaged file] */
 wg__token_file *wg__token_file_open(const char *path);
 
 /* Identifies a tokenizer; 0 with [MEMORY]. */
 uint64_t wg__tokenizer_fingerprint(const wg_tokenizer *tokenizer);
 
-/* Why a file is not what tokenising these texts anew would give: a phrase such as "the texts are
- * others", or NULL if it is. */
+/* Why a file differs from these texts tokenised anew: a phrase such as "the texts are others", or
+ * NULL if it does not. */
 const char *wg__token_file_differs(const wg__token_file *file, const wg__token_rules *rules,
                                    const wg_tokenizer *tokenizer, int count,
                                    const char *const *paths);
 
-/* Where a document begins, as a sentence (of a stream a token), and a sentence, as a token; the
- * number of them gives the end of the last. If the disk fails: the end of all, with an error
- * pending, so that loops end. */
+/* The first sentence of a document (of a stream the first token), and the first token of a
+ * sentence; their number gives the end of the last. If the disk fails: the end of all, with an
+ * error pending, so that loops end. */
 int64_t wg__token_file_document(wg__token_file *file, int64_t document);
 int64_t wg__token_file_sentence(wg__token_file *file, int64_t sentence);
 
-/* The text of a source, borrowed from the file; `where` names the caller. NULL with [STATE for one
- * that is gone, or has changed since; IO] */
+/* The text of a source, borrowed; `where` names the caller. [STATE for a text that is gone or has
+ * changed; IO] */
 wg__text_map *wg__token_file_text(wg__token_file *file, int64_t source, const char *where);
 
-/* The rules of dataset.h by which texts become documents of tokens. */
-
-/* Adds the documents of a text, or of the two sides of pairs, to a token file, by the file's rules.
- * `names` are for messages. [FORMAT for one without words, of which no text is left to read, or
- * that is no pairs; as encoding] */
+/* Adds the documents of a text, or of the two sides of pairs, by the file's rules, which dataset.h
+ * describes. `names` are for messages. [FORMAT for a text without words or of which no part is
+ * left, or for no pairs; as encoding] */
 int wg__read_text(wg__token_file *file, const wg_tokenizer *tokenizer, wg__text_map *texts,
                   const char *const *names);
 
-/* The length of the line at `at` of a text, without its end (LF or CR LF); *next is where the next
- * line begins. `at` is below the text's length. */
+/* The length of the line at `at`, below the text's length, without its end (LF or CR LF); *next is
+ * the beginning of the next line. */
 int64_t wg__text_line(const wg__text_map *text, int64_t at, int64_t *next);
 
-/* The format of sentences that a text seems to have: by line if nearly all lines end as sentences
- * do. */
+/* The likely format of sentences: by line if nearly all lines end as sentences do. */
 wg_sentence_format wg__detect_sentence_format(wg__text_map *text);
 
 /* The offset just behind the sentence that begins at `start` of a paragraph of UTF-8 text: behind a

@@ -141,17 +141,6 @@ static json_t *pieces_pre_tokenizer(const wg__pieces *p) {
     return sequence("pretokenizers", steps);
 }
 
-static json_t *pieces_decoder(const wg__pieces *p) {
-    json_t *steps = json_array();
-    wg__json_append(&steps, replace_json(WG__SPACE_SYMBOL, " "));
-    wg__json_append(&steps, json_pack("{s:s}", "type", "ByteFallback"));
-    wg__json_append(&steps, json_pack("{s:s}", "type", "Fuse"));
-    if (p->settings.strip != WG__STRIP_NONE)
-        wg__json_append(&steps, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ",
-                                          "start", 1, "stop", 0));
-    return sequence("decoders", steps);
-}
-
 /* Special tokens around a text: <s> before it (LLaMA), or, in unigram models, </s> after it (T5).
  */
 static json_t *pieces_processor(const wg__pieces *p) {
@@ -290,8 +279,16 @@ static json_t *whole_file(const wg_tokenizer *tokenizer) {
                                json_pack("{s:s}", "type", "Fuse"), bpe_json(tokenizer, &model)});
     }
     const wg__pieces *p = (const wg__pieces *)tokenizer;
-    return file_of(&p->base, (parts){pieces_normalizer(p), pieces_pre_tokenizer(p),
-                                     pieces_processor(p), pieces_decoder(p), pieces_model(p)});
+    json_t *decoders = json_array();
+    wg__json_append(&decoders, replace_json(WG__SPACE_SYMBOL, " "));
+    wg__json_append(&decoders, json_pack("{s:s}", "type", "ByteFallback"));
+    wg__json_append(&decoders, json_pack("{s:s}", "type", "Fuse"));
+    if (p->settings.strip != WG__STRIP_NONE)
+        wg__json_append(&decoders, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content",
+                                             " ", "start", 1, "stop", 0));
+    return file_of(&p->base,
+                   (parts){pieces_normalizer(p), pieces_pre_tokenizer(p), pieces_processor(p),
+                           sequence("decoders", decoders), pieces_model(p)});
 }
 
 int wg__huggingface_write(const wg_tokenizer *tokenizer, wg__text *out) {

@@ -91,32 +91,31 @@ static int compile(wg__splitter *splitter, const char *pattern, const wg__text *
                    "%s, in %.200s", message, pattern);
 }
 
-static int make(wg__splitter *splitter, const char *pattern) {
+wg__splitter *wg__splitter_new(const char *pattern) {
     /* "(*LIMIT_MATCH=...)" and the like at the beginning would lift our limits. */
-    if (strlen(pattern) > LONGEST_PATTERN || *pattern == '\0' || strncmp(pattern, "(*", 2) == 0)
-        return wg_fail(WG_ERROR_FORMAT, WHERE,
-                       "a pattern has 1 to %d bytes and does not begin with (*", LONGEST_PATTERN);
+    if (strlen(pattern) > LONGEST_PATTERN || *pattern == '\0' || strncmp(pattern, "(*", 2) == 0) {
+        wg_fail(WG_ERROR_FORMAT, WHERE, "a pattern has 1 to %d bytes and does not begin with (*",
+                LONGEST_PATTERN);
+        return NULL;
+    }
+    wg__splitter *splitter = wg__calloc(1, sizeof *splitter);
+    if (!splitter)
+        return NULL;
+    wg__text text = {0};
     splitter->memory = pcre2_general_context_create(allocate, release, NULL);
     if (splitter->memory)
         splitter->limits = pcre2_match_context_create(splitter->memory);
-    if (!splitter->limits)
-        return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory");
-    pcre2_set_match_limit(splitter->limits, MOST_STEPS);
-    wg__text text = {0};
-    int status = translate(pattern, &text);
-    if (status == 0)
-        status = compile(splitter, pattern, &text);
+    if (splitter->limits)
+        pcre2_set_match_limit(splitter->limits, MOST_STEPS);
+    else
+        wg_fail(WG_ERROR_MEMORY, WHERE, "no memory");
+    const bool made = splitter->limits && translate(pattern, &text) == 0 &&
+                      compile(splitter, pattern, &text) == 0;
     wg__free(text.bytes);
-    return status;
-}
-
-wg__splitter *wg__splitter_new(const char *pattern) {
-    wg__splitter *splitter = wg__calloc(1, sizeof *splitter);
-    if (splitter && make(splitter, pattern) < 0) {
-        wg__splitter_free(splitter);
-        return NULL;
-    }
-    return splitter;
+    if (made)
+        return splitter;
+    wg__splitter_free(splitter);
+    return NULL;
 }
 
 void wg__splitter_free(wg__splitter *splitter) {
