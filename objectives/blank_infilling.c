@@ -14,8 +14,6 @@
 
 #define WHERE "blank-infilling"
 
-/* ---- Options ---- */
-
 #define AT(member) offsetof(wg_blank_infilling_options, member)
 
 static const wg_setting setting_rows[] = {

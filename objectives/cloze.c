@@ -385,8 +385,6 @@ int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, 
     return 0;
 }
 
-/* ---- The objective ---- */
-
 static const wg_setting setting_rows[] = {
     {"pattern", WG_SETTING_TEXT, offsetof(wg_cloze_options, pattern), .fixed = true,
      .argument = "TEXT",

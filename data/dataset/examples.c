@@ -159,8 +159,6 @@ int64_t wg__label_of_line(const wg__file_line *line, const char *what, wg__label
                          what, name, (long long)labels->count, labels->names[0]);
 }
 
-/* ---- Texts, or pairs of texts, one example a line ---- */
-
 /* A file being read. */
 typedef struct reading {
     wg__file_line line;

@@ -210,8 +210,6 @@ static bool is_end_of_text(line l) {
     return l.length == END_OF_TEXT && memcmp(l.text, end_of_text, END_OF_TEXT) == 0;
 }
 
-/* ---- Sentences: detecting the format ---- */
-
 /* The length of the mark of a list with which a line ends, or 0. */
 static int64_t end_mark(line l, const char *const *marks) {
     for (; *marks; marks++) {

@@ -68,8 +68,6 @@ typedef struct reading {
     wg__text word;
 } reading;
 
-/* ---- JSON, with the place of an error ---- */
-
 static WG_PRINTF(2, 3) int fail_at(const reading *r, const char *format, ...) {
     char message[400];
     va_list arguments;
@@ -216,8 +214,6 @@ static int add_paragraph(reading *r, const char *context) {
     p->count = squad->token_count - p->first;
     return p->count > 0 ? 0 : fail_at(r, ".context has no words");
 }
-
-/* ---- Answers ---- */
 
 /* Checks an answer; training uses the first of a question. */
 static int read_answer(reading *r, const json_t *answer) {

@@ -229,8 +229,6 @@ static int read_object(table *t, const char *line) {
     return status;
 }
 
-/* ---- Files ---- */
-
 /* A file holds JSON if its first line is an object, or meant to be one. */
 static int read_line(void *context, char *line) {
     table *t = context;

@@ -95,8 +95,6 @@ char *wg__squad_normalize(const char *text) {
     return normal;
 }
 
-/* ---- Scores ---- */
-
 static int64_t count_words(const char *text) {
     int64_t count = *text != '\0';
     for (; *text; text++)

@@ -15,8 +15,6 @@
 #define END_OF_TEXT "<|endoftext|>"
 #define SPECIAL_COUNT 1
 
-/* ---- GPT-2's alphabet of bytes ---- */
-
 /* The bytes that do not print, in order: 0 to 0x20, 0x7F to 0xA0, 0xAD. */
 #define LOW 0x21             /* how many are below '!' */
 #define MIDDLE (0xA0 - 0x7E) /* how many are from 0x7F to 0xA0 */

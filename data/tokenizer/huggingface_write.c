@@ -12,8 +12,6 @@ typedef struct parts {
     json_t *normalizer, *pre_tokenizer, *post_processor, *decoder, *model;
 } parts;
 
-/* ---- Tokens ---- */
-
 /* {token: id}; the tokens of the byte tokenizer become letters of GPT-2's alphabet. */
 static json_t *vocabulary_json(const wg_tokenizer *tokenizer) {
     json_t *object = json_object();

@@ -249,8 +249,6 @@ int wg__count_word(trainer *t, const char *word, int64_t length) {
     return 0;
 }
 
-/* ---- Learning: a heap with the greatest count on top, of equals the first in byte order ---- */
-
 static bool comes_before(const trainer *t, heap_entry a, heap_entry b) {
     if (a.count != b.count)
         return a.count > b.count;
@@ -275,8 +273,6 @@ static int heap_push(trainer *t, int64_t pair_number) {
     heap[i] = entry;
     return 0;
 }
-
-/* ---- Learning: pairs ---- */
 
 static int64_t pair_number(trainer *t, int32_t left, int32_t right) {
     wg__pair *slot = wg__pair_table_add(&t->numbers, left, right);
