@@ -27,7 +27,6 @@ tensor_sources = \
 	tensor/op.c \
 	tensor/ops/attention/attention.c \
 	tensor/ops/attention/attention.h \
-	tensor/ops/attention/rotary.c \
 	tensor/ops/attention/tiles.c \
 	tensor/ops/batching.c \
 	tensor/ops/conv/conv.c \
@@ -40,7 +39,6 @@ tensor_sources = \
 	tensor/ops/elementwise/elementwise.c \
 	tensor/ops/elementwise/elementwise.h \
 	tensor/ops/elementwise/functions.c \
-	tensor/ops/elementwise/ternary.c \
 	tensor/ops/elementwise/unary.c \
 	tensor/ops/fft/fft.c \
 	tensor/ops/index/advanced_index.c \
@@ -67,8 +65,6 @@ tensor_sources = \
 	tensor/ops/loss/linear_loss.c \
 	tensor/ops/loss/loss.c \
 	tensor/ops/loss/loss.h \
-	tensor/ops/reduce/batch_norm.c \
-	tensor/ops/reduce/minmax.c \
 	tensor/ops/reduce/norm.c \
 	tensor/ops/reduce/softmax.c \
 	tensor/ops/reduce/reduce.c \

@@ -331,7 +331,7 @@ static inline wg_tensor *wg_reglu(wg_tensor *gate, wg_tensor *value) {
 
 /* clang-format on */
 
-/* ---- Three operands with broadcasting, in one pass (ops/elementwise/ternary.c) ---- */
+/* ---- Three operands with broadcasting, in one pass (ops/elementwise/unary.c) ---- */
 
 /* a + weight (b - a): a at weight 0, b at weight 1. Integers are cast to f32. [scope; SHAPE] */
 WG_API wg_tensor *wg_lerp(wg_tensor *a, wg_tensor *b, wg_tensor *weight);
@@ -343,7 +343,7 @@ WG_API wg_tensor *wg_addcmul(wg_tensor *x, wg_tensor *a, wg_tensor *b, double va
 /* x + value a / b, true division: integers are cast to f32. [scope; SHAPE] */
 WG_API wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value);
 
-/* ---- Choosing by a condition (ops/elementwise/ternary.c) ---- */
+/* ---- Choosing by a condition (ops/elementwise/unary.c) ---- */
 
 /* condition ? a : b, all three broadcast; condition is bool. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_where(wg_tensor *condition, wg_tensor *a, wg_tensor *b);
@@ -571,7 +571,7 @@ WG_API wg_tensor *wg_histc(wg_tensor *x, int64_t bins, double low, double high);
  * ARGUMENT] */
 WG_API wg_tensor *wg_histogram(wg_tensor *x, wg_tensor *edges, wg_tensor *weights, bool density);
 
-/* ---- The largest and the smallest (ops/reduce/minmax.c) ---- */
+/* ---- The largest and the smallest (ops/reduce/reduce.c) ---- */
 
 /* The largest or smallest over axes: PyTorch's amax and amin; NaN if there is one. Tied elements
  * share the gradient evenly. [scope; INDEX, SHAPE for no elements] */
@@ -1149,7 +1149,7 @@ typedef struct wg_attention_options {
 WG_API wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mask,
                                const wg_attention_options *options);
 
-/* ---- Rotary positions (ops/attention/rotary.c) ---- */
+/* ---- Rotary positions (ops/attention/attention.c) ---- */
 
 /* Which two elements of the last axis, of width D >= 2 P, form a pair. */
 typedef enum wg_rotary_pairing {

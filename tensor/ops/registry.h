@@ -7,18 +7,15 @@
 extern const wg__op_table wg__ops_unary;
 extern const wg_op wg__elementwise_ops[]; /* those of wg__ops_functions */
 extern const wg__op_table wg__ops_functions;
-extern const wg__op_table wg__ops_ternary;
 extern const wg__op_table wg__ops_view;
 extern const wg__op_table wg__ops_slice;
 extern const wg__op_table wg__ops_arrange;
 extern const wg__op_table wg__ops_unfold_pad;
 extern const wg__op_table wg__ops_reduce;
-extern const wg__op_table wg__ops_minmax;
 extern const wg__op_table wg__ops_scan;
 extern const wg__op_table wg__ops_statistics;
 extern const wg__op_table wg__ops_softmax;
 extern const wg__op_table wg__ops_norm;
-extern const wg__op_table wg__ops_batch_norm;
 extern const wg__op_table wg__ops_index;
 extern const wg__op_table wg__ops_advanced_index;
 extern const wg__op_table wg__ops_sort;
@@ -35,7 +32,6 @@ extern const wg__op_table wg__ops_conv;
 extern const wg__op_table wg__ops_pool;
 extern const wg__op_table wg__ops_interpolate;
 extern const wg__op_table wg__ops_attention;
-extern const wg__op_table wg__ops_rotary;
 extern const wg__op_table wg__ops_recurrent;
 extern const wg__op_table wg__ops_cross_entropy;
 extern const wg__op_table wg__ops_linear_loss;

@@ -259,11 +259,6 @@ wg_tensor *wg__sample_normal_f32(wg_generator *generator, int ndim, const int64_
     return wg_randn(generator, WG_F32, ndim, shape);
 }
 
-typedef struct sample_shape {
-    int ndim;
-    int64_t shape[4];
-} sample_shape;
-
 int wg__sample_status(wg_sample *sample, int count) {
     sample->input_count = count;
     for (int i = 0; i < count; i++)
@@ -296,48 +291,20 @@ int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *sh
 }
 
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make) {
-    static const sample_shape shapes[] = {{2, {2, 3}}, {0, {0}}, {1, {1}}, {4, {2, 1, 3, 2}}};
-    if (index >= (int)(sizeof shapes / sizeof *shapes))
-        return 0;
-    sample->inputs[0] = make(generator, shapes[index].ndim, shapes[index].shape);
-    return wg__sample_status(sample, 1);
+    static const char *const shapes[] = {"2 3", "", "1", "2 1 3 2"};
+    return index < (int)(sizeof shapes / sizeof *shapes)
+               ? wg__sample_shapes(generator, sample, shapes[index], 1, &make)
+               : 0;
 }
 
 int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
                       wg__sampler make_b) {
-    static const sample_shape shapes[][2] = {
-        {{2, {2, 3}}, {2, {2, 3}}}, {{2, {2, 3}}, {1, {3}}},          {{0, {0}}, {2, {2, 2}}},
-        {{2, {4, 1}}, {2, {1, 3}}}, {{3, {2, 3, 2}}, {3, {1, 3, 1}}}, {{1, {1}}, {0, {0}}},
-    };
-    if (index >= (int)(sizeof shapes / sizeof *shapes))
-        return 0;
-    const sample_shape *a = &shapes[index][0], *b = &shapes[index][1];
-    sample->inputs[0] = make_a(generator, a->ndim, a->shape);
-    sample->inputs[1] = make_b(generator, b->ndim, b->shape);
-    return wg__sample_status(sample, 2);
-}
-
-int wg__sample_ternary(int index, wg_generator *generator, wg_sample *sample,
-                       const wg__sampler samplers[3]) {
-    static const sample_shape shapes[][3] = {
-        {{2, {2, 3}}, {2, {2, 3}}, {2, {2, 3}}},
-        {{1, {3}}, {2, {2, 1}}, {0, {0}}},
-        {{3, {2, 1, 2}}, {1, {2}}, {3, {1, 3, 1}}},
-        {{0, {0}}, {0, {0}}, {0, {0}}},
-        {{0, {0}}, {1, {1}}, {1, {1}}},
-    };
-    if (index >= (int)(sizeof shapes / sizeof *shapes))
-        return 0;
-    for (int i = 0; i < 3; i++)
-        sample->inputs[i] = samplers[i](generator, shapes[index][i].ndim, shapes[index][i].shape);
-    return wg__sample_status(sample, 3);
-}
-
-int wg__sample_one(wg_generator *generator, wg_sample *sample, const void *options, int ndim,
-                   const int64_t *shape) {
-    sample->options = options;
-    sample->inputs[0] = wg__sample_normal(generator, ndim, shape);
-    return wg__sample_status(sample, 1);
+    static const char *const shapes[] = {"2 3, 2 3", "2 3, 3",       ", 2 2",
+                                         "4 1, 1 3", "2 3 2, 1 3 1", "1,"};
+    const wg__sampler make[] = {make_a, make_b};
+    return index < (int)(sizeof shapes / sizeof *shapes)
+               ? wg__sample_shapes(generator, sample, shapes[index], 2, make)
+               : 0;
 }
 
 int wg__bench_inputs(wg_generator *generator, wg_sample *sample, const void *options, int count,
@@ -355,8 +322,4 @@ int wg__bench_one(wg_generator *generator, wg_sample *sample) {
 
 int wg__bench_two(wg_generator *generator, wg_sample *sample) {
     return wg__bench_inputs(generator, sample, NULL, 2, 1, (int64_t[]){1 << 22});
-}
-
-int wg__bench_three(wg_generator *generator, wg_sample *sample) {
-    return wg__bench_inputs(generator, sample, NULL, 3, 1, (int64_t[]){1 << 22});
 }

@@ -63,6 +63,11 @@ static inline int wg__axis_of(const wg_tensor *x, int64_t axis, const char *wher
     return x ? wg__axis(axis, x->spec.ndim, where) : -1;
 }
 
+/* Input i, or NULL where an optional one is missing. */
+static inline wg_tensor *wg__input_at(const wg_call *call, int i) {
+    return i < call->input_count ? call->inputs[i] : NULL;
+}
+
 /* Stores the first outputs for whom they are wanted; returns the status. */
 static inline int wg__give(int status, wg_tensor *const *outputs, wg_tensor **first,
                            wg_tensor **second) {
@@ -153,7 +158,7 @@ int wg__batch_first_alone(wg_call *call, uint32_t batched, int64_t samples);
 int wg__batch_axis(wg_call *call, uint32_t batched, int64_t samples);
 int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples);
 
-/* For options that begin with wg__reduce_options. */
+/* For the options of reductions, which begin with a mask of axes. */
 int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples);
 
 /* The same for `int64_t axis`. */
@@ -184,6 +189,11 @@ int wg__batch_expand(wg_call *call, uint32_t batched, int64_t samples);
     .name = NAME, .doc = DOC, .min_inputs = MIN_INPUTS, .max_inputs = MAX_INPUTS,                  \
     .output_count = OUTPUTS
 #define WG__OP(NAME, INPUTS, DOC) WG__OP_OF(NAME, INPUTS, INPUTS, 1, DOC)
+
+/* The members of a record that are functions named after its op. */
+#define WG__FUNCTIONS(NAME)                                                                        \
+    .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp, .sample = NAME##_sample,  \
+    .bench = NAME##_bench
 
 /* A view of input 0 that is linear in it, with options; the functions are NAME_infer and so on. */
 #define WG__VIEW_OP(NAME, OPTIONS, DOC)                                                            \
@@ -283,14 +293,6 @@ int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *sh
                                  (int)(sizeof samplers / sizeof *samplers), samplers);             \
     }
 
-/* The samples of an op of three inputs that broadcast, each made by its sampler. */
-int wg__sample_ternary(int index, wg_generator *generator, wg_sample *sample,
-                       const wg__sampler samplers[3]);
-
-/* A sample of one normally distributed input of that shape, with those options. */
-int wg__sample_one(wg_generator *generator, wg_sample *sample, const void *options, int ndim,
-                   const int64_t *shape);
-
 /* A large sample for benches, of so many inputs of one shape: f32, from 0 to 1. `options` may be
  * NULL. */
 int wg__bench_inputs(wg_generator *generator, wg_sample *sample, const void *options, int count,
@@ -299,10 +301,9 @@ int wg__bench_inputs(wg_generator *generator, wg_sample *sample, const void *opt
 #define WG__IN_BRACES(...)                                                                         \
     { __VA_ARGS__ }
 
-/* Large samples of one, two and three inputs for benches: f32, from 0 to 1. */
+/* Large samples of one and two inputs for benches: f32, from 0 to 1. */
 int wg__bench_one(wg_generator *generator, wg_sample *sample);
 int wg__bench_two(wg_generator *generator, wg_sample *sample);
-int wg__bench_three(wg_generator *generator, wg_sample *sample);
 
 /* Sets input_count and returns what wg_op.sample returns: 1, or -1 if an input is NULL. */
 int wg__sample_status(wg_sample *sample, int count);

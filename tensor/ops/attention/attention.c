@@ -1,5 +1,5 @@
-/* Scaled dot-product attention: the fused op, and the step that extends cached keys and values.
- * tiles.c has the kernels. */
+/* Rotary positions, scaled dot-product attention, and the step that extends cached keys and values.
+ * tiles.c has the kernels of attention. */
 #include "tensor/internal.h"
 #include "tensor/ops/attention/attention.h"
 #include "tensor/ops/linalg/dense.h"
@@ -10,25 +10,174 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- Shapes ---- */
+/* ==== Rotary positions, RoPE   (Su, Lu, Pan, Murtadha, Wen & Liu 2021, arXiv:2104.09864, eq. 34)
+ * ==== */
+
+/* ---- rotary: each pair (a, b) of the last axis becomes (a cos - b sin, a sin + b cos).
+ *
+ *     halves      | a0 a1 .. | b0 b1 .. | rest |      GPT-NeoX, LLaMA as published by Hugging Face
+ *     adjacent    | a0 b0 a1 b1 ..      | rest |      the paper, LLaMA as published by Meta
+ *
+ * dx = g rotated back, which is rotary of g with -sin. ---- */
+
+enum { X, COS, SIN };
+
+typedef struct rotary_options {
+    int pairing;
+} rotary_options;
+
+typedef struct rotation {
+    wg_dtype dtype; /* f32 or f64 */
+    wg_rotary_pairing pairing;
+    int64_t pairs, width; /* P and D; elements beyond 2 P are copied */
+} rotation;
+
+#define ROTATE_ROW(NAME, TYPE)                                                                     \
+    static void NAME(const rotation *by, const TYPE *restrict x, const TYPE *restrict cos,         \
+                     const TYPE *restrict sin, TYPE *restrict y) {                                 \
+        const int64_t n = by->pairs;                                                               \
+        if (by->pairing == WG_ROTARY_HALVES)                                                       \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                y[i] = x[i] * cos[i] - x[i + n] * sin[i];                                          \
+                y[i + n] = x[i] * sin[i] + x[i + n] * cos[i];                                      \
+            }                                                                                      \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                y[2 * i] = x[2 * i] * cos[i] - x[2 * i + 1] * sin[i];                              \
+                y[2 * i + 1] = x[2 * i] * sin[i] + x[2 * i + 1] * cos[i];                          \
+            }                                                                                      \
+        memcpy(y + 2 * n, x + 2 * n, (size_t)(by->width - 2 * n) * sizeof(TYPE));                  \
+    }
+
+ROTATE_ROW(rotate_f32, float)
+ROTATE_ROW(rotate_f64, double)
+
+/* y = x rotated by a row of each table. x and y are (D) and do not overlap; cos and sin are (P). */
+static void rotate_row(const rotation *by, const void *x, const void *cos, const void *sin,
+                       void *y) {
+    if (by->dtype == WG_F32)
+        rotate_f32(by, x, cos, sin, y);
+    else
+        rotate_f64(by, x, cos, sin, y);
+}
+
+typedef struct rotary_job {
+    rotation by;
+    wg_spec rows; /* the axes of x but the last */
+    const char *x, *cos, *sin;
+    char *y;
+    int64_t x_strides[WG_MAX_DIMS], table_strides[WG_MAX_DIMS]; /* in elements */
+} rotary_job;
+
+static void rotate_rows(int64_t begin, int64_t end, void *context) {
+    const rotary_job *job = context;
+    const int64_t size = (int64_t)wg_dtype_size(job->by.dtype);
+    for (int64_t row = begin; row < end; row++) {
+        int64_t rest = row, from = 0, table = 0;
+        for (int i = job->rows.ndim - 1; i >= 0; rest /= job->rows.shape[i], i--) {
+            from += rest % job->rows.shape[i] * job->x_strides[i];
+            table += rest % job->rows.shape[i] * job->table_strides[i];
+        }
+        rotate_row(&job->by, job->x + from * size, job->cos + table * size, job->sin + table * size,
+                   job->y + row * job->by.width * size);
+    }
+}
+
+static int rotary_infer(wg_call *call) {
+    const wg_spec *x = &call->input_specs[X], *cos = &call->input_specs[COS];
+    const int pairing = ((const rotary_options *)call->options)->pairing;
+    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, X, COS) < 0 ||
+        wg__check_same_dtype(call, X, SIN) < 0)
+        return -1;
+    if (pairing != WG_ROTARY_HALVES && pairing != WG_ROTARY_ADJACENT)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "pairing %d; wanted WG_ROTARY_HALVES or WG_ROTARY_ADJACENT", pairing);
+    if (!wg__same_shape(cos, &call->input_specs[SIN]))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "cos and sin must have the same shape");
+    if (x->ndim < 1 || cos->ndim < 1 || 2 * cos->shape[cos->ndim - 1] > x->shape[x->ndim - 1])
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "wanted x (..., T, D) and tables (..., T, P) with 2 P <= D");
+    wg_spec rows = *x, tables = *cos, both;
+    rows.ndim--;
+    tables.ndim--;
+    if (!wg__broadcast(&rows, &tables, &both) || !wg__same_shape(&rows, &both))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the tables do not broadcast to x");
+    return wg__infer_like(call);
+}
+
+static int rotary_forward(wg_call *call) {
+    wg_tensor *x = call->inputs[X];
+    if (x->strides[x->spec.ndim - 1] != 1)
+        x = wg_contiguous(x);
+    wg_tensor *cos = wg_contiguous(call->inputs[COS]), *sin = wg_contiguous(call->inputs[SIN]);
+    if (!x || !cos || !sin)
+        return -1;
+    const wg_spec *tables = &cos->spec;
+    rotary_job job = {.by = {.dtype = x->spec.dtype,
+                             .pairing = ((const rotary_options *)call->options)->pairing,
+                             .pairs = tables->shape[tables->ndim - 1],
+                             .width = x->spec.shape[x->spec.ndim - 1]},
+                      .rows = x->spec,
+                      .x = wg__tensor_address(x),
+                      .cos = wg__tensor_address(cos),
+                      .sin = wg__tensor_address(sin),
+                      .y = wg__tensor_address(call->outputs[0])};
+    job.rows.ndim--;
+    memcpy(job.x_strides, x->strides, sizeof job.x_strides);
+    const int missing = x->spec.ndim - tables->ndim; /* axes that the tables do not have */
+    for (int i = 0; i < job.rows.ndim; i++)
+        job.table_strides[i] =
+            i < missing || tables->shape[i - missing] == 1 ? 0 : cos->strides[i - missing];
+    if (wg__spec_count(&x->spec) > 0)
+        wg__parallel_for(wg__spec_count(&job.rows), WG__GRAIN / 2 / job.by.width + 1, rotate_rows,
+                         &job);
+    return 0;
+}
+
+WG__VJP(rotary,
+        wg_apply_one(call->op, 3, (wg_tensor *[]){g, call->inputs[COS], wg_neg(call->inputs[SIN])},
+                     call->options))
+
+WG__EXAMPLES(rotary, rotary_options, (wg__sample_normal),
+             {{WG_ROTARY_HALVES}, "2 3 4 6, 2 1 4 3, 2 1 4 3"},
+             {{WG_ROTARY_ADJACENT}, "2 3 4 6, 2 1 4 3, 2 1 4 3"},
+             {{WG_ROTARY_HALVES}, "1 2 3 7, 1 1 3 2, 1 1 3 2"},
+             {{WG_ROTARY_ADJACENT}, "1 2 3 7, 1 1 3 2, 1 1 3 2"})
+WG__LARGE(rotary, rotary_options, "8 8 1024 64, 1024 32, 1024 32", WG_ROTARY_HALVES)
+
+static double rotary_flops(const wg_call *call) {
+    return 3 * (double)wg__spec_count(&call->input_specs[X]);
+}
+
+static const wg_op rotary = {
+    WG__OP("rotary", 3,
+           "Pairs (a, b) of the last axis become (a cos - b sin, a sin + b cos). x: (..., T, D); "
+           "cos, sin: (..., T, P), 2 P <= D, broadcast; elements beyond 2 P are copied. The tables "
+           "have no gradient."),
+    .options_size = sizeof(rotary_options),
+    .saves_inputs = 1 << COS | 1 << SIN,
+    .differentiable = 1 << X,
+    WG__FUNCTIONS(rotary),
+    .jvp = wg_jvp_linear,
+    .flops = rotary_flops,
+    .batch = wg__batch_first_alone};
+
+/* bf16 is rotated in f32. */
+wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin, wg_rotary_pairing pairing) {
+    const wg_dtype dtype = wg_tensor_dtype(x);
+    wg_tensor *inputs[] = {x, cos, sin};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    for (int i = 0; i < 3 && dtype == WG_BF16; i++)
+        inputs[i] = wg__widen(inputs[i]);
+    wg_tensor *y = wg_apply_one(&rotary, 3, inputs, &(rotary_options){pairing});
+    return wg_scope_end(&scope, wg__narrow(y, dtype));
+}
+
+/* ==== Attention ==== */
 
 static bool has_mask(const wg_call *call) {
     return call->input_count > 3 && call->input_specs[3].ndim >= 0;
-}
-
-static int check_mask(wg_call *call) {
-    const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
-    const wg_spec *mask = &call->input_specs[3];
-    wg_spec scores = *q, both;
-    scores.shape[3] = k->shape[2];
-    if (mask->dtype != WG_BOOL)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "the mask must be bool");
-    if (!wg__broadcast(&scores, mask, &both) || !wg__same_shape(&scores, &both))
-        return wg__op_fail(call, WG_ERROR_SHAPE,
-                           "the mask does not broadcast to the scores (%lld, %lld, %lld, %lld)",
-                           (long long)scores.shape[0], (long long)scores.shape[1],
-                           (long long)scores.shape[2], (long long)scores.shape[3]);
-    return 0;
 }
 
 static int attention_infer(wg_call *call) {
@@ -54,11 +203,23 @@ static int attention_infer(wg_call *call) {
                            "a window of %lld positions; wanted 1 or more, or 0 for no window",
                            (long long)options->window);
     call->output_specs[0] = *q;
-    return has_mask(call) ? check_mask(call) : 0;
+    if (!has_mask(call))
+        return 0;
+    const wg_spec *mask = &call->input_specs[3];
+    wg_spec scores = *q, both;
+    scores.shape[3] = k->shape[2];
+    if (mask->dtype != WG_BOOL)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "the mask must be bool");
+    if (!wg__broadcast(&scores, mask, &both) || !wg__same_shape(&scores, &both))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "the mask does not broadcast to the scores (%lld, %lld, %lld, %lld)",
+                           (long long)scores.shape[0], (long long)scores.shape[1],
+                           (long long)scores.shape[2], (long long)scores.shape[3]);
+    return 0;
 }
 
 static wg__heads heads_of(const wg_tensor *x) {
-    int64_t size = (int64_t)wg_dtype_size(x->spec.dtype);
+    const int64_t size = (int64_t)wg_dtype_size(x->spec.dtype);
     return (wg__heads){wg__tensor_address(x), x->strides[0] * size, x->strides[1] * size,
                        x->strides[2], x->strides[3]};
 }
@@ -76,37 +237,31 @@ static wg_tensor *new_heads(const wg_spec *spec) {
 }
 
 /* The op of mixed precision, whose queries, keys and values are rounded to bf16 and saved so. Its
- * products are those of f32. */
+ * products are computed in f32. */
 static const wg_op attention_bf16;
 
-/* A query, key or value as the kernels read it: in mixed precision forward rounds it, and backward
- * finds it rounded. */
-static wg_tensor *operand_of(const wg_call *call, int i, bool rounds) {
-    wg_tensor *x = call->inputs[i];
-    if (rounds) {
-        const bool recording = wg_set_grad_enabled(false);
-        x = wg_cast(wg_cast(x, WG_BF16), WG_F32);
-        wg_set_grad_enabled(recording);
-    }
-    return x ? wg__gemm_operand(x) : NULL;
-}
-
+/* Queries, keys and values as the kernels read them: in mixed precision forward rounds them, and
+ * backward finds them rounded. */
 static int set_job(wg__attention *job, const wg_call *call, bool rounds) {
     const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
-    memset(job, 0, sizeof *job);
-    job->dtype = q->dtype;
-    job->size = (int64_t)wg_dtype_size(q->dtype);
-    job->options = *(const wg_attention_options *)call->options;
-    job->batch = q->shape[0];
-    job->query_heads = q->shape[1];
-    job->key_heads = k->shape[1];
-    job->queries = q->shape[2];
-    job->keys = k->shape[2];
-    job->width = q->shape[3];
+    *job = (wg__attention){.dtype = q->dtype,
+                           .size = (int64_t)wg_dtype_size(q->dtype),
+                           .options = *(const wg_attention_options *)call->options,
+                           .batch = q->shape[0],
+                           .query_heads = q->shape[1],
+                           .key_heads = k->shape[1],
+                           .queries = q->shape[2],
+                           .keys = k->shape[2],
+                           .width = q->shape[3]};
     wg__heads *operands[] = {&job->q, &job->k, &job->v};
     for (int i = 0; i < 3; i++) {
-        wg_tensor *x = operand_of(call, i, rounds);
-        if (!x)
+        wg_tensor *x = call->inputs[i];
+        if (rounds) {
+            const bool recording = wg_set_grad_enabled(false);
+            x = wg_cast(wg_cast(x, WG_BF16), WG_F32);
+            wg_set_grad_enabled(recording);
+        }
+        if (!x || !(x = wg__gemm_operand(x)))
             return -1;
         *operands[i] = heads_of(x);
     }
@@ -166,7 +321,7 @@ static wg_tensor *repeat_heads(wg_tensor *x, int64_t query_heads) {
     return wg_reshape(wg_expand(wg_unsqueeze(x, 2), 5, wide), 4, flat);
 }
 
-/* Query i stands at position i + Tk - Tq of the keys. */
+/* Query i has the position i + Tk - Tq of the keys. */
 wg_tensor *wg__attention_visible(const wg_attention_options *options, int64_t queries,
                                  int64_t keys) {
     const bool windowed = options->window > 0 && options->window < queries + keys;
@@ -175,18 +330,6 @@ wg_tensor *wg__attention_visible(const wg_attention_options *options, int64_t qu
     const int64_t own = keys - queries, ahead = options->causal ? 0 : options->window;
     wg_tensor *seen = wg_tri(WG_BOOL, queries, keys, own + ahead);
     return windowed ? wg_triu(seen, own - options->window) : seen;
-}
-
-/* The dropout factors of the weights, the same as those of the kernels. */
-static wg_tensor *dropout_factors(const wg__attention *job) {
-    int64_t shape[] = {job->batch, job->query_heads, job->queries, job->keys};
-    wg_tensor *factors = wg_empty(job->dtype, 4, shape);
-    if (!factors)
-        return NULL;
-    char *data = wg__tensor_address(factors);
-    for (int64_t query = 0; query < shape[0] * shape[1] * shape[2]; query++)
-        wg__attention_draw(job, query, 0, job->keys, data + query * job->keys * job->size);
-    return factors;
 }
 
 static int attention_decompose(wg_call *call) {
@@ -199,14 +342,18 @@ static int attention_decompose(wg_call *call) {
     scores = wg_mul_scalar(scores, job.options.scale);
     if (has_mask(call))
         scores = wg_masked_fill(scores, wg_logical_not(call->inputs[3]), -INFINITY);
-    if (job.options.causal || job.options.window > 0) {
-        wg_tensor *seen = wg__attention_visible(&job.options, job.queries, job.keys);
-        if (seen)
-            scores = wg_masked_fill(scores, wg_logical_not(seen), -INFINITY);
-    }
+    wg_tensor *seen = wg__attention_visible(&job.options, job.queries, job.keys);
+    if (seen)
+        scores = wg_masked_fill(scores, wg_logical_not(seen), -INFINITY);
     wg_tensor *weights = wg_softmax(scores, -1);
-    if (job.options.dropout > 0)
-        weights = wg_mul(weights, dropout_factors(&job));
+    if (job.options.dropout > 0) { /* the factors of the kernels */
+        const int64_t shape[] = {job.batch, job.query_heads, job.queries, job.keys};
+        wg_tensor *factors = wg_empty(job.dtype, 4, shape);
+        char *data = wg_tensor_data(factors);
+        for (int64_t i = 0; factors && i < shape[0] * shape[1] * shape[2]; i++)
+            wg__attention_draw(&job, i, 0, job.keys, data + i * job.keys * job.size);
+        weights = wg_mul(weights, factors);
+    }
     return wg__set_output(call, wg_matmul(weights, v));
 }
 
@@ -217,44 +364,28 @@ static double attention_flops(const wg_call *call) {
     return 4 * (double)wg__spec_count(q) * (double)k->shape[2];
 }
 
-static int attention_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        int64_t b, h, hkv, tq, tk, d;
-        int mask_ndim;
-        int64_t mask_shape[4];
-        wg_attention_options options;
-    } cases[] = {
-        {2, 2, 2, 3, 3, 2, 0, {0}, {.scale = 0.7}},
-        {2, 2, 2, 2, 3, 2, 4, {2, 1, 1, 3}, {.scale = 0.7}},
-        {1, 4, 2, 3, 3, 2, 0, {0}, {.scale = 0.7, .causal = true}},
-        {1, 2, 1, 3, 4, 2, 2, {3, 4}, {.scale = 0.5, .causal = true}},
-        {1, 2, 2, 3, 4, 2, 0, {0}, {.scale = 0.5, .dropout = 0.4, .seed = 3, .offset = 1}},
-        {1, 1, 1, 4, 2, 2, 0, {0}, {.scale = 0.5, .causal = true}}, /* two queries see no key */
-        {1, 2, 1, 5, 5, 2, 0, {0}, {.scale = 0.2, .window = 1}},
-        {1, 2, 2, 3, 6, 2, 4, {1, 1, 3, 6}, {.scale = 0.2, .causal = true, .window = 2}},
-        {1, 1, 1, 4, 70, 2, 0, {0}, {.scale = 0.2, .dropout = 0.4, .seed = 3, .window = 2}},
-    };
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    sample->options = &cases[index].options;
-    int64_t q[] = {cases[index].b, cases[index].h, cases[index].tq, cases[index].d};
-    int64_t k[] = {cases[index].b, cases[index].hkv, cases[index].tk, cases[index].d};
-    sample->inputs[0] = wg__sample_normal(generator, 4, q);
-    sample->inputs[1] = wg__sample_normal(generator, 4, k);
-    sample->inputs[2] = wg__sample_normal(generator, 4, k);
-    if (cases[index].mask_ndim == 0)
-        return wg__sample_status(sample, 3);
-    wg_tensor *noise = wg_rand(generator, WG_F64, cases[index].mask_ndim, cases[index].mask_shape);
-    sample->inputs[3] = wg_gt(noise, wg_scalar(WG_F64, 0.3));
-    return wg__sample_status(sample, 4);
+static wg_tensor *sample_mask(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_gt(wg_rand(generator, WG_F64, ndim, shape), wg_scalar(WG_F64, 0.3));
 }
+
+WG__EXAMPLES(attention, wg_attention_options,
+             (wg__sample_normal, wg__sample_normal, wg__sample_normal, sample_mask),
+             {{.scale = 0.7}, "2 2 3 2, 2 2 3 2, 2 2 3 2"},
+             {{.scale = 0.7}, "2 2 2 2, 2 2 3 2, 2 2 3 2, 2 1 1 3"},
+             {{.scale = 0.7, .causal = true}, "1 4 3 2, 1 2 3 2, 1 2 3 2"},
+             {{.scale = 0.5, .causal = true}, "1 2 3 2, 1 1 4 2, 1 1 4 2, 3 4"},
+             {{.scale = 0.5, .dropout = 0.4, .seed = 3, .offset = 1}, "1 2 3 2, 1 2 4 2, 1 2 4 2"},
+             {{.scale = 0.5, .causal = true}, "1 1 4 2, 1 1 2 2, 1 1 2 2"}, /* two see no key */
+             {{.scale = 0.2, .window = 1}, "1 2 5 2, 1 1 5 2, 1 1 5 2"},
+             {{.scale = 0.2, .causal = true, .window = 2}, "1 2 3 2, 1 2 6 2, 1 2 6 2, 1 1 3 6"},
+             {{.scale = 0.2, .dropout = 0.4, .seed = 3, .window = 2},
+              "1 1 4 2, 1 1 70 2, 1 1 70 2"})
 
 static int attention_bench(wg_generator *generator, wg_sample *sample) {
     static const wg_attention_options options = {.scale = 0.125};
-    for (int i = 0; i < 3; i++)
-        sample->inputs[i] = wg_randn(generator, WG_F32, 4, (int64_t[]){4, 8, 512, 64});
+    static const wg__sampler samplers[] = {wg__sample_normal_f32};
     sample->options = &options;
-    return wg__sample_status(sample, 3);
+    return wg__sample_shapes(generator, sample, "4 8 512 64, 4 8 512 64, 4 8 512 64", 1, samplers);
 }
 
 #define ATTENTION(NAME)                                                                            \
@@ -264,9 +395,8 @@ static int attention_bench(wg_generator *generator, wg_sample *sample) {
         "D), and a bool mask -> (B, H, Tq, D). Rows that may attend to nothing give zeros. "       \
         "Fused."),                                                                                 \
         .options_size = sizeof(wg_attention_options), .saves_inputs = 15, .differentiable = 7,     \
-        .places_outputs = true, .infer = attention_infer, .forward = attention_forward,            \
-        .vjp = attention_vjp, .decompose = attention_decompose, .sample = attention_sample,        \
-        .bench = attention_bench, .flops = attention_flops
+        .places_outputs = true, WG__FUNCTIONS(attention), .decompose = attention_decompose,        \
+        .flops = attention_flops
 
 static const wg_op attention = {ATTENTION("attention")};
 static const wg_op attention_bf16 = {ATTENTION("attention_bf16"), .saves_rounded = 7};
@@ -291,43 +421,8 @@ wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mas
 
 /* ==== The step ==== */
 
-/* ---- What the step supports ---- */
-
 static bool is_plain(const wg_tensor *x, wg_dtype dtype) {
     return x && x->spec.dtype == dtype && !x->node && !x->tangents;
-}
-
-static bool is_dense_table(const wg_tensor *table, const wg_spec *q, int64_t head_width) {
-    const wg_spec *spec = &table->spec;
-    const bool of_all = spec->ndim == 2 && spec->shape[0] == q->shape[1],
-               of_each = spec->ndim == 4 && spec->shape[0] == q->shape[0] && spec->shape[1] == 1 &&
-                         spec->shape[2] == q->shape[1];
-    return (of_all || of_each) && 2 * spec->shape[spec->ndim - 1] <= head_width &&
-           wg_tensor_is_contiguous(table);
-}
-
-static bool tables_suit(const wg__attention_step *step, int64_t head_width) {
-    const wg_spec *q = &step->q->spec;
-    if (!step->cos)
-        return !step->sin;
-    return is_plain(step->cos, q->dtype) && is_plain(step->sin, q->dtype) &&
-           wg__same_shape(&step->cos->spec, &step->sin->spec) &&
-           is_dense_table(step->cos, q, head_width) && is_dense_table(step->sin, q, head_width) &&
-           (step->pairing == WG_ROTARY_HALVES || step->pairing == WG_ROTARY_ADJACENT);
-}
-
-static wg_spec scores_of(const wg__attention_step *step, int64_t seen) {
-    const wg_spec *q = &step->q->spec;
-    return (wg_spec){q->dtype, 4, {q->shape[0], step->heads, q->shape[1], seen + q->shape[1]}};
-}
-
-static bool mask_suits(const wg__attention_step *step, int64_t seen) {
-    if (!step->mask)
-        return true;
-    const wg_spec scores = scores_of(step, seen);
-    wg_spec both;
-    return step->mask->spec.dtype == WG_BOOL && wg__broadcast(&scores, &step->mask->spec, &both) &&
-           wg__same_shape(&scores, &both);
 }
 
 /* Whether x has the shape (B, T, width) of a projection, with contiguous rows. */
@@ -337,100 +432,93 @@ static bool is_projection(const wg_tensor *x, const wg_spec *q, int64_t width) {
            x->strides[0] >= 0 && x->strides[1] >= 0;
 }
 
+/* Whether x is a table (T, P) or (B, 1, T, P), contiguous. */
+static bool is_table(const wg_tensor *x, const wg_spec *q, int64_t head_width) {
+    const wg_spec *spec = &x->spec;
+    const bool of_all = spec->ndim == 2 && spec->shape[0] == q->shape[1],
+               of_each = spec->ndim == 4 && spec->shape[0] == q->shape[0] && spec->shape[1] == 1 &&
+                         spec->shape[2] == q->shape[1];
+    return is_plain(x, q->dtype) && (of_all || of_each) &&
+           2 * spec->shape[spec->ndim - 1] <= head_width && wg_tensor_is_contiguous(x);
+}
+
+static wg_spec scores_of(const wg__attention_step *step, int64_t seen) {
+    const wg_spec *q = &step->q->spec;
+    return (wg_spec){q->dtype, 4, {q->shape[0], step->heads, q->shape[1], seen + q->shape[1]}};
+}
+
 bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen) {
+    const wg_tensor *cos = step->cos, *sin = step->sin, *mask = step->mask;
     if (!step->q || step->q->spec.ndim != 3 ||
         (step->q->spec.dtype != WG_F32 && step->q->spec.dtype != WG_F64))
         return false;
-    const wg_spec *q = &step->q->spec;
+    const wg_spec *q = &step->q->spec, scores = scores_of(step, seen);
     const int64_t head_width = q->shape[2] / step->heads;
+    const bool pairs = step->pairing == WG_ROTARY_HALVES || step->pairing == WG_ROTARY_ADJACENT;
+    wg_spec both;
+    if (cos ? !sin || !pairs || !is_table(cos, q, head_width) || !is_table(sin, q, head_width) ||
+                  !wg__same_shape(&cos->spec, &sin->spec)
+            : sin != NULL)
+        return false;
+    if (mask && (mask->spec.dtype != WG_BOOL || !wg__broadcast(&scores, &mask->spec, &both) ||
+                 !wg__same_shape(&scores, &both)))
+        return false;
     return wg__spec_count(q) > 0 && is_projection(step->q, q, step->heads * head_width) &&
            is_projection(step->k, q, step->key_heads * head_width) &&
            is_projection(step->v, q, step->key_heads * head_width) &&
-           step->heads % step->key_heads == 0 && tables_suit(step, head_width) &&
-           mask_suits(step, seen) && step->options.dropout >= 0 && step->options.dropout < 1;
+           step->heads % step->key_heads == 0 && step->options.dropout >= 0 &&
+           step->options.dropout < 1;
 }
-
-/* ---- Storing the new keys and values ---- */
 
 typedef struct step_job {
     const wg__attention_step *step;
-    wg__rotation rotation; /* without pairs: no rotation */
+    rotation rotation; /* without pairs: no rotation */
     int64_t size, positions, seen;
     int64_t table_strides[2]; /* of a sequence, and of a position */
     wg_tensor *keys, *values;
     char *rotated; /* (B, T, H D), the rotated queries */
 } step_job;
 
-static char *row_at(const wg_tensor *x, int64_t size, int64_t b, int64_t t) {
-    return (char *)wg__tensor_address(x) + (b * x->strides[0] + t * x->strides[1]) * size;
+/* A row (b, t) of a projection; and the row of the keys or values of a head that t is stored in. */
+static char *row_at(const step_job *j, const wg_tensor *x, int64_t b, int64_t t) {
+    return (char *)wg__tensor_address(x) + (b * x->strides[0] + t * x->strides[1]) * j->size;
 }
 
-static char *place_in(const wg_tensor *room, const step_job *j, int64_t b, int64_t h, int64_t t) {
+static char *place_in(const step_job *j, const wg_tensor *room, int64_t b, int64_t h, int64_t t) {
     return (char *)wg__tensor_address(room) +
            (b * room->strides[0] + h * room->strides[1] + (j->seen + t) * room->strides[2]) *
                j->size;
 }
 
-static void rotate_row(const step_job *j, int64_t b, int64_t t, const char *from, char *to) {
-    const int64_t table = (b * j->table_strides[0] + t * j->table_strides[1]) * j->size;
-    wg__rotate_row(&j->rotation, from, (char *)wg__tensor_address(j->step->cos) + table,
-                   (char *)wg__tensor_address(j->step->sin) + table, to);
-}
-
-static void place_position(const step_job *j, int64_t b, int64_t t) {
-    const wg__attention_step *step = j->step;
-    const int64_t bytes = j->rotation.width * j->size;
-    const char *q = row_at(step->q, j->size, b, t), *k = row_at(step->k, j->size, b, t),
-               *v = row_at(step->v, j->size, b, t);
-    char *rotated = j->rotated + (b * j->positions + t) * step->heads * bytes;
-    for (int64_t h = 0; h < step->key_heads; h++) {
-        char *key = place_in(j->keys, j, b, h, t);
-        memcpy(place_in(j->values, j, b, h, t), v + h * bytes, (size_t)bytes);
-        if (step->cos)
-            rotate_row(j, b, t, k + h * bytes, key);
-        else
-            memcpy(key, k + h * bytes, (size_t)bytes);
-    }
-    for (int64_t h = 0; step->cos && h < step->heads; h++)
-        rotate_row(j, b, t, q + h * bytes, rotated + h * bytes);
-}
-
+/* Stores the keys, rotated, and the values of new positions, and rotates their queries. */
 static void place_positions(int64_t begin, int64_t end, void *context) {
     const step_job *j = context;
-    for (int64_t i = begin; i < end; i++)
-        place_position(j, i / j->positions, i % j->positions);
-}
-
-static step_job job_of(const wg__attention_step *step, wg_tensor *keys, wg_tensor *values,
-                       int64_t seen) {
-    const wg_spec *q = &step->q->spec;
-    step_job j = {.step = step,
-                  .rotation = {q->dtype, step->pairing, 0, q->shape[2] / step->heads},
-                  .size = (int64_t)wg_dtype_size(q->dtype),
-                  .positions = q->shape[1],
-                  .seen = seen,
-                  .keys = keys,
-                  .values = values};
-    if (step->cos) {
-        const wg_spec *table = &step->cos->spec;
-        j.rotation.pairs = table->shape[table->ndim - 1];
-        j.table_strides[0] = table->ndim == 4 ? step->cos->strides[0] : 0;
-        j.table_strides[1] = step->cos->strides[table->ndim - 2];
+    const wg__attention_step *step = j->step;
+    const int64_t bytes = j->rotation.width * j->size;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t b = i / j->positions, t = i % j->positions;
+        const int64_t table = (b * j->table_strides[0] + t * j->table_strides[1]) * j->size;
+        const char *q = row_at(j, step->q, b, t), *k = row_at(j, step->k, b, t),
+                   *v = row_at(j, step->v, b, t);
+        const char *cos = step->cos ? (char *)wg__tensor_address(step->cos) + table : NULL;
+        const char *sin = step->cos ? (char *)wg__tensor_address(step->sin) + table : NULL;
+        for (int64_t h = 0; h < step->key_heads; h++) {
+            memcpy(place_in(j, j->values, b, h, t), v + h * bytes, (size_t)bytes);
+            if (cos)
+                rotate_row(&j->rotation, k + h * bytes, cos, sin, place_in(j, j->keys, b, h, t));
+            else
+                memcpy(place_in(j, j->keys, b, h, t), k + h * bytes, (size_t)bytes);
+        }
+        for (int64_t h = 0; cos && h < step->heads; h++)
+            rotate_row(&j->rotation, q + h * bytes, cos, sin,
+                       j->rotated + (i * step->heads + h) * bytes);
     }
-    return j;
 }
-
-/* ---- Attention ---- */
 
 /* (B, T, H D) as heads. */
 static wg__heads side_by_side(const wg_tensor *x, int64_t size, int64_t head_width) {
     return (wg__heads){wg__tensor_address(x), x->strides[0] * size, head_width * size,
                        x->strides[1], 1};
-}
-
-static wg__heads heads_in_room(const wg_tensor *room, int64_t size) {
-    return (wg__heads){wg__tensor_address(room), room->strides[0] * size, room->strides[1] * size,
-                       room->strides[2], 1};
 }
 
 static int attend(const step_job *j, wg_tensor *out) {
@@ -447,8 +535,8 @@ static int attend(const step_job *j, wg_tensor *out) {
                         .keys = j->seen + j->positions,
                         .width = width,
                         .q = side_by_side(step->q, j->size, width),
-                        .k = heads_in_room(j->keys, j->size),
-                        .v = heads_in_room(j->values, j->size),
+                        .k = heads_of(j->keys),
+                        .v = heads_of(j->values),
                         .out = side_by_side(out, j->size, width)};
     if (step->cos) {
         at.q = at.out;
@@ -464,39 +552,45 @@ static int attend(const step_job *j, wg_tensor *out) {
     return wg__attention_run(&at);
 }
 
-static int run_step(step_job *j, wg_tensor *out) {
-    const wg_spec *q = &j->step->q->spec;
-    const int64_t bytes = wg__spec_count(q) * j->size, width = j->rotation.width,
-                  numbers = (j->step->heads + 2 * j->step->key_heads) * width;
-    j->rotated = j->step->cos ? wg__alloc((size_t)bytes) : NULL;
-    if (j->step->cos && !j->rotated)
-        return -1;
-    wg__parallel_for(q->shape[0] * j->positions, 1 + WG__GRAIN / numbers, place_positions, j);
-    wg_tensor_touch(j->keys);
-    wg_tensor_touch(j->values);
-    const int status = attend(j, out);
-    wg__free(j->rotated);
-    return status;
-}
-
 wg_tensor *wg__attention_step_run(const wg__attention_step *step, wg_tensor *keys,
                                   wg_tensor *values, int64_t seen) {
-    wg_tensor *out = wg__tensor_new(&step->q->spec);
+    const wg_spec *q = &step->q->spec;
+    wg_tensor *out = wg__tensor_new(q);
     if (!out)
         return NULL;
     wg__span span;
     wg__span_begin(&span, "attention", WG_PROFILE_FORWARD);
-    step_job j = job_of(step, keys, values, seen);
-    const int status = run_step(&j, out);
+    step_job j = {.step = step,
+                  .rotation = {q->dtype, step->pairing, 0, q->shape[2] / step->heads},
+                  .size = (int64_t)wg_dtype_size(q->dtype),
+                  .positions = q->shape[1],
+                  .seen = seen,
+                  .keys = keys,
+                  .values = values};
+    if (step->cos) {
+        const wg_spec *table = &step->cos->spec;
+        j.rotation.pairs = table->shape[table->ndim - 1];
+        j.table_strides[0] = table->ndim == 4 ? step->cos->strides[0] : 0;
+        j.table_strides[1] = step->cos->strides[table->ndim - 2];
+        j.rotated = wg__alloc((size_t)(wg__spec_count(q) * j.size));
+    }
+    int status = step->cos && !j.rotated ? -1 : 0;
+    if (status == 0) {
+        const int64_t numbers = (step->heads + 2 * step->key_heads) * j.rotation.width;
+        wg__parallel_for(q->shape[0] * j.positions, 1 + WG__GRAIN / numbers, place_positions, &j);
+        wg_tensor_touch(keys);
+        wg_tensor_touch(values);
+        status = attend(&j, out);
+    }
+    wg__free(j.rotated);
     if (span.taken) {
         const double part = (double)(seen + j.positions) / (double)keys->spec.shape[2];
         wg_tensor *const rooms[] = {keys, values};
-        wg__span_close(&span, 2 * wg__bytes_of(1, &step->q) + part * wg__bytes_of(2, rooms), 1,
-                       &step->q->spec);
+        wg__span_close(&span, 2 * wg__bytes_of(1, &step->q) + part * wg__bytes_of(2, rooms), 1, q);
     }
     return status < 0 ? NULL : out;
 }
 
-static const wg_op *const ops[] = {&attention};
+static const wg_op *const ops[] = {&attention, &rotary};
 
 const wg__op_table wg__ops_attention = {ops, sizeof ops / sizeof *ops};

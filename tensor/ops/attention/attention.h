@@ -41,20 +41,7 @@ void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, i
 wg_tensor *wg__attention_visible(const wg_attention_options *options, int64_t queries,
                                  int64_t keys);
 
-/* ---- Rows rotated by position (rotary.c) ---- */
-
-typedef struct wg__rotation {
-    wg_dtype dtype; /* f32 or f64 */
-    wg_rotary_pairing pairing;
-    int64_t pairs, width; /* P and D; elements beyond 2 P are copied */
-} wg__rotation;
-
-/* y = x rotated by a row of each table. x and y are (D) and do not overlap; cos and sin are (P). */
-void wg__rotate_row(const wg__rotation *rotation, const void *x, const void *cos, const void *sin,
-                    void *y);
-
 /* ---- A step: attention of T new positions, with the keys and values of earlier positions cached
- * (attention.c)
  *
  *                         seen      T
  *     keys, values   |  .  .  .  | k, v |  free  |       (B, Hkv, capacity, D)

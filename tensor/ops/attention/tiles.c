@@ -24,22 +24,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* ---- A query's row of scores: its visible keys, its dropout factors, and what is saved for
+/* ---- A query's row of scores: its visible keys, its dropout factors, and its log sum for
  * backward. Query i belongs to sequence b and head h. ---- */
-
-/* The first group of dropout's random words for a query, by its number over all heads. Each query
- * begins a new group. */
-static uint64_t dropout_group(const wg__attention *at, int64_t query) {
-    return (uint64_t)(query * ((at->keys + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP));
-}
-
-static void fill_with_ones(wg_dtype dtype, int64_t n, void *row) {
-    for (int64_t j = 0; j < n; j++)
-        if (dtype == WG_F32)
-            ((float *)row)[j] = 1;
-        else
-            ((double *)row)[j] = 1;
-}
 
 void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, int64_t n,
                         char *factors) {
@@ -47,11 +33,17 @@ void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, i
     const wg_attention_options *options = &at->options;
     const wg__simd *kernels = wg__simd_for(at->dtype);
     uint32_t words[WORDS], limit = (uint32_t)(options->dropout * 0x1p32);
-    uint64_t group = dropout_group(at, query) + (uint64_t)(first / WG__RANDOM_GROUP);
-    fill_with_ones(at->dtype, n, factors);
+    /* Each query begins a new group of random words. */
+    const int64_t groups_a_query = wg__ceil_divide(at->keys, WG__RANDOM_GROUP);
+    uint64_t group = (uint64_t)(query * groups_a_query + first / WG__RANDOM_GROUP);
+    for (int64_t j = 0; j < n; j++)
+        if (at->dtype == WG_F32)
+            ((float *)(void *)factors)[j] = 1;
+        else
+            ((double *)(void *)factors)[j] = 1;
     for (int64_t begin = 0; begin < n; begin += WORDS, group += GROUPS) {
-        int64_t count = n - begin < WORDS ? n - begin : WORDS;
-        int64_t groups = (count + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP;
+        const int64_t count = wg__smaller(n - begin, WORDS);
+        const int64_t groups = wg__ceil_divide(count, WG__RANDOM_GROUP);
         void *row = factors + begin * at->size;
         kernels->random.words(options->seed, options->offset, group, groups, words);
         kernels->random.drop_below(count, words, limit, 1 / (1 - options->dropout), row, row);
@@ -109,21 +101,6 @@ static int64_t keys_shown(const wg__attention *at, int64_t b, int64_t h, int64_t
     while (most > least && !mask[(most - 1) * step])
         most--;
     return most;
-}
-
-/* log sum e^s of a query, by its number. Setting it does nothing if log_sums is NULL. */
-static double log_sum_of(const wg__attention *at, int64_t query) {
-    return at->dtype == WG_F32 ? ((const float *)at->log_sums)[query]
-                               : ((const double *)at->log_sums)[query];
-}
-
-static void set_log_sum(const wg__attention *at, int64_t query, double value) {
-    if (!at->log_sums)
-        return;
-    if (at->dtype == WG_F32)
-        ((float *)at->log_sums)[query] = (float)value;
-    else
-        ((double *)at->log_sums)[query] = value;
 }
 
 enum { TILE_ROWS = 64, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
@@ -207,39 +184,29 @@ static workspace lay_out(const job *job, char *workspaces, int64_t *offset) {
     return w;
 }
 
-static bool has_dense_rows(const wg__attention *at) {
-    return at->q.column_stride == 1 && at->k.column_stride == 1 && at->v.column_stride == 1;
-}
-
-/* The heads that a task of few queries processes at once, so that all threads are busy. */
-static int64_t heads_together(const wg__attention *at) {
-    const int64_t share = wg__ceil_divide(at->batch * at->query_heads, wg_threads());
-    const int64_t tasks = wg__ceil_divide(share, WG__HEADS_AT_ONCE);
-    return tasks == 0 ? 1 : wg__smaller(wg__ceil_divide(share, tasks), at->query_heads);
-}
-
-/* The most keys that a tile of TILE_ROWS queries reaches. */
-static int64_t span_of(const job *job) {
-    const wg__attention *at = job->at;
-    const int64_t reach = at->options.causal ? 1 : 2, rest = TILE_ROWS + job->alignment;
-    if (at->options.window <= 0 || at->options.window >= at->keys)
-        return at->keys;
-    return wg__smaller(at->keys, reach * at->options.window + rest);
-}
-
 static job job_of(const wg__attention *at, bool backward) {
     job job = {.at = at, .kernels = wg__simd_for(at->dtype), .backward = backward};
-    const int64_t lanes = job.kernels->lanes;
+    const int64_t lanes = job.kernels->lanes, window = at->options.window;
+    const bool dense =
+        at->q.column_stride == 1 && at->k.column_stride == 1 && at->v.column_stride == 1;
     job.width = wg__ceil_divide(at->width, lanes) * lanes;
     job.alignment = at->options.dropout > 0 ? WG__RANDOM_GROUP : WG__PANEL_VECTORS * lanes;
-    job.span = span_of(&job);
+    job.span = at->keys;
+    if (window > 0 && window < at->keys)
+        job.span = wg__smaller(at->keys,
+                               (at->options.causal ? 1 : 2) * window + TILE_ROWS + job.alignment);
     job.key_stride = wg__ceil_divide(job.span * at->size, CACHE_LINE) * CACHE_LINE / at->size;
     const int64_t most = TILE_ELEMENTS / (job.span + 1);
-    job.packs = backward || at->log_sums || at->queries >= LEAST_PACKED || !has_dense_rows(at);
-    job.together = job.packs ? 1 : heads_together(at);
     job.tile_rows = most < LEAST_TILE_ROWS ? LEAST_TILE_ROWS : wg__smaller(most, TILE_ROWS);
-    if (!job.packs)
+    job.packs = backward || at->log_sums || at->queries >= LEAST_PACKED || !dense;
+    job.together = 1;
+    if (!job.packs) { /* as many heads at once as keep all threads busy */
+        const int64_t share = wg__ceil_divide(at->batch * at->query_heads, wg_threads());
+        const int64_t tasks = wg__ceil_divide(share, WG__HEADS_AT_ONCE);
+        if (tasks > 0)
+            job.together = wg__smaller(wg__ceil_divide(share, tasks), at->query_heads);
         job.tile_rows = 1;
+    }
     if (at->queries > 0)
         job.tile_rows = wg__smaller(job.tile_rows, at->queries);
     job.tiles = wg__ceil_divide(at->queries, job.tile_rows);
@@ -256,28 +223,25 @@ static void work(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Counts the flops of a run. As is usual for attention, each product counts all queries by all
- * keys, masked or not, and recomputed scores do not count. */
-static void count_products(const wg__attention *at, int products, double before) {
-    wg__product_flops = before + 2.0 * products * (double)(at->batch * at->query_heads) *
-                                     (double)at->queries * (double)at->keys * (double)at->width;
-}
-
-/* Each worker has a workspace and takes the next free task until none is left. */
+/* Each worker has a workspace and takes the next free task until none is left. As is usual for
+ * attention, each product counts the flops of all queries by all keys, masked or not, and
+ * recomputed scores do not count. */
 static int run_tasks(job *job, int64_t tasks, int products,
                      void (*run)(const struct job *job, int64_t task, const workspace *w)) {
+    const wg__attention *at = job->at;
     const double before = wg__product_flops;
     const int64_t workers = wg__smaller(wg_threads(), tasks);
     job->tasks = tasks;
     job->run = run;
     lay_out(job, NULL, &job->workspace_bytes);
     const int64_t bytes = job->workspace_bytes * workers;
-    job->workspaces = wg__alloc((size_t)(bytes > LEAST_WORKSPACE ? bytes : LEAST_WORKSPACE));
+    job->workspaces = wg__alloc((size_t)wg__larger(bytes, LEAST_WORKSPACE));
     if (!job->workspaces)
         return -1;
     wg__parallel_for(workers, 1, work, job);
     wg__free(job->workspaces);
-    count_products(job->at, products, before);
+    wg__product_flops = before + 2.0 * products * (double)(at->batch * at->query_heads) *
+                                     (double)at->queries * (double)at->keys * (double)at->width;
     return 0;
 }
 
@@ -286,15 +250,14 @@ static int run_tasks(job *job, int64_t tasks, int products,
 /* Queries begin..begin + rows of a head, and the keys first..first + keys, which are all that any
  * of them sees. */
 typedef struct tile {
-    int64_t b, h, key_head, begin, rows, first, keys;
+    int64_t b, h, begin, rows, first, keys;
 } tile;
 
 static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
     const wg__attention *at = job->at;
     const int64_t begin = index * job->tile_rows,
                   rows = wg__smaller(job->tile_rows, at->queries - begin);
-    const int64_t key_head = h / (at->query_heads / at->key_heads);
-    tile t = {.b = b, .h = h, .key_head = key_head, .begin = begin, .rows = rows};
+    tile t = {.b = b, .h = h, .begin = begin, .rows = rows};
     const int64_t least = keys_before_mask(at, begin).begin,
                   most = keys_before_mask(at, begin + rows - 1).end;
     int64_t first = least, end = most;
@@ -371,7 +334,7 @@ static void pack_across(const job *job, int64_t count, wg__matrix x, char *panel
                                         x.column_stride, panels);
 }
 
-/* Key `index` of those that were packed. */
+/* Packed key number `index`. */
 static char *packed_across(const job *job, char *panels, int64_t index) {
     return panels + index * job->at->width * job->at->size; /* index begins a panel */
 }
@@ -444,91 +407,57 @@ static void weigh(const job *job, const tile *t, const workspace *w, double *inv
         inverse_sums[r] =
             job->kernels->rows.attention(seen.end, by.bias, by.keep, row, &log_sum_exp);
         zero_tail(job, t, row, seen.end);
-        set_log_sum(at, query_number(at, t->b, t->h, i), log_sum_exp);
+        if (at->log_sums)
+            wg__set_element(at->dtype, at->log_sums + query_number(at, t->b, t->h, i) * at->size,
+                            log_sum_exp);
     }
 }
 
-/* out = rows, each times its factor. */
-static void write_output(const job *job, const tile *t, const char *rows, int64_t stride,
-                         const double *inverse_sums) {
-    const wg__attention *at = job->at;
-    for (int64_t r = 0; r < t->rows; r++)
-        job->kernels->rows.normalize(at->width, rows + r * stride * at->size, 0, inverse_sums[r],
-                                     NULL, NULL,
-                                     head_rows(at, &at->out, t->b, t->h, t->begin + r).data);
-}
-
-/* Keys and values are packed from key `packed` on. */
-static void forward_tile(const job *job, const tile *t, int64_t packed, const workspace *w) {
-    const wg__attention *at = job->at;
-    double inverse_sums[TILE_ROWS];
-    multiply_across(job, t, at->options.scale, head_rows(at, &at->q, t->b, t->h, t->begin),
-                    packed_across(job, w->keys_across, t->first - packed), w->scores);
-    weigh(job, t, w, inverse_sums);
-    multiply_down(job, t->rows, t->keys, tile_matrix(job, w->scores),
-                  packed_down(job, w->values, t->first - packed), false, w->rows);
-    write_output(job, t, w->rows, job->width, inverse_sums);
-}
-
-/* One query of heads first..first + count, with keys and values that are not packed. */
-static void forward_heads(const job *job, int64_t b, int64_t first, int count, int64_t query,
-                          const workspace *w) {
-    const wg__attention *at = job->at;
-    const int64_t sharing = at->query_heads / at->key_heads;
-    wg__head_products dots = {.width = at->width,
-                              .row_stride = at->k.row_stride,
-                              .scale = at->options.scale},
-                      sums = {.width = at->width, .row_stride = at->v.row_stride, .scale = 1};
-    tile tiles[WG__HEADS_AT_ONCE];
-    double inverse_sums[WG__HEADS_AT_ONCE];
-    range seen = {INT64_MAX, 0}; /* by any of the heads */
-    for (int h = 0; h < count; h++) {
-        tiles[h] = tile_at(job, b, first + h, query);
-        seen.begin = wg__smaller(seen.begin, tiles[h].first);
-        seen.end = wg__larger(seen.end, tiles[h].first + tiles[h].keys);
-    }
-    dots.rows = seen.end - seen.begin;
-    for (int h = 0; h < count; h++) {
-        dots.a[h] = head_rows(at, &at->k, b, (first + h) / sharing, seen.begin).data;
-        dots.vector[h] = head_rows(at, &at->q, b, first + h, query).data;
-        sums.a[h] = head_rows(at, &at->v, b, (first + h) / sharing, seen.begin).data;
-        sums.vector[h] = dots.y[h] = row_of_tile(job, w->scores, h);
-        sums.y[h] = head_rows(at, &at->out, b, first + h, query).data;
-    }
-    sums.rows = dots.rows;
-    job->kernels->products.head_dots(count, &dots);
-    for (int h = 0; h < count; h++) {
-        const workspace of_head = {.scores = dots.y[h], .bias = w->bias, .keep = w->keep};
-        tiles[h].first = seen.begin;
-        tiles[h].keys = dots.rows;
-        weigh(job, &tiles[h], &of_head, &inverse_sums[h]);
-    }
-    job->kernels->products.head_sums(count, &sums);
-    for (int h = 0; h < count; h++)
-        job->kernels->rows.normalize(at->width, sums.y[h], 0, inverse_sums[h], NULL, NULL,
-                                     sums.y[h]);
-}
-
-/* A task: all of the few queries of some heads. */
+/* A task: the few queries of some heads, one after the other, with keys and values that are not
+ * packed. */
 static void forward_few(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
-    const int64_t parts = wg__ceil_divide(at->query_heads, job->together),
-                  first = task % parts * job->together;
+    const int64_t parts = wg__ceil_divide(at->query_heads, job->together), b = task / parts;
+    const int64_t first = task % parts * job->together;
+    const int64_t sharing = at->query_heads / at->key_heads;
     const int count = (int)wg__smaller(job->together, at->query_heads - first);
-    for (int64_t query = 0; query < at->queries; query++)
-        forward_heads(job, task / parts, first, count, query, w);
+    tile tiles[WG__HEADS_AT_ONCE];
+    double inverse_sums[WG__HEADS_AT_ONCE];
+    for (int64_t query = 0; query < at->queries; query++) {
+        wg__head_products dots = {.width = at->width,
+                                  .row_stride = at->k.row_stride,
+                                  .scale = at->options.scale},
+                          sums = {.width = at->width, .row_stride = at->v.row_stride, .scale = 1};
+        range seen = {INT64_MAX, 0}; /* by any of the heads */
+        for (int h = 0; h < count; h++) {
+            tiles[h] = tile_at(job, b, first + h, query);
+            seen.begin = wg__smaller(seen.begin, tiles[h].first);
+            seen.end = wg__larger(seen.end, tiles[h].first + tiles[h].keys);
+        }
+        dots.rows = sums.rows = seen.end - seen.begin;
+        for (int h = 0; h < count; h++) {
+            dots.a[h] = head_rows(at, &at->k, b, (first + h) / sharing, seen.begin).data;
+            dots.vector[h] = head_rows(at, &at->q, b, first + h, query).data;
+            sums.a[h] = head_rows(at, &at->v, b, (first + h) / sharing, seen.begin).data;
+            sums.vector[h] = dots.y[h] = row_of_tile(job, w->scores, h);
+            sums.y[h] = head_rows(at, &at->out, b, first + h, query).data;
+        }
+        job->kernels->products.head_dots(count, &dots);
+        for (int h = 0; h < count; h++) {
+            const workspace of_head = {.scores = dots.y[h], .bias = w->bias, .keep = w->keep};
+            tiles[h].first = seen.begin;
+            tiles[h].keys = dots.rows;
+            weigh(job, &tiles[h], &of_head, &inverse_sums[h]);
+        }
+        job->kernels->products.head_sums(count, &sums);
+        for (int h = 0; h < count; h++)
+            job->kernels->rows.normalize(at->width, sums.y[h], 0, inverse_sums[h], NULL, NULL,
+                                         sums.y[h]);
+    }
 }
 
-/* All keys that tiles begin..end - 1 see, ignoring the mask, from the beginning of a panel on. */
-static range keys_of_tiles(const job *job, int64_t begin, int64_t end) {
-    const wg__attention *at = job->at;
-    const int64_t last = wg__smaller(end * job->tile_rows, at->queries) - 1;
-    const int64_t first = keys_before_mask(at, begin * job->tile_rows).begin;
-    const range seen = {first / job->alignment * job->alignment, keys_before_mask(at, last).end};
-    return seen.begin < seen.end ? seen : (range){0, 0};
-}
-
-/* A task: some tiles of a head. */
+/* A task: some tiles of a head, with the keys that they see, ignoring the mask, packed from the
+ * beginning of a panel on. */
 static void forward_task(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
     const int64_t parts = wg__ceil_divide(job->tiles, job->task_tiles), head = task / parts;
@@ -536,14 +465,28 @@ static void forward_task(const job *job, int64_t task, const workspace *w) {
     const int64_t first = task % parts * job->task_tiles;
     const int64_t key_head = h / (at->query_heads / at->key_heads);
     const int64_t end = wg__smaller(first + job->task_tiles, job->tiles);
-    const range seen = keys_of_tiles(job, first, end);
+    const int64_t last_query = wg__smaller(end * job->tile_rows, at->queries) - 1;
+    const int64_t begin_key = keys_before_mask(at, first * job->tile_rows).begin;
+    range seen = {begin_key / job->alignment * job->alignment,
+                  keys_before_mask(at, last_query).end};
+    if (seen.begin >= seen.end)
+        seen = (range){0, 0};
     pack_across(job, seen.end - seen.begin, head_rows(at, &at->k, b, key_head, seen.begin),
                 w->keys_across);
     pack_down(job, seen.end - seen.begin, head_rows(at, &at->v, b, key_head, seen.begin),
               w->values);
     for (int64_t i = first; i < end; i++) {
         const tile t = tile_at(job, b, h, i);
-        forward_tile(job, &t, seen.begin, w);
+        double inverse_sums[TILE_ROWS];
+        multiply_across(job, &t, at->options.scale, head_rows(at, &at->q, b, h, t.begin),
+                        packed_across(job, w->keys_across, t.first - seen.begin), w->scores);
+        weigh(job, &t, w, inverse_sums);
+        multiply_down(job, t.rows, t.keys, tile_matrix(job, w->scores),
+                      packed_down(job, w->values, t.first - seen.begin), false, w->rows);
+        for (int64_t r = 0; r < t.rows; r++)
+            job->kernels->rows.normalize(at->width, packed_down(job, w->rows, r), 0,
+                                         inverse_sums[r], NULL, NULL,
+                                         head_rows(at, &at->out, b, h, t.begin + r).data);
     }
 }
 
@@ -563,30 +506,6 @@ int wg__attention_run(const wg__attention *at) {
  *
  *     dV = P^T g_O,   dS = scale P' (g_P keep - sum P g_P),   dQ = dS K,   dK = dS^T Q     ---- */
 
-/* Writes the weights to w->scores, and the gradient of the scores to w->gradient. */
-static void differentiate_weights(const job *job, const tile *t, const workspace *w) {
-    const wg__attention *at = job->at;
-    const wg__matrix queries = {w->queries, job->width, 1};
-    const wg__matrix cotangents = {w->cotangents, job->width, 1};
-    multiply_across(job, t, at->options.scale, queries,
-                    packed_across(job, w->keys_across, t->first), w->scores);
-    multiply_across(job, t, 1, cotangents, packed_across(job, w->values_across, t->first),
-                    w->gradient);
-    for (int64_t r = 0; r < t->rows; r++) {
-        const int64_t i = t->begin + r;
-        const range seen = keys_seen(at, t, i);
-        const factors by = factors_of(job, t, i, w);
-        char *weights = row_of_tile(job, w->scores, r);
-        char *gradient = row_of_tile(job, w->gradient, r);
-        hide_head(job, weights, seen.begin);
-        job->kernels->rows.attention_vjp(seen.end, by.bias, by.keep,
-                                         log_sum_of(at, query_number(at, t->b, t->h, i)),
-                                         at->options.scale, weights, gradient);
-        zero_tail(job, t, weights, seen.end);
-        zero_tail(job, t, gradient, seen.end);
-    }
-}
-
 /* Copies rows of D from the workspace to a gradient. */
 static void write_rows(const job *job, int64_t count, const char *rows, wg__matrix to) {
     const size_t bytes = (size_t)(job->at->width * job->at->size); /* of column stride 1 */
@@ -595,13 +514,31 @@ static void write_rows(const job *job, int64_t count, const char *rows, wg__matr
                rows + r * job->width * job->at->size, bytes);
 }
 
+/* The weights are computed in w->scores, and the gradient of the scores in w->gradient. */
 static void backward_tile(const job *job, const tile *t, const workspace *w) {
     const wg__attention *at = job->at;
     const wg__matrix weights = tile_matrix(job, w->scores),
-                     gradient = tile_matrix(job, w->gradient);
+                     gradient = tile_matrix(job, w->gradient),
+                     queries = {w->queries, job->width, 1},
+                     cotangents = {w->cotangents, job->width, 1};
     pack_down(job, t->rows, head_rows(at, &at->q, t->b, t->h, t->begin), w->queries);
     pack_down(job, t->rows, head_rows(at, &at->out, t->b, t->h, t->begin), w->cotangents);
-    differentiate_weights(job, t, w);
+    multiply_across(job, t, at->options.scale, queries,
+                    packed_across(job, w->keys_across, t->first), w->scores);
+    multiply_across(job, t, 1, cotangents, packed_across(job, w->values_across, t->first),
+                    w->gradient);
+    for (int64_t r = 0; r < t->rows; r++) {
+        const int64_t i = t->begin + r, query = query_number(at, t->b, t->h, i);
+        const range seen = keys_seen(at, t, i);
+        const factors by = factors_of(job, t, i, w);
+        char *weight = row_of_tile(job, w->scores, r), *slope = row_of_tile(job, w->gradient, r);
+        hide_head(job, weight, seen.begin);
+        job->kernels->rows.attention_vjp(seen.end, by.bias, by.keep,
+                                         wg__element(at->dtype, at->log_sums + query * at->size),
+                                         at->options.scale, weight, slope);
+        zero_tail(job, t, weight, seen.end);
+        zero_tail(job, t, slope, seen.end);
+    }
     if (at->dv.data)
         multiply_down(job, t->keys, t->rows, wg__transposed(weights), w->cotangents, true,
                       packed_down(job, w->dv, t->first));

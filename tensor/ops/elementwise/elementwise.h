@@ -105,7 +105,7 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
 
 #define PAIR_LOOP(NAME, TYPE, AS, EXPRESSION) PAIR_LOOP_TO(NAME, TYPE, TYPE, AS, EXPRESSION)
 
-/* Integers wrap around: the arithmetic is that of unsigned numbers, which C defines. */
+/* Integers wrap around: C defines the arithmetic of unsigned numbers. */
 #define PAIR_WRAPPING_LOOPS(NAME, EXPRESSION)                                                      \
     PAIR_LOOP(NAME##_i32, int32_t, uint32_t, EXPRESSION)                                           \
     PAIR_LOOP(NAME##_i64, int64_t, uint64_t, EXPRESSION)                                           \
@@ -128,8 +128,8 @@ int wg__run_slopes(wg_call *call, const wg__map *map, wg_tensor *x_or_y, wg_tens
 /* Backward of y = f(gate) value, inputs 0 and 1: both gradients in one pass. */
 int wg__run_gate_slopes(wg_call *call, int function, wg_tensor *dy, wg_tensor **gradients);
 
-/* The memory for a gradient of x, a saved tensor: that of x on its last use, if x is contiguous and
- * the only handle on it; else new memory. */
+/* The memory for a gradient of x, a saved tensor: the memory of x on its last use, if x is
+ * contiguous and the only handle on it; else new memory. */
 wg_tensor *wg__gradient_like(const wg_call *call, wg_tensor *x);
 
 /* ---- Rules of two operands: both have one dtype, which the result has, too ---- */
@@ -158,8 +158,8 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
         return wg__sample_binary(index, generator, sample, MAKE_A, MAKE_B);                        \
     }
 
-/* NAME_sample and NAME_bench of an op of one operand with options: the first are those of the
- * bench, the samples take the others in turn. */
+/* NAME_sample and NAME_bench of an op of one operand with options: the bench has the first options,
+ * the samples take all others in turn. */
 #define UNARY_SAMPLES_WITH(NAME, OPTIONS, MAKE, ...)                                               \
     static const OPTIONS NAME##_examples[] = {__VA_ARGS__};                                        \
     static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
@@ -172,8 +172,8 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
         return wg__bench_one(generator, sample);                                                   \
     }
 
-/* Away from the poles of the gamma function; on both sides of kinks at 0, 3 and -3, and away from
- * the latter; bools. */
+/* Away from the poles of the gamma function; on both sides of kinks at 0, 3 and -3 but not near 3
+ * and -3; bools. */
 wg_tensor *wg__sample_off_poles(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_steps(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape);

@@ -1,4 +1,4 @@
-/* Elementwise ops without options: those of functions.def, and arithmetic, comparison and logic. A
+/* Elementwise ops without options: functions.def, arithmetic, comparison and logic. A
  * function runs as a plain loop where there is one for the dtype (`loops`), else as a vector
  * kernel.
  *
@@ -299,13 +299,11 @@ static int decompose(wg_call *call) {
 /* ==== Derivatives of two operands ==== */
 
 static int add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const bool is_sub = function_of(call->op) == WG_SUB;
-    if (wg__wants(call, 0))
-        gradients[0] = wg__sum_like(cotangents[0], call, 0);
-    if (wg__wants(call, 1)) {
-        wg_tensor *sum = wg__sum_like(cotangents[0], call, 1);
-        gradients[1] = is_sub ? wg_neg(sum) : sum;
-    }
+    for (int i = 0; i < 2; i++)
+        if (wg__wants(call, i))
+            gradients[i] = wg__sum_like(cotangents[0], call, i);
+    if (wg__wants(call, 1) && function_of(call->op) == WG_SUB)
+        gradients[1] = wg_neg(gradients[1]);
     return wg__vjp_status();
 }
 
@@ -330,17 +328,6 @@ static int div_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     return wg__vjp_status();
 }
 
-/* da = (g / r) (b / r), db = -(g / r) (a / r), where r = hypot(a, b): no square overflows. */
-static int atan2_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *a = call->inputs[0], *b = call->inputs[1];
-    wg_tensor *r = wg_hypot(a, b), *turn = wg_div(cotangents[0], r);
-    if (wg__wants(call, 0))
-        gradients[0] = wg__sum_like(wg_mul(turn, wg_div(b, r)), call, 0);
-    if (wg__wants(call, 1))
-        gradients[1] = wg__sum_like(wg_neg(wg_mul(turn, wg_div(a, r))), call, 1);
-    return wg__vjp_status();
-}
-
 /* g times the share of an operand in y: 1 - ((a < b) + (a <= b)) / 2 for maximum, with the operands
  * exchanged for minimum. Beside a NaN both operands get all of g, as in PyTorch. */
 static wg_tensor *share(wg_tensor *g, wg_tensor *larger, wg_tensor *smaller) {
@@ -354,7 +341,8 @@ static wg_tensor *share(wg_tensor *g, wg_tensor *larger, wg_tensor *smaller) {
  *
  *     mul          b, a                         maximum, minimum   1 where chosen, 1/2 at ties
  *     pow          b a^(b-1), which is 0 at a = b = 0; y log a, which is 0 where a = 0 and b >= 0
- *     atan2        as atan2_vjp                 hypot              a / y, b / y
+ *     atan2        (b / r) / r, -(a / r) / r with r = hypot(a, b), so that no square overflows
+ *     hypot        a / y, b / y
  *     logaddexp    sigmoid(a - b), sigmoid(b - a)
  *     xlogy        log b, which is 0 where a = 0 and b <= 0; a / b
  *     remainder, fmod   1, -q: q is (a - y) / b but for rounding
@@ -411,17 +399,12 @@ static wg_tensor *off_steps(wg_generator *generator, int ndim, const int64_t *sh
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
 }
 
-/* Values from -limit to limit. */
-static wg_tensor *within(wg_generator *generator, int ndim, const int64_t *shape, double limit) {
-    return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 2 * limit, -limit);
-}
-
 static wg_tensor *turn(wg_generator *generator, int ndim, const int64_t *shape) {
-    return within(generator, ndim, shape, 1.2);
+    return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 2.4, -1.2);
 }
 
 static wg_tensor *inside(wg_generator *generator, int ndim, const int64_t *shape) {
-    return within(generator, ndim, shape, 0.85);
+    return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 1.7, -0.85);
 }
 
 static wg_tensor *beyond(wg_generator *generator, int ndim, const int64_t *shape) {
@@ -471,30 +454,16 @@ PAIR_SAMPLE(sample_logic, wg__sample_truth, wg__sample_truth)
 UNARY_SAMPLE(sample_negations, wg__sample_truth)
 UNARY_SAMPLE(sample_kinds, quotient)
 
-static int gate_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const int64_t shapes[][3] = {{2, 3, 1}, {1, 2, 35}, {2, 2, 2}};
-    if (index >= 3)
-        return 0;
-    sample->inputs[0] = wg__sample_nonzero(generator, 3, shapes[index]);
-    sample->inputs[1] = wg_randn(generator, WG_F64, 3, shapes[index]);
-    return wg__sample_status(sample, 2);
-}
+WG__SHAPES(gate, (wg__sample_nonzero, wg__sample_normal), "2 3 1, 2 3 1", "1 2 35, 1 2 35",
+           "2 2 2, 2 2 2")
 
 static int acosh_bench(wg_generator *generator, wg_sample *sample) {
     sample->inputs[0] = wg_add_scalar(wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22}), 1);
     return wg__sample_status(sample, 1);
 }
 
-static int logic_bench(wg_generator *generator, wg_sample *sample) {
-    for (int i = 0; i < 2; i++)
-        sample->inputs[i] = wg__sample_truth(generator, 1, (int64_t[]){1 << 22});
-    return wg__sample_status(sample, 2);
-}
-
-static int negation_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[0] = wg__sample_truth(generator, 1, (int64_t[]){1 << 22});
-    return wg__sample_status(sample, 1);
-}
+WG__LARGE_BY(logic, int, (wg__sample_truth), "4194304, 4194304", 0)
+WG__LARGE_BY(negation, int, (wg__sample_truth), "4194304", 0)
 
 /* The kinks of hardsigmoid and hardswish. */
 static int kinks_at_three(const void *options, double *kinks) {
@@ -518,6 +487,10 @@ static const wg_op_exceptions hard = {.kinks = kinks_at_three};
     BY_PARTIALS(NAME, DOC), .saves_outputs = 1,                                                    \
                             .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO},   \
                             .infer = infer_numbers, .sample = sample_divisions
+#define CHOICE(NAME, ADJECTIVE)                                                                    \
+    BY_PARTIALS(NAME, "y = the " ADJECTIVE " of a and b, with broadcasting; NaN if either is. "    \
+                      "Kink at a = b, where each gets half of the gradient."),                     \
+        .infer = infer_numbers, .sample = sample_apart
 #define COMPARISON(NAME, RELATION, WITH_NAN)                                                       \
     RECORD(NAME, 2, "y = (a " RELATION " b), bool, with broadcasting; " WITH_NAN " with a NaN."),  \
         .no_gradient = "its values are bools: piecewise constant in the operands",                 \
@@ -576,19 +549,12 @@ const wg_op wg__elementwise_ops[WG__ELEMENTWISE_COUNT] = {
                                    "where a = 0 and b >= 0; NaN in a where b is no integer and a "
                                    "< 0."),
                 .saves_outputs = 1, .infer = wg__infer_float_pair, .sample = sample_powers},
-    [WG_MAXIMUM] = {BY_PARTIALS("maximum", "y = the larger of a and b, with broadcasting; NaN if "
-                                           "either is. Kink at a = b, where each gets half of the "
-                                           "gradient."),
-                    .infer = infer_numbers, .sample = sample_apart},
-    [WG_MINIMUM] = {BY_PARTIALS("minimum", "y = the smaller of a and b, with broadcasting; NaN if "
-                                           "either is. Kink at a = b, where each gets half of the "
-                                           "gradient."),
-                    .infer = infer_numbers, .sample = sample_apart},
-    [WG_ATAN2] = {PAIR_RECORD("atan2", "y = the angle of the point (b, a), -pi to pi, with "
+    [WG_MAXIMUM] = {CHOICE("maximum", "larger")},
+    [WG_MINIMUM] = {CHOICE("minimum", "smaller")},
+    [WG_ATAN2] = {BY_PARTIALS("atan2", "y = the angle of the point (b, a), -pi to pi, with "
                                        "broadcasting. Jumps where a is 0 and b < 0; the derivative "
                                        "at (0, 0) is NaN."),
-                  .saves_inputs = 3, .infer = wg__infer_float_pair, .vjp = atan2_vjp,
-                  .jvp = pair_jvp, .sample = pair_nonzero},
+                  .infer = wg__infer_float_pair, .sample = pair_nonzero},
     [WG_HYPOT] = {BY_PARTIALS("hypot", "y = sqrt(a^2 + b^2) without overflow of the squares, with "
                                        "broadcasting. The derivative at (0, 0) is NaN."),
                   .saves_outputs = 1, .infer = wg__infer_float_pair, .sample = pair_nonzero},

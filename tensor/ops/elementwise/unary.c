@@ -1,5 +1,5 @@
 /* Elementwise ops of one operand and plain numbers: casts, arithmetic, functions with options, and
- * dropout. */
+ * dropout; and of three operands. */
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
 
@@ -64,11 +64,7 @@ wg_tensor *wg_cast(wg_tensor *x, wg_dtype dtype) {
 
 /* ---- clone: y = x in new, contiguous memory.   dx = g. ---- */
 
-static int clone_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    (void)call;
-    gradients[0] = cotangents[0];
-    return 0;
-}
+WG__VJP(clone, g)
 
 UNARY_SAMPLE(clone_sample, wg__sample_normal)
 
@@ -155,13 +151,11 @@ typedef struct clamp_options {
     double low, high;
 } clamp_options;
 
-/* The limits as elements of the dtype. */
-typedef struct limits_f32 {
-    float low, high;
-} limits_f32;
-
-LOOP_WITH(clamp_f32, float, limits_f32, x<o.low ? o.low : x> o.high ? o.high : x)
+LOOP_WITH(clamp_f32, float, clamp_options,
+          x<(float)o.low ? (float)o.low : x>(float) o.high ? (float)o.high : x)
 LOOP_WITH(clamp_f64, double, clamp_options, x<o.low ? o.low : x> o.high ? o.high : x)
+
+FORWARD(clamp, call->options, FLOATS(clamp))
 
 static int clamp_infer(wg_call *call) {
     const clamp_options *options = call->options;
@@ -169,14 +163,6 @@ static int clamp_infer(wg_call *call) {
         return wg__op_fail(call, WG_ERROR_ARGUMENT, "low %g is above high %g; exchange them?",
                            options->low, options->high);
     return wg__infer_float(call);
-}
-
-static int clamp_forward(wg_call *call) {
-    static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(clamp)};
-    const clamp_options *options = call->options;
-    const limits_f32 narrow = {(float)options->low, (float)options->high};
-    const bool is_f64 = call->input_specs[0].dtype == WG_F64;
-    return wg__elementwise_call(call, loops, is_f64 ? (const void *)options : &narrow);
 }
 
 static int clamp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -220,11 +206,7 @@ typedef struct replacement {
     double nan, posinf, neginf;
 } replacement;
 
-static inline double replaced(double x, replacement o) {
-    return x != x ? o.nan : x > DBL_MAX ? o.posinf : x < -DBL_MAX ? o.neginf : x;
-}
-
-/* The same without branches, which compilers vectorize. */
+/* Without branches, so that compilers vectorize it. */
 static inline float replaced_f32(float x, float nan, float posinf, float neginf) {
     const float high = x > FLT_MAX ? posinf : x, low = x < -FLT_MAX ? neginf : high;
     return x != x ? nan : low;
@@ -235,13 +217,11 @@ LOOP(same_i64, int64_t, x)
 LOOP(same_u8, uint8_t, x)
 LOOP_WITH(nan_to_num_f32, float, replacement,
           replaced_f32(x, (float)o.nan, (float)o.posinf, (float)o.neginf))
-LOOP_WITH(nan_to_num_f64, double, replacement, replaced(x, o))
-
-/* The largest number of a floating dtype. */
-static double largest(wg_dtype dtype) {
-    const double bf16 = 3.3895313892515355e38; /* 2^128 - 2^120 */
-    return dtype == WG_F64 ? DBL_MAX : dtype == WG_F32 ? (double)FLT_MAX : bf16;
-}
+LOOP_WITH(nan_to_num_f64, double, replacement,
+          x != x         ? o.nan
+          : x > DBL_MAX  ? o.posinf
+          : x < -DBL_MAX ? o.neginf
+                         : x)
 
 /* A number outside the range of the dtype becomes its largest; an infinity stays infinite. */
 static double limited(double value, double most) {
@@ -252,18 +232,17 @@ static int nan_to_num_forward(wg_call *call) {
     static const wg__loop loops[WG_DTYPE_COUNT] = {FLOATS(nan_to_num),
                                                    INTEGERS(same), [WG_BOOL] = same_u8};
     const replacement *options = call->options;
-    const double most = largest(call->input_specs[0].dtype);
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    const double most = dtype == WG_F64   ? DBL_MAX
+                        : dtype == WG_F32 ? (double)FLT_MAX
+                                          : 3.3895313892515355e38; /* bf16: 2^128 - 2^120 */
     return wg__elementwise_call(call, loops,
                                 &(replacement){limited(options->nan, most),
                                                limited(options->posinf, most),
                                                limited(options->neginf, most)});
 }
 
-static int nan_to_num_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *zero = wg_scalar(wg_tensor_dtype(cotangents[0]), 0);
-    gradients[0] = wg_where(wg_isfinite(call->inputs[0]), cotangents[0], zero);
-    return wg__vjp_status();
-}
+WG__VJP(nan_to_num, wg_where(wg_isfinite(x), g, wg_scalar(wg_tensor_dtype(g), 0)))
 
 UNARY_SAMPLES_WITH(nan_to_num, replacement, wg__sample_normal, {0, DBL_MAX, -DBL_MAX}, {0, 3, -3},
                    {1, 2, -2})
@@ -432,11 +411,7 @@ double wg__polygamma(int n, double x) {
     return y;
 }
 
-static int polygamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const int n = (int)number_of(call);
-    gradients[0] = wg_mul(cotangents[0], wg_polygamma(n + 1, call->inputs[0]));
-    return wg__vjp_status();
-}
+WG__VJP(polygamma, wg_mul(g, wg_polygamma((int)number_of(call) + 1, x)))
 
 UNARY_SAMPLES_WITH(polygamma, wg__map, wg__sample_off_poles, {.function = WG__POLYGAMMA, .p = 1},
                    {.function = WG__POLYGAMMA, .p = 1}, {.function = WG__POLYGAMMA, .p = 0},
@@ -469,30 +444,27 @@ typedef struct dropout_job {
 
 enum { GROUPS_AT_ONCE = 16, WORDS_AT_ONCE = GROUPS_AT_ONCE * WG__RANDOM_GROUP };
 
-/* Asks for memory that will be read and written once the random words are computed. */
-static void prefetch(const char *x, char *y, int64_t bytes) {
-    enum { CACHE_LINE = 64 };
-    for (int64_t i = 0; i < bytes; i += CACHE_LINE) {
-        __builtin_prefetch(x + i, 0, 2);
-        __builtin_prefetch(y + i, 1, 2);
-    }
-}
-
 static void drop_groups(int64_t begin, int64_t end, void *context) {
+    enum { CACHE_LINE = 64 };
     const dropout_job *job = context;
     const wg__simd *simd = wg__simd_for(job->dtype);
     uint32_t words[WORDS_AT_ONCE], limit = (uint32_t)(job->options->p * 0x1p32);
-    double scale = 1 / (1 - job->options->p);
+    const double scale = 1 / (1 - job->options->p);
     for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
-        int64_t groups = end - group < GROUPS_AT_ONCE ? end - group : GROUPS_AT_ONCE;
-        int64_t first = group * WG__RANDOM_GROUP, n = groups * WG__RANDOM_GROUP;
-        if (n > job->count - first)
-            n = job->count - first;
-        int64_t size = (int64_t)wg_dtype_size(job->dtype), at = first * size;
-        prefetch(job->x + at, job->y + at, n * size);
+        const int64_t groups = wg__smaller(end - group, GROUPS_AT_ONCE);
+        const int64_t first = group * WG__RANDOM_GROUP;
+        const int64_t n = wg__smaller(groups * WG__RANDOM_GROUP, job->count - first);
+        const int64_t size = (int64_t)wg_dtype_size(job->dtype);
+        const char *x = job->x + first * size;
+        char *y = job->y + first * size;
+        /* The memory is read and written once the random words are computed. */
+        for (int64_t i = 0; i < n * size; i += CACHE_LINE) {
+            __builtin_prefetch(x + i, 0, 2);
+            __builtin_prefetch(y + i, 1, 2);
+        }
         simd->random.words(job->options->seed, job->options->offset, (uint64_t)group, groups,
                            words);
-        simd->random.drop_below(n, words, limit, scale, job->x + at, job->y + at);
+        simd->random.drop_below(n, words, limit, scale, x, y);
     }
 }
 
@@ -510,16 +482,12 @@ static int dropout_forward(wg_call *call) {
                        .x = wg_tensor_data(x),
                        .y = wg_tensor_data(call->outputs[0]),
                        .count = count};
-    wg__parallel_for((count + WG__RANDOM_GROUP - 1) / WG__RANDOM_GROUP,
-                     WG__GRAIN / WG__RANDOM_GROUP, drop_groups, &job);
+    wg__parallel_for(wg__ceil_divide(count, WG__RANDOM_GROUP), WG__GRAIN / WG__RANDOM_GROUP,
+                     drop_groups, &job);
     return 0;
 }
 
-static int dropout_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const dropout_options *options = call->options;
-    gradients[0] = wg_dropout_op(cotangents[0], options->p, options->seed, options->offset);
-    return gradients[0] ? 0 : -1;
-}
+WG__VJP(dropout, wg_apply_one(call->op, 1, &g, call->options))
 
 WG__EXAMPLES(dropout, dropout_options, (wg__sample_normal), {{0.1, 3, 0}, "3 5"},
              {{0.5, 3, 1}, "2 70"}, {{0, 3, 2}, "4 1"})
@@ -539,14 +507,315 @@ wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset)
         wg_fail(WG_ERROR_ARGUMENT, "dropout", "probability %g; wanted 0 <= p < 1", p);
         return NULL;
     }
-    if (wg_tensor_dtype(x) == WG_BF16)
-        return wg_cast(wg_dropout_op(wg_cast(x, WG_F32), p, seed, offset), WG_BF16);
-    dropout_options options = {p, seed, offset};
-    return wg_apply_one(&dropout, 1, &x, &options);
+    return wg__apply_wide_one(&dropout, 1, &x, false, &(dropout_options){p, seed, offset});
 }
 
-static const wg_op *const ops[] = {&cast,       &clone,        &affine,     &clamp,
-                                   &nan_to_num, &pow_scalar,   &leaky_relu, &elu,
-                                   &softplus,   &polygamma_op, &dropout};
+/* ==== Choosing. Elements are copied as bits, so that one loop serves all dtypes of a size. ==== */
+
+static int check_bool(const wg_call *call, int i) {
+    if (call->input_specs[i].dtype == WG_BOOL)
+        return 0;
+    return wg__op_fail(call, WG_ERROR_DTYPE, "operand %d decides, and must be bool; cast it", i);
+}
+
+/* ---- where: y = condition ? a : b.
+ * da = g where the condition is true, db = g where it is not. ---- */
+
+#define WHERE_LOOP(NAME, TYPE)                                                                     \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sc, int64_t sa, \
+                                 int64_t sb) {                                                     \
+        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        const uint8_t *restrict condition = (const uint8_t *)data[1];                              \
+        const TYPE *restrict pa = (const TYPE *)data[2], *restrict pb = (const TYPE *)data[3];     \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE a = pa[i * sa], b = pb[i * sb];                                             \
+            y[i * sy] = condition[i * sc] ? a : b;                                                 \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        (void)context;                                                                             \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const int64_t sy = strides[0] / size, sc = strides[1];                                     \
+        const int64_t sa = strides[2] / size, sb = strides[3] / size;                              \
+        if (sy == 1 && sc == 1 && sa == 1 && sb == 1)                                              \
+            NAME##_at(n, data, 1, 1, 1, 1);                                                        \
+        else if (sy == 1 && sc == 1 && sa == 0 && sb == 1)                                         \
+            NAME##_at(n, data, 1, 1, 0, 1);                                                        \
+        else                                                                                       \
+            NAME##_at(n, data, sy, sc, sa, sb);                                                    \
+    }
+
+WHERE_LOOP(where_1, uint8_t)
+WHERE_LOOP(where_2, uint16_t)
+WHERE_LOOP(where_4, uint32_t)
+WHERE_LOOP(where_8, uint64_t)
+
+static int choose(wg_tensor *y, wg_tensor *condition, wg_tensor *a, wg_tensor *b) {
+    const size_t size = wg_dtype_size(y->spec.dtype);
+    const wg__loop loop = size == 1 ? where_1 : size == 2 ? where_2 : size == 4 ? where_4 : where_8;
+    wg__iterate(4, (wg_tensor *[]){y, condition, a, b}, loop, NULL);
+    return 0;
+}
+
+static int where_infer(wg_call *call) {
+    if (check_bool(call, 0) < 0 || wg__check_same_dtype(call, 1, 2) < 0)
+        return -1;
+    return wg__infer_broadcast(call, 0, call->input_specs[1].dtype);
+}
+
+static int where_forward(wg_call *call) {
+    return choose(call->outputs[0], call->inputs[0], call->inputs[1], call->inputs[2]);
+}
+
+static int where_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *g = cotangents[0], *condition = call->inputs[0];
+    if (wg__wants(call, 1))
+        gradients[1] = wg__sum_like(wg_masked_fill(g, wg_logical_not(condition), 0), call, 1);
+    if (wg__wants(call, 2))
+        gradients[2] = wg__sum_like(wg_masked_fill(g, condition, 0), call, 2);
+    return wg__vjp_status();
+}
+
+#define SHAPES "2 3, 2 3, 2 3", "3, 2 1,", "2 1 2, 2, 1 3 1", ", ,", ", 1, 1"
+
+WG__SHAPES(where, (wg__sample_truth, wg__sample_normal), SHAPES)
+WG__LARGE_BY(where, int, (wg__sample_truth, wg__sample_f32), "4194304, 4194304, 4194304", 0)
+
+static const wg_op where = {
+    WG__OP("where", 3,
+           "y = condition ? a : b, element by element, all three broadcast; the condition is bool "
+           "and has no gradient."),
+    .saves_inputs = 1,
+    .differentiable = 6,
+    .batch = wg_batch_aligned,
+    WG__FUNCTIONS(where),
+    .jvp = wg_jvp_linear,
+};
+
+wg_tensor *wg_where(wg_tensor *condition, wg_tensor *a, wg_tensor *b) {
+    wg_tensor *y = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (wg__promote(&a, &b))
+        y = wg_apply_one(&where, 3, (wg_tensor *[]){condition, a, b}, NULL);
+    return wg_scope_end(&scope, y);
+}
+
+/* ---- masked_fill: y = mask ? value : x.   dx = g where the mask is false. ---- */
+
+typedef struct value_options {
+    double value;
+} value_options;
+
+static int masked_fill_infer(wg_call *call) {
+    if (check_bool(call, 1) < 0 || wg__infer_broadcast(call, 0, call->input_specs[0].dtype) < 0)
+        return -1;
+    if (!wg__same_shape(&call->output_specs[0], &call->input_specs[0]))
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "the mask must broadcast to x; expand x to fill more of it");
+    return 0;
+}
+
+static int masked_fill_forward(wg_call *call) {
+    wg_tensor *y = call->outputs[0];
+    wg_tensor *value =
+        wg_full(y->spec.dtype, 0, NULL, ((const value_options *)call->options)->value);
+    return value ? choose(y, call->inputs[1], value, call->inputs[0]) : -1;
+}
+
+WG__VJP(masked_fill, wg_masked_fill(g, call->inputs[1], 0))
+
+WG__EXAMPLES(masked_fill, value_options, (wg__sample_normal, wg__sample_truth),
+             {{-2.5}, "2 3, 2 3"}, {{-2.5}, "2 3 2, 3 1"}, {{-2.5}, "4,"}, {{-2.5}, ","})
+WG__LARGE_BY(masked_fill, value_options, (wg__sample_f32, wg__sample_truth), "4194304, 4194304",
+             -2.5)
+
+static const wg_op masked_fill = {
+    WG__OP("masked_fill", 2,
+           "y = a plain number where the bool mask, broadcast to x, is true, and x elsewhere; the "
+           "mask has no gradient."),
+    .options_size = sizeof(value_options),
+    .saves_inputs = 2,
+    .differentiable = 1,
+    .batch = wg__batch_repeated_first,
+    WG__FUNCTIONS(masked_fill),
+    .jvp = wg__jvp_diagonal,
+};
+
+wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value) {
+    return wg_apply_one(&masked_fill, 2, (wg_tensor *[]){x, mask}, &(value_options){value});
+}
+
+/* ==== Arithmetic of three operands, in one pass ==== */
+
+/* The loop NAME of y = EXPRESSION in x, a and b, read from elements of TYPE into variables of AS,
+ * and in the `value` of the options. */
+#define TERNARY_LOOP(NAME, TYPE, AS, EXPRESSION)                                                   \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx, int64_t sa, \
+                                 int64_t sb, const AS value) {                                     \
+        TYPE *restrict y = (TYPE *)data[0];                                                        \
+        const TYPE *px = (const TYPE *)data[1], *pa = (const TYPE *)data[2],                       \
+                   *pb = (const TYPE *)data[3];                                                    \
+        (void)value;                                                                               \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const AS x = (AS)px[i * sx], a = (AS)pa[i * sa], b = (AS)pb[i * sb];                   \
+            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
+        const value_options *options = context;                                                    \
+        const AS value = (AS)(TYPE)options->value;                                                 \
+        const int64_t size = (int64_t)sizeof(TYPE);                                                \
+        const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
+        const int64_t sa = strides[2] / size, sb = strides[3] / size;                              \
+        if (sy == 1 && sx == 1 && sa == 1 && sb == 1)                                              \
+            NAME##_at(n, data, 1, 1, 1, 1, value);                                                 \
+        else                                                                                       \
+            NAME##_at(n, data, sy, sx, sa, sb, value);                                             \
+    }
+
+/* ---- What the records share ---- */
+
+#define TERNARY(NAME, DOC)                                                                         \
+    WG__OP(#NAME, 3, DOC), .differentiable = 7, .batch = wg_batch_aligned,                         \
+                           .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp
+#define VALUE(NAME, DOC)                                                                           \
+    TERNARY(NAME, DOC), .options_size = sizeof(value_options), .saves_inputs = 6,                  \
+                        .sample = value_sample, .bench = value_bench
+
+static int infer_ternary(wg_call *call) {
+    if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_same_dtype(call, 0, 2) < 0)
+        return -1;
+    return wg__infer_broadcast(call, 0, call->input_specs[0].dtype);
+}
+
+static int infer_ternary_float(wg_call *call) {
+    return wg__infer_float(call) < 0 ? -1 : infer_ternary(call);
+}
+
+/* Casts the operands to their common dtype; with `floating`, to f32 at least. */
+static wg_tensor *apply_three(const wg_op *op, wg_tensor *x, wg_tensor *a, wg_tensor *b,
+                              const void *options, bool floating) {
+    wg_tensor *inputs[] = {x, a, b}, *y = NULL;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (a && b && wg__promote_all(3, inputs)) {
+        for (int i = 0; i < 3 && floating; i++)
+            inputs[i] = wg__as_float(inputs[i]);
+        y = wg_apply_one(op, 3, inputs, options);
+    }
+    return wg_scope_end(&scope, y);
+}
+
+/* ---- lerp: y = x + b (a - x), which at b = 1 is a.
+ * dx = g (1 - b), da = g b, db = g (a - x). ---- */
+
+TERNARY_LOOP(lerp_f32, float, float, b < 0.5f ? x + b * (a - x) : a - (a - x) * (1 - b))
+TERNARY_LOOP(lerp_f64, double, double, b < 0.5 ? x + b * (a - x) : a - (a - x) * (1 - b))
+
+FORWARD(lerp, &(value_options){0}, FLOATS(lerp))
+
+static wg_tensor *lerp_partial(wg_call *call, int i, wg_tensor *direction) {
+    wg_tensor *weight = call->inputs[2];
+    if (i == 2)
+        return wg_mul(direction, wg_sub(call->inputs[1], call->inputs[0]));
+    return wg_mul(direction, i == 1 ? weight : wg_affine(weight, -1, 1));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(lerp)
+
+WG__SHAPES(lerp, (wg__sample_normal), SHAPES)
+WG__LARGE(lerp, int, "4194304, 4194304, 4194304", 0)
+
+static const wg_op lerp = {
+    TERNARY(lerp, "y = a + weight (b - a) with broadcasting: a at weight 0, b at 1."),
+    .saves_inputs = 7, .infer = infer_ternary_float, .sample = lerp_sample, .bench = lerp_bench};
+
+wg_tensor *wg_lerp(wg_tensor *a, wg_tensor *b, wg_tensor *weight) {
+    return apply_three(&lerp, a, b, weight, NULL, true);
+}
+
+/* ---- addcmul: y = x + value a b.   dx = g, da = g value b, db = g value a. ---- */
+
+TERNARY_LOOP(addcmul_f32, float, float, x + value * a * b)
+TERNARY_LOOP(addcmul_f64, double, double, x + value * a * b)
+TERNARY_LOOP(addcmul_i32, int32_t, uint32_t, x + value * a * b)
+TERNARY_LOOP(addcmul_i64, int64_t, uint64_t, x + value * a * b)
+TERNARY_LOOP(addcmul_u8, uint8_t, uint32_t, x + value * a * b)
+
+static int addcmul_infer(wg_call *call) {
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    const double value = ((const value_options *)call->options)->value;
+    if (dtype == WG_BOOL)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "takes numbers; cast an operand");
+    const double most = dtype == WG_I64 ? 0x1p53 : dtype == WG_I32 ? 0x1p31 - 1 : 255;
+    if (!wg_dtype_is_float(dtype) &&
+        (value != trunc(value) || fabs(value) > most || (dtype == WG_U8 && value < 0)))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "value %g is no integer of the operands' dtype; cast them to a float",
+                           value);
+    return infer_ternary(call);
+}
+
+FORWARD(addcmul, call->options, FLOATS(addcmul), INTEGERS(addcmul))
+
+static wg_tensor *scaled(const wg_call *call, wg_tensor *x) {
+    const double value = ((const value_options *)call->options)->value;
+    return value == 1 ? x : wg_mul_scalar(x, value);
+}
+
+static wg_tensor *addcmul_partial(wg_call *call, int i, wg_tensor *direction) {
+    return i == 0 ? direction : scaled(call, wg_mul(direction, call->inputs[3 - i]));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(addcmul)
+
+/* For addcdiv, too: b stays away from 0. */
+WG__SHAPES(quotient, (wg__sample_normal, wg__sample_normal, wg__sample_nonzero), SHAPES)
+
+static int value_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const value_options options[] = {{-0.75}, {1}};
+    sample->options = &options[index % 2];
+    return quotient_sample(index, generator, sample);
+}
+
+WG__LARGE(value, value_options, "4194304, 4194304, 4194304", -0.75)
+
+static const wg_op addcmul = {
+    VALUE(addcmul, "y = x + value a b with broadcasting, value a plain number."),
+    .infer = addcmul_infer};
+
+wg_tensor *wg_addcmul(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
+    return apply_three(&addcmul, x, a, b, &(value_options){value}, false);
+}
+
+/* ---- addcdiv: y = x + value a / b.   dx = g, da = g value / b, db = -g value a / b^2. ---- */
+
+TERNARY_LOOP(addcdiv_f32, float, float, x + value * a / b)
+TERNARY_LOOP(addcdiv_f64, double, double, x + value * a / b)
+
+FORWARD(addcdiv, call->options, FLOATS(addcdiv))
+
+static wg_tensor *addcdiv_partial(wg_call *call, int i, wg_tensor *direction) {
+    wg_tensor *a = call->inputs[1], *b = call->inputs[2];
+    if (i == 0)
+        return direction;
+    wg_tensor *slope = scaled(call, wg_div(direction, b));
+    return i == 1 ? slope : wg_neg(wg_mul(slope, wg_div(a, b)));
+}
+
+WG__DERIVATIVES_BY_PARTIALS(addcdiv)
+
+static const wg_op addcdiv = {
+    VALUE(addcdiv, "y = x + value a / b with broadcasting, value a plain number."),
+    .infer = infer_ternary_float};
+
+wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
+    return apply_three(&addcdiv, x, a, b, &(value_options){value}, true);
+}
+
+static const wg_op *const ops[] = {
+    &cast,     &clone,        &affine,  &clamp, &nan_to_num,  &pow_scalar, &leaky_relu, &elu,
+    &softplus, &polygamma_op, &dropout, &where, &masked_fill, &lerp,       &addcmul,    &addcdiv};
 
 const wg__op_table wg__ops_unary = {ops, sizeof ops / sizeof *ops};

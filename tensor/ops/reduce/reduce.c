@@ -1,6 +1,7 @@
-/* Reductions over axes: sums and moments, the product, the p-norm, logsumexp, any, all and
- * count_nonzero. Sums and products of f32 and bf16 accumulate in f64, which keeps up with memory
- * and rounds once, at the end. */
+/* Reductions over axes: sums and moments, the product, the p-norm, logsumexp, extrema and their
+ * places, any, all and count_nonzero. Sums and products of f32 and bf16 accumulate in f64, which
+ * keeps up with memory and rounds once, at the end. */
+#include "base/internal.h"
 #include "tensor/internal.h"
 #include "tensor/ops/reduce/reduction.h"
 #include "tensor/ops/registry.h"
@@ -8,6 +9,154 @@
 #include "tensor/simd/simd.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What the records share ---- */
+
+/* The options of every reduction begin with these. */
+typedef struct reduction_options {
+    int64_t mask; /* of the axes that are reduced */
+    bool keepdim;
+} reduction_options;
+
+/* Sets the mask; false if x is NULL, or after an error. */
+static bool find_axes(reduction_options *options, const wg_tensor *x, int axis_count,
+                      const int64_t *axes, const char *where) {
+    if (!x)
+        return false;
+    options->mask = wg__axis_mask(axis_count, axis_count == 0 ? NULL : axes, x->spec.ndim, where);
+    return options->mask >= 0;
+}
+
+/* Runs an op whose options begin with reduction_options, after setting their mask. */
+static wg_tensor *reduce_apply(const wg_op *op, wg_tensor *x, int axis_count, const int64_t *axes,
+                               void *options) {
+    return find_axes(options, x, axis_count, axes, op->name) ? wg_apply_one(op, 1, &x, options)
+                                                             : NULL;
+}
+
+/* The number of elements that are reduced to one. */
+static int64_t reduced_count(const wg_spec *x, int64_t mask) {
+    int64_t count = 1;
+    for (int i = 0; i < x->ndim; i++)
+        if (mask >> i & 1)
+            count *= x->shape[i];
+    return count;
+}
+
+/* Lists all axes in `order`, the reduced ones last; returns how many are kept. */
+static int reduced_last(int ndim, int64_t mask, int64_t *order) {
+    int count = 0, kept = 0;
+    for (int reduced = 0; reduced < 2; reduced++) {
+        for (int i = 0; i < ndim; i++)
+            if ((int)(mask >> i & 1) == reduced)
+                order[count++] = i;
+        kept = reduced ? kept : count;
+    }
+    return kept;
+}
+
+/* Output 0 has the reduced shape and that dtype. */
+static int infer_reduced(wg_call *call, wg_dtype dtype) {
+    const reduction_options *options = call->options;
+    wg__reduced_spec(&call->input_specs[0], options->mask, options->keepdim,
+                     &call->output_specs[0]);
+    call->output_specs[0].dtype = dtype;
+    return 0;
+}
+
+/* The dtype of input 0 if it is a float, else i64. */
+static int infer_total(wg_call *call) {
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    return infer_reduced(call, wg_dtype_is_float(dtype) ? dtype : WG_I64);
+}
+
+static int reduce_call(wg_call *call, const wg__reduction *kernels) {
+    return wg__reduce(&kernels[call->input_specs[0].dtype], call->inputs[0],
+                      ((const reduction_options *)call->options)->mask, call->outputs[0]);
+}
+
+/* A tensor of the output's shape with the reduced axes put back as 1. */
+static wg_tensor *with_axes(wg_tensor *reduced, const wg_call *call) {
+    wg_spec spec;
+    wg__reduced_spec(&call->input_specs[0], ((const reduction_options *)call->options)->mask, true,
+                     &spec);
+    return wg_reshape(reduced, spec.ndim, spec.shape);
+}
+
+/* x summed over the axes of a call, in the shape of its output. */
+static wg_tensor *sum_over(wg_tensor *x, const wg_call *call) {
+    const reduction_options *options = call->options;
+    int64_t axes[WG_MAX_DIMS];
+    int count = 0;
+    for (int i = 0; i < call->input_specs[0].ndim; i++)
+        if (options->mask >> i & 1)
+            axes[count++] = i;
+    return count == 0 ? x : wg_sum(x, count, axes, options->keepdim);
+}
+
+/* The vjp and the jvp from the derivative of the output by each element of input 0, in the shape of
+ * input 0. NULL is 0, or after an error gives -1. */
+static int vjp_by(const wg_call *call, wg_tensor *derivative, wg_tensor *const *cotangents,
+                  wg_tensor **gradients) {
+    gradients[0] = wg_mul(derivative, with_axes(cotangents[0], call));
+    return wg__vjp_status();
+}
+
+static int jvp_by(const wg_call *call, wg_tensor *derivative, wg_tensor *const *tangents,
+                  wg_tensor **output_tangents) {
+    output_tangents[0] = sum_over(wg_mul(derivative, tangents[0]), call);
+    return wg__vjp_status();
+}
+
+/* Defines NAME_vjp and NAME_jvp from that derivative, an expression in `call`. */
+#define DERIVATIVES_BY(NAME, DERIVATIVE)                                                           \
+    static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
+        return vjp_by(call, DERIVATIVE, cotangents, gradients);                                    \
+    }                                                                                              \
+    static int NAME##_jvp(wg_call *call, wg_tensor *const *tangents,                               \
+                          wg_tensor **output_tangents) {                                           \
+        return jvp_by(call, DERIVATIVE, tangents, output_tangents);                                \
+    }
+
+/* How tied elements share a gradient: 1 / n for each of the n chosen elements of input 0 that are
+ * reduced to one output, 0 elsewhere. */
+static wg_tensor *shares_of(wg_tensor *chosen, const wg_call *call) {
+    chosen = wg_cast(chosen, call->input_specs[0].dtype);
+    return wg_div(chosen, with_axes(sum_over(chosen, call), call));
+}
+
+/* Some axes, with and without keepdim, and scalars. */
+#define CASES                                                                                      \
+    {{3, false}, "2 3"}, {{2, false}, "2 3"}, {{5, true}, "2 3 2"}, {{1, false}, "3 1 2"},         \
+        {{0, false}, ""}, {                                                                        \
+        {1, true}, "1"                                                                             \
+    }
+
+WG__EXAMPLES(reduction, reduction_options, (wg__sample_distinct), CASES)
+
+/* The rows of a large matrix. */
+WG__LARGE(reduction, reduction_options, "4096 1024", 2, false)
+
+static double reduce_flops(const wg_call *call) {
+    return (double)wg__spec_count(&call->input_specs[0]);
+}
+
+/* The members that the records share; an op with a derivative by its operand and its result. */
+#define REDUCTION(NAME, DOC)                                                                       \
+    WG__OP(#NAME, 1, DOC), .options_size = sizeof(reduction_options),                              \
+                           .batch = wg__batch_reduction, .bench = reduction_bench,                 \
+                           .flops = reduce_flops, .forward = NAME##_forward
+#define DERIVED(NAME, SAMPLE, DOC)                                                                 \
+    REDUCTION(NAME, DOC), .sample = SAMPLE, .saves_inputs = 1, .saves_outputs = 1,                 \
+                          .differentiable = 1, .vjp = NAME##_vjp, .jvp = NAME##_jvp
+
+/* The public function of a reduction with that record. */
+#define FUNCTION(NAME, OP)                                                                         \
+    wg_tensor *wg_##NAME(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {        \
+        return reduce_apply(&OP, x, axis_count, axes, &(reduction_options){0, keepdim});           \
+    }
 
 /* ---- sum: y = the sum over the axes; integers and bools in i64, wrapping around.
  * dx = g, repeated along the axes. ---- */
@@ -44,48 +193,44 @@ static int sum_forward(wg_call *call) {
         [WG_I64] = WG__KERNELS(sum_i64, uint64_t),
         [WG_U8] = WG__KERNELS(sum_u8, uint64_t),
         [WG_BOOL] = WG__KERNELS(sum_u8, uint64_t)};
-    return wg__reduce_call(call, kernels);
+    return reduce_call(call, kernels);
 }
 
 static int sum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const wg_spec *x = &call->input_specs[0];
-    gradients[0] = wg_expand(wg__with_axes(cotangents[0], call), x->ndim, x->shape);
+    gradients[0] = wg_expand(with_axes(cotangents[0], call), x->ndim, x->shape);
     return wg__vjp_status();
 }
 
 static const wg_op sum = {
-    WG__REDUCTION_OP(
-        "sum",
-        "y = the sum over the given axes; integers and bools in i64. f32 accumulates in f64."),
-    .sample = wg__sample_reduction,
+    REDUCTION(sum, "y = the sum over the given axes; integers and bools in i64. f32 accumulates in "
+                   "f64."),
+    .sample = reduction_sample,
     .differentiable = 1,
-    .infer = wg__infer_total,
-    .forward = sum_forward,
+    .infer = infer_total,
     .vjp = sum_vjp,
-    .jvp = wg_jvp_linear,
-};
+    .jvp = wg_jvp_linear};
 
-WG__REDUCTION_FUNCTION(sum, sum)
+FUNCTION(sum, sum)
 
 /* ---- mean, var, std: composed of sums; bf16 is computed in f32 and rounded once ---- */
 
 /* The sum divided by n. */
-static wg_tensor *mean_of(wg_tensor *x, const wg__reduce_options *options) {
-    const double n = (double)wg__reduced_count(&x->spec, options->mask);
+static wg_tensor *mean_of(wg_tensor *x, const reduction_options *options) {
+    const double n = (double)reduced_count(&x->spec, options->mask);
     wg_tensor *total = wg_apply_one(&sum, 1, &x, options);
-    return wg_affine(total, n > 0 ? 1 / n : INFINITY,
-                     0); /* of no elements: 0 * inf, which is NaN */
+    return wg_affine(total, n > 0 ? 1 / n : INFINITY, 0); /* of no elements: 0 * inf, NaN */
 }
 
 typedef struct moment_options {
-    wg__reduce_options reduce;
+    reduction_options reduce;
     double correction;
 } moment_options;
 
 /* Two passes, for stability: the mean, then the squares of the deviations. */
 static wg_tensor *variance_of(wg_tensor *x, const moment_options *options) {
-    const wg__reduce_options kept = {options->reduce.mask, true};
-    const double n = (double)wg__reduced_count(&x->spec, kept.mask) - options->correction;
+    const reduction_options kept = {options->reduce.mask, true};
+    const double n = (double)reduced_count(&x->spec, kept.mask) - options->correction;
     wg_tensor *squares = wg_pow_scalar(wg_sub(x, mean_of(x, &kept)), 2);
     wg_tensor *total = wg_apply_one(&sum, 1, &squares, &options->reduce);
     return wg_affine(total, n > 0 ? 1 / n : INFINITY, 0);
@@ -94,72 +239,41 @@ static wg_tensor *variance_of(wg_tensor *x, const moment_options *options) {
 /* The square root. Where the variance is 0 its derivative is 0, as in PyTorch, instead of inf. */
 static wg_tensor *deviation_of(wg_tensor *x, const moment_options *options) {
     wg_tensor *variance = variance_of(x, options);
-    if (variance == NULL)
+    if (!variance)
         return NULL;
     wg_tensor *zero = wg_scalar(variance->spec.dtype, 0), *is_zero = wg_eq(variance, zero);
     wg_tensor *root = wg_sqrt(wg_where(is_zero, wg_add_scalar(zero, 1), variance));
     return wg_where(is_zero, zero, root);
 }
 
-/* The result of a decomposition, rounded to bf16 if input 0 is. */
-static int narrowed(wg_call *call, wg_tensor *y) {
-    return wg__set_output(call, wg__narrow(y, call->input_specs[0].dtype));
-}
-
-static int mean_decompose(wg_call *call) {
-    wg_tensor *x = wg__widen(wg__as_float(call->inputs[0]));
-    return narrowed(call, x == NULL ? NULL : mean_of(x, call->options));
-}
-
-static const wg_op mean = {
-    WG__OP("mean", 1, "y = the sum over the given axes by their number of elements; of none, NaN."),
-    .options_size = sizeof(wg__reduce_options),
-    .differentiable = 1,
-    .decompose = mean_decompose,
-    .sample = wg__sample_reduction,
-    .bench = wg__bench_reduction,
-};
-
-WG__REDUCTION_FUNCTION(mean, mean)
-
 /* Corrections of 0 and 1; a single element has no variance with 1, and a kink of the root with
  * 0. */
-static int moment_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static moment_options options[2];
-    if (index >= 4)
-        return 0;
-    const wg__reduction_case *c = wg__reduction_case_at(index);
-    options[index % 2] = (moment_options){c->options, index % 2};
-    sample->options = &options[index % 2];
-    sample->inputs[0] = wg__sample_distinct(generator, c->ndim, c->shape);
-    return wg__sample_status(sample, 1);
-}
-
+WG__EXAMPLES(moment, moment_options, (wg__sample_distinct), {{{3, false}, 0}, "2 3"},
+             {{{2, false}, 1}, "2 3"}, {{{5, true}, 0}, "2 3 2"}, {{{1, false}, 1}, "3 1 2"})
 WG__LARGE(moment, moment_options, "4096 1024", {2, false}, 1)
 
-static wg_tensor *moment(const wg_op *op, wg_tensor *x, int axis_count, const int64_t *axes,
-                         double correction, bool keepdim) {
-    moment_options options = {.correction = correction};
-    if (!wg__reduce_options_make(&options.reduce, x, axis_count, axes, keepdim, op->name))
-        return NULL;
-    return wg_apply_one(op, 1, &x, &options);
-}
-
-/* The op NAME, which is composed by COMPUTE. */
-#define MOMENT(NAME, COMPUTE, DOC)                                                                 \
+/* The op NAME, which is composed by COMPUTE in f32 at least, and rounded to bf16 if input 0 is. */
+#define COMPOSED(NAME, COMPUTE, KIND, DOC)                                                         \
     static int NAME##_decompose(wg_call *call) {                                                   \
         wg_tensor *x = wg__widen(wg__as_float(call->inputs[0]));                                   \
-        return narrowed(call, x == NULL ? NULL : COMPUTE(x, call->options));                       \
+        wg_tensor *y = x ? COMPUTE(x, call->options) : NULL;                                       \
+        return wg__set_output(call, wg__narrow(y, call->input_specs[0].dtype));                    \
     }                                                                                              \
     static const wg_op NAME##_op = {                                                               \
-        WG__OP(#NAME, 1, DOC),   .options_size = sizeof(moment_options),                           \
+        WG__OP(#NAME, 1, DOC),   .options_size = sizeof(KIND##_options),                           \
         .differentiable = 1,     .decompose = NAME##_decompose,                                    \
-        .sample = moment_sample, .bench = moment_bench};                                           \
+        .sample = KIND##_sample, .bench = KIND##_bench};
+#define MOMENT(NAME, COMPUTE, DOC)                                                                 \
+    COMPOSED(NAME, COMPUTE, moment, DOC)                                                           \
     wg_tensor *wg_##NAME(wg_tensor *x, int axis_count, const int64_t *axes, double correction,     \
                          bool keepdim) {                                                           \
-        return moment(&NAME##_op, x, axis_count, axes, correction, keepdim);                       \
+        return reduce_apply(&NAME##_op, x, axis_count, axes,                                       \
+                            &(moment_options){{0, keepdim}, correction});                          \
     }
 
+COMPOSED(mean, mean_of, reduction,
+         "y = the sum over the given axes by their number of elements; of none, NaN.")
+FUNCTION(mean, mean_op)
 MOMENT(var, variance_of, "y = sum (x - mean)^2 / (n - correction) over the given axes.")
 MOMENT(std, deviation_of,
        "y = sqrt(sum (x - mean)^2 / (n - correction)) over the given axes. Kink where it is 0, "
@@ -167,29 +281,27 @@ MOMENT(std, deviation_of,
 
 /* ---- sum_to, the adjoint of expand ---- */
 
-static wg_tensor *fail_sum_to(const wg_tensor *x, int ndim, const int64_t *shape) {
-    char text[160], wanted[160];
-    wg_spec spec;
-    if (wg__spec_make(&spec, x->spec.dtype, ndim, shape, "sum_to") == 0)
-        wg_fail(
-            WG_ERROR_SHAPE, "sum_to", "%s to %s: wanted a shape that broadcasts to the operand's",
-            wg_spec_text(text, sizeof text, &x->spec), wg_spec_text(wanted, sizeof wanted, &spec));
-    return NULL;
-}
-
 wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape) {
-    if (x == NULL)
+    if (!x)
         return NULL;
     const int added = x->spec.ndim - ndim;
-    if (ndim < 0 || added < 0)
-        return fail_sum_to(x, ndim, shape);
-    wg__reduce_options options = {.mask = 0};
-    for (int i = 0; i < x->spec.ndim; i++) {
+    reduction_options options = {.mask = 0};
+    bool fits = ndim >= 0 && added >= 0;
+    for (int i = 0; fits && i < x->spec.ndim; i++) {
         const int64_t size = i < added ? 1 : shape[i - added];
-        if (size != x->spec.shape[i] && size != 1)
-            return fail_sum_to(x, ndim, shape);
+        fits = size == x->spec.shape[i] || size == 1;
         if (i < added || size != x->spec.shape[i])
             options.mask |= (int64_t)1 << i;
+    }
+    if (!fits) {
+        char text[160], wanted[160];
+        wg_spec spec;
+        if (wg__spec_make(&spec, x->spec.dtype, ndim, shape, "sum_to") == 0)
+            wg_fail(WG_ERROR_SHAPE, "sum_to",
+                    "%s to %s: wanted a shape that broadcasts to the operand's",
+                    wg_spec_text(text, sizeof text, &x->spec),
+                    wg_spec_text(wanted, sizeof wanted, &spec));
+        return NULL;
     }
     if (options.mask == 0)
         return wg_alias(x);
@@ -212,18 +324,6 @@ static wg_tensor *products_before(wg_tensor *lines) {
     return wg_cat(2, (wg_tensor *[]){first, rest}, -1);
 }
 
-/* x with the reduced axes moved last and joined into one; `order` lists the axes in that order. */
-static wg_tensor *as_lines(wg_tensor *x, const int64_t *order, int kept) {
-    wg_tensor *moved = wg_permute(x, x->spec.ndim, order);
-    int64_t shape[WG_MAX_DIMS], n = 1;
-    for (int i = 0; i < x->spec.ndim; i++) {
-        shape[i < kept ? i : kept] = x->spec.shape[order[i]];
-        n *= i < kept ? 1 : x->spec.shape[order[i]];
-    }
-    shape[kept] = n;
-    return wg_reshape(moved, kept + 1, shape);
-}
-
 static wg_tensor *from_lines(wg_tensor *lines, const int64_t *order, const wg_spec *x) {
     int64_t moved[WG_MAX_DIMS], back[WG_MAX_DIMS];
     for (int i = 0; i < x->ndim; i++) {
@@ -242,7 +342,7 @@ typedef struct others_job {
 
 enum { LINES = 4 }; /* side by side, so that no product waits for the one before */
 
-/* y = the products of the others, along `lines` lines. */
+/* y_i = the product of all x_j with j != i, along `lines` lines. */
 #define OTHERS(NAME, TYPE)                                                                         \
     static inline __attribute__((always_inline)) void NAME##_lines(const int lines, int64_t n,     \
                                                                    const TYPE *x, TYPE *y) {       \
@@ -277,33 +377,36 @@ static void run_others(int64_t begin, int64_t end, void *context) {
     (job->dtype == WG_F32 ? others_f32 : others_f64)(begin, end, job);
 }
 
-/* The products of the others along the last axis by a kernel, which is not recorded. */
-static wg_tensor *others_of_lines(wg_tensor *lines) {
-    lines = lines ? wg_contiguous(lines) : NULL;
-    wg_tensor *y = lines ? wg__tensor_new(&lines->spec) : NULL;
-    if (!y || wg__spec_count(&y->spec) == 0)
-        return y;
-    others_job job = {lines->spec.dtype, lines->spec.shape[lines->spec.ndim - 1],
-                      wg__tensor_address(lines), wg__tensor_address(y)};
-    wg__parallel_for(wg__spec_count(&y->spec) / job.n, 1 + WG__GRAIN / job.n, run_others, &job);
-    return y;
-}
-
-/* For each element the product of the others over the axes, without a division: the product of
- * those before it times that of those after it. Recorded, unless it is `alone`. */
+/* For each element the product of all other elements over the axes, without a division: the product
+ * of the elements before it times the product of the elements after it. Recorded, unless it is
+ * `alone`: then a kernel computes it. */
 static wg_tensor *products_of_others(const wg_call *call, bool alone) {
     wg_tensor *x = call->inputs[0];
-    int64_t order[WG_MAX_DIMS], last = -1;
-    const int kept = wg__reduced_last(x->spec.ndim, wg__reduce_options_of(call)->mask, order);
-    wg_tensor *lines = as_lines(x, order, kept);
-    if (alone && (x->spec.dtype == WG_F32 || x->spec.dtype == WG_F64))
-        return from_lines(others_of_lines(lines), order, &x->spec);
-    wg_tensor *after = wg_flip(products_before(wg_flip(lines, 1, &last)), 1, &last);
-    return from_lines(wg_mul(products_before(lines), after), order, &x->spec);
+    int64_t order[WG_MAX_DIMS], shape[WG_MAX_DIMS], n = 1, last = -1;
+    const int kept =
+        reduced_last(x->spec.ndim, ((const reduction_options *)call->options)->mask, order);
+    for (int i = 0; i < x->spec.ndim; i++) {
+        shape[i < kept ? i : kept] = x->spec.shape[order[i]];
+        n *= i < kept ? 1 : x->spec.shape[order[i]];
+    }
+    shape[kept] = n;
+    wg_tensor *lines = wg_reshape(wg_permute(x, x->spec.ndim, order), kept + 1, shape);
+    if (!alone || (x->spec.dtype != WG_F32 && x->spec.dtype != WG_F64)) {
+        wg_tensor *after = wg_flip(products_before(wg_flip(lines, 1, &last)), 1, &last);
+        return from_lines(wg_mul(products_before(lines), after), order, &x->spec);
+    }
+    lines = lines ? wg_contiguous(lines) : NULL;
+    wg_tensor *y = lines ? wg__tensor_new(&lines->spec) : NULL;
+    if (y && wg__spec_count(&y->spec) > 0) {
+        others_job job = {x->spec.dtype, n, wg__tensor_address(lines), wg__tensor_address(y)};
+        wg__parallel_for(wg__spec_count(&y->spec) / n, 1 + WG__GRAIN / n, run_others, &job);
+    }
+    return from_lines(y, order, &x->spec);
 }
 
-/* Whether y / x is the product of the other elements: not if a product is zero, infinite or NaN. */
-static bool is_regular(wg_tensor *y) {
+/* dy/dx: y / x, unless a product is zero, infinite or NaN. */
+static wg_tensor *prod_derivative(const wg_call *call, bool alone) {
+    wg_tensor *y = call->outputs[0];
     wg_scope scope;
     wg_scope_begin(&scope);
     const bool recording = wg_set_grad_enabled(false);
@@ -313,58 +416,39 @@ static bool is_regular(wg_tensor *y) {
                                    wg_item(wg_max(size, 0, NULL, false)) < INFINITY));
     wg_set_grad_enabled(recording);
     wg_scope_end(&scope, NULL);
-    return regular;
-}
-
-/* dy/dx. */
-static wg_tensor *prod_derivative(const wg_call *call, bool alone) {
-    if (!is_regular(call->outputs[0]))
-        return products_of_others(call, alone);
-    return wg_div(wg__with_axes(call->outputs[0], call), call->inputs[0]);
+    return regular ? wg_div(with_axes(y, call), call->inputs[0]) : products_of_others(call, alone);
 }
 
 static int prod_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    return wg__vjp_by_derivative(call, prod_derivative(call, !call->create_graph), cotangents,
-                                 gradients);
+    return vjp_by(call, prod_derivative(call, !call->create_graph), cotangents, gradients);
 }
 
 static int prod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    return wg__jvp_by_derivative(call, prod_derivative(call, false), tangents, output_tangents);
+    return jvp_by(call, prod_derivative(call, false), tangents, output_tangents);
 }
 
-/* The samples of all reductions (one has a 0, over all axes), then lines with no, one and two
- * zeros, along one axis and along two. */
-static int prod_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const wg__reduce_options options[] = {{2, false}, {5, true}, {1, false}};
-    static const int64_t shape[] = {2, 2, 3};
+/* Lines with no, one and two zeros. */
+static wg_tensor *with_zeros(wg_generator *generator, int ndim, const int64_t *shape) {
     const double values[] = {1.5, 0, -2, 0.5, 2, 1.25, 0, -0.75, 3, 1, 0, 0};
-    if (wg__reduction_case_at(index) != NULL)
-        return wg__sample_reduction(index, generator, sample);
-    for (int i = 0; wg__reduction_case_at(i) != NULL; i++)
-        index--;
-    if (index >= 3)
-        return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg_from_array(WG_F64, 3, shape, values);
-    return wg__sample_status(sample, 1);
+    (void)generator;
+    return wg_from_array(WG_F64, ndim, shape, values);
+}
+
+WG__EXAMPLES(zeros, reduction_options, (with_zeros), {{2, false}, "2 2 3"}, {{5, true}, "2 2 3"},
+             {{1, false}, "2 2 3"})
+
+static int prod_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return index < 3 ? zeros_sample(index, generator, sample)
+                     : reduction_sample(index - 3, generator, sample);
 }
 
 static const wg_op prod = {
-    WG__REDUCTION_OP(
-        "prod",
-        "y = the product over the given axes; integers and bools in i64. The gradient is right "
-        "beside zeros, too."),
-    .saves_inputs = 1,
-    .saves_outputs = 1,
-    .differentiable = 1,
-    .infer = wg__infer_total,
-    .forward = prod_forward,
-    .vjp = prod_vjp,
-    .jvp = prod_jvp,
-    .sample = prod_sample,
-};
+    DERIVED(prod, prod_sample,
+            "y = the product over the given axes; integers and bools in i64. The gradient is right "
+            "beside zeros, too."),
+    .infer = infer_total};
 
-WG__REDUCTION_FUNCTION(prod, prod)
+FUNCTION(prod, prod)
 
 /* ---- norm: y = (sum |x|^p)^(1/p); p = inf: the largest |x|; -inf: the smallest; 0: how many are
  * not 0.
@@ -372,7 +456,7 @@ WG__REDUCTION_FUNCTION(prod, prod)
  * elements tied for y share g evenly. ---- */
 
 typedef struct norm_options {
-    wg__reduce_options reduce;
+    reduction_options reduce;
     double p;
 } norm_options;
 
@@ -392,10 +476,9 @@ static inline uint16_t root_bf16(double x) {
     return wg__f64_to_bf16(sqrt(x));
 }
 
-/* NaN is the only value that differs from itself; no comparison replaces an accumulator that is
- * NaN. */
-#define LARGER ((b > a) | (b != b)) ? b : a
-#define SMALLER ((b < a) | (b != b)) ? b : a
+/* b instead of a if it is over a. NaN is the only value that differs from itself; no comparison
+ * replaces an accumulator that is NaN. */
+#define OR_NAN(OVER) ((OVER) | (b != b)) ? b : a
 
 /* The kernels of a norm: elements are read by F32, F64 and BF16. bf16 accumulates as f32 does. */
 #define NORM(NAME, F32, F64, BF16, ACCUMULATOR, NEUTRAL, JOIN, WRITE, WRITE_BF16)                  \
@@ -410,8 +493,8 @@ static inline uint16_t root_bf16(double x) {
 NORM(norm_0, 0 !=, 0 !=, 0 != magnitude_bf16, double, 0, a + b, , wg__f64_to_bf16)
 NORM(norm_1, fabsf, fabs, magnitude_bf16, double, 0, a + b, , wg__f64_to_bf16)
 NORM(norm_2, square, square, square_bf16, double, 0, a + b, sqrt, root_bf16)
-NORM(norm_inf, fabsf, fabs, magnitude_bf16, float, 0, LARGER, , wg__f32_to_bf16)
-NORM(least, fabsf, fabs, magnitude_bf16, float, INFINITY, SMALLER, , wg__f32_to_bf16)
+NORM(norm_inf, fabsf, fabs, magnitude_bf16, float, 0, OR_NAN(b > a), , wg__f32_to_bf16)
+NORM(least, fabsf, fabs, magnitude_bf16, float, INFINITY, OR_NAN(b < a), , wg__f32_to_bf16)
 
 static int norm_infer(wg_call *call) {
     const norm_options *options = call->options;
@@ -420,23 +503,13 @@ static int norm_infer(wg_call *call) {
     if (isnan(options->p))
         return wg__op_fail(call, WG_ERROR_ARGUMENT, "p is NaN; wanted a number or an infinity");
     if ((options->p < 0 || isinf(options->p)) &&
-        wg__reduced_count(&call->input_specs[0], options->reduce.mask) == 0)
+        reduced_count(&call->input_specs[0], options->reduce.mask) == 0)
         return wg__op_fail(call, WG_ERROR_SHAPE, "no elements have no norm of order %g",
                            options->p);
-    return wg__infer_reduced(call, call->input_specs[0].dtype);
+    return infer_reduced(call, call->input_specs[0].dtype);
 }
 
-/* Any other p; bf16 by way of f32. */
-static int general_norm(wg_call *call) {
-    const norm_options *options = call->options;
-    wg_tensor *x = call->inputs[0];
-    if (x->spec.dtype == WG_BF16)
-        x = wg_cast(x, WG_F32);
-    wg_tensor *total = wg__sum_over(wg_pow_scalar(wg_abs(x), options->p), call);
-    wg_tensor *y = wg_pow_scalar(total, 1 / options->p);
-    return y == NULL ? -1 : wg_copy_(call->outputs[0], y);
-}
-
+/* p other than 0, 1, 2 and infinities is composed; bf16 by way of f32. */
 static int norm_forward(wg_call *call) {
     const double p = ((const norm_options *)call->options)->p;
     const wg__reduction *kernels = p == 2           ? norm_2
@@ -445,22 +518,25 @@ static int norm_forward(wg_call *call) {
                                    : p == INFINITY  ? norm_inf
                                    : p == -INFINITY ? least
                                                     : NULL;
-    return kernels == NULL ? general_norm(call) : wg__reduce_call(call, kernels);
+    if (kernels)
+        return reduce_call(call, kernels);
+    wg_tensor *total = sum_over(wg_pow_scalar(wg_abs(wg__widen(call->inputs[0])), p), call);
+    wg_tensor *y = wg_pow_scalar(total, 1 / p);
+    return y ? wg_copy_(call->outputs[0], y) : -1;
 }
 
-/* Shared among the elements where |x| is y, or NaN. */
-static wg_tensor *norm_shares(wg_call *call, wg_tensor *size, wg_tensor *y) {
-    return wg__shares_of(wg_logical_or(wg_eq(size, y), wg_ne(size, size)), call);
-}
-
-/* dy/dx, for p other than 0. */
+/* dy/dx; NULL for p = 0. The elements where |x| is y, or NaN, share the gradient of p = +-inf. */
 static wg_tensor *norm_derivative(wg_call *call) {
     const double p = ((const norm_options *)call->options)->p;
-    wg_tensor *x = call->inputs[0], *y = wg__with_axes(call->outputs[0], call);
+    wg_tensor *x = call->inputs[0], *y = with_axes(call->outputs[0], call);
+    if (p == 0)
+        return NULL;
     if (p == 1)
         return wg_sign(x);
-    if (isinf(p))
-        return wg_mul(wg_sign(x), norm_shares(call, wg_abs(x), y));
+    if (isinf(p)) {
+        wg_tensor *size = wg_abs(x), *tied = wg_logical_or(wg_eq(size, y), wg_ne(size, size));
+        return wg_mul(wg_sign(x), shares_of(tied, call));
+    }
     wg_tensor *zero = wg_scalar(call->input_specs[0].dtype, 0), *one = wg_add_scalar(zero, 1);
     wg_tensor *is_zero = wg_eq(y, zero);
     y = wg_where(is_zero, one, y);
@@ -473,39 +549,21 @@ static wg_tensor *norm_derivative(wg_call *call) {
     return p < 0 ? wg_where(is_zero, zero, slope) : slope; /* where y is 0, x is 0, too */
 }
 
-static int norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    if (((const norm_options *)call->options)->p == 0)
-        return 0;
-    return wg__vjp_by_derivative(call, norm_derivative(call), cotangents, gradients);
-}
-
-static int norm_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    if (((const norm_options *)call->options)->p == 0)
-        return 0;
-    return wg__jvp_by_derivative(call, norm_derivative(call), tangents, output_tangents);
-}
+DERIVATIVES_BY(norm, norm_derivative(call))
 
 /* Magnitudes that differ, none of them 0. */
 static wg_tensor *sample_sizes(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
 }
 
-static int norm_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const double orders[] = {2, 1, 0, INFINITY, -INFINITY, 3, 0.5, -1.5};
-    static norm_options options[8];
-    if (index >= 8)
-        return 0;
-    const wg__reduction_case *c = wg__reduction_case_at(index % 4);
-    options[index] = (norm_options){c->options, orders[index]};
-    sample->options = &options[index];
-    sample->inputs[0] = sample_sizes(generator, c->ndim, c->shape);
-    return wg__sample_status(sample, 1);
-}
-
+WG__EXAMPLES(norm, norm_options, (sample_sizes), {{{3, false}, 2}, "2 3"}, {{{2, false}, 1}, "2 3"},
+             {{{5, true}, 0}, "2 3 2"}, {{{1, false}, INFINITY}, "3 1 2"},
+             {{{3, false}, -INFINITY}, "2 3"}, {{{2, false}, 3}, "2 3"},
+             {{{5, true}, 0.5}, "2 3 2"}, {{{1, false}, -1.5}, "3 1 2"})
 WG__LARGE(norm, norm_options, "4096 1024", {2, false}, 2)
 
 static double norm_flops(const wg_call *call) {
-    return 2 * wg__reduce_flops(call);
+    return 2 * reduce_flops(call);
 }
 
 static const wg_op norm = {
@@ -516,26 +574,22 @@ static const wg_op norm = {
     .saves_inputs = 1,
     .saves_outputs = 1,
     .differentiable = 1,
-    .infer = norm_infer,
-    .forward = norm_forward,
-    .vjp = norm_vjp,
+    WG__FUNCTIONS(norm),
     .jvp = norm_jvp,
-    .sample = norm_sample,
-    .bench = norm_bench,
     .flops = norm_flops,
     .batch = wg__batch_reduction};
 
 wg_tensor *wg_norm(wg_tensor *x, double p, int axis_count, const int64_t *axes, bool keepdim) {
-    norm_options options = {.p = p};
-    if (!wg__reduce_options_make(&options.reduce, x, axis_count, axes, keepdim, "norm"))
-        return NULL;
-    return wg__apply_float(&norm, x, &options);
+    norm_options options = {{0, keepdim}, p};
+    return find_axes(&options.reduce, x, axis_count, axes, "norm")
+               ? wg__apply_float(&norm, x, &options)
+               : NULL;
 }
 
 /* ==== The logarithm of a sum of exponentials.
  *
  * The reduced axes are brought to the end and joined, so that each output is made of a row; long
- * rows are cut into parts, each of which gives its maximum m and its sum of e^(x - m). ==== */
+ * rows are cut into parts; each part gives its maximum m and its sum of e^(x - m). ==== */
 
 /* Elements of a part, at most. */
 #define PART (1 << 17)
@@ -565,36 +619,23 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* m + log sum; an infinite or undefined maximum is the result itself. */
-static double joined(const part *part, int64_t count) {
-    double max = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (part[i].max > max || isnan(part[i].max))
-            max = part[i].max;
-    if (!isfinite(max))
-        return max;
-    for (int64_t i = 0; i < count; i++)
-        sum += part[i].sum * exp(part[i].max - max);
-    return max + log(sum);
-}
-
 /* ---- logsumexp: y = log sum e^x over the axes.   dx = g e^(x - y). ---- */
 
 static int logsumexp_infer(wg_call *call) {
     if (wg__check_kernel_dtype(call) < 0)
         return -1;
-    return wg__infer_reduced(call, call->input_specs[0].dtype);
+    return infer_reduced(call, call->input_specs[0].dtype);
 }
 
 static int logsumexp_forward(wg_call *call) {
     wg_tensor *y = call->outputs[0];
     const int ndim = call->inputs[0]->spec.ndim;
     int64_t order[WG_MAX_DIMS];
-    wg__reduced_last(ndim, wg__reduce_options_of(call)->mask, order);
+    reduced_last(ndim, ((const reduction_options *)call->options)->mask, order);
     const wg_tensor *x = wg_contiguous(wg_permute(call->inputs[0], ndim, order));
     const int64_t count = wg__spec_count(&y->spec);
-    if (x == NULL || count == 0)
-        return x == NULL ? -1 : 0;
+    if (!x || count == 0)
+        return x ? 0 : -1;
     const int64_t n = wg__spec_count(&x->spec) / count;
     rows rows = {.simd = wg__simd_for(x->spec.dtype),
                  .size = wg_dtype_size(x->spec.dtype),
@@ -602,49 +643,299 @@ static int logsumexp_forward(wg_call *call) {
                  .n = n,
                  .parts = (n + PART - 1) / PART};
     rows.part = wg__alloc_array(wg__times(count, rows.parts), sizeof *rows.part);
-    if (rows.part == NULL)
+    if (!rows.part)
         return -1;
     if (n > 0)
         wg__parallel_for(count * rows.parts, WG__GRAIN / 4 / (n < PART ? n : PART) + 1, run_parts,
                          &rows);
     for (int64_t i = 0; i < count; i++) {
-        const double value = joined(rows.part + i * rows.parts, rows.parts);
+        const part *part = rows.part + i * rows.parts;
+        double max = -INFINITY, sum = 0; /* an infinite or undefined maximum is the result */
+        for (int64_t k = 0; k < rows.parts; k++)
+            if (part[k].max > max || isnan(part[k].max))
+                max = part[k].max;
+        for (int64_t k = 0; isfinite(max) && k < rows.parts; k++)
+            sum += part[k].sum * exp(part[k].max - max);
         wg__set_element(y->spec.dtype, (char *)wg__tensor_address(y) + (size_t)i * rows.size,
-                        value);
+                        isfinite(max) ? max + log(sum) : max);
     }
     wg__free(rows.part);
     return 0;
 }
 
-/* dy/dx, the softmax. */
-static wg_tensor *softmax_of(wg_call *call) {
-    return wg_exp(wg_sub(call->inputs[0], wg__with_axes(call->outputs[0], call)));
-}
-
-WG__DERIVATIVES_BY(logsumexp, softmax_of(call))
+/* dy/dx is the softmax. */
+DERIVATIVES_BY(logsumexp, wg_exp(wg_sub(call->inputs[0], with_axes(call->outputs[0], call))))
 
 static const wg_op logsumexp = {
-    WG__REDUCTION_OP("logsumexp", "y = log sum e^x over the given axes, computed from x - max."),
-    .sample = wg__sample_reduction,
-    .saves_inputs = 1,
-    .saves_outputs = 1,
-    .differentiable = 1,
-    .infer = logsumexp_infer,
-    .forward = logsumexp_forward,
-    .vjp = logsumexp_vjp,
-    .jvp = logsumexp_jvp,
-};
+    DERIVED(logsumexp, reduction_sample,
+            "y = log sum e^x over the given axes, computed from x - max."),
+    .infer = logsumexp_infer};
 
 wg_tensor *wg_logsumexp(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {
-    wg__reduce_options options;
-    if (!wg__reduce_options_make(&options, x, axis_count, axes, keepdim, "logsumexp"))
-        return NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    const bool is_half = x->spec.dtype == WG_BF16;
-    wg_tensor *y = wg__apply_float(&logsumexp, is_half ? wg_cast(x, WG_F32) : x, &options);
-    return wg_scope_end(&scope, is_half ? wg_cast(y, WG_BF16) : y);
+    reduction_options options = {0, keepdim};
+    return find_axes(&options, x, axis_count, axes, "logsumexp")
+               ? wg__apply_wide_one(&logsumexp, 1, &x, true, &options)
+               : NULL;
 }
+
+/* ---- max, min: y = the largest, the smallest over the axes; NaN if there is one.
+ * dx = g shared evenly among the elements equal to y. Kinks where there are ties. ---- */
+
+static int minmax_infer(wg_call *call) {
+    if (reduced_count(&call->input_specs[0], ((const reduction_options *)call->options)->mask) == 0)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "there are no elements to choose from");
+    return infer_reduced(call, call->input_specs[0].dtype);
+}
+
+/* dy/dx, shared among the elements that are equal to y; all NaN where y is NaN, as PyTorch. */
+static wg_tensor *tie_shares(wg_call *call) {
+    return shares_of(wg_eq(call->inputs[0], with_axes(call->outputs[0], call)), call);
+}
+
+DERIVATIVES_BY(max, tie_shares(call))
+DERIVATIVES_BY(min, tie_shares(call))
+
+/* The op NAME, which takes b instead of a where b OVER a, from the neutral values LOWEST,
+ * LOWEST_I32 and so on. */
+#define EXTREMUM(NAME, OVER, LOWEST, LOWEST_I32, LOWEST_I64, LOWEST_U8, ADJECTIVE)                 \
+    WG__REDUCTION(NAME##_f32, float, , float, LOWEST, OR_NAN(b OVER a), float, )                   \
+    WG__REDUCTION(NAME##_f64, double, , double, LOWEST, OR_NAN(b OVER a), double, )                \
+    WG__REDUCTION(NAME##_bf16, uint16_t, wg__bf16_to_f32, float, LOWEST, OR_NAN(b OVER a),         \
+                  uint16_t, wg__f32_to_bf16)                                                       \
+    WG__REDUCTION(NAME##_i32, int32_t, , int32_t, LOWEST_I32, b OVER a ? b : a, int32_t, )         \
+    WG__REDUCTION(NAME##_i64, int64_t, , int64_t, LOWEST_I64, b OVER a ? b : a, int64_t, )         \
+    WG__REDUCTION(NAME##_u8, uint8_t, , uint8_t, LOWEST_U8, b OVER a ? b : a, uint8_t, )           \
+    WG__REDUCE_FORWARD(NAME, float, double, int32_t, int64_t, uint8_t)                             \
+    static const wg_op NAME##_op = {                                                               \
+        DERIVED(NAME, reduction_sample,                                                            \
+                "y = the " ADJECTIVE " over the given axes; NaN if there is one. Kinks at ties, "  \
+                "which share the gradient evenly."),                                               \
+        .infer = minmax_infer};                                                                    \
+    FUNCTION(NAME, NAME##_op)
+
+EXTREMUM(max, >, -INFINITY, INT32_MIN, INT64_MIN, 0, "largest")
+EXTREMUM(min, <, INFINITY, INT32_MAX, INT64_MAX, UINT8_MAX, "smallest")
+
+/* ---- argmax, argmin: y = the index of the first largest, the first smallest element along one
+ * axis; of the first NaN, if there is one.
+ *
+ * The work is cut as in reductions: a block of kept places by a part of the searched axis. ---- */
+
+#define RUN 512 /* elements whose extremum is computed first and located afterwards */
+
+/* Searches `width` lines that start `apart` elements from each other; a line has n places, `along`
+ * elements from each other, fewer than 2^31. Writes one place for each line to `found`. */
+typedef void (*search_kernel)(const void *x, int64_t n, int64_t along, int64_t width, int64_t apart,
+                              int64_t *found);
+
+typedef struct searcher {
+    search_kernel lines; /* line by line */
+    search_kernel rows;  /* all lines together */
+    bool (*takes)(const void *a, const void *b);
+} searcher;
+
+/* The kernels NAME on elements of TYPE, which READ reads as AS. The reduction NAME gives the
+ * extremum of a run; b replaces a if TAKES. INDEX has the size of AS, so that loops over rows
+ * vectorize. */
+#define SEARCH(NAME, TYPE, READ, AS, INDEX, TAKES)                                                 \
+    static inline bool NAME##_exceeds(AS a, AS b) {                                                \
+        return TAKES;                                                                              \
+    }                                                                                              \
+    static bool NAME##_takes(const void *x, const void *y) {                                       \
+        return NAME##_exceeds(READ(*(const TYPE *)x), READ(*(const TYPE *)y));                     \
+    }                                                                                              \
+    static inline int64_t NAME##_line(const TYPE *x, int64_t n, int64_t along) {                   \
+        AS best = READ(x[0]);                                                                      \
+        int64_t at = 0;                                                                            \
+        for (int64_t i = 0; i < n; i += RUN) {                                                     \
+            const AS b = NAME##_run_at(x + i * along, n - i < RUN ? n - i : RUN, along);           \
+            if (NAME##_exceeds(best, b)) {                                                         \
+                best = b;                                                                          \
+                at = i;                                                                            \
+            }                                                                                      \
+        }                                                                                          \
+        while (READ(x[at * along]) != best && best == best)                                        \
+            at++;                                                                                  \
+        while (best != best && READ(x[at * along]) == READ(x[at * along]))                         \
+            at++;                                                                                  \
+        return at;                                                                                 \
+    }                                                                                              \
+    static void NAME##_lines(const void *x, int64_t n, int64_t along, int64_t width,               \
+                             int64_t apart, int64_t *found) {                                      \
+        for (int64_t l = 0; l < width; l++)                                                        \
+            found[l] = along == 1 ? NAME##_line((const TYPE *)x + l * apart, n, 1)                 \
+                                  : NAME##_line((const TYPE *)x + l * apart, n, along);            \
+    }                                                                                              \
+    static inline void NAME##_rows_at(const TYPE *x, int64_t n, int64_t along, int64_t width,      \
+                                      int64_t apart, int64_t *found) {                             \
+        AS best[WG__BLOCK_WIDTH];                                                                  \
+        INDEX at[WG__BLOCK_WIDTH] = {0};                                                           \
+        for (int64_t l = 0; l < width; l++)                                                        \
+            best[l] = READ(x[l * apart]);                                                          \
+        for (int64_t i = 1; i < n; i++)                                                            \
+            for (int64_t l = 0; l < width; l++) {                                                  \
+                const AS a = best[l], b = READ(x[i * along + l * apart]);                          \
+                const bool takes = TAKES;                                                          \
+                best[l] = takes ? b : a;                                                           \
+                at[l] = takes ? (INDEX)i : at[l];                                                  \
+            }                                                                                      \
+        for (int64_t l = 0; l < width; l++)                                                        \
+            found[l] = at[l];                                                                      \
+    }                                                                                              \
+    static void NAME##_rows(const void *x, int64_t n, int64_t along, int64_t width, int64_t apart, \
+                            int64_t *found) {                                                      \
+        if (apart == 1)                                                                            \
+            NAME##_rows_at(x, n, along, width, 1, found);                                          \
+        else                                                                                       \
+            NAME##_rows_at(x, n, along, width, apart, found);                                      \
+    }
+
+#define SEARCHES(NAME, FLOAT, INTEGER)                                                             \
+    SEARCH(NAME##_f32, float, , float, int32_t, FLOAT)                                             \
+    SEARCH(NAME##_f64, double, , double, int64_t, FLOAT)                                           \
+    SEARCH(NAME##_bf16, uint16_t, wg__bf16_to_f32, float, int32_t, FLOAT)                          \
+    SEARCH(NAME##_i32, int32_t, , int32_t, int32_t, INTEGER)                                       \
+    SEARCH(NAME##_i64, int64_t, , int64_t, int64_t, INTEGER)                                       \
+    SEARCH(NAME##_u8, uint8_t, , int32_t, int32_t, INTEGER)
+
+/* The first NaN wins. */
+SEARCHES(max, (b > a) | ((b != b) & (a == a)), b > a)
+SEARCHES(min, (b < a) | ((b != b) & (a == a)), b < a)
+
+#define SEARCHER(NAME)                                                                             \
+    { NAME##_lines, NAME##_rows, NAME##_takes }
+#define SEARCHERS(NAME)                                                                            \
+    {                                                                                              \
+        [WG_F32] = SEARCHER(NAME##_f32), [WG_F64] = SEARCHER(NAME##_f64),                          \
+        [WG_BF16] = SEARCHER(NAME##_bf16), [WG_I32] = SEARCHER(NAME##_i32),                        \
+        [WG_I64] = SEARCHER(NAME##_i64), [WG_U8] = SEARCHER(NAME##_u8),                            \
+        [WG_BOOL] = SEARCHER(NAME##_u8)                                                            \
+    }
+
+typedef struct search {
+    const searcher *searcher;
+    const char *x;
+    int64_t size; /* bytes of an element */
+    int64_t n, along;
+    int64_t count; /* of results */
+    wg__blocks blocks;
+    bool by_rows;
+    int64_t parts;
+    int64_t *found; /* the results of each part, one part after the other */
+} search;
+
+static void search_items(int64_t begin, int64_t end, void *context) {
+    const search *search = context;
+    const wg__stepped_axis *last = wg__axes_last(&search->blocks.kept);
+    int64_t found[WG__BLOCK_WIDTH];
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t part = item % search->parts;
+        const int64_t first = part * search->n / search->parts;
+        const wg__block block = wg__block_at(&search->blocks, item / search->parts);
+        const int64_t in = first * search->along + block.in;
+        int64_t *out = search->found + part * search->count + block.out;
+        (search->by_rows ? search->searcher->rows : search->searcher->lines)(
+            search->x + in * search->size, (part + 1) * search->n / search->parts - first,
+            search->along, block.width, last->in, found);
+        for (int64_t l = 0; l < block.width; l++)
+            /* cppcheck-suppress uninitvar ; the searcher set them */
+            out[l * last->out] = first + found[l];
+    }
+}
+
+/* The address of place `at` of the line that gives result number `out`. */
+static const void *element_of(const search *search, int64_t out, int64_t at) {
+    const wg__axes *kept = &search->blocks.kept;
+    int64_t in = at * search->along;
+    for (int i = 0; i < kept->count; i++)
+        in += out / kept->axis[i].out % kept->axis[i].size * kept->axis[i].in;
+    return search->x + in * search->size;
+}
+
+/* Joins the results of all parts, in order, into the results of the first part. */
+static void join_found(const search *search) {
+    for (int64_t i = 0; i < search->count; i++)
+        for (int64_t part = 1; part < search->parts; part++) {
+            int64_t *best = &search->found[i];
+            const int64_t other = search->found[part * search->count + i];
+            if (search->searcher->takes(element_of(search, i, *best), element_of(search, i, other)))
+                *best = other;
+        }
+}
+
+static int search_call(wg_call *call, const searcher *searchers) {
+    const wg_tensor *x = call->inputs[0];
+    const int64_t mask = ((const reduction_options *)call->options)->mask;
+    int axis = 0;
+    while ((mask >> axis & 1) == 0)
+        axis++;
+    int64_t *y = wg__tensor_address(call->outputs[0]);
+    search s = {.searcher = &searchers[x->spec.dtype],
+                .x = wg__tensor_address(x),
+                .size = (int64_t)wg_dtype_size(x->spec.dtype),
+                .n = x->spec.shape[axis],
+                .along = x->strides[axis],
+                .count = wg__spec_count(&call->outputs[0]->spec),
+                .blocks.kept = wg__axes_kept(x, mask),
+                .found = y};
+    if (s.count == 0)
+        return 0;
+    const wg__stepped_axis *last = wg__axes_last(&s.blocks.kept);
+    int64_t width = wg__smaller(last->size, WG__BLOCK_WIDTH);
+    s.by_rows = last->size >= WG__SHORT_ROW && llabs(last->in) < llabs(s.along);
+    if (!s.by_rows)
+        width = wg__smaller(width, WG__GRAIN / s.n + 1);
+    wg__blocks_cut(&s.blocks, width);
+    s.parts = wg__smaller(s.n * width / WG__GRAIN, WG__MAX_ITEMS / s.blocks.count);
+    s.parts = wg__smaller(wg__larger(s.parts, s.n / INT32_MAX + 1), s.n);
+    const size_t bytes = (size_t)s.count * sizeof *y;
+    if (s.parts > 1)
+        s.found = wg__alloc_array(s.parts, bytes);
+    if (!s.found)
+        return -1;
+    const int64_t work = s.n * s.blocks.width / s.parts + 1;
+    wg__parallel_for(s.blocks.count * s.parts, WG__GRAIN / work + 1, search_items, &s);
+    if (s.parts > 1) {
+        join_found(&s);
+        memcpy(y, s.found, bytes);
+        wg__free(s.found);
+    }
+    return 0;
+}
+
+static int search_infer(wg_call *call) {
+    if (minmax_infer(call) < 0)
+        return -1;
+    call->output_specs[0].dtype = WG_I64;
+    return 0;
+}
+
+WG__EXAMPLES(search, reduction_options, (wg__sample_distinct), {{2, false}, "3 4"},
+             {{1, true}, "3 4"}, {{1, false}, "2 9"})
+
+static wg_tensor *searched(const wg_op *op, wg_tensor *x, int axis, bool keepdim) {
+    const int along = wg__axis_of(x, axis, op->name);
+    return along < 0 ? NULL
+                     : wg_apply_one(op, 1, &x, &(reduction_options){(int64_t)1 << along, keepdim});
+}
+
+/* The op NAME, which finds the extremum OF. */
+#define ARGUMENT(NAME, OF, ADJECTIVE)                                                              \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const searcher searchers[WG_DTYPE_COUNT] = SEARCHERS(OF);                           \
+        return search_call(call, searchers);                                                       \
+    }                                                                                              \
+    static const wg_op NAME = {                                                                    \
+        REDUCTION(NAME, "y = the i64 index of the first " ADJECTIVE                                \
+                        " element along one axis; a NaN is the " ADJECTIVE "."),                   \
+        .no_gradient = "its values are indices: piecewise constant in the operand",                \
+        .infer = search_infer, .sample = search_sample};                                           \
+    wg_tensor *wg_##NAME(wg_tensor *x, int axis, bool keepdim) {                                   \
+        return searched(&NAME, x, axis, keepdim);                                                  \
+    }
+
+ARGUMENT(argmax, max, "largest")
+ARGUMENT(argmin, min, "smallest")
 
 /* ==== Reductions of truth: whether elements of any dtype are not 0 ==== */
 
@@ -654,14 +945,12 @@ static inline uint8_t is_nonzero_bf16(uint16_t x) {
 }
 
 /* About half of the elements are 0, so that some lines have no zeros and some only zeros. */
-static int sample_truth(int index, wg_generator *generator, wg_sample *sample) {
-    const int status = wg__sample_reduction(index, generator, sample);
-    if (status <= 0)
-        return status;
-    sample->inputs[0] =
-        wg_mul(sample->inputs[0], wg_cast(wg_gt(sample->inputs[0], wg_scalar(WG_F64, 0)), WG_F64));
-    return wg__sample_status(sample, 1);
+static wg_tensor *half_zeros(wg_generator *generator, int ndim, const int64_t *shape) {
+    wg_tensor *x = wg__sample_distinct(generator, ndim, shape);
+    return wg_mul(x, wg_cast(wg_gt(x, wg_scalar(WG_F64, 0)), WG_F64));
 }
+
+WG__EXAMPLES(truth, reduction_options, (half_zeros), CASES)
 
 /* The op NAME: JOIN of the truths a and b, as elements of OUTPUT. */
 #define TRUTH(NAME, OUTPUT, DTYPE, NEUTRAL, JOIN, REASON, DOC)                                     \
@@ -673,12 +962,11 @@ static int sample_truth(int index, wg_generator *generator, wg_sample *sample) {
     WG__REDUCTION(NAME##_u8, uint8_t, 0 !=, OUTPUT, NEUTRAL, JOIN, OUTPUT, )                       \
     WG__REDUCE_FORWARD(NAME, OUTPUT, OUTPUT, OUTPUT, OUTPUT, OUTPUT)                               \
     static int NAME##_infer(wg_call *call) {                                                       \
-        return wg__infer_reduced(call, DTYPE);                                                     \
+        return infer_reduced(call, DTYPE);                                                         \
     }                                                                                              \
-    static const wg_op NAME = {WG__REDUCTION_OP(#NAME, DOC), .no_gradient = REASON,                \
-                               .infer = NAME##_infer, .forward = NAME##_forward,                   \
-                               .sample = sample_truth};                                            \
-    WG__REDUCTION_FUNCTION(NAME, NAME)
+    static const wg_op NAME = {REDUCTION(NAME, DOC), .no_gradient = REASON, .infer = NAME##_infer, \
+                               .sample = truth_sample};                                            \
+    FUNCTION(NAME, NAME)
 
 TRUTH(any, uint8_t, WG_BOOL, 0, a | b, "its values are bools",
       "y = whether an element over the given axes is not 0; of none, false.")
@@ -688,7 +976,8 @@ TRUTH(count_nonzero, int64_t, WG_I64, 0, a + b,
       "its values are counts: piecewise constant in the operand",
       "y = how many elements over the given axes are not 0, in i64.")
 
-static const wg_op *const ops[] = {&sum,  &mean,      &var_op, &std_op, &prod,
-                                   &norm, &logsumexp, &any,    &all,    &count_nonzero};
+static const wg_op *const ops[] = {&sum,    &mean_op,   &var_op, &std_op, &prod,
+                                   &norm,   &logsumexp, &any,    &all,    &count_nonzero,
+                                   &max_op, &min_op,    &argmax, &argmin};
 
 const wg__op_table wg__ops_reduce = {ops, sizeof ops / sizeof *ops};

@@ -5,7 +5,7 @@
  *     line 0   x0  x0+x1  x0+x1+x2 ...      lines that lie beside each other in memory advance
  *     line 1   ...                          together, a block of them at a time
  *
- * A record can run from the end to the beginning, too, so that gradients are scans again. Scans of
+ * A scan can also run from the end to the beginning, so that gradients are scans again. Scans of
  * f32 and bf16 accumulate in f64. */
 #include "tensor/internal.h"
 #include "tensor/ops/registry.h"
@@ -23,7 +23,7 @@
 /* A block of lines: where it begins in up to two inputs and two outputs. */
 typedef struct scan_lines {
     const void *x[2];
-    const void *initial; /* an element for each line, what comes before its first; NULL: none */
+    const void *initial; /* for each line the state before its first element; NULL: none */
     void *y[2];
     int64_t n;     /* elements of a line */
     int64_t step;  /* from one to the next; negative in reverse */
@@ -32,7 +32,7 @@ typedef struct scan_lines {
 
 typedef void (*scan_kernel)(const scan_lines *lines);
 
-/* The kernel NAME: a single line is a case of its own, for the compiler to keep in registers. */
+/* The kernel NAME. The compiler keeps a single line in registers, so it is a separate case. */
 #define ONE_OR_MORE(NAME)                                                                          \
     static void NAME(const scan_lines *at) {                                                       \
         if (at->width == 1)                                                                        \
@@ -97,10 +97,10 @@ static int run_scan(wg_call *call, const scan_kernel *kernels) {
                  .inner = 1,
                  .reverse = options->reverse};
     for (int i = 0; i < call->input_count; i++) {
-        if (call->inputs[i] == NULL)
+        if (!call->inputs[i])
             continue;
         const wg_tensor *dense = wg_contiguous(call->inputs[i]);
-        if (dense == NULL)
+        if (!dense)
             return -1;
         plan.x[i] = wg__tensor_address(dense);
     }
@@ -113,8 +113,8 @@ static int run_scan(wg_call *call, const scan_kernel *kernels) {
         return 0;
     for (int i = options->axis + 1; i < x->ndim; i++)
         plan.inner *= x->shape[i];
-    plan.width = plan.inner < SCAN_WIDTH ? plan.inner : SCAN_WIDTH;
-    plan.blocks = (plan.inner + plan.width - 1) / plan.width;
+    plan.width = wg__smaller(plan.inner, SCAN_WIDTH);
+    plan.blocks = wg__ceil_divide(plan.inner, plan.width);
     wg__parallel_for(count / plan.n / plan.inner * plan.blocks,
                      WG__GRAIN / (plan.n * plan.width) + 1, run_blocks, &plan);
     return 0;
@@ -124,26 +124,21 @@ static double scan_flops(const wg_call *call) {
     return (double)wg__spec_count(&call->input_specs[0]);
 }
 
-/* Four shapes, the last with lines of one element; axes in the middle, last and first. */
-static int sample_scan(int index, wg_generator *generator, wg_sample *sample, wg__sampler make) {
-    static const scan_options options[] = {{1, false}, {1, true}, {0, true}, {0, false}};
-    static const struct {
-        int ndim;
-        int64_t shape[3];
-    } shapes[] = {{3, {2, 4, 2}}, {2, {2, 3}}, {2, {3, 2}}, {1, {1}}};
-    if (index >= 4)
-        return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = make(generator, shapes[index].ndim, shapes[index].shape);
-    return wg__sample_status(sample, 1);
-}
+/* Lines of several elements and of one; axes in the middle, last and first. */
+#define CASES                                                                                      \
+    {{1, false}, "2 4 2"}, {{1, true}, "2 3"}, {{0, true}, "3 2"}, {                               \
+        {0, false}, "1"                                                                            \
+    }
 
-static int normal_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_scan(index, generator, sample, wg__sample_normal);
-}
+WG__EXAMPLES(scan, scan_options, (wg__sample_normal), CASES)
+WG__EXAMPLES(extremum, scan_options, (wg__sample_distinct), CASES)
 
 /* The rows of a large matrix. */
 WG__LARGE(scan, scan_options, "4096 1024", 1, false)
+
+static const scan_options *options_of(const wg_call *call) {
+    return call->options;
+}
 
 /* The members that the records of one input share. */
 #define SCAN_OP(NAME, OUTPUTS, DOC)                                                                \
@@ -151,14 +146,14 @@ WG__LARGE(scan, scan_options, "4096 1024", 1, false)
         .options_size = sizeof(scan_options), .differentiable = 1, .forward = NAME##_forward,      \
         .bench = scan_bench, .flops = scan_flops, .batch = wg__batch_axis
 
-/* x shifted by one place of the scan: each place gets the next element, or the previous one, and
- * where there is none `fill`, of size 1 along the axis, or if that is NULL the number. */
+/* x shifted by one place of the scan: each place gets the next element, or the previous one. The
+ * place without one gets `fill`, of size 1 along the axis, or if `fill` is NULL the number. */
 static wg_tensor *shifted(wg_tensor *x, const scan_options *options, bool next, wg_tensor *fill,
                           double number) {
     const int axis = options->axis;
     const bool to_right = options->reverse == next;
     wg_tensor *first = wg_slice(x, axis, 0, 1, 1);
-    if (first == NULL || wg_tensor_count(first) == 0)
+    if (!first || wg_tensor_count(first) == 0)
         return x;
     wg_tensor *end = fill ? fill : wg_full(x->spec.dtype, x->spec.ndim, first->spec.shape, number);
     wg_tensor *rest = to_right ? wg_slice(x, axis, 0, -1, 1) : wg_slice(x, axis, 1, WG_END, 1);
@@ -202,7 +197,7 @@ LINEAR_SCAN(linear_scan_bf16, uint16_t, wg__bf16_to_f32, wg__f64_to_bf16)
 
 static int linear_scan_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
-    const int axis = ((const scan_options *)call->options)->axis;
+    const int axis = options_of(call)->axis;
     if (wg__infer_float(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0)
         return -1;
     if (!wg__same_shape(a, b))
@@ -236,19 +231,16 @@ static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, wg_tensor *initial, int
                         &(scan_options){axis, reverse});
 }
 
-static wg_tensor *initial_of(const wg_call *call) {
-    return call->input_count > 2 ? call->inputs[2] : NULL;
-}
-
 static int linear_scan_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const scan_options *options = call->options;
     wg_tensor *a = call->inputs[0], *next = shifted(a, options, true, NULL, 0);
     wg_tensor *s = recurrence(next, cotangents[0], NULL, options->axis, !options->reverse);
     if (wg__wants(call, 0))
-        gradients[0] = wg_mul(s, shifted(call->outputs[0], options, false, initial_of(call), 0));
+        gradients[0] =
+            wg_mul(s, shifted(call->outputs[0], options, false, wg__input_at(call, 2), 0));
     if (wg__wants(call, 1))
         gradients[1] = s;
-    if (wg__wants(call, 2)) /* of no places the sum is that of no elements: zeros */
+    if (wg__wants(call, 2)) /* zeros where there are no places */
         gradients[2] = wg_sum(wg_mul(beginning(a, options), beginning(s, options)), 1,
                               (int64_t[]){options->axis}, true);
     return wg__vjp_status();
@@ -257,12 +249,12 @@ static int linear_scan_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tenso
 static int linear_scan_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const scan_options *options = call->options;
     wg_tensor *change = tangents[1];
-    if (tangents[0] != NULL) {
-        wg_tensor *before = shifted(call->outputs[0], options, false, initial_of(call), 0);
+    if (tangents[0]) {
+        wg_tensor *before = shifted(call->outputs[0], options, false, wg__input_at(call, 2), 0);
         wg_tensor *product = wg_mul(tangents[0], before);
-        change = change == NULL ? product : wg_add(change, product);
+        change = change ? wg_add(change, product) : product;
     }
-    if (change == NULL)
+    if (!change)
         change = wg_zeros_like(call->inputs[1]);
     output_tangents[0] =
         recurrence(call->inputs[0], change, call->input_count > 2 ? tangents[2] : NULL,
@@ -270,27 +262,12 @@ static int linear_scan_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor 
     return wg__vjp_status();
 }
 
-/* Those of scans, each without and with an initial state. */
-static int linear_scan_sample(int index, wg_generator *generator, wg_sample *sample) {
-    const int status = sample_scan(index / 2, generator, sample, wg__sample_normal);
-    if (status <= 0)
-        return status;
-    wg_tensor *a = sample->inputs[0];
-    sample->inputs[1] = wg_randn(generator, WG_F64, a->spec.ndim, a->spec.shape);
-    if (index % 2 == 0)
-        return wg__sample_status(sample, 2);
-    wg_spec initial = a->spec;
-    initial.shape[((const scan_options *)sample->options)->axis] = 1;
-    sample->inputs[2] = wg_randn(generator, WG_F64, initial.ndim, initial.shape);
-    return wg__sample_status(sample, 3);
-}
-
-static int linear_scan_bench(wg_generator *generator, wg_sample *sample) {
-    if (scan_bench(generator, sample) < 0)
-        return -1;
-    sample->inputs[1] = sample->inputs[0];
-    return wg__sample_status(sample, 2);
-}
+/* Each case without and with an initial state. */
+WG__EXAMPLES(linear_scan, scan_options, (wg__sample_normal), {{1, false}, "2 4 2, 2 4 2"},
+             {{1, false}, "2 4 2, 2 4 2, 2 1 2"}, {{1, true}, "2 3, 2 3"},
+             {{1, true}, "2 3, 2 3, 2 1"}, {{0, true}, "3 2, 3 2"}, {{0, true}, "3 2, 3 2, 1 2"},
+             {{0, false}, "1, 1"}, {{0, false}, "1, 1, 1"})
+WG__LARGE(linear_scan, scan_options, "4096 1024, 4096 1024", 1, false)
 
 static double linear_scan_flops(const wg_call *call) {
     return 2 * scan_flops(call);
@@ -304,12 +281,8 @@ static const wg_op linear_scan = {
     .saves_inputs = 5,
     .saves_outputs = 1,
     .differentiable = 7,
-    .infer = linear_scan_infer,
-    .forward = linear_scan_forward,
-    .vjp = linear_scan_vjp,
+    WG__FUNCTIONS(linear_scan),
     .jvp = linear_scan_jvp,
-    .sample = linear_scan_sample,
-    .bench = linear_scan_bench,
     .flops = linear_scan_flops,
     .batch = wg__batch_axis};
 
@@ -320,43 +293,38 @@ static wg_tensor *initial_state(wg_tensor *initial, const wg_spec *spec, int axi
     for (int i = axis; i < state.ndim; i++)
         state.shape[i] = spec->shape[i + 1];
     int64_t strides[WG_MAX_DIMS];
-    if (!wg__broadcast_strides(initial, &state, strides)) {
-        char text[128], wanted[128];
-        wg_spec_text(text, sizeof text, &initial->spec);
-        wg_spec_text(wanted, sizeof wanted, &state);
-        wg_fail(WG_ERROR_SHAPE, linear_scan.name,
-                "the initial state is %s; wanted one that broadcasts to %s, the shape of a and b "
-                "without axis %d",
-                text, wanted, axis);
-        return NULL;
-    }
-    return wg_unsqueeze(wg_expand(initial, state.ndim, state.shape), axis);
+    if (wg__broadcast_strides(initial, &state, strides))
+        return wg_unsqueeze(wg_expand(initial, state.ndim, state.shape), axis);
+    char text[128], wanted[128];
+    wg_fail(WG_ERROR_SHAPE, linear_scan.name,
+            "the initial state is %s; wanted one that broadcasts to %s, the shape of a and b "
+            "without axis %d",
+            wg_spec_text(text, sizeof text, &initial->spec),
+            wg_spec_text(wanted, sizeof wanted, &state), axis);
+    return NULL;
 }
 
 wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis, wg_tensor *initial) {
-    if (a == NULL || b == NULL)
+    if (!a || !b)
         return NULL;
-    wg_tensor *inputs[] = {a, b, initial}, *y = NULL;
+    wg_tensor *x[] = {a, b, initial}, *y = NULL;
     wg_spec spec;
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (wg__promote_all(3, inputs)) {
-        for (int i = 0; i < 3; i++)
-            inputs[i] = wg__as_float(inputs[i]);
-        a = inputs[0];
-        b = inputs[1];
-    } else
-        a = NULL;
-    if (a != NULL && b != NULL && wg__broadcast(&a->spec, &b->spec, &spec)) {
-        a = wg_expand(a, spec.ndim, spec.shape);
-        b = wg_expand(b, spec.ndim, spec.shape);
+    bool ready = wg__promote_all(3, x);
+    for (int i = 0; i < 3 && ready; i++)
+        ready = !x[i] || (x[i] = wg__as_float(x[i]));
+    if (ready && wg__broadcast(&x[0]->spec, &x[1]->spec, &spec)) {
+        x[0] = wg_expand(x[0], spec.ndim, spec.shape);
+        x[1] = wg_expand(x[1], spec.ndim, spec.shape);
     } /* else the shape rule reports the error */
-    const int along = a == NULL || b == NULL ? -1 : wg__axis(axis, a->spec.ndim, linear_scan.name);
-    if (along >= 0 && initial != NULL && wg__same_shape(&a->spec, &b->spec)) {
-        initial = inputs[2] == NULL ? NULL : initial_state(inputs[2], &a->spec, along);
-        y = initial == NULL ? NULL : recurrence(a, b, initial, along, false);
-    } else if (along >= 0)
-        y = recurrence(a, b, NULL, along, false);
+    const int along = ready && x[1] ? wg__axis_of(x[0], axis, linear_scan.name) : -1;
+    if (along >= 0 && !wg__same_shape(&x[0]->spec, &x[1]->spec))
+        x[2] = initial = NULL;
+    if (along >= 0 && initial)
+        x[2] = initial_state(x[2], &x[0]->spec, along);
+    if (along >= 0 && (x[2] || !initial))
+        y = recurrence(x[0], x[1], x[2], along, false);
     return wg_scope_end(&scope, y);
 }
 
@@ -404,10 +372,8 @@ static int infer_total(wg_call *call) {
 }
 
 static wg_tensor *scanned(const wg_op *op, wg_tensor *x, int axis, bool reverse) {
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
-    if (along < 0)
-        return NULL;
-    return wg_apply_one(op, 1, &x, &(scan_options){along, reverse});
+    const int along = wg__axis_of(x, axis, op->name);
+    return along < 0 ? NULL : wg_apply_one(op, 1, &x, &(scan_options){along, reverse});
 }
 
 /* ---- cumsum: y_i = x_0 + ... + x_i; integers and bools in i64, wrapping around.
@@ -416,15 +382,11 @@ static wg_tensor *scanned(const wg_op *op, wg_tensor *x, int axis, bool reverse)
 TOTALS(cumsum, 0, +)
 SCAN_FORWARD(cumsum)
 
-static int cumsum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const scan_options *options = call->options;
-    gradients[0] = scanned(call->op, cotangents[0], options->axis, !options->reverse);
-    return wg__vjp_status();
-}
+WG__VJP(cumsum, scanned(call->op, g, options_of(call)->axis, !options_of(call)->reverse))
 
 static const wg_op cumsum = {
     SCAN_OP(cumsum, 1, "y_i = x_0 + ... + x_i along one axis; integers and bools in i64."),
-    .infer = infer_total, .vjp = cumsum_vjp, .jvp = wg_jvp_linear, .sample = normal_sample};
+    .infer = infer_total, .vjp = cumsum_vjp, .jvp = wg_jvp_linear, .sample = scan_sample};
 
 wg_tensor *wg_cumsum(wg_tensor *x, int axis) {
     return scanned(&cumsum, x, axis, false);
@@ -452,17 +414,18 @@ static int cumprod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **ou
     return wg__vjp_status();
 }
 
-/* With lines of no, one and two zeros at the end. */
-static int cumprod_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const scan_options options = {1, false};
+/* Lines of no, one and two zeros. */
+static wg_tensor *with_zeros(wg_generator *generator, int ndim, const int64_t *shape) {
     const double values[] = {1.5, -2, 0.5, 2, 0.75, 0, -1, 2, 0, 3, 1.25, 0};
-    if (index < 4)
-        return sample_scan(index, generator, sample, wg__sample_normal);
-    if (index > 4)
-        return 0;
-    sample->options = &options;
-    sample->inputs[0] = wg_from_array(WG_F64, 2, ((int64_t[]){3, 4}), values);
-    return wg__sample_status(sample, 1);
+    (void)generator;
+    return wg_from_array(WG_F64, ndim, shape, values);
+}
+
+WG__EXAMPLES(zeros, scan_options, (with_zeros), {{1, false}, "3 4"})
+
+static int cumprod_sample(int index, wg_generator *generator, wg_sample *sample) {
+    return index == 0 ? zeros_sample(index, generator, sample)
+                      : scan_sample(index - 1, generator, sample);
 }
 
 static const wg_op cumprod = {
@@ -486,15 +449,8 @@ wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
 /* Elements of a line that are treated at a time. */
 enum { EXP_BLOCK = 256 };
 
-/* e^x of what is smaller than the largest x by more would lose digits of f64 in its logarithm. */
+/* If x is smaller than the largest x by more, e^x would lose digits of f64 in its logarithm. */
 static const double EXP_RANGE = 30;
-
-static double log_add_exp(double a, double b) {
-    if (a != a || b != b)
-        return a + b;
-    const double high = a > b ? a : b, low = a > b ? b : a;
-    return low == high && isinf(high) ? high : high + log1p(exp(low - high));
-}
 
 /* Replaces n elements of one line by their running logarithms, after a total of e^last. All are
  * e^(x - max) times e^max, unless the first running sums are much smaller than the last. */
@@ -503,8 +459,14 @@ static double log_totals(int64_t n, double *x, double last) {
     const double largest = simd->rows.max(n, x), max = largest > last ? largest : last;
     const double first = x[0] > last ? x[0] : last;
     if (isnan(largest) || isnan(last) || isinf(max) || first < max - EXP_RANGE) {
-        for (int64_t i = 0; i < n; i++)
-            x[i] = last = log_add_exp(last, x[i]);
+        for (int64_t i = 0; i < n; i++) {
+            const double high = last > x[i] ? last : x[i], low = last > x[i] ? x[i] : last;
+            if (isnan(last) || isnan(x[i]))
+                last += x[i];
+            else
+                last = low == high && isinf(high) ? high : high + log1p(exp(low - high));
+            x[i] = last;
+        }
         return last;
     }
     double total = exp(last - max);
@@ -590,7 +552,7 @@ static const wg_op logcumsumexp = {
     .infer = wg__infer_float,
     .vjp = logcumsumexp_vjp,
     .jvp = logcumsumexp_jvp,
-    .sample = normal_sample};
+    .sample = scan_sample};
 
 wg_tensor *wg_logcumsumexp(wg_tensor *x, int axis) {
     wg_scope scope;
@@ -629,29 +591,19 @@ static int infer_extremum(wg_call *call) {
     return 0;
 }
 
-WG__VJP(extremum, wg_scatter_add(wg_zeros_like(g), ((const scan_options *)call->options)->axis,
-                                 call->outputs[1], g))
+WG__VJP(extremum, wg_scatter_add(wg_zeros_like(g), options_of(call)->axis, call->outputs[1], g))
 
 static int extremum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    const scan_options *options = call->options;
-    output_tangents[0] = wg_gather(tangents[0], options->axis, call->outputs[1]);
+    output_tangents[0] = wg_gather(tangents[0], options_of(call)->axis, call->outputs[1]);
     return wg__vjp_status();
-}
-
-static int extremum_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_scan(index, generator, sample, wg__sample_distinct);
 }
 
 static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values,
                      wg_tensor **indices) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
-    const int along = x == NULL ? -1 : wg__axis(axis, x->spec.ndim, op->name);
+    const int along = wg__axis_of(x, axis, op->name);
     const int status = along < 0 ? -1 : wg_apply(op, 1, &x, &(scan_options){along, false}, outputs);
-    if (values != NULL)
-        *values = outputs[0];
-    if (indices != NULL)
-        *indices = outputs[1];
-    return status;
+    return wg__give(status, outputs, values, indices);
 }
 
 /* The op NAME, which takes b instead of a where b OVER a. Ties go to the later element, as in

@@ -4,7 +4,7 @@
  *
  *     axis         inner ->              the last axis: inner is 1, each line is a row of memory
  *       |     x x x x x x x x            another one: lines lie side by side, and a block of
- * columns v     x x x x x x x x            is computed at a time (tensor/simd/softmax.h)
+ *       v     x x x x x x x x            of columns is computed at a time (tensor/simd/softmax.h)
  *
  * Short rows of the last axis are transposed there, many at a time, and computed as lines are. */
 #include "tensor/internal.h"
@@ -42,7 +42,7 @@ typedef struct lines_job {
     int64_t width, blocks; /* of columns, and how many there are beside each other */
     bool logarithm;
     const char *x, *dy; /* x, or the result y and its cotangent */
-    char *y;            /* what is written */
+    char *y;            /* the output */
 } lines_job;
 
 /* 1 KiB of a row: the rows of a block stay in the caches, and each is read in one stretch. */
@@ -139,10 +139,10 @@ static int log_softmax_forward(wg_call *call) {
 
 /* ---- The gradients, as ops ---- */
 
-/* The sum of a b along the axis of the call. */
+/* The sum of a b along the axis of the call; b NULL is 1. */
 static wg_tensor *sum_of(const wg_call *call, wg_tensor *a, wg_tensor *b) {
     const int64_t axis = ((const softmax_options *)call->options)->axis;
-    return wg_sum(b == NULL ? a : wg_mul(a, b), 1, &axis, true);
+    return wg_sum(b ? wg_mul(a, b) : a, 1, &axis, true);
 }
 
 /* With s = sum g y and a cotangent h: dg = y (h - sum h y), dy = h (g - s) - g sum h y. */
@@ -169,8 +169,8 @@ static int log_softmax_input_vjp(wg_call *call, wg_tensor *const *cotangents,
 
 /* The op is linear in g, so a tangent of g gives the op of it. A tangent u of y gives
  * u (g - sum g y) - y sum g u, or of the logarithm -e^y u sum g. */
-static int input_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents,
-                     bool logarithm) {
+static int input_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    const bool logarithm = call->op->forward == log_softmax_forward;
     wg_tensor *y = call->inputs[0], *g = call->inputs[1], *u = tangents[0], *sum = NULL;
     if (tangents[1] != NULL)
         sum = wg_apply_one(call->op, 2, (wg_tensor *[]){y, tangents[1]}, call->options);
@@ -184,72 +184,44 @@ static int input_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **outp
     return wg__vjp_status();
 }
 
-static int softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
-                             wg_tensor **output_tangents) {
-    return input_jvp(call, tangents, output_tangents, false);
-}
-
-static int log_softmax_input_jvp(wg_call *call, wg_tensor *const *tangents,
-                                 wg_tensor **output_tangents) {
-    return input_jvp(call, tangents, output_tangents, true);
-}
-
-/* ---- Samples ---- */
-
-static int softmax_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const softmax_options options[] = {{2}, {1}, {2}, {0}, {1}};
-    static const int64_t shapes[][3] = {{2, 3, 5}, {1, 4, 1}, {2, 1, 33}, {4, 2, 3}, {2, 3, 17}};
-    if (index >= (int)(sizeof shapes / sizeof *shapes))
-        return 0;
-    return wg__sample_one(generator, sample, &options[index], 3, shapes[index]);
-}
-
-/* A result and a cotangent: any numbers will do. */
-static int gradient_sample(int index, wg_generator *generator, wg_sample *sample) {
-    const int status = softmax_sample(index, generator, sample);
-    if (status <= 0)
-        return status;
-    const wg_spec *spec = &sample->inputs[0]->spec;
-    sample->inputs[1] = wg__sample_normal(generator, spec->ndim, spec->shape);
-    return wg__sample_status(sample, 2);
-}
-
-WG__LARGE(softmax, softmax_options, "4096 1024", 1)
-
-/* The members that the records share. */
-#define SOFTMAX(NAME, INPUTS, DOC)                                                                 \
-    WG__OP(#NAME, INPUTS, DOC), .options_size = sizeof(softmax_options), .infer = softmax_infer,   \
-                                .batch = wg__batch_axis, .vjp = NAME##_vjp
-
 /* ---- Records and functions ---- */
 
+WG__EXAMPLES(softmax, softmax_options, (wg__sample_normal), {{2}, "2 3 5"}, {{1}, "1 4 1"},
+             {{2}, "2 1 33"}, {{0}, "4 2 3"}, {{1}, "2 3 17"})
+WG__LARGE(softmax, softmax_options, "4096 1024", 1)
+
+/* A result and a cotangent: any numbers will do. */
+WG__EXAMPLES(input, softmax_options, (wg__sample_normal), {{2}, "2 3 5, 2 3 5"},
+             {{1}, "1 4 1, 1 4 1"}, {{2}, "2 1 33, 2 1 33"}, {{0}, "4 2 3, 4 2 3"},
+             {{1}, "2 3 17, 2 3 17"})
+
+/* The members that the records share. */
+#define SOFTMAX(NAME, INPUTS, JVP, DOC)                                                            \
+    WG__OP(#NAME, INPUTS, DOC), .options_size = sizeof(softmax_options), .infer = softmax_infer,   \
+                                .batch = wg__batch_axis, .vjp = NAME##_vjp, .jvp = JVP##_jvp,      \
+                                .differentiable = (1 << (INPUTS)) - 1
+
 static const wg_op softmax_input = {
-    SOFTMAX(softmax_input, 2,
+    SOFTMAX(softmax_input, 2, input,
             "The gradient of the input of softmax along an axis, from its result and the "
             "cotangent: dx = y (g - sum g y)."),
-    .saves_inputs = 3,
-    .differentiable = 3,
-    .forward = softmax_forward,
-    .jvp = softmax_input_jvp,
-    .sample = gradient_sample};
+    .saves_inputs = 3, .forward = softmax_forward, .sample = input_sample};
 
 static const wg_op log_softmax_input = {
-    SOFTMAX(log_softmax_input, 2,
+    SOFTMAX(log_softmax_input, 2, input,
             "The gradient of the input of log_softmax along an axis, from its result and the "
             "cotangent: dx = g - e^y sum g."),
-    .saves_inputs = 3,
-    .differentiable = 3,
-    .forward = log_softmax_forward,
-    .jvp = log_softmax_input_jvp,
-    .sample = gradient_sample};
+    .saves_inputs = 3, .forward = log_softmax_forward, .sample = input_sample};
 
-/* The Jacobian of softmax, diag(y) - y y^T, is its own transpose: this serves both modes. */
-static int softmax_vjp(wg_call *call, wg_tensor *const *directions, wg_tensor **results) {
-    if (directions[0] == NULL)
-        return 0;
-    results[0] = wg_apply_one(&softmax_input, 2, (wg_tensor *[]){call->outputs[0], directions[0]},
-                              call->options);
+/* The Jacobian of softmax, diag(y) - y y^T, is its own transpose. */
+static int softmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    gradients[0] = wg_apply_one(&softmax_input, 2, (wg_tensor *[]){call->outputs[0], cotangents[0]},
+                                call->options);
     return wg__vjp_status();
+}
+
+static int softmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    return tangents[0] ? softmax_vjp(call, tangents, output_tangents) : 0;
 }
 
 static int log_softmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -260,29 +232,21 @@ static int log_softmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tenso
 
 /* dy = t - sum e^y t. */
 static int log_softmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    if (tangents[0] == NULL)
+    if (!tangents[0])
         return 0;
     output_tangents[0] = wg_sub(tangents[0], sum_of(call, wg_exp(call->outputs[0]), tangents[0]));
     return wg__vjp_status();
 }
 
 static const wg_op softmax = {
-    SOFTMAX(softmax, 1,
+    SOFTMAX(softmax, 1, softmax,
             "y = e^x / sum e^x along an axis, from x - max; a line of -inf gives zeros"),
-    .saves_outputs = 1,
-    .differentiable = 1,
-    .forward = softmax_forward,
-    .jvp = softmax_vjp,
-    .sample = softmax_sample,
+    .saves_outputs = 1, .forward = softmax_forward, .sample = softmax_sample,
     .bench = softmax_bench};
 
-static const wg_op log_softmax = {SOFTMAX(log_softmax, 1, "y = x - log sum e^x along an axis"),
-                                  .saves_outputs = 1,
-                                  .differentiable = 1,
-                                  .forward = log_softmax_forward,
-                                  .jvp = log_softmax_jvp,
-                                  .sample = softmax_sample,
-                                  .bench = softmax_bench};
+static const wg_op log_softmax = {
+    SOFTMAX(log_softmax, 1, log_softmax, "y = x - log sum e^x along an axis"), .saves_outputs = 1,
+    .forward = log_softmax_forward, .sample = softmax_sample, .bench = softmax_bench};
 
 /* A scalar is a line of one element; bf16 is computed in f32. */
 static wg_tensor *apply_along(const wg_op *op, wg_tensor *x, int axis) {

@@ -36,64 +36,52 @@ static int quantile_infer(wg_call *call) {
     return 0;
 }
 
-static int check_quantiles(const wg_call *call) {
-    wg_tensor *q = wg_contiguous(wg__all_values(wg_cast(call->inputs[1], WG_F64)));
-    if (q == NULL)
-        return -1;
-    const double *values = wg__tensor_address(q);
-    for (int64_t i = 0; i < wg__spec_count(&q->spec); i++)
-        if (!(values[i] >= 0 && values[i] <= 1))
-            return wg__op_fail(call, WG_ERROR_ARGUMENT, "q is %g; wanted 0 to 1", values[i]);
-    return 0;
-}
-
-/* The ranks of the quantiles in each line, (..., Q) in f64. Lines with NaN have the rank of the
- * last element, which is NaN, or are counted without. */
-static wg_tensor *ranks(wg_tensor *lines, wg_tensor *q, bool skips_nan) {
-    wg_tensor *is_nan = wg_isnan(lines);
-    if (is_nan == NULL)
-        return NULL;
-    const double last = (double)(lines->spec.shape[lines->spec.ndim - 1] - 1);
-    if (!skips_nan)
-        return wg_where(wg_any(is_nan, 1, (int64_t[]){-1}, true), wg_scalar(WG_F64, last),
-                        wg_mul_scalar(q, last));
-    wg_tensor *count = wg_count_nonzero(wg_logical_not(is_nan), 1, (int64_t[]){-1}, true);
-    return wg_mul(q, wg_clamp(wg_add_scalar(wg_cast(count, WG_F64), -1), 0, INFINITY));
-}
-
 /* The elements of sorted lines (..., n) at ranks (..., Q). */
 static wg_tensor *at_ranks(wg_tensor *lines, wg_tensor *rank) {
-    if (lines == NULL || rank == NULL)
+    if (!lines || !rank)
         return NULL;
     wg_spec shape = lines->spec;
     shape.shape[shape.ndim - 1] = rank->spec.shape[rank->spec.ndim - 1];
     return wg_gather(lines, -1, wg_expand(wg_cast(rank, WG_I64), shape.ndim, shape.shape));
 }
 
-static wg_tensor *interpolated(const wg_call *call, wg_tensor *lines, wg_tensor *rank) {
-    const wg_quantile_interpolation how = ((const quantile_options *)call->options)->interpolation;
-    if (how == WG_QUANTILE_LOWER || how == WG_QUANTILE_HIGHER || how == WG_QUANTILE_NEAREST)
-        return at_ranks(lines, how == WG_QUANTILE_LOWER    ? wg_floor(rank)
-                               : how == WG_QUANTILE_HIGHER ? wg_ceil(rank)
-                                                           : wg_round(rank));
-    wg_tensor *weight = how == WG_QUANTILE_MIDPOINT
-                            ? wg_scalar(call->input_specs[0].dtype, 0.5)
-                            : wg_cast(wg_sub(rank, wg_floor(rank)), call->input_specs[0].dtype);
-    return wg_lerp(at_ranks(lines, wg_floor(rank)), at_ranks(lines, wg_ceil(rank)), weight);
-}
-
+/* Lines with NaN have the rank of the last element, which is NaN, or are counted without. */
 static int decompose(wg_call *call, bool skips_nan) {
     const quantile_options *options = call->options;
-    const int64_t axis = options->axis;
-    wg_tensor *x = call->inputs[0], *q = call->inputs[1], *lines = NULL;
-    if (check_quantiles(call) < 0 ||
-        wg_sort(wg_movedim(x, 1, &axis, (int64_t[]){-1}), -1, false, &lines, NULL) < 0)
+    const int64_t axis = options->axis, n = call->input_specs[0].shape[axis];
+    const wg_quantile_interpolation how = options->interpolation;
+    const wg_dtype dtype = call->input_specs[0].dtype;
+    wg_tensor *lines = NULL, *q = wg_cast(call->inputs[1], WG_F64), *rank, *y;
+    const wg_tensor *all = wg_contiguous(wg__all_values(q));
+    if (!all)
         return -1;
-    wg_tensor *rank = ranks(lines, wg_cast(wg_reshape(q, 1, (int64_t[]){-1}), WG_F64), skips_nan);
-    wg_tensor *y = wg_movedim(interpolated(call, lines, rank), 1, (int64_t[]){-1}, (int64_t[]){0});
+    const double *values = wg__tensor_address(all);
+    for (int64_t i = 0; i < wg__spec_count(&all->spec); i++)
+        if (!(values[i] >= 0 && values[i] <= 1))
+            return wg__op_fail(call, WG_ERROR_ARGUMENT, "q is %g; wanted 0 to 1", values[i]);
+    if (wg_sort(wg_movedim(call->inputs[0], 1, &axis, (int64_t[]){-1}), -1, false, &lines, NULL) <
+        0)
+        return -1;
+    q = wg_reshape(q, 1, (int64_t[]){-1});
+    wg_tensor *is_nan = wg_isnan(lines);
+    if (skips_nan) {
+        wg_tensor *count = wg_count_nonzero(wg_logical_not(is_nan), 1, (int64_t[]){-1}, true);
+        rank = wg_mul(q, wg_clamp(wg_add_scalar(wg_cast(count, WG_F64), -1), 0, INFINITY));
+    } else
+        rank = wg_where(wg_any(is_nan, 1, (int64_t[]){-1}, true),
+                        wg_scalar(WG_F64, (double)(n - 1)), wg_mul_scalar(q, (double)(n - 1)));
+    if (how == WG_QUANTILE_LOWER || how == WG_QUANTILE_HIGHER || how == WG_QUANTILE_NEAREST)
+        y = at_ranks(lines, how == WG_QUANTILE_LOWER    ? wg_floor(rank)
+                            : how == WG_QUANTILE_HIGHER ? wg_ceil(rank)
+                                                        : wg_round(rank));
+    else
+        y = wg_lerp(at_ranks(lines, wg_floor(rank)), at_ranks(lines, wg_ceil(rank)),
+                    how == WG_QUANTILE_MIDPOINT ? wg_scalar(dtype, 0.5)
+                                                : wg_cast(wg_sub(rank, wg_floor(rank)), dtype));
+    y = wg_movedim(y, 1, (int64_t[]){-1}, (int64_t[]){0});
     if (options->keepdim)
         y = wg_unsqueeze(y, (int)axis + 1);
-    return wg__set_output(call, q->spec.ndim == 0 ? wg_squeeze(y, 0) : y);
+    return wg__set_output(call, call->input_specs[1].ndim == 0 ? wg_squeeze(y, 0) : y);
 }
 
 static int quantile_decompose(wg_call *call) {
@@ -104,28 +92,18 @@ static int nanquantile_decompose(wg_call *call) {
     return decompose(call, true);
 }
 
-/* Ranks between two elements, along each axis, of one quantile and of several. */
-static int quantile_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const quantile_options options[] = {
-        {1, false, WG_QUANTILE_LINEAR},  {0, true, WG_QUANTILE_LINEAR},
-        {1, true, WG_QUANTILE_MIDPOINT}, {0, false, WG_QUANTILE_LOWER},
-        {1, false, WG_QUANTILE_HIGHER},  {0, false, WG_QUANTILE_NEAREST}};
-    static const double q[] = {0.15, 0.3, 0.85};
-    if (index >= (int)(sizeof options / sizeof *options))
-        return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg__sample_distinct(generator, 2, (int64_t[]){4, 5});
-    sample->inputs[1] = wg_from_array(WG_F64, index % 3 == 0, (int64_t[]){3}, q);
-    return wg__sample_status(sample, 2);
+/* Quantiles whose ranks lie between two elements. */
+static wg_tensor *sample_q(wg_generator *generator, int ndim, const int64_t *shape) {
+    (void)generator;
+    return wg_from_array(WG_F64, ndim, shape, (double[]){0.15, 0.3, 0.85});
 }
 
-static int quantile_bench(wg_generator *generator, wg_sample *sample) {
-    static const quantile_options options = {1, false, WG_QUANTILE_LINEAR};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){1024, 4096});
-    sample->inputs[1] = wg_from_array(WG_F32, 1, (int64_t[]){3}, (float[]){0.1F, 0.5F, 0.9F});
-    return wg__sample_status(sample, 2);
-}
+/* Along each axis, of one quantile and of several. */
+WG__EXAMPLES(quantile, quantile_options, (wg__sample_distinct, sample_q),
+             {{1, false, WG_QUANTILE_LINEAR}, "4 5, 3"}, {{0, true, WG_QUANTILE_LINEAR}, "4 5,"},
+             {{1, true, WG_QUANTILE_MIDPOINT}, "4 5,"}, {{0, false, WG_QUANTILE_LOWER}, "4 5, 3"},
+             {{1, false, WG_QUANTILE_HIGHER}, "4 5,"}, {{0, false, WG_QUANTILE_NEAREST}, "4 5,"})
+WG__LARGE(quantile, quantile_options, "1024 4096, 3", 1, false, WG_QUANTILE_LINEAR)
 
 /* The members that both records share. Of equal elements any one may have the rank. */
 #define QUANTILE(NAME, DOC)                                                                        \
@@ -191,7 +169,7 @@ static int histc_infer(wg_call *call) {
                          call->op->name);
 }
 
-enum { PARTS = 16 }; /* of the elements, each with counts of its own */
+enum { PARTS = 16 }; /* of the elements; each part has counts */
 
 typedef struct bin_counts {
     const wg_tensor *x;
@@ -220,37 +198,31 @@ typedef struct bin_counts {
 COUNT_BINS(count_bins_f32, float)
 COUNT_BINS(count_bins_f64, double)
 
-/* The range of the elements where none is given; of equal ones, 1 less to 1 more. */
-static int find_range(const wg_call *call, wg_tensor *x, double *low, double *high) {
-    if (*low != *high || wg__spec_count(&x->spec) == 0)
-        return 0;
-    wg_tensor *least = wg_min(x, 0, NULL, false), *most = wg_max(x, 0, NULL, false);
-    if (*low == 0 && (least == NULL || most == NULL))
-        return -1;
-    if (*low == 0) {
-        *low = wg_item(least);
-        *high = wg_item(most);
-    }
-    if (!isfinite(*low) || !isfinite(*high))
-        return wg__op_fail(call, WG_ERROR_ARGUMENT,
-                           "the elements reach from %g to %g; give a finite range", *low, *high);
-    if (*low == *high) {
-        *low -= 1;
-        *high += 1;
-    }
-    return 0;
-}
-
+/* Without a range it is the range of the elements; of equal ones, 1 less to 1 more. */
 static int histc_forward(wg_call *call) {
     const histc_options *options = call->options;
     wg_tensor *x = wg_contiguous(wg__widen(call->inputs[0]));
     double low = options->low, high = options->high;
-    if (x == NULL || find_range(call, x, &low, &high) < 0)
+    if (!x)
         return -1;
     const int64_t bins = options->bins, count = wg__spec_count(&x->spec);
+    if (low == high && low == 0 && count > 0) {
+        wg_tensor *least = wg_min(x, 0, NULL, false), *most = wg_max(x, 0, NULL, false);
+        if (!least || !most)
+            return -1;
+        low = wg_item(least);
+        high = wg_item(most);
+        if (!isfinite(low) || !isfinite(high))
+            return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                               "the elements reach from %g to %g; give a finite range", low, high);
+    }
+    if (low == high && count > 0) {
+        low -= 1;
+        high += 1;
+    }
     const int64_t parts = count / (8 * bins + WG__GRAIN) >= PARTS ? PARTS : 1;
     wg_tensor *counts = wg_zeros(WG_I64, 2, (int64_t[]){parts, bins});
-    if (counts == NULL)
+    if (!counts)
         return -1;
     bin_counts job = {.x = x,
                       .count = count,
@@ -261,17 +233,11 @@ static int histc_forward(wg_call *call) {
                       .per_unit = (double)bins / (high - low),
                       .counts = wg__tensor_address(counts)};
     wg__parallel_for(parts, 1, x->spec.dtype == WG_F64 ? count_bins_f64 : count_bins_f32, &job);
-    call->outputs[0] =
-        wg_cast(wg_sum(counts, 1, (int64_t[]){0}, false), call->output_specs[0].dtype);
-    return call->outputs[0] == NULL ? -1 : 0;
+    return wg__set_output(
+        call, wg_cast(wg_sum(counts, 1, (int64_t[]){0}, false), call->output_specs[0].dtype));
 }
 
-static int histc_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const histc_options options[] = {{4, -1, 1}, {3, 0, 0}};
-    sample->options = &options[index % 2];
-    return wg__sample_unary(index, generator, sample, wg__sample_normal);
-}
-
+WG__UNARY_SAMPLES(histc, histc_options, {4, -1, 1}, {3, 0, 0})
 WG__LARGE(histc, histc_options, "4194304", 100, 0, 1)
 
 static const wg_op histc = {
@@ -285,8 +251,7 @@ static const wg_op histc = {
     .infer = histc_infer,
     .forward = histc_forward,
     .sample = histc_sample,
-    .bench = histc_bench,
-};
+    .bench = histc_bench};
 
 wg_tensor *wg_histc(wg_tensor *x, int64_t bins, double low, double high) {
     return wg__apply_float(&histc, x, &(histc_options){bins, low, high});
@@ -314,28 +279,22 @@ static int histogram_infer(wg_call *call) {
     return 0;
 }
 
-static int check_edges(const wg_call *call) {
-    wg_tensor *edges = wg_contiguous(wg_cast(call->inputs[1], WG_F64));
-    if (edges == NULL || wg__check_memory(edges, call->op->name) < 0)
+static int histogram_decompose(wg_call *call) {
+    wg_tensor *edges = call->inputs[1], *x = wg_reshape(call->inputs[0], 1, (int64_t[]){-1});
+    wg_tensor *ascending = wg_contiguous(wg_cast(edges, WG_F64));
+    if (!ascending || wg__check_memory(ascending, call->op->name) < 0)
         return -1;
-    const double *edge = wg__tensor_address(edges);
+    const double *edge = wg__tensor_address(ascending);
     for (int64_t i = 1; i < edges->spec.shape[0]; i++)
         if (!(edge[i - 1] <= edge[i]))
             return wg__op_fail(call, WG_ERROR_ARGUMENT,
                                "edge %lld is %g and the next is %g; wanted them in ascending order",
                                (long long)i - 1, edge[i - 1], edge[i]);
-    return 0;
-}
-
-static int histogram_decompose(wg_call *call) {
-    wg_tensor *edges = call->inputs[1], *x = wg_reshape(call->inputs[0], 1, (int64_t[]){-1});
-    if (check_edges(call) < 0)
-        return -1;
     const int64_t bins = edges->spec.shape[0] - 1;
     /* Bin 0 is before the edges, bin `bins` + 1 is behind them, where NaN goes, too. */
     wg_tensor *bin = wg_searchsorted(edges, x, true);
     bin = wg_where(wg_eq(x, wg_select(edges, 0, -1)), wg_scalar(WG_I64, (double)bins), bin);
-    wg_tensor *weights = call->input_count > 2 ? call->inputs[2] : NULL;
+    wg_tensor *weights = wg__input_at(call, 2);
     if (weights != NULL && (weights = wg_reshape(weights, 1, (int64_t[]){-1})) == NULL)
         return -1;
     wg_tensor *sums = wg_narrow(wg_bincount(bin, weights, bins + 2), 0, 1, bins);
@@ -347,19 +306,14 @@ static int histogram_decompose(wg_call *call) {
     return wg__set_output(call, sums);
 }
 
-static int histogram_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const histogram_options options[] = {{false}, {true}};
-    static const double edges[] = {-4, -1, -0.25, 0.5, 4};
-    if (index >= 4)
-        return 0;
-    sample->options = &options[index % 2];
-    sample->inputs[0] = wg_randn(generator, WG_F64, 2, (int64_t[]){3, 4});
-    sample->inputs[1] = wg_from_array(WG_F64, 1, (int64_t[]){5}, edges);
-    if (index < 2)
-        return wg__sample_status(sample, 2);
-    sample->inputs[2] = wg__sample_positive(generator, 2, (int64_t[]){3, 4});
-    return wg__sample_status(sample, 3);
+static wg_tensor *sample_edges(wg_generator *generator, int ndim, const int64_t *shape) {
+    (void)generator;
+    return wg_from_array(WG_F64, ndim, shape, (double[]){-4, -1, -0.25, 0.5, 4});
 }
+
+WG__EXAMPLES(histogram, histogram_options, (wg__sample_normal, sample_edges, wg__sample_positive),
+             {{false}, "3 4, 5"}, {{true}, "3 4, 5"}, {{false}, "3 4, 5, 3 4"},
+             {{true}, "3 4, 5, 3 4"})
 
 static const wg_op histogram = {
     WG__OP_OF("histogram", 2, 3, 1,
@@ -370,8 +324,7 @@ static const wg_op histogram = {
     .differentiable = 4,
     .infer = histogram_infer,
     .decompose = histogram_decompose,
-    .sample = histogram_sample,
-};
+    .sample = histogram_sample};
 
 wg_tensor *wg_histogram(wg_tensor *x, wg_tensor *edges, wg_tensor *weights, bool density) {
     wg_tensor *inputs[] = {x, edges, weights}, *y = NULL;
