@@ -1,6 +1,7 @@
 /* Cross-entropy over rows of logits, fused: backward needs the logits, over which it may write, and
  * one number of each row. And nll_loss, of log probabilities. */
 #include "tensor/internal.h"
+#include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/loss/loss.h"
 #include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
@@ -112,30 +113,6 @@ static double take_log_sum(const wg__loss_rows *job, int64_t row, double *max) {
     return log_sum;
 }
 
-static bool f32_has(float value, int64_t n, const float *x) {
-    bool has = false;
-    for (int64_t i = 0; i < n; i++)
-        has |= x[i] == value;
-    return has;
-}
-
-static bool f64_has(double value, int64_t n, const double *x) {
-    bool has = false;
-    for (int64_t i = 0; i < n; i++)
-        has |= x[i] == value;
-    return has;
-}
-
-/* Whether the first of the largest elements of a row, `max`, is its target. */
-static bool is_correct(const wg__loss_rows *job, int64_t row, double max) {
-    const char *x = row_of(job, job->x, row);
-    const int64_t class = job->target[row];
-    if (element(job, x, class) != max)
-        return false;
-    return job->dtype == WG_F32 ? !f32_has((float)max, class, (const float *)x)
-                                : !f64_has(max, class, (const double *)x);
-}
-
 /* The factor of the gradient of a row's loss. */
 static double scale_of(const wg__loss_rows *job, int64_t row) {
     const bool each = job->options.reduction == WG_REDUCTION_NONE;
@@ -217,8 +194,9 @@ void wg__class_losses(int64_t begin, int64_t end, void *context) {
         const char *x = row_of(job, job->x, row);
         const int64_t class = job->target[row];
         double max, log_sum = take_log_sum(job, row, &max), total;
-        if (job->correct)
-            job->correct[row] = is_correct(job, row, max);
+        if (job->correct) /* whether the target is the first of the largest */
+            job->correct[row] = element(job, x, class) == max &&
+                                (class == 0 || job->simd->rows.max(class, x) != max);
         job->loss[row] =
             (1 - smoothing) * weight_at(job, class) * (log_sum - element(job, x, class));
         if (smoothing != 0)
@@ -276,10 +254,6 @@ void wg__soft_gradients(int64_t begin, int64_t end, void *context) {
 
 enum { LOGITS, TARGET, WEIGHT };
 
-static wg_tensor *weight_of(const wg_call *call) {
-    return call->input_count > WEIGHT ? call->inputs[WEIGHT] : NULL;
-}
-
 /* ---- Shapes ---- */
 
 static int infer_loss(wg_call *call, int target_ndim) {
@@ -297,9 +271,9 @@ static int infer_classes(wg_call *call) {
     return infer_loss(call, 1);
 }
 
-/* ---- Forward and backward ---- */
+/* ---- Forward and backward, of class targets or soft ones ---- */
 
-/* The members of a job that forward and backward share. */
+/* A job with the members that forward and backward share. */
 static wg__loss_rows make_job(const wg_call *call, const wg_tensor *x, const wg_tensor *target,
                               const wg_tensor *weight) {
     wg__loss_rows job =
@@ -311,53 +285,61 @@ static wg__loss_rows make_job(const wg_call *call, const wg_tensor *x, const wg_
     return job;
 }
 
-static int run_forward(wg_call *call, wg__range_body body) {
-    wg_tensor *weight = weight_of(call);
+static int loss_forward(wg_call *call) {
+    wg_tensor *weight = wg__input_at(call, WEIGHT);
     wg_tensor *x = wg_contiguous(call->inputs[LOGITS]);
     wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
     if (!x || !target || (weight && !(weight = wg_contiguous(weight))))
         return -1;
-    if (target->spec.dtype == WG_I64 && wg__check_targets(call, target, x->spec.shape[1]) < 0)
+    const bool soft = target->spec.dtype != WG_I64;
+    if (!soft && wg__check_targets(call, target, x->spec.shape[1]) < 0)
         return -1;
     const int64_t rows = x->spec.shape[0];
     wg_tensor *losses = wg_empty(WG_F64, 1, &rows);
     call->saved[0] = wg_empty(x->spec.dtype, 1, &rows);
-    if (target->spec.dtype != WG_I64)
+    if (soft)
         call->saved[1] = wg_empty(x->spec.dtype, 1, &rows);
     if (wg_error_pending())
         return -1;
     wg__loss_rows job = make_job(call, x, target, weight);
     job.loss = wg_tensor_data(losses);
-    wg__parallel_for(rows, wg__loss_rows_at_once(job.width), body, &job);
+    wg__parallel_for(rows, wg__loss_rows_at_once(job.width),
+                     soft ? wg__soft_losses : wg__class_losses, &job);
     wg__reduce_losses(&job, rows, wg_tensor_data(call->outputs[0]));
     return 0;
 }
 
-/* The memory of the gradient: that of the logits if this is the only handle on them. */
-static wg_tensor *gradient_memory(const wg_call *call, wg_tensor *x) {
-    bool ours = call->last_use && x == call->inputs[LOGITS] && wg__tensor_is_sole(x);
-    return ours ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : wg_empty_like(x);
-}
-
-static int run_backward(wg_call *call, wg_tensor *cotangent, wg__range_body body,
-                        wg_tensor **gradients) {
-    wg_tensor *logits = call->inputs[LOGITS], *weight = weight_of(call);
+/* The gradient of soft targets, which is rarely needed, in public ops: before the gradient of the
+ * logits overwrites them. */
+static int loss_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const wg__loss_options *options = call->options;
+    wg_tensor *logits = call->inputs[LOGITS], *weight = wg__input_at(call, WEIGHT);
+    const int64_t rows = call->input_specs[LOGITS].shape[0];
+    if (wg__wants(call, TARGET)) {
+        const double count = options->reduction == WG_REDUCTION_MEAN ? (double)rows : 1;
+        const bool each = options->reduction == WG_REDUCTION_NONE;
+        wg_tensor *y = wg_log_softmax(logits, -1);
+        wg_tensor *scale = wg_mul_scalar(each ? wg_unsqueeze(cotangents[0], -1) : cotangents[0],
+                                         (options->smoothing - 1) / count);
+        gradients[TARGET] = wg_mul(weight ? wg_mul(y, weight) : y, scale);
+    }
+    if (!wg__wants(call, LOGITS))
+        return wg__vjp_status();
     wg_tensor *x = wg_tensor_is_contiguous(logits) ? logits : wg_contiguous(logits);
-    wg_tensor *target = wg_contiguous(call->inputs[TARGET]);
-    wg_tensor *g = wg_contiguous(cotangent);
+    wg_tensor *target = wg_contiguous(call->inputs[TARGET]), *g = wg_contiguous(cotangents[0]);
     if (!x || !target || !g || (weight && !(weight = wg_contiguous(weight))))
         return -1;
-    wg_tensor *gradient = gradient_memory(call, x);
-    if (!gradient)
+    gradients[LOGITS] = wg__gradient_like(call, x);
+    if (!gradients[LOGITS])
         return -1;
     wg__loss_rows job = make_job(call, x, target, weight);
-    job.denominator = wg__loss_denominator(&job, x->spec.shape[0]);
+    job.denominator = wg__loss_denominator(&job, rows);
     job.cotangent = wg_tensor_data(g);
-    job.gradient = wg_tensor_data(gradient);
-    wg__parallel_for(x->spec.shape[0], wg__loss_rows_at_once(job.width), body, &job);
-    wg_tensor_touch(gradient);
-    gradients[LOGITS] = gradient;
-    return 0;
+    job.gradient = wg_tensor_data(gradients[LOGITS]);
+    wg__parallel_for(rows, wg__loss_rows_at_once(job.width),
+                     job.soft ? wg__soft_gradients : wg__class_gradients, &job);
+    wg_tensor_touch(gradients[LOGITS]);
+    return wg__vjp_status();
 }
 
 /* ---- What decompositions share ---- */
@@ -379,7 +361,7 @@ static wg_tensor *over_classes(wg_tensor *x, wg_tensor *weight) {
 /* The loss from log likelihoods, for class targets. */
 static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
     const wg__loss_options *options = call->options;
-    wg_tensor *target = call->inputs[TARGET], *weight = weight_of(call);
+    wg_tensor *target = call->inputs[TARGET], *weight = wg__input_at(call, WEIGHT);
     const wg_dtype dtype = call->input_specs[LOGITS].dtype;
     wg_tensor *ignored = wg_eq(target, wg_scalar(WG_I64, (double)options->ignore_index));
     wg_tensor *class = wg_masked_fill(target, ignored, 0);
@@ -404,57 +386,29 @@ static int cross_entropy_infer(wg_call *call) {
     return wg__check_kernel_dtype(call) < 0 ? -1 : infer_classes(call);
 }
 
-static int cross_entropy_forward(wg_call *call) {
-    return run_forward(call, wg__class_losses);
-}
-
-static int cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    return run_backward(call, cotangents[0], wg__class_gradients, gradients);
-}
-
 static int cross_entropy_decompose(wg_call *call) {
     return wg__set_output(call, likelihood_loss(call, wg_log_softmax(call->inputs[LOGITS], -1)));
 }
 
-/* The options of samples, and whether a weight goes with them. */
-static const struct {
-    wg__loss_options options;
-    bool has_weight;
-} sampled[] = {
-    {{-100, 0, WG_REDUCTION_MEAN, false}, false},  {{-100, 0.2, WG_REDUCTION_MEAN, false}, true},
-    {{-100, 0, WG_REDUCTION_SUM, false}, false},   {{-100, 0.1, WG_REDUCTION_MEAN, false}, false},
-    {{-100, 0.5, WG_REDUCTION_NONE, false}, true}, {{-100, 0, WG_REDUCTION_NONE, false}, false},
-    {{-100, 1, WG_REDUCTION_SUM, false}, false},   {{-100, 0, WG_REDUCTION_MEAN, false}, true}};
-static const int64_t sampled_shapes[][2] = {{4, 7}, {4, 19}, {4, 1}};
-
-/* Makes a sample without its target. */
-static int sample_logits(int index, wg_generator *generator, wg_sample *sample) {
-    const int64_t *shape = sampled_shapes[index % 3];
-    if (index >= (int)(sizeof sampled / sizeof *sampled))
-        return 0;
-    sample->options = &sampled[index].options;
-    sample->inputs[LOGITS] = wg_randn(generator, WG_F64, 2, shape);
-    if (sampled[index].has_weight)
-        sample->inputs[WEIGHT] = wg__sample_positive(generator, 1, shape + 1);
-    return sampled[index].has_weight ? 3 : 2;
+wg_tensor *wg__sample_targets(wg_generator *generator, int ndim, const int64_t *shape) {
+    static const int64_t targets[][5] = {
+        {0, 0, -100}, {2, 0, 6, 3}, {-100, 5, -100, 1, 2}}; /* of 3, 4 and 5 rows */
+    return shape[0] <= 5 ? wg_from_array(WG_I64, ndim, shape, targets[shape[0] - 3])
+                         : wg_randint(generator, 0, 1 << 13, ndim, shape);
 }
 
-static int cross_entropy_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const int64_t targets[][4] = {{2, 0, 6, 3}, {-100, 5, -100, 1}, {0, 0, -100, 0}};
-    const int count = sample_logits(index, generator, sample);
-    if (count == 0)
-        return 0;
-    sample->inputs[TARGET] = wg_from_array(WG_I64, 1, ((int64_t[]){4}), targets[index % 3]);
-    return wg__sample_status(sample, count);
-}
-
-static int cross_entropy_bench(wg_generator *generator, wg_sample *sample) {
-    const int64_t shape[] = {1 << 9, 1 << 13};
-    sample->options = &sampled[0].options;
-    sample->inputs[LOGITS] = wg_randn(generator, WG_F32, 2, shape);
-    sample->inputs[TARGET] = wg_randint(generator, 0, shape[1], 1, shape);
-    return wg__sample_status(sample, 2);
-}
+WG__EXAMPLES(cross_entropy, wg__loss_options,
+             (wg__sample_normal, wg__sample_targets, wg__sample_positive),
+             {{-100, 0, WG_REDUCTION_MEAN, false}, "4 7, 4"},
+             {{-100, 0.2, WG_REDUCTION_MEAN, false}, "5 19, 5, 19"},
+             {{-100, 0, WG_REDUCTION_SUM, false}, "3 1, 3"},
+             {{-100, 0.1, WG_REDUCTION_MEAN, false}, "4 7, 4"},
+             {{-100, 0.5, WG_REDUCTION_NONE, false}, "5 19, 5, 19"},
+             {{-100, 0, WG_REDUCTION_NONE, false}, "3 1, 3"},
+             {{-100, 1, WG_REDUCTION_SUM, false}, "4 7, 4"},
+             {{-100, 0, WG_REDUCTION_MEAN, false}, "5 19, 5, 19"})
+WG__LARGE_BY(cross_entropy, wg__loss_options, (wg__sample_normal_f32, wg__sample_targets),
+             "512 8192, 512", -100, 0, WG_REDUCTION_MEAN, false)
 
 static double row_flops(const wg_call *call) {
     return 4 * (double)wg__spec_count(&call->input_specs[LOGITS]);
@@ -464,7 +418,7 @@ static double row_flops(const wg_call *call) {
 #define LOSS(NAME, DOC)                                                                            \
     WG__OP_OF(#NAME, 2, 3, 1, DOC),                                                                \
         .options_size = sizeof(wg__loss_options), .saves_inputs = 7, .infer = NAME##_infer,        \
-        .forward = NAME##_forward, .vjp = NAME##_vjp, .decompose = NAME##_decompose,               \
+        .forward = loss_forward, .vjp = loss_vjp, .decompose = NAME##_decompose,                   \
         .sample = NAME##_sample, .bench = NAME##_bench, .flops = row_flops
 
 static const wg_op cross_entropy = {
@@ -489,56 +443,28 @@ static int soft_cross_entropy_infer(wg_call *call) {
     return infer_loss(call, 2);
 }
 
-static int soft_cross_entropy_forward(wg_call *call) {
-    return run_forward(call, wg__soft_losses);
-}
-
-/* The gradient of the targets, which is rarely needed, in public ops. */
-static wg_tensor *target_gradient(const wg_call *call, wg_tensor *cotangent) {
-    const wg__loss_options *options = call->options;
-    const int64_t rows = call->input_specs[LOGITS].shape[0];
-    const double count = options->reduction == WG_REDUCTION_MEAN ? (double)rows : 1;
-    wg_tensor *weight = weight_of(call), *x = wg_log_softmax(call->inputs[LOGITS], -1);
-    if (options->reduction == WG_REDUCTION_NONE)
-        cotangent = wg_unsqueeze(cotangent, -1);
-    wg_tensor *scale = wg_mul_scalar(cotangent, (options->smoothing - 1) / count);
-    return wg_mul(weight ? wg_mul(x, weight) : x, scale);
-}
-
-static int soft_cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents,
-                                  wg_tensor **gradients) {
-    if (wg__wants(call, TARGET)) /* before the logits are overwritten */
-        gradients[TARGET] = target_gradient(call, cotangents[0]);
-    if (!wg__wants(call, LOGITS))
-        return wg__vjp_status();
-    return run_backward(call, cotangents[0], wg__soft_gradients, gradients);
-}
-
 static int soft_cross_entropy_decompose(wg_call *call) {
     const wg__loss_options *options = call->options;
     const wg_spec *spec = &call->input_specs[LOGITS];
     wg_tensor *x = wg_log_softmax(call->inputs[LOGITS], -1), *target = call->inputs[TARGET];
     const double share = options->smoothing / (double)spec->shape[1];
     wg_tensor *smooth = wg_affine(target, 1 - options->smoothing, share);
-    wg_tensor *rows = over_classes(wg_mul(x, smooth), weight_of(call));
+    wg_tensor *rows = over_classes(wg_mul(x, smooth), wg__input_at(call, WEIGHT));
     wg_tensor *count = wg_scalar(spec->dtype, (double)spec->shape[0]);
     return wg__set_output(call, reduce_rows(call, rows, count));
 }
 
-static int soft_cross_entropy_sample(int index, wg_generator *generator, wg_sample *sample) {
-    const int count = sample_logits(index, generator, sample);
-    if (count == 0)
-        return 0;
-    sample->inputs[TARGET] = wg__sample_positive(generator, 2, sampled_shapes[index % 3]);
-    return wg__sample_status(sample, count);
-}
-
-static int soft_cross_entropy_bench(wg_generator *generator, wg_sample *sample) {
-    if (cross_entropy_bench(generator, sample) < 0)
-        return -1;
-    sample->inputs[TARGET] = wg_rand(generator, WG_F32, 2, sample->inputs[LOGITS]->spec.shape);
-    return wg__sample_status(sample, 2);
-}
+WG__EXAMPLES(soft_cross_entropy, wg__loss_options, (wg__sample_normal, wg__sample_positive),
+             {{-100, 0, WG_REDUCTION_MEAN, false}, "4 7, 4 7"},
+             {{-100, 0.2, WG_REDUCTION_MEAN, false}, "4 19, 4 19, 19"},
+             {{-100, 0, WG_REDUCTION_SUM, false}, "4 1, 4 1"},
+             {{-100, 0.1, WG_REDUCTION_MEAN, false}, "4 7, 4 7"},
+             {{-100, 0.5, WG_REDUCTION_NONE, false}, "4 19, 4 19, 19"},
+             {{-100, 0, WG_REDUCTION_NONE, false}, "4 1, 4 1"},
+             {{-100, 1, WG_REDUCTION_SUM, false}, "4 7, 4 7"},
+             {{-100, 0, WG_REDUCTION_MEAN, false}, "4 19, 4 19, 19"})
+WG__LARGE_BY(soft_cross_entropy, wg__loss_options, (wg__sample_normal_f32, wg__sample_f32),
+             "512 8192, 512 8192", -100, 0, WG_REDUCTION_MEAN, false)
 
 static const wg_op soft_cross_entropy = {
     LOSS(soft_cross_entropy,
@@ -561,10 +487,13 @@ static int nll_loss_decompose(wg_call *call) {
     return wg__set_output(call, likelihood_loss(call, call->inputs[LOGITS]));
 }
 
-static int nll_loss_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const int plain[] = {0, 2, 5, 7}; /* without smoothing */
-    return index < 4 ? cross_entropy_sample(plain[index], generator, sample) : 0;
-}
+/* Without smoothing. */
+WG__EXAMPLES(nll_loss, wg__loss_options,
+             (wg__sample_normal, wg__sample_targets, wg__sample_positive),
+             {{-100, 0, WG_REDUCTION_MEAN, false}, "4 7, 4"},
+             {{-100, 0, WG_REDUCTION_SUM, false}, "3 1, 3"},
+             {{-100, 0, WG_REDUCTION_NONE, false}, "3 1, 3"},
+             {{-100, 0, WG_REDUCTION_MEAN, false}, "5 19, 5, 19"})
 
 static const wg_op nll_loss = {
     WG__OP_OF("nll_loss", 2, 3, 1,
@@ -588,13 +517,6 @@ static wg_tensor *apply(const wg_op *op, wg_tensor *x, wg_tensor *target, int64_
     return wg_apply_one(op, weight ? 3 : 2, (wg_tensor *[]){x, target, weight}, &record);
 }
 
-static int count_correct(wg_tensor *logits, wg_tensor *target, int64_t ignore_index,
-                         int64_t *correct) {
-    wg_tensor *count = wg__count_correct(logits, target, ignore_index);
-    *correct = count ? (int64_t)wg_item(count) : 0;
-    return count ? 0 : -1;
-}
-
 wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore_index,
                             const wg_cross_entropy_options *options) {
     if (!logits || !target)
@@ -608,9 +530,11 @@ wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore
     if (logits && target && (!soft || wg__promote(&logits, &target)))
         loss = apply(soft ? &soft_cross_entropy : &cross_entropy, logits, target, ignore_index,
                      options);
-    if (loss && !soft && options && options->correct &&
-        count_correct(logits, target, ignore_index, options->correct) < 0)
-        loss = NULL;
+    if (loss && !soft && options && options->correct) {
+        wg_tensor *count = wg__count_correct(logits, target, ignore_index);
+        *options->correct = count ? (int64_t)wg_item(count) : 0;
+        loss = count ? loss : NULL;
+    }
     return wg_scope_end(&scope, loss);
 }
 

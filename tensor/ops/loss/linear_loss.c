@@ -26,10 +26,6 @@ enum { DX, DWEIGHT, DBIAS, GRADIENTS };
 
 static const int input_of[GRADIENTS] = {X, WEIGHT, BIAS};
 
-static wg_tensor *input_at(const wg_call *call, int i) {
-    return i < call->input_count ? call->inputs[i] : NULL;
-}
-
 static bool gives_each_row(const wg_call *call) {
     return ((const wg__loss_options *)call->options)->reduction == WG_REDUCTION_NONE;
 }
@@ -71,27 +67,6 @@ typedef struct job {
  * gradient once. With few classes a chunk has more rows. */
 enum { ENOUGH_ROWS = 512, CHUNK_BYTES = 16 << 20 };
 
-/* The chunks of a call are about equal, and less than twice as long as enough. More than half of
- * enough rows make two chunks: their logits are allocated when a step's memory is at its peak. */
-static int64_t rows_at_once(int64_t rows, int64_t classes, wg_dtype dtype) {
-    const int64_t of_bytes = CHUNK_BYTES / ((classes + 1) * (int64_t)wg_dtype_size(dtype));
-    const int64_t enough = wg__larger(of_bytes, ENOUGH_ROWS);
-    const int64_t chunks = wg__larger(rows / enough, 2 * rows > enough ? 2 : 1);
-    return wg__larger(wg__ceil_divide(rows, chunks), 1);
-}
-
-static wg_tensor *places_of(const wg_tensor *target, int64_t ignore_index, int64_t count) {
-    wg_tensor *places = wg_empty(WG_I64, 1, &count);
-    if (!places)
-        return NULL;
-    const int64_t *class = wg_tensor_data(target);
-    int64_t *place = wg_tensor_data(places);
-    for (int64_t row = 0; row < wg_tensor_count(target); row++)
-        if (class[row] != ignore_index)
-            *place++ = row;
-    return places;
-}
-
 /* The rows of x (or elements of a vector) that are not ignored. */
 static wg_tensor *counted(const job *job, wg_tensor *x) {
     return job->places ? wg_index_select(x, 0, job->places) : wg_contiguous(x);
@@ -109,13 +84,15 @@ static void spread(const job *job, const wg_tensor *rows, wg_tensor *all) {
         memcpy(to + (size_t)place[i] * row, from + (size_t)i * row, row);
 }
 
-/* Fills a job, except for its gradients and losses. */
+/* Fills a job, except for its gradients and losses. The chunks of a call are about equal, and less
+ * than twice as long as enough. More than half of enough rows make two chunks: their logits are
+ * allocated when a step's memory is at its peak. */
 static int begin_job(const wg_call *call, job *job) {
     const wg__loss_options *options = call->options;
-    const int64_t rows = call->input_specs[X].shape[0],
-                  classes = call->input_specs[WEIGHT].shape[0];
-    wg_tensor *target = wg_contiguous(call->inputs[TARGET]), *bias = input_at(call, BIAS);
-    wg_tensor *class_weight = input_at(call, CLASS_WEIGHT);
+    const int64_t rows = call->input_specs[X].shape[0];
+    const int64_t classes = call->input_specs[WEIGHT].shape[0];
+    wg_tensor *target = wg_contiguous(call->inputs[TARGET]), *bias = wg__input_at(call, BIAS);
+    wg_tensor *class_weight = wg__input_at(call, CLASS_WEIGHT), *x = call->inputs[X];
     *job = (struct job){.dtype = call->input_specs[X].dtype};
     if (!target || (bias && !(bias = wg_contiguous(bias))) ||
         (class_weight && !(class_weight = wg_contiguous(class_weight))) ||
@@ -124,15 +101,25 @@ static int begin_job(const wg_call *call, job *job) {
     const int64_t *class = wg_tensor_data(target);
     for (int64_t row = 0; row < rows; row++)
         job->count += class[row] != options->ignore_index;
-    if (job->count < rows && !(job->places = places_of(target, options->ignore_index, job->count)))
-        return -1;
-    wg_tensor *x = job->places ? counted(job, call->inputs[X]) : call->inputs[X];
+    if (job->count < rows) {
+        job->places = wg_empty(WG_I64, 1, &job->count);
+        int64_t *place = wg_tensor_data(job->places);
+        for (int64_t row = 0; place && row < rows; row++)
+            if (class[row] != options->ignore_index)
+                *place++ = row;
+        if (!job->places)
+            return -1;
+        x = counted(job, x);
+    }
     target = counted(job, target);
     if (!x || !target || wg__rows_of(x, false, &job->x) < 0 ||
         wg__rows_of(call->inputs[WEIGHT], false, &job->weight) < 0)
         return -1;
-    job->at_once = rows_at_once(rows, classes, job->dtype);
-    job->bias = bias ? wg_tensor_data(bias) : NULL;
+    const int64_t of_bytes = CHUNK_BYTES / ((classes + 1) * (int64_t)wg_dtype_size(job->dtype));
+    const int64_t enough = wg__larger(of_bytes, ENOUGH_ROWS);
+    const int64_t chunks = wg__larger(rows / enough, 2 * rows > enough ? 2 : 1);
+    job->at_once = wg__larger(wg__ceil_divide(rows, chunks), 1);
+    job->bias = wg_tensor_data(bias);
     job->rows = wg__loss_rows_of(options, job->dtype, classes, target, class_weight);
     job->rows.denominator = wg__loss_denominator(&job->rows, job->count);
     return 0;
@@ -220,35 +207,10 @@ static int add_gradients(job *job, int64_t begin, const wg__rows *g) {
     return to[DBIAS] ? wg__add_row_sums(g, to[DBIAS]) : 0;
 }
 
-static int run_chunk(job *job, int64_t begin, wg__rows *logits) {
-    const wg__matrix x = matrix_from(&job->x, begin), c = wg__rows_matrix(logits);
-    const int64_t classes = job->weight.rows;
-    wg__gemm(&(wg__product){.dtype = job->dtype,
-                            .rounds = job->rows.options.rounds,
-                            .m = logits->rows,
-                            .n = classes,
-                            .k = job->weight.columns,
-                            .alpha = 1,
-                            .a = x,
-                            .b = wg__transposed(wg__rows_matrix(&job->weight)),
-                            .c = c,
-                            .row = job->bias});
-    const bool each = job->rows.options.reduction == WG_REDUCTION_NONE;
-    wg__loss_rows rows = job->rows;
-    rows.target += begin;
-    rows.loss += begin;
-    rows.correct += begin;
-    if (each && rows.cotangent)
-        rows.cotangent += begin * (int64_t)wg_dtype_size(job->dtype);
-    rows.x = c.data;
-    rows.gradient = rows.cotangent ? c.data : NULL;
-    wg__parallel_for(logits->rows, wg__loss_rows_at_once(classes), run_losses, &rows);
-    return rows.cotangent ? add_gradients(job, begin, logits) : 0;
-}
-
 /* Runs all chunks: the losses, and gradients if there is a cotangent. */
 static int run(job *job) {
-    const int64_t shape[] = {job->at_once, job->weight.rows};
+    const int64_t classes = job->weight.rows, shape[] = {job->at_once, classes};
+    const bool each = job->rows.options.reduction == WG_REDUCTION_NONE;
     wg_tensor *logits = wg_empty(job->dtype, 2, shape);
     wg_tensor *log_sums = wg_empty(job->dtype, 1, shape);
     wg_tensor *losses = wg_empty(WG_F64, 1, &job->count);
@@ -259,9 +221,29 @@ static int run(job *job) {
     job->rows.correct = wg_tensor_data(correct);
     job->rows.log_sum = wg_tensor_data(log_sums);
     for (int64_t begin = 0; begin < job->count; begin += job->at_once) {
-        const int64_t left = job->count - begin;
-        wg__rows chunk = {logits, left < job->at_once ? left : job->at_once, shape[1], shape[1], 1};
-        if (run_chunk(job, begin, &chunk) < 0)
+        const int64_t count = wg__smaller(job->count - begin, job->at_once);
+        const wg__rows chunk = {logits, count, classes, classes, 1};
+        const wg__matrix c = wg__rows_matrix(&chunk);
+        wg__gemm(&(wg__product){.dtype = job->dtype,
+                                .rounds = job->rows.options.rounds,
+                                .m = count,
+                                .n = classes,
+                                .k = job->weight.columns,
+                                .alpha = 1,
+                                .a = matrix_from(&job->x, begin),
+                                .b = wg__transposed(wg__rows_matrix(&job->weight)),
+                                .c = c,
+                                .row = job->bias});
+        wg__loss_rows rows = job->rows;
+        rows.target += begin;
+        rows.loss += begin;
+        rows.correct += begin;
+        if (each && rows.cotangent)
+            rows.cotangent += begin * (int64_t)wg_dtype_size(job->dtype);
+        rows.x = c.data;
+        rows.gradient = rows.cotangent ? c.data : NULL;
+        wg__parallel_for(count, wg__loss_rows_at_once(classes), run_losses, &rows);
+        if (rows.cotangent && add_gradients(job, begin, &chunk) < 0)
             return -1;
     }
     return 0;
@@ -269,24 +251,6 @@ static int run(job *job) {
 
 /* ---- linear_cross_entropy: the losses of cross_entropy for logits y = x W^T + bias. With dy that
  * op's gradient, dx = dy W, dW = dy^T x, dbias = the sum of dy over rows. ---- */
-
-static int put_losses(wg_call *call, const job *job) {
-    wg_tensor *out = call->outputs[LOSS];
-    int64_t *correct = wg_tensor_data(call->outputs[CORRECT]);
-    *correct = 0;
-    for (int64_t row = 0; row < job->count; row++)
-        *correct += job->rows.correct[row];
-    if (!job->places || !gives_each_row(call)) {
-        wg__reduce_losses(&job->rows, job->count, wg_tensor_data(out));
-        return 0;
-    }
-    wg_tensor *losses = wg_empty(job->dtype, 1, &job->count);
-    if (!losses)
-        return -1;
-    wg__reduce_losses(&job->rows, job->count, wg_tensor_data(losses));
-    spread(job, losses, out);
-    return 0;
-}
 
 static int linear_cross_entropy_forward(wg_call *call) {
     job job;
@@ -301,8 +265,19 @@ static int linear_cross_entropy_forward(wg_call *call) {
             return -1;
         job.rows.cotangent = wg_tensor_data(one);
     }
-    if (run(&job) < 0 || put_losses(call, &job) < 0)
+    if (run(&job) < 0)
         return -1;
+    int64_t *correct = wg_tensor_data(call->outputs[CORRECT]);
+    *correct = 0;
+    for (int64_t row = 0; row < job.count; row++)
+        *correct += job.rows.correct[row];
+    const bool spreads = job.places && gives_each_row(call);
+    wg_tensor *losses = spreads ? wg_empty(job.dtype, 1, &job.count) : call->outputs[LOSS];
+    if (!losses)
+        return -1;
+    wg__reduce_losses(&job.rows, job.count, wg_tensor_data(losses));
+    if (spreads)
+        spread(&job, losses, call->outputs[LOSS]);
     for (int k = 0; k < GRADIENTS; k++)
         call->saved[k] = job.gradients[k];
     if (job.gradients[DX])
@@ -321,12 +296,23 @@ static wg_tensor *scaled(const wg_call *call, wg_tensor *saved, double factor, w
     return wg__tensor_view(saved, &saved->spec, saved->strides, saved->offset);
 }
 
-/* Computes the gradients from a cotangent for each row, which forward did not know. */
-static int run_again(wg_call *call, wg_tensor *cotangent, wg_tensor **gradients) {
+/* The gradients from a cotangent for each row, which forward did not know, are computed here. */
+static int linear_cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents,
+                                    wg_tensor **gradients) {
+    if (!gives_each_row(call)) {
+        const double factor = wg_item(cotangents[0]);
+        for (int k = 0; k < GRADIENTS; k++) {
+            wg_tensor **gradient = &gradients[input_of[k]];
+            if (wg__wants(call, input_of[k]) &&
+                !(*gradient = scaled(call, call->saved[k], factor, *gradient)))
+                return -1;
+        }
+        return wg__vjp_status();
+    }
     job job;
     if (begin_job(call, &job) < 0 || begin_gradients(call, &job, gradients) < 0)
         return -1;
-    wg_tensor *g = counted(&job, cotangent);
+    wg_tensor *g = counted(&job, cotangents[0]);
     if (!g)
         return -1;
     job.rows.cotangent = wg_tensor_data(g);
@@ -339,73 +325,37 @@ static int run_again(wg_call *call, wg_tensor *cotangent, wg_tensor **gradients)
     return wg__vjp_status();
 }
 
-static int linear_cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents,
-                                    wg_tensor **gradients) {
-    if (gives_each_row(call))
-        return run_again(call, cotangents[0], gradients);
-    const double factor = wg_item(cotangents[0]);
-    for (int k = 0; k < GRADIENTS; k++) {
-        wg_tensor **gradient = &gradients[input_of[k]];
-        if (wg__wants(call, input_of[k]) &&
-            !(*gradient = scaled(call, call->saved[k], factor, *gradient)))
-            return -1;
-    }
-    return wg__vjp_status();
-}
-
 static int linear_cross_entropy_decompose(wg_call *call) {
     const wg__loss_options *options = call->options;
     const wg_cross_entropy_options again = {.reduction = options->reduction,
                                             .label_smoothing = options->smoothing,
-                                            .weight = input_at(call, CLASS_WEIGHT)};
+                                            .weight = wg__input_at(call, CLASS_WEIGHT)};
     const int64_t ignored = options->ignore_index;
     wg_tensor *target = call->inputs[TARGET];
     const wg_dtype before = wg_set_matmul_dtype(options->rounds ? WG_BF16 : WG_F32);
-    wg_tensor *logits = wg_linear_op(call->inputs[X], call->inputs[WEIGHT], input_at(call, BIAS));
+    wg_tensor *logits =
+        wg_linear_op(call->inputs[X], call->inputs[WEIGHT], wg__input_at(call, BIAS));
     wg_set_matmul_dtype(before);
     call->outputs[LOSS] = wg_cross_entropy(logits, target, ignored, &again);
     call->outputs[CORRECT] = wg__count_correct(logits, target, ignored);
     return call->outputs[LOSS] && call->outputs[CORRECT] ? 0 : -1;
 }
 
-static int linear_cross_entropy_sample(int index, wg_generator *generator, wg_sample *sample) {
-    enum { ROWS = 4, WIDTH = 3 };
-    static const int64_t targets[][ROWS] = {{2, 0, 6, 3}, {-100, 5, -100, 1}};
-    static const struct {
-        wg__loss_options options;
-        bool has_bias, has_weight;
-    } cases[] = {{{-100, 0, WG_REDUCTION_MEAN, false}, false, false},
-                 {{-100, 0.2, WG_REDUCTION_MEAN, false}, true, true},
-                 {{-100, 0, WG_REDUCTION_SUM, false}, true, false},
-                 {{-100, 0.1, WG_REDUCTION_NONE, false}, true, true},
-                 {{-100, 0, WG_REDUCTION_NONE, false}, false, false},
-                 {{-100, 0.3, WG_REDUCTION_NONE, false}, true, false},
-                 {{-100, 1, WG_REDUCTION_SUM, false}, false, true}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    const int64_t rows = ROWS, classes = 7 + 12 * (index % 3 == 2);
-    sample->options = &cases[index].options;
-    sample->inputs[X] = wg__sample_normal(generator, 2, (int64_t[]){ROWS, WIDTH});
-    sample->inputs[WEIGHT] = wg__sample_normal(generator, 2, (int64_t[]){classes, WIDTH});
-    sample->inputs[TARGET] = wg_from_array(WG_I64, 1, &rows, targets[index % 2]);
-    if (cases[index].has_bias)
-        sample->inputs[BIAS] = wg__sample_normal(generator, 1, &classes);
-    if (cases[index].has_weight)
-        sample->inputs[CLASS_WEIGHT] = wg__sample_positive(generator, 1, &classes);
-    sample->input_count = CLASS_WEIGHT + 1;
-    return wg_error_pending() ? -1 : 1; /* optional inputs may be absent */
-}
+WG__EXAMPLES(linear_cross_entropy, wg__loss_options,
+             (wg__sample_normal, wg__sample_normal, wg__sample_targets, wg__sample_normal,
+              wg__sample_positive),
+             {{-100, 0, WG_REDUCTION_MEAN, false}, "4 3, 7 3, 4, -, -"},
+             {{-100, 0.2, WG_REDUCTION_MEAN, false}, "5 3, 7 3, 5, 7, 7"},
+             {{-100, 0, WG_REDUCTION_SUM, false}, "4 3, 19 3, 4, 19, -"},
+             {{-100, 0.1, WG_REDUCTION_NONE, false}, "5 3, 7 3, 5, 7, 7"},
+             {{-100, 0, WG_REDUCTION_NONE, false}, "4 3, 7 3, 4, -, -"},
+             {{-100, 0.3, WG_REDUCTION_NONE, false}, "5 3, 19 3, 5, 19, -"},
+             {{-100, 1, WG_REDUCTION_SUM, false}, "4 3, 7 3, 4, -, 7"})
 
 /* 2^31 operations, in the sizes of a language model's head. */
-static int linear_cross_entropy_bench(wg_generator *generator, wg_sample *sample) {
-    static const wg__loss_options mean = {.ignore_index = -100};
-    const int64_t rows = 256;
-    sample->options = &mean;
-    sample->inputs[X] = wg_randn(generator, WG_F32, 2, (int64_t[]){rows, 256});
-    sample->inputs[WEIGHT] = wg_randn(generator, WG_F32, 2, (int64_t[]){1 << 14, 256});
-    sample->inputs[TARGET] = wg_randint(generator, 0, 1 << 14, 1, &rows);
-    return wg__sample_status(sample, 3);
-}
+WG__LARGE_BY(linear_cross_entropy, wg__loss_options,
+             (wg__sample_normal_f32, wg__sample_normal_f32, wg__sample_targets),
+             "256 256, 16384 256, 256", -100, 0, WG_REDUCTION_MEAN, false)
 
 static double linear_cross_entropy_flops(const wg_call *call) {
     const wg_spec *x = &call->input_specs[X], *weight = &call->input_specs[WEIGHT];
@@ -422,12 +372,8 @@ static const wg_op linear_cross_entropy = {
     .saves_inputs = 31,
     .differentiable = 1 << X | 1 << WEIGHT | 1 << BIAS,
     .accumulates = 1 << WEIGHT | 1 << BIAS,
-    .infer = linear_cross_entropy_infer,
-    .forward = linear_cross_entropy_forward,
-    .vjp = linear_cross_entropy_vjp,
+    WG__FUNCTIONS(linear_cross_entropy),
     .decompose = linear_cross_entropy_decompose,
-    .sample = linear_cross_entropy_sample,
-    .bench = linear_cross_entropy_bench,
     .flops = linear_cross_entropy_flops,
 };
 

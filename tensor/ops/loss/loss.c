@@ -55,15 +55,12 @@ static int compare_infer(wg_call *call) {
     return wg__infer_float(call);
 }
 
-/* Differences that meet no kink. */
-static int compare_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const int64_t shapes[][3] = {{2, 3, 2}, {1, 1, 5}, {3, 1, 1}};
-    if (index >= 3)
-        return 0;
-    sample->inputs[0] = wg__sample_distinct(generator, 3, shapes[index]);
-    sample->inputs[1] = wg_add_scalar(wg__sample_distinct(generator, 3, shapes[index]), 0.125);
-    return wg__sample_status(sample, 2);
+/* Differences from wg__sample_distinct meet no kink. */
+static wg_tensor *between(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_add_scalar(wg__sample_distinct(generator, ndim, shape), 0.125);
 }
+
+WG__SHAPES(compare, (wg__sample_distinct, between), "2 3 2, 2 3 2", "1 1 5, 1 1 5", "3 1 1, 3 1 1")
 
 /* ---- Kernels: of the difference d = x - target and the number beta ---- */
 
@@ -239,10 +236,6 @@ wg_tensor *wg_smooth_l1_loss(wg_tensor *x, wg_tensor *target, double beta, wg_re
 
 enum { LOGITS, TARGET, WEIGHT, POS_WEIGHT };
 
-static wg_tensor *optional(const wg_call *call, int i) {
-    return i < call->input_count ? call->inputs[i] : NULL;
-}
-
 /* The weights have to broadcast to the logits. */
 static int bce_with_logits_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[LOGITS];
@@ -258,7 +251,7 @@ static int bce_with_logits_infer(wg_call *call) {
 
 static wg_tensor *weighted_bce(const wg_call *call) {
     wg_tensor *x = call->inputs[LOGITS], *t = call->inputs[TARGET];
-    wg_tensor *weight = optional(call, WEIGHT), *pos_weight = optional(call, POS_WEIGHT);
+    wg_tensor *weight = wg__input_at(call, WEIGHT), *pos_weight = wg__input_at(call, POS_WEIGHT);
     wg_tensor *positive = wg_mul(t, wg_softplus(wg_neg(x), 1, INFINITY));
     if (pos_weight)
         positive = wg_mul(positive, pos_weight);
@@ -273,7 +266,7 @@ static int bce_with_logits_decompose(wg_call *call) {
 
 /* One kernel without weights, else the composition. */
 static int bce_with_logits_forward(wg_call *call) {
-    if (!optional(call, WEIGHT) && !optional(call, POS_WEIGHT)) {
+    if (!wg__input_at(call, WEIGHT) && !wg__input_at(call, POS_WEIGHT)) {
         wg_call pair = *call;
         pair.input_count = 2;
         return wg__run_map(&pair, &(wg__map){.kind = WG__PAIRS, .function = WG__BCE});
@@ -282,12 +275,14 @@ static int bce_with_logits_forward(wg_call *call) {
     return y ? wg_copy_(call->outputs[0], y) : -1;
 }
 
-/* y = w (p t a + (1 - t) b) with a = log(1 + e^-x) and b = log(1 + e^x):
+/* With weights, y = w (p t a + (1 - t) b), a = log(1 + e^-x) and b = log(1 + e^x):
  * dx = g w ((1 - t) sigmoid(x) - p t sigmoid(-x)), dt = g w (p a - b),
  * dw = g (p t a + (1 - t) b), dp = g w t a. */
-static int weighted_bce_vjp(wg_call *call, wg_tensor *g, wg_tensor **gradients) {
-    wg_tensor *x = call->inputs[LOGITS], *t = call->inputs[TARGET];
-    wg_tensor *weight = optional(call, WEIGHT), *pos_weight = optional(call, POS_WEIGHT);
+static int bce_with_logits_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    wg_tensor *x = call->inputs[LOGITS], *t = call->inputs[TARGET], *g = cotangents[0];
+    wg_tensor *weight = wg__input_at(call, WEIGHT), *pos_weight = wg__input_at(call, POS_WEIGHT);
+    if (!weight && !pos_weight)
+        return wg__run_gate_slopes(call, WG__BCE, g, gradients);
     wg_tensor *a = wg_softplus(wg_neg(x), 1, INFINITY), *b = wg_softplus(x, 1, INFINITY);
     wg_tensor *none = wg_affine(t, -1, 1), *gw = weight ? wg_mul(g, weight) : g;
     wg_tensor *pt = pos_weight ? wg_mul(t, pos_weight) : t;
@@ -304,25 +299,8 @@ static int weighted_bce_vjp(wg_call *call, wg_tensor *g, wg_tensor **gradients) 
     return wg__vjp_status();
 }
 
-static int bce_with_logits_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    if (optional(call, WEIGHT) || optional(call, POS_WEIGHT))
-        return weighted_bce_vjp(call, cotangents[0], gradients);
-    return wg__run_gate_slopes(call, WG__BCE, cotangents[0], gradients);
-}
-
-static int bce_with_logits_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const int64_t shape[] = {2, 3};
-    if (index >= 4)
-        return 0;
-    sample->inputs[LOGITS] = wg_randn(generator, WG_F64, 2, shape);
-    sample->inputs[TARGET] = wg_rand(generator, WG_F64, 2, shape);
-    if (index & 1)
-        sample->inputs[WEIGHT] = wg__sample_positive(generator, 1, shape + 1);
-    if (index & 2)
-        sample->inputs[POS_WEIGHT] = wg__sample_positive(generator, 2, shape);
-    sample->input_count = index < 2 ? 2 + index : 4;
-    return wg_error_pending() ? -1 : 1;
-}
+WG__SHAPES(bce_with_logits, (wg__sample_normal, wg__sample_positive), "2 3, 2 3", "2 3, 2 3, 3",
+           "2 3, 2 3, -, 2 3", "2 3, 2 3, 3, 2 3")
 
 static const wg_op bce_with_logits = {
     WG__OP_OF(
@@ -361,16 +339,9 @@ static int kl_div_decompose(wg_call *call) {
     return wg__set_output(call, wg_mul(t, wg_sub(log_target, x)));
 }
 
-static int kl_div_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const kl_div_options options[] = {{false}, {true}};
-    static const int64_t shapes[][2] = {{2, 3}, {4, 1}};
-    if (index >= 4)
-        return 0;
-    sample->options = &options[index % 2];
-    sample->inputs[0] = wg_randn(generator, WG_F64, 2, shapes[index / 2]);
-    sample->inputs[1] = wg__sample_positive(generator, 2, shapes[index / 2]);
-    return wg__sample_status(sample, 2);
-}
+WG__EXAMPLES(kl_div, kl_div_options, (wg__sample_normal, wg__sample_positive),
+             {{false}, "2 3, 2 3"}, {{true}, "2 3, 2 3"}, {{false}, "4 1, 4 1"},
+             {{true}, "4 1, 4 1"})
 
 static const wg_op kl_div = {
     WG__OP("kl_div", 2,
@@ -421,17 +392,8 @@ static int cosine_decompose(wg_call *call) {
     return wg__set_output(call, wg_div(product, wg_mul(length(call, a), length(call, b))));
 }
 
-static int cosine_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const cosine_options options[] = {{-1, 1e-8}, {0, 1e-8}, {1, 5}};
-    static const int64_t a[][3] = {{2, 3, 4}, {3, 1, 2}, {2, 4, 1}};
-    static const int64_t b[][3] = {{2, 3, 4}, {3, 2, 1}, {1, 4, 1}};
-    if (index >= 3)
-        return 0;
-    sample->options = &options[index];
-    sample->inputs[0] = wg_randn(generator, WG_F64, 3, a[index]);
-    sample->inputs[1] = wg_randn(generator, WG_F64, 3, b[index]);
-    return wg__sample_status(sample, 2);
-}
+WG__EXAMPLES(cosine, cosine_options, (wg__sample_normal), {{-1, 1e-8}, "2 3 4, 2 3 4"},
+             {{0, 1e-8}, "3 1 2, 3 2 1"}, {{1, 5}, "2 4 1, 1 4 1"})
 
 static const wg_op cosine_similarity = {
     WG__OP("cosine_similarity", 2,
