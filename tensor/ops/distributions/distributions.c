@@ -38,7 +38,7 @@ static wg_tensor *log_beta(wg_tensor *a, wg_tensor *b) {
 
 /* ---- Records: a composite of up to 4 operands, from a function that is its decomposition ---- */
 
-/* Which numbers a sample takes; and the class of each operand. */
+/* Which numbers a sample takes. */
 typedef enum kind {
     ANY,
     POSITIVE,
@@ -86,7 +86,7 @@ static wg_tensor *make(wg_generator *generator, kind kind, int ndim, const int64
     }
 }
 
-/* Operands of one shape, of shapes that broadcast, and scalars. */
+/* Operands of equal shapes, operands that broadcast, and scalars. */
 static int sample_kinds(int index, wg_generator *generator, wg_sample *sample, int count,
                         const kind *kinds) {
     static const struct {
@@ -114,8 +114,8 @@ static wg_dtype widen_operands(const wg_call *call, wg_tensor **in) {
     return dtype;
 }
 
-/* The record NAME_op of the function NAME, with the kinds of its operands in brackets, and
- * differentiable in those of the mask. */
+/* The record NAME_op of the function NAME, with the kinds of its operands in brackets. It is
+ * differentiable in the operands of the mask. */
 #define DEFINE(COUNT, NAME, MASK, KINDS, DOC)                                                      \
     static int NAME##_decompose(wg_call *call) {                                                   \
         wg_tensor *in[4];                                                                          \
@@ -504,29 +504,28 @@ typedef struct gamma_options {
 
 typedef struct gamma_job {
     gamma_options draw;
-    const void *concentration;
-    void *x;
+    wg_dtype dtype;
+    const char *concentration;
+    char *x;
     int64_t count;
 } gamma_job;
 
 /* Ranges of WG__GAMMAS_AT_ONCE elements. */
-#define GAMMAS(NAME, TYPE, LEAST)                                                                  \
-    static void NAME(int64_t begin, int64_t end, void *context) {                                  \
-        const gamma_job *job = context;                                                            \
-        double a[WG__GAMMAS_AT_ONCE], x[WG__GAMMAS_AT_ONCE];                                       \
-        for (int64_t range = begin; range < end; range++) {                                        \
-            const int64_t first = range * WG__GAMMAS_AT_ONCE;                                      \
-            const int64_t n = wg__smaller(job->count - first, WG__GAMMAS_AT_ONCE);                 \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                a[i] = (double)((const TYPE *)job->concentration)[first + i];                      \
-            wg__random_gammas(job->draw.seed, job->draw.offset, first, n, a, x);                   \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                ((TYPE *)job->x)[first + i] = x[i] < (double)LEAST ? LEAST : (TYPE)x[i];           \
-        }                                                                                          \
+static void draw_gammas(int64_t begin, int64_t end, void *context) {
+    const gamma_job *job = context;
+    const int64_t size = (int64_t)wg_dtype_size(job->dtype);
+    const double least = job->dtype == WG_F32 ? (double)FLT_MIN : DBL_MIN;
+    double a[WG__GAMMAS_AT_ONCE], x[WG__GAMMAS_AT_ONCE];
+    for (int64_t range = begin; range < end; range++) {
+        const int64_t first = range * WG__GAMMAS_AT_ONCE;
+        const int64_t n = wg__smaller(job->count - first, WG__GAMMAS_AT_ONCE);
+        for (int64_t i = 0; i < n; i++)
+            a[i] = wg__element(job->dtype, job->concentration + (first + i) * size);
+        wg__random_gammas(job->draw.seed, job->draw.offset, first, n, a, x);
+        for (int64_t i = 0; i < n; i++)
+            wg__set_element(job->dtype, job->x + (first + i) * size, x[i] < least ? least : x[i]);
     }
-
-GAMMAS(gammas_f32, float, FLT_MIN)
-GAMMAS(gammas_f64, double, DBL_MIN)
+}
 
 static int standard_gamma_infer(wg_call *call) {
     return wg__check_kernel_dtype(call) < 0 ? -1 : wg__infer_like(call);
@@ -536,23 +535,13 @@ static int standard_gamma_forward(wg_call *call) {
     const wg_tensor *a = wg_contiguous(call->inputs[0]);
     if (a == NULL)
         return -1;
-    gamma_job job = {*(const gamma_options *)call->options, wg__tensor_address(a),
+    gamma_job job = {*(const gamma_options *)call->options, a->spec.dtype, wg__tensor_address(a),
                      wg__tensor_address(call->outputs[0]), wg__spec_count(&a->spec)};
-    wg__parallel_for(wg__ceil_divide(job.count, WG__GAMMAS_AT_ONCE), 8,
-                     a->spec.dtype == WG_F32 ? gammas_f32 : gammas_f64, &job);
+    wg__parallel_for(wg__ceil_divide(job.count, WG__GAMMAS_AT_ONCE), 8, draw_gammas, &job);
     return 0;
 }
 
-static int standard_gamma_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(cotangents[0], wg__gamma_slope(call->inputs[0], call->outputs[0]));
-    return wg__vjp_status();
-}
-
-static int standard_gamma_jvp(wg_call *call, wg_tensor *const *tangents,
-                              wg_tensor **output_tangents) {
-    output_tangents[0] = wg_mul(tangents[0], wg__gamma_slope(call->inputs[0], call->outputs[0]));
-    return wg__vjp_status();
-}
+WG__VJP(standard_gamma, wg_mul(g, wg__gamma_slope(x, y)))
 
 static const wg_op standard_gamma_op = {
     WG__OP("standard_gamma", 1, "A sample of the gamma distribution of rate 1."),
@@ -563,8 +552,7 @@ static const wg_op standard_gamma_op = {
     .infer = standard_gamma_infer,
     .forward = standard_gamma_forward,
     .vjp = standard_gamma_vjp,
-    .jvp = standard_gamma_jvp,
-};
+    .jvp = wg__jvp_diagonal};
 
 /* A draw of the generator for each call. */
 static wg_tensor *standard_gamma(wg_generator *generator, wg_tensor *concentration) {

@@ -5,12 +5,11 @@
  *     dx/da = s(a, x) = -(dP/da) / p                         (Figurnov et al. 2018)
  *     ds/dx = digamma(a) - ln x + s - s (a - 1) / x
  *
- * of which the latter follows by the derivatives of p, and ds/da by those of the two expansions of
- * P below. A sample's second derivative is ds/da + s ds/dx, as the chain rule has it when x is a
- * recorded sample. Functions of a are carried as the first `count` coefficients of their series in
- * t around a, which is exact: only the expansions of P end somewhere. Of large concentrations terms
- * cancel: against mpmath, a second derivative is off by 5e-15 of itself up to a = 3, by 2e-9 at
- * 1e4, and by 4e-6 at 1e6. */
+ * ds/dx follows by the derivatives of p, and ds/da by the derivatives of the two expansions of P
+ * below. The second derivative of a sample is ds/da + s ds/dx by the chain rule. Functions of a are
+ * carried as the first `count` coefficients of their series in t around a, which is exact: only the
+ * expansions of P end somewhere. At large concentrations terms cancel: against mpmath, the relative
+ * error of a second derivative is 5e-15 up to a = 3, 2e-9 at 1e4, and 4e-6 at 1e6. */
 #include <math.h>
 #include <string.h>
 
@@ -165,19 +164,18 @@ typedef struct slope_job {
     slope_options options;
     const void *a, *x;
     void *y;
-    bool single; /* f32 */
+    wg_dtype dtype;
 } slope_job;
 
 /* In f64, and of derivatives. */
 static void slopes(int64_t begin, int64_t end, void *context) {
     const slope_job *job = context;
-    for (int64_t i = begin; i < end; i++)
-        if (job->single)
-            ((float *)job->y)[i] = (float)slope(job->options, (double)((const float *)job->a)[i],
-                                                (double)((const float *)job->x)[i]);
-        else
-            ((double *)job->y)[i] =
-                slope(job->options, ((const double *)job->a)[i], ((const double *)job->x)[i]);
+    const size_t size = wg_dtype_size(job->dtype);
+    for (int64_t i = begin; i < end; i++) {
+        const double a = wg__element(job->dtype, (const char *)job->a + (size_t)i * size);
+        const double x = wg__element(job->dtype, (const char *)job->x + (size_t)i * size);
+        wg__set_element(job->dtype, (char *)job->y + (size_t)i * size, slope(job->options, a, x));
+    }
 }
 
 enum { BLOCK = 256, WIDEST = 16 /* elements in a vector */ };
@@ -188,12 +186,6 @@ typedef struct samples {
     int place[BLOCK];
     double a[BLOCK + WIDEST], x[BLOCK + WIDEST], slope[BLOCK + WIDEST];
 } samples;
-
-static void add_sample(samples *s, int place, double a, double x) {
-    s->place[s->count] = place;
-    s->a[s->count] = a;
-    s->x[s->count++] = x;
-}
 
 static void run_samples(samples *s, int function, float *y) {
     if (s->count == 0)
@@ -217,7 +209,7 @@ static void slopes_f32(int64_t begin, int64_t end, void *context) {
     const slope_job *job = context;
     samples series, fraction;
     for (int64_t first = begin; first < end; first += BLOCK) {
-        const int count = (int)(end - first < BLOCK ? end - first : BLOCK);
+        const int count = (int)wg__smaller(end - first, BLOCK);
         float *y = (float *)job->y + first;
         series.count = fraction.count = 0;
         for (int i = 0; i < count; i++) {
@@ -225,8 +217,12 @@ static void slopes_f32(int64_t begin, int64_t end, void *context) {
             const double x = (double)((const float *)job->x)[first + i];
             if (!(a > 0 && x > 0 && x < INFINITY))
                 y[i] = (float)slope(job->options, a, x);
-            else
-                add_sample(x < a + 2 + sqrt(a) ? &series : &fraction, i, a, x);
+            else {
+                samples *s = x < a + 2 + sqrt(a) ? &series : &fraction;
+                s->place[s->count] = i;
+                s->a[s->count] = a;
+                s->x[s->count++] = x;
+            }
         }
         run_samples(&series, WG__GAMMA_SLOPE_SERIES, y);
         run_samples(&fraction, WG__GAMMA_SLOPE_FRACTION, y);
@@ -244,11 +240,10 @@ static int gamma_slope_forward(wg_call *call) {
     if (a == NULL || x == NULL)
         return -1;
     slope_job job = {*(const slope_options *)call->options, wg__tensor_address(a),
-                     wg__tensor_address(x), wg__tensor_address(call->outputs[0]),
-                     a->spec.dtype == WG_F32};
+                     wg__tensor_address(x), wg__tensor_address(call->outputs[0]), a->spec.dtype};
     const bool is_slope = job.options.by_a + job.options.by_x == 0;
-    wg__parallel_for(wg__spec_count(&a->spec), BLOCK, job.single && is_slope ? slopes_f32 : slopes,
-                     &job);
+    wg__parallel_for(wg__spec_count(&a->spec), BLOCK,
+                     job.dtype == WG_F32 && is_slope ? slopes_f32 : slopes, &job);
     return 0;
 }
 

@@ -117,11 +117,8 @@ static int plan_convolution(wg_dtype dtype, tables *all) {
     int64_t place = 0; /* j^2 modulo 2 n */
     for (int64_t j = 0; ready && j < n; place = (place + 2 * j + 1) % (2 * n), j++) {
         memcpy(chirp + (size_t)j * pair, roots + (size_t)place * pair, pair);
-        const bool single = dtype == WG_F32;
-        const double re =
-            single ? (double)((float *)roots)[2 * place] : ((double *)roots)[2 * place];
-        const double im =
-            single ? (double)((float *)roots)[2 * place + 1] : ((double *)roots)[2 * place + 1];
+        const double re = wg__element(dtype, roots + (size_t)place * pair);
+        const double im = wg__element(dtype, roots + (size_t)place * pair + pair / 2);
         put_pair(dtype, conjugate, j, re, -im);
         put_pair(dtype, conjugate, j ? m - j : 0, re, -im);
     }
@@ -175,17 +172,12 @@ static wg__fft_side side_of(const wg_tensor *x, int axis, bool pairs, bool halve
     for (int i = axis + 1; i < x->spec.ndim - pairs; i++)
         inner *= x->spec.shape[i];
     const int64_t count = x->spec.shape[axis], unit = pairs ? 2 : 1;
-    wg__fft_side side = {.data = wg__tensor_address(x),
-                         .outer = count * inner * unit,
-                         .line = inner == 1 ? count * unit : unit,
-                         .step = inner * unit,
-                         .imaginary = pairs,
-                         .count = count};
-    if (halved) {
-        side.step = 2 * inner;
-        side.imaginary = inner;
-    }
-    return side;
+    return (wg__fft_side){.data = wg__tensor_address(x),
+                          .outer = count * inner * unit,
+                          .line = inner == 1 ? count * unit : unit,
+                          .step = (halved ? 2 : unit) * inner,
+                          .imaginary = halved ? inner : pairs,
+                          .count = halved ? count / 2 : count};
 }
 
 typedef struct task_list {
@@ -288,35 +280,29 @@ static int transform_long(wg_dtype dtype, wg__fft_kind kind, int64_t rows, int64
                        .pairs = middle,
                        .columns = columns};
     double *parts = parts_of(&job.powers);
-    tables by_rows = {0}, by_columns = {0};
-    int status = parts != NULL && make_plan(dtype, rows, false, &by_rows) == 0 &&
-                         make_plan(dtype, columns, false, &by_columns) == 0
-                     ? 0
-                     : -1;
-    task_list list = {.dtype = dtype, .groups = wg__ceil_divide(columns, lanes)};
-    list.job = (wg__fft){.plan = &by_rows.plan,
-                         .kind = kind,
-                         .inner = columns,
-                         .from = {x, 0, 2, 2 * columns, 1, rows},
-                         .to = {middle, 0, 2, 2 * columns, 1, rows},
-                         .scale = 1,
-                         .room = rows + 1};
-    status = status < 0 ? -1 : run_list(&list, rows);
-    if (status == 0) {
-        wg__parallel_for(rows, 1 + WG__GRAIN / columns, twiddle_rows, &job);
-        list.groups = wg__ceil_divide(rows, lanes);
-        list.job = (wg__fft){.plan = &by_columns.plan,
+    const wg__fft_side sides[2][2] = {
+        {{x, 0, 2, 2 * columns, 1, rows}, {middle, 0, 2, 2 * columns, 1, rows}},
+        {{middle, 0, 2 * columns, 2, 1, columns}, {y, 0, 2, 2 * rows, 1, columns}}};
+    int status = parts ? 0 : -1;
+    for (int stage = 0; stage < 2 && status == 0; stage++) {
+        const int64_t size = stage ? columns : rows, inner = stage ? rows : columns;
+        tables all;
+        if ((status = make_plan(dtype, size, false, &all)) < 0)
+            break;
+        task_list list = {.dtype = dtype, .groups = wg__ceil_divide(inner, lanes)};
+        list.job = (wg__fft){.plan = &all.plan,
                              .kind = kind,
-                             .inner = rows,
-                             .from = {middle, 0, 2 * columns, 2, 1, columns},
-                             .to = {y, 0, 2, 2 * rows, 1, columns},
-                             .scale = scale,
-                             .room = columns + 1};
-        status = run_list(&list, columns);
+                             .inner = inner,
+                             .from = sides[stage][0],
+                             .to = sides[stage][1],
+                             .scale = stage ? scale : 1,
+                             .room = size + 1};
+        status = run_list(&list, size);
+        free_plan(&all);
+        if (stage == 0 && status == 0)
+            wg__parallel_for(rows, 1 + WG__GRAIN / columns, twiddle_rows, &job);
     }
     wg__free(parts);
-    free_plan(&by_rows);
-    free_plan(&by_columns);
     return status;
 }
 
@@ -402,10 +388,9 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
                      const wg_tensor *y) {
     const wg_dtype dtype = x->spec.dtype;
     const bool real_from = kind == WG__FFT_REAL, real_to = kind == WG__FFT_HERMITIAN;
-    bool halved = (real_from || real_to) && n % 2 == 0;
     /* A last, single real element has no partner to be half of an element. */
-    if (halved && x->spec.shape[axis] < n && x->spec.shape[axis] % 2 && real_from)
-        halved = false;
+    const bool single = real_from && x->spec.shape[axis] < n && x->spec.shape[axis] % 2;
+    const bool halved = (real_from || real_to) && n % 2 == 0 && !single;
     tables all;
     if (wg__spec_count(&y->spec) == 0)
         return 0;
@@ -418,7 +403,7 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
     const int64_t rows = whole && few ? rows_of(pairs) : 0;
     if (rows)
         return transform_long_lines(kind, x, pairs, rows, lines, scale, y);
-    if (make_plan(dtype, halved ? n / 2 : n, halved, &all) < 0)
+    if (make_plan(dtype, pairs, halved, &all) < 0)
         return -1;
     task_list list = {.dtype = dtype};
     list.job = (wg__fft){.plan = &all.plan,
@@ -429,19 +414,14 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
     int64_t outer = 1, inner = 1;
     for (int i = 0; i < y->spec.ndim - !real_to; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : y->spec.shape[i];
-    if (real_from && halved)
-        list.job.from.count /= 2;
-    if (real_to && halved)
-        list.job.to.count /= 2;
     if (inner == 1) { /* lines are rows, so that groups may be made of all of them */
         inner = outer;
         outer = 1;
     }
     const int64_t lanes = wg__simd_for(dtype)->lanes;
     list.job.inner = inner;
-    list.job.room = (all.plan.convolution ? all.plan.convolution->n : all.plan.n) + 1;
-    if (list.job.room < n / 2 + 1)
-        list.job.room = n / 2 + 1;
+    list.job.room =
+        wg__larger(n / 2, (all.plan.convolution ? all.plan.convolution : &all.plan)->n) + 1;
     list.groups = outer * wg__ceil_divide(inner, lanes);
     const int status = run_list(&list, n);
     free_plan(&all);
@@ -451,7 +431,7 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
 /* ---- What the records share ---- */
 
 typedef struct fft_options {
-    int axis;  /* of the numbers, without that of their parts */
+    int axis;  /* counted without the axis of pairs */
     int64_t n; /* the size of the transform */
     double scale;
     wg__fft_kind kind; /* of fft forward or inverse, of rfft real, of irfft Hermitian */
@@ -533,33 +513,6 @@ static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double ends, doubl
     return wg_mul(x, wg_reshape(wg_cast(weights, x->spec.dtype), x->spec.ndim, shape));
 }
 
-/* Options of each kind; the inverse has a scale of its own. */
-#define OF_EACH_KIND(AXIS, N, SCALE, INVERSE_SCALE)                                                \
-    {                                                                                              \
-        {AXIS, N, SCALE, WG__FFT_FORWARD}, {AXIS, N, INVERSE_SCALE, WG__FFT_INVERSE},              \
-            {AXIS, N, SCALE, WG__FFT_REAL}, {AXIS, N, SCALE, WG__FFT_HERMITIAN},                   \
-    }
-
-static int sample_transform(int index, wg_generator *generator, wg_sample *sample,
-                            wg__fft_kind kind) {
-    static const fft_options options[][4] = {
-        OF_EACH_KIND(0, 4, 1, 0.25), OF_EACH_KIND(1, 5, 0.5, 0.5), OF_EACH_KIND(0, 3, 1, 1),
-        OF_EACH_KIND(1, 6, 1, 2),    OF_EACH_KIND(0, 37, 1, 1),    OF_EACH_KIND(0, 1, 1, 1)};
-    static const struct {
-        int ndim;
-        int64_t shape[4];
-    } shapes[] = {{1, {4}}, {3, {2, 3, 2}}, {2, {5, 2}}, {2, {2, 4}}, {1, {37}}, {1, {1}}};
-    if (index >= (int)(sizeof shapes / sizeof *shapes))
-        return 0;
-    int64_t shape[5];
-    memcpy(shape, shapes[index].shape, sizeof shapes[index].shape);
-    shape[shapes[index].ndim] = 2;
-    sample->options = &options[index][kind];
-    sample->inputs[0] =
-        wg_randn(generator, WG_F64, shapes[index].ndim + (kind != WG__FFT_REAL), shape);
-    return wg__sample_status(sample, 1);
-}
-
 /* The gradient of the operand, cut or padded as the operand was:
  *
  *     fft      the inverse of g, of the same scale
@@ -584,18 +537,21 @@ static int fft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return wg__vjp_status();
 }
 
-static int fft_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_transform(index / 2, generator, sample,
-                            index % 2 ? WG__FFT_INVERSE : WG__FFT_FORWARD);
-}
-
-static int rfft_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_transform(index, generator, sample, WG__FFT_REAL);
-}
-
-static int irfft_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return sample_transform(index, generator, sample, WG__FFT_HERMITIAN);
-}
+WG__EXAMPLES(fft, fft_options, (wg__sample_normal), {{0, 4, 1, WG__FFT_FORWARD}, "4 2"},
+             {{0, 4, 0.25, WG__FFT_INVERSE}, "4 2"}, {{1, 5, 0.5, WG__FFT_FORWARD}, "2 3 2 2"},
+             {{1, 5, 0.5, WG__FFT_INVERSE}, "2 3 2 2"}, {{0, 3, 1, WG__FFT_FORWARD}, "5 2 2"},
+             {{0, 3, 1, WG__FFT_INVERSE}, "5 2 2"}, {{1, 6, 1, WG__FFT_FORWARD}, "2 4 2"},
+             {{1, 6, 2, WG__FFT_INVERSE}, "2 4 2"}, {{0, 37, 1, WG__FFT_FORWARD}, "37 2"},
+             {{0, 37, 1, WG__FFT_INVERSE}, "37 2"}, {{0, 1, 1, WG__FFT_FORWARD}, "1 2"},
+             {{0, 1, 1, WG__FFT_INVERSE}, "1 2"})
+WG__EXAMPLES(rfft, fft_options, (wg__sample_normal), {{0, 4, 1, WG__FFT_REAL}, "4"},
+             {{1, 5, 0.5, WG__FFT_REAL}, "2 3 2"}, {{0, 3, 1, WG__FFT_REAL}, "5 2"},
+             {{1, 6, 1, WG__FFT_REAL}, "2 4"}, {{0, 37, 1, WG__FFT_REAL}, "37"},
+             {{0, 1, 1, WG__FFT_REAL}, "1"})
+WG__EXAMPLES(irfft, fft_options, (wg__sample_normal), {{0, 4, 1, WG__FFT_HERMITIAN}, "4 2"},
+             {{1, 5, 0.5, WG__FFT_HERMITIAN}, "2 3 2 2"}, {{0, 3, 1, WG__FFT_HERMITIAN}, "5 2 2"},
+             {{1, 6, 1, WG__FFT_HERMITIAN}, "2 4 2"}, {{0, 37, 1, WG__FFT_HERMITIAN}, "37 2"},
+             {{0, 1, 1, WG__FFT_HERMITIAN}, "1 2"})
 
 WG__LARGE(fft, fft_options, "2048 1024 2", 1, 1024, 1, WG__FFT_FORWARD)
 WG__LARGE(rfft, fft_options, "4096 1024", 1, 1024, 1, WG__FFT_REAL)
@@ -627,7 +583,7 @@ static bool is_inverse(wg__fft_kind kind) {
     return kind == WG__FFT_INVERSE || kind == WG__FFT_HERMITIAN;
 }
 
-/* Runs the record of a kind along one axis. A size of 0 is that of x, of irfft 2 (size - 1). */
+/* Runs the record of a kind along one axis. n = 0 means the size of x; for irfft 2 (size - 1). */
 static wg_tensor *along_one(wg__fft_kind kind, const char *name, wg_tensor *x, int64_t n,
                             int64_t axis, wg_fft_norm norm) {
     const bool pairs = kind != WG__FFT_REAL, inverse = is_inverse(kind);
@@ -649,11 +605,12 @@ static wg_tensor *transformed(wg__fft_kind kind, const char *name, wg_tensor *x,
     const wg__fft_kind others = is_inverse(kind) ? WG__FFT_INVERSE : WG__FFT_FORWARD;
     if (!x)
         return NULL;
-    if (norm < WG_FFT_BACKWARD || norm > WG_FFT_FORWARD || count < 1 || count > WG_MAX_DIMS) {
-        if (count < 1 || count > WG_MAX_DIMS)
-            wg_fail(WG_ERROR_ARGUMENT, name, "%d axes; there are 1 to %d", count, WG_MAX_DIMS);
-        else
-            wg_fail(WG_ERROR_ARGUMENT, name, "norm %d is none of wg_fft_norm", (int)norm);
+    if (count < 1 || count > WG_MAX_DIMS) {
+        wg_fail(WG_ERROR_ARGUMENT, name, "%d axes; there are 1 to %d", count, WG_MAX_DIMS);
+        return NULL;
+    }
+    if (norm < WG_FFT_BACKWARD || norm > WG_FFT_FORWARD) {
+        wg_fail(WG_ERROR_ARGUMENT, name, "norm %d is none of wg_fft_norm", (int)norm);
         return NULL;
     }
     wg_scope scope;
@@ -665,25 +622,16 @@ static wg_tensor *transformed(wg__fft_kind kind, const char *name, wg_tensor *x,
     return wg_scope_end(&scope, x);
 }
 
-wg_tensor *wg_fft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
-                  wg_fft_norm norm) {
-    return transformed(WG__FFT_FORWARD, "fft", x, axis_count, axes, sizes, norm);
-}
+#define TRANSFORM(NAME, KIND)                                                                      \
+    wg_tensor *wg_##NAME(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,  \
+                         wg_fft_norm norm) {                                                       \
+        return transformed(KIND, #NAME, x, axis_count, axes, sizes, norm);                         \
+    }
 
-wg_tensor *wg_ifft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
-                   wg_fft_norm norm) {
-    return transformed(WG__FFT_INVERSE, "ifft", x, axis_count, axes, sizes, norm);
-}
-
-wg_tensor *wg_rfft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
-                   wg_fft_norm norm) {
-    return transformed(WG__FFT_REAL, "rfft", x, axis_count, axes, sizes, norm);
-}
-
-wg_tensor *wg_irfft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
-                    wg_fft_norm norm) {
-    return transformed(WG__FFT_HERMITIAN, "irfft", x, axis_count, axes, sizes, norm);
-}
+TRANSFORM(fft, WG__FFT_FORWARD)
+TRANSFORM(ifft, WG__FFT_INVERSE)
+TRANSFORM(rfft, WG__FFT_REAL)
+TRANSFORM(irfft, WG__FFT_HERMITIAN)
 
 /* ---- Convolution by way of transforms: Y = sum_c X_c conj(W_c) at each frequency. ---- */
 

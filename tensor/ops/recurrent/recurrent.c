@@ -75,7 +75,7 @@ static int recurrent_infer(wg_call *call) {
 
 /* ---- What forward and backward of both share ---- */
 
-/* Addresses of contiguous tensors of one dtype; those of a place are `row` times its number on. */
+/* Addresses in contiguous tensors of one dtype. */
 typedef struct job {
     const wg__simd *simd;
     wg_dtype dtype;
@@ -91,10 +91,6 @@ typedef struct job {
     char *gates, *hidden, *cell, *from_hidden, *dgates, *dhidden, *dcell;
 } job;
 
-static char *address(const wg_tensor *x) {
-    return x ? wg__tensor_address(x) : NULL;
-}
-
 static int begin(job *j, wg_call *call) {
     const wg_tensor *weight = wg_contiguous(call->inputs[1]);
     const wg_dtype dtype = call->input_specs[0].dtype;
@@ -102,7 +98,7 @@ static int begin(job *j, wg_call *call) {
                .dtype = dtype,
                .s = sizes_of(call),
                .size = wg_dtype_size(dtype),
-               .weight = address(weight)};
+               .weight = wg_tensor_data(weight)};
     return weight ? 0 : -1;
 }
 
@@ -172,7 +168,7 @@ static void to_before(const job *j, int64_t begin, int64_t end, const char *g, d
                             .c = rows_from(j, j->dhidden, begin, j->s.h)});
 }
 
-/* dW = sum over places of g_t^T h_before: those of the outputs, and the initial one. */
+/* dW = sum over places of g_t^T h_before; h_before is a row of the outputs, or h0. */
 static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
     const sizes *s = &j->s;
     const bool reverse = ((const recurrent_options *)call->options)->reverse;
@@ -187,14 +183,14 @@ static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
                            .k = (s->t - 1) * s->b,
                            .alpha = 1,
                            .a = wg__transposed(matrix(at_place(j, g, !reverse, s->g), s->g)),
-                           .b = matrix(at_place(j, address(hidden), reverse, s->h), s->h),
-                           .c = matrix(address(gradient), s->h)};
+                           .b = matrix(at_place(j, wg_tensor_data(hidden), reverse, s->h), s->h),
+                           .c = matrix(wg_tensor_data(gradient), s->h)};
     if (product.k > 0)
         wg__gemm(&product);
     product.k = s->b;
     product.beta = 1;
     product.a = wg__transposed(matrix(at_place(j, g, place_at(call, 0), s->g), s->g));
-    product.b = matrix(address(first), s->h);
+    product.b = matrix(wg_tensor_data(first), s->h);
     if (product.k > 0)
         wg__gemm(&product);
     return gradient;
@@ -213,31 +209,24 @@ typedef struct walk {
     char *a, *bias, *h0, *c0, *gates, *cells, *hidden, *product, *dy, *dgates; /* of all places */
 } walk;
 
-/* Packs the weight for the kernel of panels if all vectors are whole and there are products enough
- * to share the packing. */
-static int pack_weight(job *j) {
-    enum { FEWEST = 4 }; /* places, and rows */
-    const sizes *s = &j->s;
-    if (s->t < FEWEST || s->b < FEWEST || s->g * s->h > CACHED || s->g % j->simd->lanes != 0)
-        return 0;
-    const int64_t panel = WG__PANEL_VECTORS * j->simd->lanes;
-    const wg_tensor *panels =
-        wg_empty(j->dtype, 1, (int64_t[]){wg__ceil_divide(s->g, panel) * panel * s->h});
-    j->panels = address(panels);
-    if (j->panels)
-        j->simd->products.pack_columns(s->g, s->h, j->weight, s->h, 1, j->panels);
-    return panels ? 0 : -1;
-}
-
-/* Prepares the weight for forward. Rows of h times rows of the weight are dot products, which are
- * slow when they are short: then the weight is transposed in memory. */
+/* Prepares the weight for forward: packs it for the kernel of panels if all vectors are whole and
+ * there are products enough to share the packing. Otherwise rows of h times rows of the weight are
+ * dot products, which are slow when they are short: then the weight is transposed in memory. */
 static int turn_weight(job *j, wg_tensor *weight) {
-    const int64_t h = j->s.h, most = 128;
-    if (pack_weight(j) < 0)
-        return -1;
-    const bool turns = h <= most && !j->panels;
+    enum { FEWEST = 4 /* places, and rows */, SHORT = 128 };
+    const sizes *s = &j->s;
+    if (s->t >= FEWEST && s->b >= FEWEST && s->g * s->h <= CACHED && s->g % j->simd->lanes == 0) {
+        const int64_t panel = WG__PANEL_VECTORS * j->simd->lanes;
+        const int64_t count = wg__ceil_divide(s->g, panel) * panel * s->h;
+        j->panels = wg_tensor_data(wg_empty(j->dtype, 1, &count));
+        if (!j->panels)
+            return -1;
+        j->simd->products.pack_columns(s->g, s->h, j->weight, s->h, 1, j->panels);
+    }
+    const bool turns = s->h <= SHORT && !j->panels;
     wg_tensor *turned = turns ? wg_contiguous(wg_transpose(weight, 0, 1)) : weight;
-    j->turned = turns ? matrix(address(turned), j->s.g) : wg__transposed(matrix(j->weight, h));
+    j->turned =
+        turns ? matrix(wg_tensor_data(turned), s->g) : wg__transposed(matrix(j->weight, s->h));
     return turned ? 0 : -1;
 }
 
@@ -397,7 +386,7 @@ static int recurrent_forward(wg_call *call) {
     const bool lstm = is_lstm(call);
     walk w = {.call = call};
     const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
-    wg_tensor *fourth = call->input_count > 3 ? call->inputs[3] : NULL; /* c0, or the bias */
+    wg_tensor *fourth = wg__input_at(call, 3); /* c0, or the bias */
     if (fourth && !(fourth = wg_contiguous(fourth)))
         return -1;
     if (begin(&w.job, call) < 0 || turn_weight(&w.job, call->inputs[1]) < 0 || !a || !h0)
@@ -414,19 +403,20 @@ static int recurrent_forward(wg_call *call) {
         call->saved[0] = gates;
         call->saved[1] = cells;
     }
-    w.a = address(a);
-    w.h0 = address(h0);
-    *(lstm ? &w.c0 : &w.bias) = address(fourth);
-    w.gates = address(gates);
-    w.cells = address(cells);
-    w.product = address(product);
-    w.hidden = address(call->outputs[0]);
+    w.a = wg_tensor_data(a);
+    w.h0 = wg_tensor_data(h0);
+    *(lstm ? &w.c0 : &w.bias) = wg_tensor_data(fourth);
+    w.gates = wg_tensor_data(gates);
+    w.cells = wg_tensor_data(cells);
+    w.product = wg_tensor_data(product);
+    w.hidden = wg_tensor_data(call->outputs[0]);
     w.rows = dtype == WG_F64 ? (lstm ? lstm_rows_f64 : gru_rows_f64)
                              : (lstm ? lstm_rows_f32 : gru_rows_f32);
     walk_rows(&w, walk_forward);
     const int64_t last = call->wants && s.t > 0 ? place_at(call, s.t - 1) : 0;
     if (lstm && s.b * s.h > 0)
-        memcpy(address(call->outputs[1]), s.t > 0 ? at_place(&w.job, w.cells, last, s.h) : w.c0,
+        memcpy(wg_tensor_data(call->outputs[1]),
+               s.t > 0 ? at_place(&w.job, w.cells, last, s.h) : w.c0,
                (size_t)(s.b * s.h) * w.job.size);
     return 0;
 }
@@ -468,21 +458,21 @@ static int recurrent_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
         dc = cotangents[1] ? wg_clone(cotangents[1]) : wg_zeros(j->dtype, 2, state);
     if (!da || !du || !dh || (lstm && !dc))
         return -1;
-    j->dhidden = address(dh);
-    j->dcell = address(dc);
-    *(lstm ? &w.c0 : &w.h0) = address(first);
-    w.hidden = address(hidden);
-    w.gates = address(call->saved[0]);
-    w.cells = address(call->saved[1]);
-    w.dy = address(dy);
-    w.dgates = address(da);
-    w.product = lstm ? NULL : address(du);
+    j->dhidden = wg_tensor_data(dh);
+    j->dcell = wg_tensor_data(dc);
+    *(lstm ? &w.c0 : &w.h0) = wg_tensor_data(first);
+    w.hidden = wg_tensor_data(hidden);
+    w.gates = wg_tensor_data(call->saved[0]);
+    w.cells = wg_tensor_data(call->saved[1]);
+    w.dy = wg_tensor_data(dy);
+    w.dgates = wg_tensor_data(da);
+    w.product = lstm ? NULL : wg_tensor_data(du);
     w.rows = j->dtype == WG_F64 ? (lstm ? lstm_vjp_rows_f64 : gru_vjp_rows_f64)
                                 : (lstm ? lstm_vjp_rows_f32 : gru_vjp_rows_f32);
     walk_rows(&w, walk_back);
     wg_tensor *of_inputs[] = {da, NULL, dh, dc};
     if (wg__wants(call, 1))
-        of_inputs[1] = weight_gradient(j, call, address(du));
+        of_inputs[1] = weight_gradient(j, call, wg_tensor_data(du));
     if (!lstm && wg__wants(call, 3))
         of_inputs[3] = wg_sum(du, 2, (int64_t[]){0, 1}, false);
     for (int i = 0; i < 4; i++)
@@ -498,32 +488,37 @@ static wg_tensor *part_of(wg_tensor *gates, int64_t part, int64_t width) {
     return wg_slice(gates, 1, part * width, (part + 1) * width, 1);
 }
 
-/* The outputs of all places, (T, B, H). */
-static wg_tensor *stacked(const wg_call *call, int64_t count, wg_tensor **hidden) {
+static int recurrent_decompose(wg_call *call) {
     const sizes s = sizes_of(call);
-    return count > 0 ? wg_stack((int)count, hidden, 0)
-                     : wg_zeros(call->input_specs[0].dtype, 3, (int64_t[]){0, s.b, s.h});
-}
-
-static int lstm_op_decompose(wg_call *call) {
-    const sizes s = sizes_of(call);
+    const bool lstm = is_lstm(call);
     wg_tensor **hidden = wg__alloc_array(s.t + 1, sizeof *hidden);
-    wg_tensor *h = call->inputs[2], *c = call->inputs[3];
+    wg_tensor *h = call->inputs[2], *c = wg__input_at(call, 3), *bias = lstm ? NULL : c;
     if (!hidden)
         return -1;
     for (int64_t step = 0; step < s.t; step++) {
         const int64_t t = place_at(call, step);
-        wg_tensor *gates =
-            wg_add(wg_select(call->inputs[0], 0, t), wg_linear_op(h, call->inputs[1], NULL));
-        wg_tensor *i = wg_sigmoid(part_of(gates, 0, s.h)), *f = wg_sigmoid(part_of(gates, 1, s.h));
-        wg_tensor *g = wg_tanh(part_of(gates, 2, s.h)), *o = wg_sigmoid(part_of(gates, 3, s.h));
-        c = wg_add(wg_mul(f, c), wg_mul(i, g));
-        hidden[t] = h = wg_mul(o, wg_tanh(c));
+        wg_tensor *a = wg_select(call->inputs[0], 0, t);
+        wg_tensor *u = wg_linear_op(h, call->inputs[1], bias);
+        if (lstm) {
+            wg_tensor *gates = wg_add(a, u), *i = wg_sigmoid(part_of(gates, 0, s.h));
+            wg_tensor *f = wg_sigmoid(part_of(gates, 1, s.h));
+            wg_tensor *g = wg_tanh(part_of(gates, 2, s.h)), *o = wg_sigmoid(part_of(gates, 3, s.h));
+            c = wg_add(wg_mul(f, c), wg_mul(i, g));
+            h = wg_mul(o, wg_tanh(c));
+        } else {
+            wg_tensor *r = wg_sigmoid(wg_add(part_of(a, 0, s.h), part_of(u, 0, s.h)));
+            wg_tensor *z = wg_sigmoid(wg_add(part_of(a, 1, s.h), part_of(u, 1, s.h)));
+            wg_tensor *n = wg_tanh(wg_add(part_of(a, 2, s.h), wg_mul(r, part_of(u, 2, s.h))));
+            h = wg_add(n, wg_mul(z, wg_sub(h, n)));
+        }
+        hidden[t] = h;
     }
-    call->outputs[0] = stacked(call, s.t, hidden);
-    call->outputs[1] = s.t > 0 ? c : wg_alias(c);
+    call->outputs[0] = s.t > 0 ? wg_stack((int)s.t, hidden, 0)
+                               : wg_zeros(call->input_specs[0].dtype, 3, (int64_t[]){0, s.b, s.h});
+    if (lstm)
+        call->outputs[1] = s.t > 0 ? c : wg_alias(c);
     wg__free(hidden);
-    return call->outputs[0] && call->outputs[1] ? 0 : -1;
+    return call->outputs[0] && (!lstm || call->outputs[1]) ? 0 : -1;
 }
 
 static double recurrent_flops(const wg_call *call) {
@@ -534,6 +529,13 @@ static double recurrent_flops(const wg_call *call) {
 static wg_tensor *large_weight(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_mul_scalar(wg_randn(generator, WG_F32, ndim, shape), 0.06);
 }
+
+/* The members that both records share. */
+#define RECURRENT(NAME)                                                                            \
+    .options_size = sizeof(recurrent_options), .saves_inputs = 15, .saves_outputs = 1,             \
+    .differentiable = 15, .infer = recurrent_infer, .forward = recurrent_forward,                  \
+    .vjp = recurrent_vjp, .decompose = recurrent_decompose, .sample = NAME##_sample,               \
+    .bench = NAME##_bench, .flops = recurrent_flops
 
 /* Three places and one, forwards and backwards. */
 WG__EXAMPLES(lstm_op, recurrent_options, (wg__sample_normal), {{false}, "3 2 8, 8 2, 2 2, 2 2"},
@@ -547,18 +549,7 @@ static const wg_op lstm_op = {
               "(T, B, 4 H) x (4 H, H) x (B, H) x (B, H) -> (T, B, H) and (B, H): from the gates' "
               "parts that come from the inputs, the weight of the gates by h, and the first h and "
               "c, all h and the last c of an LSTM. Fused."),
-    .options_size = sizeof(recurrent_options),
-    .saves_inputs = 15,
-    .saves_outputs = 1,
-    .differentiable = 15,
-    .infer = recurrent_infer,
-    .forward = recurrent_forward,
-    .vjp = recurrent_vjp,
-    .decompose = lstm_op_decompose,
-    .sample = lstm_op_sample,
-    .bench = lstm_op_bench,
-    .flops = recurrent_flops,
-};
+    RECURRENT(lstm_op)};
 
 int wg_lstm_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *h0, wg_tensor *c0, bool reverse,
                wg_tensor **hidden, wg_tensor **last_cell) {
@@ -567,26 +558,6 @@ int wg_lstm_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *h0, wg_tensor 
     if (weight_hh && h0 && c0)
         status = wg__apply_wide(&lstm_op, 4, inputs, false, &(recurrent_options){reverse}, outputs);
     return wg__give(status, outputs, hidden, last_cell);
-}
-
-static int gru_op_decompose(wg_call *call) {
-    const sizes s = sizes_of(call);
-    wg_tensor **hidden = wg__alloc_array(s.t + 1, sizeof *hidden);
-    wg_tensor *h = call->inputs[2], *bias = call->input_count > 3 ? call->inputs[3] : NULL;
-    if (!hidden)
-        return -1;
-    for (int64_t step = 0; step < s.t; step++) {
-        const int64_t t = place_at(call, step);
-        wg_tensor *a = wg_select(call->inputs[0], 0, t);
-        wg_tensor *u = wg_linear_op(h, call->inputs[1], bias);
-        wg_tensor *r = wg_sigmoid(wg_add(part_of(a, 0, s.h), part_of(u, 0, s.h)));
-        wg_tensor *z = wg_sigmoid(wg_add(part_of(a, 1, s.h), part_of(u, 1, s.h)));
-        wg_tensor *n = wg_tanh(wg_add(part_of(a, 2, s.h), wg_mul(r, part_of(u, 2, s.h))));
-        hidden[t] = h = wg_add(n, wg_mul(z, wg_sub(h, n)));
-    }
-    call->outputs[0] = stacked(call, s.t, hidden);
-    wg__free(hidden);
-    return call->outputs[0] ? 0 : -1;
 }
 
 WG__EXAMPLES(gru_op, recurrent_options, (wg__sample_normal), {{false}, "3 2 6, 6 2, 2 2, 6"},
@@ -600,18 +571,7 @@ static const wg_op gru_op = {
               "(T, B, 3 H) x (3 H, H) x (B, H), and a bias (3 H) -> (T, B, H): from the gates' "
               "parts that come from the inputs, the weight and bias of the gates by h, and the "
               "first h, all h of a GRU. Fused."),
-    .options_size = sizeof(recurrent_options),
-    .saves_inputs = 15,
-    .saves_outputs = 1,
-    .differentiable = 15,
-    .infer = recurrent_infer,
-    .forward = recurrent_forward,
-    .vjp = recurrent_vjp,
-    .decompose = gru_op_decompose,
-    .sample = gru_op_sample,
-    .bench = gru_op_bench,
-    .flops = recurrent_flops,
-};
+    RECURRENT(gru_op)};
 
 wg_tensor *wg_gru_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *bias_hh, wg_tensor *h0,
                      bool reverse) {
