@@ -86,7 +86,6 @@ tensor_sources = \
 	tensor/quantize.c \
 	tensor/quantize_rows.h \
 	tensor/random.c \
-	tensor/ops/registry.c \
 	tensor/simd/simd.c \
 	tensor/simd/simd.h \
 	tensor/span.h \

@@ -255,7 +255,7 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
 /* "(6, 7) f32 x (8, 8) f32", cut off where it does not fit. Returns buffer. */
 const char *wg__operands_text(char *buffer, size_t size, int count, const wg_spec *specs);
 
-/* The table of ops of one file; ops/registry.h declares these tables and registry.c lists them. */
+/* The table of ops of one file; ops/registry.h lists these tables. */
 typedef struct wg__op_table {
     const wg_op *const *ops;
     int count;

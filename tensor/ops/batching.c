@@ -15,11 +15,11 @@ static bool is_batched(uint32_t batched, int i) {
     return batched >> i & 1;
 }
 
-/* Input i with its samples before axes of size 1 up to that rank. */
-static wg_tensor *aligned(const wg_call *call, int i, int rank, int64_t samples) {
+wg_tensor *wg__batch_input(const wg_call *call, uint32_t batched, int i, int rank,
+                           int64_t samples) {
     const wg_spec *one = &call->input_specs[i];
     int64_t shape[WG_MAX_DIMS];
-    if (one->ndim == rank)
+    if (!is_batched(batched, i) || one->ndim == rank)
         return call->inputs[i];
     if (rank + 1 > WG_MAX_DIMS) {
         wg__op_fail(call, WG_ERROR_SHAPE, "rank %d takes no axis of samples", rank);
@@ -32,10 +32,11 @@ static wg_tensor *aligned(const wg_call *call, int i, int rank, int64_t samples)
     return wg_reshape(call->inputs[i], rank + 1, shape);
 }
 
-/* Input i, the same for all samples, repeated for each. */
-static wg_tensor *repeated(const wg_call *call, int i, int64_t samples) {
+wg_tensor *wg__batch_repeated_input(const wg_call *call, uint32_t batched, int i, int64_t samples) {
     const wg_spec *one = &call->input_specs[i];
     int64_t shape[WG_MAX_DIMS] = {samples};
+    if (is_batched(batched, i))
+        return call->inputs[i];
     if (one->ndim == WG_MAX_DIMS) {
         wg__op_fail(call, WG_ERROR_SHAPE, "rank %d takes no axis of samples", one->ndim);
         return NULL;
@@ -44,30 +45,18 @@ static wg_tensor *repeated(const wg_call *call, int i, int64_t samples) {
     return wg_expand(call->inputs[i], one->ndim + 1, shape);
 }
 
-wg_tensor *wg__batch_input(const wg_call *call, uint32_t batched, int i, int rank,
-                           int64_t samples) {
-    return is_batched(batched, i) ? aligned(call, i, rank, samples) : call->inputs[i];
-}
-
-wg_tensor *wg__batch_repeated_input(const wg_call *call, uint32_t batched, int i, int64_t samples) {
-    return is_batched(batched, i) ? call->inputs[i] : repeated(call, i, samples);
-}
-
-int wg__batch_apply(wg_call *call, uint32_t batched, int64_t samples, const void *options) {
+int wg_batch_aligned(wg_call *call, uint32_t batched, int64_t samples) {
     wg_tensor *inputs[WG_MAX_INPUTS];
-    int rank = 0; /* the largest of an input of one sample */
+    int rank = 0; /* the largest rank of an input of one sample */
     for (int i = 0; i < call->input_count; i++)
         rank = call->input_specs[i].ndim > rank ? call->input_specs[i].ndim : rank;
     for (int i = 0; i < call->input_count; i++)
         inputs[i] = wg__batch_input(call, batched, i, rank, samples);
-    return wg_apply(call->op, call->input_count, inputs, options, call->outputs);
+    return wg_apply(call->op, call->input_count, inputs, call->options, call->outputs);
 }
 
-int wg_batch_aligned(wg_call *call, uint32_t batched, int64_t samples) {
-    return wg__batch_apply(call, batched, samples, call->options);
-}
-
-int wg__batch_repeated(wg_call *call, uint32_t batched, int64_t samples, const void *options) {
+/* The op with these options on inputs of which each has all samples. */
+static int run_repeated(wg_call *call, uint32_t batched, int64_t samples, const void *options) {
     wg_tensor *inputs[WG_MAX_INPUTS];
     for (int i = 0; i < call->input_count; i++)
         inputs[i] = call->inputs[i] ? wg__batch_repeated_input(call, batched, i, samples) : NULL;
@@ -75,7 +64,7 @@ int wg__batch_repeated(wg_call *call, uint32_t batched, int64_t samples, const v
 }
 
 int wg__batch_leading(wg_call *call, uint32_t batched, int64_t samples) {
-    return wg__batch_repeated(call, batched, samples, call->options);
+    return run_repeated(call, batched, samples, call->options);
 }
 
 int wg__batch_reshape(wg_call *call, uint32_t batched, int64_t samples) {
@@ -87,11 +76,10 @@ int wg__batch_reshape(wg_call *call, uint32_t batched, int64_t samples) {
 }
 
 int wg__batch_expand(wg_call *call, uint32_t batched, int64_t samples) {
-    (void)batched;
     const wg_spec *one = &call->output_specs[0];
     int64_t shape[WG_MAX_DIMS + 1] = {samples};
     memcpy(shape + 1, one->shape, (size_t)one->ndim * sizeof *shape);
-    wg_tensor *x = aligned(call, 0, one->ndim, samples);
+    wg_tensor *x = wg__batch_input(call, batched, 0, one->ndim, samples);
     return wg__set_output(call, x ? wg_expand(x, one->ndim + 1, shape) : NULL);
 }
 
@@ -100,8 +88,7 @@ int wg__batch_repeated_first(wg_call *call, uint32_t batched, int64_t samples) {
     memcpy(inputs, call->inputs, (size_t)call->input_count * sizeof *inputs);
     wg_call repeats = *call;
     repeats.inputs = inputs;
-    if (!is_batched(batched, 0))
-        inputs[0] = repeated(call, 0, samples);
+    inputs[0] = wg__batch_repeated_input(call, batched, 0, samples);
     if (!inputs[0] || wg_batch_aligned(&repeats, batched | 1, samples) < 0)
         return -1;
     memcpy(call->outputs, repeats.outputs, sizeof call->outputs);
@@ -119,13 +106,14 @@ int wg__batch_first_alone(wg_call *call, uint32_t batched, int64_t samples) {
 
 enum { MOST_BYTES = 256 };
 
+/* The first `count` axes of the options move behind the samples. */
 static int moved_axes(wg_call *call, uint32_t batched, int64_t samples, int count) {
     int axes[MOST_BYTES / sizeof(int)];
     assert(call->op->options_size <= sizeof axes);
     memcpy(axes, call->options, call->op->options_size);
     for (int i = 0; i < count; i++)
         axes[i] += axes[i] >= 0;
-    return wg__batch_repeated(call, batched, samples, axes);
+    return run_repeated(call, batched, samples, axes);
 }
 
 int wg__batch_axis(wg_call *call, uint32_t batched, int64_t samples) {
@@ -136,13 +124,13 @@ int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples) {
     return moved_axes(call, batched, samples, 2);
 }
 
-/* Options that begin with an int64_t: an axis, or the mask of some. */
+/* For options that begin with an int64_t: an axis, or a mask of axes. */
 static int moved_first(wg_call *call, uint32_t batched, int64_t samples, bool mask) {
     int64_t options[MOST_BYTES / sizeof(int64_t)];
     assert(call->op->options_size <= sizeof options);
     memcpy(options, call->options, call->op->options_size);
     options[0] = mask ? (int64_t)((uint64_t)options[0] << 1) : options[0] + (options[0] >= 0);
-    return wg__batch_repeated(call, batched, samples, options);
+    return run_repeated(call, batched, samples, options);
 }
 
 int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples) {

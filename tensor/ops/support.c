@@ -1,8 +1,37 @@
-/* What the op families share: rules of shape and dtype, casts, derivatives, samples. */
+/* What the op families share: the registry, shape and dtype rules, casts, derivatives, samples. */
 #include "tensor/ops/support.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- The registry ---- */
+
+#define ADDRESS(NAME) &wg__ops_##NAME
+static const wg__op_table *const tables[] = {WG__OP_TABLES(ADDRESS)};
+enum { TABLES = sizeof tables / sizeof *tables };
+
+int wg_op_count(void) {
+    int count = 0;
+    for (int i = 0; i < TABLES; i++)
+        count += tables[i]->count;
+    return count;
+}
+
+const wg_op *wg_op_at(int index) {
+    if (index < 0)
+        return NULL;
+    for (int i = 0; i < TABLES; index -= tables[i]->count, i++)
+        if (index < tables[i]->count)
+            return tables[i]->ops ? tables[i]->ops[index] : &wg__elementwise_ops[index];
+    return NULL;
+}
+
+const wg_op *wg_op_find(const char *name) {
+    for (int i = 0; i < wg_op_count(); i++)
+        if (strcmp(wg_op_at(i)->name, name) == 0)
+            return wg_op_at(i);
+    return NULL;
+}
 
 /* ---- Shape and dtype rules ---- */
 
@@ -18,28 +47,22 @@ int wg__infer_float(wg_call *call) {
     return wg__infer_like(call);
 }
 
-/* Fails with the first axis, counted from the end, whose sizes do not broadcast. */
-static int fail_broadcast(const wg_call *call, const wg_spec *a, const wg_spec *b) {
-    for (int i = 1; i <= a->ndim && i <= b->ndim; i++) {
-        const int64_t m = a->shape[a->ndim - i], n = b->shape[b->ndim - i];
-        if (m != n && m != 1 && n != 1)
-            return wg__op_fail(call, WG_ERROR_SHAPE,
-                               "sizes %lld and %lld of axis -%d do not broadcast; make them equal, "
-                               "or one of them 1",
-                               (long long)m, (long long)n, i);
-    }
-    return wg__op_fail(call, WG_ERROR_SHAPE, "the shapes do not broadcast");
-}
-
 int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype) {
     wg_spec *out = &call->output_specs[0];
     *out = call->input_specs[first];
     for (int i = first + 1; i < call->input_count; i++) {
-        if (wg__same_shape(out, &call->input_specs[i]))
+        const wg_spec a = *out, *b = &call->input_specs[i];
+        if (wg__same_shape(&a, b) || wg__broadcast(&a, b, out))
             continue;
-        const wg_spec so_far = *out;
-        if (!wg__broadcast(&so_far, &call->input_specs[i], out))
-            return fail_broadcast(call, &so_far, &call->input_specs[i]);
+        for (int k = 1; k <= a.ndim && k <= b->ndim; k++) {
+            const int64_t m = a.shape[a.ndim - k], n = b->shape[b->ndim - k];
+            if (m != n && m != 1 && n != 1)
+                return wg__op_fail(call, WG_ERROR_SHAPE,
+                                   "sizes %lld and %lld of axis -%d do not broadcast; make them "
+                                   "equal, or one of them 1",
+                                   (long long)m, (long long)n, k);
+        }
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the shapes do not broadcast");
     }
     out->dtype = dtype;
     return 0;
@@ -220,10 +243,9 @@ int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
                         wg__partial partial) {
     const wg_spec *spec = &call->output_specs[0];
     wg_tensor *sum = NULL;
-    for (int i = 0; i < call->input_count; i++) {
-        wg_tensor *term = tangents[i] == NULL ? NULL : partial(call, i, tangents[i]);
-        sum = wg__plus(sum, term);
-    }
+    for (int i = 0; i < call->input_count; i++)
+        if (tangents[i])
+            sum = wg__plus(sum, partial(call, i, tangents[i]));
     output_tangents[0] = sum == NULL ? NULL : wg_expand(sum, spec->ndim, spec->shape);
     return wg__vjp_status();
 }
@@ -292,19 +314,15 @@ int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *sh
 
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make) {
     static const char *const shapes[] = {"2 3", "", "1", "2 1 3 2"};
-    return index < (int)(sizeof shapes / sizeof *shapes)
-               ? wg__sample_shapes(generator, sample, shapes[index], 1, &make)
-               : 0;
+    return index < 4 ? wg__sample_shapes(generator, sample, shapes[index], 1, &make) : 0;
 }
 
 int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
                       wg__sampler make_b) {
     static const char *const shapes[] = {"2 3, 2 3", "2 3, 3",       ", 2 2",
                                          "4 1, 1 3", "2 3 2, 1 3 1", "1,"};
-    const wg__sampler make[] = {make_a, make_b};
-    return index < (int)(sizeof shapes / sizeof *shapes)
-               ? wg__sample_shapes(generator, sample, shapes[index], 2, make)
-               : 0;
+    const wg__sampler samplers[] = {make_a, make_b};
+    return index < 6 ? wg__sample_shapes(generator, sample, shapes[index], 2, samplers) : 0;
 }
 
 int wg__bench_inputs(wg_generator *generator, wg_sample *sample, const void *options, int count,

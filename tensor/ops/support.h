@@ -5,6 +5,7 @@
 
 #include "tensor/internal.h"
 #include "tensor/ops.h"
+#include "tensor/ops/registry.h"
 
 /* ---- Shape and dtype rules ---- */
 
@@ -50,9 +51,9 @@ bool wg__promote_all(int count, wg_tensor **tensors);
 wg_tensor *wg__widen(wg_tensor *x);
 wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype);
 
-/* Runs an op on `count` operands, of which any but the first may be NULL, cast to the highest of
- * their dtypes, and then to f32 from bf16 and, with `floating`, from integers. Results for operands
- * of bf16 are cast back. -1 with all outputs NULL after an error; casts are freed at once. */
+/* Runs an op on `count` operands, cast to the highest of their dtypes, and then from bf16 and, with
+ * `floating`, from integers to f32. Any operand but the first may be NULL. Results for operands of
+ * bf16 are cast back. -1 with all outputs NULL after an error; casts are freed at once. */
 int wg__apply_wide(const wg_op *op, int count, wg_tensor *const *inputs, bool floating,
                    const void *options, wg_tensor **outputs);
 wg_tensor *wg__apply_wide_one(const wg_op *op, int count, wg_tensor *const *inputs, bool floating,
@@ -68,7 +69,7 @@ static inline wg_tensor *wg__input_at(const wg_call *call, int i) {
     return i < call->input_count ? call->inputs[i] : NULL;
 }
 
-/* Stores the first outputs for whom they are wanted; returns the status. */
+/* Stores the first outputs where they are wanted; returns the status. */
 static inline int wg__give(int status, wg_tensor *const *outputs, wg_tensor **first,
                            wg_tensor **second) {
     if (first)
@@ -103,8 +104,9 @@ wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i);
  * pending.) */
 int wg__vjp_status(void);
 
-/* NAME_vjp of a primitive with a gradient for its first operand alone. GRADIENT is written in the
- * cotangent g, that operand x, the result y (the record saves those that are read) and `call`. */
+/* NAME_vjp of a primitive with a gradient for its first operand alone. GRADIENT is an expression in
+ * the cotangent g, the operand x, the result y (the record saves x and y if it reads them) and
+ * `call`. */
 #define WG__VJP(NAME, GRADIENT)                                                                    \
     static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
         wg_tensor *g = cotangents[0], *x = call->inputs[0], *y = call->outputs[0];                 \
@@ -139,29 +141,23 @@ int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
 
 /* ---- Batching rules (wg_op.batch), in batching.c ---- */
 
-/* The op on aligned inputs (wg_batch_aligned), with these options. */
-int wg__batch_apply(wg_call *call, uint32_t batched, int64_t samples, const void *options);
-
-/* The op on inputs of which each has all samples: one that is the same for all is expanded. With
- * these options, or those of the call, for an op on the last axes. */
-int wg__batch_repeated(wg_call *call, uint32_t batched, int64_t samples, const void *options);
+/* The op on inputs of which each has all samples: an input that is the same for all samples is
+ * expanded. For an op on the last axes. */
 int wg__batch_leading(wg_call *call, uint32_t batched, int64_t samples);
 
 /* wg_batch_aligned, after input 0 was expanded. */
 int wg__batch_repeated_first(wg_call *call, uint32_t batched, int64_t samples);
 
-/* The op itself where input 0 alone has samples, which are further leading axes to it. */
+/* The op itself if input 0 alone has samples, which are further leading axes to it. */
 int wg__batch_first_alone(wg_call *call, uint32_t batched, int64_t samples);
 
-/* wg__batch_repeated for options that begin with `int axis`, or with two of them: an axis that is
+/* wg__batch_leading for options that begin with `int axis`, or with two of them: an axis that is
  * not negative moves by one. */
 int wg__batch_axis(wg_call *call, uint32_t batched, int64_t samples);
 int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples);
 
-/* For the options of reductions, which begin with a mask of axes. */
+/* The same for options that begin with wg__reduce_options, or with `int64_t axis`. */
 int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples);
-
-/* The same for `int64_t axis`. */
 int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples);
 
 /* For ops on images (N, C, ...): more images, where input 0 alone has samples; else
@@ -172,8 +168,8 @@ int wg__batch_folded(wg_call *call, uint32_t batched, int64_t samples);
 wg_tensor *wg__batch_input(const wg_call *call, uint32_t batched, int i, int rank, int64_t samples);
 wg_tensor *wg__batch_repeated_input(const wg_call *call, uint32_t batched, int i, int64_t samples);
 
-/* For checks of values: x, or where it stands for one sample the tensor with all of them; NULL for
- * NULL. What gives that is installed by the first wg_vmap. */
+/* For checks of values: x, or the tensor with all samples if x stands for one sample of wg_vmap;
+ * NULL for NULL. The first wg_vmap installs the function that finds that tensor. */
 wg_tensor *wg__all_values(wg_tensor *x);
 void wg__install_all_values(wg_tensor *(*all_values)(wg_tensor *x));
 
@@ -183,35 +179,35 @@ int wg__batch_expand(wg_call *call, uint32_t batched, int64_t samples);
 
 /* ---- Records ---- */
 
-/* What a record begins with: name, numbers of inputs and outputs, and doc; of an op with one output
- * and no optional inputs. */
+/* The head of a record: name, numbers of inputs and outputs, and doc. WG__OP is for one output and
+ * no optional inputs. */
 #define WG__OP_OF(NAME, MIN_INPUTS, MAX_INPUTS, OUTPUTS, DOC)                                      \
     .name = NAME, .doc = DOC, .min_inputs = MIN_INPUTS, .max_inputs = MAX_INPUTS,                  \
     .output_count = OUTPUTS
 #define WG__OP(NAME, INPUTS, DOC) WG__OP_OF(NAME, INPUTS, INPUTS, 1, DOC)
 
-/* The members of a record that are functions named after its op. */
+/* The functions of an op with kernels, NAME_infer and so on. */
 #define WG__FUNCTIONS(NAME)                                                                        \
     .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp, .sample = NAME##_sample,  \
     .bench = NAME##_bench
+#define WG__PRIMITIVE(NAME) WG__FUNCTIONS(NAME), .jvp = NAME##_jvp
 
-/* A view of input 0 that is linear in it, with options; the functions are NAME_infer and so on. */
+#define WG__COMPOSED(NAME) .decompose = NAME##_decompose, .sample = NAME##_sample
+
+/* A view of input 0 that is linear in it, with options. */
 #define WG__VIEW_OP(NAME, OPTIONS, DOC)                                                            \
     WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1, .is_view = true,  \
                            .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp,    \
                            .jvp = wg_jvp_linear, .sample = NAME##_sample
 
-/* An op that is linear in its one input, with options and a bench. */
+/* An op that is linear in its one input, with options. */
 #define WG__LINEAR_OP(NAME, OPTIONS, DOC)                                                          \
     WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1,                   \
-                           .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp,    \
-                           .jvp = wg_jvp_linear, .sample = NAME##_sample, .bench = NAME##_bench
+                           .jvp = wg_jvp_linear, WG__FUNCTIONS(NAME)
 
 /* A composite of one input, with options. */
 #define WG__COMPOSITE_OP(NAME, OPTIONS, DOC)                                                       \
-    WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1,                   \
-                           .infer = NAME##_infer, .decompose = NAME##_decompose,                   \
-                           .sample = NAME##_sample
+    WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1, WG__COMPOSED(NAME)
 
 /* Makes y the one output of a call. Returns what forward and decompose return: -1 for NULL. */
 static inline int wg__set_output(wg_call *call, wg_tensor *y) {

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 enum { AXES = 3, FEWEST = 2 /* axes before those of space: images and channels */ };
@@ -21,28 +20,6 @@ typedef struct interpolate_options {
     int rank;
     int64_t size[AXES];
 } interpolate_options;
-
-static int interpolate_infer(wg_call *call) {
-    const interpolate_options *options = call->options;
-    const wg_spec *x = &call->input_specs[0];
-    if (options->mode != WG_INTERPOLATE_NEAREST && options->mode != WG_INTERPOLATE_LINEAR)
-        return wg__op_fail(call, WG_ERROR_ARGUMENT, "mode %d is none of wg_interpolation",
-                           (int)options->mode);
-    if (options->align_corners && options->mode == WG_INTERPOLATE_NEAREST)
-        return wg__op_fail(call, WG_ERROR_ARGUMENT,
-                           "align_corners goes with WG_INTERPOLATE_LINEAR alone");
-    if (!wg_dtype_is_float(x->dtype))
-        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted floats; cast the images");
-    if (x->ndim != options->rank + FEWEST)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted images (N, C, ...) with %d spatial axes",
-                           options->rank);
-    for (int i = 0; i < options->rank; i++)
-        if (x->shape[FEWEST + i] < 1 || options->size[i] < 1)
-            return wg__op_fail(call, WG_ERROR_SHAPE,
-                               "spatial axis %d goes from size %lld to %lld; both are at least 1",
-                               i, (long long)x->shape[FEWEST + i], (long long)options->size[i]);
-    return 0;
-}
 
 /* The place of an output in x, between 0 and size - 1. PyTorch computes the nearest in f32. */
 static double place_of(const interpolate_options *options, int64_t o, int64_t size, int64_t count) {
@@ -78,6 +55,23 @@ static wg_tensor *resize_axis(const interpolate_options *options, wg_tensor *x, 
 
 static int interpolate_decompose(wg_call *call) {
     const interpolate_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    if (options->mode != WG_INTERPOLATE_NEAREST && options->mode != WG_INTERPOLATE_LINEAR)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "mode %d is none of wg_interpolation",
+                           (int)options->mode);
+    if (options->align_corners && options->mode == WG_INTERPOLATE_NEAREST)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "align_corners goes with WG_INTERPOLATE_LINEAR alone");
+    if (!wg_dtype_is_float(x->dtype))
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted floats; cast the images");
+    if (x->ndim != options->rank + FEWEST)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted images (N, C, ...) with %d spatial axes",
+                           options->rank);
+    for (int i = 0; i < options->rank; i++)
+        if (x->shape[FEWEST + i] < 1 || options->size[i] < 1)
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "spatial axis %d goes from size %lld to %lld; both are at least 1",
+                               i, (long long)x->shape[FEWEST + i], (long long)options->size[i]);
     wg_tensor *y = wg_alias(call->inputs[0]);
     for (int i = 0; y && i < options->rank; i++)
         y = resize_axis(options, y, FEWEST + i, options->size[i]);
@@ -114,6 +108,4 @@ wg_tensor *wg_interpolate(wg_tensor *x, int axis_count, const int64_t *size, wg_
     return wg_apply_one(&interpolate, 1, &x, &options);
 }
 
-static const wg_op *const ops[] = {&interpolate};
-
-const wg__op_table wg__ops_interpolate = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_interpolate = WG__OP_TABLE(&interpolate);

@@ -1,14 +1,9 @@
 /* Indexing by several tensors at once and by masks, as NumPy's advanced indexing; and ops whose
  * results are indices: nonzero, bincount, searchsorted. */
 #include "tensor/ops/index/indexing.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <string.h>
-
-#include "base/array.h"
-#include "base/alloc.h"
-#include "base/internal.h"
 
 /* ---- nonzero: the coordinates of the elements that are not 0, in row-major order.
  *
@@ -48,17 +43,6 @@ static void write_chunk(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Replaces each count by the sum of those before it; returns the total. */
-static int64_t sum_up(int64_t count, int64_t *counts) {
-    int64_t sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t own = counts[i];
-        counts[i] = sum;
-        sum += own;
-    }
-    return sum;
-}
-
 /* The number of nonzero elements is known only after counting. */
 static int nonzero_infer(wg_call *call) {
     const int64_t shape[] = {0, call->input_specs[0].ndim};
@@ -70,14 +54,20 @@ static int nonzero_forward(wg_call *call) {
     if (truth == NULL)
         return -1;
     const int64_t size = wg__spec_count(&truth->spec);
-    const int64_t chunks = (size + WG__GRAIN - 1) / WG__GRAIN;
+    const int64_t chunks = wg__ceil_divide(size, WG__GRAIN);
     nonzero_work work = {.truth = wg__tensor_address(truth),
                          .spec = &truth->spec,
                          .counts = wg__alloc_array(chunks + 1, sizeof(int64_t))};
     if (work.counts == NULL)
         return -1;
     wg__parallel_for(size, WG__GRAIN, count_chunk, &work);
-    call->output_specs[0].shape[0] = sum_up(chunks, work.counts);
+    int64_t found = 0; /* before a chunk */
+    for (int64_t i = 0; i < chunks; i++) {
+        const int64_t own = work.counts[i];
+        work.counts[i] = found;
+        found += own;
+    }
+    call->output_specs[0].shape[0] = found;
     call->outputs[0] = wg__tensor_new(&call->output_specs[0]);
     if (call->outputs[0] != NULL) {
         work.found = wg__tensor_address(call->outputs[0]);
@@ -107,55 +97,13 @@ static const wg_op nonzero = {
     .infer = nonzero_infer,
     .forward = nonzero_forward,
     .sample = nonzero_sample,
-    .bench = nonzero_bench,
-};
+    .bench = nonzero_bench};
 
 wg_tensor *wg_nonzero(wg_tensor *x) {
     return wg_apply_one(&nonzero, 1, &x, NULL);
 }
 
 /* ---- bincount: how often each number from 0 on is there, or the sum of its weights. ---- */
-
-typedef struct bincount_options {
-    int64_t min_length;
-} bincount_options;
-
-static int bincount_infer(wg_call *call) {
-    const wg_spec *x = &call->input_specs[0], *weights = &call->input_specs[1];
-    if (wg__check_is_index(call, 0) < 0)
-        return -1;
-    if (x->ndim != 1)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted x of rank 1; flatten it");
-    if (call->input_count > 1 && weights->ndim >= 0 && !wg__same_shape(x, weights))
-        return wg__op_fail(call, WG_ERROR_SHAPE, "x and its weights must have one shape");
-    if (((const bincount_options *)call->options)->min_length < 0)
-        return wg__op_fail(call, WG_ERROR_ARGUMENT, "min_length is negative");
-    return 0;
-}
-
-/* How many bins the numbers of x, contiguous, need; -1 with an error. A number far out of range
- * asks for more counts than there is memory, which the system may only find out when they are
- * written. */
-static int64_t bins_of(const wg_call *call, const wg_tensor *x) {
-    enum { FEW = 1 << 24 };
-    const int64_t *number = wg__tensor_address(x);
-    int64_t low = 0, high = ((const bincount_options *)call->options)->min_length - 1;
-    for (int64_t i = 0; i < x->spec.shape[0]; i++) {
-        low = number[i] < low ? number[i] : low;
-        high = number[i] > high ? number[i] : high;
-    }
-    if (low < 0)
-        return wg__op_fail(call, WG_ERROR_INDEX, "%lld is negative; wanted numbers from 0 on",
-                           (long long)low);
-    const double wanted = 16.0 * ((double)high + 1); /* zeros, and their sums with the weights */
-    const double there = high < FEW ? wanted : (double)wg__memory_available();
-    if (high == INT64_MAX || wanted > there)
-        return wg__op_fail(call, WG_ERROR_MEMORY,
-                           "the largest number is %lld, and counts up to it want %.3g bytes, where "
-                           "%.3g are there",
-                           (long long)high, wanted, there);
-    return high + 1;
-}
 
 /* Neighbours that are equal are counted in two places, so that no count waits for the one before.
  */
@@ -182,44 +130,60 @@ static int count_numbers(const wg_tensor *x, wg_tensor *counts) {
     return 0;
 }
 
-/* Integer weights add up in f64, as in NumPy. */
+/* Integer weights add up in f64, as in NumPy. A number far out of range asks for more counts than
+ * there is memory, which the system may only find out when they are written. */
 static int bincount_decompose(wg_call *call) {
-    wg_tensor *x = wg_contiguous(call->inputs[0]);
+    enum { FEW = 1 << 24 };
+    const int64_t min_length = *(const int64_t *)call->options;
     wg_tensor *weights = call->input_count > 1 ? call->inputs[1] : NULL;
+    if (wg__check_is_index(call, 0) < 0)
+        return -1;
+    if (call->input_specs[0].ndim != 1)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted x of rank 1; flatten it");
+    if (weights && !wg__same_shape(&call->input_specs[0], &call->input_specs[1]))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "x and its weights must have one shape");
+    if (min_length < 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "min_length is negative");
+    wg_tensor *x = wg_contiguous(call->inputs[0]);
     if (x == NULL || wg__check_memory(x, "bincount") < 0)
         return -1;
-    const int64_t length = bins_of(call, x);
-    if (length < 0)
-        return -1;
-    if (weights == NULL) {
-        wg_tensor *counts = wg_zeros(WG_I64, 1, &length);
-        return counts == NULL || count_numbers(x, counts) < 0 ? -1 : wg__set_output(call, counts);
+    const int64_t *number = wg__tensor_address(x);
+    int64_t low = 0, high = min_length - 1;
+    for (int64_t i = 0; i < x->spec.shape[0]; i++) {
+        low = wg__smaller(low, number[i]);
+        high = wg__larger(high, number[i]);
     }
-    if (!wg_dtype_is_float(weights->spec.dtype))
-        weights = wg_cast(weights, WG_F64);
-    if (weights == NULL)
-        return -1;
-    return wg__set_output(call,
-                          wg_scatter_add(wg_zeros(weights->spec.dtype, 1, &length), 0, x, weights));
+    if (low < 0)
+        return wg__op_fail(call, WG_ERROR_INDEX, "%lld is negative; wanted numbers from 0 on",
+                           (long long)low);
+    const double wanted = 16.0 * ((double)high + 1); /* zeros, and their sums with the weights */
+    const double there = high < FEW ? wanted : (double)wg__memory_available();
+    if (high == INT64_MAX || wanted > there)
+        return wg__op_fail(call, WG_ERROR_MEMORY,
+                           "the largest number is %lld, and counts up to it want %.3g bytes, where "
+                           "%.3g are there",
+                           (long long)high, wanted, there);
+    const int64_t length = high + 1;
+    const wg_dtype dtype = !weights                                 ? WG_I64
+                           : wg_dtype_is_float(weights->spec.dtype) ? weights->spec.dtype
+                                                                    : WG_F64;
+    wg_tensor *sums = wg_zeros(dtype, 1, &length);
+    if (weights)
+        return wg__set_output(call, wg_scatter_add(sums, 0, x, wg_cast(weights, dtype)));
+    return sums == NULL || count_numbers(x, sums) < 0 ? -1 : wg__set_output(call, sums);
 }
 
 static wg_tensor *below_4(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_randint(generator, 0, 4, ndim, shape);
 }
 
-WG__EXAMPLES(bincount, bincount_options, (below_4, wg__sample_normal), {{0}, "7, 7"}, {{9}, "5, 5"},
-             {{0}, "0, 0"})
+WG__EXAMPLES(bincount, int64_t, (below_4, wg__sample_normal), {0, "7, 7"}, {9, "5, 5"}, {0, "0, 0"})
 
 static const wg_op bincount = {
     WG__OP_OF("bincount", 1, 2, 1,
               "x (n) -> (max(x) + 1, or min_length if that is more): how often each number is in x "
               "(i64), or the sum of its weights (n). x has no gradient."),
-    .options_size = sizeof(bincount_options),
-    .differentiable = 2,
-    .infer = bincount_infer,
-    .decompose = bincount_decompose,
-    .sample = bincount_sample,
-};
+    .options_size = sizeof(int64_t), .differentiable = 2, WG__COMPOSED(bincount)};
 
 wg_tensor *wg_bincount(wg_tensor *x, wg_tensor *weights, int64_t min_length) {
     if (wg_error_pending() != NULL) /* NULL weights may come from a failed call */
@@ -227,15 +191,10 @@ wg_tensor *wg_bincount(wg_tensor *x, wg_tensor *weights, int64_t min_length) {
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *const inputs[] = {wg__index_as_i64(x), weights};
-    return wg_scope_end(&scope,
-                        wg_apply_one(&bincount, 2, inputs, &(bincount_options){min_length}));
+    return wg_scope_end(&scope, wg_apply_one(&bincount, 2, inputs, &min_length));
 }
 
 /* ---- searchsorted: in front of which element of a sorted row a value belongs. ---- */
-
-typedef struct search_options {
-    bool right;
-} search_options;
 
 typedef struct search_work {
     const char *sorted, *values;
@@ -247,24 +206,21 @@ typedef struct search_work {
 
 /* NaN comes after all numbers, as in sort. */
 #define SEARCH(NAME, TYPE)                                                                         \
-    static inline int64_t NAME##_in(const TYPE *sorted, int64_t length, TYPE value, bool right) {  \
-        const TYPE *from = sorted;                                                                 \
-        for (int64_t rest = length; rest > 0;) { /* without a branch on the data */                \
-            const int64_t half = (rest + 1) / 2;                                                   \
-            const TYPE at = from[half - 1];                                                        \
-            const bool behind = right ? !((value < at) | ((at != at) & (value == value)))          \
-                                      : (at < value) | ((value != value) & (at == at));            \
-            from += half * behind;                                                                 \
-            rest = rest == 1 ? 0 : rest - half;                                                    \
-        }                                                                                          \
-        return from - sorted;                                                                      \
-    }                                                                                              \
     static void NAME(int64_t begin, int64_t end, void *context) {                                  \
         const search_work *w = context;                                                            \
         for (int64_t i = begin; i < end; i++) {                                                    \
             const int64_t row = w->values_per_row ? i / w->values_per_row : 0;                     \
-            w->found[i] = NAME##_in((const TYPE *)w->sorted + row * w->length, w->length,          \
-                                    ((const TYPE *)w->values)[i], w->right);                       \
+            const TYPE *sorted = (const TYPE *)w->sorted + row * w->length, *from = sorted;        \
+            const TYPE value = ((const TYPE *)w->values)[i];                                       \
+            for (int64_t rest = w->length; rest > 0;) { /* without a branch on the data */         \
+                const int64_t half = (rest + 1) / 2;                                               \
+                const TYPE at = from[half - 1];                                                    \
+                const bool behind = w->right ? !((value < at) | ((at != at) & (value == value)))   \
+                                             : (at < value) | ((value != value) & (at == at));     \
+                from += half * behind;                                                             \
+                rest = rest == 1 ? 0 : rest - half;                                                \
+            }                                                                                      \
+            w->found[i] = from - sorted;                                                           \
         }                                                                                          \
     }
 
@@ -310,13 +266,13 @@ static int search_forward(wg_call *call) {
                         .found = wg__tensor_address(call->outputs[0]),
                         .length = s->shape[s->ndim - 1],
                         .values_per_row = s->ndim > 1 ? v->shape[v->ndim - 1] : 0,
-                        .right = ((const search_options *)call->options)->right};
+                        .right = *(const bool *)call->options};
     wg__parallel_for(wg__spec_count(v), WG__GRAIN / 16, bodies[s->dtype], &work);
     return 0;
 }
 
 static int search_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const search_options sides[] = {{false}, {true}};
+    static const bool sides[] = {false, true};
     static const int ndims[][2] = {{1, 2}, {1, 0}, {2, 2}};
     if (index >= 6)
         return 0;
@@ -330,7 +286,7 @@ static int search_sample(int index, wg_generator *generator, wg_sample *sample) 
 }
 
 static int search_bench(wg_generator *generator, wg_sample *sample) {
-    static const search_options left = {false};
+    static const bool left = false;
     sample->options = &left;
     sample->inputs[0] = wg_arange(WG_F32, 0, 1, 0x1p-16);
     sample->inputs[1] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
@@ -341,26 +297,20 @@ static const wg_op searchsorted = {
     WG__OP("searchsorted", 2,
            "sorted (n), or (..., n), and values (...) -> i64 like values: how many elements of the "
            "sorted row are less than the value, or (right) not greater."),
-    .options_size = sizeof(search_options),
+    .options_size = sizeof(bool),
     .no_gradient = "its results are indices",
     .infer = search_infer,
     .forward = search_forward,
     .sample = search_sample,
-    .bench = search_bench,
-};
+    .bench = search_bench};
 
 wg_tensor *wg_searchsorted(wg_tensor *sorted, wg_tensor *values, bool right) {
     wg_tensor *y = NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (wg__promote(&sorted, &values)) {
-        if (sorted->spec.dtype == WG_BF16) {
-            sorted = wg_cast(sorted, WG_F32);
-            values = wg_cast(values, WG_F32);
-        }
-        y = wg_apply_one(&searchsorted, 2, (wg_tensor *[]){sorted, values},
-                         &(search_options){right});
-    }
+    if (wg__promote(&sorted, &values))
+        y = wg_apply_one(&searchsorted, 2, (wg_tensor *[]){wg__widen(sorted), wg__widen(values)},
+                         &right);
     return wg_scope_end(&scope, y);
 }
 
@@ -384,27 +334,9 @@ typedef struct plan {
     int64_t place_count, row_count, row; /* N, P and R */
 } plan;
 
-/* ---- Reading the indices ---- */
-
-/* A mask means the coordinates of its true elements. */
-static int take_mask(const wg_call *call, plan *plan, int axis, wg_tensor *mask) {
-    const wg_spec *x = &call->input_specs[0];
-    for (int i = 0; i < mask->spec.ndim; i++)
-        if (mask->spec.shape[i] != x->shape[axis + i])
-            return wg__op_fail(call, WG_ERROR_SHAPE,
-                               "a mask has size %lld where axis %d of x has %lld; wanted the same",
-                               (long long)mask->spec.shape[i], axis + i,
-                               (long long)x->shape[axis + i]);
-    wg_tensor *coordinates = wg_nonzero(mask);
-    for (int i = 0; i < mask->spec.ndim; i++) {
-        plan->at[axis + i] = wg_select(coordinates, 1, i);
-        if (plan->at[axis + i] == NULL)
-            return -1;
-    }
-    return 0;
-}
-
+/* Resolves the indices of a call. A mask means the coordinates of its true elements. */
 static int take_indices(const wg_call *call, plan *plan, int first, int count) {
+    const wg_spec *x = &call->input_specs[0];
     int axis = 0;
     for (int k = 0; k < count; k++) {
         wg_tensor *index = call->inputs[first + k];
@@ -415,64 +347,54 @@ static int take_indices(const wg_call *call, plan *plan, int first, int count) {
         if (axis + covered > plan->ndim)
             return wg__op_fail(call, WG_ERROR_SHAPE, "indices of more axes than x has, which is %d",
                                plan->ndim);
-        if (is_mask) {
-            if (take_mask(call, plan, axis, index) < 0)
-                return -1;
-        } else if (index) {
-            if (index->spec.dtype != WG_I64 && index->spec.dtype != WG_I32)
-                return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64, i32 or bool, not %s",
-                                   wg_dtype_name(index->spec.dtype));
-            plan->at[axis] =
-                wg__index_from_front(call, index, axis, call->input_specs[0].shape[axis]);
+        for (int i = 0; is_mask && i < covered; i++)
+            if (index->spec.shape[i] != x->shape[axis + i])
+                return wg__op_fail(
+                    call, WG_ERROR_SHAPE,
+                    "a mask has size %lld where axis %d of x has %lld; wanted the same",
+                    (long long)index->spec.shape[i], axis + i, (long long)x->shape[axis + i]);
+        wg_tensor *coordinates = is_mask ? wg_nonzero(index) : NULL;
+        if (index != NULL && !is_mask && index->spec.dtype != WG_I64 && index->spec.dtype != WG_I32)
+            return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64, i32 or bool, not %s",
+                               wg_dtype_name(index->spec.dtype));
+        for (int i = 0; index != NULL && i < covered; i++, axis++) {
+            plan->at[axis] = is_mask ? wg_select(coordinates, 1, i)
+                                     : wg__index_from_front(call, index, axis, x->shape[axis]);
             if (!plan->at[axis])
                 return -1;
         }
-        axis += covered;
+        axis += index == NULL;
     }
     return 0;
 }
-
-static int broadcast_indices(const wg_call *call, plan *plan) {
-    for (int i = 0; i < plan->ndim; i++) {
-        const wg_spec so_far = plan->places;
-        if (plan->at[i] == NULL || wg__broadcast(&so_far, &plan->at[i]->spec, &plan->places))
-            continue;
-        char a[160], b[160];
-        return wg__op_fail(call, WG_ERROR_SHAPE, "indices of %s and %s do not broadcast",
-                           wg_spec_text(a, sizeof a, &so_far),
-                           wg_spec_text(b, sizeof b, &plan->at[i]->spec));
-    }
-    return 0;
-}
-
-/* ---- Where the axes go ---- */
 
 /* The result of adjacent indices takes their place; if a full slice separates them, it comes first,
  * as in NumPy. */
-static void order_axes(plan *plan) {
-    int last = -1, others = 0, first_run = 0;
+static int plan_make(const wg_call *call, int first, int count, plan *plan) {
+    const wg_spec *x = &call->input_specs[0];
+    *plan = (struct plan){.ndim = x->ndim, .places = {.dtype = WG_I64}, .row_count = 1, .row = 1};
+    if (take_indices(call, plan, first, count) < 0)
+        return -1;
+    int last = -1, others = 0;
     bool adjacent = true;
     for (int i = 0; i < plan->ndim; i++) {
+        const wg_spec so_far = plan->places;
         if (plan->at[i] == NULL)
             continue;
+        if (!wg__broadcast(&so_far, &plan->at[i]->spec, &plan->places)) {
+            char a[160], b[160];
+            return wg__op_fail(call, WG_ERROR_SHAPE, "indices of %s and %s do not broadcast",
+                               wg_spec_text(a, sizeof a, &so_far),
+                               wg_spec_text(b, sizeof b, &plan->at[i]->spec));
+        }
         adjacent &= last < 0 || last == i - 1;
-        if (last < 0)
-            first_run = i;
         last = i;
         plan->order[plan->indexed++] = i;
     }
     for (int i = 0; i < plan->ndim; i++)
         if (plan->at[i] == NULL)
             plan->order[plan->indexed + others++] = i;
-    plan->front = adjacent ? first_run : 0;
-}
-
-static int plan_make(const wg_call *call, int first, int count, plan *plan) {
-    const wg_spec *x = &call->input_specs[0];
-    *plan = (struct plan){.ndim = x->ndim, .places = {.dtype = WG_I64}, .row_count = 1, .row = 1};
-    if (take_indices(call, plan, first, count) < 0 || broadcast_indices(call, plan) < 0)
-        return -1;
-    order_axes(plan);
+    plan->front = adjacent && plan->indexed > 0 ? (int)plan->order[0] : 0;
     if (plan->places.ndim + plan->ndim - plan->indexed > WG_MAX_DIMS)
         return wg__op_fail(call, WG_ERROR_SHAPE, "the result would have rank %d; at most %d",
                            plan->places.ndim + plan->ndim - plan->indexed, WG_MAX_DIMS);
@@ -580,50 +502,29 @@ static const wg_op index_op = {
         "index", 1, 1 + MAX_INDICES, 1,
         "y = x[i, j, ...] as NumPy's advanced indexing: i, j, ... are integers (negative ones "
         "count from the end), masks or absent (all of the axis). Indices have no gradient."),
-    .differentiable = 1,
-    .decompose = index_decompose,
-    .sample = index_sample,
-    .bench = index_bench,
-};
+    .differentiable = 1, WG__COMPOSED(index), .bench = index_bench};
 
-/* A NULL index means the whole axis, so a NULL from a failed call must be detected: its error is
- * pending. */
-static int check_indices(const char *where, int count) {
+/* Runs an op of x, of values if there are some, and of indices. A NULL index means the whole axis,
+ * so a NULL from a failed call must be detected: its error is pending. */
+static wg_tensor *apply_indices(const wg_op *op, wg_tensor *x, wg_tensor *values, int count,
+                                wg_tensor *const *indices, const void *options) {
+    wg_tensor *inputs[2 + MAX_INDICES] = {x, values};
     if (wg_error_pending() != NULL)
-        return -1;
-    if (count < 0 || count > MAX_INDICES)
-        return wg_fail(WG_ERROR_ARGUMENT, where, "%d indices; at most %d", count, MAX_INDICES);
-    return 0;
+        return NULL;
+    if (count < 0 || count > MAX_INDICES) {
+        wg_fail(WG_ERROR_ARGUMENT, op->name, "%d indices; at most %d", count, MAX_INDICES);
+        return NULL;
+    }
+    for (int i = 0; i < count; i++)
+        inputs[op->min_inputs + i] = indices[i];
+    return wg_apply_one(op, op->min_inputs + count, inputs, options);
 }
 
 wg_tensor *wg_index(wg_tensor *x, int count, wg_tensor *const *indices) {
-    wg_tensor *inputs[1 + MAX_INDICES] = {x};
-    if (check_indices(index_op.name, count) < 0)
-        return NULL;
-    for (int i = 0; i < count; i++)
-        inputs[1 + i] = indices[i];
-    return wg_apply_one(&index_op, 1 + count, inputs, NULL);
+    return apply_indices(&index_op, x, NULL, count, indices, NULL);
 }
 
 /* ---- index_put: y = x with values at the places that the indices name, or added there. ---- */
-
-typedef struct put_options {
-    bool accumulate;
-} put_options;
-
-/* The values, broadcast to the result of index, as rows (N, R). */
-static wg_tensor *value_rows(const wg_call *call, const plan *plan, wg_tensor *values) {
-    int64_t shape[2 * WG_MAX_DIMS], order[2 * WG_MAX_DIMS], result[2 * WG_MAX_DIMS];
-    int64_t back[2 * WG_MAX_DIMS];
-    const int ndim = placed_shape(call, plan, shape);
-    result_order(plan, ndim, order);
-    for (int i = 0; i < ndim; i++) {
-        result[i] = shape[order[i]];
-        back[order[i]] = i;
-    }
-    values = wg_permute(wg_expand(values, ndim, result), ndim, back);
-    return wg_reshape(values, 2, (int64_t[]){plan->place_count, plan->row});
-}
 
 static int put_decompose(wg_call *call) {
     plan plan;
@@ -632,14 +533,22 @@ static int put_decompose(wg_call *call) {
         return -1;
     if (plan.indexed == 0)
         return wg__op_fail(call, WG_ERROR_ARGUMENT, "no index is there; wanted one at least");
-    wg_tensor *rows = as_rows(&plan, x), *numbers = row_numbers(call, &plan);
-    wg_tensor *values = value_rows(call, &plan, wg_cast(call->inputs[1], x->spec.dtype));
+    /* The values, broadcast to the result of index, as rows (N, R). */
+    int64_t shape[2 * WG_MAX_DIMS], order[2 * WG_MAX_DIMS], result[2 * WG_MAX_DIMS];
+    int64_t back[2 * WG_MAX_DIMS];
+    const int ndim = placed_shape(call, &plan, shape);
+    result_order(&plan, ndim, order);
+    for (int i = 0; i < ndim; i++) {
+        result[i] = shape[order[i]];
+        back[order[i]] = i;
+    }
     const int64_t each_row[] = {plan.place_count, plan.row};
+    wg_tensor *rows = as_rows(&plan, x), *numbers = row_numbers(call, &plan);
+    wg_tensor *values = wg_expand(wg_cast(call->inputs[1], x->spec.dtype), ndim, result);
+    values = wg_reshape(wg_permute(values, ndim, back), 2, each_row);
     numbers = wg_expand(wg_unsqueeze(numbers, 1), 2, each_row);
-    rows = ((const put_options *)call->options)->accumulate
-               ? wg_scatter_add(rows, 0, numbers, values)
-               : wg_scatter(rows, 0, numbers, values);
-    int64_t shape[WG_MAX_DIMS], back[WG_MAX_DIMS];
+    rows = *(const bool *)call->options ? wg_scatter_add(rows, 0, numbers, values)
+                                        : wg_scatter(rows, 0, numbers, values);
     for (int i = 0; i < plan.ndim; i++) {
         shape[i] = x->spec.shape[plan.order[i]];
         back[plan.order[i]] = i;
@@ -648,7 +557,7 @@ static int put_decompose(wg_call *call) {
 }
 
 static int put_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const put_options options[] = {{false}, {true}};
+    static const bool options[] = {false, true};
     wg_sample read = {0};
     const int status = index_sample(index / 2, generator, &read);
     if (status <= 0)
@@ -666,30 +575,21 @@ static const wg_op index_put = {
     WG__OP_OF("index_put", 2, 2 + MAX_INDICES, 1,
               "y = x with values, broadcast, at [i, j, ...], or added there; indices as those of "
               "index. Of several values for one place the last stays. Indices have no gradient."),
-    .options_size = sizeof(put_options),
-    .differentiable = 3,
-    .decompose = put_decompose,
-    .sample = put_sample,
-};
+    .options_size = sizeof(bool), .differentiable = 3, WG__COMPOSED(put)};
 
 wg_tensor *wg_index_put(wg_tensor *x, int count, wg_tensor *const *indices, wg_tensor *values,
                         bool accumulate) {
-    wg_tensor *inputs[2 + MAX_INDICES] = {x, values};
-    if (check_indices(index_put.name, count) < 0)
-        return NULL;
-    for (int i = 0; i < count; i++)
-        inputs[2 + i] = indices[i];
-    return wg_apply_one(&index_put, 2 + count, inputs, &(put_options){accumulate});
+    return apply_indices(&index_put, x, values, count, indices, &accumulate);
 }
 
 /* ---- masked_select: y = the elements of x where the mask is true, in row-major order. ---- */
 
-static int masked_infer(wg_call *call) {
+/* The shape that x and a mask broadcast to; -1 with an error. */
+static int masked_shape(const wg_call *call, wg_spec *shape) {
     if (call->input_specs[1].dtype != WG_BOOL)
         return wg__op_fail(call, WG_ERROR_DTYPE, "a mask is bool, not %s; cast it",
                            wg_dtype_name(call->input_specs[1].dtype));
-    wg_spec spec;
-    if (!wg__broadcast(&call->input_specs[0], &call->input_specs[1], &spec))
+    if (!wg__broadcast(&call->input_specs[0], &call->input_specs[1], shape))
         return wg__op_fail(call, WG_ERROR_SHAPE, "x and the mask do not broadcast");
     return 0;
 }
@@ -706,7 +606,8 @@ static wg_tensor *true_places(wg_tensor *mask) {
 
 static int masked_select_decompose(wg_call *call) {
     wg_spec shape;
-    wg__broadcast(&call->input_specs[0], &call->input_specs[1], &shape);
+    if (masked_shape(call, &shape) < 0)
+        return -1;
     wg_tensor *x = wg_expand(call->inputs[0], shape.ndim, shape.shape);
     wg_tensor *mask = wg_expand(call->inputs[1], shape.ndim, shape.shape);
     return wg__set_output(call, wg_index_select(flat(x), 0, true_places(mask)));
@@ -728,12 +629,8 @@ static const wg_op masked_select = {
     WG__OP("masked_select", 2,
            "y (count) = the elements of x where the bool mask is true, in row-major order; the two "
            "broadcast. The mask has no gradient."),
-    .differentiable = 1,
-    .infer = masked_infer,
-    .decompose = masked_select_decompose,
-    .sample = masked_sample,
-    .bench = masked_bench,
-};
+    .differentiable = 1, .decompose = masked_select_decompose, .sample = masked_sample,
+    .bench = masked_bench};
 
 wg_tensor *wg_masked_select(wg_tensor *x, wg_tensor *mask) {
     return wg_apply_one(&masked_select, 2, (wg_tensor *[]){x, mask}, NULL);
@@ -741,19 +638,13 @@ wg_tensor *wg_masked_select(wg_tensor *x, wg_tensor *mask) {
 
 /* ---- masked_scatter: y = x with the elements of source, in order, where the mask is true. ---- */
 
-static int masked_scatter_infer(wg_call *call) {
-    const wg_spec *x = &call->input_specs[0];
-    wg_spec spec;
-    if (masked_infer(call) < 0)
-        return -1;
-    wg__broadcast(x, &call->input_specs[1], &spec);
-    if (!wg__same_shape(&spec, x))
-        return wg__op_fail(call, WG_ERROR_SHAPE, "the mask must broadcast to x");
-    return 0;
-}
-
 static int masked_scatter_decompose(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
+    wg_spec shape;
+    if (masked_shape(call, &shape) < 0)
+        return -1;
+    if (!wg__same_shape(&shape, x))
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the mask must broadcast to x");
     wg_tensor *places = true_places(wg_expand(call->inputs[1], x->ndim, x->shape));
     wg_tensor *source = flat(wg_cast(call->inputs[2], x->dtype));
     if (places == NULL || source == NULL)
@@ -774,17 +665,11 @@ static const wg_op masked_scatter = {
     WG__OP("masked_scatter", 3,
            "y = x with the elements of source, in row-major order, where the bool mask, broadcast "
            "to x, is true. The mask has no gradient."),
-    .differentiable = 5,
-    .infer = masked_scatter_infer,
-    .decompose = masked_scatter_decompose,
-    .sample = masked_scatter_sample,
-};
+    .differentiable = 5, WG__COMPOSED(masked_scatter)};
 
 wg_tensor *wg_masked_scatter(wg_tensor *x, wg_tensor *mask, wg_tensor *source) {
     return wg_apply_one(&masked_scatter, 3, (wg_tensor *[]){x, mask, source}, NULL);
 }
 
-static const wg_op *const ops[] = {&nonzero,   &bincount,      &searchsorted,  &index_op,
-                                   &index_put, &masked_select, &masked_scatter};
-
-const wg__op_table wg__ops_advanced_index = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_advanced_index = WG__OP_TABLE(
+    &nonzero, &bincount, &searchsorted, &index_op, &index_put, &masked_select, &masked_scatter);

@@ -1,17 +1,49 @@
 /* Reading and writing along an axis by a tensor of indices: gather and scatter, their relatives,
  * and embeddings. */
 #include "tensor/ops/index/indexing.h"
-#include "tensor/internal.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <string.h>
+
+typedef struct index_options {
+    int axis;
+    bool checked;  /* gather: the indices are known to be in range */
+    bool *outside; /* gather: set to true where an index is out of range, and the result is zeros;
+                    * NULL: that is an error */
+} index_options;
+
+static int axis_of(const wg_call *call) {
+    return ((const index_options *)call->options)->axis;
+}
+
+/* Runs an op of x and an index, which is cast to i64. */
+static wg_tensor *apply_indexed(const wg_op *op, wg_tensor *x, wg_tensor *index,
+                                const void *options) {
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *const inputs[] = {x, wg__index_as_i64(index)};
+    return wg_scope_end(&scope, wg_apply_one(op, 2, inputs, options));
+}
+
+/* -1 with SHAPE unless input 1 has the rank of x, input 0, and no size beyond x's off the axis. */
+static int check_index_shape(const wg_call *call) {
+    const wg_spec *x = &call->input_specs[0], *index = &call->input_specs[1];
+    if (index->ndim != x->ndim)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "ranks %d and %d differ; index needs that of x",
+                           x->ndim, index->ndim);
+    for (int i = 0; i < x->ndim; i++)
+        if (i != axis_of(call) && index->shape[i] > x->shape[i])
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "size %lld of axis %d of index is beyond that of x, %lld",
+                               (long long)index->shape[i], i, (long long)x->shape[i]);
+    return 0;
+}
 
 /* ---- gather: y[..i..] = x[..index[..i..]..] along an axis.
  * dx = g scattered to where it came from. ---- */
 
 static int gather_infer(wg_call *call) {
-    if (wg__check_is_index(call, 1) < 0 || wg__check_index_shape(call) < 0)
+    if (wg__check_is_index(call, 1) < 0 || check_index_shape(call) < 0)
         return -1;
     call->output_specs[0] = call->input_specs[1];
     call->output_specs[0].dtype = call->input_specs[0].dtype;
@@ -19,76 +51,65 @@ static int gather_infer(wg_call *call) {
 }
 
 static int gather_forward(wg_call *call) {
-    const wg__index_options *options = call->options;
-    const wg_tensor *x = call->inputs[0], *index = call->inputs[1];
-    wg_tensor *y = call->outputs[0];
+    const index_options *options = call->options;
+    const wg_tensor *x = call->inputs[0], *y = call->outputs[0];
     long long found;
-    if (options->checked)
-        wg__gather(x, options->axis, index, y);
-    else if (!wg__gather_checking(x, options->axis, index, y, &found))
+    if (!wg__gather(x, options->axis, call->inputs[1], y, options->checked ? NULL : &found))
         return 0;
-    else if (!options->outside)
+    if (!options->outside)
         return wg__fail_index_range(call, found, x->spec.shape[options->axis]);
-    else {
-        memset(wg__tensor_address(y), 0,
-               (size_t)wg__spec_count(&y->spec) * wg_dtype_size(y->spec.dtype));
-        *options->outside = true;
-    }
+    memset(wg__tensor_address(y), 0,
+           (size_t)wg__spec_count(&y->spec) * wg_dtype_size(y->spec.dtype));
+    *options->outside = true;
     return 0;
 }
 
-static int gather_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const int axis = ((const wg__index_options *)call->options)->axis;
-    gradients[0] = wg__scattered(call, axis, call->inputs[1], cotangents[0]);
-    return wg__vjp_status();
+WG__VJP(gather, wg__scattered(call, axis_of(call), call->inputs[1], g))
+
+/* Indices of an axis of size 3, the last from its end, too. */
+static wg_tensor *below_3(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_randint(generator, 0, 3, ndim, shape);
 }
 
-static int gather_sample(int index, wg_generator *generator, wg_sample *sample) {
-    return wg__sample_index(index, generator, sample, NULL);
+static wg_tensor *around_3(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_randint(generator, -3, 3, ndim, shape);
+}
+
+WG__EXAMPLES(gather, index_options, (wg__sample_normal, below_3), {{.axis = 1}, "4 3, 4 2"},
+             {{.axis = 0}, "3 4, 5 3"}, {{.axis = 0}, "3, 6"}, {{.axis = 1}, "2 3 2, 2 4 2"},
+             {{.axis = 2}, "2 1 3, 1 1 1"})
+
+/* 2^11 random rows (of 2^11 elements, f32) out of as many, along axis 0. */
+static int gather_bench(wg_generator *generator, wg_sample *sample) {
+    static const index_options rows = {.axis = 0};
+    const int64_t size = 2048, shape[] = {size, size};
+    sample->options = &rows;
+    sample->inputs[0] = wg_rand(generator, WG_F32, 2, shape);
+    sample->inputs[1] =
+        wg_expand(wg_randint(generator, 0, size, 2, (int64_t[]){size, 1}), 2, shape);
+    return wg__sample_status(sample, 2);
 }
 
 static const wg_op gather = {
     WG__OP("gather", 2,
            "y[..i..] = x[..index[..i..]..] along an axis; index has the rank of x and gives y its "
            "shape. The index has no gradient."),
-    .options_size = sizeof(wg__index_options),
+    .options_size = sizeof(index_options),
     .saves_inputs = 2,
     .differentiable = 1,
-    .infer = gather_infer,
-    .forward = gather_forward,
-    .vjp = gather_vjp,
+    WG__FUNCTIONS(gather),
     .jvp = wg_jvp_linear,
-    .sample = gather_sample,
-    .bench = wg__bench_index,
     .batch = wg__batch_axis};
 
 wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index) {
     const int along = wg__axis_of(x, axis, "gather");
-    if (along < 0)
-        return NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope,
-                        wg_apply_one(&gather, 2, (wg_tensor *[]){x, wg__index_as_i64(index)},
-                                     &(wg__index_options){.axis = along}));
+    return along < 0 ? NULL : apply_indexed(&gather, x, index, &(index_options){.axis = along});
 }
 
 /* wg_gather by i64 indices that are in range. */
 static wg_tensor *gather_checked(wg_tensor *x, int axis, wg_tensor *index) {
     return wg_apply_one(&gather, 2, (wg_tensor *[]){x, index},
-                        &(wg__index_options){.axis = axis, .checked = true});
-}
-
-/* index_select is a gather whose index is repeated, by strides of 0, along the other axes. */
-
-static wg_tensor *index_select(wg_tensor *x, int axis, wg_tensor *index) {
-    int64_t line[WG_MAX_DIMS], shape[WG_MAX_DIMS];
-    for (int i = 0; i < x->spec.ndim; i++) {
-        line[i] = i == axis ? index->spec.shape[0] : 1;
-        shape[i] = i == axis ? index->spec.shape[0] : x->spec.shape[i];
-    }
-    index = wg_expand(wg_reshape(index, x->spec.ndim, line), x->spec.ndim, shape);
-    return gather_checked(x, axis, index);
+                        &(index_options){.axis = axis, .checked = true});
 }
 
 /* Checks the index of index_select, so that errors carry its name. */
@@ -110,6 +131,7 @@ static int check_line_index(const wg_tensor *x, int axis, const wg_tensor *index
     return 0;
 }
 
+/* A gather whose index is repeated, by strides of 0, along all axes but one. */
 wg_tensor *wg_index_select(wg_tensor *x, int axis, wg_tensor *index) {
     const int along = index ? wg__axis_of(x, axis, "index_select") : -1;
     if (along < 0)
@@ -117,17 +139,20 @@ wg_tensor *wg_index_select(wg_tensor *x, int axis, wg_tensor *index) {
     wg_scope scope;
     wg_scope_begin(&scope);
     index = wg__index_as_i64(index);
-    const bool fits = index != NULL && check_line_index(x, along, index) == 0;
-    return wg_scope_end(&scope, fits ? index_select(x, along, index) : NULL);
+    if (index == NULL || check_line_index(x, along, index) < 0)
+        return wg_scope_end(&scope, NULL);
+    int64_t line[WG_MAX_DIMS], shape[WG_MAX_DIMS];
+    for (int i = 0; i < x->spec.ndim; i++) {
+        line[i] = i == along ? index->spec.shape[0] : 1;
+        shape[i] = i == along ? index->spec.shape[0] : x->spec.shape[i];
+    }
+    index = wg_expand(wg_reshape(index, x->spec.ndim, line), x->spec.ndim, shape);
+    return wg_scope_end(&scope, gather_checked(x, along, index));
 }
 
 /* ---- embedding: y = the rows of a table, weight: (V, C), that index: (...) names.
  * dweight = g added up by row, except for the padding row. Fused: gradients of weight are added in
  * place. ---- */
-
-typedef struct embedding_options {
-    int64_t padding_index;
-} embedding_options;
 
 static int embedding_infer(wg_call *call) {
     const wg_spec *weight = &call->input_specs[0], *index = &call->input_specs[1];
@@ -156,7 +181,7 @@ static int embedding_forward(wg_call *call) {
     wg_tensor *rows = index == NULL ? NULL : wg_reshape(call->outputs[0], 2, index->spec.shape);
     if (rows == NULL)
         return -1;
-    wg__gather(weight, 0, index, rows);
+    wg__gather(weight, 0, index, rows, NULL);
     return 0;
 }
 
@@ -172,7 +197,7 @@ static int embedding_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
                            : wg_zeros(is_bf16 ? WG_F32 : weight->dtype, 2, weight->shape);
     if (g == NULL || total == NULL)
         return -1;
-    wg__scatter_add(total, 0, index, g, ((const embedding_options *)call->options)->padding_index);
+    wg__scatter_add(total, 0, index, g, *(const int64_t *)call->options, false);
     wg_tensor_touch(total);
     if (is_bf16)
         total = gradients[0] == NULL ? wg_cast(total, WG_BF16) : wg_add(gradients[0], total);
@@ -182,7 +207,7 @@ static int embedding_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
 
 /* Padding rows come from a second selection, which is not recorded. */
 static int embedding_decompose(wg_call *call) {
-    const int64_t padding = ((const embedding_options *)call->options)->padding_index;
+    const int64_t padding = *(const int64_t *)call->options;
     const int64_t count = wg__spec_count(&call->input_specs[1]);
     wg_tensor *weight = call->inputs[0], *index = wg_reshape(call->inputs[1], 1, &count);
     wg_tensor *rows = wg_index_select(weight, 0, index);
@@ -197,44 +222,30 @@ static int embedding_decompose(wg_call *call) {
         call, wg_reshape(rows, call->output_specs[0].ndim, call->output_specs[0].shape));
 }
 
-static wg_tensor *rows_below_5(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_randint(generator, 0, 5, ndim, shape);
-}
-
-WG__EXAMPLES(embedding, embedding_options, (wg__sample_normal, rows_below_5), {{-1}, "5 3, 4"},
-             {{-1}, "5 3, 4 2"}, {{-1}, "5 3,"})
+WG__EXAMPLES(embedding, int64_t, (wg__sample_normal, below_3), {-1, "3 3, 4"}, {-1, "3 3, 4 2"},
+             {-1, "3 3,"})
 
 static const wg_op embedding = {
     WG__OP("embedding_op", 2,
            "weight: (V, C), index: (...) -> (..., C): rows of a table. The gradient is added up by "
            "row, except for a padding row. The index has no gradient. Fused."),
-    .options_size = sizeof(embedding_options),
+    .options_size = sizeof(int64_t),
     .saves_inputs = 3,
     .differentiable = 1,
     .accumulates = 1,
     .infer = embedding_infer,
     .forward = embedding_forward,
     .vjp = embedding_vjp,
-    .decompose = embedding_decompose,
-    .sample = embedding_sample,
-};
+    WG__COMPOSED(embedding)};
 
 wg_tensor *wg_embedding_op(wg_tensor *weight, wg_tensor *index, int64_t padding_index) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    return wg_scope_end(&scope, wg_apply_one(&embedding, 2,
-                                             (wg_tensor *[]){weight, wg__index_as_i64(index)},
-                                             &(embedding_options){padding_index}));
+    return apply_indexed(&embedding, weight, index, &padding_index);
 }
 
 /* ---- one_hot: y[.., c] = 1 where c is the index, else 0. ---- */
 
-typedef struct one_hot_options {
-    int64_t classes;
-} one_hot_options;
-
 static int one_hot_infer(wg_call *call) {
-    const int64_t classes = ((const one_hot_options *)call->options)->classes;
+    const int64_t classes = *(const int64_t *)call->options;
     if (wg__check_is_index(call, 0) < 0)
         return -1;
     if (classes < 1)
@@ -258,7 +269,7 @@ static void set_ones(int64_t n, char *const *data, const int64_t *strides, const
 
 static int one_hot_forward(wg_call *call) {
     wg_tensor *index = call->inputs[0], *y = call->outputs[0];
-    if (wg__check_index_range(call, 0, ((const one_hot_options *)call->options)->classes) < 0)
+    if (wg__check_index_range(call, 0, *(const int64_t *)call->options) < 0)
         return -1;
     memset(wg__tensor_address(y), 0, (size_t)wg__spec_count(&y->spec) * sizeof(int64_t));
     wg_tensor *first_class = wg__tensor_view(y, &index->spec, y->strides, 0);
@@ -268,11 +279,11 @@ static int one_hot_forward(wg_call *call) {
     return 0;
 }
 
-WG__EXAMPLES(one_hot, one_hot_options, (rows_below_5), {{5}, ""}, {{5}, "3 2"})
+WG__EXAMPLES(one_hot, int64_t, (below_3), {3, ""}, {3, "3 2"})
 
 static const wg_op one_hot = {
     WG__OP("one_hot", 1, "index (...) -> (..., classes), i64: 1 at each index, else 0."),
-    .options_size = sizeof(one_hot_options),
+    .options_size = sizeof(int64_t),
     .no_gradient = "its operand is indices",
     .infer = one_hot_infer,
     .forward = one_hot_forward,
@@ -283,7 +294,7 @@ wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes) {
     wg_scope scope;
     wg_scope_begin(&scope);
     index = wg__index_as_i64(index);
-    return wg_scope_end(&scope, wg_apply_one(&one_hot, 1, &index, &(one_hot_options){classes}));
+    return wg_scope_end(&scope, wg_apply_one(&one_hot, 1, &index, &classes));
 }
 
 /* ==== Taking as NumPy does: indices broadcast, and negative ones count from the end ==== */
@@ -302,7 +313,7 @@ static int check_take_index(wg_call *call) {
 /* The shapes to which x and the index are expanded; -1 with an error. */
 static int take_shapes(const wg_call *call, int *axis, int64_t *x_shape, int64_t *index_shape) {
     const wg_spec *x = &call->input_specs[0], *index = &call->input_specs[1];
-    *axis = wg__axis(((const wg__index_options *)call->options)->axis, x->ndim, call->op->name);
+    *axis = wg__axis(axis_of(call), x->ndim, call->op->name);
     if (*axis < 0)
         return -1;
     if (index->ndim != x->ndim)
@@ -339,8 +350,8 @@ static int take_along_axis_decompose(wg_call *call) {
         count *= index_shape[i];
     if (wg__spec_count(&index->spec) == count) { /* nothing is repeated */
         bool outside = false;
-        wg_tensor *y = wg_apply_one(&gather, 2, (wg_tensor *[]){x, wg__index_as_i64(index)},
-                                    &(wg__index_options){.axis = axis, .outside = &outside});
+        wg_tensor *y =
+            apply_indexed(&gather, x, index, &(index_options){.axis = axis, .outside = &outside});
         if (!y || !outside)
             return wg__set_output(call, y);
     }
@@ -348,38 +359,19 @@ static int take_along_axis_decompose(wg_call *call) {
     return wg__set_output(call, gather_checked(x, axis, wg_expand(index, ndim, index_shape)));
 }
 
-static int take_along_axis_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const struct {
-        wg__index_options options;
-        int ndim;
-        int64_t x[3], index[3];
-    } cases[] = {{{.axis = 1}, 2, {2, 3}, {2, 4}},
-                 {{.axis = -1}, 2, {1, 4}, {3, 2}},
-                 {{.axis = 0}, 3, {3, 1, 2}, {2, 3, 1}}};
-    if (index >= (int)(sizeof cases / sizeof *cases))
-        return 0;
-    const int ndim = cases[index].ndim, axis = (cases[index].options.axis + ndim) % ndim;
-    const int64_t size = cases[index].x[axis];
-    sample->options = &cases[index].options;
-    sample->inputs[0] = wg__sample_normal(generator, ndim, cases[index].x);
-    sample->inputs[1] = wg_randint(generator, -size, size, ndim, cases[index].index);
-    return wg__sample_status(sample, 2);
-}
+WG__EXAMPLES(take_along_axis, index_options, (wg__sample_normal, around_3),
+             {{.axis = 1}, "2 3, 2 4"}, {{.axis = -1}, "1 3, 3 2"}, {{.axis = 0}, "3 1 2, 2 3 1"})
 
 static const wg_op take_along_axis = {
     WG__OP("take_along_axis", 2,
            "y[..i..] = x[..index[..i..]..] along an axis; along the others x and index are "
            "broadcast. Negative indices count from the end. The index has no gradient."),
-    .options_size = sizeof(wg__index_options),
-    .differentiable = 1,
-    .infer = take_along_axis_infer,
-    .decompose = take_along_axis_decompose,
-    .sample = take_along_axis_sample,
-};
+    .options_size = sizeof(index_options), .differentiable = 1, .infer = take_along_axis_infer,
+    WG__COMPOSED(take_along_axis)};
 
 wg_tensor *wg_take_along_axis(wg_tensor *x, int axis, wg_tensor *index) {
     return wg_apply_one(&take_along_axis, 2, (wg_tensor *[]){x, index},
-                        &(wg__index_options){.axis = axis});
+                        &(index_options){.axis = axis});
 }
 
 /* ---- take: y[i] = the element number index[i] of x in row-major order. ---- */
@@ -405,11 +397,7 @@ static const wg_op take = {
     WG__OP("take", 2,
            "y[i] = the element of that number of x, in row-major order; y has the shape of the "
            "index. Negative indices count from the end. The index has no gradient."),
-    .differentiable = 1,
-    .infer = check_take_index,
-    .decompose = take_decompose,
-    .sample = take_sample,
-};
+    .differentiable = 1, .infer = check_take_index, WG__COMPOSED(take)};
 
 wg_tensor *wg_take(wg_tensor *x, wg_tensor *index) {
     return wg_apply_one(&take, 2, (wg_tensor *[]){x, index}, NULL);
@@ -417,26 +405,21 @@ wg_tensor *wg_take(wg_tensor *x, wg_tensor *index) {
 
 /* ==== Writing: the adjoints of gathering ==== */
 
-/* x and index as in the samples of gather, and a src. */
-static int sample_scatter(int index, wg_generator *generator, wg_sample *sample) {
-    wg_spec shape;
-    const int status = wg__sample_index(index, generator, sample, &shape);
-    if (status <= 0)
-        return status;
-    sample->inputs[2] = wg__sample_normal(generator, shape.ndim, shape.shape);
-    return wg__sample_status(sample, 3);
-}
+WG__EXAMPLES(scatter, index_options, (wg__sample_normal, below_3, wg__sample_normal),
+             {{.axis = 1}, "4 3, 4 2, 4 2"}, {{.axis = 0}, "3 4, 5 3, 5 3"},
+             {{.axis = 0}, "3, 6, 6"}, {{.axis = 1}, "2 3 2, 2 4 2, 2 4 2"},
+             {{.axis = 2}, "2 1 3, 1 1 1, 1 1 1"})
 
-static int bench_scatter(wg_generator *generator, wg_sample *sample) {
-    if (wg__bench_index(generator, sample) < 0)
+static int scatter_bench(wg_generator *generator, wg_sample *sample) {
+    if (gather_bench(generator, sample) < 0)
         return -1;
     sample->inputs[2] = wg_clone(sample->inputs[0]);
     return wg__sample_status(sample, 3);
 }
 
 /* The rules of both ops. */
-static int infer_scatter(wg_call *call) {
-    if (wg__check_is_index(call, 1) < 0 || wg__check_index_shape(call) < 0 ||
+static int scatter_infer(wg_call *call) {
+    if (wg__check_is_index(call, 1) < 0 || check_index_shape(call) < 0 ||
         wg__check_same_dtype(call, 0, 2) < 0)
         return -1;
     if (!wg__same_shape(&call->input_specs[1], &call->input_specs[2]))
@@ -444,57 +427,51 @@ static int infer_scatter(wg_call *call) {
     return wg__infer_like(call);
 }
 
-/* What both records share; the functions are NAME_forward and NAME_vjp. */
-#define SCATTER(NAME, INFER, DOC)                                                                  \
-    WG__OP(#NAME, 3, DOC), .options_size = sizeof(wg__index_options), .saves_inputs = 2,           \
-                           .differentiable = 5, .infer = INFER, .forward = NAME##_forward,         \
-                           .vjp = NAME##_vjp, .jvp = wg_jvp_linear, .sample = sample_scatter,      \
-                           .bench = bench_scatter
-
-/* ---- scatter_add: y = x with src[..i..] added at [..index[..i..]..] along an axis.
- * dx = g, dsrc = gather of g. ---- */
-
 static int scatter_add_infer(wg_call *call) {
     const wg_dtype dtype = call->input_specs[0].dtype;
     if (dtype == WG_BOOL || dtype == WG_BF16)
         return wg__op_fail(call, WG_ERROR_DTYPE, "%s does not add up; cast the operands",
                            wg_dtype_name(dtype));
-    return infer_scatter(call);
+    return scatter_infer(call);
 }
 
-/* Copies x, and writes or adds src. */
-static int run_scatter(wg_call *call, bool adds) {
-    const int axis = ((const wg__index_options *)call->options)->axis;
+/* Copies x, and writes or adds src. The two ops are told apart by a function, which a copy of a
+ * record has, too. */
+static int scatter_forward(wg_call *call) {
     const wg_tensor *x = call->inputs[0], *index = call->inputs[1], *src = call->inputs[2];
     wg_tensor *y = call->outputs[0];
-    if (wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
+    if (wg__check_index_range(call, 1, x->spec.shape[axis_of(call)]) < 0)
         return -1;
     wg__convert(y, x);
-    if (adds)
-        wg__scatter_add(y, axis, index, src, -1);
+    if (call->op->infer == scatter_add_infer)
+        wg__scatter_add(y, axis_of(call), index, src, -1, false);
     else
-        wg__scatter(y, axis, index, src);
+        wg__scatter(y, axis_of(call), index, src);
     return 0;
 }
 
-static int scatter_add_forward(wg_call *call) {
-    return run_scatter(call, true);
-}
+/* What both records share. */
+#define SCATTER(NAME, DOC)                                                                         \
+    WG__OP(#NAME, 3, DOC), .options_size = sizeof(index_options), .saves_inputs = 2,               \
+                           .differentiable = 5, .infer = NAME##_infer, .forward = scatter_forward, \
+                           .vjp = NAME##_vjp, .jvp = wg_jvp_linear, .sample = scatter_sample,      \
+                           .bench = scatter_bench, .batch = wg__batch_axis
+
+/* ---- scatter_add: y = x with src[..i..] added at [..index[..i..]..] along an axis.
+ * dx = g, dsrc = gather of g. ---- */
 
 static int scatter_add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const int axis = ((const wg__index_options *)call->options)->axis;
     if (wg__wants(call, 0))
         gradients[0] = cotangents[0];
     if (wg__wants(call, 2))
-        gradients[2] = gather_checked(cotangents[0], axis, call->inputs[1]);
+        gradients[2] = gather_checked(cotangents[0], axis_of(call), call->inputs[1]);
     return wg__vjp_status();
 }
 
 static const wg_op scatter_add = {
-    SCATTER(scatter_add, scatter_add_infer,
+    SCATTER(scatter_add,
             "y = x with src[..i..] added at [..index[..i..]..] along an axis; src has the shape of "
-            "index. The index has no gradient."),
-    .batch = wg__batch_axis};
+            "index. The index has no gradient.")};
 
 /* Casts x and src to their common dtype and the index to i64. bf16 adds up in f32 and rounds
  * once. */
@@ -513,7 +490,7 @@ static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tens
             src = wg__widen(src);
         }
         y = wg_apply_one(op, 3, (wg_tensor *[]){x, wg__index_as_i64(index), src},
-                         &(wg__index_options){.axis = along});
+                         &(index_options){.axis = along});
         if (op == &scatter_add)
             y = wg__narrow(y, dtype);
     }
@@ -528,10 +505,6 @@ wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *s
  * values for one place the last is stored.
  * dx = g, 0 where a value was stored; dsrc = gather of g, 0 for values that were
  * overwritten. ---- */
-
-static int scatter_forward(wg_call *call) {
-    return run_scatter(call, false);
-}
 
 /* True for each index entry whose value was stored last: scattering the numbers of the entries
  * tells which. */
@@ -553,7 +526,7 @@ static wg_tensor *has_stayed(const wg_spec *x, int axis, wg_tensor *index) {
 }
 
 static int scatter_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const int axis = ((const wg__index_options *)call->options)->axis;
+    const int axis = axis_of(call);
     const wg_spec *src = &call->input_specs[2];
     wg_tensor *g = cotangents[0], *index = call->inputs[1];
     if (wg__wants(call, 0))
@@ -564,17 +537,13 @@ static int scatter_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return wg__vjp_status();
 }
 
-static const wg_op scatter = {
-    SCATTER(scatter, infer_scatter,
-            "y = x with src[..i..] instead at [..index[..i..]..] along an axis, the last of those "
-            "that go to one place; src has the shape of index. The index has no gradient."),
-    .batch = wg__batch_axis};
+static const wg_op scatter = {SCATTER(
+    scatter, "y = x with src[..i..] instead at [..index[..i..]..] along an axis, the last of those "
+             "that go to one place; src has the shape of index. The index has no gradient.")};
 
 wg_tensor *wg_scatter(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
     return apply_scatter(&scatter, x, axis, index, src);
 }
 
-static const wg_op *const ops[] = {&gather, &embedding,   &one_hot, &take_along_axis,
-                                   &take,   &scatter_add, &scatter};
-
-const wg__op_table wg__ops_index = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_index =
+    WG__OP_TABLE(&gather, &embedding, &one_hot, &take_along_axis, &take, &scatter_add, &scatter);

@@ -98,27 +98,16 @@ wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis,
     return wg_where(is_negative, wg_add_scalar(index, (double)size), index);
 }
 
-/* ---- Ops along one axis ---- */
-
-int wg__check_index_shape(const wg_call *call) {
-    const int axis = ((const wg__index_options *)call->options)->axis;
-    const wg_spec *x = &call->input_specs[0], *index = &call->input_specs[1];
-    if (index->ndim != x->ndim)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "ranks %d and %d differ; index needs that of x",
-                           x->ndim, index->ndim);
-    for (int i = 0; i < x->ndim; i++)
-        if (i != axis && index->shape[i] > x->shape[i])
-            return wg__op_fail(call, WG_ERROR_SHAPE,
-                               "size %lld of axis %d of index is beyond that of x, %lld",
-                               (long long)index->shape[i], i, (long long)x->shape[i]);
-    return 0;
-}
-
 /* ---- The walk of gather and scatter ----
  *
  * `indexed` (x, or the tensor that is written to) is addressed by an index along `axis` and by its
  * place along the others; `index` and `values` have one shape. A row is a stretch of the inner
  * axis: the last of the others, or, in a gather, the one along which values lie closest. */
+
+/* Offsets, in elements, of one place. */
+typedef struct place {
+    int64_t indexed, index, value;
+} place;
 
 typedef struct walk {
     char *indexed;
@@ -128,10 +117,11 @@ typedef struct walk {
     int ndim, axis, inner;
     int64_t shape[WG_MAX_DIMS];
     int64_t indexed_strides[WG_MAX_DIMS], index_strides[WG_MAX_DIMS], value_strides[WG_MAX_DIMS];
-    int64_t skip;         /* an index that is left out of a sum, or -1 */
     int64_t indexed_size; /* of the indexed tensor along the axis */
-    bool from_zeros;      /* `indexed` is all 0 before a scatter */
     range *range;         /* that indices of a gather are checked against; NULL: they are known */
+    int64_t skip;         /* an index that is left out of a sum, or -1 */
+    bool from_zeros;      /* `indexed` is all 0 before a scatter */
+    void (*scatter_item)(const struct walk *walk, place at, int64_t n);
 } walk;
 
 static walk walk_make(const wg_tensor *indexed, int axis, const wg_tensor *index,
@@ -154,11 +144,6 @@ static walk walk_make(const wg_tensor *indexed, int axis, const wg_tensor *index
     walk.inner = axis == walk.ndim - 1 ? walk.ndim - 2 : walk.ndim - 1;
     return walk;
 }
-
-/* Offsets, in elements, of one place. */
-typedef struct place {
-    int64_t indexed, index, value;
-} place;
 
 /* The place number `rest` of those along all axes but `a` and `b`. */
 static place place_at(const walk *walk, int64_t rest, int a, int b) {
@@ -214,19 +199,14 @@ GATHER_ROW(gather_row_4, uint32_t)
 GATHER_ROW(gather_row_8, uint64_t)
 
 static void gather_row(const walk *walk, place at, int64_t n) {
-    switch (walk->size) {
-    case 1:
+    if (walk->size == 1)
         gather_row_1(walk, at, n);
-        break;
-    case 2:
+    else if (walk->size == 2)
         gather_row_2(walk, at, n);
-        break;
-    case 4:
+    else if (walk->size == 4)
         gather_row_4(walk, at, n);
-        break;
-    default:
+    else
         gather_row_8(walk, at, n);
-    }
 }
 
 enum { LINE_BYTES = 64 };
@@ -237,20 +217,9 @@ static void fetch_lines(const char *from, int64_t begin, int64_t end) {
         __builtin_prefetch(from + i * LINE_BYTES);
 }
 
-/* The lines of x that a row reads in the order of its indices, which the processor cannot foresee;
- * 0 where they are too many or too few values of each are wanted. */
-static int64_t lines_of_row(const walk *walk) {
-    enum { MOST = 512 };
-    const int64_t bytes = walk->indexed_size * (int64_t)walk->size;
-    return walk->inner == walk->axis && walk->indexed_strides[walk->axis] == 1 &&
-                   walk->indexed_size <= 4 * walk->shape[walk->inner] && bytes <= MOST * LINE_BYTES
-               ? bytes / LINE_BYTES
-               : 0;
-}
-
-/* In stretches so short that their indices are still in the first cache after they are checked.
- * Those of later stretches are fetched meanwhile, and `lines` lines from `next` on, for the next
- * row. */
+/* In stretches so short that their indices are still in the first cache after they are checked. The
+ * indices of later stretches are fetched meanwhile, and for the next row `lines` lines from `next`
+ * on. */
 static void gather_checked_row(const walk *walk, place at, const char *next, int64_t lines) {
     enum { STRETCH = 128, INDEX_LINES = STRETCH * sizeof(int64_t) / LINE_BYTES };
     const int inner = walk->inner;
@@ -269,9 +238,16 @@ static void gather_checked_row(const walk *walk, place at, const char *next, int
     }
 }
 
+/* The processor cannot foresee the lines of x that a row reads in the order of its indices. They
+ * are fetched where they are not too many, and enough values of each are wanted. */
 static void gather_rows(int64_t begin, int64_t end, void *context) {
+    enum { MOST = 512 };
     const walk *walk = context;
-    const int64_t lines = walk->range ? lines_of_row(walk) : 0;
+    const int64_t bytes = walk->indexed_size * (int64_t)walk->size;
+    const bool fetches = walk->inner == walk->axis && walk->indexed_strides[walk->axis] == 1 &&
+                         walk->indexed_size <= 4 * walk->shape[walk->inner] &&
+                         bytes <= MOST * LINE_BYTES;
+    const int64_t lines = fetches ? bytes / LINE_BYTES : 0;
     place next = place_at(walk, begin, walk->inner, walk->inner);
     for (int64_t row = begin; row < end; row++) {
         const place at = next;
@@ -304,12 +280,13 @@ static void copy_rows(int64_t begin, int64_t end, void *context) {
     }
 }
 
-static void run_gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y,
-                       range *range) {
+bool wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y,
+                long long *found) {
+    range range = {.high = x->spec.shape[axis]};
     if (wg__spec_count(&y->spec) == 0)
-        return;
+        return false;
     walk walk = walk_make(x, axis, index, y);
-    walk.range = range;
+    walk.range = found ? &range : NULL;
     for (int i = 0; i < walk.ndim; i++)
         if (walk.shape[i] > 1 &&
             (walk.shape[walk.inner] == 1 || walk.value_strides[i] < walk.value_strides[walk.inner]))
@@ -321,17 +298,8 @@ static void run_gather(const wg_tensor *x, int axis, const wg_tensor *index, con
     wg__parallel_for(count_without(&walk, walk.inner, walk.inner),
                      WG__GRAIN / walk.shape[walk.inner] + 1, whole_rows ? copy_rows : gather_rows,
                      &walk);
-}
-
-void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y) {
-    run_gather(x, axis, index, y, NULL);
-}
-
-bool wg__gather_checking(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y,
-                         long long *found) {
-    range range = {.high = x->spec.shape[axis]};
-    run_gather(x, axis, index, y, &range);
-    *found = atomic_load(&range.outside);
+    if (found)
+        *found = atomic_load(&range.outside);
     return atomic_load(&range.has_outside);
 }
 
@@ -446,56 +414,51 @@ SCATTER_ITEM(set_2, uint16_t, SET)
 SCATTER_ITEM(set_4, uint32_t, SET)
 SCATTER_ITEM(set_8, uint64_t, SET)
 
-typedef void (*scatter_item)(const walk *walk, place at, int64_t n);
-
-typedef struct scatter {
-    walk walk;
-    scatter_item run;
-} scatter;
-
-/* Places along the inner axis of one item. */
-#define SCATTER_BLOCK 64
+enum { SCATTER_BLOCK = 64 }; /* places along the inner axis of one item */
 
 static void scatter_items(int64_t begin, int64_t end, void *context) {
-    const scatter *scatter = context;
-    const walk *walk = &scatter->walk;
-    const int64_t size = walk->shape[walk->inner];
-    const int64_t blocks = (size + SCATTER_BLOCK - 1) / SCATTER_BLOCK;
+    const walk *walk = context;
+    const int64_t size = walk->shape[walk->inner], blocks = wg__ceil_divide(size, SCATTER_BLOCK);
     for (int64_t item = begin; item < end; item++) {
         place at = place_at(walk, item / blocks, walk->axis, walk->inner);
         const int64_t first = item % blocks * SCATTER_BLOCK;
         at.indexed += first * walk->indexed_strides[walk->inner];
         at.index += first * walk->index_strides[walk->inner];
         at.value += first * walk->value_strides[walk->inner];
-        scatter->run(walk, at, size - first < SCATTER_BLOCK ? size - first : SCATTER_BLOCK);
+        walk->scatter_item(walk, at, wg__smaller(size - first, SCATTER_BLOCK));
     }
 }
 
-static void run_scatter(scatter *scatter, int axis) {
-    const walk *walk = &scatter->walk;
-    const int64_t blocks = (walk->shape[walk->inner] + SCATTER_BLOCK - 1) / SCATTER_BLOCK;
-    wg__parallel_for(blocks * count_without(walk, axis, walk->inner),
-                     WG__GRAIN / (SCATTER_BLOCK * walk->shape[axis]) + 1, scatter_items, scatter);
-}
-
-static void scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
-                        int64_t skip, bool from_zeros) {
-    static const scatter_item items[WG_DTYPE_COUNT] = {[WG_F32] = add_f32,
-                                                       [WG_F64] = add_f64,
-                                                       [WG_I32] = add_i32,
-                                                       [WG_I64] = add_i64,
-                                                       [WG_U8] = add_u8};
-    if (wg__spec_count(&src->spec) == 0)
-        return;
-    scatter scatter = {walk_make(y, axis, index, src), items[y->spec.dtype]};
-    scatter.walk.skip = skip;
-    scatter.walk.from_zeros = from_zeros;
-    run_scatter(&scatter, axis);
+static void run_scatter(walk *walk) {
+    const int64_t blocks = wg__ceil_divide(walk->shape[walk->inner], SCATTER_BLOCK);
+    wg__parallel_for(blocks * count_without(walk, walk->axis, walk->inner),
+                     WG__GRAIN / (SCATTER_BLOCK * walk->shape[walk->axis]) + 1, scatter_items,
+                     walk);
 }
 
 void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
-                     int64_t skip) {
-    scatter_add(y, axis, index, src, skip, false);
+                     int64_t skip, bool from_zeros) {
+    if (wg__spec_count(&src->spec) == 0)
+        return;
+    walk walk = walk_make(y, axis, index, src);
+    const wg_dtype dtype = y->spec.dtype;
+    walk.scatter_item = dtype == WG_F32   ? add_f32
+                        : dtype == WG_F64 ? add_f64
+                        : dtype == WG_I32 ? add_i32
+                        : dtype == WG_I64 ? add_i64
+                                          : add_u8;
+    walk.skip = skip;
+    walk.from_zeros = from_zeros;
+    run_scatter(&walk);
+}
+
+void wg__scatter(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src) {
+    if (wg__spec_count(&src->spec) == 0)
+        return;
+    walk walk = walk_make(y, axis, index, src);
+    const size_t size = walk.size;
+    walk.scatter_item = size == 1 ? set_1 : size == 2 ? set_2 : size == 4 ? set_4 : set_8;
+    run_scatter(&walk);
 }
 
 /* The op copies its zeros; it runs where the gradient is to be differentiated again. */
@@ -506,57 +469,6 @@ wg_tensor *wg__scattered(const wg_call *call, int axis, wg_tensor *index, wg_ten
         return wg_scatter_add(sum, axis, index, g);
     if (sum == NULL || index == NULL || g == NULL)
         return NULL;
-    scatter_add(sum, axis, index, g, -1, true);
+    wg__scatter_add(sum, axis, index, g, -1, true);
     return sum;
-}
-
-void wg__scatter(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src) {
-    if (wg__spec_count(&src->spec) == 0)
-        return;
-    scatter scatter = {walk_make(y, axis, index, src), NULL};
-    const size_t size = scatter.walk.size;
-    scatter.run = size == 1 ? set_1 : size == 2 ? set_2 : size == 4 ? set_4 : set_8;
-    run_scatter(&scatter, axis);
-}
-
-/* ---- Samples ---- */
-
-typedef struct index_case {
-    wg__index_options options;
-    int ndim;
-    int64_t x[3], index[3];
-} index_case;
-
-static const index_case index_cases[] = {
-    {{.axis = 1}, 2, {3, 4}, {3, 2}},
-    {{.axis = 0}, 2, {3, 4}, {5, 3}},
-    {{.axis = 0}, 1, {4}, {6}},
-    {{.axis = 1}, 3, {2, 3, 2}, {2, 4, 2}},
-    {{.axis = 2}, 3, {2, 1, 3}, {1, 1, 1}},
-};
-
-int wg__sample_index(int i, wg_generator *generator, wg_sample *sample, wg_spec *shape) {
-    if (i >= (int)(sizeof index_cases / sizeof *index_cases))
-        return 0;
-    const index_case *c = &index_cases[i];
-    sample->options = &c->options;
-    sample->inputs[0] = wg__sample_normal(generator, c->ndim, c->x);
-    sample->inputs[1] = wg_randint(generator, 0, c->x[c->options.axis], c->ndim, c->index);
-    if (shape != NULL) {
-        *shape = (wg_spec){.dtype = WG_F64, .ndim = c->ndim};
-        memcpy(shape->shape, c->index, sizeof c->index);
-    }
-    return wg__sample_status(sample, 2);
-}
-
-#define BENCH_SIZE 2048
-
-int wg__bench_index(wg_generator *generator, wg_sample *sample) {
-    static const wg__index_options rows = {.axis = 0};
-    const int64_t shape[] = {BENCH_SIZE, BENCH_SIZE};
-    sample->options = &rows;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, shape);
-    wg_tensor *row = wg_randint(generator, 0, BENCH_SIZE, 2, (int64_t[]){BENCH_SIZE, 1});
-    sample->inputs[1] = wg_expand(row, 2, shape);
-    return wg__sample_status(sample, 2);
 }

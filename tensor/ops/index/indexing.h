@@ -1,5 +1,4 @@
-/* What ops on tensors of indices share: checks of indices, and reading and writing along an
- * axis. */
+/* Checks of indices, and reading and writing along an axis by a tensor of indices. */
 #ifndef WG_TENSOR_OPS_INDEX_INDEXING_H
 #define WG_TENSOR_OPS_INDEX_INDEXING_H
 
@@ -28,29 +27,17 @@ wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis,
 
 /* ---- Ops along one axis ---- */
 
-typedef struct wg__index_options {
-    int axis;
-    bool checked;  /* of a gather: the indices are known to be in range */
-    bool *outside; /* of a gather: set to true where one is not, and the result is zeros; NULL: that
-                    * is an error */
-} wg__index_options;
-
-/* -1 with SHAPE unless input 1 has the rank of x, input 0, and no size beyond x's off the axis. */
-int wg__check_index_shape(const wg_call *call);
-
-/* y[..i..] = x[..index[..i..]..]. y has the shape of index; the indices have been checked. */
-void wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y);
-
-/* The same, and checks the indices on the way, so that they are read once. Returns whether some
- * index is outside of x; if so, `found` becomes one of them, and elements of y are undefined. */
-bool wg__gather_checking(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y,
-                         long long *found);
+/* y[..i..] = x[..index[..i..]..]. y has the shape of index. Checks the indices on the way, so that
+ * they are read once: returns whether some index is outside of x; if so, `found` becomes one of
+ * them, and elements of y are undefined. A NULL `found` says that the indices have been checked. */
+bool wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_tensor *y,
+                long long *found);
 
 /* y[..index[..i..]..] += src[..i..], of a dtype other than bf16 and bool. Each element receives its
  * addends in the order of the index. An index equal to `skip` is left out if the index is repeated
- * along the inner axis (-1: none). */
+ * along the inner axis (-1: none). `from_zeros` says that y is all 0. */
 void wg__scatter_add(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src,
-                     int64_t skip);
+                     int64_t skip, bool from_zeros);
 
 /* For a vjp: zeros of the shape of input 0, of a floating dtype, with g added at
  * [..index[..i..]..], where the i64 indices are known to be in range. NULL with an error. */
@@ -58,12 +45,5 @@ wg_tensor *wg__scattered(const wg_call *call, int axis, wg_tensor *index, wg_ten
 
 /* y[..index[..i..]..] = src[..i..]: of several values for one place the last is stored. */
 void wg__scatter(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor *src);
-
-/* Samples of x and an index into it, the options naming the axis: as wg_op.sample. The shape of the
- * index goes to `shape`, which may be NULL. */
-int wg__sample_index(int i, wg_generator *generator, wg_sample *sample, wg_spec *shape);
-
-/* 2^11 random rows (of 2^11 elements, f32) out of as many, along axis 0, as wg_op.bench. */
-int wg__bench_index(wg_generator *generator, wg_sample *sample);
 
 #endif

@@ -6,7 +6,6 @@
  *
  * The rows of a segment are added in their order, so any number of threads gives the same bits. */
 #include "tensor/ops/index/indexing.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
@@ -15,7 +14,7 @@
 
 typedef struct segment_options {
     int64_t segments;
-    bool alternative; /* mean in the place of sum, min in that of max */
+    bool alternative; /* mean instead of sum, min instead of max */
     double empty;     /* the result of a segment without rows */
 } segment_options;
 
@@ -204,6 +203,11 @@ static int segment_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 2);
 }
 
+#define SEGMENT(NAME)                                                                              \
+    .options_size = sizeof(segment_options), .differentiable = 1, .infer = segment_infer,          \
+    .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp, .sample = segment_sample,     \
+    .bench = segment_bench
+
 /* ---- segment_sum: the sum, or the mean, of the rows of each segment.
  * dx = the row of g of its segment; divided by the number of rows. ---- */
 
@@ -211,12 +215,9 @@ static int segment_sum_forward(wg_call *call) {
     return reduce_segments(call, sum_f32, sum_f64);
 }
 
-static int segment_sum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const bool mean = ((const segment_options *)call->options)->alternative;
-    wg_tensor *g = cotangents[0];
-    gradients[0] = spread(call, mean ? wg_div(g, row_counts(call)) : g);
-    return wg__vjp_status();
-}
+WG__VJP(segment_sum, spread(call, ((const segment_options *)call->options)->alternative
+                                      ? wg_div(g, row_counts(call))
+                                      : g))
 
 static int segment_sum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const segment_options *options = call->options;
@@ -229,16 +230,7 @@ static const wg_op segment_sum = {
     WG__OP("segment_sum", 2,
            "x (N, ...), ids (N) i64 -> (segments, ...): the sum, or the mean, of the rows of each "
            "segment, and a number where there is none."),
-    .options_size = sizeof(segment_options),
-    .saves_inputs = 2,
-    .differentiable = 1,
-    .infer = segment_infer,
-    .forward = segment_sum_forward,
-    .vjp = segment_sum_vjp,
-    .jvp = segment_sum_jvp,
-    .sample = segment_sample,
-    .bench = segment_bench,
-};
+    SEGMENT(segment_sum), .saves_inputs = 2};
 
 /* ---- segment_max: the largest, or the smallest, of the rows of each segment, element by element.
  * dx = g where x is the largest, shared by ties. ---- */
@@ -257,10 +249,7 @@ static wg_tensor *shares(const wg_call *call) {
     return wg_mul(largest, spread(call, wg_reciprocal(wg_clamp(ties, 1, INFINITY))));
 }
 
-static int segment_max_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(shares(call), spread(call, cotangents[0]));
-    return wg__vjp_status();
-}
+WG__VJP(segment_max, wg_mul(shares(call), spread(call, g)))
 
 static int segment_max_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const segment_options *options = call->options;
@@ -274,17 +263,7 @@ static const wg_op segment_max = {
            "x (N, ...), ids (N) i64 -> (segments, ...): the largest, or the smallest, of the rows "
            "of each segment, and a number where there is none; NaN if there is one. Kinks at ties, "
            "which share the gradient."),
-    .options_size = sizeof(segment_options),
-    .saves_inputs = 3,
-    .saves_outputs = 1,
-    .differentiable = 1,
-    .infer = segment_infer,
-    .forward = segment_max_forward,
-    .vjp = segment_max_vjp,
-    .jvp = segment_max_jvp,
-    .sample = segment_sample,
-    .bench = segment_bench,
-};
+    SEGMENT(segment_max), .saves_inputs = 3, .saves_outputs = 1};
 
 /* ---- The functions ---- */
 
@@ -312,39 +291,28 @@ wg_tensor *wg_unsorted_segment_reduce(wg_tensor *x, wg_tensor *ids, int64_t segm
     return wg_scope_end(&scope, reduced(x, ids, segments, reduction, empty));
 }
 
-/* The segment of each row; NULL after an error. */
-static wg_tensor *ids_of_offsets(const wg_tensor *x, wg_tensor *offsets) {
-    static const char where[] = "segment_reduce";
+wg_tensor *wg_segment_reduce(wg_tensor *x, wg_tensor *offsets, wg_segment_reduction reduction,
+                             double empty) {
     if (x == NULL || offsets == NULL)
         return NULL;
     if (x->spec.ndim < 1) {
-        wg_fail(WG_ERROR_SHAPE, where, "x is a scalar; wanted (N, ...)");
+        wg_fail(WG_ERROR_SHAPE, "segment_reduce", "x is a scalar; wanted (N, ...)");
         return NULL;
     }
-    offsets = wg_contiguous(wg__index_as_i64(offsets));
-    if (offsets == NULL || wg__check_offsets(where, offsets, x->spec.shape[0]) < 0)
-        return NULL;
-    wg_tensor *ids = wg_empty(WG_I64, 1, x->spec.shape);
-    if (ids == NULL)
-        return NULL;
-    const int64_t *at = wg__tensor_address(offsets);
-    int64_t *id = wg__tensor_address(ids);
-    for (int64_t s = 0; s + 1 < offsets->spec.shape[0]; s++)
-        for (int64_t i = at[s]; i < at[s + 1]; i++)
-            id[i] = s;
-    return ids;
-}
-
-wg_tensor *wg_segment_reduce(wg_tensor *x, wg_tensor *offsets, wg_segment_reduction reduction,
-                             double empty) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *ids = ids_of_offsets(x, offsets), *y = NULL;
-    if (ids != NULL)
-        y = reduced(x, ids, offsets->spec.shape[0] - 1, reduction, empty);
-    return wg_scope_end(&scope, y);
+    wg_tensor *ids = NULL;
+    offsets = wg_contiguous(wg__index_as_i64(offsets));
+    if (offsets != NULL && wg__check_offsets("segment_reduce", offsets, x->spec.shape[0]) == 0)
+        ids = wg_empty(WG_I64, 1, x->spec.shape);
+    if (ids == NULL)
+        return wg_scope_end(&scope, NULL);
+    const int64_t *at = wg__tensor_address(offsets), segments = offsets->spec.shape[0] - 1;
+    int64_t *id = wg__tensor_address(ids);
+    for (int64_t s = 0; s < segments; s++)
+        for (int64_t i = at[s]; i < at[s + 1]; i++)
+            id[i] = s;
+    return wg_scope_end(&scope, reduced(x, ids, segments, reduction, empty));
 }
 
-static const wg_op *const ops[] = {&segment_sum, &segment_max};
-
-const wg__op_table wg__ops_segment = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_segment = WG__OP_TABLE(&segment_sum, &segment_max);

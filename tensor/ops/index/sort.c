@@ -1,14 +1,10 @@
 /* Sorting, choosing by rank, and unique values. The order of the elements of a row is stable, with
  * a NaN after all numbers and equal to every other NaN, and with -0 equal to 0. */
-#include "tensor/internal.h"
 #include "tensor/ops/index/indexing.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "base/array.h"
 
 /* ==== The order of a row, by keys: unsigned numbers that are ordered as the elements are, beside
  * their indices.
@@ -20,8 +16,7 @@
  * Entries are sorted by one digit of the key after the other, the lowest first, each into as many
  * buckets as the digit has values. A digit that all keys share costs no pass. ==== */
 
-#define SHORT 48 /* up to this many entries are sorted by insertion */
-#define DIGITS 256
+enum { SHORT = 48, DIGITS = 256 }; /* up to SHORT entries are sorted by insertion */
 
 /* ---- Keys ---- */
 
@@ -138,10 +133,10 @@ static const fill wide_fills[WG_DTYPE_COUNT] = {
 
 /* ---- Sorting and selecting ---- */
 
-/* For entries of type ENTRY, of so many bytes, of which the lower half is the index:
+/* For entries of type ENTRY, of BYTES bytes, of which the lower half is the index:
  *
- * _select moves the first k of the order to the first k entries: a heap with the last of them at
- * its root, which each earlier entry replaces. _sort returns where the sorted entries are:
+ * _order first moves the first k of the order to the first k entries: a heap with the last of them
+ * at its root, which each earlier entry replaces. _sort returns where the sorted entries are:
  * `entries` or `spare`. Entries in the order of their indices need no passes over the index, the
  * digits below `from`. */
 #define ORDER(ENTRY, BYTES)                                                                        \
@@ -156,15 +151,6 @@ static const fill wide_fills[WG_DTYPE_COUNT] = {
             at = child;                                                                            \
         }                                                                                          \
         heap[at] = moved;                                                                          \
-    }                                                                                              \
-    static void ENTRY##_select(ENTRY *entries, int64_t n, int64_t k) {                             \
-        for (int64_t i = k / 2 - 1; i >= 0; i--)                                                   \
-            ENTRY##_sift(entries, k, i);                                                           \
-        for (int64_t i = k; i < n; i++)                                                            \
-            if (ENTRY##_before(entries[i], entries[0])) {                                          \
-                entries[0] = entries[i];                                                           \
-                ENTRY##_sift(entries, k, 0);                                                       \
-            }                                                                                      \
     }                                                                                              \
     static void ENTRY##_insert(ENTRY *entries, int64_t n) {                                        \
         for (int64_t i = 1; i < n; i++) {                                                          \
@@ -199,8 +185,13 @@ static const fill wide_fills[WG_DTYPE_COUNT] = {
         return entries;                                                                            \
     }                                                                                              \
     static void ENTRY##_order(ENTRY *entries, int64_t n, int64_t k, int64_t *order) {              \
-        if (k < n)                                                                                 \
-            ENTRY##_select(entries, n, k);                                                         \
+        for (int64_t i = k < n ? k / 2 - 1 : -1; i >= 0; i--)                                      \
+            ENTRY##_sift(entries, k, i);                                                           \
+        for (int64_t i = k; i < n; i++)                                                            \
+            if (ENTRY##_before(entries[i], entries[0])) {                                          \
+                entries[0] = entries[i];                                                           \
+                ENTRY##_sift(entries, k, 0);                                                       \
+            }                                                                                      \
         if (k <= SHORT)                                                                            \
             ENTRY##_insert(entries, k);                                                            \
         else                                                                                       \
@@ -233,29 +224,17 @@ static void order_row(wg_dtype dtype, bool descending, int64_t n, const void *x,
 }
 
 /* Whether two elements of a row have the same place in that order. */
-static bool same_place(wg_dtype dtype, const void *x, int64_t i, int64_t j) {
-    switch (dtype) {
-    case WG_F32:
-        return key_f32(((const float *)x)[i]) == key_f32(((const float *)x)[j]);
-    case WG_F64:
-        return key_f64(((const double *)x)[i]) == key_f64(((const double *)x)[j]);
-    case WG_BF16:
-        return key_bf16(((const uint16_t *)x)[i]) == key_bf16(((const uint16_t *)x)[j]);
-    case WG_I32:
-        return ((const int32_t *)x)[i] == ((const int32_t *)x)[j];
-    case WG_I64:
-        return ((const int64_t *)x)[i] == ((const int64_t *)x)[j];
-    default:
-        return ((const uint8_t *)x)[i] == ((const uint8_t *)x)[j];
-    }
+static bool same_place(wg_dtype dtype, const char *x, int64_t i, int64_t j) {
+    const int64_t size = (int64_t)wg_dtype_size(dtype);
+    if (!wg_dtype_is_float(dtype))
+        return memcmp(x + i * size, x + j * size, (size_t)size) == 0;
+    const double a = wg__element(dtype, x + i * size), b = wg__element(dtype, x + j * size);
+    return a == b || (isnan(a) && isnan(b));
 }
 
 /* ==== Lines of a tensor: each becomes a row, and the rows are shared out to threads ==== */
 
-/* Elements for each task, at least. */
-#define GRAIN 2048
-
-/* ---- Rows ---- */
+enum { GRAIN = 2048 }; /* elements for each task, at least */
 
 typedef struct rows {
     wg_dtype dtype;
@@ -273,19 +252,14 @@ typedef struct rows {
 static void copy_elements(size_t size, const void *x, int64_t count, const int64_t *index,
                           void *y) {
     for (int64_t i = 0; i < count; i++)
-        switch (size) {
-        case 1:
+        if (size == 1)
             ((uint8_t *)y)[i] = ((const uint8_t *)x)[index[i]];
-            break;
-        case 2:
+        else if (size == 2)
             ((uint16_t *)y)[i] = ((const uint16_t *)x)[index[i]];
-            break;
-        case 4:
+        else if (size == 4)
             ((uint32_t *)y)[i] = ((const uint32_t *)x)[index[i]];
-            break;
-        default:
+        else
             ((uint64_t *)y)[i] = ((const uint64_t *)x)[index[i]];
-        }
 }
 
 /* The middle element, or the lower of two; the first NaN if there is one, which comes after all
@@ -301,37 +275,32 @@ static int64_t middle(const rows *rows, const char *x, const int64_t *order) {
     return order[at];
 }
 
-static void run_row(const rows *rows, int64_t row, char *room) {
-    const size_t size = wg_dtype_size(rows->dtype);
-    const char *x = rows->x + (size_t)(row * rows->n) * size;
-    int64_t *own = (int64_t *)(room + order_room(rows->dtype, rows->n));
-    int64_t *order = rows->median ? own : rows->indices + row * rows->k;
-    order_row(rows->dtype, rows->descending, rows->n, x, rows->k, room, order);
-    if (rows->median) {
-        rows->indices[row] = middle(rows, x, order);
-        copy_elements(size, x, 1, &rows->indices[row], rows->values + (size_t)row * size);
-    } else {
-        copy_elements(size, x, rows->k, order, rows->values + (size_t)(row * rows->k) * size);
-    }
-}
-
 static void run_tasks(int64_t begin, int64_t end, void *context) {
     const rows *rows = context;
-    for (int64_t task = begin; task < end; task++)
+    const int64_t size = (int64_t)wg_dtype_size(rows->dtype), n = rows->n, k = rows->k;
+    for (int64_t task = begin; task < end; task++) {
+        char *room = rows->room + (size_t)task * rows->room_size;
+        int64_t *own = (int64_t *)(room + order_room(rows->dtype, n));
         for (int64_t row = task * rows->count / rows->tasks;
-             row < (task + 1) * rows->count / rows->tasks; row++)
-            run_row(rows, row, rows->room + (size_t)task * rows->room_size);
+             row < (task + 1) * rows->count / rows->tasks; row++) {
+            const char *x = rows->x + row * n * size;
+            int64_t *order = rows->median ? own : rows->indices + row * k;
+            order_row(rows->dtype, rows->descending, n, x, k, room, order);
+            if (rows->median)
+                rows->indices[row] = middle(rows, x, order);
+            const int64_t kept = rows->median ? 1 : k;
+            copy_elements((size_t)size, x, kept, rows->indices + row * kept,
+                          rows->values + row * kept * size);
+        }
+    }
 }
 
 /* Rows are independent, so the number of tasks changes no bits. */
 static int run_rows(rows *rows) {
     if (rows->count == 0 || rows->k == 0)
         return 0;
-    rows->tasks = rows->count * rows->n / GRAIN + 1;
-    if (rows->tasks > wg_threads())
-        rows->tasks = wg_threads();
-    if (rows->tasks > rows->count)
-        rows->tasks = rows->count;
+    rows->tasks = wg__smaller(rows->count * rows->n / GRAIN + 1, wg_threads());
+    rows->tasks = wg__smaller(rows->tasks, rows->count);
     rows->room_size =
         order_room(rows->dtype, rows->n) + (rows->median ? (size_t)rows->n * sizeof(int64_t) : 0);
     rows->room = wg__alloc_array(rows->tasks, rows->room_size);
@@ -406,14 +375,20 @@ static int order_forward(wg_call *call) {
 }
 
 /* dx = g at the place that each value comes from. */
-static int chosen_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg__scattered(call, axis_of(call), call->outputs[1], cotangents[0]);
-    return wg__vjp_status();
-}
+WG__VJP(chosen, wg__scattered(call, axis_of(call), call->outputs[1], g))
 
 static int chosen_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     output_tangents[0] = wg_gather(tangents[0], axis_of(call), call->outputs[1]);
     return wg__vjp_status();
+}
+
+/* Runs an op along an axis, and stores the outputs that are wanted. */
+static int apply_order(const wg_op *op, wg_tensor *x, int axis, order_options options,
+                       wg_tensor **values, wg_tensor **indices) {
+    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
+    options.axis = wg__axis_of(x, axis, op->name);
+    const int status = options.axis < 0 ? -1 : wg_apply(op, 1, &x, &options, outputs);
+    return wg__give(status, outputs, values, indices);
 }
 
 static double sort_flops(const wg_call *call) {
@@ -444,14 +419,8 @@ static const wg_op sort = {
     .batch = wg__batch_axis64};
 
 int wg_sort(wg_tensor *x, int axis, bool descending, wg_tensor **values, wg_tensor **indices) {
-    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
-    const int along = wg__axis_of(x, axis, sort.name);
-    const int status =
-        along < 0 ? -1
-                  : wg_apply(&sort, 1, &x,
-                             &(order_options){.axis = along, .k = ALL, .descending = descending},
-                             outputs);
-    return wg__give(status, outputs, values, indices);
+    return apply_order(&sort, x, axis, (order_options){.k = ALL, .descending = descending}, values,
+                       indices);
 }
 
 /* ---- argsort: the second output of sort alone. ---- */
@@ -468,16 +437,12 @@ static const wg_op argsort = {
            "all numbers."),
     .options_size = sizeof(order_options),
     .no_gradient = "its values are indices: piecewise constant in the operand",
-    .decompose = argsort_decompose,
-    .sample = sort_sample,
-};
+    .decompose = argsort_decompose, .sample = sort_sample};
 
 wg_tensor *wg_argsort(wg_tensor *x, int axis, bool descending) {
-    const int along = wg__axis_of(x, axis, argsort.name);
-    if (along < 0)
-        return NULL;
-    return wg_apply_one(&argsort, 1, &x,
-                        &(order_options){.axis = along, .k = ALL, .descending = descending});
+    wg_tensor *y;
+    apply_order(&argsort, x, axis, (order_options){.k = ALL, .descending = descending}, &y, NULL);
+    return y;
 }
 
 /* ---- topk: the first k of sort. ---- */
@@ -495,15 +460,8 @@ static const wg_op topk = {
 
 int wg_topk(wg_tensor *x, int64_t k, int axis, bool largest, wg_tensor **values,
             wg_tensor **indices) {
-    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
-    const int along = wg__axis_of(x, axis, topk.name);
-    const int status =
-        along < 0 ? -1
-                  : wg_apply(&topk, 1, &x,
-                             &(order_options){
-                                 .axis = along, .k = wg__larger(k, ALL + 1), .descending = largest},
-                             outputs);
-    return wg__give(status, outputs, values, indices);
+    const order_options options = {.k = wg__larger(k, ALL + 1), .descending = largest};
+    return apply_order(&topk, x, axis, options, values, indices);
 }
 
 /* ---- median: y = element (n - 1) / 2 of the order along one axis; NaN if there is one.
@@ -542,11 +500,8 @@ static wg_tensor *with_axis(wg_tensor *reduced, const wg_call *call) {
     return options->keepdim ? reduced : wg_unsqueeze(reduced, (int)options->axis);
 }
 
-static int median_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg__scattered(call, axis_of(call), with_axis(call->outputs[1], call),
-                                 with_axis(cotangents[0], call));
-    return wg__vjp_status();
-}
+WG__VJP(median,
+        wg__scattered(call, axis_of(call), with_axis(call->outputs[1], call), with_axis(g, call)))
 
 static int median_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const order_options *options = call->options;
@@ -568,19 +523,15 @@ static const wg_op median = {
         "if there is one. Kinks at ties."),
     .options_size = sizeof(order_options), .saves_outputs = 2, .differentiable = 1,
     /* Of equal elements any is the middle one. */
-    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_TIES}, .infer = median_infer,
-    .forward = median_forward, .vjp = median_vjp, .jvp = median_jvp, .sample = median_sample,
-    .bench = median_bench, .flops = sort_flops, .batch = wg__batch_axis64};
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_TIES}, WG__PRIMITIVE(median),
+    .flops = sort_flops, .batch = wg__batch_axis64};
 
 wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim) {
-    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
-    const int along = wg__axis_of(x, axis, median.name);
-    if (along < 0)
-        return NULL;
+    wg_tensor *y;
     wg_scope scope;
     wg_scope_begin(&scope); /* frees the indices at once */
-    wg_apply(&median, 1, &x, &(order_options){.axis = along, .keepdim = keepdim}, outputs);
-    return wg_scope_end(&scope, outputs[0]);
+    apply_order(&median, x, axis, (order_options){.keepdim = keepdim}, &y, NULL);
+    return wg_scope_end(&scope, y);
 }
 
 /* ---- unique: the distinct values in ascending order, the index of each element's value, and the
@@ -596,56 +547,40 @@ static int unique_infer(wg_call *call) {
     return 0;
 }
 
-/* Writes the number of each element's value, and where each value begins in the order. Returns the
- * number of values. */
-static int64_t number_values(const wg_tensor *x, const int64_t *order, int64_t *number,
-                             int64_t *begin) {
-    const int64_t n = wg__spec_count(&x->spec);
-    int64_t count = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (i == 0 || !same_place(x->spec.dtype, wg__tensor_address(x), order[i - 1], order[i]))
-            begin[count++] = i;
-        number[order[i]] = count - 1;
-    }
-    return count;
-}
-
-/* Fills the outputs of values and counts. */
-static int collect_values(wg_call *call, const wg_tensor *x, const int64_t *order,
-                          const int64_t *begin, int64_t count) {
-    const size_t size = wg_dtype_size(x->spec.dtype);
-    call->outputs[0] = wg_empty(x->spec.dtype, 1, &count);
-    call->outputs[2] = wg_empty(WG_I64, 1, &count);
-    if (call->outputs[0] == NULL || call->outputs[2] == NULL)
-        return -1;
-    char *values = wg__tensor_address(call->outputs[0]);
-    int64_t *counts = wg__tensor_address(call->outputs[2]);
-    for (int64_t i = 0; i < count; i++) {
-        memcpy(values + (size_t)i * size,
-               (const char *)wg__tensor_address(x) + (size_t)order[begin[i]] * size, size);
-        counts[i] = (i + 1 < count ? begin[i + 1] : wg__spec_count(&x->spec)) - begin[i];
-    }
-    return 0;
-}
-
 static int unique_forward(wg_call *call) {
     const wg_tensor *x = wg_contiguous(call->inputs[0]);
     call->outputs[1] = wg__tensor_new(&call->output_specs[1]);
     if (x == NULL || call->outputs[1] == NULL)
         return -1;
+    const wg_dtype dtype = x->spec.dtype;
     const int64_t n = wg__spec_count(&x->spec);
-    const size_t room = order_room(x->spec.dtype, n);
+    const size_t room = order_room(dtype, n), size = wg_dtype_size(dtype);
     char *block = wg__alloc_array(wg__times(n, sizeof(int64_t)) + (int64_t)room, 1);
     if (block == NULL)
         return -1;
-    int64_t *order = (int64_t *)(block + room);
-    int64_t *begin = (int64_t *)block; /* order_row no longer needs the room */
+    const char *elements = wg__tensor_address(x);
+    int64_t *order = (int64_t *)(block + room), count = 0;
+    int64_t *number = wg__tensor_address(call->outputs[1]); /* of each element's value */
     if (n > 0)
-        order_row(x->spec.dtype, false, n, wg__tensor_address(x), n, block, order);
-    const int64_t count = number_values(x, order, wg__tensor_address(call->outputs[1]), begin);
-    const int status = collect_values(call, x, order, begin, count);
+        order_row(dtype, false, n, elements, n, block, order);
+    /* Where each value begins in the order: order_row no longer needs the room. */
+    int64_t *begin = (int64_t *)block;
+    for (int64_t i = 0; i < n; i++) {
+        if (i == 0 || !same_place(dtype, elements, order[i - 1], order[i]))
+            begin[count++] = i;
+        number[order[i]] = count - 1;
+    }
+    call->outputs[0] = wg_empty(dtype, 1, &count);
+    call->outputs[2] = wg_empty(WG_I64, 1, &count);
+    const bool ready = call->outputs[0] && call->outputs[2];
+    char *values = ready ? wg__tensor_address(call->outputs[0]) : NULL;
+    int64_t *counts = ready ? wg__tensor_address(call->outputs[2]) : NULL;
+    for (int64_t i = 0; ready && i < count; i++) {
+        memcpy(values + (size_t)i * size, elements + (size_t)order[begin[i]] * size, size);
+        counts[i] = (i + 1 < count ? begin[i + 1] : n) - begin[i];
+    }
     wg__free(block);
-    return status;
+    return ready ? 0 : -1;
 }
 
 /* With ties, so that some values come more than once. */
@@ -670,8 +605,7 @@ static const wg_op unique = {
     .infer = unique_infer,
     .forward = unique_forward,
     .sample = unique_sample,
-    .bench = unique_bench,
-};
+    .bench = unique_bench};
 
 int wg_unique(wg_tensor *x, wg_tensor **values, wg_tensor **inverse, wg_tensor **counts) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
@@ -683,6 +617,4 @@ int wg_unique(wg_tensor *x, wg_tensor **values, wg_tensor **inverse, wg_tensor *
     return status;
 }
 
-static const wg_op *const ops[] = {&sort, &argsort, &topk, &median, &unique};
-
-const wg__op_table wg__ops_sort = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_sort = WG__OP_TABLE(&sort, &argsort, &topk, &median, &unique);

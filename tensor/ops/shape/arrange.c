@@ -1,6 +1,4 @@
 /* Joining tensors, and the elements of a tensor in another arrangement or several times. */
-#include "tensor/internal.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <string.h>
@@ -8,12 +6,8 @@
 /* ---- cat: y = the operands one after the other along an axis.
  * Each gradient is its slice of g. ---- */
 
-typedef struct cat_options {
-    int axis;
-} cat_options;
-
 static int cat_infer(wg_call *call) {
-    const int axis = ((const cat_options *)call->options)->axis;
+    const int axis = *(const int *)call->options;
     wg_spec *out = &call->output_specs[0];
     *out = call->input_specs[0];
     for (int i = 1; i < call->input_count; i++) {
@@ -49,36 +43,26 @@ static void copy_pieces(int64_t begin, int64_t end, void *context) {
             memcpy(to, job->from[i] + place * job->sizes[i], (size_t)job->sizes[i]);
 }
 
-/* In bytes: of shorter pieces, and of long ones, each operand is copied by itself. */
-enum { SHORTEST_PIECE = 64, LONGEST_ROW = 1 << 18 };
-
-static bool cat_pieces(const wg_call *call, int axis) {
+/* Operands that are contiguous are copied as pieces. Of shorter pieces, and of long ones, each
+ * operand is copied by itself. */
+static int cat_forward(wg_call *call) {
+    enum { SHORTEST_PIECE = 64, LONGEST_ROW = 1 << 18 }; /* bytes */
+    const int axis = *(const int *)call->options;
     const wg_tensor *y = call->outputs[0];
     pieces job = {.count = call->input_count, .to = wg__tensor_address(y)};
-    int64_t places = 1, after = (int64_t)wg_dtype_size(y->spec.dtype);
+    int64_t places = 1, after = (int64_t)wg_dtype_size(y->spec.dtype), offset = 0;
     for (int i = 0; i < y->spec.ndim; i++)
         *(i < axis ? &places : &after) *= i == axis ? 1 : y->spec.shape[i];
-    for (int i = 0; i < call->input_count; i++) {
-        const wg_tensor *x = call->inputs[i];
-        if (!wg_tensor_is_contiguous(x))
-            return false;
-        job.from[i] = wg__tensor_address(x);
-        job.sizes[i] = x->spec.shape[axis] * after;
-    }
     job.row = y->spec.shape[axis] * after;
-    if (job.row < SHORTEST_PIECE * job.count || job.row > LONGEST_ROW)
-        return false;
-    wg__parallel_for(places, 1 + 4 * WG__GRAIN / job.row, copy_pieces, &job);
-    return true;
-}
-
-static int cat_forward(wg_call *call) {
-    const int axis = ((const cat_options *)call->options)->axis;
-    const wg_tensor *y = call->outputs[0];
-    if (cat_pieces(call, axis))
-        return 0;
-    int64_t offset = 0;
-    for (int i = 0; i < call->input_count; i++) {
+    bool as_pieces = job.row >= SHORTEST_PIECE * job.count && job.row <= LONGEST_ROW;
+    for (int i = 0; i < job.count; i++) {
+        as_pieces &= wg_tensor_is_contiguous(call->inputs[i]);
+        job.from[i] = wg__tensor_address(call->inputs[i]);
+        job.sizes[i] = call->inputs[i]->spec.shape[axis] * after;
+    }
+    if (as_pieces)
+        wg__parallel_for(places, 1 + 4 * WG__GRAIN / job.row, copy_pieces, &job);
+    for (int i = 0; i < job.count && !as_pieces; i++) {
         const wg_tensor *x = call->inputs[i];
         wg_tensor *part = wg__tensor_view(y, &x->spec, y->strides, offset);
         if (part == NULL)
@@ -90,7 +74,7 @@ static int cat_forward(wg_call *call) {
 }
 
 static int cat_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const int axis = ((const cat_options *)call->options)->axis;
+    const int axis = *(const int *)call->options;
     int64_t start = 0;
     for (int i = 0; i < call->input_count; i++) {
         const int64_t stop = start + call->input_specs[i].shape[axis];
@@ -101,55 +85,33 @@ static int cat_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return wg__vjp_status();
 }
 
-WG__EXAMPLES(cat, cat_options, (wg__sample_normal), {{1}, "2 3, 2 1, 2 2"}, {{0}, "1 2 2, 3 2 2"},
-             {{0}, "2"})
+WG__EXAMPLES(cat, int, (wg__sample_normal), {1, "2 3, 2 1, 2 2"}, {0, "1 2 2, 3 2 2"}, {0, "2"})
 
-WG__LARGE(cat, cat_options, "2048 1024, 2048 1024", 1)
+WG__LARGE(cat, int, "2048 1024, 2048 1024", 1)
 
 static const wg_op cat = {
     WG__OP_OF("cat", 1, WG_MAX_INPUTS, 1,
               "y = the operands one after the other along an axis; all other sizes are equal."),
-    .options_size = sizeof(cat_options),
+    .options_size = sizeof(int),
     .differentiable = 0xffffffff,
-    .infer = cat_infer,
-    .forward = cat_forward,
-    .vjp = cat_vjp,
+    WG__FUNCTIONS(cat),
     .jvp = wg_jvp_linear,
-    .sample = cat_sample,
-    .bench = cat_bench,
     .batch = wg__batch_axis};
 
 /* Joins operands of one dtype: groups of WG_MAX_INPUTS first, then the groups. Overwrites the
  * array. */
 static wg_tensor *join(int count, wg_tensor **tensors, int axis) {
-    const cat_options options = {axis};
     while (count > WG_MAX_INPUTS) {
         int groups = 0;
         for (int i = 0; i < count; i += WG_MAX_INPUTS) {
             const int members = count - i < WG_MAX_INPUTS ? count - i : WG_MAX_INPUTS;
-            tensors[groups] = wg_apply_one(&cat, members, tensors + i, &options);
+            tensors[groups] = wg_apply_one(&cat, members, tensors + i, &axis);
             if (tensors[groups++] == NULL)
                 return NULL;
         }
         count = groups;
     }
-    return wg_apply_one(&cat, count, tensors, &options);
-}
-
-/* The operands in a new array, cast to their common dtype; NULL if one is NULL. */
-static wg_tensor **promoted(int count, wg_tensor *const *tensors) {
-    wg_tensor **all = wg__alloc_array(count, sizeof *all);
-    wg_dtype dtype = WG_BOOL;
-    for (int i = 0; i < count; i++)
-        dtype = wg__dtype_promote(dtype, wg_tensor_dtype(tensors[i]));
-    for (int i = 0; i < count && all != NULL; i++) {
-        all[i] = wg_tensor_dtype(tensors[i]) == dtype ? tensors[i] : wg_cast(tensors[i], dtype);
-        if (all[i] == NULL) {
-            wg__free(all);
-            return NULL;
-        }
-    }
-    return all;
+    return wg_apply_one(&cat, count, tensors, &axis);
 }
 
 wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis) {
@@ -157,11 +119,19 @@ wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis) {
         wg_fail(WG_ERROR_SHAPE, "cat", "%d tensors; there is at least 1", count);
         return NULL;
     }
+    wg_tensor *y = NULL, **all = wg__alloc_array(count, sizeof *all);
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor **all = promoted(count, tensors);
-    const int along = all == NULL ? -1 : wg__axis(axis, all[0]->spec.ndim, "cat");
-    wg_tensor *y = along < 0 ? NULL : join(count, all, along);
+    if (all) {
+        memcpy(all, tensors, (size_t)count * sizeof *all);
+        bool there = true;
+        for (int i = 0; i < count; i++)
+            there &= all[i] != NULL;
+        const int along =
+            there && wg__promote_all(count, all) ? wg__axis_of(all[0], axis, "cat") : -1;
+        if (along >= 0)
+            y = join(count, all, along);
+    }
     wg__free(all);
     return wg_scope_end(&scope, y);
 }
@@ -258,16 +228,12 @@ static bool axes_options_make(axes_options *options, int count, const int64_t *a
 
 /* ---- flip: reverses axes, as a view with negative strides. ---- */
 
-static int flip_infer(wg_call *call) {
-    const axes_options *options = call->options;
-    const int ndim = call->input_specs[0].ndim;
-    return wg__axis_mask(options->count, options->axes, ndim, call->op->name) < 0 ? -1 : 0;
-}
-
 static int flip_decompose(wg_call *call) {
     const axes_options *options = call->options;
-    const int count = options->count ? options->count : call->input_specs[0].ndim;
+    const int ndim = call->input_specs[0].ndim, count = options->count ? options->count : ndim;
     wg_tensor *y = wg_alias(call->inputs[0]);
+    if (wg__axis_mask(options->count, options->axes, ndim, call->op->name) < 0)
+        return -1;
     for (int i = 0; i < count; i++)
         y = wg_slice(y, options->count ? (int)options->axes[i] : i, WG_END, WG_END, -1);
     return wg__set_output(call, y);
@@ -355,22 +321,19 @@ static const wg_op roll = {
     .bench = roll_bench,
     .batch = roll_batch};
 
-/* Rolls the elements in row-major order. */
-static wg_tensor *roll_flat(wg_tensor *x, int64_t shift) {
-    const wg_spec spec = x->spec;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *flat = wg_reshape(x, 1, (int64_t[]){-1});
-    flat = wg_apply_one(&roll, 1, &flat, &(roll_options){{shift}});
-    return wg_scope_end(&scope, wg_reshape(flat, spec.ndim, spec.shape));
-}
-
 wg_tensor *wg_roll(wg_tensor *x, int count, const int64_t *shifts, const int64_t *axes) {
     roll_options options = {{0}};
     if (x == NULL)
         return NULL;
-    if (axes == NULL && count == 1)
-        return roll_flat(x, wg_tensor_count(x) > 0 ? shifts[0] % wg_tensor_count(x) : 0);
+    if (axes == NULL && count == 1) { /* in row-major order */
+        const int64_t size = wg_tensor_count(x);
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *y = wg_reshape(x, 1, &size);
+        options.shifts[0] = size > 0 ? shifts[0] % size : 0;
+        y = wg_apply_one(&roll, 1, &y, &options);
+        return wg_scope_end(&scope, wg_reshape(y, x->spec.ndim, x->spec.shape));
+    }
     if (axes == NULL) {
         wg_fail(WG_ERROR_ARGUMENT, "roll", "%d shifts without axes; the flat elements take 1",
                 count);
@@ -414,27 +377,20 @@ static int check_repeats(const wg_call *call, int64_t repeats, int64_t size) {
     return 0;
 }
 
-static int tile_infer(wg_call *call) {
-    const axes_options *repeats = call->options;
-    const wg_spec *x = &call->input_specs[0];
-    for (int i = 0; i < repeats->count; i++) {
-        const int axis = x->ndim - repeats->count + i;
-        if (check_repeats(call, repeats->axes[i], axis < 0 ? 1 : x->shape[axis]) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int tile_decompose(wg_call *call) {
     const axes_options *repeats = call->options;
     const wg_spec *x = &call->input_specs[0];
     const int ndim = x->ndim > repeats->count ? x->ndim : repeats->count;
+    const int first = ndim - repeats->count; /* of the axes with repeats */
     int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i < ndim; i++)
+    for (int i = 0; i < ndim; i++) {
         shape[i] = i < ndim - x->ndim ? 1 : x->shape[i - (ndim - x->ndim)];
+        if (i >= first && check_repeats(call, repeats->axes[i - first], shape[i]) < 0)
+            return -1;
+    }
     wg_tensor *y = wg_reshape(call->inputs[0], ndim, shape);
-    for (int i = 0; i < repeats->count; i++)
-        y = repeat_axis(y, ndim - repeats->count + i, repeats->axes[i], false);
+    for (int i = first; i < ndim; i++)
+        y = repeat_axis(y, i, repeats->axes[i - first], false);
     return wg__set_output(call, y);
 }
 
@@ -457,15 +413,11 @@ typedef struct repeat_options {
     int axis;
 } repeat_options;
 
-static int repeat_interleave_infer(wg_call *call) {
-    const repeat_options *options = call->options;
-    const int axis = wg__axis(options->axis, call->input_specs[0].ndim, call->op->name);
-    return axis < 0 ? -1 : check_repeats(call, options->repeats, call->input_specs[0].shape[axis]);
-}
-
 static int repeat_interleave_decompose(wg_call *call) {
     const repeat_options *options = call->options;
     const int axis = wg__axis(options->axis, call->input_specs[0].ndim, call->op->name);
+    if (axis < 0 || check_repeats(call, options->repeats, call->input_specs[0].shape[axis]) < 0)
+        return -1;
     return wg__set_output(call,
                           repeat_axis(wg_alias(call->inputs[0]), axis, options->repeats, true));
 }
@@ -480,6 +432,4 @@ wg_tensor *wg_repeat_interleave(wg_tensor *x, int64_t repeats, int axis) {
     return wg_apply_one(&repeat_interleave, 1, &x, &(repeat_options){repeats, axis});
 }
 
-static const wg_op *const ops[] = {&cat, &flip, &roll, &tile, &repeat_interleave};
-
-const wg__op_table wg__ops_arrange = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_arrange = WG__OP_TABLE(&cat, &flip, &roll, &tile, &repeat_interleave);

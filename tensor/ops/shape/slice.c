@@ -1,6 +1,4 @@
 /* Parts of a tensor: slices of an axis, diagonals and triangles of matrices. */
-#include "tensor/internal.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <string.h>
@@ -28,21 +26,22 @@ static wg_tensor *slice_view(const wg_tensor *whole, const slice_options *option
     return wg__tensor_view(whole, &spec, strides, whole->offset + offset);
 }
 
-/* The options were resolved for an axis of this size; a view of another size could reach beyond its
- * base. */
-static int check_resolved(const wg_call *call, int axis, int64_t size) {
-    if (axis < call->input_specs[0].ndim && call->input_specs[0].shape[axis] == size)
-        return 0;
-    return wg__op_fail(call, WG_ERROR_SHAPE, "axis %d must have size %lld", axis, (long long)size);
+/* Gives the axis another size. The options were resolved for an axis of size `from`; a view of
+ * another size could reach beyond its base. */
+static int infer_resized(wg_call *call, int64_t from, int64_t to) {
+    const int axis = ((const slice_options *)call->options)->axis;
+    const wg_spec *x = &call->input_specs[0];
+    if (axis >= x->ndim || x->shape[axis] != from)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "axis %d must have size %lld", axis,
+                           (long long)from);
+    call->output_specs[0] = *x;
+    call->output_specs[0].shape[axis] = to;
+    return 0;
 }
 
 static int slice_infer(wg_call *call) {
     const slice_options *options = call->options;
-    if (check_resolved(call, options->axis, options->size) < 0)
-        return -1;
-    call->output_specs[0] = call->input_specs[0];
-    call->output_specs[0].shape[options->axis] = options->count;
-    return 0;
+    return infer_resized(call, options->size, options->count);
 }
 
 static int slice_forward(wg_call *call) {
@@ -52,7 +51,7 @@ static int slice_forward(wg_call *call) {
 static const wg_op unslice;
 
 /* Slices of one tensor (the heads of a split) accumulate into one gradient, in place if this is the
- * only handle on it, so that each slice costs only its own size. */
+ * only handle on it: each slice costs only its own size. */
 static int slice_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0], *total = gradients[0];
     if (total != NULL && !call->create_graph && wg__tensor_is_sole(total))
@@ -74,33 +73,25 @@ static const wg_op slice = {
 
 static int unslice_infer(wg_call *call) {
     const slice_options *options = call->options;
-    if (check_resolved(call, options->axis, options->count) < 0)
-        return -1;
-    call->output_specs[0] = call->input_specs[0];
-    call->output_specs[0].shape[options->axis] = options->size;
-    return 0;
-}
-
-/* Fills y with zeros from begin to end of an axis. */
-static int fill_with_zeros(wg_tensor *y, int axis, int64_t begin, int64_t end) {
-    const slice_options part = {
-        .axis = axis, .start = begin, .step = 1, .count = end - begin, .size = end};
-    wg_tensor *view = slice_view(y, &part);
-    return view == NULL ? -1 : wg_fill_(view, 0);
+    return infer_resized(call, options->count, options->size);
 }
 
 static int unslice_forward(wg_call *call) {
     const slice_options *options = call->options;
     wg_tensor *y = call->outputs[0], *part = slice_view(y, options);
-    const int64_t begin = options->start, end = begin + options->count, size = options->size;
     if (part == NULL)
         return -1;
-    if (options->step != 1) {
-        if (wg_fill_(y, 0) < 0)
-            return -1;
-    } else if (fill_with_zeros(y, options->axis, 0, begin) < 0 ||
-               fill_with_zeros(y, options->axis, end, size) < 0) {
+    if (options->step != 1 && wg_fill_(y, 0) < 0)
         return -1;
+    /* With step 1, zeros go before and after the part alone. */
+    const int64_t end = options->start + options->count;
+    for (int i = 0; options->step == 1 && i < 2; i++) {
+        slice_options beside = *options;
+        beside.start = i == 0 ? 0 : end;
+        beside.count = i == 0 ? options->start : options->size - end;
+        wg_tensor *zeros = slice_view(y, &beside);
+        if (zeros == NULL || wg_fill_(zeros, 0) < 0)
+            return -1;
     }
     wg__convert(part, call->inputs[0]);
     return 0;
@@ -128,10 +119,16 @@ static int64_t resolve(int64_t index, int64_t size, int64_t low, int64_t high) {
     return index < low ? low : index > high ? high : index;
 }
 
-/* start:stop:step on an axis of `size`, resolved; `step` is not 0. */
-static slice_options resolve_slice(int axis, int64_t size, int64_t start, int64_t stop,
-                                   int64_t step) {
-    slice_options options = {.axis = axis, .step = step, .size = size};
+wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t step) {
+    const int along = wg__axis_of(x, axis, "slice");
+    if (along < 0)
+        return NULL;
+    if (step == 0) {
+        wg_fail(WG_ERROR_ARGUMENT, "slice", "a step of 0; steps are at least 1 or at most -1");
+        return NULL;
+    }
+    const int64_t size = x->spec.shape[along];
+    slice_options options = {.axis = along, .step = step, .size = size};
     int64_t last; /* one past the end, in the direction of the step */
     if (step > 0) {
         options.start = resolve(start, size, 0, size);
@@ -148,18 +145,6 @@ static slice_options resolve_slice(int axis, int64_t size, int64_t start, int64_
         options.step = 1;
     if (options.count == 0)
         options.start = 0;
-    return options;
-}
-
-wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t step) {
-    const int along = wg__axis_of(x, axis, "slice");
-    if (along < 0)
-        return NULL;
-    if (step == 0) {
-        wg_fail(WG_ERROR_ARGUMENT, "slice", "a step of 0; steps are at least 1 or at most -1");
-        return NULL;
-    }
-    const slice_options options = resolve_slice(along, x->spec.shape[along], start, stop, step);
     return wg_apply_one(&slice, 1, &x, &options);
 }
 
@@ -170,26 +155,18 @@ typedef struct narrow_options {
     int64_t start, length;
 } narrow_options;
 
-static int narrow_infer(wg_call *call) {
+static int narrow_decompose(wg_call *call) {
     const narrow_options *options = call->options;
     const int axis = wg__axis(options->axis, call->input_specs[0].ndim, call->op->name);
     if (axis < 0)
         return -1;
-    const int64_t size = call->input_specs[0].shape[axis];
+    const int64_t size = call->input_specs[0].shape[axis], length = options->length;
     const int64_t start = options->start < 0 ? options->start + size : options->start;
-    if (start < 0 || start > size || options->length < 0 || options->length > size - start)
+    if (start < 0 || start > size || length < 0 || length > size - start)
         return wg__op_fail(
             call, WG_ERROR_INDEX, "%lld elements from %lld on reach beyond axis %d, of size %lld",
-            (long long)options->length, (long long)options->start, options->axis, (long long)size);
-    return 0;
-}
-
-static int narrow_decompose(wg_call *call) {
-    const narrow_options *options = call->options;
-    wg_tensor *x = call->inputs[0];
-    const int64_t size = wg_tensor_size(x, options->axis);
-    const int64_t start = options->start < 0 ? options->start + size : options->start;
-    return wg__set_output(call, wg_slice(x, options->axis, start, start + options->length, 1));
+            (long long)length, (long long)options->start, options->axis, (long long)size);
+    return wg__set_output(call, wg_slice(call->inputs[0], axis, start, start + length, 1));
 }
 
 WG__EXAMPLES(narrow, narrow_options, (wg__sample_normal), {{1, 1, 2}, "2 3"}, {{0, -4, 2}, "5 2"},
@@ -256,7 +233,7 @@ static int select_forward(wg_call *call) {
     return wg__set_output(call, select_view(call, call->inputs[0]));
 }
 
-/* As in slice_vjp, in place if this is the only handle on the sum. */
+/* In place as in slice_vjp. */
 static int select_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0], *total = gradients[0];
     if (total != NULL && !call->create_graph && wg__tensor_is_sole(total))
@@ -495,10 +472,6 @@ wg_tensor *wg_diag_embed(wg_tensor *x, int64_t offset, int axis_a, int axis_b) {
 /* ---- tril, triu: y = x on one side of a diagonal of the last two axes, 0 on the other.
  * dx = the same of g. ---- */
 
-typedef struct triangle_options {
-    int64_t diagonal;
-} triangle_options;
-
 typedef struct triangle_job {
     const char *x;
     char *y;
@@ -538,14 +511,14 @@ static int triangle_forward(wg_call *call, bool lower) {
     if (x == NULL)
         return -1;
     const int ndim = x->spec.ndim;
-    const triangle_options *options = call->options;
+    const int64_t diagonal = *(const int64_t *)call->options;
     triangle_job job = {.x = wg__tensor_address(x),
                         .y = wg__tensor_address(call->outputs[0]),
                         .rows = x->spec.shape[ndim - 2],
                         .columns = x->spec.shape[ndim - 1],
                         .size = (int64_t)wg_dtype_size(x->spec.dtype),
                         .lower = lower};
-    job.diagonal = limited(options->diagonal, -job.rows - 1, job.columns + 1);
+    job.diagonal = limited(diagonal, -job.rows - 1, job.columns + 1);
     if (wg_tensor_count(x) > 0)
         wg__parallel_for(wg_tensor_count(x) / job.columns, WG__GRAIN / job.columns + 1,
                          copy_triangles, &job);
@@ -562,33 +535,29 @@ static int triu_forward(wg_call *call) {
 
 WG__VJP(triangle, wg_apply_one(call->op, 1, &g, call->options))
 
-WG__EXAMPLES(triangle, triangle_options, (wg__sample_normal), {{0}, "1 3 3"}, {{-1}, "2 4 2"},
-             {{2}, "1 2 5"}, {{-9}, "2 2 2"})
+WG__EXAMPLES(triangle, int64_t, (wg__sample_normal), {0, "1 3 3"}, {-1, "2 4 2"}, {2, "1 2 5"},
+             {-9, "2 2 2"})
 
-WG__LARGE(triangle, triangle_options, "2048 2048", 0)
+WG__LARGE(triangle, int64_t, "2048 2048", 0)
 
 #define TRIANGLE(NAME, DOC)                                                                        \
-    WG__OP(#NAME, 1, DOC), .options_size = sizeof(triangle_options), .differentiable = 1,          \
+    WG__OP(#NAME, 1, DOC), .options_size = sizeof(int64_t), .differentiable = 1,                   \
                            .infer = triangle_infer, .forward = NAME##_forward,                     \
                            .vjp = triangle_vjp, .jvp = wg_jvp_linear, .sample = triangle_sample,   \
-                           .bench = triangle_bench
+                           .bench = triangle_bench, .batch = wg_batch_aligned
 
 static const wg_op tril = {
-    TRIANGLE(tril, "y = x on and below a diagonal of the last two axes, 0 above it."),
-    .batch = wg_batch_aligned};
+    TRIANGLE(tril, "y = x on and below a diagonal of the last two axes, 0 above it.")};
 static const wg_op triu = {
-    TRIANGLE(triu, "y = x on and above a diagonal of the last two axes, 0 below it."),
-    .batch = wg_batch_aligned};
+    TRIANGLE(triu, "y = x on and above a diagonal of the last two axes, 0 below it.")};
 
 wg_tensor *wg_tril(wg_tensor *x, int64_t diagonal) {
-    return wg_apply_one(&tril, 1, &x, &(triangle_options){diagonal});
+    return wg_apply_one(&tril, 1, &x, &diagonal);
 }
 
 wg_tensor *wg_triu(wg_tensor *x, int64_t diagonal) {
-    return wg_apply_one(&triu, 1, &x, &(triangle_options){diagonal});
+    return wg_apply_one(&triu, 1, &x, &diagonal);
 }
 
-static const wg_op *const ops[] = {&slice,    &unslice,    &narrow, &select_op,
-                                   &diagonal, &diag_embed, &tril,   &triu};
-
-const wg__op_table wg__ops_slice = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_slice =
+    WG__OP_TABLE(&slice, &unslice, &narrow, &select_op, &diagonal, &diag_embed, &tril, &triu);

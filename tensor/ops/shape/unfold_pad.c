@@ -1,6 +1,4 @@
 /* Windows that slide along an axis, and padding beside it. */
-#include "tensor/internal.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <string.h>
@@ -91,31 +89,27 @@ static int fold_infer(wg_call *call) {
     return 0;
 }
 
-/* Adds element j of all windows at once, for each j: these never overlap. */
-static int add_windows(wg_tensor *y, const wg_tensor *x, const unfold_options *options) {
-    const int axis = options->axis, last = y->spec.ndim;
-    for (int64_t j = 0; j < options->size; j++) {
-        wg_tensor to = *y, from = *x;
-        from.spec.ndim--;
-        from.offset += j * x->strides[last];
-        to.spec.shape[axis] = from.spec.shape[axis];
-        to.strides[axis] *= options->step;
-        to.offset += j * y->strides[axis];
-        if (wg_add_(&to, &from, 1) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* bf16 adds up in f32. */
+/* Adds element j of all windows at once, for each j: these never overlap. bf16 adds up in f32. */
 static int fold_forward(wg_call *call) {
+    const unfold_options *options = call->options;
     wg_tensor *y = call->outputs[0], *x = call->inputs[0], *sum = y;
+    const int axis = options->axis, last = y->spec.ndim;
     if (y->spec.dtype == WG_BF16) {
         x = wg_cast(x, WG_F32);
         sum = wg_empty(WG_F32, y->spec.ndim, y->spec.shape);
     }
-    if (x == NULL || wg_fill_(sum, 0) < 0 || add_windows(sum, x, call->options) < 0)
+    if (x == NULL || wg_fill_(sum, 0) < 0)
         return -1;
+    for (int64_t j = 0; j < options->size; j++) {
+        wg_tensor to = *sum, from = *x;
+        from.spec.ndim--;
+        from.offset += j * x->strides[last];
+        to.spec.shape[axis] = from.spec.shape[axis];
+        to.strides[axis] *= options->step;
+        to.offset += j * sum->strides[axis];
+        if (wg_add_(&to, &from, 1) < 0)
+            return -1;
+    }
     return sum == y ? 0 : wg_copy_(y, sum);
 }
 
@@ -143,14 +137,11 @@ typedef struct border_options {
 
 /* The largest width by which a mode can pad an axis of `size`. */
 static int64_t widest(wg_pad_mode mode, int64_t size) {
-    switch (mode) {
-    case WG_PAD_REFLECT:
-        return size > 0 ? size - 1 : 0;
-    case WG_PAD_CIRCULAR:
+    if (mode == WG_PAD_REFLECT)
+        return wg__larger(size - 1, 0);
+    if (mode == WG_PAD_CIRCULAR)
         return size;
-    default:
-        return mode == WG_PAD_CONSTANT || size > 0 ? INT64_MAX : 0;
-    }
+    return mode == WG_PAD_CONSTANT || size > 0 ? INT64_MAX : 0;
 }
 
 /* Adds the borders to the shape of input 0, or takes them away (`sign` -1). */
@@ -237,14 +228,7 @@ WG__LARGE(pad_constant, border_options, "64 256 256", {0, 1, 1}, {0, 1, 1}, WG_P
 
 static const wg_op pad_constant = {
     WG__OP("pad_constant", 1, "y = x with a border of one number before and after each axis."),
-    .options_size = sizeof(border_options),
-    .differentiable = 1,
-    .infer = pad_constant_infer,
-    .forward = pad_constant_forward,
-    .vjp = pad_constant_vjp,
-    .jvp = pad_constant_jvp,
-    .sample = pad_constant_sample,
-    .bench = pad_constant_bench,
+    .options_size = sizeof(border_options), .differentiable = 1, WG__PRIMITIVE(pad_constant),
     .batch = border_batch};
 
 /* ---- pad_edges: y = x with a border of its own elements, in reverse or from the other end.
@@ -364,36 +348,6 @@ typedef struct pad_options {
     double value;
 } pad_options;
 
-static int check_widths(const wg_call *call, int axis, int64_t before, int64_t after) {
-    const pad_options *options = call->options;
-    int64_t size = call->input_specs[0].shape[axis];
-    if (before < -size || after < -size || (before < 0 && after < 0 && before + after < -size))
-        return wg__op_fail(call, WG_ERROR_SHAPE, "%lld and %lld crop more than axis %d has",
-                           (long long)before, (long long)after, axis);
-    size += (before < 0 ? before : 0) + (after < 0 ? after : 0);
-    const int64_t most = widest(options->mode, size);
-    if (before > most || after > most)
-        return wg__op_fail(call, WG_ERROR_SHAPE,
-                           "widths %lld and %lld at axis %d, where this mode has elements for %lld",
-                           (long long)before, (long long)after, axis, (long long)most);
-    return 0;
-}
-
-static int pad_infer(wg_call *call) {
-    const pad_options *options = call->options;
-    const int ndim = call->input_specs[0].ndim;
-    if (options->mode < WG_PAD_CONSTANT || options->mode > WG_PAD_CIRCULAR)
-        return wg__op_fail(call, WG_ERROR_ARGUMENT, "mode %d is none of wg_pad_mode",
-                           (int)options->mode);
-    if (options->count > ndim)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "widths for %d axes", options->count);
-    for (int i = 0; i < options->count; i++)
-        if (check_widths(call, ndim - options->count + i, options->widths[2 * i],
-                         options->widths[2 * i + 1]) < 0)
-            return -1;
-    return 0;
-}
-
 /* Copies of the first or the last place of an axis, `count` of them. */
 static wg_tensor *copies(wg_tensor *x, int axis, int64_t count, bool first) {
     const int64_t place = first ? 0 : wg_tensor_size(x, axis) - 1;
@@ -403,34 +357,44 @@ static wg_tensor *copies(wg_tensor *x, int axis, int64_t count, bool first) {
     return wg_expand(wg_slice(x, axis, place, place + 1, 1), wg_tensor_ndim(x), shape);
 }
 
-static wg_tensor *replicate(wg_tensor *x, int axis, int64_t before, int64_t after) {
-    wg_tensor *parts[3];
-    int count = 0;
-    if (x == NULL || (before <= 0 && after <= 0))
-        return x;
-    if (before > 0)
-        parts[count++] = copies(x, axis, before, true);
-    parts[count++] = x;
-    if (after > 0)
-        parts[count++] = copies(x, axis, after, false);
-    return wg_cat(count, parts, axis);
-}
-
 static int pad_decompose(wg_call *call) {
     const pad_options *options = call->options;
-    const int first = call->input_specs[0].ndim - options->count;
+    const wg_spec *x = &call->input_specs[0];
+    const int first = x->ndim - options->count;
     border_options borders = {.mode = options->mode, .value = options->value};
+    if (options->mode < WG_PAD_CONSTANT || options->mode > WG_PAD_CIRCULAR)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "mode %d is none of wg_pad_mode",
+                           (int)options->mode);
+    if (first < 0)
+        return wg__op_fail(call, WG_ERROR_SHAPE, "widths for %d axes", options->count);
     wg_tensor *y = wg_alias(call->inputs[0]);
-    for (int i = 0; i < options->count; i++) {
-        const int64_t before = options->widths[2 * i], after = options->widths[2 * i + 1];
-        const int64_t size = call->input_specs[0].shape[first + i];
+    for (int axis = first; axis < x->ndim; axis++) {
+        const int64_t *widths = options->widths + 2 * (axis - first), size = x->shape[axis];
+        const int64_t before = widths[0], after = widths[1];
+        if (before < -size || after < -size || (before < 0 && after < 0 && before + after < -size))
+            return wg__op_fail(call, WG_ERROR_SHAPE, "%lld and %lld crop more than axis %d has",
+                               (long long)before, (long long)after, axis);
+        const int64_t cut = wg__larger(-before, 0), end = size + wg__smaller(after, 0);
+        const int64_t most = widest(options->mode, end - cut);
+        if (before > most || after > most)
+            return wg__op_fail(
+                call, WG_ERROR_SHAPE,
+                "widths %lld and %lld at axis %d, where this mode has elements for %lld",
+                (long long)before, (long long)after, axis, (long long)most);
         if (before < 0 || after < 0)
-            y = wg_slice(y, first + i, before < 0 ? -before : 0, after < 0 ? size + after : size,
-                         1);
-        borders.before[first + i] = before > 0 ? before : 0;
-        borders.after[first + i] = after > 0 ? after : 0;
-        if (options->mode == WG_PAD_REPLICATE)
-            y = replicate(y, first + i, before, after);
+            y = wg_slice(y, axis, cut, end, 1);
+        borders.before[axis] = wg__larger(before, 0);
+        borders.after[axis] = wg__larger(after, 0);
+        if (options->mode == WG_PAD_REPLICATE && y && (before > 0 || after > 0)) {
+            wg_tensor *parts[3];
+            int count = 0;
+            if (before > 0)
+                parts[count++] = copies(y, axis, before, true);
+            parts[count++] = y;
+            if (after > 0)
+                parts[count++] = copies(y, axis, after, false);
+            y = wg_cat(count, parts, axis);
+        }
     }
     if (options->mode != WG_PAD_REPLICATE)
         y = wg_apply_one(options->mode == WG_PAD_CONSTANT ? &pad_constant : &pad_edges, 1, &y,
@@ -463,6 +427,5 @@ wg_tensor *wg_pad(wg_tensor *x, int axis_count, const int64_t *widths, wg_pad_mo
     return wg_apply_one(&pad, 1, &x, &options);
 }
 
-static const wg_op *const ops[] = {&unfold, &fold, &pad_constant, &pad_edges, &fold_edges, &pad};
-
-const wg__op_table wg__ops_unfold_pad = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_unfold_pad =
+    WG__OP_TABLE(&unfold, &fold, &pad_constant, &pad_edges, &fold_edges, &pad);

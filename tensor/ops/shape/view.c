@@ -1,7 +1,5 @@
 /* The same elements under another shape or order of axes: a handle on the operand's storage. No
  * element is copied, except by a reshape that no strides can express. */
-#include "tensor/internal.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <string.h>
@@ -101,25 +99,19 @@ static bool reshaped_strides(const wg_tensor *x, const wg_spec *to, int64_t *str
     return true;
 }
 
-/* A contiguous tensor of the shape `to` with the elements of x. */
-static wg_tensor *reshaped_copy(const wg_tensor *x, const wg_spec *to) {
-    int64_t strides[WG_MAX_DIMS];
-    wg__contiguous_strides(&x->spec, strides);
-    wg_tensor *copy = wg__tensor_new(to);
-    wg_tensor *as_x = copy == NULL ? NULL : wg__tensor_view(copy, &x->spec, strides, 0);
-    if (as_x == NULL)
-        return NULL;
-    wg__convert(as_x, x);
-    return copy;
-}
-
 static int reshape_forward(wg_call *call) {
     const wg_tensor *x = call->inputs[0];
     const wg_spec *to = &call->output_specs[0];
     int64_t strides[WG_MAX_DIMS];
-    return wg__set_output(call, reshaped_strides(x, to, strides)
-                                    ? wg__tensor_view(x, to, strides, x->offset)
-                                    : reshaped_copy(x, to));
+    if (reshaped_strides(x, to, strides))
+        return wg__set_output(call, wg__tensor_view(x, to, strides, x->offset));
+    wg__contiguous_strides(&x->spec, strides);
+    wg_tensor *copy = wg__tensor_new(to);
+    wg_tensor *as_x = copy == NULL ? NULL : wg__tensor_view(copy, &x->spec, strides, 0);
+    if (as_x == NULL)
+        return -1;
+    wg__convert(as_x, x);
+    return wg__set_output(call, copy);
 }
 
 WG__VJP(reshape, wg_reshape(g, call->input_specs[0].ndim, call->input_specs[0].shape))
@@ -133,21 +125,22 @@ static const wg_op reshape = {
         "view wherever the strides of x allow one."),
     .batch = wg__batch_reshape};
 
-wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape) {
+/* Runs an op to a shape. */
+static wg_tensor *apply_shape(const wg_op *op, wg_tensor *x, int ndim, const int64_t *shape) {
     shape_options options;
-    if (x == NULL || !shape_options_make(&options, ndim, shape, "reshape"))
+    if (x == NULL || !shape_options_make(&options, ndim, shape, op->name))
         return NULL;
-    return wg_apply_one(&reshape, 1, &x, &options);
+    return wg_apply_one(op, 1, &x, &options);
+}
+
+wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape) {
+    return apply_shape(&reshape, x, ndim, shape);
 }
 
 /* ---- squeeze, unsqueeze: remove or add an axis of size 1, always as a view.
  * The vjp of each is the other. ---- */
 
-typedef struct axis_options {
-    int axis;
-} axis_options;
-
-/* Copies one value for each of `ndim` axes, except that of axis `dropped`. */
+/* Copies one value for each of `ndim` axes but axis `dropped`. */
 static void drop_axis(int ndim, const int64_t *of_axes, int dropped, int64_t *rest) {
     for (int i = 0; i < ndim - 1; i++)
         rest[i] = of_axes[i < dropped ? i : i + 1];
@@ -160,50 +153,49 @@ static void add_axis(int ndim, const int64_t *of_axes, int added, int64_t value,
 }
 
 static int squeeze_infer(wg_call *call) {
-    const axis_options *options = call->options;
+    const int given = *(const int *)call->options;
     const wg_spec *x = &call->input_specs[0];
-    const int axis = wg__axis(options->axis, x->ndim, call->op->name);
+    wg_spec *out = &call->output_specs[0];
+    const int axis = wg__axis(given, x->ndim, call->op->name);
     if (axis < 0)
         return -1;
     if (x->shape[axis] != 1)
         return wg__op_fail(call, WG_ERROR_SHAPE,
-                           "axis %d has size %lld; only an axis of size 1 goes", options->axis,
+                           "axis %d has size %lld; only an axis of size 1 goes", given,
                            (long long)x->shape[axis]);
-    call->output_specs[0].dtype = x->dtype;
-    call->output_specs[0].ndim = x->ndim - 1;
-    drop_axis(x->ndim, x->shape, axis, call->output_specs[0].shape);
+    *out = (wg_spec){.dtype = x->dtype, .ndim = x->ndim - 1};
+    drop_axis(x->ndim, x->shape, axis, out->shape);
     return 0;
 }
 
 static int squeeze_forward(wg_call *call) {
-    const axis_options *options = call->options;
+    const int given = *(const int *)call->options;
     const wg_tensor *x = call->inputs[0];
-    const int axis = wg__axis(options->axis, x->spec.ndim, call->op->name);
+    const int axis = wg__axis(given, x->spec.ndim, call->op->name);
     int64_t strides[WG_MAX_DIMS] = {0};
     drop_axis(x->spec.ndim, x->strides, axis, strides);
     return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
-WG__VJP(squeeze, wg_unsqueeze(g, ((const axis_options *)call->options)->axis))
+WG__VJP(squeeze, wg_unsqueeze(g, *(const int *)call->options))
 
-WG__EXAMPLES(squeeze, axis_options, (wg__sample_normal), {{1}, "2 1 3"}, {{-1}, "2 3 1"},
-             {{0}, "1 1 1"})
+WG__EXAMPLES(squeeze, int, (wg__sample_normal), {1, "2 1 3"}, {-1, "2 3 1"}, {0, "1 1 1"})
 
 static const wg_op squeeze = {
-    WG__VIEW_OP(squeeze, axis_options, "y = x without one axis, of size 1. A view."),
+    WG__VIEW_OP(squeeze, int, "y = x without one axis, of size 1. A view."),
     .batch = wg__batch_axis};
 
 wg_tensor *wg_squeeze(wg_tensor *x, int axis) {
-    return wg_apply_one(&squeeze, 1, &x, &(axis_options){axis});
+    return wg_apply_one(&squeeze, 1, &x, &axis);
 }
 
 static int unsqueeze_infer(wg_call *call) {
-    const axis_options *options = call->options;
+    const int given = *(const int *)call->options;
     const wg_spec *x = &call->input_specs[0];
     if (x->ndim == WG_MAX_DIMS)
         return wg__op_fail(call, WG_ERROR_SHAPE, "a tensor of rank %d takes no further axis",
                            x->ndim);
-    const int axis = wg__axis(options->axis, x->ndim + 1, call->op->name);
+    const int axis = wg__axis(given, x->ndim + 1, call->op->name);
     if (axis < 0)
         return -1;
     call->output_specs[0].dtype = x->dtype;
@@ -214,25 +206,25 @@ static int unsqueeze_infer(wg_call *call) {
 
 /* An axis of size 1 may have any stride. This one keeps a contiguous tensor contiguous. */
 static int unsqueeze_forward(wg_call *call) {
-    const axis_options *options = call->options;
+    const int given = *(const int *)call->options;
     const wg_tensor *x = call->inputs[0];
-    const int ndim = x->spec.ndim, axis = wg__axis(options->axis, ndim + 1, call->op->name);
+    const int ndim = x->spec.ndim, axis = wg__axis(given, ndim + 1, call->op->name);
     const int64_t stride = axis < ndim ? x->spec.shape[axis] * x->strides[axis] : 1;
     int64_t strides[WG_MAX_DIMS] = {0};
     add_axis(ndim, x->strides, axis, stride, strides);
     return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
-WG__VJP(unsqueeze, wg_squeeze(g, ((const axis_options *)call->options)->axis))
+WG__VJP(unsqueeze, wg_squeeze(g, *(const int *)call->options))
 
-WG__UNARY_SAMPLES(unsqueeze, axis_options, {1}, {0}, {-1}, {-2})
+WG__UNARY_SAMPLES(unsqueeze, int, 1, 0, -1, -2)
 
 static const wg_op unsqueeze = {
-    WG__VIEW_OP(unsqueeze, axis_options, "y = x with an axis of size 1 more. A view."),
+    WG__VIEW_OP(unsqueeze, int, "y = x with an axis of size 1 more. A view."),
     .batch = wg__batch_axis};
 
 wg_tensor *wg_unsqueeze(wg_tensor *x, int axis) {
-    return wg_apply_one(&unsqueeze, 1, &x, &(axis_options){axis});
+    return wg_apply_one(&unsqueeze, 1, &x, &axis);
 }
 
 /* ---- flatten: joins neighbouring axes into one. A scalar becomes a vector of one. ---- */
@@ -241,31 +233,19 @@ typedef struct flatten_options {
     int first_axis, last_axis;
 } flatten_options;
 
-/* The two axes, counted from the front; -1 with an error. */
-static int flatten_axes(const wg_call *call, int *first, int *last) {
+static int flatten_decompose(wg_call *call) {
     const flatten_options *options = call->options;
-    const int ndim = call->input_specs[0].ndim ? call->input_specs[0].ndim : 1;
-    *first = wg__axis(options->first_axis, ndim, call->op->name);
-    *last = *first < 0 ? -1 : wg__axis(options->last_axis, ndim, call->op->name);
-    if (*last < 0)
+    const wg_spec *x = &call->input_specs[0];
+    const int rank = x->ndim ? x->ndim : 1;
+    const int first = wg__axis(options->first_axis, rank, call->op->name);
+    const int last = first < 0 ? -1 : wg__axis(options->last_axis, rank, call->op->name);
+    int64_t shape[WG_MAX_DIMS];
+    int ndim = 0;
+    if (last < 0)
         return -1;
-    if (*first > *last)
+    if (first > last)
         return wg__op_fail(call, WG_ERROR_ARGUMENT, "axis %d comes after axis %d",
                            options->first_axis, options->last_axis);
-    return 0;
-}
-
-static int flatten_infer(wg_call *call) {
-    int first, last;
-    return flatten_axes(call, &first, &last);
-}
-
-static int flatten_decompose(wg_call *call) {
-    const wg_spec *x = &call->input_specs[0];
-    int64_t shape[WG_MAX_DIMS];
-    int first, last, ndim = 0;
-    if (flatten_axes(call, &first, &last) < 0)
-        return -1;
     for (int i = 0; i < first; i++)
         shape[ndim++] = x->shape[i];
     shape[ndim] = 1;
@@ -294,12 +274,11 @@ typedef struct unflatten_options {
     shape_options sizes;
 } unflatten_options;
 
-/* The shape of the result; -1 with an error. */
-static int unflatten_shape(const wg_call *call, int *ndim, int64_t *shape) {
+static int unflatten_decompose(wg_call *call) {
     const unflatten_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
     const int axis = wg__axis(options->axis, x->ndim, call->op->name), parts = options->sizes.ndim;
-    int64_t sizes[WG_MAX_DIMS];
+    int64_t sizes[WG_MAX_DIMS], shape[2 * WG_MAX_DIMS];
     wg_spec cut;
     if (axis < 0)
         return -1;
@@ -307,8 +286,8 @@ static int unflatten_shape(const wg_call *call, int *ndim, int64_t *shape) {
     if (complete_shape(call, x->shape[axis], parts, sizes) < 0 ||
         wg__spec_make(&cut, WG_U8, parts, sizes, call->op->name) < 0)
         return -1;
-    *ndim = x->ndim - 1 + parts;
-    if (parts < 1 || *ndim > WG_MAX_DIMS || wg__spec_count(&cut) != x->shape[axis])
+    const int ndim = x->ndim - 1 + parts;
+    if (parts < 1 || ndim > WG_MAX_DIMS || wg__spec_count(&cut) != x->shape[axis])
         return wg__op_fail(call, WG_ERROR_SHAPE,
                            "axis %d, of size %lld, is not cut into %d axes whose sizes multiply to "
                            "%lld; ranks go to %d",
@@ -317,20 +296,6 @@ static int unflatten_shape(const wg_call *call, int *ndim, int64_t *shape) {
     memcpy(shape, x->shape, (size_t)axis * sizeof *shape);
     memcpy(shape + axis, sizes, (size_t)parts * sizeof *shape);
     memcpy(shape + axis + parts, x->shape + axis + 1, (size_t)(x->ndim - axis - 1) * sizeof *shape);
-    return 0;
-}
-
-static int unflatten_infer(wg_call *call) {
-    int64_t shape[WG_MAX_DIMS];
-    int ndim;
-    return unflatten_shape(call, &ndim, shape);
-}
-
-static int unflatten_decompose(wg_call *call) {
-    int64_t shape[WG_MAX_DIMS];
-    int ndim;
-    if (unflatten_shape(call, &ndim, shape) < 0)
-        return -1;
     return wg__set_output(call, wg_reshape(call->inputs[0], ndim, shape));
 }
 
@@ -391,10 +356,7 @@ static const wg_op expand = {
     .batch = wg__batch_expand};
 
 wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape) {
-    shape_options options;
-    if (x == NULL || !shape_options_make(&options, ndim, shape, "expand"))
-        return NULL;
-    return wg_apply_one(&expand, 1, &x, &options);
+    return apply_shape(&expand, x, ndim, shape);
 }
 
 /* ==== Axes in another order ==== */
@@ -528,12 +490,12 @@ typedef struct movedim_options {
     int64_t from[WG_MAX_DIMS], to[WG_MAX_DIMS];
 } movedim_options;
 
-/* The equivalent permutation; -1 with INDEX. */
-static int movedim_order(const wg_call *call, int64_t *order) {
+static int movedim_decompose(wg_call *call) {
     const movedim_options *options = call->options;
     const int ndim = call->input_specs[0].ndim;
     const int64_t taken = wg__axis_mask(options->count, options->from, ndim, call->op->name);
     const int64_t filled = wg__axis_mask(options->count, options->to, ndim, call->op->name);
+    int64_t order[WG_MAX_DIMS];
     if (taken < 0 || filled < 0)
         return -1;
     for (int axis = 0, place = 0; axis < ndim; axis++) {
@@ -545,19 +507,7 @@ static int movedim_order(const wg_call *call, int64_t *order) {
     }
     for (int i = 0; i < options->count; i++)
         order[wg__axis(options->to[i], ndim, call->op->name)] = options->from[i];
-    return 0;
-}
-
-static int movedim_infer(wg_call *call) {
-    int64_t order[WG_MAX_DIMS];
-    return movedim_order(call, order);
-}
-
-static int movedim_decompose(wg_call *call) {
-    int64_t order[WG_MAX_DIMS];
-    if (movedim_order(call, order) < 0)
-        return -1;
-    return wg__set_output(call, wg_permute(call->inputs[0], call->input_specs[0].ndim, order));
+    return wg__set_output(call, wg_permute(call->inputs[0], ndim, order));
 }
 
 WG__UNARY_SAMPLES(movedim, movedim_options, {1, {0}, {-1}}, {0, {0}, {0}}, {1, {0}, {0}},
@@ -582,7 +532,5 @@ wg_tensor *wg_movedim(wg_tensor *x, int count, const int64_t *from, const int64_
     return wg_apply_one(&movedim, 1, &x, &options);
 }
 
-static const wg_op *const ops[] = {&reshape, &squeeze, &unsqueeze, &flatten, &unflatten,
-                                   &expand,  &permute, &transpose, &movedim};
-
-const wg__op_table wg__ops_view = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_view = WG__OP_TABLE(&reshape, &squeeze, &unsqueeze, &flatten, &unflatten,
+                                               &expand, &permute, &transpose, &movedim);
