@@ -13,7 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
@@ -91,25 +90,6 @@ static int64_t windows_along(const pool_options *options, int i, int64_t size) {
 
 /* ---- Shapes ---- */
 
-static int check_windows(const wg_call *call) {
-    const pool_options *options = call->options;
-    for (int i = 0; !options->adaptive && i < options->rank; i++) {
-        const int64_t k = options->kernel[i], s = options->stride[i], p = options->padding[i];
-        const int64_t d = options->dilation[i];
-        if (k < 1 || s < 1 || d < 1 || k > INT32_MAX || s > INT32_MAX || d > INT32_MAX)
-            return wg__op_fail(call, WG_ERROR_ARGUMENT,
-                               "kernel %lld, stride %lld and dilation %lld of spatial axis %d; all "
-                               "are at least 1",
-                               (long long)k, (long long)s, (long long)d, i);
-        if (p < 0 || p > ((k - 1) * d + 1) / 2)
-            return wg__op_fail(call, WG_ERROR_ARGUMENT,
-                               "padding %lld along spatial axis %d; it is at least 0, and at most "
-                               "half of the %lld places that the kernel reaches over",
-                               (long long)p, i, (long long)((k - 1) * d + 1));
-    }
-    return 0;
-}
-
 /* Input 0 is x and output 0 is y, or with `to_x`, in avg_pool_input, the reverse. */
 static int infer(wg_call *call, bool to_x) {
     static const char *const axes[] = {"L", "H, W", "D, H, W"};
@@ -121,8 +101,20 @@ static int infer(wg_call *call, bool to_x) {
     if (first != 1 && first != 2)
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted (N, C, %s) or (C, %s)",
                            axes[options->rank - 1], axes[options->rank - 1]);
-    if (check_windows(call) < 0)
-        return -1;
+    for (int i = 0; !options->adaptive && i < options->rank; i++) {
+        const int64_t k = options->kernel[i], s = options->stride[i], p = options->padding[i];
+        const int64_t d = options->dilation[i], reach = (k - 1) * d + 1;
+        if (k < 1 || s < 1 || d < 1 || k > INT32_MAX || s > INT32_MAX || d > INT32_MAX)
+            return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                               "kernel %lld, stride %lld and dilation %lld of spatial axis %d; all "
+                               "are at least 1",
+                               (long long)k, (long long)s, (long long)d, i);
+        if (p < 0 || p > reach / 2)
+            return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                               "padding %lld along spatial axis %d; it is at least 0, and at most "
+                               "half of the %lld places that the kernel reaches over",
+                               (long long)p, i, (long long)reach);
+    }
     int64_t shape[WG_MAX_DIMS];
     memcpy(shape, given->shape, sizeof shape);
     for (int i = 0; i < options->rank; i++) {
@@ -158,8 +150,10 @@ static int pool_input_infer(wg_call *call) {
 
 /* ---- Kernels: of one plane, in which x, y and the indices are contiguous ---- */
 
+struct pool_job;
+typedef void (*plane_kernel)(const struct pool_job *job, int64_t plane);
+
 typedef struct pool_job {
-    const pool_options *options;
     pool_axis axes[AXES];
     window *windows[AXES]; /* of all outputs along each axis */
     double *elements;      /* of those along the last, and where they begin */
@@ -170,7 +164,7 @@ typedef struct pool_job {
     const void *from;
     void *to;
     int64_t *indices;
-    void (*kernel)(const struct pool_job *job, int64_t plane);
+    plane_kernel kernel;
 } pool_job;
 
 /* For each piece of a row (a, b) of outputs, n of them from number `at` of the plane on, whose
@@ -256,7 +250,7 @@ typedef struct pool_job {
                        (TYPE)((double)y[at + o] / (ab * job->elements[k + o])),                    \
                    add_##NAME(s, shares + s->output - k, x + place), (void)0)                      \
     }                                                                                              \
-    /* The gradient of max_pool: `from` has that of y, and `to` becomes that of x. */              \
+    /* max_pool's vjp: `from` has the gradient of y, and `to` becomes the gradient of x. */        \
     static void max_vjp_##NAME(const pool_job *job, int64_t plane) {                               \
         const TYPE *dy = (const TYPE *)job->from + plane * job->outputs;                           \
         const int64_t *index = job->indices + plane * job->outputs;                                \
@@ -272,8 +266,8 @@ KERNELS(f64, double)
 
 enum { MOST_LANES = 16 };
 
-/* keep_f32 by vectors. The kernel reads and writes whole vectors of places: those of the outputs
- * behind the stretch, of which there are `after`, are put back. */
+/* keep_f32 by vectors. The kernel reads and writes whole vectors of places, so the places of the
+ * `after` outputs behind the stretch are put back. */
 static void keep_by_vectors(const stretch *s, const float *x, int64_t place, float *most,
                             int32_t *best, int64_t after) {
     int32_t held[MOST_LANES];
@@ -312,14 +306,12 @@ static void run_planes(int64_t begin, int64_t end, void *context) {
         job->kernel(job, plane);
 }
 
-typedef void (*plane_kernel)(const pool_job *job, int64_t plane);
-
 /* Runs a kernel on all planes of images like x with outputs like y: it reads `source`, and indices
  * from to[1], or writes them, and writes to[0]. */
 static int run(wg_call *call, const wg_spec *x, const wg_spec *y, wg_tensor *source,
                plane_kernel f32, plane_kernel f64, wg_tensor *const *to) {
     const pool_options *options = call->options;
-    pool_job job = {.options = options, .planes = 1, .places = 1, .outputs = 1};
+    pool_job job = {.planes = 1, .places = 1, .outputs = 1};
     wg_tensor *from = wg_contiguous(source);
     const int first = x->ndim - options->rank;
     int64_t count = 0;
@@ -422,7 +414,7 @@ static int max_pool_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
 
 static const wg_op avg_pool[AXES], avg_pool_input[AXES];
 
-/* The two are told apart by a function of theirs, which also a copy of a record has. */
+/* A copy of a record has the infer function of its kind, too. */
 static bool gives_input(const wg_call *call) {
     return call->op->infer == pool_input_infer;
 }
@@ -447,69 +439,43 @@ static int avg_pool_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
 
 /* ---- Samples ---- */
 
-typedef struct example {
-    pool_options options;
-    int64_t images, channels;
-} example;
-
 enum { EXAMPLES = 4 };
 
-/* The last of each rank is the large one: 2^22 elements, in windows that overlap. */
-static const example examples[AXES][EXAMPLES + 1] = {
-    {{{1, .kernel = {2}, .stride = {2}, .dilation = {1}, .size = {5}, .count = {2}}, 2, 2},
-     {{1, .ceil_mode = true, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1},
-       .size = {6}, .count = {4}},
-      1,
-      2},
-     {{1, .exclude_padding = true, .kernel = {2}, .stride = {1}, .padding = {1}, .dilation = {1},
-       .size = {4}, .count = {5}},
-      1,
-      3},
-     {{1, .adaptive = true, .size = {5}, .count = {3}}, 2, 1},
-     {{1, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1}, .size = {4096},
-       .count = {2048}},
-      16,
-      64}},
-    {{{2, .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .size = {4, 5}, .count = {2, 2}},
-      1,
-      2},
-     {{2, .ceil_mode = true, .kernel = {3, 2}, .stride = {2, 3}, .padding = {1, 0},
-       .dilation = {1, 1}, .size = {4, 4}, .count = {3, 2}},
-      1,
-      2},
-     {{2, .exclude_padding = true, .kernel = {2, 3}, .stride = {1, 1}, .padding = {1, 1},
-       .dilation = {1, 1}, .size = {3, 2}, .count = {4, 2}},
-      2,
-      1},
-     {{2, .adaptive = true, .size = {3, 4}, .count = {2, 3}}, 1, 2},
-     {{2, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .dilation = {1, 1},
-       .size = {128, 128}, .count = {64, 64}},
-      4,
-      64}},
-    {{{3, .kernel = {2, 1, 2}, .stride = {1, 1, 2}, .dilation = {1, 1, 1}, .size = {2, 2, 4},
-       .count = {1, 2, 2}},
-      1,
-      2},
-     {{3, .ceil_mode = true, .kernel = {2, 2, 2}, .stride = {2, 2, 1}, .padding = {1, 0, 1},
-       .dilation = {1, 1, 1}, .size = {3, 3, 1}, .count = {2, 2, 2}},
-      1,
-      1},
-     {{3, .divisor = 3, .kernel = {1, 2, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1},
-       .size = {2, 3, 2}, .count = {2, 2, 2}},
-      1,
-      2},
-     {{3, .adaptive = true, .size = {3, 2, 3}, .count = {2, 1, 2}}, 1, 1},
-     {{3, .kernel = {2, 2, 2}, .stride = {2, 2, 2}, .dilation = {1, 1, 1}, .size = {32, 32, 32},
-       .count = {16, 16, 16}},
-      4,
-      32}}};
+/* The last of each rank is the large one, of 4 images and 64 channels: 2^22 elements, in windows
+ * that overlap. The others have 2 images and 2 channels. */
+static const pool_options examples[AXES][EXAMPLES + 1] = {
+    {{1, .kernel = {2}, .stride = {2}, .dilation = {1}, .size = {5}, .count = {2}},
+     {1, .ceil_mode = true, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1},
+      .size = {6}, .count = {4}},
+     {1, .exclude_padding = true, .kernel = {2}, .stride = {1}, .padding = {1}, .dilation = {1},
+      .size = {4}, .count = {5}},
+     {1, .adaptive = true, .size = {5}, .count = {3}},
+     {1, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1}, .size = {16384},
+      .count = {8192}}},
+    {{2, .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .size = {4, 5}, .count = {2, 2}},
+     {2, .ceil_mode = true, .kernel = {3, 2}, .stride = {2, 3}, .padding = {1, 0},
+      .dilation = {1, 1}, .size = {4, 4}, .count = {3, 2}},
+     {2, .exclude_padding = true, .kernel = {2, 3}, .stride = {1, 1}, .padding = {1, 1},
+      .dilation = {1, 1}, .size = {3, 2}, .count = {4, 2}},
+     {2, .adaptive = true, .size = {3, 4}, .count = {2, 3}},
+     {2, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .dilation = {1, 1},
+      .size = {128, 128}, .count = {64, 64}}},
+    {{3, .kernel = {2, 1, 2}, .stride = {1, 1, 2}, .dilation = {1, 1, 1}, .size = {2, 2, 4},
+      .count = {1, 2, 2}},
+     {3, .ceil_mode = true, .kernel = {2, 2, 2}, .stride = {2, 2, 1}, .padding = {1, 0, 1},
+      .dilation = {1, 1, 1}, .size = {3, 3, 1}, .count = {2, 2, 2}},
+     {3, .divisor = 3, .kernel = {1, 2, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1},
+      .size = {2, 3, 2}, .count = {2, 2, 2}},
+     {3, .adaptive = true, .size = {3, 2, 3}, .count = {2, 1, 2}},
+     {3, .kernel = {2, 2, 2}, .stride = {2, 2, 2}, .dilation = {1, 1, 1}, .size = {32, 32, 16},
+      .count = {16, 16, 8}}}};
 
 static int make_sample(int index, int rank, bool of_input, wg__sampler make,
                        wg_generator *generator, wg_sample *sample) {
-    const example *e = &examples[rank - 1][index];
-    int64_t shape[2 + AXES] = {e->images, e->channels};
-    memcpy(shape + 2, of_input ? e->options.count : e->options.size, sizeof e->options.size);
-    sample->options = &e->options;
+    const pool_options *options = &examples[rank - 1][index];
+    int64_t shape[2 + AXES] = {index < EXAMPLES ? 2 : 4, index < EXAMPLES ? 2 : 64};
+    memcpy(shape + 2, of_input ? options->count : options->size, sizeof options->size);
+    sample->options = options;
     sample->inputs[0] = make(generator, 2 + rank, shape);
     return wg__sample_status(sample, 1);
 }
@@ -570,8 +536,7 @@ static const wg_op avg_pool_input[AXES] = {AVG_POOL_INPUT(1, "L"), AVG_POOL_INPU
 
 /* ---- Functions ---- */
 
-/* Runs the op with the caller's options, with the defaults for zeros; refuses those of the other
- * kind of pooling. */
+/* Runs the op with the caller's options, with the defaults for zeros. */
 static int pool(bool mean, wg_tensor *x, const wg_pool_options *given, wg_tensor **outputs) {
     static const wg_pool_options none;
     given = given ? given : &none;
@@ -637,8 +602,6 @@ wg_tensor *wg_adaptive_avg_pool(wg_tensor *x, int axis_count, const int64_t *siz
     return outputs[0];
 }
 
-static const wg_op *const ops[] = {&max_pool[0],       &max_pool[1],       &max_pool[2],
-                                   &avg_pool[0],       &avg_pool[1],       &avg_pool[2],
-                                   &avg_pool_input[0], &avg_pool_input[1], &avg_pool_input[2]};
-
-const wg__op_table wg__ops_pool = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_pool =
+    WG__OP_TABLE(&max_pool[0], &max_pool[1], &max_pool[2], &avg_pool[0], &avg_pool[1], &avg_pool[2],
+                 &avg_pool_input[0], &avg_pool_input[1], &avg_pool_input[2]);

@@ -8,9 +8,9 @@
  *                              tap t of output o is element  offset[t] + o  of the copy
  *
  * Most weights are multiplied by the packed product, a block of images at a time. Weights of few
- * output channels, such as those of a depthwise convolution, would leave most of a tile empty, and
- * with one input channel packing takes as long as multiplying; both are applied to whole planes by
- * tensor/simd. The blocks depend on shapes alone. */
+ * output channels (depthwise convolutions) would leave most of a tile empty, and with one input
+ * channel packing takes as long as multiplying: tensor/simd applies both to whole planes. The
+ * blocks depend on shapes alone. */
 #include "tensor/ops/conv/windows.h"
 
 #include <stdatomic.h>
@@ -47,22 +47,6 @@ typedef struct windows {
     char *data;
 } windows;
 
-static int64_t place_of(const windows *w, int axis, int64_t tap) {
-    const wg__window_axis *a = &w->of->axes[axis];
-    return a->first + tap * a->hop - w->low[axis];
-}
-
-/* Where the copy of a channel holds a place. */
-static int64_t offset_of(const windows *w, const int64_t *place) {
-    const wg__window_axis *axes = w->of->axes;
-    int64_t phase = 0, within = 0;
-    for (int i = 0; i < WG__CONV_AXES; i++) {
-        phase = phase * axes[i].step + place[i] % axes[i].step;
-        within = within * w->length[i] + place[i] / axes[i].step;
-    }
-    return phase * w->length[0] * w->length[1] * w->length[2] + within;
-}
-
 /* Lays out copies of `images` images; -1 for lack of memory. */
 static int lay_out(windows *w, const wg__correlation *c, int64_t images) {
     const wg__window_axis *axes = c->axes;
@@ -83,16 +67,20 @@ static int lay_out(windows *w, const wg__correlation *c, int64_t images) {
         w->vectors *= a->taps;
     }
     w->image = w->channel * c->in_channels;
-    int64_t *offset = w->offsets = wg__try_alloc_array(w->vectors, sizeof *w->offsets);
-    if (!offset)
+    w->offsets = wg__try_alloc_array(w->vectors, sizeof *w->offsets);
+    if (!w->offsets)
         return -1;
-    for (int64_t channel = 0; channel < c->in_channels; channel++)
-        for (int64_t i = 0; i < axes[0].taps; i++)
-            for (int64_t j = 0; j < axes[1].taps; j++)
-                for (int64_t k = 0; k < axes[2].taps; k++)
-                    *offset++ = channel * w->channel +
-                                offset_of(w, (int64_t[]){place_of(w, 0, i), place_of(w, 1, j),
-                                                         place_of(w, 2, k)});
+    const int64_t phase_size = w->length[0] * w->length[1] * w->length[2];
+    for (int64_t vector = 0; vector < w->vectors; vector++) {
+        int64_t rest = vector, phase = 0, within = 0, places[WG__CONV_AXES];
+        for (int i = WG__CONV_AXES - 1; i >= 0; rest /= axes[i--].taps)
+            places[i] = axes[i].first + rest % axes[i].taps * axes[i].hop - w->low[i];
+        for (int i = 0; i < WG__CONV_AXES; i++) {
+            phase = phase * axes[i].step + places[i] % axes[i].step;
+            within = within * w->length[i] + places[i] / axes[i].step;
+        }
+        w->offsets[vector] = rest * w->channel + phase * phase_size + within;
+    }
     return 0;
 }
 
@@ -149,20 +137,6 @@ static void copy_phase(const windows *w, int64_t count, const char *from, char *
     }
 }
 
-static void copy_channel(const windows *w, const char *from, char *to) {
-    const int64_t step = w->of->axes[2].step;
-    const int64_t apart = w->length[0] * w->length[1] * w->length[2] * w->size;
-    const stretch places = inside(w, 2);
-    memset(to, 0, (size_t)(w->channel * w->size));
-    for (int64_t phase = 0; phase < step; phase++) {
-        const int64_t first = places.begin + (phase - places.begin % step + step) % step;
-        if (first < places.end)
-            copy_phase(w, wg__ceil_divide(places.end - first, step),
-                       from + (w->low[2] + first) * w->size,
-                       to + phase * apart + first / step * w->size);
-    }
-}
-
 typedef struct copy_job {
     const windows *w;
     int64_t first_image, group;
@@ -173,11 +147,23 @@ static void copy_channels(int64_t begin, int64_t end, void *context) {
     const windows *w = job->w;
     const wg__correlation *c = w->of;
     const int64_t sizes = c->axes[0].size * c->axes[1].size * c->axes[2].size;
+    const int64_t step = c->axes[2].step;
+    const int64_t apart = w->length[0] * w->length[1] * w->length[2] * w->size;
+    const stretch places = inside(w, 2);
     for (int64_t i = begin; i < end; i++) {
         const int64_t image = job->first_image + i / c->in_channels;
-        const int64_t channel = (image * c->groups + job->group) * c->in_channels;
-        copy_channel(w, (const char *)c->x + (channel + i % c->in_channels) * sizes * w->size,
-                     w->data + i * w->channel * w->size);
+        const int64_t channel =
+            (image * c->groups + job->group) * c->in_channels + i % c->in_channels;
+        const char *from = (const char *)c->x + channel * sizes * w->size;
+        char *to = w->data + i * w->channel * w->size;
+        memset(to, 0, (size_t)(w->channel * w->size));
+        for (int64_t phase = 0; phase < step; phase++) {
+            const int64_t first = places.begin + (phase - places.begin % step + step) % step;
+            if (first < places.end)
+                copy_phase(w, wg__ceil_divide(places.end - first, step),
+                           from + (w->low[2] + first) * w->size,
+                           to + phase * apart + first / step * w->size);
+        }
     }
 }
 
@@ -253,16 +239,6 @@ static void read_transposed(const void *context, int64_t row, int64_t rows, int6
     const int64_t count = runs_of(w, row, rows, runs);
     for (int64_t i = 0; i < columns; i++)
         copy_runs(w, column + i, count, runs, i + 1 == columns, (char *)to + i * step * w->size);
-}
-
-/* True if the windows of an image are the image itself: a kernel of one tap. */
-static bool is_pointwise(const wg__correlation *c) {
-    for (int i = 0; i < WG__CONV_AXES; i++) {
-        const wg__window_axis *a = &c->axes[i];
-        if (a->taps != 1 || a->step != 1 || a->first != 0 || a->count != a->size)
-            return false;
-    }
-    return true;
 }
 
 /* ---- Outputs ---- */
@@ -369,7 +345,12 @@ static void set_windows(const windows *w, int64_t first, int64_t images, int64_t
                         const wg__gather *gather, wg__product *p) {
     const wg__correlation *c = w->of;
     const int64_t channel = (first * c->groups + group) * c->in_channels;
-    if (images == 1 && is_pointwise(c)) {
+    bool pointwise = images == 1;
+    for (int i = 0; i < WG__CONV_AXES; i++) {
+        const wg__window_axis *a = &c->axes[i];
+        pointwise &= a->taps == 1 && a->step == 1 && a->first == 0 && a->count == a->size;
+    }
+    if (pointwise) {
         p->b = (wg__matrix){(char *)c->x + channel * w->outputs * w->size, w->outputs, 1};
         if (gather->down)
             p->b = wg__transposed(p->b);
@@ -380,8 +361,8 @@ static void set_windows(const windows *w, int64_t first, int64_t images, int64_t
     p->gather = gather;
 }
 
-/* Part block groups + group. The outputs of one image are multiplied into their place where those
- * of a channel are contiguous, and others are placed from the buffer. */
+/* Part block groups + group. The outputs of one image are multiplied into their place if a
+ * channel's outputs are contiguous; else they are placed from the buffer. */
 static void multiply_block(job *job, const windows *w, char *buffer, int64_t part) {
     const wg__correlation *c = job->c;
     const int64_t first = part / c->groups * job->block, group = part % c->groups;
@@ -474,23 +455,6 @@ static void dot_planes(job *job, const windows *w, char *wide, int64_t part) {
     }
 }
 
-/* Adds the sums of all parts, in their order, to a gradient of zeros. */
-static void dot_all_planes(job *job, int64_t weights) {
-    const wg__correlation *c = job->c;
-    char *gradient = job->gradient;
-    job->block = wg__ceil_divide(c->images, wg__ceil_divide(SUMS, c->groups));
-    job->blocks = wg__ceil_divide(c->images, job->block);
-    job->gradient = wg__try_alloc_array(wg__times(job->blocks, weights), job->layout.size);
-    if (!job->gradient) {
-        atomic_store(&job->failed, true);
-        return;
-    }
-    memset(job->gradient, 0, (size_t)(job->blocks * weights * job->layout.size));
-    wg__parallel_for(job->blocks * c->groups, 1, run_range, job);
-    wg__simd_for(c->dtype)->rows.add(job->blocks, weights, weights, job->gradient, gradient);
-    wg__free(job->gradient);
-}
-
 /* ---- Both products ---- */
 
 /* Lays out copies and runs all parts; the operations are counted on this thread. -1 for lack of
@@ -508,9 +472,21 @@ static int run_job(job *job, int64_t weights) {
         job->room = 0;
         job->run = job->gradient ? multiply_gradient : multiply_block;
         run_blocks(job);
-    } else if (job->gradient) {
+    } else if (job->gradient) { /* the sums of all parts are added, in their order, to zeros */
+        char *gradient = job->gradient;
         job->run = dot_planes;
-        dot_all_planes(job, weights);
+        job->block = wg__ceil_divide(c->images, wg__ceil_divide(SUMS, c->groups));
+        job->blocks = wg__ceil_divide(c->images, job->block);
+        job->gradient = wg__try_alloc_array(wg__times(job->blocks, weights), w->size);
+        if (job->gradient) {
+            memset(job->gradient, 0, (size_t)(job->blocks * weights * w->size));
+            wg__parallel_for(job->blocks * c->groups, 1, run_range, job);
+            wg__simd_for(c->dtype)->rows.add(job->blocks, weights, weights, job->gradient,
+                                             gradient);
+        } else {
+            atomic_store(&job->failed, true);
+        }
+        wg__free(job->gradient);
     } else {
         job->run = sum_planes;
         wg__parallel_for(c->images * c->groups,
