@@ -3,10 +3,9 @@
  * Symmetric matrices are (A + A^T) / 2 of what is given, so that gradients are symmetric.
  *
  * The derivatives of eigenvectors and singular vectors divide by differences of eigenvalues, or of
- * squared singular values: equal ones have no particular vectors, so nothing can be differentiated,
- * and those that are equal but for rounding give noise. Both are errors, which name the values. */
+ * squared singular values. Equal values have no particular vectors, and values that are equal but
+ * for rounding would give noise: both are errors, which name the values. */
 #include "tensor/ops/linalg/matrices.h"
-#include "tensor/ops/registry.h"
 
 #include <float.h>
 #include <math.h>
@@ -70,30 +69,29 @@ static int check_values(const wg_call *call, wg_tensor *values, const char *what
     return 0;
 }
 
-/* -1 with ARGUMENT if x has an element that is infinite or NaN: iterations may not end on it. */
-static int check_finite(const wg_call *call, wg_tensor *x) {
+/* Runs an iteration of LAPACK. -1 with ARGUMENT if x has an element that is infinite or NaN, on
+ * which the iteration may not end, or if it has not converged. */
+static int iterate(const wg_call *call, wg__lapack *job, wg__lapack_routine routine, wg_tensor *x) {
     const int64_t count = wg_tensor_count(x);
+    char text[64];
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(wg__value_at(x, i)))
             return wg__op_fail(call, WG_ERROR_ARGUMENT,
                                "it has elements that are infinite or NaN; wg_isfinite says which");
-    return 0;
-}
-
-static int fail_converging(const wg_call *call, const wg__lapack *job) {
-    char text[64];
-    return wg__op_fail(call, WG_ERROR_ARGUMENT, "LAPACK's iteration for %s has not converged",
-                       wg__matrix_text(text, sizeof text, call, job->matrix));
+    if (job->m == 0 || job->n == 0)
+        return 0;
+    if (wg__lapack_run(job, routine, x) < 0)
+        return -1;
+    return job->info == 0
+               ? 0
+               : wg__op_fail(call, WG_ERROR_ARGUMENT, "LAPACK's iteration for %s has not converged",
+                             wg__matrix_text(text, sizeof text, call, job->matrix));
 }
 
 /* ---- cholesky: A = L L^T with a lower triangle L.   With Phi(X), the lower triangle of X with
  * half of its diagonal: dL = L Phi(L^-1 dA L^-T), and dA = the symmetric part of L^-T Phi(L^T g)
  * L^-1. ----
  */
-
-static int square_infer(wg_call *call) {
-    return wg__check_matrices(call, true) < 0 ? -1 : wg__infer_like(call);
-}
 
 static int cholesky_forward(wg_call *call) {
     wg_tensor *a = wg__symmetric_part(call->inputs[0]); /* so rows are columns */
@@ -153,7 +151,7 @@ static wg_tensor *large_definite(wg_generator *generator, int ndim, const int64_
 }
 
 WG__SHAPES(cholesky, (sample_definite), "3 3", "2 2 2", "1 1")
-WG__LARGE_BY(symmetric, int, (large_definite), "64 128 128", 0)
+WG__LARGE_BY(cholesky, int, (large_definite), "64 128 128", 0)
 
 static double cubic_flops(const wg_call *call) {
     const wg_spec *a = &call->input_specs[0];
@@ -168,12 +166,12 @@ static const wg_op cholesky = {
     .saves_outputs = 1,
     .differentiable = 1,
     .places_outputs = true,
-    .infer = square_infer,
+    .infer = wg__infer_square,
     .forward = cholesky_forward,
     .vjp = cholesky_vjp,
     .jvp = cholesky_jvp,
     .sample = cholesky_sample,
-    .bench = symmetric_bench,
+    .bench = cholesky_bench,
     .flops = cubic_flops,
     .batch = wg_batch_aligned};
 
@@ -187,14 +185,10 @@ wg_tensor *wg_cholesky(wg_tensor *a, bool upper) {
  * - W) R.   With M = R gR^T - gQ^T Q and S = M below the diagonal and on it, mirrored: dA = (gQ + Q
  * S) R^-T. ---- */
 
-typedef struct qr_options {
-    bool complete; /* Q is square */
-} qr_options;
-
 enum { Q, R };
 
 static int qr_infer(wg_call *call) {
-    const qr_options *options = call->options;
+    const bool complete = *(const bool *)call->options; /* Q is square */
     const wg_spec *a = &call->input_specs[0];
     if (wg__check_matrices(call, false) < 0)
         return -1;
@@ -203,19 +197,18 @@ static int qr_infer(wg_call *call) {
         return wg__op_fail(call, WG_ERROR_SHAPE,
                            "the op takes matrices of at least as many rows as columns; wg_qr takes "
                            "others");
-    wg__infer_matrix(call, Q, 2, m, options->complete ? m : n);
-    wg__infer_matrix(call, R, 2, options->complete ? m : n, n);
+    wg__infer_matrix(call, Q, 2, m, complete ? m : n);
+    wg__infer_matrix(call, R, 2, complete ? m : n, n);
     return 0;
 }
 
 static int qr_forward(wg_call *call) {
-    const qr_options *options = call->options;
     wg_tensor *a = wg__column_major(call->inputs[0]);
     wg_tensor *q = wg__column_major_new(&call->output_specs[Q]);
     wg__lapack job = wg__lapack_job(call);
     if (!q)
         return -1;
-    job.full = options->complete;
+    job.full = *(const bool *)call->options;
     job.u = wg__tensor_address(q);
     if (wg__lapack_run(&job, WG__QR, a) < 0)
         return -1;
@@ -228,8 +221,8 @@ static int qr_forward(wg_call *call) {
 /* -1 with GRADIENT for a square Q of a tall A: its last columns are any that complete the basis. */
 static int check_complete(const wg_call *call) {
     const wg_spec *a = &call->input_specs[0];
-    const qr_options *options = call->options;
-    if (!options->complete || a->shape[a->ndim - 2] == a->shape[a->ndim - 1])
+    const bool complete = *(const bool *)call->options;
+    if (!complete || a->shape[a->ndim - 2] == a->shape[a->ndim - 1])
         return 0;
     return wg__op_fail(
         call, WG_ERROR_GRADIENT,
@@ -265,8 +258,8 @@ static int qr_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_
     return wg__vjp_status();
 }
 
-WG__EXAMPLES(qr, qr_options, (wg__sample_matrices), {{false}, "4 3"}, {{false}, "2 3 2"})
-WG__LARGE_BY(qr, qr_options, (wg__sample_large_matrices), "64 128 128", false)
+WG__EXAMPLES(qr, bool, (wg__sample_matrices), {false, "4 3"}, {false, "2 3 2"})
+WG__LARGE_BY(qr, bool, (wg__sample_large_matrices), "64 128 128", false)
 
 static const wg_op qr = {
     WG__OP_OF(
@@ -275,31 +268,29 @@ static const wg_op qr = {
         "= A (..., M, N), for M >= N, by Householder's reflections; or Q (..., M, M) and R "
         "(..., M, N), which have no derivative where M > N. That of others needs columns of A "
         "that are independent."),
-    .options_size = sizeof(qr_options), .saves_outputs = 3, .differentiable = 1,
+    .options_size = sizeof(bool), .saves_outputs = 3, .differentiable = 1,
     /* Columns that depend on each other have no derivative. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES},
-    .places_outputs = true, .infer = qr_infer, .forward = qr_forward, .vjp = qr_vjp, .jvp = qr_jvp,
-    .sample = qr_sample, .bench = qr_bench, .flops = cubic_flops, .batch = wg_batch_aligned};
+    .places_outputs = true, WG__PRIMITIVE(qr), .flops = cubic_flops, .batch = wg_batch_aligned};
 
 /* Of a wide A = (A1 A2), with a square A1 = Q R1: R = (R1, Q^T A2). */
-static int qr_of_wide(wg_tensor *a, wg_tensor **outputs) {
-    const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
-    wg_tensor *parts[2], *square = wg_narrow(a, -1, 0, m);
-    if (wg__apply_wide(&qr, 1, &square, true, &(qr_options){false}, outputs) < 0)
-        return -1;
-    parts[0] = outputs[R];
-    parts[1] = wg_matmul(wg__transposed(outputs[Q]), wg_narrow(a, -1, m, n - m));
-    outputs[R] = wg_cat(2, parts, -1);
-    return outputs[R] ? 0 : -1;
-}
-
 int wg_qr(wg_tensor *a, bool complete, wg_tensor **q, wg_tensor **r) {
-    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
+    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL}, *left = a;
     const bool wide = a && a->spec.ndim >= 2 && wg_tensor_size(a, -2) < wg_tensor_size(a, -1);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const int status = wide ? qr_of_wide(wg__as_float(a), outputs)
-                            : wg__apply_wide(&qr, 1, &a, true, &(qr_options){complete}, outputs);
+    if (wide) {
+        a = wg__as_float(a);
+        left = a ? wg_narrow(a, -1, 0, wg_tensor_size(a, -2)) : NULL;
+    }
+    int status = wg__apply_wide(&qr, 1, &left, true, &(bool){complete && !wide}, outputs);
+    if (wide && status == 0) {
+        const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
+        wg_tensor *right = wg_narrow(a, -1, m, n - m);
+        right = wg_matmul(wg__transposed(outputs[Q]), right);
+        outputs[R] = wg_cat(2, (wg_tensor *[]){outputs[R], right}, -1);
+        status = outputs[R] ? 0 : -1;
+    }
     if (q)
         *q = status < 0 ? NULL : wg_scope_escape(outputs[Q]);
     if (r)
@@ -329,14 +320,12 @@ static int eigh_forward(wg_call *call) {
     wg_tensor *v = wg__column_major(wg__symmetric_part(call->inputs[0]));
     wg_tensor *w = wg__tensor_new(&call->output_specs[W]);
     wg__lapack job = wg__lapack_job(call);
-    if (!v || !w || check_finite(call, v) < 0)
+    if (!v || !w)
         return -1;
     job.s = wg__tensor_address(w);
-    if (wg__lapack_run(&job, WG__EIGH, v) < 0)
-        return -1;
     call->outputs[W] = w;
     call->outputs[V] = v;
-    return job.info != 0 ? fail_converging(call, &job) : 0;
+    return iterate(call, &job, WG__EIGH, v);
 }
 
 /* F o x: x without its diagonal over x_j - x_i of the values at (i, j), and 1 where i = j. */
@@ -379,6 +368,7 @@ static wg_tensor *with_distinct_eigenvalues(wg_generator *generator, int ndim,
 }
 
 WG__SHAPES(eigh, (with_distinct_eigenvalues), "3 3", "2 2 2", "1 1")
+WG__LARGE_BY(eigh, int, (large_definite), "64 128 128", 0)
 
 static const wg_op eigh = {
     WG__OP_OF(
@@ -390,9 +380,7 @@ static const wg_op eigh = {
     /* Vectors of equal eigenvalues are not unique. Signs of vectors are arbitrary. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE,
                                             .f32_approximates = true},
-    .places_outputs = true, .infer = eigh_infer, .forward = eigh_forward, .vjp = eigh_vjp,
-    .jvp = eigh_jvp, .sample = eigh_sample, .bench = symmetric_bench, .flops = cubic_flops,
-    .batch = wg_batch_aligned};
+    .places_outputs = true, WG__PRIMITIVE(eigh), .flops = cubic_flops, .batch = wg_batch_aligned};
 
 int wg_eigh(wg_tensor *a, wg_tensor **eigenvalues, wg_tensor **eigenvectors) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
@@ -420,52 +408,43 @@ wg_tensor *wg_eigvalsh(wg_tensor *a) {
  * ----
  */
 
-typedef struct svd_options {
-    bool full_matrices; /* U and V are square */
-} svd_options;
-
 enum { U, S, VT };
 
 static int svd_infer(wg_call *call) {
-    const svd_options *options = call->options;
+    const bool full_matrices = *(const bool *)call->options; /* U and V are square */
     const wg_spec *a = &call->input_specs[0];
     if (wg__check_matrices(call, false) < 0)
         return -1;
     const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1], k = wg__smaller(m, n);
-    wg__infer_matrix(call, U, 2, m, options->full_matrices ? m : k);
+    wg__infer_matrix(call, U, 2, m, full_matrices ? m : k);
     wg__infer_matrix(call, S, 1, k, 0);
-    wg__infer_matrix(call, VT, 2, options->full_matrices ? n : k, n);
+    wg__infer_matrix(call, VT, 2, full_matrices ? n : k, n);
     return 0;
 }
 
 static int svd_forward(wg_call *call) {
-    const svd_options *options = call->options;
     wg_tensor *a = wg__column_major(call->inputs[0]);
     wg_tensor *u = wg__column_major_new(&call->output_specs[U]);
     wg_tensor *s = wg__tensor_new(&call->output_specs[S]);
     wg_tensor *vt = wg__column_major_new(&call->output_specs[VT]);
     wg__lapack job = wg__lapack_job(call);
-    if (!a || !u || !s || !vt || check_finite(call, a) < 0)
+    if (!a || !u || !s || !vt)
         return -1;
-    job.full = options->full_matrices;
+    job.full = *(const bool *)call->options;
     job.u = wg__tensor_address(u);
     job.s = wg__tensor_address(s);
     job.vt = wg__tensor_address(vt);
     /* LAPACK leaves the square matrices of an empty one as they were. */
-    if (job.m == 0 || job.n == 0)
-        for (int j = 0; j < 2; j++) {
-            wg_tensor *square = j ? vt : u;
-            wg_tensor *one =
-                wg_eye(job.dtype, wg_tensor_size(square, -2), wg_tensor_size(square, -1));
-            if (!one || wg_copy_(square, one) < 0)
-                return -1;
-        }
-    else if (wg__lapack_run(&job, WG__SVD, a) < 0)
-        return -1;
+    for (int j = 0; (job.m == 0 || job.n == 0) && j < 2; j++) {
+        wg_tensor *square = j ? vt : u;
+        wg_tensor *one = wg_eye(job.dtype, wg_tensor_size(square, -2), wg_tensor_size(square, -1));
+        if (!one || wg_copy_(square, one) < 0)
+            return -1;
+    }
     call->outputs[U] = u;
     call->outputs[S] = s;
     call->outputs[VT] = vt;
-    return job.info != 0 ? fail_converging(call, &job) : 0;
+    return iterate(call, &job, WG__SVD, a);
 }
 
 /* U or V^T without the vectors that complete a basis; NULL with GRADIENT where `differentiated`,
@@ -554,9 +533,8 @@ static int svd_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     return wg__vjp_status();
 }
 
-WG__EXAMPLES(svd, svd_options, (wg__sample_normal), {{false}, "3 3"}, {{false}, "4 2"},
-             {{false}, "2 2 3"})
-WG__LARGE_BY(svd, svd_options, (wg__sample_large_matrices), "64 128 128", false)
+WG__EXAMPLES(svd, bool, (wg__sample_normal), {false, "3 3"}, {false, "4 2"}, {false, "2 2 3"})
+WG__LARGE_BY(svd, bool, (wg__sample_large_matrices), "64 128 128", false)
 
 static const wg_op svd = {
     WG__OP_OF(
@@ -564,17 +542,15 @@ static const wg_op svd = {
         "U (..., M, K), S (..., K) in descending order and V^T (..., K, N) with U diag(S) V^T = "
         "A and K = min(M, N); with full_matrices U (..., M, M) and V^T (..., N, N). Where "
         "singular values are equal, or 0 and M != N, U and V have no derivative: an error."),
-    .options_size = sizeof(svd_options), .saves_outputs = 7, .differentiable = 1,
+    .options_size = sizeof(bool), .saves_outputs = 7, .differentiable = 1,
     /* Vectors of equal singular values are not unique. Signs of vectors are arbitrary. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE,
                                             .f32_approximates = true},
-    .places_outputs = true, .infer = svd_infer, .forward = svd_forward, .vjp = svd_vjp,
-    .jvp = svd_jvp, .sample = svd_sample, .bench = svd_bench, .flops = cubic_flops,
-    .batch = wg_batch_aligned};
+    .places_outputs = true, WG__PRIMITIVE(svd), .flops = cubic_flops, .batch = wg_batch_aligned};
 
 int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_tensor **vt) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
-    const int status = wg__apply_wide(&svd, 1, &a, true, &(svd_options){full_matrices}, outputs);
+    const int status = wg__apply_wide(&svd, 1, &a, true, &full_matrices, outputs);
     if (vt)
         *vt = outputs[VT];
     return wg__give(status, outputs, u, s);
@@ -593,12 +569,10 @@ static int svdvals_infer(wg_call *call) {
 static int svdvals_forward(wg_call *call) {
     wg_tensor *a = wg__column_major(call->inputs[0]);
     wg__lapack job = wg__lapack_job(call);
-    if (!a || check_finite(call, a) < 0)
+    if (!a)
         return -1;
     job.s = wg__tensor_address(call->outputs[0]);
-    if (job.m > 0 && job.n > 0 && wg__lapack_run(&job, WG__SVD, a) < 0)
-        return -1;
-    return job.info != 0 ? fail_converging(call, &job) : 0;
+    return iterate(call, &job, WG__SVD, a);
 }
 
 static int svdvals_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -621,7 +595,7 @@ static int svdvals_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **ou
 static const wg_op svdvals = {
     WG__OP("svdvals", 1,
            "The singular values S (..., min(M, N)), in descending order, of A (..., M, N)."),
-    .options_size = sizeof(svd_options), .saves_inputs = 1, .differentiable = 1,
+    .options_size = sizeof(bool), .saves_inputs = 1, .differentiable = 1,
     /* Singular values that are equal, or 0, have kinks. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE},
     .infer = svdvals_infer, .forward = svdvals_forward, .vjp = svdvals_vjp, .jvp = svdvals_jvp,
@@ -631,13 +605,11 @@ static const wg_op svdvals = {
 wg_tensor *wg_svdvals(wg_tensor *a) {
     wg_tensor *values = NULL;
     if (!a || !wg_requires_grad(a) || !wg_grad_enabled())
-        return wg__apply_wide_one(&svdvals, 1, &a, true, &(svd_options){false});
+        return wg__apply_wide_one(&svdvals, 1, &a, true, &(bool){false});
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_svd(a, false, NULL, &values, NULL);
     return wg_scope_end(&scope, values);
 }
 
-static const wg_op *const ops[] = {&cholesky, &qr, &eigh, &svd, &svdvals};
-
-const wg__op_table wg__ops_decompose = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_decompose = WG__OP_TABLE(&cholesky, &qr, &eigh, &svd, &svdvals);

@@ -1,7 +1,6 @@
 /* What the ops on matrices and rows share. */
 #include "tensor/ops/linalg/dense.h"
 
-#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 
@@ -21,36 +20,27 @@ wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec) {
     return there ? there : wg_zeros(spec->dtype, spec->ndim, spec->shape);
 }
 
-/* The stride from row to row if one stride walks all leading axes, 0 if none does. The stride is 0,
- * too, where rows are repeated. */
-static int64_t common_row_stride(const wg_tensor *x) {
-    int64_t stride = 0, rows = 1;
-    for (int axis = x->spec.ndim - 2; axis >= 0; axis--) {
-        if (x->spec.shape[axis] == 1)
-            continue;
-        if (rows == 1)
-            stride = x->strides[axis];
-        else if (x->strides[axis] != stride * rows)
-            return 0;
-        rows *= x->spec.shape[axis];
-    }
-    return rows > 1 ? stride : x->spec.shape[x->spec.ndim - 1];
-}
-
+/* One stride from row to row must walk all leading axes; it is 0 if none does, or if rows are
+ * repeated. */
 int wg__rows_of(wg_tensor *x, bool dense, wg__rows *rows) {
-    int last = x->spec.ndim - 1;
-    int64_t columns = x->spec.shape[last], row_count = 1;
-    for (int axis = 0; axis < last; axis++)
-        row_count *= x->spec.shape[axis];
-    int64_t row_stride = common_row_stride(x);
-    int64_t column_stride = columns > 1 ? x->strides[last] : 1;
-    bool overlap = row_stride < 1 || column_stride < 1;
-    if ((overlap || (dense && column_stride != 1)) && row_count * columns > 0) {
+    const int last = x->spec.ndim - 1;
+    const int64_t columns = x->spec.shape[last];
+    int64_t row_stride = columns, column_stride = columns > 1 ? x->strides[last] : 1, count = 1;
+    for (int axis = last - 1; axis >= 0; axis--) {
+        const int64_t size = x->spec.shape[axis], stride = x->strides[axis];
+        if (size != 1)
+            row_stride = count == 1 ? stride : stride == row_stride * count ? row_stride : 0;
+        count *= size;
+    }
+    if (count <= 1)
+        row_stride = columns;
+    const bool overlap = row_stride < 1 || column_stride < 1;
+    if ((overlap || (dense && column_stride != 1)) && count * columns > 0) {
         x = wg__copy_of(x);
         row_stride = columns;
         column_stride = 1;
     }
-    *rows = (wg__rows){x, row_count, columns, row_stride, column_stride};
+    *rows = (wg__rows){x, count, columns, row_stride, column_stride};
     return x ? 0 : -1;
 }
 

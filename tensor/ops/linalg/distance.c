@@ -1,12 +1,10 @@
 /* Distances between the rows of two matrices.
  *
- * Those of order 2 between many rows are a matrix product, |a|^2 + |b|^2 - 2 a b, but for pairs so
- * near each other that this would lose digits: their differences are summed. So are those of all
- * other orders, by vector kernels. */
+ * Distances of order 2 between many rows are a matrix product, |a|^2 + |b|^2 - 2 a b. Of pairs so
+ * near each other that this would lose digits, and of all other orders, vector kernels sum the
+ * differences. */
 #include "tensor/gemm/gemm.h"
-#include "tensor/internal.h"
 #include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
@@ -16,13 +14,9 @@
 /* ---- cdist: y_ij = (sum_k |a_ik - b_jk|^p)^(1/p).
  * da_i = sum_j g_ij y_ij^(1-p) sign(a_i - b_j) |a_i - b_j|^(p-1), 0 where y is. ---- */
 
-typedef struct cdist_options {
-    double p;
-} cdist_options;
-
 static int cdist_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
-    const double p = ((const cdist_options *)call->options)->p;
+    const double p = *(const double *)call->options;
     if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_kernel_dtype(call) < 0)
         return -1;
     if (!(p >= 0))
@@ -139,24 +133,6 @@ static wg__matrix matrix_of(const void *data, int64_t columns) {
     return (wg__matrix){(void *)data, columns, 1};
 }
 
-static void compute_distances(pairs *job) {
-    const int64_t grain = 1 + WG__GRAIN / (job->n * (job->k + 1) + 1);
-    if (!by_product(job)) {
-        wg__parallel_for(job->m, grain, sum_differences, job);
-        return;
-    }
-    wg__gemm(&(wg__product){.dtype = job->dtype,
-                            .m = job->m,
-                            .n = job->n,
-                            .k = job->k,
-                            .alpha = -2,
-                            .a = matrix_of(job->a, job->k),
-                            .b = wg__transposed(matrix_of(job->b, job->k)),
-                            .c = matrix_of(job->y, job->n)});
-    wg__parallel_for(job->m, 1 + WG__GRAIN / (job->n + 1),
-                     job->dtype == WG_F32 ? finish_product_f32 : finish_product_f64, job);
-}
-
 /* ---- Batches of them ---- */
 
 /* x with the leading axes of the output. */
@@ -179,7 +155,7 @@ static int set_up(const wg_call *call, operands *all, pairs *job) {
     all->b = batched(call, call->inputs[1]);
     if (all->a == NULL || all->b == NULL)
         return -1;
-    const double p = ((const cdist_options *)call->options)->p;
+    const double p = *(const double *)call->options;
     *job = (pairs){.simd = wg__simd_for(y->dtype),
                    .dtype = y->dtype,
                    .kind = p == 0          ? WG__DISTANCE_COUNT
@@ -228,7 +204,21 @@ static int cdist_forward(wg_call *call) {
     for (int64_t i = 0; i < all.count; i++) {
         take_matrix(&all, i, &job);
         job.y = row_of(&job, y, i * job.m, job.n);
-        compute_distances(&job);
+        if (!by_product(&job)) {
+            const int64_t grain = 1 + WG__GRAIN / (job.n * (job.k + 1) + 1);
+            wg__parallel_for(job.m, grain, sum_differences, &job);
+            continue;
+        }
+        wg__gemm(&(wg__product){.dtype = job.dtype,
+                                .m = job.m,
+                                .n = job.n,
+                                .k = job.k,
+                                .alpha = -2,
+                                .a = matrix_of(job.a, job.k),
+                                .b = wg__transposed(matrix_of(job.b, job.k)),
+                                .c = matrix_of(job.y, job.n)});
+        wg__parallel_for(job.m, 1 + WG__GRAIN / (job.n + 1),
+                         job.dtype == WG_F32 ? finish_product_f32 : finish_product_f64, &job);
     }
     return 0;
 }
@@ -389,7 +379,7 @@ static int cdist_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
 }
 
 static int cdist_decompose(wg_call *call) {
-    const double p = ((const cdist_options *)call->options)->p;
+    const double p = *(const double *)call->options;
     wg_tensor *difference =
         wg_sub(wg_unsqueeze(call->inputs[0], -2), wg_unsqueeze(call->inputs[1], -3));
     return wg__set_output(call, wg_norm(difference, p, 1, (int64_t[]){-1}, false));
@@ -401,35 +391,27 @@ static double cdist_flops(const wg_call *call) {
 }
 
 /* Few points, and so many that a product serves them; batches that broadcast. */
-WG__EXAMPLES(cdist, cdist_options, (wg__sample_normal), {{2}, "3 2, 4 2"}, {{1}, "2 2 3, 3 3"},
-             {{3}, "2 5, 3 5"}, {{INFINITY}, "3 3, 2 3"}, {{1.5}, "2 2 2, 1 3 2"},
-             {{2}, "26 8, 26 8"}, {{0}, "2 2, 3 2"})
+WG__EXAMPLES(cdist, double, (wg__sample_normal), {2, "3 2, 4 2"}, {1, "2 2 3, 3 3"},
+             {3, "2 5, 3 5"}, {INFINITY, "3 3, 2 3"}, {1.5, "2 2 2, 1 3 2"}, {2, "26 8, 26 8"},
+             {0, "2 2, 3 2"})
 
 /* 2^31 operations of the product. */
-WG__LARGE(cdist, cdist_options, "2048 256, 2048 256", 2)
+WG__LARGE(cdist, double, "2048 256, 2048 256", 2)
 
 static const wg_op cdist = {
     WG__OP("cdist", 2,
            "The p-norms of the differences of points, (..., P, M) and (..., R, M) -> (..., P, R). "
            "Kinks where two coordinates are equal, and for p = inf at ties. Fused."),
-    .options_size = sizeof(cdist_options),
+    .options_size = sizeof(double),
     .saves_inputs = 3,
     .saves_outputs = 1,
     .differentiable = 3,
-    .infer = cdist_infer,
-    .forward = cdist_forward,
-    .vjp = cdist_vjp,
+    WG__FUNCTIONS(cdist),
     .decompose = cdist_decompose,
-    .sample = cdist_sample,
-    .bench = cdist_bench,
-    .flops = cdist_flops,
-};
+    .flops = cdist_flops};
 
 wg_tensor *wg_cdist(wg_tensor *a, wg_tensor *b, double p) {
-    return b ? wg__apply_wide_one(&cdist, 2, (wg_tensor *[]){a, b}, true, &(cdist_options){p})
-             : NULL;
+    return b ? wg__apply_wide_one(&cdist, 2, (wg_tensor *[]){a, b}, true, &p) : NULL;
 }
 
-static const wg_op *const ops[] = {&cdist};
-
-const wg__op_table wg__ops_distance = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_distance = WG__OP_TABLE(&cdist);

@@ -4,10 +4,8 @@
  *     wg_einsum              the text into tokens, which needs no operands
  *     read_equation          tokens and operands into a contraction: which axis has which label
  *     wg__contraction_order  which two operands are multiplied next; sees sets of labels only
- *     wg__contract           the products: views, wg_matmul, wg_mul */
-#include "tensor/ops.h"
+ *     contract               the products: views, wg_matmul, wg_mul */
 #include "tensor/ops/linalg/einsum.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <math.h>
@@ -21,7 +19,7 @@
 
 /* For up to this many operands every subset is tried: 3^8 pairs of subsets take some tens of
  * microseconds. */
-enum { FEW = 8, SUBSETS = 1 << FEW };
+enum { FEW = 8, SUBSETS = 1 << FEW, MAX_LABELS = 60 };
 
 /* Writing and reading an element of a result takes about the time of so many multiply-adds. */
 static const double traffic = 8;
@@ -111,24 +109,6 @@ static int emit(int which, const subset *all, const int *numbers, wg__contractio
     return left;
 }
 
-static double best_order(int count, const wg__index_set *operands, wg__index_set output,
-                         const int64_t *sizes, const int *numbers, wg__contraction_step *steps) {
-    subset all[SUBSETS] = {{0}};
-    const int full = (1 << count) - 1;
-    for (int which = 1; which <= full; which++) {
-        wg__index_set inside = 0, outside = output;
-        for (int i = 0; i < count; i++)
-            *(which >> i & 1 ? &inside : &outside) |= operands[i];
-        all[which] = (subset){.labels = inside & outside}; /* what its product still has */
-        if ((which & (which - 1)) != 0)
-            find_last_product(which, all, sizes);
-    }
-    if (all[full].cost == INFINITY)
-        return INFINITY;
-    emit(full, all, numbers, &steps);
-    return all[full].multiply_adds;
-}
-
 double wg__contraction_order(int count, const wg__index_set *operands, wg__index_set output,
                              const int64_t *sizes, wg__contraction_step *steps) {
     wg__index_set rest[WG_MAX_INPUTS];
@@ -149,7 +129,20 @@ double wg__contraction_order(int count, const wg__index_set *operands, wg__index
         rest[pair.right] = rest[count - 1];
         numbers[pair.right] = numbers[count - 1];
     }
-    return multiply_adds + best_order(count, rest, output, sizes, numbers, steps);
+    subset all[SUBSETS] = {{0}};
+    const int full = (1 << count) - 1;
+    for (int which = 1; which <= full; which++) {
+        wg__index_set inside = 0, outside = output;
+        for (int i = 0; i < count; i++)
+            *(which >> i & 1 ? &inside : &outside) |= rest[i];
+        all[which] = (subset){.labels = inside & outside}; /* what its product still has */
+        if ((which & (which - 1)) != 0)
+            find_last_product(which, all, sizes);
+    }
+    if (all[full].cost == INFINITY)
+        return INFINITY;
+    emit(full, all, numbers, &steps);
+    return multiply_adds + all[full].multiply_adds;
 }
 
 /* ==== Contractions, by views, matrix products and elementwise ones.
@@ -163,20 +156,36 @@ double wg__contraction_order(int count, const wg__index_set *operands, wg__index
  * Within a group of axes that are merged into one, the order is free. It follows the order in
  * memory, so that few operands have to be copied. ==== */
 
+/* A tensor whose axes have labels. */
+typedef struct labelled {
+    wg_tensor *tensor;
+    int labels[WG_MAX_DIMS]; /* 0 to MAX_LABELS - 1 */
+} labelled;
+
+/* The axes of a label have its size, or size 1, which is repeated. A label that comes twice in one
+ * operand is the diagonal of its axes, which are of one size. */
+typedef struct contraction {
+    int count;
+    labelled operands[WG_MAX_INPUTS]; /* of one dtype */
+    int64_t sizes[MAX_LABELS];
+    int output_ndim;
+    int output[WG_MAX_DIMS]; /* labels of operands, each once */
+} contraction;
+
 /* An ordered list of labels. */
 typedef struct label_list {
     int count;
     int labels[2 * WG_MAX_DIMS];
 } label_list;
 
-static wg__index_set set_of(const wg__labelled *x) {
+static wg__index_set set_of(const labelled *x) {
     wg__index_set set = 0;
     for (int axis = 0; axis < x->tensor->spec.ndim; axis++)
         set |= (wg__index_set)1 << x->labels[axis];
     return set;
 }
 
-static wg__index_set output_set(const wg__contraction *c) {
+static wg__index_set output_set(const contraction *c) {
     wg__index_set set = 0;
     for (int i = 0; i < c->output_ndim; i++)
         set |= (wg__index_set)1 << c->output[i];
@@ -187,7 +196,7 @@ static bool has(wg__index_set set, int label) {
     return set >> label & 1;
 }
 
-static int axis_of(const wg__labelled *x, int label) {
+static int axis_of(const labelled *x, int label) {
     int axis = 0;
     while (x->labels[axis] != label)
         axis++;
@@ -206,8 +215,8 @@ static void append(label_list *list, const label_list *more) {
         list->labels[list->count++] = more->labels[i];
 }
 
-/* The labels of a set in the order in which x has them in memory, the longest stride first. */
-static label_list in_order_of_memory(const wg__labelled *x, wg__index_set set) {
+/* The labels of a set in the order of x in memory, the longest stride first. */
+static label_list in_order_of_memory(const labelled *x, wg__index_set set) {
     label_list list = {0};
     const wg_tensor *tensor = x->tensor;
     for (int axis = 0; axis < tensor->spec.ndim; axis++) {
@@ -225,22 +234,22 @@ static label_list in_order_of_memory(const wg__labelled *x, wg__index_set set) {
     return list;
 }
 
-/* The labels of a set in the order that the output has, and behind them those that it lacks. */
-static label_list in_order_of_output(const wg__contraction *c, wg__index_set set) {
+/* The labels of a set: first the output's, in its order, then the remaining ones. */
+static label_list in_order_of_output(const contraction *c, wg__index_set set) {
     label_list list = {0};
     for (int i = 0; i < c->output_ndim; i++)
         if (has(set, c->output[i])) {
             list.labels[list.count++] = c->output[i];
             set &= ~((wg__index_set)1 << c->output[i]);
         }
-    for (int label = 0; label < WG__MAX_LABELS; label++)
+    for (int label = 0; label < MAX_LABELS; label++)
         if (has(set, label))
             list.labels[list.count++] = label;
     return list;
 }
 
 /* x with its axes in the order of a list, which names each of them. */
-static wg_tensor *permuted(const wg__labelled *x, const label_list *order) {
+static wg_tensor *permuted(const labelled *x, const label_list *order) {
     int64_t axes[WG_MAX_DIMS];
     bool moves = false;
     for (int i = 0; i < order->count; i++) {
@@ -259,13 +268,13 @@ static wg_tensor *reshaped(wg_tensor *x, int ndim, const int64_t *shape) {
 
 /* ---- One operand ---- */
 
-static void remove_axis(wg__labelled *x, int axis, int ndim) {
+static void remove_axis(labelled *x, int axis, int ndim) {
     for (int i = axis; i + 1 < ndim; i++)
         x->labels[i] = x->labels[i + 1];
 }
 
 /* A label that comes twice becomes one axis, the last. */
-static void take_diagonals(wg__labelled *x) {
+static void take_diagonals(labelled *x) {
     for (int i = 0; x->tensor && i < x->tensor->spec.ndim; i++)
         for (int j = i + 1; x->tensor && j < x->tensor->spec.ndim; j++) {
             if (x->labels[i] != x->labels[j])
@@ -279,24 +288,10 @@ static void take_diagonals(wg__labelled *x) {
         }
 }
 
-static void drop_ones(wg__labelled *x) {
-    if (!x->tensor)
-        return;
-    int64_t shape[WG_MAX_DIMS];
-    int ndim = 0;
-    for (int axis = 0; axis < x->tensor->spec.ndim; axis++) {
-        if (x->tensor->spec.shape[axis] == 1)
-            continue;
-        x->labels[ndim] = x->labels[axis];
-        shape[ndim++] = x->tensor->spec.shape[axis];
-    }
-    x->tensor = reshaped(x->tensor, ndim, shape);
-}
-
 /* ---- Two operands ---- */
 
 /* For a product that sums over no label: x with axes of size 1 for labels that it lacks. */
-static wg_tensor *spread(const wg__labelled *x, const label_list *all) {
+static wg_tensor *spread(const labelled *x, const label_list *all) {
     label_list own = {0};
     int64_t shape[WG_MAX_DIMS];
     const wg__index_set set = set_of(x);
@@ -309,11 +304,9 @@ static wg_tensor *spread(const wg__labelled *x, const label_list *all) {
     return reshaped(permuted(x, &own), all->count, shape);
 }
 
-/* x as matrices: the axes of the batch, the axes of the rows joined into one, and those of the
- * columns joined into one. */
-static wg_tensor *as_matrices(const wg__contraction *c, const wg__labelled *x,
-                              const label_list *batch, const label_list *rows,
-                              const label_list *columns) {
+/* x as (batch..., rows, columns), where the axes of the rows and of the columns are joined. */
+static wg_tensor *as_matrices(const contraction *c, const labelled *x, const label_list *batch,
+                              const label_list *rows, const label_list *columns) {
     label_list all = *batch;
     append(&all, rows);
     append(&all, columns);
@@ -328,7 +321,7 @@ static wg_tensor *as_matrices(const wg__contraction *c, const wg__labelled *x,
 }
 
 /* The place in the output of the first of these labels, or output_ndim if it has none. */
-static int place_in_output(const wg__contraction *c, wg__index_set set) {
+static int place_in_output(const contraction *c, wg__index_set set) {
     int place = 0;
     while (place < c->output_ndim && !has(set, c->output[place]))
         place++;
@@ -336,11 +329,11 @@ static int place_in_output(const wg__contraction *c, wg__index_set set) {
 }
 
 /* Exchanges a and b if that makes the result come in the order of the output. */
-static wg_tensor *matrix_product(const wg__contraction *c, const wg__labelled *a,
-                                 const wg__labelled *b, wg__index_set kept, label_list *result) {
+static wg_tensor *matrix_product(const contraction *c, const labelled *a, const labelled *b,
+                                 wg__index_set kept, label_list *result) {
     wg__index_set shared = set_of(a) & set_of(b);
     if (place_in_output(c, set_of(b) & ~shared) < place_in_output(c, set_of(a) & ~shared)) {
-        const wg__labelled *other = a;
+        const labelled *other = a;
         a = b;
         b = other;
     }
@@ -363,10 +356,10 @@ static wg_tensor *matrix_product(const wg__contraction *c, const wg__labelled *a
 /* ---- All ---- */
 
 /* Integers would sum in i64; a product with ones keeps their dtype. */
-static wg_tensor *integer_sum(const wg__contraction *c, const wg__labelled *x, wg__index_set summed,
+static wg_tensor *integer_sum(const contraction *c, const labelled *x, wg__index_set summed,
                               label_list *result) {
     const label_list labels = in_order_of_memory(x, summed);
-    wg__labelled ones;
+    labelled ones;
     int64_t shape[WG_MAX_DIMS];
     for (int i = 0; i < labels.count; i++) {
         ones.labels[i] = labels.labels[i];
@@ -376,7 +369,7 @@ static wg_tensor *integer_sum(const wg__contraction *c, const wg__labelled *x, w
     return ones.tensor ? matrix_product(c, x, &ones, ~summed, result) : NULL;
 }
 
-static void sum_out(const wg__contraction *c, wg__labelled *x, wg__index_set summed) {
+static void sum_out(const contraction *c, labelled *x, wg__index_set summed) {
     const wg_dtype dtype = x->tensor->spec.dtype;
     int64_t axes[WG_MAX_DIMS];
     int count = 0;
@@ -395,7 +388,7 @@ static void sum_out(const wg__contraction *c, wg__labelled *x, wg__index_set sum
 }
 
 /* The labels that the output has, or an operand other than these two. */
-static wg__index_set needed_beside(const wg__contraction *c, int left, int right) {
+static wg__index_set needed_beside(const contraction *c, int left, int right) {
     wg__index_set needed = output_set(c);
     for (int i = 0; i < c->count; i++)
         if (i != left && i != right && c->operands[i].tensor)
@@ -403,45 +396,31 @@ static wg__index_set needed_beside(const wg__contraction *c, int left, int right
     return needed;
 }
 
-/* False when one of them became NULL. */
-static bool prepare(wg__contraction *c) {
+/* The result, made of public ops: a view of an operand if there is nothing to compute. Overwrites
+ * the operands. NULL for lack of memory, or if an intermediate result needs more than WG_MAX_DIMS
+ * axes; `call` is for messages. */
+static wg_tensor *contract(const wg_call *call, contraction *c) {
     for (int i = 0; i < c->count; i++) {
-        take_diagonals(&c->operands[i]);
-        drop_ones(&c->operands[i]);
-        if (!c->operands[i].tensor)
-            return false;
+        labelled *x = &c->operands[i];
+        take_diagonals(x);
+        int64_t shape[WG_MAX_DIMS];
+        int ndim = 0;
+        for (int axis = 0; x->tensor && axis < x->tensor->spec.ndim; axis++)
+            if (x->tensor->spec.shape[axis] != 1) {
+                x->labels[ndim] = x->labels[axis];
+                shape[ndim++] = x->tensor->spec.shape[axis];
+            }
+        x->tensor = x->tensor ? reshaped(x->tensor, ndim, shape) : NULL;
+        if (!x->tensor)
+            return NULL;
     }
+    wg__index_set operands[WG_MAX_INPUTS];
+    wg__contraction_step steps[WG_MAX_INPUTS];
     for (int i = 0; i < c->count; i++) {
         sum_out(c, &c->operands[i], ~needed_beside(c, i, i));
         if (!c->operands[i].tensor)
-            return false;
+            return NULL;
     }
-    return true;
-}
-
-/* Puts the product of the two into `left`, and NULL into `right`. */
-static bool contract_pair(wg__contraction *c, int left, int right) {
-    wg__labelled *a = &c->operands[left], *b = &c->operands[right];
-    const wg__index_set kept = needed_beside(c, left, right);
-    label_list labels;
-    if ((set_of(a) & set_of(b) & ~kept) == 0) {
-        labels = in_order_of_output(c, set_of(a) | set_of(b));
-        a->tensor = wg_mul(spread(a, &labels), spread(b, &labels));
-    } else {
-        a->tensor = matrix_product(c, a, b, kept, &labels);
-    }
-    b->tensor = NULL;
-    if (!a->tensor)
-        return false;
-    memcpy(a->labels, labels.labels, sizeof a->labels);
-    return true;
-}
-
-wg_tensor *wg__contract(const wg_call *call, wg__contraction *c) {
-    if (!prepare(c))
-        return NULL;
-    wg__index_set operands[WG_MAX_INPUTS];
-    wg__contraction_step steps[WG_MAX_INPUTS];
     for (int i = 0; i < c->count; i++)
         operands[i] = set_of(&c->operands[i]);
     if (wg__contraction_order(c->count, operands, output_set(c), c->sizes, steps) == INFINITY) {
@@ -450,10 +429,23 @@ wg_tensor *wg__contract(const wg_call *call, wg__contraction *c) {
                     WG_MAX_DIMS);
         return NULL;
     }
-    for (int i = 0; i < c->count - 1; i++)
-        if (!contract_pair(c, steps[i].left, steps[i].right))
+    /* The product of two operands replaces the left one; the right one becomes NULL. */
+    for (int i = 0; i < c->count - 1; i++) {
+        labelled *a = &c->operands[steps[i].left], *b = &c->operands[steps[i].right];
+        const wg__index_set kept = needed_beside(c, steps[i].left, steps[i].right);
+        label_list labels;
+        if ((set_of(a) & set_of(b) & ~kept) == 0) {
+            labels = in_order_of_output(c, set_of(a) | set_of(b));
+            a->tensor = wg_mul(spread(a, &labels), spread(b, &labels));
+        } else {
+            a->tensor = matrix_product(c, a, b, kept, &labels);
+        }
+        b->tensor = NULL;
+        if (!a->tensor)
             return NULL;
-    const wg__labelled *x = &c->operands[c->count > 1 ? steps[c->count - 2].left : 0];
+        memcpy(a->labels, labels.labels, sizeof a->labels);
+    }
+    const labelled *x = &c->operands[c->count > 1 ? steps[c->count - 2].left : 0];
     const label_list order = in_order_of_output(c, set_of(x));
     int64_t shape[WG_MAX_DIMS];
     for (int i = 0; i < c->output_ndim; i++)
@@ -479,15 +471,6 @@ static bool is_letter(char token) {
     return ('A' <= token && token <= 'Z') || ('a' <= token && token <= 'z');
 }
 
-/* Reads one token; returns its length, 0 for none. */
-static int token_at(const char *text, char *token) {
-    *token = *text;
-    if (is_letter(*text) || *text == ',')
-        return 1;
-    *token = *text == '-' ? ARROW : ELLIPSIS;
-    return strncmp(text, "->", 2) == 0 ? 2 : strncmp(text, "...", 3) == 0 ? 3 : 0;
-}
-
 /* False, with ARGUMENT, for text that is no equation for any operands. */
 static bool read_tokens(const char *text, einsum_options *options) {
     int count = 0;
@@ -498,9 +481,12 @@ static bool read_tokens(const char *text, einsum_options *options) {
             rest++;
             continue;
         }
-        char token;
-        const int length = token_at(rest, &token);
-        const char *wrong = NULL;
+        const bool is_arrow = strncmp(rest, "->", 2) == 0;
+        const int length = is_letter(*rest) || *rest == ',' ? 1
+                           : is_arrow                       ? 2
+                           : strncmp(rest, "...", 3) == 0   ? 3
+                                                            : 0;
+        const char token = length == 1 ? *rest : is_arrow ? ARROW : ELLIPSIS, *wrong = NULL;
         if (length == 0)
             wrong = "it takes letters, ',', '->' and '...'";
         else if (token == ELLIPSIS && ellipsis)
@@ -522,8 +508,8 @@ static bool read_tokens(const char *text, einsum_options *options) {
     return true;
 }
 
-/* ---- Labels: 0 to 51 are letters, in the order of ASCII, the others the axes of "...", of which
- * the last is always the same. ---- */
+/* ---- Labels: 0 to 51 are letters, in the order of ASCII; the next are the axes of "...", of which
+ * the last always has the same label. ---- */
 
 enum { LETTERS = 52 };
 
@@ -574,85 +560,45 @@ static int write_labels(const term *t, int ellipsis_ndim, int *labels) {
 /* ---- Operands and result ---- */
 
 typedef struct equation {
-    wg__contraction contraction;
+    contraction contraction;
     int ellipsis_ndim;  /* the largest number of axes that "..." stands for */
     int times[LETTERS]; /* how often a letter occurs in the terms of operands */
 } equation;
 
-static int set_size(const wg_call *call, equation *e, int operand, int axis) {
-    const int label = e->contraction.operands[operand].labels[axis];
-    const int64_t size = call->input_specs[operand].shape[axis];
-    int64_t *known = &e->contraction.sizes[label];
-    char room[4];
-    for (int before = 0; before < axis; before++)
-        if (e->contraction.operands[operand].labels[before] == label &&
-            call->input_specs[operand].shape[before] != size)
-            return wg__op_fail(call, WG_ERROR_SHAPE,
-                               "%s stands for sizes %lld and %lld in operand %d, which has no "
-                               "such diagonal",
-                               label_text(label, room),
-                               (long long)call->input_specs[operand].shape[before], (long long)size,
-                               operand);
-    if (*known >= 0 && *known != 1 && size != 1 && *known != size)
-        return wg__op_fail(call, WG_ERROR_SHAPE,
-                           "%s stands for size %lld in operand %d, and for %lld before; make them "
-                           "equal, or one of them 1",
-                           label_text(label, room), (long long)size, operand, (long long)*known);
-    if (*known < 0 || *known == 1)
-        *known = size;
-    return 0;
-}
-
 static int read_operand(const wg_call *call, const term *t, int operand, equation *e) {
-    const int ndim = call->input_specs[operand].ndim, rest = ndim - t->letters;
+    const wg_spec *spec = &call->input_specs[operand];
+    const int rest = spec->ndim - t->letters;
     if (rest < 0 || (rest > 0 && !t->ellipsis))
         return wg__op_fail(call, WG_ERROR_SHAPE, "operand %d has %d axes, its term has %d labels%s",
-                           operand, ndim, t->letters,
+                           operand, spec->ndim, t->letters,
                            rest < 0 ? "" : "; '...' stands for the rest");
-    wg__labelled *x = &e->contraction.operands[operand];
-    write_labels(t, rest, x->labels);
+    const int *labels = e->contraction.operands[operand].labels;
+    write_labels(t, rest, e->contraction.operands[operand].labels);
     if (rest > e->ellipsis_ndim)
         e->ellipsis_ndim = rest;
-    for (int axis = 0; axis < ndim; axis++) {
-        if (set_size(call, e, operand, axis) < 0)
-            return -1;
-        if (x->labels[axis] < LETTERS)
-            e->times[x->labels[axis]]++;
+    for (int axis = 0; axis < spec->ndim; axis++) {
+        const int64_t size = spec->shape[axis];
+        int64_t *known = &e->contraction.sizes[labels[axis]];
+        char room[4];
+        for (int before = 0; before < axis; before++)
+            if (labels[before] == labels[axis] && spec->shape[before] != size)
+                return wg__op_fail(call, WG_ERROR_SHAPE,
+                                   "%s stands for sizes %lld and %lld in operand %d, which has no "
+                                   "such diagonal",
+                                   label_text(labels[axis], room), (long long)spec->shape[before],
+                                   (long long)size, operand);
+        if (*known >= 0 && *known != 1 && size != 1 && *known != size)
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "%s stands for size %lld in operand %d, and for %lld before; make "
+                               "them equal, or one of them 1",
+                               label_text(labels[axis], room), (long long)size, operand,
+                               (long long)*known);
+        if (*known < 0 || *known == 1)
+            *known = size;
+        if (labels[axis] < LETTERS)
+            e->times[labels[axis]]++;
     }
     return 0;
-}
-
-/* The labels after the arrow. */
-static int read_output(const wg_call *call, const term *t, equation *e) {
-    bool seen[LETTERS] = {false};
-    for (int i = 0; i < t->length; i++) {
-        if (t->tokens[i] == ELLIPSIS)
-            continue;
-        const int label = label_of(t->tokens[i]);
-        if (e->times[label] == 0)
-            return wg__op_fail(call, WG_ERROR_ARGUMENT, "the result has '%c', which no operand has",
-                               t->tokens[i]);
-        if (seen[label])
-            return wg__op_fail(call, WG_ERROR_ARGUMENT, "the result has '%c' twice", t->tokens[i]);
-        seen[label] = true;
-    }
-    if (!t->ellipsis && e->ellipsis_ndim > 0)
-        return wg__op_fail(call, WG_ERROR_ARGUMENT,
-                           "'...' stands for %d axes, which the result lacks; label those that are "
-                           "to be summed over",
-                           e->ellipsis_ndim);
-    return 0;
-}
-
-/* Without an arrow: "..." and the letters that come once. Returns a term of tokens in `room`. */
-static term implied_output(const equation *e, char *room) {
-    int count = 0;
-    room[count++] = ELLIPSIS;
-    for (int label = 0; label < LETTERS; label++)
-        if (e->times[label] == 1)
-            room[count++] = letter_of(label);
-    room[count] = '\0';
-    return term_at(room);
 }
 
 static int read_equation(const wg_call *call, equation *e) {
@@ -672,10 +618,29 @@ static int read_equation(const wg_call *call, equation *e) {
             return -1;
         tokens += t.length + (i + 1 < terms);
     }
-    char room[LETTERS + 2];
-    term output = *tokens == ARROW ? term_at(tokens + 1) : implied_output(e, room);
-    if (*tokens == ARROW && read_output(call, &output, e) < 0)
-        return -1;
+    char implied[LETTERS + 2] = {ELLIPSIS}; /* without an arrow, then letters that come once */
+    for (int label = 0, count = 1; label < LETTERS; label++)
+        if (e->times[label] == 1)
+            implied[count++] = letter_of(label);
+    const term output = term_at(*tokens == ARROW ? tokens + 1 : implied);
+    bool seen[LETTERS] = {false};
+    for (int i = 0; *tokens == ARROW && i < output.length; i++) {
+        if (output.tokens[i] == ELLIPSIS)
+            continue;
+        const int label = label_of(output.tokens[i]);
+        if (e->times[label] == 0)
+            return wg__op_fail(call, WG_ERROR_ARGUMENT, "the result has '%c', which no operand has",
+                               output.tokens[i]);
+        if (seen[label])
+            return wg__op_fail(call, WG_ERROR_ARGUMENT, "the result has '%c' twice",
+                               output.tokens[i]);
+        seen[label] = true;
+    }
+    if (!output.ellipsis && e->ellipsis_ndim > 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                           "'...' stands for %d axes, which the result lacks; label those that are "
+                           "to be summed over",
+                           e->ellipsis_ndim);
     const int ndim = output.letters + (output.ellipsis ? e->ellipsis_ndim : 0);
     if (ndim > WG_MAX_DIMS)
         return wg__op_fail(call, WG_ERROR_SHAPE, "the result has %d axes; there are at most %d",
@@ -688,18 +653,7 @@ static int read_equation(const wg_call *call, equation *e) {
 
 static int einsum_infer(wg_call *call) {
     equation e = {0};
-    int64_t shape[WG_MAX_DIMS];
-    wg_dtype dtype = call->input_specs[0].dtype;
-    if (read_equation(call, &e) < 0)
-        return -1;
-    for (int i = 0; i < e.contraction.output_ndim; i++)
-        shape[i] = e.contraction.sizes[e.contraction.output[i]];
-    for (int i = 1; i < call->input_count; i++)
-        dtype = wg__dtype_promote(dtype, call->input_specs[i].dtype);
-    if (dtype == WG_BOOL)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "bools do not add up; cast an operand");
-    return wg__spec_make(&call->output_specs[0], dtype, e.contraction.output_ndim, shape,
-                         call->op->name);
+    return read_equation(call, &e);
 }
 
 static int einsum_decompose(wg_call *call) {
@@ -711,9 +665,11 @@ static int einsum_decompose(wg_call *call) {
     if (!wg__promote_all(call->input_count, operands))
         return -1;
     const wg_dtype dtype = operands[0]->spec.dtype;
+    if (dtype == WG_BOOL)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "bools do not add up; cast an operand");
     for (int i = 0; i < call->input_count; i++)
         e.contraction.operands[i].tensor = wg__widen(operands[i]);
-    return wg__set_output(call, wg_cast(wg__contract(call, &e.contraction), dtype));
+    return wg__set_output(call, wg_cast(contract(call, &e.contraction), dtype));
 }
 
 WG__EXAMPLES(einsum, einsum_options, (wg__sample_normal), {{"ij,jk>ik"}, "2 3, 3 4"},
@@ -748,11 +704,9 @@ static const wg_op einsum = {
     .options_size = sizeof(einsum_options),
     .differentiable = UINT32_MAX,
     .infer = einsum_infer,
-    .decompose = einsum_decompose,
-    .sample = einsum_sample,
+    WG__COMPOSED(einsum),
     .bench = einsum_bench,
-    .flops = einsum_flops,
-};
+    .flops = einsum_flops};
 
 wg_tensor *wg_einsum(const char *equation, int count, wg_tensor *const *operands) {
     einsum_options options;
@@ -763,8 +717,8 @@ wg_tensor *wg_einsum(const char *equation, int count, wg_tensor *const *operands
     return wg_apply_one(&einsum, count, operands, &options);
 }
 
-/* ---- tensordot: the sum over pairs of axes, one of a and one of b; the other axes of a, then
- * those of b, are left. ---- */
+/* ---- tensordot: the sum over pairs of axes, one of a and one of b. The result has the remaining
+ * axes of a, then of b. ---- */
 
 typedef struct tensordot_options {
     int count;
@@ -776,14 +730,22 @@ static int64_t mask_of(int count, const int64_t *axes, int ndim, const char *whe
     return count == 0 ? 0 : wg__axis_mask(count, axes, ndim, where);
 }
 
-static int tensordot_infer(wg_call *call) {
+/* Axis i of a has label i; axis i of b has label WG_MAX_DIMS + i, or the label of its partner in a.
+ */
+static int tensordot_decompose(wg_call *call) {
     const tensordot_options *options = call->options;
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
     const char *name = call->op->name;
-    const int64_t in_a = mask_of(options->count, options->axes_a, a->ndim, name);
-    const int64_t in_b = mask_of(options->count, options->axes_b, b->ndim, name);
-    if (in_a < 0 || in_b < 0)
+    contraction c = {.count = 2};
+    int64_t summed = 0;
+    if (mask_of(options->count, options->axes_a, a->ndim, name) < 0 ||
+        mask_of(options->count, options->axes_b, b->ndim, name) < 0)
         return -1;
+    for (int i = 0; i < 2; i++)
+        for (int axis = 0; axis < call->input_specs[i].ndim; axis++) {
+            c.operands[i].labels[axis] = i * WG_MAX_DIMS + axis;
+            c.sizes[i * WG_MAX_DIMS + axis] = call->input_specs[i].shape[axis];
+        }
     for (int i = 0; i < options->count; i++) {
         const int axis_a = wg__axis(options->axes_a[i], a->ndim, name);
         const int axis_b = wg__axis(options->axes_b[i], b->ndim, name);
@@ -793,59 +755,32 @@ static int tensordot_infer(wg_call *call) {
                                "summed over together",
                                axis_a, (long long)a->shape[axis_a], axis_b,
                                (long long)b->shape[axis_b]);
+        c.operands[1].labels[axis_b] = axis_a;
+        summed |= (int64_t)1 << axis_a;
     }
-    wg_spec *out = &call->output_specs[0];
     const int ndim = a->ndim + b->ndim - 2 * options->count;
     if (ndim > WG_MAX_DIMS)
         return wg__op_fail(call, WG_ERROR_SHAPE, "the result has %d axes; there are at most %d",
                            ndim, WG_MAX_DIMS);
-    *out = (wg_spec){.dtype = wg__dtype_promote(a->dtype, b->dtype)};
-    for (int axis = 0; axis < a->ndim; axis++)
-        if (!(in_a >> axis & 1))
-            out->shape[out->ndim++] = a->shape[axis];
-    for (int axis = 0; axis < b->ndim; axis++)
-        if (!(in_b >> axis & 1))
-            out->shape[out->ndim++] = b->shape[axis];
-    return 0;
-}
-
-/* Axis i of a has label i, axis i of b has 8 + i, or the label of the axis of a that is its
- * partner. */
-static int tensordot_decompose(wg_call *call) {
-    const tensordot_options *options = call->options;
-    wg__contraction c = {.count = 2};
     wg_tensor *operands[] = {call->inputs[0], call->inputs[1]};
-    int64_t summed = 0;
     if (!wg__promote_all(2, operands))
         return -1;
     const wg_dtype dtype = operands[0]->spec.dtype;
     for (int i = 0; i < 2; i++) {
-        for (int axis = 0; axis < operands[i]->spec.ndim; axis++) {
-            c.operands[i].labels[axis] = i * WG_MAX_DIMS + axis;
-            c.sizes[i * WG_MAX_DIMS + axis] = operands[i]->spec.shape[axis];
-        }
         c.operands[i].tensor = wg__widen(operands[i]);
-    }
-    for (int i = 0; i < options->count; i++) {
-        const int axis_a = wg__axis(options->axes_a[i], operands[0]->spec.ndim, call->op->name);
-        const int axis_b = wg__axis(options->axes_b[i], operands[1]->spec.ndim, call->op->name);
-        c.operands[1].labels[axis_b] = axis_a;
-        summed |= (int64_t)1 << axis_a;
-    }
-    for (int i = 0; i < 2; i++)
         for (int axis = 0; axis < operands[i]->spec.ndim; axis++)
             if (!(summed >> c.operands[i].labels[axis] & 1))
                 c.output[c.output_ndim++] = c.operands[i].labels[axis];
-    return wg__set_output(call, wg_cast(wg__contract(call, &c), dtype));
+    }
+    return wg__set_output(call, wg_cast(contract(call, &c), dtype));
 }
 
 static double tensordot_flops(const wg_call *call) {
     const tensordot_options *options = call->options;
-    double flops = 2 * (double)wg__spec_count(&call->output_specs[0]);
-    for (int i = 0; i < options->count; i++) {
-        const wg_spec *a = &call->input_specs[0];
-        flops *= (double)a->shape[wg__axis(options->axes_a[i], a->ndim, call->op->name)];
-    }
+    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
+    double flops = 2 * (double)wg__spec_count(a) * (double)wg__spec_count(b);
+    for (int i = 0; i < options->count; i++) /* once for both */
+        flops /= (double)wg__larger(a->shape[wg__axis(options->axes_a[i], a->ndim, "flops")], 1);
     return flops;
 }
 
@@ -861,12 +796,9 @@ static const wg_op tensordot = {
            "other axes of a and then those of b are left."),
     .options_size = sizeof(tensordot_options),
     .differentiable = 3,
-    .infer = tensordot_infer,
-    .decompose = tensordot_decompose,
-    .sample = tensordot_sample,
+    WG__COMPOSED(tensordot),
     .bench = tensordot_bench,
-    .flops = tensordot_flops,
-};
+    .flops = tensordot_flops};
 
 wg_tensor *wg_tensordot(wg_tensor *a, wg_tensor *b, int count, const int64_t *axes_a,
                         const int64_t *axes_b) {
@@ -883,6 +815,4 @@ wg_tensor *wg_tensordot(wg_tensor *a, wg_tensor *b, int count, const int64_t *ax
     return wg_apply_one(&tensordot, 2, (wg_tensor *[]){a, b}, &options);
 }
 
-static const wg_op *const ops[] = {&einsum, &tensordot};
-
-const wg__op_table wg__ops_einsum = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_einsum = WG__OP_TABLE(&einsum, &tensordot);

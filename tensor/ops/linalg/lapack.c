@@ -10,24 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 
 /* ---- The library that computes, which the loader picks when the program starts ----
  *
  * Several threads call it at once only if it is known to allow that: the reference LAPACK on BLIS
- * or on the reference BLAS. Its routines share no variables when compiled with the "FFLAGS = -O2
- * -frecursive" of its INSTALL/make.inc.gfortran. Debian's are: .bss, where gfortran would put their
- * arrays, has 176 bytes. BLIS initialises itself and has locks around its buffers.
+ * or on the reference BLAS. Debian's LAPACK is compiled with -frecursive, so that its routines
+ * share no variables (its .bss has 176 bytes), and BLIS has locks around its buffers.
  *
- * OpenBLAS without threads, as Debian builds it, computes wrong numbers if several threads call it.
- * Its FAQ: "race conditions when OpenBLAS was built single-threaded by USE_THREAD=0 and there are
- * concurrent calls from multiple threads [...] it is vital to also specify USE_LOCKING=1". Nor is
- * OpenBLAS with threads called by several: "If your application is already multi-threaded, it will
- * conflict with OpenBLAS multi-threading. Thus, you must set OpenBLAS to use single thread", which
- * would also change it for NumPy in the same process. (With calls by several threads, batches of
- * eigh took more than ten times as long as with one call after the other.) */
+ * OpenBLAS without threads, as Debian builds it, computes wrong numbers if several threads call it;
+ * its FAQ asks for USE_LOCKING=1. OpenBLAS with threads of its own would conflict with ours:
+ * batches of eigh took more than ten times as long. Setting it to one thread, as its FAQ advises,
+ * would also change it for NumPy in the same process. */
 
 static wg__lapack_library library;
 
@@ -114,18 +109,22 @@ typedef struct space {
     lapack_int *integer;
 } space;
 
-/* Treats one matrix; returns LAPACK's INFO. */
-typedef lapack_int (*routine)(const wg__lapack *job, int64_t matrix, const space *space);
+/* Treats one matrix, to which the arrays of the job belong; returns LAPACK's INFO. */
+typedef lapack_int (*routine)(const wg__lapack *job, const space *space);
 
 /* ---- Arguments ---- */
 
-/* Matrix number `matrix` of an array of matrices of `size` elements. */
-static void *at(const wg__lapack *job, void *array, int64_t matrix, int64_t size) {
-    return (char *)array + matrix * size * (int64_t)wg_dtype_size(job->dtype);
+/* An array from element `i` on; NULL for NULL. */
+static void *at(const wg__lapack *job, void *array, int64_t i) {
+    return array ? (char *)array + i * (int64_t)wg_dtype_size(job->dtype) : NULL;
 }
 
 static int64_t smaller_side(const wg__lapack *job) {
     return wg__smaller(job->m, job->n);
+}
+
+static int64_t columns_of_u(const wg__lapack *job) {
+    return job->full ? job->m : smaller_side(job);
 }
 
 /* LAPACK wants a leading dimension of at least 1. */
@@ -158,14 +157,22 @@ typedef struct batch {
 static void run_chunks(int64_t begin, int64_t end, void *context) {
     batch *batch = context;
     const wg__lapack *job = batch->job;
+    const int64_t q = smaller_side(job), rows = job->full ? job->n : q; /* of vt */
     for (int64_t chunk = begin; chunk < end; chunk++) {
         const space own = {
             batch->space.reals, batch->space.integers,
-            at(job, batch->space.real, chunk, batch->space.reals),
+            at(job, batch->space.real, chunk * batch->space.reals),
             batch->space.integer ? batch->space.integer + chunk * batch->space.integers : NULL};
         const int64_t stop = wg__smaller((chunk + 1) * batch->chunk, job->count);
         for (int64_t matrix = chunk * batch->chunk; matrix < stop; matrix++) {
-            const lapack_int info = batch->routine(job, matrix, &own);
+            wg__lapack one = *job;
+            one.a = at(job, job->a, matrix * job->m * job->n);
+            one.b = at(job, job->b, matrix * job->n * job->k);
+            one.u = at(job, job->u, matrix * job->m * columns_of_u(job));
+            one.s = at(job, job->s, matrix * q);
+            one.vt = at(job, job->vt, matrix * rows * job->n);
+            one.pivots = job->pivots ? job->pivots + matrix * job->n : NULL;
+            const lapack_int info = batch->routine(&one, &own);
             if (info != 0 && batch->info[chunk] == 0) {
                 batch->info[chunk] = info;
                 batch->matrix[chunk] = matrix;
@@ -179,56 +186,41 @@ static void run_chunks(int64_t begin, int64_t end, void *context) {
 /* Up to here the kernels' own factors are faster than LAPACK's calls of BLAS. */
 enum { SMALL = 384 };
 
-static const wg__simd *kernels_of(const wg__lapack *job) {
-    return wg__simd_for(job->dtype);
-}
-
-static lapack_int lu(const wg__lapack *job, int64_t matrix, const space *space) {
+static lapack_int lu(const wg__lapack *job, const space *space) {
     const lapack_int n = (lapack_int)job->n;
     (void)space;
     if (n <= SMALL)
-        return (lapack_int)kernels_of(job)->matrices.lu_factors(
-            n, at(job, job->a, matrix, job->n * job->n), job->pivots + matrix * job->n);
-    return LAPACK(job->dtype, getrf, n, n, at(job, job->a, matrix, job->n * job->n), leading(n),
-                  job->pivots + matrix * job->n);
+        return (lapack_int)wg__simd_for(job->dtype)->matrices.lu_factors(n, job->a, job->pivots);
+    return LAPACK(job->dtype, getrf, n, n, job->a, leading(n), job->pivots);
 }
 
-static lapack_int solve(const wg__lapack *job, int64_t matrix, const space *space) {
+static lapack_int solve(const wg__lapack *job, const space *space) {
     const lapack_int n = (lapack_int)job->n, k = (lapack_int)job->k;
-    const lapack_int info = lu(job, matrix, space);
+    const lapack_int info = lu(job, space);
     if (info != 0)
         return info;
-    if (n <= SMALL) {
-        kernels_of(job)->matrices.lu_solve(n, k, at(job, job->a, matrix, job->n * job->n),
-                                           job->pivots + matrix * job->n,
-                                           at(job, job->b, matrix, job->n * job->k));
-        return 0;
-    }
-    return LAPACK(job->dtype, getrs, 'N', n, k, at(job, job->a, matrix, job->n * job->n),
-                  leading(n), job->pivots + matrix * job->n,
-                  at(job, job->b, matrix, job->n * job->k), leading(n));
+    if (n > SMALL)
+        return LAPACK(job->dtype, getrs, 'N', n, k, job->a, leading(n), job->pivots, job->b,
+                      leading(n));
+    wg__simd_for(job->dtype)->matrices.lu_solve(n, k, job->a, job->pivots, job->b);
+    return 0;
 }
 
-static lapack_int inverse(const wg__lapack *job, int64_t matrix, const space *space) {
+static lapack_int inverse(const wg__lapack *job, const space *space) {
     const lapack_int n = (lapack_int)job->n;
-    const lapack_int info = lu(job, matrix, space);
+    const lapack_int info = lu(job, space);
     if (info != 0)
         return info;
-    if (n > 0 && n <= SMALL) {
-        const size_t size = (size_t)(job->n * job->n) * wg_dtype_size(job->dtype);
-        memset(space->real, 0, size);
-        for (int64_t i = 0; i < job->n; i++)
-            if (job->dtype == WG_F32)
-                ((float *)space->real)[i * (job->n + 1)] = 1;
-            else
-                ((double *)space->real)[i * (job->n + 1)] = 1;
-        void *a = at(job, job->a, matrix, job->n * job->n);
-        kernels_of(job)->matrices.lu_solve(n, n, a, job->pivots + matrix * job->n, space->real);
-        memcpy(a, space->real, size);
-        return 0;
-    }
-    return LAPACK(job->dtype, getri, n, at(job, job->a, matrix, job->n * job->n), leading(n),
-                  job->pivots + matrix * job->n, space->real, (lapack_int)space->reals);
+    if (n == 0 || n > SMALL)
+        return LAPACK(job->dtype, getri, n, job->a, leading(n), job->pivots, space->real,
+                      (lapack_int)space->reals);
+    const size_t size = (size_t)(job->n * job->n) * wg_dtype_size(job->dtype);
+    memset(space->real, 0, size);
+    for (int64_t i = 0; i < job->n; i++)
+        wg__set_element(job->dtype, at(job, space->real, i * (job->n + 1)), 1);
+    wg__simd_for(job->dtype)->matrices.lu_solve(n, n, job->a, job->pivots, space->real);
+    memcpy(job->a, space->real, size);
+    return 0;
 }
 
 static void ask_inverse(const wg__lapack *job, space *space) {
@@ -241,63 +233,48 @@ static void ask_inverse(const wg__lapack *job, space *space) {
     space->reals = answered(job->dtype, &answer);
 }
 
-/* The number, from 1, of the first 0 on the diagonal of a triangle that is not unit; 0 for none. */
-static lapack_int zero_on_diagonal(const wg__lapack *job, const void *a) {
-    for (int64_t i = 0; i < job->n && !job->unit; i++)
-        if (wg__element(job->dtype, (const char *)a +
-                                        i * (job->n + 1) * (int64_t)wg_dtype_size(job->dtype)) == 0)
-            return (lapack_int)i + 1;
-    return 0;
-}
-
 enum { TINY = 64 }; /* up to here the kernel is faster than BLAS */
 
-static lapack_int solve_triangular(const wg__lapack *job, int64_t matrix, const space *space) {
+static lapack_int solve_triangular(const wg__lapack *job, const space *space) {
     const lapack_int n = (lapack_int)job->n, k = (lapack_int)job->k;
-    void *a = at(job, job->a, matrix, job->n * job->n);
-    void *b = at(job, job->b, matrix, job->n * job->k);
     (void)space;
-    const lapack_int info = zero_on_diagonal(job, a);
-    if (info != 0)
-        return info;
+    for (int64_t i = 0; i < job->n && !job->unit; i++)
+        if (wg__element(job->dtype, at(job, job->a, i * (job->n + 1))) == 0)
+            return (lapack_int)i + 1;
     if (n > TINY)
         return LAPACK(job->dtype, trtrs, job->upper ? 'U' : 'L', 'N', job->unit ? 'U' : 'N', n, k,
-                      a, leading(n), b, leading(n));
-    kernels_of(job)->matrices.triangular_solve(n, k, job->upper, job->unit, a, b);
+                      job->a, leading(n), job->b, leading(n));
+    wg__simd_for(job->dtype)
+        ->matrices.triangular_solve(n, k, job->upper, job->unit, job->a, job->b);
     return 0;
 }
 
-static lapack_int cholesky(const wg__lapack *job, int64_t matrix, const space *space) {
+static lapack_int cholesky(const wg__lapack *job, const space *space) {
     const lapack_int n = (lapack_int)job->n;
-    char *a = at(job, job->a, matrix, job->n * job->n);
     (void)space;
-    const lapack_int info = n <= SMALL ? (lapack_int)kernels_of(job)->matrices.cholesky_factor(n, a)
-                                       : LAPACK(job->dtype, potrf, 'L', n, (void *)a, leading(n));
-    const size_t size = wg_dtype_size(job->dtype);
+    const lapack_int info =
+        n <= SMALL ? (lapack_int)wg__simd_for(job->dtype)->matrices.cholesky_factor(n, job->a)
+                   : LAPACK(job->dtype, potrf, 'L', n, job->a, leading(n));
     for (int64_t j = 1; j < job->n; j++)
-        memset(a + (size_t)(j * job->n) * size, 0, (size_t)j * size);
+        memset(at(job, job->a, j * job->n), 0, (size_t)j * wg_dtype_size(job->dtype));
     return info;
 }
 
 /* ---- QR: geqrf leaves R above reflections, which orgqr multiplies out. The working memory begins
  * with the factors of the reflections. ---- */
 
-static int64_t qr_columns(const wg__lapack *job) {
-    return job->full ? job->m : smaller_side(job);
-}
-
-static lapack_int qr(const wg__lapack *job, int64_t matrix, const space *space) {
+static lapack_int qr(const wg__lapack *job, const space *space) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
-    const lapack_int q = (lapack_int)smaller_side(job), columns = (lapack_int)qr_columns(job);
-    void *a = at(job, job->a, matrix, job->m * job->n);
-    void *u = at(job, job->u, matrix, job->m * columns), *rest = at(job, space->real, 1, q);
+    const lapack_int q = (lapack_int)smaller_side(job), columns = (lapack_int)columns_of_u(job);
+    void *rest = at(job, space->real, q);
     const lapack_int rest_count = (lapack_int)(space->reals - q);
     const lapack_int info =
-        LAPACK(job->dtype, geqrf, m, n, a, leading(m), space->real, rest, rest_count);
+        LAPACK(job->dtype, geqrf, m, n, job->a, leading(m), space->real, rest, rest_count);
     if (info != 0)
         return info;
-    memcpy(u, a, (size_t)(job->m * q) * wg_dtype_size(job->dtype));
-    return LAPACK(job->dtype, orgqr, m, columns, q, u, leading(m), space->real, rest, rest_count);
+    memcpy(job->u, job->a, (size_t)(job->m * q) * wg_dtype_size(job->dtype));
+    return LAPACK(job->dtype, orgqr, m, columns, q, job->u, leading(m), space->real, rest,
+                  rest_count);
 }
 
 static void ask_qr(const wg__lapack *job, space *space) {
@@ -305,17 +282,16 @@ static void ask_qr(const wg__lapack *job, space *space) {
     const lapack_int q = (lapack_int)smaller_side(job);
     double first = 0, second = 0;
     QUERY(job->dtype, geqrf, m, n, job->a, leading(m), NULL, (void *)&first, -1);
-    QUERY(job->dtype, orgqr, m, (lapack_int)qr_columns(job), q, job->u, leading(m), NULL,
+    QUERY(job->dtype, orgqr, m, (lapack_int)columns_of_u(job), q, job->u, leading(m), NULL,
           (void *)&second, -1);
     space->reals = q + wg__larger(answered(job->dtype, &first), answered(job->dtype, &second));
 }
 
 /* ---- Eigenvalues and singular values ---- */
 
-static lapack_int eigh(const wg__lapack *job, int64_t matrix, const space *space) {
+static lapack_int eigh(const wg__lapack *job, const space *space) {
     const lapack_int n = (lapack_int)job->n;
-    return LAPACK(job->dtype, syevd, 'V', 'L', n, at(job, job->a, matrix, job->n * job->n),
-                  leading(n), at(job, job->s, matrix, job->n), space->real,
+    return LAPACK(job->dtype, syevd, 'V', 'L', n, job->a, leading(n), job->s, space->real,
                   (lapack_int)space->reals, space->integer, (lapack_int)space->integers);
 }
 
@@ -329,27 +305,25 @@ static void ask_eigh(const wg__lapack *job, space *space) {
     space->integers = integers < 1 ? 1 : integers;
 }
 
-static char job_of_svd(const wg__lapack *job) {
-    return !job->u ? 'N' : job->full ? 'A' : 'S';
+/* Asks for working memory, which computes nothing, without `space`. */
+static lapack_int run_svd(const wg__lapack *job, double *answer, const space *space) {
+    const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
+    const lapack_int rows = (lapack_int)(job->full ? job->n : smaller_side(job));
+    const char vectors = !job->u ? 'N' : job->full ? 'A' : 'S';
+    return space ? LAPACK(job->dtype, gesdd, vectors, m, n, job->a, leading(m), job->s, job->u,
+                          leading(m), job->vt, leading(rows), space->real, (lapack_int)space->reals,
+                          space->integer)
+                 : QUERY(job->dtype, gesdd, vectors, m, n, job->a, leading(m), job->s, job->u,
+                         leading(m), job->vt, leading(rows), (void *)answer, -1, NULL);
 }
 
-static lapack_int svd(const wg__lapack *job, int64_t matrix, const space *space) {
-    const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
-    const int64_t q = smaller_side(job), columns = job->full ? job->m : q;
-    const int64_t rows = job->full ? job->n : q;
-    return LAPACK(job->dtype, gesdd, job_of_svd(job), m, n,
-                  at(job, job->a, matrix, job->m * job->n), leading(m), at(job, job->s, matrix, q),
-                  job->u ? at(job, job->u, matrix, job->m * columns) : NULL, leading(m),
-                  job->u ? at(job, job->vt, matrix, rows * job->n) : NULL, leading(rows),
-                  space->real, (lapack_int)space->reals, space->integer);
+static lapack_int svd(const wg__lapack *job, const space *space) {
+    return run_svd(job, NULL, space);
 }
 
 static void ask_svd(const wg__lapack *job, space *space) {
-    const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
-    const lapack_int rows = (lapack_int)(job->full ? job->n : smaller_side(job));
     double answer = 0;
-    QUERY(job->dtype, gesdd, job_of_svd(job), m, n, job->a, leading(m), job->s, job->u, leading(m),
-          job->vt, leading(rows), (void *)&answer, -1, NULL);
+    run_svd(job, &answer, NULL);
     space->reals = answered(job->dtype, &answer);
     space->integers = 8 * smaller_side(job) + 1;
 }

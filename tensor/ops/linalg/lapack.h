@@ -6,8 +6,8 @@
  *     a  [a00 a10 a20  a01 a11 a21  ...][a00 a10 ...   a batch of `count` matrices
  *
  * Each matrix is one call on one thread; the matrices of a batch are shared out among threads.
- * Calls of LAPACK wait for each other, those of several threads of the program too, unless the
- * library is known to allow several at a time. */
+ * Calls of LAPACK by several threads wait for each other, unless the library is known to allow
+ * several at a time. */
 #ifndef WG_TENSOR_OPS_LINALG_LAPACK_H
 #define WG_TENSOR_OPS_LINALG_LAPACK_H
 
@@ -22,8 +22,8 @@ typedef struct wg__lapack {
     bool full;        /* square Q, U and V^T */
     void *a, *b, *u, *s, *vt;
     int32_t *pivots;
-    /* After the run: the first matrix for which the routine gave a number above 0 as LAPACK's INFO,
-     * and that number; an INFO of 0 if there is none. */
+    /* After the run: the first matrix whose INFO of LAPACK is above 0, and its INFO; 0 if there is
+     * none. */
     int64_t matrix;
     int64_t info;
 } wg__lapack;
@@ -40,8 +40,8 @@ typedef enum wg__lapack_routine {
     /* b (n, k): replaced by T^-1 b, where T is one triangle of a (n, n). INFO: the first element of
      * the diagonal that is 0, counted from 1. trtrs */
     WG__TRIANGULAR,
-    /* a (n, n): its lower triangle is replaced by L with L L^T = a, and the other by zeros. INFO:
-     * the order of the first leading minor that is not positive. potrf */
+    /* a (n, n): its lower triangle is replaced by L with L L^T = a, and its upper one by zeros.
+     * INFO: the order of the first leading minor that is not positive. potrf */
     WG__CHOLESKY,
     /* a (m, n): replaced by R in its upper triangle, with other numbers below; u (m, min(m, n), or
      * m if full): Q. geqrf, orgqr */

@@ -1,9 +1,7 @@
 /* Matrix products: matmul, a primitive; linear, the layer's product, fused; outer, dot, addmm; and
  * products of groups of rows. */
 #include "tensor/gemm/gemm.h"
-#include "tensor/internal.h"
 #include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <math.h>
@@ -94,35 +92,6 @@ typedef struct batch {
     int64_t shape[WG_MAX_DIMS], a_strides[WG_MAX_DIMS], b_strides[WG_MAX_DIMS];
 } batch;
 
-static void set_batch(batch *all, const wg_call *call, wg_tensor *const *inputs,
-                      const wg_tensor *out) {
-    int64_t size = (int64_t)wg_dtype_size(out->spec.dtype);
-    wg_spec to = batch_of(&out->spec);
-    all->first = (wg__product){.dtype = out->spec.dtype,
-                               .rounds = rounds(call),
-                               .m = rows_of(&out->spec),
-                               .n = columns_of(&out->spec),
-                               .k = columns_of(&inputs[0]->spec),
-                               .alpha = 1,
-                               .a = wg__matrix_of(inputs[0]),
-                               .b = wg__matrix_of(inputs[1]),
-                               .c = wg__matrix_of(out)};
-    all->ndim = to.ndim;
-    all->count = wg__spec_count(&to);
-    if (to.ndim == 0)
-        return;
-    memcpy(all->shape, to.shape, sizeof to.shape);
-    wg_tensor a = *inputs[0], b = *inputs[1];
-    a.spec = batch_of(&a.spec);
-    b.spec = batch_of(&b.spec);
-    wg__broadcast_strides(&a, &to, all->a_strides);
-    wg__broadcast_strides(&b, &to, all->b_strides);
-    for (int axis = 0; axis < to.ndim; axis++) {
-        all->a_strides[axis] *= size;
-        all->b_strides[axis] *= size;
-    }
-}
-
 /* Where B is the same along the last axis of the batch and the rows of A and C go on from one
  * matrix to the next, that axis is more rows: (B, T, K) x (K, N) is one product of B T rows. */
 static void merge_batch_into_rows(batch *all) {
@@ -170,8 +139,27 @@ static int matmul_forward(wg_call *call) {
     }
     if (wg__spec_count(&out->spec) == 0)
         return 0;
-    batch all;
-    set_batch(&all, call, inputs, out);
+    const wg_spec to = batch_of(&out->spec);
+    batch all = {.first = {.dtype = out->spec.dtype,
+                           .rounds = rounds(call),
+                           .m = rows_of(&out->spec),
+                           .n = columns_of(&out->spec),
+                           .k = columns_of(&inputs[0]->spec),
+                           .alpha = 1,
+                           .a = wg__matrix_of(inputs[0]),
+                           .b = wg__matrix_of(inputs[1]),
+                           .c = wg__matrix_of(out)},
+                 .ndim = to.ndim,
+                 .count = wg__spec_count(&to)};
+    memcpy(all.shape, to.shape, sizeof to.shape);
+    for (int i = 0; i < 2 && to.ndim > 0; i++) {
+        int64_t *strides = i == 0 ? all.a_strides : all.b_strides;
+        wg_tensor x = *inputs[i];
+        x.spec = batch_of(&x.spec);
+        wg__broadcast_strides(&x, &to, strides);
+        for (int axis = 0; axis < to.ndim; axis++)
+            strides[axis] *= (int64_t)wg_dtype_size(to.dtype);
+    }
     merge_batch_into_rows(&all);
     const wg__product *p = &all.first;
     if (all.count == 1) {
@@ -305,28 +293,25 @@ static int linear_forward(wg_call *call) {
     return 0;
 }
 
-/* A new tensor for the gradient of the weight, in memory as the weight is: that of a transposed
- * view is turned back by another, and need not be copied then. */
-static wg_tensor *new_weight_gradient(const wg_call *call) {
-    const wg_spec *spec = &call->input_specs[1];
-    const wg_tensor *weight = call->inputs[1];
-    if (weight->strides[0] != 1 || weight->strides[1] != spec->shape[0])
-        return wg__tensor_new(spec);
-    wg_spec memory = *spec;
-    memory.shape[0] = spec->shape[1];
-    memory.shape[1] = spec->shape[0];
-    const wg_tensor *transposed = wg__tensor_new(&memory);
-    return transposed ? wg__tensor_view(transposed, spec, weight->strides, 0) : NULL;
-}
-
-/* With beta 1 where there is a gradient already, with beta 0 into a new one. */
+/* With beta 1 where there is a gradient already, with beta 0 into a new one, which lies in memory
+ * as the weight does: the gradient of a transposed view is turned back by another, and need not be
+ * copied then. */
 static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
+    const wg_spec *spec = &call->input_specs[1];
+    const int64_t *strides = call->inputs[1]->strides;
     wg__rows x;
     if (wg__rows_of(call->inputs[0], false, &x) < 0)
         return -1;
     double beta = *gradient ? 1 : 0;
-    if (!*gradient)
-        *gradient = new_weight_gradient(call);
+    if (!*gradient) {
+        const bool transposed = strides[0] == 1 && strides[1] == spec->shape[0];
+        wg_spec memory = *spec;
+        memory.shape[0] = spec->shape[transposed];
+        memory.shape[1] = spec->shape[!transposed];
+        *gradient = wg__tensor_new(&memory);
+        if (*gradient && transposed)
+            *gradient = wg__tensor_view(*gradient, spec, strides, 0);
+    }
     if (!*gradient)
         return -1;
     wg__gemm(&(wg__product){.dtype = (*gradient)->spec.dtype,
@@ -415,13 +400,6 @@ wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
 
 /* ---- outer: y[i, j] = a[i] b[j]. ---- */
 
-static int outer_infer(wg_call *call) {
-    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
-    const int64_t shape[] = {wg__spec_count(a), wg__spec_count(b)};
-    return wg__spec_make(&call->output_specs[0], wg__dtype_promote(a->dtype, b->dtype), 2, shape,
-                         call->op->name);
-}
-
 static int outer_decompose(wg_call *call) {
     wg_tensor *column = wg_reshape(call->inputs[0], 2, (int64_t[]){-1, 1});
     wg_tensor *row = wg_reshape(call->inputs[1], 2, (int64_t[]){1, -1});
@@ -434,12 +412,7 @@ WG__LARGE(outer, int, "2048, 2048", 0)
 
 static const wg_op outer = {
     WG__OP("outer", 2, "y[i, j] = a[i] b[j], for all elements of a and of b in row-major order."),
-    .differentiable = 3,
-    .infer = outer_infer,
-    .decompose = outer_decompose,
-    .sample = outer_sample,
-    .bench = outer_bench,
-};
+    .differentiable = 3, WG__COMPOSED(outer), .bench = outer_bench};
 
 wg_tensor *wg_outer(wg_tensor *a, wg_tensor *b) {
     return wg_apply_one(&outer, 2, (wg_tensor *[]){a, b}, NULL);
@@ -447,18 +420,13 @@ wg_tensor *wg_outer(wg_tensor *a, wg_tensor *b) {
 
 /* ---- dot: y = the sum of a[i] b[i]. ---- */
 
-static int dot_infer(wg_call *call) {
+static int dot_decompose(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
     if (a->ndim != 1 || b->ndim != 1)
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted two vectors; matmul takes other ranks");
     if (a->shape[0] != b->shape[0])
         return wg__op_fail(call, WG_ERROR_SHAPE, "sizes %lld and %lld differ",
                            (long long)a->shape[0], (long long)b->shape[0]);
-    call->output_specs[0] = (wg_spec){.dtype = wg__dtype_promote(a->dtype, b->dtype)};
-    return 0;
-}
-
-static int dot_decompose(wg_call *call) {
     return wg__set_output(call, wg_matmul(call->inputs[0], call->inputs[1]));
 }
 
@@ -470,15 +438,9 @@ WG__SHAPES(dot, (wg__sample_normal), "5, 5")
 
 WG__LARGE(dot, int, "4194304, 4194304", 0)
 
-static const wg_op dot = {
-    WG__OP("dot", 2, "y = the sum of a[i] b[i], of two vectors."),
-    .differentiable = 3,
-    .infer = dot_infer,
-    .decompose = dot_decompose,
-    .sample = dot_sample,
-    .bench = dot_bench,
-    .flops = dot_flops,
-};
+static const wg_op dot = {WG__OP("dot", 2, "y = the sum of a[i] b[i], of two vectors."),
+                          .differentiable = 3, WG__COMPOSED(dot), .bench = dot_bench,
+                          .flops = dot_flops};
 
 wg_tensor *wg_dot(wg_tensor *a, wg_tensor *b) {
     return wg_apply_one(&dot, 2, (wg_tensor *[]){a, b}, NULL);
@@ -589,12 +551,7 @@ static const wg_op addmm = {
     .options_size = sizeof(addmm_options),
     .saves_inputs = 6,
     .differentiable = 7,
-    .infer = addmm_infer,
-    .forward = addmm_forward,
-    .vjp = addmm_vjp,
-    .jvp = addmm_jvp,
-    .sample = addmm_sample,
-    .bench = addmm_bench,
+    WG__PRIMITIVE(addmm),
     .flops = addmm_flops,
     .batch = addmm_batch};
 
@@ -611,10 +568,6 @@ wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, doubl
  *     inner    a (K, T), b (T, N)     ->  (E, K, N)  columns and rows offsets[e] to offsets[e + 1]
  *
  * Each form's gradients are products of these two forms. ---- */
-
-static bool has_experts(const wg_call *call) {
-    return call->input_specs[1].ndim == 3;
-}
 
 static int grouped_mm_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
@@ -670,7 +623,7 @@ static void multiply_groups(int64_t begin, int64_t end, void *context) {
 }
 
 static int grouped_mm_forward(wg_call *call) {
-    const bool experts = has_experts(call);
+    const bool experts = call->input_specs[1].ndim == 3;
     wg_tensor *a = wg__gemm_operand(call->inputs[0]), *b = wg__gemm_operand(call->inputs[1]);
     wg_tensor *offsets = wg_contiguous(call->inputs[2]), *y = call->outputs[0];
     if (a == NULL || b == NULL || offsets == NULL ||
@@ -703,7 +656,11 @@ static int grouped_mm_forward(wg_call *call) {
     return 0;
 }
 
-static wg_tensor *grouped_mm_of(wg_tensor *a, wg_tensor *b, wg_tensor *offsets);
+static const wg_op grouped_mm;
+
+static wg_tensor *grouped_mm_of(wg_tensor *a, wg_tensor *b, wg_tensor *offsets) {
+    return wg_apply_one(&grouped_mm, 3, (wg_tensor *[]){a, b, offsets}, NULL);
+}
 
 static wg_tensor *transposed(wg_tensor *x) {
     return wg_transpose(x, -1, -2);
@@ -713,7 +670,7 @@ static wg_tensor *transposed(wg_tensor *x) {
 static int grouped_mm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *a = call->inputs[0], *b = call->inputs[1], *offsets = call->inputs[2];
     wg_tensor *g = cotangents[0];
-    const bool experts = has_experts(call);
+    const bool experts = call->input_specs[1].ndim == 3;
     if (wg__wants(call, 0))
         gradients[0] = experts ? grouped_mm_of(g, transposed(b), offsets)
                                : transposed(grouped_mm_of(b, transposed(g), offsets));
@@ -761,20 +718,7 @@ static const wg_op grouped_mm = {
     WG__OP("grouped_mm", 3,
            "(T, K) x (E, K, N), offsets (E + 1) i64 -> (T, N): rows offsets[e] to offsets[e + 1] "
            "times matrix e; or (K, T) x (T, N) -> (E, K, N): the products over those rows alone."),
-    .saves_inputs = 7,
-    .differentiable = 3,
-    .infer = grouped_mm_infer,
-    .forward = grouped_mm_forward,
-    .vjp = grouped_mm_vjp,
-    .jvp = grouped_mm_jvp,
-    .sample = grouped_mm_sample,
-    .bench = grouped_mm_bench,
-    .flops = grouped_mm_flops,
-};
-
-static wg_tensor *grouped_mm_of(wg_tensor *a, wg_tensor *b, wg_tensor *offsets) {
-    return wg_apply_one(&grouped_mm, 3, (wg_tensor *[]){a, b, offsets}, NULL);
-}
+    .saves_inputs = 7, .differentiable = 3, WG__PRIMITIVE(grouped_mm), .flops = grouped_mm_flops};
 
 wg_tensor *wg_grouped_mm(wg_tensor *a, wg_tensor *b, wg_tensor *offsets) {
     wg_tensor *y = NULL;
@@ -789,6 +733,5 @@ wg_tensor *wg_grouped_mm(wg_tensor *a, wg_tensor *b, wg_tensor *offsets) {
     return wg_scope_end(&scope, y);
 }
 
-static const wg_op *const ops[] = {&matmul, &linear, &outer, &dot, &addmm, &grouped_mm};
-
-const wg__op_table wg__ops_matmul = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_matmul =
+    WG__OP_TABLE(&matmul, &linear, &outer, &dot, &addmm, &grouped_mm);

@@ -20,6 +20,10 @@ int wg__check_matrices(const wg_call *call, bool square) {
     return 0;
 }
 
+int wg__infer_square(wg_call *call) {
+    return wg__check_matrices(call, true) < 0 ? -1 : wg__infer_like(call);
+}
+
 void wg__infer_matrix(wg_call *call, int output, int ndim, int64_t rows, int64_t columns) {
     wg_spec *out = &call->output_specs[output];
     *out = call->input_specs[0];

@@ -11,6 +11,9 @@
  * address, and, with `square`, M = N. [DTYPE, SHAPE] */
 int wg__check_matrices(const wg_call *call, bool square);
 
+/* wg__infer_like for square matrices. */
+int wg__infer_square(wg_call *call);
+
 /* Sets the spec of output `output`: the dtype and the leading axes of input 0, and behind those the
  * last `ndim` axes. */
 void wg__infer_matrix(wg_call *call, int output, int ndim, int64_t rows, int64_t columns);

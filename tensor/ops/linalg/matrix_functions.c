@@ -1,7 +1,6 @@
 /* What is computed by way of other ops on matrices: lstsq, pinv, matrix_power, matrix_exp and
  * matrix_norm. */
 #include "tensor/ops/linalg/matrices.h"
-#include "tensor/ops/registry.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,30 +14,30 @@ static double epsilon_of(wg_dtype dtype) {
 
 enum { A, B };
 
-static int lstsq_infer(wg_call *call) {
-    const wg_spec *a = &call->input_specs[A], *b = &call->input_specs[B];
+/* An error if R has an element on its diagonal that is 0 but for rounding. */
+static int lstsq_decompose(wg_call *call) {
+    wg_tensor *a = call->inputs[A], *b = call->inputs[B], *q, *r;
     if (wg__check_matrices(call, false) < 0 || wg__check_same_dtype(call, A, B) < 0)
         return -1;
-    if (b->ndim < 2 || b->shape[b->ndim - 2] != a->shape[a->ndim - 2])
+    const int64_t rows = wg_tensor_size(a, -2), columns = wg_tensor_size(a, -1);
+    const bool wide = rows < columns;
+    wg_spec of_a = a->spec, of_b = b->spec, batch;
+    if (of_b.ndim < 2 || of_b.shape[of_b.ndim - 2] != rows)
         return wg__op_fail(call, WG_ERROR_SHAPE,
                            "wanted A (..., M, N) and B (..., M, K), or a vector (M) for B");
-    wg_spec of_a = *a, of_b = *b, batch;
     of_a.ndim -= 2;
     of_b.ndim -= 2;
     if (!wg__broadcast(&of_a, &of_b, &batch))
         return wg__op_fail(call, WG_ERROR_SHAPE, "the leading axes do not broadcast");
-    return 0;
-}
-
-/* -1 with ARGUMENT if R has an element on its diagonal that is 0 but for rounding. */
-static int check_rank(const wg_call *call, wg_tensor *r, int64_t longest) {
+    if (wg_qr(wide ? wg__transposed(a) : a, false, &q, &r) < 0)
+        return -1;
     const bool was = wg_set_grad_enabled(false);
     wg_tensor *diagonal = wg_contiguous(wg__all_values(wg_abs(wg_diagonal(r, 0, -2, -1))));
     wg_set_grad_enabled(was);
     if (!diagonal)
         return -1;
     const int64_t n = wg_tensor_size(diagonal, -1), count = wg_tensor_count(diagonal);
-    const double epsilon = epsilon_of(diagonal->spec.dtype) * (double)longest;
+    const double epsilon = epsilon_of(diagonal->spec.dtype) * (double)wg__larger(rows, columns);
     for (int64_t row = 0; n > 0 && row < count / n; row++) {
         double least = INFINITY, largest = 0;
         for (int64_t i = 0; i < n; i++) {
@@ -52,21 +51,10 @@ static int check_rank(const wg_call *call, wg_tensor *r, int64_t longest) {
                                "of least norm",
                                wg__matrix_text(text, sizeof text, call, row));
     }
-    return 0;
-}
-
-static int lstsq_decompose(wg_call *call) {
-    wg_tensor *a = call->inputs[A], *b = call->inputs[B], *q, *r;
-    const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
-    const bool wide = m < n;
-    if (wg_qr(wide ? wg__transposed(a) : a, false, &q, &r) < 0 ||
-        check_rank(call, r, wide ? n : m) < 0)
-        return -1;
-    if (wide)
-        return wg__set_output(
-            call, wg_matmul(q, wg_solve_triangular(wg__transposed(r), b, false, false, false)));
-    return wg__set_output(
-        call, wg_solve_triangular(r, wg_matmul(wg__transposed(q), b), true, false, false));
+    wg_tensor *x =
+        wide ? wg_matmul(q, wg_solve_triangular(wg__transposed(r), b, false, false, false))
+             : wg_solve_triangular(r, wg_matmul(wg__transposed(q), b), true, false, false);
+    return wg__set_output(call, x);
 }
 
 WG__SHAPES(lstsq, (wg__sample_matrices, wg__sample_normal), "4 3, 4 2", "2 3, 2 2 1", "2 2 2, 2 2")
@@ -76,12 +64,7 @@ static const wg_op lstsq = {
     WG__OP("lstsq", 2,
            "X (..., N, K) with the least |A X - B| and, of those, the least norm, of A (..., M, N) "
            "and B (..., M, K), by QR. An error if A has not full rank."),
-    .differentiable = 3,
-    .infer = lstsq_infer,
-    .decompose = lstsq_decompose,
-    .sample = lstsq_sample,
-    .bench = lstsq_bench,
-};
+    .differentiable = 3, WG__COMPOSED(lstsq), .bench = lstsq_bench};
 
 wg_tensor *wg_lstsq(wg_tensor *a, wg_tensor *b) {
     if (!a || !b)
@@ -98,10 +81,6 @@ wg_tensor *wg_lstsq(wg_tensor *a, wg_tensor *b) {
  * rank stays: dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P   (Golub & Pereyra 1973),
  * and dA = -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 - P A). ---- */
 
-typedef struct pinv_options {
-    double rtol;
-} pinv_options;
-
 static int pinv_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0];
     if (wg__check_matrices(call, false) < 0)
@@ -115,7 +94,7 @@ static int pinv_infer(wg_call *call) {
 enum { LONG_IN_F32 = 1024 };
 
 static int pinv_forward(wg_call *call) {
-    const pinv_options *options = call->options;
+    const double rtol = *(const double *)call->options;
     const wg_spec *a = &call->input_specs[0];
     const int64_t longest = wg__larger(a->shape[a->ndim - 1], a->shape[a->ndim - 2]);
     const wg_dtype dtype = longest > LONG_IN_F32 ? WG_F64 : a->dtype;
@@ -124,7 +103,7 @@ static int pinv_forward(wg_call *call) {
         return wg__set_output(call, wg__tensor_new(&call->output_specs[0]));
     if (wg_svd(wg_cast(call->inputs[0], dtype), false, &u, &s, &vt) < 0)
         return -1;
-    wg_tensor *least = wg_mul_scalar(wg_max(s, 1, (int64_t[]){-1}, true), options->rtol);
+    wg_tensor *least = wg_mul_scalar(wg_max(s, 1, (int64_t[]){-1}, true), rtol);
     wg_tensor *inverse = wg_where(wg_gt(s, least), wg_reciprocal(s), wg_scalar(dtype, 0));
     wg_tensor *v = wg_mul(wg__transposed(vt), wg_unsqueeze(inverse, -2));
     return wg__set_output(call, wg_cast(wg_matmul(v, wg__transposed(u)), a->dtype));
@@ -161,25 +140,19 @@ static int pinv_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **outpu
     return wg__vjp_status();
 }
 
-WG__EXAMPLES(pinv, pinv_options, (wg__sample_matrices), {{1e-12}, "3 2"}, {{1e-12}, "2 2 3"},
-             {{1e-12}, "2 2"})
-WG__LARGE_BY(pinv, pinv_options, (wg__sample_normal_f32), "64 128 64", 1e-5)
+WG__EXAMPLES(pinv, double, (wg__sample_matrices), {1e-12, "3 2"}, {1e-12, "2 2 3"}, {1e-12, "2 2"})
+WG__LARGE_BY(pinv, double, (wg__sample_normal_f32), "64 128 64", 1e-5)
 
 static const wg_op pinv = {
     WG__OP("pinv", 1,
            "The pseudoinverse (..., N, M) of A (..., M, N), V S^-1 U^T over the singular values "
            "above rtol times the largest. The derivative is that at constant rank."),
-    .options_size = sizeof(pinv_options),
+    .options_size = sizeof(double),
     .saves_inputs = 1,
     .saves_outputs = 1,
     .differentiable = 1,
     .places_outputs = true,
-    .infer = pinv_infer,
-    .forward = pinv_forward,
-    .vjp = pinv_vjp,
-    .jvp = pinv_jvp,
-    .sample = pinv_sample,
-    .bench = pinv_bench,
+    WG__PRIMITIVE(pinv),
     .batch = wg_batch_aligned};
 
 wg_tensor *wg_pinv(wg_tensor *a, double rtol) {
@@ -194,25 +167,17 @@ wg_tensor *wg_pinv(wg_tensor *a, double rtol) {
         const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
         rtol = (double)(m > n ? m : n) * epsilon_of(a->spec.dtype == WG_F64 ? WG_F64 : WG_F32);
     }
-    return wg__apply_wide_one(&pinv, 1, &a, true, &(pinv_options){rtol});
+    return wg__apply_wide_one(&pinv, 1, &a, true, &rtol);
 }
 
 /* ---- matrix_power: A^n, by squaring ---- */
 
-typedef struct power_options {
-    int64_t n;
-} power_options;
-
-static int power_infer(wg_call *call) {
-    return wg__check_matrices(call, true) < 0 ? -1 : wg__infer_like(call);
-}
-
 static int power_decompose(wg_call *call) {
-    const power_options *options = call->options;
+    const int64_t power = *(const int64_t *)call->options;
     const wg_spec *spec = &call->input_specs[0];
     const int64_t size = spec->shape[spec->ndim - 1];
-    wg_tensor *square = options->n < 0 ? wg_inv(call->inputs[0]) : call->inputs[0], *y = NULL;
-    uint64_t n = options->n < 0 ? -(uint64_t)options->n : (uint64_t)options->n;
+    wg_tensor *square = power < 0 ? wg_inv(call->inputs[0]) : call->inputs[0], *y = NULL;
+    uint64_t n = power < 0 ? -(uint64_t)power : (uint64_t)power;
     if (n == 0) { /* with a graph, so that the gradient is zeros */
         wg_tensor *one = wg_eye(spec->dtype, size, size);
         return wg__set_output(call, wg_add(wg_mul_scalar(call->inputs[0], 0), one));
@@ -226,25 +191,23 @@ static int power_decompose(wg_call *call) {
     return square && y ? wg__set_output(call, y == call->inputs[0] ? wg_alias(y) : y) : -1;
 }
 
-WG__EXAMPLES(power, power_options, (wg__sample_matrices), {{2}, "3 3"}, {{5}, "2 2 2"},
-             {{-3}, "2 2"}, {{1}, "2 2"})
-WG__LARGE_BY(power, power_options, (wg__sample_large_matrices), "64 128 128", 8)
+WG__EXAMPLES(power, int64_t, (wg__sample_matrices), {2, "3 3"}, {5, "2 2 2"}, {-3, "2 2"},
+             {1, "2 2"})
+WG__LARGE_BY(power, int64_t, (wg__sample_large_matrices), "64 128 128", 8)
 
 static const wg_op matrix_power = {
     WG__OP(
         "matrix_power", 1,
         "A^n of square matrices (..., N, N), by repeated squaring; the identity for n = 0, and by "
         "the inverse for n < 0."),
-    .options_size = sizeof(power_options),
+    .options_size = sizeof(int64_t),
     .differentiable = 1,
-    .infer = power_infer,
-    .decompose = power_decompose,
-    .sample = power_sample,
-    .bench = power_bench,
-};
+    .infer = wg__infer_square,
+    WG__COMPOSED(power),
+    .bench = power_bench};
 
 wg_tensor *wg_matrix_power(wg_tensor *a, int64_t n) {
-    return wg__apply_wide_one(&matrix_power, 1, &a, true, &(power_options){n});
+    return wg__apply_wide_one(&matrix_power, 1, &a, true, &n);
 }
 
 /* ---- matrix_exp: by scaling and squaring, with Pade's approximant of order 13   (Higham 2005).
@@ -253,21 +216,6 @@ wg_tensor *wg_matrix_power(wg_tensor *a, int64_t n) {
 
 /* The largest 1-norm for which the approximant is exact to f64's rounding. */
 static const double pade_limit = 5.371920351148152;
-
-/* How often each matrix is halved: as many numbers as there are matrices, in a scalar each. */
-static wg_tensor *halvings(wg_tensor *a) {
-    wg_tensor *norms = wg_matrix_norm(a, WG_MATRIX_NORM_1, false);
-    norms = norms ? wg_contiguous(wg_cast(norms, WG_F64)) : NULL;
-    wg_tensor *times = norms ? wg_zeros_like(norms) : NULL;
-    for (int64_t i = 0; times && i < wg_tensor_count(times); i++) {
-        const double norm = wg__value_at(norms, i);
-        int exponent = 0;
-        if (isfinite(norm) && norm > pade_limit)
-            frexp(norm / pade_limit, &exponent);
-        ((double *)wg__tensor_address(times))[i] = exponent;
-    }
-    return times;
-}
 
 static wg_tensor *sum_of_powers(wg_tensor *const *powers, const double *factors, int count) {
     wg_tensor *sum = NULL;
@@ -280,20 +228,12 @@ static wg_tensor *sum_of_powers(wg_tensor *const *powers, const double *factors,
 
 /* Pade's approximant (V - U)^-1 (V + U), with the odd powers in U. */
 static wg_tensor *pade(wg_tensor *a) {
-    static const double b[] = {64764752532480000.,
-                               32382376266240000.,
-                               7771770303897600.,
-                               1187353796428800.,
-                               129060195264000.,
-                               10559470521600.,
-                               670442572800.,
-                               33522128640.,
-                               1323241920.,
-                               40840800.,
-                               960960.,
-                               16380.,
-                               182.,
-                               1.};
+    static const double odd_low[] = {32382376266240000., 1187353796428800., 10559470521600.,
+                                     33522128640.};
+    static const double even_low[] = {64764752532480000., 7771770303897600., 129060195264000.,
+                                      670442572800.};
+    static const double odd_high[] = {40840800., 16380., 1.},
+                        even_high[] = {1323241920., 960960., 182.};
     if (!a)
         return NULL;
     const int64_t n = wg_tensor_size(a, -1);
@@ -301,8 +241,6 @@ static wg_tensor *pade(wg_tensor *a) {
     wg_tensor *const powers[] = {wg_eye(a->spec.dtype, n, n), a2, a4, a6};
     if (!a6)
         return NULL;
-    const double odd_high[] = {b[9], b[11], b[13]}, even_high[] = {b[8], b[10], b[12]};
-    const double odd_low[] = {b[1], b[3], b[5], b[7]}, even_low[] = {b[0], b[2], b[4], b[6]};
     wg_tensor *odd = wg_add(wg_matmul(a6, sum_of_powers(powers + 1, odd_high, 3)),
                             sum_of_powers(powers, odd_low, 4));
     wg_tensor *v = wg_add(wg_matmul(a6, sum_of_powers(powers + 1, even_high, 3)),
@@ -312,13 +250,21 @@ static wg_tensor *pade(wg_tensor *a) {
 }
 
 static int exp_forward(wg_call *call) {
-    wg_tensor *a = call->inputs[0], *times = halvings(a);
+    wg_tensor *a = call->inputs[0], *norms = wg_matrix_norm(a, WG_MATRIX_NORM_1, false);
+    norms = norms ? wg_contiguous(wg_cast(norms, WG_F64)) : NULL;
+    wg_tensor *times = norms ? wg_zeros_like(norms) : NULL; /* how often each matrix is halved */
     if (!times)
         return -1;
     const int64_t count = wg_tensor_count(times);
-    double most = 0;
-    for (int64_t i = 0; i < count; i++)
-        most = fmax(most, wg__value_at(times, i));
+    int most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double norm = wg__value_at(norms, i);
+        int exponent = 0;
+        if (isfinite(norm) && norm > pade_limit)
+            frexp(norm / pade_limit, &exponent);
+        ((double *)wg__tensor_address(times))[i] = exponent;
+        most = exponent > most ? exponent : most;
+    }
     wg_tensor *scale = wg_cast(wg_exp2(wg_neg(times)), a->spec.dtype);
     wg_tensor *y = pade(wg_mul(a, wg__as_scales(scale)));
     for (int i = 0; i < most && y; i++) {
@@ -368,7 +314,7 @@ static const wg_op matrix_exp = {
     .saves_inputs = 1, .differentiable = 1,
     /* Squaring loses the digits of a large matrix. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_LARGE}, .places_outputs = true,
-    .infer = power_infer, .forward = exp_forward, .vjp = exp_vjp, .jvp = exp_jvp,
+    .infer = wg__infer_square, .forward = exp_forward, .vjp = exp_vjp, .jvp = exp_jvp,
     .sample = exp_sample, .bench = exp_bench, .flops = exp_flops, .batch = wg_batch_aligned};
 
 wg_tensor *wg_matrix_exp(wg_tensor *a) {
@@ -382,46 +328,30 @@ typedef struct norm_options {
     bool keepdim;
 } norm_options;
 
-static int norm_infer(wg_call *call) {
+static int norm_decompose(wg_call *call) {
+    static const int64_t both[] = {-2, -1}, last = -1;
     const norm_options *options = call->options;
-    const wg_spec *a = &call->input_specs[0];
+    const wg_matrix_norm_order order = options->order;
+    const wg_spec *spec = &call->input_specs[0];
+    const bool sums = order == WG_MATRIX_NORM_FRO || order == WG_MATRIX_NORM_NUC;
+    wg_tensor *a = call->inputs[0], *y;
     if (wg__check_matrices(call, false) < 0)
         return -1;
-    const bool largest =
-        options->order != WG_MATRIX_NORM_FRO && options->order != WG_MATRIX_NORM_NUC;
-    if (largest && (a->shape[a->ndim - 2] == 0 || a->shape[a->ndim - 1] == 0))
+    if (!sums && (spec->shape[spec->ndim - 2] == 0 || spec->shape[spec->ndim - 1] == 0))
         return wg__op_fail(call, WG_ERROR_SHAPE, "of no elements there is no largest or smallest");
-    wg__infer_matrix(call, 0, options->keepdim ? 2 : 0, 1, 1);
-    return 0;
-}
-
-static wg_tensor *norm_of(wg_tensor *a, wg_matrix_norm_order order) {
-    static const int64_t both[] = {-2, -1};
-    static const int64_t *const rows = both, *const columns = both + 1;
-    switch (order) {
-    case WG_MATRIX_NORM_FRO:
-        return wg_norm(a, 2, 2, both, false);
-    case WG_MATRIX_NORM_NUC:
-        return wg_sum(wg_svdvals(a), 1, columns, false);
-    case WG_MATRIX_NORM_2:
-        return wg_max(wg_svdvals(a), 1, columns, false);
-    case WG_MATRIX_NORM_MINUS_2:
-        return wg_min(wg_svdvals(a), 1, columns, false);
-    case WG_MATRIX_NORM_1:
-        return wg_max(wg_sum(wg_abs(a), 1, rows, false), 1, columns, false);
-    case WG_MATRIX_NORM_MINUS_1:
-        return wg_min(wg_sum(wg_abs(a), 1, rows, false), 1, columns, false);
-    case WG_MATRIX_NORM_INF:
-        return wg_max(wg_sum(wg_abs(a), 1, columns, false), 1, columns, false);
-    case WG_MATRIX_NORM_MINUS_INF:
-        return wg_min(wg_sum(wg_abs(a), 1, columns, false), 1, columns, false);
+    if (order == WG_MATRIX_NORM_FRO) {
+        y = wg_norm(a, 2, 2, both, false);
+    } else {
+        if (order == WG_MATRIX_NORM_1 || order == WG_MATRIX_NORM_MINUS_1)
+            y = wg_sum(wg_abs(a), 1, &both[0], false);
+        else if (order == WG_MATRIX_NORM_INF || order == WG_MATRIX_NORM_MINUS_INF)
+            y = wg_sum(wg_abs(a), 1, &both[1], false);
+        else
+            y = wg_svdvals(a);
+        const bool largest =
+            order == WG_MATRIX_NORM_2 || order == WG_MATRIX_NORM_1 || order == WG_MATRIX_NORM_INF;
+        y = (sums ? wg_sum : largest ? wg_max : wg_min)(y, 1, &last, false);
     }
-    return NULL;
-}
-
-static int norm_decompose(wg_call *call) {
-    const norm_options *options = call->options;
-    wg_tensor *y = norm_of(call->inputs[0], options->order);
     return wg__set_output(call, options->keepdim ? wg__as_scales(y) : y);
 }
 
@@ -439,15 +369,10 @@ static const wg_op matrix_norm = {
         "A norm of matrices (..., M, N): Frobenius', the nuclear one (the sum of the singular "
         "values), the largest or smallest singular value (2, -2), column sum of |a| (1, -1) or row "
         "sum (inf, -inf). Kinks at ties, and at singular values of 0."),
-    .options_size = sizeof(norm_options),
-    .differentiable = 1,
+    .options_size = sizeof(norm_options), .differentiable = 1,
     /* Singular values that are 0 or equal have no derivative. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES},
-    .infer = norm_infer,
-    .decompose = norm_decompose,
-    .sample = norm_sample,
-    .bench = norm_bench,
-};
+    WG__COMPOSED(norm), .bench = norm_bench};
 
 wg_tensor *wg_matrix_norm(wg_tensor *a, wg_matrix_norm_order order, bool keepdim) {
     if (order < WG_MATRIX_NORM_FRO || order > WG_MATRIX_NORM_MINUS_INF) {
@@ -457,6 +382,5 @@ wg_tensor *wg_matrix_norm(wg_tensor *a, wg_matrix_norm_order order, bool keepdim
     return wg__apply_wide_one(&matrix_norm, 1, &a, true, &(norm_options){order, keepdim});
 }
 
-static const wg_op *const ops[] = {&lstsq, &pinv, &matrix_power, &matrix_exp, &matrix_norm};
-
-const wg__op_table wg__ops_matrix_functions = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_matrix_functions =
+    WG__OP_TABLE(&lstsq, &pinv, &matrix_power, &matrix_exp, &matrix_norm);

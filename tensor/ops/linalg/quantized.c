@@ -1,9 +1,6 @@
 /* Quantized weights: quantizing rows and dequantizing them, and the linear map by them. */
-#include "base/internal.h"
 #include "tensor/gemm/gemm.h"
-#include "tensor/internal.h"
 #include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/quantize.h"
 #include "tensor/quantize_rows.h"
@@ -11,12 +8,8 @@
 
 #include <math.h>
 
-typedef struct quantized_options {
-    wg_quantization quantization;
-} quantized_options;
-
 static wg_quantization quantization_of(const wg_call *call) {
-    return ((const quantized_options *)call->options)->quantization;
+    return *(const wg_quantization *)call->options;
 }
 
 /* -1 with ARGUMENT for a quantization outside the enum. */
@@ -83,7 +76,8 @@ static void convert_rows(int64_t begin, int64_t end, void *context) {
     }
 }
 
-static int convert(wg_call *call, bool quantizes) {
+static int convert_forward(wg_call *call) {
+    const bool quantizes = call->output_specs[0].dtype == WG_U8;
     const wg_quantization q = quantization_of(call);
     rows_job job = {.quantization = wg__quantization_of_a_row(q), .quantizes = quantizes};
     wg_tensor *from = quantizes ? call->inputs[0] : dense_bytes(call, 0);
@@ -120,16 +114,9 @@ static int quantize_infer(wg_call *call) {
     return 0;
 }
 
-static int quantize_forward(wg_call *call) {
-    return convert(call, true);
-}
-
-static const quantized_options quantized_samples[WG_QUANTIZATION_COUNT] = {
-    {WG_QUANTIZATION_BF16},
-    {WG_QUANTIZATION_Q8_0},
-    {WG_QUANTIZATION_Q4_0},
-    {WG_QUANTIZATION_Q8_0X16},
-    {WG_QUANTIZATION_Q4_0X16}};
+static const wg_quantization quantized_samples[WG_QUANTIZATION_COUNT] = {
+    WG_QUANTIZATION_BF16, WG_QUANTIZATION_Q8_0, WG_QUANTIZATION_Q4_0, WG_QUANTIZATION_Q8_0X16,
+    WG_QUANTIZATION_Q4_0X16};
 
 /* Normally distributed rows (rows, columns), f32. */
 static wg_tensor *sample_rows(wg_generator *generator, int64_t rows, int64_t columns) {
@@ -144,24 +131,20 @@ static int quantize_sample(int index, wg_generator *generator, wg_sample *sample
     return wg__sample_status(sample, 1);
 }
 
-static int quantize_bench(wg_generator *generator, wg_sample *sample) {
-    return wg__bench_inputs(generator, sample, &quantized_samples[WG_QUANTIZATION_Q8_0], 1, 2,
-                            (int64_t[]){2048, 2048});
-}
+WG__LARGE(quantize, wg_quantization, "2048 2048", WG_QUANTIZATION_Q8_0)
 
 static const wg_op quantize = {
     WG__OP("quantize", 1,
            "The rows of x in fewer bytes, as a quantization has it: (..., I) -> (..., bytes) u8."),
-    .options_size = sizeof(quantized_options),
+    .options_size = sizeof(wg_quantization),
     .no_gradient = "bytes have no gradient",
     .infer = quantize_infer,
-    .forward = quantize_forward,
+    .forward = convert_forward,
     .sample = quantize_sample,
-    .bench = quantize_bench,
-};
+    .bench = quantize_bench};
 
 wg_tensor *wg_quantize(wg_tensor *x, wg_quantization quantization) {
-    return wg_apply_one(&quantize, 1, &x, &(quantized_options){quantization});
+    return wg_apply_one(&quantize, 1, &x, &quantization);
 }
 
 /* ---- dequantize ---- */
@@ -181,16 +164,11 @@ static int dequantize_infer(wg_call *call) {
     return columns < 0 ? -1 : 0;
 }
 
-static int dequantize_forward(wg_call *call) {
-    return convert(call, false);
-}
-
 static int dequantize_sample(int index, wg_generator *generator, wg_sample *sample) {
     if (index >= WG_QUANTIZATION_COUNT)
         return 0;
     sample->options = &quantized_samples[index];
-    sample->inputs[0] =
-        wg_quantize(sample_rows(generator, 3, 64), quantized_samples[index].quantization);
+    sample->inputs[0] = wg_quantize(sample_rows(generator, 3, 64), quantized_samples[index]);
     return wg__sample_status(sample, 1);
 }
 
@@ -203,16 +181,15 @@ static int dequantize_bench(wg_generator *generator, wg_sample *sample) {
 
 static const wg_op dequantize = {
     WG__OP("dequantize", 1, "The numbers of quantized rows: (..., bytes) u8 -> (..., I) f32."),
-    .options_size = sizeof(quantized_options),
+    .options_size = sizeof(wg_quantization),
     .no_gradient = "bytes have no gradient",
     .infer = dequantize_infer,
-    .forward = dequantize_forward,
+    .forward = convert_forward,
     .sample = dequantize_sample,
-    .bench = dequantize_bench,
-};
+    .bench = dequantize_bench};
 
 wg_tensor *wg_dequantize(wg_tensor *quantized, wg_quantization quantization) {
-    return wg_apply_one(&dequantize, 1, &quantized, &(quantized_options){quantization});
+    return wg_apply_one(&dequantize, 1, &quantized, &quantization);
 }
 
 /* ==== quantized_linear: y = x dequantize(W)^T + bias.   dx = g dequantize(W), dbias = the sum of
@@ -241,38 +218,33 @@ static int64_t outputs_of(const wg_call *call, int i) {
     return call->input_specs[weight_input(i)].shape[0];
 }
 
-static int check_weight(const wg_call *call, int i) {
-    const wg_spec *x = &call->input_specs[0], *weight = &call->input_specs[weight_input(i)];
-    if (weight->dtype != WG_U8)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "the weight is not u8, quantized rows");
-    if (x->ndim < 1 || weight->ndim != 2)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted (..., I) x (O, bytes)");
-    const int64_t columns = dequantized_columns(call, weight->shape[1]);
-    if (columns < 0)
-        return -1;
-    if (columns != x->shape[x->ndim - 1])
-        return wg__op_fail(call, WG_ERROR_SHAPE, "x has %lld features, the weight takes %lld",
-                           (long long)x->shape[x->ndim - 1], (long long)columns);
-    if (!has_bias(call, i))
-        return 0;
-    const wg_spec *bias = &call->input_specs[bias_input(i)];
-    if (wg__check_same_dtype(call, 0, bias_input(i)) < 0)
-        return -1;
-    if (bias->ndim != 1 || bias->shape[0] != weight->shape[0])
-        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a bias of %lld, a value for each output",
-                           (long long)weight->shape[0]);
-    return 0;
-}
-
 static int quantized_linear_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
     if (check_quantization(call) < 0 || wg__check_kernel_dtype(call) < 0)
         return -1;
     int64_t outputs = 0;
     for (int i = 0; i < weight_count(call); i++) {
-        if (check_weight(call, i) < 0)
+        const wg_spec *weight = &call->input_specs[weight_input(i)];
+        if (weight->dtype != WG_U8)
+            return wg__op_fail(call, WG_ERROR_DTYPE, "the weight is not u8, quantized rows");
+        if (x->ndim < 1 || weight->ndim != 2)
+            return wg__op_fail(call, WG_ERROR_SHAPE, "wanted (..., I) x (O, bytes)");
+        const int64_t columns = dequantized_columns(call, weight->shape[1]);
+        if (columns < 0)
             return -1;
-        outputs += outputs_of(call, i);
+        if (columns != x->shape[x->ndim - 1])
+            return wg__op_fail(call, WG_ERROR_SHAPE, "x has %lld features, the weight takes %lld",
+                               (long long)x->shape[x->ndim - 1], (long long)columns);
+        outputs += weight->shape[0];
+        if (!has_bias(call, i))
+            continue;
+        const wg_spec *bias = &call->input_specs[bias_input(i)];
+        if (wg__check_same_dtype(call, 0, bias_input(i)) < 0)
+            return -1;
+        if (bias->ndim != 1 || bias->shape[0] != weight->shape[0])
+            return wg__op_fail(call, WG_ERROR_SHAPE,
+                               "wanted a bias of %lld, a value for each output",
+                               (long long)weight->shape[0]);
     }
     call->output_specs[0] = *x;
     call->output_specs[0].shape[x->ndim - 1] = outputs;
@@ -304,37 +276,29 @@ static void multiply_rows(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* The product with one weight, whose outputs begin at `column` of y. */
-static int set_product(const wg_call *call, int i, const wg__rows *x, const wg__rows *y,
-                       int64_t column, wg__quantized_product *product) {
-    wg__rows weight, bias = {0};
-    wg_tensor *quantized = dense_bytes(call, weight_input(i));
-    if (!quantized || wg__rows_of(quantized, true, &weight) < 0 ||
-        (has_bias(call, i) && wg__rows_of(call->inputs[bias_input(i)], true, &bias) < 0))
-        return -1;
-    *product = (wg__quantized_product){.weight = wg__row(&weight, 0),
-                                       .weight_stride = weight.row_stride,
-                                       .outputs = weight.rows,
-                                       .n = x->columns,
-                                       .x = wg__row(x, 0),
-                                       .bias = bias.tensor ? wg__row(&bias, 0) : NULL,
-                                       .x_rows = x->rows,
-                                       .x_stride = x->row_stride,
-                                       .y = (float *)wg__row(y, 0) + column,
-                                       .y_stride = y->row_stride};
-    return 0;
-}
-
 static int multiply_packed(wg_call *call) {
     wg__rows x, y;
     if (wg__rows_of(call->inputs[0], true, &x) < 0 || wg__rows_of(call->outputs[0], true, &y) < 0)
         return -1;
     products p = {.count = weight_count(call)};
-    int64_t column = 0;
+    int64_t column = 0; /* of y, where the outputs of a weight begin */
     for (int i = 0; i < p.count; i++) {
-        if (set_product(call, i, &x, &y, column, &p.of[i]) < 0)
+        wg__rows weight, bias = {0};
+        wg_tensor *quantized = dense_bytes(call, weight_input(i));
+        if (!quantized || wg__rows_of(quantized, true, &weight) < 0 ||
+            (has_bias(call, i) && wg__rows_of(call->inputs[bias_input(i)], true, &bias) < 0))
             return -1;
-        column += p.of[i].outputs;
+        p.of[i] = (wg__quantized_product){.weight = wg__row(&weight, 0),
+                                          .weight_stride = weight.row_stride,
+                                          .outputs = weight.rows,
+                                          .n = x.columns,
+                                          .x = wg__row(&x, 0),
+                                          .bias = bias.tensor ? wg__row(&bias, 0) : NULL,
+                                          .x_rows = x.rows,
+                                          .x_stride = x.row_stride,
+                                          .y = (float *)wg__row(&y, 0) + column,
+                                          .y_stride = y.row_stride};
+        column += weight.rows;
     }
     if (quantization_of(call) != WG_QUANTIZATION_BF16)
         return wg__block_product(quantization_of(call), p.count, p.of);
@@ -358,21 +322,19 @@ static wg_tensor *part_of(const wg_call *call, wg_tensor *y, int i) {
     return wg_slice(y, -1, begin, begin + outputs_of(call, i), 1);
 }
 
-static int multiply_unpacked(wg_call *call) {
-    int status = 0;
-    for (int i = 0; status == 0 && i < weight_count(call); i++) {
-        wg_tensor *bias = has_bias(call, i) ? call->inputs[bias_input(i)] : NULL,
-                  *y = wg_linear_op(call->inputs[0], unpacked_weight(call, i), bias),
-                  *to = part_of(call, call->outputs[0], i);
-        status = y && to ? wg_copy_(to, y) : -1;
-    }
-    return status;
-}
-
 static int quantized_linear_forward(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
     const bool is_empty = wg__spec_count(&call->output_specs[0]) == 0 || x->shape[x->ndim - 1] == 0;
-    return x->dtype == WG_F32 && !is_empty ? multiply_packed(call) : multiply_unpacked(call);
+    if (x->dtype == WG_F32 && !is_empty)
+        return multiply_packed(call);
+    for (int i = 0; i < weight_count(call); i++) {
+        wg_tensor *bias = has_bias(call, i) ? call->inputs[bias_input(i)] : NULL;
+        wg_tensor *y = wg_linear_op(call->inputs[0], unpacked_weight(call, i), bias);
+        wg_tensor *to = part_of(call, call->outputs[0], i);
+        if (!y || !to || wg_copy_(to, y) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int quantized_linear_vjp(wg_call *call, wg_tensor *const *cotangents,
@@ -416,36 +378,29 @@ static wg_tensor *sample_levels(wg_generator *generator, int ndim, const int64_t
     return x;
 }
 
-/* Three weights, of which the second has no bias. */
-static int sample_weights(wg_generator *generator, wg_sample *sample) {
-    sample->options = &quantized_samples[WG_QUANTIZATION_Q8_0X16];
-    sample->inputs[0] = sample_levels(generator, 2, (int64_t[]){3, 32});
-    for (int i = 0; i < WG_MAX_QUANTIZED_WEIGHTS; i++) {
-        const int64_t outputs = 16 + i;
-        sample->inputs[weight_input(i)] =
-            wg_quantize(sample_rows(generator, outputs, 32), WG_QUANTIZATION_Q8_0X16);
-        sample->inputs[bias_input(i)] = wg__sample_normal(generator, 1, &outputs);
-    }
-    const int status = wg__sample_status(sample, 1 + 2 * WG_MAX_QUANTIZED_WEIGHTS);
-    sample->inputs[bias_input(1)] = NULL;
-    return status;
-}
-
+/* A weight of each quantization with and without a bias; then three weights, of which the second
+ * has no bias. */
 static int quantized_linear_sample(int index, wg_generator *generator, wg_sample *sample) {
-    if (index == 2 * WG_QUANTIZATION_COUNT)
-        return sample_weights(generator, sample);
+    const bool three = index == 2 * WG_QUANTIZATION_COUNT;
     if (index > 2 * WG_QUANTIZATION_COUNT)
         return 0;
+    sample->options = &quantized_samples[three ? WG_QUANTIZATION_Q8_0X16 : index / 2];
+    const wg_quantization q = *(const wg_quantization *)sample->options;
     const int64_t x[] = {2, 3, 32};
-    sample->options = &quantized_samples[index / 2];
     sample->inputs[0] =
-        index % 2 ? sample_levels(generator, 3, x) : sample_levels(generator, 1, &x[2]);
-    sample->inputs[1] =
-        wg_quantize(sample_rows(generator, 5, 32), quantized_samples[index / 2].quantization);
-    if (index % 2)
-        return wg__sample_status(sample, 2);
-    sample->inputs[2] = wg__sample_normal(generator, 1, (int64_t[]){5});
-    return wg__sample_status(sample, 3);
+        three || index % 2 ? sample_levels(generator, 3, x) : sample_levels(generator, 1, &x[2]);
+    const int count = three ? WG_MAX_QUANTIZED_WEIGHTS : 1;
+    for (int i = 0; i < count; i++) {
+        const int64_t outputs = three ? 16 + i : 5;
+        sample->inputs[weight_input(i)] = wg_quantize(sample_rows(generator, outputs, 32), q);
+        sample->inputs[bias_input(i)] = wg__sample_normal(generator, 1, &outputs);
+    }
+    const int status = wg__sample_status(sample, 1 + 2 * count);
+    if (three)
+        sample->inputs[bias_input(1)] = NULL;
+    else if (index % 2)
+        sample->input_count = 2;
+    return status;
 }
 
 static int quantized_linear_bench(wg_generator *generator, wg_sample *sample) {
@@ -463,18 +418,12 @@ static const wg_op packed_linear = {
         "(..., O); of up to three weights and biases in turns side by side. "
         "In f32, blocks of integers meet x in blocks of 8 bits, and bf16 meets more than 16 rows "
         "of x rounded to bf16 where the processor multiplies such numbers."),
-    .options_size = sizeof(quantized_options),
+    .options_size = sizeof(wg_quantization),
     .saves_inputs = 2 | 8 | 32, /* the weights */
     .differentiable = 1 | 4 | 16 | 64,
     .exceptions = &(const wg_op_exceptions){.f32_approximates = true},
-    .infer = quantized_linear_infer,
-    .forward = quantized_linear_forward,
-    .vjp = quantized_linear_vjp,
-    .jvp = quantized_linear_jvp,
-    .sample = quantized_linear_sample,
-    .bench = quantized_linear_bench,
-    .flops = quantized_linear_flops,
-};
+    WG__PRIMITIVE(quantized_linear),
+    .flops = quantized_linear_flops};
 
 wg_tensor *wg__quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
                                  wg_quantization quantization, wg_tensor *const *biases) {
@@ -500,9 +449,7 @@ wg_tensor *wg__quantized_linears(wg_tensor *x, int count, wg_tensor *const *weig
             return NULL;
         input_count = bias ? 1 + bias_input(i) : 1 + weight_input(i);
     }
-    return wg__narrow(
-        wg_apply_one(&packed_linear, input_count, inputs, &(quantized_options){quantization}),
-        dtype);
+    return wg__narrow(wg_apply_one(&packed_linear, input_count, inputs, &quantization), dtype);
 }
 
 wg_tensor *wg_quantized_linear(wg_tensor *x, wg_tensor *weight, wg_quantization quantization,
@@ -510,6 +457,4 @@ wg_tensor *wg_quantized_linear(wg_tensor *x, wg_tensor *weight, wg_quantization 
     return wg__quantized_linears(x, 1, &weight, quantization, &bias);
 }
 
-static const wg_op *const ops[] = {&quantize, &dequantize, &packed_linear};
-
-const wg__op_table wg__ops_quantized = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_quantized = WG__OP_TABLE(&quantize, &dequantize, &packed_linear);

@@ -1,8 +1,8 @@
 /* Systems of equations: solve, solve_triangular, inv, and the determinants det and slogdet. */
 #include "tensor/ops/linalg/matrices.h"
-#include "tensor/ops/registry.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- Two operands: A (..., N, N) and B (..., N, K) with the same leading axes ---- */
 
@@ -29,17 +29,6 @@ static double system_flops(const wg_call *call) {
     return n > 0 ? (double)wg__spec_count(a) * (2 * n / 3 + 2 * k) + 1 : 1;
 }
 
-/* PyTorch's rule: B is a batch of vectors if it is of rank 1, or has the shape of A without its
- * last axis. */
-static bool is_vectors(const wg_spec *a, const wg_spec *b) {
-    if (b->ndim == 1)
-        return true;
-    bool same = b->ndim == a->ndim - 1;
-    for (int axis = 0; same && axis < b->ndim; axis++)
-        same = a->shape[axis] == b->shape[axis];
-    return same;
-}
-
 /* Expands the leading axes of both to those that they broadcast to; leaves operands that do not
  * broadcast as they are, for infer to refuse. False if one is or becomes NULL. */
 static bool expand_batches(wg_tensor **a, wg_tensor **b) {
@@ -62,7 +51,8 @@ static bool expand_batches(wg_tensor **a, wg_tensor **b) {
     return true;
 }
 
-/* Runs an op of A and B. With `from_right` it solves X A = B, by A^T X^T = B^T. */
+/* Runs an op of A and B. With `from_right` it solves X A = B, by A^T X^T = B^T. PyTorch's rule: B
+ * is a batch of vectors if it is of rank 1, or has the shape of A without its last axis. */
 static wg_tensor *apply_system(const wg_op *op, wg_tensor *a, wg_tensor *b, bool from_right,
                                const void *options) {
     wg_tensor *x = NULL;
@@ -70,7 +60,10 @@ static wg_tensor *apply_system(const wg_op *op, wg_tensor *a, wg_tensor *b, bool
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    const bool vectors = is_vectors(&a->spec, &b->spec);
+    const int ndim = b->spec.ndim;
+    const bool vectors = ndim == 1 || (ndim == a->spec.ndim - 1 &&
+                                       memcmp(a->spec.shape, b->spec.shape,
+                                              (size_t)ndim * sizeof *b->spec.shape) == 0);
     if (vectors)
         b = wg_unsqueeze(b, -1);
     else if (from_right && b->spec.ndim >= 2)
@@ -202,10 +195,6 @@ wg_tensor *wg_solve_triangular(wg_tensor *a, wg_tensor *b, bool upper, bool unit
 
 /* ---- inv: Y = A^-1.   dA = -Y^T g Y^T, dY = -Y dA Y. ---- */
 
-static int inv_infer(wg_call *call) {
-    return wg__check_matrices(call, true) < 0 ? -1 : wg__infer_like(call);
-}
-
 static int inv_forward(wg_call *call) {
     wg__lapack job = wg__lapack_job(call);
     wg_tensor *y = wg__column_major(call->inputs[0]);
@@ -241,7 +230,7 @@ static const wg_op inv = {
     .saves_outputs = 1,
     .differentiable = 1,
     .places_outputs = true,
-    .infer = inv_infer,
+    .infer = wg__infer_square,
     .forward = inv_forward,
     .vjp = inv_vjp,
     .jvp = inv_jvp,
@@ -292,8 +281,7 @@ static int det_forward(wg_call *call) {
     return 0;
 }
 
-/* A^-1, for derivatives; an error that says what it is for if the determinant or its sign, output
- * 0, is 0. */
+/* A^-1, for derivatives; NULL with GRADIENT if the determinant or its sign, output 0, is 0. */
 static wg_tensor *inverse_for(wg_call *call) {
     wg_tensor *y = wg_contiguous(wg__all_values(call->outputs[0]));
     const int64_t count = y ? wg_tensor_count(y) : 0;
@@ -332,15 +320,18 @@ static double det_flops(const wg_call *call) {
     return inv_flops(call) / 3;
 }
 
+/* What both records share. */
+#define DETERMINANT                                                                                \
+    .saves_inputs = 1, .saves_outputs = 1, .differentiable = 1, .infer = det_infer,                \
+    .forward = det_forward, .vjp = det_vjp, .jvp = det_jvp, .sample = square_sample,               \
+    .bench = square_bench, .flops = det_flops, .batch = wg_batch_aligned
+
 static const wg_op det = {
     WG__OP("det", 1,
            "The determinant of square matrices (..., N, N), by LU. Its derivative is computed from "
            "the inverse: an error if A is singular."),
-    .saves_inputs = 1, .saves_outputs = 1, .differentiable = 1,
     /* The derivative is computed from the inverse. */
-    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES},
-    .infer = det_infer, .forward = det_forward, .vjp = det_vjp, .jvp = det_jvp,
-    .sample = square_sample, .bench = square_bench, .flops = det_flops, .batch = wg_batch_aligned};
+    .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES}, DETERMINANT};
 
 wg_tensor *wg_det(wg_tensor *a) {
     return wg__apply_wide_one(&det, 1, &a, true, NULL);
@@ -352,23 +343,11 @@ static const wg_op slogdet = {
         "The sign of det A and log |det A|, of square matrices (..., N, N), by LU: 0 and -inf "
         "of a singular one. The sign has no gradient, that of the logarithm is computed from "
         "the inverse: an error if A is singular."),
-    .saves_inputs = 1,
-    .saves_outputs = 1,
-    .differentiable = 1,
-    .infer = det_infer,
-    .forward = det_forward,
-    .vjp = det_vjp,
-    .jvp = det_jvp,
-    .sample = square_sample,
-    .bench = square_bench,
-    .flops = det_flops,
-    .batch = wg_batch_aligned};
+    DETERMINANT};
 
 int wg_slogdet(wg_tensor *a, wg_tensor **sign, wg_tensor **logabsdet) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
     return wg__give(wg__apply_wide(&slogdet, 1, &a, true, NULL, outputs), outputs, sign, logabsdet);
 }
 
-static const wg_op *const ops[] = {&solve, &solve_triangular, &inv, &det, &slogdet};
-
-const wg__op_table wg__ops_solve = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_solve = WG__OP_TABLE(&solve, &solve_triangular, &inv, &det, &slogdet);
