@@ -36,28 +36,13 @@ typedef struct figures {
     int64_t workspace;        /* bytes at the peak above operands, gradients and output */
 } figures;
 
-/* q, k and v, which want gradients, and the output's cotangent. */
-static int run_once(wg_tensor *const *inputs, const wg_attention_options *options, double *forward,
-                    double *backward) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *gradients[INPUTS - 1], *cotangent = inputs[3];
-    const double start = wg__now();
-    wg_tensor *y = wg_attention(inputs[0], inputs[1], inputs[2], NULL, options);
-    const double middle = wg__now();
-    const int status = y ? wg_grad(1, &y, &cotangent, INPUTS - 1, inputs, NULL, gradients) : -1;
-    *backward = wg__now() - middle;
-    *forward = middle - start;
-    wg_scope_end(&scope, NULL);
-    return status;
-}
-
+/* The inputs are q, k and v, which want gradients, and the cotangent of the output. */
 static int time_all(const arguments *a, int64_t seq, figures *found) {
     double forward[MAX_RUNS], backward[MAX_RUNS];
-    wg_scope scope;
+    wg_scope scope, inner;
     wg_scope_begin(&scope);
     wg_generator generator = {.seed = 1};
-    wg_tensor *inputs[INPUTS];
+    wg_tensor *inputs[INPUTS], *gradients[INPUTS - 1];
     for (int i = 0; i < INPUTS; i++)
         inputs[i] = wg_randn(&generator, WG_F32, 4, (int64_t[]){1, a->heads, seq, a->width});
     for (int i = 0; i < INPUTS - 1; i++)
@@ -66,7 +51,14 @@ static int time_all(const arguments *a, int64_t seq, figures *found) {
     int status = wg_error_pending() ? -1 : 0;
     for (int64_t run = -1; status == 0 && run < a->runs; run++) { /* the first one warms up */
         const int64_t slot = run < 0 ? 0 : run;
-        status = run_once(inputs, &a->options, &forward[slot], &backward[slot]);
+        wg_scope_begin(&inner);
+        const double start = wg__now();
+        wg_tensor *y = wg_attention(inputs[0], inputs[1], inputs[2], NULL, &a->options);
+        const double middle = wg__now();
+        status = y ? wg_grad(1, &y, &inputs[3], INPUTS - 1, inputs, NULL, gradients) : -1;
+        backward[slot] = wg__now() - middle;
+        forward[slot] = middle - start;
+        wg_scope_end(&inner, NULL);
     }
     const int64_t results = 4 * a->heads * seq * a->width * (int64_t)sizeof(float);
     wg_scope_end(&scope, NULL);
@@ -77,31 +69,29 @@ static int time_all(const arguments *a, int64_t seq, figures *found) {
     return status;
 }
 
-static void print_one(const arguments *a, int64_t seq, const figures *f, double sgemm_flops) {
-    const double pairs = (double)seq * (double)seq * (double)a->heads * (double)a->width;
-    wg__print_json_line(json_pack(
-        "{s:I, s:I, s:I, s:b, s:I, s:i, s:f, s:f, s:f, s:f, s:f}", "seq", (json_int_t)seq, "heads",
-        (json_int_t)a->heads, "width", (json_int_t)a->width, "causal", a->options.causal, "window",
-        (json_int_t)a->options.window, "threads", wg_threads(), "forward_ms", 1e3 * f->forward,
-        "backward_ms", 1e3 * f->backward, "workspace_mib", (double)f->workspace / (1 << 20),
-        "sgemm_peak_gflops", 1e-9 * sgemm_flops, "share_of_peak",
-        14 * pairs / (f->forward + f->backward) / sgemm_flops));
-}
-
 static int bench(const arguments *a) {
     static const int64_t lengths[MAX_LENGTHS] = {512, 1024, 2048, 4096, 8192};
     const int64_t *list = a->seq ? &a->seq : lengths;
     const int count = a->seq ? 1 : MAX_LENGTHS;
     figures found[MAX_LENGTHS];
-    double sgemm_flops;
+    double peak;
     int status = 0;
     /* The peak of memory never falls, so the lengths rise, and sgemm comes after them. */
     for (int i = 0; status == 0 && i < count; i++)
         status = time_all(a, list[i], &found[i]);
     if (status == 0)
-        status = wg__measure_sgemm(&sgemm_flops);
-    for (int i = 0; status == 0 && i < count; i++)
-        print_one(a, list[i], &found[i], sgemm_flops);
+        status = wg__measure_sgemm(&peak);
+    for (int i = 0; status == 0 && i < count; i++) {
+        const figures *f = &found[i];
+        const double seq = (double)list[i], pairs = seq * seq * (double)(a->heads * a->width);
+        wg__print_json_line(json_pack(
+            "{s:I, s:I, s:I, s:b, s:I, s:i, s:f, s:f, s:f, s:f, s:f}", "seq", (json_int_t)list[i],
+            "heads", (json_int_t)a->heads, "width", (json_int_t)a->width, "causal",
+            a->options.causal, "window", (json_int_t)a->options.window, "threads", wg_threads(),
+            "forward_ms", 1e3 * f->forward, "backward_ms", 1e3 * f->backward, "workspace_mib",
+            (double)f->workspace / (1 << 20), "sgemm_peak_gflops", 1e-9 * peak, "share_of_peak",
+            14 * pairs / (f->forward + f->backward) / peak));
+    }
     return status < 0 ? wg__cli_fail_pending() : 0;
 }
 

@@ -12,7 +12,7 @@
 #include "optim/optimizer.h"
 #include "models/model.h"
 
-/* The options that say what is trained, of `bench train' and `plan' (train.c). */
+/* The options of the workload, of `bench train' and `plan' (train.c). */
 extern const wg_setting_table wg__workload_options;
 
 /* ---- The benches: see `wengert bench --help`. argv[0] is "wengert bench NAME". ---- */
@@ -32,7 +32,7 @@ int wg__bench_train(int argc, char **argv);
 
 #define WG__WORKLOAD_RATE 1e-4 /* of learning */
 
-/* What is trained, and on how much. The caller fills in the first part. */
+/* A model and its batch. The caller fills in the first part. */
 typedef struct wg__workload {
     const char *model;       /* a model type ("bert"), "mlp", or one of the presets of any */
     const char *preset;      /* of the type; NULL: its usual one */

@@ -36,45 +36,9 @@ typedef struct timing {
     double bytes;           /* of the file */
 } timing;
 
-static int time_rounds(const char *path, wg_module *module, int64_t rounds, timing *found) {
-    const volatile sig_atomic_t *stop = wg__stop_signal();
-    while (found->rounds < rounds && !*stop) {
-        const double start = wg__now();
-        wg_checkpoint *file = wg_checkpoint_create(path);
-        if (!file)
-            return -1;
-        wg_checkpoint_put_module(file, "/model", module); /* commit tells of its failure */
-        if (wg_checkpoint_commit(file) < 0)
-            return -1;
-        const double middle = wg__now();
-        file = wg_checkpoint_open(path);
-        const int status = file ? wg_checkpoint_get_module(file, "/model", module) : -1;
-        wg_checkpoint_close(file);
-        if (status < 0)
-            return -1;
-        found->written[found->rounds] = middle - start;
-        found->read[found->rounds++] = wg__now() - middle;
-    }
-    struct stat about;
-    found->bytes = stat(path, &about) == 0 ? (double)about.st_size : 0;
-    return 0;
-}
-
-static void report(const wg__workload *w, const timing *found) {
-    const double written = wg__median(found->rounds, found->written);
-    const double read = wg__median(found->rounds, found->read);
-    wg__print_json_line(json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "preset", w->preset,
-                                  "parameters", (json_int_t)wg_module_parameter_count(w->module),
-                                  "rounds", (json_int_t)found->rounds, "mb", 1e-6 * found->bytes,
-                                  "write_ms", 1e3 * written, "write_mb_per_s",
-                                  1e-6 * found->bytes / written, "read_ms", 1e3 * read,
-                                  "read_mb_per_s", 1e-6 * found->bytes / read));
-}
-
 /* In a folder of its own, which is removed whatever happens. A signal ends it after a round. */
 static int time_in(const char *folder, wg_module *module, int64_t rounds, timing *found) {
-    char path[MAX_PATH];
-    char own[MAX_PATH - sizeof "/model.h5"];
+    char path[MAX_PATH], own[MAX_PATH - sizeof "/model.h5"];
     if ((size_t)snprintf(own, sizeof own, "%s/wengert-checkpoint.XXXXXX", folder) >= sizeof own)
         return wg_fail(WG_ERROR_ARGUMENT, "bench", "the folder's name is too long");
     wg__listen_for_stop();
@@ -82,7 +46,24 @@ static int time_in(const char *folder, wg_module *module, int64_t rounds, timing
         return wg_fail(WG_ERROR_IO, "bench", "cannot make a folder in %s: %s", folder,
                        strerror(errno));
     snprintf(path, sizeof path, "%s/model.h5", own);
-    const int status = time_rounds(path, module, rounds, found);
+    int status = 0;
+    while (status == 0 && found->rounds < rounds && !*wg__stop_signal()) {
+        const double start = wg__now();
+        wg_checkpoint *file = wg_checkpoint_create(path);
+        if (file)
+            wg_checkpoint_put_module(file, "/model", module); /* commit tells of its failure */
+        status = file ? wg_checkpoint_commit(file) : -1;
+        const double middle = wg__now();
+        file = status == 0 ? wg_checkpoint_open(path) : NULL;
+        status = file ? wg_checkpoint_get_module(file, "/model", module) : -1;
+        wg_checkpoint_close(file);
+        if (status == 0) {
+            found->written[found->rounds] = middle - start;
+            found->read[found->rounds++] = wg__now() - middle;
+        }
+    }
+    struct stat about;
+    found->bytes = stat(path, &about) == 0 ? (double)about.st_size : 0;
     unlink(path);
     rmdir(own);
     return status;
@@ -95,15 +76,21 @@ static int bench(arguments *a) {
     int status = wg__workload_begin(w);
     if (status == 0) {
         status = time_in(a->folder, w->module, a->rounds, &found);
-        if (status == 0 && found.rounds > 0)
-            report(w, &found);
+        if (status == 0 && found.rounds > 0) {
+            const double written = wg__median(found.rounds, found.written),
+                         read = wg__median(found.rounds, found.read);
+            wg__print_json_line(
+                json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "preset", w->preset,
+                          "parameters", (json_int_t)wg_module_parameter_count(w->module), "rounds",
+                          (json_int_t)found.rounds, "mb", 1e-6 * found.bytes, "write_ms",
+                          1e3 * written, "write_mb_per_s", 1e-6 * found.bytes / written, "read_ms",
+                          1e3 * read, "read_mb_per_s", 1e-6 * found.bytes / read));
+        }
         wg__workload_end(w);
     }
     free(found.written);
     free(found.read);
-    if (status < 0)
-        return wg__cli_fail_pending();
-    return *wg__stop_signal() ? 128 + (int)*wg__stop_signal() : 0;
+    return wg__cli_end(status);
 }
 
 int wg__bench_checkpoint(int argc, char **argv) {

@@ -40,7 +40,7 @@ static const wg_setting options[] = {
 /* Does a part of the work, and tells how much it was. -1 with an error. */
 typedef int (*work)(void *context, double *amount);
 
-/* The median of what is done in a second, over runs of which the first warms up. */
+/* The median amount a second over several runs. The first run warms up. */
 static int time_work(work run, void *context, double seconds, double *per_second) {
     static double rates[MAX_RUNS];
     double total = 0;
@@ -95,25 +95,6 @@ static int encode_lines(void *context, double *bytes) {
     return 0;
 }
 
-static int time_tokenizer(const wg_tokenizer *tokenizer, const char *from, const char *text,
-                          double seconds) {
-    encoding e = {.tokenizer = tokenizer, .text = text, .length = (int64_t)strlen(text)};
-    double whole, lines, bytes_a_token = 0;
-    int status = time_work(encode_whole, &e, seconds, &whole);
-    if (status == 0 && e.list.count > 0)
-        bytes_a_token = (double)e.length / (double)e.list.count;
-    if (status == 0)
-        status = time_work(encode_lines, &e, seconds, &lines);
-    wg_token_list_free(&e.list);
-    if (status == 0)
-        wg__print_json_line(json_pack(
-            "{s:s, s:s, s:I, s:f, s:f, s:f}", "tokenizer", wg_tokenizer_kind(tokenizer), "from",
-            from, "vocabulary", (json_int_t)wg_tokenizer_size(tokenizer), "mb_per_s", 1e-6 * whole,
-            "mb_per_s_by_line", 1e-6 * lines, "bytes_per_token", bytes_a_token));
-    fflush(stdout);
-    return status;
-}
-
 /* The tokenizer of a kind that is learnt from the corpus. */
 static wg_tokenizer *learn(const arguments *a, const char *kind) {
     wg__learning learning = {
@@ -124,14 +105,28 @@ static wg_tokenizer *learn(const arguments *a, const char *kind) {
 static int time_tokenizers(const arguments *a, const char *text) {
     static const char *const kinds[] = {"wordpiece", "bpe", "char", "byte"};
     const int64_t learnt = (int64_t)(sizeof kinds / sizeof *kinds);
+    encoding e = {.text = text, .length = (int64_t)strlen(text)};
     int status = 0;
     for (int64_t i = 0; status == 0 && i < learnt + a->tokenizers.count; i++) {
         const char *path = i < learnt ? NULL : a->tokenizers.items[i - learnt];
         wg_tokenizer *tokenizer = path ? wg_tokenizer_load(path) : learn(a, kinds[i]);
-        status =
-            tokenizer ? time_tokenizer(tokenizer, path ? path : "the text", text, a->seconds) : -1;
+        double whole, lines, bytes_a_token = 0;
+        e.tokenizer = tokenizer;
+        status = tokenizer ? time_work(encode_whole, &e, a->seconds, &whole) : -1;
+        if (status == 0 && e.list.count > 0)
+            bytes_a_token = (double)e.length / (double)e.list.count;
+        if (status == 0)
+            status = time_work(encode_lines, &e, a->seconds, &lines);
+        if (status == 0)
+            wg__print_json_line(json_pack(
+                "{s:s, s:s, s:I, s:f, s:f, s:f}", "tokenizer", wg_tokenizer_kind(tokenizer), "from",
+                path ? path : "the text", "vocabulary", (json_int_t)wg_tokenizer_size(tokenizer),
+                "mb_per_s", 1e-6 * whole, "mb_per_s_by_line", 1e-6 * lines, "bytes_per_token",
+                bytes_a_token));
+        fflush(stdout);
         wg_tokenizer_free(tokenizer);
     }
+    wg_token_list_free(&e.list);
     return status;
 }
 
@@ -208,32 +203,30 @@ static int next_pairs(void *context, double *tokens) {
     return status;
 }
 
-static int read_pairs(const material *m, sentence_pairs *p) {
-    const int64_t tokens = wg_dataset_tokens(m->sentences);
-    p->count = wg__dataset_sentences(m->sentences) / 2;
-    p->batch = m->arguments->batch;
-    if (p->count == 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "bench", "the text has one sentence alone");
-    p->ids = wg__cli_calloc((size_t)tokens, sizeof *p->ids);
-    p->pairs = wg__cli_calloc((size_t)p->count, sizeof *p->pairs);
-    if (wg__dataset_read(m->sentences, 0, tokens, p->ids) < 0)
-        return -1;
-    for (int64_t i = 0; i < p->count; i++) {
-        const int64_t first = wg__dataset_sentence_start(m->sentences, 2 * i),
-                      second = wg__dataset_sentence_start(m->sentences, 2 * i + 1),
-                      end = wg__dataset_sentence_start(m->sentences, 2 * i + 2);
-        p->pairs[i] =
-            (wg_token_pair){p->ids + first, p->ids + second, second - first, end - second};
-    }
-    return wg__pair_frame_of(m->tokenizer, m->arguments->sequence, &p->frame);
-}
-
 static int time_builders(const arguments *a, const char *text) {
     material m = {.arguments = a, .text = text, .tokenizer = learn(a, "wordpiece")};
     if (m.tokenizer)
         m.sentences = dataset_of(&m, WG_TEXT_SENTENCES);
-    sentence_pairs pairs = {.count = 0};
-    int status = m.sentences ? read_pairs(&m, &pairs) : -1;
+    sentence_pairs pairs = {.batch = a->batch};
+    int status = m.sentences ? 0 : -1;
+    if (status == 0) {
+        const int64_t tokens = wg_dataset_tokens(m.sentences);
+        pairs.count = wg__dataset_sentences(m.sentences) / 2;
+        pairs.ids = wg__cli_calloc((size_t)tokens, sizeof *pairs.ids);
+        pairs.pairs = wg__cli_calloc((size_t)pairs.count, sizeof *pairs.pairs);
+        status = pairs.count == 0
+                     ? wg_fail(WG_ERROR_ARGUMENT, "bench", "the text has one sentence alone")
+                     : wg__dataset_read(m.sentences, 0, tokens, pairs.ids);
+    }
+    for (int64_t i = 0; status == 0 && i < pairs.count; i++) {
+        const int64_t first = wg__dataset_sentence_start(m.sentences, 2 * i),
+                      second = wg__dataset_sentence_start(m.sentences, 2 * i + 1),
+                      end = wg__dataset_sentence_start(m.sentences, 2 * i + 2);
+        pairs.pairs[i] =
+            (wg_token_pair){pairs.ids + first, pairs.ids + second, second - first, end - second};
+    }
+    if (status == 0)
+        status = wg__pair_frame_of(m.tokenizer, a->sequence, &pairs.frame);
     if (status == 0)
         status = time_batches(&m, "pairs", next_pairs, &pairs);
     free(pairs.ids);

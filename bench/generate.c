@@ -36,7 +36,7 @@ static const wg_setting options[] = {
 
 /* ---- The model ---- */
 
-/* A preset's weights are drawn, and it has as many positions as are wanted. */
+/* A preset gets random weights and the positions that the texts need. */
 static int make_model(const arguments *a, wg_model *model) {
     const int64_t positions = a->prompt_tokens + a->tokens;
     const wg_model_type *type;
@@ -138,24 +138,6 @@ static void report(const arguments *a, const wg_model *model, timing *t) {
                   bandwidth / 1e9, "share_of_bandwidth", bytes / step / bandwidth));
 }
 
-/* The first run warms up. */
-static int measure(const arguments *a, const wg_model *model) {
-    if (wg__trained_quantize(model, a->dtype) < 0)
-        return -1;
-    timing t = {.reader = wg__reader_new(),
-                .seconds = wg__cli_calloc((size_t)a->tokens, sizeof *t.seconds),
-                .readings = wg__cli_calloc((size_t)a->tokens, sizeof *t.readings)};
-    int result = -1;
-    if (t.reader && generate(a, model, &t) == 0)
-        result = generate(a, model, &t);
-    if (result == 0)
-        report(a, model, &t);
-    wg__reader_free(t.reader);
-    free(t.seconds);
-    free(t.readings);
-    return result;
-}
-
 int wg__bench_generate(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -171,9 +153,19 @@ int wg__bench_generate(int argc, char **argv) {
     };
     wg__cli_read(&usage, argc, argv);
     wg_model model = {0};
-    int status = make_model(&a, &model);
+    timing t = {.seconds = wg__cli_calloc((size_t)a.tokens, sizeof *t.seconds),
+                .readings = wg__cli_calloc((size_t)a.tokens, sizeof *t.readings)};
+    int status = make_model(&a, &model) < 0 || wg__trained_quantize(&model, a.dtype) < 0 ||
+                         !(t.reader = wg__reader_new())
+                     ? -1
+                     : 0;
+    for (int run = 0; run < 2 && status == 0; run++) /* the first one warms up */
+        status = generate(&a, &model, &t);
     if (status == 0)
-        status = measure(&a, &model);
+        report(&a, &model, &t);
+    wg__reader_free(t.reader);
+    free(t.seconds);
+    free(t.readings);
     wg_model_free(&model);
     return status < 0 ? wg__cli_fail_pending() : 0;
 }

@@ -103,7 +103,7 @@ static double time_backward(const wg_op *op, const wg_sample *sample) {
     return now() - start;
 }
 
-/* The median over runs, the first of which warms up. */
+/* The median over runs. The first run warms up. */
 static double repeat(const wg_op *op, const wg_sample *sample, bool backward, double seconds) {
     double runs[MAX_RUNS], total = 0;
     int count = 0;
@@ -141,7 +141,7 @@ static int time_op(const wg_op *op, double seconds, timing *found) {
     wg_scope scope, run;
     wg_scope_begin(&scope);
     if (op->bench(&generator, &sample) >= 0 && !wg_error_pending()) {
-        /* What the op reads, writes and computes is told by a run of it. */
+        /* A run gives the bytes that the op reads and writes, and its operations. */
         wg_tensor *outputs[WG_MAX_OUTPUTS];
         wg_spec specs[8];
         wg_call call = {.op = op,
@@ -170,7 +170,7 @@ static int time_op(const wg_op *op, double seconds, timing *found) {
     return wg_error_pending() ? -1 : 0;
 }
 
-/* ---- What a recorded op costs beside its arithmetic ---- */
+/* ---- The cost of a recorded op beside its arithmetic ---- */
 
 /* The op runs on its first sample, a handful of elements, which are made f32 and ask for gradients:
  * the time is that of checking, allocating, recording, and of freeing at the end of the scope. */

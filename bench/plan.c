@@ -35,9 +35,6 @@
 
 extern char **environ;
 
-/* As train/exchange.c. */
-enum { PIECE_BYTES = 4 << 20, UNDER_WAY = 3 };
-
 /* Of the time in which backward and an exchange go on together, the share that is saved: MPI moves
  * on only when it is called, and the first gradients are complete after some of backward. */
 static const double hidden_share = 0.5;
@@ -50,11 +47,11 @@ enum { MOST_RANKS = 1 << 20, MOST_ROWS = 24, REPEATS = 5 };
 typedef struct arguments {
     wg__workload workload;
     int64_t ranks, on_machine; /* on_machine 0: all, up to what the cores here allow */
-    int threads;
+    int64_t threads;           /* of a rank */
     double bandwidth, latency; /* of the network: 10^9 bytes a second, microseconds */
     int64_t accumulate;        /* batches a step; 0: one a rank */
     int64_t zero;
-    int bf16;             /* what is sent; of wg__product_dtype_name */
+    int bf16;             /* the type of sent gradients; of wg__product_dtype_name */
     double tokens, price; /* of the whole training; of a machine an hour, 0: not told */
     bool json;
 } arguments;
@@ -80,6 +77,8 @@ static const wg_setting options[] = {
      .standard = "\"f32\"", .argument = "TYPE", .help = "f32 or bf16, as `pretrain'"},
     {"optimizer", WG_SETTING_TEXT, WG__AT(workload.rule), .choice = wg__optimizer_name,
      .argument = "NAME", .help = "As `pretrain' (default: that of the preset, or adamw)"},
+    {"threads", WG_SETTING_INTEGER, WG__AT(threads), .low = 1, .high = 4096, .standard = "1",
+     .argument = "N", .help = "Threads of a rank"},
     {"tokens", WG_SETTING_NUMBER, WG__AT(tokens), .low = 1, .high = 1e18, .standard = "1e9",
      .argument = "N", .help = "Tell the hours that so many tokens of training take"},
     {"price", WG_SETTING_NUMBER, WG__AT(price), .low = 1e-9, .high = 1e9, .argument = "N",
@@ -89,26 +88,24 @@ static const wg_setting options[] = {
 
 /* ---- Measurements on this machine ---- */
 
+enum { FORWARD, BACKWARD, STEP };
+
 typedef struct measured {
-    double forward, backward, step; /* seconds of a batch, and of clipping and the optimizer */
-    double bandwidth;               /* of memcpy, bytes read and written a second */
-    double weights, kept, working;  /* bytes: of weights, of what forward keeps for backward, and of
-                                     * both passes at most, gradients included */
-    double state;                   /* bytes of the optimizer */
-    double process;                 /* bytes of a process without a model */
-    int64_t beside;                 /* processes that trained beside it */
+    double seconds[3];             /* of forward, backward, and clipping and the optimizer */
+    double bandwidth;              /* of memcpy, bytes read and written a second */
+    double weights, kept, working; /* bytes: of weights, of what forward keeps for backward, and of
+                                    * both passes at most, gradients included */
+    double state;                  /* bytes of the optimizer */
+    double process;                /* bytes of a process without a model */
+    int64_t beside;                /* processes that trained beside it */
 } measured;
 
-/* What the ranks of mpirun measured together, in seconds of the slowest. */
+/* Measurements of all ranks of mpirun together, in seconds of the slowest. */
 typedef struct together {
     int64_t ranks;      /* 1: there is no mpirun, and nothing was measured */
     double exchange;    /* all-reduce of all gradients in f32, with nothing else to do */
     double step, batch; /* a step of a batch a rank, and what another batch a rank adds */
 } together;
-
-static double larger(double a, double b) {
-    return a > b ? a : b;
-}
 
 /* One thread goes by the time that the processor gave it, in which other programs do not count. Of
  * several, and of ranks that wait for each other, only the clock knows how long they took. */
@@ -151,9 +148,8 @@ static int time_batches(wg__workload *w, measured *found) {
         for (int k = 0; k < 3 && i >= 2; k++)
             seconds[k][i - 2] = batch[k];
     }
-    found->forward = wg__median(REPEATS, seconds[0]);
-    found->backward = wg__median(REPEATS, seconds[1]);
-    found->step = wg__median(REPEATS, seconds[2]);
+    for (int k = 0; k < 3; k++)
+        found->seconds[k] = wg__median(REPEATS, seconds[k]);
     return 0;
 }
 
@@ -182,7 +178,7 @@ static pid_t train_beside(const arguments *a, const wg__workload *w) {
     snprintf(batch, sizeof batch, "--batch=%lld", (long long)w->batch);
     snprintf(sequence, sizeof sequence, "--seq=%lld", (long long)w->sequence);
     snprintf(vocabulary, sizeof vocabulary, "--vocab=%lld", (long long)w->vocabulary);
-    snprintf(threads, sizeof threads, "--threads=%d", a->threads);
+    snprintf(threads, sizeof threads, "--threads=%lld", (long long)a->threads);
     const char *const words[] = {"wengert",
                                  "bench",
                                  "train",
@@ -234,23 +230,9 @@ static int measure_beside(const arguments *a, wg__workload *w, measured *found) 
 
 /* ---- Measurements of the ranks of mpirun. All are collective. ---- */
 
-/* The batches of all ranks at once; the ranks of a step wait for the slowest. */
-static int measure_at_once(wg_group *group, wg__workload *w, measured *found) {
-    if (wg_group_barrier(group) < 0 || wg_group_check(group, time_batches(w, found)) < 0)
-        return -1;
-    found->beside = wg_group_size(group) - 1;
-    double seconds[] = {found->forward, found->backward, found->step};
-    if (wg__group_max(group, WG_GROUP_F64, 3, seconds) < 0)
-        return -1;
-    found->forward = seconds[0];
-    found->backward = seconds[1];
-    found->step = seconds[2];
-    return 0;
-}
-
 /* All gradients by themselves, a piece of the trainer's at a time. */
 static int measure_exchange(const wg__workload *w, together *found) {
-    enum { PIECE = PIECE_BYTES / sizeof(float) };
+    enum { PIECE = WG__BUCKET_BYTES / sizeof(float) };
     wg_group *group = wg__cli_group();
     const int64_t count = wg_module_parameter_count(w->module);
     float *gradients = calloc((size_t)count, sizeof *gradients);
@@ -341,7 +323,7 @@ static int measure_steps(const arguments *a, wg__workload *w, together *found) {
         status = time_steps(a, &run, 1, &found->step);
     if (status == 0 && a->accumulate > wg_group_size(group)) {
         status = time_steps(a, &run, 2, &two);
-        found->batch = larger(0, two - found->step);
+        found->batch = fmax(0, two - found->step);
     }
     wg_batches_free(run.batches);
     return status;
@@ -365,12 +347,14 @@ static int measure(const arguments *a, wg__workload *w, measured *alone, measure
     alone->bandwidth = machine.bandwidth;
     *beside = *alone;
     beside->beside = (a->on_machine < a->ranks ? a->on_machine : a->ranks) - 1;
-    if (status == 0 && all->ranks > 1)
-        status = measure_at_once(group, w, beside) < 0 || measure_exchange(w, all) < 0 ||
-                         measure_steps(a, w, all) < 0
-                     ? -1
-                     : 0;
-    else if (status == 0 && beside->beside > 0)
+    if (status == 0 && all->ranks > 1) {
+        /* The batches of all ranks at once; the ranks of a step wait for the slowest. */
+        beside->beside = all->ranks - 1;
+        if (wg_group_barrier(group) < 0 || wg_group_check(group, time_batches(w, beside)) < 0 ||
+            wg__group_max(group, WG_GROUP_F64, 3, beside->seconds) < 0 ||
+            measure_exchange(w, all) < 0 || measure_steps(a, w, all) < 0)
+            status = -1;
+    } else if (status == 0 && beside->beside > 0)
         status = measure_beside(a, w, beside);
     wg__workload_end(w);
     return status;
@@ -398,8 +382,8 @@ static void plan_exchange(const arguments *a, const measured *m, const together 
     const double rounds = a->zero >= 2 ? rounds_of(p) : 1;
     const double there = part * gradient_bytes * (a->zero ? rounds : 1);
     const double back = part * (a->zero ? bytes : gradient_bytes);
-    const double on_machine = larger(1, n / (double)p->machines);
-    const double pieces = ceil(bytes / PIECE_BYTES) * (a->zero ? rounds + 1 : 1);
+    const double on_machine = fmax(1, n / (double)p->machines);
+    const double pieces = ceil(bytes / WG__BUCKET_BYTES) * (a->zero ? rounds + 1 : 1);
     p->sent = there + back;
     if (p->ranks == all->ranks || (p->machines == 1 && all->ranks > 1)) {
         const double measured_bytes = 2 * ((double)all->ranks - 1) * bytes; /* of all ranks */
@@ -419,8 +403,7 @@ static void plan_exchange(const arguments *a, const measured *m, const together 
 /* As wg__trainer_memory counts. */
 static void plan_memory(const arguments *a, const measured *m, planned *p) {
     const double n = (double)p->ranks, all = m->weights;
-    const double bucket =
-        larger(larger(all / 16, 64 << 10) > PIECE_BYTES ? PIECE_BYTES : all / 16, 1);
+    const double bucket = (double)wg__bucket_bytes((int64_t)all, p->ranks);
     double working = m->working;
     p->state = m->state / (a->zero && p->ranks > 1 ? n : 1);
     p->gradients = all;
@@ -429,8 +412,8 @@ static void plan_memory(const arguments *a, const measured *m, planned *p) {
         working += all;
     } else if (p->ranks > 1) {
         const bool adds_up = a->zero == 1 && p->batches > p->ranks;
-        p->gradients = all / n + 2 * UNDER_WAY * bucket + (adds_up ? all : 0);
-        working = larger(m->kept, m->working - all) + p->gradients;
+        p->gradients = all / n + 2 * WG__BUCKETS_UNDER_WAY * bucket + (adds_up ? all : 0);
+        working = fmax(m->kept, m->working - all) + p->gradients;
     }
     p->memory = m->process + all + p->state + working;
 }
@@ -442,23 +425,25 @@ static planned plan(const arguments *a, const wg__workload *w, const measured *a
     planned p = {.ranks = ranks,
                  .machines = (ranks + a->on_machine - 1) / a->on_machine,
                  .batches = a->accumulate ? a->accumulate : ranks};
-    p.compute = rounds_of(&p) * (m->forward + m->backward);
-    p.optimizer = m->step / (a->zero ? n : 1);
+    p.compute = rounds_of(&p) * (m->seconds[FORWARD] + m->seconds[BACKWARD]);
+    p.optimizer = m->seconds[STEP] / (a->zero ? n : 1);
     if (ranks > 1) {
         plan_exchange(a, m, all, &p);
         p.copies = 2 * (2 * m->weights / m->bandwidth) * (a->zero >= 2 ? rounds_of(&p) : 1);
-        p.hidden = hidden_share * (p.exchange < m->backward ? p.exchange : m->backward);
+        p.hidden =
+            hidden_share * (p.exchange < m->seconds[BACKWARD] ? p.exchange : m->seconds[BACKWARD]);
     }
     p.step = p.compute + p.optimizer + p.copies + p.exchange - p.hidden;
     if (ranks > 1 && ranks == all->ranks) { /* what the sum of the parts has too much was hidden */
         const double parts = p.step + p.hidden;
         p.step = all->step + (rounds_of(&p) - 1) * all->batch;
-        p.hidden = larger(0, parts - p.step);
+        p.hidden = fmax(0, parts - p.step);
     }
     plan_memory(a, m, &p);
     p.tokens = (double)(p.batches * w->tokens);
     p.tokens_per_second = p.tokens / p.step;
-    const double single = (double)p.batches * (alone->forward + alone->backward) + alone->step;
+    const double single = (double)p.batches * (alone->seconds[FORWARD] + alone->seconds[BACKWARD]) +
+                          alone->seconds[STEP];
     p.efficiency = single / (n * p.step);
     p.hours = a->tokens / p.tokens_per_second / 3600;
     p.cost = p.hours * (double)p.machines * a->price;
@@ -484,10 +469,12 @@ static void report(const arguments *a, const wg__workload *w, const measured *al
                "measured here: forward %.1f ms, backward %.1f ms, %s %.1f ms; beside %lld other%s "
                "%.1f, %.1f, %.1f; memcpy %.1f GB/s\n",
                w->preset, (long long)(alone->weights / 4), (long long)w->vocabulary,
-               (long long)w->batch, (long long)w->sequence, a->threads, a->threads == 1 ? "" : "s",
-               1e3 * alone->forward, 1e3 * alone->backward, w->rule, 1e3 * alone->step,
-               (long long)beside->beside, beside->beside == 1 ? "" : "s", 1e3 * beside->forward,
-               1e3 * beside->backward, 1e3 * beside->step, 1e-9 * alone->bandwidth);
+               (long long)w->batch, (long long)w->sequence, (int)a->threads,
+               a->threads == 1 ? "" : "s", 1e3 * alone->seconds[FORWARD],
+               1e3 * alone->seconds[BACKWARD], w->rule, 1e3 * alone->seconds[STEP],
+               (long long)beside->beside, beside->beside == 1 ? "" : "s",
+               1e3 * beside->seconds[FORWARD], 1e3 * beside->seconds[BACKWARD],
+               1e3 * beside->seconds[STEP], 1e-9 * alone->bandwidth);
         if (all->ranks > 1)
             printf("measured together: %lld ranks make a step of one batch each in %.1f ms; the "
                    "exchange by itself takes %.1f ms\n",
@@ -527,10 +514,11 @@ static void report(const arguments *a, const wg__workload *w, const measured *al
             "{s:s, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:O}",
             "preset", w->preset, "parameters", (json_int_t)(alone->weights / 4), "vocabulary",
             (json_int_t)w->vocabulary, "batch", (json_int_t)w->batch, "seq",
-            (json_int_t)w->sequence, "threads", a->threads, "forward_ms", 1e3 * alone->forward,
-            "backward_ms", 1e3 * alone->backward, "optimizer_ms", 1e3 * alone->step,
-            "forward_beside_ms", 1e3 * beside->forward, "backward_beside_ms",
-            1e3 * beside->backward, "optimizer_beside_ms", 1e3 * beside->step, "memcpy_gb_per_s",
+            (json_int_t)w->sequence, "threads", (int)a->threads, "forward_ms",
+            1e3 * alone->seconds[FORWARD], "backward_ms", 1e3 * alone->seconds[BACKWARD],
+            "optimizer_ms", 1e3 * alone->seconds[STEP], "forward_beside_ms",
+            1e3 * beside->seconds[FORWARD], "backward_beside_ms", 1e3 * beside->seconds[BACKWARD],
+            "optimizer_beside_ms", 1e3 * beside->seconds[STEP], "memcpy_gb_per_s",
             1e-9 * alone->bandwidth, "tokens", a->tokens, "measured_ranks", (json_int_t)all->ranks,
             "plan", list));
     json_decref(list);
@@ -555,7 +543,7 @@ static int choose_machine(arguments *a) {
     if (a->on_machine > fit)
         wg__cli_note("%lld ranks of %d threads want more than the %lld cores here; a rank is "
                      "slower in this measurement than on such a machine",
-                     (long long)a->on_machine, a->threads, (long long)cores);
+                     (long long)a->on_machine, (int)a->threads, (long long)cores);
     if (a->on_machine == 0)
         a->on_machine = fit;
     return 0;
@@ -564,7 +552,7 @@ static int choose_machine(arguments *a) {
 int wg__verb_plan(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
-        .parts = {WG__PART(options, a), {&wg__workload_options, &a.workload}, WG__PART_THREADS},
+        .parts = {WG__PART(options, a), {&wg__workload_options, &a.workload}},
         .lines = "MODEL",
         .doc = "Predicts memory, time and efficiency of a training on several ranks from a few "
                "batches that it runs here, and under mpirun from steps of its ranks. MODEL is a "
@@ -591,10 +579,9 @@ int wg__verb_plan(int argc, char **argv) {
     together all;
     wg__cli_read(&usage, argc, argv);
     a.workload.usual_rule = true;
-    a.threads = wg__threads_given ? (int)wg__threads_given : 1;
     if (wg__cli_agree(argc, argv) < 0 || choose_machine(&a) < 0)
         return wg__cli_fail_pending();
-    wg_set_threads(a.threads);
+    wg_set_threads((int)a.threads);
     if (measure(&a, &a.workload, &alone, &beside, &all) < 0)
         return wg__cli_fail_pending();
     if (wg__cli_leads())

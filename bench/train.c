@@ -51,7 +51,7 @@ static const wg_setting options[] = {
     WG__ROWS_PROFILE(arguments),
 };
 
-/* What the steps were. */
+/* The timed steps. */
 typedef struct timing {
     double *seconds;      /* of each step; sorted in the end */
     double loss;          /* of the last one */
@@ -60,12 +60,6 @@ typedef struct timing {
     double max_rss;       /* in bytes, before the peak is measured again */
     double sgemm_flops;
 } timing;
-
-static double max_rss(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return 1024 * (double)usage.ru_maxrss;
-}
 
 static int time_steps(const arguments *a, wg__workload *w, timing *found) {
     for (int i = 0; i < WARM_UP; i++)
@@ -81,21 +75,10 @@ static int time_steps(const arguments *a, wg__workload *w, timing *found) {
     }
     found->product_flops = (wg__counted_product_flops() - flops) / (double)a->steps;
     found->allocations = wg_alloc_get_stats().system_allocations - allocations;
-    found->max_rss = max_rss();
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    found->max_rss = 1024 * (double)usage.ru_maxrss;
     return wg_error_pending() ? -1 : wg__profiling_end(&a->profiling);
-}
-
-/* The peak is that of the minutes in which the steps ran: half way between before and after. What
- * the first measuring had is given back, so that it does not count as memory of the training. */
-static int measure(const arguments *a, wg__workload *w, timing *found) {
-    double before, after;
-    if (wg__measure_sgemm(&before) < 0)
-        return -1;
-    wg__alloc_trim();
-    if (time_steps(a, w, found) < 0 || wg__measure_sgemm(&after) < 0)
-        return -1;
-    found->sgemm_flops = (before + after) / 2;
-    return 0;
 }
 
 static void report(const arguments *a, const wg__workload *w, timing *found) {
@@ -116,12 +99,19 @@ static void report(const arguments *a, const wg__workload *w, timing *found) {
         wg__json_number(found->loss)));
 }
 
+/* The peak of sgemm is the mean of before and after the steps. The memory of the first measurement
+ * is given back, so that it does not count as memory of the training. */
 static int bench(arguments *a) {
     wg__workload *w = &a->workload;
     timing found = {.seconds = wg__cli_calloc((size_t)a->steps, sizeof *found.seconds)};
+    double before, after;
     int status = wg__workload_begin(w);
     if (status == 0) {
-        status = measure(a, w, &found);
+        status = wg__measure_sgemm(&before);
+        wg__alloc_trim();
+        if (status < 0 || time_steps(a, w, &found) < 0 || wg__measure_sgemm(&after) < 0)
+            status = -1;
+        found.sgemm_flops = (before + after) / 2;
         if (status == 0)
             report(a, w, &found);
         wg__workload_end(w);

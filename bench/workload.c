@@ -17,11 +17,11 @@
 
 /* ---- Which one ---- */
 
+/* NULL if the type has no preset of that name. */
 static const wg_model_preset *find_preset(const wg_model_type *type, const char *name) {
-    for (const wg_model_preset *preset = type->presets; preset->name; preset++)
-        if (strcmp(preset->name, name) == 0)
-            return preset;
-    return NULL;
+    const wg_model_preset *preset = wg__model_preset_find(type, name);
+    wg_error_clear();
+    return preset;
 }
 
 /* The models, then their presets. */
@@ -84,21 +84,6 @@ static int check_sequence(const wg__workload *w, int64_t least) {
                                           (long long)w->sequence, (long long)least);
 }
 
-/* So many of each sequence, flat: b T + t. */
-static wg_tensor *masked_positions(const wg__workload *w, int64_t masked, wg_generator *generator) {
-    wg_tensor *positions = wg_empty(WG_I64, WG_DIMS(w->batch * masked));
-    int64_t *place = wg_tensor_data(positions);
-    for (int64_t b = 0; place && b < w->batch; b++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        const int64_t *order = wg_tensor_data(wg_randperm(generator, w->sequence));
-        for (int64_t i = 0; order && i < masked; i++)
-            *place++ = b * w->sequence + order[i];
-        wg_scope_end(&scope, NULL);
-    }
-    return positions;
-}
-
 /* 15 % of the positions are masked, and the head runs at these alone; a head for pairs reads the
  * first position of each sequence. The second half of a sequence is its second segment; nothing is
  * padding. */
@@ -113,7 +98,17 @@ static int encoder_batch(wg__workload *w, wg_generator *generator) {
         .token_type_ids = wg_contiguous(wg_expand(second, WG_DIMS(w->batch, t))),
         .keep = keep_all(w),
     };
-    w->inputs.output_positions = masked_positions(w, masked, generator);
+    wg_tensor *positions = wg_empty(WG_I64, WG_DIMS(w->batch * masked)); /* flat: b T + t */
+    int64_t *place = wg_tensor_data(positions);
+    for (int64_t b = 0; place && b < w->batch; b++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        const int64_t *order = wg_tensor_data(wg_randperm(generator, t));
+        for (int64_t i = 0; order && i < masked; i++)
+            *place++ = b * t + order[i];
+        wg_scope_end(&scope, NULL);
+    }
+    w->inputs.output_positions = positions;
     w->labels = wg_randint(generator, 1, w->vocabulary, WG_DIMS(w->batch * masked));
     if (w->type->encoder.next_sentence) {
         w->pair_labels = wg_randint(generator, 0, 2, WG_DIMS(w->batch));
@@ -159,29 +154,24 @@ static int prefix_batch(wg__workload *w, wg_generator *generator) {
     return 0;
 }
 
-/* A source and a target of T tokens each. */
-static int pair_batch(wg__workload *w, wg_generator *generator) {
-    w->source = random_ids(w, generator);
-    w->labels = random_ids(w, generator);
-    w->inputs = (wg_model_inputs){.ids = wg_model_shift_right(&w->net, w->labels),
-                                  .memory_keep = keep_all(w)};
-    return 0;
-}
-
 static int make_batch(wg__workload *w) {
     wg_generator generator = {.seed = 1};
     w->tokens = w->batch * w->sequence;
     switch (w->type->shape) {
     case WG_ENCODER:
         return encoder_batch(w, &generator);
+    case WG_PREFIX_DECODER:
+        return prefix_batch(w, &generator);
     case WG_DECODER:
         w->inputs = (wg_model_inputs){.ids = random_ids(w, &generator)};
         w->labels = random_ids(w, &generator);
         return 0;
-    case WG_PREFIX_DECODER:
-        return prefix_batch(w, &generator);
-    case WG_ENCODER_DECODER:
-        return pair_batch(w, &generator);
+    case WG_ENCODER_DECODER: /* a source and a target of T tokens each */
+        w->source = random_ids(w, &generator);
+        w->labels = random_ids(w, &generator);
+        w->inputs = (wg_model_inputs){.ids = wg_model_shift_right(&w->net, w->labels),
+                                      .memory_keep = keep_all(w)};
+        return 0;
     }
     return -1;
 }
@@ -205,7 +195,7 @@ static int make_model(wg__workload *w) {
     return result < 0 ? -1 : make_batch(w);
 }
 
-/* Random features into as many classes as the vocabulary has words. */
+/* Random features; the classes are the words of the vocabulary. */
 static int make_mlp(wg__workload *w) {
     enum { WIDTH = 32 };
     wg_generator generator = {.seed = 1};
@@ -221,11 +211,6 @@ static int make_mlp(wg__workload *w) {
     w->features = wg_rand(&generator, WG_F32, WG_DIMS(w->tokens, WIDTH));
     w->labels = wg_randint(&generator, 0, w->vocabulary, WG_DIMS(w->tokens));
     return 0;
-}
-
-static wg_tensor *mlp_loss(wg__workload *w) {
-    wg_tensor *hidden = wg_relu(wg_linear_forward(w->hidden, w->features));
-    return wg_cross_entropy(wg_linear_forward(w->output, hidden), w->labels, WG_IGNORE_INDEX, NULL);
 }
 
 static wg_tensor *model_loss(wg__workload *w) {
@@ -293,7 +278,12 @@ void wg__workload_end(wg__workload *w) {
 
 wg_tensor *wg__workload_loss(wg__workload *w) {
     const wg_dtype before = wg_set_matmul_dtype(w->dtype);
-    wg_tensor *loss = w->type ? model_loss(w) : mlp_loss(w);
+    wg_tensor *loss =
+        w->type
+            ? model_loss(w)
+            : wg_cross_entropy(
+                  wg_linear_forward(w->output, wg_relu(wg_linear_forward(w->hidden, w->features))),
+                  w->labels, WG_IGNORE_INDEX, NULL);
     wg_set_matmul_dtype(before);
     return loss;
 }

@@ -1,4 +1,4 @@
-/* What the verbs of the command share: see cli.h. */
+/* Functions that the verbs share: see cli.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -46,23 +46,19 @@ const char *wg__cli_op_name(int index) {
 static wg_group *group;
 static char held_failure[900]; /* of this rank, until wg__cli_check has told it */
 
-/* Each process that another MPI's mpirun started finds the same mistake; the first one tells it. */
-static bool is_started_later(void) {
+int wg__cli_join(void) {
     static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                             "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *rank = getenv(variables[i]);
-        if (rank)
-            return atoi(rank) > 0;
-    }
-    return false;
-}
-
-int wg__cli_join(void) {
+    const char *rank = NULL;
     group = wg_group_join();
     if (group)
         return 0;
-    if (wg_error_pending() && wg_error_pending()->code == WG_ERROR_STATE && is_started_later()) {
+    /* Each process that another MPI's mpirun started finds the same mistake; the first one tells
+     * it. */
+    for (size_t i = 0; i < sizeof variables / sizeof *variables && !rank; i++)
+        rank = getenv(variables[i]);
+    if (wg_error_pending() && wg_error_pending()->code == WG_ERROR_STATE && rank &&
+        atoi(rank) > 0) {
         wg_error_clear();
         return EXIT_FAILURE;
     }
@@ -83,19 +79,8 @@ bool wg__cli_leads(void) {
     return wg_group_rank(group) == 0;
 }
 
-/* The message is "wengert: MESSAGE", or "rank 1 on HOST: wengert: MESSAGE". An empty
- * message has been printed before. */
-static void tell_shared_failure(const char *message) {
-    static const char from[] = "wengert: ";
-    const char *own = strstr(message, from);
-    const int rank = own ? (int)(own - message) : 0;
-    const char *text = own ? own + strlen(from) : message;
-    fflush(stdout);
-    if (*text)
-        fprintf(stderr, "%s%.*s%s\n", from, rank, message, text);
-}
-
 int wg__cli_check(int code) {
+    static const char from[] = "wengert: ";
     if (wg_group_size(group) == 1)
         return code;
     const bool failed = code == EXIT_FAILURE;
@@ -104,8 +89,15 @@ int wg__cli_check(int code) {
     held_failure[0] = '\0';
     if (wg_group_check(group, failed ? -1 : 0) == 0)
         return code;
-    if (wg__cli_leads())
-        tell_shared_failure(wg_error_pending()->message);
+    /* "wengert: MESSAGE" or "rank 1 on HOST: wengert: MESSAGE". An empty message has been printed
+     * before. */
+    const char *message = wg_error_pending()->message, *own = strstr(message, from);
+    const char *text = own ? own + strlen(from) : message;
+    if (wg__cli_leads()) {
+        fflush(stdout);
+        if (*text)
+            fprintf(stderr, "%s%.*s%s\n", from, own ? (int)(own - message) : 0, message, text);
+    }
     wg_error_clear();
     return code != 0 ? code : EXIT_FAILURE;
 }

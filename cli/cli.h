@@ -1,4 +1,4 @@
-/* What the verbs of the command share: how they are listed, read their arguments and fail.
+/* Functions that the verbs share: listing, arguments and failures.
  *
  * A verb is one file cli/NAME.c with `int wg__verb_NAME(int argc, char **argv)`, a line below and a
  * line in the table of main.c. Results go to stdout, progress and notes to stderr; a verb returns
@@ -20,7 +20,7 @@ typedef struct wg__verb {
     bool shares; /* the ranks of mpirun share its work; otherwise rank 0 runs alone */
 } wg__verb;
 
-/* A command that is told by its first argument what to do. */
+/* A command whose first argument names a verb. */
 typedef struct wg__verb_table {
     const char *prefix;    /* of the verbs' argv[0]: "wengert" */
     const char *noun;      /* what the table holds: "verb" */
@@ -88,7 +88,7 @@ int wg__cli_fail(const char *format, ...) WG_PRINTF(1, 2);
 /* The same with the message of the library's pending error, which it clears. */
 int wg__cli_fail_pending(void);
 
-/* ---- Several processes, of which rank 0 speaks for all. Notes of the others are not printed, and
+/* ---- Several processes: rank 0 speaks for all. Notes of other ranks are not printed, and
  * failures are held back up to wg__cli_check. ---- */
 
 /* Joins the processes that mpirun started. 0, or 1 after one clear line. */

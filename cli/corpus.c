@@ -182,23 +182,6 @@ static void print_text(const arguments *a, const wg_corpus_report *r) {
                "can be held out\n");
 }
 
-static int check(const arguments *a) {
-    wg_tokenizer *tokenizer = a->tokenizer ? wg_tokenizer_load(a->tokenizer) : NULL;
-    if (a->tokenizer && !tokenizer)
-        return wg__cli_fail_pending();
-    const wg_corpus_check_options how = {.held_out = a->held_out, .tokenizer = tokenizer};
-    wg_corpus_report report;
-    const int status = wg__corpus_check((int)a->texts.count, a->texts.items, &how, &report);
-    wg_tokenizer_free(tokenizer);
-    if (status < 0)
-        return wg__cli_fail_pending();
-    if (a->json)
-        print_json(a, &report);
-    else
-        print_text(a, &report);
-    return 0;
-}
-
 /* ---- What pretrain tells ---- */
 
 /* A corpus of more bytes is not read once more before it is trained on. */
@@ -261,5 +244,15 @@ int wg__verb_corpus(int argc, char **argv) {
                "ideograph. Files of any size are read as streams.",
     };
     wg__cli_read(&usage, argc, argv);
-    return check(&a);
+    wg_tokenizer *tokenizer = a.tokenizer ? wg_tokenizer_load(a.tokenizer) : NULL;
+    if (a.tokenizer && !tokenizer)
+        return wg__cli_fail_pending();
+    const wg_corpus_check_options how = {.held_out = a.held_out, .tokenizer = tokenizer};
+    wg_corpus_report report;
+    const int status = wg__corpus_check((int)a.texts.count, a.texts.items, &how, &report);
+    wg_tokenizer_free(tokenizer);
+    if (status < 0)
+        return wg__cli_fail_pending();
+    (a.json ? print_json : print_text)(&a, &report);
+    return 0;
 }

@@ -1,8 +1,9 @@
-/* The options by which texts are written: see decoding.h. */
+/* Options of generated texts, and trained models: see decoding.h. */
 #include "cli/decoding.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/checkpoint/checkpoint.h"
@@ -50,7 +51,7 @@ bool wg__drawing_given(const wg__drawing *d) {
     return false;
 }
 
-/* ---- What the model's publisher wrote ---- */
+/* ---- The settings of the model's publisher ---- */
 
 static int take_number(wg__drawing *d, wg_config *config, const char *name, double *value,
                        const void *member) {
@@ -135,6 +136,21 @@ static const wg_setting beam_rows[] = {
 };
 
 const wg_setting_table wg__beam_options = WG__OPTIONS(beam_rows, wg_beam_options);
+
+/* ---- Texts ---- */
+
+int wg__text_list_append(wg__text_list *list, const char *text, const char *file, int64_t line) {
+    if (list->count == list->capacity) {
+        const int64_t capacity = 2 * list->capacity + 64;
+        wg_text_source *items = reallocarray(list->items, (size_t)capacity, sizeof *items);
+        if (!items)
+            return wg_fail(WG_ERROR_MEMORY, "texts", "there is no memory for the texts");
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = (wg_text_source){text, file, line};
+    return 0;
+}
 
 /* ---- Checkpoints, models and objectives ---- */
 

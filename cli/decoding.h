@@ -1,4 +1,4 @@
-/* What the verbs share that use a trained model: the checkpoint, its model and its objective, and
+/* Functions of the verbs that use a trained model: the checkpoint, its model and its objective, and
  * how tokens are drawn and searched for. */
 #ifndef WG_CLI_DECODING_H
 #define WG_CLI_DECODING_H
@@ -65,13 +65,23 @@ int wg__trained_refuse(const char *path, const char *verb, const char *takes);
 void wg__training_command(const wg_objective *objective, const wg_model_type *type, char *text,
                           size_t size);
 
+/* ---- Texts with the places that they are from ---- */
+
+typedef struct wg__text_list {
+    wg_text_source *items;
+    int64_t count, capacity;
+} wg__text_list;
+
+/* Appends a text, which the caller owns. -1 with MEMORY. */
+int wg__text_list_append(wg__text_list *list, const char *text, const char *file, int64_t line);
+
 /* ---- The kinds of tokenizer that are learnt from text: `tokenizer train --kind', and --tokenizer
  * of `pretrain' ---- */
 
 /* The names of all kinds, for help and messages. */
 #define WG__LEARNER_NAMES "wordpiece, bpe, sentencepiece-bpe, sentencepiece-unigram, char or byte"
 
-/* What a vocabulary is learnt from, and how; 0 and false are the usual. */
+/* The texts and options of a vocabulary; 0 and false are the defaults. */
 typedef struct wg__learning {
     int count; /* of text files */
     const char *const *paths;

@@ -34,7 +34,7 @@ static void WG_PRINTF(2, 3) advise(json_t *advice, const char *format, ...) {
     json_array_append_new(advice, json_string(text));
 }
 
-/* Those of the processor's features that kernels are made for. */
+/* The features of the processor that kernels use. */
 static json_t *features(void) {
     static const char *const known[] = {
         "sse4_2",   "avx",      "f16c",     "fma",      "bmi2",        "avx2",

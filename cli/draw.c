@@ -1,4 +1,5 @@
 /* Pictures: see draw.h. */
+#include "base/internal.h"
 #include "cli/draw.h"
 
 #include <math.h>
@@ -9,27 +10,15 @@
 #include "cli/cli.h"
 
 void wg__draw_text(FILE *file, const char *text) {
-    for (const char *c = text; *c; c++)
-        switch (*c) {
-        case '<':
-            fputs("&lt;", file);
-            break;
-        case '>':
-            fputs("&gt;", file);
-            break;
-        case '&':
-            fputs("&amp;", file);
-            break;
-        case '"':
-            fputs("&quot;", file);
-            break;
-        case '\n':
-        case '\t':
-            fputc(*c, file);
-            break;
-        default: /* XML has no other control characters */
-            fputc(wg__is_control(*c) ? '?' : *c, file);
-        }
+    static const char special[] = "<>&\"";
+    static const char *const escapes[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
+    for (const char *c = text; *c; c++) {
+        const char *place = strchr(special, *c);
+        if (place)
+            fputs(escapes[place - special], file);
+        else /* XML has no control characters but these two */
+            fputc(wg__is_control(*c) && *c != '\n' && *c != '\t' ? '?' : *c, file);
+    }
 }
 
 void wg__draw_rectangle(FILE *file, double x, double y, double width, double height,
@@ -285,22 +274,13 @@ void wg__run_history_clear(wg__run_history *run) {
 
 /* ---- Which metrics: those whose names end in loss or accuracy ---- */
 
-static bool ends_in(const char *text, const char *end) {
-    const size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-static bool has_part_losses(const wg_history *history) {
-    for (int i = 0; i < history->column_count; i++)
-        if (ends_in(history->names[i], "_loss"))
-            return true;
-    return false;
-}
-
 bool wg__belongs(const wg__run_history *run, const char *metric, wg__panel_kind which) {
+    bool has_parts = false;
     if (which == WG__PANEL_ACCURACIES)
-        return ends_in(metric, "accuracy");
-    return has_part_losses(&run->training) ? ends_in(metric, "_loss") : strcmp(metric, "loss") == 0;
+        return wg__ends_with(metric, "accuracy");
+    for (int i = 0; i < run->training.column_count; i++)
+        has_parts |= wg__ends_with(run->training.names[i], "_loss");
+    return has_parts ? wg__ends_with(metric, "_loss") : strcmp(metric, "loss") == 0;
 }
 
 bool wg__has_panel(const wg__run_history *run, wg__panel_kind which) {
@@ -311,20 +291,6 @@ bool wg__has_panel(const wg__run_history *run, wg__panel_kind which) {
 }
 
 /* ---- Curves ---- */
-
-/* The finite points of a column of the history. A point may be the mean of several steps; its count
- * is their number. */
-static void take_points(const wg_history *history, const double *values, wg__curve *curve,
-                        double *weights) {
-    const double *steps = wg_history_column(history, "step"),
-                 *counts = wg_history_column(history, "count");
-    for (int64_t i = 0; i < history->row_count; i++)
-        if (isfinite(values[i])) {
-            weights[curve->count] = counts && isfinite(counts[i]) ? counts[i] : 1;
-            curve->steps[curve->count] = steps[i];
-            curve->values[curve->count++] = values[i];
-        }
-}
 
 /* Each value becomes the mean of those in (step - smooth, step], by their weights. */
 static void smooth_values(wg__curve *curve, const double *weights, double smooth) {
@@ -360,8 +326,12 @@ static void thin(wg__curve *curve, const double *weights, int64_t most) {
         curve->count = kept;
 }
 
+/* The finite points of a column. A point may be the mean of several steps; its count is their
+ * number. */
 wg__curve wg__curve_of(const wg_history *history, const char *metric, double smooth, int64_t most) {
-    const double *values = wg_history_column(history, metric);
+    const double *values = wg_history_column(history, metric),
+                 *steps = wg_history_column(history, "step"),
+                 *counts = wg_history_column(history, "count");
     const size_t rows = (size_t)history->row_count;
     wg__curve curve = {0};
     if (!values)
@@ -369,7 +339,12 @@ wg__curve wg__curve_of(const wg_history *history, const char *metric, double smo
     double *weights = wg__cli_calloc(rows, sizeof *weights);
     curve.steps = wg__cli_calloc(rows, sizeof *curve.steps);
     curve.values = wg__cli_calloc(rows, sizeof *curve.values);
-    take_points(history, values, &curve, weights);
+    for (int64_t i = 0; i < history->row_count; i++)
+        if (isfinite(values[i])) {
+            weights[curve.count] = counts && isfinite(counts[i]) ? counts[i] : 1;
+            curve.steps[curve.count] = steps[i];
+            curve.values[curve.count++] = values[i];
+        }
     if (smooth > 1)
         smooth_values(&curve, weights, smooth);
     thin(&curve, weights, most);
@@ -394,8 +369,6 @@ const char *wg__metric_title(const char *metric, char *text, size_t size) {
 
 const char *wg__run_title(const char *path, char *text, size_t size) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const size_t length = strlen(name);
-    const bool has_ending = length > 3 && strcmp(name + length - 3, ".h5") == 0;
-    snprintf(text, size, "%.*s", (int)(has_ending ? length - 3 : length), name);
+    snprintf(text, size, "%.*s", (int)strlen(name) - (wg__ends_with(name, ".h5") ? 3 : 0), name);
     return text;
 }

@@ -1,4 +1,4 @@
-/* Pictures that need no network, no fonts and no scripts: SVG for a page or a file of its own, and
+/* Pictures that need no network, no fonts and no scripts: SVG for a page or a file, and
  * bitmaps. Colours named var(--c0) follow the style of the page. */
 #ifndef WG_CLI_DRAW_H
 #define WG_CLI_DRAW_H

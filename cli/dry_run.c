@@ -1,4 +1,4 @@
-/* What a run would cost: see dry_run.h.
+/* What a run would cost, for --dry-run: see run.h.
  *
  *     peak of a step  =  weights + tokenizer, text...     before the first step
  *                        + optimizer state + gradients    as the trainer has them
@@ -51,8 +51,8 @@ static void listen(const wg_train_report *report, void *context) {
     }
 }
 
-/* The options of a run that writes, evaluates and grows nothing. */
-static wg_trainer_options dry_options(const wg__dry_run_plan *plan, measurement *m) {
+static int run_steps(wg__dry_run_plan *plan, measurement *m, costs *found) {
+    /* A run that writes, evaluates and grows nothing. */
     wg_trainer_options options = plan->options;
     options.path = options.best_path = options.log_path = options.keep_stem = NULL;
     options.keep_every = options.patience = options.accumulate_ramp = options.evaluate_every = 0;
@@ -62,11 +62,6 @@ static wg_trainer_options dry_options(const wg__dry_run_plan *plan, measurement 
     options.listener = listen;
     options.listener_context = m;
     options.stop = &m->done;
-    return options;
-}
-
-static int run_steps(wg__dry_run_plan *plan, measurement *m, costs *found) {
-    const wg_trainer_options options = dry_options(plan, m);
     const wg_task task = wg_training_task(plan->training);
     plan->training->ramp_examples = 0;
     const int64_t before = wg_alloc_get_stats().live_bytes;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/internal.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/decoding.h"
@@ -46,16 +47,11 @@ static const wg_setting options[] = {
     WG__ROW_JSON(arguments),
 };
 
-static bool ends_with(const char *text, const char *ending) {
-    const size_t length = strlen(text), tail = strlen(ending);
-    return length > tail && strcmp(text + length - tail, ending) == 0;
-}
-
 static void check(const void *values) {
     const arguments *a = values;
     if (!a->out && !a->similar)
         wg__cli_misuse("--out FILE or --similar TEXT is missing: what are the vectors for?");
-    if (a->out && !ends_with(a->out, ".npy") && !ends_with(a->out, ".h5"))
+    if (a->out && !wg__ends_with(a->out, ".npy") && !wg__ends_with(a->out, ".h5"))
         wg__cli_misuse("--out %s: the name must end in .npy or .h5", a->out);
 }
 
@@ -64,60 +60,26 @@ static void check(const void *values) {
 typedef struct job {
     const arguments *arguments;
     wg__trained trained;
-    wg_text_source *texts; /* their texts are owned; with --similar its text is the last one */
-    int64_t count, capacity;
+    wg__text_list texts; /* their texts are owned; with --similar its text is the last one */
     int64_t width;
     float *vectors; /* (count, width) */
 } job;
 
-static int fail_memory(void) {
-    return wg_fail(WG_ERROR_MEMORY, "embed", "there is no memory for the texts");
-}
-
 static int add_text(void *context, const char *file, int64_t line, const char *text) {
     job *j = context;
-    if (j->count == j->capacity) {
-        const int64_t capacity = 2 * j->capacity + 64;
-        wg_text_source *texts = reallocarray(j->texts, (size_t)capacity, sizeof *texts);
-        if (!texts)
-            return fail_memory();
-        j->texts = texts;
-        j->capacity = capacity;
-    }
     char *copy = strdup(text);
-    if (!copy)
-        return fail_memory();
-    j->texts[j->count++] = (wg_text_source){copy, file, line};
-    /* cppcheck-suppress memleak ; the text owns its copy */
-    return 0;
+    if (copy && wg__text_list_append(&j->texts, copy, file, line) == 0)
+        return 0;
+    free(copy);
+    return wg_fail(WG_ERROR_MEMORY, "embed", "there is no memory for the texts");
 }
 
 /* How many of the texts are lines. */
 static int64_t line_count(const job *j) {
-    return j->count - (j->arguments->similar != NULL);
+    return j->texts.count - (j->arguments->similar != NULL);
 }
 
-/* ---- What is done with the vectors ---- */
-
-static int write_vectors(const job *j, const char *path) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    const int64_t shape[] = {line_count(j), j->width};
-    wg_tensor *x = wg_from_array(WG_F32, 2, shape, j->vectors);
-    int status = x ? 0 : -1;
-    if (status == 0 && ends_with(path, ".npy")) {
-        status = wg_npy_save(x, path);
-    } else if (status == 0) {
-        wg_checkpoint *file = wg_checkpoint_create(path);
-        status = file ? wg_checkpoint_put_tensor(file, "/embeddings", x) : -1;
-        if (file && status < 0)
-            wg_checkpoint_abort(file);
-        else if (file)
-            status = wg_checkpoint_commit(file);
-    }
-    wg_scope_end(&scope, NULL);
-    return status;
-}
+/* ---- Results ---- */
 
 typedef struct ranked {
     double similarity;
@@ -148,7 +110,7 @@ static int print_similar(const job *j) {
     qsort(list, (size_t)lines, sizeof *list, compare);
     json_t *similar = json_array();
     for (int64_t i = 0; i < (wanted < lines ? wanted : lines); i++) {
-        const wg_text_source *text = &j->texts[list[i].number];
+        const wg_text_source *text = &j->texts.items[list[i].number];
         if (j->arguments->json)
             json_array_append_new(similar,
                                   json_pack("{s:f, s:I, s:s}", "similarity", list[i].similarity,
@@ -169,32 +131,45 @@ static bool gives_vectors(const wg_objective *objective) {
     return !objective->finetunes || objective == &wg_contrastive;
 }
 
-/* Model and texts. */
-static int prepare(job *j) {
-    const arguments *a = j->arguments;
-    const wg_objective *objective = wg__trained_objective(a->run, "embed", gives_vectors);
-    if (!objective || wg__cli_read_lines("embed", a->text, a->limit, add_text, j) < 0 ||
-        (a->similar && add_text(j, "--similar", 1, a->similar) < 0) ||
-        wg__trained_load(&j->trained, objective, a->run) < 0)
-        return -1;
-    j->width = wg_model_sizes_of(&j->trained.model).width;
-    const size_t row = (size_t)j->width * sizeof *j->vectors; /* of a model that is loaded */
-    j->vectors = reallocarray(NULL, (size_t)j->count, row);
-    return j->vectors ? 0 : fail_memory();
-}
-
 /* 0, 1 if a signal ended it, -1. */
 static int run(job *j) {
     const arguments *a = j->arguments;
-    if (wg_group_check(wg__cli_group(), prepare(j)) < 0 || wg__cli_agree_on_file(a->run) < 0 ||
+    const wg_objective *objective = wg__trained_objective(a->run, "embed", gives_vectors);
+    int ready = !objective || wg__cli_read_lines("embed", a->text, a->limit, add_text, j) < 0 ||
+                        (a->similar && add_text(j, "--similar", 1, a->similar) < 0) ||
+                        wg__trained_load(&j->trained, objective, a->run) < 0
+                    ? -1
+                    : 0;
+    if (ready == 0) {
+        j->width = wg_model_sizes_of(&j->trained.model).width;
+        const size_t row = (size_t)j->width * sizeof *j->vectors; /* of a model that is loaded */
+        j->vectors = reallocarray(NULL, (size_t)j->texts.count, row);
+        if (!j->vectors)
+            ready = wg_fail(WG_ERROR_MEMORY, "embed", "there is no memory for the vectors");
+    }
+    if (wg_group_check(wg__cli_group(), ready) < 0 || wg__cli_agree_on_file(a->run) < 0 ||
         wg__cli_agree_on_file(a->text) < 0)
         return -1;
     wg__listen_for_stop();
-    const int status = wg_embed_texts(&j->trained.model, j->trained.tokenizer, &a->how, j->count,
-                                      j->texts, j->vectors);
+    const int status = wg_embed_texts(&j->trained.model, j->trained.tokenizer, &a->how,
+                                      j->texts.count, j->texts.items, j->vectors);
     if (status || !wg__cli_leads())
         return status;
-    if (a->out && write_vectors(j, a->out) < 0)
+    const int64_t shape[] = {line_count(j), j->width};
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_tensor *x = a->out ? wg_from_array(WG_F32, 2, shape, j->vectors) : NULL;
+    wg_checkpoint *file = NULL;
+    if (x && wg__ends_with(a->out, ".npy")) {
+        wg_npy_save(x, a->out);
+    } else if (x && (file = wg_checkpoint_create(a->out))) {
+        if (wg_checkpoint_put_tensor(file, "/embeddings", x) < 0)
+            wg_checkpoint_abort(file);
+        else
+            wg_checkpoint_commit(file);
+    }
+    wg_scope_end(&scope, NULL);
+    if (wg_error_pending())
         return -1;
     if (a->out)
         wg__cli_note("%lld vectors of %lld numbers are in %s", (long long)line_count(j),
@@ -218,9 +193,9 @@ int wg__verb_embed(int argc, char **argv) {
     a.how.group = wg__cli_group();
     job j = {.arguments = &a};
     const int status = wg__cli_agree(argc, argv) < 0 ? -1 : run(&j);
-    for (int64_t i = 0; i < j.count; i++)
-        free((char *)j.texts[i].text);
-    free(j.texts);
+    for (int64_t i = 0; i < j.texts.count; i++)
+        free((char *)j.texts.items[i].text);
+    free(j.texts.items);
     free(j.vectors);
     wg__trained_clear(&j.trained);
     if (status < 0)

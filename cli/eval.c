@@ -7,7 +7,7 @@
 #include "data/score/score.h"
 #include "base/internal.h"
 
-/* Seconds that a rank waits for the others when all have the model and the text. */
+/* Seconds that a rank waits for other ranks when all have the model and the text. */
 enum { TIMEOUT = 600 };
 
 /* Settings of fine-tuning that say which columns of a file are read. */

@@ -1,4 +1,4 @@
-/* wengert fill: what stands in the blanks of a text. */
+/* wengert fill: fills the blanks of a text. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,22 +60,6 @@ static int check_options(const wg__trained *trained, const arguments *a) {
     return 0;
 }
 
-/* ---- What was found ---- */
-
-/* A ranked blank is "    colours 0.114   rays 0.110". */
-static void print_filled(const char *text, const wg_filled *filled) {
-    puts(filled->text ? filled->text : text);
-    for (int64_t b = 0; b < filled->blank_count && !filled->text; b++) {
-        const wg_filled_blank *blank = &filled->blanks[b];
-        if (!blank->candidates)
-            printf("    %s %s", blank->name, blank->text + (blank->text[0] == ' '));
-        for (int64_t i = 0; blank->candidates && i < blank->candidate_count; i++)
-            printf("%s%s %.3f", i ? "   " : "    ", blank->candidates[i].text,
-                   blank->candidates[i].probability);
-        putchar('\n');
-    }
-}
-
 static json_t *filled_json(const char *text, const wg_filled *filled) {
     json_t *object = json_pack("{s:s}", "text", text), *list = json_array();
     bool ranked = false;
@@ -103,9 +87,10 @@ static json_t *filled_json(const char *text, const wg_filled *filled) {
 typedef struct job {
     wg__trained trained;
     wg_use_options how;
-    json_t *texts; /* what was filled, for --json; NULL: it is printed */
+    json_t *texts; /* the filled texts, for --json; NULL: they are printed */
 } job;
 
+/* A ranked blank is printed as "    colours 0.114   rays 0.110". */
 static int fill(const job *j, const char *text) {
     const wg__trained *t = &j->trained;
     wg_filled filled = {0};
@@ -113,7 +98,17 @@ static int fill(const job *j, const char *text) {
     if (status == 0 && j->texts)
         json_array_append_new(j->texts, filled_json(text, &filled));
     else if (status == 0)
-        print_filled(text, &filled);
+        puts(filled.text ? filled.text : text);
+    const bool lists = status == 0 && !j->texts && !filled.text;
+    for (int64_t b = 0; lists && b < filled.blank_count; b++) {
+        const wg_filled_blank *blank = &filled.blanks[b];
+        if (!blank->candidates)
+            printf("    %s %s", blank->name, blank->text + (blank->text[0] == ' '));
+        for (int64_t i = 0; blank->candidates && i < blank->candidate_count; i++)
+            printf("%s%s %.3f", i ? "   " : "    ", blank->candidates[i].text,
+                   blank->candidates[i].probability);
+        putchar('\n');
+    }
     wg_filled_clear(&filled);
     return status;
 }
@@ -185,7 +180,5 @@ int wg__verb_fill(int argc, char **argv) {
         .check = check,
     };
     wg__cli_read(&usage, argc, argv);
-    if (run(&a) < 0)
-        return wg__cli_fail_pending();
-    return *wg__stop_signal() ? 128 + *wg__stop_signal() : 0;
+    return wg__cli_end(run(&a));
 }

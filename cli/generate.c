@@ -30,7 +30,7 @@ static const wg_setting options[] = {
 
 typedef struct writer {
     wg__trained trained;
-    wg_generation text; /* what the model reads, and at last its continuation, too */
+    wg_generation text; /* the prompt, and in the end its continuation, too */
     wg_prompt_room room;
     wg_decode_stream *stream;
     int64_t prompt_tokens;
@@ -43,21 +43,17 @@ static bool can_generate(const wg_objective *objective) {
     return objective->use.generate;
 }
 
-static void write_piece(writer *w, const char *piece, int64_t length) {
+static void write_token(const wg_generated_token *token, void *context) {
+    writer *w = context;
+    int64_t length = 0;
+    const char *piece = wg_decode_stream_next(w->stream, token->id, &length);
     if (piece)
         fwrite(piece, 1, (size_t)length, w->out);
     fflush(w->out);
 }
 
-static void write_token(const wg_generated_token *token, void *context) {
-    writer *w = context;
-    int64_t length = 0;
-    const char *piece = wg_decode_stream_next(w->stream, token->id, &length);
-    write_piece(w, piece, length);
-}
-
-/* Model and prompt. What does not fit is refused before anything is written; the prompt goes
- * through the stream first, so that its continuation is decoded as such. */
+/* Model and prompt. A prompt that does not fit is refused before anything is written. The prompt
+ * goes through the stream first, so that its continuation is decoded as such. */
 static int prepare(writer *w, arguments *a) {
     wg__trained *t = &w->trained;
     const wg_prompt_room *room = &w->room;
@@ -110,7 +106,9 @@ static int end_output(writer *w, const arguments *a, int status) {
     if (status == 0) {
         int64_t length = 0;
         const char *rest = wg_decode_stream_end(w->stream, &length);
-        write_piece(w, rest, length);
+        if (rest)
+            fwrite(rest, 1, (size_t)length, w->out);
+        fflush(w->out);
         status = rest ? 0 : -1;
     }
     if (!a->json) {
@@ -168,7 +166,5 @@ int wg__verb_generate(int argc, char **argv) {
     wg_decode_stream_free(w.stream);
     wg_token_list_free(&w.text.tokens);
     wg__trained_clear(&w.trained);
-    if (status < 0)
-        return wg__cli_fail_pending();
-    return *wg__stop_signal() ? 128 + *wg__stop_signal() : 0;
+    return wg__cli_end(status);
 }

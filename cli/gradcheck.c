@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/internal.h"
 #include "autograd/functional.h"
 #include "gradcheck/gradcheck.h"
 #include "cli/options.h"
@@ -24,7 +25,7 @@ typedef struct subject {
     bool is_layer; /* the example is a layer of the library */
 } subject;
 
-/* The names of ops, layers and models, one after the other; NULL after them. */
+/* The names of all ops, then of all layers, then of all models; NULL after them. */
 static const char *checked_name(int index) {
     int layers = 0;
     if (index < wg_op_count())
@@ -79,24 +80,7 @@ static void add_subject(arguments *a, subject added) {
     a->subjects[a->count++] = added;
 }
 
-static bool is_path(const char *text) {
-    const size_t length = strlen(text);
-    return strchr(text, '/') || (length >= 3 && strcmp(text + length - 3, ".so") == 0);
-}
-
-/* Adds the ops and modules of the library at that path. */
-static void add_library(arguments *a, const char *path) {
-    const wg_op *const *ops;
-    const wg_module_example *const *examples;
-    if (wg__gradcheck_library_open(path, &ops, &examples) < 0)
-        exit(wg__cli_fail_pending());
-    for (; *ops; ops++)
-        add_subject(a, (subject){.op = *ops});
-    for (; *examples; examples++)
-        add_subject(a, (subject){.example = *examples});
-}
-
-/* Adds the op, the layer and the model of that name, of which there may be several. */
+/* Adds the op, the layer and the model of that name. */
 static void add(arguments *a, const char *name) {
     const int before = a->count;
     const wg_op *op = wg_op_find(name);
@@ -168,24 +152,8 @@ static finding check(const subject *of, const arguments *a) {
 
 /* ---- Results as a table ---- */
 
-/* Prints a paragraph with its lines broken between words. */
-static void print_paragraph(const char *text) {
-    enum { WIDTH = 92 };
-    while (*text) {
-        size_t length = strlen(text);
-        if (length > WIDTH) {
-            length = WIDTH;
-            while (length > 1 && text[length] != ' ')
-                length--;
-            length = length > 1 ? length : WIDTH;
-        }
-        printf("    %.*s\n", (int)length, text);
-        text += length;
-        text += *text == ' ';
-    }
-}
-
 static void print_row(const finding *found) {
+    enum { WIDTH = 92 };
     const wg_gradcheck_report *report = &found->report;
     const char *const orders[] = {"-", "1", "1, 2"};
     char error[32] = "-", name[96];
@@ -199,33 +167,25 @@ static void print_row(const finding *found) {
     else if (no_gradient_of(found))
         printf(": %s", no_gradient_of(found));
     putchar('\n');
-    if (!report->passed)
-        print_paragraph(report->message);
+    for (const char *text = report->passed ? "" : report->message; *text;) {
+        size_t length = strlen(text); /* a line of the paragraph, broken between words */
+        if (length > WIDTH) {
+            length = WIDTH;
+            while (length > 1 && text[length] != ' ')
+                length--;
+            length = length > 1 ? length : WIDTH;
+        }
+        printf("    %.*s\n", (int)length, text);
+        text += length;
+        text += *text == ' ';
+    }
     fflush(stdout); /* a check takes seconds: each row appears at once */
-}
-
-/* ---- Results as JSON ---- */
-
-static json_t *row_of(const finding *found) {
-    const wg_gradcheck_report *report = &found->report;
-    json_t *orders = json_array();
-    char name[96];
-    for (int order = 1; order <= report->order; order++)
-        json_array_append_new(orders, json_integer(order));
-    return json_pack("{s:s, s:o, s:b, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:s, s:s, s:I, s:s}", "op",
-                     name_of(&found->of, name, sizeof name), "orders", orders, "forward",
-                     report->forward, "samples", report->samples, "variants", report->variants,
-                     "refused", report->refused, "compared", (json_int_t)report->compared, "kinks",
-                     (json_int_t)report->kinks, "largest_error",
-                     wg__json_number(report->largest_absolute_error), "share_of_tolerance",
-                     wg__json_number(report->largest_error), "verdict", verdict_of(found),
-                     "diagnosis", wg_diagnosis_name(report->diagnosis), "seed",
-                     (json_int_t)report->seed, "message", report->message);
 }
 
 static int check_all(const arguments *a, json_t *rows) {
     int count = a->count ? a->count : wg_op_count(), failed = 0;
     bool only_ops = true;
+    char name[96];
     if (!rows)
         printf("%-18s %-6s %-7s %7s %8s %8s %5s %13s  %s\n", "op", "orders", "forward", "samples",
                "variants", "compared", "kinks", "largest error", "verdict");
@@ -234,10 +194,25 @@ static int check_all(const arguments *a, json_t *rows) {
         finding found = check(&of, a);
         failed += !found.report.passed;
         only_ops &= of.op != NULL;
-        if (rows)
-            json_array_append_new(rows, row_of(&found));
-        else
+        if (!rows) {
             print_row(&found);
+            continue;
+        }
+        const wg_gradcheck_report *report = &found.report;
+        json_t *orders = json_array();
+        for (int order = 1; order <= report->order; order++)
+            json_array_append_new(orders, json_integer(order));
+        json_array_append_new(
+            rows,
+            json_pack("{s:s, s:o, s:b, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:s, s:s, s:I, s:s}",
+                      "op", name_of(&of, name, sizeof name), "orders", orders, "forward",
+                      report->forward, "samples", report->samples, "variants", report->variants,
+                      "refused", report->refused, "compared", (json_int_t)report->compared, "kinks",
+                      (json_int_t)report->kinks, "largest_error",
+                      wg__json_number(report->largest_absolute_error), "share_of_tolerance",
+                      wg__json_number(report->largest_error), "verdict", verdict_of(&found),
+                      "diagnosis", wg_diagnosis_name(report->diagnosis), "seed",
+                      (json_int_t)report->seed, "message", report->message));
     }
     if (failed > 0)
         wg__cli_fail("%d of %d %s failed", failed, count, only_ops ? "ops" : "checks");
@@ -258,30 +233,39 @@ static int check_all(const arguments *a, json_t *rows) {
 /* Cells of the largest picture; a larger Jacobian has several entries a cell. */
 enum { MOST_COLUMNS = 72, MOST_ROWS = 48, CELL = 8 /* points of a cell in a file */ };
 
-/* An SVG with one Jacobian below the other. */
+/* An SVG with a column of Jacobians. */
 typedef struct picture {
     FILE *cells;   /* its elements so far; NULL: pictures go to the terminal */
     double height; /* that they take */
 } picture;
 
-/* The function, of flat inputs with flat outputs: a Jacobian is a matrix then. */
-typedef struct flat {
-    wg_function function;
-    void *context;
+/* An op with its options, or a module that draws the same random numbers each time, as a function
+ * of flat inputs with flat outputs: a Jacobian is a matrix then. */
+typedef struct drawn {
+    const wg_op *op;
+    wg_sample of_op;
+    wg_module_sample of_module;
+    wg_generator generator;
     wg_spec inputs[WG_MAX_INPUTS], outputs[WG_MAX_OUTPUTS];
-} flat;
+} drawn;
 
 static int run_flat(int input_count, wg_tensor *const *inputs, int output_count,
                     wg_tensor **outputs, void *context) {
-    flat *f = context;
+    drawn *d = context;
+    const wg_module_sample *m = &d->of_module;
     wg_tensor *shaped[WG_MAX_INPUTS] = {NULL};
     for (int i = 0; i < input_count; i++)
         if (inputs[i])
-            shaped[i] = wg_reshape(inputs[i], f->inputs[i].ndim, f->inputs[i].shape);
-    if (f->function(input_count, shaped, output_count, outputs, f->context) < 0)
+            shaped[i] = wg_reshape(inputs[i], d->inputs[i].ndim, d->inputs[i].shape);
+    if (!d->op)
+        *wg_module_generator(m->module) = d->generator;
+    const int status = d->op ? wg_apply(d->op, input_count, shaped, d->of_op.options, outputs)
+                             : m->forward(input_count, shaped, output_count, outputs,
+                                          m->context ? m->context : m->module);
+    if (status < 0)
         return -1;
     for (int j = 0; j < output_count; j++) {
-        f->outputs[j] = outputs[j]->spec;
+        d->outputs[j] = outputs[j]->spec;
         outputs[j] = wg_reshape(outputs[j], 1, (int64_t[]){-1});
     }
     return wg_error_pending() ? -1 : 0;
@@ -315,7 +299,7 @@ static void describe_zeros(const matrix *m, int64_t filled, char *text, size_t s
             count += entry(m, i, j) != 0;
         of_column = wg__larger(of_column, count);
     }
-    /* The most equal blocks along the diagonal outside of which no entry lies. */
+    /* The most blocks of equal size along the diagonal that hold all entries. */
     for (int64_t n = 2; n <= m->rows && n <= m->columns; n++) {
         bool holds = m->rows % n == 0 && m->columns % n == 0;
         for (int64_t k = 0; holds && k < m->rows * m->columns; k++)
@@ -348,7 +332,7 @@ static void describe_zeros(const matrix *m, int64_t filled, char *text, size_t s
         snprintf(text, size, "%s", filled == m->rows * m->columns ? "dense" : "sparse");
 }
 
-/* The entry of the largest size among those of a cell; NaN if there is one. */
+/* The entry of a cell with the largest absolute value; NaN if there is one. */
 static double cell(const matrix *m, int64_t rows, int64_t columns, int64_t i, int64_t j) {
     double largest = 0;
     for (int64_t r = i * m->rows / rows; r < (i + 1) * m->rows / rows; r++)
@@ -395,7 +379,7 @@ static void draw_cells(picture *picture, const matrix *m, int64_t rows, int64_t 
     picture->height = top + height + 16;
 }
 
-static int show(picture *picture, const char *name, const flat *f, int output, int input,
+static int show(picture *picture, const char *name, const drawn *d, int output, int input,
                 wg_tensor *jacobian) {
     char title[768], pattern[256], to[96], from[96];
     const int64_t count = wg_tensor_count(jacobian);
@@ -414,8 +398,8 @@ static int show(picture *picture, const char *name, const flat *f, int output, i
     describe_zeros(&m, filled, pattern, sizeof pattern);
     snprintf(title, sizeof title,
              "%s: d output %d %s / d input %d %s: %lld x %lld, %lld entries are not 0: %s", name,
-             output, wg_spec_text(to, sizeof to, &f->outputs[output]), input,
-             wg_spec_text(from, sizeof from, &f->inputs[input]), (long long)m.rows,
+             output, wg_spec_text(to, sizeof to, &d->outputs[output]), input,
+             wg_spec_text(from, sizeof from, &d->inputs[input]), (long long)m.rows,
              (long long)m.columns, (long long)filled, pattern);
     const int64_t rows = wg__smaller(m.rows, MOST_ROWS),
                   columns = wg__smaller(m.columns, MOST_COLUMNS);
@@ -430,88 +414,61 @@ static int show(picture *picture, const char *name, const flat *f, int output, i
 
 /* Draws d output / d input of each pair that has a derivative. Returns how many there are, or -1.
  */
-static int show_jacobians(picture *picture, const char *name, wg_function function, void *context,
-                          int input_count, wg_tensor *const *inputs, int output_count) {
-    flat f = {function, context, {{0}}, {{0}}};
+static int show_jacobians(picture *picture, const char *name, drawn *d, int input_count,
+                          wg_tensor *const *inputs, int output_count) {
     wg_tensor *flattened[WG_MAX_INPUTS] = {NULL}, *jacobians[WG_MAX_OUTPUTS * WG_MAX_INPUTS];
     int shown = 0, status = 0;
     wg_scope scope;
     wg_scope_begin(&scope);
     for (int i = 0; i < input_count; i++)
         if (inputs[i]) {
-            f.inputs[i] = inputs[i]->spec;
+            d->inputs[i] = inputs[i]->spec;
             flattened[i] = wg_reshape(wg_detach(inputs[i]), 1, (int64_t[]){-1});
         }
-    if (wg_jacobian(run_flat, &f, input_count, flattened, output_count, NULL, jacobians) < 0)
+    if (wg_jacobian(run_flat, d, input_count, flattened, output_count, NULL, jacobians) < 0)
         status = -1;
     for (int j = 0; j < output_count && status == 0; j++)
         for (int i = 0; i < input_count && status == 0; i++) {
             wg_tensor *jacobian = jacobians[j * input_count + i];
             if (!jacobian || wg_tensor_count(jacobian) == 0)
                 continue;
-            status = show(picture, name, &f, j, i, jacobian);
+            status = show(picture, name, d, j, i, jacobian);
             shown++;
         }
     wg_scope_end(&scope, NULL);
     return status < 0 ? -1 : shown;
 }
 
-/* The function of an op with its options, or of a module that draws the same each time. */
-typedef struct drawn {
-    const wg_op *op;
-    wg_sample of_op;
-    wg_module_sample of_module;
-    wg_generator generator;
-} drawn;
-
-static int run_drawn(int input_count, wg_tensor *const *inputs, int output_count,
-                     wg_tensor **outputs, void *context) {
-    drawn *d = context;
-    const wg_module_sample *m = &d->of_module;
-    if (d->op)
-        return wg_apply(d->op, input_count, inputs, d->of_op.options, outputs);
-    *wg_module_generator(m->module) = d->generator;
-    return m->forward(input_count, inputs, output_count, outputs,
-                      m->context ? m->context : m->module);
-}
-
-/* Draws the first sample. Returns as show_jacobians. */
-static int draw(picture *picture, const char *name, const subject *of, const arguments *a) {
+/* Draws the first sample. */
+static int draw(picture *picture, const subject *of, const arguments *a) {
     wg_generator generator = {.seed = a->options.seed};
     drawn d = {.op = of->op};
-    int made, shown = -1;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    if (of->op) {
-        made = of->op->sample(0, &generator, &d.of_op);
-        if (made > 0)
-            shown = show_jacobians(picture, name, run_drawn, &d, d.of_op.input_count,
-                                   d.of_op.inputs, of->op->output_count);
-    } else {
-        made = of->example->sample(0, &generator, &d.of_module);
-        if (made > 0 && wg_module_to(d.of_module.module, WG_F64) == 0) {
-            d.generator = *wg_module_generator(d.of_module.module);
-            shown = show_jacobians(picture, name, run_drawn, &d, d.of_module.input_count,
-                                   d.of_module.inputs,
-                                   d.of_module.output_count ? d.of_module.output_count : 1);
-        }
-        wg_module_free(d.of_module.module);
-    }
-    wg_scope_end(&scope, NULL);
-    return shown;
-}
-
-static int draw_subject(picture *picture, const subject *of, const arguments *a) {
+    int shown = -1;
     char name[96];
     name_of(of, name, sizeof name);
     if (of->model)
         return wg__cli_fail("%s is a model; --jacobian draws ops and layers", name);
     if (of->op && !of->op->differentiable)
         return wg__cli_fail("%s has no gradient: %s", name, of->op->no_gradient);
-    const int shown = draw(picture, name, of, a);
-    if (shown < 0)
-        return wg__cli_fail_pending();
-    return shown > 0 ? 0 : wg__cli_fail("%s has no input to draw", name);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    if (of->op) {
+        if (of->op->sample(0, &generator, &d.of_op) > 0)
+            shown = show_jacobians(picture, name, &d, d.of_op.input_count, d.of_op.inputs,
+                                   of->op->output_count);
+    } else {
+        if (of->example->sample(0, &generator, &d.of_module) > 0 &&
+            wg_module_to(d.of_module.module, WG_F64) == 0) {
+            d.generator = *wg_module_generator(d.of_module.module);
+            shown = show_jacobians(picture, name, &d, d.of_module.input_count, d.of_module.inputs,
+                                   d.of_module.output_count ? d.of_module.output_count : 1);
+        }
+        wg_module_free(d.of_module.module);
+    }
+    wg_scope_end(&scope, NULL);
+    return shown < 0    ? wg__cli_fail_pending()
+           : shown == 0 ? wg__cli_fail("%s has no input to draw", name)
+                        : 0;
 }
 
 static int draw_all(const arguments *a) {
@@ -523,7 +480,7 @@ static int draw_all(const arguments *a) {
     if (*a->jacobian && !(picture.cells = open_memstream(&cells, &size)))
         return wg__cli_fail("no memory for a picture");
     for (int i = 0; i < a->count && !failed; i++)
-        failed = draw_subject(&picture, &a->subjects[i], a);
+        failed = draw(&picture, &a->subjects[i], a);
     if (picture.cells) {
         int length = fclose(picture.cells);
         if (length == 0)
@@ -544,14 +501,6 @@ static int draw_all(const arguments *a) {
 }
 
 /* ---- --list: the table of ops ---- */
-
-static const char *kind_of(const wg_op *op) {
-    if (wg__op_is_composite(op))
-        return "composite";
-    if (op->vjp && op->decompose)
-        return "fused";
-    return op->is_view ? "view" : "primitive";
-}
 
 /* The text of a cell in one line, with bars escaped. */
 static void print_cell(const char *text) {
@@ -590,7 +539,12 @@ static void print_op_row(const wg_op *op) {
     static const wg_dtype dtypes[] = {WG_F32, WG_F64, WG_BF16, WG_I32, WG_I64, WG_U8, WG_BOOL};
     const char *before = "", *zero = op->exceptions ? op->exceptions->zero_gradient : NULL;
     const char *why = op->no_gradient ? op->no_gradient : zero;
-    printf("| `%s` | %s | %d", op->name, kind_of(op), op->min_inputs);
+    printf("| `%s` | %s | %d", op->name,
+           wg__op_is_composite(op)    ? "composite"
+           : op->vjp && op->decompose ? "fused"
+           : op->is_view              ? "view"
+                                      : "primitive",
+           op->min_inputs);
     if (op->max_inputs == WG_MAX_INPUTS && op->min_inputs < op->max_inputs)
         printf(" or more");
     else if (op->min_inputs < op->max_inputs)
@@ -615,15 +569,6 @@ static void print_op_row(const wg_op *op) {
         print_cell(why);
     }
     printf(" |\n");
-}
-
-static void print_op_table(void) {
-    bool recording = wg_set_grad_enabled(false);
-    printf("| op | kind | inputs | dtypes | orders | forward mode | what |\n");
-    printf("| --- | --- | --- | --- | --- | --- | --- |\n");
-    for (int i = 0; i < wg_op_count(); i++)
-        print_op_row(wg_op_at(i));
-    wg_set_grad_enabled(recording);
 }
 
 /* ---- The verb ---- */
@@ -652,13 +597,25 @@ int wg__verb_gradcheck(int argc, char **argv) {
     a.options.order = (int)a.order;
     a.options.seed = (uint64_t)a.seed;
     for (int64_t i = 0; i < a.names.count; i++)
-        if (is_path(a.names.items[i]))
-            add_library(&a, a.names.items[i]);
-        else
+        if (strchr(a.names.items[i], '/') || wg__ends_with(a.names.items[i], ".so")) {
+            const wg_op *const *ops;
+            const wg_module_example *const *examples;
+            if (wg__gradcheck_library_open(a.names.items[i], &ops, &examples) < 0)
+                exit(wg__cli_fail_pending());
+            for (; *ops; ops++)
+                add_subject(&a, (subject){.op = *ops});
+            for (; *examples; examples++)
+                add_subject(&a, (subject){.example = *examples});
+        } else
             add(&a, a.names.items[i]);
     int code = 0;
     if (a.list) {
-        print_op_table();
+        const bool recording = wg_set_grad_enabled(false);
+        printf("| op | kind | inputs | dtypes | orders | forward mode | what |\n"
+               "| --- | --- | --- | --- | --- | --- | --- |\n");
+        for (int i = 0; i < wg_op_count(); i++)
+            print_op_row(wg_op_at(i));
+        wg_set_grad_enabled(recording);
     } else if (a.jacobian) {
         code =
             a.count ? draw_all(&a) : wg__cli_fail("--jacobian wants the name of an op or a layer");

@@ -32,67 +32,33 @@ static const wg_setting options[] = {
     WG__ROW_JSON(arguments),
 };
 
-/* ---- Tensors ---- */
-
-static void read_tensors(const wg_weights *file, json_t *object) {
-    json_t *rows = json_array();
-    json_int_t numbers = 0;
-    for (int64_t i = 0; i < wg_weights_count(file); i++) {
-        const wg_spec *spec = wg__weights_spec(file, i);
-        json_t *row = wg__tensor_row(wg_weights_name(file, i), wg__weights_stored(file, i),
-                                     spec->ndim, spec->shape, wg__weights_stored_bytes(file, i));
-        numbers += json_integer_value(json_object_get(row, "numbers"));
-        json_array_append_new(rows, row);
-    }
-    json_object_set_new(object, "format", json_string(wg__weights_format_name(file)));
-    json_object_set_new(object, "bytes", json_integer(wg__weights_file_bytes(file)));
-    json_object_set_new(object, "parameters", json_integer(numbers));
-    json_object_set_new(object, "tensors", rows);
-}
-
-/* ---- The model: what its configuration says ---- */
-
-/* A configuration of a type that is not known has no costs. */
-static void read_costs(const char *config, json_t *object) {
-    wg_model_costs costs;
-    if (wg__model_costs_of_config(config, &costs) < 0) {
-        wg_error_clear();
-        return;
-    }
-    json_object_set_new(object, "model", json_string(costs.type->name));
-    json_object_set_new(object, "memory_bytes", json_integer(costs.weight_bytes));
-    json_object_set_new(object, "token_flops", json_real(costs.token_flops));
-    if (costs.positions == INT64_MAX)
-        return;
-    json_object_set_new(object, "positions", json_integer(costs.positions));
-    json_object_set_new(object, "attention_flops",
-                        json_real(costs.position_flops * (double)costs.positions));
-}
-
+/* The configuration, and the costs that follow from it if its type is known. */
 static int read_config(const arguments *a, const wg_weights *file, json_t *object) {
     char *text = wg__weights_find_config(file, a->path);
     json_t *config = text ? json_loads(text, 0, NULL) : NULL;
+    wg_model_costs costs;
     if (text && !config)
         wg_fail(WG_ERROR_FORMAT, "info", "the configuration of %s is no JSON", a->path);
+    const bool known = config && wg__model_costs_of_config(text, &costs) == 0;
     if (config) {
         json_object_set_new(object, "config", config);
-        read_costs(text, object);
+        wg_error_clear();
+    }
+    if (known) {
+        json_object_set_new(object, "model", json_string(costs.type->name));
+        json_object_set_new(object, "memory_bytes", json_integer(costs.weight_bytes));
+        json_object_set_new(object, "token_flops", json_real(costs.token_flops));
+    }
+    if (known && costs.positions != INT64_MAX) {
+        json_object_set_new(object, "positions", json_integer(costs.positions));
+        json_object_set_new(object, "attention_flops",
+                            json_real(costs.position_flops * (double)costs.positions));
     }
     wg_text_free(text);
     return wg_error_pending() ? -1 : 0;
 }
 
-/* ---- The tokenizer, metadata, training ---- */
-
-static int read_tokenizer(const arguments *a, const wg_weights *file, json_t *object) {
-    wg_tokenizer *tokenizer = wg__weights_find_tokenizer(file, a->path);
-    if (tokenizer)
-        json_object_set_new(object, "tokenizer",
-                            json_pack("{s:s, s:I}", "kind", wg_tokenizer_kind(tokenizer), "tokens",
-                                      (json_int_t)wg_tokenizer_size(tokenizer)));
-    wg_tokenizer_free(tokenizer);
-    return wg_error_pending() ? -1 : 0;
-}
+/* ---- Training ---- */
 
 /* The last row of a history: {column: value}. */
 static json_t *last_row(wg_checkpoint *file, const char *group) {
@@ -134,7 +100,7 @@ static int count_adapter(const char *name, const wg_spec *spec, void *context) {
     return 0;
 }
 
-/* What a run with --lora trains, as PEFT's configuration says, and the progress of a training. */
+/* The adapter of a run with --lora, by PEFT's keys, and the progress of a training. */
 static int read_run(const arguments *a, json_t *object) {
     static const char *const keys[] = {"r", "lora_alpha", "lora_dropout", "target_modules",
                                        "modules_to_save"};
@@ -173,11 +139,28 @@ static int read_all(const arguments *a, json_t *object) {
     wg_weights *file = wg_weights_open(a->path);
     if (!file)
         return -1;
+    json_t *rows = json_array();
+    json_int_t numbers = 0;
+    for (int64_t i = 0; i < wg_weights_count(file); i++) {
+        const wg_spec *spec = wg__weights_spec(file, i);
+        json_t *row = wg__tensor_row(wg_weights_name(file, i), wg__weights_stored(file, i),
+                                     spec->ndim, spec->shape, wg__weights_stored_bytes(file, i));
+        numbers += json_integer_value(json_object_get(row, "numbers"));
+        json_array_append_new(rows, row);
+    }
     json_object_set_new(object, "file", json_string(a->path));
-    read_tensors(file, object);
+    json_object_set_new(object, "format", json_string(wg__weights_format_name(file)));
+    json_object_set_new(object, "bytes", json_integer(wg__weights_file_bytes(file)));
+    json_object_set_new(object, "parameters", json_integer(numbers));
+    json_object_set_new(object, "tensors", rows);
     int status = read_config(a, file, object);
-    if (status == 0)
-        status = read_tokenizer(a, file, object);
+    wg_tokenizer *tokenizer = status == 0 ? wg__weights_find_tokenizer(file, a->path) : NULL;
+    if (tokenizer)
+        json_object_set_new(object, "tokenizer",
+                            json_pack("{s:s, s:I}", "kind", wg_tokenizer_kind(tokenizer), "tokens",
+                                      (json_int_t)wg_tokenizer_size(tokenizer)));
+    wg_tokenizer_free(tokenizer);
+    status = wg_error_pending() ? -1 : status;
     const char *metadata = wg__weights_metadata(file);
     json_t *found = metadata ? json_loads(metadata, 0, NULL) : NULL;
     if (json_object_size(found) > 0)
@@ -239,7 +222,9 @@ static void print_members(const char *title, json_t *object) {
     }
 }
 
-static void print_head(const json_t *object) {
+static void print_info(const arguments *a, json_t *object) {
+    const json_t *tensors = json_object_get(object, "tensors");
+    json_t *training = json_object_get(object, "training");
     const char *model = json_string_value(json_object_get(object, "model"));
     const double memory = number_at(object, "memory_bytes"),
                  attention = number_at(object, "attention_flops");
@@ -248,26 +233,17 @@ static void print_head(const json_t *object) {
            json_string_value(json_object_get(object, "file")), style.plain,
            json_string_value(json_object_get(object, "format")),
            wg__bytes(number_at(object, "bytes")).text,
-           wg__count(number_at(object, "parameters")).text,
-           json_array_size(json_object_get(object, "tensors")));
-    if (!model)
-        return;
-    printf("%smodel:%s %s\n", style.bold, style.plain, model);
-    /* AdamW holds a gradient and two moments beside each number. */
-    printf("    %-30s %s, and %s with gradients and AdamW's moments, before activations\n",
-           "memory in f32", wg__bytes(memory).text, wg__bytes(4 * memory).text);
-    printf("    %-30s %sFLOP a token, three times as many to train\n", "forward pass",
-           wg__count(number_at(object, "token_flops")).text);
+           wg__count(number_at(object, "parameters")).text, json_array_size(tensors));
+    if (model) { /* AdamW holds a gradient and two moments beside each number */
+        printf("%smodel:%s %s\n", style.bold, style.plain, model);
+        printf("    %-30s %s, and %s with gradients and AdamW's moments, before activations\n",
+               "memory in f32", wg__bytes(memory).text, wg__bytes(4 * memory).text);
+        printf("    %-30s %sFLOP a token, three times as many to train\n", "forward pass",
+               wg__count(number_at(object, "token_flops")).text);
+    }
     if (attention > 0)
         printf("    %-30s %sFLOP a token in a text of %.0f tokens, on top\n", "attention",
                wg__count(attention).text, number_at(object, "positions"));
-}
-
-static void print_info(const arguments *a, json_t *object) {
-    const json_t *tensors = json_object_get(object, "tensors");
-    json_t *training = json_object_get(object, "training");
-    const wg__style style = wg__style_of(stdout);
-    print_head(object);
     printf("%stensors:%s\n", style.bold, style.plain);
     for (size_t i = 0; a->all && i < json_array_size(tensors); i++) {
         const json_t *row = json_array_get(tensors, i);

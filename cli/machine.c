@@ -67,36 +67,6 @@ static void run_shares(void *(*run)(void *), int threads, share *shares, pthread
         pthread_join(ids[i], NULL);
 }
 
-/* Bytes a second, read and written, of the best of a few copies; 0 with an error. */
-static double copy_rate(int threads) {
-    const size_t each = COPIED / (size_t)threads / 64 * 64;
-    char *to = aligned_alloc(HUGE_PAGE, COPIED), *from = aligned_alloc(HUGE_PAGE, COPIED);
-    share *shares = calloc((size_t)threads, sizeof *shares);
-    pthread_t *ids = calloc((size_t)threads, sizeof *ids);
-    double best = 0;
-    if (to && from && shares && ids) {
-        wg__prefer_huge_pages(to, COPIED);
-        wg__prefer_huge_pages(from, COPIED);
-        memset(to, 0, COPIED);
-        memset(from, 0, COPIED);
-        for (int i = 0; i < threads; i++)
-            shares[i] = (share){to + (size_t)i * each, from + (size_t)i * each, each, 0};
-        for (int i = 0; i < REPEATS; i++) {
-            const double start = wg__now();
-            run_shares(copy_share, threads, shares, ids);
-            const double rate = 2.0 * (double)COPIED / (wg__now() - start);
-            best = rate > best ? rate : best;
-        }
-    } else {
-        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for two buffers of 128 MiB");
-    }
-    free(to);
-    free(from);
-    free(shares);
-    free(ids);
-    return best;
-}
-
 struct wg__reader {
     int threads;
     char *memory;
@@ -209,8 +179,32 @@ int wg__measure_sgemm(double *flops) {
 }
 
 int wg__measure_machine(wg__machine *machine) {
-    *machine = (wg__machine){.threads = wg_threads()};
-    machine->bandwidth = copy_rate(machine->threads);
+    const int threads = wg_threads();
+    const size_t each = COPIED / (size_t)threads / 64 * 64;
+    char *to = aligned_alloc(HUGE_PAGE, COPIED), *from = aligned_alloc(HUGE_PAGE, COPIED);
+    share *shares = calloc((size_t)threads, sizeof *shares);
+    pthread_t *ids = calloc((size_t)threads, sizeof *ids);
+    *machine = (wg__machine){.threads = threads};
+    if (to && from && shares && ids) {
+        wg__prefer_huge_pages(to, COPIED);
+        wg__prefer_huge_pages(from, COPIED);
+        memset(to, 0, COPIED);
+        memset(from, 0, COPIED);
+        for (int i = 0; i < threads; i++)
+            shares[i] = (share){to + (size_t)i * each, from + (size_t)i * each, each, 0};
+        for (int i = 0; i < REPEATS; i++) { /* the best copy counts */
+            const double start = wg__now();
+            run_shares(copy_share, threads, shares, ids);
+            machine->bandwidth =
+                fmax(machine->bandwidth, 2.0 * (double)COPIED / (wg__now() - start));
+        }
+    } else {
+        wg_fail(WG_ERROR_MEMORY, "bench", "no memory for two buffers of 128 MiB");
+    }
+    free(to);
+    free(from);
+    free(shares);
+    free(ids);
     return machine->bandwidth == 0 ? -1 : wg__measure_sgemm(&machine->sgemm_flops);
 }
 
@@ -236,20 +230,31 @@ int wg__profiling_begin(const wg__profiling *profiling) {
     return wg_profile_begin(profiling->trace != NULL);
 }
 
-static void print_table(const wg__machine *machine) {
+int wg__profiling_end(const wg__profiling *profiling) {
+    wg__machine machine = {0};
+    int64_t lost;
+    wg_profile_end();
+    int status = profiling->trace ? wg_trace_write(profiling->trace) : 0;
+    if (status == 0 && wg__profile_events(&lost) > 0 && lost > 0)
+        wg__cli_note("%s holds the first of the run; %lld ops more had no room", profiling->trace,
+                     (long long)lost);
     const double total = wg__profile_seconds();
     double rest = total;
-    fprintf(stderr,
-            "profile of %.3f s; %d threads, sgemm %.1f GFLOP/s, memory %.1f GB/s\n"
-            "%-24s %-8s %8s %11s %8s %8s %7s  %s\n",
-            total, machine->threads, 1e-9 * machine->sgemm_flops, 1e-9 * machine->bandwidth, "op",
-            "", "calls", "ms", "share", "GFLOP/s", "GB/s", "share of roof");
-    for (int i = 0; i < wg__profile_rows(); i++) {
+    if (status == 0 && profiling->table)
+        status = wg__measure_machine(&machine);
+    const bool prints = status == 0 && profiling->table;
+    if (prints)
+        fprintf(stderr,
+                "profile of %.3f s; %d threads, sgemm %.1f GFLOP/s, memory %.1f GB/s\n"
+                "%-24s %-8s %8s %11s %8s %8s %7s  %s\n",
+                total, machine.threads, 1e-9 * machine.sgemm_flops, 1e-9 * machine.bandwidth, "op",
+                "", "calls", "ms", "share", "GFLOP/s", "GB/s", "share of roof");
+    for (int i = 0; prints && i < wg__profile_rows(); i++) {
         const wg_profile_row *row = wg__profile_row_at(i);
         char flops[32] = "-", bytes[32] = "-";
-        /* What the row would take if nothing but multiplying, or nothing but memory, cost time. */
-        const double computing = row->flops / machine->sgemm_flops,
-                     moving = row->bytes / machine->bandwidth;
+        /* The seconds of the row if only multiplying, or only memory, cost time. */
+        const double computing = row->flops / machine.sgemm_flops,
+                     moving = row->bytes / machine.bandwidth;
         if (row->flops > 0)
             snprintf(flops, sizeof flops, "%.1f", 1e-9 * row->flops / row->seconds);
         if (row->bytes > 0)
@@ -263,23 +268,9 @@ static void print_table(const wg__machine *machine) {
         fputc('\n', stderr);
         rest -= row->seconds;
     }
-    fprintf(stderr, "%-33s %8s %11.2f %6.1f %%\n", "between them", "", 1e3 * rest,
-            100 * rest / total);
-}
-
-int wg__profiling_end(const wg__profiling *profiling) {
-    wg__machine machine;
-    int64_t lost;
-    wg_profile_end();
-    int status = profiling->trace ? wg_trace_write(profiling->trace) : 0;
-    if (status == 0 && wg__profile_events(&lost) > 0 && lost > 0)
-        wg__cli_note("%s holds the first of the run; %lld ops more had no room", profiling->trace,
-                     (long long)lost);
-    if (status == 0 && profiling->table) {
-        status = wg__measure_machine(&machine);
-        if (status == 0)
-            print_table(&machine);
-    }
+    if (prints)
+        fprintf(stderr, "%-33s %8s %11.2f %6.1f %%\n", "between them", "", 1e3 * rest,
+                100 * rest / total);
     wg__profile_free();
     return status;
 }

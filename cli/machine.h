@@ -1,4 +1,4 @@
-/* Medians, and what the machine can do at best. */
+/* Medians, and the speed of the machine. */
 #ifndef WG_CLI_MACHINE_H
 #define WG_CLI_MACHINE_H
 
@@ -11,7 +11,7 @@
 /* The median of the figures, which are sorted. */
 double wg__median(int64_t count, double *figures);
 
-/* What the machine can do at best, on the library's number of threads. */
+/* The best speed of the machine on the library's number of threads. */
 typedef struct wg__machine {
     int threads;
     double bandwidth;   /* bytes a second that memcpy reads and writes, from and to memory */
@@ -63,7 +63,7 @@ typedef struct wg__profiling {
                     "Perfetto"                                                                     \
     }
 
-/* Begins what is asked for, and makes the file, so that one that cannot be made is known before the
+/* Begins profiling, and makes the file, so that a path that cannot be written fails before the
  * steps. -1 with an error. */
 int wg__profiling_begin(const wg__profiling *profiling);
 

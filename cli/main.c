@@ -43,26 +43,6 @@ static int finish_output(int code) {
     return code;
 }
 
-/* A verb whose work is not shared out. The other ranks have left before it begins. */
-static int run_alone(const wg__verb *verb, int argc, char **argv) {
-    const int ranks = wg_group_size(wg__cli_group());
-    const bool leads = wg__cli_leads();
-    wg__cli_leave();
-    if (!leads)
-        return 0;
-    wg__cli_note("`wengert %s' runs on rank 0 alone; of %d ranks the others have nothing to do",
-                 verb->name, ranks);
-    return finish_output(verb->run(argc, argv));
-}
-
-/* The library takes no notice of a mode that this processor cannot have. */
-static int check_kernels(void) {
-    const char *wanted = getenv("WENGERT_DETERMINISTIC");
-    if (!wanted || !*wanted || strcmp(wanted, "0") == 0 || wg_set_deterministic(true) == 0)
-        return 0;
-    return wg__cli_fail_pending();
-}
-
 int main(int argc, char **argv) {
     static const wg__verb_table table = {
         .prefix = "wengert",
@@ -76,13 +56,23 @@ int main(int argc, char **argv) {
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
     wg__cli_begin_completion(&argc, &argv);
     const bool advises = argc > 1 && strcmp(argv[1], "doctor") == 0;
-    if (!advises && check_kernels() != 0)
-        return EXIT_FAILURE;
+    const char *mode = getenv("WENGERT_DETERMINISTIC");
+    /* The library takes no notice of a mode that this processor cannot have. */
+    if (!advises && mode && *mode && strcmp(mode, "0") != 0 && wg_set_deterministic(true) < 0)
+        return wg__cli_fail_pending();
     if (wg__cli_join() != 0)
         return EXIT_FAILURE;
     const wg__verb *verb = wg__cli_verb(&argc, &argv, &table);
-    if (!verb->shares && wg_group_size(wg__cli_group()) > 1)
-        return run_alone(verb, argc, argv);
+    const int ranks = wg_group_size(wg__cli_group());
+    if (!verb->shares && ranks > 1) { /* the other ranks leave before the verb begins */
+        const bool leads = wg__cli_leads();
+        wg__cli_leave();
+        if (!leads)
+            return 0;
+        wg__cli_note("`wengert %s' runs on rank 0 alone; of %d ranks the others have nothing to do",
+                     verb->name, ranks);
+        return finish_output(verb->run(argc, argv));
+    }
     const int code = wg__cli_check(finish_output(verb->run(argc, argv)));
     wg__cli_leave();
     return code;

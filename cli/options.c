@@ -102,7 +102,7 @@ static void print_wrapped(const char *text, int column, int indent) {
     putchar('\n');
 }
 
-/* "  -o, --out=FILE             Help (its standard; those of models)". */
+/* "  -o, --out=FILE             Help (its default; defaults of models)". */
 static void print_option(const wg__usage *usage, const wg_settings *settings,
                          const wg_setting *row) {
     enum { HELP = 29 };
@@ -297,7 +297,7 @@ static void offer(const char *candidate, const char *doc, const char *typed) {
     printf(length ? "%s\t%.*s\n" : "%s\n", candidate, length, doc);
 }
 
-/* Offers what a row takes; `model` is the first word of the line. */
+/* Offers the values of a row; `model` is the first word of the line. */
 static void offer_values(const wg_setting *row, const char *typed, const char *model) {
     static const char *const files[] = {"FILE",  "FOLDER", "DIR", ".h5",
                                         ".json", ".so",    "OUT", "PATH"};

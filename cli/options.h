@@ -14,7 +14,7 @@
 #include "cli/cli.h"
 #include "io/config.h"
 
-/* What a command takes. */
+/* The arguments of a command. */
 typedef struct wg__usage {
     const char *lines; /* what follows the command's name, "IN OUT\n..."; NULL: options alone */
     const char *doc;   /* above the options and, behind "\v", below them */
@@ -73,7 +73,7 @@ typedef struct wg__line {
     } * items; /* in their order; freed by free */
 } wg__line;
 
-/* Splits a line by the rows of all tables, also those that wait. */
+/* Splits a line by the rows of all tables, also of tables without values yet. */
 wg__line wg__cli_split(const wg__usage *usage, wg_settings *settings, int argc, char **argv);
 
 /* Gives the items to the settings, which must not lack a row with `missing` then. Frees them. */

@@ -1,4 +1,4 @@
-/* What the verbs print, and the signal that ends them: see output.h. */
+/* Printing, and the signal that ends a verb: see output.h. */
 #include "cli/output.h"
 
 #include <math.h>
@@ -20,12 +20,6 @@ wg__progress wg__progress_begin(void) {
     return (wg__progress){.is_terminal = isatty(STDERR_FILENO)};
 }
 
-static void close_line(wg__progress *progress) {
-    if (progress->line_open)
-        fputs("\r\033[K", stderr);
-    progress->line_open = false;
-}
-
 void wg__progress_report(const wg_train_report *report, void *context) {
     wg__progress *progress = context;
     const wg_metrics *evaluation = report->evaluation;
@@ -34,8 +28,10 @@ void wg__progress_report(const wg_train_report *report, void *context) {
     *rate += (*rate == 0 ? 1 : 0.1) * (report->tokens_per_second - *rate);
     const double time = wg__now(), pause = progress->is_terminal ? TERMINAL_PAUSE : PLAIN_PAUSE;
     const bool due = time - progress->last_shown >= pause || step == total;
-    if (due || evaluation)
-        close_line(progress);
+    if ((due || evaluation) && progress->line_open) {
+        fputs("\r\033[K", stderr);
+        progress->line_open = false;
+    }
     if (evaluation)
         fprintf(stderr, "step %lld/%lld  held out:", step, total);
     for (int i = 0; evaluation && i < evaluation->count; i++)
@@ -115,6 +111,10 @@ void wg__listen_for_stop(void) {
 
 const volatile sig_atomic_t *wg__stop_signal(void) {
     return &stop_signal;
+}
+
+int wg__cli_end(int status) {
+    return status < 0 ? wg__cli_fail_pending() : stop_signal ? 128 + (int)stop_signal : 0;
 }
 
 /* ---- Numbers, sizes and times as people write them ---- */

@@ -50,6 +50,9 @@ void wg__print_json_line(json_t *object);
  * process at once. */
 void wg__listen_for_stop(void);
 
+/* The exit code of a verb: of the pending error for -1, of the signal if one came, or 0. */
+int wg__cli_end(int status);
+
 /* The signal that came, or 0. */
 const volatile sig_atomic_t *wg__stop_signal(void);
 

@@ -114,30 +114,28 @@ static const char *metric_name(const void *context, int index) {
 }
 
 /* Fails for a metric that no run has. */
-static int check_metric(const picture_plan *plan, const char *metric) {
-    const wg__run_history *first = &plan->runs[0];
-    char names[512] = "", suggestion[96];
-    for (int r = 0; r < plan->arguments->runs.count; r++)
-        for (int i = 0; metric_name(&plan->runs[r], i); i++)
-            if (strcmp(metric_name(&plan->runs[r], i), metric) == 0)
-                return 0;
-    for (int i = 0; metric_name(first, i); i++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
-                 metric_name(first, i));
-    return wg__cli_fail("%s has no metric '%s'; it has %s%s", first->path, metric, names,
-                        wg__suggestion(suggestion, sizeof suggestion, metric, metric_name, first));
-}
-
 static int plan_panels(picture_plan *plan) {
     const arguments *a = plan->arguments;
+    const wg__run_history *first = &plan->runs[0];
+    bool accuracies = false;
     for (int i = 0; i < a->metrics.count; i++) {
-        if (check_metric(plan, a->metrics.items[i]))
-            return EXIT_FAILURE;
-        plan->panels[plan->panel_count++] = (panel){.metric = a->metrics.items[i]};
+        const char *metric = a->metrics.items[i];
+        char names[512] = "", suggestion[96];
+        bool has = false;
+        for (int r = 0; r < a->runs.count; r++)
+            for (int k = 0; metric_name(&plan->runs[r], k); k++)
+                has |= strcmp(metric_name(&plan->runs[r], k), metric) == 0;
+        for (int k = 0; metric_name(first, k); k++)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", k ? ", " : "",
+                     metric_name(first, k));
+        if (!has)
+            return wg__cli_fail(
+                "%s has no metric '%s'; it has %s%s", first->path, metric, names,
+                wg__suggestion(suggestion, sizeof suggestion, metric, metric_name, first));
+        plan->panels[plan->panel_count++] = (panel){.metric = metric};
     }
     if (a->metrics.count > 0)
         return 0;
-    bool accuracies = false;
     for (int r = 0; r < a->runs.count; r++)
         accuracies = accuracies || wg__has_panel(&plan->runs[r], WG__PANEL_ACCURACIES);
     plan->panels[plan->panel_count++] = (panel){.kind = WG__PANEL_LOSSES};
@@ -226,24 +224,6 @@ static void write_run(FILE *gnuplot, const picture_plan *plan, const panel *pane
     }
 }
 
-static void write_panel(FILE *gnuplot, const picture_plan *plan, const panel *panel) {
-    const char *separator = "plot ";
-    char title[64];
-    const bool log_y = plan->arguments->axes & LOG_Y;
-    if (panel->metric) {
-        fputs("set ylabel ", gnuplot);
-        write_text(gnuplot, wg__metric_title(panel->metric, title, sizeof title));
-        fputs("\nset yrange [*:*]\n", gnuplot);
-    } else if (panel->kind == WG__PANEL_LOSSES) {
-        fprintf(gnuplot, "set ylabel 'loss (nats)'\nset yrange [%s:*]\n", log_y ? "*" : "0");
-    } else {
-        fprintf(gnuplot, "set ylabel 'accuracy'\nset yrange [%s]\n", log_y ? "*:*" : "0:1");
-    }
-    for (int r = 0; r < plan->arguments->runs.count; r++)
-        write_run(gnuplot, plan, panel, r, &separator);
-    fputc('\n', gnuplot);
-}
-
 static void write_script(FILE *gnuplot, const picture_plan *plan) {
     fprintf(gnuplot, "set terminal %s\n", find_picture(plan->arguments->out)->terminal);
     fputs("set grid lt 1 lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset lmargin 9\n"
@@ -258,63 +238,68 @@ static void write_script(FILE *gnuplot, const picture_plan *plan) {
         write_blocks(gnuplot, "evaluation", r, &plan->runs[r].evaluation, 0, INT32_MAX);
     }
     fprintf(gnuplot, "set multiplot layout %d,1\n", plan->panel_count);
-    for (int i = 0; i < plan->panel_count; i++)
-        write_panel(gnuplot, plan, &plan->panels[i]);
+    for (int i = 0; i < plan->panel_count; i++) {
+        const panel *panel = &plan->panels[i];
+        const char *separator = "plot ";
+        const bool log_y = plan->arguments->axes & LOG_Y;
+        char title[64];
+        if (panel->metric) {
+            fputs("set ylabel ", gnuplot);
+            write_text(gnuplot, wg__metric_title(panel->metric, title, sizeof title));
+            fputs("\nset yrange [*:*]\n", gnuplot);
+        } else if (panel->kind == WG__PANEL_LOSSES) {
+            fprintf(gnuplot, "set ylabel 'loss (nats)'\nset yrange [%s:*]\n", log_y ? "*" : "0");
+        } else {
+            fprintf(gnuplot, "set ylabel 'accuracy'\nset yrange [%s]\n", log_y ? "*:*" : "0:1");
+        }
+        for (int r = 0; r < plan->arguments->runs.count; r++)
+            write_run(gnuplot, plan, panel, r, &separator);
+        fputc('\n', gnuplot);
+    }
     fputs("unset multiplot\n", gnuplot);
 }
 
 /* ---- gnuplot ---- */
 
-/* Starts gnuplot, which reads from the pipe *input and writes to the descriptor `output`. It is
- * given no path, since gnuplot runs a path that begins with "|" as a command. Returns 0 or an
- * errno. */
-static int start_gnuplot(int output, pid_t *process, FILE **input) {
-    int ends[2];
-    if (pipe(ends) < 0)
-        return errno;
+/* Draws into `path` by gnuplot, which reads the script from a pipe and writes to a descriptor: it
+ * is given no path, since gnuplot runs a path that begins with "|" as a command. Returns the exit
+ * code. */
+static int draw(const char *path, const picture_plan *plan) {
+    const int output = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (output < 0)
+        return wg__cli_fail("%s: %s", path, strerror(errno));
+    int ends[2], status;
+    if (pipe(ends) < 0) {
+        close(output);
+        return wg__cli_fail("gnuplot does not start: %s", strerror(errno));
+    }
+    char *command[] = {"gnuplot", NULL};
+    pid_t process;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
-    char *command[] = {"gnuplot", NULL};
-    int failure = posix_spawnp(process, command[0], &actions, NULL, command, environ);
+    const int failure = posix_spawnp(&process, command[0], &actions, NULL, command, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);
-    if (failure) {
-        close(ends[1]);
-        return failure;
-    }
-    *input = fdopen(ends[1], "w");
-    if (!*input) {
-        failure = errno;
-        close(ends[1]); /* gnuplot reads to the end of its script and leaves */
-        waitpid(*process, NULL, 0);
-    }
-    return failure;
-}
-
-/* Draws into `path`; returns the exit code. */
-static int draw(const char *path, const picture_plan *plan) {
-    const int output = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (output < 0)
-        return wg__cli_fail("%s: %s", path, strerror(errno));
-    pid_t process;
-    FILE *gnuplot = NULL;
-    const int failure = start_gnuplot(output, &process, &gnuplot);
     close(output);
+    FILE *gnuplot = failure ? NULL : fdopen(ends[1], "w");
+    if (gnuplot) {
+        signal(SIGPIPE, SIG_IGN); /* a failure of gnuplot shows in its exit code */
+        write_script(gnuplot, plan);
+        fclose(gnuplot);
+    } else {
+        close(ends[1]); /* gnuplot reads to the end of its script and leaves */
+    }
     if (failure == ENOENT)
         return wg__cli_fail("gnuplot, which draws the picture, is not installed; on Debian: "
                             "apt-get install gnuplot-nox");
     if (failure)
         return wg__cli_fail("gnuplot does not start: %s", strerror(failure));
-    signal(SIGPIPE, SIG_IGN); /* a failure of gnuplot shows in its exit code */
-    write_script(gnuplot, plan);
-    fclose(gnuplot);
-    int status;
     waitpid(process, &status, 0);
-    return status == 0 ? 0 : wg__cli_fail("gnuplot could not draw %s", path);
+    return status == 0 && gnuplot ? 0 : wg__cli_fail("gnuplot could not draw %s", path);
 }
 
 /* Draws beside the picture's place and renames it. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/internal.h"
 #include "cli/draw.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -74,26 +75,18 @@ static const char style[] =
     "color:var(--ink);background:var(--card);border:1px solid var(--line);border-radius:4px;"
     "padding:0 4px;margin:0 2px 4px 0;display:inline-block}";
 
-static void begin_page(FILE *page, const char *title) {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-          page);
-    wg__draw_text(page, title);
-    fprintf(page, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>", style);
-    wg__draw_text(page, title);
-    fputs("</h1>\n", page);
+/* A text between two pieces of markup. */
+static void write_text(FILE *page, const char *before, const char *text, const char *after) {
+    fputs(before, page);
+    wg__draw_text(page, text);
+    fputs(after, page);
 }
 
 /* A heading and a line below it (NULL: none). */
 static void write_section(FILE *page, const char *title, const char *note) {
-    fputs("<h2>", page);
-    wg__draw_text(page, title);
-    fputs("</h2>\n", page);
-    if (note) {
-        fputs("<p class=\"note\">", page);
-        wg__draw_text(page, note);
-        fputs("</p>\n", page);
-    }
+    write_text(page, "<h2>", title, "</h2>\n");
+    if (note)
+        write_text(page, "<p class=\"note\">", note, "</p>\n");
 }
 
 /* A table of the members of an object; nothing for NULL. */
@@ -102,18 +95,17 @@ static void write_table(FILE *page, const char *caption, const json_t *object) {
     json_t *value;
     if (json_object_size(object) == 0)
         return;
-    fputs("<table><caption>", page);
-    wg__draw_text(page, caption);
-    fputs("</caption>\n", page);
+    write_text(page, "<table><caption>", caption, "</caption>\n");
     json_object_foreach((json_t *)object, key, value) {
         char *text = json_is_string(value)
                          ? NULL
                          : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-        fputs("<tr><td>", page);
-        wg__draw_text(page, key);
-        fputs("</td><td>", page);
-        wg__draw_text(page, text ? text : json_is_string(value) ? json_string_value(value) : "");
-        fputs("</td></tr>\n", page);
+        write_text(page, "<tr><td>", key, "</td><td>");
+        write_text(page, "",
+                   text                    ? text
+                   : json_is_string(value) ? json_string_value(value)
+                                           : "",
+                   "</td></tr>\n");
         free(text);
     }
     fputs("</table>\n", page);
@@ -140,9 +132,10 @@ static int open_report(report *r) {
         return -1;
     r->history.path = path;
     char *note = NULL;
-    int status = wg_history_get(&r->history.training, file, WG_HISTORY_TRAINING);
-    if (status == 0)
-        status = wg_history_get(&r->history.evaluation, file, WG_HISTORY_EVALUATION);
+    int status = wg_history_get(&r->history.training, file, WG_HISTORY_TRAINING) < 0 ||
+                         wg_history_get(&r->history.evaluation, file, WG_HISTORY_EVALUATION) < 0
+                     ? -1
+                     : 0;
     if (status == 0 && wg_checkpoint_has(file, "/train/note"))
         note = wg_checkpoint_get_text(file, "/train/note");
     r->settings = note ? json_loads(note, 0, NULL) : NULL;
@@ -154,39 +147,18 @@ static int open_report(report *r) {
 /* ---- Cards, curves, configuration ---- */
 
 static void card(FILE *page, const char *value, const char *name) {
-    fputs("<div class=\"card\"><b>", page);
-    wg__draw_text(page, value);
-    fputs("</b><span>", page);
-    wg__draw_text(page, name);
-    fputs("</span></div>\n", page);
-}
-
-/* The last value of each metric of an evaluation that ends a training. */
-static void write_results(const report *r) {
-    const wg_history *evaluation = &r->history.evaluation;
-    char value[32], title[80], name[64];
-    for (int i = 0; evaluation->row_count > 0 && i < evaluation->column_count; i++) {
-        const char *metric = evaluation->names[i];
-        const double last = evaluation->columns[i][evaluation->row_count - 1];
-        if (strcmp(metric, "step") == 0 || strcmp(metric, "count") == 0 || !isfinite(last))
-            continue;
-        snprintf(value, sizeof value, "%.4g", last);
-        snprintf(title, sizeof title, "%s, held out", wg__metric_title(metric, name, sizeof name));
-        card(r->page, value, title);
-    }
+    write_text(page, "<div class=\"card\"><b>", value, "</b><span>");
+    write_text(page, "", name, "</span></div>\n");
 }
 
 static void write_head(const report *r) {
     const wg_model *model = &r->trained.model;
     const wg_model_costs costs = wg_model_costs_of(model);
-    const wg_history *training = &r->history.training;
+    const wg_history *training = &r->history.training, *evaluation = &r->history.evaluation;
     const double *steps = wg_history_column(training, "step");
-    char text[64];
-    fputs("<p class=\"note\">", r->page);
-    wg__draw_text(r->page, model->type->title);
-    fputs("; ", r->page);
-    wg__draw_text(r->page, r->trained.objective->title);
-    fputs("</p>\n<div class=\"cards\">\n", r->page);
+    char text[64], title[80], name[64];
+    write_text(r->page, "<p class=\"note\">", model->type->title, "; ");
+    write_text(r->page, "", r->trained.objective->title, "</p>\n<div class=\"cards\">\n");
     card(r->page, wg__count((double)costs.parameters).text, "parameters");
     card(r->page, wg__bytes((double)costs.weight_bytes).text, "of weights in f32");
     snprintf(text, sizeof text, "%sFLOP", wg__count(costs.token_flops).text);
@@ -197,7 +169,16 @@ static void write_head(const report *r) {
         snprintf(text, sizeof text, "%.0f", steps[training->row_count - 1]);
         card(r->page, text, "steps");
     }
-    write_results(r);
+    /* The last value of each metric of an evaluation that ends a training. */
+    for (int i = 0; evaluation->row_count > 0 && i < evaluation->column_count; i++) {
+        const char *metric = evaluation->names[i];
+        const double last = evaluation->columns[i][evaluation->row_count - 1];
+        if (strcmp(metric, "step") == 0 || strcmp(metric, "count") == 0 || !isfinite(last))
+            continue;
+        snprintf(text, sizeof text, "%.4g", last);
+        snprintf(title, sizeof title, "%s, held out", wg__metric_title(metric, name, sizeof name));
+        card(r->page, text, title);
+    }
     fputs("</div>\n", r->page);
 }
 
@@ -212,18 +193,6 @@ static void write_curves(const report *r) {
         write_section(r->page, "Accuracy", NULL);
         wg__draw_curves(r->page, &r->history, WG__PANEL_ACCURACIES);
     }
-}
-
-static void write_configuration(const report *r) {
-    char *text = wg_model_config_json(&r->trained.model);
-    json_t *config = text ? json_loads(text, 0, NULL) : NULL;
-    write_section(r->page, "Configuration", NULL);
-    fputs("<div class=\"tables\">\n", r->page);
-    write_table(r->page, "Model", config);
-    write_table(r->page, "Run", r->settings);
-    fputs("</div>\n", r->page);
-    json_decref(config);
-    wg_text_free(text);
 }
 
 /* ---- Parameters ---- */
@@ -255,18 +224,17 @@ static void write_row(FILE *page, const json_t *node, double whole) {
 
 static void write_node(FILE *page, const json_t *node, double whole, int depth) {
     const json_t *children = json_object_get(node, "children");
-    if (json_array_size(children) == 0) {
-        fputs("<div class=\"leaf\">", page);
-        write_row(page, node, whole);
-        fputs("</div>\n", page);
-        return;
-    }
-    fprintf(page, "<details%s><summary>", depth < 2 ? " open" : "");
+    const bool is_leaf = json_array_size(children) == 0;
+    fputs(is_leaf     ? "<div class=\"leaf\">"
+          : depth < 2 ? "<details open><summary>"
+                      : "<details><summary>",
+          page);
     write_row(page, node, whole);
-    fputs("</summary>\n", page);
+    fputs(is_leaf ? "</div>\n" : "</summary>\n", page);
     for (size_t i = 0; i < json_array_size(children); i++)
         write_node(page, json_array_get(children, i), whole, depth + 1);
-    fputs("</details>\n", page);
+    if (!is_leaf)
+        fputs("</details>\n", page);
 }
 
 static void write_tree(const report *r, const wg_state_dict *state) {
@@ -367,9 +335,7 @@ static void watch_attention(const char *path, const wg_tensor *weights, void *co
                   keys = wg_tensor_size(weights, 3);
     float *values = wg__cli_calloc((size_t)wg_tensor_count(weights), sizeof *values);
     if (queries <= MOST && keys <= MOST && wg_to_array(weights, values) == 0) {
-        fputs("<div><code>", r->page);
-        wg__draw_text(r->page, path);
-        fputs("</code><div class=\"heads\">\n", r->page);
+        write_text(r->page, "<div><code>", path, "</code><div class=\"heads\">\n");
         for (int64_t h = 0; h < heads; h++) {
             fputs("<div class=\"map\"><img alt=\"\" src=\"data:image/bmp;base64,", r->page);
             wg__draw_bitmap(r->page, queries, keys, values + h * queries * keys);
@@ -380,33 +346,11 @@ static void watch_attention(const char *path, const wg_tensor *weights, void *co
     free(values);
 }
 
-/* The tokens of the text, with those that wg_embed_texts puts around it. */
-static int write_tokens(const report *r, bool encodes) {
-    const wg_tokenizer *tokenizer = r->trained.tokenizer;
-    const int32_t before =
-                      wg_tokenizer_special(tokenizer, encodes ? WG_TOKEN_CLASS : WG_TOKEN_BEGIN),
-                  behind = encodes ? wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR) : -1;
-    wg_token_list list = {0};
-    if (wg_tokenizer_encode(tokenizer, r->arguments->text, -1, NULL, &list) < 0)
-        return -1;
-    fputs("<p class=\"tokens\">", r->page);
-    for (int64_t i = -1; i <= list.count; i++) {
-        const int32_t id = i < 0 ? before : i < list.count ? list.ids[i] : behind;
-        const char *token = id < 0 ? NULL : wg_tokenizer_token(tokenizer, id);
-        if (id < 0)
-            continue;
-        fputs("<b>", r->page);
-        wg__draw_text(r->page, token ? token : "?");
-        fputs("</b>", r->page);
-    }
-    fputs("</p>\n", r->page);
-    wg_token_list_free(&list);
-    return 0;
-}
-
 static int write_attention(const report *r) {
     const wg_model *model = &r->trained.model;
+    const wg_tokenizer *tokenizer = r->trained.tokenizer;
     const wg_text_source source = {.text = r->arguments->text};
+    const bool encodes = model->type->shape == WG_ENCODER;
     if (!(model->type->shape & (WG_ENCODER | WG_DECODER))) {
         write_section(r->page, "Attention", "It is shown of encoders and decoders.");
         return 0;
@@ -414,34 +358,46 @@ static int write_attention(const report *r) {
     write_section(r->page, "Attention",
                   "Each row is a token that looks, each column one that it looks at, from the "
                   "first at the top left; the stronger the colour, the more. The tokens in order:");
-    float *vector = wg__cli_calloc((size_t)wg_model_sizes_of(model).width, sizeof *vector);
-    int status = write_tokens(r, model->type->shape == WG_ENCODER);
-    if (status == 0) {
-        wg__watch_attention(watch_attention, (void *)r);
-        status = wg_embed_texts(model, r->trained.tokenizer, NULL, 1, &source, vector);
-        wg__watch_attention(NULL, NULL);
+    /* wg_embed_texts puts special tokens around the text. */
+    const int32_t before =
+                      wg_tokenizer_special(tokenizer, encodes ? WG_TOKEN_CLASS : WG_TOKEN_BEGIN),
+                  behind = encodes ? wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR) : -1;
+    wg_token_list list = {0};
+    if (wg_tokenizer_encode(tokenizer, source.text, -1, NULL, &list) < 0)
+        return -1;
+    fputs("<p class=\"tokens\">", r->page);
+    for (int64_t i = -1; i <= list.count; i++) {
+        const int32_t id = i < 0 ? before : i < list.count ? list.ids[i] : behind;
+        const char *token = id < 0 ? NULL : wg_tokenizer_token(tokenizer, id);
+        if (id >= 0)
+            write_text(r->page, "<b>", token ? token : "?", "</b>");
     }
+    fputs("</p>\n", r->page);
+    wg_token_list_free(&list);
+    float *vector = wg__cli_calloc((size_t)wg_model_sizes_of(model).width, sizeof *vector);
+    wg__watch_attention(watch_attention, (void *)r);
+    const int status = wg_embed_texts(model, tokenizer, NULL, 1, &source, vector);
+    wg__watch_attention(NULL, NULL);
     free(vector);
     return status;
 }
 
-/* The text with its last word as a blank, unless it has one; freed by free. */
-static char *with_blank(const char *text) {
-    char *blanked = NULL;
-    size_t length = strlen(text);
-    if (strstr(text, "[MASK]") || strstr(text, "[gMASK]") || strstr(text, "[sMASK]"))
-        return strdup(text);
-    while (length > 0 && strchr(" .!?\n", text[length - 1]))
-        length--;
-    size_t begin = length;
-    while (begin > 0 && text[begin - 1] != ' ')
-        begin--;
-    return asprintf(&blanked, "%.*s[MASK]%s", (int)begin, text, text + length) < 0 ? NULL : blanked;
-}
-
 static int write_fill(const report *r) {
     const wg__trained *t = &r->trained;
-    char *text = with_blank(r->arguments->text);
+    const char *given = r->arguments->text;
+    char *text = NULL;
+    size_t length = strlen(given);
+    if (strstr(given, "[MASK]") || strstr(given, "[gMASK]") || strstr(given, "[sMASK]")) {
+        text = strdup(given);
+    } else { /* the last word becomes a blank */
+        while (length > 0 && strchr(" .!?\n", given[length - 1]))
+            length--;
+        size_t begin = length;
+        while (begin > 0 && given[begin - 1] != ' ')
+            begin--;
+        if (asprintf(&text, "%.*s[MASK]%s", (int)begin, given, given + length) < 0)
+            text = NULL;
+    }
     wg_filled filled = {0};
     const wg_use_options how = {.generation.max_tokens = 32};
     const int status =
@@ -449,63 +405,30 @@ static int write_fill(const report *r) {
              : wg_fail(WG_ERROR_MEMORY, "report", "no memory for a text with a blank");
     if (status == 0) {
         write_section(r->page, "Filled blanks", NULL);
-        fputs("<div class=\"sample\">", r->page);
-        wg__draw_text(r->page, text);
-        fputs("\n\n", r->page);
+        write_text(r->page, "<div class=\"sample\">", text, "\n\n");
         for (int64_t i = 0; i < filled.blank_count; i++) {
             const wg_filled_blank *blank = &filled.blanks[i];
-            if (blank->text) {
-                wg__draw_text(r->page, blank->text);
-                fputc('\n', r->page);
-            }
+            if (blank->text)
+                write_text(r->page, "", blank->text, "\n");
             for (int64_t k = 0; k < blank->candidate_count; k++) {
                 wg__draw_text(r->page, blank->candidates[k].text);
                 fprintf(r->page, "  %.1f %%\n", 100 * blank->candidates[k].probability);
             }
         }
-        if (filled.text)
-            wg__draw_text(r->page, filled.text);
-        fputs("</div>\n", r->page);
+        write_text(r->page, "", filled.text ? filled.text : "", "</div>\n");
     }
     wg_filled_clear(&filled);
     free(text);
     return status;
 }
 
-/* One text that the model writes behind the prompt (NULL: from nothing). */
-static int write_sample(const report *r, const char *prompt, uint64_t seed) {
-    enum { MOST_TOKENS = 80 };
-    const wg__trained *t = &r->trained;
-    wg_generation text = {0};
-    wg_prompt_room room;
-    wg_use_options how = {.draws = true,
-                          .generator = {.seed = seed},
-                          .generation = {.sampling = {.temperature = 0.8}}};
-    int status = t->objective->use.prompt(&t->model, t->tokenizer, prompt, &text, &room);
-    how.generation.max_tokens = room.most_written < MOST_TOKENS ? room.most_written : MOST_TOKENS;
-    const int64_t read = text.tokens.count;
-    if (status == 0 && how.generation.max_tokens > 0)
-        status = t->objective->use.generate(&t->model, t->tokenizer, &how, &text);
-    char *written = status < 0 ? NULL
-                               : wg_tokenizer_decode(t->tokenizer, text.tokens.ids + read,
-                                                     text.tokens.count - read,
-                                                     &(wg_decode_options){.skip_special = true});
-    if (written) {
-        fputs("<div class=\"sample\"><b>", r->page);
-        wg__draw_text(r->page, prompt ? prompt : "");
-        fputs("</b>", r->page);
-        wg__draw_text(r->page, written);
-        fputs("</div>\n", r->page);
-    }
-    wg_text_free(written);
-    wg_token_list_free(&text.tokens);
-    return written ? 0 : -1;
-}
-
+/* Texts that the model writes behind the prompt (NULL: from nothing), or fills. */
 static int write_samples(const report *r) {
-    enum { SAMPLES = 3 };
-    const wg_objective *objective = r->trained.objective;
-    if (objective->use.fill && r->arguments->text)
+    enum { SAMPLES = 3, MOST_TOKENS = 80 };
+    const wg__trained *t = &r->trained;
+    const wg_objective *objective = t->objective;
+    const char *prompt = r->arguments->text;
+    if (objective->use.fill && prompt)
         return write_fill(r);
     if (!objective->use.generate || !objective->use.prompt)
         return 0;
@@ -513,8 +436,30 @@ static int write_samples(const report *r) {
                   "Drawn at temperature 0.8, each from a seed of its own; what was given is "
                   "bold.");
     int status = 0;
-    for (uint64_t seed = 1; status == 0 && seed <= SAMPLES; seed++)
-        status = write_sample(r, r->arguments->text, seed);
+    for (uint64_t seed = 1; status == 0 && seed <= SAMPLES; seed++) {
+        wg_generation text = {0};
+        wg_prompt_room room = {0};
+        wg_use_options how = {.draws = true,
+                              .generator = {.seed = seed},
+                              .generation = {.sampling = {.temperature = 0.8}}};
+        status = objective->use.prompt(&t->model, t->tokenizer, prompt, &text, &room);
+        how.generation.max_tokens = wg__smaller(room.most_written, MOST_TOKENS);
+        const int64_t read = text.tokens.count;
+        if (status == 0 && how.generation.max_tokens > 0)
+            status = objective->use.generate(&t->model, t->tokenizer, &how, &text);
+        char *written = status < 0
+                            ? NULL
+                            : wg_tokenizer_decode(t->tokenizer, text.tokens.ids + read,
+                                                  text.tokens.count - read,
+                                                  &(wg_decode_options){.skip_special = true});
+        if (written) {
+            write_text(r->page, "<div class=\"sample\"><b>", prompt ? prompt : "", "</b>");
+            write_text(r->page, "", written, "</div>\n");
+        }
+        status = written ? 0 : -1;
+        wg_text_free(written);
+        wg_token_list_free(&text.tokens);
+    }
     return status;
 }
 
@@ -527,7 +472,12 @@ static int write_page(const report *r) {
         return -1;
     snprintf(title, sizeof title, "%s: %s", wg__run_title(r->arguments->run, name, sizeof name),
              r->trained.model.type->name);
-    begin_page(r->page, title);
+    write_text(r->page,
+               "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
+               title, "</title>\n<style>");
+    fputs(style, r->page);
+    write_text(r->page, "</style>\n</head>\n<body>\n<h1>", title, "</h1>\n");
     write_head(r);
     write_curves(r);
     bool recording = wg_set_grad_enabled(false);
@@ -536,7 +486,15 @@ static int write_page(const report *r) {
         status = write_attention(r);
     wg_set_grad_enabled(recording);
     if (status == 0) {
-        write_configuration(r);
+        char *text = wg_model_config_json(&r->trained.model);
+        json_t *config = text ? json_loads(text, 0, NULL) : NULL;
+        write_section(r->page, "Configuration", NULL);
+        fputs("<div class=\"tables\">\n", r->page);
+        write_table(r->page, "Model", config);
+        write_table(r->page, "Run", r->settings);
+        fputs("</div>\n", r->page);
+        json_decref(config);
+        wg_text_free(text);
         write_tree(r, state);
         write_section(r->page, "Weights",
                       "The matrices; the tails beyond four standard "

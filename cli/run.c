@@ -15,30 +15,13 @@
 #include "optim/optimizer.h"
 #include "data/internal.h"
 #include "models/internal.h"
+#include "objectives/internal.h"
 #include "nn/internal.h"
 #include "optim/internal.h"
 #include "train/internal.h"
 
 /* Batches in an evaluation during training; the one at the end takes the whole held-out text. */
 enum { EVALUATION_BATCHES = 16 };
-
-/* ---- Checkpoints ---- */
-
-/* -1 with an error unless the checkpoint holds the model and the objective of this run. */
-static int require_same(const wg__run *r, const char *path) {
-    const wg_objective *objective = wg_objective_of(path);
-    const wg_model_type *type = objective ? wg_model_type_of(path) : NULL;
-    if (!type)
-        return -1;
-    if (objective->finetunes == r->objective->finetunes &&
-        (objective == r->objective || !r->resume) && (!r->type || type == r->type))
-        return 0;
-    if (r->resume && type == r->type && !objective->finetunes && !r->finetunes)
-        return wg_fail(WG_ERROR_ARGUMENT, path,
-                       "the run was begun with --objective %s; leave --objective out",
-                       objective->name);
-    return wg__trained_refuse(path, r->command, r->finetunes ? "its own" : r->type->name);
-}
 
 /* ---- The tokenizer ---- */
 
@@ -177,7 +160,20 @@ static int make_model(wg__run *r) {
     const char *from = r->resume ? r->out : r->settings.text.init;
     if (from) {
         wg__trained trained;
-        if (require_same(r, from) < 0 || wg__trained_load(&trained, r->objective, from) < 0)
+        const wg_objective *objective = wg_objective_of(from);
+        const wg_model_type *type = objective ? wg_model_type_of(from) : NULL;
+        if (!type)
+            return -1;
+        const bool same = objective->finetunes == r->objective->finetunes &&
+                          (objective == r->objective || !r->resume) &&
+                          (!r->type || type == r->type);
+        if (!same && r->resume && type == r->type && !objective->finetunes && !r->finetunes)
+            return wg_fail(WG_ERROR_ARGUMENT, from,
+                           "the run was begun with --objective %s; leave --objective out",
+                           objective->name);
+        if (!same)
+            return wg__trained_refuse(from, r->command, r->finetunes ? "its own" : r->type->name);
+        if (wg__trained_load(&trained, r->objective, from) < 0)
             return -1;
         r->model = trained.model;
         r->tokenizer = trained.tokenizer;
@@ -191,9 +187,6 @@ static int make_model(wg__run *r) {
 
 /* ---- The text ---- */
 
-/* The share of unknown tokens that is told of. */
-static const double MOST_UNKNOWN = 0.005;
-
 /* Warns of faults in the corpus, such as repeated lines, and of tokens that are [UNK], when a run
  * begins. -1 with an error. */
 static int warn_of_text(const wg__run *r) {
@@ -204,7 +197,7 @@ static int warn_of_text(const wg__run *r) {
     const int64_t unknown =
         wg__dataset_count(r->text, wg_tokenizer_special(r->tokenizer, WG_TOKEN_UNKNOWN));
     const double share = (double)unknown / (double)wg_dataset_tokens(r->text);
-    if (share > MOST_UNKNOWN)
+    if (share > 0.005)
         wg__cli_note(
             "%.2f %% of the text's tokens are unknown to the tokenizer; one that is learnt "
             "from this text, or of a kind that knows each byte (bpe), reads all of it",
@@ -241,25 +234,21 @@ static int load_text(wg__run *r) {
     return weights->count > 0 ? wg_dataset_weigh(r->text, (int)weights->count, weights->items) : 0;
 }
 
-/* -1 if --seq-ramp cannot cut what the objective trains on. */
-static int check_ramp(const wg__run *r) {
-    if (r->settings.training.seq_ramp == 0 || r->objective->data.cuts_sequences)
-        return 0;
+/* Model, tokenizer, text and training. Quick checks come before the text is read. */
+static int make_training(wg__run *r) {
     char takers[128] = "";
     const wg_objective *o;
     for (int i = 0; (o = wg_objective_at(i)); i++)
         if (o->data.cuts_sequences)
             snprintf(takers + strlen(takers), sizeof takers - strlen(takers), "%s%s",
                      *takers ? ", " : "", o->name);
-    return wg_fail(WG_ERROR_ARGUMENT, "seq-ramp",
-                   "--seq-ramp cuts sequences that any place of a text may begin (%s); those of %s "
-                   "cannot be cut",
-                   takers, r->objective->name);
-}
-
-/* Model, tokenizer, text and training. Quick checks come before the text is read. */
-static int make_training(wg__run *r) {
-    if (check_ramp(r) < 0 || make_model(r) < 0 || (!r->finetunes && load_text(r) < 0))
+    if (r->settings.training.seq_ramp > 0 && !r->objective->data.cuts_sequences)
+        return wg_fail(WG_ERROR_ARGUMENT, "seq-ramp",
+                       "--seq-ramp cuts sequences that any place of a text may begin (%s); those "
+                       "of %s cannot be cut",
+                       takers, r->objective->name);
+    if ((r->show_batch && wg__require_shown_batches(r->objective) < 0) || make_model(r) < 0 ||
+        (!r->finetunes && load_text(r) < 0))
         return -1;
     wg_training_setup setup = setup_of(r, r->resume ? r->out : NULL);
     setup.model = &r->model;
@@ -344,10 +333,13 @@ static int64_t examples_of(const wg__training_settings *s, int64_t steps) {
     return product(batches, s->setup.batch);
 }
 
-/* The number of steps, if it is said in epochs, and the warm-up follow from the text. */
-static int complete_settings(wg__run *r) {
+/* Makes the training. The number of steps, if it is given in epochs, and the warm-up follow from
+ * the text. */
+static int make_run(wg__run *r) {
     wg__training_settings *s = &r->settings.training;
     wg_settings *all = &r->settings.all;
+    if (make_training(r) < 0)
+        return -1;
     if (wg__settings_origin(all, &s->trainer.steps) == WG_SETTING_UNSET) {
         const double examples = r->settings.tuning.epochs * (double)r->training->examples,
                      most = (double)wg__trainer_batches(s->trainer.accumulate, 0, 0);
@@ -388,10 +380,8 @@ static int complete_settings(wg__run *r) {
 
 /* RUN and `ending` for RUN.h5; freed by free. */
 static char *path_beside(const char *out, const char *ending) {
-    const size_t length = strlen(out);
-    const bool has_ending = length > 3 && strcmp(out + length - 3, ".h5") == 0;
+    const int stem = (int)strlen(out) - (wg__ends_with(out, ".h5") ? 3 : 0);
     char *path = NULL;
-    const int stem = (int)(has_ending ? length - 3 : length);
     return asprintf(&path, "%.*s%s", stem, out, ending) < 0 ? NULL : path;
 }
 
@@ -500,10 +490,6 @@ static int make_trainer(wg__run *r) {
 
 /* ---- Several processes ---- */
 
-static int make_run(wg__run *r) {
-    return make_training(r) < 0 ? -1 : complete_settings(r);
-}
-
 /* Compares the command lines of the ranks, so that an option that differs is named; the trainer
  * compares the model and the data, so that names of files may differ. Collective. */
 static int agree_on_command(const wg__run *r) {
@@ -535,16 +521,22 @@ static int agree_on_command(const wg__run *r) {
 }
 
 /* Attaches the adapters that the options describe, or of a resumed run its checkpoint. */
-static int attach_adapters(const wg__run *r) {
+static int prepare_module(wg__run *r) {
     enum { MOST = 64 };
     const wg__training_settings *s = &r->settings.training;
+    wg_module *module = r->model.module;
     const char *targets[MOST];
     int64_t count = -1;
+    wg_module_checkpoint_activations(module, s->recompute);
+    if (!r->resume && r->settings.text.init) /* dropout begins at this run's seed */
+        module->generator = (wg_generator){.seed = (uint64_t)s->setup.seed};
+    if (!s->lora)
+        return 0;
     if (r->resume) {
         wg_checkpoint *file = wg_checkpoint_open(r->out);
         char *config = file ? wg_checkpoint_get_text(file, "/lora") : NULL;
         if (config)
-            count = wg__lora_attach_config(r->model.module, config, r->out);
+            count = wg__lora_attach_config(module, config, r->out);
         wg_text_free(config);
         wg_checkpoint_close(file);
         return count < 0 ? -1 : 0;
@@ -562,30 +554,7 @@ static int attach_adapters(const wg__run *r) {
     return count < 0 ? -1 : 0;
 }
 
-static int prepare_module(wg__run *r) {
-    wg_module *module = r->model.module;
-    wg_module_checkpoint_activations(module, r->settings.training.recompute);
-    if (!r->resume && r->settings.text.init) /* dropout begins at this run's seed */
-        module->generator = (wg_generator){.seed = (uint64_t)r->settings.training.setup.seed};
-    return r->settings.training.lora ? attach_adapters(r) : 0;
-}
-
-static int prepare(wg__run *r, const wg__profiling *profiling) {
-    wg_group *group = wg__cli_group();
-    /* A token file is made by rank 0, and then read by the others. */
-    const bool shares = wg_group_size(group) > 1 && r->settings.text.tokens,
-               leads = wg__cli_leads();
-    if (shares && wg_group_check(group, leads ? make_run(r) : 0) < 0)
-        return -1;
-    if (wg_group_check(group, shares && leads ? 0 : make_run(r)) < 0 || agree_on_command(r) < 0)
-        return -1;
-    const int status = prepare_module(r) < 0 || make_trainer(r) < 0 || open_events(r) < 0
-                           ? -1
-                           : wg__profiling_begin(profiling);
-    return wg_group_check(group, status);
-}
-
-/* What the run is made of, on stderr: of several ranks what each holds between batches. */
+/* Prints the parts of the run to stderr, with the memory of each of several ranks. */
 static void describe(const wg__run *r) {
     const int64_t done = wg_trainer_steps(r->trainer), steps = r->settings.training.trainer.steps;
     const int ranks = wg_group_size(wg__cli_group()), stage = (int)r->settings.training.zero;
@@ -652,11 +621,20 @@ static int print_results(const wg__run *r) {
     return 0;
 }
 
-/* The trainer has told all ranks of an error of one. Only rank 0 measures its time and prints. */
+/* The trainer shares errors with all ranks. Only rank 0 measures its time and prints. */
 int wg__run_train(wg__run *r) {
     r->progress = wg__progress_begin();
     const wg__profiling profiling = wg__cli_leads() ? r->profiling : (wg__profiling){0};
-    if (prepare(r, &profiling) < 0)
+    wg_group *group = wg__cli_group();
+    /* Rank 0 makes a token file; then other ranks read it. */
+    const bool shares = wg_group_size(group) > 1 && r->settings.text.tokens,
+               leads = wg__cli_leads();
+    if ((shares && wg_group_check(group, leads ? make_run(r) : 0) < 0) ||
+        wg_group_check(group, shares && leads ? 0 : make_run(r)) < 0 || agree_on_command(r) < 0)
+        return wg__cli_fail_pending();
+    const bool ready = prepare_module(r) == 0 && make_trainer(r) == 0 && open_events(r) == 0 &&
+                       wg__profiling_begin(&profiling) == 0;
+    if (wg_group_check(group, ready ? 0 : -1) < 0)
         return wg__cli_fail_pending();
     if (wg__cli_leads())
         describe(r);
@@ -701,9 +679,7 @@ int wg__run_show_batch(wg__run *r) {
 }
 
 int wg__run_dry(wg__run *r) {
-    if (make_run(r) < 0)
-        return wg__cli_fail_pending();
-    if (prepare_module(r) < 0)
+    if (make_run(r) < 0 || prepare_module(r) < 0)
         return wg__cli_fail_pending();
     const wg__training_settings *s = &r->settings.training;
     wg__dry_run_plan plan = {

@@ -21,7 +21,6 @@
 #include "io/internal.h"
 #include "objectives/objective.h"
 #include "train/trainer.h"
-#include "objectives/objective.h"
 #include "optim/internal.h"
 
 typedef struct wg__text_settings {
@@ -65,7 +64,7 @@ typedef struct wg__run_settings {
 
 /* All that a run is made of. */
 typedef struct wg__run {
-    /* What the arguments say. */
+    /* From the arguments: */
     wg__run_settings settings;
     const wg_model_type *type; /* of pretrain; NULL until it is known */
     const wg_objective *objective;
@@ -78,7 +77,7 @@ typedef struct wg__run {
     bool finetunes; /* a run of finetune */
     bool resume, overwrite, json, show_batch, dry_run;
 
-    /* What the run makes of the arguments. */
+    /* Made by the run: */
     char command[64];     /* that resumes the run */
     int64_t steps_before; /* of a resumed run: how long it was to be; 0 */
     char *note;           /* the settings as text */
@@ -113,12 +112,12 @@ int wg__run_show_batch(wg__run *r);
 /* Frees all that the run is made of. */
 void wg__run_clear(wg__run *r);
 
-/* ---- What a run would cost, by a few real steps that write nothing: --dry-run ---- */
+/* ---- --dry-run: the cost of a run, by a few real steps that write nothing ---- */
 
 typedef struct wg__dry_run_plan {
     wg_training *training;
     const wg_dataset *text;       /* of pretraining; NULL: files of examples */
-    wg_trainer_options options;   /* those of the run; nothing that they name is written */
+    wg_trainer_options options;   /* of the run; files that they name are not written */
     int64_t batches;              /* of the whole run */
     int64_t batches_of_full_step; /* once their number has risen */
     wg_optimizer *optimizer;      /* empty; the dry run frees it */

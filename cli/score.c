@@ -48,7 +48,7 @@ static void check(const void *values) {
 
 /* ---- The texts ---- */
 
-/* What is counted of a file, or of a phenomenon. */
+/* The counts of a file, or of a phenomenon. */
 typedef struct tally {
     int64_t pairs, right, ties;
 } tally;
@@ -56,10 +56,9 @@ typedef struct tally {
 typedef struct job {
     const arguments *arguments;
     wg__trained trained;
-    json_t *lines;         /* objects of --pairs, strings of --text: they own the texts */
-    wg_text_source *texts; /* those of pair i are 2 i and 2 i + 1 */
-    int64_t count, capacity;
-    int64_t *ends; /* of each file, in lines */
+    json_t *lines;       /* objects of --pairs, strings of --text: they own the texts */
+    wg__text_list texts; /* pair i has texts 2 i and 2 i + 1 */
+    int64_t *ends;       /* of each file, in lines */
     wg_score *scores;
     wg__progress progress;
 } job;
@@ -68,29 +67,8 @@ static int fail_memory(void) {
     return wg_fail(WG_ERROR_MEMORY, "score", "there is no memory for the texts");
 }
 
-static int add_text(job *j, const json_t *text, const char *file, int64_t line) {
-    if (j->count == j->capacity) {
-        const int64_t capacity = 2 * j->capacity + 64;
-        wg_text_source *texts = reallocarray(j->texts, (size_t)capacity, sizeof *texts);
-        if (!texts)
-            return fail_memory();
-        j->texts = texts;
-        j->capacity = capacity;
-    }
-    j->texts[j->count++] = (wg_text_source){json_string_value(text), file, line};
-    return 0;
-}
-
-static int add_sentence(job *j, const json_t *pair, const char *key, const char *file,
-                        int64_t line) {
-    const json_t *text = json_object_get(pair, key);
-    if (!json_is_string(text))
-        return wg_fail(WG_ERROR_FORMAT, "score", "%s, line %lld: it has no text \"%s\"", file,
-                       (long long)line, key);
-    return add_text(j, text, file, line);
-}
-
 static int read_pair(void *context, const char *file, int64_t line, const char *text) {
+    static const char *const keys[] = {"sentence_good", "sentence_bad"};
     job *j = context;
     json_error_t error;
     json_t *pair = json_loads(text, 0, &error);
@@ -101,11 +79,15 @@ static int read_pair(void *context, const char *file, int64_t line, const char *
         json_decref(pair);
         return -1;
     }
-    if (json_array_append_new(j->lines, pair) < 0)
-        return fail_memory();
-    return add_sentence(j, pair, "sentence_good", file, line) < 0
-               ? -1
-               : add_sentence(j, pair, "sentence_bad", file, line);
+    int status = json_array_append_new(j->lines, pair) < 0 ? fail_memory() : 0;
+    for (int i = 0; i < 2 && status == 0; i++) {
+        const json_t *sentence = json_object_get(pair, keys[i]);
+        status = json_is_string(sentence)
+                     ? wg__text_list_append(&j->texts, json_string_value(sentence), file, line)
+                     : wg_fail(WG_ERROR_FORMAT, "score", "%s, line %lld: it has no text \"%s\"",
+                               file, (long long)line, keys[i]);
+    }
+    return status;
 }
 
 static int read_text(void *context, const char *file, int64_t line, const char *text) {
@@ -116,7 +98,7 @@ static int read_text(void *context, const char *file, int64_t line, const char *
                        (long long)line);
     if (json_array_append_new(j->lines, string) < 0)
         return fail_memory();
-    return add_text(j, string, file, line);
+    return wg__text_list_append(&j->texts, json_string_value(string), file, line);
 }
 
 /* ---- Pairs ---- */
@@ -147,36 +129,33 @@ static const char *member(const job *j, int64_t pair, const char *key) {
 /* Pairs of one UID, or of one phenomenon, or of a file. */
 typedef struct group {
     char name[256];
-    const char *path, *field; /* of files; the field is that of the first pair, or NULL */
+    const char *path, *field; /* of files; the field of the first pair, or NULL */
     tally tally;
 } group;
 
 typedef struct results {
-    group *files, *phenomena; /* room for as many phenomena as there are pairs */
+    group *files, *phenomena; /* room for a phenomenon a pair */
     int64_t phenomenon_count;
     tally all;
     double mean; /* of the accuracies of the files */
 } results;
 
-/* Its pairs' UID if all have the same, else "adjunct_island" of data/adjunct_island.jsonl. */
-static void name_file(const job *j, group *file, int64_t first, int64_t end) {
+/* The name of a file is the UID of its pairs if all have the same, else "adjunct_island" of
+ * data/adjunct_island.jsonl. */
+static void count_file(const job *j, results *r, int64_t number) {
+    const int64_t first = number ? j->ends[number - 1] : 0, end = j->ends[number];
+    group *file = &r->files[number];
+    file->path = j->arguments->files.items[number];
+    file->field = member(j, first, "field");
     const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
-    const char *uid = member(j, first, "UID"), *suffix = strstr(name, ".jsonl");
+    const char *uid = member(j, first, "UID");
     for (int64_t i = first + 1; uid && i < end; i++) {
         const char *other = member(j, i, "UID");
         if (!other || strcmp(other, uid) != 0)
             uid = NULL;
     }
-    const size_t length = suffix && !suffix[6] ? (size_t)(suffix - name) : strlen(name);
-    snprintf(file->name, sizeof file->name, "%.*s", uid ? INT_MAX : (int)length, uid ? uid : name);
-    file->field = member(j, first, "field");
-}
-
-static void count_file(const job *j, results *r, int64_t number) {
-    const int64_t first = number ? j->ends[number - 1] : 0, end = j->ends[number];
-    group *file = &r->files[number];
-    file->path = j->arguments->files.items[number];
-    name_file(j, file, first, end);
+    const int length = (int)strlen(name) - (wg__ends_with(name, ".jsonl") ? 6 : 0);
+    snprintf(file->name, sizeof file->name, "%.*s", uid ? INT_MAX : length, uid ? uid : name);
     for (int64_t i = first; i < end; i++) {
         const double good = j->scores[2 * i].log_probability;
         const double bad = j->scores[2 * i + 1].log_probability;
@@ -244,18 +223,19 @@ static int conclude_pairs(const job *j) {
 static int conclude_text(const job *j) {
     json_t *list = j->arguments->json ? json_array() : NULL;
     wg_score all = {0};
-    for (int64_t i = 0; i < j->count; i++) {
+    for (int64_t i = 0; i < j->texts.count; i++) {
         const wg_score *score = &j->scores[i];
         all.log_probability += score->log_probability;
         all.tokens += score->tokens;
         if (list)
             json_array_append_new(
-                list, json_pack("{s:I, s:o, s:I, s:s}", "line", (json_int_t)j->texts[i].line,
-                                "log_probability", wg__json_number(score->log_probability),
-                                "tokens", (json_int_t)score->tokens, "text", j->texts[i].text));
+                list,
+                json_pack("{s:I, s:o, s:I, s:s}", "line", (json_int_t)j->texts.items[i].line,
+                          "log_probability", wg__json_number(score->log_probability), "tokens",
+                          (json_int_t)score->tokens, "text", j->texts.items[i].text));
         else
             printf("%.4f\t%lld\t%s\n", score->log_probability, (long long)score->tokens,
-                   j->texts[i].text);
+                   j->texts.items[i].text);
     }
     const double perplexity = exp(-all.log_probability / (double)all.tokens);
     if (list)
@@ -265,7 +245,8 @@ static int conclude_text(const job *j) {
                                  "texts", list));
     else
         wg__cli_note("%lld lines, %lld tokens: log-probability %.4f, perplexity %.4f per token",
-                     (long long)j->count, (long long)all.tokens, all.log_probability, perplexity);
+                     (long long)j->texts.count, (long long)all.tokens, all.log_probability,
+                     perplexity);
     return 0;
 }
 
@@ -280,22 +261,6 @@ static void report(int64_t scored, int64_t count, void *context) {
     progress->line_open = progress->is_terminal;
     fprintf(stderr, "%sscored %lld of %lld texts%s", progress->is_terminal ? "\r" : "",
             (long long)scored, (long long)count, progress->is_terminal ? "" : "\n");
-}
-
-static int score(job *j) {
-    wg_score_options how = j->arguments->how;
-    j->progress = wg__progress_begin();
-    j->progress.last_shown = wg__now();
-    how.listener = wg__cli_leads() ? report : NULL;
-    how.context = &j->progress;
-    how.stop = wg__stop_signal();
-    how.group = wg__cli_group();
-    wg__listen_for_stop();
-    const wg__trained *t = &j->trained;
-    const int status =
-        wg_score_texts(t->objective, &t->model, t->tokenizer, &how, j->count, j->texts, j->scores);
-    wg__progress_end(&j->progress);
-    return status;
 }
 
 static bool can_score(const wg_objective *objective) {
@@ -328,7 +293,7 @@ static int prepare(job *j) {
     }
     if (status < 0 || wg__trained_load(&j->trained, objective, a->run) < 0)
         return -1;
-    j->scores = calloc((size_t)j->count, sizeof *j->scores);
+    j->scores = calloc((size_t)j->texts.count, sizeof *j->scores);
     return j->scores ? 0 : fail_memory();
 }
 
@@ -338,7 +303,18 @@ static int run(job *j) {
     if (wg_group_check(wg__cli_group(), prepare(j)) < 0 ||
         wg__cli_agree_on_files(a->run, &a->files) < 0)
         return -1;
-    const int status = score(j);
+    wg_score_options how = a->how;
+    j->progress = wg__progress_begin();
+    j->progress.last_shown = wg__now();
+    how.listener = wg__cli_leads() ? report : NULL;
+    how.context = &j->progress;
+    how.stop = wg__stop_signal();
+    how.group = wg__cli_group();
+    wg__listen_for_stop();
+    const wg__trained *t = &j->trained;
+    const int status = wg_score_texts(t->objective, &t->model, t->tokenizer, &how, j->texts.count,
+                                      j->texts.items, j->scores);
+    wg__progress_end(&j->progress);
     if (status || !wg__cli_leads())
         return status;
     return a->text ? conclude_text(j) : conclude_pairs(j);
@@ -366,7 +342,7 @@ int wg__verb_score(int argc, char **argv) {
     job j = {.arguments = &a};
     const int status = wg__cli_agree(argc, argv) < 0 ? -1 : run(&j);
     json_decref(j.lines);
-    free(j.texts);
+    free(j.texts.items);
     free(j.ends);
     free(j.scores);
     wg__trained_clear(&j.trained);

@@ -36,7 +36,7 @@ typedef struct task {
     glob_t pairs;           /* of a task without settings */
     json_t *settings;       /* of finetune; NULL: pairs */
     const char *kind;       /* "classify", or "pairs" */
-    const char *metrics;    /* by which it is measured, the first that the results have */
+    const char *metrics;    /* the first one that the results have is reported */
     char metric[32];        /* the one that they had */
     double value, majority; /* of always guessing the commonest label; NaN: not known */
 } task;
@@ -45,7 +45,7 @@ typedef struct suite {
     const wg__suite_options *options;
     task *tasks;
     int count;
-    char scratch[4096]; /* a folder for the files of a run; "": none yet */
+    char scratch[4096]; /* a folder for the files of a run */
 } suite;
 
 static int fail_memory(void) {
@@ -57,9 +57,24 @@ static const char *objective_name(int index) {
     return objective ? objective->name : NULL;
 }
 
-static int read_settings(task *t, const char *path) {
-    char suggestion[96];
+/* Reads the task of a folder: its settings, or else its pairs. */
+static int read_task(task *t) {
+    char path[4096], suggestion[96];
     json_error_t error;
+    snprintf(path, sizeof path, "%s/task.json", t->folder);
+    if (access(path, F_OK) != 0) {
+        snprintf(path, sizeof path, "%s/*.jsonl", t->folder);
+        t->kind = "pairs";
+        t->metrics = "accuracy";
+        const int status = glob(path, 0, NULL, &t->pairs);
+        if (status == GLOB_NOSPACE)
+            return fail_memory();
+        return status == 0 ? 0
+                           : wg_fail(WG_ERROR_FORMAT, WHERE,
+                                     "%s holds no task: neither task.json, which has the settings "
+                                     "of `wengert finetune', nor pairs of sentences in *.jsonl",
+                                     t->folder);
+    }
     t->settings = json_load_file(path, 0, &error);
     const char *kind = json_string_value(json_object_get(t->settings, "task"));
     if (!t->settings)
@@ -78,25 +93,6 @@ static int read_settings(task *t, const char *path) {
     t->kind = objective->name;
     t->metrics = metric ? json_string_value(metric) : objective->headline;
     return 0;
-}
-
-/* A folder's task, by its settings, or else its pairs. */
-static int read_task(task *t) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/task.json", t->folder);
-    if (access(path, F_OK) == 0)
-        return read_settings(t, path);
-    snprintf(path, sizeof path, "%s/*.jsonl", t->folder);
-    t->kind = "pairs";
-    t->metrics = "accuracy";
-    const int status = glob(path, 0, NULL, &t->pairs);
-    if (status == GLOB_NOSPACE)
-        return fail_memory();
-    return status == 0 ? 0
-                       : wg_fail(WG_ERROR_FORMAT, WHERE,
-                                 "%s holds no task: neither task.json, which has the settings of "
-                                 "`wengert finetune', nor pairs of sentences in *.jsonl",
-                                 t->folder);
 }
 
 static int add_task(suite *s, const char *name) {
@@ -142,16 +138,6 @@ static int read_tasks(suite *s) {
 
 /* ---- Files of a run ---- */
 
-static int make_scratch(suite *s) {
-    const char *folder = getenv("TMPDIR");
-    snprintf(s->scratch, sizeof s->scratch, "%s/wengert-suite.XXXXXX", folder ? folder : "/tmp");
-    if (mkdtemp(s->scratch))
-        return 0;
-    const int code = wg_fail(WG_ERROR_IO, WHERE, "cannot make %s: %s", s->scratch, strerror(errno));
-    s->scratch[0] = '\0';
-    return code;
-}
-
 typedef char path_text[4096 + 258];
 
 static const char *scratch_path(const suite *s, const char *name, path_text path) {
@@ -160,24 +146,13 @@ static const char *scratch_path(const suite *s, const char *name, path_text path
 }
 
 static void empty_scratch(const suite *s) {
-    DIR *folder = *s->scratch ? opendir(s->scratch) : NULL;
+    DIR *folder = opendir(s->scratch);
     path_text path;
     for (const struct dirent *entry; folder && (entry = readdir(folder));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             unlink(scratch_path(s, entry->d_name, path));
     if (folder)
         closedir(folder);
-}
-
-/* The settings of task.json, but for what only the suite reads. */
-static int write_settings(const task *t, const char *path) {
-    json_t *settings = json_copy(t->settings);
-    json_object_del(settings, "task");
-    json_object_del(settings, "metric");
-    const int status = settings ? json_dump_file(settings, path, 0) : -1;
-    json_decref(settings);
-    return status == 0 ? 0
-                       : wg_fail(WG_ERROR_IO, WHERE, "cannot write %s: %s", path, strerror(errno));
 }
 
 /* ---- A task's process ---- */
@@ -193,22 +168,6 @@ static void add_words(command *c, const char *first, const char *second) {
     c->words[c->count++] = first;
     if (second)
         c->words[c->count++] = second;
-}
-
-static int begin_command(command *c, const suite *s, const task *t) {
-    enum { MOST_OPTIONS = 16 };
-    *c = (command){.words = calloc(t->pairs.gl_pathc + MOST_OPTIONS, sizeof *c->words)};
-    if (!c->words)
-        return fail_memory();
-    add_words(c, "wengert", t->settings ? "finetune" : "score");
-    add_words(c, s->options->run, "--json");
-    snprintf(c->threads, sizeof c->threads, "%d", s->options->threads);
-    snprintf(c->seed, sizeof c->seed, "%lld", (long long)s->options->seed);
-    if (s->options->threads)
-        add_words(c, "--threads", c->threads);
-    if (t->settings && s->options->seed >= 0)
-        add_words(c, "--seed", c->seed);
-    return 0;
 }
 
 /* Runs the command in the task's folder, its output into files; *results is what it printed. 1 if a
@@ -271,16 +230,33 @@ static int take_value(task *t, const json_t *results) {
 }
 
 static int run_task(const suite *s, task *t) {
+    enum { MOST_OPTIONS = 16 };
     path_text settings, checkpoint;
-    command c;
     json_t *results = NULL;
-    int status = begin_command(&c, s, t);
-    if (status == 0 && t->settings) {
-        status = write_settings(t, scratch_path(s, "settings.json", settings));
+    command c = {.words = calloc(t->pairs.gl_pathc + MOST_OPTIONS, sizeof *c.words)};
+    if (!c.words)
+        return fail_memory();
+    add_words(&c, "wengert", t->settings ? "finetune" : "score");
+    add_words(&c, s->options->run, "--json");
+    snprintf(c.threads, sizeof c.threads, "%d", s->options->threads);
+    snprintf(c.seed, sizeof c.seed, "%lld", (long long)s->options->seed);
+    if (s->options->threads)
+        add_words(&c, "--threads", c.threads);
+    if (t->settings && s->options->seed >= 0)
+        add_words(&c, "--seed", c.seed);
+    int status = 0;
+    if (t->settings) {
+        json_t *own = json_copy(t->settings); /* without the keys that only the suite reads */
+        json_object_del(own, "task");
+        json_object_del(own, "metric");
+        scratch_path(s, "settings.json", settings);
+        if (!own || json_dump_file(own, settings, 0) < 0)
+            status = wg_fail(WG_ERROR_IO, WHERE, "cannot write %s: %s", settings, strerror(errno));
+        json_decref(own);
         add_words(&c, "--task", t->kind);
         add_words(&c, "--settings", settings);
         add_words(&c, "--out", scratch_path(s, "run.h5", checkpoint));
-    } else if (status == 0) {
+    } else {
         add_words(&c, "--pairs", NULL);
         for (size_t i = 0; i < t->pairs.gl_pathc; i++)
             add_words(&c, strrchr(t->pairs.gl_pathv[i], '/') + 1, NULL);
@@ -329,24 +305,27 @@ static int run_tasks(suite *s) {
     return status;
 }
 
-static void clear(suite *s) {
-    for (int i = 0; i < s->count; i++) {
-        task *t = &s->tasks[i];
-        free(t->name);
-        free(t->folder);
-        json_decref(t->settings);
-        globfree(&t->pairs);
-    }
-    free(s->tasks);
-    empty_scratch(s);
-    if (*s->scratch)
-        rmdir(s->scratch);
-}
-
 int wg__suite_run(const wg__suite_options *options) {
     suite s = {.options = options};
     wg__listen_for_stop(); /* a task that runs is waited for, so that its files are removed */
-    int status = read_tasks(&s) < 0 || make_scratch(&s) < 0 ? -1 : run_tasks(&s);
-    clear(&s);
+    int status = read_tasks(&s);
+    const char *temporary = getenv("TMPDIR");
+    snprintf(s.scratch, sizeof s.scratch, "%s/wengert-suite.XXXXXX",
+             temporary ? temporary : "/tmp");
+    if (status == 0 && !mkdtemp(s.scratch)) {
+        status = wg_fail(WG_ERROR_IO, WHERE, "cannot make %s: %s", s.scratch, strerror(errno));
+        s.scratch[0] = '\0';
+    } else if (status == 0) {
+        status = run_tasks(&s);
+        empty_scratch(&s);
+        rmdir(s.scratch);
+    }
+    for (int i = 0; i < s.count; i++) {
+        free(s.tasks[i].name);
+        free(s.tasks[i].folder);
+        json_decref(s.tasks[i].settings);
+        globfree(&s.tasks[i].pairs);
+    }
+    free(s.tasks);
     return status;
 }

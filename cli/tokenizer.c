@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/internal.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/decoding.h"
@@ -84,11 +85,6 @@ static void check_train(const void *values) {
             wg__cli_misuse("--%s does not apply to --kind %s", options[i].name, kind->name);
 }
 
-static bool ends_in(const char *text, const char *end) {
-    size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 static int learn(training *t) {
     const wg_wordpiece_report *wordpiece = &t->learning.report;
     struct stat status;
@@ -100,9 +96,9 @@ static int learn(training *t) {
     const long long size = wg_tokenizer_size(tokenizer);
     const int result = stat(t->out, &status) == 0 && S_ISDIR(status.st_mode)
                            ? wg_tokenizer_export(tokenizer, t->out, &published)
-                       : strcmp(kind, "wordpiece") == 0 && ends_in(t->out, ".txt")
+                       : strcmp(kind, "wordpiece") == 0 && wg__ends_with(t->out, ".txt")
                            ? wg__wordpiece_save(tokenizer, t->out)
-                       : strcmp(kind, "sentencepiece") == 0 && ends_in(t->out, ".model")
+                       : strcmp(kind, "sentencepiece") == 0 && wg__ends_with(t->out, ".model")
                            ? wg__sentencepiece_save(tokenizer, t->out)
                            : wg_tokenizer_save(tokenizer, t->out);
     wg_tokenizer_free(tokenizer);
@@ -210,33 +206,28 @@ static int encode(const use *u, const char *text) {
     return result;
 }
 
-static int read_ids(const char *text, wg_token_list *list) {
-    const char *const blanks = " \t,";
-    for (text += strspn(text, blanks); *text; text += strspn(text, blanks)) {
-        char *end;
-        errno = 0;
-        long id = strtol(text, &end, 10);
-        size_t length = strcspn(text, blanks);
-        if (end != text + length || errno == ERANGE || id < 0 || id > INT32_MAX)
-            return wg_fail(WG_ERROR_FORMAT, "decode", "'%.*s' is not an id",
-                           (int)(length < 100 ? length : 100), text);
-        if (wg_token_list_append(list, (int32_t)id) < 0)
-            return -1;
-        text = end;
-    }
-    return 0;
-}
-
 static int decode(const use *u, const char *ids) {
+    static const char blanks[] = " \t,";
     wg_token_list list = {0};
-    char *text = NULL;
-    if (read_ids(ids, &list) == 0)
+    char *text = NULL, *end;
+    int result = 0;
+    for (ids += strspn(ids, blanks); *ids && result == 0; ids = end + strspn(end, blanks)) {
+        errno = 0;
+        const long id = strtol(ids, &end, 10);
+        const size_t length = strcspn(ids, blanks);
+        if (end != ids + length || errno == ERANGE || id < 0 || id > INT32_MAX)
+            result = wg_fail(WG_ERROR_FORMAT, "decode", "'%.*s' is not an id",
+                             (int)(length < 100 ? length : 100), ids);
+        else
+            result = wg_token_list_append(&list, (int32_t)id);
+    }
+    if (result == 0)
         text = wg_tokenizer_decode(u->tokenizer, list.ids, list.count, &u->decode);
     if (text && u->results)
         json_array_append_new(u->results, json_string(text));
     else if (text)
         puts(text);
-    int result = text ? 0 : -1;
+    result = text ? 0 : -1;
     wg_text_free(text);
     wg_token_list_free(&list);
     return result;
@@ -315,36 +306,6 @@ static void check_pack(const void *values) {
                        p->sentences ? "sentences" : "pairs", p->sentences ? "documents" : "pairs");
 }
 
-static int pack(const packing *p) {
-    const wg_token_storage storage = {.path = p->out, .note = wg__note_tokens};
-    const wg_dataset_options options = {.kind = p->sentences ? WG_TEXT_SENTENCES
-                                                : p->pairs   ? WG_TEXT_PAIRS
-                                                             : WG_TEXT_STREAM,
-                                        .storage = &storage};
-    const double share = options.kind == WG_TEXT_STREAM ? p->hold_out : 0;
-    const int count = (int)p->texts.count;
-    const char *const *texts = p->texts.items;
-    wg_dataset *training = NULL, *held_out = NULL;
-    wg_tokenizer *tokenizer = wg_tokenizer_load(p->tokenizer);
-    if (tokenizer && share > 0)
-        wg_dataset_load_split(count, texts, tokenizer, share, &options, &training, &held_out);
-    else if (tokenizer)
-        training = wg_dataset_load(count, texts, tokenizer, &options);
-    wg_tokenizer_free(tokenizer);
-    if (!training)
-        return wg__cli_fail_pending();
-    const long long documents = wg__dataset_documents(training) + wg__dataset_documents(held_out),
-                    tokens = wg_dataset_tokens(training) + wg_dataset_tokens(held_out);
-    wg_dataset_free(training);
-    wg_dataset_free(held_out);
-    if (p->json)
-        wg__print_json(json_pack("{s:s, s:I, s:I}", "out", p->out, "documents",
-                                 (json_int_t)documents, "tokens", (json_int_t)tokens));
-    else
-        printf("%s: %lld documents, %lld tokens\n", p->out, documents, tokens);
-    return 0;
-}
-
 static int run_pack(int argc, char **argv) {
     static packing p;
     const wg__usage usage = {
@@ -355,7 +316,33 @@ static int run_pack(int argc, char **argv) {
         .check = check_pack,
     };
     wg__cli_read(&usage, argc, argv);
-    return pack(&p);
+    const wg_token_storage storage = {.path = p.out, .note = wg__note_tokens};
+    const wg_dataset_options options = {.kind = p.sentences ? WG_TEXT_SENTENCES
+                                                : p.pairs   ? WG_TEXT_PAIRS
+                                                            : WG_TEXT_STREAM,
+                                        .storage = &storage};
+    const double share = options.kind == WG_TEXT_STREAM ? p.hold_out : 0;
+    const int count = (int)p.texts.count;
+    wg_dataset *training = NULL, *held_out = NULL;
+    wg_tokenizer *tokenizer = wg_tokenizer_load(p.tokenizer);
+    if (tokenizer && share > 0)
+        wg_dataset_load_split(count, p.texts.items, tokenizer, share, &options, &training,
+                              &held_out);
+    else if (tokenizer)
+        training = wg_dataset_load(count, p.texts.items, tokenizer, &options);
+    wg_tokenizer_free(tokenizer);
+    if (!training)
+        return wg__cli_fail_pending();
+    const long long documents = wg__dataset_documents(training) + wg__dataset_documents(held_out),
+                    tokens = wg_dataset_tokens(training) + wg_dataset_tokens(held_out);
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
+    if (p.json)
+        wg__print_json(json_pack("{s:s, s:I, s:I}", "out", p.out, "documents",
+                                 (json_int_t)documents, "tokens", (json_int_t)tokens));
+    else
+        printf("%s: %lld documents, %lld tokens\n", p.out, documents, tokens);
+    return 0;
 }
 
 int wg__verb_tokenizer(int argc, char **argv) {

@@ -143,9 +143,9 @@ static void check_finetune(const wg__run *r) {
             wg__cli_misuse("--task %s wants --%s", r->objective->name, own->rows[i].name);
 }
 
-/* ---- The model and the objective, on which the rows of a line depend ---- */
+/* ---- The model and the objective, which decide the rows of a line ---- */
 
-/* What a line says by the row of that name (NULL: by its first word); NULL: nothing. */
+/* The text of the row of that name in a line (NULL: its first word); NULL: not given. */
 static const char *text_of(const wg__line *line, const char *name) {
     const char *text = NULL;
     for (int i = 0; i < line->count; i++) {
@@ -172,14 +172,14 @@ static void choose_objective(wg__run *r, const char *option, const char *name,
                        wg__cli_suggestion(suggestion, sizeof suggestion, name, names));
 }
 
-/* The model, and its objective: that of --objective, of the run that is resumed, or the usual. */
+/* The model and its objective: by --objective, by the resumed run, or the usual one. */
 static void choose_pretraining(wg__run *r, wg__line *line) {
     char models[128], suggestion[96];
     const char *model = text_of(line, NULL), *name = text_of(line, "objective"),
                *out = text_of(line, "out");
     wg__cli_names(models, sizeof models, model_name);
     if (!model) {
-        wg__cli_take(line, &r->settings.all); /* what is wrong with it comes first */
+        wg__cli_take(line, &r->settings.all); /* other mistakes of the line come first */
         wg__cli_misuse("which model? %s are there", models);
     }
     r->type = wg_model_type_find(model);
@@ -190,7 +190,7 @@ static void choose_pretraining(wg__run *r, wg__line *line) {
     r->objective = wg_objective_find(r->type->objectives);
     if (name) {
         choose_objective(r, "objective", name, pretraining_name);
-    } else if (out && text_of(line, "resume")) { /* a file that is not there is told later */
+    } else if (out && text_of(line, "resume")) { /* a missing file is an error later */
         const wg_objective *begun = wg_objective_of(out);
         wg_error_clear();
         if (begun && !begun->finetunes && (begun->shapes & r->type->shape))
@@ -204,7 +204,7 @@ static void choose_pretraining(wg__run *r, wg__line *line) {
 
 /* ---- Files and records of settings ---- */
 
-/* Refuses keys of a table of the other verb. */
+/* Refuses keys of a table that belongs to another verb. */
 static int check_verb(const wg__run *r, wg_config *file, const wg_setting_table *others) {
     for (int i = 0; i < others->count; i++) {
         const char *name = others->rows[i].name;
@@ -308,28 +308,6 @@ static void list_tasks(void) {
 
 /* ---- The verbs ---- */
 
-/* Before anything is computed. */
-static int begin_run(wg__run *r) {
-    wg_group *group = wg__cli_group();
-    wg__cli_use_threads((int)wg__threads_given);
-    wg__group_set_timeout(group, 0); /* one rank may take long to read its text */
-    const bool writes = !r->show_batch && !r->dry_run && wg__cli_leads();
-    const int code = writes ? wg__run_check_output(r) : 0;
-    if (code != 0)
-        return code;
-    if (r->resume && wg__run_take_note(r) < 0)
-        return EXIT_FAILURE;
-    /* A run that began in deterministic mode, by its option or the environment, goes on in it. */
-    bool *deterministic = &r->settings.training.deterministic;
-    if (*deterministic && wg_set_deterministic(true) < 0)
-        return wg__cli_fail_pending();
-    if (!*deterministic && wg_is_deterministic()) {
-        *deterministic = true;
-        wg__settings_decide(&r->settings.all, deterministic);
-    }
-    return 0;
-}
-
 /* Reads the line: first what decides which rows there are, then all. */
 static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv) {
     wg__run_settings *s = &r->settings;
@@ -380,7 +358,22 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
 
 static int run_verb(wg__run *r, const wg__usage *usage, int argc, char **argv) {
     read_line(r, usage, argc, argv);
-    int code = wg__cli_check(begin_run(r));
+    wg_group *group = wg__cli_group();
+    bool *deterministic = &r->settings.training.deterministic;
+    wg__cli_use_threads((int)wg__threads_given);
+    wg__group_set_timeout(group, 0); /* one rank may take long to read its text */
+    const bool writes = !r->show_batch && !r->dry_run && wg__cli_leads();
+    int code = writes ? wg__run_check_output(r) : 0;
+    if (code == 0 && r->resume && wg__run_take_note(r) < 0)
+        code = EXIT_FAILURE;
+    /* A run that began in deterministic mode, by its option or the environment, goes on in it. */
+    if (code == 0 && *deterministic && wg_set_deterministic(true) < 0)
+        code = wg__cli_fail_pending();
+    if (code == 0 && !*deterministic && wg_is_deterministic()) {
+        *deterministic = true;
+        wg__settings_decide(&r->settings.all, deterministic);
+    }
+    code = wg__cli_check(code);
     /* What the model, its preset and the objective want of a run. A preset that there is not is
      * told when the model is made. */
     const wg__text_settings *text = &r->settings.text;
@@ -396,7 +389,7 @@ static int run_verb(wg__run *r, const wg__usage *usage, int argc, char **argv) {
     }
     if (code == 0) {
         wg__cli_begin_work();
-        if (r->dry_run && wg_group_size(wg__cli_group()) > 1)
+        if (r->dry_run && wg_group_size(group) > 1)
             code = wg__cli_fail("--dry-run measures one process; leave out mpirun");
         else if (r->dry_run)
             code = wg__run_dry(r);

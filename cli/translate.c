@@ -39,36 +39,26 @@ static int no_memory(void) {
     return wg_fail(WG_ERROR_MEMORY, "translate", "no memory for the text");
 }
 
-/* Translates the batches that are this rank's: number i is that of rank i mod N. */
-static int translate_own(const job *j, int64_t count, char *const *texts, int64_t number,
-                         int *owners, char **translations) {
-    const wg__trained *t = &j->trained;
-    const int64_t batch = j->asked->batch;
-    const int rank = wg_group_rank(wg__cli_group()), ranks = wg_group_size(wg__cli_group());
-    int result = 0;
-    for (int64_t first = 0; result == 0 && first < count; first += batch) {
-        const int64_t rows = count - first < batch ? count - first : batch;
-        const wg_translation_use how = {
-            .batch = batch, .beam = j->asked->beam, .first_number = number + first};
-        const int owner = (int)(first / batch % ranks);
-        for (int64_t i = first; i < first + rows; i++)
-            owners[i] = owner;
-        if (owner == rank)
-            result = wg_translate_texts(&t->model, t->tokenizer, &how, rows,
-                                        (const char *const *)texts + first, translations + first);
-    }
-    return result;
-}
-
 /* Translates sentences, which all ranks have, and tells them; `number` is how messages count the
  * first. */
 static int translate(const job *j, int64_t count, char *const *texts, int64_t number) {
     wg_group *group = wg__cli_group();
     char **translations = calloc((size_t)count + 1, sizeof *translations);
     int *owners = calloc((size_t)count + 1, sizeof *owners);
-    int result = translations && owners
-                     ? translate_own(j, count, texts, number, owners, translations)
-                     : no_memory();
+    const int64_t batch = j->asked->batch;
+    int result = translations && owners ? 0 : no_memory();
+    /* Rank i mod N translates batch i. */
+    for (int64_t first = 0; result == 0 && first < count; first += batch) {
+        const int64_t rows = wg__smaller(count - first, batch);
+        const wg_translation_use how = {
+            .batch = batch, .beam = j->asked->beam, .first_number = number + first};
+        const int owner = (int)(first / batch % wg_group_size(group));
+        for (int64_t i = first; i < first + rows; i++)
+            owners[i] = owner;
+        if (owner == wg_group_rank(group))
+            result = wg_translate_texts(&j->trained.model, j->trained.tokenizer, &how, rows,
+                                        (const char *const *)texts + first, translations + first);
+    }
     result = wg_group_check(group, result);
     if (result == 0)
         result = wg__group_collect_texts(group, count, owners, translations);
@@ -99,7 +89,7 @@ typedef struct input {
     bool had_text;       /* a line that is not blank */
 } input;
 
-/* Reads what is there, and waits if there is nothing. */
+/* Reads the available bytes, and waits if there are none. */
 static int read_more(input *in) {
     enum { LEAST = 65536 };
     if (in->capacity - in->length < LEAST) {
@@ -187,20 +177,6 @@ static int translate_lines(const job *j, input *in, bool *last) {
     return result;
 }
 
-static int translate_input(const job *j) {
-    input in = {.line = 1, .most = j->asked->batch * wg_group_size(wg__cli_group())};
-    bool last = false;
-    in.lines = calloc((size_t)in.most, sizeof *in.lines);
-    int result = wg_group_check(wg__cli_group(), in.lines ? 0 : no_memory());
-    while (result == 0 && !last)
-        result = translate_lines(j, &in, &last);
-    free(in.lines);
-    free(in.bytes);
-    if (result == 0 && wg__cli_leads() && !in.had_text)
-        return wg_fail(WG_ERROR_ARGUMENT, "translate", "there is no text on standard input");
-    return result;
-}
-
 /* ---- All of it ---- */
 
 static bool can_translate(const wg_objective *objective) {
@@ -219,10 +195,20 @@ static int run(const arguments *a) {
         if (a->texts.items[i][strspn(a->texts.items[i], " \t\r\n")] == '\0')
             result =
                 wg_fail(WG_ERROR_ARGUMENT, "translate", "text %lld is empty", (long long)i + 1);
-    if (result == 0)
-        result = a->texts.count == 0
-                     ? translate_input(&j)
-                     : translate(&j, a->texts.count, (char *const *)a->texts.items, 1);
+    if (result == 0 && a->texts.count > 0) {
+        result = translate(&j, a->texts.count, (char *const *)a->texts.items, 1);
+    } else if (result == 0) {
+        input in = {.line = 1, .most = a->batch * wg_group_size(wg__cli_group())};
+        bool last = false;
+        in.lines = calloc((size_t)in.most, sizeof *in.lines);
+        result = wg_group_check(wg__cli_group(), in.lines ? 0 : no_memory());
+        while (result == 0 && !last)
+            result = translate_lines(&j, &in, &last);
+        free(in.lines);
+        free(in.bytes);
+        if (result == 0 && wg__cli_leads() && !in.had_text)
+            result = wg_fail(WG_ERROR_ARGUMENT, "translate", "there is no text on standard input");
+    }
     if (result == 0 && j.results && wg__cli_leads())
         wg__print_json(json_pack("{s:O}", "translations", j.results));
     json_decref(j.results);

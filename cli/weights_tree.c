@@ -1,4 +1,4 @@
-/* The tensors of a file as a tree: see weights_tree.h. */
+/* The tensors of a file as a tree: see output.h. */
 #include "cli/output.h"
 
 #include <stdlib.h>
@@ -37,33 +37,30 @@ static void add_to(json_t *node, const char *key, const json_t *row) {
     json_object_set_new(node, key, json_integer(sum));
 }
 
-/* The child of that name, made if it is not there. Names come in the order of a walk, so it is the
- * last one or, in files sorted otherwise, any. */
-static json_t *child_of(json_t *node, const char *name, size_t length) {
-    json_t *children = json_object_get(node, "children");
-    if (!children)
-        json_object_set_new(node, "children", children = json_array());
-    for (size_t i = json_array_size(children); i-- > 0;) {
-        json_t *child = json_array_get(children, i);
-        const char *own = name_of(child);
-        if (strlen(own) == length && memcmp(own, name, length) == 0)
-            return child;
-    }
-    json_t *child = json_pack("{s:s%}", "name", name, length);
-    json_array_append_new(children, child);
-    return child;
-}
-
+/* Makes the nodes of a row that are not there. Names come in the order of a walk, so a child that
+ * is there is the last one or, in files sorted otherwise, any. */
 static void add_row(json_t *root, const json_t *row) {
     json_t *node = root;
     add_to(node, "numbers", row);
     add_to(node, "bytes", row);
-    for (const char *part = name_of(row); node && part;) {
-        const char *dot = strchr(part, '.');
-        node = child_of(node, part, dot ? (size_t)(dot - part) : strlen(part));
+    for (const char *part = name_of(row), *dot; node && part; part = dot ? dot + 1 : NULL) {
+        dot = strchr(part, '.');
+        const size_t length = dot ? (size_t)(dot - part) : strlen(part);
+        json_t *children = json_object_get(node, "children"), *child = NULL;
+        if (!children)
+            json_object_set_new(node, "children", children = json_array());
+        for (size_t i = json_array_size(children); i-- > 0 && !child;) {
+            child = json_array_get(children, i);
+            if (strlen(name_of(child)) != length || memcmp(name_of(child), part, length) != 0)
+                child = NULL;
+        }
+        if (!child) {
+            child = json_pack("{s:s%}", "name", part, length);
+            json_array_append_new(children, child);
+        }
+        node = child;
         add_to(node, "numbers", row);
         add_to(node, "bytes", row);
-        part = dot ? dot + 1 : NULL;
     }
     json_object_set(node, "dtype", json_object_get(row, "dtype"));
     json_object_set(node, "shape", json_object_get(row, "shape"));

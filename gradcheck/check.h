@@ -1,5 +1,5 @@
-/* One function under check, and what the files of the checker call of each other. Each file calls
- * only those before it:
+/* One function under check, and the functions that the files of the checker share. Each file calls
+ * only files before it, but differences.c asks oracles.c whether a jvp agrees with the gradients:
  *
  *     run.c           verdicts in words; runs of the function, values and gradients as plain arrays
  *     differences.c   central differences, kinks, the comparison, and what a wrong gradient looks
@@ -82,6 +82,8 @@ typedef struct wg__gradcheck {
     double *slopes, *spreads;      /* weighted.elements: the column of the current coordinate */
     wg__comparison sums;           /* wanted.elements: the gradients under the cotangents */
     wg__comparison entries;        /* of the Jacobian; NULL where it is too large or not needed */
+    double *gradient, *other;      /* wanted.elements: for one check at a time */
+    double *first, *far;           /* weighted.elements: the same */
     int64_t *kinks_at;             /* wanted.elements: the number of kinks in a row */
     wg__findings found;
 } wg__gradcheck;
@@ -124,13 +126,13 @@ void wg__gradcheck_free(wg__gradcheck *c);
 /* Runs the function once: c->outputs, in the caller's scope. -1 with a verdict. */
 int wg__gradcheck_run(wg__gradcheck *c);
 
-/* Backward from the outputs of the current run under the cotangents c->weighted.tensors, of which
- * some may be NULL. Gives the gradients of the wanted inputs as tensors, or as numbers. */
+/* Backward from the outputs of the current run under the cotangents c->weighted.tensors, where
+ * NULL is a missing one. Gives the gradients of the wanted inputs as tensors, or as numbers. */
 int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg_backward_options *options,
                                wg_tensor **gradients);
 int wg__gradcheck_pull(wg__gradcheck *c, bool retain_graph, double *gradients);
 
-/* Runs the function in a scope of its own; reads all values unless `values` is NULL, and runs
+/* Runs the function in a new scope; reads all values unless `values` is NULL, and runs
  * backward unless `gradients` is NULL. */
 int wg__gradcheck_evaluate(wg__gradcheck *c, double *values, double *gradients);
 
@@ -190,10 +192,29 @@ int wg__gradcheck_threads(wg__gradcheck *c);
 /* For an op: one input alone requires a gradient, already when the op runs forward. */
 int wg__gradcheck_leaves_alone(wg__gradcheck *c);
 
-/* The variants of a sample that have other shapes, by number: 1; 0 after the last; -1 when there is
- * nothing in this sample to derive it from. `name` gets a description of the variant. */
-int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
-                         char *name, size_t size);
+/* How a variant with special values is compared. */
+typedef struct wg__point {
+    int input;
+    int64_t only[3]; /* elements of that input; -1: none */
+    wg_diagnosis diagnosis;
+    bool undefined; /* the op declares that it has no derivative there */
+} wg__point;
+
+/* A variant of a sample. */
+typedef struct wg__variant {
+    wg_sample sample;
+    char name[96];     /* "" for the sample itself */
+    wg__point point;   /* of wg__variant_of_value */
+    int64_t grown, to; /* of wg__variant_long: axes of that size have this length instead */
+} wg__variant;
+
+/* Makes the variant of that number: 1; 0 after the last; -1 where this sample has none of that
+ * number. `first`: it is the first sample of the op. The variants have other shapes; special
+ * values; inputs of 67 and, for the first sample, 259 and 4099 elements along some axes; inputs
+ * long enough for several threads. */
+typedef int wg__variant_maker(const wg_op *op, int number, const wg_sample *sample, bool first,
+                              wg__variant *variant);
+wg__variant_maker wg__variant_of_shape, wg__variant_of_value, wg__variant_long, wg__variant_grown;
 
 /* ---- layouts.c: 0, or -1 with a verdict ---- */
 
@@ -224,39 +245,13 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite);
 
 /* ---- points.c ---- */
 
-/* How a variant is compared: at which points, and which diagnosis a disagreement gives. */
-typedef struct wg__point {
-    int input;
-    int64_t only[3]; /* elements of that input; -1: none */
-    wg_diagnosis diagnosis;
-    bool undefined; /* the op declares that it has no derivative there */
-} wg__point;
-
-/* As wg__variant_of_shape, for special values. */
-int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
-                         wg__point *point, char *name, size_t size);
-
 /* Prepares the check and compares it at that point. */
 int wg__gradcheck_point(wg__gradcheck *c, const wg__point *point);
 
 /* ---- grown.c ---- */
 
-/* Which axes were grown: those of that size, to that length. */
-typedef struct wg__growth {
-    int64_t size, length;
-} wg__growth;
-
-/* As wg__variant_of_shape, for inputs of 67 and, of the first sample, 259 and 4099 elements along
- * some axes. */
-int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool first,
-                     wg_sample *variant, wg__growth *growth, char *name, size_t size);
-
 /* Prepares the check and compares it along random directions. */
-int wg__gradcheck_long(wg__gradcheck *c, const wg__growth *growth);
-
-/* Those with inputs that are long enough for several threads. */
-int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
-                      char *name, size_t size);
+int wg__gradcheck_long(wg__gradcheck *c, const wg__variant *variant);
 
 /* ---- gradcheck.c ---- */
 
@@ -265,6 +260,12 @@ int wg__gradcheck_all(wg__gradcheck *c);
 
 /* The options with defaults filled in. */
 wg_gradcheck_options wg__gradcheck_defaults(const wg_gradcheck_options *options);
+
+/* A report that has passed, without counts. */
+wg_gradcheck_report wg__gradcheck_report(uint64_t seed);
+
+/* Adds the counts of a report. With `replaces` all other members are copied from `one`. */
+void wg__gradcheck_merge(wg_gradcheck_report *all, const wg_gradcheck_report *one, bool replaces);
 
 /* Begins and ends a public function: false, with the report saying so, while an error is pending or
  * for options that make no sense; the status -1 makes the report's message the error. */

@@ -11,20 +11,42 @@
 
 /* ---- Options ---- */
 
-static double either(double given, double otherwise) {
-    return given > 0 ? given : otherwise;
-}
-
 wg_gradcheck_options wg__gradcheck_defaults(const wg_gradcheck_options *options) {
     wg_gradcheck_options o = options ? *options : (wg_gradcheck_options){0};
-    o.eps = either(o.eps, o.f32 ? 1.0 / 256 : 1e-6);
-    o.atol = either(o.atol, o.f32 ? 1e-3 : 1e-6);
-    o.rtol = either(o.rtol, o.f32 ? 1e-2 : 1e-5);
+    o.eps = o.eps > 0 ? o.eps : o.f32 ? 1.0 / 256 : 1e-6;
+    o.atol = o.atol > 0 ? o.atol : o.f32 ? 1e-3 : 1e-6;
+    o.rtol = o.rtol > 0 ? o.rtol : o.f32 ? 1e-2 : 1e-5;
     o.order = o.order > 0 ? o.order : 1;
     return o;
 }
 
-/* Ends a public function: the status -1 makes the report's message the error. */
+/* ---- Reports ---- */
+
+wg_gradcheck_report wg__gradcheck_report(uint64_t seed) {
+    return (wg_gradcheck_report){.passed = true,
+                                 .function = "",
+                                 .seed = seed,
+                                 .sample = -1,
+                                 .input = -1,
+                                 .output = -1,
+                                 .axis = -1};
+}
+
+void wg__gradcheck_merge(wg_gradcheck_report *all, const wg_gradcheck_report *one, bool replaces) {
+    const wg_gradcheck_report before = *all;
+    if (replaces)
+        *all = *one;
+    all->samples = before.samples;
+    all->variants = before.variants + one->variants;
+    all->refused = before.refused + one->refused;
+    all->order = one->order > before.order ? one->order : before.order;
+    all->forward = before.forward || one->forward;
+    all->compared = before.compared + one->compared;
+    all->kinks = before.kinks + one->kinks;
+    all->largest_error = fmax(before.largest_error, one->largest_error);
+    all->largest_absolute_error = fmax(before.largest_absolute_error, one->largest_absolute_error);
+}
+
 int wg__gradcheck_end(int status, wg_gradcheck_report *report) {
     if (status == 0)
         return 0;
@@ -32,16 +54,10 @@ int wg__gradcheck_end(int status, wg_gradcheck_report *report) {
     return wg_fail(WG_ERROR_GRADIENT, "gradcheck", "%s", report->message);
 }
 
-/* Begins a public function. False, with the report saying so, while an error is pending or for
- * options that make no sense. */
 bool wg__gradcheck_begin(const wg_gradcheck_options *options, wg_gradcheck_report *report) {
-    *report = (wg_gradcheck_report){.seed = options->seed,
-                                    .function = "",
-                                    .sample = -1,
-                                    .input = -1,
-                                    .output = -1,
-                                    .axis = -1,
-                                    .diagnosis = WG_DIAGNOSIS_FAILED};
+    *report = wg__gradcheck_report(options->seed);
+    report->passed = false;
+    report->diagnosis = WG_DIAGNOSIS_FAILED;
     if (wg_error_pending()) {
         snprintf(report->message, sizeof report->message, "refused: an error is pending");
         return false;
@@ -83,21 +99,6 @@ static int gradient_function(int input_count, wg_tensor *const *inputs, int outp
     return status;
 }
 
-/* Recording must not change the gradient: for a fused op the one comes from its decomposition and
- * the other from its kernels. */
-static int compare_with_first(wg__gradcheck *second, const wg__gradcheck *first) {
-    int64_t at = wg__gradcheck_unlike(first, first->wanted.elements, second->values,
-                                      first->sums.analytic, 1);
-    if (at < 0)
-        return 0;
-    char name[160];
-    int input = first->wanted.index[wg__selection_find(&first->wanted, at)];
-    return wg__gradcheck_fail(second, WG_DIAGNOSIS_RECORDED, input,
-                              "the gradient of %s is %.9g with create_graph, %.9g without",
-                              wg__gradcheck_input_text(name, sizeof name, first, input),
-                              second->values[at], first->sums.analytic[at]);
-}
-
 static int order2(wg__gradcheck *first) {
     int weights = first->weighted.count, inputs = first->input_count;
     wg_tensor **all = wg__calloc((size_t)(inputs + wg__times(2, weights) + 1), sizeof *all);
@@ -125,8 +126,19 @@ static int order2(wg__gradcheck *first) {
                             .options = first->options,
                             .report = first->report};
     int status = wg__gradcheck_prepare(&second);
-    if (status == 0)
-        status = compare_with_first(&second, first);
+    /* Recording must not change the gradient: without it a fused op has the gradient of its
+     * kernels, with it the gradient of its decomposition. */
+    int64_t at = status < 0 ? -1
+                            : wg__gradcheck_unlike(first, first->wanted.elements, second.values,
+                                                   first->sums.analytic, 1);
+    if (at >= 0) {
+        char name[160];
+        int input = first->wanted.index[wg__selection_find(&first->wanted, at)];
+        status = wg__gradcheck_fail(&second, WG_DIAGNOSIS_RECORDED, input,
+                                    "the gradient of %s is %.9g with create_graph, %.9g without",
+                                    wg__gradcheck_input_text(name, sizeof name, first, input),
+                                    second.values[at], first->sums.analytic[at]);
+    }
     if (status == 0)
         status = wg__gradcheck_conduct_before(&second);
     if (status == 0 && second.wanted.elements > 0)
@@ -170,25 +182,10 @@ int wg__gradcheck_all(wg__gradcheck *c) {
     return c->options.order > 1 && c->found.kinks == 0 ? order2(c) : 0;
 }
 
-static int judge(wg__gradcheck *c) {
+/* The parameters come after the inputs. */
+static int check_function(wg__gradcheck *c, wg_tensor *const *inputs) {
     wg_gradcheck_report *r = c->report;
     const char *reason = c->options.zero_gradient;
-    if (r->compared == 0)
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_NOTHING_COMPARED, -1,
-                                  "no element of an %s input requires a gradient",
-                                  wg_dtype_name(c->dtype));
-    if (!c->found.nonzero && !reason)
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_ALL_ZERO, -1, "the gradients of all inputs");
-    if (c->found.nonzero && reason)
-        return wg__gradcheck_fail(c, WG_DIAGNOSIS_NOT_ZERO, -1, "%.300s", reason);
-    snprintf(r->message, sizeof r->message,
-             "%lld coordinates agree, the worst to %.2g of the tolerance", (long long)r->compared,
-             r->largest_error);
-    return 0;
-}
-
-/* Inputs, and the parameters after them. */
-static int check_function(wg__gradcheck *c, wg_tensor *const *inputs) {
     int parameters = c->options.parameter_count;
     wg_tensor **all = wg__calloc((size_t)(c->user_count + parameters) + 1, sizeof *all);
     if (!all)
@@ -202,8 +199,18 @@ static int check_function(wg__gradcheck *c, wg_tensor *const *inputs) {
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = wg__gradcheck_all(c);
-    if (status == 0)
-        status = judge(c);
+    if (status == 0 && r->compared == 0)
+        status = wg__gradcheck_fail(c, WG_DIAGNOSIS_NOTHING_COMPARED, -1,
+                                    "no element of an %s input requires a gradient",
+                                    wg_dtype_name(c->dtype));
+    else if (status == 0 && !c->found.nonzero && !reason)
+        status = wg__gradcheck_fail(c, WG_DIAGNOSIS_ALL_ZERO, -1, "the gradients of all inputs");
+    else if (status == 0 && c->found.nonzero && reason)
+        status = wg__gradcheck_fail(c, WG_DIAGNOSIS_NOT_ZERO, -1, "%.300s", reason);
+    else if (status == 0)
+        snprintf(r->message, sizeof r->message,
+                 "%lld coordinates agree, the worst to %.2g of the tolerance",
+                 (long long)r->compared, r->largest_error);
     wg__gradcheck_free(c);
     wg_scope_end(&scope, NULL);
     wg__free(all);
@@ -247,28 +254,6 @@ static int replay(int input_count, wg_tensor *const *inputs, int output_count, w
     return r->function(input_count, inputs, output_count, outputs, r->context);
 }
 
-static int check_module(replayed *r, const wg_state_dict *state, int input_count,
-                        wg_tensor *const *inputs, int output_count, wg_gradcheck_options options,
-                        wg_gradcheck_report *report) {
-    wg_tensor **parameters = wg__calloc((size_t)state->count + 1, sizeof *parameters);
-    const char **names = wg__calloc((size_t)state->count + 1, sizeof *names);
-    int status = parameters && names ? 0 : -1;
-    for (int64_t i = 0; i < state->count && status == 0; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind != WG_SLOT_PARAMETER || slot->tied)
-            continue;
-        names[options.parameter_count] = state->entries[i].path;
-        parameters[options.parameter_count++] = slot->tensor;
-    }
-    options.parameters = parameters;
-    options.parameter_names = names;
-    if (status == 0)
-        status = wg_gradcheck(replay, r, input_count, inputs, output_count, &options, report);
-    wg__free(parameters);
-    wg__free(names);
-    return status;
-}
-
 int wg_gradcheck_module(wg_module *module, wg_function function, void *context, int input_count,
                         wg_tensor *const *inputs, int output_count,
                         const wg_gradcheck_options *options, wg_gradcheck_report *report) {
@@ -286,13 +271,24 @@ int wg_gradcheck_module(wg_module *module, wg_function function, void *context, 
     if (!state)
         return -1;
     replayed r = {function, context, module, *wg_module_generator(module)};
+    wg_tensor **parameters = wg__calloc((size_t)state->count + 1, sizeof *parameters);
+    const char **names = wg__calloc((size_t)state->count + 1, sizeof *names);
     wg_dtype before = WG_F32; /* of its parameters */
     for (int64_t i = state->count - 1; i >= 0; i--)
         if (state->entries[i].slot->kind == WG_SLOT_PARAMETER)
             before = wg_tensor_dtype(state->entries[i].slot->tensor);
-    int status = wg_module_to(module, given.f32 ? WG_F32 : WG_F64);
+    int status = parameters && names ? wg_module_to(module, given.f32 ? WG_F32 : WG_F64) : -1;
     if (status == 0) {
-        status = check_module(&r, state, input_count, inputs, output_count, given, report);
+        for (int64_t i = 0; i < state->count; i++) {
+            const wg_slot *slot = state->entries[i].slot;
+            if (slot->kind != WG_SLOT_PARAMETER || slot->tied)
+                continue;
+            names[given.parameter_count] = state->entries[i].path;
+            parameters[given.parameter_count++] = slot->tensor;
+        }
+        given.parameters = parameters;
+        given.parameter_names = names;
+        status = wg_gradcheck(replay, &r, input_count, inputs, output_count, &given, report);
         if (status < 0) /* the module is cast back, and the error has to stay */
             wg_error_clear();
         if (wg_module_to(module, before) < 0)
@@ -301,24 +297,13 @@ int wg_gradcheck_module(wg_module *module, wg_function function, void *context, 
             wg_fail(WG_ERROR_GRADIENT, "gradcheck", "%s", report->message);
     }
     *wg_module_generator(module) = r.generator;
+    wg__free(parameters);
+    wg__free(names);
     wg_state_dict_free(state);
     return status;
 }
 
 /* ---- Examples: modules with inputs ---- */
-
-/* Adds the counts of the samples before to the report of this one. */
-static void add_counts(wg_gradcheck_report *all, const wg_gradcheck_report *one) {
-    const wg_gradcheck_report before = *all;
-    *all = *one;
-    all->samples = before.samples;
-    all->order = one->order > before.order ? one->order : before.order;
-    all->forward = one->forward || before.forward;
-    all->compared += before.compared;
-    all->kinks += before.kinks;
-    all->largest_error = fmax(one->largest_error, before.largest_error);
-    all->largest_absolute_error = fmax(one->largest_absolute_error, before.largest_absolute_error);
-}
 
 static int check_example(wg_module_sample *sample, const wg_gradcheck_options *options, int index,
                          wg_gradcheck_report *all) {
@@ -338,7 +323,7 @@ static int check_example(wg_module_sample *sample, const wg_gradcheck_options *o
     if (status < 0 && !one.message[0])
         snprintf(one.message, sizeof one.message, "%s",
                  wg_error_pending() ? wg_error_pending()->message : "the sample has no module");
-    add_counts(all, &one);
+    wg__gradcheck_merge(all, &one, true);
     return status;
 }
 

@@ -181,7 +181,7 @@ typedef struct wg_gradcheck_report {
     /* How much was checked: */
     int samples;          /* of an op */
     int variants;         /* derived from them and run, */
-    int refused;          /* and those that the op refused by its shape rule */
+    int refused;          /* variants that the op refused by its shape rule */
     int order;            /* the highest that was compared; 0: none */
     bool forward;         /* forward mode was compared */
     int64_t compared;     /* coordinates of inputs (in fast mode projections), over all orders */
@@ -201,7 +201,7 @@ typedef struct wg_gradcheck_report {
     wg_gradcheck_index output_coordinate; /* the element whose derivative disagrees */
     double numeric, analytic;
 
-    /* What the diagnosis found: */
+    /* Found by the diagnosis: */
     double factor; /* FACTOR, SIGN: analytic = factor * numeric */
     int axis;      /* UNSUMMED: of the output; -1 */
 

@@ -55,15 +55,6 @@ static wg_tensor *lengthened(wg_tensor *x, int axis, int64_t length) {
     return x ? wg_clone(wg_slice(x, axis, 0, length, 1)) : NULL;
 }
 
-/* Repeated values would be ties; zeros stay where they may have a meaning. */
-static void jitter(wg_tensor *x, bool zeros, uint64_t seed) {
-    wg_generator generator = {.seed = seed, .offset = (uint64_t)6 << 40};
-    double *data = wg_tensor_data(x);
-    for (int64_t i = 0; i < wg_tensor_count(x); i++)
-        data[i] = zeros && data[i] == 0 ? wg_random_uniform(&generator) / 64
-                                        : data[i] * (1 - wg_random_uniform(&generator) / 16);
-}
-
 /* Every axis of that size gets that length, and of other even sizes one element less if `odd`. */
 static wg_tensor *grow(wg_tensor *x, int64_t size, int64_t length, bool odd, uint64_t seed) {
     wg_tensor *y = x;
@@ -75,8 +66,14 @@ static wg_tensor *grow(wg_tensor *x, int64_t size, int64_t length, bool odd, uin
             y = wg_slice(y, d, 0, own - 1, 1);
     }
     y = y ? wg_clone(y) : NULL;
-    if (y && y->spec.dtype == WG_F64)
-        jitter(y, seed >> 32 != 0, seed);
+    if (!y || y->spec.dtype != WG_F64)
+        return y;
+    /* Repeated values would be ties; zeros stay where they may have a meaning. */
+    wg_generator generator = {.seed = seed, .offset = (uint64_t)6 << 40};
+    double *data = wg_tensor_data(y);
+    for (int64_t i = 0; i < wg_tensor_count(y); i++)
+        data[i] = seed >> 32 && data[i] == 0 ? wg_random_uniform(&generator) / 64
+                                             : data[i] * (1 - wg_random_uniform(&generator) / 16);
     return y;
 }
 
@@ -105,16 +102,16 @@ static bool is_feasible(const wg_op *op, const wg_sample *sample, int64_t most) 
 }
 
 int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool first,
-                     wg_sample *variant, wg__growth *growth, char *name, size_t size) {
+                     wg__variant *variant) {
     int64_t sizes[SIZES];
     int count = sizes_of(sample, sizes), each = first ? LENGTHS + 1 : 1;
     if (number >= each * count)
         return 0;
     int kind = number % each;
     bool odd = kind < LENGTHS;
-    growth->size = sizes[number / each];
-    growth->length = lengths[odd ? kind : 0];
-    *variant = *sample;
+    variant->grown = sizes[number / each];
+    variant->to = lengths[odd ? kind : 0];
+    variant->sample = *sample;
     int most = 0;
     for (int i = 0; i < sample->input_count; i++) {
         wg_tensor *x = sample->inputs[i];
@@ -122,44 +119,39 @@ int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool 
             continue;
         int grown = 0;
         for (int d = 0; d < wg_tensor_ndim(x); d++)
-            grown += wg_tensor_size(x, d) == growth->size;
+            grown += wg_tensor_size(x, d) == variant->grown;
         most = grown > most ? grown : most;
-        if (grown > 1 && growth->length > lengths[0])
+        if (grown > 1 && variant->to > lengths[0])
             return -1;
-        variant->inputs[i] =
-            grow(wg_detach(x), growth->size, growth->length, odd,
+        variant->sample.inputs[i] =
+            grow(wg_detach(x), variant->grown, variant->to, odd,
                  (uint64_t)i |
                      (wg__op_exceptions(op)->undefined_at & WG_AT_TIES ? (uint64_t)1 << 32 : 0));
-        if (!variant->inputs[i])
+        if (!variant->sample.inputs[i])
             return -1;
     }
-    snprintf(name, size, "axes of size %lld grown to %lld", (long long)growth->size,
-             (long long)growth->length);
-    return is_feasible(op, variant, 1 << 15) ? 1 : -1;
+    snprintf(variant->name, sizeof variant->name, "axes of size %lld grown to %lld",
+             (long long)variant->grown, (long long)variant->to);
+    return is_feasible(op, &variant->sample, 1 << 15) ? 1 : -1;
 }
 
 /* ---- Comparing along directions ---- */
 
-/* True for elements that lie between two places of a grown axis. */
-static bool is_between(const wg_tensor *x, const wg__growth *g, int64_t number, int64_t from,
-                       int64_t to) {
-    int64_t index[WG_MAX_DIMS];
-    wg__unravel(number, wg_tensor_ndim(x), wg_tensor_shape(x), index);
-    for (int d = 0; d < wg_tensor_ndim(x); d++)
-        if (wg_tensor_size(x, d) == g->length && index[d] >= from && index[d] < to)
-            return true;
-    return false;
-}
-
-/* A direction of length 1 over the elements between two places, or over all for from < 0. */
-static double make_direction(const wg__gradcheck *c, const wg__growth *g, int64_t from, int64_t to,
+/* A direction of length 1 over the elements between two places of a grown axis, or over all for
+ * from < 0. */
+static double make_direction(const wg__gradcheck *c, int64_t length, int64_t from, int64_t to,
                              double *direction) {
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)7 << 40};
     double square = 0;
     for (int w = 0; w < c->wanted.count; w++)
         for (int64_t i = 0; i < wg_tensor_count(c->wanted.tensors[w]); i++) {
+            const wg_gradcheck_index index = wg__index_of(i, &c->wanted.tensors[w]->spec);
             double v = wg_random_normal(&generator), *at = &direction[c->wanted.at[w] + i];
-            *at = from < 0 || is_between(c->wanted.tensors[w], g, i, from, to) ? v : 0;
+            bool is_between = from < 0;
+            for (int d = 0; d < index.ndim && !is_between; d++)
+                is_between = wg_tensor_size(c->wanted.tensors[w], d) == length &&
+                             index.at[d] >= from && index.at[d] < to;
+            *at = is_between ? v : 0;
             square += *at * *at;
         }
     for (int64_t at = 0; at < c->wanted.elements && square > 0; at++)
@@ -169,147 +161,115 @@ static double make_direction(const wg__gradcheck *c, const wg__growth *g, int64_
 
 typedef struct projection {
     wg__gradcheck *c;
-    const wg__growth *growth;
-    double *direction;
+    int64_t length;                   /* of the grown axes */
     double numeric, analytic, slopes; /* the last: the sum of the sizes of the slopes */
 } projection;
 
 /* 1 when the direction agrees, or has a kink or nothing to compare with in it; 0 when not; -1 with
  * a verdict. */
-static int compare_direction_by(projection *p, int64_t from, int64_t to, double eps) {
-    wg__gradcheck *c = p->c;
-    if (make_direction(c, p->growth, from, to, p->direction) == 0)
-        return 1;
-    if (wg__gradcheck_slope(c, p->direction, -1, eps) < 0)
-        return -1;
-    double noise = 0, spread = 0;
-    p->numeric = p->analytic = p->slopes = 0;
-    for (int64_t i = 0; i < c->weighted.elements; i++) {
-        double weight = fabs(c->weight_values[i]);
-        p->numeric += c->weight_values[i] * c->slopes[i];
-        p->slopes += weight * fabs(c->slopes[i]);
-        spread += weight * c->spreads[i];
-        noise += weight * 8 * DBL_EPSILON * fabs(c->values[i]) / eps;
-    }
-    double size = 0;
-    for (int64_t at = 0; at < c->wanted.elements; at++) {
-        p->analytic += c->sums.analytic[at] * p->direction[at];
-        size = fmax(size, fabs(c->sums.analytic[at] * p->direction[at]));
-    }
-    double error = fabs(p->numeric - p->analytic);
-    if (error <= 1e-6 + 1e-5 * (fabs(p->numeric) + size) + noise || isnan(p->numeric))
-        return 1;
-    return error <= 1.01 * spread; /* one-sided slopes that differ so much are a kink's */
-}
-
-/* A kink that lies within the step is not within a thousandth of it. */
 static int compare_direction(projection *p, int64_t from, int64_t to) {
-    double eps = p->c->dtype == WG_F64 ? 1e-5 : 1.0 / 64;
-    int status = compare_direction_by(p, from, to, eps);
-    return status == 0 ? compare_direction_by(p, from, to, eps / 1000) : status;
-}
-
-/* The first place from which on directions disagree: elements before it are right. */
-static int64_t first_wrong(projection *p) {
-    int64_t right = 0, wrong = p->growth->length;
-    while (right + 1 < wrong) {
-        int64_t middle = (right + wrong) / 2;
-        if (compare_direction(p, 0, middle) == 1)
-            right = middle;
-        else
-            wrong = middle;
+    wg__gradcheck *c = p->c;
+    double eps = c->dtype == WG_F64 ? 1e-5 : 1.0 / 64;
+    if (make_direction(c, p->length, from, to, c->gradient) == 0)
+        return 1;
+    /* A kink that lies within the step is not within a thousandth of it. */
+    for (int pass = 0; pass < 2; pass++, eps /= 1000) {
+        if (wg__gradcheck_slope(c, c->gradient, -1, eps) < 0)
+            return -1;
+        double noise = 0, spread = 0, size = 0;
+        p->numeric = p->analytic = p->slopes = 0;
+        for (int64_t i = 0; i < c->weighted.elements; i++) {
+            double weight = fabs(c->weight_values[i]);
+            p->numeric += c->weight_values[i] * c->slopes[i];
+            p->slopes += weight * fabs(c->slopes[i]);
+            spread += weight * c->spreads[i];
+            noise += weight * 8 * DBL_EPSILON * fabs(c->values[i]) / eps;
+        }
+        for (int64_t at = 0; at < c->wanted.elements; at++) {
+            p->analytic += c->sums.analytic[at] * c->gradient[at];
+            size = fmax(size, fabs(c->sums.analytic[at] * c->gradient[at]));
+        }
+        /* One-sided slopes that differ as much as the error are a kink's. */
+        double error = fabs(p->numeric - p->analytic);
+        if (error <= 1e-6 + 1e-5 * (fabs(p->numeric) + size) + noise || isnan(p->numeric) ||
+            error <= 1.01 * spread)
+            return 1;
     }
-    return right;
+    return 0;
 }
 
 static int explain(projection *p, int64_t from, int64_t to) {
     wg__gradcheck *c = p->c;
-    const wg__growth *g = p->growth;
-    int64_t first = first_wrong(p);
+    /* The first place from which on directions disagree: elements before it are right. */
+    int64_t first = 0, wrong = p->length;
+    while (first + 1 < wrong) {
+        int64_t middle = (first + wrong) / 2;
+        if (compare_direction(p, 0, middle) == 1)
+            first = middle;
+        else
+            wrong = middle;
+    }
     compare_direction(p, from, to);
-    bool forward = p->slopes == 0;
+    bool forward = p->slopes == 0, tail = first > 0;
     c->found.blames = forward ? "forward" : "vjp";
-    const char *who = forward ? "forward does not depend on them" : "the gradient";
-    char what[96] = "";
-    if (p->analytic == 0)
-        snprintf(what, sizeof what, "; their gradients are 0");
-    else if (forward)
-        snprintf(what, sizeof what, "; %s", who);
-    /* All are wrong in the same way, or those before some place are right. */
-    bool tail = first > 0;
     return wg__gradcheck_fail(
         c, tail ? WG_DIAGNOSIS_TAIL : WG_DIAGNOSIS_LONG, -1,
         "along random directions of the elements %s%lld of an axis of %lld: numeric %.9g, analytic "
         "%.9g%s",
         tail ? "from about " : "of which the first wrong one is ", (long long)first,
-        (long long)g->length, p->numeric, p->analytic, what);
+        (long long)p->length, p->numeric, p->analytic,
+        p->analytic == 0 ? "; their gradients are 0"
+        : forward        ? "; forward does not depend on them"
+                         : "");
 }
 
-static int compare_long(wg__gradcheck *c, const wg__growth *growth) {
-    projection p = {.c = c, .growth = growth};
-    p.direction = wg__alloc_array(c->wanted.elements + 1, sizeof(double));
-    if (!p.direction)
-        return wg__gradcheck_no_memory(c);
-    int64_t end = growth->length;
-    int status = compare_direction(&p, end - 3, end);
-    if (status == 0)
-        status = explain(&p, end - 3, end);
-    else if (status > 0 && (status = compare_direction(&p, -1, end)) == 0)
-        status = explain(&p, -1, end);
-    wg__free(p.direction);
-    c->report->compared += 2;
-    return status < 0 ? -1 : 0;
-}
-
-int wg__gradcheck_long(wg__gradcheck *c, const wg__growth *growth) {
+int wg__gradcheck_long(wg__gradcheck *c, const wg__variant *variant) {
     if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_decomposed_values(c) < 0)
         return -1;
     if (c->weighted.elements == 0)
         return 0;
-    if (c->wanted.elements > 0 &&
-        (wg__gradcheck_evaluate(c, NULL, c->sums.analytic) < 0 || compare_long(c, growth) < 0 ||
-         (c->op->jvp && wg__gradcheck_forward_mode(c, false) < 0)))
-        return -1;
+    if (c->wanted.elements > 0) {
+        projection p = {.c = c, .length = variant->to};
+        const int64_t end = variant->to;
+        if (wg__gradcheck_evaluate(c, NULL, c->sums.analytic) < 0)
+            return -1;
+        int status = compare_direction(&p, end - 3, end);
+        if (status == 0)
+            status = explain(&p, end - 3, end);
+        else if (status > 0 && (status = compare_direction(&p, -1, end)) == 0)
+            status = explain(&p, -1, end);
+        c->report->compared += 2;
+        if (status < 0 || (c->op->jvp && wg__gradcheck_forward_mode(c, false) < 0))
+            return -1;
+    }
     if (wg__gradcheck_f32(c, false) < 0)
         return -1;
-    if (growth->length != lengths[0] || c->wanted.elements >= 1024)
+    if (variant->to != lengths[0] || c->wanted.elements >= 1024)
         return 0;
     return wg__gradcheck_layouts(c) < 0 ? -1 : wg__gradcheck_leaves_alone(c);
 }
 
 /* ---- The longest ---- */
 
-/* x many times, along its first axis or its last. */
-static wg_tensor *repeated(wg_tensor *x, bool last) {
-    int ndim = wg_tensor_ndim(x);
-    int64_t count = wg_tensor_count(x), shape[WG_MAX_DIMS + 1];
-    if (ndim == 0 || ndim == WG_MAX_DIMS || count == 0)
-        return x;
-    int64_t times = (MANY + count - 1) / count;
-    int at = last ? ndim : 0;
-    wg_tensor *stacked = wg_unsqueeze(x, at);
-    if (!stacked)
-        return NULL;
-    memcpy(shape, wg_tensor_shape(stacked), (size_t)(ndim + 1) * sizeof(int64_t));
-    shape[at] = times;
-    stacked = wg_expand(stacked, ndim + 1, shape);
-    memcpy(shape, wg_tensor_shape(x), (size_t)ndim * sizeof(int64_t));
-    shape[last ? ndim - 1 : 0] *= times;
-    return wg_reshape(stacked, ndim, shape);
-}
-
 /* All inputs, tall or wide; then the first alone. How large a composite's result would be is not
  * known before; its ops are checked themselves. */
-int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
-                      char *name, size_t size) {
+int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, bool first,
+                      wg__variant *variant) {
     static const char *const names[] = {"inputs tall", "inputs wide", "input 0 tall",
                                         "input 0 wide"};
-    if (wg__op_is_composite(op) || number >= (int)(sizeof names / sizeof *names))
+    if (wg__op_is_composite(op) || !first || number >= (int)(sizeof names / sizeof *names))
         return 0;
-    *variant = *sample;
-    for (int i = 0; i < (number < 2 ? sample->input_count : 1); i++)
-        if (sample->inputs[i])
-            variant->inputs[i] = wg_clone(repeated(sample->inputs[i], number % 2));
-    snprintf(name, size, "%s", names[number]);
-    return is_feasible(op, variant, 4 * MANY) ? 1 : -1;
+    variant->sample = *sample;
+    for (int i = 0; i < (number < 2 ? sample->input_count : 1); i++) {
+        wg_tensor *x = sample->inputs[i];
+        const int64_t count = x ? wg_tensor_count(x) : 0;
+        if (count > 0 && wg_tensor_ndim(x) > 0 && wg_tensor_ndim(x) < WG_MAX_DIMS) {
+            int64_t repeats[WG_MAX_DIMS] = {(MANY + count - 1) / count, 1, 1, 1, 1, 1, 1, 1};
+            x = number % 2 ? wg_repeat_interleave(x, repeats[0], -1)
+                           : wg_tile(x, wg_tensor_ndim(x), repeats);
+        }
+        variant->sample.inputs[i] = x ? wg_clone(x) : NULL;
+    }
+    snprintf(variant->name, sizeof variant->name, "%s", names[number]);
+    return is_feasible(op, &variant->sample, 4 * MANY) ? 1 : -1;
 }

@@ -17,32 +17,26 @@
 /* Examples, places, features, heads, tokens in the vocabulary. */
 enum { B = 2, T = 3, C = 4, H = 2, VOCABULARY = 5 };
 
-/* Half of each parameter becomes a random number. */
-static int randomize(wg_module *module, wg_generator *generator) {
-    wg_state_dict *state = wg_module_state(module);
-    const bool recorded = wg_set_grad_enabled(false);
-    for (int64_t i = 0; state && i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind != WG_SLOT_PARAMETER || slot->tied)
-            continue;
-        const wg_spec *spec = &slot->tensor->spec;
-        wg_copy_(slot->tensor,
-                 wg_mul_scalar(wg_add(slot->tensor,
-                                      wg_randn(generator, spec->dtype, spec->ndim, spec->shape)),
-                               0.5));
-    }
-    wg_set_grad_enabled(recorded);
-    wg_state_dict_free(state);
-    return state && !wg_error_pending() ? 0 : -1;
-}
-
-/* A sample of a layer with one input of that shape, or with none for ndim -1. */
+/* A sample of a layer with one input of that shape, or with none for ndim -1. Half of each
+ * parameter becomes a random number. */
 static int ready(wg_module_sample *sample, wg_generator *generator, void *layer,
                  wg_function forward, int ndim, const int64_t *shape) {
     sample->module = layer;
     sample->forward = forward;
-    if (!layer || randomize(sample->module, generator) < 0)
+    wg_state_dict *state = layer ? wg_module_state(layer) : NULL;
+    if (!state)
         return -1;
+    const bool recorded = wg_set_grad_enabled(false);
+    for (int64_t i = 0; i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind != WG_SLOT_PARAMETER || slot->tied)
+            continue;
+        const wg_spec *spec = &slot->tensor->spec;
+        wg_tensor *random = wg_randn(generator, spec->dtype, spec->ndim, spec->shape);
+        wg_copy_(slot->tensor, wg_mul_scalar(wg_add(slot->tensor, random), 0.5));
+    }
+    wg_set_grad_enabled(recorded);
+    wg_state_dict_free(state);
     wg_module_generator(sample->module)->seed = generator->seed;
     sample->input_count = ndim >= 0;
     if (ndim >= 0)

@@ -46,25 +46,15 @@ static double merit(const wg_gradcheck_report *r) {
     }
 }
 
+/* Keeps the worst report that passed, or else the failure that is explained best. */
 static void merge(op_check *o, const wg_gradcheck_report *one) {
-    wg_gradcheck_report *all = o->report, kept = *all;
-    bool first_failure = !one->passed && all->passed;
+    const wg_gradcheck_report *all = o->report;
     bool better =
         one->passed ? all->passed && (all->compared == 0 || one->largest_error > all->largest_error)
-                    : first_failure || merit(one) > o->merit;
-    if (better)
-        *all = *one;
+                    : all->passed || merit(one) > o->merit;
     if (better && !one->passed)
         o->merit = merit(one);
-    all->samples = kept.samples;
-    all->variants = kept.variants + one->variants;
-    all->refused = kept.refused + one->refused;
-    all->order = one->order > kept.order ? one->order : kept.order;
-    all->forward = kept.forward || one->forward;
-    all->compared = kept.compared + one->compared;
-    all->kinks = kept.kinks + one->kinks;
-    all->largest_error = fmax(kept.largest_error, one->largest_error);
-    all->largest_absolute_error = fmax(kept.largest_absolute_error, one->largest_absolute_error);
+    wg__gradcheck_merge(o->report, one, better);
 }
 
 /* Floating inputs are cast to the checked dtype, and require a gradient where the op has one. */
@@ -83,20 +73,17 @@ static void make_leaves(const op_check *o, wg_sample *sample) {
     }
 }
 
-/* What a variant of a sample differs in. */
-typedef enum variant_kind { SAMPLE, SHAPE, VALUE, LONG, MANY_THREADS } variant_kind;
+/* The kinds of variants. */
+typedef enum kind { SAMPLE, SHAPE, VALUE, LONG, MANY_THREADS } kind;
 
-typedef struct variant {
-    variant_kind kind;
-    wg_sample sample;
-    wg__point point;   /* VALUE */
-    wg__growth growth; /* LONG */
-    char name[64];     /* "" for the sample itself */
-} variant;
+static wg__variant_maker *const makers[] = {[SHAPE] = wg__variant_of_shape,
+                                            [VALUE] = wg__variant_of_value,
+                                            [LONG] = wg__variant_long,
+                                            [MANY_THREADS] = wg__variant_grown};
 
 /* True when the op takes these inputs and gives numbers; an error that says it does not is no
  * failure of a variant. */
-static bool is_taken(const op_check *o, const wg_sample *sample, variant_kind kind) {
+static bool is_taken(const op_check *o, const wg_sample *sample, kind kind) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -120,35 +107,10 @@ static bool is_taken(const op_check *o, const wg_sample *sample, variant_kind ki
     return taken || (error && !refused); /* the check itself reports other errors */
 }
 
-/* The variant of that kind and number: as wg__variant_of_shape. */
-static int make_variant(const wg_op *op, int number, const wg_sample *sample, bool first,
-                        variant *v) {
-    switch (v->kind) {
-    case SHAPE:
-        return wg__variant_of_shape(op, number, sample, &v->sample, v->name, sizeof v->name);
-    case VALUE:
-        return wg__variant_of_value(op, number, sample, &v->sample, &v->point, v->name,
-                                    sizeof v->name);
-    case LONG:
-        return wg__variant_long(op, number, sample, first, &v->sample, &v->growth, v->name,
-                                sizeof v->name);
-    default:
-        return wg__variant_grown(op, number, sample, &v->sample, v->name, sizeof v->name);
-    }
-}
-
-/* Results have to be the same bits at any number of threads: no more is asked. */
-static int check_threads(wg__gradcheck *c) {
-    if (wg__gradcheck_prepare(c) < 0)
-        return -1;
-    if (c->wanted.count > 0 && wg__gradcheck_evaluate(c, NULL, c->sums.analytic) < 0)
-        return -1;
-    return wg__gradcheck_threads(c);
-}
-
-static int check_one(op_check *o, const variant *v, int number, wg_gradcheck_report *report) {
+static int check_one(op_check *o, kind kind, const wg__variant *v, int number,
+                     wg_gradcheck_report *report) {
     wg__sampled_op sampled = {o->op, v->sample.options};
-    const bool derived = v->kind != SAMPLE;
+    const bool derived = kind != SAMPLE;
     wg__gradcheck c = {.function = apply_sample,
                        .context = &sampled,
                        .op = o->op,
@@ -167,29 +129,23 @@ static int check_one(op_check *o, const variant *v, int number, wg_gradcheck_rep
         c.options.order = 1;
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = v->kind == VALUE          ? wg__gradcheck_point(&c, &v->point)
-                 : v->kind == LONG         ? wg__gradcheck_long(&c, &v->growth)
-                 : v->kind == MANY_THREADS ? check_threads(&c)
-                                           : wg__gradcheck_all(&c);
+    int status = kind == VALUE          ? wg__gradcheck_point(&c, &v->point)
+                 : kind == LONG         ? wg__gradcheck_long(&c, v)
+                 : kind == MANY_THREADS ? wg__gradcheck_prepare(&c)
+                                        : wg__gradcheck_all(&c);
+    if (kind == MANY_THREADS && status == 0 && c.wanted.count > 0)
+        status = wg__gradcheck_evaluate(&c, NULL, c.sums.analytic);
+    if (kind == MANY_THREADS && status == 0)
+        status = wg__gradcheck_threads(&c);
     o->nonzero |= c.found.nonzero;
     wg__gradcheck_free(&c);
     wg_scope_end(&scope, NULL);
     return status;
 }
 
-static wg_gradcheck_report blank(const op_check *o) {
-    return (wg_gradcheck_report){.passed = true,
-                                 .function = "",
-                                 .seed = o->options.seed,
-                                 .sample = -1,
-                                 .input = -1,
-                                 .output = -1,
-                                 .axis = -1};
-}
-
 /* The verdict on a sample or a variant that could not be made. */
 static int cannot_be_made(op_check *o, int sample, const char *variant) {
-    wg_gradcheck_report report = blank(o);
+    wg_gradcheck_report report = wg__gradcheck_report(o->options.seed);
     wg__gradcheck c = {.op = o->op, .order = 1, .report = &report, .user_count = WG_MAX_INPUTS};
     report.sample = sample;
     snprintf(report.variant, sizeof report.variant, "%s", variant);
@@ -198,34 +154,27 @@ static int cannot_be_made(op_check *o, int sample, const char *variant) {
     return -1;
 }
 
-/* Returns as check_one does; a variant that is refused passes. */
-static int check_variant(op_check *o, variant *v, int sample) {
-    wg_gradcheck_report report = blank(o);
-    int status = 0;
-    make_leaves(o, &v->sample);
-    if (wg_error_pending() || is_taken(o, &v->sample, v->kind)) {
-        report.variants = 1;
-        status = check_one(o, v, sample, &report);
-    } else {
-        report.refused = 1;
-    }
-    merge(o, &report);
-    return status;
-}
-
-/* The longest inputs are made of the first sample alone. */
 static int check_variants(op_check *o, const wg_sample *sample, int number) {
     int status = 0;
-    for (variant_kind kind = SHAPE; kind <= MANY_THREADS - (number > 0); kind++)
+    for (kind kind = SHAPE; kind <= MANY_THREADS; kind++)
         for (int n = 0, more = 1; status == 0 && more != 0; n++) {
-            variant v = {.kind = kind};
+            wg__variant v = {.name = ""};
             wg_scope scope;
             wg_scope_begin(&scope);
-            more = make_variant(o->op, n, sample, number == 0, &v);
+            more = makers[kind](o->op, n, sample, number == 0, &v);
             if (wg_error_pending())
                 status = cannot_be_made(o, number, v.name);
-            else if (more > 0)
-                status = check_variant(o, &v, number);
+            else if (more > 0) {
+                wg_gradcheck_report report = wg__gradcheck_report(o->options.seed);
+                make_leaves(o, &v.sample);
+                if (wg_error_pending() || is_taken(o, &v.sample, kind)) {
+                    report.variants = 1;
+                    status = check_one(o, kind, &v, number, &report);
+                } else { /* which is no failure */
+                    report.refused = 1;
+                }
+                merge(o, &report);
+            }
             wg_scope_end(&scope, NULL);
         }
     return status;
@@ -234,8 +183,8 @@ static int check_variants(op_check *o, const wg_sample *sample, int number) {
 /* Returns as op->sample does: 1, 0 after the last sample, -1 when nothing more is to be learnt. */
 static int check_next_sample(op_check *o, int index) {
     wg_generator generator = {.seed = o->options.seed, .offset = (uint64_t)index << 16};
-    variant v = {.kind = SAMPLE};
-    wg_gradcheck_report report = blank(o);
+    wg__variant v = {.name = ""};
+    wg_gradcheck_report report = wg__gradcheck_report(o->options.seed);
     wg_scope scope;
     wg_scope_begin(&scope);
     int more = o->op->sample(index, &generator, &v.sample), status = 0;
@@ -244,7 +193,7 @@ static int check_next_sample(op_check *o, int index) {
         status = cannot_be_made(o, index, "");
         more = -1;
     } else if (more > 0) {
-        status = check_one(o, &v, index, &report);
+        status = check_one(o, SAMPLE, &v, index, &report);
         merge(o, &report);
     }
     if (more > 0 && status == 0 && o->failures == 0 && !o->options.no_variants)
@@ -260,11 +209,21 @@ static int refuse(op_check *o, wg_diagnosis diagnosis, const char *what) {
     return wg__gradcheck_fail(&c, diagnosis, -1, "%s", what);
 }
 
-static int judge_op(op_check *o) {
+static int check_samples(op_check *o) {
     const wg_op *op = o->op;
     wg_gradcheck_report *r = o->report;
     const char *reason = wg__op_exceptions(op)->zero_gradient;
     reason = reason ? reason : o->options.zero_gradient;
+    if (!op->sample)
+        return refuse(o, WG_DIAGNOSIS_FAILED, "it has no samples");
+    if (op->differentiable ? !op->vjp && !wg__op_is_composite(op) : !op->no_gradient)
+        return refuse(o, WG_DIAGNOSIS_FAILED, "it has neither vjp nor a reason for having none");
+    bool recording = wg_set_grad_enabled(true);
+    for (int k = 0, more = 1; more > 0; k++) {
+        more = check_next_sample(o, k);
+        r->samples += more != 0;
+    }
+    wg_set_grad_enabled(recording);
     if (!r->passed)
         return -1;
     if (r->samples == 0)
@@ -285,22 +244,6 @@ static int judge_op(op_check *o) {
         "%d samples and %d variants, %lld coordinates agree, the worst to %.2g of the tolerance",
         r->samples, r->variants, (long long)r->compared, r->largest_error);
     return 0;
-}
-
-static int check_samples(op_check *o) {
-    const wg_op *op = o->op;
-    if (!op->sample)
-        return refuse(o, WG_DIAGNOSIS_FAILED, "it has no samples");
-    if (op->differentiable ? !op->vjp && !wg__op_is_composite(op) : !op->no_gradient)
-        return refuse(o, WG_DIAGNOSIS_FAILED, "it has neither vjp nor a reason for having none");
-    int more = 1;
-    bool recording = wg_set_grad_enabled(true);
-    for (int k = 0; more > 0; k++) {
-        more = check_next_sample(o, k);
-        o->report->samples += more != 0;
-    }
-    wg_set_grad_enabled(recording);
-    return judge_op(o);
 }
 
 int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,

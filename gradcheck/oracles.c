@@ -42,7 +42,7 @@ static void decompose(decomposed *d, const wg__gradcheck *c) {
 }
 
 /* The place of the worst number that is not `expected` within `limit` of the largest; -1 for none.
- * Numbers of which either is not finite are left out: a formula may overflow where a kernel does
+ * Pairs that are not finite are left out: a formula may overflow where a kernel does
  * not. */
 static int64_t worst_of(int64_t count, const double *numbers, const double *expected,
                         double limit) {
@@ -76,36 +76,33 @@ static double limit_of(const wg__gradcheck *c) {
     return c->dtype == WG_F64 ? 1e-8 : 1e-3;
 }
 
-/* Along a random direction, differences of forward agree with the vjp's gradient. */
-static bool agrees_with_forward(wg__gradcheck *c, const double *gradient, double *direction) {
-    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)8 << 40};
-    double numeric = 0, analytic = 0, scale = 1e-3;
-    for (int64_t at = 0; at < c->wanted.elements; at++) {
-        direction[at] = wg_random_normal(&generator) / sqrt((double)c->wanted.elements);
-        analytic += gradient[at] * direction[at];
-        scale += fabs(gradient[at] * direction[at]);
-    }
-    if (wg__gradcheck_slope(c, direction, -1, c->options.eps) < 0)
-        return false;
-    for (int64_t i = 0; i < c->weighted.elements; i++)
-        numeric += c->weight_values[i] * c->slopes[i];
-    return fabs(numeric - analytic) <= (c->dtype == WG_F64 ? 1e-5 : 1e-2) * scale;
-}
-
 /* Forward and decompose give other values: the vjp says which of them is wrong, as far as it agrees
- * with one alone. Sets c->found.blames, and returns what the report says of it. */
+ * with one alone. Forward is compared with it along a random direction. Sets c->found.blames, and
+ * returns the verdict of the vjp. */
 static const char *vote_of_vjp(wg__gradcheck *c, wg__gradcheck *composite) {
-    const size_t count = (size_t)c->wanted.elements;
+    const int64_t count = c->wanted.elements;
     bool with_forward = false, with_decompose = false;
-    double *room = wg__alloc_array(wg__times(3, count) + 1, sizeof *room);
+    double *gradient = wg__alloc_array(wg__times(3, count) + 1, sizeof *gradient);
+    double *direction = gradient ? gradient + 2 * count : NULL;
     wg_gradcheck_report kept = *c->report;
-    bool votes = room && count > 0 && wg__gradcheck_evaluate(c, NULL, room) == 0 &&
-                 wg__gradcheck_evaluate(composite, NULL, room + count) == 0;
+    bool votes = gradient && count > 0 && wg__gradcheck_evaluate(c, NULL, gradient) == 0 &&
+                 wg__gradcheck_evaluate(composite, NULL, gradient + count) == 0;
     if (votes) {
-        with_decompose = worst_of(c->wanted.elements, room, room + count, 1e-5) < 0;
-        with_forward = agrees_with_forward(c, room, room + 2 * count);
+        wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)8 << 40};
+        double numeric = 0, analytic = 0, scale = 1e-3;
+        with_decompose = worst_of(count, gradient, gradient + count, 1e-5) < 0;
+        for (int64_t at = 0; at < count; at++) {
+            direction[at] = wg_random_normal(&generator) / sqrt((double)count);
+            analytic += gradient[at] * direction[at];
+            scale += fabs(gradient[at] * direction[at]);
+        }
+        const bool runs = wg__gradcheck_slope(c, direction, -1, c->options.eps) == 0;
+        for (int64_t i = 0; runs && i < c->weighted.elements; i++)
+            numeric += c->weight_values[i] * c->slopes[i];
+        with_forward =
+            runs && fabs(numeric - analytic) <= (c->dtype == WG_F64 ? 1e-5 : 1e-2) * scale;
     }
-    wg__free(room);
+    wg__free(gradient);
     wg_error_clear();
     *c->report = kept;
     c->found.blames = with_forward == with_decompose ? "forward or decompose"
@@ -145,16 +142,14 @@ int wg__gradcheck_decomposed_gradient(wg__gradcheck *c) {
         return 0;
     decomposed d;
     decompose(&d, c);
-    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
-    int status =
-        gradient ? wg__gradcheck_evaluate(&d.check, NULL, gradient) : wg__gradcheck_no_memory(c);
+    double *gradient = c->gradient;
+    int status = wg__gradcheck_evaluate(&d.check, NULL, gradient);
     int64_t at =
         status < 0 ? -1 : worst_of(c->wanted.elements, c->sums.analytic, gradient, limit_of(c));
     if (at >= 0)
         status = wg__gradcheck_fail_at(c, WG_DIAGNOSIS_RECORDED, at, "",
                                        " is %.9g by the vjp, %.9g by differentiating decompose",
                                        c->sums.analytic[at], gradient[at]);
-    wg__free(gradient);
     return status;
 }
 
@@ -203,16 +198,6 @@ static int run_as(wg__gradcheck *c, wg_dtype dtype, wg_tensor **inputs, wg_tenso
     if (status < 0)
         memcpy(c->report->message, ignored.message, sizeof ignored.message);
     return status;
-}
-
-/* x (1 + 4 u r), with u the rounding of f32 and r = +-1 at random; or 1, as the errors of a sum of
- * equal terms are. */
-static wg_tensor *moved_a_little(wg_tensor *x, bool alike, wg_generator *generator) {
-    wg_tensor *y = wg_clone(x);
-    double *data = y ? wg_tensor_data(y) : NULL;
-    for (int64_t i = 0; y && i < wg_tensor_count(y); i++)
-        data[i] *= 1 + (alike || wg_random_uniform(generator) < 0.5 ? 2 : -2) * (double)FLT_EPSILON;
-    return y;
 }
 
 static void widen(int64_t count, const double *moved, const double *values, double *radius) {
@@ -322,10 +307,16 @@ static int compare_f32(f32_check *f) {
     }
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)5 << 40};
     for (int times = 0; times < 3; times++) {
-        for (int i = 0; i < c->input_count; i++)
-            moved[i] = rounded[i] && wg_tensor_dtype(rounded[i]) == WG_F64
-                           ? moved_a_little(wg_detach(rounded[i]), times == 2, &generator)
-                           : rounded[i];
+        /* x (1 + 4 u r), with u the rounding of f32 and r = +-1 at random; at last r = 1, as the
+         * errors of a sum of equal terms are. */
+        for (int i = 0; i < c->input_count; i++) {
+            const bool moves = rounded[i] && wg_tensor_dtype(rounded[i]) == WG_F64;
+            moved[i] = moves ? wg_clone(wg_detach(rounded[i])) : rounded[i];
+            double *data = moves && moved[i] ? wg_tensor_data(moved[i]) : NULL;
+            for (int64_t k = 0; data && k < wg_tensor_count(moved[i]); k++)
+                data[k] *= 1 + (times == 2 || wg_random_uniform(&generator) < 0.5 ? 2 : -2) *
+                                   (double)FLT_EPSILON;
+        }
         if (run_as(c, WG_F64, moved, wanted, wide_weights, c->output_specs, &f->moved) < 0) {
             wg_error_clear();
             return 0;
@@ -396,55 +387,14 @@ static wg_diagnosis forward_diagnosis(wg__gradcheck *c) {
     return c->op && c->op->jvp ? WG_DIAGNOSIS_JVP : WG_DIAGNOSIS_FORWARD_MODE;
 }
 
-typedef struct forward {
-    wg__gradcheck *c;
-    double *direction; /* coordinate_count: t */
-    double *tangent;   /* value_count: J t of wg_jvp */
-    double *numeric, *radius;
-} forward;
-
 static bool takes_part(const wg__gradcheck *c, int w, int only) {
     return c->wanted.index[w] < c->user_count && (only < 0 || w == only);
 }
 
-/* Random tangents for the wanted inputs, or for one of them. */
-static void make_tangents(forward *f, int only, wg_tensor **tangents) {
-    const wg__gradcheck *c = f->c;
+/* Runs the function with random tangents t of the wanted inputs, or of one of them: t into
+ * c->gradient, J t into c->first. The values must be the values of a run without tangents. */
+static int run_forward_mode(wg__gradcheck *c, int only) {
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)(only + 2) << 48};
-    memset(f->direction, 0, (size_t)c->wanted.elements * sizeof(double));
-    for (int w = 0; w < c->wanted.count; w++) {
-        const wg_spec *spec = &c->wanted.tensors[w]->spec;
-        if (!takes_part(c, w, only))
-            continue;
-        wg_tensor *t = wg_cast(wg_randn(&generator, WG_F64, spec->ndim, spec->shape), spec->dtype);
-        tangents[c->wanted.index[w]] = t;
-        wg__read_doubles(t, f->direction + c->wanted.at[w]);
-    }
-}
-
-/* The values must be those of a run without tangents. */
-static int read_tangents(forward *f, wg_tensor *const *outputs, wg_tensor *const *found) {
-    wg__gradcheck *c = f->c;
-    for (int k = 0; k < c->weighted.count; k++) {
-        const int j = c->weighted.index[k];
-        const wg_spec *spec = &c->output_specs[j];
-        wg__read_doubles(wg_detach(outputs[j]), c->plus);
-        if (wg__gradcheck_unlike(c, wg_tensor_count(outputs[j]), c->plus,
-                                 c->values + c->weighted.at[k], 1) >= 0)
-            return wg__gradcheck_fail(c, forward_diagnosis(c), -1,
-                                      "under forward mode output %d has other values", j);
-        if (!found[j] || !wg__same_shape(&found[j]->spec, spec) ||
-            found[j]->spec.dtype != spec->dtype)
-            return wg__gradcheck_fail(
-                c, forward_diagnosis(c), -1,
-                "the tangent of output %d is missing, or of another shape or dtype", j);
-        wg__read_doubles(found[j], f->tangent + c->weighted.at[k]);
-    }
-    return 0;
-}
-
-static int run_forward_mode(forward *f, int only) {
-    wg__gradcheck *c = f->c;
     wg_tensor **tangents =
         wg__calloc((size_t)(c->user_count + wg__times(2, c->output_count) + 1), sizeof *tangents);
     if (!tangents)
@@ -452,93 +402,104 @@ static int run_forward_mode(forward *f, int only) {
     wg_tensor **found = tangents + c->user_count, **outputs = found + c->output_count;
     wg_scope scope;
     wg_scope_begin(&scope);
-    make_tangents(f, only, tangents);
+    memset(c->gradient, 0, (size_t)c->wanted.elements * sizeof(double));
+    for (int w = 0; w < c->wanted.count; w++) {
+        const wg_spec *spec = &c->wanted.tensors[w]->spec;
+        if (!takes_part(c, w, only))
+            continue;
+        wg_tensor *t = wg_cast(wg_randn(&generator, WG_F64, spec->ndim, spec->shape), spec->dtype);
+        tangents[c->wanted.index[w]] = t;
+        wg__read_doubles(t, c->gradient + c->wanted.at[w]);
+    }
     int status = wg_jvp(c->function, c->context, c->user_count, c->inputs, tangents,
                         c->output_count, outputs, found);
     if (status < 0 || wg_error_pending())
         status = wg__gradcheck_fail(c, forward_diagnosis(c), -1, "forward mode failed");
-    else
-        status = read_tangents(f, outputs, found);
+    for (int k = 0; k < c->weighted.count && status == 0; k++) {
+        const int j = c->weighted.index[k];
+        const wg_spec *spec = &c->output_specs[j];
+        wg__read_doubles(wg_detach(outputs[j]), c->plus);
+        if (wg__gradcheck_unlike(c, wg_tensor_count(outputs[j]), c->plus,
+                                 c->values + c->weighted.at[k], 1) >= 0)
+            status = wg__gradcheck_fail(c, forward_diagnosis(c), -1,
+                                        "under forward mode output %d has other values", j);
+        else if (!found[j] || !wg__same_shape(&found[j]->spec, spec) ||
+                 found[j]->spec.dtype != spec->dtype)
+            status = wg__gradcheck_fail(
+                c, forward_diagnosis(c), -1,
+                "the tangent of output %d is missing, or of another shape or dtype", j);
+        else
+            wg__read_doubles(found[j], c->first + c->weighted.at[k]);
+    }
     wg_scope_end(&scope, NULL);
     wg__free(tangents);
     return status;
 }
 
-/* Out of the Jacobian where there is one: it knows the kinks. */
-static int difference_along(forward *f) {
-    wg__gradcheck *c = f->c;
+/* Differences along t into c->slopes, and the width of their kinks into c->spreads: out of the
+ * Jacobian where there is one, since it has the kinks. */
+static int difference_along(wg__gradcheck *c) {
+    const int64_t values = c->weighted.elements;
     if (!c->entries.analytic) {
-        int status = wg__gradcheck_slope(c, f->direction, -1, c->options.eps);
-        memcpy(f->numeric, c->slopes, (size_t)c->weighted.elements * sizeof(double));
-        memset(f->radius, 0, (size_t)c->weighted.elements * sizeof(double));
+        int status = wg__gradcheck_slope(c, c->gradient, -1, c->options.eps);
+        memset(c->spreads, 0, (size_t)values * sizeof(double));
         return status;
     }
-    for (int64_t i = 0; i < c->weighted.elements; i++) {
-        f->numeric[i] = f->radius[i] = 0;
+    for (int64_t i = 0; i < values; i++) {
+        c->slopes[i] = c->spreads[i] = 0;
         for (int64_t at = 0; at < c->wanted.elements; at++) {
-            f->numeric[i] += f->direction[at] * c->entries.numeric[at * c->weighted.elements + i];
-            f->radius[i] +=
-                fabs(f->direction[at]) * c->entries.radius[at * c->weighted.elements + i];
+            c->slopes[i] += c->gradient[at] * c->entries.numeric[at * values + i];
+            c->spreads[i] += fabs(c->gradient[at]) * c->entries.radius[at * values + i];
         }
     }
     return 0;
 }
 
 /* "; forward = 0.5 * numeric", if that is so. */
-static void explain_tangents(const forward *f, char *buffer, size_t size) {
-    const wg__gradcheck *c = f->c;
+static void explain_tangents(const wg__gradcheck *c, char *buffer, size_t size) {
     double products = 0, squares = 0;
     for (int64_t i = 0; i < c->weighted.elements; i++) {
-        products += f->numeric[i] * f->tangent[i];
-        squares += f->numeric[i] * f->numeric[i];
+        products += c->slopes[i] * c->first[i];
+        squares += c->slopes[i] * c->slopes[i];
     }
     double factor = products / squares;
     bool all = c->weighted.elements > 1 && isfinite(factor);
     for (int64_t i = 0; all && i < c->weighted.elements; i++)
-        all = wg__gradcheck_agrees(c, factor * f->numeric[i], f->tangent[i], f->radius[i]);
+        all = wg__gradcheck_agrees(c, factor * c->slopes[i], c->first[i], c->spreads[i]);
     buffer[0] = '\0';
     if (all)
         snprintf(buffer, size, "; forward = %.5g * numeric in all of them", factor);
 }
 
-static int compare_tangents(forward *f, int only) {
-    wg__gradcheck *c = f->c;
+static int compare_tangents(wg__gradcheck *c, int only, bool numeric) {
+    const int input = only < 0 ? -1 : c->wanted.index[only];
     double forward_sum = 0, reverse_sum = 0, scale = 1e-3;
     for (int64_t i = 0; i < c->weighted.elements; i++) {
-        if (f->numeric && !wg__gradcheck_agrees(c, f->numeric[i], f->tangent[i], f->radius[i])) {
+        if (numeric && !wg__gradcheck_agrees(c, c->slopes[i], c->first[i], c->spreads[i])) {
             char at[192], what[64];
-            explain_tangents(f, what, sizeof what);
+            explain_tangents(c, what, sizeof what);
             return wg__gradcheck_fail(
-                c, forward_diagnosis(c), only < 0 ? -1 : c->wanted.index[only],
+                c, forward_diagnosis(c), input,
                 "along random tangents, the tangent of %s: numeric %.9g, forward %.9g%s",
-                value_text(at, sizeof at, c, i), f->numeric[i], f->tangent[i], what);
+                value_text(at, sizeof at, c, i), c->slopes[i], c->first[i], what);
         }
-        forward_sum += c->weight_values[i] * f->tangent[i];
-        scale += fabs(c->weight_values[i] * f->tangent[i]);
+        forward_sum += c->weight_values[i] * c->first[i];
+        scale += fabs(c->weight_values[i] * c->first[i]);
     }
     for (int64_t at = 0; at < c->wanted.elements; at++) {
-        reverse_sum += c->sums.analytic[at] * f->direction[at];
-        scale += fabs(c->sums.analytic[at] * f->direction[at]);
+        reverse_sum += c->sums.analytic[at] * c->gradient[at];
+        scale += fabs(c->sums.analytic[at] * c->gradient[at]);
     }
     if (c->found.kinks > 0 || fabs(forward_sum - reverse_sum) <= limit_of(c) * scale)
         return 0;
     return wg__gradcheck_fail(
-        c, forward_diagnosis(c), only < 0 ? -1 : c->wanted.index[only],
+        c, forward_diagnosis(c), input,
         "along random tangents, weighted by random cotangents: forward mode gives "
         "%.12g, reverse mode %.12g",
         forward_sum, reverse_sum);
 }
 
 int wg__gradcheck_forward_mode(wg__gradcheck *c, bool numeric) {
-    size_t values = (size_t)c->weighted.elements, coordinates = (size_t)c->wanted.elements;
-    double *room = wg__alloc_array(coordinates + wg__times(3, values) + 1, sizeof *room);
-    if (!room)
-        return wg__gradcheck_no_memory(c);
-    forward f = {c, room, room + coordinates, NULL, NULL};
-    if (numeric) {
-        f.numeric = f.tangent + values;
-        f.radius = f.numeric + values;
-    }
     int status = 0;
     for (int only = -1; only < (c->wanted.count > 1 ? c->wanted.count : 0) && status == 0; only++) {
         bool any = false;
@@ -546,13 +507,12 @@ int wg__gradcheck_forward_mode(wg__gradcheck *c, bool numeric) {
             any |= takes_part(c, w, only);
         if (!any)
             continue;
-        status = run_forward_mode(&f, only);
+        status = run_forward_mode(c, only);
         if (status == 0 && numeric)
-            status = difference_along(&f);
+            status = difference_along(c);
         if (status == 0)
-            status = compare_tangents(&f, only);
+            status = compare_tangents(c, only, numeric);
         c->report->forward |= numeric;
     }
-    wg__free(room);
     return status;
 }

@@ -62,7 +62,7 @@ static void fill(wg_tensor *x, where where, double value) {
         data[i] = value;
 }
 
-/* False if there is no such tie. The two elements of a pair are put into `pair`. */
+/* False if there is no tie. The two elements of a pair are put into `pair`. */
 static bool tie_elements(wg_tensor *x, wg_tensor *next, tie tie, int64_t *pair) {
     double *data = wg_tensor_data(x);
     int64_t count = wg_tensor_count(x), at = 0;
@@ -83,8 +83,10 @@ static bool tie_elements(wg_tensor *x, wg_tensor *next, tie tie, int64_t *pair) 
     return count > 1;
 }
 
-int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
-                         wg__point *made, char *name, size_t size) {
+int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, bool first,
+                         wg__variant *variant) {
+    (void)first;
+    wg__point *made = &variant->point;
     const wg_op_exceptions *exceptions = wg__op_exceptions(op);
     double kinks[KINKS];
     int kink_count = exceptions->kinks ? exceptions->kinks(sample->options, kinks) : 0;
@@ -94,8 +96,8 @@ int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, w
     wg_tensor *x = sample->inputs[input];
     if (!x || wg_tensor_dtype(x) != WG_F64 || wg_tensor_count(x) == 0)
         return -1;
-    *variant = *sample;
-    variant->inputs[input] = x = wg_clone(wg_detach(x));
+    variant->sample = *sample;
+    variant->sample.inputs[input] = x = wg_clone(wg_detach(x));
     if (!x)
         return -1;
     char text[64];
@@ -125,7 +127,7 @@ int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, w
         made->only[0] = pair[0];
         made->only[1] = pair[1];
     }
-    snprintf(name, size, "input %d with %s", input, p.name);
+    snprintf(variant->name, sizeof variant->name, "input %d with %s", input, p.name);
     return is_made ? 1 : -1;
 }
 
@@ -133,34 +135,30 @@ int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, w
 
 #define HUGE_STEP 1e6
 
-/* Slopes to one side at one coordinate, weighted by the cotangents; false if they do not converge.
- * `span` gets the sum of their sizes, for the tolerance. */
+/* Slopes to one side at one coordinate: weighted.elements of each step. */
 typedef struct side {
-    double *far, *near; /* value_count */
+    double *far, *near;
 } side;
 
-/* (y(x + h) - y(x)) / h into `slopes`: -1 with a verdict, 1 if a value is not finite. */
-static int slopes_of(wg__gradcheck *c, int64_t at, double h, double *slopes) {
-    double made;
-    wg_gradcheck_report before = *c->report;
-    if (wg__gradcheck_evaluate_moved(c, NULL, at, h, &made, c->plus) < 0) {
-        wg_error_clear();
-        *c->report = before;
-        return 1; /* such a value is not for this op */
-    }
-    for (int64_t i = 0; i < c->weighted.elements; i++) {
-        slopes[i] = (c->plus[i] - c->values[i]) / made;
-        if (!isfinite(slopes[i]))
-            return 1;
-    }
-    return 0;
-}
-
-/* Whether the slopes to one side converge; leaves the extrapolated ones in s->near. */
+/* (y(x + h) - y(x)) / h for a step and for a 16th of it: 0 if the slopes converge, with the
+ * extrapolated ones in s->near; 1 if they do not. */
 static int converges(wg__gradcheck *c, int64_t at, double h, side *s) {
-    int status = slopes_of(c, at, h, s->far);
-    if (status == 0)
-        status = slopes_of(c, at, h / 16, s->near);
+    const wg_gradcheck_report before = *c->report;
+    double made;
+    for (int near = 0; near < 2; near++) {
+        double *slopes = near ? s->near : s->far;
+        if (wg__gradcheck_evaluate_moved(c, NULL, at, near ? h / 16 : h, &made, c->plus) < 0) {
+            wg_error_clear();
+            *c->report = before;
+            return 1; /* the op refuses the value */
+        }
+        for (int64_t i = 0; i < c->weighted.elements; i++) {
+            slopes[i] = (c->plus[i] - c->values[i]) / made;
+            if (!isfinite(slopes[i]))
+                return 1;
+        }
+    }
+    int status = 0;
     for (int64_t i = 0; i < c->weighted.elements && status == 0; i++) {
         double noise = 64 * DBL_EPSILON * fabs(c->values[i]) / fabs(h / 16);
         double apart = fabs(s->far[i] - s->near[i]);
@@ -206,28 +204,6 @@ static int compare_at(wg__gradcheck *c, const wg__point *p, int64_t at, double x
         high);
 }
 
-static int compare_point(wg__gradcheck *c, const wg__point *p, bool *all_smooth) {
-    int w = 0;
-    while (w < c->wanted.count && c->wanted.index[w] != p->input)
-        w++;
-    double *room = wg__alloc_array(wg__times(4, c->weighted.elements) + 1, sizeof *room);
-    if (!room)
-        return wg__gradcheck_no_memory(c);
-    side up = {room, room + c->weighted.elements};
-    side down = {up.near + c->weighted.elements, up.near + 2 * c->weighted.elements};
-    int status = 0;
-    for (size_t k = 0; k < sizeof p->only / sizeof *p->only && status >= 0 && w < c->wanted.count;
-         k++) {
-        if (p->only[k] < 0)
-            continue;
-        double x = *(double *)wg__element_address(c->wanted.tensors[w], p->only[k]);
-        status = compare_at(c, p, c->wanted.at[w] + p->only[k], x, &up, &down);
-        *all_smooth &= status == 0;
-    }
-    wg__free(room);
-    return status < 0 ? -1 : 0;
-}
-
 int wg__gradcheck_point(wg__gradcheck *c, const wg__point *p) {
     if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_decomposed_values(c) < 0)
         return -1;
@@ -235,8 +211,24 @@ int wg__gradcheck_point(wg__gradcheck *c, const wg__point *p) {
         return 0;
     if (wg__gradcheck_evaluate(c, NULL, c->sums.analytic) < 0)
         return -1;
+    int w = 0, status = 0;
     bool smooth = true;
-    if (compare_point(c, p, &smooth) < 0)
+    while (w < c->wanted.count && c->wanted.index[w] != p->input)
+        w++;
+    const int64_t values = c->weighted.elements;
+    double *room = wg__alloc_array(wg__times(4, values) + 1, sizeof *room);
+    if (!room)
+        return wg__gradcheck_no_memory(c);
+    side up = {room, room + values}, down = {room + 2 * values, room + 3 * values};
+    for (int k = 0; k < 3 && status >= 0 && w < c->wanted.count; k++) {
+        if (p->only[k] < 0)
+            continue;
+        double x = *(double *)wg__element_address(c->wanted.tensors[w], p->only[k]);
+        status = compare_at(c, p, c->wanted.at[w] + p->only[k], x, &up, &down);
+        smooth &= status == 0;
+    }
+    wg__free(room);
+    if (status < 0)
         return -1;
     if (!smooth || c->found.kinks > 0)
         return 0;

@@ -99,7 +99,7 @@ int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, cons
         say(&t, ". Diagnosis: %s", diagnoses[known(diagnosis)].words);
     const char *function = c->found.blames ? c->found.blames : diagnoses[known(diagnosis)].function;
     const char *advice = diagnoses[known(diagnosis)].advice;
-    /* A function under check has no vjp of its own: its ops have. */
+    /* A function under check has no vjp; its ops have. */
     if (*advice && op)
         say(&t, ". Look at %s%s%s", function, *function ? ": " : "", advice);
     else if (*advice && strcmp(function, "vjp") == 0)
@@ -244,7 +244,7 @@ int wg__gradcheck_run(wg__gradcheck *c) {
     return 0;
 }
 
-/* Reads the floating outputs, and then the others. */
+/* Reads the floating outputs, then all other outputs. */
 static int read_values(wg__gradcheck *c, double *values) {
     for (int pass = 0; pass < 2; pass++)
         for (int j = 0; j < c->output_count; j++) {
@@ -301,18 +301,22 @@ static int first_run(wg__gradcheck *c) {
     }
     size_t values = (size_t)c->weighted.elements, all = (size_t)c->all_count;
     size_t coordinates = (size_t)c->wanted.elements;
-    c->weight_values = wg__calloc((size_t)(wg__times(3, values) + 1), sizeof(double));
+    c->weight_values = wg__calloc((size_t)(wg__times(5, values) + 1), sizeof(double));
     c->values = wg__calloc((size_t)(wg__times(3, all) + 1), sizeof(double));
-    c->sums.analytic = wg__calloc((size_t)(wg__times(3, coordinates) + 1), sizeof(double));
+    c->sums.analytic = wg__calloc((size_t)(wg__times(5, coordinates) + 1), sizeof(double));
     c->kinks_at = wg__calloc(coordinates + 1, sizeof(int64_t));
     if (wg_error_pending())
         return wg__gradcheck_no_memory(c);
     c->slopes = c->weight_values + values;
     c->spreads = c->slopes + values;
+    c->first = c->spreads + values;
+    c->far = c->first + values;
     c->plus = c->values + all;
     c->minus = c->plus + all;
     c->sums.numeric = c->sums.analytic + coordinates;
     c->sums.radius = c->sums.numeric + coordinates;
+    c->gradient = c->sums.radius + coordinates;
+    c->other = c->gradient + coordinates;
     return read_values(c, c->values);
 }
 

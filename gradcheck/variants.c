@@ -42,11 +42,10 @@ static int tell(wg__gradcheck *c, wg_diagnosis diagnosis, int64_t at, double val
     return wg__gradcheck_fail_at(c, diagnosis, at, what, " is %.9g, not %.9g", value, expected);
 }
 
-/* Compares the gradient with the first one, bit for bit. */
-static int same_bits(wg__gradcheck *c, wg_diagnosis diagnosis, const double *gradient,
-                     const char *what) {
-    int64_t at = unlike_bits(c->wanted.elements, gradient, c->sums.analytic);
-    return at < 0 ? 0 : tell(c, diagnosis, at, gradient[at], c->sums.analytic[at], what);
+/* Compares c->gradient with the first gradient, bit for bit. */
+static int same_bits(wg__gradcheck *c, wg_diagnosis diagnosis, const char *what) {
+    int64_t at = unlike_bits(c->wanted.elements, c->gradient, c->sums.analytic);
+    return at < 0 ? 0 : tell(c, diagnosis, at, c->gradient[at], c->sums.analytic[at], what);
 }
 
 /* ---- The vjp of an op, run by itself on what a run has saved, as backward would run it: so its
@@ -74,8 +73,8 @@ static int run_vjp(wg__gradcheck *c, const wg_node *node, uint32_t wants, wg_ten
                               "the vjp failed%s", is_null ? unsaved : "");
 }
 
-/* The first axis of a gradient that its input lacks, or has with size 1; -1 if they are not shapes
- * of which the one broadcasts to the other. */
+/* The first axis of a gradient that its input lacks, or has with size 1; -1 if the input does
+ * not broadcast to the gradient. */
 static int unsummed_axis(const wg_spec *gradient, const wg_spec *input) {
     int missing = gradient->ndim - input->ndim, axis = -1;
     for (int d = 0; missing >= 0 && d < input->ndim; d++)
@@ -85,13 +84,6 @@ static int unsummed_axis(const wg_spec *gradient, const wg_spec *input) {
         if (d < missing || input->shape[d - missing] != gradient->shape[d])
             axis = d;
     return axis;
-}
-
-static bool is_reversed_shape(const wg_spec *a, const wg_spec *b) {
-    for (int d = 0; d < a->ndim; d++)
-        if (a->ndim != b->ndim || a->shape[d] != b->shape[b->ndim - 1 - d])
-            return false;
-    return a->ndim >= 2;
 }
 
 static int check_gradient(wg__gradcheck *c, const wg_node *node, int input,
@@ -113,12 +105,15 @@ static int check_gradient(wg__gradcheck *c, const wg_node *node, int input,
             c, WG_DIAGNOSIS_UNSUMMED, input,
             "the vjp gave input %d a gradient of %s; wanted %s, summed over axis %d", input, text,
             other, axis);
-    return wg__gradcheck_fail(
-        c, is_reversed_shape(is, wanted) ? WG_DIAGNOSIS_TRANSPOSED : WG_DIAGNOSIS_WRONG_SHAPE,
-        input, "the vjp gave input %d a gradient of %s; wanted %s", input, text, other);
+    bool reversed = is->ndim >= 2 && is->ndim == wanted->ndim;
+    for (int d = 0; reversed && d < is->ndim; d++)
+        reversed = is->shape[d] == wanted->shape[wanted->ndim - 1 - d];
+    return wg__gradcheck_fail(c, reversed ? WG_DIAGNOSIS_TRANSPOSED : WG_DIAGNOSIS_WRONG_SHAPE,
+                              input, "the vjp gave input %d a gradient of %s; wanted %s", input,
+                              text, other);
 }
 
-static int check_in_scope(wg__gradcheck *c) {
+static int check_vjp(wg__gradcheck *c) {
     const wg_node *node = NULL; /* of the op itself; composites have none */
     uint32_t wants = 0;
     wg_tensor *gradients[WG_MAX_INPUTS];
@@ -155,14 +150,6 @@ static int check_in_scope(wg__gradcheck *c) {
     return 0;
 }
 
-static int check_vjp(wg__gradcheck *c) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int status = check_in_scope(c);
-    wg_scope_end(&scope, NULL);
-    return status < 0 ? -1 : wg__gradcheck_inputs_unmodified(c, "the vjp");
-}
-
 /* ---- Before anything is compared ---- */
 
 static int cotangents_unmodified(wg__gradcheck *c, const wg__snapshot *weights, const char *when) {
@@ -183,8 +170,14 @@ static int first_backward(wg__gradcheck *c) {
         status = wg__snapshot_take(&weights[k], c->weighted.tensors[k]);
     if (status < 0)
         wg__gradcheck_no_memory(c);
-    if (status == 0 && c->op)
+    if (status == 0 && c->op) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
         status = check_vjp(c);
+        wg_scope_end(&scope, NULL);
+        if (status == 0)
+            status = wg__gradcheck_inputs_unmodified(c, "the vjp");
+    }
     if (status == 0)
         status = cotangents_unmodified(c, weights, "the vjp");
     if (status == 0)
@@ -201,7 +194,7 @@ static int first_backward(wg__gradcheck *c) {
 
 /* y = f(x), then z = f(other x) and its backward, which may disturb the saved tensors of y, then
  * the gradient of y. Errors on the other inputs are ignored: the user never gave those inputs. */
-static int backward_after_another_run(wg__gradcheck *c, double *gradient) {
+static int backward_after_another_run(wg__gradcheck *c) {
     size_t inputs = (size_t)c->input_count, outputs = (size_t)c->output_count;
     wg_tensor **others = wg__calloc((size_t)(wg__times(3, inputs) + outputs + 1), sizeof *others);
     if (!others)
@@ -230,13 +223,13 @@ static int backward_after_another_run(wg__gradcheck *c, double *gradient) {
             wg__gradcheck_pull_tensors(&again, NULL, gradients);
         wg_error_clear();
         wg_scope_end(&inner, NULL);
-        status = wg__gradcheck_pull(c, false, gradient);
+        status = wg__gradcheck_pull(c, false, c->gradient);
     }
     wg__free(others);
     wg_scope_end(&scope, NULL);
-    return status < 0 ? -1
-                      : same_bits(c, WG_DIAGNOSIS_STALE, gradient,
-                                  "after the function ran on other inputs: ");
+    return status < 0
+               ? -1
+               : same_bits(c, WG_DIAGNOSIS_STALE, "after the function ran on other inputs: ");
 }
 
 int wg__gradcheck_conduct_before(wg__gradcheck *c) {
@@ -249,23 +242,18 @@ int wg__gradcheck_conduct_before(wg__gradcheck *c) {
         return 0;
     if (first_backward(c) < 0)
         return -1;
-    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
-    if (!gradient)
-        return wg__gradcheck_no_memory(c);
-    int status = wg__gradcheck_evaluate(c, NULL, gradient);
+    int status = wg__gradcheck_evaluate(c, NULL, c->gradient);
     if (status == 0)
-        status = same_bits(c, WG_DIAGNOSIS_NONDETERMINISTIC, gradient, "backward run twice: ");
+        status = same_bits(c, WG_DIAGNOSIS_NONDETERMINISTIC, "backward run twice: ");
     if (status == 0 && c->order == 1)
-        status = backward_after_another_run(c, gradient);
-    wg__free(gradient);
+        status = backward_after_another_run(c);
     return status;
 }
 
 /* ---- Threads ---- */
 
 int wg__gradcheck_threads(wg__gradcheck *c) {
-    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
-    int before = wg_threads(), status = gradient ? 0 : -1;
+    int before = wg_threads(), status = 0;
     for (int threads = 1; threads <= 3 && status == 0; threads++) {
         wg_set_threads(threads);
         status = wg__gradcheck_evaluate(c, c->plus, NULL);
@@ -274,12 +262,11 @@ int wg__gradcheck_threads(wg__gradcheck *c) {
                                         "the function at %d threads and at %d", threads, before);
         if (status < 0 || c->wanted.count == 0)
             continue;
-        status = wg__gradcheck_evaluate(c, NULL, gradient);
+        status = wg__gradcheck_evaluate(c, NULL, c->gradient);
         if (status == 0)
-            status = same_bits(c, WG_DIAGNOSIS_THREADS, gradient, "at another number of threads: ");
+            status = same_bits(c, WG_DIAGNOSIS_THREADS, "at another number of threads: ");
     }
     wg_set_threads(before);
-    wg__free(gradient);
     return status;
 }
 
@@ -295,7 +282,8 @@ static wg__gradcheck only_wanted(const wg__gradcheck *c, int w) {
     return one;
 }
 
-static int each_gradient_alone(wg__gradcheck *c, double *gradient) {
+static int each_gradient_alone(wg__gradcheck *c) {
+    double *gradient = c->gradient;
     for (int w = 0; w < c->wanted.count && c->wanted.count > 1; w++) {
         wg__gradcheck one = only_wanted(c, w);
         const double *expected = c->sums.analytic + c->wanted.at[w];
@@ -312,12 +300,12 @@ static int each_gradient_alone(wg__gradcheck *c, double *gradient) {
 
 /* The gradients of each output alone, and of none (k = -1), where all gradients are 0: the
  * cotangents of the other outputs are missing, or zeros. */
-static int zero_and_missing_cotangents(wg__gradcheck *c, double *missing) {
-    double *zeros = wg__alloc_array(c->wanted.elements + 1, sizeof *zeros);
+static int zero_and_missing_cotangents(wg__gradcheck *c) {
+    double *missing = c->gradient, *zeros = c->other;
     wg_tensor **weights = wg__alloc_array((int64_t)c->weighted.count + 1, sizeof *weights);
     wg__gradcheck again = *c;
     again.weighted.tensors = weights;
-    int status = zeros && weights ? 0 : -1;
+    int status = weights ? 0 : -1;
     for (int k = -1; k < (c->weighted.count > 1 ? c->weighted.count : 0) && status == 0; k++) {
         wg_scope scope;
         wg_scope_begin(&scope);
@@ -335,13 +323,13 @@ static int zero_and_missing_cotangents(wg__gradcheck *c, double *missing) {
             status = tell(c, WG_DIAGNOSIS_COTANGENTS, at, zeros[at], missing[at],
                           "under cotangents of zeros, and under missing ones: ");
     }
-    wg__free(zeros);
     wg__free(weights);
     return status;
 }
 
 /* Leaves get back the gradients that they had before. Other tensors accumulate none. */
-static int two_passes_add_up(wg__gradcheck *c, double *gradient) {
+static int two_passes_add_up(wg__gradcheck *c) {
+    double *gradient = c->gradient;
     for (int w = 0; w < c->wanted.count; w++)
         if (c->wanted.tensors[w]->node->op)
             return 0;
@@ -383,31 +371,26 @@ static int two_passes_add_up(wg__gradcheck *c, double *gradient) {
 int wg__gradcheck_conduct_after(wg__gradcheck *c) {
     if (wg__gradcheck_threads(c) < 0)
         return -1;
-    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
-    if (!gradient)
-        return wg__gradcheck_no_memory(c);
     const int64_t before = wg_tensors_alive();
-    int status = wg__gradcheck_evaluate(c, NULL, gradient);
+    if (wg__gradcheck_evaluate(c, NULL, c->gradient) < 0)
+        return -1;
     const int64_t more = wg_tensors_alive() - before;
-    if (status == 0 && more != 0)
-        status =
-            wg__gradcheck_fail(c, WG_DIAGNOSIS_ALIVE, -1,
-                               "a run and its backward leave %lld tensors alive", (long long)more);
-    if (status == 0 && c->wanted.count > 0) {
-        status = each_gradient_alone(c, gradient);
-        if (status == 0)
-            status = zero_and_missing_cotangents(c, gradient);
-        if (status == 0)
-            status = two_passes_add_up(c, gradient);
-    }
-    wg__free(gradient);
-    return status;
+    if (more != 0)
+        return wg__gradcheck_fail(c, WG_DIAGNOSIS_ALIVE, -1,
+                                  "a run and its backward leave %lld tensors alive",
+                                  (long long)more);
+    if (c->wanted.count == 0)
+        return 0;
+    return each_gradient_alone(c) < 0 || zero_and_missing_cotangents(c) < 0 ||
+                   two_passes_add_up(c) < 0
+               ? -1
+               : 0;
 }
 
 int wg__gradcheck_leaves_alone(wg__gradcheck *c) {
     wg_tensor **inputs = wg__calloc((size_t)c->input_count + 1, sizeof *inputs);
-    double *gradient = wg__alloc_array(c->wanted.elements + 1, sizeof *gradient);
-    int status = inputs && gradient ? 0 : wg__gradcheck_no_memory(c);
+    double *gradient = c->gradient;
+    int status = inputs ? 0 : wg__gradcheck_no_memory(c);
     wg_scope scope;
     wg_scope_begin(&scope);
     for (int w = 0; w < c->wanted.count && c->wanted.count > 1 && status == 0; w++) {
@@ -431,7 +414,6 @@ int wg__gradcheck_leaves_alone(wg__gradcheck *c) {
     }
     wg_scope_end(&scope, NULL);
     wg__free(inputs);
-    wg__free(gradient);
     return status;
 }
 
@@ -469,8 +451,9 @@ static wg_tensor *cut(wg_tensor *x, int kind) {
     return x;
 }
 
-int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, wg_sample *variant,
-                         char *name, size_t size) {
+int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, bool first,
+                         wg__variant *variant) {
+    (void)first;
     int kind = number % SHAPES, only = number / SHAPES - 1, count = 0;
     if (only >= sample->input_count)
         return 0;
@@ -481,7 +464,7 @@ int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, w
     if (shapes[kind].changes_rank && op->options_size > 0)
         return -1;
     bool any = false;
-    *variant = *sample;
+    variant->sample = *sample;
     for (int i = 0; i < sample->input_count; i++) {
         wg_tensor *x = sample->inputs[i];
         if (!x || (only >= 0 && i != only))
@@ -489,11 +472,11 @@ int wg__variant_of_shape(const wg_op *op, int number, const wg_sample *sample, w
         x = cut(x, kind);
         any |= x != NULL;
         if (x)
-            variant->inputs[i] = wg_clone(x);
+            variant->sample.inputs[i] = wg_clone(x);
     }
     if (only < 0)
-        snprintf(name, size, "%s", shapes[kind].name);
+        snprintf(variant->name, sizeof variant->name, "%s", shapes[kind].name);
     else
-        snprintf(name, size, "input %d %s", only, shapes[kind].name);
+        snprintf(variant->name, sizeof variant->name, "input %d %s", only, shapes[kind].name);
     return any ? 1 : -1;
 }

@@ -116,11 +116,17 @@ static int evaluate(wg_training *t, int64_t limit, wg_metrics *metrics) {
     return wg__evaluate_batches(t, limit, true, measure, metrics);
 }
 
+int wg__require_shown_batches(const wg_objective *objective) {
+    return objective == &wg_blank_infilling
+               ? 0
+               : wg_fail(WG_ERROR_STATE, objective->name,
+                         "the batches of %s are not shown; those of %s are", objective->name,
+                         wg_blank_infilling.name);
+}
+
 int wg_training_show_batch(wg_training *t, FILE *stream) {
-    if (t->objective != &wg_blank_infilling)
-        return wg_fail(WG_ERROR_STATE, t->objective->name,
-                       "the batches of %s are not shown; those of %s are", t->objective->name,
-                       wg_blank_infilling.name);
+    if (wg__require_shown_batches(t->objective) < 0)
+        return -1;
     wg__blank_batch batch;
     wg_scope scope;
     wg_scope_begin(&scope);

@@ -25,6 +25,9 @@ int wg__check_vocabulary(const char *where, const wg_tokenizer *tokenizer, int64
 /* The configuration that a checkpoint keeps, freed with wg_text_free. */
 char *wg__training_config(const wg_training *training);
 
+/* -1 with STATE for an objective whose batches wg_training_show_batch does not show. */
+WG__COMMAND int wg__require_shown_batches(const wg_objective *objective);
+
 /* A batch of pairs as inputs of an encoder. */
 static inline wg_model_inputs wg__pair_inputs(const wg_pair_batch *batch) {
     return (wg_model_inputs){.ids = batch->input_ids,

@@ -25,7 +25,7 @@
 #include "tensor/span.h"
 #include "base/internal.h"
 
-enum { BUCKET_BYTES = 4 << 20, LEAST_BUCKET_BYTES = 64 << 10, UNDER_WAY = 3 };
+enum { UNDER_WAY = WG__BUCKETS_UNDER_WAY };
 
 /* Part number `part` of `parts` of what each rank steps of an entry. */
 typedef struct item {
@@ -177,6 +177,12 @@ static int make_slots(wg__exchange_plan *plan) {
     return 0;
 }
 
+/* The buckets under way are small beside the model, and the parts from all ranks fit an int. */
+int64_t wg__bucket_bytes(int64_t gradient_bytes, int64_t ranks) {
+    const int64_t bytes = wg__larger(gradient_bytes / 16, 64 << 10);
+    return wg__smaller(wg__smaller(bytes, WG__BUCKET_BYTES), (1 << 30) / ranks);
+}
+
 wg__exchange_plan *wg__exchange_plan_new(wg_optimizer *optimizer, wg_group *group, int stage,
                                          wg__transit transit) {
     if (wg__optimizer_sum_gradients(optimizer) < 0)
@@ -199,11 +205,9 @@ wg__exchange_plan *wg__exchange_plan_new(wg_optimizer *optimizer, wg_group *grou
         plan->gradients[i] = (gradient){.plan = plan, .entry = i};
         all += wg_tensor_count(parameter_of(plan, i));
     }
-    /* What is under way shall be little beside the model, and what comes in from all ranks fit an
-     * int. */
-    int64_t limit = wg__larger(all * (int64_t)plan->size / 16, LEAST_BUCKET_BYTES);
-    limit = wg__smaller(wg__smaller(limit, BUCKET_BYTES), (1 << 30) / wg_group_size(group));
-    limit = wg__larger(limit / (int64_t)plan->size, 1); /* elements in a bucket, about */
+    const int64_t bytes =
+        wg__bucket_bytes(all * (int64_t)plan->size, (int64_t)wg_group_size(group));
+    const int64_t limit = wg__larger(bytes / (int64_t)plan->size, 1); /* elements of a bucket */
     if (!plan->gradients || make_items(plan, limit) < 0 || make_buckets(plan, limit) < 0 ||
         make_slots(plan) < 0) {
         wg__exchange_plan_free(plan);

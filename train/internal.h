@@ -28,6 +28,14 @@ WG__COMMAND int64_t wg__trainer_weight_bytes(const wg_trainer *trainer);
  * the model; and back, which is due before the run goes on or is saved. */
 WG__COMMAND void wg__trainer_swap_average(wg_trainer *trainer);
 
+/* ---- Of train/exchange.c ---- */
+
+/* The most bytes of a bucket of gradients, and how many buckets are under way with ZeRO. */
+enum { WG__BUCKET_BYTES = 4 << 20, WG__BUCKETS_UNDER_WAY = 3 };
+
+/* The bytes of a bucket, about. */
+WG__COMMAND int64_t wg__bucket_bytes(int64_t gradient_bytes, int64_t ranks);
+
 /* ---- The state of a trainer ---- */
 
 typedef struct wg__exchange_plan wg__exchange_plan;   /* exchange.c */
