@@ -60,7 +60,6 @@ static void note(const conversion *c, const char *message) {
 
 /* ---- Which model ---- */
 
-/* "bert, gpt2, ..." */
 static const char *list_types(char *text, size_t size) {
     const wg_model_type *type;
     text[0] = '\0';
@@ -94,7 +93,6 @@ static const wg_model_type *find_type(const conversion *c, wg_config *config) {
     return type;
 }
 
-/* The tree of a model with a head of fine-tuning, which `architectures` names, or without one. */
 static int make_module(conversion *c, const char *json, wg_config *object, const void *config) {
     const int head = c->head = wg__head_of_config(c->type, object);
     const bool meta = wg_set_meta_init(true);
@@ -164,15 +162,6 @@ static int read_model(conversion *c, const char *in) {
 
 enum { NO_TENSOR = -1, IGNORED = -2, COPY = -3 };
 
-/* The prefix that a file of the bare model leaves out of a name. */
-static const char *missing_prefix(const wg_model_names *names, const char *name) {
-    for (int i = 0; names->heads[i]; i++)
-        if (wg__starts_with(name, names->heads[i]))
-            return "";
-    return !names->prefix || wg__starts_with(name, names->prefix) ? "" : names->prefix;
-}
-
-/* The entry of that path; NO_TENSOR: there is none. */
 static int64_t entry_of_path(const conversion *c, const char *path) {
     for (int64_t i = 0; i < c->state->count; i++)
         if (strcmp(path, c->state->entries[i].path) == 0)
@@ -190,7 +179,11 @@ static int64_t find_entry(const conversion *c, const char *name, int64_t *origin
         return NO_TENSOR;
     if (names->outer && wg__starts_with(name, names->outer))
         name += strlen(names->outer);
-    snprintf(full, sizeof full, "%s%s", missing_prefix(names, name), name);
+    /* A file of the bare model leaves a prefix out. */
+    bool is_bare = names->prefix && !wg__starts_with(name, names->prefix);
+    for (int i = 0; names->heads[i]; i++)
+        is_bare = is_bare && !wg__starts_with(name, names->heads[i]);
+    snprintf(full, sizeof full, "%s%s", is_bare ? names->prefix : "", name);
     if (wg__ends_with(full, "LayerNorm.gamma"))
         strcpy(full + strlen(full) - strlen("gamma"), "weight");
     else if (wg__ends_with(full, "LayerNorm.beta"))
@@ -214,7 +207,6 @@ static int64_t find_entry(const conversion *c, const char *name, int64_t *origin
     return NO_TENSOR;
 }
 
-/* Whether a tensor of the file becomes one of the model. */
 static bool is_of_model(const conversion *c, const char *name) {
     int64_t original;
     return find_entry(c, name, &original) >= 0;
@@ -251,25 +243,6 @@ static void count_prefix(prefixes *found, const char *name, size_t length) {
     found->items[i].tensors++;
 }
 
-/* Keeps the prefixes with the most tensors; of "model." and "model.transformer." with equally many,
- * the shorter. */
-static void keep_best(prefixes *found) {
-    prefixes kept = {0};
-    int64_t most = 0;
-    for (int i = 0; i < found->count; i++)
-        most = wg__larger(most, found->items[i].tensors);
-    for (int i = 0; i < found->count; i++) {
-        bool is_best = found->items[i].tensors == most;
-        for (int j = 0; j < found->count; j++)
-            if (j != i && found->items[j].tensors == most &&
-                wg__starts_with(found->items[i].text, found->items[j].text))
-                is_best = false;
-        if (is_best)
-            kept.items[kept.count++] = found->items[i];
-    }
-    *found = kept;
-}
-
 /* True if trainers and wrappers call the model so: "model._orig_mod.". */
 static bool is_usual(const char *prefix) {
     static const char *const words[] = {"model",     "state_dict", "model_state_dict", "module",
@@ -297,7 +270,6 @@ static const char *list_prefixes(const prefixes *found, const char *last, char *
     return text;
 }
 
-/* Refuses a --prefix below which there is no tensor. */
 static int check_prefix(const conversion *c) {
     prefixes found = {0};
     char text[512];
@@ -328,7 +300,20 @@ static int guess_prefix(conversion *c) {
                 count_prefix(&found, name, (size_t)(dot - name));
         }
     }
-    keep_best(&found);
+    prefixes kept = {0};
+    int64_t most = 0;
+    for (int i = 0; i < found.count; i++)
+        most = wg__larger(most, found.items[i].tensors);
+    for (int i = 0; i < found.count; i++) {
+        bool is_best = found.items[i].tensors == most;
+        for (int j = 0; j < found.count; j++)
+            if (j != i && found.items[j].tensors == most &&
+                wg__starts_with(found.items[i].text, found.items[j].text))
+                is_best = false;
+        if (is_best)
+            kept.items[kept.count++] = found.items[i];
+    }
+    found = kept;
     int usual = 0, choice = 0;
     for (int i = 0; i < found.count; i++)
         if (is_usual(found.items[i].text)) {
@@ -635,16 +620,6 @@ static int write_tokenizer(const char *folder, const char *from, const wg_tokeni
 
 /* ---- The whole ---- */
 
-/* Another program would read the file, leave out the table of bigrams, and compute something else.
- */
-static int check_format(const conversion *c, const char *format) {
-    if (c->bigrams == 0 || (format && strcmp(format, "hdf5") == 0))
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                   "the model has a table of bigrams (bigram_vocab_size), which no other program "
-                   "reads; write it to a name that ends in .h5");
-}
-
 static bool keeps_tokenizer(const conversion *c, const char *format) {
     return format ? wg__weights_keeps_tokenizer(format, c->tokenizer_json) : c->tokenizer != NULL;
 }
@@ -716,7 +691,6 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
     return status;
 }
 
-/* Writes the adapter of a checkpoint alone. */
 static int export_adapter(conversion *c, const char *in, const char *out,
                           wg_convert_summary *summary) {
     const wg_model_type *type = wg_model_type_of(in);
@@ -747,8 +721,12 @@ static int convert(conversion *c, const char *in, const char *out, wg_convert_su
                        "(llama2.c's); a name without a dot is a folder",
                        out);
     c->in = wg_weights_open(in);
-    if (!c->in || read_model(c, in) < 0 || check_format(c, format) < 0)
+    if (!c->in || read_model(c, in) < 0)
         return -1;
+    if (c->bigrams > 0 && !(format && strcmp(format, "hdf5") == 0))
+        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                       "the model has a table of bigrams (bigram_vocab_size), which no other "
+                       "program reads; write it to a name that ends in .h5");
     if (c->options->prefix)
         snprintf(c->prefix, sizeof c->prefix, "%s", c->options->prefix);
     if ((c->options->prefix ? check_prefix(c) : guess_prefix(c)) < 0)

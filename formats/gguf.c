@@ -37,22 +37,15 @@ static const struct {
     {"lm_head.weight", "output.weight", false},
 };
 
-/* Of "PREFIX digits . rest": the rest, and the number of digits; else NULL. */
-static const char *after_layer(const char *name, const char *prefix, int *digits) {
-    const size_t length = strlen(prefix);
-    if (strncmp(name, prefix, length) != 0)
-        return NULL;
-    *digits = (int)strspn(name + length, "0123456789");
-    const char *rest = name + length + *digits;
-    return *digits > 0 && *rest == '.' ? rest + 1 : NULL;
-}
-
 /* Writes the other name of a tensor; false if it has none. */
 static bool translate_name(char *buffer, size_t size, const char *name, bool to_gguf) {
     const char *from_layer = to_gguf ? PUBLISHED_LAYER : GGUF_LAYER,
                *to_layer = to_gguf ? GGUF_LAYER : PUBLISHED_LAYER;
-    int digits = 0;
-    const char *rest = after_layer(name, from_layer, &digits);
+    const size_t length = strlen(from_layer);
+    const bool by_layer = strncmp(name, from_layer, length) == 0;
+    const int digits = by_layer ? (int)strspn(name + length, "0123456789") : 0;
+    const bool is_layer = digits > 0 && name[length + (size_t)digits] == '.';
+    const char *rest = is_layer ? name + length + digits + 1 : NULL;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *from = to_gguf ? names[i].published : names[i].gguf,
                    *to = to_gguf ? names[i].gguf : names[i].published;
@@ -347,7 +340,6 @@ static wg__storage_dtype storage_for(wg_weights_type type, const wg_spec *spec) 
     return wg__storage_bytes(storage, spec->ndim, spec->shape) < 0 ? WG__STORAGE_F16 : storage;
 }
 
-/* Offsets are from the header's end. */
 static int put_tensors(wg__text *header, wg_weights_writer *writer, const wg_llama_config *config) {
     int64_t offset = 0;
     char name[WG__MAX_TENSOR_NAME + 32];

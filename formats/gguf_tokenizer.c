@@ -74,7 +74,6 @@ static bool find_reason(const json_t *metadata, char *reason, size_t size) {
     return false;
 }
 
-/* A flag of the metadata. */
 static bool flag(const json_t *metadata, const char *key, bool missing) {
     const json_t *value = json_object_get(metadata, key);
     return json_is_boolean(value) ? json_is_true(value) : missing;
@@ -82,7 +81,6 @@ static bool flag(const json_t *metadata, const char *key, bool missing) {
 
 /* ---- Byte-level BPE: writing ---- */
 
-/* The index of a tokenizer's split, or -1. */
 static int find_split(const json_t *options) {
     for (int i = 0; i < SPLITS; i++)
         if (strcmp(text_of(options, "pattern"), splits[i].pattern) == 0 &&

@@ -63,12 +63,12 @@ typedef struct wg__card {
     const char *generation; /* the generation_config.json that IN has; NULL: none */
 } wg__card;
 
-/* Writes generation_config.json for models that write texts: that of IN, or a new one whose drawing
- * is that of `wengert generate`. [IO, MEMORY] */
+/* Writes generation_config.json for models that write texts: a copy of IN's, or a new one with the
+ * sampling of `wengert generate`. [IO, MEMORY] */
 int wg__write_generation_config(const wg__card *card);
 
-/* Writes README.md, that of IN where it is a folder that has one, unless there is one in the folder
- * already. A licence is only named by a card that IN has. [IO, MEMORY] */
+/* Writes README.md unless the folder has one: a copy of IN's, else a generated one, which names no
+ * licence. [IO, MEMORY] */
 int wg__write_model_card(const wg__card *card);
 
 /* The generation_config.json of IN, a checkpoint or a folder, which is checked to be a JSON object;
@@ -143,7 +143,7 @@ int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabular
  * meaning than ours, else NULL; also freed. [MEMORY] */
 int wg__gguf_take_tokenizer(const json_t *metadata, char **json, char **refused);
 
-/* ---- Of formats/weights_files.h ---- */
+/* ---- Configuration and tokenizer of a file of weights (weights_files.c) ---- */
 
 /* The configuration of the model in `path`, which `file` was opened from: in the file, or in
  * config.json in the folder or beside the file. NULL, without an error, if there is none. Freed

@@ -44,32 +44,29 @@ static char *read_of_folder(const char *folder, const char *name, int64_t most) 
 
 /* ---- generation_config.json ---- */
 
-static char *checked(char *text, const char *path) {
-    json_error_t error;
-    json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
-    const bool good = json_is_object(json);
-    if (text && !good)
-        wg_fail(WG_ERROR_FORMAT, path, GENERATION " is no JSON object%s%s", json ? "" : ": ",
-                json ? "" : error.text);
-    json_decref(json);
-    if (good)
-        return text;
-    wg__free(text);
-    return NULL;
-}
-
 char *wg__find_generation_config(const char *in) {
+    char *text = NULL;
     if (wg__is_hdf5_file(in)) {
         wg_checkpoint *file = wg_checkpoint_open(in);
         char *kept = file && wg_checkpoint_has(file, WG_GENERATION_CONFIG)
                          ? wg_checkpoint_get_text(file, WG_GENERATION_CONFIG)
                          : NULL;
         wg_checkpoint_close(file);
-        char *text = kept ? wg__strdup(kept) : NULL;
+        text = kept ? wg__strdup(kept) : NULL;
         wg_text_free(kept);
-        return checked(text, in);
-    }
-    return checked(read_of_folder(in, GENERATION, MOST_CONFIG), in);
+    } else
+        text = read_of_folder(in, GENERATION, MOST_CONFIG);
+    json_error_t error;
+    json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;
+    const bool good = json_is_object(json);
+    if (text && !good)
+        wg_fail(WG_ERROR_FORMAT, in, GENERATION " is no JSON object%s%s", json ? "" : ": ",
+                json ? "" : error.text);
+    json_decref(json);
+    if (good)
+        return text;
+    wg__free(text);
+    return NULL;
 }
 
 static void put_token(json_t *config, const char *key, int64_t id) {
@@ -180,25 +177,25 @@ static void add_option(wg__text *card, const char *key, const json_t *value) {
 
 /* ---- How it was trained ---- */
 
-/* The last value of a column; NaN if there is none. */
-static double last_of(wg_checkpoint *file, const char *group, const char *column) {
-    wg_history history = {0};
-    const double *values =
-        wg_history_get(&history, file, group) == 0 ? wg_history_column(&history, column) : NULL;
-    const double last = values && history.row_count > 0 ? values[history.row_count - 1] : NAN;
-    wg_history_clear(&history);
-    return last;
+/* The last loss of each history. */
+static void add_losses(wg__text *card, wg_checkpoint *file) {
+    static const char *const rows[][2] = {{"loss of the last step", WG_HISTORY_TRAINING},
+                                          {"loss on held-out text", WG_HISTORY_EVALUATION}};
+    for (int i = 0; i < 2; i++) {
+        wg_history history = {0};
+        const bool read = wg_history_get(&history, file, rows[i][1]) == 0;
+        const double *losses = read ? wg_history_column(&history, "loss") : NULL;
+        const int64_t last = history.row_count - 1;
+        if (losses && last >= 0 && isfinite(losses[last]))
+            add(card, "| %s | %.4f |\n", rows[i][0], losses[last]);
+        wg_history_clear(&history);
+    }
 }
 
 static int64_t setting(const json_t *settings, const char *key, int64_t standard) {
     const json_t *value = json_object_get(settings, key);
     const json_int_t number = json_is_integer(value) ? json_integer_value(value) : standard;
     return number >= 0 && number <= INT32_MAX ? number : standard;
-}
-
-static void add_number(wg__text *card, const char *what, double value) {
-    if (isfinite(value))
-        add(card, "| %s | %.4f |\n", what, value);
 }
 
 static void add_training_of(wg__text *card, const wg__card *c) {
@@ -230,8 +227,7 @@ static void add_training_of(wg__text *card, const wg__card *c) {
                 (objective->data.text == WG_TEXT_PAIRS ? 1 : (double)setting(settings, "seq", 0));
             if (tokens > 0)
                 add(card, "| tokens seen | %.0f, with padding |\n", tokens);
-            add_number(card, "loss of the last step", last_of(file, WG_HISTORY_TRAINING, "loss"));
-            add_number(card, "loss on held-out text", last_of(file, WG_HISTORY_EVALUATION, "loss"));
+            add_losses(card, file);
             if (settings) {
                 /* The command of the run, of its settings, which have the names of options. */
                 const char *key, *model = json_string_value(json_object_get(settings, "model"));
@@ -258,7 +254,6 @@ static void add_training_of(wg__text *card, const wg__card *c) {
 
 /* ---- The card ---- */
 
-/* What Hugging Face calls the task. */
 static const char *task_of(const wg__card *c) {
     switch (c->head) {
     case WG_HEAD_LABELS:

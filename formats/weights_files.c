@@ -61,20 +61,6 @@ static const wg__weights_reader *detect(const char *path, const uint8_t *bytes, 
     return refuse(path, text);
 }
 
-static const wg__weights_reader *reader_of(const char *path) {
-    if (wg__ends_with(path, ".index.json"))
-        return &wg__weights_shards;
-    wg__input input;
-    if (wg__input_open(&input, path) < 0)
-        return NULL;
-    uint8_t bytes[16] = {0};
-    const int64_t count = input.size < 16 ? input.size : 16;
-    const wg__weights_reader *reader =
-        wg__input_read(&input, 0, bytes, count) < 0 ? NULL : detect(path, bytes, count);
-    wg__input_close(&input);
-    return reader;
-}
-
 /* The file of a folder that holds the tensors; freed with wg__free. */
 static char *file_of_folder(const char *folder) {
     static const char *const names[] = {"model.safetensors", "model.safetensors.index.json",
@@ -96,7 +82,17 @@ wg_weights *wg_weights_open(const char *path) {
     if (!path || wg_error_pending())
         return NULL;
     char *file = wg__is_folder(path) ? file_of_folder(path) : wg__strdup(path);
-    const wg__weights_reader *reader = file ? reader_of(file) : NULL;
+    const wg__weights_reader *reader = NULL;
+    wg__input input;
+    if (file && wg__ends_with(file, ".index.json"))
+        reader = &wg__weights_shards;
+    else if (file && wg__input_open(&input, file) == 0) {
+        uint8_t bytes[16] = {0};
+        const int64_t count = input.size < 16 ? input.size : 16;
+        if (wg__input_read(&input, 0, bytes, count) == 0)
+            reader = detect(file, bytes, count);
+        wg__input_close(&input);
+    }
     wg_weights *weights = reader ? wg__weights_open_as(file, reader) : NULL;
     wg__free(file);
     return weights;

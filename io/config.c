@@ -194,7 +194,6 @@ static json_t *value_of(wg_config *config, const char *key, json_type type, json
     return NULL;
 }
 
-/* What a reader returns. */
 static int status_of(const wg_config *config) {
     return config && !wg_error_pending() ? 0 : -1;
 }
@@ -256,7 +255,6 @@ bool wg__is_among(const char *key, int count, const char *const *names) {
     return false;
 }
 
-/* The index-th key that was asked for. */
 static const char *asked_key(const void *asked, int index) {
     void *at = json_object_iter((json_t *)asked);
     while (at && index-- > 0)

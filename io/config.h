@@ -66,8 +66,8 @@ int wg__config_set_number(wg_config *config, const char *key, double value);
 int wg__config_set_boolean(wg_config *config, const char *key, bool value);
 int wg__config_set_text(wg_config *config, const char *key, const char *value);
 
-/* The object as indented JSON, keys in the order in which they were set, numbers with the fewest
- * digits that read back as the same. The caller frees it with wg_text_free. NULL with [MEMORY] */
+/* The object as indented JSON, in the order in which keys were set; numbers have the fewest digits
+ * that read back as the same. Freed with wg_text_free. NULL with [MEMORY] */
 WG__COMMAND char *wg__config_to_json(const wg_config *config);
 
 /* ==== Settings: rows of io/settings.h, and the structs that they fill ==== */
@@ -75,8 +75,7 @@ WG__COMMAND char *wg__config_to_json(const wg_config *config);
 /* The row of that name, or NULL. */
 WG__COMMAND const wg_setting *wg__settings_find(const wg_setting_table *table, const char *name);
 
-/* ---- A whole struct at once. Structs begin as zeros; texts and lists in them belong to them. ----
- */
+/* ---- A whole struct at once. Structs begin as zeros, and own their texts and lists. ---- */
 
 /* Fills a struct with the standard value of each row; members without one become 0. The previous
  * members are not freed. -1 with [MEMORY] */
@@ -122,8 +121,7 @@ typedef struct wg_setting_part {
     unsigned char origins[WG__MOST_ROWS];
 } wg_setting_part;
 
-/* {0} is none. Of rows with one name in several tables that of the first one with a struct is
- * taken. */
+/* {0} is none. Where several tables have a row of one name, the first table with a struct wins. */
 typedef struct wg_settings {
     int count;
     wg_setting_part parts[WG__MOST_PARTS];
@@ -158,8 +156,7 @@ WG__COMMAND void wg__settings_decide(wg_settings *settings, const void *member);
 /* All values that are set. Freed with wg__config_free. NULL with [MEMORY] */
 WG__COMMAND wg_config *wg__settings_to_json(const wg_settings *settings);
 
-/* -1 with [STATE] if a row that is fixed was given another value than that of the note of `path`.
- */
+/* -1 with [STATE] if a fixed row was given another value than the note of `path` has. */
 WG__COMMAND int wg__settings_check_fixed(const wg_settings *settings, wg_config *note,
                                          const char *path);
 

@@ -66,7 +66,6 @@ static void put_bytes(wg__text *out, int field, const void *bytes, int64_t count
     wg__text_append(out, bytes ? bytes : "", count);
 }
 
-/* The low bytes of a number, the lowest first. */
 static void put_le(wg__text *out, uint64_t value, int count) {
     uint8_t bytes[8];
     for (int i = 0; i < count; i++)
@@ -130,29 +129,6 @@ static int write_record(wg_event_file *file, wg__text *event) {
 
 /* ---- Files ---- */
 
-/* events.out.tfevents.SECONDS.HOST.PROCESS.NUMBER: TensorBoard reads a folder's files in the order
- * of their names. */
-static int create(wg_event_file *file, const char *folder, double time) {
-    char host[64] = "localhost";
-    if (gethostname(host, sizeof host - 1) < 0)
-        strcpy(host, "localhost");
-    for (int number = 0; number < 1000; number++) {
-        char name[192];
-        snprintf(name, sizeof name, "events.out.tfevents.%010lld.%.60s.%ld.%d", (long long)time,
-                 host, (long)getpid(), number);
-        wg__free(file->path);
-        file->path = wg__path_in(folder, name);
-        if (!file->path)
-            return -1;
-        file->file = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-        if (file->file >= 0)
-            return 0;
-        if (errno != EEXIST)
-            break;
-    }
-    return wg__fail_with_errno(file->path, WHERE);
-}
-
 wg_event_file *wg__event_file_open(const char *folder, double time) {
     if (!folder || wg_error_pending())
         return NULL;
@@ -164,7 +140,23 @@ wg_event_file *wg__event_file_open(const char *folder, double time) {
     if (!file)
         return NULL;
     file->file = -1;
-    if (create(file, folder, time) == 0) {
+    char host[64] = "localhost", name[192];
+    if (gethostname(host, sizeof host - 1) < 0)
+        strcpy(host, "localhost");
+    /* TensorBoard reads a folder's files in the order of their names. */
+    for (int number = 0; number < 1000 && file->file < 0; number++) {
+        snprintf(name, sizeof name, "events.out.tfevents.%010lld.%.60s.%ld.%d", (long long)time,
+                 host, (long)getpid(), number);
+        wg__free(file->path);
+        file->path = wg__path_in(folder, name);
+        if (file->path)
+            file->file = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+        if (!file->path || (file->file < 0 && errno != EEXIST))
+            break;
+    }
+    if (file->path && file->file < 0)
+        wg__fail_with_errno(file->path, WHERE);
+    if (file->file >= 0) {
         wg__text version = {0};
         put_time(&version, time);
         put_bytes(&version, 3, "brain.Event:2", 13);

@@ -111,11 +111,10 @@ wg__metric_log *wg__metric_log_open(const char *path);
 /* Closes the file; a line that was not ended is dropped. NULL is allowed. */
 void wg__metric_log_close(wg__metric_log *log);
 
-/* Adds a member to the current line. A number that is not finite is written as null, as JSON has no
- * other way. -1 with [MEMORY; FORMAT for text that is not UTF-8] */
+/* Adds a member to the current line. A number that is not finite is written as null. -1 with
+ * [MEMORY] */
 int wg__metric_log_integer(wg__metric_log *log, const char *name, int64_t value);
 int wg__metric_log_number(wg__metric_log *log, const char *name, double value);
-int wg__metric_log_text(wg__metric_log *log, const char *name, const char *value);
 
 /* Writes the line and begins an empty one. After a failure the file is as it was before the line,
  * which is dropped. -1 with [IO: disk full and so on; MEMORY], or when an error was pending. */
@@ -163,9 +162,8 @@ uint32_t wg__crc32c(const void *bytes, size_t count);
 /* The version of the HDF5 library in use, "1.10.8". */
 WG__COMMAND const char *wg__checkpoint_library(void);
 
-/* As wg_checkpoint_put_integer and wg_checkpoint_get_integer. */
+/* As wg_checkpoint_put_integer. */
 int wg__checkpoint_put_number(wg_checkpoint *file, const char *name, double value);
-int wg__checkpoint_get_number(wg_checkpoint *file, const char *name, double *value);
 
 /* Fills `module` with the mean of the tensors of `count` files below `group`   (Vaswani et al.
  * 2017, section 6.1: the last 5 checkpoints). Slots that are not f32 or f64 get the last file's

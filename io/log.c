@@ -74,11 +74,6 @@ int wg__metric_log_number(wg__metric_log *log, const char *name, double value) {
     return -1;
 }
 
-int wg__metric_log_text(wg__metric_log *log, const char *name, const char *value) {
-    json_t *string = log && value ? wg__json_string(value, "log") : NULL;
-    return string ? wg__json_set(log->line, name, string, "log") : -1;
-}
-
 /* Writes all bytes or none: a part that was written before an error is cut off again. */
 static int write_whole(wg__metric_log *log, const char *bytes, size_t count) {
     off_t end = lseek(log->file, 0, SEEK_END);

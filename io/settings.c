@@ -49,38 +49,27 @@ static void clear_list(wg_setting_list *list) {
 }
 
 static void clear_member(const wg_setting *row, member m) {
-    switch (row->kind) {
-    case WG_SETTING_INTEGER:
-    case WG_SETTING_TOKEN:
-    case WG_SETTING_BYTES:
-        *m.integer = 0;
-        return;
-    case WG_SETTING_NUMBER:
-        *m.number = 0;
-        return;
-    case WG_SETTING_FLAG:
-        *m.flag = false;
-        return;
-    case WG_SETTING_CHOICE:
-        *m.choice = 0;
-        return;
-    case WG_SETTING_TEXT:
-    case WG_SETTING_FILE:
+    static const size_t sizes[] = {[WG_SETTING_INTEGER] = sizeof(int64_t),
+                                   [WG_SETTING_NUMBER] = sizeof(double),
+                                   [WG_SETTING_FLAG] = sizeof(bool),
+                                   [WG_SETTING_CHOICE] = sizeof(int),
+                                   [WG_SETTING_TOKEN] = sizeof(int64_t),
+                                   [WG_SETTING_BYTES] = sizeof(int64_t),
+                                   [WG_SETTING_TEXT] = sizeof(char *),
+                                   [WG_SETTING_FILE] = sizeof(char *),
+                                   [WG_SETTING_TEXTS] = sizeof(wg_setting_list),
+                                   [WG_SETTING_FILES] = sizeof(wg_setting_list),
+                                   [WG_SETTING_PAIRS] = sizeof(wg_setting_list),
+                                   [WG_SETTING_NUMBERS] = sizeof *m.numbers,
+                                   [WG_SETTING_ONLY] = 0};
+    if (row->kind == WG_SETTING_TEXT || row->kind == WG_SETTING_FILE)
         wg__free((char *)(uintptr_t)*m.text);
-        *m.text = NULL;
-        return;
-    case WG_SETTING_TEXTS:
-    case WG_SETTING_FILES:
-    case WG_SETTING_PAIRS:
-        clear_list(m.list);
-        return;
-    case WG_SETTING_NUMBERS:
+    else if (row->kind == WG_SETTING_NUMBERS)
         wg__free(m.numbers->items);
-        *m.numbers = (wg_setting_numbers){0};
-        return;
-    case WG_SETTING_ONLY:
-        return;
-    }
+    else if (row->kind == WG_SETTING_TEXTS || row->kind == WG_SETTING_FILES ||
+             row->kind == WG_SETTING_PAIRS)
+        clear_list(m.list);
+    memset(m.any, 0, sizes[row->kind]);
 }
 
 void wg__settings_clear(const wg_setting_table *table, void *values) {
@@ -97,7 +86,6 @@ static char *copy_text(const wg_setting *row, const char *text) {
     return copy;
 }
 
-/* Replaces a text by one that is taken over. */
 static int set_text(member m, char *text) {
     if (!text)
         return -1;

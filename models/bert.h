@@ -36,9 +36,8 @@ typedef struct wg_bert_config {
     int64_t pad_token_id;
 } wg_bert_config;
 
-/* The model type, that of wg_bert_for_pretraining, with the presets of the published sizes
- * "bert-tiny" (2 layers, width 128), "bert-mini" (4, 256), "bert-small" (4, 512) and "bert-base"
- * (12, 768), each with the uncased vocabulary's 30522 tokens. */
+/* The type of wg_bert_for_pretraining. Presets: "bert-tiny" (2 layers, width 128), "bert-mini" (4,
+ * 256), "bert-small" (4, 512), "bert-base" (12, 768); all with the 30522 uncased tokens. */
 WG_API extern const wg_model_type wg_bert_type;
 
 /* ---- The encoder ---- */

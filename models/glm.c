@@ -52,14 +52,10 @@ static const wg_setting rows[] = {
     {AT(output_dropout_prob), WG__PROBABILITY, .standard = "0.1", .help = "dropout of sublayers"},
     {AT(layernorm_epsilon), WG__POSITIVE, .standard = "1e-5", .help = "added to the variance"},
     WG__RANGE_ROW,
-    {.name = "block_position_encoding",
-     .kind = WG_SETTING_ONLY,
-     .standard = "true",
+    {WG__NO_MEMBER("block_position_encoding"), .standard = "true",
      .help = "the second positions of the paper; no other value is known"},
     WG__ONLY("relative_encoding", "false"),
-    {.name = "spell_length",
-     .kind = WG_SETTING_ONLY,
-     .standard = "0",
+    {WG__NO_MEMBER("spell_length"), .standard = "0",
      .help = "length of trained prompts; no other value is known"},
 };
 

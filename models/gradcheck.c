@@ -66,18 +66,6 @@ static int run(int input_count, wg_tensor *const *inputs, int output_count, wg_t
     return wg_error_pending() ? -1 : 0;
 }
 
-static int new_model(const wg_model_type *type, const void *config, uint64_t seed,
-                     wg_model *model) {
-    if (config)
-        return wg_model_from_config(type, config, seed, model);
-    void *smallest = wg__calloc(1, type->settings.size);
-    int status = smallest ? wg_model_config_from_json(type, type->smallest, smallest) : -1;
-    if (status == 0)
-        status = wg_model_from_config(type, smallest, seed, model);
-    wg__free(smallest);
-    return status;
-}
-
 int wg_gradcheck_model(const wg_model_type *type, const void *config,
                        const wg_gradcheck_options *options, wg_gradcheck_report *report) {
     const uint64_t seed = options ? options->seed : 0;
@@ -85,7 +73,13 @@ int wg_gradcheck_model(const wg_model_type *type, const void *config,
     wg_generator generator = {.seed = seed, .offset = 1};
     wg_scope scope;
     wg_scope_begin(&scope);
-    int status = new_model(type, config, seed + 1, &c.model);
+    void *smallest = config ? NULL : wg__calloc(1, type->settings.size);
+    int status = config     ? 0
+                 : smallest ? wg_model_config_from_json(type, type->smallest, smallest)
+                            : -1;
+    if (status == 0)
+        status = wg_model_from_config(type, config ? config : smallest, seed + 1, &c.model);
+    wg__free(smallest);
     if (status == 0) {
         wg_state_dict *state = wg_module_state(c.model.module);
         const wg_initializer how = {WG_INIT_NORMAL, 0.5};

@@ -29,7 +29,6 @@ static const struct {
     [WG_HEAD_SEVERAL_LABELS] = {true, true, "multi_label_classification"},
 };
 
-/* The name of the head's module. */
 static const char *head_name(const wg_model_type *type, wg__head_kind kind) {
     if (kinds[kind].is_pooled && type->names.pooled_head)
         return type->names.pooled_head;
@@ -383,7 +382,6 @@ static int fill_part(adapting *a, wg_module *part, const char *part_name) {
     return 0;
 }
 
-/* Whether the file's head is of the same kind and labels as the model's. */
 static bool keeps_head(const adapting *a, const char *head_weight) {
     const wg__headed_encoder *model = a->model;
     const char *json = wg__weights_config(a->file);
@@ -427,26 +425,18 @@ static int fill(adapting *a) {
     return 0;
 }
 
-/* Opens the file and makes the model of its configuration. */
-static int begin(adapting *a, wg__head_kind kind, const wg__labels *labels,
-                 wg_tokenizer **tokenizer) {
-    const char *path = a->origin->path;
-    a->file = wg__weights_open_as(path, &wg__weights_hdf5);
-    const char *config = a->file ? wg__weights_config(a->file) : NULL;
-    const char *json = a->file ? wg__weights_tokenizer(a->file) : NULL;
-    if (!config || !json)
-        return wg_fail(WG_ERROR_NOT_FOUND, WHERE, "%s has no configuration or no tokenizer", path);
-    const wg_model_type *type = wg__model_type_of_config(path, config);
-    *tokenizer = type ? wg_tokenizer_from_json(json) : NULL;
-    a->model = *tokenizer ? make(type, kind, config, labels, a->origin->seed) : NULL;
-    return a->model ? 0 : -1;
-}
-
 int wg__headed_encoder_adapt(const wg__head_origin *origin, wg__head_kind kind,
                              const wg__labels *labels, wg_model *model, wg_tokenizer **tokenizer) {
-    adapting a = {.origin = origin};
-    *tokenizer = NULL;
-    const int status = begin(&a, kind, labels, tokenizer) < 0 || fill(&a) < 0 ? -1 : 0;
+    const char *path = origin->path;
+    adapting a = {.origin = origin, .file = wg__weights_open_as(path, &wg__weights_hdf5)};
+    const char *config = a.file ? wg__weights_config(a.file) : NULL;
+    const char *json = a.file ? wg__weights_tokenizer(a.file) : NULL;
+    if (!config || !json)
+        wg_fail(WG_ERROR_NOT_FOUND, WHERE, "%s has no configuration or no tokenizer", path);
+    const wg_model_type *type = config && json ? wg__model_type_of_config(path, config) : NULL;
+    *tokenizer = type ? wg_tokenizer_from_json(json) : NULL;
+    a.model = *tokenizer ? make(type, kind, config, labels, origin->seed) : NULL;
+    const int status = a.model ? fill(&a) : -1;
     if (status < 0) {
         if (a.model)
             wg_module_free(&a.model->module);

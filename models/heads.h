@@ -50,8 +50,7 @@ typedef struct wg__headed_encoder {
 /* An encoder with a new head of that kind, for labels of texts or words, which are copied; NULL for
  * the other kinds. A root, freed with wg_module_free(&model->module); its generator begins at
  * `seed`. NULL with [ARGUMENT, also for fewer than two labels; STATE for a type that is no encoder;
- * MEMORY]
- */
+ * MEMORY] */
 wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_kind kind,
                                            const void *config, const wg__labels *labels,
                                            uint64_t seed);

@@ -38,9 +38,10 @@
     .kind = WG_SETTING_CHOICE, .choice = wg__activation_choice, .aliases = wg__activation_aliases
 #define WG__GATE .kind = WG_SETTING_CHOICE, .choice = wg__gate_choice, .aliases = wg__gate_aliases
 
-/* A whole row: a key with one value that is known here. */
+/* A key without a member; and a whole row of a key with one value that is known here. */
+#define WG__NO_MEMBER(key) .name = key, .kind = WG_SETTING_ONLY
 #define WG__ONLY(key, value)                                                                       \
-    { .name = key, .kind = WG_SETTING_ONLY, .standard = value, .help = "no other value is known" }
+    { WG__NO_MEMBER(key), .standard = value, .help = "no other value is known" }
 
 /* A list of keys up to NULL. */
 #define WG__KEYS(...)                                                                              \

@@ -173,7 +173,6 @@ static int check_kind_key(wg_config *json, const char *key, bool known) {
                : wg__config_refuse_value(json, key, found, known ? "true" : "false");
 }
 
-/* Appends names up to NULL. */
 static void add_names(const char **list, int most, int *count, const char *const *names) {
     for (; names && *names && *count < most; names++)
         list[(*count)++] = *names;

@@ -127,8 +127,8 @@ typedef struct wg_model_names {
                               * named, as PEFT chooses them for the type; NULL: no more */
 } wg_model_names;
 
-/* Encoders: a module to hang below a head of one's own, the pooled output (B, C), for which `keep`
- * is that of the inputs, and what a head on every position reads, (B, T, C) -> (B, T, C). */
+/* Encoders: `make` gives a module for a model with another head, `pool` the pooled output (B, C),
+ * given the `keep` of the inputs, and `states` the input of a head on every position (B, T, C). */
 typedef struct wg_encoder_type {
     const char *name; /* "bert"; "" if the paths of its parameters begin differently */
     wg_module *(*make)(wg_module *parent, const char *name, const void *config, bool pooler);
@@ -218,9 +218,9 @@ WG_API void wg_model_config_resize(const wg_model_type *type, void *config, int6
 /* Copies a preset's configuration. [as wg__model_preset_find] */
 WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, void *config);
 
-/* Reads a published config.json. Keys that are left out have their standard value, those of
- * published files that change nothing are passed over, any other is refused. After an error *config
- * is as it was. -1 with [FORMAT, ARGUMENT, MEMORY] */
+/* Reads a published config.json. A missing key takes its standard value; known keys that change
+ * nothing are ignored; other keys are refused. After an error *config has not changed. -1 with
+ * [FORMAT, ARGUMENT, MEMORY] */
 WG_API int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config);
 
 /* Sets what the tokenizer and the run decide, and checks the configuration; without a tokenizer,
@@ -269,10 +269,10 @@ WG_API void wg_model_free(wg_model *model);
 WG_API int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *tokenizer,
                                       const wg_vocabulary_extension *extension);
 
-/* wg_lora_attach with what the options leave open: without targets those of the type, such as query
- * and value; WG_LORA_ALL_LINEAR leaves out the layers that give logits; and of an encoder with a
- * head of fine-tuning the head is trained whole, with what else begins anew. Returns the number of
- * layers adapted. [as wg_lora_attach] */
+/* wg_lora_attach with defaults of the type: no targets means the type's layers, such as query and
+ * value; WG_LORA_ALL_LINEAR leaves out the layers that give logits; a head of fine-tuning and other
+ * modules that begin anew are trained whole. Returns the number of layers adapted.
+ * [as wg_lora_attach] */
 WG_API int64_t wg_model_attach_lora(const wg_model *model, const wg_lora_options *options);
 
 /* Checks the gradients of a model of this type as wg_gradcheck_module does: of its loss, and of the
@@ -308,8 +308,7 @@ WG_API wg_model_costs wg_model_costs_of(const wg_model *model);
  * one place later, padding for those that are WG_IGNORE_INDEX. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_model_shift_right(const wg_model *model, wg_tensor *labels);
 
-/* source ids (B, S) -> memory (B, S, C), of encoder-decoders. [scope; SHAPE, INDEX, DTYPE; STATE]
- */
+/* Source ids (B, S) -> memory (B, S, C). [scope; SHAPE, INDEX, DTYPE; STATE] */
 WG_API wg_tensor *wg_model_encode(const wg_model *model, wg_tensor *ids, wg_tensor *keep);
 
 /* -> (B, T, C), or (N, C) at inputs->output_positions. [scope; SHAPE, also beyond the model's
@@ -320,8 +319,8 @@ WG_API wg_tensor *wg_model_forward(const wg_model *model, const wg_model_inputs 
  * [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_model_logits(const wg_model *model, wg_tensor *hidden, wg_tensor *positions);
 
-/* The mean cross-entropy of those logits, which are never stored whole, and labels, of which
- * WG_IGNORE_INDEX counts for nothing. Rank 0. `options` (label smoothing, counting right
+/* The mean cross-entropy of these logits, which are never stored whole, and labels; labels of
+ * WG_IGNORE_INDEX are left out. Rank 0. `options` (label smoothing, counting right
  * predictions) may be NULL. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_model_loss(const wg_model *model, wg_tensor *hidden, wg_tensor *positions,
                                 wg_tensor *labels, const wg_cross_entropy_options *options);

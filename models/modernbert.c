@@ -111,15 +111,11 @@ static const wg_setting rows[] = {
     {AT(sep_token_id), WG__MAYBE_TOKEN, .role = WG__SEPARATOR, .standard = "50282",
      .help = "the token behind each text; likewise"},
     WG__BIGRAM_ROW,
-    {.name = "layer_types",
-     .kind = WG_SETTING_ONLY,
-     .derived = "as `global_attn_every_n_layers` says",
+    {WG__NO_MEMBER("layer_types"), .derived = "as `global_attn_every_n_layers` says",
      .help =
          "as transformers 5 writes it: a list of `full_attention` and `sliding_attention`, with "
          "every N-th layer the former"},
-    {.name = "rope_parameters",
-     .kind = WG_SETTING_ONLY,
-     .derived = "`global_rope_theta` and `local_rope_theta`",
+    {WG__NO_MEMBER("rope_parameters"), .derived = "`global_rope_theta` and `local_rope_theta`",
      .help = "as transformers 5 writes them: `rope_theta` of `full_attention` and of "
              "`sliding_attention`"},
     WG__ONLY("initializer_cutoff_factor", "2"),
@@ -129,7 +125,14 @@ static const wg_setting rows[] = {
 /* What transformers 5 calls global and local layers. */
 static const char *const kinds[] = {"full_attention", "sliding_attention"};
 
-static int read_rope(wg_config *json, wg_modernbert_config *config) {
+static const char *kind_at(const json_t *types, int64_t layer) {
+    const char *kind = json_string_value(json_array_get(types, (size_t)layer));
+    return kind ? kind : "";
+}
+
+/* The kind of each layer. Only one pattern is known: every N-th is global. */
+static int read_more(wg_config *json, void *read) {
+    wg_modernbert_config *config = read;
     static const char *const keys[] = {"global_rope_theta", "local_rope_theta"};
     double *const thetas[] = {&config->global_rope_theta, &config->local_rope_theta};
     wg_config *rope = wg__config_part(json, "rope_parameters");
@@ -154,16 +157,8 @@ static int read_rope(wg_config *json, wg_modernbert_config *config) {
     if (rope && status == 0)
         status = wg__config_check(rope, 0, NULL);
     wg__config_free(rope);
-    return status;
-}
-
-static const char *kind_at(const json_t *types, int64_t layer) {
-    const char *kind = json_string_value(json_array_get(types, (size_t)layer));
-    return kind ? kind : "";
-}
-
-/* The kind of each layer. Only one pattern is known: every N-th is global. */
-static int read_layer_types(wg_config *json, wg_modernbert_config *config) {
+    if (status < 0)
+        return -1;
     const json_t *types = wg__config_value(json, "layer_types");
     const int64_t layers = config->num_hidden_layers;
     int64_t *every = &config->global_attn_every_n_layers;
@@ -188,10 +183,6 @@ static int read_layer_types(wg_config *json, wg_modernbert_config *config) {
                            (long long)i, kind_at(types, i), wanted);
     }
     return 0;
-}
-
-static int read_more(wg_config *json, void *read) {
-    return read_rope(json, read) < 0 ? -1 : read_layer_types(json, read);
 }
 
 static int check(const void *checked) {
@@ -399,20 +390,19 @@ wg_tensor *wg__modernbert_head(wg_module *encoder, wg_tensor *x) {
     return wg_scope_end(&scope, wg_layer_norm_forward(model->head_norm, x));
 }
 
-/* The mean over the positions that `keep` has: (B, T, C)   ->   (B, C). */
-static wg_tensor *mean(wg_tensor *hidden, wg_tensor *keep) {
-    if (!keep || !hidden)
-        return wg_mean(hidden, WG_DIMS(1), false);
-    wg_tensor *kept = wg_unsqueeze(wg_cast(keep, wg_tensor_dtype(hidden)), -1);
-    return wg_div(wg_sum(wg_mul(hidden, kept), WG_DIMS(1), false), wg_sum(kept, WG_DIMS(1), false));
-}
-
 wg_tensor *wg__modernbert_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep) {
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *pooled = ((wg_modernbert *)encoder)->config.classifier_pooling == WG_POOLING_MEAN
-                            ? mean(hidden, keep)
-                            : wg_select(hidden, 1, 0);
+    wg_tensor *pooled;
+    if (((wg_modernbert *)encoder)->config.classifier_pooling == WG_POOLING_CLS)
+        pooled = wg_select(hidden, 1, 0);
+    else if (!keep || !hidden)
+        pooled = wg_mean(hidden, WG_DIMS(1), false);
+    else { /* the mean over the positions that `keep` has: (B, T, C)   ->   (B, C) */
+        wg_tensor *kept = wg_unsqueeze(wg_cast(keep, wg_tensor_dtype(hidden)), -1);
+        pooled = wg_div(wg_sum(wg_mul(hidden, kept), WG_DIMS(1), false),
+                        wg_sum(kept, WG_DIMS(1), false));
+    }
     return wg_scope_end(&scope, wg__modernbert_head(encoder, pooled));
 }
 

@@ -58,9 +58,8 @@ typedef struct wg_modernbert_config {
     int64_t bigram_vocab_size; /* rows of a table of hashed bigrams (../nn/linear.h); 0: none */
 } wg_modernbert_config;
 
-/* The model type, that of wg_modernbert_for_masked_lm, with the presets "modernbert-mini" (6
- * layers, width 256), "modernbert-small" (12, 384) and "modernbert-base" (22, 768), the published
- * one. */
+/* The type of wg_modernbert_for_masked_lm. Presets: "modernbert-mini" (6 layers, width 256),
+ * "modernbert-small" (12, 384) and the published "modernbert-base" (22, 768). */
 WG_API extern const wg_model_type wg_modernbert_type;
 
 /* ---- The encoder, and the head that all tasks share ---- */

@@ -35,39 +35,33 @@ static double bytes_of(const wg_model_type *type, const void *config) {
     return bytes;
 }
 
-/* `config` is a copy that may change. */
-static double estimate(const wg_model_type *type, void *config) {
-    int64_t *counts[MOST_STACKS], layers[MOST_STACKS];
-    int stacks = 0;
-    for (size_t i = 0; i < sizeof layer_keys / sizeof *layer_keys && stacks < MOST_STACKS; i++) {
-        const wg_setting *row = wg__settings_find(&type->settings, layer_keys[i]);
-        if (row)
-            counts[stacks++] = (int64_t *)((char *)config + row->offset);
-    }
-    for (int i = 0; i < stacks; i++) {
-        layers[i] = *counts[i];
-        *counts[i] = wg__smaller(layers[i], FEW);
-    }
-    const double few = bytes_of(type, config);
-    double bytes = few;
-    for (int i = 0; i < stacks && bytes >= 0; i++) {
-        if (layers[i] <= FEW)
-            continue;
-        *counts[i] = FEW - 1;
-        const double fewer = bytes_of(type, config);
-        *counts[i] = FEW;
-        bytes = fewer < 0 ? -1 : bytes + (double)(layers[i] - FEW) * (few - fewer);
-    }
-    return bytes;
-}
-
 double wg__model_bytes(const wg_model_type *type, const void *config) {
     void *copy = wg__alloc(type->settings.size);
     if (!copy)
         return -1;
     memcpy(copy, config, type->settings.size);
     const bool was = wg_set_meta_init(true);
-    const double bytes = estimate(type, copy);
+    int64_t *counts[MOST_STACKS], layers[MOST_STACKS];
+    int stacks = 0;
+    for (size_t i = 0; i < sizeof layer_keys / sizeof *layer_keys && stacks < MOST_STACKS; i++) {
+        const wg_setting *row = wg__settings_find(&type->settings, layer_keys[i]);
+        if (row)
+            counts[stacks++] = (int64_t *)((char *)copy + row->offset);
+    }
+    for (int i = 0; i < stacks; i++) {
+        layers[i] = *counts[i];
+        *counts[i] = wg__smaller(layers[i], FEW);
+    }
+    const double few = bytes_of(type, copy);
+    double bytes = few;
+    for (int i = 0; i < stacks && bytes >= 0; i++) {
+        if (layers[i] <= FEW)
+            continue;
+        *counts[i] = FEW - 1;
+        const double fewer = bytes_of(type, copy);
+        *counts[i] = FEW;
+        bytes = fewer < 0 ? -1 : bytes + (double)(layers[i] - FEW) * (few - fewer);
+    }
     wg_set_meta_init(was);
     wg__free(copy);
     return bytes;

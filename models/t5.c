@@ -73,9 +73,7 @@ static const wg_setting rows[] = {
     {AT(decoder_start_token_id), WG__TOKEN, .standard = "0", .help = "likewise the padding"},
     {AT(feed_forward_proj), .kind = WG_SETTING_CHOICE, .choice = feed_forward_name,
      .standard = "\"relu\"", .help = "of 1.0; `gated-gelu` is that of 1.1"},
-    {.name = "scale_decoder_outputs",
-     .kind = WG_SETTING_ONLY,
-     .derived = "`tie_word_embeddings`",
+    {WG__NO_MEMBER("scale_decoder_outputs"), .derived = "`tie_word_embeddings`",
      .help = "as transformers 5 says it, with `tie_word_embeddings` true in any case: `false` is "
              "the head of 1.1"},
 };
@@ -162,31 +160,6 @@ static wg_multi_head_attention *attention(wg_module *parent, const char *name, b
     return made;
 }
 
-static void add_net(wg_t5_block *block, const char *name, const wg_t5_config *config) {
-    const wg_initializer in = normal(config, (double)config->d_model);
-    const wg_initializer out = normal(config, (double)config->d_ff);
-    const wg_gated_feed_forward_options gated = {.kind = WG_GATE_GEGLU_TANH,
-                                                 .dropout = config->dropout_rate,
-                                                 .init = in,
-                                                 .down_init = out,
-                                                 .gate_name = "wi_0",
-                                                 .up_name = "wi_1",
-                                                 .down_name = "wo"};
-    const wg_feed_forward_options plain = {.activation = WG_ACTIVATION_RELU,
-                                           .dropout = config->dropout_rate,
-                                           .no_bias = true,
-                                           .init = in,
-                                           .down_init = out,
-                                           .up_name = "wi",
-                                           .down_name = "wo"};
-    if (config->feed_forward_proj == WG_T5_GATED_GELU)
-        block->gated_net =
-            wg_gated_feed_forward_new(&block->module, name, config->d_model, config->d_ff, &gated);
-    else
-        block->net =
-            wg_feed_forward_new(&block->module, name, config->d_model, config->d_ff, &plain);
-}
-
 /* The first block of a stack owns the positions. */
 static void *block_new(wg_module *parent, const char *name, int64_t index, const void *from) {
     const wg_t5_config *config = from;
@@ -211,7 +184,27 @@ static void *block_new(wg_module *parent, const char *name, int64_t index, const
         block->memory_attention = attention(module, "layer.1.EncDecAttention", false, config);
         block->memory_norm = norm(module, "layer.1.layer_norm", config);
     }
-    add_net(block, decodes ? "layer.2.DenseReluDense" : "layer.1.DenseReluDense", config);
+    const char *net = decodes ? "layer.2.DenseReluDense" : "layer.1.DenseReluDense";
+    const int64_t width = config->d_model, inner = config->d_ff;
+    const wg_initializer in = normal(config, (double)width), out = normal(config, (double)inner);
+    const wg_gated_feed_forward_options gated = {.kind = WG_GATE_GEGLU_TANH,
+                                                 .dropout = config->dropout_rate,
+                                                 .init = in,
+                                                 .down_init = out,
+                                                 .gate_name = "wi_0",
+                                                 .up_name = "wi_1",
+                                                 .down_name = "wo"};
+    const wg_feed_forward_options plain = {.activation = WG_ACTIVATION_RELU,
+                                           .dropout = config->dropout_rate,
+                                           .no_bias = true,
+                                           .init = in,
+                                           .down_init = out,
+                                           .up_name = "wi",
+                                           .down_name = "wo"};
+    if (config->feed_forward_proj == WG_T5_GATED_GELU)
+        block->gated_net = wg_gated_feed_forward_new(module, net, width, inner, &gated);
+    else
+        block->net = wg_feed_forward_new(module, net, width, inner, &plain);
     block->net_norm = norm(module, decodes ? "layer.2.layer_norm" : "layer.1.layer_norm", config);
     return wg_module_finish(module);
 }
@@ -245,11 +238,6 @@ wg_t5 *wg__t5_new(const wg_t5_config *config, uint64_t seed) {
 
 /* ---- Forward ---- */
 
-static wg_tensor *feed(wg_t5_block *block, wg_tensor *x) {
-    return block->net ? wg_feed_forward_forward(block->net, x)
-                      : wg_gated_feed_forward_forward(block->gated_net, x);
-}
-
 static wg_tensor *add(wg_t5_block *block, wg_tensor *x, wg_tensor *y,
                       const wg_stack_inputs *inputs) {
     return wg_add(x, wg_dropout(&block->module, y, inputs->dropout));
@@ -268,8 +256,10 @@ static wg_tensor *block_forward(void *stack, int64_t index, wg_tensor *x,
         y = wg_multi_head_attention_forward(block->memory_attention, y, &inputs->memory);
         x = add(block, x, y, inputs);
     }
-    wg_tensor *fed = feed(block, wg_rms_norm_forward(block->net_norm, x));
-    return wg_scope_end(&scope, add(block, x, fed, inputs));
+    y = wg_rms_norm_forward(block->net_norm, x);
+    y = block->net ? wg_feed_forward_forward(block->net, y)
+                   : wg_gated_feed_forward_forward(block->gated_net, y);
+    return wg_scope_end(&scope, add(block, x, y, inputs));
 }
 
 static wg_tensor *stack_forward(wg_t5_stack *stack, wg_tensor *embedded,

@@ -93,9 +93,7 @@ static const wg_setting rows[] = {
     WG__ONLY("tie_word_embeddings", "true"),
     WG__ONLY("normalize_embedding", "false"),
     WG__ONLY("add_bias_logits", "false"),
-    {.name = "add_final_layer_norm",
-     .kind = WG_SETTING_ONLY,
-     .derived = "`normalize_before`",
+    {WG__NO_MEMBER("add_final_layer_norm"), .derived = "`normalize_before`",
      .help = "no other value is known"},
 };
 

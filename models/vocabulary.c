@@ -20,24 +20,6 @@ typedef struct growth {
     int64_t tokens; /* S */
 } growth;
 
-/* Row i of the new table, of so many numbers. */
-static void fill_row(const growth *g, const float *from, int64_t width, int64_t i, float *row) {
-    const wg_vocabulary_extension *x = g->extension;
-    const int64_t added = i - g->tokens;
-    if (added < 0 || added >= x->count) {
-        const int64_t before = added < 0 ? i : i - x->count;
-        memcpy(row, from + before * width, (size_t)width * sizeof *row);
-        return;
-    }
-    const int64_t begin = x->starts[added], end = x->starts[added + 1];
-    for (int64_t c = 0; c < width; c++) {
-        double sum = 0;
-        for (int64_t p = begin; p < end; p++)
-            sum += from[x->pieces[p] * width + c];
-        row[c] = (float)(sum / (double)(end - begin));
-    }
-}
-
 static int fill_slot(const growth *g, const wg_state_entry *entry, wg_module *old) {
     const wg_slot *slot = wg_module_find(old, entry->path);
     wg_tensor *to = entry->slot->tensor, *from = slot ? slot->tensor : NULL;
@@ -60,9 +42,25 @@ static int fill_slot(const growth *g, const wg_state_entry *entry, wg_module *ol
                (size_t)wg_tensor_count(to) * wg_dtype_size(wg_tensor_dtype(to)));
         return 0;
     }
+    const wg_vocabulary_extension *x = g->extension;
     const int64_t width = wg_tensor_count(to) / rows;
-    for (int64_t i = 0; i < rows; i++)
-        fill_row(g, wg_tensor_data(from), width, i, (float *)wg_tensor_data(to) + i * width);
+    const float *old_rows = wg_tensor_data(from);
+    float *row = wg_tensor_data(to);
+    for (int64_t i = 0; i < rows; i++, row += width) {
+        const int64_t added = i - g->tokens;
+        if (added < 0 || added >= x->count) {
+            memcpy(row, old_rows + (added < 0 ? i : i - x->count) * width,
+                   (size_t)width * sizeof *row);
+            continue;
+        }
+        const int64_t begin = x->starts[added], end = x->starts[added + 1];
+        for (int64_t c = 0; c < width; c++) {
+            double sum = 0;
+            for (int64_t p = begin; p < end; p++)
+                sum += old_rows[x->pieces[p] * width + c];
+            row[c] = (float)(sum / (double)(end - begin));
+        }
+    }
     return 0;
 }
 

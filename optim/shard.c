@@ -66,39 +66,6 @@ static bool is_whole(const wg_optimizer *optimizer, int64_t index) {
            (rule->is_whole && rule->is_whole(optimizer, &optimizer->entries[index]));
 }
 
-static void place_whole(const wg_optimizer *optimizer, int64_t *loads, bool *is_placed) {
-    const int ranks = wg_group_size(optimizer->shard.group);
-    for (;;) {
-        int64_t i = -1; /* the largest that no rank has yet */
-        for (int64_t k = 0; k < optimizer->count; k++)
-            if (!is_placed[k] && (i < 0 || count_of(optimizer, k) > count_of(optimizer, i)))
-                i = k;
-        if (i < 0)
-            return;
-        is_placed[i] = true;
-        const int owner = least_loaded(loads, ranks);
-        int64_t *bounds = bounds_of(optimizer, i);
-        for (int rank = 0; rank <= ranks; rank++)
-            bounds[rank] = rank > owner ? count_of(optimizer, i) : 0;
-        loads[owner] += count_of(optimizer, i);
-    }
-}
-
-/* Gives each chunk to the rank that has least, then makes the chunks of each rank one range. */
-static void place_chunks(const wg_optimizer *optimizer, int64_t index, int64_t *loads) {
-    const int ranks = wg_group_size(optimizer->shard.group);
-    const int64_t count = count_of(optimizer, index);
-    int64_t *bounds = bounds_of(optimizer, index);
-    memset(bounds, 0, (size_t)(ranks + 1) * sizeof *bounds);
-    for (int64_t at = 0; at < count; at += WG__GRAIN) {
-        const int rank = least_loaded(loads, ranks);
-        loads[rank] += wg__smaller(WG__GRAIN, count - at);
-        bounds[rank + 1] += WG__GRAIN;
-    }
-    for (int rank = 0; rank < ranks; rank++)
-        bounds[rank + 1] = wg__smaller(bounds[rank] + bounds[rank + 1], count);
-}
-
 int wg__optimizer_shard_state(wg_optimizer *optimizer) {
     wg__optimizer_shard *shard = &optimizer->shard;
     if (!shard->group)
@@ -111,11 +78,36 @@ int wg__optimizer_shard_state(wg_optimizer *optimizer) {
     const int status = loads && is_placed && optimizer->shard.bounds ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < optimizer->count; i++)
         is_placed[i] = !is_whole(optimizer, i);
-    if (status == 0)
-        place_whole(optimizer, loads, is_placed);
-    for (int64_t i = 0; status == 0 && i < optimizer->count; i++)
-        if (!is_whole(optimizer, i))
-            place_chunks(optimizer, i, loads);
+    for (int64_t left = optimizer->count; status == 0 && left > 0; left--) {
+        int64_t largest = -1; /* that no rank has yet */
+        for (int64_t i = 0; i < optimizer->count; i++)
+            if (!is_placed[i] &&
+                (largest < 0 || count_of(optimizer, i) > count_of(optimizer, largest)))
+                largest = i;
+        if (largest < 0)
+            break;
+        const int owner = least_loaded(loads, ranks);
+        for (int rank = 0; rank <= ranks; rank++)
+            bounds_of(optimizer, largest)[rank] = rank > owner ? count_of(optimizer, largest) : 0;
+        is_placed[largest] = true;
+        loads[owner] += count_of(optimizer, largest);
+    }
+    for (int64_t i = 0; status == 0 && i < optimizer->count; i++) {
+        const int64_t count = count_of(optimizer, i);
+        int64_t *bounds = bounds_of(optimizer, i);
+        if (is_whole(optimizer, i))
+            continue;
+        /* Each chunk goes to the rank that has least; then the chunks of each rank become a range.
+         */
+        memset(bounds, 0, (size_t)(ranks + 1) * sizeof *bounds);
+        for (int64_t at = 0; at < count; at += WG__GRAIN) {
+            const int rank = least_loaded(loads, ranks);
+            loads[rank] += wg__smaller(WG__GRAIN, count - at);
+            bounds[rank + 1] += WG__GRAIN;
+        }
+        for (int rank = 0; rank < ranks; rank++)
+            bounds[rank + 1] = wg__smaller(bounds[rank] + bounds[rank + 1], count);
+    }
     wg__free(loads);
     wg__free(is_placed);
     if (status < 0)

@@ -160,23 +160,6 @@ static int make_buckets(wg__exchange_plan *plan, int64_t limit) {
     return 0;
 }
 
-/* Buffers of the buckets that are under way: of stage 0 all of them, where the sums shall stand. */
-static int make_slots(wg__exchange_plan *plan) {
-    plan->slot_count = plan->stage > 0 ? UNDER_WAY : plan->bucket_count;
-    plan->slots = wg__calloc((size_t)plan->slot_count, sizeof *plan->slots);
-    if (plan->stage > 0)
-        plan->buffers =
-            wg__alloc_array(wg__times(wg__times(plan->largest, plan->size), UNDER_WAY) + 1, 1);
-    char *at = plan->stage > 0 ? plan->buffers : plan->optimizer->shard.gradients;
-    if (!plan->slots || !at)
-        return -1;
-    for (int64_t i = 0; i < plan->slot_count; i++) {
-        plan->slots[i].buffer = at;
-        at += (size_t)(plan->stage > 0 ? plan->largest : plan->buckets[i].elements) * plan->size;
-    }
-    return 0;
-}
-
 /* The buckets under way are small beside the model, and the parts from all ranks fit an int. */
 int64_t wg__bucket_bytes(int64_t gradient_bytes, int64_t ranks) {
     const int64_t bytes = wg__larger(gradient_bytes / 16, 64 << 10);
@@ -208,10 +191,22 @@ wg__exchange_plan *wg__exchange_plan_new(wg_optimizer *optimizer, wg_group *grou
     const int64_t bytes =
         wg__bucket_bytes(all * (int64_t)plan->size, (int64_t)wg_group_size(group));
     const int64_t limit = wg__larger(bytes / (int64_t)plan->size, 1); /* elements of a bucket */
-    if (!plan->gradients || make_items(plan, limit) < 0 || make_buckets(plan, limit) < 0 ||
-        make_slots(plan) < 0) {
+    const bool is_made =
+        plan->gradients && make_items(plan, limit) == 0 && make_buckets(plan, limit) == 0;
+    /* Buffers of the buckets that are under way: of stage 0 all of them, where the sums stand. */
+    plan->slot_count = stage > 0 ? UNDER_WAY : plan->bucket_count;
+    plan->slots = is_made ? wg__calloc((size_t)plan->slot_count, sizeof *plan->slots) : NULL;
+    if (is_made && stage > 0)
+        plan->buffers =
+            wg__alloc_array(wg__times(wg__times(plan->largest, plan->size), UNDER_WAY) + 1, 1);
+    char *at = stage > 0 ? plan->buffers : optimizer->shard.gradients;
+    if (!plan->slots || !at) {
         wg__exchange_plan_free(plan);
         return NULL;
+    }
+    for (int64_t i = 0; i < plan->slot_count; i++) {
+        plan->slots[i].buffer = at;
+        at += (size_t)(stage > 0 ? plan->largest : plan->buckets[i].elements) * plan->size;
     }
     return plan;
 }
@@ -291,7 +286,7 @@ static int end_oldest(wg__exchange_plan *plan) {
     return status;
 }
 
-/* Ends those that have come in, and lets the others go on. */
+/* Ends the buckets that have arrived, without waiting for others. */
 static int end_arrived(wg__exchange_plan *plan) {
     for (bool done = true; done && plan->received < plan->sent;) {
         slot *s = &plan->slots[plan->received % plan->slot_count];

@@ -21,7 +21,6 @@ static int column_index(const wg_history *history, const char *name) {
     return -1;
 }
 
-/* Gives every column room for `capacity` rows. */
 static int resize(wg_history *history, int64_t capacity) {
     for (int i = 0; i < history->column_count; i++) {
         double *column = wg__alloc_array(capacity, sizeof *column);

@@ -218,22 +218,6 @@ static bool steps_in_backward(const wg_trainer *trainer) {
     return trainer->options.step_in_backward && !trainer->exchange;
 }
 
-/* Measures all gradients before a weight moves, also without clipping: one that is not finite ends
- * the step. */
-static int clip_and_step(wg_trainer *trainer, measured_step *measured) {
-    const double most = trainer->options.clip > 0 ? trainer->options.clip : 0;
-    int result = wg_optimizer_clip(trainer->optimizer, most, &measured->gradient_norm);
-    if (result == 0) {
-        const wg_dtype before = wg_set_matmul_dtype(trainer->options.matmul_dtype);
-        result = wg_optimizer_step(trainer->optimizer, measured->rate);
-        wg_set_matmul_dtype(before);
-    }
-    if (!trainer->shares_state)
-        return result;
-    return wg__trainer_share(trainer, result) < 0 ? -1
-                                                  : wg__exchange_give_weights(trainer->exchange);
-}
-
 int64_t wg__trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
     const int64_t most = accumulate > 0 ? accumulate : 1;
     return step >= ramp ? most : 1 + (most - 1) * step / ramp;
@@ -326,7 +310,6 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
     return wg__metrics_sum(group, &measured->metrics);
 }
 
-/* A step: forward and backward of each micro-batch, and new weights. */
 static int advance(wg_trainer *trainer, measured_step *measured) {
     const wg_trainer_options *options = &trainer->options;
     const int64_t batches =
@@ -339,8 +322,20 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
     int result = weigh_batches(trainer, batches);
     if (result == 0)
         result = run_batches(trainer, batches, measured);
-    if (result == 0 && !steps_in_backward(trainer))
-        result = clip_and_step(trainer, measured);
+    if (result == 0 && !steps_in_backward(trainer)) {
+        /* All gradients are measured before a weight moves, also without clipping: one that is not
+         * finite ends the step. */
+        const double most = options->clip > 0 ? options->clip : 0;
+        result = wg_optimizer_clip(trainer->optimizer, most, &measured->gradient_norm);
+        const wg_dtype before = wg_set_matmul_dtype(options->matmul_dtype);
+        if (result == 0)
+            result = wg_optimizer_step(trainer->optimizer, measured->rate);
+        wg_set_matmul_dtype(before);
+        if (trainer->shares_state)
+            result = wg__trainer_share(trainer, result) < 0
+                         ? -1
+                         : wg__exchange_give_weights(trainer->exchange);
+    }
     if (result < 0) {
         /* Other errors about gradients, such as a loss that wants none, have other reasons. */
         const bool diverged =
@@ -450,45 +445,12 @@ static bool is_out_of_patience(const wg_trainer *trainer) {
     return after >= trainer->options.patience;
 }
 
-/* One JSON object: the step, then what was measured, evaluations as "eval_...". */
-static int write_log(wg_trainer *trainer, const measured_step *measured) {
-    wg__metric_log *log = trainer->log;
-    if (!log)
-        return 0;
-    wg__metric_log_integer(log, "step", trainer->step);
-    wg__metric_log_number(log, "loss", measured->loss);
-    wg__metric_log_number(log, "lr", measured->rate);
-    wg__metric_log_number(log, "grad_norm", measured->gradient_norm);
-    wg__metric_log_number(log, "tokens_per_s", measured->tokens_per_second);
-    for (int i = 0; i < measured->metrics.count; i++)
-        wg__metric_log_number(log, measured->metrics.metrics[i].name,
-                              wg__metric_value(&measured->metrics.metrics[i]));
-    for (int i = 0; i < measured->evaluation.count; i++) {
+static void log_metrics(wg__metric_log *log, const char *prefix, const wg_metrics *metrics) {
+    for (int i = 0; i < metrics->count; i++) {
         char name[WG_METRIC_NAME_SIZE + 8];
-        snprintf(name, sizeof name, "eval_%s", measured->evaluation.metrics[i].name);
-        wg__metric_log_number(log, name, wg__metric_value(&measured->evaluation.metrics[i]));
+        snprintf(name, sizeof name, "%s%s", prefix, metrics->metrics[i].name);
+        wg__metric_log_number(log, name, wg__metric_value(&metrics->metrics[i]));
     }
-    return wg__metric_log_end_line(log);
-}
-
-static void report(wg_trainer *trainer, const measured_step *measured, bool saved) {
-    if (!trainer->options.listener)
-        return;
-    int64_t left = trainer->options.steps - trainer->step;
-    double pace = (wg__now() - trainer->begun) / (double)(trainer->step - trainer->begun_at);
-    wg_train_report news = {
-        .step = trainer->step,
-        .total = trainer->options.steps,
-        .loss = measured->loss,
-        .learning_rate = measured->rate,
-        .gradient_norm = measured->gradient_norm,
-        .tokens_per_second = measured->tokens_per_second,
-        .seconds_left = (double)left * pace,
-        .metrics = &measured->metrics,
-        .evaluation = measured->evaluated ? &measured->evaluation : NULL,
-        .saved = saved,
-    };
-    trainer->options.listener(&news, trainer->options.listener_context);
 }
 
 /* ---- The loop ---- */
@@ -530,7 +492,17 @@ static int keep(wg_trainer *trainer) {
 static int write_step(wg_trainer *trainer, measured_step *measured) {
     if (!wg__trainer_leads(trainer) && !trainer->shares_state)
         return 0;
-    int status = write_log(trainer, measured);
+    wg__metric_log *log = trainer->log;
+    if (log) {
+        wg__metric_log_integer(log, "step", trainer->step);
+        wg__metric_log_number(log, "loss", measured->loss);
+        wg__metric_log_number(log, "lr", measured->rate);
+        wg__metric_log_number(log, "grad_norm", measured->gradient_norm);
+        wg__metric_log_number(log, "tokens_per_s", measured->tokens_per_second);
+        log_metrics(log, "", &measured->metrics);
+        log_metrics(log, "eval_", &measured->evaluation);
+    }
+    int status = log ? wg__metric_log_end_line(log) : 0;
     if (trainer->shares_state)
         status = wg__trainer_share(trainer, status);
     if (status == 0 && trainer->options.best_path && measured->evaluated &&
@@ -545,8 +517,23 @@ static int write_step(wg_trainer *trainer, measured_step *measured) {
         status = wg_group_broadcast(trainer->options.group, 0, sizeof saves, &saves);
     if (status < 0 || (saves && save(trainer) < 0))
         return -1;
-    if (wg__trainer_leads(trainer))
-        report(trainer, measured, saves);
+    if (!wg__trainer_leads(trainer) || !trainer->options.listener)
+        return 0;
+    const int64_t left = trainer->options.steps - trainer->step;
+    const double pace = (wg__now() - trainer->begun) / (double)(trainer->step - trainer->begun_at);
+    const wg_train_report news = {
+        .step = trainer->step,
+        .total = trainer->options.steps,
+        .loss = measured->loss,
+        .learning_rate = measured->rate,
+        .gradient_norm = measured->gradient_norm,
+        .tokens_per_second = measured->tokens_per_second,
+        .seconds_left = (double)left * pace,
+        .metrics = &measured->metrics,
+        .evaluation = measured->evaluated ? &measured->evaluation : NULL,
+        .saved = saves,
+    };
+    trainer->options.listener(&news, trainer->options.listener_context);
     return 0;
 }
 

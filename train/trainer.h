@@ -28,15 +28,15 @@
  *     step, accumulate 4      rank 0: batches 0 2  '
  *                             rank 1: batches 1 3  '- sum of gradients, clip, optimizer step
  *
- * Rank 0 alone calls the listener and writes files; a run can be resumed by any number
- * of ranks. Buffers that batches write, such as running statistics, are each rank's own within a
- * step, after which all have the mean of those that were written (of integers, rank 0's).
+ * Rank 0 alone calls the listener and writes files; any number of ranks can resume a run. After a
+ * step, a buffer that batches write, such as a running statistic, becomes its mean over the ranks
+ * that wrote it (a buffer of integers becomes rank 0's).
  *
- * With ZeRO (Rajbhandari et al. 2020) the ranks share the optimizer's state and the gradients, too:
- * each has, sums and steps its share, and all get the weights that each has stepped.
+ * With ZeRO (Rajbhandari et al. 2020) each rank stores, sums and steps a share of the optimizer's
+ * state and of the gradients, and all ranks get the new weights.
  *
- * With an average of the weights it is the average that is evaluated, and that stands below /model
- * in checkpoints, for whoever uses the model; what is trained stands below /train/weights. */
+ * With an average of the weights, evaluations measure the average. Checkpoints hold the average
+ * below /model and the weights that are trained below /train/weights. */
 #ifndef WG_TRAIN_TRAINER_H
 #define WG_TRAIN_TRAINER_H
 
@@ -182,16 +182,15 @@ WG_API void wg_trainer_free(wg_trainer *trainer);
 WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
 
 /* Runs to the last step. Returns a wg_train_outcome, or -1: then the checkpoint on disk is the last
- * good one. A loss or gradient that is not finite stops the run, with the step named and a hint at
- * what may be behind it, and is never saved. If the task names its batches and no other rank takes
- * part, the step is run again to find the first op that made such a number, and the hint names it
- * with its layer. The weights in memory are those of the last step that
- * was done; but with `step_in_backward` an error may come when backward has moved some of them, and
- * the trainer then neither saves nor goes on. With a group all ranks have the same outcome: an
- * error of one is that of all, and names it. [GRADIENT for a run that diverged; STATE for ranks
- * that differ in version, processor, options, module, data or step; STATE for a patience or
- * best_path with a task whose evaluations have no "loss", and after such an error; whatever the
- * task, the optimizer or saving gives] */
+ * good one. A loss or gradient that is not finite stops the run, with the step and a hint at the
+ * reason, and is never saved. If the task names its batches and no other rank takes part, the step
+ * is run again, and the hint names the first op that made a number that is not finite, with its
+ * layer. The weights in memory are those of the last finished step; but with `step_in_backward` an
+ * error may come when backward has moved some of them, and the trainer then neither saves nor goes
+ * on. All ranks of a group have the same outcome: an error names its rank. [GRADIENT for a run that
+ * diverged; STATE for ranks that differ in version, processor, options, module, data or step; STATE
+ * for a patience or best_path with a task whose evaluations have no "loss", and after such an
+ * error; whatever the task, the optimizer or saving gives] */
 WG_API int wg_trainer_run(wg_trainer *trainer);
 
 /* Writes a checkpoint of the run as it stands: the same file, whoever shares the optimizer's state.
@@ -215,10 +214,9 @@ WG_API bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *lo
 #define WG_HISTORY_TRAINING "/train/history/training"
 #define WG_HISTORY_EVALUATION "/train/history/evaluation"
 
-/* In a checkpoint: what the process had that saved it, as texts. "version" and "commit" of the
- * library; "processor"; "kernels", "kernels_bf16" and "kernels_blocks", and "blis" with
- * "blis_kernels", as wg__kernels_in_use says; "deterministic", "yes" or "no"; "hdf5", its version.
- */
+/* In a checkpoint: texts about the process that saved it. "version" and "commit" of the library;
+ * "processor"; "kernels", "kernels_bf16", "kernels_blocks", "blis" and "blis_kernels", as
+ * wg__kernels_in_use says; "deterministic", "yes" or "no"; "hdf5", its version. */
 #define WG_ENVIRONMENT "/train/environment"
 
 /* Measures a task's model as an evaluation during training does: recording off, the module in

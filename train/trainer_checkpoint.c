@@ -37,18 +37,6 @@ static int get_generator(wg_checkpoint *file, const char *name, wg_generator *ge
     return 0;
 }
 
-static int get_weights(wg_checkpoint *file, wg_trainer *trainer) {
-    wg_module *module = trainer->task.module;
-    bool has_average = wg_checkpoint_has(file, TRAINED);
-    if (has_average != (trainer->average != NULL))
-        return wg_fail(WG_ERROR_STATE, "train", "the run was begun %s an average of its weights",
-                       has_average ? "with" : "without");
-    if (wg_checkpoint_get_module(file, "/model", module) < 0 || !has_average)
-        return wg_error_pending() ? -1 : 0;
-    wg__average_swap(trainer->average);
-    return wg_checkpoint_get_module(file, TRAINED, module);
-}
-
 /* After an error every put fails. */
 static int put_run(wg_checkpoint *file, wg_trainer *trainer) {
     const wg_task *task = &trainer->task;
@@ -149,7 +137,15 @@ static int get_run(wg_checkpoint *file, wg_trainer *trainer) {
     const wg_task *task = &trainer->task;
     if (!wg_checkpoint_has(file, "/train/step"))
         return wg_fail(WG_ERROR_STATE, "train", "the file holds a model and no training run");
-    if (get_weights(file, trainer) < 0 ||
+    const bool has_average = wg_checkpoint_has(file, TRAINED);
+    if (has_average != (trainer->average != NULL))
+        return wg_fail(WG_ERROR_STATE, "train", "the run was begun %s an average of its weights",
+                       has_average ? "with" : "without");
+    if (wg_checkpoint_get_module(file, "/model", task->module) < 0)
+        return -1;
+    if (has_average)
+        wg__average_swap(trainer->average);
+    if ((has_average && wg_checkpoint_get_module(file, TRAINED, task->module) < 0) ||
         wg_checkpoint_get_optimizer(file, trainer->optimizer) < 0 ||
         wg_checkpoint_get_integer(file, "/train/step", &trainer->step) < 0 ||
         get_generator(file, "module", wg_module_generator(task->module)) < 0 ||

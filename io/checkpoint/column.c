@@ -88,18 +88,6 @@ static int transfer(wg__column *column, bool writing, int64_t first, int64_t cou
 
 /* ---- Writing ---- */
 
-/* The creation properties: chunks and checksums. Negative with HDF5's error. */
-static hid_t layout_of(const wg__column *column) {
-    const hsize_t chunk = (hsize_t)column->length;
-    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-    if (H5Pset_obj_track_times(creation, false) >= 0 &&
-        H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER) >= 0 &&
-        H5Pset_chunk(creation, 1, &chunk) >= 0 && H5Pset_fletcher32(creation) >= 0)
-        return creation;
-    H5Pclose(creation);
-    return -1;
-}
-
 /* The access properties: HDF5 caches no chunks, as whole ones are written and read. */
 static hid_t access_of(void) {
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
@@ -117,9 +105,12 @@ wg__column *wg__column_create(wg_checkpoint *file, const char *name, int width) 
     set_width(column, width);
     column->pending = wg__alloc(CHUNK_BYTES);
     const hsize_t none = 0, unlimited = H5S_UNLIMITED;
-    const hid_t space = H5Screate_simple(1, &none, &unlimited), creation = layout_of(column),
-                access = access_of();
-    if (column->pending && creation >= 0 && access >= 0)
+    const hsize_t chunk = (hsize_t)column->length;
+    const hid_t space = H5Screate_simple(1, &none, &unlimited), access = access_of(),
+                creation = H5Pcreate(H5P_DATASET_CREATE);
+    if (column->pending && access >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
+        H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER) >= 0 &&
+        H5Pset_chunk(creation, 1, &chunk) >= 0 && H5Pset_fletcher32(creation) >= 0)
         column->dataset = H5Dcreate2(file->file, name, type_of(width, true), space, H5P_DEFAULT,
                                      creation, access);
     if (column->pending && column->dataset < 0)
@@ -133,7 +124,6 @@ wg__column *wg__column_create(wg_checkpoint *file, const char *name, int width) 
     return NULL;
 }
 
-/* Writes the last chunk, which has `count` values. */
 static int write_pending(wg__column *column, int64_t count) {
     WG__HOLD_HDF5;
     const hsize_t size = (hsize_t)column->count;
@@ -260,7 +250,6 @@ static int64_t value_at(const wg__column *column, const char *values, int64_t at
     }
 }
 
-/* The values of a chunk; NULL with an error. */
 static const char *chunk_at(wg__column *column, int64_t chunk) {
     place *place = &column->places[chunk % column->place_count];
     if (place->values && place->chunk == chunk)

@@ -335,7 +335,6 @@ void wg_checkpoint_abort(wg_checkpoint *file) {
     free_checkpoint(file);
 }
 
-/* Ends writing and renames the file to its place. */
 static int finish(wg_checkpoint *file) {
     if (wg_error_pending())
         return -1;
@@ -360,7 +359,6 @@ int wg_checkpoint_commit(wg_checkpoint *file) {
 
 /* ---- Reading ---- */
 
-/* Opens the descriptor's file with HDF5. */
 static int open_descriptor(wg_checkpoint *file) {
     hid_t access = disk_access(&file->disk);
     if (access >= 0)
@@ -385,28 +383,25 @@ int wg__checkpoint_reopen(wg_checkpoint *file) {
     return open_descriptor(file);
 }
 
-static int open_file(wg_checkpoint *file) {
-    file->disk.descriptor = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (file->disk.descriptor < 0)
-        return wg__fail_with_errno(file->path, "checkpoint_open");
-    struct stat status;
-    char text[1024];
-    if (fstat(file->disk.descriptor, &status) == 0 && !S_ISREG(status.st_mode))
-        return wg_fail(WG_ERROR_IO, "checkpoint_open", "%s is %s", file->path,
-                       wg__file_kind(file->path, text, sizeof text));
-    return open_descriptor(file);
-}
-
 wg_checkpoint *wg_checkpoint_open(const char *path) {
     WG__HOLD_HDF5;
     if (!path || wg_error_pending())
         return NULL;
     wg_checkpoint *file = checkpoint_of(path);
-    if (file && open_file(file) < 0) {
-        free_checkpoint(file);
+    if (!file)
         return NULL;
-    }
-    return file;
+    struct stat status = {0};
+    char text[1024];
+    file->disk.descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (file->disk.descriptor < 0)
+        wg__fail_with_errno(path, "checkpoint_open");
+    else if (fstat(file->disk.descriptor, &status) == 0 && !S_ISREG(status.st_mode))
+        wg_fail(WG_ERROR_IO, "checkpoint_open", "%s is %s", path,
+                wg__file_kind(path, text, sizeof text));
+    else if (open_descriptor(file) == 0)
+        return file;
+    free_checkpoint(file);
+    return NULL;
 }
 
 void wg_checkpoint_close(wg_checkpoint *file) {

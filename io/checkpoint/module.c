@@ -66,7 +66,6 @@ static int list_module(tensor_list *list, const char *group, wg_module *module) 
     return status;
 }
 
-/* The state of an optimizer, in the same way. */
 static int list_optimizer(tensor_list *list, const wg_optimizer *optimizer) {
     *list = (tensor_list){0};
     const char *slot, *name;
@@ -137,15 +136,6 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(((const named_tensor *)a)->name, ((const named_tensor *)b)->name);
 }
 
-static named_tensor *find(const tensor_list *list, const char *name) {
-    named_tensor key;
-    snprintf(key.name, sizeof key.name, "%s", name);
-    if (list->count == 0)
-        return NULL;
-    /* cppcheck-suppress uninitvar ; compare_names reads the name alone */
-    return bsearch(&key, list->entries, (size_t)list->count, sizeof key, compare_names);
-}
-
 /* -1 with all differences between the list, which is sorted, and the file. */
 static int compare(wg_checkpoint *file, const char *group, const tensor_list *list) {
     wg__differences differences = {0};
@@ -164,30 +154,19 @@ static int compare(wg_checkpoint *file, const char *group, const tensor_list *li
     const bool has_group = wg_checkpoint_has(file, group);
     if (wg_error_pending() || (has_group && wg__checkpoint_list(file, group, &names) < 0))
         return -1;
-    for (int64_t i = 0; i < names.count; i++)
-        if (strcmp(names.names[i], STEPS) != 0 && !find(list, names.names[i]))
+    for (int64_t i = 0; i < names.count; i++) {
+        named_tensor key;
+        snprintf(key.name, sizeof key.name, "%s", names.names[i]);
+        /* cppcheck-suppress uninitvar ; compare_names reads the name alone */
+        if (strcmp(key.name, STEPS) != 0 &&
+            !bsearch(&key, list->entries, (size_t)list->count, sizeof key, compare_names))
             wg__note_difference(&differences.unexpected, names.names[i]);
+    }
     wg__name_list_free(&names);
     return wg__check_differences(&differences, file->path, "checkpoint_get");
 }
 
 /* ---- Reading ---- */
-
-/* Reads one state at a time whole, and keeps this rank's part. */
-static int read_shards(wg_checkpoint *file, const tensor_list *list, wg_optimizer *optimizer) {
-    int status = 0;
-    for (int64_t i = 0; status == 0 && i < list->count; i++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg_tensor *read = wg_checkpoint_get_tensor(file, list->entries[i].name);
-        const wg_tensor *whole = read ? wg_cast(read, list->entries[i].spec->dtype) : NULL;
-        if (whole)
-            wg__optimizer_set_state(optimizer, list->entries[i].state, whole);
-        status = whole ? 0 : -1;
-        wg_scope_end(&scope, NULL);
-    }
-    return status;
-}
 
 /* Fills the tensors of the list, unless `status`, the result of making it, is -1, and frees the
  * entries. `optimizer`: a sharded one, whose states these are, or NULL. */
@@ -199,8 +178,17 @@ static int get_list(wg_checkpoint *file, const char *group, tensor_list *list, i
     }
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (status == 0 && optimizer)
-        status = read_shards(file, list, optimizer);
+    for (int64_t i = 0; status == 0 && optimizer && i < list->count; i++) {
+        /* One state at a time is read whole, of which this rank keeps its part. */
+        wg_scope of_state;
+        wg_scope_begin(&of_state);
+        wg_tensor *read = wg_checkpoint_get_tensor(file, list->entries[i].name);
+        const wg_tensor *whole = read ? wg_cast(read, list->entries[i].spec->dtype) : NULL;
+        if (whole)
+            wg__optimizer_set_state(optimizer, list->entries[i].state, whole);
+        status = whole ? 0 : -1;
+        wg_scope_end(&of_state, NULL);
+    }
     for (int64_t i = 0; status == 0 && !optimizer && i < list->count; i++) {
         named_tensor *named = &list->entries[i];
         named->loaded = wg_checkpoint_get_tensor(file, named->name);
@@ -317,7 +305,6 @@ static wg_weights *open_model(const char *path) {
     return NULL;
 }
 
-/* Writes the module with the configuration, the tokenizer and the objective of `like`. */
 static int write_model(const char *out, const wg_weights *like, wg_module *module) {
     wg_checkpoint *file = wg_checkpoint_create(out), *from = wg_checkpoint_open(like->path);
     char *objective = from && wg_checkpoint_has(from, "/objective")

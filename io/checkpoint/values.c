@@ -112,31 +112,26 @@ static bool is_bf16(hid_t dataset) {
 
 /* The dtype of a stored type; a text counts as u8; -1 for a type that no dtype stands for. */
 static int dtype_of(hid_t type, hid_t dataset) {
-    bool is_signed;
-    switch (H5Tget_class(type)) {
-    case H5T_FLOAT:
-        return H5Tget_size(type) == 4 ? WG_F32 : H5Tget_size(type) == 8 ? WG_F64 : -1;
-    case H5T_INTEGER:
-        is_signed = H5Tget_sign(type) == H5T_SGN_2;
-        switch (H5Tget_size(type)) {
-        case 1:
-            return is_signed ? -1 : WG_U8;
-        case 2:
-            return !is_signed && is_bf16(dataset) ? WG_BF16 : -1;
-        case 4:
-            return is_signed ? WG_I32 : -1;
-        case 8:
-            return is_signed ? WG_I64 : -1;
-        default:
-            return -1;
-        }
-    case H5T_ENUM:
-        return H5Tget_size(type) == 1 && H5Tget_nmembers(type) == 2 ? WG_BOOL : -1;
-    case H5T_STRING:
+    static const struct {
+        H5T_class_t class;
+        size_t size;
+        wg_dtype dtype;
+        bool is_signed;
+    } numbers[] = {{H5T_FLOAT, 4, WG_F32, false},  {H5T_FLOAT, 8, WG_F64, false},
+                   {H5T_INTEGER, 1, WG_U8, false}, {H5T_INTEGER, 2, WG_BF16, false},
+                   {H5T_INTEGER, 4, WG_I32, true}, {H5T_INTEGER, 8, WG_I64, true}};
+    const H5T_class_t class = H5Tget_class(type);
+    const size_t size = H5Tget_size(type);
+    const bool is_signed = class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2;
+    if (class == H5T_STRING)
         return H5Tis_variable_str(type) == 0 ? WG_U8 : -1;
-    default:
-        return -1;
-    }
+    if (class == H5T_ENUM)
+        return size == 1 && H5Tget_nmembers(type) == 2 ? WG_BOOL : -1;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (numbers[i].class == class && numbers[i].size == size &&
+            numbers[i].is_signed == is_signed)
+            return numbers[i].dtype != WG_BF16 || is_bf16(dataset) ? (int)numbers[i].dtype : -1;
+    return -1;
 }
 
 /* ---- Checksums ---- */
@@ -154,7 +149,6 @@ static uint32_t crc32_of(const char *bytes, size_t count) {
 
 /* ---- Writing: places ---- */
 
-/* Makes the groups above `name` that are not there yet. */
 static int make_groups(wg_checkpoint *file, const char *name) {
     hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
     int status = 0;
@@ -177,7 +171,6 @@ static int make_groups(wg_checkpoint *file, const char *name) {
     return status;
 }
 
-/* 0 if a value can be written under `name`. */
 static int check_free(wg_checkpoint *file, const char *name) {
     if (wg_error_pending())
         return -1;
@@ -472,29 +465,18 @@ wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
     return x;
 }
 
-/* ---- Reading: numbers and texts ---- */
+/* ---- Reading: integers and texts ---- */
 
-/* A scalar of dtype `wanted` into *value. */
-static int get_scalar(wg_checkpoint *file, const char *name, wg_dtype wanted, void *value) {
+int wg_checkpoint_get_integer(wg_checkpoint *file, const char *name, int64_t *value) {
     WG__HOLD_HDF5;
     dataset d;
     if (open_dataset(file, name, &d) < 0)
         return -1;
-    hid_t type = hdf5_type_of(wanted, false);
-    int status = d.spec.ndim == 0 && d.spec.dtype == wanted
-                     ? read_elements(file, name, d.id, type, value)
-                     : refuse(file, name, wanted == WG_I64 ? "is no integer" : "is no number");
-    H5Tclose(type);
+    const int status = d.spec.ndim == 0 && d.spec.dtype == WG_I64
+                           ? read_elements(file, name, d.id, H5T_NATIVE_INT64, value)
+                           : refuse(file, name, "is no integer");
     H5Dclose(d.id);
     return status;
-}
-
-int wg_checkpoint_get_integer(wg_checkpoint *file, const char *name, int64_t *value) {
-    return get_scalar(file, name, WG_I64, value);
-}
-
-int wg__checkpoint_get_number(wg_checkpoint *file, const char *name, double *value) {
-    return get_scalar(file, name, WG_F64, value);
 }
 
 /* -1 if the text differs from its checksum. Texts of other programs have none. */
@@ -570,14 +552,12 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, 
     H5Oclose(object);
     if (!is_dataset)
         return 0;
-    if (wg__reserve(&visit->list->names, visit->list->count, &visit->list->capacity,
-                    visit->list->count + 1, sizeof *visit->list->names) < 0)
-        return -1;
+    wg__name_list *list = visit->list;
     char *path = wg__path_in(strcmp(visit->group, "/") == 0 ? "" : visit->group, name);
-    if (!path)
-        return -1;
-    visit->list->names[visit->list->count++] = path;
-    return 0;
+    if (path && wg__append(&list->names, &list->count, &list->capacity, &path, sizeof path) == 0)
+        return 0;
+    wg__free(path);
+    return -1;
 }
 
 int wg__checkpoint_list(wg_checkpoint *file, const char *group, wg__name_list *list) {

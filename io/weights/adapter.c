@@ -39,7 +39,6 @@ static wg_linear *adaptable(wg_module *root, wg_module *module) {
                : NULL;
 }
 
-/* Whether all linear layers whose paths end in this part have an adapter. */
 static bool all_are_adapted(wg_module *root, const char *part) {
     bool all = true;
     for (wg_module *m = root; m; m = wg__module_next(root, m)) {

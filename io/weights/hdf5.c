@@ -66,7 +66,6 @@ static int open_hdf5(wg_weights *file) {
     return 0;
 }
 
-/* The dataset of a tensor. Returns `name`. */
 static const char *dataset_of(char *name, size_t size, const char *path) {
     snprintf(name, size, "%s%s", group, path);
     for (char *c = name; *c; c++)

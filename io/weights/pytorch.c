@@ -196,7 +196,6 @@ static int read_directory(const wg_weights *file, int index, archive *zip) {
     return status;
 }
 
-/* The entry of that name, or NULL. */
 static const zip_entry *find_entry(const archive *zip, const char *name) {
     const zip_entry key = {.name = (char *)name};
     return zip->count ? bsearch(&key, zip->entries, (size_t)zip->count, sizeof key, compare_names)
@@ -264,7 +263,6 @@ static int push(machine *m, int32_t number) {
     return wg__append(&m->stack, &m->depth, &m->stack_capacity, &number, sizeof number);
 }
 
-/* Pushes a new value; NULL without memory. */
 static value *push_new(machine *m, value_kind kind) {
     const value made = {.kind = kind};
     if (push(m, (int32_t)m->value_count) < 0 ||
@@ -536,7 +534,7 @@ static int step_value(machine *m, uint8_t code) {
     case 'G':
         return take(m, 8) && push_new(m, NOTHING) ? 0 : -1;
     case 'X': {
-        const uint8_t *size = take(m, 4);
+        size = take(m, 4);
         const int64_t length = size ? wg__le32(size) : 0;
         const uint8_t *bytes = size ? take(m, length) : NULL;
         value *text = bytes ? push_new(m, TEXT) : NULL;
@@ -631,20 +629,6 @@ static int step(machine *m, uint8_t code) {
     }
     default:
         return step_value(m, code);
-    }
-}
-
-/* Runs the pickle to its end, where its value is on the top of the stack. -1 with FORMAT, MEMORY.
- */
-static int run_pickle(machine *m) {
-    for (;;) {
-        const uint8_t *code = take(m, 1);
-        if (!code)
-            return -1;
-        if (*code == '.')
-            return peek(m, 0) ? 0 : -1;
-        if (step(m, *code) < 0)
-            return -1;
     }
 }
 
@@ -787,7 +771,12 @@ static int read_zip(wg_weights *file, int index, const archive *zip) {
         bytes ? wg__input_read(&file->files[index], pickle->offset, bytes, pickle->size) : -1;
     if (status == 0) {
         machine m = {.file = r.file, .bytes = bytes, .count = pickle->size};
-        status = run_pickle(&m);
+        bool ended = false; /* then the value of the pickle is on the top of the stack */
+        while (status == 0 && !ended) {
+            const uint8_t *code = take(&m, 1);
+            ended = code && *code == '.';
+            status = ended ? (peek(&m, 0) ? 0 : -1) : code ? step(&m, *code) : -1;
+        }
         if (status == 0) {
             const value *top = peek(&m, 0);
             status = top->kind == DICT ? visit_dict(&r, &m, top, 0)

@@ -200,27 +200,6 @@ static void close_shard(shard_list *shards, int64_t from, int64_t to) {
     shards->count++;
 }
 
-/* `infos` are of the writer's tensors; `mine` has room for as many. */
-static int begin_file(wg_weights_writer *writer, int64_t shard, const wg_weights_info *infos,
-                      wg_weights_info *mine) {
-    shard_list *shards = writer->own;
-    int64_t count = 0;
-    for (int64_t i = 0; i < writer->count; i++) {
-        if (shards->places[i].shard != shard)
-            continue;
-        shards->places[i].index = count;
-        mine[count++] = infos[i];
-        if (shards->map &&
-            json_object_set_new(shards->map, infos[i].name, json_string(shards->names[shard])) < 0)
-            wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the index, or a name is not UTF-8");
-    }
-    char *path = wg__path_beside(writer->path, shards->names[shard]);
-    shards->writers[shard] = wg__weights_begin(
-        path, &wg__safetensors_writer, &(wg_weights_options){.type = writer->type}, count, mine);
-    wg__free(path);
-    return shards->writers[shard] ? 0 : -1;
-}
-
 static int begin_files(wg_weights_writer *writer, const wg_weights_info *infos) {
     shard_list *shards = writer->own;
     const char *name;
@@ -238,8 +217,24 @@ static int begin_files(wg_weights_writer *writer, const wg_weights_info *infos) 
             snprintf(shards->names[i], size, "%.*s-%05lld-of-%05lld" SUFFIX, (int)stem, name,
                      (long long)i + 1, (long long)shards->count);
     }
-    for (int64_t i = 0; status == 0 && i < shards->count; i++)
-        status = begin_file(writer, i, infos, mine);
+    for (int64_t i = 0; status == 0 && i < shards->count; i++) {
+        int64_t count = 0;
+        for (int64_t t = 0; t < writer->count; t++) {
+            if (shards->places[t].shard != i)
+                continue;
+            shards->places[t].index = count;
+            mine[count++] = infos[t];
+            if (shards->map &&
+                json_object_set_new(shards->map, infos[t].name, json_string(shards->names[i])) < 0)
+                wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the index, or a name is not UTF-8");
+        }
+        char *path = wg__path_beside(writer->path, shards->names[i]);
+        shards->writers[i] =
+            wg__weights_begin(path, &wg__safetensors_writer,
+                              &(wg_weights_options){.type = writer->type}, count, mine);
+        wg__free(path);
+        status = shards->writers[i] ? 0 : -1;
+    }
     wg__free(mine);
     return status;
 }
@@ -305,7 +300,6 @@ static int put_shards(wg_weights_writer *writer, int64_t index, const wg_tensor 
 
 /* ---- Writing: the end ---- */
 
-/* Renames all files to their places. */
 static int commit_files(shard_list *shards) {
     int status = 0;
     for (int64_t i = 0; status == 0 && i < shards->count; i++) {

@@ -324,26 +324,6 @@ typedef struct match {
     wg__differences differences;
 } match;
 
-/* Everything is read before anything is copied, so that a failure changes nothing. */
-static int load(match *m) {
-    for (int64_t i = 0; i < m->state->count; i++) {
-        if (m->found[i] < 0)
-            continue;
-        m->loaded[i] = wg_weights_read(m->file, m->found[i]);
-        if (!m->loaded[i])
-            return -1;
-        m->loaded_count++;
-    }
-    const bool recording = wg_set_grad_enabled(false);
-    int status = 0;
-    for (int64_t i = 0; i < m->state->count && status == 0; i++)
-        if (m->loaded[i])
-            status = wg_copy_(m->state->entries[i].slot->tensor, m->loaded[i]);
-    wg_set_grad_enabled(recording);
-    return status;
-}
-
-/* Appends a copy of the name to a list that has room for it. */
 static void add_name(char **names, int64_t *count, const char *name) {
     names[*count] = wg__strdup(name);
     *count += names[*count] != NULL;
@@ -401,12 +381,22 @@ static int64_t get_module(wg_weights *file, const char *prefix, wg_module *modul
     int status = match_all(&m, file, module, prefix, left_out);
     if (status == 0 && strict)
         status = wg__check_differences(&m.differences, file->path, "weights_get_module");
-    if (status == 0) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        status = load(&m);
-        wg_scope_end(&scope, NULL);
+    /* Everything is read before anything is copied, so that a failure changes nothing. */
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    for (int64_t i = 0; status == 0 && i < m.state->count; i++) {
+        if (m.found[i] < 0)
+            continue;
+        m.loaded[i] = wg_weights_read(file, m.found[i]);
+        m.loaded_count++;
+        status = m.loaded[i] ? 0 : -1;
     }
+    const bool recording = wg_set_grad_enabled(false);
+    for (int64_t i = 0; status == 0 && i < m.state->count; i++)
+        if (m.loaded[i])
+            status = wg_copy_(m.state->entries[i].slot->tensor, m.loaded[i]);
+    wg_set_grad_enabled(recording);
+    wg_scope_end(&scope, NULL);
     wg_state_dict_free((wg_state_dict *)m.state);
     wg__free(m.found);
     wg__free(m.used);

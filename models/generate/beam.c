@@ -80,32 +80,6 @@ static int64_t most_tokens(const search *s, int64_t sentence) {
     return limit > 0 && limit < most ? limit : most;
 }
 
-static int begin(search *s, int64_t sentences) {
-    for (int64_t i = 0; i < sentences; i++)
-        s->longest = most_tokens(s, i) > s->longest ? most_tokens(s, i) : s->longest;
-    const size_t beam = (size_t)s->options.beam,
-                 row_count = (size_t)wg__times(sentences, s->options.beam);
-    s->alive = wg__alloc_array(row_count, sizeof *s->alive);
-    s->new_alive = wg__alloc_array(row_count, sizeof *s->new_alive);
-    s->tokens = wg__alloc_array(wg__times(row_count, s->longest), sizeof *s->tokens);
-    s->new_tokens = wg__alloc_array(wg__times(row_count, s->longest), sizeof *s->new_tokens);
-    s->last = wg__alloc_array(row_count, sizeof *s->last);
-    s->from = wg__alloc_array(row_count, sizeof *s->from);
-    s->ended = wg__calloc((size_t)sentences, sizeof *s->ended);
-    s->log_probabilities =
-        wg__alloc_array(wg__times(row_count, s->model->vocabulary), sizeof *s->log_probabilities);
-    s->candidates = wg__alloc_array(wg__times(2, beam), sizeof *s->candidates);
-    if (!(s->alive && s->new_alive && s->tokens && s->new_tokens && s->last && s->from &&
-          s->ended && s->log_probabilities && s->candidates))
-        return -1;
-    s->rows = sentences;
-    for (int64_t i = 0; i < sentences; i++) {
-        s->alive[i] = (row){.sentence = i};
-        s->last[i] = s->options.start_id;
-    }
-    return 0;
-}
-
 /* ---- The candidates of a sentence ---- */
 
 /* Puts a candidate into its place among the `count` likeliest so far; gives their number. */
@@ -168,14 +142,6 @@ static int offer(search *s, int64_t sentence, const candidate *best, bool ended)
     return ended ? 0 : wg_token_list_append(&result->tokens, best->token);
 }
 
-/* True if nothing that goes on, of which the likeliest is `next`, can become the result. */
-static bool is_done(const search *s, int64_t sentence, const candidate *next) {
-    const int64_t most = most_tokens(s, sentence), ended = s->ended[sentence];
-    if (!next || s->length == most || ended >= s->options.beam)
-        return true;
-    return ended > 0 && score(s, next->log_probability, most) <= s->results[sentence].score;
-}
-
 /* Continues one sentence, whose rows are `first` to `stop` - 1. */
 static int advance(search *s, int64_t first, int64_t stop) {
     const int64_t sentence = s->alive[first].sentence, beam = s->options.beam;
@@ -202,18 +168,12 @@ static int advance(search *s, int64_t first, int64_t stop) {
             s->ended[sentence]++;
         }
     }
-    if (!is_done(s, sentence, next))
-        return 0;
+    const int64_t most = most_tokens(s, sentence), ended = s->ended[sentence];
+    if (next && s->length < most && ended < beam &&
+        (ended == 0 || score(s, next->log_probability, most) > s->results[sentence].score))
+        return 0; /* a row that goes on can become the result */
     s->new_rows = before;
-    return s->ended[sentence] > 0 || !next ? 0 : offer(s, sentence, next, false);
-}
-
-/* True if the rows of the next step are those of this one. */
-static bool same_rows(const search *s) {
-    for (int64_t r = 0; r < s->new_rows; r++)
-        if (s->from[r] != r)
-            return false;
-    return s->new_rows == s->rows;
+    return ended > 0 || !next ? 0 : offer(s, sentence, next, false);
 }
 
 static int step(search *s) {
@@ -228,7 +188,10 @@ static int step(search *s) {
         if (advance(s, first, stop) < 0)
             return -1;
     }
-    if (s->new_rows > 0 && !same_rows(s) &&
+    bool same_rows = s->new_rows == s->rows;
+    for (int64_t r = 0; r < s->new_rows; r++)
+        same_rows = same_rows && s->from[r] == r;
+    if (s->new_rows > 0 && !same_rows &&
         s->model->reorder(s->model->context, s->new_rows, s->from) < 0)
         return -1;
     row *alive = s->alive;
@@ -256,7 +219,28 @@ int wg__beam_search(const wg_beam_model *model, int64_t sentences, const int64_t
     if (s.options.beam == 0)
         s.options.beam = 4;
     s.options.alpha = wg__option(s.options.alpha, 0.6);
-    int result = begin(&s, sentences);
+    for (int64_t i = 0; i < sentences; i++)
+        s.longest = wg__larger(s.longest, most_tokens(&s, i));
+    const size_t rows = (size_t)wg__times(sentences, s.options.beam);
+    s.alive = wg__alloc_array(rows, sizeof *s.alive);
+    s.new_alive = wg__alloc_array(rows, sizeof *s.new_alive);
+    s.tokens = wg__alloc_array(wg__times(rows, s.longest), sizeof *s.tokens);
+    s.new_tokens = wg__alloc_array(wg__times(rows, s.longest), sizeof *s.new_tokens);
+    s.last = wg__alloc_array(rows, sizeof *s.last);
+    s.from = wg__alloc_array(rows, sizeof *s.from);
+    s.ended = wg__calloc((size_t)sentences, sizeof *s.ended);
+    s.log_probabilities =
+        wg__alloc_array(wg__times(rows, model->vocabulary), sizeof *s.log_probabilities);
+    s.candidates = wg__alloc_array(wg__times(2, (size_t)s.options.beam), sizeof *s.candidates);
+    int result = s.alive && s.new_alive && s.tokens && s.new_tokens && s.last && s.from &&
+                         s.ended && s.log_probabilities && s.candidates
+                     ? 0
+                     : -1;
+    for (int64_t i = 0; result == 0 && i < sentences; i++) {
+        s.alive[i] = (row){.sentence = i};
+        s.last[i] = s.options.start_id;
+    }
+    s.rows = sentences;
     while (result == 0 && s.rows > 0)
         result = step(&s);
     wg__free(s.alive);
@@ -318,37 +302,6 @@ static int model_reorder(void *context, int64_t rows, const int64_t *from) {
     return result;
 }
 
-static int search_sources(model_search *s, wg_tensor *source, wg_tensor *keep,
-                          const int64_t *max_lengths, int64_t vocabulary,
-                          const wg_beam_options *options, wg_beam_result *results) {
-    const size_t layers = (size_t)s->layers;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_kv_cache *caches = wg__calloc((size_t)wg__times(2, layers), sizeof *caches);
-    s->inputs.caches = caches;
-    s->inputs.memory_caches = caches ? caches + layers : NULL;
-    s->inputs.memory = caches ? wg_model_encode(s->model, source, keep) : NULL;
-    s->inputs.memory_keep = s->inputs.memory && keep ? wg_keep(wg_alias(keep)) : NULL;
-    int result = s->inputs.memory && (!keep || s->inputs.memory_keep) ? 0 : -1;
-    int64_t longest = 0;
-    for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)
-        longest = max_lengths[i] > longest ? max_lengths[i] : longest;
-    for (int64_t i = 0; result == 0 && i < s->layers; i++) {
-        wg_kv_cache_init(&s->inputs.caches[i], longest);
-        wg_kv_cache_init(&s->inputs.memory_caches[i], wg_tensor_size(source, 1));
-    }
-    const wg_beam_model seen = {
-        .context = s, .vocabulary = vocabulary, .step = model_step, .reorder = model_reorder};
-    if (result == 0)
-        result = wg__beam_search(&seen, wg_tensor_size(source, 0), max_lengths, options, results);
-    for (size_t i = 0; caches && i < 2 * layers; i++)
-        wg_kv_cache_clear(&caches[i]);
-    wg_release(s->inputs.memory_keep);
-    wg__free(caches);
-    wg_scope_end(&scope, NULL);
-    return result;
-}
-
 int wg__model_search(const wg_model *model, wg_tensor *source, wg_tensor *keep,
                      const int64_t *max_lengths, const wg_beam_options *options,
                      wg_beam_result *results) {
@@ -364,7 +317,33 @@ int wg__model_search(const wg_model *model, wg_tensor *source, wg_tensor *keep,
     const bool recorded = wg_set_grad_enabled(false);
     const bool training = wg_module_is_training(model->module);
     wg_module_train(model->module, false);
-    int result = search_sources(&s, source, keep, max_lengths, sizes.vocabulary, &all, results);
+    const size_t layers = (size_t)s.layers;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg_kv_cache *caches = wg__calloc((size_t)wg__times(2, layers), sizeof *caches);
+    s.inputs.caches = caches;
+    s.inputs.memory_caches = caches ? caches + layers : NULL;
+    s.inputs.memory = caches ? wg_model_encode(model, source, keep) : NULL;
+    s.inputs.memory_keep = s.inputs.memory && keep ? wg_keep(wg_alias(keep)) : NULL;
+    int result = s.inputs.memory && (!keep || s.inputs.memory_keep) ? 0 : -1;
+    int64_t longest = 0;
+    for (int64_t i = 0; i < wg_tensor_size(source, 0); i++)
+        longest = wg__larger(longest, max_lengths[i]);
+    for (int64_t i = 0; result == 0 && i < s.layers; i++) {
+        wg_kv_cache_init(&s.inputs.caches[i], longest);
+        wg_kv_cache_init(&s.inputs.memory_caches[i], wg_tensor_size(source, 1));
+    }
+    const wg_beam_model seen = {.context = &s,
+                                .vocabulary = sizes.vocabulary,
+                                .step = model_step,
+                                .reorder = model_reorder};
+    if (result == 0)
+        result = wg__beam_search(&seen, wg_tensor_size(source, 0), max_lengths, &all, results);
+    for (size_t i = 0; caches && i < 2 * layers; i++)
+        wg_kv_cache_clear(&caches[i]);
+    wg_release(s.inputs.memory_keep);
+    wg__free(caches);
+    wg_scope_end(&scope, NULL);
     wg_module_train(model->module, training);
     wg_set_grad_enabled(recorded);
     return result;

@@ -268,7 +268,6 @@ static void end(decoding *d) {
 
 /* ---- Texts: a step of the model ---- */
 
-/* How many positions a row has, padding included. */
 static int64_t row_length(const decoding *d, int64_t row) {
     return d->padding[row] + d->texts[d->text_of[row]].tokens.count;
 }
@@ -307,7 +306,6 @@ static wg_new_tokens gather_new(const decoding *d) {
     return result;
 }
 
-/* Fills d->logits. */
 static int take_logits(decoding *d, const wg_tensor *logits) {
     if (!logits)
         return wg_error_pending() ? -1 : wg_fail(WG_ERROR_STATE, WHERE, "the model gave no logits");
