@@ -226,24 +226,6 @@ static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_
     return 0;
 }
 
-/* Sets eos_token_id to a list where llama.cpp ends a text by other tokens, too. */
-static int add_ends(const json_t *metadata, const wg_llama_config *c, wg_config *config) {
-    static const char *const keys[] = {"tokenizer.ggml.eot_token_id",
-                                       "tokenizer.ggml.eom_token_id"};
-    json_t *ends = json_array();
-    if (c->eos_token_id >= 0)
-        wg__json_append(&ends, json_integer(c->eos_token_id));
-    for (int i = 0; i < 2; i++) {
-        const json_t *id = json_object_get(metadata, keys[i]);
-        if (json_is_integer(id) && json_integer_value(id) != c->eos_token_id)
-            wg__json_append(&ends, json_integer(json_integer_value(id)));
-    }
-    if (json_array_size(ends) > (size_t)(c->eos_token_id >= 0))
-        return wg__config_set(config, "eos_token_id", ends);
-    json_decref(ends);
-    return ends ? 0 : -1;
-}
-
 static int take_llama(wg_weights *file, const json_t *metadata) {
     wg_llama_config config;
     if (take_config(file, metadata, &config) < 0)
@@ -266,7 +248,22 @@ static int take_llama(wg_weights *file, const json_t *metadata) {
     }
     char *plain = wg_model_config_to_json(&wg_llama_type, &config);
     wg_config *json = plain ? wg__config_parse(plain, file->path) : NULL;
-    if (json && add_ends(metadata, &config, json) == 0)
+    /* A list where llama.cpp ends a text by other tokens, too. */
+    static const char *const keys[] = {"tokenizer.ggml.eot_token_id",
+                                       "tokenizer.ggml.eom_token_id"};
+    const int64_t end = config.eos_token_id;
+    json_t *ends = json_array();
+    if (end >= 0)
+        wg__json_append(&ends, json_integer(end));
+    for (int i = 0; i < 2; i++) {
+        const json_t *id = json_object_get(metadata, keys[i]);
+        if (json_is_integer(id) && json_integer_value(id) != end)
+            wg__json_append(&ends, json_integer(json_integer_value(id)));
+    }
+    if (json && json_array_size(ends) > (size_t)(end >= 0))
+        wg__config_set(json, "eos_token_id", json_incref(ends));
+    json_decref(ends);
+    if (json && !wg_error_pending())
         file->config = wg__config_to_json(json);
     wg__config_free(json);
     wg_text_free(plain);
@@ -364,37 +361,30 @@ static int put_tensors(wg__text *header, wg_weights_writer *writer, const wg_lla
     return wg_error_pending() ? -1 : 0;
 }
 
-static int write_header(wg_weights_writer *writer, const wg__text *body, int keys) {
-    uint8_t begin[24] = "GGUF", zeros[ALIGNMENT] = {0};
-    wg__put_le32(begin + 4, 3);
-    wg__put_le64(begin + 8, (uint64_t)writer->count);
-    wg__put_le64(begin + 16, (uint64_t)keys);
-    const int64_t end = 24 + body->length, data = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (wg__output_write(writer->output, 0, begin, 24) < 0 ||
-        wg__output_write(writer->output, 24, body->bytes, body->length) < 0 ||
-        wg__output_write(writer->output, end, zeros, data - end) < 0)
-        return -1;
-    for (int64_t i = 0; i < writer->count; i++) {
-        wg__weights_slot *slot = &writer->slots[i];
-        slot->offset += data;
-        /* and the padding after it: readers map the file up to there */
-        const int64_t stop = slot->offset + slot->bytes, padding = -stop & (ALIGNMENT - 1);
-        if (wg__output_write(writer->output, stop, zeros, padding) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int begin_gguf(wg_weights_writer *writer, const wg_weights_options *options) {
     wg_llama_config config;
     if (wg__llama_config_for(&config, options->config, "gguf") < 0)
         return -1;
     wg__text body = {0};
-    int keys;
-    int status = -1;
-    if (put_metadata(&body, writer, &config, options->tokenizer, &keys) == 0 &&
-        put_tensors(&body, writer, &config) == 0)
-        status = write_header(writer, &body, keys);
+    int keys, status = -1;
+    if (put_metadata(&body, writer, &config, options->tokenizer, &keys) == 0)
+        status = put_tensors(&body, writer, &config);
+    uint8_t begin[24] = "GGUF", zeros[ALIGNMENT] = {0};
+    wg__put_le32(begin + 4, 3);
+    wg__put_le64(begin + 8, (uint64_t)writer->count);
+    wg__put_le64(begin + 16, (uint64_t)keys);
+    const int64_t end = 24 + body.length, data = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (status < 0 || wg__output_write(writer->output, 0, begin, 24) < 0 ||
+        wg__output_write(writer->output, 24, body.bytes, body.length) < 0 ||
+        wg__output_write(writer->output, end, zeros, data - end) < 0)
+        status = -1;
+    for (int64_t i = 0; status == 0 && i < writer->count; i++) {
+        wg__weights_slot *slot = &writer->slots[i];
+        slot->offset += data;
+        /* and the padding after it: readers map the file up to there */
+        const int64_t stop = slot->offset + slot->bytes, padding = -stop & (ALIGNMENT - 1);
+        status = wg__output_write(writer->output, stop, zeros, padding);
+    }
     wg__free(body.bytes);
     return status;
 }

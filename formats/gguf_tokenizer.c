@@ -162,18 +162,6 @@ static int64_t count_unpadded(const json_t *types) {
     return (int64_t)count;
 }
 
-/* False if a token is no text, or occurs twice; with MEMORY. */
-static bool number_tokens(reading *r) {
-    r->ids = json_object();
-    for (int64_t i = 0; i < r->count; i++) {
-        const char *token = json_string_value(json_array_get(r->tokens, (size_t)i));
-        if (!token || json_object_get(r->ids, token))
-            return false;
-        wg__json_put(&r->ids, token, json_integer(i));
-    }
-    return r->ids != NULL;
-}
-
 /* The two ids of each "left right", in one list; NULL if a part of a merge is no token, or with
  * MEMORY. */
 static json_t *merges_of(const reading *r) {
@@ -230,7 +218,15 @@ static json_t *bpe_of(const json_t *metadata) {
         json_array_size(r.types) != json_array_size(r.tokens))
         return NULL;
     json_t *root = NULL;
-    if (number_tokens(&r)) {
+    bool is_numbered = true; /* false if a token is no text, or occurs twice */
+    r.ids = json_object();
+    for (int64_t i = 0; is_numbered && i < r.count; i++) {
+        const char *token = json_string_value(json_array_get(r.tokens, (size_t)i));
+        is_numbered = token && !json_object_get(r.ids, token);
+        if (is_numbered)
+            wg__json_put(&r.ids, token, json_integer(i));
+    }
+    if (is_numbered && r.ids) {
         json_t *merges = merges_of(&r);
         json_t *tokens = merges ? json_array() : NULL, *added = merges ? json_array() : NULL;
         for (int64_t i = 0; tokens && i < r.count; i++) {

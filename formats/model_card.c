@@ -255,20 +255,16 @@ static void add_training_of(wg__text *card, const wg__card *c) {
 /* ---- The card ---- */
 
 static const char *task_of(const wg__card *c) {
-    switch (c->head) {
-    case WG_HEAD_LABELS:
-    case WG_HEAD_SCORE:
-    case WG_HEAD_SEVERAL_LABELS:
-        return "text-classification";
-    case WG_HEAD_ANSWERS:
-        return "question-answering";
-    case WG_HEAD_WORDS:
-        return "token-classification";
-    default:
-        return c->type->shape == WG_ENCODER           ? "fill-mask"
-               : c->type->shape == WG_ENCODER_DECODER ? "text2text-generation"
-                                                      : "text-generation";
-    }
+    static const char *const tasks[WG_HEAD_KINDS] = {[WG_HEAD_LABELS] = "text-classification",
+                                                     [WG_HEAD_ANSWERS] = "question-answering",
+                                                     [WG_HEAD_SCORE] = "text-classification",
+                                                     [WG_HEAD_WORDS] = "token-classification",
+                                                     [WG_HEAD_SEVERAL_LABELS] =
+                                                         "text-classification"};
+    return c->head >= 0                           ? tasks[c->head]
+           : c->type->shape == WG_ENCODER         ? "fill-mask"
+           : c->type->shape == WG_ENCODER_DECODER ? "text2text-generation"
+                                                  : "text-generation";
 }
 
 int wg__write_model_card(const wg__card *card) {

@@ -106,19 +106,6 @@ static bool has(const char *folder, const char *name) {
     return stat(path, &status) == 0;
 }
 
-/* The name of a checkpoint in a folder, the first in the alphabet; false without. */
-static bool find_checkpoint(const char *folder, char *name, size_t size) {
-    DIR *directory = opendir(folder);
-    name[0] = '\0';
-    for (const struct dirent *entry; directory && (entry = readdir(directory));)
-        if (wg__ends_with(entry->d_name, ".h5") && strlen(entry->d_name) < size &&
-            (!*name || strcmp(entry->d_name, name) < 0))
-            strcpy(name, entry->d_name);
-    if (directory)
-        closedir(directory);
-    return *name;
-}
-
 /* Opens a file of bytes that stay. Any other is not opened: opening and closing a pipe would end
  * its writer. -1 if it cannot be, and for others. */
 static int open_regular(const char *path, struct stat *status) {
@@ -132,13 +119,21 @@ const char *wg__file_kind(const char *path, char *text, size_t size) {
     if (S_ISDIR(status.st_mode)) {
         static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json",
                                               "pytorch_model.bin", "pytorch_model.bin.index.json"};
-        char name[256];
+        char name[256] = "";
         for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
             if (has(path, weights[i])) {
                 snprintf(text, size, "the folder of a published model" CONVERT, path);
                 return text;
             }
-        if (find_checkpoint(path, name, sizeof name))
+        /* the first checkpoint in the alphabet */
+        DIR *directory = opendir(path);
+        for (const struct dirent *entry; directory && (entry = readdir(directory));)
+            if (wg__ends_with(entry->d_name, ".h5") && strlen(entry->d_name) < sizeof name &&
+                (!*name || strcmp(entry->d_name, name) < 0))
+                strcpy(name, entry->d_name);
+        if (directory)
+            closedir(directory);
+        if (*name)
             snprintf(text, size, "a folder; did you mean the checkpoint %s/%s?", path, name);
         else
             snprintf(text, size, "a folder; a checkpoint is one file, and none is in it");

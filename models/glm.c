@@ -150,20 +150,6 @@ wg_glm *wg__glm_new(const wg_glm_config *config, uint64_t seed) {
 
 /* ---- Forward ---- */
 
-static int check_inputs(const wg_model_inputs *inputs) {
-    if (inputs->mask && inputs->part_a)
-        return wg_fail(WG_ERROR_ARGUMENT, "glm",
-                       "part_a and a mask both tell what may be seen; give one of them");
-    const wg_tensor *a = inputs->part_a;
-    const int64_t sequences = wg_tensor_size(inputs->ids, 0);
-    if (a && (wg_tensor_ndim(a) != 1 || wg_tensor_size(a, 0) != sequences))
-        return wg_fail(WG_ERROR_SHAPE, "glm",
-                       "part_a has rank %d and %lld elements; wanted (B), one for each of %lld "
-                       "sequences",
-                       wg_tensor_ndim(a), (long long)wg_tensor_count(a), (long long)sequences);
-    return 0;
-}
-
 /* word + position + block position, with dropout: (B, T)   ->   (B, T, C). */
 static wg_tensor *embed(wg_glm *model, const wg_model_inputs *inputs, int64_t first) {
     wg_scope scope;
@@ -181,7 +167,19 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     wg_glm *model = (wg_glm *)module;
     const wg_glm_config *config = &model->config;
     const int64_t first = wg__first_position("glm", inputs, INT64_MAX);
-    if (first < 0 || check_inputs(inputs) < 0)
+    const wg_tensor *a = inputs->part_a;
+    int status = first < 0 ? -1 : 0;
+    if (inputs->mask && a)
+        status = wg_fail(WG_ERROR_ARGUMENT, "glm",
+                         "part_a and a mask both tell what may be seen; give one of them");
+    else if (first >= 0 && a &&
+             (wg_tensor_ndim(a) != 1 || wg_tensor_size(a, 0) != wg_tensor_size(inputs->ids, 0)))
+        status = wg_fail(
+            WG_ERROR_SHAPE, "glm",
+            "part_a has rank %d and %lld elements; wanted (B), one for each of %lld sequences",
+            wg_tensor_ndim(a), (long long)wg_tensor_count(a),
+            (long long)wg_tensor_size(inputs->ids, 0));
+    if (status < 0)
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);

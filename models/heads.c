@@ -192,7 +192,7 @@ int wg__labels_of_config(const char *json, wg__labels *labels) {
     return status;
 }
 
-static int set_labels(wg_config *config, const wg__labels *labels) {
+static void set_labels(wg_config *config, const wg__labels *labels) {
     json_t *names = json_object(), *numbers = json_object();
     for (int64_t i = 0; i < labels->count; i++) {
         char key[24];
@@ -200,8 +200,8 @@ static int set_labels(wg_config *config, const wg__labels *labels) {
         wg__json_put(&names, key, json_string(labels->names[i]));
         wg__json_put(&numbers, labels->names[i], json_integer(i));
     }
-    const int status = wg__config_set(config, "id2label", names);
-    return wg__config_set(config, "label2id", numbers) < 0 ? -1 : status;
+    wg__config_set(config, "id2label", names);
+    wg__config_set(config, "label2id", numbers);
 }
 
 /* The name of the published class of a type with a head. */
@@ -212,33 +212,28 @@ static const char *architecture_of(const wg_model_type *type, wg__head_kind kind
                                    : names->classifier;
 }
 
-/* A score has the one label that other programs give it. */
-static int set_head_keys(const wg__headed_encoder *model, wg_config *config) {
+char *wg__headed_encoder_config(const wg__headed_encoder *model) {
     const char *architecture = architecture_of(model->type, model->kind);
     const char *problem = kinds[model->kind].problem;
-    if (architecture && wg__config_set(config, "architectures", json_pack("[s]", architecture)) < 0)
-        return -1;
-    if (model->kind == WG_HEAD_ANSWERS)
-        return 0;
-    if (model->dropout != wg__model_config_sizes(model->type, model->config).head_dropout &&
-        wg__config_set_number(config, "classifier_dropout", model->dropout) < 0)
-        return -1;
-    if (problem && wg__config_set_text(config, "problem_type", problem) < 0)
-        return -1;
-    if (model->kind != WG_HEAD_SCORE)
-        return set_labels(config, &model->labels);
-    wg__labels one = {0};
-    int status = number_names(1, &one) < 0 ? -1 : set_labels(config, &one);
-    if (status == 0)
-        status = wg__config_set(config, "num_labels", json_integer(1));
-    wg__labels_free(&one);
-    return status;
-}
-
-char *wg__headed_encoder_config(const wg__headed_encoder *model) {
     char *encoder = wg_model_config_to_json(model->type, model->config);
     wg_config *config = encoder ? wg__config_parse(encoder, CONFIG) : NULL;
-    char *text = config && set_head_keys(model, config) == 0 ? wg__config_to_json(config) : NULL;
+    if (config && architecture)
+        wg__config_set(config, "architectures", json_pack("[s]", architecture));
+    if (config && model->kind != WG_HEAD_ANSWERS) {
+        if (model->dropout != wg__model_config_sizes(model->type, model->config).head_dropout)
+            wg__config_set_number(config, "classifier_dropout", model->dropout);
+        if (problem)
+            wg__config_set_text(config, "problem_type", problem);
+        /* A score has the one label that other programs give it. */
+        wg__labels one = {0};
+        const bool is_score = model->kind == WG_HEAD_SCORE;
+        if (!is_score || number_names(1, &one) == 0)
+            set_labels(config, is_score ? &one : &model->labels);
+        if (is_score)
+            wg__config_set(config, "num_labels", json_integer(1));
+        wg__labels_free(&one);
+    }
+    char *text = config && !wg_error_pending() ? wg__config_to_json(config) : NULL;
     wg__config_free(config);
     wg_text_free(encoder);
     return text;

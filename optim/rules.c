@@ -490,29 +490,24 @@ static int step_own(wg_optimizer *optimizer, double learning_rate) {
 static const wg__optimizer_rule own = {
     .prepare = prepare_own, .step = step_own, .steps_whole = true};
 
-/* Names become parts of paths in checkpoints, which must tell the states apart. */
-static int check_states(const wg_update_rule *rule) {
-    for (int i = 0; i < state_count(rule); i++) {
-        const char *name = rule->states[i];
-        if (!*name || strpbrk(name, "/."))
-            return wg_fail(WG_ERROR_ARGUMENT, "optimizer_from_rule",
-                           "a state is called \"%s\"; wanted a name without / and .", name);
-        for (int k = 0; k < i; k++)
-            if (strcmp(name, rule->states[k]) == 0)
-                return wg_fail(WG_ERROR_ARGUMENT, "optimizer_from_rule",
-                               "two states are called \"%s\"", name);
-    }
-    return 0;
-}
-
 wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context) {
     static const char where[] = "optimizer_from_rule";
     if (!rule || !rule->step) {
         wg_fail(WG_ERROR_ARGUMENT, where, "the rule has no function `step'");
         return NULL;
     }
-    if (wg__check_not_negative(where, "weight_decay", rule->weight_decay) < 0 ||
-        check_states(rule) < 0)
+    int status = wg__check_not_negative(where, "weight_decay", rule->weight_decay);
+    /* Names become parts of paths in checkpoints, which must tell the states apart. */
+    for (int i = 0; i < state_count(rule); i++) {
+        const char *name = rule->states[i];
+        if (!*name || strpbrk(name, "/."))
+            status = wg_fail(WG_ERROR_ARGUMENT, where,
+                             "a state is called \"%s\"; wanted a name without / and .", name);
+        for (int k = 0; k < i; k++)
+            if (strcmp(name, rule->states[k]) == 0)
+                status = wg_fail(WG_ERROR_ARGUMENT, where, "two states are called \"%s\"", name);
+    }
+    if (status < 0)
         return NULL;
     wg_optimizer *optimizer = wg__optimizer_new(&own);
     if (optimizer) {

@@ -74,26 +74,6 @@ void wg__shared_buffers_free(wg__shared_buffers *shared) {
     wg__free(shared);
 }
 
-/* Notes all buffers: at this moment the ranks have them alike. */
-static int make_shared_buffers(wg_trainer *trainer, const wg_state_dict *state) {
-    wg__shared_buffers_free(trainer->buffers);
-    wg__shared_buffers *shared = trainer->buffers = wg__calloc(1, sizeof *shared);
-    int64_t room = 1;
-    for (int64_t i = 0; shared && i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        if (slot->kind != WG_SLOT_BUFFER || slot->tied)
-            continue;
-        const written added = {slot->tensor, wg__tensor_version(slot->tensor)};
-        room = wg__larger(room, wg_tensor_count(slot->tensor));
-        if (wg__append(&shared->buffers, &shared->count, &shared->capacity, &added, sizeof added) <
-            0)
-            return -1;
-    }
-    if (shared)
-        shared->sums = wg__alloc_array(wg__larger(room, shared->count), sizeof(double));
-    return shared && shared->sums ? 0 : -1;
-}
-
 /* The mean over the ranks that have written it, of which there are `writers`. */
 static int average_buffer(wg_group *group, wg_tensor *x, bool has_written, double writers,
                           double *sums) {
@@ -214,7 +194,24 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
     if (!trainer->exchange)
         return 0;
     wg_state_dict *state = wg_module_state(trainer->task.module);
-    int status = state ? make_shared_buffers(trainer, state) : -1;
+    wg__shared_buffers_free(trainer->buffers);
+    wg__shared_buffers *shared = trainer->buffers = wg__calloc(1, sizeof *shared);
+    int status = state && shared ? 0 : -1;
+    int64_t room = 1;
+    for (int64_t i = 0; status == 0 && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        if (slot->kind != WG_SLOT_BUFFER || slot->tied)
+            continue;
+        /* At this moment the ranks have the buffer alike. */
+        const written added = {slot->tensor, wg__tensor_version(slot->tensor)};
+        room = wg__larger(room, wg_tensor_count(slot->tensor));
+        status =
+            wg__append(&shared->buffers, &shared->count, &shared->capacity, &added, sizeof added);
+    }
+    if (status == 0) {
+        shared->sums = wg__alloc_array(wg__larger(room, shared->count), sizeof(double));
+        status = shared->sums ? 0 : -1;
+    }
     status = wg__trainer_share(trainer, status);
     if (status == 0)
         status = agree(trainer, state) < 0 || take_state(trainer, state) < 0 ? -1 : 0;

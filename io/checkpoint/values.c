@@ -344,21 +344,6 @@ static int refuse(wg_checkpoint *file, const char *name, const char *reason) {
     return wg_fail(WG_ERROR_FORMAT, "checkpoint_get", "%s: %s %s", file->path, name, reason);
 }
 
-static int read_shape(wg_checkpoint *file, const char *name, hid_t dataset, wg_dtype dtype,
-                      wg_spec *spec) {
-    hsize_t sizes[H5S_MAX_RANK];
-    int64_t shape[WG_MAX_DIMS];
-    hid_t space = H5Dget_space(dataset);
-    H5S_class_t kind = H5Sget_simple_extent_type(space);
-    int rank = H5Sget_simple_extent_dims(space, sizes, NULL);
-    H5Sclose(space);
-    if ((kind != H5S_SCALAR && kind != H5S_SIMPLE) || rank < 0 || rank > WG_MAX_DIMS)
-        return refuse(file, name, "has a rank that no tensor has");
-    for (int axis = 0; axis < rank; axis++)
-        shape[axis] = sizes[axis] > INT64_MAX ? INT64_MAX : (int64_t)sizes[axis];
-    return wg__spec_make(spec, dtype, rank, shape, "checkpoint_get");
-}
-
 /* A dataset that is open, and what it says of itself. A text has rank 0 and its length as size. */
 typedef struct dataset {
     hid_t id;
@@ -380,7 +365,18 @@ static int describe(wg_checkpoint *file, const char *name, dataset *d) {
                       "of numpy.bytes_(text)");
     if (dtype < 0)
         return refuse(file, name, "has a type that no dtype stands for");
-    if (read_shape(file, name, d->id, (wg_dtype)dtype, &d->spec) < 0)
+    const wg_dtype element = (wg_dtype)dtype;
+    hsize_t sizes[H5S_MAX_RANK];
+    int64_t shape[WG_MAX_DIMS];
+    hid_t space = H5Dget_space(d->id);
+    H5S_class_t kind = H5Sget_simple_extent_type(space);
+    int rank = H5Sget_simple_extent_dims(space, sizes, NULL);
+    H5Sclose(space);
+    if ((kind != H5S_SCALAR && kind != H5S_SIMPLE) || rank < 0 || rank > WG_MAX_DIMS)
+        return refuse(file, name, "has a rank that no tensor has");
+    for (int axis = 0; axis < rank; axis++)
+        shape[axis] = sizes[axis] > INT64_MAX ? INT64_MAX : (int64_t)sizes[axis];
+    if (wg__spec_make(&d->spec, element, rank, shape, "checkpoint_get") < 0)
         return -1;
     if (d->is_text && d->spec.ndim != 0)
         return refuse(file, name, "is a list of texts; wanted one");

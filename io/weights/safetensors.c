@@ -70,19 +70,6 @@ static int add_tensor(wg_weights *file, int index, const char *name, const json_
     return wg__weights_add(file, name, &entry);
 }
 
-static int list_header(wg_weights *file, int index, const json_t *root, int64_t data) {
-    const int64_t first = file->count;
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)root, name, value) {
-        if (strcmp(name, "__metadata__") != 0 && add_tensor(file, index, name, value, data) < 0)
-            return -1;
-    }
-    if (wg__weights_keep_metadata(file, json_object_get(root, "__metadata__")) < 0)
-        return -1;
-    return wg__weights_check_cover(file, first, data, file->files[index].size);
-}
-
 static int list_safetensors(wg_weights *file, int index) {
     const wg__input *input = &file->files[index];
     uint8_t begin[9];
@@ -111,8 +98,20 @@ static int list_safetensors(wg_weights *file, int index) {
         wg__weights_fail(file, "the header is no JSON, column %d: %s", error.column, error.text);
     else if (is_read && !json_is_object(root))
         wg__weights_fail(file, "the header is no JSON object");
-    else if (is_read)
-        status = list_header(file, index, root, 8 + (int64_t)length);
+    else if (is_read) {
+        const int64_t data = 8 + (int64_t)length, first = file->count;
+        const char *name;
+        json_t *value;
+        status = 0;
+        json_object_foreach(root, name, value) {
+            if (status == 0 && strcmp(name, "__metadata__") != 0)
+                status = add_tensor(file, index, name, value, data);
+        }
+        if (status == 0)
+            status = wg__weights_keep_metadata(file, json_object_get(root, "__metadata__"));
+        if (status == 0)
+            status = wg__weights_check_cover(file, first, data, input->size);
+    }
     json_decref(root);
     return status;
 }

@@ -306,19 +306,6 @@ static wg_new_tokens gather_new(const decoding *d) {
     return result;
 }
 
-static int take_logits(decoding *d, const wg_tensor *logits) {
-    if (!logits)
-        return wg_error_pending() ? -1 : wg_fail(WG_ERROR_STATE, WHERE, "the model gave no logits");
-    if (logits->spec.ndim != 2 || logits->spec.shape[0] != d->rows ||
-        logits->spec.shape[1] != d->model->vocabulary) {
-        char text[160];
-        return wg_fail(WG_ERROR_SHAPE, WHERE, "the logits are %s; wanted (%lld, %lld)",
-                       wg_spec_text(text, sizeof text, &logits->spec), (long long)d->rows,
-                       (long long)d->model->vocabulary);
-    }
-    return wg_to_array(wg_cast((wg_tensor *)logits, WG_F32), d->logits);
-}
-
 /* ---- Texts: a step of them ---- */
 
 /* Gives the text of a row its next token, unless its prompt goes on. 1 if it goes on, 0 if it has
@@ -409,7 +396,18 @@ int wg_language_model_generate(const wg_language_model *model, int64_t count, wg
         const wg_new_tokens new = gather_new(&d);
         const wg_tensor *logits = new.ids ? model->read(model->context, d.state, &new) : NULL;
         d.seen += new.ids ? wg_tensor_size(new.ids, 1) : 0;
-        result = take_logits(&d, logits);
+        char text[160];
+        if (!logits)
+            result = wg_error_pending()
+                         ? -1
+                         : wg_fail(WG_ERROR_STATE, WHERE, "the model gave no logits");
+        else if (logits->spec.ndim != 2 || logits->spec.shape[0] != d.rows ||
+                 logits->spec.shape[1] != model->vocabulary)
+            result = wg_fail(WG_ERROR_SHAPE, WHERE, "the logits are %s; wanted (%lld, %lld)",
+                             wg_spec_text(text, sizeof text, &logits->spec), (long long)d.rows,
+                             (long long)model->vocabulary);
+        else
+            result = wg_to_array(wg_cast((wg_tensor *)logits, WG_F32), d.logits);
         wg_scope_end(&scope, NULL);
         if (result == 0)
             result = extend_all(&d);
