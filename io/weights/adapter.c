@@ -71,26 +71,6 @@ static json_t *list_targets(wg_module *root) {
     return targets;
 }
 
-/* The modules with parameters that are trained beside the adapters; null if there are none. */
-static json_t *list_whole(wg_module *root) {
-    json_t *whole = json_array();
-    for (wg_module *m = root; m; m = wg__module_next(root, m)) {
-        const bool is_adapter = strcmp(m->name, "lora_A") == 0 || strcmp(m->name, "lora_B") == 0;
-        bool trained = false;
-        for (const wg_slot *slot = m->first_slot; slot; slot = slot->next)
-            trained =
-                trained || (slot->kind == WG_SLOT_PARAMETER && wg_requires_grad(slot->tensor));
-        char path[WG__MODULE_PATH];
-        wg__module_path(m, path, sizeof path);
-        if (trained && m != root && !is_adapter)
-            append_once(&whole, path);
-    }
-    if (json_array_size(whole) > 0)
-        return whole;
-    json_decref(whole);
-    return json_null();
-}
-
 char *wg__lora_config_json(wg_module *module) {
     wg_module *first = module;
     while (first && !wg__lora_of(wg__module_as_linear(first)))
@@ -100,12 +80,29 @@ char *wg__lora_config_json(wg_module *module) {
     const wg_linear *linear = wg__module_as_linear(first);
     const wg__lora_adapter *adapter = wg__lora_of(linear);
     const int64_t rank = wg_tensor_size(adapter->a->weight, 0);
+    /* The modules with parameters that are trained beside the adapters; null if there are none. */
+    json_t *whole = json_array();
+    for (wg_module *m = wg__module_next(module, module); m; m = wg__module_next(module, m)) {
+        const bool is_adapter = strcmp(m->name, "lora_A") == 0 || strcmp(m->name, "lora_B") == 0;
+        bool trained = false;
+        for (const wg_slot *slot = m->first_slot; slot; slot = slot->next)
+            trained =
+                trained || (slot->kind == WG_SLOT_PARAMETER && wg_requires_grad(slot->tensor));
+        char path[WG__MODULE_PATH];
+        wg__module_path(m, path, sizeof path);
+        if (trained && !is_adapter)
+            append_once(&whole, path);
+    }
+    if (json_array_size(whole) == 0) {
+        json_decref(whole);
+        whole = json_null();
+    }
     json_t *config =
         json_pack("{s:s, s:n, s:n, s:b, s:I, s:f, s:f, s:o, s:o, s:b, s:s}", "peft_type", "LORA",
                   "task_type", "base_model_name_or_path", "inference_mode", 1, "r",
                   (json_int_t)rank, "lora_alpha", adapter->scale * (double)rank, "lora_dropout",
                   adapter->dropout, "target_modules", list_targets(module), "modules_to_save",
-                  list_whole(module), "fan_in_fan_out", linear->transposed, "bias", "none");
+                  whole, "fan_in_fan_out", linear->transposed, "bias", "none");
     char *text = config ? wg__json_text(config, "{\n  ", ",\n  ", "\n}\n") : NULL;
     if (!config)
         wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the configuration");
@@ -378,32 +375,6 @@ wg_weights *wg__lora_open(const char *folder) {
     return file;
 }
 
-/* Every trained slot has a tensor, and every tensor a slot. */
-static int check_filled(wg_module *module, const wg_weights *file, const char *prefix,
-                        int64_t filled, const wg_left_out *left_out) {
-    wg_state_dict *state = wg_module_state(module);
-    int64_t trained = 0;
-    for (int64_t i = 0; state && i < state->count; i++) {
-        const wg_slot *slot = state->entries[i].slot;
-        trained += slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor);
-    }
-    wg_state_dict_free(state);
-    if (!state)
-        return -1;
-    if (left_out->misshapen_count > 0)
-        return wg_fail(WG_ERROR_FORMAT, file->path, "%s has another shape than the model's",
-                       left_out->misshapen[0]);
-    if (left_out->unexpected_count > 0)
-        return wg_fail(WG_ERROR_FORMAT, file->path, "the model has no \"%s\"",
-                       left_out->unexpected[0]);
-    if (filled != trained || filled != file->count)
-        return wg_fail(WG_ERROR_FORMAT, file->path,
-                       "%lld of its %lld tensors begin with \"%s\" and belong to the %lld that the "
-                       "adapters of this model have",
-                       (long long)filled, (long long)file->count, prefix, (long long)trained);
-    return 0;
-}
-
 int64_t wg_lora_load(wg_module *module, const char *outer, const char *folder) {
     if (!module || !folder || wg_error_pending())
         return -1;
@@ -418,7 +389,26 @@ int64_t wg_lora_load(wg_module *module, const char *outer, const char *folder) {
     wg_left_out left_out = {0};
     const int64_t filled =
         file ? wg__weights_get_module_partial(file, prefix, module, &left_out) : -1;
-    const int status = filled < 0 ? -1 : check_filled(module, file, prefix, filled, &left_out);
+    wg_state_dict *state = filled < 0 ? NULL : wg_module_state(module);
+    int64_t trained = 0;
+    for (int64_t i = 0; state && i < state->count; i++) {
+        const wg_slot *slot = state->entries[i].slot;
+        trained += slot->kind == WG_SLOT_PARAMETER && !slot->tied && wg_requires_grad(slot->tensor);
+    }
+    /* Every trained slot has a tensor, and every tensor a slot. */
+    int status = state ? 0 : -1;
+    if (state && left_out.misshapen_count > 0)
+        status = wg_fail(WG_ERROR_FORMAT, file->path, "%s has another shape than the model's",
+                         left_out.misshapen[0]);
+    else if (state && left_out.unexpected_count > 0)
+        status =
+            wg_fail(WG_ERROR_FORMAT, file->path, "the model has no \"%s\"", left_out.unexpected[0]);
+    else if (state && (filled != trained || filled != file->count))
+        status = wg_fail(WG_ERROR_FORMAT, file->path,
+                         "%lld of its %lld tensors begin with \"%s\" and belong to the %lld that "
+                         "the adapters of this model have",
+                         (long long)filled, (long long)file->count, prefix, (long long)trained);
+    wg_state_dict_free(state);
     wg__left_out_free(&left_out);
     wg_weights_close(file);
     if (status == 0)

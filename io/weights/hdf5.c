@@ -37,33 +37,27 @@ static int add_dataset(const char *name, const wg_spec *spec, void *context) {
     return status;
 }
 
-static int read_lora(wg_weights *file, hdf5_file *own) {
-    if (!wg_checkpoint_has(own->checkpoint, "/lora"))
-        return wg_error_pending() ? -1 : 0;
-    char *json = wg_checkpoint_get_text(own->checkpoint, "/lora");
-    wg__lora_config parsed = {0};
-    const int status = json ? wg__lora_parse(json, file->path, &parsed) : -1;
-    own->adapted = status == 0;
-    own->scale = parsed.scale;
-    own->transposed = parsed.transposed;
-    wg__lora_parsed_clear(&parsed);
-    wg_text_free(json);
-    return status;
-}
-
 static int open_hdf5(wg_weights *file) {
     hdf5_file *own = file->own = wg__calloc(1, sizeof *own);
     wg_checkpoint *checkpoint = own ? own->checkpoint = wg_checkpoint_open(file->path) : NULL;
-    if (!checkpoint || read_lora(file, own) < 0 ||
-        wg_checkpoint_each(checkpoint, add_dataset, file) < 0)
+    if (!checkpoint)
         return -1;
-    if (wg_checkpoint_has(checkpoint, "/config") &&
-        !(file->config = wg_checkpoint_get_text(checkpoint, "/config")))
+    if (wg_checkpoint_has(checkpoint, "/lora")) {
+        char *json = wg_checkpoint_get_text(checkpoint, "/lora");
+        wg__lora_config parsed = {0};
+        own->adapted = json && wg__lora_parse(json, file->path, &parsed) == 0;
+        own->scale = parsed.scale;
+        own->transposed = parsed.transposed;
+        wg__lora_parsed_clear(&parsed);
+        wg_text_free(json);
+    }
+    if (wg_error_pending() || wg_checkpoint_each(checkpoint, add_dataset, file) < 0)
         return -1;
-    if (wg_checkpoint_has(checkpoint, "/tokenizer") &&
-        !(file->tokenizer = wg_checkpoint_get_text(checkpoint, "/tokenizer")))
-        return -1;
-    return 0;
+    if (wg_checkpoint_has(checkpoint, "/config"))
+        file->config = wg_checkpoint_get_text(checkpoint, "/config");
+    if (wg_checkpoint_has(checkpoint, "/tokenizer"))
+        file->tokenizer = wg_checkpoint_get_text(checkpoint, "/tokenizer");
+    return wg_error_pending() ? -1 : 0;
 }
 
 static const char *dataset_of(char *name, size_t size, const char *path) {
