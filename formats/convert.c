@@ -258,7 +258,6 @@ static bool is_usual(const char *prefix) {
     return true;
 }
 
-/* "student." and "teacher." */
 static const char *list_prefixes(const prefixes *found, const char *last, char *text, size_t size) {
     text[0] = '\0';
     for (int i = 0; i < found->count; i++)
@@ -507,7 +506,6 @@ static int read_adapter(conversion *c) {
     return 0;
 }
 
-/* The tensor of an entry with what the adapter adds, in the file's dtype. */
 static wg_tensor *add_adapter(const conversion *c, int64_t entry, wg_tensor *x) {
     if (!c->adapter || !x)
         return x;

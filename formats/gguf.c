@@ -37,7 +37,6 @@ static const struct {
     {"lm_head.weight", "output.weight", false},
 };
 
-/* Writes the other name of a tensor; false if it has none. */
 static bool translate_name(char *buffer, size_t size, const char *name, bool to_gguf) {
     const char *from_layer = to_gguf ? PUBLISHED_LAYER : GGUF_LAYER,
                *to_layer = to_gguf ? GGUF_LAYER : PUBLISHED_LAYER;

@@ -34,7 +34,6 @@ static int write_text(const char *folder, const char *name, const char *text) {
     return status;
 }
 
-/* A file of a folder; NULL without an error if it is not there. */
 static char *read_of_folder(const char *folder, const char *name, int64_t most) {
     char *path = wg__is_folder(folder) ? wg__path_in(folder, name) : NULL;
     char *text = wg__is_file(path) ? wg__read_whole(path, most, NULL) : NULL;

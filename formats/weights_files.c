@@ -61,7 +61,6 @@ static const wg__weights_reader *detect(const char *path, const uint8_t *bytes, 
     return refuse(path, text);
 }
 
-/* The file of a folder that holds the tensors; freed with wg__free. */
 static char *file_of_folder(const char *folder) {
     static const char *const names[] = {"model.safetensors", "model.safetensors.index.json",
                                         "pytorch_model.bin", "pytorch_model.bin.index.json"};

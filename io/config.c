@@ -152,7 +152,6 @@ typedef struct wanted_keys {
     const char *const *keys;
 } wanted_keys;
 
-/* The missing ones of the wanted keys, by index from 0; NULL beyond. */
 static const char *missing_key(const void *context, int index) {
     const wanted_keys *wanted = context;
     for (int i = 0; i < wanted->count; i++)

@@ -163,7 +163,6 @@ bool wg__is_hdf5_file(const char *path) {
     return count == sizeof bytes && memcmp(bytes, signature, sizeof bytes) == 0;
 }
 
-/* The kind of file, as in stat's st_mode; 0: there is none. */
 static mode_t kind_of(const char *path) {
     struct stat status;
     return path && stat(path, &status) == 0 ? status.st_mode & S_IFMT : 0;

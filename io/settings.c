@@ -204,7 +204,6 @@ int wg__settings_require(const wg_setting_table *table, wg_config *json) {
     return wg__config_require(json, count, needed);
 }
 
-/* One more item of a list, which is taken over. */
 static int append(wg_setting_list *list, char *item) {
     const char **items = item ? wg__alloc_array(list->count + 1, sizeof *items) : NULL;
     if (!items) {

@@ -204,7 +204,6 @@ static void set_labels(wg_config *config, const wg__labels *labels) {
     wg__config_set(config, "label2id", numbers);
 }
 
-/* The name of the published class of a type with a head. */
 static const char *architecture_of(const wg_model_type *type, wg__head_kind kind) {
     const wg_model_names *names = &type->names;
     return kind == WG_HEAD_ANSWERS ? names->answerer

@@ -297,7 +297,6 @@ void wg_model_config_resize(const wg_model_type *type, void *config, int64_t voc
 
 /* ---- Configurations of new models ---- */
 
-/* Whether a user's file may leave the key out. */
 static bool is_fitted(const wg_setting *row) {
     return !row->derived && (row->role == WG__VOCABULARY ||
                              (row->role >= WG__SOURCE_VOCABULARY && row->role <= WG__SEPARATOR));
@@ -481,7 +480,6 @@ wg_module *wg__model_load(const char *path, wg_module *(*make)(const char *confi
     return status < 0 ? NULL : module;
 }
 
-/* The model of a configuration, which messages call `where`. */
 static int make_model(const char *where, const char *json, uint64_t seed, wg_model *model) {
     *model = (wg_model){0};
     const wg_model_type *type = wg__model_type_of_config(where, json);

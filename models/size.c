@@ -19,7 +19,6 @@ enum { FEW = 3, MOST_STACKS = 2 };
 /* About what a tensor takes beside its numbers: its handle, its slot and its path. */
 enum { BYTES_OF_SLOT = 1024 };
 
-/* The keys of all types that count layers. */
 static const char *const layer_keys[] = {"n_layer",        "num_hidden_layers",
                                          "num_layers",     "num_decoder_layers",
                                          "encoder_layers", "decoder_layers"};

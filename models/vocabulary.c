@@ -64,27 +64,6 @@ static int fill_slot(const growth *g, const wg_state_entry *entry, wg_module *ol
     return 0;
 }
 
-/* The model with the configuration that the extended tokenizer wants. */
-static int make_grown(const wg_model *model, const growth *g, wg_model *grown) {
-    const wg_model_type *type = model->type;
-    void *config = malloc(type->settings.size);
-    if (!config)
-        return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the configuration");
-    memcpy(config, type->config(model->module), type->settings.size);
-    wg_model_fit fit = {.tokenizer = g->extension->tokenizer};
-    int status = wg_model_config_fit(type, config, &fit);
-    if (status == 0 && wg__model_config_sizes(type, config).vocabulary !=
-                           wg_model_sizes_of(model).vocabulary + g->extension->count)
-        status = wg_fail(WG_ERROR_STATE, WHERE,
-                         "the model has %lld tokens and its tokenizer %lld; only a model with no "
-                         "others than its tokenizer's and its objective's can be extended",
-                         (long long)wg_model_sizes_of(model).vocabulary, (long long)g->tokens);
-    if (status == 0)
-        status = wg_model_from_config(type, config, 0, grown);
-    free(config);
-    return status;
-}
-
 int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *tokenizer,
                                const wg_vocabulary_extension *extension) {
     if (wg_error_pending())
@@ -94,7 +73,21 @@ int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *tokenizer,
                        "the model is an encoder with a head; extend the pretrained model");
     const growth g = {extension, wg_tokenizer_size(tokenizer)};
     wg_model grown = {0};
-    int status = make_grown(model, &g, &grown);
+    const wg_model_type *type = model->type;
+    const int64_t tokens = wg_model_sizes_of(model).vocabulary;
+    wg_model_fit fit = {.tokenizer = extension->tokenizer};
+    void *config = wg__alloc(type->settings.size);
+    if (config)
+        memcpy(config, type->config(model->module), type->settings.size);
+    int status = config ? wg_model_config_fit(type, config, &fit) : -1;
+    if (status == 0 && wg__model_config_sizes(type, config).vocabulary != tokens + extension->count)
+        status = wg_fail(WG_ERROR_STATE, WHERE,
+                         "the model has %lld tokens and its tokenizer %lld; only a model with no "
+                         "others than its tokenizer's and its objective's can be extended",
+                         (long long)tokens, (long long)g.tokens);
+    if (status == 0)
+        status = wg_model_from_config(type, config, 0, &grown);
+    wg__free(config);
     if (status == 0) {
         wg_state_dict *state = wg_module_state(grown.module);
         status = state ? 0 : -1;

@@ -27,7 +27,6 @@ static double progress(const wg_schedule *schedule, int64_t length, int64_t step
     return done >= length ? 1.0 : (double)done / (double)length;
 }
 
-/* From 1 down to `final`. */
 static double falling(const wg_schedule *schedule, double progress) {
     return 1.0 - (1.0 - schedule->final) * progress;
 }

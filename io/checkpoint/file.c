@@ -242,7 +242,6 @@ int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where
 
 /* ---- Both ways ---- */
 
-/* Closes and frees everything; the file on disk stays. */
 static void free_checkpoint(wg_checkpoint *file) {
     if (file->file >= 0)
         H5Fclose(file->file);

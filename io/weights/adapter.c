@@ -31,7 +31,6 @@ static const char *last_part(const char *path) {
     return dot ? dot + 1 : path;
 }
 
-/* A linear layer that is no part of an adapter, or NULL. */
 static wg_linear *adaptable(wg_module *root, wg_module *module) {
     wg_linear *linear = module == root ? NULL : wg__module_as_linear(module);
     return linear && strcmp(module->name, "lora_A") != 0 && strcmp(module->name, "lora_B") != 0
@@ -154,7 +153,6 @@ static int check_config(const json_t *config, const char *name) {
                    kind);
 }
 
-/* Fills a list of names, borrowed from the JSON: of an array, or of one string. */
 static int read_names(const json_t *value, const char **names, int *count, const char *key,
                       const char *name) {
     *count = 0;

@@ -304,7 +304,6 @@ static const struct {
     {"torch", "BoolStorage", A_STORAGE, WG__STORAGE_BOOL},
 };
 
-/* Copies at most 63 characters for a message. */
 static void printable(char *out, const char *text, size_t length) {
     size_t i = 0;
     for (; i < length && i < 63; i++)
@@ -438,7 +437,6 @@ static int push_storage(machine *m) {
 
 /* ---- Instructions ---- */
 
-/* How many values stand above the topmost mark, or -1. */
 static int64_t above_mark(const machine *m) {
     for (int64_t i = m->depth - 1; i >= 0; i--)
         if (m->values[m->stack[i]].kind == MARK)

@@ -142,7 +142,6 @@ static int offer(search *s, int64_t sentence, const candidate *best, bool ended)
     return ended ? 0 : wg_token_list_append(&result->tokens, best->token);
 }
 
-/* Continues one sentence, whose rows are `first` to `stop` - 1. */
 static int advance(search *s, int64_t first, int64_t stop) {
     const int64_t sentence = s->alive[first].sentence, beam = s->options.beam;
     const int64_t count = choose(s, first, stop), before = s->new_rows;
