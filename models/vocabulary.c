@@ -7,7 +7,6 @@
  *
  * A parameter has a row for each token if the new model has N rows more of it than the old one; all
  * others are copied. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "models/model.h"
