@@ -1,6 +1,7 @@
 /* Ops against PyTorch and NumPy, by JSON files: see reference.h. */
 #include "tests/ops/reference.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +13,10 @@
 /* A file of cases and the table of their ops. */
 typedef struct reference_file {
     const char *file;
-    const json_t *root, *cases; /* kept until the program ends */
     size_t op_count;
     const reference_op *table;
     int first, name_count; /* the number of its first op, and of ops in the table or the file */
-    const char **names;
+    char **names;
 } reference_file;
 
 /* Check passes a test one number: it counts the ops of all files. */
@@ -284,15 +284,30 @@ static const char *op_of(const json_t *json) {
     return json_string_value(json_object_get(json, "op"));
 }
 
+/* The cases of a file. Each test reads them anew: every case is a fork of this program, and a fork
+ * takes the longer the more memory the program has. */
+static json_t *read_cases(const char *path) {
+    json_error_t error;
+    json_t *root = json_load_file(fixture(path), 0, &error);
+    if (!root) {
+        printf("Bail out! %s:%d: %s\n", fixture(path), error.line, error.text);
+        exit(EXIT_FAILURE);
+    }
+    json_t *cases = json_incref(json_object_get(root, "cases"));
+    json_decref(root);
+    return cases;
+}
+
 START_TEST(values_and_gradients_agree_with_pytorch) {
     run = file_of(_i);
     const char *name = run->names[_i - run->first];
+    json_t *cases = read_cases(run->file);
     const reference_op *op = entry_of(name);
     ck_assert_msg(op != NULL, "%s has cases of %s, which the table does not know", run->file, name);
     int count = 0;
     size_t i;
     const json_t *json;
-    json_array_foreach(run->cases, i, json) {
+    json_array_foreach(cases, i, json) {
         if (strcmp(op_of(json), name) != 0)
             continue;
         wg_scope scope;
@@ -302,6 +317,7 @@ START_TEST(values_and_gradients_agree_with_pytorch) {
         count++;
     }
     ck_assert_msg(count > 0, "%s has no case of %s", run->file, name);
+    json_decref(cases);
 }
 END_TEST
 
@@ -314,31 +330,26 @@ static void add_name(reference_file *file, const char *name) {
     for (int i = 0; i < file->name_count; i++)
         if (strcmp(file->names[i], name) == 0)
             return;
-    file->names[file->name_count++] = name;
+    file->names[file->name_count++] = strdup(name);
 }
 
 void(add_reference_suite)(const char *name, const char *path, size_t count,
                           const reference_op *table) {
     const TTest *const tests[] = {values_and_gradients_agree_with_pytorch};
-    json_error_t error;
-    const json_t *root = json_load_file(fixture(path), 0, &error);
-    if (!root || file_count == WG_COUNT(files)) {
-        printf("Bail out! %s:%d: %s\n", fixture(path), error.line, error.text);
-        exit(EXIT_FAILURE);
-    }
+    json_t *cases = read_cases(path);
+    assert(file_count < (int)WG_COUNT(files));
     const reference_file *before = file_count ? &files[file_count - 1] : NULL;
     reference_file *file = &files[file_count++];
     *file = (reference_file){.file = path,
-                             .root = root,
-                             .cases = json_object_get(root, "cases"),
                              .op_count = count,
                              .table = table,
                              .first = before ? before->first + before->name_count : 0};
-    file->names = calloc(count + json_array_size(file->cases), sizeof *file->names);
+    file->names = calloc(count + json_array_size(cases), sizeof *file->names);
     for (size_t i = 0; i < count; i++)
         add_name(file, table[i].op);
-    for (size_t i = 0; i < json_array_size(file->cases); i++)
-        add_name(file, op_of(json_array_get(file->cases, i)));
+    for (size_t i = 0; i < json_array_size(cases); i++)
+        add_name(file, op_of(json_array_get(cases, i)));
+    json_decref(cases);
     add_suite_of_range(name, WG_COUNT(tests), tests, file->first, file->first + file->name_count,
                        name_at);
 }
