@@ -10,6 +10,8 @@
 #   gcc11          gcc 11, the compiler of Ubuntu 22.04 and RHEL 9
 #   clang14        the clang of Debian 12
 #   clang19        the clang of Debian 13
+#   sanitize       AddressSanitizer and UndefinedBehaviorSanitizer
+#   fuzz           each reader of files fuzzed by clang's libFuzzer: 60 s, 5 s with `quick'
 #   lto            -flto
 #   native         -march=native
 #   without-blis   configure --without-blis
@@ -21,7 +23,7 @@
 #                  objective with --deterministic, whose weights are those of x86-64
 #
 # Compilers and their options run the unit tests and five command tests (lto: three programs, since a program takes
-# minutes to link); kernels, threads and busy run the unit tests and all command tests.
+# minutes to link); sanitize, kernels, threads and busy run the unit tests and all command tests.
 #
 # `all' runs every system. `quick' runs the systems and tests that find most, in less than ten minutes on two
 # cores when the folders are there. A system prints one line: its name, ok, FAILED or skipped, what ran, the
@@ -35,8 +37,8 @@ set -uo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 here=${ELSEWHERE:-${XDG_CACHE_HOME:-$HOME/.cache}/wengert-elsewhere}
 mkdir -p "$here" && here=$(cd "$here" && pwd) || exit 1
-all='debian13 dist gcc11 clang14 clang19 lto native without-blis base v3 threads-1 threads-3 threads-4 threads-8 busy arm64'
-some='debian13 gcc11 clang19 without-blis v3 base threads-1 threads-3 busy arm64'
+all='debian13 dist gcc11 clang14 clang19 sanitize fuzz lto native without-blis base v3 threads-1 threads-3 threads-4 threads-8 busy arm64'
+some='debian13 gcc11 clang19 fuzz without-blis v3 base threads-1 threads-3 busy arm64'
 quick=
 # One more at once than there are processors: some tests wait for processes most of their time.
 jobs=$(($(nproc) + 1))
@@ -185,6 +187,20 @@ system_clang14() {
 system_clang19() {
     needs clang-19
     build clang19 CC=clang-19 --enable-werror && check "$compiled_tests" tests/test_tensor
+}
+
+system_sanitize() {
+    build sanitize --enable-werror --enable-sanitize && LINALG_ROUNDS=1 check "$running_tests" tests/test_data
+}
+
+system_fuzz() {
+    needs clang
+    local seconds=${quick:+5}
+    build plain && CONFIGURE=--enable-werror ../tests/fuzz/run.sh build 0 "$here/tree/build-fuzz" &&
+        ../tests/fuzz/run.sh all "${seconds:-60}" "$here/tree/build-fuzz"
+    local status=$?
+    echo "ran: each reader for ${seconds:-60} s"
+    return $status
 }
 
 system_lto() {
