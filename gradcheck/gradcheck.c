@@ -14,8 +14,8 @@
 wg_gradcheck_options wg__gradcheck_defaults(const wg_gradcheck_options *options) {
     wg_gradcheck_options o = options ? *options : (wg_gradcheck_options){0};
     o.eps = o.eps > 0 ? o.eps : o.f32 ? 1.0 / 256 : 1e-6;
-    o.atol = o.atol > 0 ? o.atol : o.f32 ? 1e-3 : 1e-6;
-    o.rtol = o.rtol > 0 ? o.rtol : o.f32 ? 1e-2 : 1e-5;
+    o.atol = wg__option(o.atol, o.f32 ? 1e-3 : 1e-6);
+    o.rtol = wg__option(o.rtol, o.f32 ? 1e-2 : 1e-5);
     o.order = o.order > 0 ? o.order : 1;
     return o;
 }

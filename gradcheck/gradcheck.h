@@ -146,14 +146,14 @@ typedef enum wg_diagnosis {
 WG_API const char *wg_diagnosis_name(wg_diagnosis diagnosis);
 
 typedef struct wg_gradcheck_options {
-    bool f32;         /* check inputs of f32 instead of f64; samples of an op are cast */
-    double eps;       /* 0: 1e-6; of f32 2^-8 */
-    double atol;      /* 0: 1e-6; of f32 1e-3 */
-    double rtol;      /* 0: 1e-5; of f32 1e-2, and what 4 roundings of the values may do */
-    int order;        /* 1: the gradient; 2: the gradient of the gradient, too; 0: of an op without
-                         decomposition 2, so that a vjp that cuts the graph is found; else 1 */
-    bool forward;     /* forward mode, too */
-    bool fast;        /* random projections */
+    bool f32;     /* check inputs of f32 instead of f64; samples of an op are cast */
+    double eps;   /* 0: 1e-6; of f32 2^-8 */
+    double atol;  /* 0: 1e-6; of f32 1e-3; WG_ZERO: 0 */
+    double rtol;  /* 0: 1e-5; of f32 1e-2; WG_ZERO: 0; and what 4 roundings of the values may do */
+    int order;    /* 1: the gradient; 2: the gradient of the gradient, too; 0: of an op without
+                     decomposition 2, so that a vjp that cuts the graph is found; else 1 */
+    bool forward; /* forward mode, too */
+    bool fast;    /* random projections */
     bool no_variants; /* of an op: its samples as they are, and no more */
     uint64_t seed;    /* of cotangents, directions and samples: the same seed, the same check */
     const char *zero_gradient; /* the reason why every gradient is zero; NULL: that is a failure */

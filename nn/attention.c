@@ -154,7 +154,7 @@ static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const heads *
     wg_tensor *k = repeat_heads(h->k, a->heads), *v = repeat_heads(h->v, a->heads);
     if (!h->q || !k || !v)
         return NULL;
-    const double scale = a->scale == 0 ? 1 / sqrt((double)a->head_width) : a->scale;
+    const double scale = wg__option(a->scale, 1 / sqrt((double)a->head_width));
     wg_tensor *scores = wg_mul_scalar(wg_matmul(h->q, wg_transpose(k, 2, 3)), scale);
     if (inputs->bias)
         scores = wg_add(scores, inputs->bias);

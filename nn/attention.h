@@ -43,7 +43,7 @@ typedef struct wg_multi_head_attention {
     wg_linear *joint;       /* one layer for queries, keys and values, which are NULL then */
     wg_linear *value_inner; /* of a low-rank value: x to the rank, from which `value` goes on */
     int64_t heads, key_value_heads, head_width;
-    double scale; /* of the scores; 0: 1/sqrt(D) */
+    double scale; /* of the scores; 0: 1/sqrt(D); WG_ZERO: 0 */
     double dropout;
     bool causal;
     wg_rotary_pairing pairing;
@@ -52,7 +52,7 @@ typedef struct wg_multi_head_attention {
 typedef struct wg_multi_head_attention_options {
     int64_t key_value_heads;   /* Hkv, a divisor of the heads; 0: as many */
     int64_t head_width;        /* D; 0: width / heads */
-    double scale;              /* of the scores; 0: 1/sqrt(D). T5 has 1 */
+    double scale;              /* of the scores; 0: 1/sqrt(D); WG_ZERO: 0. T5 has 1 */
     double dropout;            /* of the attention weights, in training */
     bool causal;               /* a position sees itself and those before it */
     bool no_bias;              /* in none of the projections */

@@ -16,7 +16,7 @@ wg_layer_norm *wg_layer_norm_new(wg_module *parent, const char *name, int64_t wi
     wg_layer_norm *norm = wg_module_new(parent, name, sizeof *norm);
     if (!norm)
         return NULL;
-    norm->eps = options->eps == 0 ? 1e-5 : options->eps;
+    norm->eps = wg__option(options->eps, 1e-5);
     norm->weight = wg__vector_parameter(&norm->module, "weight", width, 1);
     if (!options->no_bias)
         norm->bias = wg__vector_parameter(&norm->module, "bias", width, 0);
@@ -37,7 +37,7 @@ wg_rms_norm *wg_rms_norm_new(wg_module *parent, const char *name, int64_t width,
     wg_rms_norm *norm = wg_module_new(parent, name, sizeof *norm);
     if (!norm)
         return NULL;
-    norm->eps = options->eps == 0 ? 1e-6 : options->eps;
+    norm->eps = wg__option(options->eps, 1e-6);
     norm->eps_outside = options->eps_outside;
     norm->weight = wg__vector_parameter(&norm->module, "weight", width, 1);
     return wg_module_finish(&norm->module);
@@ -100,8 +100,8 @@ wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int64_t ch
     if (!norm)
         return NULL;
     norm->channels = channels;
-    norm->eps = options->eps == 0 ? 1e-5 : options->eps;
-    norm->momentum = options->momentum == 0 ? 0.1 : options->momentum;
+    norm->eps = wg__option(options->eps, 1e-5);
+    norm->momentum = wg__option(options->momentum, 0.1);
     norm->cumulative = options->cumulative;
     if (!options->no_affine) {
         norm->weight = wg__vector_parameter(&norm->module, "weight", channels, 1);
@@ -193,7 +193,7 @@ wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t gr
         return NULL;
     norm->groups = groups;
     norm->channels = channels;
-    norm->eps = options->eps == 0 ? 1e-5 : options->eps;
+    norm->eps = wg__option(options->eps, 1e-5);
     if (!options->no_affine) {
         norm->weight = wg__vector_parameter(&norm->module, "weight", channels, 1);
         norm->bias = wg__vector_parameter(&norm->module, "bias", channels, 0);

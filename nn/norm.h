@@ -18,7 +18,7 @@ typedef struct wg_layer_norm {
 } wg_layer_norm;
 
 typedef struct wg_layer_norm_options {
-    double eps; /* 0: 1e-5 */
+    double eps; /* 0: 1e-5; WG_ZERO: 0 */
     bool no_bias;
 } wg_layer_norm_options;
 
@@ -40,7 +40,7 @@ typedef struct wg_rms_norm {
 } wg_rms_norm;
 
 typedef struct wg_rms_norm_options {
-    double eps;       /* 0: 1e-6 */
+    double eps;       /* 0: 1e-6; WG_ZERO: 0 */
     bool eps_outside; /* x / (sqrt(mean(x^2)) + eps), as the paper's code has it */
 } wg_rms_norm_options;
 
@@ -71,7 +71,7 @@ typedef struct wg_add_norm {
 typedef struct wg_add_norm_options {
     bool pre;              /* normalise before the sublayer */
     double dropout;        /* of the sublayer's output, in training */
-    double eps;            /* of the norm; 0: 1e-5 */
+    double eps;            /* of the norm; 0: 1e-5; WG_ZERO: 0 */
     const char *norm_name; /* NULL: "norm" */
 } wg_add_norm_options;
 
@@ -110,8 +110,8 @@ typedef struct wg_batch_norm {
 } wg_batch_norm;
 
 typedef struct wg_batch_norm_options {
-    double eps;      /* 0: 1e-5 */
-    double momentum; /* the share of the newest batch; 0: 0.1 */
+    double eps;      /* 0: 1e-5; WG_ZERO: 0 */
+    double momentum; /* the share of the newest batch; 0: 0.1; WG_ZERO: 0 */
     bool cumulative; /* instead, running statistics are the mean of all batches' */
     bool no_affine;  /* neither weight nor bias */
     bool no_running; /* no running statistics: the batch's in evaluation, too */
@@ -139,7 +139,7 @@ typedef struct wg_group_norm {
 } wg_group_norm;
 
 typedef struct wg_group_norm_options {
-    double eps;     /* 0: 1e-5 */
+    double eps;     /* 0: 1e-5; WG_ZERO: 0 */
     bool no_affine; /* neither weight nor bias */
 } wg_group_norm_options;
 

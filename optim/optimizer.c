@@ -322,7 +322,7 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
         const wg_parameter_group *group = &optimizer->groups[i].group;
         if (!has_name(&optimizer->groups[i], entry.name))
             continue;
-        entry.rate = group->rate == 0 ? 1 : group->rate;
+        entry.rate = wg__option(group->rate, 1);
         entry.decay = group->weight_decay == 0 ? -1 : group->weight_decay;
         entry.no_decay |= group->no_decay;
         break;

@@ -151,7 +151,7 @@ WG_API wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *co
 typedef struct wg_parameter_group {
     const char *names; /* a pattern of names, as of files in a shell: "*.bias", "encoder.layer.0.*";
                         * `*` is any text, `?` any character, [abc] one of these */
-    double rate;       /* the learning rate, as a multiple of the step's; 0: 1 */
+    double rate;       /* the learning rate, as a multiple of the step's; 0: 1; WG_ZERO: 0 */
     double weight_decay; /* of those that have any; 0: the optimizer's */
     bool no_decay;       /* they have none */
 } wg_parameter_group;

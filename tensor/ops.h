@@ -57,7 +57,7 @@ WG_API wg_tensor *wg_leaky_relu(wg_tensor *x, double slope);
 WG_API wg_tensor *wg_elu(wg_tensor *x, double alpha);
 
 /* log(1 + e^(beta x)) / beta, and x itself where beta x > threshold. A beta of 0 means 1 and a
- * threshold of 0 means 20, PyTorch's defaults; pass INFINITY for no threshold.
+ * threshold of 0 means 20, PyTorch's defaults; WG_ZERO is a threshold of 0, INFINITY is none.
  * [scope; ARGUMENT for a beta that is not finite or a threshold of NaN] */
 WG_API wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold);
 
@@ -970,7 +970,8 @@ WG_API wg_tensor *wg_lstsq(wg_tensor *a, wg_tensor *b);
 
 /* The pseudoinverse of Moore and Penrose, (..., M, N) -> (..., N, M), over the singular values
  * above rtol times the largest; an rtol of 0 is PyTorch's default, max(M, N) times the epsilon of
- * the dtype. The derivative is that at constant rank. [scope; SHAPE, DTYPE, ARGUMENT] */
+ * the dtype; WG_ZERO is an rtol of 0. The derivative is that at constant rank. [scope; SHAPE,
+ * DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_pinv(wg_tensor *a, double rtol);
 
 /* A^n by repeated squaring: the identity for n = 0, a power of the inverse for n < 0.
@@ -1129,7 +1130,7 @@ WG_API wg_tensor *wg_interpolate(wg_tensor *x, int axis_count, const int64_t *si
 /* ---- Attention (ops/attention/attention.c) ---- */
 
 typedef struct wg_attention_options {
-    double scale;   /* of the scores; 0 is 1/sqrt(D) */
+    double scale;   /* of the scores; 0: 1/sqrt(D); WG_ZERO: 0 */
     bool causal;    /* query i sees keys up to i + (Tk - Tq), its own position */
     double dropout; /* probability of dropping an attention weight; 0 in evaluation */
     uint64_t seed;  /* of the dropout: see wg_dropout_op */

@@ -245,8 +245,45 @@ START_TEST(bigrams_of_other_shapes_are_refused) {
 }
 END_TEST
 
+/* ---- Options of 0 ---- */
+
+static void assert_elements(const wg_tensor *y, double first, double second) {
+    double values[2];
+    assert_no_error();
+    ck_assert_int_eq(wg_to_array(y, values), 0);
+    ck_assert_double_eq_tol(values[0], first, 1e-14);
+    ck_assert_double_eq_tol(values[1], second, 1e-14);
+}
+
+START_TEST(an_option_of_zero_is_used_as_zero) {
+    wg_module *root = wg_module_new(NULL, "", sizeof *root);
+    wg_tensor *x = wg_from_array(WG_F64, WG_DIMS(2, 1, 2), (double[]){1e-3, 3e-3, 2e-3, 6e-3});
+    wg_layer_norm *layer =
+        wg_layer_norm_new(root, "layer", 2, &(wg_layer_norm_options){.eps = WG_ZERO});
+    wg_rms_norm *rms = wg_rms_norm_new(root, "rms", 2, &(wg_rms_norm_options){.eps = WG_ZERO});
+    const wg_batch_norm_options batch = {.eps = WG_ZERO, .momentum = WG_ZERO};
+    wg_batch_norm *norm = wg_batch_norm_new(root, "batch", 2, &batch);
+    wg_module_to(root, WG_F64);
+    wg_tensor *row = wg_select(wg_select(x, 0, 0), 0, 0);
+    assert_elements(wg_layer_norm_forward(layer, row), -1, 1);
+    assert_elements(wg_rms_norm_forward(rms, row), 1 / sqrt(5), 3 / sqrt(5));
+    assert_elements(wg_select(wg_batch_norm_forward(norm, wg_squeeze(x, 1)), 0, 0), -1, -1);
+    assert_elements(norm->running_mean, 0, 0);
+    assert_elements(norm->running_var, 1, 1);
+    wg_tensor *heads = wg_unsqueeze(x, 0); /* (1, 2, 1, 2): two heads of one query */
+    wg_tensor *keys = wg_cat(WG_TENSORS(heads, wg_mul_scalar(heads, 1e6)), 2);
+    const wg_attention_options options = {.scale = WG_ZERO};
+    wg_tensor *y = wg_attention(heads, keys, keys, NULL, &options);
+    assert_elements(wg_select(wg_reshape(y, WG_DIMS(2, 2)), 0, 0), (1e-3 + 1e3) / 2,
+                    (3e-3 + 3e3) / 2);
+    assert_elements(wg_softplus(row, 1, WG_ZERO), 1e-3, 3e-3);
+    wg_module_free(root);
+}
+END_TEST
+
 SUITES {
     const TTest *const tests[] = {
+        an_option_of_zero_is_used_as_zero,
         dropout_rests_in_evaluation_and_without_probability,
         dropout_differs_from_draw_to_draw_and_is_replayed_from_the_generator,
         a_child_without_a_name_shows_in_no_path,

@@ -129,6 +129,20 @@ START_TEST(layer_wise_decay_lowers_the_rate_layer_by_layer) {
 }
 END_TEST
 
+START_TEST(a_rate_of_zero_keeps_a_group_as_it_is) {
+    wg_optimizer *optimizer = wg_sgd_new(NULL);
+    const wg_parameter_group frozen = {.names = "head.*", .rate = WG_ZERO};
+    ck_assert_int_eq(wg_optimizer_add_group(optimizer, &frozen), 0);
+    wg_tensor *x = wg_ones(WG_F64, WG_DIMS(2));
+    wg_set_requires_grad(x, true);
+    wg_optimizer_add(optimizer, "head.weight", x, false);
+    set_gradient(x, wg_ones(WG_F64, WG_DIMS(2)));
+    ck_assert_int_eq(wg_optimizer_step(optimizer, 0.5), 0);
+    assert_close(x, wg_ones(WG_F64, WG_DIMS(2)), 0, 0);
+    wg_optimizer_free(optimizer);
+}
+END_TEST
+
 START_TEST(groups_that_cannot_be_are_refused) {
     wg_optimizer *optimizer = wg_adamw_new(NULL);
     const wg_parameter_group bad[] = {
@@ -305,6 +319,7 @@ SUITES {
         groups_step_as_pytorchs_param_groups,
         every_optimizer_keeps_to_the_rate_and_decay_of_a_group,
         layer_wise_decay_lowers_the_rate_layer_by_layer,
+        a_rate_of_zero_keeps_a_group_as_it_is,
         groups_that_cannot_be_are_refused,
         a_rule_of_ones_own_steps_as_the_built_in_one,
         the_states_of_a_rule_come_back_from_a_checkpoint,

@@ -410,8 +410,9 @@ wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mas
     for (int i = 0; i < 3; i++)
         inputs[i] = wg__widen(inputs[i]);
     wg_attention_options resolved = options ? *options : (wg_attention_options){0};
-    if (resolved.scale == 0 && q->spec.ndim > 0)
-        resolved.scale = 1 / sqrt((double)q->spec.shape[q->spec.ndim - 1]);
+    if (q->spec.ndim > 0)
+        resolved.scale =
+            wg__option(resolved.scale, 1 / sqrt((double)q->spec.shape[q->spec.ndim - 1]));
     wg_tensor *y;
     const bool rounds =
         inputs[0] && inputs[0]->spec.dtype == WG_F32 && wg__matmul_dtype() == WG_BF16;
@@ -542,8 +543,7 @@ static int attend(const step_job *j, wg_tensor *out) {
         at.q = at.out;
         at.q.data = j->rotated;
     }
-    if (at.options.scale == 0)
-        at.options.scale = 1 / sqrt((double)width);
+    at.options.scale = wg__option(at.options.scale, 1 / sqrt((double)width));
     if (step->mask) {
         const wg_spec scores = scores_of(step, j->seen);
         at.mask = wg__tensor_address(step->mask);

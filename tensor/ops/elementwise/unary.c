@@ -398,8 +398,7 @@ static const wg_op softplus = {
     .exceptions = &(const wg_op_exceptions){.kinks = softplus_kinks}, .vjp = softplus_vjp};
 
 wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold) {
-    const wg__map map = {WG__VALUES, WG__SOFTPLUS, beta == 0 ? 1 : beta,
-                         threshold == 0 ? 20 : threshold};
+    const wg__map map = {WG__VALUES, WG__SOFTPLUS, beta == 0 ? 1 : beta, wg__option(threshold, 20)};
     return wg__apply_float(&softplus, x, &map);
 }
 

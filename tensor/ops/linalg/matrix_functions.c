@@ -163,9 +163,10 @@ wg_tensor *wg_pinv(wg_tensor *a, double rtol) {
                 rtol);
         return NULL;
     }
-    if (rtol == 0 && a->spec.ndim >= 2) {
+    if (a->spec.ndim >= 2) {
         const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
-        rtol = (double)(m > n ? m : n) * epsilon_of(a->spec.dtype == WG_F64 ? WG_F64 : WG_F32);
+        const double epsilon = epsilon_of(a->spec.dtype == WG_F64 ? WG_F64 : WG_F32);
+        rtol = wg__option(rtol, (double)(m > n ? m : n) * epsilon);
     }
     return wg__apply_wide_one(&pinv, 1, &a, true, &rtol);
 }
