@@ -69,32 +69,6 @@ static int time_all(const arguments *a, int64_t seq, figures *found) {
     return status;
 }
 
-static int bench(const arguments *a) {
-    static const int64_t lengths[MAX_LENGTHS] = {512, 1024, 2048, 4096, 8192};
-    const int64_t *list = a->seq ? &a->seq : lengths;
-    const int count = a->seq ? 1 : MAX_LENGTHS;
-    figures found[MAX_LENGTHS];
-    double peak;
-    int status = 0;
-    /* The peak of memory never falls, so the lengths rise, and sgemm comes after them. */
-    for (int i = 0; status == 0 && i < count; i++)
-        status = time_all(a, list[i], &found[i]);
-    if (status == 0)
-        status = wg__measure_sgemm(&peak);
-    for (int i = 0; status == 0 && i < count; i++) {
-        const figures *f = &found[i];
-        const double seq = (double)list[i], pairs = seq * seq * (double)(a->heads * a->width);
-        wg__print_json_line(json_pack(
-            "{s:I, s:I, s:I, s:b, s:I, s:i, s:f, s:f, s:f, s:f, s:f}", "seq", (json_int_t)list[i],
-            "heads", (json_int_t)a->heads, "width", (json_int_t)a->width, "causal",
-            a->options.causal, "window", (json_int_t)a->options.window, "threads", wg_threads(),
-            "forward_ms", 1e3 * f->forward, "backward_ms", 1e3 * f->backward, "workspace_mib",
-            (double)f->workspace / (1 << 20), "sgemm_peak_gflops", 1e-9 * peak, "share_of_peak",
-            14 * pairs / (f->forward + f->backward) / peak));
-    }
-    return status < 0 ? wg__cli_fail_pending() : 0;
-}
-
 int wg__bench_attention(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -107,5 +81,27 @@ int wg__bench_attention(int argc, char **argv) {
                "where keys are skipped.",
     };
     wg__cli_read(&usage, argc, argv);
-    return bench(&a);
+    static const int64_t lengths[MAX_LENGTHS] = {512, 1024, 2048, 4096, 8192};
+    const int64_t *list = a.seq ? &a.seq : lengths;
+    const int count = a.seq ? 1 : MAX_LENGTHS;
+    figures found[MAX_LENGTHS];
+    double peak;
+    int status = 0;
+    /* The peak of memory never falls, so the lengths rise, and sgemm comes after them. */
+    for (int i = 0; status == 0 && i < count; i++)
+        status = time_all(&a, list[i], &found[i]);
+    if (status == 0)
+        status = wg__measure_sgemm(&peak);
+    for (int i = 0; status == 0 && i < count; i++) {
+        const figures *f = &found[i];
+        const double seq = (double)list[i], pairs = seq * seq * (double)(a.heads * a.width);
+        wg__print_json_line(json_pack(
+            "{s:I, s:I, s:I, s:b, s:I, s:i, s:f, s:f, s:f, s:f, s:f}", "seq", (json_int_t)list[i],
+            "heads", (json_int_t)a.heads, "width", (json_int_t)a.width, "causal", a.options.causal,
+            "window", (json_int_t)a.options.window, "threads", wg_threads(), "forward_ms",
+            1e3 * f->forward, "backward_ms", 1e3 * f->backward, "workspace_mib",
+            (double)f->workspace / (1 << 20), "sgemm_peak_gflops", 1e-9 * peak, "share_of_peak",
+            14 * pairs / (f->forward + f->backward) / peak));
+    }
+    return status < 0 ? wg__cli_fail_pending() : 0;
 }

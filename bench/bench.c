@@ -1,9 +1,6 @@
 /* wengert bench WHAT: how fast the library is on this machine. */
 #include "bench/bench.h"
 
-#include <stdlib.h>
-#include <time.h>
-
 #include "cli/cli.h"
 
 /* In the order of --help. */

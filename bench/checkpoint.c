@@ -69,30 +69,6 @@ static int time_in(const char *folder, wg_module *module, int64_t rounds, timing
     return status;
 }
 
-static int bench(arguments *a) {
-    wg__workload *w = &a->workload;
-    timing found = {.written = wg__cli_calloc((size_t)a->rounds, sizeof *found.written),
-                    .read = wg__cli_calloc((size_t)a->rounds, sizeof *found.read)};
-    int status = wg__workload_begin(w);
-    if (status == 0) {
-        status = time_in(a->folder, w->module, a->rounds, &found);
-        if (status == 0 && found.rounds > 0) {
-            const double written = wg__median(found.rounds, found.written),
-                         read = wg__median(found.rounds, found.read);
-            wg__print_json_line(
-                json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "preset", w->preset,
-                          "parameters", (json_int_t)wg_module_parameter_count(w->module), "rounds",
-                          (json_int_t)found.rounds, "mb", 1e-6 * found.bytes, "write_ms",
-                          1e3 * written, "write_mb_per_s", 1e-6 * found.bytes / written, "read_ms",
-                          1e3 * read, "read_mb_per_s", 1e-6 * found.bytes / read));
-        }
-        wg__workload_end(w);
-    }
-    free(found.written);
-    free(found.read);
-    return wg__cli_end(status);
-}
-
 int wg__bench_checkpoint(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -109,5 +85,25 @@ int wg__bench_checkpoint(int argc, char **argv) {
     wg__cli_read(&usage, argc, argv);
     if (!a.folder)
         a.folder = temporary && *temporary ? temporary : "/tmp";
-    return bench(&a);
+    wg__workload *w = &a.workload;
+    timing found = {.written = wg__cli_calloc((size_t)a.rounds, sizeof *found.written),
+                    .read = wg__cli_calloc((size_t)a.rounds, sizeof *found.read)};
+    int status = wg__workload_begin(w);
+    if (status == 0) {
+        status = time_in(a.folder, w->module, a.rounds, &found);
+        if (status == 0 && found.rounds > 0) {
+            const double written = wg__median(found.rounds, found.written),
+                         read = wg__median(found.rounds, found.read);
+            wg__print_json_line(
+                json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "preset", w->preset,
+                          "parameters", (json_int_t)wg_module_parameter_count(w->module), "rounds",
+                          (json_int_t)found.rounds, "mb", 1e-6 * found.bytes, "write_ms",
+                          1e3 * written, "write_mb_per_s", 1e-6 * found.bytes / written, "read_ms",
+                          1e3 * read, "read_mb_per_s", 1e-6 * found.bytes / read));
+        }
+        wg__workload_end(w);
+    }
+    free(found.written);
+    free(found.read);
+    return wg__cli_end(status);
 }

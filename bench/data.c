@@ -35,8 +35,6 @@ static const wg_setting options[] = {
      .argument = "X", .help = "How long each is timed"},
 };
 
-/* ---- Timing ---- */
-
 /* Does a part of the work, and tells how much it was. -1 with an error. */
 typedef int (*work)(void *context, double *amount);
 
@@ -64,8 +62,6 @@ static int time_work(work run, void *context, double seconds, double *per_second
     *per_second = wg__median(count, rates);
     return 0;
 }
-
-/* ---- Tokenizers ---- */
 
 typedef struct encoding {
     const wg_tokenizer *tokenizer;
@@ -129,8 +125,6 @@ static int time_tokenizers(const arguments *a, const char *text) {
     wg_token_list_free(&e.list);
     return status;
 }
-
-/* ---- Batches ---- */
 
 typedef struct material {
     const arguments *arguments;
@@ -253,8 +247,6 @@ static int time_builders(const arguments *a, const char *text) {
     wg_tokenizer_free(m.tokenizer);
     return status;
 }
-
-/* ---- The text ---- */
 
 static int bench(const arguments *a) {
     static char block[1 << 16];

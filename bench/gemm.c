@@ -1,11 +1,9 @@
 /* wengert bench gemm: square matrix products and products of transformers, beside the machine's
  * sgemm peak. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "bench/bench.h"
 #include "cli/output.h"
-#include "tensor/kernels.h"
 #include "tensor/tensor.h"
 #include "tensor/internal.h"
 
@@ -80,33 +78,6 @@ static void check(const void *values) {
         wg__cli_misuse("--transposed goes with a shape: 256x3072x768, say");
 }
 
-static int bench(const arguments *a) {
-    const int64_t count =
-        a->shapes.count ? a->shapes.count : (int64_t)(sizeof products / sizeof *products);
-    const wg_dtype dtype = a->bf16 ? WG_BF16 : WG_F32;
-    const char *kernels = a->bf16 ? wg__kernels_in_use().bf16 : wg__kernels_in_use().vectors;
-    double peak, sizes[3];
-    int status = wg__measure_sgemm(&peak);
-    for (int64_t i = 0; status == 0 && i < count; i++) {
-        product p = products[a->shapes.count ? 0 : i];
-        if (a->shapes.count && read_shape(a->shapes.items[i], sizes))
-            p = (product){"given", (int64_t)sizes[0], (int64_t)sizes[1], (int64_t)sizes[2],
-                          a->transposed};
-        const double seconds = wg__time_product(p.m, p.n, p.k, p.transposed, dtype);
-        const double flops = 2 * (double)p.m * (double)p.n * (double)p.k / seconds;
-        status = seconds < 0 ? -1 : 0;
-        if (status == 0)
-            wg__print_json_line(json_pack(
-                "{s:s, s:I, s:I, s:I, s:b, s:s, s:i, s:s, s:f, s:f, s:f, s:f}", "use", p.use, "m",
-                (json_int_t)p.m, "n", (json_int_t)p.n, "k", (json_int_t)p.k, "transposed",
-                p.transposed, "dtype", wg_dtype_name(dtype), "threads", wg_threads(), "kernels",
-                kernels, "ms", 1e3 * seconds, "gflops", 1e-9 * flops, "sgemm_peak_gflops",
-                1e-9 * peak, "share_of_peak", flops / peak));
-        fflush(stdout);
-    }
-    return status < 0 ? wg__cli_fail_pending() : 0;
-}
-
 int wg__bench_gemm(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -120,5 +91,28 @@ int wg__bench_gemm(int argc, char **argv) {
         .check = check,
     };
     wg__cli_read(&usage, argc, argv);
-    return bench(&a);
+    const int64_t count =
+        a.shapes.count ? a.shapes.count : (int64_t)(sizeof products / sizeof *products);
+    const wg_dtype dtype = a.bf16 ? WG_BF16 : WG_F32;
+    const char *kernels = a.bf16 ? wg__kernels_in_use().bf16 : wg__kernels_in_use().vectors;
+    double peak, sizes[3];
+    int status = wg__measure_sgemm(&peak);
+    for (int64_t i = 0; status == 0 && i < count; i++) {
+        product p = products[a.shapes.count ? 0 : i];
+        if (a.shapes.count && read_shape(a.shapes.items[i], sizes))
+            p = (product){"given", (int64_t)sizes[0], (int64_t)sizes[1], (int64_t)sizes[2],
+                          a.transposed};
+        const double seconds = wg__time_product(p.m, p.n, p.k, p.transposed, dtype);
+        const double flops = 2 * (double)p.m * (double)p.n * (double)p.k / seconds;
+        status = seconds < 0 ? -1 : 0;
+        if (status == 0)
+            wg__print_json_line(json_pack(
+                "{s:s, s:I, s:I, s:I, s:b, s:s, s:i, s:s, s:f, s:f, s:f, s:f}", "use", p.use, "m",
+                (json_int_t)p.m, "n", (json_int_t)p.n, "k", (json_int_t)p.k, "transposed",
+                p.transposed, "dtype", wg_dtype_name(dtype), "threads", wg_threads(), "kernels",
+                kernels, "ms", 1e3 * seconds, "gflops", 1e-9 * flops, "sgemm_peak_gflops",
+                1e-9 * peak, "share_of_peak", flops / peak));
+        fflush(stdout);
+    }
+    return status < 0 ? wg__cli_fail_pending() : 0;
 }

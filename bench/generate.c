@@ -1,5 +1,4 @@
 /* wengert bench generate: reading a prompt and writing token by token, beside memory bandwidth. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,8 +32,6 @@ static const wg_setting options[] = {
     {"dtype", WG_SETTING_CHOICE, WG__AT(dtype), .choice = wg__weights_dtype_name,
      .standard = "\"f32\"", .argument = "TYPE", .help = "Keep the matrices as bf16, q8_0 or q4_0"},
 };
-
-/* ---- The model ---- */
 
 /* A preset gets random weights and the positions that the texts need. */
 static int make_model(const arguments *a, wg_model *model) {
@@ -70,8 +67,6 @@ static int make_model(const arguments *a, wg_model *model) {
                        (long long)a->tokens);
     return 0;
 }
-
-/* ---- Timing ---- */
 
 typedef struct timing {
     wg__reader *reader;

@@ -3,14 +3,11 @@
  * bandwidth for what moves. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "autograd/autograd.h"
 #include "bench/bench.h"
 #include "cli/output.h"
-#include "tensor/easy.h"
 #include "tensor/ops.h"
 
 enum { MAX_RUNS = 101, MIN_RUNS = 5 };
@@ -55,8 +52,6 @@ static void check(const void *values) {
                            name);
     }
 }
-
-/* ---- Timing one op ---- */
 
 typedef struct timing {
     const wg_op *op;
@@ -170,8 +165,6 @@ static int time_op(const wg_op *op, double seconds, timing *found) {
     return wg_error_pending() ? -1 : 0;
 }
 
-/* ---- The cost of a recorded op beside its arithmetic ---- */
-
 /* The op runs on its first sample, a handful of elements, which are made f32 and ask for gradients:
  * the time is that of checking, allocating, recording, and of freeing at the end of the scope. */
 static int time_small(const wg_op *op, double seconds, json_t *rows) {
@@ -219,8 +212,6 @@ static int time_small(const wg_op *op, double seconds, json_t *rows) {
         printf("%-20s %8lld %8.0f\n", op->name, (long long)elements, ns);
     return 0;
 }
-
-/* ---- Results ---- */
 
 /* The share of the roof is that of the nearer one: of what the op would take if nothing but memory,
  * or nothing but multiplying, cost time. NaN if the roof was not measured. */

@@ -329,8 +329,6 @@ static int measure_steps(const arguments *a, wg__workload *w, together *found) {
     return status;
 }
 
-/* ---- All measurements ---- */
-
 /* Without mpirun the ranks of a machine are other processes, which train by themselves. */
 static int measure(const arguments *a, wg__workload *w, measured *alone, measured *beside,
                    together *all) {

@@ -1,15 +1,12 @@
 /* wengert bench train: the steps of a training beside the machine's sgemm peak. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "bench/bench.h"
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "base/alloc.h"
-#include "tensor/kernels.h"
-#include "tensor/profile.h"
 #include "base/internal.h"
 #include "models/internal.h"
 #include "tensor/internal.h"
@@ -99,27 +96,6 @@ static void report(const arguments *a, const wg__workload *w, timing *found) {
         wg__json_number(found->loss)));
 }
 
-/* The peak of sgemm is the mean of before and after the steps. The memory of the first measurement
- * is given back, so that it does not count as memory of the training. */
-static int bench(arguments *a) {
-    wg__workload *w = &a->workload;
-    timing found = {.seconds = wg__cli_calloc((size_t)a->steps, sizeof *found.seconds)};
-    double before, after;
-    int status = wg__workload_begin(w);
-    if (status == 0) {
-        status = wg__measure_sgemm(&before);
-        wg__alloc_trim();
-        if (status < 0 || time_steps(a, w, &found) < 0 || wg__measure_sgemm(&after) < 0)
-            status = -1;
-        found.sgemm_flops = (before + after) / 2;
-        if (status == 0)
-            report(a, w, &found);
-        wg__workload_end(w);
-    }
-    free(found.seconds);
-    return status < 0 ? wg__cli_fail_pending() : 0;
-}
-
 int wg__bench_train(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -139,5 +115,20 @@ int wg__bench_train(int argc, char **argv) {
         .parts = {WG__PART(options, a), {&wg__workload_options, &a.workload}, WG__PART_THREADS},
     };
     wg__cli_read(&usage, argc, argv);
-    return bench(&a);
+    wg__workload *w = &a.workload;
+    timing found = {.seconds = wg__cli_calloc((size_t)a.steps, sizeof *found.seconds)};
+    double before, after; /* the peaks of sgemm around the steps, of which the mean is told */
+    int status = wg__workload_begin(w);
+    if (status == 0) {
+        status = wg__measure_sgemm(&before);
+        wg__alloc_trim(); /* that memory is not the training's */
+        if (status < 0 || time_steps(&a, w, &found) < 0 || wg__measure_sgemm(&after) < 0)
+            status = -1;
+        found.sgemm_flops = (before + after) / 2;
+        if (status == 0)
+            report(&a, w, &found);
+        wg__workload_end(w);
+    }
+    free(found.seconds);
+    return status < 0 ? wg__cli_fail_pending() : 0;
 }

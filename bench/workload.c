@@ -15,8 +15,6 @@
 
 #define WHERE "bench"
 
-/* ---- Which one ---- */
-
 /* NULL if the type has no preset of that name. */
 static const wg_model_preset *find_preset(const wg_model_type *type, const char *name) {
     const wg_model_preset *preset = wg__model_preset_find(type, name);
@@ -64,8 +62,6 @@ static int find(wg__workload *w) {
     w->vocabulary = w->vocabulary ? w->vocabulary : preset->bench.vocabulary;
     return 0;
 }
-
-/* ---- Batches ---- */
 
 /* (B, T) i64, none of them 0, which is padding in some vocabularies. */
 static wg_tensor *random_ids(const wg__workload *w, wg_generator *generator) {
@@ -176,8 +172,6 @@ static int make_batch(wg__workload *w) {
     return -1;
 }
 
-/* ---- Models ---- */
-
 /* Without dropout, with the vocabulary and the positions that are wanted. */
 static int make_model(wg__workload *w) {
     const wg_setting_table *table = &w->type->settings;
@@ -229,8 +223,6 @@ static wg_tensor *model_loss(wg__workload *w) {
     return wg_add(loss, wg_linear_loss(type->encoder.next_sentence(w->module), pooled,
                                        w->pair_labels, WG_IGNORE_INDEX, NULL));
 }
-
-/* ---- The whole ---- */
 
 /* The optimizer that settings of a training, as JSON, name; NULL if they name none. */
 static const char *named_optimizer(const char *settings) {
