@@ -9,8 +9,6 @@
 #include "gradcheck/check.h"
 #include "tensor/ops.h"
 
-/* ---- Options ---- */
-
 wg_gradcheck_options wg__gradcheck_defaults(const wg_gradcheck_options *options) {
     wg_gradcheck_options o = options ? *options : (wg_gradcheck_options){0};
     o.eps = o.eps > 0 ? o.eps : o.f32 ? 1.0 / 256 : 1e-6;
@@ -19,8 +17,6 @@ wg_gradcheck_options wg__gradcheck_defaults(const wg_gradcheck_options *options)
     o.order = o.order > 0 ? o.order : 1;
     return o;
 }
-
-/* ---- Reports ---- */
 
 wg_gradcheck_report wg__gradcheck_report(uint64_t seed) {
     return (wg_gradcheck_report){.passed = true,
@@ -73,12 +69,12 @@ bool wg__gradcheck_begin(const wg_gradcheck_options *options, wg_gradcheck_repor
     return true;
 }
 
-/* ---- Second order is first order of another function:
+/* Second order is first order of another function:
  *
  *     (inputs, cotangents of the outputs)  ->  the gradients of the wanted inputs
  *
  * whose backward differentiates the recorded backward of the first. All cotangents are views here,
- * whose elements do not lie one after the other. ---- */
+ * whose elements do not lie one after the other. */
 
 /* Finds its inputs in `context`, the check of first order: they are moved in place. */
 static int gradient_function(int input_count, wg_tensor *const *inputs, int output_count,
@@ -151,8 +147,6 @@ static int order2(wg__gradcheck *first) {
     wg__free(all);
     return status;
 }
-
-/* ---- One function ---- */
 
 int wg__gradcheck_all(wg__gradcheck *c) {
     if (wg__gradcheck_prepare(c) < 0 || wg__gradcheck_conduct_before(c) < 0 ||
@@ -237,8 +231,6 @@ int wg_gradcheck(wg_function function, void *context, int input_count, wg_tensor
     return wg__gradcheck_end(status, c.report);
 }
 
-/* ---- Modules: a function whose parameters the checker finds in the module ---- */
-
 /* The user's function, with the same random numbers each time. */
 typedef struct replayed {
     wg_function function;
@@ -302,8 +294,6 @@ int wg_gradcheck_module(wg_module *module, wg_function function, void *context, 
     wg_state_dict_free(state);
     return status;
 }
-
-/* ---- Examples: modules with inputs ---- */
 
 static int check_example(wg_module_sample *sample, const wg_gradcheck_options *options, int index,
                          wg_gradcheck_report *all) {

@@ -11,15 +11,11 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/internal.h"
 
 enum { MANY = 40000 }; /* elements: several chunks of the parallel loops */
-
-/* ---- Growing ---- */
 
 static const int64_t lengths[] = {67, 259, 4099};
 
@@ -135,8 +131,6 @@ int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool 
     return is_feasible(op, &variant->sample, 1 << 15) ? 1 : -1;
 }
 
-/* ---- Comparing along directions ---- */
-
 /* A direction of length 1 over the elements between two places of a grown axis, or over all for
  * from < 0. */
 static double make_direction(const wg__gradcheck *c, int64_t length, int64_t from, int64_t to,
@@ -248,8 +242,6 @@ int wg__gradcheck_long(wg__gradcheck *c, const wg__variant *variant) {
         return 0;
     return wg__gradcheck_layouts(c) < 0 ? -1 : wg__gradcheck_leaves_alone(c);
 }
-
-/* ---- The longest ---- */
 
 /* All inputs, tall or wide; then the first alone. How large a composite's result would be is not
  * known before; its ops are checked themselves. */

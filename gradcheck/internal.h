@@ -5,8 +5,6 @@
 #include "base/internal.h"
 #include "gradcheck/gradcheck.h"
 
-/* ---- Of gradcheck/gradcheck.h ---- */
-
 WG__COMMAND const char *wg__diagnosis_words(wg_diagnosis diagnosis);
 
 /* The library's own layers in small forms, named as their constructors are ("linear", "lstm",
@@ -18,6 +16,6 @@ WG__COMMAND const wg_module_example *wg__gradcheck_layer_at(int index);
  * the end of the program. -1 with [NOT_FOUND; FORMAT for a file that is no such library, or was
  * built for another copy or version of wengert; both lists are then NULL] */
 WG__COMMAND int wg__gradcheck_library_open(const char *path, const wg_op *const **ops,
-                                     const wg_module_example *const **examples);
+                                           const wg_module_example *const **examples);
 
 #endif

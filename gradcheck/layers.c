@@ -62,8 +62,6 @@ static int ready(wg_module_sample *sample, wg_generator *generator, void *layer,
         return ready(sample, generator, MAKE, NAME##_forward, __VA_ARGS__);                        \
     }
 
-/* ---- Linear layers and tables ---- */
-
 static const wg_linear_options linear_forms[] = {{0}, {.no_bias = true}, {.transposed = true}};
 FORWARD(linear, wg_linear_forward(layer, inputs[0]))
 LAYER(linear, wg_linear_new(NULL, "", C, 3, &linear_forms[index]), WG_DIMS(B, T, C))
@@ -87,8 +85,6 @@ static const wg_block_position_options block_position_forms[] = {{{0}}};
 FORWARD(block_position, wg__block_position_forward(layer, inputs[0], ids(), ids()))
 LAYER(block_position, wg__block_position_new(NULL, "", VOCABULARY, C, &block_position_forms[index]),
       WG_DIMS(B, T, C))
-
-/* ---- Norms ---- */
 
 static const wg_layer_norm_options layer_norm_forms[] = {{0}, {.no_bias = true}};
 FORWARD(layer_norm, wg_layer_norm_forward(layer, inputs[0]))
@@ -115,8 +111,6 @@ static const wg_add_norm_options add_norm_forms[] = {{.dropout = 0.2}, {.pre = t
 FORWARD(add_norm, around_tanh(layer, inputs[0]))
 LAYER(add_norm, wg_add_norm_new(NULL, "", C, &add_norm_forms[index]), WG_DIMS(B, T, C))
 
-/* ---- Convolutions ---- */
-
 #define CONVOLUTION(NAME, RANK, ...)                                                               \
     FORWARD(NAME##RANK##d, wg_conv_forward(layer, inputs[0]))                                      \
     LAYER(                                                                                         \
@@ -141,8 +135,6 @@ CONVOLUTION(conv_transpose, 1, WG_DIMS(B, 2, 3))
 CONVOLUTION(conv_transpose, 2, WG_DIMS(1, 2, 2, 3))
 CONVOLUTION(conv_transpose, 3, WG_DIMS(1, 2, 2, 2, 2))
 
-/* ---- Feed-forward nets and attention ---- */
-
 static const wg_feed_forward_options feed_forward_forms[] = {{.activation = WG_ACTIVATION_GELU},
                                                              {.dropout = 0.2}};
 FORWARD(feed_forward, wg_feed_forward_forward(layer, inputs[0]))
@@ -162,8 +154,6 @@ LAYER(multi_head_attention,
       wg_multi_head_attention_new(NULL, "", C, H, &multi_head_attention_forms[index]),
       WG_DIMS(B, T, C))
 
-/* ---- Recurrent layers ---- */
-
 static const wg_recurrent_options lstm_forms[] = {{0}, {.layers = 2, .bidirectional = true}},
                                   gru_forms[] = {{0}, {.bidirectional = true, .no_bias = true}};
 FORWARD(lstm, wg_lstm_forward(layer, inputs[0], NULL, NULL))
@@ -178,8 +168,6 @@ LAYER(min_gru, wg_min_gru_new(NULL, "", C, 3, min_gru_forms[index]), WG_DIMS(B, 
 static const wg_mamba_options mamba_forms[] = {{.state = 2, .kernel = 2}};
 FORWARD(mamba, wg_mamba_forward(layer, inputs[0], NULL))
 LAYER(mamba, wg_mamba_new(NULL, "", C, &mamba_forms[index]), WG_DIMS(1, T, C))
-
-/* ---- The table ---- */
 
 static const wg_module_example layers[] = {
     {"add_norm", add_norm_sample},

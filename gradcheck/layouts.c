@@ -17,8 +17,6 @@
 #include "gradcheck/check.h"
 #include "tensor/ops.h"
 
-/* ---- One layout ---- */
-
 typedef enum kind { OFFSET, TRANSPOSED, STEPPED, PADDED, FLIPPED, EXPANDED } kind;
 
 typedef struct layout {
@@ -106,8 +104,6 @@ wg_tensor *wg__layout_strided(wg_tensor *x) {
     const layout layout = {ndim > 1 ? TRANSPOSED : STEPPED, 0, ndim - 1};
     return ndim > 0 ? view_of(x, 1, &layout) : x;
 }
-
-/* ---- A case: one or two layouts, run and compared ---- */
 
 /* A tensor in a layout. Targets are the inputs and, after them, the cotangents. */
 typedef struct place {
@@ -238,8 +234,6 @@ static int check_case(sweep *s, int count, const place *places) {
     wg_scope_end(&scope, NULL);
     return status;
 }
-
-/* ---- All cases ---- */
 
 /* Every `step`-th of the pairs; returns 0, or -1 with a verdict. `total` counts all pairs. */
 static int check_pairs(sweep *s, int64_t step, int64_t *total) {

@@ -12,8 +12,6 @@
 #include "gradcheck/internal.h"
 #include "tensor/internal.h"
 
-/* ---- Ops, on their samples and on variants of them ---- */
-
 /* Failed samples that are looked at, for the one that explains best. */
 enum { MAX_FAILURES = 4 };
 
@@ -257,8 +255,6 @@ int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
         return -1;
     return wg__gradcheck_end(check_samples(&o), o.report);
 }
-
-/* ---- Ops and modules in a shared library of the user's ---- */
 
 static int read_exports(void *handle, const char *path, const wg_op *const **ops,
                         const wg_module_example *const **examples) {

@@ -14,8 +14,6 @@
 
 #include "tensor/ops.h"
 
-/* ---- The decomposition ---- */
-
 /* False for inputs without elements: a formula may refuse what a kernel takes. */
 static bool has_both(const wg__gradcheck *c) {
     for (int i = 0; i < c->input_count; i++)
@@ -152,8 +150,6 @@ int wg__gradcheck_decomposed_gradient(wg__gradcheck *c) {
                                        c->sums.analytic[at], gradient[at]);
     return status;
 }
-
-/* ---- f32 ---- */
 
 /* Rounding an input moves a result by its condition; a kernel may lose that much several times. */
 enum { LOST = 64, CONDITIONED = 32 };
@@ -371,13 +367,13 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
     return status;
 }
 
-/* ---- Forward mode against differences (where the options ask for it), and against reverse mode:
+/* Forward mode against differences (where the options ask for it), and against reverse mode:
  *
  *     J t  from wg_jvp       against  J t  by differences
  *     w^T (J t)              against  (w^T J) t, which is exact but for rounding
  *
  * for random tangents t of all inputs together, and of each alone, where the others' are missing.
- * Parameters are constants in forward mode. ---- */
+ * Parameters are constants in forward mode. */
 
 /* The diagnosis of wrong tangents, which come from the op's jvp; without one, from its
  * decomposition or its vjp, which are then blamed. */

@@ -15,8 +15,6 @@
 
 #include "tensor/ops.h"
 
-/* ---- The variants ---- */
-
 /* Which elements of an input get the value. */
 typedef enum where { FIRST, LAST, ALL } where;
 
@@ -130,8 +128,6 @@ int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, b
     snprintf(variant->name, sizeof variant->name, "input %d with %s", input, p.name);
     return is_made ? 1 : -1;
 }
-
-/* ---- Comparing ---- */
 
 #define HUGE_STEP 1e6
 

@@ -11,8 +11,6 @@
 #include "tensor/internal.h"
 #include "gradcheck/internal.h"
 
-/* ---- Verdicts: the paragraph that describes a failure ---- */
-
 static const struct {
     const char *name, *function, *words, *advice;
 } diagnoses[] = {
@@ -143,8 +141,6 @@ int wg__gradcheck_no_memory(wg__gradcheck *c) {
     return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, -1, "the check itself");
 }
 
-/* ---- Numbers and places ---- */
-
 void wg__unravel(int64_t number, int ndim, const int64_t *shape, int64_t *index) {
     for (int d = ndim - 1; d >= 0; d--) {
         index[d] = number % shape[d];
@@ -176,8 +172,6 @@ char *wg__element_address(const wg_tensor *x, int64_t number) {
         at += index[d] * wg_tensor_strides(x)[d];
     return (char *)wg_tensor_data(x) + at * (int64_t)wg_dtype_size(wg_tensor_dtype(x));
 }
-
-/* ---- Snapshots ---- */
 
 int wg__snapshot_take(wg__snapshot *snapshot, wg_tensor *x) {
     *snapshot = (wg__snapshot){.of = x};
@@ -230,8 +224,6 @@ int wg__gradcheck_inputs_unmodified(wg__gradcheck *c, const char *when) {
     return 0;
 }
 
-/* ---- Forward ---- */
-
 int wg__gradcheck_run(wg__gradcheck *c) {
     memset(c->outputs, 0, (size_t)c->output_count * sizeof *c->outputs);
     int status = c->function(c->user_count, c->inputs, c->output_count, c->outputs, c->context);
@@ -261,8 +253,6 @@ static int read_values(wg__gradcheck *c, double *values) {
         }
     return wg_error_pending() ? wg__gradcheck_no_memory(c) : 0;
 }
-
-/* ---- The first run ---- */
 
 static int select_inputs(wg__gradcheck *c) {
     for (int i = 0; i < c->input_count; i++) {
@@ -363,8 +353,6 @@ void wg__gradcheck_free(wg__gradcheck *c) {
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         wg__free(blocks[i]);
 }
-
-/* ---- Backward ---- */
 
 int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg_backward_options *options,
                                wg_tensor **gradients) {

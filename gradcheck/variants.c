@@ -9,8 +9,6 @@
 #include "autograd/internal.h"
 #include "tensor/ops.h"
 
-/* ---- Comparing numbers ---- */
-
 int64_t wg__gradcheck_unlike(const wg__gradcheck *c, int64_t count, const double *numbers,
                              const double *expected, double scale) {
     const double rounding = c->dtype == WG_F64 ? 1e-11 : 1e-4; /* of sums in another order */
@@ -48,9 +46,8 @@ static int same_bits(wg__gradcheck *c, wg_diagnosis diagnosis, const char *what)
     return at < 0 ? 0 : tell(c, diagnosis, at, c->gradient[at], c->sums.analytic[at], what);
 }
 
-/* ---- The vjp of an op, run by itself on what a run has saved, as backward would run it: so its
- * gradients are seen before backward refuses them or adds them up ---- */
-
+/* The vjp of an op, run by itself on what a run has saved, as backward would run it: so its
+ * gradients are seen before backward refuses them or adds them up. */
 static int run_vjp(wg__gradcheck *c, const wg_node *node, uint32_t wants, wg_tensor **gradients) {
     wg_tensor *inputs[WG_MAX_INPUTS], *cotangents[WG_MAX_OUTPUTS] = {0};
     wg_call call;
@@ -150,8 +147,6 @@ static int check_vjp(wg__gradcheck *c) {
     return 0;
 }
 
-/* ---- Before anything is compared ---- */
-
 static int cotangents_unmodified(wg__gradcheck *c, const wg__snapshot *weights, const char *when) {
     for (int k = 0; k < c->weighted.count; k++)
         if (!wg__snapshot_holds(&weights[k]))
@@ -250,8 +245,6 @@ int wg__gradcheck_conduct_before(wg__gradcheck *c) {
     return status;
 }
 
-/* ---- Threads ---- */
-
 int wg__gradcheck_threads(wg__gradcheck *c) {
     int before = wg_threads(), status = 0;
     for (int threads = 1; threads <= 3 && status == 0; threads++) {
@@ -269,8 +262,6 @@ int wg__gradcheck_threads(wg__gradcheck *c) {
     wg_set_threads(before);
     return status;
 }
-
-/* ---- After the values agree ---- */
 
 /* The check of one wanted input alone. */
 static wg__gradcheck only_wanted(const wg__gradcheck *c, int w) {
@@ -416,8 +407,6 @@ int wg__gradcheck_leaves_alone(wg__gradcheck *c) {
     wg__free(inputs);
     return status;
 }
-
-/* ---- Shapes ---- */
 
 enum { ALL_AXES = 99, DROPPED = -1 };
 
