@@ -109,7 +109,4 @@ const char *wg__learner_name(int index);
  * size that would hold the text's characters if this one does not. NULL with an error. */
 wg_tokenizer *wg__learn(const wg__learner *learner, wg__learning *learning);
 
-/* The share of a text's tokens that are [UNK], from 0 to 1. */
-double wg__unknown_share(const wg_wordpiece_report *report);
-
 #endif

@@ -82,8 +82,6 @@ static json_t *filled_json(const char *text, const wg_filled *filled) {
     return object;
 }
 
-/* ---- The texts ---- */
-
 typedef struct job {
     wg__trained trained;
     wg_use_options how;
@@ -133,38 +131,6 @@ static int fill_lines(const job *j) {
                : wg_fail(WG_ERROR_ARGUMENT, "fill", "standard input has no text to fill");
 }
 
-static int run(const arguments *a) {
-    enum { USUAL_MAX_TOKENS = 64 };
-    const wg_objective *objective = wg__trained_objective(a->run, "fill", can_fill);
-    job j = {.how = {.top = a->top,
-                     .beam = a->beam,
-                     .draws = wg__drawing_given(&a->drawing),
-                     .generator = a->drawing.generator,
-                     .generation = {.sampling = a->drawing.sampling,
-                                    .max_tokens = a->drawing.max_tokens ? a->drawing.max_tokens
-                                                                        : USUAL_MAX_TOKENS,
-                                    .stop = wg__stop_signal()}}};
-    int status = objective ? wg__trained_load(&j.trained, objective, a->run) : -1;
-    if (status == 0)
-        status = check_options(&j.trained, a);
-    if (status == 0) {
-        wg_set_grad_enabled(false);
-        wg_module_train(j.trained.model.module, false);
-        if (!(objective->use.fills & WG_FILLS_BY_RANK))
-            wg__listen_for_stop();
-        j.texts = a->json ? json_array() : NULL;
-        for (int64_t i = 0; status == 0 && i < a->texts.count && !*wg__stop_signal(); i++)
-            status = fill(&j, a->texts.items[i]);
-        if (a->texts.count == 0)
-            status = fill_lines(&j);
-    }
-    if (status == 0 && a->json)
-        wg__print_json(json_pack("{s:O}", "texts", j.texts));
-    json_decref(j.texts);
-    wg__trained_clear(&j.trained);
-    return status;
-}
-
 int wg__verb_fill(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -180,5 +146,33 @@ int wg__verb_fill(int argc, char **argv) {
         .check = check,
     };
     wg__cli_read(&usage, argc, argv);
-    return wg__cli_end(run(&a));
+    enum { USUAL_MAX_TOKENS = 64 };
+    const wg_objective *objective = wg__trained_objective(a.run, "fill", can_fill);
+    job j = {.how = {.top = a.top,
+                     .beam = a.beam,
+                     .draws = wg__drawing_given(&a.drawing),
+                     .generator = a.drawing.generator,
+                     .generation = {.sampling = a.drawing.sampling,
+                                    .max_tokens = a.drawing.max_tokens ? a.drawing.max_tokens
+                                                                       : USUAL_MAX_TOKENS,
+                                    .stop = wg__stop_signal()}}};
+    int status = objective ? wg__trained_load(&j.trained, objective, a.run) : -1;
+    if (status == 0)
+        status = check_options(&j.trained, &a);
+    if (status == 0) {
+        wg_set_grad_enabled(false);
+        wg_module_train(j.trained.model.module, false);
+        if (!(objective->use.fills & WG_FILLS_BY_RANK))
+            wg__listen_for_stop();
+        j.texts = a.json ? json_array() : NULL;
+        for (int64_t i = 0; status == 0 && i < a.texts.count && !*wg__stop_signal(); i++)
+            status = fill(&j, a.texts.items[i]);
+        if (a.texts.count == 0)
+            status = fill_lines(&j);
+    }
+    if (status == 0 && a.json)
+        wg__print_json(json_pack("{s:O}", "texts", j.texts));
+    json_decref(j.texts);
+    wg__trained_clear(&j.trained);
+    return wg__cli_end(status);
 }

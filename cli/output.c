@@ -10,8 +10,6 @@
 #include "cli/cli.h"
 #include "train/internal.h"
 
-/* ---- Progress ---- */
-
 /* Seconds between two showings. */
 #define TERMINAL_PAUSE 0.1
 #define PLAIN_PAUSE 10.0
@@ -60,8 +58,6 @@ void wg__note_tokens(void *context, const char *line) {
     wg__cli_note("%s", line);
 }
 
-/* ---- Results ---- */
-
 json_t *wg__json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
@@ -95,8 +91,6 @@ void wg__print_json_line(json_t *object) {
     print_layout(object, 0);
 }
 
-/* ---- Signals ---- */
-
 static volatile sig_atomic_t stop_signal;
 
 static void handle_stop(int signal) {
@@ -116,8 +110,6 @@ const volatile sig_atomic_t *wg__stop_signal(void) {
 int wg__cli_end(int status) {
     return status < 0 ? wg__cli_fail_pending() : stop_signal ? 128 + (int)stop_signal : 0;
 }
-
-/* ---- Numbers, sizes and times as people write them ---- */
 
 /* Three digits of a number from 1 to 1024: "1.23", "12.3", "123". */
 static void print_digits(char *text, size_t size, double value, const char *unit) {
@@ -167,13 +159,10 @@ wg__unit_text wg__seconds(double seconds) {
     return out;
 }
 
-bool wg__takes_colors(FILE *stream) {
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fileno(stream)) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
-}
-
 wg__style wg__style_of(FILE *stream) {
     static const wg__style none = {"", "", "", ""},
                            colors = {"\033[1m", "\033[2m", "\033[36m", "\033[0m"};
-    return wg__takes_colors(stream) ? colors : none;
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    const bool plain = !isatty(fileno(stream)) || (no_color && *no_color) || !term;
+    return plain || strcmp(term, "dumb") == 0 ? none : colors;
 }

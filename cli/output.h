@@ -68,11 +68,8 @@ wg__unit_text wg__bytes(double bytes); /* "512 B", "16.7 MiB", "1.5 GiB" */
 wg__unit_text wg__seconds(
     double seconds); /* "820 us", "3.4 ms", "12.3 s", "4 min 10 s", "2 h 5 min" */
 
-/* Whether a stream takes colours: it is a terminal, NO_COLOR is unset or empty
- * (https://no-color.org), and TERM is not "dumb". */
-bool wg__takes_colors(FILE *stream);
-
-/* The escape sequences of a style where the stream takes colours, else "". */
+/* The escape sequences of a style where the stream takes colours, else "": it is a terminal,
+ * NO_COLOR is unset or empty (https://no-color.org), and TERM is not "dumb". */
 typedef struct wg__style {
     const char *bold, *dim, *accent, *plain;
 } wg__style;

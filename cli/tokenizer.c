@@ -111,10 +111,11 @@ static int learn(training *t) {
     json_t *report = json_pack("{s:s, s:s, s:I}", "out", t->out, "kind", t->learner->name,
                                "vocab_size", (json_int_t)size);
     if (wordpiece->tokens > 0)
-        json_object_update_new(report, json_pack("{s:b, s:I, s:o}", "lower_case",
-                                                 !t->learning.cased, "alphabet",
-                                                 (json_int_t)wordpiece->alphabet, "unknown_share",
-                                                 wg__json_number(wg__unknown_share(wordpiece))));
+        json_object_update_new(
+            report,
+            json_pack("{s:b, s:I, s:o}", "lower_case", !t->learning.cased, "alphabet",
+                      (json_int_t)wordpiece->alphabet, "unknown_share",
+                      wg__json_number((double)wordpiece->unknown / (double)wordpiece->tokens)));
     wg__print_json(report);
     return 0;
 }
@@ -432,18 +433,14 @@ const char *wg__learner_name(int index) {
     return index < (int)(sizeof learners / sizeof learners[0]) ? learners[index].name : NULL;
 }
 
-double wg__unknown_share(const wg_wordpiece_report *report) {
-    return report->tokens > 0 ? (double)report->unknown / (double)report->tokens : 0;
-}
-
 wg_tokenizer *wg__learn(const wg__learner *learner, wg__learning *learning) {
     wg_tokenizer *tokenizer = learner->learn(learning);
     const wg_wordpiece_report *report = &learning->report;
     if (!tokenizer || report->tokens == 0)
         return tokenizer;
     wg__cli_note("%.3f %% of the text's %lld tokens are [UNK]; the vocabulary has %lld characters",
-                 100 * wg__unknown_share(report), (long long)report->tokens,
-                 (long long)report->alphabet);
+                 100 * ((double)report->unknown / (double)report->tokens),
+                 (long long)report->tokens, (long long)report->alphabet);
     if (report->wanted_alphabet > report->alphabet)
         wg__cli_note("the vocabulary is too small for the %lld characters that make up 99.95 %% of "
                      "the text; one of %lld tokens can hold them",
