@@ -1,10 +1,8 @@
 /* wengert average: the mean of the weights of several checkpoints. */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/options.h"
 #include "io/checkpoint/checkpoint.h"
-#include "base/error.h"
 
 typedef struct arguments {
     wg_setting_list runs;

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +15,6 @@
 #include "base/internal.h"
 #include "base/array.h"
 #include "tensor/op.h"
-#include "tensor/quantize.h"
-
-/* ---- Names ---- */
 
 static const char *name_by_index(const void *name, int index) {
     return (*(const char *(*const *)(int))name)(index);
@@ -40,8 +36,6 @@ const char *wg__cli_names(char *list, size_t size, const char *(*name)(int index
 const char *wg__cli_op_name(int index) {
     return index < wg_op_count() ? wg_op_at(index)->name : NULL;
 }
-
-/* ---- Several processes ---- */
 
 static wg_group *group;
 static char held_failure[900]; /* of this rank, until wg__cli_check has told it */
@@ -157,8 +151,6 @@ int wg__cli_agree_on_files(const char *first, const wg_setting_list *others) {
     return status;
 }
 
-/* ---- Memory for JSON ---- */
-
 /* Results are JSON objects, also where they are printed as text. A part that got no memory is
  * missing from them, and functions of Jansson take the missing part without an error. Settings are
  * JSON, too, and a setting that got no memory would keep its default, whatever the user gave. */
@@ -183,8 +175,6 @@ void wg__cli_begin_work(void) {
 bool wg__cli_lacks_memory(void) {
     return lacked_memory;
 }
-
-/* ---- Arguments ---- */
 
 /* What the parser of a rank writes before it leaves the process; rank 0 writes it for all. */
 static struct reading {
@@ -293,8 +283,6 @@ static void say(const char *kind, const char *format, va_list arguments) {
     fprintf(stderr, "wengert: %s%s\n", kind, text);
 }
 
-/* ---- Messages ---- */
-
 int wg__cli_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -323,8 +311,6 @@ void wg__cli_note(const char *format, ...) {
     say("note: ", format, arguments);
     va_end(arguments);
 }
-
-/* ---- Text files ---- */
 
 int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
                        int (*take)(void *context, const char *path, int64_t line, const char *text),

@@ -1,6 +1,5 @@
 /* wengert corpus check: reports the faults of a training text, and how to mend each. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -40,8 +39,6 @@ static void check_job(const void *values) {
         wg__cli_misuse("the job is '%s'; it must be check%s", job,
                        wg__cli_suggestion(suggestion, sizeof suggestion, job, job_name));
 }
-
-/* ---- check ---- */
 
 static const struct fault {
     const char *key, *name, *advice;
@@ -181,8 +178,6 @@ static void print_text(const arguments *a, const wg_corpus_report *r) {
         printf("  -> end documents by blank lines or lines <|endoftext|>, for example so that some "
                "can be held out\n");
 }
-
-/* ---- What pretrain tells ---- */
 
 /* A corpus of more bytes is not read once more before it is trained on. */
 static const int64_t MOST_BYTES = INT64_C(1) << 30;

@@ -11,8 +11,6 @@
 #include "io/weights/weights.h"
 #include "models/internal.h"
 
-/* ---- Drawing ---- */
-
 #define DRAWING(member) offsetof(wg__drawing, member)
 
 static const wg_setting sampling_rows[] = {
@@ -50,8 +48,6 @@ bool wg__drawing_given(const wg__drawing *d) {
             return true;
     return false;
 }
-
-/* ---- The settings of the model's publisher ---- */
 
 static int take_number(wg__drawing *d, wg_config *config, const char *name, double *value,
                        const void *member) {
@@ -120,8 +116,6 @@ const char *wg__generation_end_name(wg_generation_end end) {
     return names[end];
 }
 
-/* ---- Beam search ---- */
-
 #define BEAM(member) offsetof(wg_beam_options, member)
 
 static const wg_setting beam_rows[] = {
@@ -137,8 +131,6 @@ static const wg_setting beam_rows[] = {
 
 const wg_setting_table wg__beam_options = WG__OPTIONS(beam_rows, wg_beam_options);
 
-/* ---- Texts ---- */
-
 int wg__text_list_append(wg__text_list *list, const char *text, const char *file, int64_t line) {
     if (list->count == list->capacity) {
         const int64_t capacity = 2 * list->capacity + 64;
@@ -151,8 +143,6 @@ int wg__text_list_append(wg__text_list *list, const char *text, const char *file
     list->items[list->count++] = (wg_text_source){text, file, line};
     return 0;
 }
-
-/* ---- Checkpoints, models and objectives ---- */
 
 void wg__training_command(const wg_objective *objective, const wg_model_type *type, char *text,
                           size_t size) {

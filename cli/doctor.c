@@ -15,15 +15,12 @@
 #include "base/system.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "io/checkpoint/checkpoint.h"
 #include "tensor/kernels.h"
 #include "base/internal.h"
 #include "io/internal.h"
 #include "tensor/internal.h"
 
 #define GIB 0x1p30
-
-/* ---- The report ---- */
 
 static void WG_PRINTF(2, 3) advise(json_t *advice, const char *format, ...) {
     char text[512];

@@ -30,8 +30,6 @@ void wg__draw_rectangle(FILE *file, double x, double y, double width, double hei
     fputs("/>\n", file);
 }
 
-/* ---- Curves ---- */
-
 enum { WIDTH = 960, HEIGHT = 320, LEFT = 56, RIGHT = 16, TOP = 12, BOTTOM = 34, COLORS = 6 };
 
 typedef struct axes {
@@ -149,8 +147,6 @@ void wg__draw_curves(FILE *file, const wg__run_history *run, wg__panel_kind kind
         wg__curve_clear(&curves[i].curve);
 }
 
-/* ---- Histograms ---- */
-
 void wg__draw_histogram(FILE *file, const char *name, int64_t count, const float *values,
                         bool is_gradient) {
     enum { BINS = 40, W = 160, H = 60 };
@@ -196,8 +192,6 @@ void wg__draw_histogram(FILE *file, const char *name, int64_t count, const float
             "<em>mean %.2g, deviation %.2g</em></div>\n",
             H + 12, from, W, H + 12, to, mean, deviation);
 }
-
-/* ---- Bitmaps ---- */
 
 /* Base64 of the bytes so far, three at a time. */
 typedef struct encoder {
@@ -251,8 +245,6 @@ void wg__draw_bitmap(FILE *file, int64_t rows, int64_t columns, const float *sha
         put_byte(&e, 0);
 }
 
-/* ---- Reading ---- */
-
 int wg__run_history_read(wg__run_history *run, const char *path) {
     *run = (wg__run_history){.path = path};
     wg_checkpoint *file = wg_checkpoint_open(path);
@@ -272,8 +264,6 @@ void wg__run_history_clear(wg__run_history *run) {
     wg_history_clear(&run->evaluation);
 }
 
-/* ---- Which metrics: those whose names end in loss or accuracy ---- */
-
 bool wg__belongs(const wg__run_history *run, const char *metric, wg__panel_kind which) {
     bool has_parts = false;
     if (which == WG__PANEL_ACCURACIES)
@@ -289,8 +279,6 @@ bool wg__has_panel(const wg__run_history *run, wg__panel_kind which) {
             return true;
     return false;
 }
-
-/* ---- Curves ---- */
 
 /* Each value becomes the mean of those in (step - smooth, step], by their weights. */
 static void smooth_values(wg__curve *curve, const double *weights, double smooth) {
@@ -357,8 +345,6 @@ void wg__curve_clear(wg__curve *curve) {
     free(curve->values);
     *curve = (wg__curve){0};
 }
-
-/* ---- Titles ---- */
 
 const char *wg__metric_title(const char *metric, char *text, size_t size) {
     snprintf(text, size, "%s", metric);

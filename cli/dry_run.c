@@ -13,7 +13,6 @@
 #include "base/internal.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "tensor/profile.h"
 #include "tensor/internal.h"
 #include "train/internal.h"
 
@@ -82,8 +81,6 @@ static int run_steps(wg__dry_run_plan *plan, measurement *m, costs *found) {
     wg_trainer_free(trainer);
     return outcome < 0 ? -1 : 0;
 }
-
-/* ---- Results ---- */
 
 int wg__dry_run(wg__dry_run_plan *plan) {
     measurement m = {0};

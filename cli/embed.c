@@ -55,8 +55,6 @@ static void check(const void *values) {
         wg__cli_misuse("--out %s: the name must end in .npy or .h5", a->out);
 }
 
-/* ---- The lines ---- */
-
 typedef struct job {
     const arguments *arguments;
     wg__trained trained;
@@ -78,8 +76,6 @@ static int add_text(void *context, const char *file, int64_t line, const char *t
 static int64_t line_count(const job *j) {
     return j->texts.count - (j->arguments->similar != NULL);
 }
-
-/* ---- Results ---- */
 
 typedef struct ranked {
     double similarity;
@@ -124,8 +120,6 @@ static int print_similar(const job *j) {
     free(list);
     return 0;
 }
-
-/* ---- The verb ---- */
 
 static bool gives_vectors(const wg_objective *objective) {
     return !objective->finetunes || objective == &wg_contrastive;

@@ -26,8 +26,6 @@ static const wg_setting options[] = {
     WG__ROW_JSON(arguments),
 };
 
-/* ---- The text ---- */
-
 typedef struct writer {
     wg__trained trained;
     wg_generation text; /* the prompt, and in the end its continuation, too */
@@ -127,8 +125,6 @@ static int end_output(writer *w, const arguments *a, int status) {
     free(w->written);
     return status;
 }
-
-/* ---- The verb ---- */
 
 int wg__verb_generate(int argc, char **argv) {
     static arguments a;

@@ -106,8 +106,6 @@ static void check_line(const void *values) {
         wg__cli_misuse("--jacobian=%s: the file's name must end in .svg", path);
 }
 
-/* ---- Checking one of them ---- */
-
 typedef struct finding {
     subject of;
     wg_gradcheck_report report;
@@ -149,8 +147,6 @@ static finding check(const subject *of, const arguments *a) {
     wg_error_clear(); /* the report has its message */
     return found;
 }
-
-/* ---- Results as a table ---- */
 
 static void print_row(const finding *found) {
     enum { WIDTH = 92 };

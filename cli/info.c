@@ -5,7 +5,6 @@
  * "tensors"}
  *
  * is made first, and printed as it is (--json) or for people. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +56,6 @@ static int read_config(const arguments *a, const wg_weights *file, json_t *objec
     wg_text_free(text);
     return wg_error_pending() ? -1 : 0;
 }
-
-/* ---- Training ---- */
 
 /* The last row of a history: {column: value}. */
 static json_t *last_row(wg_checkpoint *file, const char *group) {
@@ -171,8 +168,6 @@ static int read_all(const arguments *a, json_t *object) {
     wg_weights_close(file);
     return status;
 }
-
-/* ---- Printing ---- */
 
 static char *printable_text(const char *text) {
     char *copy = strdup(text);

@@ -26,8 +26,7 @@ enum { REPEATS = 7, MOST_PRODUCTS = 15, LEAST_PRODUCTS = 3 };
 #define READ ((size_t)256 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* ---- Bandwidth: each thread takes its share of a buffer ---- */
-
+/* Each thread copies or reads its share of a buffer. */
 typedef struct share {
     char *to;
     const char *from;
@@ -115,8 +114,6 @@ double wg__reader_rate(wg__reader *reader) {
     return best;
 }
 
-/* ---- Caches ---- */
-
 #define EVICTING ((size_t)96 << 20) /* bytes */
 
 int wg__evict_caches(void) {
@@ -129,8 +126,6 @@ int wg__evict_caches(void) {
         memory[i]++;
     return 0;
 }
-
-/* ---- sgemm ---- */
 
 double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed, wg_dtype dtype) {
     wg_scope scope;
@@ -208,8 +203,6 @@ int wg__measure_machine(wg__machine *machine) {
     return machine->bandwidth == 0 ? -1 : wg__measure_sgemm(&machine->sgemm_flops);
 }
 
-/* ---- Medians ---- */
-
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -219,8 +212,6 @@ double wg__median(int64_t count, double *figures) {
     qsort(figures, (size_t)count, sizeof *figures, by_value);
     return figures[count / 2];
 }
-
-/* ---- --profile and --trace ---- */
 
 int wg__profiling_begin(const wg__profiling *profiling) {
     if (!profiling->table && !profiling->trace)

@@ -80,8 +80,6 @@ static void check(const void *values) {
         wg__cli_misuse("more than %d runs", MOST_RUNS);
 }
 
-/* ---- Panels ---- */
-
 typedef struct panel {
     const char *metric; /* one that was named; NULL: all of the kind */
     wg__panel_kind kind;
@@ -143,8 +141,6 @@ static int plan_panels(picture_plan *plan) {
         plan->panels[plan->panel_count++] = (panel){.kind = WG__PANEL_ACCURACIES};
     return 0;
 }
-
-/* ---- The script ---- */
 
 /* Writes gnuplot's data blocks $training_RUN_COLUMN or $evaluation_RUN_COLUMN. */
 static void write_blocks(FILE *gnuplot, const char *kind, int run, const wg_history *history,
@@ -258,8 +254,6 @@ static void write_script(FILE *gnuplot, const picture_plan *plan) {
     }
     fputs("unset multiplot\n", gnuplot);
 }
-
-/* ---- gnuplot ---- */
 
 /* Draws into `path` by gnuplot, which reads the script from a pipe and writes to a descriptor: it
  * is given no path, since gnuplot runs a path that begins with "|" as a command. Returns the exit

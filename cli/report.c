@@ -15,8 +15,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/decoding.h"
-#include "nn/attention.h"
-#include "tensor/easy.h"
 #include "nn/internal.h"
 
 typedef struct arguments {
@@ -34,8 +32,6 @@ static const wg_setting options[] = {
     {"corpus", WG_SETTING_TEXT, offsetof(arguments, corpus), .argument = "FILE",
      .help = "Show the gradients of one batch of this text or file of tokens (pretrained models)"},
 };
-
-/* ---- The page ---- */
 
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#1c2127;--soft:#5b6570;--line:#d8dde3;--paper:#fff;"
@@ -111,8 +107,6 @@ static void write_table(FILE *page, const char *caption, const json_t *object) {
     fputs("</table>\n", page);
 }
 
-/* ---- The sections of the page ---- */
-
 typedef struct report {
     const arguments *arguments;
     FILE *page;
@@ -143,8 +137,6 @@ static int open_report(report *r) {
     wg_checkpoint_close(file);
     return status < 0 || wg_error_pending() ? -1 : 0;
 }
-
-/* ---- Cards, curves, configuration ---- */
 
 static void card(FILE *page, const char *value, const char *name) {
     write_text(page, "<div class=\"card\"><b>", value, "</b><span>");
@@ -194,8 +186,6 @@ static void write_curves(const report *r) {
         wg__draw_curves(r->page, &r->history, WG__PANEL_ACCURACIES);
     }
 }
-
-/* ---- Parameters ---- */
 
 static double number_at(const json_t *node, const char *key) {
     return (double)json_integer_value(json_object_get(node, key));
@@ -283,8 +273,6 @@ static int write_histograms(const report *r, const wg_state_dict *state, bool gr
     return wg_error_pending() ? -1 : 0;
 }
 
-/* ---- Gradients of one batch ---- */
-
 static int write_gradients(const report *r, const wg_state_dict *state) {
     enum { BATCH = 8 };
     const wg__trained *t = &r->trained;
@@ -324,8 +312,6 @@ static int write_gradients(const report *r, const wg_state_dict *state) {
     wg_dataset_free(text);
     return status;
 }
-
-/* ---- A text of the user's ---- */
 
 /* The heads of a layer as pictures of their weights (H, Tq, Tk). */
 static void watch_attention(const char *path, const wg_tensor *weights, void *context) {
@@ -462,8 +448,6 @@ static int write_samples(const report *r) {
     }
     return status;
 }
-
-/* ---- All of it ---- */
 
 static int write_page(const report *r) {
     char name[256], title[300];

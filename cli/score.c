@@ -46,8 +46,6 @@ static void check(const void *values) {
         wg__cli_misuse("--pairs FILE or --text FILE is missing: what shall be scored?");
 }
 
-/* ---- The texts ---- */
-
 /* The counts of a file, or of a phenomenon. */
 typedef struct tally {
     int64_t pairs, right, ties;
@@ -100,8 +98,6 @@ static int read_text(void *context, const char *file, int64_t line, const char *
         return fail_memory();
     return wg__text_list_append(&j->texts, json_string_value(string), file, line);
 }
-
-/* ---- Pairs ---- */
 
 /* A pair is right if the good sentence is strictly likelier. */
 static void count_pair(tally *t, double good, double bad) {
@@ -218,8 +214,6 @@ static int conclude_pairs(const job *j) {
     return 0;
 }
 
-/* ---- Lines of a text ---- */
-
 static int conclude_text(const job *j) {
     json_t *list = j->arguments->json ? json_array() : NULL;
     wg_score all = {0};
@@ -249,8 +243,6 @@ static int conclude_text(const job *j) {
                      perplexity);
     return 0;
 }
-
-/* ---- All of it ---- */
 
 static void report(int64_t scored, int64_t count, void *context) {
     wg__progress *progress = context;

@@ -29,8 +29,6 @@
 
 #define WHERE "suite"
 
-/* ---- The tasks of a folder ---- */
-
 typedef struct task {
     char *name, *folder;
     glob_t pairs;           /* of a task without settings */
@@ -136,8 +134,6 @@ static int read_tasks(suite *s) {
     return status;
 }
 
-/* ---- Files of a run ---- */
-
 typedef char path_text[4096 + 258];
 
 static const char *scratch_path(const suite *s, const char *name, path_text path) {
@@ -154,8 +150,6 @@ static void empty_scratch(const suite *s) {
     if (folder)
         closedir(folder);
 }
-
-/* ---- A task's process ---- */
 
 /* Words of a command, closed by NULL. */
 typedef struct command {
@@ -270,8 +264,6 @@ static int run_task(const suite *s, task *t) {
     empty_scratch(s);
     return status;
 }
-
-/* ---- Results ---- */
 
 /* Runs the tasks and prints their results and the mean of these. */
 static int run_tasks(suite *s) {

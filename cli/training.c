@@ -11,8 +11,6 @@
 #include "data/internal.h"
 #include "models/internal.h"
 
-/* ---- Rows ---- */
-
 static const char *model_name(int index) {
     const wg_model_type *type = wg_model_type_at(index);
     return type ? type->name : NULL;
@@ -79,8 +77,6 @@ static const wg_setting_table pretrain_options = WG__OPTIONS(pretrain_rows, wg__
                               finetune_options = WG__OPTIONS(finetune_rows, wg__run),
                               run_options = WG__OPTIONS(run_rows, wg__run);
 
-/* ---- Checks ---- */
-
 static bool given(const wg__run *r, const wg_setting_table *table, const void *values,
                   const char *name) {
     return wg__settings_given(&r->settings.all,
@@ -143,8 +139,6 @@ static void check_finetune(const wg__run *r) {
             wg__cli_misuse("--task %s wants --%s", r->objective->name, own->rows[i].name);
 }
 
-/* ---- The model and the objective, which decide the rows of a line ---- */
-
 /* The text of the row of that name in a line (NULL: its first word); NULL: not given. */
 static const char *text_of(const wg__line *line, const char *name) {
     const char *text = NULL;
@@ -202,8 +196,6 @@ static void choose_pretraining(wg__run *r, wg__line *line) {
                        strchr(r->type->objectives, ',') ? "" : "s");
 }
 
-/* ---- Files and records of settings ---- */
-
 /* Refuses keys of a table that belongs to another verb. */
 static int check_verb(const wg__run *r, wg_config *file, const wg_setting_table *others) {
     for (int i = 0; i < others->count; i++) {
@@ -241,8 +233,6 @@ static void take_record(wg__run *r, const char *json) {
         wg__settings_take_object(&r->settings.all, record, WG_SETTING_RECORD);
     wg__config_free(record);
 }
-
-/* ---- Help ---- */
 
 /* Appends "; gpt 0.1" for a record whose runs differ. */
 static void print_record(FILE *stream, const char *name, const char *json, const char *setting,
@@ -305,8 +295,6 @@ static void list_tasks(void) {
     puts("Tasks:");
     list_objectives(true);
 }
-
-/* ---- The verbs ---- */
 
 /* Reads the line: first what decides which rows there are, then all. */
 static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv) {

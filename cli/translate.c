@@ -27,8 +27,6 @@ static const wg_setting options[] = {
     WG__ROW_JSON(arguments),
 };
 
-/* ---- Sentences ---- */
-
 typedef struct job {
     const arguments *asked;
     wg__trained trained;
@@ -75,8 +73,6 @@ static int translate(const job *j, int64_t count, char *const *texts, int64_t nu
     fflush(stdout);
     return result;
 }
-
-/* ---- Lines of standard input ---- */
 
 /* Lines that were read and are not translated yet: at most one batch for each rank. */
 typedef struct input {
@@ -176,8 +172,6 @@ static int translate_lines(const job *j, input *in, bool *last) {
     in->count = 0;
     return result;
 }
-
-/* ---- All of it ---- */
 
 static bool can_translate(const wg_objective *objective) {
     return objective->data.text == WG_TEXT_PAIRS;

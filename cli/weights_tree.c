@@ -1,10 +1,7 @@
 /* The tensors of a file as a tree: see output.h. */
 #include "cli/output.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-/* ---- Rows ---- */
 
 json_t *wg__tensor_row(const char *name, const char *type, int ndim, const int64_t *shape,
                        int64_t bytes) {
@@ -24,8 +21,6 @@ void wg__shape_write(FILE *stream, const json_t *shape) {
                 (long long)json_integer_value(json_array_get(shape, i)));
     fputs(json_array_size(shape) == 0 ? "()" : ")", stream);
 }
-
-/* ---- Making the tree ---- */
 
 static const char *name_of(const json_t *node) {
     return json_string_value(json_object_get(node, "name"));
@@ -119,8 +114,6 @@ json_t *wg__weights_tree(const json_t *rows) {
     fold(root, true);
     return root;
 }
-
-/* ---- Printing ---- */
 
 enum { NAME_WIDTH = 48 };
 
