@@ -9,8 +9,6 @@
 #include "cli/decoding.h"
 #include "cli/output.h"
 #include "data/internal.h"
-#include "data/tokenizer/tokenizer.h"
-#include "objectives/objective.h"
 
 enum { MAX_RUNS = 1001, MIN_RUNS = 3, MAX_SIZE = 1 << 20 };
 
@@ -67,23 +65,17 @@ typedef struct encoding {
     const wg_tokenizer *tokenizer;
     const char *text;
     int64_t length;
+    bool by_line;
     wg_token_list list;
 } encoding;
 
-static int encode_whole(void *context, double *bytes) {
-    encoding *e = context;
-    e->list.count = 0;
-    *bytes = (double)e->length;
-    return wg_tokenizer_encode(e->tokenizer, e->text, e->length, NULL, &e->list);
-}
-
-static int encode_lines(void *context, double *bytes) {
+static int encode(void *context, double *bytes) {
     encoding *e = context;
     e->list.count = 0;
     *bytes = (double)e->length;
     const char *end = e->text + e->length;
     for (const char *line = e->text, *stop; line < end; line = stop) {
-        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const char *newline = e->by_line ? memchr(line, '\n', (size_t)(end - line)) : NULL;
         stop = newline ? newline + 1 : end;
         if (wg_tokenizer_encode(e->tokenizer, line, stop - line, NULL, &e->list) < 0)
             return -1;
@@ -108,11 +100,13 @@ static int time_tokenizers(const arguments *a, const char *text) {
         wg_tokenizer *tokenizer = path ? wg_tokenizer_load(path) : learn(a, kinds[i]);
         double whole, lines, bytes_a_token = 0;
         e.tokenizer = tokenizer;
-        status = tokenizer ? time_work(encode_whole, &e, a->seconds, &whole) : -1;
+        e.by_line = false;
+        status = tokenizer ? time_work(encode, &e, a->seconds, &whole) : -1;
         if (status == 0 && e.list.count > 0)
             bytes_a_token = (double)e.length / (double)e.list.count;
+        e.by_line = true;
         if (status == 0)
-            status = time_work(encode_lines, &e, a->seconds, &lines);
+            status = time_work(encode, &e, a->seconds, &lines);
         if (status == 0)
             wg__print_json_line(json_pack(
                 "{s:s, s:s, s:I, s:f, s:f, s:f}", "tokenizer", wg_tokenizer_kind(tokenizer), "from",

@@ -6,7 +6,6 @@
 #include "bench/bench.h"
 #include "cli/output.h"
 #include "cli/decoding.h"
-#include "models/generate/decode.h"
 #include "models/internal.h"
 
 enum { MAX_TOKENS = 1 << 20, MAX_BATCH = 1 << 10 };
