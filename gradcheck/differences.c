@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/internal.h"
 #include "tensor/ops.h"
 
 /* Entries of a Jacobian beyond which only its product with the random cotangent is compared. */

@@ -1,7 +1,5 @@
 /* The public functions of the checker, the order of its checks, second order and forward mode. See
  * gradcheck.h for the mathematics. */
-#include "gradcheck/gradcheck.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

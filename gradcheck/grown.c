@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 #include "tensor/ops.h"
-#include "tensor/internal.h"
 
 enum { MANY = 40000 }; /* elements: several chunks of the parallel loops */
 

@@ -1,7 +1,5 @@
 /* The library's layers as examples for the checker: each in its forms, very small, with random
  * parameters (initial ones, such as the ones and zeros of a norm, would hide mistakes). */
-#include "gradcheck/gradcheck.h"
-
 #include "nn/attention.h"
 #include "nn/conv.h"
 #include "nn/feed_forward.h"

@@ -10,7 +10,6 @@
 #include "gradcheck/check.h"
 #include "tensor/ops.h"
 #include "gradcheck/internal.h"
-#include "tensor/internal.h"
 
 /* Failed samples that are looked at, for the one that explains best. */
 enum { MAX_FAILURES = 4 };

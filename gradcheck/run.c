@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "tensor/ops.h"
-#include "tensor/internal.h"
 #include "gradcheck/internal.h"
 
 static const struct {
