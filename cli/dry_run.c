@@ -12,7 +12,6 @@
 
 #include "base/internal.h"
 #include "cli/cli.h"
-#include "cli/output.h"
 #include "tensor/internal.h"
 #include "train/internal.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/internal.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/decoding.h"
 #include "io/checkpoint/checkpoint.h"

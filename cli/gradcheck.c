@@ -47,24 +47,22 @@ typedef struct arguments {
     subject *subjects;
 } arguments;
 
-#define MEMBER(member) offsetof(arguments, member)
-
 static const wg_setting rows[] = {
-    {"names", WG_SETTING_TEXTS, MEMBER(names), .word = true, .choice = checked_name,
+    {"names", WG_SETTING_TEXTS, WG__AT(names), .word = true, .choice = checked_name,
      .argument = "LIBRARY.so"},
-    {"order", WG_SETTING_INTEGER, MEMBER(order), .low = 1, .high = 2, .argument = "N",
+    {"order", WG_SETTING_INTEGER, WG__AT(order), .low = 1, .high = 2, .argument = "N",
      .help = "1: first-order gradients; 2: also second-order, of fused ops by their decomposition; "
              "default: 2 for primitives and 1 for all else"},
-    {"forward", WG_SETTING_FLAG, MEMBER(options.forward), .help = "Also check forward mode"},
-    {"fast", WG_SETTING_FLAG, MEMBER(options.fast),
+    {"forward", WG_SETTING_FLAG, WG__AT(options.forward), .help = "Also check forward mode"},
+    {"fast", WG_SETTING_FLAG, WG__AT(options.fast),
      .help = "Check random projections instead of every coordinate; check failures in full"},
-    {"f32", WG_SETTING_FLAG, MEMBER(options.f32),
+    {"f32", WG_SETTING_FLAG, WG__AT(options.f32),
      .help = "Compute in f32 instead of f64, with wider tolerances"},
-    {"seed", WG_SETTING_INTEGER, MEMBER(seed), .high = INFINITY, .standard = "0", .argument = "N",
+    {"seed", WG_SETTING_INTEGER, WG__AT(seed), .high = INFINITY, .standard = "0", .argument = "N",
      .help = "The seed of samples, cotangents and directions"},
-    {"list", WG_SETTING_FLAG, MEMBER(list),
+    {"list", WG_SETTING_FLAG, WG__AT(list),
      .help = "Only print the library's ops as a table in Markdown"},
-    {"jacobian", WG_SETTING_TEXT, MEMBER(jacobian), .argument = "[=FILE]",
+    {"jacobian", WG_SETTING_TEXT, WG__AT(jacobian), .argument = "[=FILE]",
      .help =
          "Instead of checking, draw the Jacobian of the first sample of the named ops and "
          "layers, on the terminal or into FILE, an .svg: which output depends on which input (. "

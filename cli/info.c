@@ -24,9 +24,9 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"path", WG_SETTING_TEXT, offsetof(arguments, path), .word = true,
-     .missing = "missing FILE or FOLDER", .argument = "FILE"},
-    {"all", WG_SETTING_FLAG, offsetof(arguments, all),
+    {"path", WG_SETTING_TEXT, WG__AT(path), .word = true, .missing = "missing FILE or FOLDER",
+     .argument = "FILE"},
+    {"all", WG_SETTING_FLAG, WG__AT(all),
      .help = "List each tensor by its whole name instead of the tree"},
     WG__ROW_JSON(arguments),
 };

@@ -12,7 +12,6 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "io/config.h"
 
 /* The arguments of a command. */
 typedef struct wg__usage {

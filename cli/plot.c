@@ -39,16 +39,16 @@ static const char *axes_name(int index) {
 }
 
 static const wg_setting options[] = {
-    {"runs", WG_SETTING_TEXTS, offsetof(arguments, runs), .word = true, .missing = "missing RUN.h5",
+    {"runs", WG_SETTING_TEXTS, WG__AT(runs), .word = true, .missing = "missing RUN.h5",
      .argument = "RUN.h5"},
-    {"out", WG_SETTING_TEXT, offsetof(arguments, out), .letter = 'o', .missing = "missing -o FILE",
+    {"out", WG_SETTING_TEXT, WG__AT(out), .letter = 'o', .missing = "missing -o FILE",
      .argument = "FILE", .help = "The picture to write: .svg, .png or .pdf"},
-    {"metric", WG_SETTING_TEXTS, offsetof(arguments, metrics), .argument = "NAME",
+    {"metric", WG_SETTING_TEXTS, WG__AT(metrics), .argument = "NAME",
      .help = "Draw this metric (loss, lr, grad_norm...; may be repeated, a panel each) instead of "
              "losses and accuracies"},
-    {"smooth", WG_SETTING_INTEGER, offsetof(arguments, smooth), .low = 1, .high = INT32_MAX,
-     .argument = "STEPS", .help = "Draw training as the mean over the last STEPS steps"},
-    {"log", WG_SETTING_CHOICE, offsetof(arguments, axes), .choice = axes_name, .argument = "AXES",
+    {"smooth", WG_SETTING_INTEGER, WG__AT(smooth), .low = 1, .high = INT32_MAX, .argument = "STEPS",
+     .help = "Draw training as the mean over the last STEPS steps"},
+    {"log", WG_SETTING_CHOICE, WG__AT(axes), .choice = axes_name, .argument = "AXES",
      .help = "Logarithmic axes: x, y or xy"},
 };
 

@@ -12,7 +12,6 @@
 
 #include "base/internal.h"
 #include "cli/draw.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/decoding.h"
 #include "nn/internal.h"
@@ -22,14 +21,14 @@ typedef struct arguments {
 } arguments;
 
 static const wg_setting options[] = {
-    {"run", WG_SETTING_TEXT, offsetof(arguments, run), .word = true, .missing = "missing RUN.h5",
+    {"run", WG_SETTING_TEXT, WG__AT(run), .word = true, .missing = "missing RUN.h5",
      .argument = "RUN.h5"},
-    {"out", WG_SETTING_TEXT, offsetof(arguments, out), .letter = 'o', .missing = "missing -o FILE",
+    {"out", WG_SETTING_TEXT, WG__AT(out), .letter = 'o', .missing = "missing -o FILE",
      .argument = "FILE", .help = "The page to write: .html"},
-    {"text", WG_SETTING_TEXT, offsetof(arguments, text), .argument = "TEXT",
+    {"text", WG_SETTING_TEXT, WG__AT(text), .argument = "TEXT",
      .help =
          "Show what the model attends to in this text, layer by layer, and fill or continue it"},
-    {"corpus", WG_SETTING_TEXT, offsetof(arguments, corpus), .argument = "FILE",
+    {"corpus", WG_SETTING_TEXT, WG__AT(corpus), .argument = "FILE",
      .help = "Show the gradients of one batch of this text or file of tokens (pretrained models)"},
 };
 

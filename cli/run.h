@@ -19,7 +19,6 @@
 #include "cli/output.h"
 #include "cli/machine.h"
 #include "io/internal.h"
-#include "objectives/objective.h"
 #include "train/trainer.h"
 #include "optim/internal.h"
 

@@ -8,7 +8,6 @@
 #include "cli/run.h"
 #include "optim/optimizer.h"
 #include "models/internal.h"
-#include "optim/internal.h"
 
 static const char *schedule_name(int kind) {
     return wg_schedule_find(wg__schedule_name((wg_schedule_kind)kind)) == kind

@@ -25,7 +25,6 @@
 #include "base/system.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "objectives/objective.h"
 
 #define WHERE "suite"
 

@@ -8,11 +8,8 @@
 #include <sys/stat.h>
 
 #include "base/internal.h"
-#include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/decoding.h"
 #include "cli/output.h"
-#include "data/tokenizer/tokenizer.h"
 #include "data/internal.h"
 
 #define TOKENIZER_DOC                                                                              \
