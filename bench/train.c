@@ -115,8 +115,7 @@ int wg__bench_train(int argc, char **argv) {
     wg__cli_read(&usage, argc, argv);
     wg__workload *w = &a.workload;
     timing found = {.seconds = wg__cli_calloc((size_t)a.steps, sizeof *found.seconds)};
-    double before = 0,
-           after = 0; /* the peaks of sgemm around the steps, of which the mean is told */
+    double before = 0, after = 0; /* peaks of sgemm; their mean is told */
     int status = wg__workload_begin(w);
     if (status == 0) {
         status = wg__measure_sgemm(&before);
