@@ -193,10 +193,9 @@ wg_tensor *wg__bert_forward(wg_module *encoder, const wg_model_inputs *inputs) {
     if (wg__first_position("bert", inputs,
                            bert->config.max_position_embeddings - bert->first_position) < 0)
         return NULL;
-    if (inputs->causal) {
-        wg_fail(WG_ERROR_ARGUMENT, "bert", "it has no causal attention; every position sees all");
-        return NULL;
-    }
+    if (inputs->causal)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "bert",
+                             "it has no causal attention; every position sees all");
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_stack_inputs around = {.self.mask = wg_padding_mask(inputs->keep),

@@ -50,15 +50,13 @@ static void headed_encoder_destroy(wg_module *module) {
 wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_kind kind,
                                            const void *config, const wg__labels *labels,
                                            uint64_t seed) {
-    if (!type->encoder.make) {
-        wg_fail(WG_ERROR_STATE, WHERE, "%s is no encoder to hang a head on", type->name);
-        return NULL;
-    }
-    if (kinds[kind].has_labels && (!labels || labels->count < 2)) {
-        wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld labels; a classification has two or more",
-                labels ? (long long)labels->count : 0);
-        return NULL;
-    }
+    if (!type->encoder.make)
+        return wg__fail_null(WG_ERROR_STATE, WHERE, "%s is no encoder to hang a head on",
+                             type->name);
+    if (kinds[kind].has_labels && (!labels || labels->count < 2))
+        return wg__fail_null(WG_ERROR_ARGUMENT, WHERE,
+                             "%lld labels; a classification has two or more",
+                             labels ? (long long)labels->count : 0);
     wg__headed_encoder *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
         return NULL;

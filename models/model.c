@@ -566,11 +566,10 @@ wg_embedding *wg__bigrams_new(wg_module *parent, const char *name, int64_t rows,
 wg_tensor *wg__add_bigrams(wg_embedding *table, wg_tensor *words, const wg_model_inputs *inputs) {
     if (!table)
         return words;
-    if (!inputs->ids) {
-        wg_fail(WG_ERROR_ARGUMENT, "bigrams",
-                "a model with bigrams reads ids; embeddings do not tell which tokens they are of");
-        return NULL;
-    }
+    if (!inputs->ids)
+        return wg__fail_null(
+            WG_ERROR_ARGUMENT, "bigrams",
+            "a model with bigrams reads ids; embeddings do not tell which tokens they are of");
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *rows = wg__bigram_rows(inputs->ids, inputs->previous_ids, inputs->keep,
@@ -607,11 +606,9 @@ int wg__check_memory_states(const char *where, const wg_model_inputs *inputs) {
 wg_tensor *wg_model_shift_right(const wg_model *model, wg_tensor *labels) {
     if (!labels)
         return NULL;
-    if (wg_tensor_ndim(labels) != 2) {
-        wg_fail(WG_ERROR_SHAPE, WHERE, "labels have rank %d; wanted (B, T)",
-                wg_tensor_ndim(labels));
-        return NULL;
-    }
+    if (wg_tensor_ndim(labels) != 2)
+        return wg__fail_null(WG_ERROR_SHAPE, WHERE, "labels have rank %d; wanted (B, T)",
+                             wg_tensor_ndim(labels));
     const wg_model_sizes sizes = wg_model_sizes_of(model);
     const wg_dtype dtype = wg_tensor_dtype(labels);
     wg_scope scope;
@@ -624,11 +621,9 @@ wg_tensor *wg_model_shift_right(const wg_model *model, wg_tensor *labels) {
 }
 
 wg_tensor *wg_model_encode(const wg_model *model, wg_tensor *ids, wg_tensor *keep) {
-    if (!model->type->encode) {
-        wg_fail(WG_ERROR_STATE, WHERE, "%s has no encoder apart from its decoder",
-                model->type->name);
-        return NULL;
-    }
+    if (!model->type->encode)
+        return wg__fail_null(WG_ERROR_STATE, WHERE, "%s has no encoder apart from its decoder",
+                             model->type->name);
     return model->type->encode(model->module, ids, keep);
 }
 

@@ -535,11 +535,9 @@ static const char *label_text(const table *t, int64_t place) {
 
 char *wg__blank_batch_show(const wg__blank_batch *batch, int64_t row,
                            const wg_tokenizer *tokenizer) {
-    if (row < 0 || row >= wg_tensor_size(batch->input_ids, 0)) {
-        wg_fail(WG_ERROR_INDEX, "glm_batch_show", "sequence %lld of a batch of %lld",
-                (long long)row, (long long)wg_tensor_size(batch->input_ids, 0));
-        return NULL;
-    }
+    if (row < 0 || row >= wg_tensor_size(batch->input_ids, 0))
+        return wg__fail_null(WG_ERROR_INDEX, "glm_batch_show", "sequence %lld of a batch of %lld",
+                             (long long)row, (long long)wg_tensor_size(batch->input_ids, 0));
     const int64_t longest = wg_tensor_size(batch->input_ids, 1);
     table t = {.tokenizer = tokenizer,
                .offset = row * longest,

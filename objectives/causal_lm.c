@@ -86,10 +86,9 @@ wg_batches *wg_causal_batches_new(const wg_dataset *stream,
     int64_t batch = o.batch, sequence = o.sequence ? o.sequence : 128;
     if (!stream || wg__batch_sizes(WHERE, &batch, NULL) < 0)
         return NULL;
-    if (sequence < 1 || sequence > INT32_MAX) {
-        wg_fail(WG_ERROR_ARGUMENT, WHERE, "sequences of %lld tokens", (long long)sequence);
-        return NULL;
-    }
+    if (sequence < 1 || sequence > INT32_MAX)
+        return wg__fail_null(WG_ERROR_ARGUMENT, WHERE, "sequences of %lld tokens",
+                             (long long)sequence);
     causal_source *s = wg__calloc(1, sizeof *s);
     if (!s)
         return NULL;

@@ -86,43 +86,41 @@ static int64_t count_labels(wg_tensor *labels) {
 }
 
 /* Of masked words; with a head for them also of next sentences, whose pooled output reads the first
- * position of each sequence alone. */
-static void add_masked_losses(const wg_model *model, const wg__masked_batch *batch,
-                              int64_t sequence_parts, wg__masked_loss *loss) {
+ * position of each sequence alone; and of next tokens. */
+int wg__masked_loss_of(const wg_model *model, const wg__masked_batch *batch, int64_t sequence_parts,
+                       wg__masked_loss *loss) {
     const wg_model_type *type = model->type;
     const bool pairs = batch->next_sentence_labels && type->encoder.next_sentence;
     wg_tensor *positions = batch->positions;
-    const int64_t words = positions ? wg_tensor_count(positions) : 0;
-    if (pairs) { /* the masked positions (N), then the first ones (B) */
-        const int64_t rows = wg_tensor_size(batch->ids, 0), length = wg_tensor_size(batch->ids, 1);
-        wg_tensor *first = wg_arange(WG_I64, 0, (double)(rows * length), (double)length);
-        positions = wg_cat(2, (wg_tensor *[]){positions, first}, 0);
-    }
-    const wg_model_inputs inputs = {
-        .ids = wg__cut_sequences(batch->ids, sequence_parts), /* flat positions stay the same */
-        .token_type_ids = batch->token_type_ids,
-        .keep = batch->keep,
-        .output_positions = positions};
-    wg_tensor *hidden = wg_model_forward(model, &inputs);
-    loss->count[0] = batch->labels ? count_labels(batch->labels) : 0;
-    loss->parts[0] =
-        wg_model_loss(model, pairs ? wg_slice(hidden, 0, 0, words, 1) : hidden, NULL, batch->labels,
-                      &(wg_cross_entropy_options){.correct = &loss->correct[0]});
-    if (!pairs)
-        return;
-    wg_tensor *first = wg_unsqueeze(wg_slice(hidden, 0, words, WG_END, 1), 1);
-    wg_tensor *pooled = type->encoder.pool(type->encoder.of(model->module), first, batch->keep);
-    loss->count[1] = count_labels(batch->next_sentence_labels);
-    loss->parts[1] = wg_linear_loss(type->encoder.next_sentence(model->module), pooled,
-                                    batch->next_sentence_labels, WG_IGNORE_INDEX,
-                                    &(wg_cross_entropy_options){.correct = &loss->correct[1]});
-}
-
-int wg__masked_loss_of(const wg_model *model, const wg__masked_batch *batch, int64_t sequence_parts,
-                       wg__masked_loss *loss) {
     *loss = (wg__masked_loss){0};
-    if (batch->ids || !batch->causal_ids)
-        add_masked_losses(model, batch, sequence_parts, loss);
+    if (batch->ids || !batch->causal_ids) {
+        const int64_t words = positions ? wg_tensor_count(positions) : 0;
+        if (pairs) { /* the masked positions (N), then the first ones (B) */
+            const int64_t rows = wg_tensor_size(batch->ids, 0);
+            const int64_t length = wg_tensor_size(batch->ids, 1);
+            wg_tensor *first = wg_arange(WG_I64, 0, (double)(rows * length), (double)length);
+            positions = wg_cat(WG_TENSORS(positions, first), 0);
+        }
+        const wg_model_inputs inputs = {
+            .ids = wg__cut_sequences(batch->ids, sequence_parts), /* flat positions stay the same */
+            .token_type_ids = batch->token_type_ids,
+            .keep = batch->keep,
+            .output_positions = positions};
+        wg_tensor *hidden = wg_model_forward(model, &inputs);
+        loss->count[0] = batch->labels ? count_labels(batch->labels) : 0;
+        loss->parts[0] =
+            wg_model_loss(model, pairs ? wg_slice(hidden, 0, 0, words, 1) : hidden, NULL,
+                          batch->labels, &(wg_cross_entropy_options){.correct = &loss->correct[0]});
+        if (pairs) {
+            wg_tensor *first = wg_unsqueeze(wg_slice(hidden, 0, words, WG_END, 1), 1);
+            wg_tensor *pooled =
+                type->encoder.pool(type->encoder.of(model->module), first, batch->keep);
+            loss->count[1] = count_labels(batch->next_sentence_labels);
+            loss->parts[1] = wg_linear_loss(
+                type->encoder.next_sentence(model->module), pooled, batch->next_sentence_labels,
+                WG_IGNORE_INDEX, &(wg_cross_entropy_options){.correct = &loss->correct[1]});
+        }
+    }
     if (batch->causal_ids) {
         wg_tensor *ids = wg__cut_sequences(batch->causal_ids, sequence_parts);
         wg_tensor *hidden = wg_model_forward(model, &(wg_model_inputs){.ids = ids, .causal = true});

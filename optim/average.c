@@ -21,11 +21,9 @@ struct wg_average {
 };
 
 wg_average *wg__average_new(double decay) {
-    if (!(decay >= 0 && decay < 1)) {
-        wg_fail(WG_ERROR_ARGUMENT, "average_new", "decay is %g; wanted 0 or more, and below 1",
-                decay);
-        return NULL;
-    }
+    if (!(decay >= 0 && decay < 1))
+        return wg__fail_null(WG_ERROR_ARGUMENT, "average_new",
+                             "decay is %g; wanted 0 or more, and below 1", decay);
     wg_average *average = wg__calloc(1, sizeof *average);
     if (!average)
         return NULL;

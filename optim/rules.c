@@ -63,10 +63,8 @@ wg_optimizer *wg_sgd_new(const wg_sgd_options *options) {
     if (wg__check_fraction(where, "momentum", chosen.momentum) < 0 ||
         wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0)
         return NULL;
-    if (chosen.nesterov && chosen.momentum == 0) {
-        wg_fail(WG_ERROR_ARGUMENT, where, "Nesterov's step wants a momentum");
-        return NULL;
-    }
+    if (chosen.nesterov && chosen.momentum == 0)
+        return wg__fail_null(WG_ERROR_ARGUMENT, where, "Nesterov's step wants a momentum");
     wg_optimizer *optimizer = wg__optimizer_new(&sgd);
     if (optimizer)
         optimizer->options.sgd = chosen;
@@ -492,10 +490,8 @@ static const wg__optimizer_rule own = {
 
 wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context) {
     static const char where[] = "optimizer_from_rule";
-    if (!rule || !rule->step) {
-        wg_fail(WG_ERROR_ARGUMENT, where, "the rule has no function `step'");
-        return NULL;
-    }
+    if (!rule || !rule->step)
+        return wg__fail_null(WG_ERROR_ARGUMENT, where, "the rule has no function `step'");
     int status = wg__check_not_negative(where, "weight_decay", rule->weight_decay);
     /* Names become parts of paths in checkpoints, which must tell the states apart. */
     for (int i = 0; i < state_count(rule); i++) {

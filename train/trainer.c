@@ -199,13 +199,11 @@ static wg_tensor *weighted_loss(wg_tensor *parts, const double *weights) {
     const int64_t count = wg_tensor_count(parts);
     if (!parts || (wg_tensor_ndim(parts) == 0 && weights[0] == 1))
         return parts;
-    if (wg_tensor_ndim(parts) > 1 || count > WG_LOSS_PARTS) {
-        wg_fail(WG_ERROR_SHAPE, "task",
-                "its loss has rank %d and %lld numbers; wanted one number, "
-                "or a vector of up to %d parts",
-                wg_tensor_ndim(parts), (long long)count, WG_LOSS_PARTS);
-        return NULL;
-    }
+    if (wg_tensor_ndim(parts) > 1 || count > WG_LOSS_PARTS)
+        return wg__fail_null(WG_ERROR_SHAPE, "task",
+                             "its loss has rank %d and %lld numbers; wanted one number, "
+                             "or a vector of up to %d parts",
+                             wg_tensor_ndim(parts), (long long)count, WG_LOSS_PARTS);
     wg_tensor *each = wg_from_array(WG_F64, wg_tensor_ndim(parts), wg_tensor_shape(parts), weights);
     parts = wg_masked_fill(parts, wg_eq(each, wg_scalar(WG_F64, 0)), 0);
     return wg_sum(wg_mul(parts, wg_cast(each, wg_tensor_dtype(parts))), 0, NULL, false);
